@@ -1,0 +1,136 @@
+"""The papers' networks with their exact parameter counts, and names for parts of them.
+
+========================  =========  =======================  ==================
+network                   total      shared by LG-FedAvg      which layers
+========================  =========  =======================  ==================
+`mlp_mnist`               633,226    99,978 (15.79 %)         the last three
+`cnn_cifar`               64,102     2,872 (4.48 %)           both convolutions
+========================  =========  =======================  ==================
+
+Source: Liang et al. (2020), appendix C.2.1 and C.2.2. The text says "last two layers" for MNIST;
+99,978 is the last three. It says LeNet-5 at 224 x 224 for CIFAR-10; 64,102 is 32 x 32 with 100
+units where LeNet-5 has 84. Initialisation is PyTorch's default.
+"""
+
+from collections.abc import Callable, Iterable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .errors import SettingsError
+
+
+class MnistMLP(nn.Module):
+    """784-512-256-256-128-10 with ReLU; ``softmax`` appends one, as the released code does.
+
+    The released code trains that output with cross-entropy, which applies a second softmax: the
+    loss cannot fall below log(1 + 9/e) = 1.4612 and gradients start about ten times smaller.
+    """
+
+    layers = ("fc1", "fc2", "fc3", "fc4", "fc5")  # input to output
+
+    def __init__(self, softmax: bool = False):
+        super().__init__()
+        self.softmax = softmax
+        self.fc1 = nn.Linear(784, 512)
+        self.fc2 = nn.Linear(512, 256)
+        self.fc3 = nn.Linear(256, 256)
+        self.fc4 = nn.Linear(256, 128)
+        self.fc5 = nn.Linear(128, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x [n, 784], [n, 28, 28] or [n, 1, 28, 28] -> logits (or probabilities) [n, 10]."""
+        x = x.flatten(1)  # [n, 784]
+        x = F.relu(self.fc1(x))  # [n, 512]
+        x = F.relu(self.fc2(x))  # [n, 256]
+        x = F.relu(self.fc3(x))  # [n, 256]
+        x = F.relu(self.fc4(x))  # [n, 128]
+        x = self.fc5(x)  # [n, 10]
+        return x.softmax(-1) if self.softmax else x
+
+
+class CifarCNN(nn.Module):
+    """Two 5 x 5 convolutions (6 and 16 channels), each with ReLU and 2 x 2 max-pool, 120-100-10."""
+
+    layers = ("conv1", "conv2", "fc1", "fc2", "fc3")  # input to output
+
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 6, 5)
+        self.conv2 = nn.Conv2d(6, 16, 5)
+        self.fc1 = nn.Linear(400, 120)
+        self.fc2 = nn.Linear(120, 100)
+        self.fc3 = nn.Linear(100, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x [n, 3, 32, 32] -> logits [n, 10]."""
+        x = F.max_pool2d(F.relu(self.conv1(x)), 2)  # [n, 6, 14, 14]
+        x = F.max_pool2d(F.relu(self.conv2(x)), 2)  # [n, 16, 5, 5]
+        x = x.flatten(1)  # [n, 400]
+        x = F.relu(self.fc1(x))  # [n, 120]
+        x = F.relu(self.fc2(x))  # [n, 100]
+        return self.fc3(x)  # [n, 10]
+
+
+def mlp_mnist(softmax: bool = False) -> MnistMLP:
+    """LG-FedAvg's MNIST network: 633,226 parameters. ``softmax=True`` is the released form."""
+    return MnistMLP(softmax)
+
+
+def cnn_cifar() -> CifarCNN:
+    """LG-FedAvg's CIFAR-10 network: 64,102 parameters."""
+    return CifarCNN()
+
+
+def make(net_fn: Callable[[], nn.Module], seed: int) -> nn.Module:
+    """Build ``net_fn()`` on the CPU with weights that depend on ``seed`` alone.
+
+    The global random state is neither read nor changed. A network with settings is passed as
+    ``partial(mlp_mnist, softmax=True)``; it has the same weights as without the softmax.
+    """
+    with torch.random.fork_rng(devices=[]), torch.device("cpu"):
+        torch.default_generator.manual_seed(seed)  # torch.manual_seed would reach CUDA as well
+        return net_fn()
+
+
+def count(net: nn.Module, names: Iterable[str] | None = None) -> int:
+    """Number of parameters of ``net``, or of those called ``names`` (each counted once).
+
+    Raises SettingsError for a name that ``net`` does not have.
+    """
+    sizes = {name: p.numel() for name, p in net.named_parameters()}
+    names = sizes.keys() if names is None else set(names)
+    if unknown := names - sizes.keys():
+        raise SettingsError(
+            f"no parameter called {sorted(unknown)} in {type(net).__name__}; it has {list(sizes)}"
+        )
+    return sum(sizes[name] for name in names)
+
+
+def first_layers(net: nn.Module, n: int) -> frozenset[str]:
+    """Names of the parameters of the ``n`` layers nearest to the input."""
+    return _parameters_of(net, net.layers[: _checked(net, n)])
+
+
+def last_layers(net: nn.Module, n: int) -> frozenset[str]:
+    """Names of the parameters of the ``n`` layers nearest to the output.
+
+    >>> sorted(last_layers(mlp_mnist(), 1))
+    ['fc5.bias', 'fc5.weight']
+    """
+    return _parameters_of(net, net.layers[len(net.layers) - _checked(net, n) :])
+
+
+def _checked(net: nn.Module, n: int) -> int:
+    if not 0 <= n <= len(net.layers):
+        names = ", ".join(net.layers)
+        raise SettingsError(
+            f"{n} layers of {type(net).__name__}: it has {len(net.layers)} ({names})"
+        )
+    return n
+
+
+def _parameters_of(net: nn.Module, layers: Iterable[str]) -> frozenset[str]:
+    prefixes = tuple(f"{layer}." for layer in layers)
+    return frozenset(name for name, _ in net.named_parameters() if name.startswith(prefixes))
