@@ -1,0 +1,75 @@
+"""The two shapes every data set is handed over in, and a small copy for smoke scale."""
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from lgfed_core.errors import DataError
+
+
+@dataclass(frozen=True)
+class Split:
+    """Rows of one part (train or test) of a data set.
+
+    Attributes:
+        x: float32 ``[n, ...]``, preprocessed as the papers do it, on the CPU.
+        y: int64 ``[n]``, class labels ``0 .. classes-1``.
+        groups: int64 ``[n, g]``, one column per protected attribute, or None.
+    """
+
+    x: Tensor
+    y: Tensor
+    groups: Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def take(self, index: Tensor) -> "Split":
+        """The rows ``index`` (int64 ``[m]``), in that order."""
+        groups = None if self.groups is None else self.groups[index]
+        return Split(self.x[index], self.y[index], groups)
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A data set as one tensor per part; partitions point into it by row number."""
+
+    name: str
+    train: Split
+    test: Split
+    classes: int
+
+
+def subset(dataset: Dataset, train_per_class: int, test_per_class: int | None = None) -> Dataset:
+    """The first rows of every class, in data-set order: the same rows each time, for smoke scale.
+
+    Args:
+        train_per_class: rows kept of each class in ``dataset.train``.
+        test_per_class: rows kept of each class in ``dataset.test``; ``train_per_class`` if None.
+
+    Raises:
+        DataError: fewer than one row was asked for, or a class has fewer rows than that.
+    """
+    test_per_class = train_per_class if test_per_class is None else test_per_class
+    return replace(
+        dataset,
+        train=_first(dataset, "train", train_per_class),
+        test=_first(dataset, "test", test_per_class),
+    )
+
+
+def _first(dataset: Dataset, part: str, per_class: int) -> Split:
+    if per_class < 1:
+        raise DataError(f"{dataset.name}: asked for {per_class} {part} rows per class; at least 1")
+    split: Split = getattr(dataset, part)
+    kept = []
+    for label in range(dataset.classes):
+        rows = torch.nonzero(split.y == label).flatten()
+        if len(rows) < per_class:
+            raise DataError(
+                f"{dataset.name}: asked for {per_class} {part} rows per class, "
+                f"but class {label} has {len(rows)}"
+            )
+        kept.append(rows[:per_class])
+    return split.take(torch.cat(kept).sort().values)

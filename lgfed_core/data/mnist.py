@@ -1,0 +1,69 @@
+"""MNIST (LeCun et al. 1998) from its idx files.
+
+An idx file is a header in big-endian 32-bit words (magic number, then one length per dimension)
+followed by unsigned bytes; magic 2051 means images, 2049 labels.
+"""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lgfed_core.data.dataset import Dataset, Split
+from lgfed_core.errors import DataError
+
+MEAN, STD = 0.1307, 0.3081  # of the training pixels in [0, 1]; LG-FedAvg's released code
+MAGIC = {3: 2051, 1: 2049}  # number of dimensions -> magic number
+
+
+def read(folder: Path) -> Dataset:
+    """MNIST as LG-FedAvg feeds it to its MLP.
+
+    Returns:
+        60,000 train and 10,000 test rows; x float32 ``[n, 784]`` = (pixel/255 - 0.1307)/0.3081,
+        rows of the image one after the other; y int64 ``[n]``, the digit.
+
+    Raises:
+        DataError: a file is missing, is not idx, is truncated, or images and labels disagree.
+    """
+    return Dataset("mnist", _split(folder, "train"), _split(folder, "t10k"), classes=10)
+
+
+def _split(folder: Path, prefix: str) -> Split:
+    images = read_idx(folder / f"{prefix}-images-idx3-ubyte", dimensions=3)
+    labels = read_idx(folder / f"{prefix}-labels-idx1-ubyte", dimensions=1)
+    if len(images) != len(labels):
+        raise DataError(f"{folder}: {len(images)} {prefix} images but {len(labels)} labels")
+    if len(labels) and int(labels.max()) > 9:
+        raise DataError(f"{folder}: {prefix} has label {int(labels.max())}; digits end at 9")
+    x = images.flatten(1).float().div_(255).sub_(MEAN).div_(STD)  # [n, 784]
+    return Split(x, labels.long())
+
+
+def read_idx(path: Path, dimensions: int) -> Tensor:
+    """The bytes of an idx file as a uint8 tensor with the shape its header gives.
+
+    Args:
+        dimensions: 3 for images ``[n, rows, columns]``, 1 for labels ``[n]``.
+
+    Raises:
+        DataError: no such file, another magic number, or a length that the header does not say.
+    """
+    try:
+        raw = np.fromfile(path, np.uint8)
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from error
+    start = 4 * (1 + dimensions)
+    if len(raw) < start:
+        raise DataError(f"{path}: {len(raw)} bytes, too short for the {start} of an idx header")
+    magic, *shape = raw[:start].view(">u4").tolist()
+    if magic != MAGIC[dimensions]:
+        raise DataError(f"{path}: magic number {magic} instead of {MAGIC[dimensions]}; not idx?")
+    expected = start + math.prod(shape)
+    if len(raw) != expected:
+        raise DataError(
+            f"{path}: {len(raw):,} bytes, but its header (shape {shape}) says {expected:,}"
+        )
+    return torch.from_numpy(raw[start:]).view(*shape)

@@ -1,0 +1,227 @@
+"""From ``data/sources.toml`` to checked files in the cache, whatever happens on the way."""
+
+import contextlib
+import errno
+import hashlib
+import io
+import os
+import shutil
+import sys
+import tempfile
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from lgfed_core import paths
+from lgfed_core.data import mirrors
+from lgfed_core.data.mirrors import MirrorError, Shelf
+from lgfed_core.errors import DataError
+
+try:
+    import fcntl
+except ImportError:  # Windows: unique temporary names and os.replace are safe without the lock
+    fcntl = None
+
+Rebuild = Callable[[list[bytes], dict], bytes]
+
+
+@dataclass(frozen=True)
+class File:
+    """One file of a set in the form it is kept: name, bytes, checksum, mirrors in order."""
+
+    name: str
+    size: int
+    sha256: str
+    mirrors: tuple[dict, ...]
+
+    def fault(self, path: Path) -> str | None:
+        """What is wrong with the copy at ``path``: None when it is the file itself."""
+        if not path.is_file():
+            return "missing"
+        if path.stat().st_size != self.size:
+            return f"{path.stat().st_size:,} bytes instead of {self.size:,}"
+        with path.open("rb") as stream:
+            found = hashlib.file_digest(stream, "sha256").hexdigest()
+        return None if found == self.sha256 else f"sha256 {found} instead of {self.sha256}"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set as ``data/sources.toml`` describes it."""
+
+    name: str
+    title: str
+    licence: str
+    cite: str
+    citation: str
+    home: str
+    files: tuple[File, ...]
+
+    @property
+    def folder(self) -> Path:
+        """Where its files are kept."""
+        return paths.CACHE / self.name
+
+
+def catalogue() -> dict[str, Source]:
+    """All sets of ``data/sources.toml``, by name. Raises DataError if the file is not usable."""
+    try:
+        tables = tomllib.loads(paths.SOURCES.read_text(encoding="utf-8"))
+        sources = {}
+        for name, table in tables.items():
+            files = tuple(File(**{**f, "mirrors": tuple(f["mirrors"])}) for f in table.pop("files"))
+            sources[name] = Source(name=name, files=files, **table)
+    except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+        raise DataError(f"{paths.SOURCES} cannot be read: {error}") from error
+    return sources
+
+
+def source(name: str) -> Source:
+    """One set by name. Raises DataError that lists the known ones."""
+    known = catalogue()
+    if name not in known:
+        raise DataError(f"no data set {name!r}; known are: {', '.join(known)}")
+    return known[name]
+
+
+def fetch(name: str, rebuild: Rebuild | None = None) -> Path:
+    """Make sure that every file of a set is in the cache, and return its folder.
+
+    Files that are there and right are left alone. The others are fetched from the first mirror
+    that has them, under a temporary name, checked, and only then renamed; two processes may do
+    this at the same time.
+
+    Args:
+        name: a set of ``data/sources.toml``.
+        rebuild: makes the bytes of a file out of a mirror's ``members``, for mirrors that carry
+            the content in another form.
+
+    Raises:
+        DataError: unknown set; no mirror works (the message lists each with its reason); the disk
+            is full or cannot be written.
+    """
+    wanted = source(name)
+    if not _faulty(wanted):
+        return wanted.folder
+    try:
+        wanted.folder.mkdir(parents=True, exist_ok=True)
+        with _lock(wanted.folder) as alone:
+            if alone:
+                _sweep(wanted.folder)
+            with tempfile.TemporaryDirectory(prefix=".part-", dir=wanted.folder) as shelf_folder:
+                shelf = Shelf(Path(shelf_folder), name)
+                for file in _faulty(wanted):
+                    _fetch_file(wanted, file, shelf, rebuild)
+    except OSError as error:
+        raise DataError(_disk_message(wanted, error)) from error
+    return wanted.folder
+
+
+def _faulty(wanted: Source) -> list[File]:
+    return [file for file in wanted.files if file.fault(wanted.folder / file.name)]
+
+
+def _fetch_file(wanted: Source, file: File, shelf: Shelf, rebuild: Rebuild | None) -> None:
+    reasons = []
+    for mirror in file.mirrors:
+        handle, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=wanted.folder)
+        part = Path(name)
+        try:
+            with os.fdopen(handle, "wb") as out, _content(shelf, mirror, rebuild) as stream:
+                _copy(stream, out, file.size)
+            fault = file.fault(part)
+            if fault is None:
+                part.chmod(0o644)
+                os.replace(part, wanted.folder / file.name)
+                return
+            reasons.append(f"{mirrors.title(mirror)}: wrong content, {fault}")
+        except MirrorError as error:
+            reasons.append(f"{mirrors.title(mirror)}: {error}")
+        finally:
+            part.unlink(missing_ok=True)
+    raise DataError(_give_up_message(wanted, file, reasons))
+
+
+@contextlib.contextmanager
+def _content(shelf: Shelf, mirror: dict, rebuild: Rebuild | None) -> Iterator[BinaryIO]:
+    archive = shelf.archive(mirror)
+    if "members" not in mirror:
+        with mirrors.member(archive, mirror.get("member")) as stream:
+            yield stream
+        return
+    if rebuild is None:
+        raise MirrorError("this set has no way to rebuild a file from several members")
+    parts = []
+    for name in mirror["members"]:
+        with mirrors.member(archive, name) as stream:
+            parts.append(stream.read())
+    try:
+        yield io.BytesIO(rebuild(parts, mirror))
+    except ValueError as error:
+        raise MirrorError(f"cannot be rebuilt: {error}") from error
+
+
+def _copy(stream: BinaryIO, out: BinaryIO, size: int) -> None:
+    """Copy to the end and down to the disk; stop early when it is longer than the file can be."""
+    left = size + 1
+    while left > 0 and (block := stream.read(min(mirrors.CHUNK, left))):
+        out.write(block)
+        left -= len(block)
+    out.flush()
+    os.fsync(out.fileno())
+
+
+@contextlib.contextmanager
+def _lock(folder: Path) -> Iterator[bool]:
+    """Only one process fetches into a folder; yields False where locks do not exist."""
+    with (folder / ".lock").open("w") as handle:
+        try:
+            if fcntl is None:
+                raise OSError
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                print(f"{folder.name}: another process is fetching it, waiting", file=sys.stderr)
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            locked = True
+        except OSError:
+            locked = False
+        yield locked
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what a killed process left. Called under the lock, so nobody is using it."""
+    for path in folder.glob(".part-*"):
+        shutil.rmtree(path, ignore_errors=True)
+    for path in folder.glob(".*.part"):
+        path.unlink(missing_ok=True)
+
+
+def _give_up_message(wanted: Source, file: File, reasons: list[str]) -> str:
+    path = wanted.folder / file.name
+    there = file.fault(path)
+    lines = [f"{wanted.name}: {file.name} could not be fetched. Tried, in this order:"]
+    lines += [f"  {i}. {reason}" for i, reason in enumerate(reasons, 1)]
+    if there != "missing":
+        lines.append(f"The copy at {path} is not it: {there}.")
+    local = [m["local"] for m in file.mirrors if "local" in m]
+    lines.append(
+        f"What to do: go online and repeat `python -m lgfed_core data {wanted.name}`; or put the "
+        f"file at {path} ({file.size:,} bytes, sha256 {file.sha256})"
+        + (f"; or set LGFED_MIRROR to a folder that holds {' or '.join(local)}." if local else ".")
+    )
+    return "\n".join(lines)
+
+
+def _disk_message(wanted: Source, error: OSError) -> str:
+    where = wanted.folder
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        need = sum(file.size for file in wanted.files) / 1e6
+        return (
+            f"{wanted.name}: the disk of {where} is full ({error.strerror}); the set needs "
+            f"{need:,.0f} MB, and about as much again while it is unpacked. Nothing was left "
+            "behind. Free some space, or set LGFED_CACHE to a folder on another disk."
+        )
+    return f"{wanted.name}: cannot write to {where} ({error}). Set LGFED_CACHE to another folder."
