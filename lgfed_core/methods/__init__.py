@@ -1,0 +1,8 @@
+"""The methods of the papers, one short file each."""
+
+from .fedavg import FedAvg as FedAvg
+from .fedprox import FedProx as FedProx
+from .lgfedavg import LGFedAvg as LGFedAvg
+from .local import LocalOnly as LocalOnly
+from .method import Local as Local
+from .method import Method as Method

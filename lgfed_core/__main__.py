@@ -1,0 +1,128 @@
+"""python -m lgfed_core list | data | run | report | bench"""
+
+import argparse
+import sys
+from dataclasses import fields
+
+from . import __version__
+from .errors import LgfedError, SettingsError
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command; errors of ours print one line instead of a traceback."""
+    args = _parser().parse_args(argv)
+    try:
+        return args.command(args)
+    except LgfedError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nstopped; the same command continues from the last checkpoint", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m lgfed_core", description=__doc__)
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    show = commands.add_parser("list", help="list the experiments")
+    show.set_defaults(command=_list)
+
+    data = commands.add_parser("data", help="list the data sets, or get some")
+    data.add_argument("names", nargs="*", metavar="NAME", help="mnist, cifar10, adult")
+    data.set_defaults(command=_data)
+
+    run = commands.add_parser("run", help="run an experiment; the same command continues it")
+    run.add_argument("experiment", help="a name from `list`, e.g. lgfedavg.mnist")
+    run.add_argument("--scale", default="quick", help="smoke, quick (default) or paper")
+    run.add_argument("--protocol", default="both", help="as_described, as_released or both")
+    run.add_argument("--seeds", default="0", type=_seeds, help="e.g. 0, 0-9 or 0,2,5")
+    run.add_argument(
+        "--set", nargs="*", default=[], metavar="NAME=VALUE", help="settings, e.g. classes=5"
+    )
+    run.add_argument("--workers", type=int, help="processes (default: one a core)")
+    run.set_defaults(command=_run)
+
+    report = commands.add_parser("report", help="the papers' tables beside ours, with verdicts")
+    report.add_argument("paper", nargs="?", help="lgfedavg, cgau or fade (default: all)")
+    report.add_argument("--front", action="store_true", help="renew the table of the README")
+    report.set_defaults(command=_report)
+
+    bench = commands.add_parser("bench", help="time a round against a plain PyTorch loop")
+    bench.add_argument("--rounds", type=int, default=12, help="rounds to time (default 12)")
+    bench.add_argument("--json", metavar="FILE", help="also write the figures to FILE")
+    bench.set_defaults(command=_bench)
+    return parser
+
+
+def _seeds(text: str) -> list[int]:
+    """"0-2,5" -> [0, 1, 2, 5]."""
+    seeds = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        seeds += range(int(first), int(last or first) + 1)
+    if not seeds:
+        raise ValueError(text)
+    return seeds
+
+
+def _changes(experiment, pairs: list[str]) -> dict:
+    """["classes=5", "starts=400,800"] -> values of the types that the settings have."""
+    default = {f.name: f.default for f in fields(experiment.Settings)}
+    changes = {}
+    for pair in pairs:
+        name, _, text = pair.partition("=")
+        if name not in default:
+            raise SettingsError(f"no setting is called {name!r}; there are: {', '.join(default)}")
+        try:
+            if isinstance(default[name], tuple) or default[name] is None:
+                changes[name] = tuple(int(v) for v in text.split(",") if v)
+            else:
+                changes[name] = type(default[name])(text)
+        except ValueError:
+            raise SettingsError(f"{pair!r}: {text!r} is no value for {name}") from None
+    return changes
+
+
+def _list(args) -> int:
+    from . import experiments
+
+    for name, module in experiments.ALL.items():
+        print(f"{name:20} {module.__doc__.splitlines()[0]}")
+    return 0
+
+
+def _data(args) -> int:
+    from . import data
+
+    return data.main(args.names)
+
+
+def _run(args) -> int:
+    from . import experiments
+
+    experiment = experiments.find(args.experiment)
+    changes = _changes(experiment, args.set)
+    protocols = experiment.PROTOCOLS if args.protocol == "both" else [args.protocol]
+    for protocol in protocols:
+        cfg = experiment.settings(args.scale, protocol, **changes)
+        rows, _ = experiments.run(experiment, cfg, args.seeds, workers=args.workers)
+        print(f"{protocol}, {args.scale}: {len(rows)} rows in data/results/{experiment.NAME}.csv")
+    return 0
+
+
+def _report(args) -> int:
+    from . import report
+
+    return report.main(args.paper, args.front)
+
+
+def _bench(args) -> int:
+    from . import bench
+
+    return bench.main(args.rounds, args.json)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+"""Lanes as one stack of tensors: every device of every run takes its step together.
+
+The loss of one lane is lifted by `torch.func.vmap`; the sum over lanes has, for each lane, that
+lane's own gradient. Lanes with fewer rows than others are padded, and rest once they are done.
+"""
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.func import functional_call, vmap
+
+from .lanes import Job, Work
+from .methods import Local
+from .streams import visits
+
+
+class Batched:
+    """All lanes at once, ``at_once`` of them where only testing is concerned."""
+
+    def __init__(self, work: Work, at_once: int = 128):
+        self.work = work
+        self.at_once = at_once
+
+    def train(self, jobs: list[Job], round: int) -> None:
+        """Train each device of ``jobs``; see `lanes.Looped.train`."""
+        work, cfg, at = self.work, self.work.training, self.work.layout.size_shared
+        t, split = work.tensors, work.rows["train"][0]
+        run, device = torch.tensor(jobs, device=t["shared"].device).T  # [L], [L]
+        start = torch.cat([t["shared"][run], t["personal"][run, device]], 1)  # [L, P]
+        flat = start.clone().requires_grad_()
+        velocity = t["velocity"][run, device] if cfg.keep_momentum else torch.zeros_like(start)
+        received = work.layout.views(start[:, :at], start[:, at:])
+        index, weight, active = self._plan(jobs, round)  # [T, L, B], [T, L, B], [T, L]
+        everyone = active.all(1).tolist()
+
+        for step in range(len(index)):
+            params = work.layout.views(flat[:, :at], flat[:, at:])  # name -> [L, ...]
+            x, y = split.x[index[step]], split.y[index[step]]  # [L, B, ...], [L, B]
+            loss = vmap(self._loss)(params, received, x, y, weight[step])  # [L]
+            (grad,) = torch.autograd.grad(loss.sum(), flat)  # [L, P]
+            with torch.no_grad():
+                if cfg.weight_decay:
+                    grad = grad + cfg.weight_decay * flat
+                if everyone[step]:
+                    velocity.mul_(cfg.momentum).add_(grad)
+                    flat.sub_(velocity, alpha=cfg.lr)
+                else:
+                    on = active[step, :, None]  # [L, 1]
+                    velocity = torch.where(on, velocity * cfg.momentum + grad, velocity)
+                    flat.sub_(velocity * on, alpha=cfg.lr)
+
+        flat = flat.detach()
+        t["uploads"][: len(jobs)] = flat[:, :at]
+        t["personal"][run, device] = flat[:, at:]
+        if cfg.keep_momentum:
+            t["velocity"][run, device] = velocity
+
+    @torch.no_grad()
+    def correct(self, shared: str, personal: str, rows: str) -> Tensor:
+        """Number of rows each device's model gets right -> int64 [R, K]; see `lanes.Looped`."""
+        split, per_run = self.work.rows[rows]
+        devices = self.work.devices(rows)
+        index = torch.nn.utils.rnn.pad_sequence(
+            [r.of(k) for r in per_run for k in range(devices)], batch_first=True
+        )  # [L, n]
+        size = torch.cat([r.size for r in per_run])  # [L]
+        jobs = [(r, k) for r in range(len(per_run)) for k in range(devices)]
+        hits = []
+        for i in range(0, len(jobs), self.at_once):
+            at = index[i : i + self.at_once].to(split.x.device)  # [l, n]
+            real = torch.arange(at.shape[1]) < size[i : i + self.at_once, None]  # [l, n]
+            outputs = self._outputs(shared, personal, jobs[i : i + self.at_once], split.x[at])
+            right = (outputs.argmax(-1) == split.y[at]) & real.to(at.device)
+            hits.append(right.sum(1))
+        return torch.cat(hits).view(-1, devices).cpu()
+
+    @torch.no_grad()
+    def mean_outputs(self, shared: str, personal: str, split: str) -> Tensor:
+        """Outputs of all devices' models, averaged, on every row -> [R, n, classes]."""
+        x = self.work.rows[split][0].x
+        runs, devices = self.work.tensors[personal].shape[:2]
+        means = []
+        for r in range(runs):
+            total = 0
+            for k in range(0, devices, 10):
+                jobs = [(r, j) for j in range(k, min(k + 10, devices))]
+                stacked = x.expand(len(jobs), *x.shape)  # [l, n, ...]
+                total = total + self._outputs(shared, personal, jobs, stacked).sum(0)
+            means.append(total / devices)
+        return torch.stack(means)
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+    def _loss(self, params: dict, received: dict, x: Tensor, y: Tensor, weight: Tensor) -> Tensor:
+        local = Local(lambda x: functional_call(self.work.net, params, (x,)), params, received)
+        return self.work.method.loss(local, x, y, weight)
+
+    def _outputs(self, shared: str, personal: str, jobs: list[Job], x: Tensor) -> Tensor:
+        """x [l, n, ...] -> [l, n, classes], row i through the model of jobs[i]."""
+        lanes = [self.work.models(shared, personal, r, k) for r, k in jobs]
+        params = self.work.layout.views(*map(torch.stack, zip(*lanes, strict=True)))
+        return vmap(lambda p, x: functional_call(self.work.net, p, (x,)))(params, x)
+
+    def _plan(self, jobs: list[Job], round: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Batches of all lanes, padded: row index [T, L, B], weight [T, L, B], active [T, L]."""
+        cfg, (split, per_run) = self.work.training, self.work.rows["train"]
+        sizes = np.array([int(per_run[r].size[k]) for r, k in jobs])
+        width = cfg.batch_size * -(-sizes.max() // cfg.batch_size)  # an epoch, in whole batches
+        index = np.zeros((len(jobs), cfg.epochs, width), dtype=np.int64)
+        for lane, (r, k) in enumerate(jobs):
+            order = visits(self.work.seeds[r], round, k, sizes[lane], cfg.epochs)
+            index[lane, :, : sizes[lane]] = per_run[r].of(k).cpu().numpy()[order]
+        real = np.broadcast_to(np.arange(width) < sizes[:, None, None], index.shape)
+        shape = (len(jobs), -1, cfg.batch_size)  # [L, T, B]
+        real = torch.from_numpy(real.reshape(shape).copy()).swapaxes(0, 1)
+        index = torch.from_numpy(index.reshape(shape)).swapaxes(0, 1)
+        count = real.sum(2, keepdim=True)  # [T, L, 1]
+        weight = real / count.clamp(min=1)
+        place = split.x.device
+        return index.to(place), weight.to(place), (count[..., 0] > 0).to(place)

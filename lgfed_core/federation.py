@@ -1,0 +1,249 @@
+"""The loop: select devices, train them, merge what they send. One loop for every method.
+
+    outcome = run(federation, method, training, rounds=800, start=start)
+
+Several runs (seeds, settings) go through the loop together as lanes. A run killed at any instant
+continues from its last checkpoint to the same bits on the same machine.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+from tqdm.auto import tqdm
+
+from . import checkpoint
+from .batched import Batched
+from .data import Dataset, Split
+from .errors import SettingsError
+from .lanes import Looped, Training, Work, common, default_workers
+from .layout import Layout, joined
+from .methods import Method
+from .partition import Partition, Rows
+from .streams import Purpose, stream
+from .tracking import Tracker
+
+SAVE_SHARE = 0.05  # at most this share of the time goes into checkpoints
+
+
+@dataclass(frozen=True)
+class Federation:
+    """Who has what: a data set, one partition and one seed per run, and the network's shape."""
+
+    data: Dataset
+    partitions: Sequence[Partition]
+    net: nn.Module
+    seeds: Sequence[int]
+    device: torch.device = torch.device("cpu")
+
+    def __post_init__(self):
+        if len(self.partitions) != len(self.seeds) or not self.seeds:
+            raise SettingsError(
+                f"{len(self.partitions)} partitions for {len(self.seeds)} seeds; give one each"
+            )
+        if len({len(p.train.size) for p in self.partitions}) > 1:
+            raise SettingsError("runs that train together need the same number of devices")
+        if any(True for _ in self.net.buffers()):
+            raise SettingsError(
+                f"{type(self.net).__name__} keeps buffers (batch normalisation?), which would "
+                "leak between devices; use a network without running statistics"
+            )
+
+    @property
+    def devices(self) -> int:
+        """K, the number of devices."""
+        return len(self.partitions[0].train.size)
+
+    def rows(self) -> dict[str, tuple[Split, list[Rows]]]:
+        """Named sets of rows: train, validation, test per device; pool = the whole test set."""
+        place = self.device
+        train, test = _to(self.data.train, place), _to(self.data.test, place)
+        pool = Rows.from_lists(torch.arange(len(test.y)).tensor_split(self.devices))
+        rows = {
+            "train": (train, [p.train for p in self.partitions]),
+            "test": (test, [p.test for p in self.partitions]),
+            "pool": (test, [pool] * len(self.seeds)),
+        }
+        if all(p.validation is not None for p in self.partitions):
+            rows["validation"] = (train, [p.validation for p in self.partitions])
+        return rows
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run leaves: tensors by name, and one history line per evaluated round and seed.
+
+    ``tensors`` has ``shared`` [R, P_s], ``personal`` [R, K, P_p] and what the tracker kept.
+    ``final`` has the tracker's closing metrics, one line per seed.
+    ``seconds`` is the time spent, over all sittings.
+    """
+
+    layout: Layout
+    tensors: dict[str, Tensor]
+    history: pd.DataFrame
+    final: pd.DataFrame
+    seconds: float
+
+
+def run(
+    federation: Federation,
+    method: Method,
+    training: Training,
+    rounds: int,
+    start: Tensor | None = None,
+    *,
+    tracker: Tracker | None = None,
+    first_round: int = 0,
+    lanes: str = "auto",
+    workers: int | None = None,
+    saved: Path | None = None,
+    label: str = "",
+) -> Outcome:
+    """Run ``rounds`` rounds of ``method`` and return the `Outcome`.
+
+    start: joined parameters [R, P] that every device of a run begins with; default: the net's own.
+    first_round: number of the first round, so that a later phase draws new devices and batches.
+    lanes: "looped", "batched" or "auto" (looped on a CPU, batched elsewhere).
+    workers: processes for looped lanes; default one a core (Linux), or ``LGFED_WORKERS``.
+    saved: checkpoint file; an unfinished run continues from it, a finished one is only read.
+
+    Raises SettingsError for impossible settings and CheckpointError for a file of another run.
+    """
+    if lanes not in ("auto", "looped", "batched"):
+        raise SettingsError(f"lanes is {lanes!r}; choose auto, looped or batched")
+    if rounds < 0:
+        raise SettingsError(f"rounds is {rounds}; it cannot be negative")
+    looped = lanes == "looped" or (lanes == "auto" and federation.device.type == "cpu")
+    workers = (workers or default_workers(federation.device)) if looped else 1
+    tracker = tracker or Tracker()
+    work = _prepare(federation, method, training, start, tracker, workers > 1)
+    identity = _identity(federation, work, tracker, rounds, first_round)
+
+    done, lines, final, spent = 0, [], {}, 0.0
+    stored = checkpoint.load(saved, identity) if saved else None
+    if stored:
+        for name, tensor in stored[0].items():
+            work.tensors[name].copy_(tensor)
+        facts = stored[1]
+        done, lines, final, spent = (facts[k] for k in ("round", "history", "final", "seconds"))
+
+    engine = Looped(work, workers) if looped else Batched(work)
+    keep = {n: t for n, t in work.tensors.items() if n != "uploads"}
+    began, saved_at, save_cost = time.perf_counter() - spent, time.perf_counter(), 0.0
+    bar = tqdm(range(done, rounds), label, rounds, initial=done, disable=not label, leave=False)
+    try:
+        for index in bar:
+            number = first_round + index
+            jobs = _jobs(federation, method, tracker, work, number)
+            if jobs:
+                engine.train(jobs, number)
+                _merge(method, work, jobs)
+            metrics = tracker.after(index + 1, rounds, engine) if jobs else {}
+            lines += _lines(metrics, index + 1, federation.seeds)
+            last = index + 1 == rounds
+            if last:
+                final = {name: v.tolist() for name, v in tracker.final(engine).items()}
+            now = time.perf_counter()
+            if saved and (last or now - saved_at > max(5.0, save_cost / SAVE_SHARE)):
+                facts = {"round": index + 1, "history": lines, "final": final}
+                lasting = {n: t for n, t in keep.items() if not last or tracker.lasts(n)}
+                checkpoint.save(saved, lasting, facts | {"seconds": now - began}, identity)
+                saved_at = time.perf_counter()
+                save_cost = saved_at - now
+    finally:
+        bar.close()
+        engine.close()
+    seconds = time.perf_counter() - began if done < rounds else spent
+    keep = {n: t for n, t in keep.items() if tracker.lasts(n)}
+    final = pd.DataFrame(final, index=pd.Index(federation.seeds, name="seed"))
+    return Outcome(work.layout, keep, pd.DataFrame(lines), final, seconds)
+
+
+def _prepare(federation, method, training, start, tracker, forked) -> Work:
+    """Allocate every tensor of a phase, in memory that workers share when there are any."""
+    layout = Layout(federation.net, method.shared(federation.net))
+    runs, devices, place = len(federation.seeds), federation.devices, federation.device
+    if start is None:
+        start = joined(federation.net).expand(runs, -1)
+    if start.shape != (runs, layout.size_shared + layout.size_personal):
+        raise SettingsError(
+            f"start has shape {tuple(start.shape)}; this network and {runs} runs need "
+            f"{(runs, layout.size_shared + layout.size_personal)}"
+        )
+    shared, personal = layout.split(start.to(place))
+    tensors = {}
+
+    def allocate(name: str, *shape: int) -> Tensor:
+        tensors[name] = common(*shape) if forked else torch.zeros(*shape, device=place)
+        return tensors[name]
+
+    allocate("shared", *shared.shape).copy_(shared)
+    allocate("personal", runs, devices, layout.size_personal).copy_(personal[:, None])
+    allocate("uploads", runs * method.cohort(devices), layout.size_shared)
+    if training.keep_momentum:
+        allocate("velocity", runs, devices, start.shape[1])
+    work = Work(
+        federation.net, layout, method, training, list(federation.seeds), federation.rows(), tensors
+    )
+    tracker.allocate(allocate, work)
+    return work
+
+
+def _jobs(federation, method, tracker, work, number) -> list[tuple[int, int]]:
+    """The (run, device) pairs of this round."""
+    stopped = tracker.stopped(work)
+    jobs = []
+    for r, seed in enumerate(federation.seeds):
+        rng = stream(seed, Purpose.SELECT, number)
+        chosen = method.participants(rng, federation.devices).tolist()
+        jobs += [(r, k) for k in chosen if stopped is None or not stopped[r, k]]
+    return jobs
+
+
+def _merge(method, work, jobs) -> None:
+    """Replace each run's shared vector by the merge of what its devices sent."""
+    if work.layout.size_shared == 0:
+        return
+    _, rows = work.rows["train"]
+    t = work.tensors
+    for r in range(len(work.seeds)):
+        slots = [slot for slot, (run, _) in enumerate(jobs) if run == r]
+        if slots:
+            sizes = rows[r].size[[jobs[slot][1] for slot in slots]]
+            uploads = t["uploads"][slots[0] : slots[-1] + 1]  # the jobs of a run lie together
+            t["shared"][r] = method.merge(t["shared"][r], uploads, sizes.to(uploads.device))
+
+
+def _lines(metrics: dict[str, Tensor], number: int, seeds: Sequence[int]) -> list[dict]:
+    columns = {name: values.tolist() for name, values in metrics.items()}
+    return [
+        {"round": number, "seed": seed} | {name: v[r] for name, v in columns.items()}
+        for r, seed in enumerate(seeds)
+        if columns
+    ]
+
+
+def _identity(federation, work, tracker, rounds, first_round) -> str:
+    """What a checkpoint must agree on: settings, seeds, rows, starting point, network."""
+    method = {k: sorted(v) if isinstance(v, frozenset) else v for k, v in vars(work.method).items()}
+    digest = checkpoint.digest(
+        *(work.tensors[n] for n in ("shared", "personal")),
+        *(t for p in federation.partitions for t in (p.train.index, p.test.index)),
+    )
+    return checkpoint.fingerprint(
+        net=str(federation.net),
+        method=[type(work.method).__name__, method],
+        training=asdict(work.training),
+        tracker=[type(tracker).__name__, vars(tracker)],
+        seeds=list(federation.seeds),
+        rounds=[first_round, rounds],
+        content=digest,
+    )
+
+
+def _to(split: Split, place: torch.device) -> Split:
+    return Split(split.x.to(place), split.y.to(place))

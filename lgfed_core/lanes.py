@@ -1,0 +1,248 @@
+"""Lanes: how many (seed, device) pairs are worked on at once, in one of two ways.
+
+A lane is one device in one run (seed or setting). Methods are written for a single lane; this
+module trains and tests many. `Looped` takes them one after another, spread over forked worker
+processes: best on a CPU, where a device's parameters stay in a core's cache. `batched.Batched`
+stacks them in one tensor: best on a GPU. Both give the same numbers to float tolerance, and
+`Looped` the same bits for any number of workers, because random numbers belong to the lane.
+"""
+
+import copy
+import ctypes
+import math
+import mmap
+import multiprocessing
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from .data import Split
+from .errors import LgfedError
+from .layout import Layout
+from .methods import Local, Method
+from .partition import Rows
+from .streams import visits
+
+Job = tuple[int, int]  # (run, device)
+
+
+@dataclass(frozen=True)
+class Training:
+    """How a device optimises: SGD with momentum, ``epochs`` passes in batches of ``batch_size``.
+
+    Momentum starts from zero in every round unless ``keep_momentum``.
+    """
+
+    lr: float
+    batch_size: int
+    momentum: float = 0.5
+    epochs: int = 1
+    weight_decay: float = 0.0
+    keep_momentum: bool = False
+
+
+@dataclass(frozen=True)
+class Work:
+    """All that training and testing read: fixed for a phase, so that workers inherit it."""
+
+    net: nn.Module
+    layout: Layout
+    method: Method
+    training: Training
+    seeds: list[int]  # one per run
+    rows: dict[str, tuple[Split, list[Rows]]]  # "train", "validation", "test", "pool"; Rows per run
+    tensors: dict[str, Tensor]  # shared [R, P_s], personal [R, K, P_p], uploads [S, P_s], ...
+
+    def models(self, shared: str, personal: str, run: int, device: int) -> tuple[Tensor, Tensor]:
+        """Vectors (shared [P_s], personal [P_p]) of one lane; [R, P] tensors serve all devices."""
+        s, p = self.tensors[shared][run], self.tensors[personal][run]
+        return s if s.dim() == 1 else s[device], p if p.dim() == 1 else p[device]
+
+    def devices(self, rows: str) -> int:
+        """K, the number of devices that ``rows`` is split over."""
+        return len(self.rows[rows][1][0].size)
+
+
+class Looped:
+    """One lane after another, on one thread per worker."""
+
+    def __init__(self, work: Work, workers: int = 1):
+        self.work = work
+        self.workers = workers
+        self._pool = None
+        self._flat = torch.empty(work.layout.size_shared + work.layout.size_personal)
+        self._velocity = torch.zeros_like(self._flat)
+        self._net = self._optimiser = None
+
+    def train(self, jobs: list[Job], round: int) -> None:
+        """Train each device of ``jobs``; slot i of ``uploads`` receives what device i sends.
+
+        Reads ``shared`` and ``personal``; overwrites ``personal`` (and ``velocity`` if kept).
+        """
+        self._map(self._train_one, [(slot, *job, round) for slot, job in enumerate(jobs)], 1)
+
+    def correct(self, shared: str, personal: str, rows: str) -> Tensor:
+        """Number of rows that each device's model gets right -> int64 [R, K].
+
+        ``shared`` and ``personal`` name tensors of parameters, ``rows`` the rows to predict.
+        """
+        devices = self.work.devices(rows)
+        jobs = [(shared, personal, rows, r, k) for r in self._runs for k in range(devices)]
+        hits = self._map(self._correct_one, jobs, -(-len(jobs) // (4 * self.workers)))
+        return torch.tensor(hits).view(-1, devices)
+
+    def mean_outputs(self, shared: str, personal: str, split: str) -> Tensor:
+        """Outputs of all devices' models, averaged, on every row -> [R, n, classes]."""
+        devices = self.work.tensors[personal].shape[1]
+        groups = [range(k, min(k + 10, devices)) for k in range(0, devices, 10)]
+        jobs = [(shared, personal, split, r, g) for r in self._runs for g in groups]
+        sums = self._map(self._sum_outputs, jobs, 1)
+        per_run = [sums[i : i + len(groups)] for i in range(0, len(sums), len(groups))]
+        return torch.stack([sum(s) / devices for s in per_run])
+
+    def close(self) -> None:
+        """End the workers."""
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
+    @property
+    def _runs(self) -> range:
+        return range(len(self.work.seeds))
+
+    def _train_one(self, slot: int, run: int, device: int, round: int) -> None:
+        work, split_at = self.work, self.work.layout.size_shared
+        t = work.tensors
+        self._flat[:split_at] = t["shared"][run]
+        self._flat[split_at:] = t["personal"][run, device]
+        kept = t.get("velocity")
+        self._velocity.copy_(kept[run, device]) if kept is not None else self._velocity.zero_()
+        net, optimiser = self._trainee()
+        start = self._flat.clone()
+        received = work.layout.views(start[:split_at], start[split_at:])
+        local = Local(net, dict(net.named_parameters()), received)
+
+        split, rows = work.rows["train"]
+        mine = rows[run].of(device)
+        x, y = split.x[mine], split.y[mine]  # [n_k, ...], [n_k]
+        cfg = work.training
+        order = torch.from_numpy(visits(work.seeds[run], round, device, len(mine), cfg.epochs))
+        for epoch in order:
+            for at in epoch.split(cfg.batch_size):
+                loss = work.method.loss(local, x[at], y[at], None)
+                optimiser.zero_grad()
+                loss.backward()
+                optimiser.step()
+        t["uploads"][slot] = self._flat[:split_at]
+        t["personal"][run, device] = self._flat[split_at:]
+        if kept is not None:
+            kept[run, device] = self._velocity
+
+    def _trainee(self) -> tuple[nn.Module, torch.optim.SGD]:
+        """This worker's own network and optimiser, whose numbers live in two flat buffers."""
+        if self._optimiser is None:
+            at, cfg = self.work.layout.size_shared, self.work.training
+            net = copy.deepcopy(self.work.net)
+            optimiser = torch.optim.SGD(
+                net.parameters(), cfg.lr, cfg.momentum, weight_decay=cfg.weight_decay, fused=True
+            )
+            values = self.work.layout.views(self._flat[:at], self._flat[at:])
+            moving = self.work.layout.views(self._velocity[:at], self._velocity[at:])
+            for name, p in net.named_parameters():
+                p.data = values[name]
+                optimiser.state[p]["momentum_buffer"] = moving[name] if cfg.momentum else None
+            self._net, self._optimiser = net, optimiser
+        return self._net, self._optimiser
+
+    @torch.no_grad()
+    def _correct_one(self, shared: str, personal: str, rows: str, run: int, device: int) -> int:
+        split, per_run = self.work.rows[rows]
+        mine = per_run[run].of(device)
+        outputs = self._outputs(shared, personal, run, device, split.x[mine])
+        return int((outputs.argmax(-1) == split.y[mine]).sum())
+
+    @torch.no_grad()
+    def _sum_outputs(self, shared: str, personal: str, split: str, run: int, devices: range):
+        x = self.work.rows[split][0].x
+        return sum(self._outputs(shared, personal, run, k, x) for k in devices)
+
+    def _outputs(self, shared: str, personal: str, run: int, device: int, x: Tensor) -> Tensor:
+        params = self.work.layout.views(*self.work.models(shared, personal, run, device))
+        return functional_call(self.work.net, params, (x,))
+
+    def _map(self, function: Callable, jobs: list, chunk: int) -> list:
+        if self.workers == 1:
+            with one_thread():
+                return [function(*job) for job in jobs]
+        if self._pool is None:
+            context = multiprocessing.get_context("fork")
+            self._pool = ProcessPoolExecutor(self.workers, context, _start, (self, os.getpid()))
+        calls = [(function.__name__, job) for job in jobs]
+        try:
+            with warnings.catch_warnings():  # Python 3.12 warns of fork beside threads; see _start
+                warnings.simplefilter("ignore", DeprecationWarning)
+                return list(self._pool.map(_call, calls, chunksize=chunk))
+        except BrokenProcessPool as error:
+            raise LgfedError(
+                "a worker process died (out of memory?); run the same command again to continue, "
+                "with LGFED_WORKERS=1 to need less memory"
+            ) from error
+
+
+def default_workers(device: torch.device) -> int:
+    """One process a core on a Linux CPU; one elsewhere. ``LGFED_WORKERS`` overrides."""
+    if device.type != "cpu" or sys.platform != "linux":
+        return 1
+    return int(os.environ.get("LGFED_WORKERS", len(os.sched_getaffinity(0))))
+
+
+@contextmanager
+def one_thread():
+    """PyTorch on a single thread inside: the same bits whatever the machine's setting."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+# In a worker: the lanes it inherited. The parent forks as PyTorch's DataLoader does, and for the
+# same reason: the data and every tensor below are simply there. One thread per worker keeps
+# OpenMP from looking for threads that fork did not copy.
+_lanes: Looped
+
+
+def _start(lanes: Looped, parent: int) -> None:
+    global _lanes
+    _lanes = lanes
+    _lanes.workers = 1
+    torch.set_num_threads(1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: never outlive the parent
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _call(call: tuple) -> object:
+    name, job = call
+    return getattr(_lanes, name)(*job)
+
+
+def common(*shape: int) -> Tensor:
+    """A float32 tensor of zeros in anonymous memory that forked workers share, not copy."""
+    count = math.prod(shape)
+    if count == 0:
+        return torch.zeros(*shape)
+    memory = mmap.mmap(-1, 4 * count)  # backed by no file, so no limit of /dev/shm
+    return torch.frombuffer(memory, dtype=torch.float32).view(shape)

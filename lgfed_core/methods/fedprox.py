@@ -1,0 +1,18 @@
+"""FedProx (Li et al., 2020, eq. 2): FedAvg with a pull towards the received model."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from .method import Local, Method
+
+
+@dataclass(frozen=True, kw_only=True)
+class FedProx(Method):
+    """Minimises task + mu/2 ||w - w_received||^2; mu = 0 is FedAvg."""
+
+    mu: float = 0.01
+
+    def loss(self, local: Local, x: Tensor, y: Tensor, weight: Tensor | None) -> Tensor:
+        drift = sum((local.params[n] - local.received[n]).square().sum() for n in local.params)
+        return super().loss(local, x, y, weight) + self.mu / 2 * drift

@@ -1,0 +1,25 @@
+"""LG-FedAvg, version 2 (Liang et al., 2020, Algorithm 1): private layers below, shared above.
+
+A device trains all its layers with one loss and one optimiser, sends only the shared ones, and
+receives their average. Version 1's auxiliary heads and separate local steps are another method.
+"""
+
+from dataclasses import dataclass
+
+from torch import nn
+
+from .method import Method
+
+
+@dataclass(frozen=True, kw_only=True)
+class LGFedAvg(Method):
+    """Averages the parameters named in ``layers``; all others stay on their device.
+
+    For the paper's MNIST network these are the last three layers (99,978 of 633,226
+    parameters), see `nets.last_layers`; for CIFAR-10 the two convolutions (2,872 of 64,102).
+    """
+
+    layers: frozenset[str]
+
+    def shared(self, net: nn.Module) -> frozenset[str]:
+        return self.layers

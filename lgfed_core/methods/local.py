@@ -1,0 +1,17 @@
+"""Local only: nothing is shared, every device trains alone. One round is one local epoch."""
+
+from dataclasses import dataclass
+
+from torch import nn
+
+from .method import Method
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalOnly(Method):
+    """No parameter is averaged and every device takes part."""
+
+    fraction: float = 1.0
+
+    def shared(self, net: nn.Module) -> frozenset[str]:
+        return frozenset()

@@ -1,0 +1,75 @@
+"""What a federated method is: four choices, each with the plainest default.
+
+The engine (`federation.run`) is the same for all methods. A method states
+
+* **share**: which parameters the server averages,
+* **objective**: what a device minimises on a batch,
+* **participation**: who takes part in a round,
+* **merge**: how the server combines what was sent.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ..errors import SettingsError
+
+
+@dataclass(frozen=True)
+class Local:
+    """One device in the middle of a round, as its objective sees it."""
+
+    net: Callable[[Tensor], Tensor]  # inputs [b, ...] -> outputs [b, classes]
+    params: dict[str, Tensor]  # current values, differentiable
+    received: dict[str, Tensor]  # values at the start of the round, constant
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """Defaults: share everything, cross-entropy, a uniform fraction takes part, n_k/n weights."""
+
+    fraction: float = 0.1  # C of McMahan et al.: the share of devices in a round
+    weighted: bool = True  # True: weights n_k/n; False: 1/m, as LG-FedAvg's code has it
+
+    def __post_init__(self):
+        if not 0 < self.fraction <= 1:
+            raise SettingsError(f"fraction is {self.fraction}; it must lie in (0, 1]")
+
+    def shared(self, net: nn.Module) -> frozenset[str]:
+        """Names of the parameters that are averaged."""
+        return frozenset(name for name, _ in net.named_parameters())
+
+    def loss(self, local: Local, x: Tensor, y: Tensor, weight: Tensor | None) -> Tensor:
+        """The scalar one device minimises on a batch x [b, ...], y [b].
+
+        ``weight`` [b] sums to one and is zero on padding; None stands for 1/b everywhere.
+        """
+        return cross_entropy(local.net(x), y, weight)
+
+    def cohort(self, devices: int) -> int:
+        """m, the largest number of devices in one round: max(1, C K)."""
+        return max(1, int(self.fraction * devices + 1e-9))
+
+    def participants(self, rng: np.random.Generator, devices: int) -> np.ndarray:
+        """Indices of the devices in this round, at most `cohort` of them, sorted."""
+        m = self.cohort(devices)
+        return np.arange(devices) if m == devices else np.sort(rng.permutation(devices)[:m])
+
+    def merge(self, before: Tensor, uploads: Tensor, rows: Tensor) -> Tensor:
+        """New shared vector [P_s] from ``before`` [P_s], ``uploads`` [m, P_s], ``rows`` [m].
+
+        ``rows`` is the number of training rows behind each upload.
+        """
+        if not self.weighted:
+            return uploads.mean(0)
+        return (rows / rows.sum()).to(uploads) @ uploads
+
+
+def cross_entropy(outputs: Tensor, y: Tensor, weight: Tensor | None) -> Tensor:
+    """Cross-entropy of outputs [b, classes] against labels y [b], averaged by ``weight``."""
+    if weight is None:
+        return F.cross_entropy(outputs, y)
+    return (F.cross_entropy(outputs, y, reduction="none") * weight).sum()

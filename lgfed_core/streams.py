@@ -1,0 +1,32 @@
+"""Random numbers as a function of (seed, purpose, place), never of the order of execution.
+
+Device 7's batches in round 30 are the same whether it trains alone, among ten devices, in
+another process, or after a restart. `numpy.random.default_rng` hashes the tuple into a
+well-mixed state, so neighbouring tuples give independent streams.
+"""
+
+from enum import IntEnum
+
+import numpy as np
+
+
+class Purpose(IntEnum):
+    """What the numbers are for. Values are part of a run's identity: never renumber."""
+
+    SELECT = 1  # which devices take part in a round
+    BATCHES = 2  # the order in which a device visits its rows
+
+
+def stream(seed: int, purpose: Purpose, *place: int) -> np.random.Generator:
+    """The generator of ``purpose`` at ``place`` (round, device, ...) in the run of ``seed``."""
+    return np.random.default_rng((seed, int(purpose), *place))
+
+
+def visits(seed: int, round: int, device: int, rows: int, epochs: int) -> np.ndarray:
+    """The order in which a device visits its rows in one round -> int64 [epochs, rows].
+
+    Each epoch is a fresh shuffle; cutting it in batches leaves a smaller last one, as a
+    `DataLoader(shuffle=True)` does.
+    """
+    rng = stream(seed, Purpose.BATCHES, round, device)
+    return np.stack([rng.permutation(rows) for _ in range(epochs)])

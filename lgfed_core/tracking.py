@@ -1,0 +1,216 @@
+"""What is measured while a run goes on, and which models are remembered.
+
+A tracker is called after every round. It may keep tensors of its own (saved with the run) and
+may tell devices to stop. Test data are looked at for the record; which of them a *selection*
+uses is the difference between the two protocols:
+
+* `as_described`: models are chosen on validation rows;
+* `as_released`: the authors' code chooses on test rows, three times over (spec: best FedAvg
+  checkpoint, best model of each device, best round).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from .lanes import Work
+
+
+class Tracker:
+    """Measures nothing, remembers nothing, stops nobody."""
+
+    def allocate(self, allocate: Callable[..., Tensor], work: Work) -> None:
+        """Reserve tensors with ``allocate(name, *shape)``; they are zero, and checkpointed."""
+
+    def after(self, round: int, rounds: int, engine) -> dict[str, Tensor]:
+        """Metrics [R] after round ``round`` of ``rounds`` (counted from one); {} when not due."""
+        return {}
+
+    def final(self, engine) -> dict[str, Tensor]:
+        """Metrics [R] that are too dear for every round, once after the last."""
+        return {}
+
+    def lasts(self, name: str) -> bool:
+        """Whether the tensor ``name`` is kept once the run is complete."""
+        return True
+
+    def stopped(self, work: Work) -> Tensor | None:
+        """Which devices no longer train: bool [R, K], or None for nobody."""
+        return None
+
+
+class Global(Tracker):
+    """Follows one server model: accuracy on the whole test set and on the devices' own rows.
+
+    ``snapshots`` names round counts B at which the model is stored as ``at_B`` [R, P]: the model
+    of that round, or (``best_on_test``) the best on the whole test set among the first B rounds.
+    On validation rows the best model is kept as ``best`` [R, P] otherwise.
+    """
+
+    def __init__(self, snapshots: tuple[int, ...] = (), best_on_test=False, every: int = 1):
+        self.snapshots, self.best_on_test, self.every = tuple(snapshots), best_on_test, every
+
+    def allocate(self, allocate, work):
+        runs, size = work.tensors["shared"].shape
+        allocate("best", runs, size)
+        allocate("best_accuracy", runs).fill_(-1)
+        for budget in self.snapshots:
+            allocate(f"at_{budget}", runs, size)
+
+    def after(self, round, rounds, engine):
+        t, metrics = engine.work.tensors, {}
+        if round % self.every == 0 or round == rounds or round in self.snapshots:
+            metrics["new_test_acc"] = _pooled(engine, "shared", "personal", "pool")
+            if self.best_on_test:
+                judged = metrics["new_test_acc"]
+            else:
+                metrics["local_test_acc"] = _mean(engine, "shared", "personal", "test")
+                judged = metrics["validation_acc"] = _mean(
+                    engine, "shared", "personal", "validation"
+                )
+            better = judged > t["best_accuracy"].cpu()
+            t["best_accuracy"][better] = judged[better].to(t["best_accuracy"])
+            t["best"][better] = t["shared"][better]
+        if round in self.snapshots:
+            t[f"at_{round}"].copy_(t["best" if self.best_on_test else "shared"])
+        return metrics
+
+    def final(self, engine):
+        return {
+            "best_new_test_acc": _pooled(engine, "best", "personal", "pool"),
+            "best_local_test_acc": _mean(engine, "best", "personal", "test"),
+        }
+
+
+class Personal(Tracker):
+    """Follows personal models; each device remembers the one that did best on ``judge`` rows.
+
+    judge: "validation" (as described) or "test" (as released); later models win ties.
+    patience: a device stops after so many evaluations without a strictly better one.
+    stop_at: (accuracy, rounds): a device also stops when it reaches this accuracy on ``judge``
+        rows after more than so many rounds (local-only as released: 0.99 after 50).
+
+    Keeps ``best_shared`` [R, K, P_s], ``best_personal`` [R, K, P_p], ``best_accuracy`` [R, K];
+    with ``light`` only the last of them outlives the run (100 devices' models are 0.5 GB).
+    """
+
+    def __init__(
+        self,
+        judge: str = "validation",
+        every: int = 1,
+        patience: int | None = None,
+        stop_at: tuple[float, int] | None = None,
+        light: bool = False,
+    ):
+        self.judge, self.every, self.light = judge, every, light
+        self.patience, self.stop_at = patience, stop_at
+
+    def lasts(self, name):
+        return not self.light or name == "best_accuracy"
+
+    def allocate(self, allocate, work):
+        runs, devices = work.tensors["personal"].shape[:2]
+        allocate("best_shared", runs, devices, work.layout.size_shared)
+        allocate("best_personal", runs, devices, work.layout.size_personal)
+        allocate("best_accuracy", runs, devices).fill_(-1)
+        allocate("mean_shared", runs, work.layout.size_shared)
+        allocate("mean_personal", runs, work.layout.size_personal)
+        allocate("waited", runs, devices)
+        allocate("done", runs, devices)
+
+    def after(self, round, rounds, engine):
+        if round % self.every and round != rounds:
+            return {}
+        t = engine.work.tensors
+        accuracy = accuracies(engine, "shared", "personal", self.judge).to(t["best_accuracy"])
+        active = t["done"] == 0
+        better = accuracy > t["best_accuracy"]
+        kept = ((accuracy >= t["best_accuracy"]) & active).nonzero(as_tuple=True)
+        t["waited"][active] += 1
+        t["waited"][better] = 0
+        t["best_accuracy"][kept] = accuracy[kept]
+        for r, k in zip(*kept, strict=True):
+            t["best_shared"][r, k] = t["shared"][r]
+            t["best_personal"][r, k] = t["personal"][r, k]
+        if self.patience is not None:
+            t["done"][t["waited"] >= self.patience] = 1
+        if self.stop_at is not None and round > self.stop_at[1]:
+            t["done"][accuracy >= self.stop_at[0]] = 1
+        judged = {} if self.judge == "test" else {"validation_acc": accuracy.cpu().mean(1)}
+        if self.judge == "test":
+            local = accuracy.cpu().mean(1)
+        else:
+            local = _mean(engine, "shared", "personal", "test")
+        best = t["best_accuracy"].cpu().mean(1)
+        return judged | {"local_test_acc": local, f"best_{self.judge}_acc": best}
+
+    def final(self, engine):
+        average_best(engine.work)
+        t = engine.work.tensors
+        out = {
+            "best_local_test_acc": _mean(engine, "best_shared", "best_personal", "test"),
+            "best_new_test_acc_weights": _pooled(engine, "mean_shared", "mean_personal", "pool"),
+            "best_new_test_acc_outputs": ensemble(engine, "best_shared", "best_personal"),
+            "last_local_test_acc": _mean(engine, "shared", "personal", "test"),
+            "last_new_test_acc_outputs": ensemble(engine, "shared", "personal"),
+        }
+        torch.mean(t["personal"], 1, out=t["mean_personal"])
+        out["last_new_test_acc_weights"] = _pooled(engine, "shared", "mean_personal", "pool")
+        return out
+
+    def stopped(self, work):
+        return work.tensors["done"].bool() if self.patience or self.stop_at else None
+
+
+class AveragedBest(Personal):
+    """LG-FedAvg's evaluation as released: after each round, average the devices' best models.
+
+    The average of all layers over devices gives ``averaged_new_test_acc``; its shared layers, put
+    into the devices' best models (which come from different rounds), give
+    ``averaged_local_test_acc``. The table's row is taken at the round where the latter peaks.
+    """
+
+    def __init__(self, light: bool = False):
+        super().__init__(judge="test", light=light)
+
+    def after(self, round, rounds, engine):
+        metrics = super().after(round, rounds, engine)
+        average_best(engine.work)
+        return metrics | {
+            "averaged_new_test_acc": _pooled(engine, "mean_shared", "mean_personal", "pool"),
+            "averaged_local_test_acc": _mean(engine, "mean_shared", "best_personal", "test"),
+        }
+
+
+def average_best(work: Work) -> None:
+    """``mean_shared`` and ``mean_personal``: the average over devices of their best models."""
+    for part in ("shared", "personal"):
+        torch.mean(work.tensors[f"best_{part}"], 1, out=work.tensors[f"mean_{part}"])
+
+
+def accuracies(engine, shared: str, personal: str, rows: str) -> Tensor:
+    """Accuracy of each device's model on its own ``rows`` -> float [R, K]; 0 without rows."""
+    size = torch.stack([r.size for r in engine.work.rows[rows][1]]).cpu()
+    return engine.correct(shared, personal, rows) / size.clamp(min=1)
+
+
+def ensemble(engine, shared: str, personal: str) -> Tensor:
+    """Accuracy on the whole test set of the devices' averaged outputs -> [R]."""
+    outputs = engine.mean_outputs(shared, personal, "test")  # [R, n, classes]
+    return (outputs.argmax(-1) == engine.work.rows["test"][0].y).float().mean(1).cpu()
+
+
+def _mean(engine, shared: str, personal: str, rows: str) -> Tensor:
+    """Mean over devices of `accuracies` -> [R]."""
+    return accuracies(engine, shared, personal, rows).mean(1)
+
+
+def _pooled(engine, shared: str, personal: str, rows: str) -> Tensor:
+    """Accuracy of one model on all ``rows`` together -> [R]."""
+    size = torch.stack([r.size for r in engine.work.rows[rows][1]]).sum(1)
+    return engine.correct(shared, personal, rows).sum(1) / size
