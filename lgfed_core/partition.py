@@ -145,7 +145,7 @@ def dirichlet(
     rng = _rng(seed, _Stream.DIRICHLET)
     labels = np.unique(train_y)
     shares = rng.dirichlet(np.full(devices, alpha), size=len(labels))  # [C, K]
-    if not np.isfinite(shares).all():
+    if not np.allclose(shares.sum(1), 1):
         raise PartitionError(f"alpha is {alpha}: too extreme to draw proportions in floating point")
 
     def deal(y: np.ndarray) -> Rows:
