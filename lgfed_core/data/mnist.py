@@ -4,10 +4,12 @@ An idx file is a header in big-endian 32-bit words (magic number, then one lengt
 followed by unsigned bytes; magic 2051 means images, 2049 labels.
 """
 
+import io
 import math
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -67,3 +69,23 @@ def read_idx(path: Path, dimensions: int) -> Tensor:
             f"{path}: {len(raw):,} bytes, but its header (shape {shape}) says {expected:,}"
         )
     return torch.from_numpy(raw[start:]).view(*shape)
+
+
+def rebuild(parts: list[bytes], mirror: dict) -> bytes:
+    """An idx file out of a mirror that carries MNIST as csv (label, then 784 pixels per line).
+
+    Args:
+        parts: the csv.
+        mirror: its ``dimensions`` says which file is wanted: 3 the images, 1 the labels.
+
+    Raises:
+        ValueError: the csv is not of that form.
+    """
+    table = pd.read_csv(io.BytesIO(parts[0]), header=None, dtype=np.uint8).to_numpy()
+    n, columns = table.shape
+    if columns != 785:
+        raise ValueError(f"{columns} columns instead of 785")
+    dimensions = mirror["dimensions"]
+    header = [MAGIC[dimensions], n, 28, 28][: 1 + dimensions]
+    body = table[:, 1:] if dimensions == 3 else table[:, 0]
+    return np.array(header, ">u4").tobytes() + body.tobytes()

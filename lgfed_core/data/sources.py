@@ -2,20 +2,17 @@
 
 import contextlib
 import errno
-import hashlib
 import io
 import os
 import shutil
 import sys
 import tempfile
-import tomllib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from lgfed_core import paths
 from lgfed_core.data import mirrors
+from lgfed_core.data.catalogue import File, Source, source
 from lgfed_core.data.mirrors import MirrorError, Shelf
 from lgfed_core.errors import DataError
 
@@ -25,65 +22,6 @@ except ImportError:  # Windows: unique temporary names and os.replace are safe w
     fcntl = None
 
 Rebuild = Callable[[list[bytes], dict], bytes]
-
-
-@dataclass(frozen=True)
-class File:
-    """One file of a set in the form it is kept: name, bytes, checksum, mirrors in order."""
-
-    name: str
-    size: int
-    sha256: str
-    mirrors: tuple[dict, ...]
-
-    def fault(self, path: Path) -> str | None:
-        """What is wrong with the copy at ``path``: None when it is the file itself."""
-        if not path.is_file():
-            return "missing"
-        if path.stat().st_size != self.size:
-            return f"{path.stat().st_size:,} bytes instead of {self.size:,}"
-        with path.open("rb") as stream:
-            found = hashlib.file_digest(stream, "sha256").hexdigest()
-        return None if found == self.sha256 else f"sha256 {found} instead of {self.sha256}"
-
-
-@dataclass(frozen=True)
-class Source:
-    """A data set as ``data/sources.toml`` describes it."""
-
-    name: str
-    title: str
-    licence: str
-    cite: str
-    citation: str
-    home: str
-    files: tuple[File, ...]
-
-    @property
-    def folder(self) -> Path:
-        """Where its files are kept."""
-        return paths.CACHE / self.name
-
-
-def catalogue() -> dict[str, Source]:
-    """All sets of ``data/sources.toml``, by name. Raises DataError if the file is not usable."""
-    try:
-        tables = tomllib.loads(paths.SOURCES.read_text(encoding="utf-8"))
-        sources = {}
-        for name, table in tables.items():
-            files = tuple(File(**{**f, "mirrors": tuple(f["mirrors"])}) for f in table.pop("files"))
-            sources[name] = Source(name=name, files=files, **table)
-    except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError) as error:
-        raise DataError(f"{paths.SOURCES} cannot be read: {error}") from error
-    return sources
-
-
-def source(name: str) -> Source:
-    """One set by name. Raises DataError that lists the known ones."""
-    known = catalogue()
-    if name not in known:
-        raise DataError(f"no data set {name!r}; known are: {', '.join(known)}")
-    return known[name]
 
 
 def fetch(name: str, rebuild: Rebuild | None = None) -> Path:
@@ -103,7 +41,7 @@ def fetch(name: str, rebuild: Rebuild | None = None) -> Path:
             is full or cannot be written.
     """
     wanted = source(name)
-    if not _faulty(wanted):
+    if not wanted.faulty():
         return wanted.folder
     try:
         wanted.folder.mkdir(parents=True, exist_ok=True)
@@ -112,15 +50,11 @@ def fetch(name: str, rebuild: Rebuild | None = None) -> Path:
                 _sweep(wanted.folder)
             with tempfile.TemporaryDirectory(prefix=".part-", dir=wanted.folder) as shelf_folder:
                 shelf = Shelf(Path(shelf_folder), name)
-                for file in _faulty(wanted):
+                for file in wanted.faulty():
                     _fetch_file(wanted, file, shelf, rebuild)
     except OSError as error:
         raise DataError(_disk_message(wanted, error)) from error
     return wanted.folder
-
-
-def _faulty(wanted: Source) -> list[File]:
-    return [file for file in wanted.files if file.fault(wanted.folder / file.name)]
 
 
 def _fetch_file(wanted: Source, file: File, shelf: Shelf, rebuild: Rebuild | None) -> None:
@@ -220,7 +154,7 @@ def _disk_message(wanted: Source, error: OSError) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         need = sum(file.size for file in wanted.files) / 1e6
         return (
-            f"{wanted.name}: the disk of {where} is full ({error.strerror}); the set needs "
+            f"{wanted.name}: no space left while fetching to {where} ({error.strerror}); it needs "
             f"{need:,.0f} MB, and about as much again while it is unpacked. Nothing was left "
             "behind. Free some space, or set LGFED_CACHE to a folder on another disk."
         )

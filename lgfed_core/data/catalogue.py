@@ -1,0 +1,109 @@
+"""What ``data/sources.toml`` says about each set, and what of it is on this disk."""
+
+import hashlib
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from lgfed_core import paths
+from lgfed_core.errors import DataError
+
+
+@dataclass(frozen=True)
+class File:
+    """One file of a set in the form it is kept: name, bytes, checksum, mirrors in order."""
+
+    name: str
+    size: int
+    sha256: str
+    mirrors: tuple[dict, ...]
+
+    def fault(self, path: Path) -> str | None:
+        """What is wrong with the copy at ``path``: None when it is the file itself."""
+        if not path.is_file():
+            return "missing"
+        if path.stat().st_size != self.size:
+            return f"{path.stat().st_size:,} bytes instead of {self.size:,}"
+        with path.open("rb") as stream:
+            found = hashlib.file_digest(stream, "sha256").hexdigest()
+        return None if found == self.sha256 else f"sha256 {found} instead of {self.sha256}"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set as ``data/sources.toml`` describes it."""
+
+    name: str
+    title: str
+    licence: str
+    cite: str
+    citation: str
+    home: str
+    files: tuple[File, ...]
+
+    @property
+    def folder(self) -> Path:
+        """Where its files are kept."""
+        return paths.CACHE / self.name
+
+    def faulty(self) -> list[File]:
+        """The files that are not there, or are not what they should be."""
+        return [file for file in self.files if file.fault(self.folder / file.name)]
+
+    def state(self) -> str:
+        """ready, partial or missing; a damaged file is as good as a missing one."""
+        return {0: "ready", len(self.files): "missing"}.get(len(self.faulty()), "partial")
+
+
+def catalogue() -> dict[str, Source]:
+    """All sets of ``data/sources.toml``, by name. Raises DataError if the file is not usable."""
+    try:
+        tables = tomllib.loads(paths.SOURCES.read_text(encoding="utf-8"))
+        sources = {}
+        for name, table in tables.items():
+            files = tuple(File(**{**f, "mirrors": tuple(f["mirrors"])}) for f in table.pop("files"))
+            sources[name] = Source(name=name, files=files, **table)
+    except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+        raise DataError(f"{paths.SOURCES} cannot be read: {error}") from error
+    return sources
+
+
+def source(name: str) -> Source:
+    """One set by name. Raises DataError that lists the known ones."""
+    known = catalogue()
+    if name not in known:
+        raise DataError(f"no data set {name!r}; known are: {', '.join(known)}")
+    return known[name]
+
+
+def status() -> pd.DataFrame:
+    """One row per set, every checksum looked at.
+
+    Columns: set, state (ready | partial | missing), size (bytes), licence, citation (short), where
+    (the folder it is or would be in). The full citations are in :func:`catalogue`.
+    """
+    return pd.DataFrame(
+        {
+            "set": s.name,
+            "state": s.state(),
+            "size": sum(file.size for file in s.files),
+            "licence": s.licence,
+            "citation": s.cite,
+            "where": str(s.folder),
+        }
+        for s in catalogue().values()
+    )
+
+
+def listing() -> str:
+    """:func:`status` for people: sizes in MB, columns aligned."""
+    table = status()
+    table["size"] = [f"{size / 1e6:7.1f} MB" for size in table["size"]]
+    rows = [list(table.columns), *table.to_numpy().tolist()]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )
