@@ -1,0 +1,60 @@
+# Needs Python 3.11 or 3.12 and make; everything else goes into .venv.
+
+SCALE ?= quick
+READY := .venv/.ready
+PY := .venv/bin/python
+SUITS := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 13))
+# The first Python that suits; override with `make PYTHON=/path/to/python book`.
+PYTHON ?= $(shell for p in python3.11 python3.12 python3 python; do \
+            "$$p" -c '$(SUITS)' 2>/dev/null && { command -v "$$p"; break; }; done)
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+export JUPYTER_PREFER_ENV_PATH = 1
+
+.PHONY: help book execute test lab data lint lock clean python
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@echo "make [SCALE=smoke|quick|paper] TARGET"
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1 \2/p' Makefile | \
+	  while read -r target text; do printf '  %-8s %s\n' "$$target" "$$text"; done
+
+book: data ## execute the notebooks that changed, build the pages, say where they are
+	@$(PY) book/build.py --scale $(SCALE)
+
+execute: data ## execute the notebooks that changed, without building pages
+	@$(PY) book/build.py --scale $(SCALE) --no-html
+
+test: data ## run all tests; ARGS="-k engine" chooses some
+	@OMP_NUM_THREADS=1 $(PY) -m pytest -q -n logical --maxprocesses 8 $(ARGS)
+
+lab: data ## open the notebooks in JupyterLab
+	@$(PY) -m jupyterlab
+
+data: $(READY) ## fetch the data that the notebooks need
+	@$(PY) -m lgfed_core data mnist
+
+lint: $(READY) ## check the style of the code
+	@$(PY) -m ruff check .
+
+lock: $(READY) ## bring constraints.txt in line with pyproject.toml; UPGRADE="numpy pandas" renews
+	@$(PY) -m uv pip compile --quiet --universal --python-version 3.11 --all-extras --no-annotate \
+	  --custom-compile-command "make lock" $(addprefix --upgrade-package ,$(UPGRADE)) \
+	  --output-file constraints.txt pyproject.toml
+
+clean: ## remove what was built (not .venv, not the data)
+	rm -rf book/_build book/_vendor .pytest_cache .ruff_cache .hypothesis *.egg-info
+	find book lgfed_core tests -name __pycache__ -prune -exec rm -rf {} +
+
+python: # say which Python .venv is made with
+	@test -n "$(PYTHON)" || { \
+	  echo "No Python 3.11 or 3.12 with its venv module was found. Install one" >&2; \
+	  echo "(Debian: apt-get install python3 python3-venv) or name it: make PYTHON=..." >&2; exit 1; }
+	@echo "Python: $(PYTHON)"
+
+# Made once, and again when what is to be installed changes.
+$(READY): pyproject.toml constraints.txt
+	@$(PY) -c '$(SUITS)' 2>/dev/null || { \
+	  $(MAKE) --silent python && "$(PYTHON)" -m venv --clear .venv; }
+	@echo "Installing packages into .venv (some minutes the first time)"
+	@$(PY) -m pip install --quiet --constraint constraints.txt --editable ".[book,test,dev]"
+	@touch $@

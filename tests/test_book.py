@@ -1,0 +1,189 @@
+"""The book: rules for its notebooks, each of them executed, and the ways a build can go."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+import build
+import execute
+from execute import BuildError
+from lgfed_core.paths import ROOT
+
+BOOK = ROOT / "book"
+NOTEBOOKS = build.notebooks(BOOK)
+
+
+def code_cells(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_notebook_keeps_the_rules(name):
+    notebook = nbformat.read(BOOK / name, as_version=4)
+    nbformat.validate(notebook)
+    assert notebook.metadata.kernelspec.name == "python3"
+    cells = code_cells(notebook)
+    assert not any(cell.outputs or cell.execution_count for cell in cells), "holds outputs"
+    assert max(len(cell.source.splitlines()) for cell in cells) <= 15
+    settings = [cell for cell in cells if "parameters" in cell.metadata.get("tags", [])]
+    assert len(settings) == 1
+    assert "hide-input" in settings[0].metadata.tags
+    assert re.search(r'^scale = "quick"', settings[0].source, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_notebook_runs_at_smoke_scale(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("LGFED_WORKERS", "1")
+    execute.execute(BOOK, [name], "smoke", tmp_path, 1, "test")
+    text = (tmp_path / name).read_text()
+    assert str(ROOT) not in text and str(Path.home()) + "/" not in text
+    for cell in code_cells(nbformat.reads(text, as_version=4)):
+        assert cell.execution_count or not cell.source.strip()
+        assert not [
+            o for o in cell.outputs if o.output_type == "error" or o.get("name") == "stderr"
+        ]
+
+
+def test_every_notebook_is_in_the_contents():
+    build.check_contents(BOOK, NOTEBOOKS)
+
+
+# A small book of its own for each test below.
+
+
+@pytest.fixture
+def small(tmp_path):
+    """Write a book with one notebook per keyword: name = sources of its code cells."""
+
+    def write(**notebooks: list[str]) -> Path:
+        book = tmp_path / "a book"
+        (book / "part").mkdir(parents=True, exist_ok=True)
+        for name, sources in notebooks.items():
+            notebook = new_notebook(cells=[new_markdown_cell(f"# {name}")])
+            settings = new_code_cell('scale = "quick"', metadata={"tags": ["parameters"]})
+            notebook.cells += [settings, *map(new_code_cell, sources)]
+            nbformat.write(notebook, book / "part" / f"{name}.ipynb")
+        lines = ["format: jb-book", "root: intro", *(["chapters:"] if notebooks else [])]
+        lines += [f"- file: part/{name}" for name in notebooks]
+        (book / "_toc.yml").write_text("\n".join(lines))
+        (book / "intro.md").write_text("# Intro\n\nWhere $x^2$ is.\n")
+        (book / "references.bib").write_text("")
+        return book
+
+    return write
+
+
+def run_build(book: Path, *options: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "book/build.py", "--source", str(book), "--scale", "smoke", *options]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100)
+
+
+def test_a_failing_notebook_stops_the_build_and_is_named(small):
+    book = small(good=["print(scale)"], bad=["a = 1", "raise ValueError(f'no luck, {a}')"])
+    done = run_build(book, "--jobs", "1")
+    assert done.returncode == 1
+    assert "part/bad.ipynb failed in code cell 3 of 3" in done.stderr
+    assert "ValueError: no luck, 1" in done.stderr
+    assert not (book / "_build" / "executed" / "smoke" / "part" / "bad.ipynb").exists()
+    assert "good" not in done.stdout, "the build went on after a failure"
+
+
+def test_a_dying_kernel_stops_the_build_and_is_named(small):
+    done = run_build(small(grim=["import os; os._exit(3)"]), "--no-html")
+    assert done.returncode == 1
+    assert "part/grim.ipynb: the kernel died in code cell 2 of 2" in done.stderr
+
+
+def test_a_notebook_that_ends_early_is_not_taken_for_whole(small):
+    done = run_build(small(early=["raise SystemExit(0)", "print(1)"]), "--no-html")
+    assert done.returncode == 1
+    assert "part/early.ipynb ended before code cell 3" in done.stderr
+
+
+def test_unchanged_notebooks_are_not_executed_again(small, capsys):
+    book = small(one=["import os; print(scale, os.path.basename(os.getcwd()))"])
+    out = book / "_build" / "executed" / "smoke"
+    names = build.notebooks(book)
+    assert execute.execute(book, names, "smoke", out, 2, "core 1") == 1
+    cells = code_cells(nbformat.read(out / "part/one.ipynb", as_version=4))
+    assert cells[-1].outputs[0].text == "smoke part\n"
+    assert execute.execute(book, names, "smoke", out, 2, "core 1") == 0
+    assert "unchanged" in capsys.readouterr().out
+    assert execute.execute(book, names, "smoke", out, 2, "core 2") == 1
+    small(one=["print('other')"])
+    assert execute.execute(book, names, "smoke", out, 2, "core 2") == 1
+
+
+def test_the_key_follows_everything_a_page_shows(tmp_path):
+    files = ["lgfed_core/a.py", "lgfed_core/deep/b.py", "data/paper/t.csv", "data/results/r.csv"]
+    files += ["data/sources.toml", "constraints.txt"]
+    for name in files:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("before")
+    digests = {execute.core_digest(tmp_path)}
+    for name in files:
+        (tmp_path / name).write_text("after")
+        digests.add(execute.core_digest(tmp_path))
+    (tmp_path / "lgfed_core" / "deep" / "b.py").rename(tmp_path / "lgfed_core" / "b.py")
+    digests.add(execute.core_digest(tmp_path))
+    assert len(digests) == len(files) + 2
+    (tmp_path / "data" / "cache").mkdir()
+    (tmp_path / "data" / "cache" / "download").write_text("not in the key")
+    assert execute.core_digest(tmp_path) in digests
+    notebook = tmp_path / "data" / "paper" / "t.csv"
+    assert execute.key(notebook, "smoke", "x") != execute.key(notebook, "quick", "x")
+
+
+def test_contents_and_folder_must_name_the_same_pages(small):
+    book = small(one=[])
+    build.check_contents(book, ["part/one.ipynb"])
+    with pytest.raises(BuildError, match=r"part/two\.ipynb"):
+        build.check_contents(book, ["part/one.ipynb", "part/two.ipynb"])
+    (book / "intro.md").unlink()
+    with pytest.raises(BuildError, match="intro"):
+        build.check_contents(book, ["part/one.ipynb"])
+
+
+def test_pages_are_drawn_and_a_warning_is_an_error(small, monkeypatch):
+    monkeypatch.setattr(build, "vendor_mathjax", lambda folder: False)
+    book = small()
+    first = build.draw(build.gather(book, [], book, "smoke"), book / "html")
+    assert first == book / "html" / "index.html"
+    page = (book / "html" / "intro.html").read_text()
+    assert "mean nothing" in page, "a smoke build says so"
+    (book / "intro.md").write_text("# Intro\n\n[nowhere](nowhere.md)\n")
+    with pytest.raises(BuildError, match=r"intro\.md.*nowhere"):
+        build.draw(build.gather(book, [], book, "smoke"), book / "html")
+
+
+def test_pages_carry_no_progress_bars_widgets_or_places():
+    bar = "train: 100%|####| 20/20 [00:00<00:00, 49.5it/s]\n"
+    widget = {"application/vnd.jupyter.widget-view+json": {"model_id": "1"}, "text/plain": "0%"}
+    cell = new_code_cell(
+        outputs=[
+            new_output("stream", name="stderr", text=f"0%|  |\r{bar}"),
+            new_output("stream", name="stderr", text=f"{bar}{ROOT}/a.py:3: UserWarning: b\n"),
+            new_output("display_data", data=widget),
+            new_output("stream", name="stdout", text="kept\n"),
+        ]
+    )
+    settings = new_code_cell('scale = "quick"', metadata={"tags": ["parameters"]})
+    given = new_code_cell('# Parameters\nscale = "quick"\n')
+    given.metadata["tags"] = ["injected-parameters"]
+    notebook = new_notebook(cells=[settings, given, cell], metadata={"papermill": {}})
+    execute.tidy(notebook)
+    kept = json.loads(execute.without_places(nbformat.writes(notebook)))
+    texts = ["".join(output["text"]) for output in kept["cells"][-1]["outputs"]]
+    assert texts == ["./a.py:3: UserWarning: b\n", "kept\n"]
+    assert "papermill" not in kept["metadata"]
+    assert kept["cells"][1]["metadata"]["tags"] == ["injected-parameters", "remove-cell"]
+    given.source = '# Parameters\nscale = "paper"\n'
+    given.metadata["tags"] = ["injected-parameters"]
+    execute.tidy(notebook)
+    assert given.metadata["tags"] == ["injected-parameters", "hide-input"]

@@ -1,0 +1,128 @@
+"""The project's own set-up: pins, environments, commands and links agree with each other."""
+
+import re
+import subprocess
+import sys
+import tomllib
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
+from lgfed_core import _torchvision
+from lgfed_core.paths import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+PAGES = ["README.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("book/*.md"))]
+
+
+def requirements():
+    lines = [*PROJECT["dependencies"], *(line for extra in EXTRAS.values() for line in extra)]
+    return [Requirement(line) for line in lines]
+
+
+def pins(python: str, machine: str = "x86_64") -> dict[str, str]:
+    """Names and versions of constraints.txt that hold for a Python version on Linux."""
+    place = {
+        "python_version": python,
+        "python_full_version": f"{python}.9",
+        "sys_platform": "linux",
+        "platform_machine": machine,
+        "platform_python_implementation": "CPython",
+        "implementation_name": "cpython",
+        "os_name": "posix",
+    }
+    found = {}
+    for line in (ROOT / "constraints.txt").read_text().splitlines():
+        if line.lstrip().startswith("#"):
+            continue
+        pin = Requirement(line)
+        if pin.marker is None or pin.marker.evaluate(place):
+            assert pin.name not in found, f"{pin.name} is pinned twice for Python {python}"
+            found[pin.name] = re.fullmatch(r"==([^,+*]+)", str(pin.specifier))[1]
+    return found
+
+
+@pytest.mark.parametrize("python", ["3.11", "3.12"])
+def test_every_requirement_has_a_pin_inside_its_range(python):
+    pinned = pins(python)
+    for need in requirements():
+        assert need.name in pinned, f"{need.name} has no pin; `make lock` makes one"
+        assert need.specifier.contains(pinned[need.name]), f"{need} against {pinned[need.name]}"
+
+
+def test_pins_name_no_index_and_say_how_they_were_made():
+    text = (ROOT / "constraints.txt").read_text()
+    assert "make lock" in text.splitlines()[1]
+    assert not re.search(r"https?:|--|\+cpu|\+cu\d", text)
+
+
+def test_conda_environment_installs_what_make_installs():
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    *conda, pip = environment["dependencies"]
+    python = next(Requirement(line) for line in conda if line.startswith("python"))
+    assert python.specifier == SpecifierSet(PROJECT["requires-python"])
+    assert "--constraint constraints.txt" in pip["pip"]
+    package = next(line for line in pip["pip"] if line.startswith("--editable"))
+    extras = set(re.fullmatch(r"--editable \.\[(.*)\]", package)[1].split(","))
+    assert {"book", "test"} <= extras <= set(EXTRAS)
+    # Nothing that has a pin is installed a second way.
+    assert not {re.split(r"[<>= ]", line)[0] for line in conda} & set(pins("3.11"))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_on_the_pages_exist(page):
+    text = (ROOT / page).read_text()
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = set(re.findall(r"(?:^|`)(?:\S+=\S+ )?make ([a-z]+)\b", text, re.MULTILINE))
+    assert named <= targets
+    for command in re.findall(r"python -m lgfed_core (\w+)", text):
+        run = [sys.executable, "-m", "lgfed_core", command, "--help"]
+        assert subprocess.run(run, capture_output=True, cwd=ROOT).returncode == 0
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_on_the_pages_lead_somewhere(page):
+    text = (ROOT / page).read_text()
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text) + re.findall(r"\{image\} (\S+)", text)
+    assert [link for link in links if not ((ROOT / page).parent / link).exists()] == []
+
+
+def test_make_help_lists_every_target():
+    said = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    for target in ("book", "test", "lab", "data", "clean", "lock", "lint", "execute"):
+        assert re.search(rf"^  {target} +\w", said.stdout, re.MULTILINE)
+
+
+def test_make_without_a_python_says_what_to_install():
+    run = ["make", "--silent", "python", "PYTHON="]
+    said = subprocess.run(run, cwd=ROOT, capture_output=True, text=True)
+    assert said.returncode != 0
+    assert "3.11 or 3.12" in said.stderr
+
+
+def test_torchvision_works_in_a_fresh_process_without_warnings():
+    code = (
+        "from lgfed_core._torchvision import torchvision\n"
+        "import torch\n"
+        "from torchvision.transforms import v2\n"
+        "net = torchvision.models.mobilenet_v2(weights=None).eval()\n"
+        "assert net(torch.zeros(1, 3, 64, 64)).shape == (1, 1000)\n"
+        "assert v2.RandomCrop(32, padding=4)(torch.zeros(2, 3, 32, 32)).shape == (2, 3, 32, 32)\n"
+    )
+    run = [sys.executable, "-W", "error", "-c", code]
+    assert subprocess.run(run, capture_output=True, text=True, cwd=ROOT).stderr == ""
+
+
+def test_torchvision_is_mended_only_where_its_compiled_half_does_not_load(monkeypatch):
+    assert hasattr(_torchvision, "_LIBRARY") != _torchvision.compiled_half_loads()
+
+    def refuse(path):
+        raise OSError("libcudart.so: cannot open shared object file")
+
+    monkeypatch.setattr(_torchvision.torch.ops, "load_library", refuse)
+    assert not _torchvision.compiled_half_loads()
+    monkeypatch.setattr(_torchvision.torch.ops, "load_library", lambda path: None)
+    assert _torchvision.compiled_half_loads()
