@@ -204,9 +204,18 @@ def _registry(command: list[str], place: Path, pattern: str, label: str) -> Path
         full = [x for x in lines if "ENOSPC" in x or "No space left" in x]
         if full:
             raise OSError(errno.ENOSPC, full[-1][:200])
-        said = [x for x in lines if "err" in x.lower() or "No module" in x] or lines or ["nothing"]
-        raise MirrorError(f"exit {process.returncode}: {' '.join(said[-3:])[:300]}")
+        raise MirrorError(f"exit {process.returncode}: {_said(lines)}")
     return archives[0]
+
+
+def _said(lines: list[str]) -> str:
+    """What a registry's client gave as its reason, short."""
+    marks = ("npm error", "npm ERR!", "ERROR:")
+    errors = [x for x in lines if x.startswith(marks) and "complete log" not in x]
+    chosen = errors[:3] or lines[-1:] or ["it gave no reason"]
+    for mark in marks:
+        chosen = [x.removeprefix(mark).strip() for x in chosen]
+    return "; ".join(chosen)[:300]
 
 
 @contextlib.contextmanager
