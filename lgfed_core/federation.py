@@ -27,7 +27,8 @@ from .partition import Partition, Rows
 from .streams import Purpose, stream
 from .tracking import Tracker
 
-SAVE_SHARE = 0.05  # at most this share of the time goes into checkpoints
+SAVE_SECONDS = 5.0  # no checkpoint sooner than this after the last,
+SAVE_SHARE = 0.05  # and at most this share of the time for writing them
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ def run(
     looped = lanes == "looped" or (lanes == "auto" and federation.device.type == "cpu")
     workers = (workers or default_workers(federation.device)) if looped else 1
     tracker = tracker or Tracker()
-    work = _prepare(federation, method, training, start, tracker, workers > 1)
+    work = prepare(federation, method, training, start, tracker, workers > 1)
     identity = _identity(federation, work, tracker, rounds, first_round)
 
     done, lines, final, spent = 0, [], {}, 0.0
@@ -138,33 +139,37 @@ def run(
     try:
         for index in bar:
             number = first_round + index
-            jobs = _jobs(federation, method, tracker, work, number)
-            if jobs:
-                engine.train(jobs, number)
-                _merge(method, work, jobs)
-            metrics = tracker.after(index + 1, rounds, engine) if jobs else {}
+            busy = round_of(federation, method, tracker, work, engine, number)
+            metrics = tracker.after(index + 1, rounds, engine) if busy else {}
             lines += _lines(metrics, index + 1, federation.seeds)
             last = index + 1 == rounds
             if last:
                 final = {name: v.tolist() for name, v in tracker.final(engine).items()}
             now = time.perf_counter()
-            if saved and (last or now - saved_at > max(5.0, save_cost / SAVE_SHARE)):
+            spent = now - began
+            if saved and (last or now - saved_at > max(SAVE_SECONDS, save_cost / SAVE_SHARE)):
                 facts = {"round": index + 1, "history": lines, "final": final}
                 lasting = {n: t for n, t in keep.items() if not last or tracker.lasts(n)}
-                checkpoint.save(saved, lasting, facts | {"seconds": now - began}, identity)
+                checkpoint.save(saved, lasting, facts | {"seconds": spent}, identity)
                 saved_at = time.perf_counter()
                 save_cost = saved_at - now
     finally:
         bar.close()
         engine.close()
-    seconds = time.perf_counter() - began if done < rounds else spent
     keep = {n: t for n, t in keep.items() if tracker.lasts(n)}
     final = pd.DataFrame(final, index=pd.Index(federation.seeds, name="seed"))
-    return Outcome(work.layout, keep, pd.DataFrame(lines), final, seconds)
+    return Outcome(work.layout, keep, pd.DataFrame(lines), final, spent)
 
 
-def _prepare(federation, method, training, start, tracker, forked) -> Work:
-    """Allocate every tensor of a phase, in memory that workers share when there are any."""
+def prepare(
+    federation: Federation,
+    method: Method,
+    training: Training,
+    start: Tensor | None,
+    tracker: Tracker,
+    forked: bool,
+) -> Work:
+    """Allocate every tensor of a phase; in memory that workers share if ``forked``."""
     layout = Layout(federation.net, method.shared(federation.net))
     runs, devices, place = len(federation.seeds), federation.devices, federation.device
     if start is None:
@@ -191,6 +196,22 @@ def _prepare(federation, method, training, start, tracker, forked) -> Work:
     )
     tracker.allocate(allocate, work)
     return work
+
+
+def round_of(
+    federation: Federation,
+    method: Method,
+    tracker: Tracker,
+    work: Work,
+    engine: Looped | Batched,
+    number: int,
+) -> bool:
+    """One round: select, train, merge. False when every device has stopped."""
+    jobs = _jobs(federation, method, tracker, work, number)
+    if jobs:
+        engine.train(jobs, number)
+        _merge(method, work, jobs)
+    return bool(jobs)
 
 
 def _jobs(federation, method, tracker, work, number) -> list[tuple[int, int]]:

@@ -185,6 +185,7 @@ class Looped:
             with one_thread():
                 return [function(*job) for job in jobs]
         if self._pool is None:
+            self._trainee()  # before the fork: PyTorch's first optimiser imports for a second
             context = multiprocessing.get_context("fork")
             self._pool = ProcessPoolExecutor(self.workers, context, _start, (self, os.getpid()))
         calls = [(function.__name__, job) for job in jobs]

@@ -1,0 +1,208 @@
+"""How fast a federated round is, measured beside a plain PyTorch loop in one process group.
+
+Both sides do the same work from the same start: 100 devices, 10 a round, one epoch each, the
+paper's networks on real images held in memory. The plain loop is what one would write first: for
+each device a copy of the model, `torch.optim.SGD`, and batches cut from tensors. Ours and the
+plain loop take turns, so that a busy machine troubles both alike; both end at the same
+parameters, which is checked. Beside the times stands the arithmetic that any implementation
+has to do: floating-point operations and bytes.
+"""
+
+import copy
+import json
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pandas as pd
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from tqdm.auto import tqdm
+
+from . import data, nets, partition, results
+from .errors import LgfedError
+from .federation import Federation, prepare, round_of
+from .lanes import Looped, Training, default_workers
+from .layout import joined
+from .methods import FedAvg, LGFedAvg
+from .streams import Purpose, stream, visits
+from .tracking import Personal, Tracker, accuracies
+
+
+@dataclass(frozen=True)
+class Task:
+    """One of the two settings of the papers."""
+
+    name: str
+    dataset: str
+    net: Callable
+    training: Training
+    flops_per_row: int  # multiply-adds count as two; forward and backward
+
+    def federation(self, seeds: list[int]) -> Federation:
+        images = data.load(self.dataset)
+        labels = images.train.y, images.test.y
+        splits = [partition.classes_per_device(*labels, 100, 2, seed) for seed in seeds]
+        return Federation(images, splits, nets.make(self.net, 0), seeds)
+
+
+# Forward 2 operations a weight and row, backward twice that, less the gradient of the input.
+MNIST = Task("MNIST MLP, B=10", "mnist", nets.mlp_mnist, Training(0.05, 10), 2 * (3 * 632_064 - 401_408))
+# conv1 28x28 places x 450 weights, conv2 10x10 x 2,400, then the three linear layers.
+CIFAR = Task("CIFAR-10 CNN, B=50", "cifar10", nets.cnn_cifar, Training(0.1, 50),
+             2 * (3 * (352_800 + 240_000 + 61_000) - 352_800))  # fmt: skip
+
+
+class Ours:
+    """The engine, timed per round; workers stay alive between rounds as they do in a run."""
+
+    def __init__(self, federation: Federation, task: Task, method=None, tracker=None, workers=None):
+        workers = workers or default_workers(federation.device)
+        self.federation, self.method = federation, method or FedAvg()
+        self.tracker = tracker or Tracker()
+        start = joined(federation.net).expand(len(federation.seeds), -1)
+        self.work = prepare(
+            federation, self.method, task.training, start, self.tracker, workers > 1
+        )
+        self.engine = Looped(self.work, workers)
+
+    def round(self, number: int) -> None:
+        round_of(self.federation, self.method, self.tracker, self.work, self.engine, number)
+
+
+class Plain:
+    """A loop over devices as one writes it first: deep copies, torch.optim.SGD, averaging."""
+
+    def __init__(self, federation: Federation, task: Task):
+        self.federation, self.task = federation, task
+        self.model = copy.deepcopy(federation.net)
+        self.rows = federation.partitions[0].train
+
+    def round(self, number: int) -> None:
+        cfg, split, seed = self.task.training, self.federation.data.train, self.federation.seeds[0]
+        chosen = FedAvg().participants(stream(seed, Purpose.SELECT, number), 100)
+        models, sizes = [], []
+        for k in chosen.tolist():
+            model = copy.deepcopy(self.model)
+            optimiser = torch.optim.SGD(model.parameters(), cfg.lr, cfg.momentum)
+            mine = self.rows.of(k)
+            order = torch.from_numpy(visits(seed, number, k, len(mine), 1)[0])
+            for at in mine[order].split(cfg.batch_size):
+                loss = F.cross_entropy(model(split.x[at]), split.y[at])
+                optimiser.zero_grad()
+                loss.backward()
+                optimiser.step()
+            models.append(dict(model.named_parameters()))
+            sizes.append(len(mine))
+        weights = torch.tensor(sizes) / sum(sizes)
+        with torch.no_grad():
+            for name, p in self.model.named_parameters():
+                p.copy_(sum(w * m[name] for w, m in zip(weights, models, strict=True)))
+
+
+def compare(task: Task, rounds: int) -> list[dict]:
+    """Seconds a round of both sides in turn; -> one line per contender."""
+    threads = torch.get_num_threads()
+    one, two = task.federation([0]), task.federation([0, 1])
+    plain = {t: Plain(one, task) for t in sorted({1, threads})}
+    ours, pair = Ours(one, task), Ours(two, task)
+    times: dict[str, list[float]] = {}
+    try:
+        for number in tqdm(range(rounds + 1), task.name, leave=False):  # the first warms up
+            for t, loop in plain.items():
+                torch.set_num_threads(t)
+                _timed(times, f"plain loop, {t} thread{'s' * (t > 1)}", loop.round, number)
+            torch.set_num_threads(threads)
+            _timed(times, f"lgfed, {ours.engine.workers} workers", ours.round, number)
+            _timed(times, f"lgfed, {pair.engine.workers} workers, two seeds", pair.round, number)
+    finally:
+        torch.set_num_threads(threads)
+        ours.engine.close()
+        pair.engine.close()
+    for loop in plain.values():
+        _same(joined(loop.model), ours.work.tensors["shared"][0], task)
+    evaluation = _evaluation(task, one, rounds)
+    lines = [_line(task.name, name, seconds[1:]) for name, seconds in (times | evaluation).items()]
+    best = min(x["median_s"] for x in lines if x["who"].startswith("plain"))
+    return [x | {"plain_over_this": best / x["median_s"]} for x in lines]
+
+
+def _evaluation(task: Task, federation: Federation, rounds: int) -> dict[str, list[float]]:
+    """Seconds to test 100 personal models on their own test rows."""
+    layers = nets.last_layers(federation.net, 2)
+    ours = Ours(federation, task, LGFedAvg(layers=layers), Personal("test"))
+    times: dict[str, list[float]] = {}
+    try:
+        for _ in range(rounds + 1):
+            _timed(times, "lgfed, testing 100 personal models", accuracies, ours.engine,
+                   "shared", "personal", "test")  # fmt: skip
+    finally:
+        ours.engine.close()
+    return times
+
+
+def limits(task: Task) -> dict:
+    """Arithmetic and memory traffic of one round of 10 devices, and what this core can do.
+
+    Bytes: each step reads the weights forward and backward, writes the gradient, and SGD with
+    momentum reads weight, gradient and momentum and writes two of them: 8 passes over P floats
+    (where a device's parameters stay in cache, this is cache traffic).
+    """
+    rows, size = 600 if task.dataset == "mnist" else 500, joined(task.net()).numel()
+    steps = 10 * -(-rows // task.training.batch_size)
+    a = torch.randn(1024, 1024)
+    gemm = _best(lambda: a @ a)
+    big = torch.empty(64 * 1024 * 1024)
+    copy_s = _best(lambda: big[: big.numel() // 2].copy_(big[big.numel() // 2 :]))
+    flops, nbytes = 10 * rows * task.flops_per_row, steps * 8 * 4 * size
+    peak, bandwidth = 2 * 1024**3 / gemm, 4 * big.numel() / copy_s
+    return {
+        "task": task.name, "gflop": flops / 1e9, "gbyte": nbytes / 1e9,
+        "gflop_per_s_of_this_machine": peak / 1e9, "gbyte_per_s_of_this_machine": bandwidth / 1e9,
+        "seconds_at_least_arithmetic": flops / peak, "seconds_memory": nbytes / bandwidth,
+    }  # fmt: skip
+
+
+def main(rounds: int, path: str | None) -> int:
+    """Print the comparison of both tasks; write it to ``path`` as JSON if given."""
+    lines, bounds = [], []
+    for task in (MNIST, CIFAR):
+        lines += compare(task, rounds)
+        bounds.append(limits(task))
+    where = results.provenance(torch.device("cpu"))
+    print(", ".join(f"{k} {v}" for k, v in where.items()))
+    print(pd.DataFrame(lines).to_string(index=False, float_format="{:.3f}".format))
+    print("\nWork of one round, and the least time it can take on this machine:")
+    print(pd.DataFrame(bounds).T.to_string(header=False, float_format="{:.3f}".format))
+    if path:
+        with open(path, "w") as file:
+            json.dump({"provenance": where, "times": lines, "limits": bounds}, file, indent=1)
+    return 0
+
+
+def _timed(times: dict, name: str, function: Callable, *args) -> None:
+    began = time.perf_counter()
+    function(*args)
+    times.setdefault(name, []).append(time.perf_counter() - began)
+
+
+def _line(task: str, who: str, seconds: list[float]) -> dict:
+    return {
+        "task": task, "who": who, "median_s": statistics.median(seconds), "min_s": min(seconds),
+        "max_s": max(seconds), "rounds_per_s": 1 / statistics.median(seconds),
+    }  # fmt: skip
+
+
+def _same(plain: Tensor, ours: Tensor, task: Task) -> None:
+    gap = (plain.detach() - ours).abs().max().item()
+    if not gap < 1e-3:
+        raise LgfedError(f"{task.name}: the two loops differ by {gap:.1e}; they must agree")
+
+
+def _best(function: Callable) -> float:
+    times: dict[str, list[float]] = {}
+    for _ in range(5):
+        _timed(times, "", function)
+    return min(times[""])
