@@ -1,0 +1,212 @@
+"""When a number counts as reproduced, and when a claim counts as confirmed.
+
+A **cell** of a paper's table: the margin is the larger of twice the paper's standard deviation and
+a floor (1 point of accuracy, 2 points of AUC). The 95 % interval of the difference of means
+(Welch) lies inside the margin: *reproduced*; wholly outside: *differs*; across its edge, or we have
+a single run: *inconclusive*. A number that follows from the settings alone (parameters sent)
+is compared in the digits printed.
+
+A **claim** is *confirmed*, *refuted* or *inconclusive* by a test over paired seeds, with Holm's
+correction over the claims of a paper.
+
+The papers' deviations are population ones (numpy's default); ours have n - 1.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+REPRODUCED, DIFFERS, INCONCLUSIVE = "reproduced", "differs", "inconclusive"
+NOT_RUN, STAND_IN = "not yet run", "on stand-in data"
+CONFIRMED, REFUTED = "confirmed", "refuted"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Ours minus the paper's, its 95 % interval (NaN with one run), the margin, the verdict."""
+
+    difference: float
+    low: float
+    high: float
+    margin: float
+    verdict: str
+
+
+def compare(
+    paper_mean: float,
+    paper_sd: float | None,
+    paper_n: int | None,
+    ours: ArrayLike,
+    floor: float,
+) -> Comparison:
+    """Compare our runs [n] with a printed mean, its population deviation and number of runs.
+
+    floor: the smallest margin, in the unit of the numbers. Where the paper prints no deviation
+    (None or NaN) or had one run, its mean is taken as a constant: the interval is then of ours
+    alone, and so too narrow.
+    """
+    ours = np.asarray(ours, float)
+    sd = np.nan if paper_sd is None else float(paper_sd)
+    margin = float(np.nanmax([2 * sd, floor]))
+    if ours.size == 0:
+        return Comparison(np.nan, np.nan, np.nan, margin, NOT_RUN)
+    difference = float(ours.mean() - paper_mean)
+    if ours.size == 1:
+        return Comparison(difference, np.nan, np.nan, margin, INCONCLUSIVE)
+    constant = np.isnan(sd) or paper_n is None or paper_n < 2
+    paper_variance, paper_df = (0.0, 1) if constant else (sd**2 / (paper_n - 1), paper_n - 1)
+    our_variance = ours.var(ddof=1) / ours.size
+    low, high = welch(difference, paper_variance, paper_df, our_variance, ours.size - 1)
+    if -margin <= low and high <= margin:
+        verdict = REPRODUCED
+    elif high < -margin or low > margin:
+        verdict = DIFFERS
+    else:
+        verdict = INCONCLUSIVE
+    return Comparison(difference, float(low), float(high), margin, verdict)
+
+
+def compare_exact(printed: float, digit: float, ours: ArrayLike) -> Comparison:
+    """Compare a number without chance in it: equal in the printed digits, or not.
+
+    digit: value of the last printed digit, e.g. 1e8 for 12.7e9. One run is enough; with several
+    all must agree. The difference is one of rounded numbers, its ends are the extreme runs.
+    """
+    ours = np.asarray(ours, float)
+    if ours.size == 0:
+        return Comparison(np.nan, np.nan, np.nan, digit / 2, NOT_RUN)
+    steps = np.round(ours / digit) - np.round(printed / digit)
+    difference, low, high = (float(f(steps) * digit) for f in (np.mean, np.min, np.max))
+    return Comparison(difference, low, high, digit / 2, DIFFERS if steps.any() else REPRODUCED)
+
+
+def welch(
+    difference: ArrayLike,
+    variance_a: ArrayLike,
+    df_a: ArrayLike,
+    variance_b: ArrayLike,
+    df_b: ArrayLike,
+    confidence: float = 0.95,
+) -> tuple[NDArray, NDArray]:
+    """Ends of the interval of a difference of two means; arguments broadcast.
+
+    variance_a, variance_b: squared standard errors of the two means, with ``df_a`` and ``df_b``
+    degrees of freedom, joined by Welch and Satterthwaite. Without any variance it is a point.
+    """
+    a, b = np.asarray(variance_a, float), np.asarray(variance_b, float)
+    total = a + b
+    with np.errstate(divide="ignore", invalid="ignore"):
+        df = total**2 / (a**2 / df_a + b**2 / df_b)
+    reach = stats.t.ppf((1 + confidence) / 2, np.where(total > 0, df, 1.0)) * np.sqrt(total)
+    return difference - reach, difference + reach
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A tested statement: an estimate with its 95 % interval, and two one-sided p-values.
+
+    p: of the data if the statement were false (small: confirmed); p_against: if it were true
+    (small: refuted).
+    """
+
+    estimate: float
+    low: float
+    high: float
+    p: float
+    p_against: float
+
+
+def greater(a: ArrayLike, b: ArrayLike = 0.0, by: float = 0.0) -> Evidence:
+    """That a is greater than b (by more than ``by``), paired over runs: a [n], b [n] or a number.
+
+    Student's t on the differences. One run, or none, decides nothing: both p-values are 1.
+    """
+    shift = np.asarray(a, float) - np.asarray(b, float)
+    mean, error, df = _mean(shift)
+    low, high = _interval(mean, error, df)
+    p = _above(mean - by, error, df)
+    return Evidence(mean, low, high, p, _above(by - mean, error, df))
+
+
+def equivalent(a: ArrayLike, b: ArrayLike, margin: float) -> Evidence:
+    """That a and b differ by less than ``margin``, paired over runs: two one-sided tests (TOST).
+
+    Against it speaks a difference beyond the margin, on either side (p doubled for the two).
+    """
+    shift = np.asarray(a, float) - np.asarray(b, float)
+    mean, error, df = _mean(shift)
+    low, high = _interval(mean, error, df)
+    p = max(_above(mean + margin, error, df), _above(margin - mean, error, df))
+    against = 2 * min(_above(mean - margin, error, df), _above(-margin - mean, error, df))
+    return Evidence(mean, low, high, p, min(1.0, against))
+
+
+def rising(x: ArrayLike, y: ArrayLike) -> Evidence:
+    """That y rises with x: x [k], y [n, k], one least-squares slope per run, tested above zero."""
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    centred = x - x.mean()
+    return greater(y @ centred / (centred @ centred))
+
+
+def every(tests: Sequence[Evidence]) -> Evidence:
+    """That all of these hold: the weakest test decides for it, any (Bonferroni) against it."""
+    weakest = max(tests, key=lambda t: t.p)
+    against = min(1.0, len(tests) * min(t.p_against for t in tests))
+    return Evidence(weakest.estimate, weakest.low, weakest.high, weakest.p, against)
+
+
+def holm(pvalues: ArrayLike) -> NDArray:
+    """Holm's step-down adjusted p-values, in the order given: pvalues [k] -> [k]."""
+    p = np.asarray(pvalues, float)
+    order = np.argsort(p)
+    stepped = np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1))
+    out = np.empty_like(p)
+    out[order] = np.minimum(stepped, 1.0)
+    return out
+
+
+def judge(claims: Mapping[str, Evidence], alpha: float = 0.05) -> pd.DataFrame:
+    """Verdicts on the claims of one paper, by claim: estimate, interval, adjusted p, verdict.
+
+    Holm corrects both columns of p-values over all claims given, so give those of a paper at once.
+    """
+    tests = list(claims.values())
+    p, against = (holm([getattr(t, name) for t in tests]) for name in ("p", "p_against"))
+    verdicts = np.select([p < alpha, against < alpha], [CONFIRMED, REFUTED], INCONCLUSIVE)
+    return pd.DataFrame(
+        {
+            "estimate": [t.estimate for t in tests],
+            "low": [t.low for t in tests],
+            "high": [t.high for t in tests],
+            "p": p,
+            "p_against": against,
+            "verdict": verdicts,
+        },
+        index=pd.Index(claims, name="claim"),
+    )
+
+
+def _mean(x: NDArray) -> tuple[float, float, int]:
+    """Mean, standard error (NaN below two values) and degrees of freedom of x [n]."""
+    x = np.atleast_1d(x)
+    mean = float(x.mean()) if x.size else np.nan
+    error = float(x.std(ddof=1) / np.sqrt(x.size)) if x.size > 1 else np.nan
+    return mean, error, x.size - 1
+
+
+def _interval(mean: float, error: float, df: int) -> tuple[float, float]:
+    reach = stats.t.ppf(0.975, df) * error if df > 0 else np.nan
+    return float(mean - reach), float(mean + reach)
+
+
+def _above(mean: float, error: float, df: int) -> float:
+    """One-sided p of "the mean is above zero"; 1 where nothing can be said."""
+    if not df > 0:
+        return 1.0
+    if error == 0:  # all runs agree
+        return 0.0 if mean > 0 else 1.0
+    return float(stats.t.sf(mean / error, df))
