@@ -264,6 +264,26 @@ def test_a_damaged_copy_is_named_when_it_cannot_be_replaced(declare):
         data.get("tiny")
 
 
+def test_a_file_rebuilt_from_members(declare, server):
+    mirror = server.serve("/p.zip", zip_of("half", CONTENT[::2])) | {"members": ["half"], "odd": 7}
+    target = declare(mirror)
+
+    def rebuild(parts: list[bytes], mirror: dict) -> bytes:
+        if mirror["odd"] != 7:
+            raise ValueError("odd is not seven")
+        whole = bytearray(CONTENT)
+        whole[::2] = parts[0]
+        return bytes(whole)
+
+    sources.fetch("tiny", rebuild)
+    assert left_behind() == [str(target)]
+    target.unlink()
+    declare(mirror | {"odd": 6})
+    with pytest.raises(DataError, match="cannot be rebuilt: odd is not seven"):
+        sources.fetch("tiny", rebuild)
+    assert left_behind() == []
+
+
 def test_a_host_that_does_not_answer_is_asked_once_for_all_files(declare, server, monkeypatch):
     asked = []
     download = mirrors._download

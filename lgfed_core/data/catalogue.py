@@ -26,8 +26,11 @@ class File:
             return "missing"
         if path.stat().st_size != self.size:
             return f"{path.stat().st_size:,} bytes instead of {self.size:,}"
-        with path.open("rb") as stream:
-            found = hashlib.file_digest(stream, "sha256").hexdigest()
+        try:
+            with path.open("rb") as stream:
+                found = hashlib.file_digest(stream, "sha256").hexdigest()
+        except OSError as error:
+            return f"it cannot be read ({error.strerror})"
         return None if found == self.sha256 else f"sha256 {found} instead of {self.sha256}"
 
 

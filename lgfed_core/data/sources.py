@@ -92,9 +92,10 @@ def _content(shelf: Shelf, mirror: dict, rebuild: Rebuild | None) -> Iterator[Bi
         with mirrors.member(archive, name) as stream:
             parts.append(stream.read())
     try:
-        yield io.BytesIO(rebuild(parts, mirror))
-    except ValueError as error:
+        content = rebuild(parts, mirror)
+    except (ValueError, TypeError, LookupError, OverflowError) as error:
         raise MirrorError(f"cannot be rebuilt: {error}") from error
+    yield io.BytesIO(content)
 
 
 def _copy(stream: BinaryIO, out: BinaryIO, size: int) -> None:
