@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from tqdm.auto import tqdm
 
-from . import checkpoint
+from . import checkpoint, results
 from .batched import Batched
 from .data import Dataset, Split
 from .errors import SettingsError
@@ -79,8 +79,8 @@ class Outcome:
     """What a run leaves: tensors by name, and one history line per evaluated round and seed.
 
     ``tensors`` has ``shared`` [R, P_s], ``personal`` [R, K, P_p] and what the tracker kept.
-    ``final`` has the tracker's closing metrics, one line per seed.
-    ``seconds`` is the time spent, over all sittings.
+    ``final`` has the tracker's closing metrics, one line per seed. ``seconds`` is the time spent,
+    over all sittings; ``provenance`` the device, PyTorch and commit of the first of them.
     """
 
     layout: Layout
@@ -88,6 +88,7 @@ class Outcome:
     history: pd.DataFrame
     final: pd.DataFrame
     seconds: float
+    provenance: dict[str, str]
 
 
 def run(
@@ -125,12 +126,15 @@ def run(
     identity = _identity(federation, work, tracker, rounds, first_round)
 
     done, lines, final, spent = 0, [], {}, 0.0
+    where = results.provenance(federation.device)
     stored = checkpoint.load(saved, identity) if saved else None
     if stored:
         for name, tensor in stored[0].items():
             work.tensors[name].copy_(tensor)
         facts = stored[1]
-        done, lines, final, spent = (facts[k] for k in ("round", "history", "final", "seconds"))
+        done, lines, final, spent, where = (
+            facts[k] for k in ("round", "history", "final", "seconds", "provenance")
+        )
 
     engine = Looped(work, workers) if looped else Batched(work)
     keep = {n: t for n, t in work.tensors.items() if n != "uploads"}
@@ -148,9 +152,10 @@ def run(
             now = time.perf_counter()
             spent = now - began
             if saved and (last or now - saved_at > max(SAVE_SECONDS, save_cost / SAVE_SHARE)):
-                facts = {"round": index + 1, "history": lines, "final": final}
+                facts = {"round": index + 1, "history": lines, "final": final,
+                         "seconds": spent, "provenance": where}  # fmt: skip
                 lasting = {n: t for n, t in keep.items() if not last or tracker.lasts(n)}
-                checkpoint.save(saved, lasting, facts | {"seconds": spent}, identity)
+                checkpoint.save(saved, lasting, facts, identity)
                 saved_at = time.perf_counter()
                 save_cost = saved_at - now
     finally:
@@ -158,7 +163,7 @@ def run(
         engine.close()
     keep = {n: t for n, t in keep.items() if tracker.lasts(n)}
     final = pd.DataFrame(final, index=pd.Index(federation.seeds, name="seed"))
-    return Outcome(work.layout, keep, pd.DataFrame(lines), final, spent)
+    return Outcome(work.layout, keep, pd.DataFrame(lines), final, spent, where)
 
 
 def prepare(

@@ -1,7 +1,8 @@
 """The experiments, one file per section of a paper.
 
 An experiment offers ``NAME``, ``PROTOCOLS``, ``SCALES``, ``settings(scale, protocol, **changes)``,
-``stages(settings, seed)`` (parts as they finish) and ``rows(settings, part, outcome)``.
+``stages(settings, seed)`` (parts as they finish) and ``rows(settings, part, outcome)`` and
+``progress(settings, histories)``.
 """
 
 from collections.abc import Iterable
@@ -33,8 +34,7 @@ def run(
     found, histories = [], {}
     for seed in seeds:
         for part, outcome in experiment.stages(cfg, seed, **engine):
-            place = outcome.tensors[next(iter(outcome.tensors))].device
-            new = experiment.rows(cfg, part, outcome).assign(**results.provenance(place))
+            new = experiment.rows(cfg, part, outcome).assign(**outcome.provenance)
             if record:
                 results.record(experiment.NAME, new)
             found.append(new)

@@ -202,6 +202,24 @@ def rows(cfg: Settings, name: str, outcome: Outcome) -> pd.DataFrame:
     )  # fmt: skip
 
 
+def progress(cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """Curves to draw: method, round, seed and both tests in percent, LG-FedAvg after its FedAvg.
+
+    A round of local-only training is one epoch on every device; the others train C K of them.
+    """
+    out = []
+    for part, history in histories.items():
+        budget = int(part.removeprefix("lg_")) if part.startswith("lg_") else 0
+        method = {"fedavg": "fedavg", "local": "local_only"}.get(part, "lg_fedavg")
+        lines = history.reindex(columns=["round", "seed", "local_test_acc", "new_test_acc"])
+        if part == "fedavg":  # as released: one accuracy for both
+            lines["local_test_acc"] = lines["local_test_acc"].fillna(lines["new_test_acc"])
+        lines["round"] += cfg.rounds(budget) if budget else 0
+        lines[["local_test_acc", "new_test_acc"]] *= 100
+        out.append(lines.assign(method=method, part=part))
+    return pd.concat(out, ignore_index=True)
+
+
 def _sent(cfg: Settings, method: str, fed_rounds: int, lg_rounds: int) -> float:
     """Parameters communicated in the rounds that were run, by the paper's convention P(m+K)."""
     if method == "local_only":
