@@ -1,0 +1,319 @@
+"""The papers' tables with our numbers beside them, and the verdicts summed up.
+
+``table`` compares, ``display`` shows in a notebook, ``main`` prints, ``scoreboard`` counts, and
+``update_front_pages`` writes the counts into the README and the book's first page.
+
+Only runs at paper scale are judged. Each protocol is shown at its own selection (`SELECTION`) and
+at the last round; the counts take the protocol that the published numbers stand for.
+"""
+
+import html
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from . import published, results, verdict
+from .errors import ResultsError
+from .paths import PAPER, RESULTS, ROOT
+from .published import METRICS, PAPERS, TABLES
+from .results import PROTOCOLS
+
+SELECTION = {"as_released": "best_test", "as_described": "best_val"}
+FRONT_PAGES = (ROOT / "README.md", ROOT / "book" / "intro.md")
+FRONT_FIGURE = ROOT / "book" / "images" / "front.png"
+_BEGIN, _END = "<!-- scoreboard -->", "<!-- /scoreboard -->"
+_CHOSEN = {"best_test": "best on test", "best_val": "best on validation", "last": "last round"}
+_MARKS = {verdict.REPRODUCED: "✓", verdict.DIFFERS: "✗", verdict.INCONCLUSIVE: "?"}
+
+
+def table(
+    name: str,
+    scale: str = "paper",
+    protocol: str | None = None,
+    *,
+    folder: Path = RESULTS,
+    paper: Path = PAPER,
+) -> pd.DataFrame:
+    """One line per printed number, protocol (both when None) and selection.
+
+    Columns: the table's ids, row (their words), metric, paper, paper_sd (population, as printed),
+    ours, ours_sd (sample), seeds, difference, low, high (95 %), margin, verdict, protocol,
+    selection, scale. Where other data stand in for the paper's, the verdict says so; below paper
+    scale it says that nothing is judged. Raises ResultsError for an unknown table, scale or
+    protocol, and when one seed has two values for the same number.
+    """
+    spec = published.find(name)
+    if scale not in results.SCALES or protocol not in (None, *PROTOCOLS):
+        raise ResultsError(f"scale {scale!r} or protocol {protocol!r} is unknown")
+    return _table(spec, scale, protocol, results.load(folder=folder), paper)
+
+
+def _table(
+    spec: published.Table, scale: str, protocol: str | None, rows: pd.DataFrame, paper: Path
+) -> pd.DataFrame:
+    found = _runs(spec, rows, scale)
+    metrics = {m.name: m for m in spec.metrics}
+    lines = []
+    for cell in published.cells(spec, paper).to_dict("records"):
+        ids = tuple(results.plain(cell[c]) for c in spec.ids)
+        runs = cell.pop("runs")
+        for name in [protocol] if protocol else PROTOCOLS[::-1]:
+            for selection in _selections(spec, name):
+                ours, stand_in = found.get((*ids, cell["metric"], name, selection), (_NONE, ""))
+                against = _compare(cell, runs, ours, metrics[cell["metric"]])
+                said = against.verdict
+                if ours.size and scale != "paper":
+                    said = f"{scale} scale, not judged"
+                elif ours.size and stand_in:
+                    said = f"{verdict.STAND_IN} ({stand_in})"
+                lines.append(cell | {
+                    "ours": ours.mean() if ours.size else np.nan,
+                    "ours_sd": ours.std(ddof=1) if ours.size > 1 else np.nan,
+                    "seeds": ours.size, "difference": against.difference, "low": against.low,
+                    "high": against.high, "margin": against.margin, "verdict": said,
+                    "protocol": name, "selection": selection, "scale": scale,
+                })  # fmt: skip
+    return pd.DataFrame(lines)
+
+
+def at_hand(name: str, *, folder: Path = RESULTS, paper: Path = PAPER) -> pd.DataFrame:
+    """`table` at paper scale, with quick-scale lines (not judged) where there is no other."""
+    full, quick = (table(name, scale, folder=folder, paper=paper) for scale in ("paper", "quick"))
+    return full.where((full["seeds"] > 0) | (quick["seeds"] == 0), quick)
+
+
+def scoreboard(folder: Path = RESULTS, paper: Path = PAPER) -> pd.DataFrame:
+    """Printed numbers by paper and verdict, each counted once, at its table's headline protocol.
+
+    Two lines for a paper that also prints numbers which follow from the settings (parameters
+    sent). Columns: paper, numbers, printed, reproduced, differs, inconclusive, on stand-in data,
+    not yet run.
+    """
+    lines, rows = [], results.load(folder=folder)
+    for spec in TABLES.values():
+        protocol, selection = spec.headline
+        cells = _table(spec, "paper", protocol, rows, paper)
+        sums = cells["metric"].isin([m.name for m in spec.metrics if m.digit])
+        lines.append(cells[cells["selection"] == selection].assign(paper=spec.paper, sums=sums))
+    cells = pd.concat(lines)
+    stand_in = cells["verdict"].str.startswith(verdict.STAND_IN)
+    cells.loc[stand_in, "verdict"] = verdict.STAND_IN
+    kinds = [verdict.REPRODUCED, verdict.DIFFERS, verdict.INCONCLUSIVE, verdict.STAND_IN,
+             verdict.NOT_RUN]  # fmt: skip
+    return pd.DataFrame(
+        {"paper": PAPERS[name], "numbers": "parameters sent" if sums else "measured",
+         "printed": len(group), **{kind: int(group["verdict"].eq(kind).sum()) for kind in kinds}}
+        for (name, sums), group in sorted(
+            cells.groupby(["paper", "sums"]), key=lambda g: (list(PAPERS).index(g[0][0]), g[0][1])
+        )
+    )  # fmt: skip
+
+
+def scoreboard_markdown(folder: Path = RESULTS, paper: Path = PAPER) -> str:
+    """`scoreboard` as a Markdown table; with stand-in data as a column once there are some."""
+    counts = scoreboard(folder, paper)
+    if not counts[verdict.STAND_IN].any():
+        counts = counts.drop(columns=verdict.STAND_IN)
+    head, *body = [counts.columns.tolist(), *counts.astype(str).to_numpy().tolist()]
+    rule = ["---", "---", *["---:"] * (len(head) - 2)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in [head, rule, *body])
+
+
+def update_front_pages(
+    paths: Sequence[Path] = FRONT_PAGES, folder: Path = RESULTS, paper: Path = PAPER
+) -> list[Path]:
+    """Write the counts between the scoreboard marks of each page; the pages that changed.
+
+    Raises ResultsError, before any page is touched, for a page without the two marks.
+    """
+    fresh = _pages(paths, folder, paper)
+    for path, (_, text) in fresh.items():
+        part = path.with_name(f".{path.name}.{os.getpid()}.part")
+        part.write_text(text, encoding="utf-8")
+        os.replace(part, path)
+    return [path for path, (before, after) in fresh.items() if before != after]
+
+
+def front_pages_up_to_date(
+    paths: Sequence[Path] = FRONT_PAGES, folder: Path = RESULTS, paper: Path = PAPER
+) -> bool:
+    """Whether `update_front_pages` would change nothing."""
+    return all(before == after for before, after in _pages(paths, folder, paper).values())
+
+
+class Page(str):
+    """HTML that a notebook shows as such."""
+
+    def _repr_html_(self) -> str:
+        return str(self)
+
+
+def display(table: pd.DataFrame) -> Page:
+    """A compact table for notebooks: per metric, a line per row, a column per protocol.
+
+    A cell reads "98.16 ± 0.03 (10)", below it "-0.04 ✓ reproduced" and the last round's mean.
+    """
+    blocks, protocols = [], _protocols(table)
+    for metric, lines in _wide(table):
+        head = "".join(f"<th>{c}</th>" for c in ["", "paper", *protocols.values()])
+        body = []
+        for row, paper, ours in lines:
+            said = "".join(f"<td>{'<br>'.join(map(html.escape, ours[p]))}</td>" for p in protocols)
+            body.append(f"<tr><th>{html.escape(row)}</th><td>{paper}</td>{said}</tr>")
+        caption = f"<caption>{html.escape(METRICS.get(metric, metric))}</caption>"
+        blocks.append(
+            '<div style="overflow-x:auto"><table class="lgfed" style="font-size:.85em">'
+            f"{caption}<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
+        )
+    return Page("\n".join(blocks))
+
+
+def text(table: pd.DataFrame) -> str:
+    """The same for a terminal."""
+    out, protocols = [], _protocols(table)
+    for metric, lines in _wide(table):
+        rows = [[METRICS.get(metric, metric), "paper", *protocols.values()]]
+        for row, paper, ours in lines:
+            rows.append([row, paper, *("  ".join(ours[p]) for p in protocols)])
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for row in rows:
+            out.append("  ".join(map(str.ljust, row, widths)).rstrip())
+        out.append("")
+    return "\n".join(out)
+
+
+def main(paper: str | None = None, front: bool = False) -> int:
+    """Print the tables of a paper (of all when None) and the counts; ``front`` renews the pages.
+
+    Raises ResultsError for an unknown paper.
+    """
+    if paper not in (None, *PAPERS):
+        raise ResultsError(f"no paper is called {paper!r}; there are: {', '.join(PAPERS)}")
+    if front:
+        changed = update_front_pages()
+        if (table("lgfedavg_v2_table6_mnist")["seeds"] > 0).any():
+            from . import figures  # matplotlib takes a while, and is needed here alone
+
+            changed.append(figures.front(RESULTS, FRONT_FIGURE))
+        print("\n".join(f"renewed {path}" for path in changed) or "front pages are up to date")
+        if paper is None:
+            return 0
+    for spec in TABLES.values():
+        if paper in (None, spec.paper):
+            print(f"== {PAPERS[spec.paper]}, {spec.title} ==\n{spec.note}".strip())
+            print(f"\n{text(at_hand(spec.name))}")
+            for experiment in spec.experiments:
+                print(f"fill with: python -m lgfed_core run {experiment} --scale paper\n")
+    print("Printed numbers, each once, at the protocol they stand for:\n")
+    print(scoreboard().to_string(index=False))
+    return 0
+
+
+_NONE = np.empty(0)
+_LARGE = 1e5
+
+
+def _selections(spec: published.Table, protocol: str) -> list[str]:
+    return list(dict.fromkeys([_headline(spec, protocol), "last"]))
+
+
+def _headline(spec: published.Table, protocol: str) -> str:
+    """A table that stands for the last round has no other selection."""
+    return "last" if spec.headline[1] == "last" else SELECTION[protocol]
+
+
+def _compare(cell: dict, runs: int | None, ours: np.ndarray, metric: published.Metric):
+    if metric.digit:
+        return verdict.compare_exact(cell["paper"], metric.digit, ours)
+    floor = metric.floor + metric.relative * abs(cell["paper"])
+    return verdict.compare(cell["paper"], cell["paper_sd"], runs, ours, floor)
+
+
+def _runs(spec: published.Table, rows: pd.DataFrame, scale: str) -> dict[tuple, tuple]:
+    """(ids..., metric, protocol, selection) -> (values [seeds], name of the stand-in or "")."""
+    keep = rows["table"] == spec.name
+    if spec.source:
+        other, where = spec.source
+        shared = rows["table"] == other
+        for column, value in where.items():
+            shared &= rows.get(column, pd.Series("", rows.index)).map(results.plain) == str(value)
+        keep |= shared
+    rows = rows[keep & (rows["scale"] == scale)]
+    if rows.empty:
+        return {}
+    rows = rows.reindex(columns=list(dict.fromkeys([*rows, *spec.ids, "stand_in"])))
+    for column in (*spec.ids, "stand_in"):
+        rows[column] = rows[column].map(results.plain)
+    key = [*spec.ids, "metric", "protocol", "selection"]
+    out = {}
+    for names, group in rows.groupby(key, sort=False):
+        if (group["stand_in"] == "").any():  # the paper's own data come first
+            group = group[group["stand_in"] == ""]
+        twice = group["seed"].duplicated()
+        if twice.any():
+            seed = group.loc[twice, "seed"].iloc[0]
+            raise ResultsError(
+                f"{spec.name}: seed {seed} has several values for {', '.join(map(str, names))}; "
+                "rows that are no rows of the paper's table need a table name of their own"
+            )
+        out[names] = group["value"].to_numpy(), ", ".join(sorted(set(group["stand_in"]) - {""}))
+    return out
+
+
+def _wide(table: pd.DataFrame):
+    """(metric, [(row, paper, {protocol: [ours, difference and verdict, last round]})])."""
+    for metric, block in table.groupby("metric", sort=False):
+        lines = []
+        for row, cells in block.groupby("row", sort=False):
+            ours = {p: _said(group) for p, group in cells.groupby("protocol")}
+            first = cells.iloc[0]
+            lines.append((row, _spread(first["paper"], first["paper_sd"]), ours))
+        yield metric, lines
+
+
+def _said(cells: pd.DataFrame) -> list[str]:
+    """Ours of one protocol: its selection first, then the last round, as it comes in `table`."""
+    first = cells.iloc[0]
+    last = [f"last round {_number(c.ours)}" for c in cells.iloc[1:].itertuples() if c.seeds]
+    if not first["seeds"]:
+        return [verdict.NOT_RUN, *last]
+    value = f"{_spread(first['ours'], first['ours_sd'])} ({int(first['seeds'])})"
+    shift = _number(first["difference"], "+")
+    return [value, " ".join([shift, _MARKS.get(first["verdict"], ""), first["verdict"]]), *last]
+
+
+def _spread(mean: float, sd: float) -> str:
+    if np.isnan(sd) or (sd == 0 and abs(mean) >= _LARGE):  # parameters sent
+        return _number(mean)
+    return f"{_number(mean)} ± {_number(sd)}"
+
+
+def _number(value: float, sign: str = "") -> str:
+    """98.20, or 5.6e10 for the large ones."""
+    if abs(value) < _LARGE:
+        return f"{round(value, 2) + 0.0:{sign}.2f}"  # no minus before 0.00
+    digits, _, power = f"{value:{sign}.3e}".partition("e")
+    return f"{digits.rstrip('0').rstrip('.')}e{int(power)}"
+
+
+def _protocols(table: pd.DataFrame) -> dict[str, str]:
+    """The protocols that ``table`` has, with the words above their column."""
+    first = table.drop_duplicates("protocol").set_index("protocol")["selection"]
+    return {p: f"{p.replace('_', ' ')}, {_CHOSEN[first[p]]}" for p in PROTOCOLS[::-1] if p in first}
+
+
+def _pages(paths: Sequence[Path], folder: Path, paper: Path) -> dict[Path, tuple[str, str]]:
+    """Each page as it is and as it should be."""
+    counts = scoreboard_markdown(folder, paper)
+    out = {}
+    for path in paths:
+        before = path.read_text(encoding="utf-8")
+        head, begin, rest = before.partition(_BEGIN)
+        _, end, tail = rest.partition(_END)
+        if not (begin and end):
+            raise ResultsError(f"{path} has no lines {_BEGIN} and {_END}")
+        out[path] = before, f"{head}{_BEGIN}\n\n{counts}\n\n{_END}{tail}"
+    return out
