@@ -140,7 +140,8 @@ def draw(pages: Path, target: Path) -> Path:
     command += [str(pages), "--path-output", str(work), "-W", "--keep-going"]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode:
-        said = (done.stdout + done.stderr).splitlines()
+        said = re.sub(r"\x1b\[[\d;]*m", "", done.stdout + done.stderr)
+        said = said.replace(str(pages), shown(pages.parent.parent)).splitlines()
         wrong = [line for line in said if re.search(r"WARNING|ERROR|CRITICAL", line)]
         raise BuildError("Jupyter Book warned or failed:\n" + "\n".join(wrong or said[-30:]))
     shutil.rmtree(target, ignore_errors=True)

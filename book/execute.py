@@ -188,9 +188,12 @@ def tidy(notebook) -> None:
     for cell in notebook.cells:
         cell.metadata.pop("papermill", None)
         cell.metadata.pop("execution", None)
+        if "parameters" in tags(cell):
+            cell.metadata["mystnb"] = {"code_prompt_show": "Settings"}
         if "injected-parameters" in tags(cell):
             changed = [x for x in cell.source.splitlines()[1:] if x not in settings.splitlines()]
             tags(cell).append("hide-input" if changed else "remove-cell")
+            cell.metadata["mystnb"] = {"code_prompt_show": "Settings changed for this build"}
         kept = []
         for output in cell.get("outputs", []):
             if output.get("name") == "stderr":
