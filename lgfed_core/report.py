@@ -162,7 +162,8 @@ def display(table: pd.DataFrame) -> Page:
         body = []
         for row, paper, ours in lines:
             said = "".join(f"<td>{'<br>'.join(map(html.escape, ours[p]))}</td>" for p in protocols)
-            body.append(f"<tr><th>{html.escape(row)}</th><td>{paper}</td>{said}</tr>")
+            name = f'<th style="text-align:left;font-weight:normal">{html.escape(row)}</th>'
+            body.append(f"<tr>{name}<td>{paper}</td>{said}</tr>".replace(" ± ", _KEEP_TOGETHER))
         caption = f"<caption>{html.escape(METRICS.get(metric, metric))}</caption>"
         blocks.append(
             '<div style="overflow-x:auto"><table class="lgfed" style="font-size:.85em">'
@@ -214,6 +215,7 @@ def main(paper: str | None = None, front: bool = False) -> int:
 
 _NONE = np.empty(0)
 _LARGE = 1e5
+_KEEP_TOGETHER = "&nbsp;±&nbsp;"
 
 
 def _selections(spec: published.Table, protocol: str) -> list[str]:
