@@ -284,7 +284,8 @@ def _said(cells: pd.DataFrame) -> list[str]:
         return [verdict.NOT_RUN, *last]
     value = f"{_spread(first['ours'], first['ours_sd'])} ({int(first['seeds'])})"
     shift = _number(first["difference"], "+")
-    return [value, " ".join([shift, _MARKS.get(first["verdict"], ""), first["verdict"]]), *last]
+    said = " ".join(filter(None, [shift, _MARKS.get(first["verdict"]), first["verdict"]]))
+    return [value, said, *last]
 
 
 def _spread(mean: float, sd: float) -> str:

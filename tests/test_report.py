@@ -179,7 +179,7 @@ def test_quick_lines_fill_in_where_no_other_is(folder):
     assert line(found, **cell, fedavg_rounds=800, lg_rounds=100)["verdict"] == "reproduced"
     filled = line(found, **cell, fedavg_rounds=400)
     assert (filled["ours"], filled["scale"]) == (60.0, "quick")
-    assert "60.00 (1)" in report.text(found)
+    assert "60.00 (1)  -38.77 quick scale, not judged" in report.text(found)
 
 
 def test_stand_in_data_never_count(tmp_path):
