@@ -57,11 +57,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _seeds(text: str) -> list[int]:
-    """"0-2,5" -> [0, 1, 2, 5]."""
+    """From text to numbers: 0-2,5 -> [0, 1, 2, 5]."""
     seeds = []
     for part in text.split(","):
-        first, _, last = part.partition("-")
-        seeds += range(int(first), int(last or first) + 1)
+        first, dash, last = part.partition("-")
+        seeds += range(int(first), int(last if dash else first) + 1)
     if not seeds:
         raise ValueError(text)
     return seeds

@@ -23,10 +23,10 @@ from tqdm.auto import tqdm
 
 from . import data, nets, partition, results
 from .errors import LgfedError
-from .federation import Federation, prepare, round_of
 from .lanes import Looped, Training, default_workers
 from .layout import joined
 from .methods import FedAvg, LGFedAvg
+from .rounds import Federation, prepare, round_of
 from .streams import Purpose, stream, visits
 from .tracking import Personal, Tracker, accuracies
 
@@ -49,7 +49,9 @@ class Task:
 
 
 # Forward 2 operations a weight and row, backward twice that, less the gradient of the input.
-MNIST = Task("MNIST MLP, B=10", "mnist", nets.mlp_mnist, Training(0.05, 10), 2 * (3 * 632_064 - 401_408))
+MNIST = Task(
+    "MNIST MLP, B=10", "mnist", nets.mlp_mnist, Training(0.05, 10), 2 * (3 * 632_064 - 401_408)
+)
 # conv1 28x28 places x 450 weights, conv2 10x10 x 2,400, then the three linear layers.
 CIFAR = Task("CIFAR-10 CNN, B=50", "cifar10", nets.cnn_cifar, Training(0.1, 50),
              2 * (3 * (352_800 + 240_000 + 61_000) - 352_800))  # fmt: skip

@@ -44,7 +44,9 @@ def save(path: Path, tensors: dict[str, Tensor], facts: dict, identity: str) -> 
             os.fsync(written.fileno())  # on disk before the name changes
         os.replace(part, path)
     except (OSError, SafetensorError) as error:
-        raise CheckpointError(f"cannot write {path}: {error}; free some space or set LGFED_RUNS")
+        raise CheckpointError(
+            f"cannot write {path}: {error}; free some space or set LGFED_RUNS"
+        ) from error
     finally:
         part.unlink(missing_ok=True)
 
@@ -63,7 +65,9 @@ def load(path: Path, identity: str) -> tuple[dict[str, Tensor], dict] | None:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
                 return tensors, json.loads(meta["facts"])
     except (OSError, SafetensorError, KeyError, ValueError) as error:
-        raise CheckpointError(f"{path} is damaged ({error}); delete it to start that part again")
+        raise CheckpointError(
+            f"{path} is damaged ({error}); delete it to start that part again"
+        ) from error
     raise CheckpointError(
         f"{path} belongs to another run (other settings, data or code of the protocol); "
         "delete it, or run with the settings it was made with"

@@ -12,66 +12,21 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pandas as pd
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 from tqdm.auto import tqdm
 
 from . import checkpoint, results
 from .batched import Batched
-from .data import Dataset, Split
 from .errors import SettingsError
-from .lanes import Looped, Training, Work, common, default_workers
-from .layout import Layout, joined
+from .lanes import Looped, Training, default_workers
+from .layout import Layout
 from .methods import Method
-from .partition import Partition, Rows
-from .streams import Purpose, stream
+from .rounds import Federation as Federation
+from .rounds import prepare, round_of
 from .tracking import Tracker
 
 SAVE_SECONDS = 5.0  # no checkpoint sooner than this after the last,
 SAVE_SHARE = 0.05  # and at most this share of the time for writing them
-
-
-@dataclass(frozen=True)
-class Federation:
-    """Who has what: a data set, one partition and one seed per run, and the network's shape."""
-
-    data: Dataset
-    partitions: Sequence[Partition]
-    net: nn.Module
-    seeds: Sequence[int]
-    device: torch.device = torch.device("cpu")
-
-    def __post_init__(self):
-        if len(self.partitions) != len(self.seeds) or not self.seeds:
-            raise SettingsError(
-                f"{len(self.partitions)} partitions for {len(self.seeds)} seeds; give one each"
-            )
-        if len({len(p.train.size) for p in self.partitions}) > 1:
-            raise SettingsError("runs that train together need the same number of devices")
-        if any(True for _ in self.net.buffers()):
-            raise SettingsError(
-                f"{type(self.net).__name__} keeps buffers (batch normalisation?), which would "
-                "leak between devices; use a network without running statistics"
-            )
-
-    @property
-    def devices(self) -> int:
-        """K, the number of devices."""
-        return len(self.partitions[0].train.size)
-
-    def rows(self) -> dict[str, tuple[Split, list[Rows]]]:
-        """Named sets of rows: train, validation, test per device; pool = the whole test set."""
-        place = self.device
-        train, test = _to(self.data.train, place), _to(self.data.test, place)
-        pool = Rows.from_lists(torch.arange(len(test.y)).tensor_split(self.devices))
-        rows = {
-            "train": (train, [p.train for p in self.partitions]),
-            "test": (test, [p.test for p in self.partitions]),
-            "pool": (test, [pool] * len(self.seeds)),
-        }
-        if all(p.validation is not None for p in self.partitions):
-            rows["validation"] = (train, [p.validation for p in self.partitions])
-        return rows
 
 
 @dataclass(frozen=True)
@@ -166,84 +121,6 @@ def run(
     return Outcome(work.layout, keep, pd.DataFrame(lines), final, spent, where)
 
 
-def prepare(
-    federation: Federation,
-    method: Method,
-    training: Training,
-    start: Tensor | None,
-    tracker: Tracker,
-    forked: bool,
-) -> Work:
-    """Allocate every tensor of a phase; in memory that workers share if ``forked``."""
-    layout = Layout(federation.net, method.shared(federation.net))
-    runs, devices, place = len(federation.seeds), federation.devices, federation.device
-    if start is None:
-        start = joined(federation.net).expand(runs, -1)
-    if start.shape != (runs, layout.size_shared + layout.size_personal):
-        raise SettingsError(
-            f"start has shape {tuple(start.shape)}; this network and {runs} runs need "
-            f"{(runs, layout.size_shared + layout.size_personal)}"
-        )
-    shared, personal = layout.split(start.to(place))
-    tensors = {}
-
-    def allocate(name: str, *shape: int) -> Tensor:
-        tensors[name] = common(*shape) if forked else torch.zeros(*shape, device=place)
-        return tensors[name]
-
-    allocate("shared", *shared.shape).copy_(shared)
-    allocate("personal", runs, devices, layout.size_personal).copy_(personal[:, None])
-    allocate("uploads", runs * method.cohort(devices), layout.size_shared)
-    if training.keep_momentum:
-        allocate("velocity", runs, devices, start.shape[1])
-    work = Work(
-        federation.net, layout, method, training, list(federation.seeds), federation.rows(), tensors
-    )
-    tracker.allocate(allocate, work)
-    return work
-
-
-def round_of(
-    federation: Federation,
-    method: Method,
-    tracker: Tracker,
-    work: Work,
-    engine: Looped | Batched,
-    number: int,
-) -> bool:
-    """One round: select, train, merge. False when every device has stopped."""
-    jobs = _jobs(federation, method, tracker, work, number)
-    if jobs:
-        engine.train(jobs, number)
-        _merge(method, work, jobs)
-    return bool(jobs)
-
-
-def _jobs(federation, method, tracker, work, number) -> list[tuple[int, int]]:
-    """The (run, device) pairs of this round."""
-    stopped = tracker.stopped(work)
-    jobs = []
-    for r, seed in enumerate(federation.seeds):
-        rng = stream(seed, Purpose.SELECT, number)
-        chosen = method.participants(rng, federation.devices).tolist()
-        jobs += [(r, k) for k in chosen if stopped is None or not stopped[r, k]]
-    return jobs
-
-
-def _merge(method, work, jobs) -> None:
-    """Replace each run's shared vector by the merge of what its devices sent."""
-    if work.layout.size_shared == 0:
-        return
-    _, rows = work.rows["train"]
-    t = work.tensors
-    for r in range(len(work.seeds)):
-        slots = [slot for slot, (run, _) in enumerate(jobs) if run == r]
-        if slots:
-            sizes = rows[r].size[[jobs[slot][1] for slot in slots]]
-            uploads = t["uploads"][slots[0] : slots[-1] + 1]  # the jobs of a run lie together
-            t["shared"][r] = method.merge(t["shared"][r], uploads, sizes.to(uploads.device))
-
-
 def _lines(metrics: dict[str, Tensor], number: int, seeds: Sequence[int]) -> list[dict]:
     columns = {name: values.tolist() for name, values in metrics.items()}
     return [
@@ -269,7 +146,3 @@ def _identity(federation, work, tracker, rounds, first_round) -> str:
         rounds=[first_round, rounds],
         content=digest,
     )
-
-
-def _to(split: Split, place: torch.device) -> Split:
-    return Split(split.x.to(place), split.y.to(place))

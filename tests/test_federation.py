@@ -112,9 +112,7 @@ def test_a_later_phase_draws_other_devices_and_batches(federation):
     first = run(federation, FedAvg(), SGD, 1, workers=1)
     later = run(federation, FedAvg(), SGD, 1, workers=1, first_round=1)
     both = run(federation, FedAvg(), SGD, 2, workers=1)
-    then = run(
-        federation, FedAvg(), SGD, 1, first.tensors["shared"], workers=1, first_round=1
-    )
+    then = run(federation, FedAvg(), SGD, 1, first.tensors["shared"], workers=1, first_round=1)
     assert not torch.equal(first.tensors["shared"], later.tensors["shared"])
     assert torch.equal(then.tensors["shared"], both.tensors["shared"])
 

@@ -6,9 +6,10 @@ import pytest
 import torch
 from conftest import ABOVE, toy_federation
 
-from lgfed_core.federation import prepare, run
+from lgfed_core.federation import run
 from lgfed_core.lanes import Looped, Training
 from lgfed_core.methods import FedAvg, LGFedAvg
+from lgfed_core.rounds import prepare
 from lgfed_core.tracking import AveragedBest, Global, Personal, accuracies, ensemble
 
 SGD = Training(lr=0.1, batch_size=4)

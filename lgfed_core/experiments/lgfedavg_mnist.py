@@ -107,7 +107,9 @@ def federation(cfg: Settings, seed: int) -> Federation:
     return Federation(mnist, [split], net, [seed])
 
 
-def stages(cfg: Settings, seed: int, resume: bool = True, **engine) -> Iterator[tuple[str, Outcome]]:
+def stages(
+    cfg: Settings, seed: int, resume: bool = True, **engine
+) -> Iterator[tuple[str, Outcome]]:
     """Run the experiment part by part, yielding (name, outcome): fedavg, local, lg_400, ...
 
     Every part has its own checkpoint; a part that is complete is read instead of run.
@@ -115,7 +117,9 @@ def stages(cfg: Settings, seed: int, resume: bool = True, **engine) -> Iterator[
     fed = federation(cfg, seed)
     folder = RUNS / NAME / f"{cfg.scale}-{cfg.protocol}-{cfg.classes}-seed{seed}"
 
-    def part(name: str, method: Method, lr: float, rounds: int, tracker: Tracker, **more) -> Outcome:
+    def part(
+        name: str, method: Method, lr: float, rounds: int, tracker: Tracker, **more
+    ) -> Outcome:
         training = Training(lr, cfg.batch_size, keep_momentum=name == "local")
         label = f"{cfg.protocol} seed {seed}: {name}"
         saved = folder / f"{name}.safetensors" if resume else None

@@ -1,0 +1,75 @@
+"""python -m lgfed_core: parsing, errors in one line, and a run that records its rows."""
+
+import pytest
+
+from lgfed_core import __main__ as command
+from lgfed_core import experiments, results
+from lgfed_core.experiments import lgfedavg_mnist as mnist
+
+
+@pytest.mark.parametrize(
+    ("text", "seeds"), [("0", [0]), ("0-3", [0, 1, 2, 3]), ("1,4-5", [1, 4, 5])]
+)
+def test_seeds(text, seeds):
+    assert command._seeds(text) == seeds
+
+
+@pytest.mark.parametrize("text", ["", "a", "3-1", "1-", "-1"])
+def test_seeds_that_are_none(text, capsys):
+    with pytest.raises(SystemExit):
+        command.main(["run", "lgfedavg.mnist", f"--seeds={text}"])
+    assert "--seeds" in capsys.readouterr().err
+
+
+def test_changes_take_the_type_of_the_setting():
+    pairs = ["classes=5", "lr=0.2", "starts=400,800", "rows_per_class=40,20"]
+    assert command._changes(mnist, pairs) == {
+        "classes": 5, "lr": 0.2, "starts": (400, 800), "rows_per_class": (40, 20)
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "nothing"], "no experiment is called 'nothing'"),
+        (["run", "lgfedavg.mnist", "--scale", "huge"], "'huge' is none of"),
+        (["run", "lgfedavg.mnist", "--protocol", "guess"], "'guess' is none of"),
+        (["run", "lgfedavg.mnist", "--set", "clases=5"], "no setting is called 'clases'"),
+        (["run", "lgfedavg.mnist", "--set", "classes=two"], "'two' is no value for classes"),
+        (["data", "nothing"], "nothing"),
+        (["report", "nothing"], "nothing"),
+    ],
+)
+def test_mistakes_give_one_line_and_status_1(arguments, said, capsys):
+    assert command.main(arguments) == 1
+    error = capsys.readouterr().err
+    assert said in error and "Traceback" not in error
+
+
+def test_list_names_every_experiment(capsys):
+    assert command.main(["list"]) == 0
+    assert all(name in capsys.readouterr().out for name in experiments.ALL)
+
+
+def test_run_records_rows_and_continues(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(results, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(mnist, "RUNS", tmp_path / "runs")
+    record = results.record
+    monkeypatch.setattr(results, "record", lambda name, rows: record(name, rows, tmp_path))
+    arguments = ["run", "lgfedavg.mnist", "--scale", "smoke", "--protocol", "as_described",
+                 "--workers", "1", "--seeds", "0,1"]  # fmt: skip
+    assert command.main(arguments) == 0
+    written = (tmp_path / "lgfedavg.mnist.csv").read_bytes()
+    assert set(results.load("lgfedavg.mnist", tmp_path)["seed"]) == {0, 1}
+    assert len(list((tmp_path / "runs").rglob("*.safetensors"))) == 8
+    assert command.main(arguments) == 0  # all parts are read, the same rows come out
+    assert (tmp_path / "lgfedavg.mnist.csv").read_bytes() == written
+
+
+def test_ctrl_c_says_how_to_continue(monkeypatch, capsys):
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(experiments, "run", interrupted)
+    assert command.main(["run", "lgfedavg.mnist", "--scale", "smoke"]) == 130
+    assert "continues from the last checkpoint" in capsys.readouterr().err

@@ -1,0 +1,112 @@
+"""The MNIST experiment end to end at smoke scale, on the real images."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lgfed_core import experiments, nets, paths, report
+from lgfed_core.errors import SettingsError
+from lgfed_core.experiments import lgfedavg_mnist as mnist
+
+
+@pytest.fixture(scope="module", params=mnist.PROTOCOLS)
+def smoke(request):
+    cfg = mnist.settings("smoke", request.param)
+    rows, histories = experiments.run(mnist, cfg, [0], record=False, resume=False, workers=1)
+    return cfg, rows, histories
+
+
+def test_every_row_of_the_table_at_both_selections(smoke):
+    cfg, rows, histories = smoke
+    assert list(histories) == ["fedavg", "local", "lg_400", "lg_800"]
+    cells = rows.groupby(["method", "fedavg_rounds", "lg_rounds", "selection"])["metric"].agg(set)
+    assert set(cells.index.droplevel("selection")) == {
+        ("fedavg", 800, 0), ("local_only", 0, 0), ("lg_fedavg", 400, 100), ("lg_fedavg", 800, 100),
+    }  # fmt: skip
+    assert set(rows["selection"]) == {"last", mnist.HEADLINE[cfg.protocol]}
+    assert all({"local_test_acc", "new_test_acc", "params_communicated"} <= c for c in cells)
+    accuracy = rows.loc[rows["metric"] != "params_communicated", "value"]
+    assert accuracy.between(0, 100).all()
+
+
+def test_new_test_is_what_the_protocol_says(smoke):
+    cfg, rows, _ = smoke
+    wide = rows[rows["method"] != "fedavg"].pivot_table(
+        "value", ["method", "fedavg_rounds", "selection"], "metric"
+    )
+    served = "weights" if cfg.released else "outputs"
+    assert (wide["new_test_acc"] == wide[f"new_test_acc_{served}"]).all()
+
+
+def test_local_training_learns_even_in_two_epochs(smoke):
+    _, rows, _ = smoke
+    local = rows[(rows["method"] == "local_only") & (rows["metric"] == "local_test_acc")]
+    assert local["value"].max() > 25  # ten classes, two per device; chance over all is 10 %
+
+
+def test_released_selection_is_never_below_the_last_round(smoke):
+    cfg, rows, _ = smoke
+    if cfg.released:
+        fedavg = rows[(rows["method"] == "fedavg") & (rows["metric"] == "new_test_acc")]
+        best, last = (
+            fedavg[fedavg["selection"] == s]["value"].item() for s in ("best_test", "last")
+        )
+        assert best >= last
+
+
+def test_rows_are_accepted_and_reported(smoke, tmp_path):
+    from lgfed_core import results
+
+    cfg, rows, _ = smoke
+    results.record(mnist.NAME, rows.assign(seed=0), tmp_path)
+    results.record(mnist.NAME, rows.assign(seed=0), tmp_path)  # again: replaced, not doubled
+    stored = results.load(mnist.NAME, tmp_path)
+    assert len(stored) == len(rows)
+    table = report.table(mnist.TABLE, "smoke", cfg.protocol, folder=tmp_path)
+    ran = table[table["seeds"] > 0]
+    assert set(ran["verdict"]) == {"smoke scale, not judged"}
+
+
+def test_paper_settings_are_the_papers():
+    cfg = mnist.settings("paper", "as_described")
+    assert (cfg.devices, cfg.fraction, cfg.batch_size, cfg.lr) == (100, 0.1, 10, 0.05)
+    assert cfg.rounds(800) == 800 and cfg.budgets == (400, 500, 600, 700, 800)
+    printed = pd.read_csv(paths.PAPER / f"{mnist.TABLE}.csv")
+    assert set(printed["fedavg_rounds"]) == {0, *cfg.budgets}
+    assert set(printed["lg_rounds"]) == {0, cfg.lg_rounds}
+    net = nets.mlp_mnist()
+    assert nets.count(net, nets.last_layers(net, cfg.shared_layers)) == 99_978
+
+
+def test_full_scale_partition_on_real_labels():
+    cfg = mnist.settings("paper", "as_described")
+    federation = mnist.federation(cfg, 0)
+    split = federation.partitions[0]
+    sizes = split.train.size + split.validation.size
+    assert len(split) == 100 and sizes.sum() == 60_000
+    assert sizes.min() >= 2 * 271 and sizes.max() <= 2 * 338
+    share = split.validation.size.sum() / 60_000
+    assert np.isclose(share, 0.1, atol=0.005)
+
+
+def test_progress_puts_lg_after_its_fedavg(smoke):
+    cfg, _, histories = smoke
+    curves = mnist.progress(cfg, histories)
+    first = curves[curves["part"] == "lg_800"]["round"].min()
+    assert first == cfg.rounds(800) + 1
+    assert curves["local_test_acc"].between(0, 100).all()
+
+
+@pytest.mark.parametrize(
+    "change", [dict(scale="huge"), dict(protocol="guess"), dict(starts=(450,)), dict(classes=11)]
+)
+def test_impossible_settings_are_refused(change):
+    from lgfed_core.errors import LgfedError
+
+    with pytest.raises(LgfedError):
+        mnist.federation(mnist.settings(**({"scale": "smoke"} | change)), 0)
+
+
+def test_unknown_experiment_lists_the_known():
+    with pytest.raises(SettingsError, match="lgfedavg.mnist"):
+        experiments.find("lgfedavg.mnits")
