@@ -85,6 +85,8 @@ def curves(
         if n.notna().any():
             ax.fill_between(points.index, points["mean"] - reach, points["mean"] + reach,
                             color=colour, alpha=0.18, linewidth=0)  # fmt: skip
+    if pd.api.types.is_integer_dtype(history[x]):
+        ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_xlabel(x.replace("_", " "))
     ax.set_ylabel(METRICS.get(y, y.replace("_", " ")))
     ax.legend()

@@ -354,6 +354,7 @@ def test_curves_of_one_seed_have_no_band(ax):
     figures.curves(history, "epoch", "loss", "kind", ax)
     assert len(ax.get_lines()) == 1
     assert not ax.collections
+    assert all(float(tick).is_integer() for tick in ax.get_xticks())
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("epoch", "loss")
 
 
