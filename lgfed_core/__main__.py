@@ -41,6 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--set", nargs="*", default=[], metavar="NAME=VALUE", help="settings, e.g. classes=5"
     )
+    run.add_argument("--device", default="auto", help="cpu, cuda or auto (default)")
     run.add_argument("--workers", type=int, help="processes (default: one a core)")
     run.set_defaults(command=_run)
 
@@ -105,10 +106,20 @@ def _run(args) -> int:
     experiment = experiments.find(args.experiment)
     changes = _changes(experiment, args.set)
     protocols = experiment.PROTOCOLS if args.protocol == "both" else [args.protocol]
+    record = changes.keys() <= experiment.CHOOSES
+    if not record:
+        print("Changed settings make other cells than the paper's: nothing is recorded.")
     for protocol in protocols:
         cfg = experiment.settings(args.scale, protocol, **changes)
-        rows, _ = experiments.run(experiment, cfg, args.seeds, workers=args.workers)
-        print(f"{protocol}, {args.scale}: {len(rows)} rows in data/results/{experiment.NAME}.csv")
+        rows, _ = experiments.run(
+            experiment, cfg, args.seeds, device=args.device, workers=args.workers, record=record
+        )
+        print(f"{protocol}, {args.scale}: {len(rows)} rows")
+        if record:
+            print(f"recorded in data/results/{experiment.NAME}.csv")
+        else:
+            shown = ["method", "fedavg_rounds", "lg_rounds", "selection"]
+            print(rows.pivot_table("value", shown, "metric", sort=False).to_string())
     return 0
 
 

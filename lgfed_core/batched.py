@@ -30,8 +30,7 @@ class Batched:
         flat = start.clone().requires_grad_()
         velocity = t["velocity"][run, device] if cfg.keep_momentum else torch.zeros_like(start)
         received = work.layout.views(start[:, :at], start[:, at:])
-        index, weight, active = self._plan(jobs, round)  # [T, L, B], [T, L, B], [T, L]
-        everyone = active.all(1).tolist()
+        index, weight, active, everyone = self._plan(jobs, round)
 
         for step in range(len(index)):
             params = work.layout.views(flat[:, :at], flat[:, at:])  # name -> [L, ...]
@@ -102,8 +101,11 @@ class Batched:
         params = self.work.layout.views(*map(torch.stack, zip(*lanes, strict=True)))
         return vmap(lambda p, x: functional_call(self.work.net, p, (x,)))(params, x)
 
-    def _plan(self, jobs: list[Job], round: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Batches of all lanes, padded: row index [T, L, B], weight [T, L, B], active [T, L]."""
+    def _plan(self, jobs: list[Job], round: int) -> tuple[Tensor, Tensor, Tensor, list[bool]]:
+        """Batches of all lanes, padded: row index [T, L, B], weight [T, L, B], active [T, L].
+
+        Last, for each step T, whether all lanes are active: known here, without asking a GPU.
+        """
         cfg, (split, per_run) = self.work.training, self.work.rows["train"]
         sizes = np.array([int(per_run[r].size[k]) for r, k in jobs])
         width = cfg.batch_size * -(-sizes.max() // cfg.batch_size)  # an epoch, in whole batches
@@ -117,5 +119,5 @@ class Batched:
         index = torch.from_numpy(index.reshape(shape)).swapaxes(0, 1)
         count = real.sum(2, keepdim=True)  # [T, L, 1]
         weight = real / count.clamp(min=1)
-        place = split.x.device
-        return index.to(place), weight.to(place), (count[..., 0] > 0).to(place)
+        active, place = count[..., 0] > 0, split.x.device
+        return index.to(place), weight.to(place), active.to(place), active.all(1).tolist()

@@ -22,11 +22,12 @@ from torch import Tensor
 from tqdm.auto import tqdm
 
 from . import data, nets, partition, results
+from .batched import Batched
 from .errors import LgfedError
 from .lanes import Looped, Training, default_workers
 from .layout import joined
 from .methods import FedAvg, LGFedAvg
-from .rounds import Federation, prepare, round_of
+from .rounds import CPU, Federation, prepare, round_of
 from .streams import Purpose, stream, visits
 from .tracking import Personal, Tracker, accuracies
 
@@ -41,11 +42,11 @@ class Task:
     training: Training
     flops_per_row: int  # multiply-adds count as two; forward and backward
 
-    def federation(self, seeds: list[int]) -> Federation:
+    def federation(self, seeds: list[int], device: torch.device = CPU) -> Federation:
         images = data.load(self.dataset)
         labels = images.train.y, images.test.y
         splits = [partition.classes_per_device(*labels, 100, 2, seed) for seed in seeds]
-        return Federation(images, splits, nets.make(self.net, 0), seeds)
+        return Federation(images, splits, nets.make(self.net, 0), seeds, device)
 
 
 # Forward 2 operations a weight and row, backward twice that, less the gradient of the input.
@@ -68,7 +69,8 @@ class Ours:
         self.work = prepare(
             federation, self.method, task.training, start, self.tracker, workers > 1
         )
-        self.engine = Looped(self.work, workers)
+        looped = federation.device.type == "cpu"
+        self.engine = Looped(self.work, workers) if looped else Batched(self.work)
 
     def round(self, number: int) -> None:
         round_of(self.federation, self.method, self.tracker, self.work, self.engine, number)
@@ -131,6 +133,23 @@ def compare(task: Task, rounds: int) -> list[dict]:
     return [x | {"plain_over_this": best / x["median_s"]} for x in lines]
 
 
+def on_gpu(task: Task, rounds: int) -> list[dict]:
+    """Ten seeds in one stack beside the same ten one after the other, and a plain loop for one."""
+    times: dict[str, list[float]] = {}
+    place = torch.device("cuda")
+    together = Ours(task.federation(list(range(10)), place), task)
+    singles = [Ours(task.federation([seed], place), task) for seed in range(10)]
+    for number in tqdm(range(rounds + 1), f"{task.name}, GPU", leave=False):
+        _timed(times, "lgfed, GPU, ten seeds at once", together.round, number)
+        _timed(times, "lgfed, GPU, ten seeds in turn",
+               lambda n=number: [one.round(n) for one in singles])  # fmt: skip
+    for seed, one in enumerate(singles):
+        _same(one.work.tensors["shared"][0], together.work.tensors["shared"][seed], task)
+    lines = [_line(task.name, name, seconds[1:]) for name, seconds in times.items()]
+    turn = lines[-1]["median_s"]
+    return [x | {"plain_over_this": turn / x["median_s"]} for x in lines]
+
+
 def _evaluation(task: Task, federation: Federation, rounds: int) -> dict[str, list[float]]:
     """Seconds to test 100 personal models on their own test rows."""
     layers = nets.last_layers(federation.net, 2)
@@ -145,8 +164,8 @@ def _evaluation(task: Task, federation: Federation, rounds: int) -> dict[str, li
     return times
 
 
-def limits(task: Task) -> dict:
-    """Arithmetic and memory traffic of one round of 10 devices, and what this core can do.
+def limits(task: Task, device: torch.device) -> dict:
+    """Arithmetic and memory traffic of one round of 10 devices, and what this machine can do.
 
     Bytes: each step reads the weights forward and backward, writes the gradient, and SGD with
     momentum reads weight, gradient and momentum and writes two of them: 8 passes over P floats
@@ -154,14 +173,14 @@ def limits(task: Task) -> dict:
     """
     rows, size = 600 if task.dataset == "mnist" else 500, joined(task.net()).numel()
     steps = 10 * -(-rows // task.training.batch_size)
-    a = torch.randn(1024, 1024)
+    a = torch.randn(1024, 1024, device=device)
     gemm = _best(lambda: a @ a)
-    big = torch.empty(64 * 1024 * 1024)
+    big = torch.empty(64 * 1024 * 1024, device=device)
     copy_s = _best(lambda: big[: big.numel() // 2].copy_(big[big.numel() // 2 :]))
     flops, nbytes = 10 * rows * task.flops_per_row, steps * 8 * 4 * size
     peak, bandwidth = 2 * 1024**3 / gemm, 4 * big.numel() / copy_s
     return {
-        "task": task.name, "gflop": flops / 1e9, "gbyte": nbytes / 1e9,
+        "task": task.name, "device": device.type, "gflop": flops / 1e9, "gbyte": nbytes / 1e9,
         "gflop_per_s_of_this_machine": peak / 1e9, "gbyte_per_s_of_this_machine": bandwidth / 1e9,
         "seconds_at_least_arithmetic": flops / peak, "seconds_memory": nbytes / bandwidth,
     }  # fmt: skip
@@ -172,7 +191,11 @@ def main(rounds: int, path: str | None) -> int:
     lines, bounds = [], []
     for task in (MNIST, CIFAR):
         lines += compare(task, rounds)
-        bounds.append(limits(task))
+        if torch.cuda.is_available():
+            lines += on_gpu(task, rounds)
+        bounds.append(limits(task, CPU))
+        if torch.cuda.is_available():
+            bounds.append(limits(task, torch.device("cuda")))
     where = results.provenance(torch.device("cpu"))
     print(", ".join(f"{k} {v}" for k, v in where.items()))
     print(pd.DataFrame(lines).to_string(index=False, float_format="{:.3f}".format))
@@ -187,6 +210,8 @@ def main(rounds: int, path: str | None) -> int:
 def _timed(times: dict, name: str, function: Callable, *args) -> None:
     began = time.perf_counter()
     function(*args)
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
     times.setdefault(name, []).append(time.perf_counter() - began)
 
 

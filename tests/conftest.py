@@ -14,6 +14,8 @@ torch.set_num_threads(1)
 class Toy(nn.Module):
     """8 -> 6 -> 3 with a ReLU: 54 + 21 = 75 parameters."""
 
+    layers = ("below", "above")
+
     def __init__(self):
         super().__init__()
         self.below = nn.Linear(8, 6)

@@ -66,6 +66,16 @@ def test_run_records_rows_and_continues(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "lgfedavg.mnist.csv").read_bytes() == written
 
 
+def test_other_settings_are_shown_but_never_recorded(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(mnist, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(results, "record", None)  # a call would fail
+    arguments = ["run", "lgfedavg.mnist", "--scale", "smoke", "--protocol", "as_described",
+                 "--workers", "1", "--set", "lr=0.2", "starts=400"]  # fmt: skip
+    assert command.main(arguments) == 0
+    said = capsys.readouterr().out
+    assert "nothing is recorded" in said and "lg_fedavg" in said
+
+
 def test_ctrl_c_says_how_to_continue(monkeypatch, capsys):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt

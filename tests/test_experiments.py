@@ -80,8 +80,9 @@ def test_paper_settings_are_the_papers():
 
 def test_full_scale_partition_on_real_labels():
     cfg = mnist.settings("paper", "as_described")
-    federation = mnist.federation(cfg, 0)
+    federation, start = mnist.federation(cfg, [0])
     split = federation.partitions[0]
+    assert start.shape == (1, 633_226)
     sizes = split.train.size + split.validation.size
     assert len(split) == 100 and sizes.sum() == 60_000
     assert sizes.min() >= 2 * 271 and sizes.max() <= 2 * 338
@@ -104,9 +105,26 @@ def test_impossible_settings_are_refused(change):
     from lgfed_core.errors import LgfedError
 
     with pytest.raises(LgfedError):
-        mnist.federation(mnist.settings(**({"scale": "smoke"} | change)), 0)
+        mnist.federation(mnist.settings(**({"scale": "smoke"} | change)), [0])
 
 
 def test_unknown_experiment_lists_the_known():
     with pytest.raises(SettingsError, match="lgfedavg.mnist"):
         experiments.find("lgfedavg.mnits")
+
+
+def test_two_seeds_together_equal_each_alone(smoke):
+    cfg, rows, _ = smoke
+    parts = mnist.stages(cfg, [0, 1], resume=False, workers=1)
+    both = pd.concat([mnist.rows(cfg, name, outcome) for name, outcome in parts])
+    key = ["method", "fedavg_rounds", "selection", "metric"]
+    together = both[both["seed"] == 0].set_index(key)["value"]
+    alone = rows.set_index(key)["value"]
+    assert together.equals(alone.reindex(together.index))
+    assert not both[both["seed"] == 1].set_index(key)["value"].equals(together)
+
+
+def test_a_gpu_that_is_not_there_is_named(monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(SettingsError, match="no GPU"):
+        experiments.run(mnist, mnist.settings("smoke"), [0], device="cuda", record=False)

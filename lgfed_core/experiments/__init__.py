@@ -1,14 +1,19 @@
 """The experiments, one file per section of a paper.
 
-An experiment offers ``NAME``, ``PROTOCOLS``, ``SCALES``, ``settings(scale, protocol, **changes)``,
-``stages(settings, seed)`` (parts as they finish) and ``rows(settings, part, outcome)`` and
-``progress(settings, histories)``.
+An experiment is a module with
+
+* ``NAME``, ``PROTOCOLS``, ``SCALES``, and ``CHOOSES``: settings that pick cells of the paper's
+  table without changing what a cell means, so that their rows may be recorded;
+* ``settings(scale, protocol, **changes)``;
+* ``stages(settings, seeds, device)``: its parts, (name, outcome), as they finish;
+* ``rows(settings, part, outcome)``: tidy rows; ``progress(settings, histories)``: curves.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from types import ModuleType
 
 import pandas as pd
+import torch
 
 from .. import results
 from ..errors import SettingsError
@@ -25,18 +30,37 @@ def find(name: str) -> ModuleType:
 
 
 def run(
-    experiment: ModuleType, cfg, seeds: Iterable[int], *, record: bool = True, **engine
+    experiment: ModuleType,
+    cfg,
+    seeds: Sequence[int],
+    *,
+    device: str = "auto",
+    record: bool = True,
+    **engine,
 ) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
     """Run ``experiment`` at ``cfg`` for each seed; rows go to data/results part by part.
+
+    device: "cpu", "cuda", or "auto" (a GPU if there is one). A GPU takes all seeds at once, a CPU
+    one after the other, which is as fast there and leaves complete seeds behind when stopped.
 
     Returns the tidy rows and, by part, the histories (one line per evaluated round and seed).
     """
     found, histories = [], {}
-    for seed in seeds:
-        for part, outcome in experiment.stages(cfg, seed, **engine):
-            new = experiment.rows(cfg, part, outcome).assign(**outcome.provenance)
+    place = _place(device)
+    groups = [[seed] for seed in seeds] if place.type == "cpu" else [list(seeds)]
+    for group in groups:
+        for part, outcome in experiment.stages(cfg, group, place, **engine):
+            new = experiment.rows(cfg, part, outcome)
             if record:
                 results.record(experiment.NAME, new)
             found.append(new)
             histories.setdefault(part, []).append(outcome.history)
     return pd.concat(found, ignore_index=True), {n: pd.concat(h) for n, h in histories.items()}
+
+
+def _place(device: str) -> torch.device:
+    if device not in ("auto", "cpu", "cuda"):
+        raise SettingsError(f"device {device!r} is none of auto, cpu, cuda")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise SettingsError("device cuda: PyTorch sees no GPU here; use cpu or auto")
+    return torch.device("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu")

@@ -10,23 +10,28 @@ layers shared. Two protocols:
   uniform weights, every choice made on test rows, new devices served by averaged weights.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
+import torch
+from torch import Tensor
 
 from .. import data, nets, partition
 from ..communication import papers_count
 from ..errors import SettingsError
 from ..federation import Federation, Outcome, run
 from ..lanes import Training
+from ..layout import joined
 from ..methods import FedAvg, LGFedAvg, LocalOnly, Method
 from ..paths import RUNS
+from ..rounds import CPU
 from ..tracking import AveragedBest, Global, Personal, Tracker
 
 NAME = "lgfedavg.mnist"
 TABLE = "lgfedavg_v2_table6_mnist"
 PROTOCOLS = ("as_described", "as_released")
+CHOOSES = {"classes", "starts"}  # settings that choose cells of the table, and change none
 HEADLINE = {"as_described": "best_val", "as_released": "best_test"}
 
 
@@ -91,40 +96,52 @@ def settings(scale: str = "paper", protocol: str = "as_described", **changes) ->
     return replace(base, **{**SCALES[scale], **changes})
 
 
-def federation(cfg: Settings, seed: int) -> Federation:
-    """MNIST, its split over the devices, and the network of ``cfg``, for one seed."""
+def federation(
+    cfg: Settings, seeds: Sequence[int], device: torch.device = CPU
+) -> tuple[Federation, Tensor]:
+    """MNIST, its split over the devices and the network of ``cfg``, a run per seed.
+
+    Returns the federation and each run's first parameters [R, P].
+    """
     mnist = data.load("mnist")
     if cfg.rows_per_class:
         mnist = data.subset(mnist, *cfg.rows_per_class)
-    labels = mnist.train.y, mnist.test.y
-    if cfg.classes == mnist.classes:
-        split = partition.iid(*labels, cfg.devices, seed)
-    else:
-        split = partition.classes_per_device(*labels, cfg.devices, cfg.classes, seed)
-    if not cfg.released:
-        split = partition.with_validation(split, 0.1, seed)
-    net = nets.make(lambda: nets.mlp_mnist(softmax=cfg.released), seed)
-    return Federation(mnist, [split], net, [seed])
+    splits, starts = [], []
+    for seed in seeds:
+        labels = mnist.train.y, mnist.test.y
+        if cfg.classes == mnist.classes:
+            split = partition.iid(*labels, cfg.devices, seed)
+        else:
+            split = partition.classes_per_device(*labels, cfg.devices, cfg.classes, seed)
+        splits.append(split if cfg.released else partition.with_validation(split, 0.1, seed))
+        net = nets.make(lambda: nets.mlp_mnist(softmax=cfg.released), seed)
+        starts.append(joined(net))
+    return Federation(mnist, splits, net, list(seeds), device), torch.stack(starts)
 
 
 def stages(
-    cfg: Settings, seed: int, resume: bool = True, **engine
+    cfg: Settings,
+    seeds: Sequence[int],
+    device: torch.device = CPU,
+    resume: bool = True,
+    **engine,
 ) -> Iterator[tuple[str, Outcome]]:
     """Run the experiment part by part, yielding (name, outcome): fedavg, local, lg_400, ...
 
-    Every part has its own checkpoint; a part that is complete is read instead of run.
+    All ``seeds`` train together. Every part has its own checkpoint; a part that is complete is
+    read instead of run.
     """
-    fed = federation(cfg, seed)
-    folder = RUNS / NAME / f"{cfg.scale}-{cfg.protocol}-{cfg.classes}-seed{seed}"
+    fed, first = federation(cfg, seeds, device)
+    who = f"seed{'s' * (len(seeds) > 1)}{'_'.join(map(str, seeds))}"
+    folder = RUNS / NAME / f"{cfg.scale}-{cfg.protocol}-{cfg.classes}-{who}"
 
-    def part(
-        name: str, method: Method, lr: float, rounds: int, tracker: Tracker, **more
-    ) -> Outcome:
+    def part(name: str, method: Method, lr: float, rounds: int, tracker: Tracker,
+             start: Tensor = first, **more) -> Outcome:  # fmt: skip
         training = Training(lr, cfg.batch_size, keep_momentum=name == "local")
-        label = f"{cfg.protocol} seed {seed}: {name}"
+        label = f"{cfg.protocol} {who}: {name}"
         saved = folder / f"{name}.safetensors" if resume else None
-        return run(fed, method, training, rounds, tracker=tracker, label=label, saved=saved,
-                   **more, **engine)  # fmt: skip
+        return run(fed, method, training, rounds, start, tracker=tracker, label=label,
+                   saved=saved, **more, **engine)  # fmt: skip
 
     share = dict(fraction=cfg.fraction, weighted=not cfg.released)
     every = 1 if cfg.released or cfg.scale != "paper" else 5
@@ -147,63 +164,72 @@ def stages(
     for budget in cfg.starts:
         start = fedavg.tensors[f"at_{snapshots[budget]}"]
         tracker = AveragedBest(light=True) if cfg.released else Personal(every=every, light=True)
-        lg = part(f"lg_{budget}", method, cfg.lr, cfg.rounds(cfg.lg_rounds), tracker,
-                  start=start, first_round=snapshots[budget])  # fmt: skip
+        lg = part(f"lg_{budget}", method, cfg.lr, cfg.rounds(cfg.lg_rounds), tracker, start,
+                  first_round=snapshots[budget])  # fmt: skip
         yield f"lg_{budget}", lg
 
 
-def rows(cfg: Settings, name: str, outcome: Outcome) -> pd.DataFrame:
-    """The tidy result rows of one part (percent; see `results` for the columns).
+def rows(cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
+    """The tidy result rows of one part, for each of its seeds (see `results` for the columns).
 
-    The headline selection fills the paper's own column names; as released, New Test is the
-    averaged weights at the round where the local test accuracy peaks (spec: `get_results`).
+    The headline selection fills the paper's own column names, in percent; as released, New Test
+    is the averaged weights at the round where the local test accuracy peaks.
     """
-    history, final, seed = outcome.history, outcome.final.iloc[0], int(outcome.final.index[0])
-    fed_rounds, lg_rounds = 0, 0
-    if name == "fedavg":
-        method, fed_rounds = "fedavg", max(cfg.budgets)
-        last = history.dropna(subset="new_test_acc").iloc[-1]
-        last_local = last["new_test_acc" if cfg.released else "local_test_acc"]
-        best_local = final["best_new_test_acc" if cfg.released else "best_local_test_acc"]
-        found = {
-            "last": dict(local_test_acc=last_local, new_test_acc=last["new_test_acc"]),
-            HEADLINE[cfg.protocol]: dict(
-                local_test_acc=best_local, new_test_acc=final["best_new_test_acc"]
-            ),
-        }
+    method, fed_rounds, lg_rounds = "lg_fedavg", 0, 0
+    if part in ("fedavg", "local"):
+        method, fed_rounds = ("fedavg", max(cfg.budgets)) if part == "fedavg" else ("local_only", 0)
     else:
-        method = "local_only" if name == "local" else "lg_fedavg"
-        if name != "local":
-            fed_rounds, lg_rounds = int(name.removeprefix("lg_")), cfg.lg_rounds
-        serve = "weights" if cfg.released else "outputs"
-        found = {
-            selection: {
-                "local_test_acc": final[f"{when}_local_test_acc"],
-                "new_test_acc": final[f"{when}_new_test_acc_{serve}"],
-                "new_test_acc_weights": final[f"{when}_new_test_acc_weights"],
-                "new_test_acc_outputs": final[f"{when}_new_test_acc_outputs"],
-            }
-            for when, selection in (("last", "last"), ("best", HEADLINE[cfg.protocol]))
-        }
-        if cfg.released and name != "local":
-            peak = history.loc[history["averaged_local_test_acc"].idxmax()]
-            found["best_test"] |= {
-                "local_test_acc": peak["averaged_local_test_acc"],
-                "new_test_acc": peak["averaged_new_test_acc"],
-                "new_test_acc_weights": peak["averaged_new_test_acc"],
-            }
-    sent = _sent(cfg, method, fed_rounds, lg_rounds)
-    return pd.DataFrame(
-        {
-            "table": TABLE, "classes_per_device": cfg.classes, "method": method,
-            "fedavg_rounds": fed_rounds, "lg_rounds": lg_rounds, "protocol": cfg.protocol,
-            "selection": selection, "seed": seed, "metric": metric,
-            "value": value if metric == "params_communicated" else 100 * value,
-            "scale": cfg.scale, "seconds": outcome.seconds,
-        }
-        for selection, metrics in found.items()
-        for metric, value in (metrics | {"params_communicated": sent}).items()
+        fed_rounds, lg_rounds = int(part.removeprefix("lg_")), cfg.lg_rounds
+    lines = []
+    for seed, final in outcome.final.iterrows():
+        history = outcome.history[outcome.history["seed"] == seed]
+        found = _fedavg(cfg, history, final) if part == "fedavg" else _personal(cfg, history, final)
+        for selection, metrics in found.items():
+            values = {name: 100 * value for name, value in metrics.items()}
+            values["params_communicated"] = _sent(cfg, method, fed_rounds, lg_rounds)
+            lines += [(seed, selection, name, value) for name, value in values.items()]
+    tidy = pd.DataFrame(lines, columns=["seed", "selection", "metric", "value"])
+    return tidy.assign(
+        table=TABLE, classes_per_device=cfg.classes, method=method, fedavg_rounds=fed_rounds,
+        lg_rounds=lg_rounds, protocol=cfg.protocol, scale=cfg.scale, seconds=outcome.seconds,
+        **outcome.provenance,
     )  # fmt: skip
+
+
+def _fedavg(cfg: Settings, history: pd.DataFrame, final: pd.Series) -> dict[str, dict]:
+    """Both selections of FedAvg; as released one accuracy stands in both columns."""
+    last = history.dropna(subset="new_test_acc").iloc[-1]
+    local = "new_test_acc" if cfg.released else "local_test_acc"
+    return {
+        selection: {
+            "local_test_acc": line[when + local],
+            "new_test_acc": line[when + "new_test_acc"],
+        }
+        for selection, line, when in (("last", last, ""), (HEADLINE[cfg.protocol], final, "best_"))
+    }
+
+
+def _personal(cfg: Settings, history: pd.DataFrame, final: pd.Series) -> dict[str, dict]:
+    """Both selections of local-only and LG-FedAvg; new devices are served as the protocol says."""
+    served = "weights" if cfg.released else "outputs"
+    found = {
+        selection: {
+            "local_test_acc": final[f"{when}_local_test_acc"],
+            "new_test_acc": final[f"{when}_new_test_acc_{served}"],
+            "new_test_acc_weights": final[f"{when}_new_test_acc_weights"],
+            "new_test_acc_outputs": final[f"{when}_new_test_acc_outputs"],
+        }
+        for when, selection in (("last", "last"), ("best", HEADLINE[cfg.protocol]))
+    }
+    if "averaged_local_test_acc" in history:  # LG-FedAvg as released
+        peak = history.loc[history["averaged_local_test_acc"].idxmax()]
+        new = peak["averaged_new_test_acc"]
+        found["best_test"] |= {
+            "local_test_acc": peak["averaged_local_test_acc"],
+            "new_test_acc": new,
+            "new_test_acc_weights": new,
+        }
+    return found
 
 
 def progress(cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:

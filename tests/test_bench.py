@@ -1,0 +1,80 @@
+"""The speed comparison compares like with like; how fast it is, no test says."""
+
+import json
+
+import conftest
+import pytest
+import torch
+from conftest import Toy, toy_federation
+from torch import nn
+
+from lgfed_core import bench
+from lgfed_core.data import Split
+from lgfed_core.errors import LgfedError
+from lgfed_core.lanes import Training
+from lgfed_core.rows import Partition, Rows
+
+
+class ToyTask(bench.Task):
+    def federation(self, seeds, device=bench.CPU):
+        return toy_federation(seeds, devices=100, net=self.net())
+
+
+@pytest.fixture
+def task(monkeypatch) -> ToyTask:
+    monkeypatch.setattr(conftest, "toy_split", lambda rows, seed: many_rows(seed))
+    monkeypatch.setattr(conftest, "toy_partition", wide_partition)
+    torch.manual_seed(0)
+    net = Toy()
+    return ToyTask("toy", "mnist", lambda: net, Training(0.1, 4), 450)
+
+
+def many_rows(seed):
+    x = torch.randn(6000, 8, generator=torch.Generator().manual_seed(seed))
+    return Split(x, torch.arange(6000) % 3)
+
+
+def wide_partition(rows, tests, devices, seed):
+    order = torch.randperm(6000, generator=torch.Generator().manual_seed(seed))
+    mine = Rows.from_lists(order.tensor_split(devices))
+    return Partition("toy", train=mine, validation=None, test=mine)
+
+
+def test_all_contenders_end_at_the_same_parameters(task):
+    lines = bench.compare(task, 2)
+    who = [line["who"] for line in lines]
+    assert any(w.startswith("plain loop") for w in who)
+    assert any("two seeds" in w for w in who) and any("testing" in w for w in who)
+    assert all(0 < x["min_s"] <= x["median_s"] <= x["max_s"] for x in lines)
+
+
+def test_a_difference_is_an_error(task):
+    with pytest.raises(LgfedError, match="must agree"):
+        bench._same(torch.zeros(3), torch.ones(3), task)
+    with pytest.raises(LgfedError, match="must agree"):
+        bench._same(torch.full((3,), float("nan")), torch.zeros(3), task)
+
+
+def test_operations_of_the_networks_by_hooks():
+    """The stated operations a row: a multiply and an add per weight use, backward twice as many."""
+    for task, shape in ((bench.MNIST, (784,)), (bench.CIFAR, (3, 32, 32))):
+        net, uses = task.net(), []
+
+        def count(module, inputs, output, uses=uses):
+            positions = output[0, 0].numel() if isinstance(module, nn.Conv2d) else 1
+            uses.append(module.weight.numel() * positions)
+
+        for module in net.modules():
+            if isinstance(module, nn.Linear | nn.Conv2d):
+                module.register_forward_hook(count)
+        net(torch.zeros(1, *shape))
+        assert task.flops_per_row == 2 * (3 * sum(uses) - uses[0])
+
+
+def test_json_holds_what_was_printed(task, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(bench, "MNIST", task)
+    monkeypatch.setattr(bench, "CIFAR", task)
+    assert bench.main(1, str(tmp_path / "speed.json")) == 0
+    written = json.loads((tmp_path / "speed.json").read_text())
+    assert {"provenance", "times", "limits"} == set(written)
+    assert written["times"][0]["who"] in capsys.readouterr().out
