@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import nbformat
@@ -160,6 +161,26 @@ def test_pages_are_drawn_and_a_warning_is_an_error(small, monkeypatch):
     (book / "intro.md").write_text("# Intro\n\n[nowhere](nowhere.md)\n")
     with pytest.raises(BuildError, match=r"intro\.md.*nowhere"):
         build.draw(build.gather(book, [], book, "smoke"), book / "html")
+
+
+def test_mathjax_is_checked_and_done_without_where_npm_cannot_fetch(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert not build.vendor_mathjax(tmp_path / "_vendor" / "mathjax")
+    assert "from the network" in capsys.readouterr().out
+    with tarfile.open(tmp_path / "other.tgz", "w:gz") as package:
+        for member in build.MATHJAX_FILES:
+            package.add(__file__, f"package/{member}")
+    npm = tmp_path / "npm"
+    npm.write_text(f"#!/bin/sh\n/bin/cp '{tmp_path}/other.tgz' mathjax.tgz\n")
+    npm.chmod(0o755)
+    with pytest.raises(BuildError, match="wrong sha256"):
+        build.vendor_mathjax(tmp_path / "_vendor" / "mathjax")
+    assert not list((tmp_path / "_vendor").rglob("*.js"))
+    digest = build.sha256(Path(__file__))
+    monkeypatch.setattr(build, "MATHJAX_FILES", dict.fromkeys(build.MATHJAX_FILES, digest))
+    assert build.vendor_mathjax(tmp_path / "_vendor" / "mathjax")
+    npm.unlink()
+    assert build.vendor_mathjax(tmp_path / "_vendor" / "mathjax"), "fetched again"
 
 
 def test_pages_carry_no_progress_bars_widgets_or_places():
