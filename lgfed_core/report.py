@@ -1,13 +1,12 @@
 """The papers' tables with our numbers beside them, and the verdicts summed up.
 
-``table`` compares, ``display`` shows in a notebook, ``main`` prints, ``scoreboard`` counts, and
+``table`` compares, ``main`` prints, ``scoreboard`` counts, and
 ``update_front_pages`` writes the counts into the README and the book's first page.
 
 Only runs at paper scale are judged. Each protocol is shown at its own selection (`SELECTION`) and
 at the last round; the counts take the protocol that the published numbers stand for.
 """
 
-import html
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,15 +17,15 @@ import pandas as pd
 from . import published, results, verdict
 from .errors import ResultsError
 from .paths import PAPER, RESULTS, ROOT
-from .published import METRICS, PAPERS, TABLES
+from .presentation import display as display
+from .presentation import text
+from .published import PAPERS, TABLES
 from .results import PROTOCOLS
 
 SELECTION = {"as_released": "best_test", "as_described": "best_val"}
 FRONT_PAGES = (ROOT / "README.md", ROOT / "book" / "intro.md")
 FRONT_FIGURE = ROOT / "book" / "images" / "front.png"
 _BEGIN, _END = "<!-- scoreboard -->", "<!-- /scoreboard -->"
-_CHOSEN = {"best_test": "best on test", "best_val": "best on validation", "last": "last round"}
-_MARKS = {verdict.REPRODUCED: "✓", verdict.DIFFERS: "✗", verdict.INCONCLUSIVE: "?"}
 
 
 def table(
@@ -130,9 +129,9 @@ def update_front_pages(
     Raises ResultsError, before any page is touched, for a page without the two marks.
     """
     fresh = _pages(paths, folder, paper)
-    for path, (_, text) in fresh.items():
+    for path, (_, after) in fresh.items():
         part = path.with_name(f".{path.name}.{os.getpid()}.part")
-        part.write_text(text, encoding="utf-8")
+        part.write_text(after, encoding="utf-8")
         os.replace(part, path)
     return [path for path, (before, after) in fresh.items() if before != after]
 
@@ -142,48 +141,6 @@ def front_pages_up_to_date(
 ) -> bool:
     """Whether `update_front_pages` would change nothing."""
     return all(before == after for before, after in _pages(paths, folder, paper).values())
-
-
-class Page(str):
-    """HTML that a notebook shows as such."""
-
-    def _repr_html_(self) -> str:
-        return str(self)
-
-
-def display(table: pd.DataFrame) -> Page:
-    """A compact table for notebooks: per metric, a line per row, a column per protocol.
-
-    A cell reads "98.16 ± 0.03 (10)", below it "-0.04 ✓ reproduced" and the last round's mean.
-    """
-    blocks, protocols = [], _protocols(table)
-    for metric, lines in _wide(table):
-        head = "".join(f"<th>{c}</th>" for c in ["", "paper", *protocols.values()])
-        body = []
-        for row, paper, ours in lines:
-            said = "".join(f"<td>{'<br>'.join(map(html.escape, ours[p]))}</td>" for p in protocols)
-            name = f'<th style="text-align:left;font-weight:normal">{html.escape(row)}</th>'
-            body.append(f"<tr>{name}<td>{paper}</td>{said}</tr>".replace(" ± ", _KEEP_TOGETHER))
-        caption = f"<caption>{html.escape(METRICS.get(metric, metric))}</caption>"
-        blocks.append(
-            '<div style="overflow-x:auto"><table class="lgfed" style="font-size:.85em">'
-            f"{caption}<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
-        )
-    return Page("\n".join(blocks))
-
-
-def text(table: pd.DataFrame) -> str:
-    """The same for a terminal."""
-    out, protocols = [], _protocols(table)
-    for metric, lines in _wide(table):
-        rows = [[METRICS.get(metric, metric), "paper", *protocols.values()]]
-        for row, paper, ours in lines:
-            rows.append([row, paper, *("  ".join(ours[p]) for p in protocols)])
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        for row in rows:
-            out.append("  ".join(map(str.ljust, row, widths)).rstrip())
-        out.append("")
-    return "\n".join(out)
 
 
 def main(paper: str | None = None, front: bool = False) -> int:
@@ -214,8 +171,6 @@ def main(paper: str | None = None, front: bool = False) -> int:
 
 
 _NONE = np.empty(0)
-_LARGE = 1e5
-_KEEP_TOGETHER = "&nbsp;±&nbsp;"
 
 
 def _selections(spec: published.Table, protocol: str) -> list[str]:
@@ -263,49 +218,6 @@ def _runs(spec: published.Table, rows: pd.DataFrame, scale: str) -> dict[tuple, 
             )
         out[names] = group["value"].to_numpy(), ", ".join(sorted(set(group["stand_in"]) - {""}))
     return out
-
-
-def _wide(table: pd.DataFrame):
-    """(metric, [(row, paper, {protocol: [ours, difference and verdict, last round]})])."""
-    for metric, block in table.groupby("metric", sort=False):
-        lines = []
-        for row, cells in block.groupby("row", sort=False):
-            ours = {p: _said(group) for p, group in cells.groupby("protocol")}
-            first = cells.iloc[0]
-            lines.append((row, _spread(first["paper"], first["paper_sd"]), ours))
-        yield metric, lines
-
-
-def _said(cells: pd.DataFrame) -> list[str]:
-    """Ours of one protocol: its selection first, then the last round, as it comes in `table`."""
-    first = cells.iloc[0]
-    last = [f"last round {_number(c.ours)}" for c in cells.iloc[1:].itertuples() if c.seeds]
-    if not first["seeds"]:
-        return [verdict.NOT_RUN, *last]
-    value = f"{_spread(first['ours'], first['ours_sd'])} ({int(first['seeds'])})"
-    shift = _number(first["difference"], "+")
-    said = " ".join(filter(None, [shift, _MARKS.get(first["verdict"]), first["verdict"]]))
-    return [value, said, *last]
-
-
-def _spread(mean: float, sd: float) -> str:
-    if np.isnan(sd) or (sd == 0 and abs(mean) >= _LARGE):  # parameters sent
-        return _number(mean)
-    return f"{_number(mean)} ± {_number(sd)}"
-
-
-def _number(value: float, sign: str = "") -> str:
-    """98.20, or 5.6e10 for the large ones."""
-    if abs(value) < _LARGE:
-        return f"{round(value, 2) + 0.0:{sign}.2f}"  # no minus before 0.00
-    digits, _, power = f"{value:{sign}.3e}".partition("e")
-    return f"{digits.rstrip('0').rstrip('.')}e{int(power)}"
-
-
-def _protocols(table: pd.DataFrame) -> dict[str, str]:
-    """The protocols that ``table`` has, with the words above their column."""
-    first = table.drop_duplicates("protocol").set_index("protocol")["selection"]
-    return {p: f"{p.replace('_', ' ')}, {_CHOSEN[first[p]]}" for p in PROTOCOLS[::-1] if p in first}
 
 
 def _pages(paths: Sequence[Path], folder: Path, paper: Path) -> dict[Path, tuple[str, str]]:
