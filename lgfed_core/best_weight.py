@@ -22,6 +22,7 @@ RHOS = (0.5, 0.1, 0.06, 0.02)  # Figure 4, left to right; 0.1 is Figure 2a, 0.06
 SIGMAS = {"as_described": 1.5, "as_released": 2.25}  # the released code takes sigma^2 for the sd
 CAPTION = dict(zip(RHOS, ("local", "local", "global", "global"), strict=True))  # the better one
 GRID = np.linspace(0.0, 1.0, 11)  # the paper's alphas
+DRAWS = {"smoke": 4, "quick": 30, "paper": 100}  # at every scale in the paper's sizes; it has one
 
 
 def quadratic(draws: Draws, rho: float, sigma: float, on: str = "population") -> NDArray:
@@ -113,14 +114,15 @@ def extremes(draws: Draws) -> pd.DataFrame:
 
     Columns: protocol, sigma, rho, caption, printed and measured (the better one's name; "tie" where
     the 95 % interval of the paired difference covers 0), then errors above sigma^2: local, global_
-    (measured), printed_local, printed_global, and gain: by how many percent the mixture at the
-    corrected weight beats the better of the two.
+    (measured), printed_local, printed_global; gain, by how many percent the mixture at the
+    corrected weight beats the better of the two; and price, by how many percent the mixture at the
+    printed weight is worse than that (both measured).
     """
     lines = []
     for protocol, sigma, rho in settings():
         p = problem(draws, rho, sigma)
-        alphas = [1.0, 0.0, theory.corrected_weight(p)]
-        local, shared, mixed = errors(draws, rho, sigma, alphas).T
+        alphas = [1.0, 0.0, theory.corrected_weight(p), theory.printed_weight(p)]
+        local, shared, mixed, astray = errors(draws, rho, sigma, alphas).T
         test, said = verdict.greater(shared, local), theory.printed(p)
         measured = "local" if test.low > 0 else "global" if test.high < 0 else "tie"
         lines.append(
@@ -130,6 +132,7 @@ def extremes(draws: Draws) -> pd.DataFrame:
                 "measured": measured, "local": local.mean(), "global_": shared.mean(),
                 "printed_local": said.local_error, "printed_global": said.global_error,
                 "gain": 100 * (1 - mixed.mean() / min(local.mean(), shared.mean())),
+                "price": 100 * (astray.mean() / mixed.mean() - 1),
             }
         )  # fmt: skip
     return pd.DataFrame(lines)

@@ -88,9 +88,10 @@ def simulate(
 ) -> Draws:
     """Draw data, fit local and global models by ``solver``, measure their errors.
 
-    Draw i depends on (seed, i) alone, and its models not on the test rows. ``progress`` wraps the
-    loop over batches of draws (``tqdm``). Raises SettingsError when a device has fewer rows than
-    features.
+    Draw i depends on (seed, i) alone, and its models not on the test rows. The laws use the same
+    numbers: on the sphere are the points of the normal law, scaled to length 1. ``progress`` wraps
+    the loop over batches of draws (``tqdm``). Raises SettingsError when a device has fewer rows
+    than features.
     """
     if rows < inputs.features or draws < 1:
         raise SettingsError(

@@ -39,7 +39,6 @@ from scipy.optimize import minimize, root
 from scipy.special import rel_entr, softmax, xlogy
 
 from .errors import SettingsError
-from .verdict import Evidence
 
 
 @dataclass(frozen=True)
@@ -178,54 +177,3 @@ def _checked(joint: NDArray) -> NDArray:
     if any((joint.sum(tuple({0, 1, 2} - {axis})) == 0).any() for axis in range(3)):
         raise SettingsError("every value of X, Y and P must occur: drop those with probability 0")
     return joint
-
-
-# Small cases. P is a fair coin throughout.
-
-
-def through_x(x_given_p: NDArray, y_given_x: NDArray) -> NDArray:
-    """P moves X and X moves Y: x_given_p [p, x], y_given_x [x] = p(Y=1|x) -> joint [x, y, p]."""
-    x_given_p, y = np.asarray(x_given_p, float), np.asarray(y_given_x, float)
-    return np.einsum("px,xy->xyp", x_given_p / len(x_given_p), np.stack([1 - y, y], 1))
-
-
-def proxy(reliance: float, leak: float = 0.9) -> NDArray:
-    """A merit and a proxy: X = (S, T), S a fair coin, T = P with probability ``leak``.
-
-    p(Y=1|s,t) = 0.5 + 0.3 (2s - 1) + reliance (2t - 1). At reliance 0 the proxy is idle, Y depends
-    on the merit alone and is independent of P. Raises SettingsError beyond |reliance| = 0.2.
-    """
-    if abs(reliance) > 0.2:
-        raise SettingsError(f"reliance {reliance} makes a probability leave [0, 1]; at most 0.2")
-    s, t = np.array([[0, 0], [0, 1], [1, 0], [1, 1]]).T
-    x_given_p = [0.5 * np.where(t == p, leak, 1 - leak) for p in (0, 1)]
-    return through_x(x_given_p, 0.5 + 0.3 * (2 * s - 1) + reliance * (2 * t - 1))
-
-
-def cases() -> dict[str, NDArray]:
-    """Name -> joint law. The first four obey "P reaches Y through X alone", the last two do not."""
-    sign = np.array([-1.0, 1.0])
-    coin = np.full((2, 2), 0.25)  # p(x, p), independent
-    skip = 0.5 + 0.3 * sign[:, None] + 0.15 * sign  # p(Y=1|x, p)
-    lean = np.where(np.eye(2), 0.4, 0.1)  # p(x, y)
-    hide = 0.5 + 0.3 * sign[:, None] - 0.18 * sign  # p(P=1|x, y)
-    return {
-        "only merit counts": proxy(0.0),
-        "equal means, unequal spread": through_x([[0.5, 0.5, 0], [0, 0, 1]], [0.2, 0.8, 0.5]),
-        "the proxy counts": proxy(0.15),
-        "X = Y = P": through_x(np.eye(2), [0.0, 1.0]),
-        "P acts past X": np.stack([coin * (1 - skip), coin * skip], axis=1),
-        "P hides behind X": np.stack([lean * (1 - hide), lean * hide], axis=2),
-    }
-
-
-def claim_l20() -> Evidence:
-    """L20: at the minimax solution H is independent of P. Refuted by one exact counterexample.
-
-    The estimate is I(H; P) in nats for X = Y = P, the same at every minimax solution; there is no
-    chance in it, so the p-values are 0 and 1.
-    """
-    found = solve(cases()["X = Y = P"])
-    dependent = found.information > 1e3 * found.gap and found.information > 1e-3
-    shared = found.information
-    return Evidence(shared, shared, shared, *((1.0, 0.0) if dependent else (0.0, 1.0)))

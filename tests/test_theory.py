@@ -91,7 +91,10 @@ def test_which_extreme_is_better(samples):
     assert (tie["caption"], tie["measured"]) == ("global", "local")
     released = found.loc["as_released"]
     assert (released["caption"] == released["measured"]).all()
-    assert (found["gain"] > 0).all()
+    assert (found["gain"] > 0).all() and (found["price"] > 0).all()
+    local = theory.corrected(Problem(0.1, 1.5)).local_error
+    astray = theory.corrected(Problem(0.1, 1.5)).error(theory.printed_weight(Problem(0.1, 1.5)))
+    assert astray > 1.4 * local  # Figure 2a: the printed weight is worse than no mixing at all
 
 
 @pytest.mark.parametrize("solver", [least_squares, gradient_descent])

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from lgfed_core import pivotal
+from lgfed_core import pivotal, pivotal_cases
 from lgfed_core.errors import SettingsError
 
-CASES = pivotal.cases()
+CASES = pivotal_cases.cases()
 ATTAINED = {
     "only merit counts": True,
     "equal means, unequal spread": True,
@@ -95,7 +95,7 @@ def test_entropies():
 
 
 def test_claim():
-    found = pivotal.claim_l20()
+    found = pivotal_cases.claim_l20()
     assert found.estimate == pytest.approx(0.1690, abs=1e-4)
     assert (found.p, found.p_against) == (1.0, 0.0)
 
@@ -106,8 +106,24 @@ def test_requests_that_cannot_be_met():
     with pytest.raises(SettingsError, match="must occur"):
         pivotal.solve(np.pad(CASES["X = Y = P"], ((0, 1), (0, 0), (0, 0))))
     with pytest.raises(SettingsError, match="at most 0.2"):
-        pivotal.proxy(0.3)
+        pivotal_cases.proxy(0.3)
     with pytest.raises(SettingsError, match="up to 8"):
         pivotal.solve_deterministic(random_law(0, (9, 2, 2)))
     with pytest.raises(SettingsError, match="nats only"):
         pivotal.solve(CASES["the proxy counts"], tolerance=-1.0)
+
+
+def test_sweep_follows_the_proxy():
+    found = pivotal_cases.sweep([0.0, 0.1, 0.2], [1.0]).set_index(["encoders", "reliance"])["above"]
+    for encoders in ("any", "function"):
+        assert found[encoders, 0.0] == pytest.approx(0, abs=1e-12)
+        assert found[encoders].is_monotonic_increasing
+    assert (found["any"] <= found["function"] + 1e-12).all()
+    tail = pivotal_cases.sweep([0.15], [50.0, 100.0]).query("encoders == 'any'")["information"]
+    assert tail.iloc[0] / tail.iloc[1] == pytest.approx(4, rel=0.1)  # falls like lambda^-2
+
+
+def test_table_has_every_case():
+    found = pivotal_cases.table()
+    assert list(found.index) == list(CASES)
+    assert found.to_numpy().min() > -1e-12
