@@ -62,28 +62,40 @@ def _seeds(text: str) -> list[int]:
     seeds = []
     for part in text.split(","):
         first, dash, last = part.partition("-")
-        seeds += range(int(first), int(last if dash else first) + 1)
-    if not seeds:
-        raise ValueError(text)
+        more = range(int(first), int(last if dash else first) + 1)
+        if not more or set(more) & set(seeds):
+            raise ValueError(f"{part} is empty or repeats a seed")
+        seeds += more
     return seeds
 
 
 def _changes(experiment, pairs: list[str]) -> dict:
     """["classes=5", "starts=400,800"] -> values of the types that the settings have."""
     default = {f.name: f.default for f in fields(experiment.Settings)}
+    del default["scale"], default["protocol"]  # these have options of their own
     changes = {}
     for pair in pairs:
         name, _, text = pair.partition("=")
         if name not in default:
             raise SettingsError(f"no setting is called {name!r}; there are: {', '.join(default)}")
         try:
-            if isinstance(default[name], tuple) or default[name] is None:
-                changes[name] = tuple(int(v) for v in text.split(",") if v)
-            else:
-                changes[name] = type(default[name])(text)
-        except ValueError:
+            changes[name] = _value(default[name], text)
+        except (ValueError, KeyError):
             raise SettingsError(f"{pair!r}: {text!r} is no value for {name}") from None
     return changes
+
+
+def _value(like: object, text: str):
+    """``text`` as a value of the kind of ``like``; numbers joined by commas are a tuple."""
+    if isinstance(like, bool):
+        return {"true": True, "false": False}[text.lower()]
+    if isinstance(like, tuple) or "," in text:
+        return tuple(_number(v) for v in text.split(",") if v)
+    return _number(text) if like is None else type(like)(text)
+
+
+def _number(text: str) -> int | float:
+    return int(text) if text.isdecimal() else float(text)
 
 
 def _list(args) -> int:
@@ -101,11 +113,11 @@ def _data(args) -> int:
 
 
 def _run(args) -> int:
-    from . import experiments
+    from . import experiments, results
 
     experiment = experiments.find(args.experiment)
     changes = _changes(experiment, args.set)
-    protocols = experiment.PROTOCOLS if args.protocol == "both" else [args.protocol]
+    protocols = results.PROTOCOLS if args.protocol == "both" else [args.protocol]
     record = changes.keys() <= experiment.CHOOSES
     if not record:
         print("Changed settings make other cells than the paper's: nothing is recorded.")

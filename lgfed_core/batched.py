@@ -6,6 +6,7 @@ lane's own gradient. Lanes with fewer rows than others are padded, and rest once
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.func import functional_call, vmap
 
@@ -59,14 +60,14 @@ class Batched:
         """Number of rows each device's model gets right -> int64 [R, K]; see `lanes.Looped`."""
         split, per_run = self.work.rows[rows]
         devices = self.work.devices(rows)
-        index = torch.nn.utils.rnn.pad_sequence(
-            [r.of(k) for r in per_run for k in range(devices)], batch_first=True
-        )  # [L, n]
+        width = max(r.index.shape[1] for r in per_run)
+        index = [F.pad(r.index, (0, width - r.index.shape[1])) for r in per_run]
+        index = torch.cat(index).to(split.x.device)  # [L, n]
         size = torch.cat([r.size for r in per_run])  # [L]
         jobs = [(r, k) for r in range(len(per_run)) for k in range(devices)]
         hits = []
         for i in range(0, len(jobs), self.at_once):
-            at = index[i : i + self.at_once].to(split.x.device)  # [l, n]
+            at = index[i : i + self.at_once]  # [l, n]
             real = torch.arange(at.shape[1]) < size[i : i + self.at_once, None]  # [l, n]
             outputs = self._outputs(shared, personal, jobs[i : i + self.at_once], split.x[at])
             right = (outputs.argmax(-1) == split.y[at]) & real.to(at.device)

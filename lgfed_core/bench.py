@@ -24,7 +24,7 @@ from tqdm.auto import tqdm
 from . import data, nets, partition, results
 from .batched import Batched
 from .errors import LgfedError
-from .lanes import Looped, Training, default_workers
+from .lanes import Looped, Training, checked_workers
 from .layout import joined
 from .methods import FedAvg, LGFedAvg
 from .rounds import CPU, Federation, prepare, round_of
@@ -62,7 +62,7 @@ class Ours:
     """The engine, timed per round; workers stay alive between rounds as they do in a run."""
 
     def __init__(self, federation: Federation, task: Task, method=None, tracker=None, workers=None):
-        workers = workers or default_workers(federation.device)
+        workers = workers or checked_workers(None)
         self.federation, self.method = federation, method or FedAvg()
         self.tracker = tracker or Tracker()
         start = joined(federation.net).expand(len(federation.seeds), -1)

@@ -7,6 +7,8 @@ the run it belongs to and is refused by any other.
 import hashlib
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
@@ -15,10 +17,18 @@ from torch import Tensor
 
 from .errors import CheckpointError
 
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None
+
 
 def fingerprint(**what: object) -> str:
-    """A short hash of everything that decides a run's numbers; order of keys does not matter."""
-    text = json.dumps(what, sort_keys=True, default=str)
+    """A short hash of everything that decides a run's numbers; order of keys does not matter.
+
+    Raises TypeError for what is not plain JSON, rather than hash the name of an object.
+    """
+    text = json.dumps(what, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -35,9 +45,9 @@ def save(path: Path, tensors: dict[str, Tensor], facts: dict, identity: str) -> 
 
     Raises CheckpointError when the file cannot be written (a full disk, say).
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = path.with_name(f".{path.name}.part")  # one name: what a killed run left is replaced
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         meta = {"identity": identity, "facts": json.dumps(facts)}
         save_file({n: t.contiguous() for n, t in tensors.items()}, part, metadata=meta)
         with open(part, "rb") as written:
@@ -49,6 +59,25 @@ def save(path: Path, tensors: dict[str, Tensor], facts: dict, identity: str) -> 
         ) from error
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def claimed(path: Path | None) -> Iterator[None]:
+    """Hold the run of ``path``; raises CheckpointError while another process holds it."""
+    if path is None or fcntl is None:
+        yield
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = open(path.with_name(f".{path.name}.lock"), "w")  # noqa: SIM115
+    except OSError as error:
+        raise CheckpointError(f"cannot write beside {path}: {error}; set LGFED_RUNS") from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CheckpointError(f"another process is running {path}; wait for it") from None
+        yield
 
 
 def load(path: Path, identity: str) -> tuple[dict[str, Tensor], dict] | None:
@@ -69,6 +98,6 @@ def load(path: Path, identity: str) -> tuple[dict[str, Tensor], dict] | None:
             f"{path} is damaged ({error}); delete it to start that part again"
         ) from error
     raise CheckpointError(
-        f"{path} belongs to another run (other settings, data or code of the protocol); "
-        "delete it, or run with the settings it was made with"
+        f"{path} belongs to another run (other settings, data, or an older engine whose numbers "
+        "differ); delete it, or run with the settings it was made with"
     )

@@ -18,13 +18,14 @@ from tqdm.auto import tqdm
 from . import checkpoint, results
 from .batched import Batched
 from .errors import SettingsError
-from .lanes import Looped, Training, default_workers
-from .layout import Layout
+from .lanes import Looped, Training, checked_workers
+from .layout import Layout, joined
 from .methods import Method
 from .rounds import Federation as Federation
 from .rounds import prepare, round_of
 from .tracking import Tracker
 
+NUMBERS = 1  # raise when a change of the engine changes numbers: older checkpoints are refused
 SAVE_SECONDS = 5.0  # no checkpoint sooner than this after the last,
 SAVE_SHARE = 0.05  # and at most this share of the time for writing them
 
@@ -75,27 +76,47 @@ def run(
     if rounds < 0:
         raise SettingsError(f"rounds is {rounds}; it cannot be negative")
     looped = lanes == "looped" or (lanes == "auto" and federation.device.type == "cpu")
-    workers = (workers or default_workers(federation.device)) if looped else 1
+    if looped and federation.device.type != "cpu":
+        raise SettingsError(f"looped lanes run on a CPU, not on {federation.device}; use batched")
+    workers = checked_workers(workers) if looped else 1
     tracker = tracker or Tracker()
+    if start is None:
+        start = joined(federation.net).expand(len(federation.seeds), -1)
     work = prepare(federation, method, training, start, tracker, workers > 1)
-    identity = _identity(federation, work, tracker, rounds, first_round)
+    identity = ""
+    if saved:
+        identity = _identity(federation, work, start, tracker, rounds, first_round)
 
+    with checkpoint.claimed(saved):
+        engine = Looped(work, workers) if looped else Batched(work)
+        try:
+            return _loop(federation, engine, tracker, rounds, first_round, saved, identity, label)
+        finally:
+            engine.close()
+
+
+def _loop(federation, engine, tracker, rounds, first_round, saved, identity, label) -> Outcome:
+    """Continue from the checkpoint, if there is one, to the last round; save now and then."""
+    work, method = engine.work, engine.work.method
     done, lines, final, spent = 0, [], {}, 0.0
     where = results.provenance(federation.device)
     stored = checkpoint.load(saved, identity) if saved else None
     if stored:
-        for name, tensor in stored[0].items():
+        tensors, facts = stored
+        for name, tensor in tensors.items():
             work.tensors[name].copy_(tensor)
-        facts = stored[1]
         done, lines, final, spent, where = (
             facts[k] for k in ("round", "history", "final", "seconds", "provenance")
         )
+        del tensors, stored
 
-    engine = Looped(work, workers) if looped else Batched(work)
     keep = {n: t for n, t in work.tensors.items() if n != "uploads"}
     began, saved_at, save_cost = time.perf_counter() - spent, time.perf_counter(), 0.0
-    bar = tqdm(range(done, rounds), label, rounds, initial=done, disable=not label, leave=False)
-    try:
+    if not done and rounds:
+        tracker.before(engine)
+    with tqdm(
+        range(done, rounds), label, rounds, initial=done, disable=not label, leave=False
+    ) as bar:
         for index in bar:
             number = first_round + index
             busy = round_of(federation, method, tracker, work, engine, number)
@@ -113,9 +134,6 @@ def run(
                 checkpoint.save(saved, lasting, facts, identity)
                 saved_at = time.perf_counter()
                 save_cost = saved_at - now
-    finally:
-        bar.close()
-        engine.close()
     keep = {n: t for n, t in keep.items() if tracker.lasts(n)}
     final = pd.DataFrame(final, index=pd.Index(federation.seeds, name="seed"))
     return Outcome(work.layout, keep, pd.DataFrame(lines), final, spent, where)
@@ -130,19 +148,21 @@ def _lines(metrics: dict[str, Tensor], number: int, seeds: Sequence[int]) -> lis
     ]
 
 
-def _identity(federation, work, tracker, rounds, first_round) -> str:
-    """What a checkpoint must agree on: settings, seeds, rows, starting point, network."""
+def _identity(federation, work, start, tracker, rounds, first_round) -> str:
+    """What a checkpoint must agree on: settings, seeds, data, rows, starting point, network."""
     method = {k: sorted(v) if isinstance(v, frozenset) else v for k, v in vars(work.method).items()}
-    digest = checkpoint.digest(
-        *(work.tensors[n] for n in ("shared", "personal")),
-        *(t for p in federation.partitions for t in (p.train.index, p.test.index)),
-    )
+    simple = {k: v for k, v in vars(federation.net).items() if isinstance(v, bool | int | float)}
+    splits = (federation.data.train, federation.data.test)
+    kinds = [k for p in federation.partitions for k in (p.train, p.validation, p.test) if k]
     return checkpoint.fingerprint(
-        net=str(federation.net),
+        numbers=NUMBERS,
+        net=[str(federation.net), simple],
         method=[type(work.method).__name__, method],
         training=asdict(work.training),
         tracker=[type(tracker).__name__, vars(tracker)],
         seeds=list(federation.seeds),
         rounds=[first_round, rounds],
-        content=digest,
+        device=federation.device.type,
+        data=[federation.data.name, checkpoint.digest(*(t for s in splits for t in (s.x, s.y)))],
+        content=checkpoint.digest(start, *(t for k in kinds for t in (k.index, k.size))),
     )

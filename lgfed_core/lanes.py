@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from .data import Split
-from .errors import LgfedError
+from .errors import LgfedError, SettingsError
 from .layout import Layout
 from .methods import Local, Method
 from .partition import Rows
@@ -200,11 +200,20 @@ class Looped:
             ) from error
 
 
-def default_workers(device: torch.device) -> int:
-    """One process a core on a Linux CPU; one elsewhere. ``LGFED_WORKERS`` overrides."""
-    if device.type != "cpu" or sys.platform != "linux":
+def checked_workers(asked: int | None) -> int:
+    """Processes for looped lanes: as asked, or ``LGFED_WORKERS``, or one a core.
+
+    Forked workers need Linux; elsewhere there is one process. Raises SettingsError for a number
+    below one.
+    """
+    text = asked if asked is not None else os.environ.get("LGFED_WORKERS", "")
+    if sys.platform != "linux":
         return 1
-    return int(os.environ.get("LGFED_WORKERS", len(os.sched_getaffinity(0))))
+    if text == "":
+        return len(os.sched_getaffinity(0))
+    if not str(text).isdecimal() or int(text) < 1:
+        raise SettingsError(f"workers is {text!r}; it must be a whole number from 1")
+    return int(text)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from .batched import Batched
 from .data import Dataset, Split
 from .errors import SettingsError
 from .lanes import Looped, Training, Work, common
-from .layout import Layout, joined
+from .layout import Layout
 from .methods import Method
 from .partition import Partition, Rows
 from .streams import Purpose, stream
@@ -66,15 +66,13 @@ def prepare(
     federation: Federation,
     method: Method,
     training: Training,
-    start: Tensor | None,
+    start: Tensor,
     tracker: Tracker,
     forked: bool,
 ) -> Work:
     """Allocate every tensor of a phase; in memory that workers share if ``forked``."""
     layout = Layout(federation.net, method.shared(federation.net))
     runs, devices, place = len(federation.seeds), federation.devices, federation.device
-    if start is None:
-        start = joined(federation.net).expand(runs, -1)
     if start.shape != (runs, layout.size_shared + layout.size_personal):
         raise SettingsError(
             f"start has shape {tuple(start.shape)}; this network and {runs} runs need "

@@ -5,8 +5,8 @@ may tell devices to stop. Test data are looked at for the record; which of them 
 uses is the difference between the two protocols:
 
 * `as_described`: models are chosen on validation rows;
-* `as_released`: the authors' code chooses on test rows, three times over (spec: best FedAvg
-  checkpoint, best model of each device, best round).
+* `as_released`: the authors' code chooses on test rows, three times over: the FedAvg checkpoint,
+  the best model of each device, and the round.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from .errors import SettingsError
+
 if TYPE_CHECKING:
     from .lanes import Work
 
@@ -26,6 +28,9 @@ class Tracker:
 
     def allocate(self, allocate: Callable[..., Tensor], work: Work) -> None:
         """Reserve tensors with ``allocate(name, *shape)``; they are zero, and checkpointed."""
+
+    def before(self, engine) -> None:
+        """Called once, before the first round."""
 
     def after(self, round: int, rounds: int, engine) -> dict[str, Tensor]:
         """Metrics [R] after round ``round`` of ``rounds`` (counted from one); {} when not due."""
@@ -56,6 +61,7 @@ class Global(Tracker):
         self.snapshots, self.best_on_test, self.every = tuple(snapshots), best_on_test, every
 
     def allocate(self, allocate, work):
+        _need(work, *(() if self.best_on_test else ("validation", "test")))
         runs, size = work.tensors["shared"].shape
         allocate("best", runs, size)
         allocate("best_accuracy", runs).fill_(-1)
@@ -90,36 +96,39 @@ class Global(Tracker):
 class Personal(Tracker):
     """Follows personal models; each device remembers the one that did best on ``judge`` rows.
 
-    judge: "validation" (as described) or "test" (as released); later models win ties.
+    judge: "validation" (as described) or "test" (as released).
+    ties: whether the "first" or the "last" of several equally good models is kept.
     patience: a device stops after so many evaluations without a strictly better one.
     stop_at: (accuracy, rounds): a device also stops when it reaches this accuracy on ``judge``
-        rows after more than so many rounds (local-only as released: 0.99 after 50).
+        rows after more than so many rounds.
 
     Keeps ``best_shared`` [R, K, P_s], ``best_personal`` [R, K, P_p], ``best_accuracy`` [R, K];
-    with ``light`` only the last of them outlives the run (100 devices' models are 0.5 GB).
+    with ``light`` only the last of them outlives the run (100 devices' models are 0.25 GB).
     """
 
     def __init__(
         self,
         judge: str = "validation",
         every: int = 1,
+        ties: str = "last",
         patience: int | None = None,
         stop_at: tuple[float, int] | None = None,
         light: bool = False,
     ):
-        self.judge, self.every, self.light = judge, every, light
+        self.judge, self.every, self.ties, self.light = judge, every, ties, light
         self.patience, self.stop_at = patience, stop_at
 
     def lasts(self, name):
         return not self.light or name == "best_accuracy"
 
     def allocate(self, allocate, work):
+        _need(work, self.judge, "test")
         runs, devices = work.tensors["personal"].shape[:2]
-        allocate("best_shared", runs, devices, work.layout.size_shared)
-        allocate("best_personal", runs, devices, work.layout.size_personal)
+        for kind in ("best", "mean"):
+            lead = (runs, devices) if kind == "best" else (runs,)
+            allocate(f"{kind}_shared", *lead, work.layout.size_shared)
+            allocate(f"{kind}_personal", *lead, work.layout.size_personal)
         allocate("best_accuracy", runs, devices).fill_(-1)
-        allocate("mean_shared", runs, work.layout.size_shared)
-        allocate("mean_personal", runs, work.layout.size_personal)
         allocate("waited", runs, devices)
         allocate("done", runs, devices)
 
@@ -127,56 +136,67 @@ class Personal(Tracker):
         if round % self.every and round != rounds:
             return {}
         t = engine.work.tensors
-        accuracy = accuracies(engine, "shared", "personal", self.judge).to(t["best_accuracy"])
-        active = t["done"] == 0
-        better = accuracy > t["best_accuracy"]
-        kept = ((accuracy >= t["best_accuracy"]) & active).nonzero(as_tuple=True)
-        t["waited"][active] += 1
-        t["waited"][better] = 0
-        t["best_accuracy"][kept] = accuracy[kept]
-        for r, k in zip(*kept, strict=True):
-            t["best_shared"][r, k] = t["shared"][r]
-            t["best_personal"][r, k] = t["personal"][r, k]
+        accuracy = self._judge(engine)  # [R, K]
         if self.patience is not None:
             t["done"][t["waited"] >= self.patience] = 1
         if self.stop_at is not None and round > self.stop_at[1]:
             t["done"][accuracy >= self.stop_at[0]] = 1
-        judged = {} if self.judge == "test" else {"validation_acc": accuracy.cpu().mean(1)}
+        best = {f"best_{self.judge}_acc": t["best_accuracy"].cpu().mean(1)}
         if self.judge == "test":
-            local = accuracy.cpu().mean(1)
-        else:
-            local = _mean(engine, "shared", "personal", "test")
-        best = t["best_accuracy"].cpu().mean(1)
-        return judged | {"local_test_acc": local, f"best_{self.judge}_acc": best}
+            return best | {"local_test_acc": accuracy.cpu().mean(1)}
+        local = _mean(engine, "shared", "personal", "test")
+        return best | {"validation_acc": accuracy.cpu().mean(1), "local_test_acc": local}
+
+    def _judge(self, engine) -> Tensor:
+        """Test the current models on ``judge`` rows, remember the best; -> accuracy [R, K]."""
+        t = engine.work.tensors
+        accuracy = accuracies(engine, "shared", "personal", self.judge).to(t["best_accuracy"])
+        active = t["done"] == 0
+        better = (accuracy > t["best_accuracy"]) & active
+        kept = better if self.ties == "first" else (accuracy >= t["best_accuracy"]) & active
+        t["waited"][active] += 1
+        t["waited"][better] = 0
+        t["best_accuracy"][kept] = accuracy[kept]
+        for r, k in kept.cpu().nonzero().tolist():
+            t["best_shared"][r, k] = t["shared"][r]
+            t["best_personal"][r, k] = t["personal"][r, k]
+        return accuracy
 
     def final(self, engine):
         average_best(engine.work)
-        t = engine.work.tensors
-        out = {
-            "best_local_test_acc": _mean(engine, "best_shared", "best_personal", "test"),
-            "best_new_test_acc_weights": _pooled(engine, "mean_shared", "mean_personal", "pool"),
-            "best_new_test_acc_outputs": ensemble(engine, "best_shared", "best_personal"),
-            "last_local_test_acc": _mean(engine, "shared", "personal", "test"),
-            "last_new_test_acc_outputs": ensemble(engine, "shared", "personal"),
+        mean = engine.work.tensors["mean_personal"]
+        best = {
+            "local_test_acc": _mean(engine, "best_shared", "best_personal", "test"),
+            "new_test_acc_weights": _pooled(engine, "mean_shared", "mean_personal", "pool"),
+            "new_test_acc_outputs": ensemble(engine, "best_shared", "best_personal"),
         }
-        torch.mean(t["personal"], 1, out=t["mean_personal"])
-        out["last_new_test_acc_weights"] = _pooled(engine, "shared", "mean_personal", "pool")
-        return out
+        torch.mean(engine.work.tensors["personal"], 1, out=mean)
+        last = {
+            "local_test_acc": _mean(engine, "shared", "personal", "test"),
+            "new_test_acc_weights": _pooled(engine, "shared", "mean_personal", "pool"),
+            "new_test_acc_outputs": ensemble(engine, "shared", "personal"),
+        }
+        found = {f"best_{name}": value for name, value in best.items()}
+        return found | {f"last_{name}": value for name, value in last.items()}
 
     def stopped(self, work):
-        return work.tensors["done"].bool() if self.patience or self.stop_at else None
+        return work.tensors["done"].cpu().bool() if self.patience or self.stop_at else None
 
 
 class AveragedBest(Personal):
     """LG-FedAvg's evaluation as released: after each round, average the devices' best models.
 
-    The average of all layers over devices gives ``averaged_new_test_acc``; its shared layers, put
+    The models that LG-FedAvg starts from are the first best ones; later models win ties. The
+    average of all layers over devices gives ``averaged_new_test_acc``; its shared layers, put
     into the devices' best models (which come from different rounds), give
-    ``averaged_local_test_acc``. The table's row is taken at the round where the latter peaks.
+    ``averaged_local_test_acc``. The table's row is taken at the first peak of the latter.
     """
 
     def __init__(self, light: bool = False):
         super().__init__(judge="test", light=light)
+
+    def before(self, engine):
+        self._judge(engine)
 
     def after(self, round, rounds, engine):
         metrics = super().after(round, rounds, engine)
@@ -194,15 +214,29 @@ def average_best(work: Work) -> None:
 
 
 def accuracies(engine, shared: str, personal: str, rows: str) -> Tensor:
-    """Accuracy of each device's model on its own ``rows`` -> float [R, K]; 0 without rows."""
+    """Accuracy of each device's model on its own ``rows`` -> float [R, K]."""
     size = torch.stack([r.size for r in engine.work.rows[rows][1]]).cpu()
-    return engine.correct(shared, personal, rows) / size.clamp(min=1)
+    return engine.correct(shared, personal, rows) / size
 
 
 def ensemble(engine, shared: str, personal: str) -> Tensor:
     """Accuracy on the whole test set of the devices' averaged outputs -> [R]."""
     outputs = engine.mean_outputs(shared, personal, "test")  # [R, n, classes]
     return (outputs.argmax(-1) == engine.work.rows["test"][0].y).float().mean(1).cpu()
+
+
+def _need(work: Work, *names: str) -> None:
+    """Raise SettingsError unless every device has rows of each kind in ``names``."""
+    for name in names:
+        if name not in work.rows:
+            raise SettingsError(
+                f"no {name!r} rows to judge by; there are {', '.join(work.rows)}. For validation "
+                "rows make the partition with partition.with_validation"
+            )
+        for run, rows in enumerate(work.rows[name][1]):
+            if (rows.size == 0).any():
+                device = int((rows.size == 0).nonzero()[0])
+                raise SettingsError(f"device {device} of run {run} has no {name} rows to judge by")
 
 
 def _mean(engine, shared: str, personal: str, rows: str) -> Tensor:

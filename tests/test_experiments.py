@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lgfed_core import experiments, nets, paths, report
+from lgfed_core import experiments, nets, paths, report, results
 from lgfed_core.errors import SettingsError
 from lgfed_core.experiments import lgfedavg_mnist as mnist
 
 
-@pytest.fixture(scope="module", params=mnist.PROTOCOLS)
+@pytest.fixture(scope="module", params=results.PROTOCOLS)
 def smoke(request):
     cfg = mnist.settings("smoke", request.param)
     rows, histories = experiments.run(mnist, cfg, [0], record=False, resume=False, workers=1)
@@ -23,7 +23,7 @@ def test_every_row_of_the_table_at_both_selections(smoke):
     assert set(cells.index.droplevel("selection")) == {
         ("fedavg", 800, 0), ("local_only", 0, 0), ("lg_fedavg", 400, 100), ("lg_fedavg", 800, 100),
     }  # fmt: skip
-    assert set(rows["selection"]) == {"last", mnist.HEADLINE[cfg.protocol]}
+    assert set(rows["selection"]) == {"last", report.SELECTION[cfg.protocol]}
     assert all({"local_test_acc", "new_test_acc", "params_communicated"} <= c for c in cells)
     accuracy = rows.loc[rows["metric"] != "params_communicated", "value"]
     assert accuracy.between(0, 100).all()
@@ -55,7 +55,6 @@ def test_released_selection_is_never_below_the_last_round(smoke):
 
 
 def test_rows_are_accepted_and_reported(smoke, tmp_path):
-    from lgfed_core import results
 
     cfg, rows, _ = smoke
     results.record(mnist.NAME, rows.assign(seed=0), tmp_path)

@@ -8,6 +8,7 @@ from conftest import ABOVE, toy_federation
 
 from lgfed_core.federation import run
 from lgfed_core.lanes import Looped, Training
+from lgfed_core.layout import joined
 from lgfed_core.methods import FedAvg, LGFedAvg
 from lgfed_core.rounds import prepare
 from lgfed_core.tracking import AveragedBest, Global, Personal, accuracies, ensemble
@@ -104,7 +105,8 @@ def test_evaluation_is_every_so_often_and_last():
 @pytest.mark.parametrize("forked", [False, True])
 def test_accuracies_and_ensemble_against_a_plain_loop(forked):
     federation, method = toy_federation((0, 1)), LGFedAvg(layers=ABOVE)
-    work = prepare(federation, method, SGD, None, Personal(), forked)
+    start = joined(federation.net).expand(2, -1)
+    work = prepare(federation, method, SGD, start, Personal(), forked)
     rng = torch.Generator().manual_seed(3)
     for name in ("best_shared", "best_personal"):
         work.tensors[name].copy_(torch.randn(work.tensors[name].shape, generator=rng))

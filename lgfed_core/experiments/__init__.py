@@ -2,8 +2,8 @@
 
 An experiment is a module with
 
-* ``NAME``, ``PROTOCOLS``, ``SCALES``, and ``CHOOSES``: settings that pick cells of the paper's
-  table without changing what a cell means, so that their rows may be recorded;
+* ``NAME``, ``TABLE``, ``SCALES``, ``Settings`` and ``CHOOSES``: settings that pick cells of the
+  paper's table without changing what a cell means, so that their rows may be recorded;
 * ``settings(scale, protocol, **changes)``;
 * ``stages(settings, seeds, device)``: its parts, (name, outcome), as they finish;
 * ``rows(settings, part, outcome)``: tidy rows; ``progress(settings, histories)``: curves.
@@ -63,4 +63,7 @@ def _place(device: str) -> torch.device:
         raise SettingsError(f"device {device!r} is none of auto, cpu, cuda")
     if device == "cuda" and not torch.cuda.is_available():
         raise SettingsError("device cuda: PyTorch sees no GPU here; use cpu or auto")
-    return torch.device("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu")
+    if device == "cpu" or not torch.cuda.is_available():
+        return torch.device("cpu")
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+    return torch.device("cuda")

@@ -1,0 +1,103 @@
+"""From outcomes of LG-FedAvg's experiments to result rows and curves, for every data set."""
+
+import pandas as pd
+from torch import nn
+
+from .. import nets
+from ..communication import papers_count
+from ..federation import Outcome
+from ..methods import FedAvg
+from ..report import SELECTION
+
+
+def rows(cfg, part: str, outcome: Outcome, table: str, net: nn.Module) -> pd.DataFrame:
+    """The tidy result rows of one part, for each of its seeds (see `results` for the columns).
+
+    cfg: the experiment's settings; part: "fedavg", "local" or "lg_" and the FedAvg rounds before.
+
+    The headline selection fills the paper's own column names, in percent; as released, New Test
+    is the averaged weights at the round where the local test accuracy peaks.
+    """
+    method, fed_rounds, lg_rounds = "lg_fedavg", 0, 0
+    if part in ("fedavg", "local"):
+        method, fed_rounds = ("fedavg", max(cfg.budgets)) if part == "fedavg" else ("local_only", 0)
+    else:
+        fed_rounds, lg_rounds = int(part.removeprefix("lg_")), cfg.lg_rounds
+    lines = []
+    for seed, final in outcome.final.iterrows():
+        history = outcome.history[outcome.history["seed"] == seed]
+        found = _fedavg(cfg, history, final) if part == "fedavg" else _personal(cfg, history, final)
+        for selection, metrics in found.items():
+            values = {name: 100 * value for name, value in metrics.items()}
+            values["params_communicated"] = _sent(cfg, net, method, fed_rounds, lg_rounds)
+            lines += [(seed, selection, name, value) for name, value in values.items()]
+    tidy = pd.DataFrame(lines, columns=["seed", "selection", "metric", "value"])
+    return tidy.assign(
+        table=table, classes_per_device=cfg.classes, method=method, fedavg_rounds=fed_rounds,
+        lg_rounds=lg_rounds, protocol=cfg.protocol, scale=cfg.scale, seconds=outcome.seconds,
+        **outcome.provenance,
+    )  # fmt: skip
+
+
+def _fedavg(cfg, history: pd.DataFrame, final: pd.Series) -> dict[str, dict]:
+    """Both selections of FedAvg; as released one accuracy stands in both columns."""
+    last = history[history["round"] == cfg.rounds(max(cfg.budgets))].iloc[0]
+    local = "new_test_acc" if cfg.released else "local_test_acc"
+    return {
+        selection: {
+            "local_test_acc": line[when + local],
+            "new_test_acc": line[f"{when}new_test_acc"],
+        }
+        for selection, line, when in (("last", last, ""), (SELECTION[cfg.protocol], final, "best_"))
+    }
+
+
+def _personal(cfg, history: pd.DataFrame, final: pd.Series) -> dict[str, dict]:
+    """Both selections of local-only and LG-FedAvg; new devices are served as the protocol says."""
+    tests = ("local_test_acc", "new_test_acc_weights", "new_test_acc_outputs")
+    found = {
+        selection: {test: final[f"{when}_{test}"] for test in tests}
+        for when, selection in (("last", "last"), ("best", SELECTION[cfg.protocol]))
+    }
+    if "averaged_local_test_acc" in history:  # LG-FedAvg as released: the peak round's average
+        peak = history.loc[history["averaged_local_test_acc"].idxmax()]
+        names = {"local_test_acc": "local_test_acc", "new_test_acc_weights": "new_test_acc"}
+        found["best_test"] = {name: peak[f"averaged_{column}"] for name, column in names.items()}
+    for metrics in found.values():
+        metrics["new_test_acc"] = metrics[
+            f"new_test_acc_{'weights' if cfg.released else 'outputs'}"
+        ]
+    return found
+
+
+def progress(cfg, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """Curves to draw: method, round, seed and tests in percent, LG-FedAvg after its FedAvg.
+
+    New test is there for FedAvg alone: for personal models it is too dear for every round.
+
+    A round of local-only training is one epoch on every device; the others train C K of them.
+    """
+    out = []
+    for part, history in histories.items():
+        budget = int(part.removeprefix("lg_")) if part.startswith("lg_") else 0
+        method = {"fedavg": "fedavg", "local": "local_only"}.get(part, "lg_fedavg")
+        lines = history.reindex(columns=["round", "seed", "local_test_acc", "new_test_acc"])
+        if part == "fedavg":  # as released: one accuracy for both
+            lines["local_test_acc"] = lines["local_test_acc"].fillna(lines["new_test_acc"])
+        lines["round"] += cfg.rounds(budget) if budget else 0
+        lines[["local_test_acc", "new_test_acc"]] *= 100
+        out.append(lines.assign(method=method, part=part))
+    return pd.concat(out, ignore_index=True)
+
+
+def _sent(cfg, net: nn.Module, method: str, fed_rounds: int, lg_rounds: int) -> float:
+    """Parameters communicated by the paper's convention P(m+K), for the rounds the row names.
+
+    Below paper scale these are the shrunk rounds, devices and cohort.
+    """
+    if method == "local_only":
+        return 0.0
+    shared = nets.count(net, nets.last_layers(net, cfg.shared_layers))
+    m = FedAvg(fraction=cfg.fraction).cohort(cfg.devices)
+    done = [cfg.rounds(r) if r else 0 for r in (fed_rounds, lg_rounds)]
+    return float(papers_count(shared, nets.count(net), m, cfg.devices, *done))
