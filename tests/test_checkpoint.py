@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import ABOVE, toy_federation
+from conftest import ABOVE, Toy, toy_federation
 
 from lgfed_core import checkpoint, federation
 from lgfed_core.errors import CheckpointError
 from lgfed_core.federation import run
 from lgfed_core.lanes import Training
-from lgfed_core.methods import FedAvg, LGFedAvg
+from lgfed_core.methods import FedAvg, FedProx, LGFedAvg
 from lgfed_core.tracking import AveragedBest, Personal
 
 SGD = Training(lr=0.1, batch_size=4)
@@ -122,21 +122,47 @@ def test_light_trackers_keep_little(tmp_path):
         assert set(outcome.tensors) == {"best_accuracy"}
 
 
-@pytest.mark.parametrize(
-    "change", [dict(lr=0.2), dict(rounds=4), dict(seed=1), dict(mu=0.1), dict(judge="test")]
-)
-def test_a_checkpoint_of_another_run_is_refused(tmp_path, change):
-    from lgfed_core.methods import FedProx
+class Softened(Toy):
+    """The same layers and the same text form, other outputs."""
 
-    def go(lr=0.1, rounds=3, seed=0, mu=0.0, judge="validation"):
-        run(toy_federation((seed,)), FedProx(mu=mu), Training(lr, 4), rounds,
-            tracker=Personal(judge), workers=1, saved=tmp_path / "run.safetensors")  # fmt: skip
+    def __init__(self, softmax: bool):
+        super().__init__()
+        self.softmax = softmax
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        dict(lr=0.2), dict(rounds=4), dict(seed=1), dict(mu=0.1), dict(judge="test"),
+        dict(softmax=True), dict(brighter=0.5), dict(fewer=1), dict(numbers=2),
+    ],
+)  # fmt: skip
+def test_a_checkpoint_of_another_run_is_refused(tmp_path, change, monkeypatch):
+    saved = tmp_path / "run.safetensors"
+
+    def go(lr=0.1, rounds=3, seed=0, mu=0.0, judge="validation", softmax=False, brighter=0.0,
+           fewer=0, numbers=1):  # fmt: skip
+        monkeypatch.setattr(federation, "NUMBERS", numbers)
+        torch.manual_seed(0)
+        fed = toy_federation((seed,), net=Softened(softmax))
+        fed.data.train.x.add_(brighter)
+        fed.partitions[0].validation.size.sub_(fewer)
+        run(fed, FedProx(mu=mu), Training(lr, 4), rounds, tracker=Personal(judge), workers=1,
+            saved=saved)  # fmt: skip
 
     go()
-    before = (tmp_path / "run.safetensors").read_bytes()
+    before = saved.read_bytes()
+    go()  # itself is not refused
     with pytest.raises(CheckpointError, match="belongs to another run"):
         go(**change)
-    assert (tmp_path / "run.safetensors").read_bytes() == before
+    assert saved.read_bytes() == before
+
+
+def test_a_run_in_use_is_refused(tmp_path):
+    saved = tmp_path / "run.safetensors"
+    with checkpoint.claimed(saved), pytest.raises(CheckpointError, match="another process"):
+        run(toy_federation(), FedAvg(), SGD, 1, workers=1, saved=saved)
+    run(toy_federation(), FedAvg(), SGD, 1, workers=1, saved=saved)
 
 
 @pytest.mark.parametrize("keep", [0, 7, 100, -1])

@@ -3,7 +3,7 @@
 import pytest
 
 from lgfed_core import __main__ as command
-from lgfed_core import experiments, results
+from lgfed_core import experiments, federation, results
 from lgfed_core.experiments import lgfedavg_mnist as mnist
 
 
@@ -14,7 +14,7 @@ def test_seeds(text, seeds):
     assert command._seeds(text) == seeds
 
 
-@pytest.mark.parametrize("text", ["", "a", "3-1", "1-", "-1"])
+@pytest.mark.parametrize("text", ["", "a", "3-1", "1-", "-1", "3-1,5", "0,0", "0-2,1"])
 def test_seeds_that_are_none(text, capsys):
     with pytest.raises(SystemExit):
         command.main(["run", "lgfedavg.mnist", f"--seeds={text}"])
@@ -22,9 +22,11 @@ def test_seeds_that_are_none(text, capsys):
 
 
 def test_changes_take_the_type_of_the_setting():
-    pairs = ["classes=5", "lr=0.2", "starts=400,800", "rows_per_class=40,20"]
+    pairs = ["classes=5", "lr=0.2", "starts=400,800", "rows_per_class=40,20", "softmax=true",
+             "patience=3", "local_stop=0.9,50"]  # fmt: skip
     assert command._changes(mnist, pairs) == {
-        "classes": 5, "lr": 0.2, "starts": (400, 800), "rows_per_class": (40, 20)
+        "classes": 5, "lr": 0.2, "starts": (400, 800), "rows_per_class": (40, 20),
+        "softmax": True, "patience": 3, "local_stop": (0.9, 50),
     }  # fmt: skip
 
 
@@ -36,6 +38,9 @@ def test_changes_take_the_type_of_the_setting():
         (["run", "lgfedavg.mnist", "--protocol", "guess"], "'guess' is none of"),
         (["run", "lgfedavg.mnist", "--set", "clases=5"], "no setting is called 'clases'"),
         (["run", "lgfedavg.mnist", "--set", "classes=two"], "'two' is no value for classes"),
+        (["run", "lgfedavg.mnist", "--set", "softmax=yes"], "'yes' is no value for softmax"),
+        (["run", "lgfedavg.mnist", "--set", "scale=paper"], "no setting is called 'scale'"),
+        (["run", "lgfedavg.mnist", "--scale", "smoke", "--workers", "0"], "workers is 0"),
         (["data", "nothing"], "nothing"),
         (["report", "nothing"], "nothing"),
     ],
@@ -48,7 +53,8 @@ def test_mistakes_give_one_line_and_status_1(arguments, said, capsys):
 
 def test_list_names_every_experiment(capsys):
     assert command.main(["list"]) == 0
-    assert all(name in capsys.readouterr().out for name in experiments.ALL)
+    said = capsys.readouterr().out
+    assert all(name in said for name in experiments.ALL)
 
 
 def test_run_records_rows_and_continues(tmp_path, monkeypatch, capsys):
@@ -57,11 +63,12 @@ def test_run_records_rows_and_continues(tmp_path, monkeypatch, capsys):
     record = results.record
     monkeypatch.setattr(results, "record", lambda name, rows: record(name, rows, tmp_path))
     arguments = ["run", "lgfedavg.mnist", "--scale", "smoke", "--protocol", "as_described",
-                 "--workers", "1", "--seeds", "0,1"]  # fmt: skip
+                 "--workers", "1", "--seeds", "0,1", "--device", "cpu"]  # fmt: skip
     assert command.main(arguments) == 0
     written = (tmp_path / "lgfedavg.mnist.csv").read_bytes()
     assert set(results.load("lgfedavg.mnist", tmp_path)["seed"]) == {0, 1}
     assert len(list((tmp_path / "runs").rglob("*.safetensors"))) == 8
+    monkeypatch.setattr(federation, "round_of", None)  # any round would now fail
     assert command.main(arguments) == 0  # all parts are read, the same rows come out
     assert (tmp_path / "lgfedavg.mnist.csv").read_bytes() == written
 

@@ -1,11 +1,13 @@
 """Trackers on a scripted engine: which models they keep, whom they stop, what they average."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 import torch
 from conftest import ABOVE, toy_federation
 
+from lgfed_core.errors import SettingsError
 from lgfed_core.federation import run
 from lgfed_core.lanes import Looped, Training
 from lgfed_core.layout import joined
@@ -100,6 +102,16 @@ def test_evaluation_is_every_so_often_and_last():
     federation = toy_federation()
     outcome = run(federation, FedAvg(), SGD, 7, tracker=Global((2,), every=3), workers=1)
     assert outcome.history["round"].tolist() == [2, 3, 6, 7]
+
+
+def test_devices_without_rows_to_judge_by_are_named():
+    federation = toy_federation()
+    federation.partitions[0].validation.size[4] = 0
+    with pytest.raises(SettingsError, match="device 4 of run 0 has no validation rows"):
+        run(federation, FedAvg(), SGD, 1, tracker=Global(), workers=1)
+    bare = replace(federation.partitions[0], validation=None)
+    with pytest.raises(SettingsError, match="with_validation"):
+        run(replace(federation, partitions=[bare]), FedAvg(), SGD, 1, tracker=Personal(), workers=1)
 
 
 @pytest.mark.parametrize("forked", [False, True])
