@@ -31,6 +31,8 @@ from .rounds import CPU, Federation, prepare, round_of
 from .streams import Purpose, stream, visits
 from .tracking import Personal, Tracker, accuracies
 
+Times = dict[tuple[str, int], list[float]]  # (who, seeds trained at once) -> seconds a round
+
 
 @dataclass(frozen=True)
 class Task:
@@ -112,52 +114,55 @@ def compare(task: Task, rounds: int) -> list[dict]:
     one, two = task.federation([0]), task.federation([0, 1])
     plain = {t: Plain(one, task) for t in sorted({1, threads})}
     ours, pair = Ours(one, task), Ours(two, task)
-    times: dict[str, list[float]] = {}
+    times: Times = {}
     try:
         for number in tqdm(range(rounds + 1), task.name, leave=False):  # the first warms up
             for t, loop in plain.items():
                 torch.set_num_threads(t)
-                _timed(times, f"plain loop, {t} thread{'s' * (t > 1)}", loop.round, number)
+                who = f"plain loop, {t} thread{'s' * (t > 1)}"
+                _timed(times, (who, 1), loop.round, number)
             torch.set_num_threads(threads)
-            _timed(times, f"lgfed, {ours.engine.workers} workers", ours.round, number)
-            _timed(times, f"lgfed, {pair.engine.workers} workers, two seeds", pair.round, number)
+            who = f"lgfed, {ours.engine.workers} workers"
+            _timed(times, (who, 1), ours.round, number)
+            _timed(times, (f"{who}, two seeds", 2), pair.round, number)
     finally:
         torch.set_num_threads(threads)
         ours.engine.close()
         pair.engine.close()
     for loop in plain.values():
-        _same(joined(loop.model), ours.work.tensors["shared"][0], task)
+        for engine in (ours, pair):
+            _same(joined(loop.model), engine.work.tensors["shared"][0], task)
     evaluation = _evaluation(task, one, rounds)
-    lines = [_line(task.name, name, seconds[1:]) for name, seconds in (times | evaluation).items()]
+    lines = _lines(task, times | evaluation)
     best = min(x["median_s"] for x in lines if x["who"].startswith("plain"))
     return [x | {"plain_over_this": best / x["median_s"]} for x in lines]
 
 
 def on_gpu(task: Task, rounds: int) -> list[dict]:
-    """Ten seeds in one stack beside the same ten one after the other, and a plain loop for one."""
-    times: dict[str, list[float]] = {}
+    """Ten seeds in one stack beside the same ten one after the other."""
+    times: Times = {}
     place = torch.device("cuda")
     together = Ours(task.federation(list(range(10)), place), task)
     singles = [Ours(task.federation([seed], place), task) for seed in range(10)]
     for number in tqdm(range(rounds + 1), f"{task.name}, GPU", leave=False):
-        _timed(times, "lgfed, GPU, ten seeds at once", together.round, number)
-        _timed(times, "lgfed, GPU, ten seeds in turn",
+        _timed(times, ("lgfed, GPU, ten seeds at once", 10), together.round, number)
+        _timed(times, ("lgfed, GPU, ten seeds in turn", 10),
                lambda n=number: [one.round(n) for one in singles])  # fmt: skip
     for seed, one in enumerate(singles):
         _same(one.work.tensors["shared"][0], together.work.tensors["shared"][seed], task)
-    lines = [_line(task.name, name, seconds[1:]) for name, seconds in times.items()]
+    lines = _lines(task, times)
     turn = lines[-1]["median_s"]
     return [x | {"plain_over_this": turn / x["median_s"]} for x in lines]
 
 
-def _evaluation(task: Task, federation: Federation, rounds: int) -> dict[str, list[float]]:
+def _evaluation(task: Task, federation: Federation, rounds: int) -> Times:
     """Seconds to test 100 personal models on their own test rows."""
     layers = nets.last_layers(federation.net, 2)
     ours = Ours(federation, task, LGFedAvg(layers=layers), Personal("test"))
-    times: dict[str, list[float]] = {}
+    times: Times = {}
     try:
         for _ in range(rounds + 1):
-            _timed(times, "lgfed, testing 100 personal models", accuracies, ours.engine,
+            _timed(times, ("lgfed, testing 100 personal models", 0), accuracies, ours.engine,
                    "shared", "personal", "test")  # fmt: skip
     finally:
         ours.engine.close()
@@ -190,13 +195,17 @@ def main(rounds: int, path: str | None) -> int:
     """Print the comparison of both tasks; write it to ``path`` as JSON if given."""
     lines, bounds = [], []
     for task in (MNIST, CIFAR):
-        lines += compare(task, rounds)
+        sides = [(CPU, compare)]
         if torch.cuda.is_available():
-            lines += on_gpu(task, rounds)
-        bounds.append(limits(task, CPU))
-        if torch.cuda.is_available():
-            bounds.append(limits(task, torch.device("cuda")))
-    where = results.provenance(torch.device("cpu"))
+            sides.append((torch.device("cuda"), on_gpu))
+        for device, measure in sides:
+            bounds.append(limits(task, device))
+            least = bounds[-1]["seconds_at_least_arithmetic"]
+            lines += [
+                line | {"share_of_arithmetic": line["seeds"] * least / line["median_s"]}
+                for line in measure(task, rounds)
+            ]
+    where = results.provenance(sides[-1][0])
     print(", ".join(f"{k} {v}" for k, v in where.items()))
     print(pd.DataFrame(lines).to_string(index=False, float_format="{:.3f}".format))
     print("\nWork of one round, and the least time it can take on this machine:")
@@ -207,19 +216,23 @@ def main(rounds: int, path: str | None) -> int:
     return 0
 
 
-def _timed(times: dict, name: str, function: Callable, *args) -> None:
+def _timed(times: Times, who: tuple[str, int], function: Callable, *args) -> None:
     began = time.perf_counter()
     function(*args)
     if torch.cuda.is_available():
         torch.cuda.synchronize()
-    times.setdefault(name, []).append(time.perf_counter() - began)
+    times.setdefault(who, []).append(time.perf_counter() - began)
 
 
-def _line(task: str, who: str, seconds: list[float]) -> dict:
-    return {
-        "task": task, "who": who, "median_s": statistics.median(seconds), "min_s": min(seconds),
-        "max_s": max(seconds), "rounds_per_s": 1 / statistics.median(seconds),
-    }  # fmt: skip
+def _lines(task: Task, times: Times) -> list[dict]:
+    """One line per contender; its first time was the warm-up."""
+    return [
+        {
+            "task": task.name, "who": who, "seeds": seeds, "median_s": statistics.median(s[1:]),
+            "min_s": min(s[1:]), "max_s": max(s[1:]), "rounds_per_s": 1 / statistics.median(s[1:]),
+        }
+        for (who, seeds), s in times.items()
+    ]  # fmt: skip
 
 
 def _same(plain: Tensor, ours: Tensor, task: Task) -> None:
@@ -229,7 +242,7 @@ def _same(plain: Tensor, ours: Tensor, task: Task) -> None:
 
 
 def _best(function: Callable) -> float:
-    times: dict[str, list[float]] = {}
+    times: Times = {}
     for _ in range(5):
-        _timed(times, "", function)
-    return min(times[""])
+        _timed(times, ("", 0), function)
+    return min(times["", 0])
