@@ -91,8 +91,8 @@ def problem(draws: Draws, rho: float, sigma: float) -> Problem:
 def table(samples: Iterable[Draws]) -> pd.DataFrame:
     """Measured and predicted alpha* of every law of x and setting, one line each.
 
-    Columns: inputs, protocol, sigma, rho, measured, se, printed, corrected (to leading order),
-    finite_sample, and z = (measured - finite_sample) / se.
+    Columns: inputs (their name), c, protocol, sigma, rho, measured, se, printed, corrected (to
+    leading order), finite_sample, and z = (measured - finite_sample) / se.
     """
     lines = []
     for draws, (protocol, sigma, rho) in product(samples, settings()):
@@ -100,10 +100,10 @@ def table(samples: Iterable[Draws]) -> pd.DataFrame:
         sharp = theory.finite_sample(p).best_weight
         lines.append(
             {
-                "inputs": draws.inputs.name, "protocol": protocol, "sigma": sigma, "rho": rho,
-                "measured": found.weight, "se": found.se, "printed": theory.printed_weight(p),
-                "corrected": theory.corrected_weight(p), "finite_sample": sharp,
-                "z": (found.weight - sharp) / found.se,
+                "inputs": draws.inputs.name, "c": draws.inputs.c, "protocol": protocol,
+                "sigma": sigma, "rho": rho, "measured": found.weight, "se": found.se,
+                "printed": theory.printed_weight(p), "corrected": theory.corrected_weight(p),
+                "finite_sample": sharp, "z": (found.weight - sharp) / found.se,
             }
         )  # fmt: skip
     return pd.DataFrame(lines)

@@ -19,9 +19,9 @@ from .theory import Problem
 
 MEASURED, CORRECTED, PRINTED = "#222222", "#0072B2", "#D55E00"
 LAWS = {  # law of x -> (colour, marker, words)
-    "cube": ("#0072B2", "o", "uniform on the cube, c = 1/3"),
-    "normal": ("#E69F00", "^", "normal, c = 1"),
-    "sphere": ("#009E73", "D", "uniform on the sphere, c = 1/d"),
+    "cube": ("#0072B2", "o", "uniform on the cube"),
+    "normal": ("#E69F00", "^", "normal"),
+    "sphere": ("#009E73", "D", "uniform on the sphere"),
 }
 
 
@@ -70,7 +70,8 @@ def predicted_and_measured(table: pd.DataFrame) -> Figure:
     for ax, column, title in zip(axes, ("printed", "corrected", None), titles, strict=True):
         for law, lines in table.groupby("inputs", sort=False):
             colour, marker, words = LAWS[law]
-            look = {"fmt": marker, "color": colour, "label": words, "markersize": 5.5}
+            label = f"x {words}, c = {lines['c'].iloc[0]:.3g}"
+            look = {"fmt": marker, "color": colour, "label": label, "markersize": 5.5}
             look |= {"markeredgecolor": "white", "markeredgewidth": 0.6, "elinewidth": 1.2}
             if column:
                 ax.errorbar(lines[column], lines["measured"], 2 * lines["se"], **look)

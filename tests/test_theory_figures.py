@@ -38,7 +38,8 @@ def test_predicted_and_measured(samples):
     table = best_weight.table(samples)
     figure = figures_theory.predicted_and_measured(table)
     words = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert words == [figures_theory.LAWS[name][2] for name in ("cube", "normal", "sphere")]
+    cs = {"uniform on the cube": "0.333", "normal": "1", "uniform on the sphere": "0.05"}
+    assert words == [f"x {law}, c = {c}" for law, c in cs.items()]
     left = [line for line in figure.axes[0].lines if line.get_marker() in "o^D"]
     shown = np.concatenate([np.asarray(line.get_xdata(), float) for line in left])
     np.testing.assert_allclose(np.sort(shown), np.sort(table["printed"]))
