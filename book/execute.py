@@ -209,7 +209,7 @@ def tidy(notebook) -> None:
 
 def without_places(text: str) -> str:
     """The text without this machine's folders: pages read the same wherever they are built."""
-    text = re.sub(r"[^\s\"]*/ipykernel_\d+/\d+\.py", "<cell>", text)
+    text = re.sub(r"(?<![^\s\"])[^\s\"]*/ipykernel_\d+/\d+\.py", "<cell>", text)
     for place, name in ((ROOT, "."), (Path(sys.prefix), ".venv"), (Path.home(), "~")):
         if place != Path(place.anchor):
             text = re.sub(re.escape(json.dumps(str(place))[1:-1]) + r"(?![\w.-])", name, text)
