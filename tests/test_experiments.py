@@ -7,6 +7,7 @@ import pytest
 from lgfed_core import experiments, nets, paths, report, results
 from lgfed_core.errors import SettingsError
 from lgfed_core.experiments import lgfedavg_mnist as mnist
+from lgfed_core.experiments import lgfedavg_rows
 
 
 @pytest.fixture(scope="module", params=results.PROTOCOLS)
@@ -136,3 +137,29 @@ def test_a_gpu_that_is_not_there_is_named(monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     with pytest.raises(SettingsError, match="no GPU"):
         experiments.run(mnist, mnist.settings("smoke"), [0], device="cuda", record=False)
+
+
+def test_selection_and_serving_tables(tmp_path):
+    cells = [
+        {"table": mnist.TABLE, "classes_per_device": 2, "method": "lg_fedavg", "fedavg_rounds": 800,
+         "lg_rounds": 100, "protocol": "as_released", "selection": selection, "seed": seed,
+         "metric": metric, "value": value + seed, "scale": "paper", "device": "cpu", "torch": "2",
+         "commit": "x", "seconds": 1.0}
+        for seed in (0, 2)
+        for selection, metric, value in (
+            ("best_test", "local_test_acc", 90.0), ("last", "local_test_acc", 87.0),
+            ("best_test", "new_test_acc", 80.0), ("last", "new_test_acc", 79.0),
+            ("last", "new_test_acc_weights", 79.0), ("last", "new_test_acc_outputs", 70.0),
+        )
+    ]  # fmt: skip
+    results.record(mnist.NAME, pd.DataFrame(cells), tmp_path)
+    worth = lgfedavg_rows.worth_of_selection(report.table(mnist.TABLE, folder=tmp_path))
+    assert worth.index.tolist() == ["2 classes, LG-FedAvg 800+100"]
+    assert worth["local_test_acc"].iloc[0].tolist() == pytest.approx([91.0, 88.0, 3.0])
+    assert worth["new_test_acc", "gain"].item() == pytest.approx(1.0)
+    served = lgfedavg_rows.ways_to_serve(results.load(mnist.NAME, tmp_path), 2)
+    assert served["weights"].iloc[0].tolist() == pytest.approx([80.0, np.sqrt(2)])
+    assert served["outputs", "mean"].item() == pytest.approx(71.0)
+    assert lgfedavg_rows.ways_to_serve(results.load(mnist.NAME, tmp_path), 5).empty
+    nothing = report.table(mnist.TABLE, folder=tmp_path / "none")
+    assert lgfedavg_rows.worth_of_selection(nothing).empty

@@ -90,6 +90,36 @@ def progress(cfg, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(out, ignore_index=True)
 
 
+def worth_of_selection(table: pd.DataFrame) -> pd.DataFrame:
+    """As released, the best round on test data against the last: one line per row of the table.
+
+    table: of `report.table`. Columns (test, best_test | last | gain), in points; empty while
+    nothing has run.
+    """
+    released = table[(table["protocol"] == "as_released") & (table["seeds"] > 0)]
+    out = {}
+    for test in ("local_test_acc", "new_test_acc"):
+        cells = released[released["metric"] == test].set_index("row")
+        best, last = (cells.loc[cells["selection"] == s, "ours"] for s in ("best_test", "last"))
+        out |= {(test, "best_test"): best, (test, "last"): last, (test, "gain"): best - last}
+    return pd.DataFrame(out).reindex(released["row"].unique())
+
+
+def ways_to_serve(stored: pd.DataFrame, classes: int) -> pd.DataFrame:
+    """New test of last-round models by averaged weights and by averaged outputs, paper scale.
+
+    stored: rows of `results.load`. Columns (weights | outputs, mean | sd over seeds).
+    """
+    ids = ["protocol", "method", "fedavg_rounds", "lg_rounds"]
+    rows = stored[(stored["scale"] == "paper") & (stored["selection"] == "last")]
+    rows = rows[rows["classes_per_device"].astype(int) == classes]
+    out = {}
+    for way in ("weights", "outputs"):
+        values = rows[rows["metric"] == f"new_test_acc_{way}"].groupby(ids, sort=False)["value"]
+        out |= {(way, "mean"): values.mean(), (way, "sd"): values.std()}
+    return pd.DataFrame(out)
+
+
 def _sent(cfg, net: nn.Module, method: str, fed_rounds: int, lg_rounds: int) -> float:
     """Parameters communicated by the paper's convention P(m+K), for the rounds the row names.
 
