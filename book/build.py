@@ -27,8 +27,8 @@ SCALES = {
     "paper": "the full protocol of the papers; hours",
 }
 MATHJAX = "mathjax@3.2.2"
-MATHJAX_FILES = {  # member of the package: sha256
-    "es5/tex-svg.js": "d4295dc33744836935c1399feece5159577b34c5c8ffb9f1c6324cd82e03a882",
+MATHJAX_FILES = {  # member: sha256; "full" has every TeX extension, which a page loads by itself
+    "es5/tex-svg-full.js": "a4354ff94fd868aea0cc6eaaa79a57fda0588646fc46ee3700a349ee0a11cbe6",
     "LICENSE": "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30",
 }
 
@@ -127,7 +127,7 @@ def gather(source: Path, names: list[str], executed: Path, scale: str) -> Path:
     if vendor_mathjax(source / "_vendor" / "mathjax"):
         shutil.copytree(source / "_vendor", pages / "_vendor")
         settings["sphinx"]["config"]["html_static_path"] = ["_vendor"]
-        settings["sphinx"]["config"]["mathjax_path"] = "mathjax/tex-svg.js"
+        settings["sphinx"]["config"]["mathjax_path"] = "mathjax/tex-svg-full.js"
     (pages / "_config.yml").write_text(yaml.safe_dump(settings), encoding="utf-8")
     return pages
 
