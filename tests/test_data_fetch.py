@@ -125,7 +125,9 @@ def zip_of(member: str, content: bytes) -> bytes:
 def script(folder: Path, name: str, text: str) -> Path:
     folder.mkdir(exist_ok=True)
     path = folder / name
-    path.write_text(f"#!{sys.executable}\n{text}\n")
+    code = folder / f".{name}.py"
+    code.write_text(text)
+    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{code}" "$@"\n')  # paths with spaces
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return path
 
