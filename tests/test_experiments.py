@@ -163,3 +163,19 @@ def test_selection_and_serving_tables(tmp_path):
     assert lgfedavg_rows.ways_to_serve(results.load(mnist.NAME, tmp_path), 5).empty
     nothing = report.table(mnist.TABLE, folder=tmp_path / "none")
     assert lgfedavg_rows.worth_of_selection(nothing).empty
+    assert lgfedavg_rows.differences(nothing[nothing["seeds"] > 0]).isna().all(axis=None)
+
+
+def test_differences_take_the_headline_of_each_protocol():
+    lines = [
+        {"row": f"2 classes, {row}", "metric": metric, "protocol": protocol, "seeds": 3,
+         "selection": selection, "paper": paper, "ours": ours}
+        for row, paper, ours in (("FedAvg 800", 90.0, 91.0), ("LG-FedAvg 400+100", 95.0, 97.0))
+        for metric in ("local_test_acc", "new_test_acc")
+        for protocol, selection in (("as_released", "best_test"), ("as_released", "last"))
+        for ours in [ours if selection == "best_test" else 0.0]
+    ]  # fmt: skip
+    gaps = lgfedavg_rows.differences(pd.DataFrame(lines)).loc["local test"]
+    line = gaps.loc["LG-FedAvg 400+100 - FedAvg 800"]
+    assert (line["paper"], line["as_released"]) == (5.0, 6.0) and np.isnan(line["as_described"])
+    assert gaps.loc["LG-FedAvg 400+100 - local only"].isna().all()

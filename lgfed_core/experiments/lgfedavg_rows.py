@@ -7,6 +7,7 @@ from .. import nets
 from ..communication import papers_count
 from ..federation import Outcome
 from ..methods import FedAvg
+from ..published import METRICS
 from ..report import SELECTION
 
 
@@ -118,6 +119,33 @@ def ways_to_serve(stored: pd.DataFrame, classes: int) -> pd.DataFrame:
         values = rows[rows["metric"] == f"new_test_acc_{way}"].groupby(ids, sort=False)["value"]
         out |= {(way, "mean"): values.mean(), (way, "sd"): values.std()}
     return pd.DataFrame(out)
+
+
+_FED, _HALF, _FULL = "FedAvg 800", "LG-FedAvg 400+100", "LG-FedAvg 800+100"
+_PAIRS = (
+    (_HALF, _FED, "local_test_acc"), (_HALF, "local only", "local_test_acc"),
+    (_HALF, _FED, "new_test_acc"), (_FULL, _FED, "new_test_acc"),
+    ("local only", _FED, "new_test_acc"), (_FULL, _HALF, "local_test_acc"),
+    (_FULL, _HALF, "new_test_acc"),
+)  # fmt: skip
+
+
+def differences(table: pd.DataFrame) -> pd.DataFrame:
+    """The contrasts that the section is about, in points: paper, as released, as described.
+
+    table: of `report.table`, one number of classes. Means of the headline selections; NaN where
+    a row has not been run.
+    """
+    cells = table[(table["protocol"].map(SELECTION) == table["selection"]) & (table["seeds"] > 0)]
+    row = cells["row"].str.split(", ", n=1).str[-1]
+    means = cells.assign(row=row).pivot_table("ours", ["row", "metric"], "protocol")
+    paper = cells.assign(row=row).groupby(["row", "metric"])["paper"].first()
+    means = means.assign(paper=paper).reindex(columns=["paper", "as_released", "as_described"])
+    lines = {}
+    for better, worse, metric in _PAIRS:
+        pair = means.reindex([(better, metric), (worse, metric)])
+        lines[METRICS[metric], f"{better} - {worse}"] = pair.iloc[0] - pair.iloc[1]
+    return pd.DataFrame(lines).T
 
 
 def _sent(cfg, net: nn.Module, method: str, fed_rounds: int, lg_rounds: int) -> float:
