@@ -2,10 +2,10 @@
 
 Both sides do the same work from the same start: 100 devices, 10 a round, one epoch each, the
 paper's networks on real images held in memory. The plain loop is what one would write first: for
-each device a copy of the model, `torch.optim.SGD`, and batches cut from tensors. Ours and the
-plain loop take turns, so that a busy machine troubles both alike; both end at the same
-parameters, which is checked. Beside the times stands the arithmetic that any implementation
-has to do: floating-point operations and bytes.
+each device a copy of the model, `torch.optim.SGD`, and batches cut from tensors. The contenders
+take turns, so that a busy machine troubles all alike. After the first round they must have the same
+parameters up to rounding (a test follows them for longer, in float64). Beside the times stands the
+arithmetic that any implementation has to do.
 """
 
 import copy
@@ -24,9 +24,10 @@ from tqdm.auto import tqdm
 from . import data, nets, partition, results
 from .batched import Batched
 from .errors import LgfedError
-from .lanes import Looped, Training, checked_workers
+from .lanes import Looped, Training
 from .layout import joined
 from .methods import FedAvg, LGFedAvg
+from .processes import checked_workers
 from .rounds import CPU, Federation, prepare, round_of
 from .streams import Purpose, stream, visits
 from .tracking import Personal, Tracker, accuracies
@@ -125,13 +126,14 @@ def compare(task: Task, rounds: int) -> list[dict]:
             who = f"lgfed, {ours.engine.workers} workers"
             _timed(times, (who, 1), ours.round, number)
             _timed(times, (f"{who}, two seeds", 2), pair.round, number)
+            if number == 0:
+                for loop in plain.values():
+                    _same(joined(loop.model), ours, task)
+                    _same(joined(loop.model), pair, task)
     finally:
         torch.set_num_threads(threads)
         ours.engine.close()
         pair.engine.close()
-    for loop in plain.values():
-        for engine in (ours, pair):
-            _same(joined(loop.model), engine.work.tensors["shared"][0], task)
     evaluation = _evaluation(task, one, rounds)
     lines = _lines(task, times | evaluation)
     best = min(x["median_s"] for x in lines if x["who"].startswith("plain"))
@@ -148,8 +150,9 @@ def on_gpu(task: Task, rounds: int) -> list[dict]:
         _timed(times, ("lgfed, GPU, ten seeds at once", 10), together.round, number)
         _timed(times, ("lgfed, GPU, ten seeds in turn", 10),
                lambda n=number: [one.round(n) for one in singles])  # fmt: skip
-    for seed, one in enumerate(singles):
-        _same(one.work.tensors["shared"][0], together.work.tensors["shared"][seed], task)
+        if number == 0:
+            for seed, one in enumerate(singles):
+                _same(one.work.tensors["shared"][0], together, task, seed)
     lines = _lines(task, times)
     turn = lines[-1]["median_s"]
     return [x | {"plain_over_this": turn / x["median_s"]} for x in lines]
@@ -235,8 +238,9 @@ def _lines(task: Task, times: Times) -> list[dict]:
     ]  # fmt: skip
 
 
-def _same(plain: Tensor, ours: Tensor, task: Task) -> None:
-    gap = (plain.detach() - ours).abs().max().item()
+def _same(plain: Tensor, ours: Ours, task: Task, run: int = 0) -> None:
+    """Raise unless both are equal up to rounding; later rounds amplify the rounding of float32."""
+    gap = (plain.detach() - ours.work.tensors["shared"][run]).abs().max().item()
     if not gap < 1e-3:
         raise LgfedError(f"{task.name}: the two loops differ by {gap:.1e}; they must agree")
 

@@ -18,9 +18,10 @@ from tqdm.auto import tqdm
 from . import checkpoint, results
 from .batched import Batched
 from .errors import SettingsError
-from .lanes import Looped, Training, checked_workers
+from .lanes import Looped, Training
 from .layout import Layout, joined
 from .methods import Method
+from .processes import checked_workers
 from .rounds import Federation as Federation
 from .rounds import prepare, round_of
 from .tracking import Tracker

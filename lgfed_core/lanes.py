@@ -9,28 +9,26 @@ stacks them in one tensor: best on a GPU. Both give the same numbers to float to
 
 import copy
 import ctypes
-import math
-import mmap
 import multiprocessing
 import os
 import signal
-import sys
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
+from torch.optim.sgd import sgd
 
 from .data import Split
-from .errors import LgfedError, SettingsError
+from .errors import LgfedError
 from .layout import Layout
 from .methods import Local, Method
 from .partition import Rows
+from .processes import one_thread
 from .streams import visits
 
 Job = tuple[int, int]  # (run, device)
@@ -82,7 +80,7 @@ class Looped:
         self._pool = None
         self._flat = torch.empty(work.layout.size_shared + work.layout.size_personal)
         self._velocity = torch.zeros_like(self._flat)
-        self._net = self._optimiser = None
+        self._own = None
 
     def train(self, jobs: list[Job], round: int) -> None:
         """Train each device of ``jobs``; slot i of ``uploads`` receives what device i sends.
@@ -127,7 +125,7 @@ class Looped:
         self._flat[split_at:] = t["personal"][run, device]
         kept = t.get("velocity")
         self._velocity.copy_(kept[run, device]) if kept is not None else self._velocity.zero_()
-        net, optimiser = self._trainee()
+        net, params, moving = self._trainee()
         start = self._flat.clone()
         received = work.layout.views(start[:split_at], start[split_at:])
         local = Local(net, dict(net.named_parameters()), received)
@@ -140,29 +138,30 @@ class Looped:
         for epoch in order:
             for at in epoch.split(cfg.batch_size):
                 loss = work.method.loss(local, x[at], y[at], None)
-                optimiser.zero_grad()
-                loss.backward()
-                optimiser.step()
+                grads = torch.autograd.grad(loss, params, allow_unused=True, materialize_grads=True)
+                sgd(params, list(grads), moving, fused=True, weight_decay=cfg.weight_decay,
+                    momentum=cfg.momentum, lr=cfg.lr, dampening=0.0, nesterov=False,
+                    maximize=False)  # fmt: skip
         t["uploads"][slot] = self._flat[:split_at]
         t["personal"][run, device] = self._flat[split_at:]
         if kept is not None:
             kept[run, device] = self._velocity
 
-    def _trainee(self) -> tuple[nn.Module, torch.optim.SGD]:
-        """This worker's own network and optimiser, whose numbers live in two flat buffers."""
-        if self._optimiser is None:
-            at, cfg = self.work.layout.size_shared, self.work.training
+    def _trainee(self) -> tuple[nn.Module, list[Tensor], list[Tensor | None]]:
+        """This worker's own network, its parameters and momenta: views into two flat buffers."""
+        if self._own is None:
+            at = self.work.layout.size_shared
             net = copy.deepcopy(self.work.net)
-            optimiser = torch.optim.SGD(
-                net.parameters(), cfg.lr, cfg.momentum, weight_decay=cfg.weight_decay, fused=True
-            )
             values = self.work.layout.views(self._flat[:at], self._flat[at:])
             moving = self.work.layout.views(self._velocity[:at], self._velocity[at:])
             for name, p in net.named_parameters():
                 p.data = values[name]
-                optimiser.state[p]["momentum_buffer"] = moving[name] if cfg.momentum else None
-            self._net, self._optimiser = net, optimiser
-        return self._net, self._optimiser
+            kept = [
+                moving[n] if self.work.training.momentum else None
+                for n, _ in net.named_parameters()
+            ]
+            self._own = net, list(net.parameters()), kept
+        return self._own
 
     @torch.no_grad()
     def _correct_one(self, shared: str, personal: str, rows: str, run: int, device: int) -> int:
@@ -185,7 +184,6 @@ class Looped:
             with one_thread():
                 return [function(*job) for job in jobs]
         if self._pool is None:
-            self._trainee()  # before the fork: PyTorch's first optimiser imports for a second
             context = multiprocessing.get_context("fork")
             self._pool = ProcessPoolExecutor(self.workers, context, _start, (self, os.getpid()))
         calls = [(function.__name__, job) for job in jobs]
@@ -198,33 +196,6 @@ class Looped:
                 "a worker process died (out of memory?); run the same command again to continue, "
                 "with LGFED_WORKERS=1 to need less memory"
             ) from error
-
-
-def checked_workers(asked: int | None) -> int:
-    """Processes for looped lanes: as asked, or ``LGFED_WORKERS``, or one a core.
-
-    Forked workers need Linux; elsewhere there is one process. Raises SettingsError for a number
-    below one.
-    """
-    text = asked if asked is not None else os.environ.get("LGFED_WORKERS", "")
-    if sys.platform != "linux":
-        return 1
-    if text == "":
-        return len(os.sched_getaffinity(0))
-    if not str(text).isdecimal() or int(text) < 1:
-        raise SettingsError(f"workers is {text!r}; it must be a whole number from 1")
-    return int(text)
-
-
-@contextmanager
-def one_thread():
-    """PyTorch on a single thread inside: the same bits whatever the machine's setting."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 # In a worker: the lanes it inherited. The parent forks as PyTorch's DataLoader does, and for the
@@ -247,12 +218,3 @@ def _start(lanes: Looped, parent: int) -> None:
 def _call(call: tuple) -> object:
     name, job = call
     return getattr(_lanes, name)(*job)
-
-
-def common(*shape: int) -> Tensor:
-    """A float32 tensor of zeros in anonymous memory that forked workers share, not copy."""
-    count = math.prod(shape)
-    if count == 0:
-        return torch.zeros(*shape)
-    memory = mmap.mmap(-1, 4 * count)  # backed by no file, so no limit of /dev/shm
-    return torch.frombuffer(memory, dtype=torch.float32).view(shape)

@@ -9,10 +9,11 @@ from torch import Tensor, nn
 from .batched import Batched
 from .data import Dataset, Split
 from .errors import SettingsError
-from .lanes import Looped, Training, Work, common
+from .lanes import Looped, Training, Work
 from .layout import Layout
 from .methods import Method
 from .partition import Partition, Rows
+from .processes import common
 from .streams import Purpose, stream
 from .tracking import Tracker
 

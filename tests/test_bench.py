@@ -1,6 +1,8 @@
 """The speed comparison compares like with like; how fast it is, no test says."""
 
+import copy
 import json
+from dataclasses import replace
 
 import conftest
 import pytest
@@ -12,6 +14,7 @@ from lgfed_core import bench
 from lgfed_core.data import Split
 from lgfed_core.errors import LgfedError
 from lgfed_core.lanes import Training
+from lgfed_core.layout import joined
 from lgfed_core.rows import Partition, Rows
 
 
@@ -48,11 +51,31 @@ def test_all_contenders_end_at_the_same_parameters(task):
     assert all(0 < x["min_s"] <= x["median_s"] <= x["max_s"] for x in lines)
 
 
+def test_both_loops_stay_together_in_float64(task):
+    torch.set_default_dtype(torch.float64)
+    try:
+        fed = task.federation([0])
+        train, test = (Split(s.x.double(), s.y) for s in (fed.data.train, fed.data.test))
+        data = replace(fed.data, train=train, test=test)
+        fed = replace(fed, data=data, net=copy.deepcopy(fed.net).double())
+        ours, plain = bench.Ours(fed, task, workers=1), bench.Plain(fed, task)
+        for number in range(10):
+            ours.round(number)
+            plain.round(number)
+        shared = ours.work.tensors["shared"][0]
+        assert shared.dtype == torch.float64
+        assert torch.allclose(joined(plain.model), shared, rtol=0, atol=1e-13)
+        assert not torch.allclose(joined(fed.net), shared, atol=1e-2)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
 def test_a_difference_is_an_error(task):
-    with pytest.raises(LgfedError, match="must agree"):
-        bench._same(torch.zeros(3), torch.ones(3), task)
-    with pytest.raises(LgfedError, match="must agree"):
-        bench._same(torch.full((3,), float("nan")), torch.zeros(3), task)
+    ours = bench.Ours(task.federation([0]), task, workers=1)
+    bench._same(ours.work.tensors["shared"][0].clone(), ours, task)
+    for wrong in (1.0, float("nan")):
+        with pytest.raises(LgfedError, match="must agree"):
+            bench._same(ours.work.tensors["shared"][0] + wrong, ours, task)
 
 
 def test_operations_of_the_networks_by_hooks():

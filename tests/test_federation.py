@@ -230,3 +230,22 @@ def test_gpu_equals_cpu():
         a, b = (run(f, method, training, 3, tracker=tracker(), workers=1) for f in (cpu, gpu))
         assert torch.allclose(models(a), models(b).cpu(), atol=1e-4)
         assert np.allclose(a.final, b.final, atol=0.05)  # a row near a tie may fall either way
+
+
+class HeadOnly(Method):
+    """An objective that leaves the lower layer out: its gradient is zero in both kinds of lanes."""
+
+    def loss(self, local, x, y, weight):
+        score = local.params["above.bias"] * torch.arange(3.0)
+        return (score - 1).square().sum() * (1.0 if weight is None else weight.sum())
+
+
+def test_parameters_that_an_objective_leaves_out_stay(federation):
+    looped, batched = (
+        run(federation, HeadOnly(), SGD, 2, lanes=lanes, workers=1)
+        for lanes in ("looped", "batched")
+    )
+    assert torch.allclose(models(looped), models(batched), atol=1e-6)
+    start = joined(federation.net)
+    moved = (looped.tensors["shared"][0] != start).nonzero().flatten().tolist()
+    assert moved == [73, 74]  # the two biases of `above` that the score depends on
