@@ -123,11 +123,14 @@ def ways_to_serve(stored: pd.DataFrame, classes: int) -> pd.DataFrame:
 
 _FED, _HALF, _FULL = "FedAvg 800", "LG-FedAvg 400+100", "LG-FedAvg 800+100"
 _PAIRS = (
-    (_HALF, _FED, "local_test_acc"), (_HALF, "local only", "local_test_acc"),
-    (_HALF, _FED, "new_test_acc"), (_FULL, _FED, "new_test_acc"),
-    ("local only", _FED, "new_test_acc"), (_FULL, _HALF, "local_test_acc"),
+    (_HALF, _FED, "local_test_acc"),
+    (_HALF, "local only", "local_test_acc"),
+    (_FULL, _HALF, "local_test_acc"),
+    (_HALF, _FED, "new_test_acc"),
+    (_FULL, _FED, "new_test_acc"),
     (_FULL, _HALF, "new_test_acc"),
-)  # fmt: skip
+    ("local only", _FED, "new_test_acc"),
+)
 
 
 def differences(table: pd.DataFrame) -> pd.DataFrame:
