@@ -132,12 +132,11 @@ class Looped:
 
         split, rows = work.rows["train"]
         mine = rows[run].of(device)
-        x, y = split.x[mine], split.y[mine]  # [n_k, ...], [n_k]
         cfg = work.training
         order = torch.from_numpy(visits(work.seeds[run], round, device, len(mine), cfg.epochs))
-        for epoch in order:
+        for epoch in mine[order]:  # [n_k] rows of the data set
             for at in epoch.split(cfg.batch_size):
-                loss = work.method.loss(local, x[at], y[at], None)
+                loss = work.method.loss(local, split.x[at], split.y[at], None)
                 grads = torch.autograd.grad(loss, params, allow_unused=True, materialize_grads=True)
                 sgd(params, list(grads), moving, fused=True, weight_decay=cfg.weight_decay,
                     momentum=cfg.momentum, lr=cfg.lr, dampening=0.0, nesterov=False,
