@@ -11,25 +11,18 @@ Settings therefore share their draws, and differ in scale alone.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from .errors import SettingsError
+from .streams import Purpose, stream
 from .theory import Inputs
 
 _ELEMENTS = 8_000_000  # of X in one batch of draws: 64 MB
 
 Solver = Callable[[Tensor, Tensor], Tensor]
-
-
-class _Stream(IntEnum):
-    """Streams of random numbers. Part of a run's identity: never renumber."""
-
-    TRAINING = 201
-    TEST = 202
 
 
 def least_squares(gram: Tensor, moment: Tensor) -> Tensor:
@@ -112,7 +105,9 @@ def simulate(
 
 def _batch(inputs, numbers, devices, rows, test_rows, seed, solver):
     """Draws ``numbers``: (population, test, noise) as in `Draws`."""
-    made = [_training(inputs, devices, rows, (seed, _Stream.TRAINING, i)) for i in numbers]
+    made = [
+        _training(inputs, devices, rows, stream(seed, Purpose.LINEAR_TRAINING, i)) for i in numbers
+    ]
     x, v, z, e = (torch.from_numpy(np.stack(part)) for part in zip(*made, strict=True))
     truth = torch.stack([v, z, torch.zeros_like(z)], dim=-1)  # [B, M, d, 3]: u_m part by part
     y = x @ truth  # [B, M, N, 3]
@@ -124,7 +119,9 @@ def _batch(inputs, numbers, devices, rows, test_rows, seed, solver):
     population = inputs.c * torch.einsum("bmdap,bmdcq->bapcq", error, error) / devices
     if not test_rows:
         return population.numpy(), None, None
-    made = [_test(inputs, devices, test_rows, (seed, _Stream.TEST, i)) for i in numbers]
+    made = [
+        _test(inputs, devices, test_rows, stream(seed, Purpose.LINEAR_TEST, i)) for i in numbers
+    ]
     x, e = (torch.from_numpy(np.stack(part)) for part in zip(*made, strict=True))
     off = x @ error.flatten(-2)  # [B, M, T, 6]
     count = devices * test_rows
@@ -133,16 +130,14 @@ def _batch(inputs, numbers, devices, rows, test_rows, seed, solver):
     return population.numpy(), test.numpy(), noise.numpy()
 
 
-def _training(inputs, devices, rows, stream):
+def _training(inputs, devices, rows, rng):
     """One draw: x [M, N, d], v and z [M, d], e [M, N]."""
-    rng = np.random.default_rng(stream)
     x = inputs.draw(rng, (devices, rows))
     v = np.broadcast_to(rng.uniform(0.0, 1.0, inputs.features), (devices, inputs.features))
     z = rng.standard_normal((devices, inputs.features))
     return x, v, z, rng.standard_normal((devices, rows))
 
 
-def _test(inputs, devices, rows, stream):
+def _test(inputs, devices, rows, rng):
     """The test rows of one draw: x [M, T, d], e [M, T]."""
-    rng = np.random.default_rng(stream)
     return inputs.draw(rng, (devices, rows)), rng.standard_normal((devices, rows))

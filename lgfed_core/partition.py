@@ -16,7 +16,6 @@ A request that cannot be met raises PartitionError; no scheme leaves a device wi
 """
 
 from dataclasses import replace
-from enum import IntEnum
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,16 +24,7 @@ from torch import Tensor
 from .errors import PartitionError
 from .rows import Partition as Partition
 from .rows import Rows as Rows
-
-
-class _Stream(IntEnum):
-    """One stream of random numbers per scheme. Part of a run's identity: never renumber."""
-
-    LABEL_SHARDS = 101
-    CLASSES_PER_DEVICE = 102
-    IID = 103
-    DIRICHLET = 104
-    VALIDATION = 105
+from .streams import Purpose, stream
 
 
 def label_shards(
@@ -56,7 +46,7 @@ def label_shards(
                 f"{devices} devices x {shards_per_device} shards = {shards} shards, but the {what} "
                 f"set has {len(y)} rows; use fewer devices or shards"
             )
-    numbers = _rng(seed, _Stream.LABEL_SHARDS).permutation(shards)
+    numbers = _rng(seed, Purpose.LABEL_SHARDS).permutation(shards)
     numbers = numbers.reshape(devices, shards_per_device)
 
     def deal(y: np.ndarray) -> Rows:
@@ -93,7 +83,7 @@ def classes_per_device(
             f"equally by {len(labels)} classes; make the product a multiple of {len(labels)}"
         )
     per_class = classes * devices // len(labels)
-    rng = _rng(seed, _Stream.CLASSES_PER_DEVICE)
+    rng = _rng(seed, Purpose.CLASSES_PER_DEVICE)
     wanted = rng.permutation(np.repeat(labels, per_class))  # [K * s], row k = wanted[k*s:(k+1)*s]
 
     def deal(y: np.ndarray, what: str) -> Rows:
@@ -119,7 +109,7 @@ def iid(train_y: ArrayLike, test_y: ArrayLike, devices: int, seed: int) -> Parti
     train_y, test_y = _labels(train_y, test_y)
     _positive(devices=devices)
     _a_row_for_each(devices, train_y, test_y)
-    rng = _rng(seed, _Stream.IID)
+    rng = _rng(seed, Purpose.IID)
     train, test = (
         Rows.from_lists(np.array_split(rng.permutation(len(y)), devices)) for y in (train_y, test_y)
     )
@@ -142,7 +132,7 @@ def dirichlet(
     _a_row_for_each(devices, train_y, test_y)
     if not 0 < alpha < np.inf:
         raise PartitionError(f"alpha is {alpha}; it must be a positive number")
-    rng = _rng(seed, _Stream.DIRICHLET)
+    rng = _rng(seed, Purpose.DIRICHLET)
     labels = np.unique(train_y)
     shares = rng.dirichlet(np.full(devices, alpha), size=len(labels))  # [C, K]
     if not np.allclose(shares.sum(1), 1):
@@ -169,7 +159,7 @@ def with_validation(partition: Partition, fraction: float, seed: int) -> Partiti
         raise PartitionError(f"validation fraction is {fraction}; it must lie between 0 and 1")
     if partition.validation is not None:
         raise PartitionError(f"'{partition}' has validation rows already")
-    rng = _rng(seed, _Stream.VALIDATION)
+    rng = _rng(seed, Purpose.VALIDATION)
     train, validation = [], []
     for k in range(len(partition)):
         rows = partition.train.of(k).cpu().numpy()  # [n_k]
@@ -242,7 +232,7 @@ def _a_row_for_each(devices: int, train_y: np.ndarray, test_y: np.ndarray) -> No
         )
 
 
-def _rng(seed: int, purpose: _Stream) -> np.random.Generator:
+def _rng(seed: int, purpose: Purpose) -> np.random.Generator:
     if not isinstance(seed, int | np.integer) or seed < 0:
         raise PartitionError(f"seed is {seed!r}; it must be a whole number of at least 0")
-    return np.random.default_rng((seed, int(purpose)))
+    return stream(seed, purpose)

@@ -18,6 +18,13 @@ class Purpose(IntEnum):
 
     SELECT = 1  # which devices take part in a round
     BATCHES = 2  # the order in which a device visits its rows
+    LABEL_SHARDS = 101  # partitions: one stream for each scheme
+    CLASSES_PER_DEVICE = 102
+    IID = 103
+    DIRICHLET = 104
+    VALIDATION = 105
+    LINEAR_TRAINING = 201  # simulated linear models: what a draw trains on,
+    LINEAR_TEST = 202  # and what it is tested on
 
 
 def stream(seed: int, purpose: Purpose, *place: int) -> np.random.Generator:
