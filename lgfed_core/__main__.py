@@ -86,9 +86,11 @@ def _changes(experiment, pairs: list[str]) -> dict:
 
 
 def _value(like: object, text: str):
-    """``text`` as a value of the kind of ``like``; numbers joined by commas are a tuple."""
+    """``text`` as a value of the kind of ``like``; values joined by commas are a tuple."""
     if isinstance(like, bool):
         return {"true": True, "false": False}[text.lower()]
+    if isinstance(like, tuple) and like and isinstance(like[0], str):
+        return tuple(v for v in text.split(",") if v)
     if isinstance(like, tuple) or "," in text:
         return tuple(_number(v) for v in text.split(",") if v)
     return _number(text) if like is None else type(like)(text)

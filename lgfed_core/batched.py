@@ -4,15 +4,17 @@ The loss of one lane is lifted by `torch.func.vmap`; the sum over lanes has, for
 lane's own gradient. Lanes with fewer rows than others are padded, and rest once they are done.
 """
 
+from collections import Counter
+
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.func import functional_call, vmap
 
-from .lanes import Job, Work
+from .lanes import Job, Work, both
 from .methods import Local
-from .streams import visits
+from .streams import pictures, visits
 
 
 class Batched:
@@ -21,9 +23,11 @@ class Batched:
     def __init__(self, work: Work, at_once: int = 128):
         self.work = work
         self.at_once = at_once
+        self.trained: list[Job] = []  # in the last round
 
-    def train(self, jobs: list[Job], round: int) -> None:
+    def train(self, jobs: list[Job], round: int, lr: float) -> None:
         """Train each device of ``jobs``; see `lanes.Looped.train`."""
+        self.trained = jobs
         work, cfg, at = self.work, self.work.training, self.work.layout.size_shared
         t, split = work.tensors, work.rows["train"][0]
         run, device = torch.tensor(jobs, device=t["shared"].device).T  # [L], [L]
@@ -31,23 +35,27 @@ class Batched:
         flat = start.clone().requires_grad_()
         velocity = t["velocity"][run, device] if cfg.keep_momentum else torch.zeros_like(start)
         received = work.layout.views(start[:, :at], start[:, at:])
+        peers = self._peers(jobs) if work.method.compares else ()
         index, weight, active, everyone = self._plan(jobs, round)
+        changes = self._changes(jobs, round, index.shape) if cfg.augment else None
 
         for step in range(len(index)):
             params = work.layout.views(flat[:, :at], flat[:, at:])  # name -> [L, ...]
             x, y = split.x[index[step]], split.y[index[step]]  # [L, B, ...], [L, B]
-            loss = vmap(self._loss)(params, received, x, y, weight[step])  # [L]
+            if changes is not None:
+                x = cfg.augment.apply(x, changes[step])
+            loss = vmap(self._loss)(params, received, x, y, weight[step], *peers)  # [L]
             (grad,) = torch.autograd.grad(loss.sum(), flat)  # [L, P]
             with torch.no_grad():
                 if cfg.weight_decay:
                     grad = grad + cfg.weight_decay * flat
                 if everyone[step]:
                     velocity.mul_(cfg.momentum).add_(grad)
-                    flat.sub_(velocity, alpha=cfg.lr)
+                    flat.sub_(velocity, alpha=lr)
                 else:
                     on = active[step, :, None]  # [L, 1]
                     velocity = torch.where(on, velocity * cfg.momentum + grad, velocity)
-                    flat.sub_(velocity * on, alpha=cfg.lr)
+                    flat.sub_(velocity * on, alpha=lr)
 
         flat = flat.detach()
         t["uploads"][: len(jobs)] = flat[:, :at]
@@ -56,15 +64,20 @@ class Batched:
             t["velocity"][run, device] = velocity
 
     @torch.no_grad()
-    def correct(self, shared: str, personal: str, rows: str) -> Tensor:
+    def correct(
+        self, shared: str, personal: str, rows: str, only: list[Job] | None = None
+    ) -> Tensor:
         """Number of rows each device's model gets right -> int64 [R, K]; see `lanes.Looped`."""
         split, per_run = self.work.rows[rows]
         devices = self.work.devices(rows)
         width = max(r.index.shape[1] for r in per_run)
         index = [F.pad(r.index, (0, width - r.index.shape[1])) for r in per_run]
-        index = torch.cat(index).to(split.x.device)  # [L, n]
-        size = torch.cat([r.size for r in per_run])  # [L]
-        jobs = [(r, k) for r in range(len(per_run)) for k in range(devices)]
+        jobs = (
+            [(r, k) for r in range(len(per_run)) for k in range(devices)] if only is None else only
+        )
+        lanes = torch.tensor([r * devices + k for r, k in jobs])
+        index = torch.cat(index)[lanes].to(split.x.device)  # [L, n]
+        size = torch.cat([r.size for r in per_run])[lanes]  # [L]
         hits = []
         for i in range(0, len(jobs), self.at_once):
             at = index[i : i + self.at_once]  # [l, n]
@@ -72,11 +85,13 @@ class Batched:
             outputs = self._outputs(shared, personal, jobs[i : i + self.at_once], split.x[at])
             right = (outputs.argmax(-1) == split.y[at]) & real.to(at.device)
             hits.append(right.sum(1))
-        return torch.cat(hits).view(-1, devices).cpu()
+        out = torch.full((len(per_run) * devices,), -1)
+        out[lanes] = torch.cat(hits).cpu()
+        return out.view(-1, devices)
 
     @torch.no_grad()
     def mean_outputs(self, shared: str, personal: str, split: str) -> Tensor:
-        """Outputs of all devices' models, averaged, on every row -> [R, n, classes]."""
+        """Averaged outputs and probabilities -> [R, 2, n, classes]; see `lanes.Looped`."""
         x = self.work.rows[split][0].x
         runs, devices = self.work.tensors[personal].shape[:2]
         means = []
@@ -85,16 +100,38 @@ class Batched:
             for k in range(0, devices, 10):
                 jobs = [(r, j) for j in range(k, min(k + 10, devices))]
                 stacked = x.expand(len(jobs), *x.shape)  # [l, n, ...]
-                total = total + self._outputs(shared, personal, jobs, stacked).sum(0)
+                outputs = self._outputs(shared, personal, jobs, stacked)  # [l, n, classes]
+                total = total + both(self.work.net, outputs).sum(0)
             means.append(total / devices)
         return torch.stack(means)
 
     def close(self) -> None:
         """Nothing to end."""
 
-    def _loss(self, params: dict, received: dict, x: Tensor, y: Tensor, weight: Tensor) -> Tensor:
-        local = Local(lambda x: functional_call(self.work.net, params, (x,)), params, received)
-        return self.work.method.loss(local, x, y, weight)
+    def _loss(self, params, received, x: Tensor, y: Tensor, weight: Tensor, *peers) -> Tensor:
+        net = lambda x: functional_call(self.work.net, params, (x,))  # noqa: E731
+        return self.work.method.loss(Local(net, params, received, *peers), x, y, weight)
+
+    def _peers(self, jobs: list[Job]) -> tuple[dict[str, Tensor], Tensor]:
+        """For each lane the mean of the others' models, and the participants of its run [L]."""
+        others = self.work.others(slice(len(jobs)))
+        many = Counter(run for run, _ in jobs)
+        place = self.work.tensors["shared"].device
+        return others, torch.tensor([many[run] for run, _ in jobs], device=place)
+
+    def _changes(self, jobs: list[Job], round: int, shape: torch.Size) -> Tensor:
+        """What augmentation does to each row of `_plan` -> [T, L, B, ...]."""
+        work, (_, per_run) = self.work, self.work.rows["train"]
+        cfg, lanes = work.training, []
+        for r, k in jobs:
+            size = int(per_run[r].size[k])
+            drawn = pictures(cfg.augment, work.seeds[r], round, k, size, cfg.epochs)
+            drawn = torch.from_numpy(drawn)  # [epochs, n_k, ...]
+            width = shape[0] // cfg.epochs * cfg.batch_size
+            whole = drawn.new_zeros(cfg.epochs, width, *drawn.shape[2:])
+            whole[:, :size] = drawn
+            lanes.append(whole.view(shape[0], cfg.batch_size, *drawn.shape[2:]))
+        return torch.stack(lanes, 1).to(work.tensors["shared"].device)
 
     def _outputs(self, shared: str, personal: str, jobs: list[Job], x: Tensor) -> Tensor:
         """x [l, n, ...] -> [l, n, classes], row i through the model of jobs[i]."""

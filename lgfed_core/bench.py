@@ -76,7 +76,8 @@ class Ours:
         self.engine = Looped(self.work, workers) if looped else Batched(self.work)
 
     def round(self, number: int) -> None:
-        round_of(self.federation, self.method, self.tracker, self.work, self.engine, number)
+        lr = self.work.training.lr
+        round_of(self.federation, self.method, self.tracker, self.work, self.engine, number, lr)
 
 
 class Plain:

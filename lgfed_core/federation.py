@@ -111,7 +111,7 @@ def _loop(federation, engine, tracker, rounds, first_round, saved, identity, lab
         )
         del tensors, stored
 
-    keep = {n: t for n, t in work.tensors.items() if n != "uploads"}
+    keep = {n: t for n, t in work.tensors.items() if n not in ("uploads", "others")}
     began, saved_at, save_cost = time.perf_counter() - spent, time.perf_counter(), 0.0
     if not done and rounds:
         tracker.before(engine)
@@ -119,8 +119,8 @@ def _loop(federation, engine, tracker, rounds, first_round, saved, identity, lab
         range(done, rounds), label, rounds, initial=done, disable=not label, leave=False
     ) as bar:
         for index in bar:
-            number = first_round + index
-            busy = round_of(federation, method, tracker, work, engine, number)
+            number, lr = first_round + index, work.training.rate(index)
+            busy = round_of(federation, method, tracker, work, engine, number, lr)
             metrics = tracker.after(index + 1, rounds, engine) if busy else {}
             lines += _lines(metrics, index + 1, federation.seeds)
             last = index + 1 == rounds
@@ -159,7 +159,7 @@ def _identity(federation, work, start, tracker, rounds, first_round) -> str:
         numbers=NUMBERS,
         net=[str(federation.net), simple],
         method=[type(work.method).__name__, method],
-        training=asdict(work.training),
+        training={k: v for k, v in asdict(work.training).items() if v is not None},
         tracker=[type(tracker).__name__, vars(tracker)],
         seeds=list(federation.seeds),
         rounds=[first_round, rounds],

@@ -13,6 +13,7 @@ import multiprocessing
 import os
 import signal
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -23,13 +24,14 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.optim.sgd import sgd
 
+from .augment import CropFlip
 from .data import Split
 from .errors import LgfedError
 from .layout import Layout
 from .methods import Local, Method
 from .partition import Rows
 from .processes import one_thread
-from .streams import visits
+from .streams import pictures, visits
 
 Job = tuple[int, int]  # (run, device)
 
@@ -38,7 +40,8 @@ Job = tuple[int, int]  # (run, device)
 class Training:
     """How a device optimises: SGD with momentum, ``epochs`` passes in batches of ``batch_size``.
 
-    Momentum starts from zero in every round unless ``keep_momentum``.
+    Momentum starts from zero in every round unless ``keep_momentum``. The learning rate is
+    lr / (1 + decay t) in round t, counted from the beginning of a phase.
     """
 
     lr: float
@@ -47,6 +50,12 @@ class Training:
     epochs: int = 1
     weight_decay: float = 0.0
     keep_momentum: bool = False
+    decay: float | None = None
+    augment: CropFlip | None = None
+
+    def rate(self, t: int) -> float:
+        """The learning rate in round ``t`` of a phase, from 0."""
+        return self.lr / (1 + (self.decay or 0.0) * t)
 
 
 @dataclass(frozen=True)
@@ -66,6 +75,11 @@ class Work:
         s, p = self.tensors[shared][run], self.tensors[personal][run]
         return s if s.dim() == 1 else s[device], p if p.dim() == 1 else p[device]
 
+    def others(self, slot: int | slice) -> dict[str, Tensor]:
+        """The mean of the other participants' models, for the job (or jobs) in ``slot``."""
+        at, vector = self.layout.size_shared, self.tensors["others"][slot]
+        return self.layout.views(vector[..., :at], vector[..., at:])
+
     def devices(self, rows: str) -> int:
         """K, the number of devices that ``rows`` is split over."""
         return len(self.rows[rows][1][0].size)
@@ -77,33 +91,47 @@ class Looped:
     def __init__(self, work: Work, workers: int = 1):
         self.work = work
         self.workers = workers
+        self.trained: list[Job] = []  # in the last round
         self._pool = None
         self._flat = torch.empty(work.layout.size_shared + work.layout.size_personal)
         self._velocity = torch.zeros_like(self._flat)
         self._own = None
 
-    def train(self, jobs: list[Job], round: int) -> None:
+    def train(self, jobs: list[Job], round: int, lr: float) -> None:
         """Train each device of ``jobs``; slot i of ``uploads`` receives what device i sends.
 
         Reads ``shared`` and ``personal``; overwrites ``personal`` (and ``velocity`` if kept).
         """
-        self._map(self._train_one, [(slot, *job, round) for slot, job in enumerate(jobs)], 1)
+        self.trained = jobs
+        many = Counter(run for run, _ in jobs)  # participants of each run
+        calls = [(slot, *job, many[job[0]], round, lr) for slot, job in enumerate(jobs)]
+        self._map(self._train_one, calls, 1)
 
-    def correct(self, shared: str, personal: str, rows: str) -> Tensor:
+    def correct(
+        self, shared: str, personal: str, rows: str, only: list[Job] | None = None
+    ) -> Tensor:
         """Number of rows that each device's model gets right -> int64 [R, K].
 
-        ``shared`` and ``personal`` name tensors of parameters, ``rows`` the rows to predict.
+        ``shared`` and ``personal`` name tensors of parameters, ``rows`` the rows to predict;
+        ``only`` the lanes to test, all others get -1.
         """
-        devices = self.work.devices(rows)
-        jobs = [(shared, personal, rows, r, k) for r in self._runs for k in range(devices)]
-        hits = self._map(self._correct_one, jobs, -(-len(jobs) // (4 * self.workers)))
-        return torch.tensor(hits).view(-1, devices)
+        work, devices = self.work, self.work.devices(rows)
+        lanes = [(r, k) for r in range(len(work.seeds)) for k in range(devices)]
+        lanes = lanes if only is None else only
+        jobs = [(shared, personal, rows, *lane) for lane in lanes]
+        found = self._map(self._correct_one, jobs, -(-len(jobs) // (4 * self.workers)))
+        hits = torch.full((len(work.seeds), devices), -1)
+        for lane, right in zip(lanes, found, strict=True):
+            hits[lane] = right
+        return hits
 
     def mean_outputs(self, shared: str, personal: str, split: str) -> Tensor:
-        """Outputs of all devices' models, averaged, on every row -> [R, n, classes]."""
+        """Outputs and probabilities, averaged over devices' models, -> [R, 2, n, classes]."""
         devices = self.work.tensors[personal].shape[1]
         groups = [range(k, min(k + 10, devices)) for k in range(0, devices, 10)]
-        jobs = [(shared, personal, split, r, g) for r in self._runs for g in groups]
+        jobs = [
+            (shared, personal, split, r, g) for r in range(len(self.work.seeds)) for g in groups
+        ]
         sums = self._map(self._sum_outputs, jobs, 1)
         per_run = [sums[i : i + len(groups)] for i in range(0, len(sums), len(groups))]
         return torch.stack([sum(s) / devices for s in per_run])
@@ -114,11 +142,7 @@ class Looped:
             self._pool.shutdown()
             self._pool = None
 
-    @property
-    def _runs(self) -> range:
-        return range(len(self.work.seeds))
-
-    def _train_one(self, slot: int, run: int, device: int, round: int) -> None:
+    def _train_one(self, slot: int, run: int, device: int, many: int, round: int, lr: float):
         work, split_at = self.work, self.work.layout.size_shared
         t = work.tensors
         self._flat[:split_at] = t["shared"][run]
@@ -128,18 +152,25 @@ class Looped:
         net, params, moving = self._trainee()
         start = self._flat.clone()
         received = work.layout.views(start[:split_at], start[split_at:])
-        local = Local(net, dict(net.named_parameters()), received)
+        others = work.others(slot) if work.method.compares else None
+        local = Local(net, dict(net.named_parameters()), received, others, many)
 
         split, rows = work.rows["train"]
         mine = rows[run].of(device)
         cfg = work.training
-        order = torch.from_numpy(visits(work.seeds[run], round, device, len(mine), cfg.epochs))
-        for epoch in mine[order]:  # [n_k] rows of the data set
-            for at in epoch.split(cfg.batch_size):
-                loss = work.method.loss(local, split.x[at], split.y[at], None)
+        place = work.seeds[run], round, device, len(mine), cfg.epochs
+        order = torch.from_numpy(visits(*place))  # [epochs, n_k]
+        changes = torch.from_numpy(pictures(cfg.augment, *place)) if cfg.augment else None
+        for epoch, mine_now in enumerate(mine[order]):  # [n_k] rows of the data set
+            for at in range(0, len(mine), cfg.batch_size):
+                batch = slice(at, at + cfg.batch_size)
+                x, y = split.x[mine_now[batch]], split.y[mine_now[batch]]
+                if changes is not None:
+                    x = cfg.augment.apply(x, changes[epoch, batch])
+                loss = work.method.loss(local, x, y, None)
                 grads = torch.autograd.grad(loss, params, allow_unused=True, materialize_grads=True)
                 sgd(params, list(grads), moving, fused=True, weight_decay=cfg.weight_decay,
-                    momentum=cfg.momentum, lr=cfg.lr, dampening=0.0, nesterov=False,
+                    momentum=cfg.momentum, lr=lr, dampening=0.0, nesterov=False,
                     maximize=False)  # fmt: skip
         t["uploads"][slot] = self._flat[:split_at]
         t["personal"][run, device] = self._flat[split_at:]
@@ -172,7 +203,7 @@ class Looped:
     @torch.no_grad()
     def _sum_outputs(self, shared: str, personal: str, split: str, run: int, devices: range):
         x = self.work.rows[split][0].x
-        return sum(self._outputs(shared, personal, run, k, x) for k in devices)
+        return sum(both(self.work.net, self._outputs(shared, personal, run, k, x)) for k in devices)
 
     def _outputs(self, shared: str, personal: str, run: int, device: int, x: Tensor) -> Tensor:
         params = self.work.layout.views(*self.work.models(shared, personal, run, device))
@@ -195,6 +226,12 @@ class Looped:
                 "a worker process died (out of memory?); run the same command again to continue, "
                 "with LGFED_WORKERS=1 to need less memory"
             ) from error
+
+
+def both(net: nn.Module, outputs: Tensor) -> Tensor:
+    """A network's outputs [..., n, classes] and their probabilities -> [..., 2, n, classes]."""
+    ends_in_softmax = getattr(net, "softmax", False)
+    return torch.stack([outputs, outputs if ends_in_softmax else outputs.softmax(-1)], -3)
 
 
 # In a worker: the lanes it inherited. The parent forks as PyTorch's DataLoader does, and for the

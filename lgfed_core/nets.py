@@ -51,12 +51,17 @@ class MnistMLP(nn.Module):
 
 
 class CifarCNN(nn.Module):
-    """Two 5 x 5 convolutions (6 and 16 channels), each with ReLU and 2 x 2 max-pool, 120-100-10."""
+    """Two 5 x 5 convolutions (6 and 16 channels), each with ReLU and 2 x 2 max-pool, 120-100-10.
+
+    ``log_softmax`` appends one, as the released code does. Cross-entropy then sees the same
+    numbers as from logits, but an average of outputs is one of log-probabilities.
+    """
 
     layers = ("conv1", "conv2", "fc1", "fc2", "fc3")  # input to output
 
-    def __init__(self):
+    def __init__(self, log_softmax: bool = False):
         super().__init__()
+        self.log_softmax = log_softmax
         self.conv1 = nn.Conv2d(3, 6, 5)
         self.conv2 = nn.Conv2d(6, 16, 5)
         self.fc1 = nn.Linear(400, 120)
@@ -64,13 +69,14 @@ class CifarCNN(nn.Module):
         self.fc3 = nn.Linear(100, 10)
 
     def forward(self, x: Tensor) -> Tensor:
-        """x [n, 3, 32, 32] -> logits [n, 10]."""
-        x = F.max_pool2d(F.relu(self.conv1(x)), 2)  # [n, 6, 14, 14]
-        x = F.max_pool2d(F.relu(self.conv2(x)), 2)  # [n, 16, 5, 5]
+        """x [n, 3, 32, 32] -> logits (or log-probabilities) [n, 10]."""
+        x = F.relu(F.max_pool2d(self.conv1(x), 2))  # [n, 6, 14, 14]; the same as ReLU first,
+        x = F.relu(F.max_pool2d(self.conv2(x), 2))  # [n, 16, 5, 5]   and four times less of it
         x = x.flatten(1)  # [n, 400]
         x = F.relu(self.fc1(x))  # [n, 120]
         x = F.relu(self.fc2(x))  # [n, 100]
-        return self.fc3(x)  # [n, 10]
+        x = self.fc3(x)  # [n, 10]
+        return x.log_softmax(-1) if self.log_softmax else x
 
 
 def mlp_mnist(softmax: bool = False) -> MnistMLP:
@@ -78,9 +84,9 @@ def mlp_mnist(softmax: bool = False) -> MnistMLP:
     return MnistMLP(softmax)
 
 
-def cnn_cifar() -> CifarCNN:
-    """LG-FedAvg's CIFAR-10 network: 64,102 parameters."""
-    return CifarCNN()
+def cnn_cifar(log_softmax: bool = False) -> CifarCNN:
+    """LG-FedAvg's CIFAR-10 network: 64,102 parameters. ``log_softmax`` is the released form."""
+    return CifarCNN(log_softmax)
 
 
 def make(net_fn: Callable[[], nn.Module], seed: int) -> nn.Module:

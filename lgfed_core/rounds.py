@@ -89,6 +89,8 @@ def prepare(
     allocate("shared", *shared.shape).copy_(shared)
     allocate("personal", runs, devices, layout.size_personal).copy_(personal[:, None])
     allocate("uploads", runs * method.cohort(devices), layout.size_shared)
+    if method.compares:
+        allocate("others", runs * method.cohort(devices), start.shape[1])
     if training.keep_momentum:
         allocate("velocity", runs, devices, start.shape[1])
     work = Work(
@@ -105,11 +107,14 @@ def round_of(
     work: Work,
     engine: Looped | Batched,
     number: int,
+    lr: float,
 ) -> bool:
     """One round: select, train, merge. False when every device has stopped."""
     jobs = _jobs(federation, method, tracker, work, number)
     if jobs:
-        engine.train(jobs, number)
+        if method.compares:
+            _show_others(method, work, jobs)
+        engine.train(jobs, number, lr)
         _merge(method, work, jobs)
     return bool(jobs)
 
@@ -123,6 +128,18 @@ def _jobs(federation, method, tracker, work, number) -> list[tuple[int, int]]:
         chosen = method.participants(rng, federation.devices).tolist()
         jobs += [(r, k) for k in chosen if stopped is None or not stopped[r, k]]
     return jobs
+
+
+def _show_others(method, work, jobs) -> None:
+    """For each job, the mean of the models that its objective compares with, before any trains."""
+    t = work.tensors
+    for r in range(len(work.seeds)):
+        slots = [slot for slot, (run, _) in enumerate(jobs) if run == r]
+        chosen = [jobs[slot][1] for slot in slots]
+        for i, slot in enumerate(slots):
+            seen = method.others(i, chosen)
+            personal = t["personal"][r, seen].mean(0) if seen else t["personal"][r, chosen[i]]
+            t["others"][slot] = torch.cat([t["shared"][r], personal])
 
 
 def _merge(method, work, jobs) -> None:

@@ -18,6 +18,7 @@ class Purpose(IntEnum):
 
     SELECT = 1  # which devices take part in a round
     BATCHES = 2  # the order in which a device visits its rows
+    AUGMENT = 3  # crops and flips of the rows it visits
     LABEL_SHARDS = 101  # partitions: one stream for each scheme
     CLASSES_PER_DEVICE = 102
     IID = 103
@@ -40,3 +41,8 @@ def visits(seed: int, round: int, device: int, rows: int, epochs: int) -> np.nda
     """
     rng = stream(seed, Purpose.BATCHES, round, device)
     return np.stack([rng.permutation(rows) for _ in range(epochs)])
+
+
+def pictures(augment, seed: int, round: int, device: int, rows: int, epochs: int) -> np.ndarray:
+    """How ``augment`` changes each row, in the order of `visits` -> [epochs, rows, ...]."""
+    return augment.draw(stream(seed, Purpose.AUGMENT, round, device), epochs, rows)

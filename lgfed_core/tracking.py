@@ -129,6 +129,7 @@ class Personal(Tracker):
             allocate(f"{kind}_shared", *lead, work.layout.size_shared)
             allocate(f"{kind}_personal", *lead, work.layout.size_personal)
         allocate("best_accuracy", runs, devices).fill_(-1)
+        allocate("accuracy", runs, devices).fill_(-1)
         allocate("waited", runs, devices)
         allocate("done", runs, devices)
 
@@ -150,7 +151,10 @@ class Personal(Tracker):
     def _judge(self, engine) -> Tensor:
         """Test the current models on ``judge`` rows, remember the best; -> accuracy [R, K]."""
         t = engine.work.tensors
-        accuracy = accuracies(engine, "shared", "personal", self.judge).to(t["best_accuracy"])
+        alone = engine.work.layout.size_shared == 0 and self.every == 1  # nobody else has changed
+        only = engine.trained if alone and (t["accuracy"] >= 0).all() else None
+        accuracy = accuracies(engine, "shared", "personal", self.judge, only).to(t["accuracy"])
+        accuracy = t["accuracy"].copy_(torch.where(accuracy < 0, t["accuracy"], accuracy))
         active = t["done"] == 0
         better = (accuracy > t["best_accuracy"]) & active
         kept = better if self.ties == "first" else (accuracy >= t["best_accuracy"]) & active
@@ -168,13 +172,13 @@ class Personal(Tracker):
         best = {
             "local_test_acc": _mean(engine, "best_shared", "best_personal", "test"),
             "new_test_acc_weights": _pooled(engine, "mean_shared", "mean_personal", "pool"),
-            "new_test_acc_outputs": ensemble(engine, "best_shared", "best_personal"),
+            **ensemble(engine, "best_shared", "best_personal"),
         }
         torch.mean(engine.work.tensors["personal"], 1, out=mean)
         last = {
             "local_test_acc": _mean(engine, "shared", "personal", "test"),
             "new_test_acc_weights": _pooled(engine, "shared", "mean_personal", "pool"),
-            "new_test_acc_outputs": ensemble(engine, "shared", "personal"),
+            **ensemble(engine, "shared", "personal"),
         }
         found = {f"best_{name}": value for name, value in best.items()}
         return found | {f"last_{name}": value for name, value in last.items()}
@@ -213,16 +217,21 @@ def average_best(work: Work) -> None:
         torch.mean(work.tensors[f"best_{part}"], 1, out=work.tensors[f"mean_{part}"])
 
 
-def accuracies(engine, shared: str, personal: str, rows: str) -> Tensor:
-    """Accuracy of each device's model on its own ``rows`` -> float [R, K]."""
+def accuracies(engine, shared: str, personal: str, rows: str, only=None) -> Tensor:
+    """Accuracy of each device's model on its own ``rows`` -> float [R, K].
+
+    ``only``: (run, device) pairs to test; the others get a negative number.
+    """
     size = torch.stack([r.size for r in engine.work.rows[rows][1]]).cpu()
-    return engine.correct(shared, personal, rows) / size
+    return engine.correct(shared, personal, rows, only) / size
 
 
-def ensemble(engine, shared: str, personal: str) -> Tensor:
-    """Accuracy on the whole test set of the devices' averaged outputs -> [R]."""
-    outputs = engine.mean_outputs(shared, personal, "test")  # [R, n, classes]
-    return (outputs.argmax(-1) == engine.work.rows["test"][0].y).float().mean(1).cpu()
+def ensemble(engine, shared: str, personal: str) -> dict[str, Tensor]:
+    """Accuracy [R] on the whole test set of the devices' averaged outputs, and probabilities."""
+    means = engine.mean_outputs(shared, personal, "test")  # [R, 2, n, classes]
+    right = (means.argmax(-1) == engine.work.rows["test"][0].y).float().mean(-1).cpu()  # [R, 2]
+    ways = ("new_test_acc_outputs", "new_test_acc_probabilities")
+    return dict(zip(ways, right.unbind(1), strict=True))
 
 
 def _need(work: Work, *names: str) -> None:

@@ -4,7 +4,9 @@ import pytest
 
 from lgfed_core import __main__ as command
 from lgfed_core import experiments, federation, results
+from lgfed_core.experiments import lgfedavg_cifar10 as cifar10
 from lgfed_core.experiments import lgfedavg_mnist as mnist
+from lgfed_core.experiments import lgfedavg_phases
 
 
 @pytest.mark.parametrize(
@@ -57,9 +59,14 @@ def test_list_names_every_experiment(capsys):
     assert all(name in said for name in experiments.ALL)
 
 
+def test_words_joined_by_commas_are_a_tuple():
+    assert command._changes(cifar10, ["alone=local,mtl"]) == {"alone": ("local", "mtl")}
+    assert command._changes(cifar10, ["alone="]) == {"alone": ()}
+
+
 def test_run_records_rows_and_continues(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(results, "RESULTS", tmp_path / "results")
-    monkeypatch.setattr(mnist, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(lgfedavg_phases, "RUNS", tmp_path / "runs")
     record = results.record
     monkeypatch.setattr(results, "record", lambda name, rows: record(name, rows, tmp_path))
     arguments = ["run", "lgfedavg.mnist", "--scale", "smoke", "--protocol", "as_described",
@@ -74,7 +81,7 @@ def test_run_records_rows_and_continues(tmp_path, monkeypatch, capsys):
 
 
 def test_other_settings_are_shown_but_never_recorded(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(mnist, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(lgfedavg_phases, "RUNS", tmp_path / "runs")
     monkeypatch.setattr(results, "record", None)  # a call would fail
     arguments = ["run", "lgfedavg.mnist", "--scale", "smoke", "--protocol", "as_described",
                  "--workers", "1", "--set", "lr=0.2", "starts=400"]  # fmt: skip

@@ -46,7 +46,7 @@ class Scripted:
             out.append(self.tracker.after(round, len(self.script), self))
         return out
 
-    def correct(self, shared, personal, rows):
+    def correct(self, shared, personal, rows, only=None):
         return self.hits
 
 
@@ -139,7 +139,11 @@ def test_accuracies_and_ensemble_against_a_plain_loop(forked):
     )
     try:
         assert torch.allclose(accuracies(engine, "best_shared", "best_personal", "test"), mine)
-        together = (outputs.mean(1).argmax(-1) == split.y).float().mean(1)
-        assert torch.allclose(ensemble(engine, "best_shared", "best_personal"), together)
+        found = ensemble(engine, "best_shared", "best_personal")
+        kinds = {"outputs": outputs, "probabilities": outputs.softmax(-1)}
+        assert len(found) == len(kinds)
+        for way, averaged in kinds.items():
+            together = (averaged.mean(1).argmax(-1) == split.y).float().mean(1)
+            assert torch.allclose(found[f"new_test_acc_{way}"], together), way
     finally:
         engine.close()

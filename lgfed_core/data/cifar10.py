@@ -38,7 +38,7 @@ def read(folder: Path) -> Dataset:
 def _split(folder: Path, names: list[str]) -> Split:
     batches = [read_batch(folder / name) for name in names]
     n = sum(len(labels) for _, labels in batches)
-    x = torch.empty(n, 3, 32, 32, dtype=torch.float32)
+    x = torch.empty(n, 3, 32, 32, memory_format=torch.channels_last)  # convolves faster on a CPU
     start = 0
     mean, std = torch.tensor(MEAN).view(3, 1, 1), torch.tensor(STD).view(3, 1, 1)
     for images, labels in batches:

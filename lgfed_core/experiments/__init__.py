@@ -17,9 +17,9 @@ import torch
 
 from .. import results
 from ..errors import SettingsError
-from . import lgfedavg_mnist
+from . import lgfedavg_cifar10, lgfedavg_mnist
 
-ALL: dict[str, ModuleType] = {module.NAME: module for module in (lgfedavg_mnist,)}
+ALL: dict[str, ModuleType] = {m.NAME: m for m in (lgfedavg_mnist, lgfedavg_cifar10)}
 
 
 def find(name: str) -> ModuleType:

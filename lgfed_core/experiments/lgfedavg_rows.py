@@ -1,7 +1,6 @@
 """From outcomes of LG-FedAvg's experiments to result rows and curves, for every data set."""
 
 import pandas as pd
-from torch import nn
 
 from .. import nets
 from ..communication import papers_count
@@ -11,26 +10,23 @@ from ..published import METRICS
 from ..report import SELECTION
 
 
-def rows(cfg, part: str, outcome: Outcome, table: str, net: nn.Module) -> pd.DataFrame:
+def rows(cfg, part: str, outcome: Outcome, table: str) -> pd.DataFrame:
     """The tidy result rows of one part, for each of its seeds (see `results` for the columns).
 
-    cfg: the experiment's settings; part: "fedavg", "local" or "lg_" and the FedAvg rounds before.
+    cfg: the experiment's settings; part: "fedavg", "local", "mtl", or "lg_" and the FedAvg rounds
+    before it.
 
     The headline selection fills the paper's own column names, in percent; as released, New Test
-    is the averaged weights at the round where the local test accuracy peaks.
+    is the averaged weights, of LG-FedAvg at the round where the local test accuracy peaks.
     """
-    method, fed_rounds, lg_rounds = "lg_fedavg", 0, 0
-    if part in ("fedavg", "local"):
-        method, fed_rounds = ("fedavg", max(cfg.budgets)) if part == "fedavg" else ("local_only", 0)
-    else:
-        fed_rounds, lg_rounds = int(part.removeprefix("lg_")), cfg.lg_rounds
+    method, fed_rounds, lg_rounds = _named(cfg, part)
     lines = []
     for seed, final in outcome.final.iterrows():
         history = outcome.history[outcome.history["seed"] == seed]
         found = _fedavg(cfg, history, final) if part == "fedavg" else _personal(cfg, history, final)
         for selection, metrics in found.items():
             values = {name: 100 * value for name, value in metrics.items()}
-            values["params_communicated"] = _sent(cfg, net, method, fed_rounds, lg_rounds)
+            values["params_communicated"] = _sent(cfg, method, fed_rounds, lg_rounds)
             lines += [(seed, selection, name, value) for name, value in values.items()]
     tidy = pd.DataFrame(lines, columns=["seed", "selection", "metric", "value"])
     return tidy.assign(
@@ -38,6 +34,17 @@ def rows(cfg, part: str, outcome: Outcome, table: str, net: nn.Module) -> pd.Dat
         lg_rounds=lg_rounds, protocol=cfg.protocol, scale=cfg.scale, seconds=outcome.seconds,
         **outcome.provenance,
     )  # fmt: skip
+
+
+def _named(cfg, part: str) -> tuple[str, int, int]:
+    """Method, FedAvg rounds and LG rounds, as the paper's tables name a row."""
+    if part.startswith("lg_"):
+        return "lg_fedavg", int(part.removeprefix("lg_")), cfg.lg_rounds
+    return {
+        "fedavg": ("fedavg", max(cfg.budgets), 0),
+        "local": ("local_only", 0, 0),
+        "mtl": ("mtl", cfg.mtl_rounds, 0),
+    }[part]
 
 
 def _fedavg(cfg, history: pd.DataFrame, final: pd.Series) -> dict[str, dict]:
@@ -54,8 +61,9 @@ def _fedavg(cfg, history: pd.DataFrame, final: pd.Series) -> dict[str, dict]:
 
 
 def _personal(cfg, history: pd.DataFrame, final: pd.Series) -> dict[str, dict]:
-    """Both selections of local-only and LG-FedAvg; new devices are served as the protocol says."""
-    tests = ("local_test_acc", "new_test_acc_weights", "new_test_acc_outputs")
+    """Both selections of personal models; new devices are served as the protocol says."""
+    ways = (f"new_test_acc_{way}" for way in ("weights", "outputs", "probabilities"))
+    tests = [t for t in ("local_test_acc", *ways) if f"last_{t}" in final]
     found = {
         selection: {test: final[f"{when}_{test}"] for test in tests}
         for when, selection in (("last", "last"), ("best", SELECTION[cfg.protocol]))
@@ -80,12 +88,11 @@ def progress(cfg, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """
     out = []
     for part, history in histories.items():
-        budget = int(part.removeprefix("lg_")) if part.startswith("lg_") else 0
-        method = {"fedavg": "fedavg", "local": "local_only"}.get(part, "lg_fedavg")
+        method, budget, _ = _named(cfg, part)
         lines = history.reindex(columns=["round", "seed", "local_test_acc", "new_test_acc"])
         if part == "fedavg":  # as released: one accuracy for both
             lines["local_test_acc"] = lines["local_test_acc"].fillna(lines["new_test_acc"])
-        lines["round"] += cfg.rounds(budget) if budget else 0
+        lines["round"] += cfg.rounds(budget) if method == "lg_fedavg" else 0
         lines[["local_test_acc", "new_test_acc"]] *= 100
         out.append(lines.assign(method=method, part=part))
     return pd.concat(out, ignore_index=True)
@@ -151,14 +158,18 @@ def differences(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines).T
 
 
-def _sent(cfg, net: nn.Module, method: str, fed_rounds: int, lg_rounds: int) -> float:
+def _sent(cfg, method: str, fed_rounds: int, lg_rounds: int) -> float:
     """Parameters communicated by the paper's convention P(m+K), for the rounds the row names.
 
-    Below paper scale these are the shrunk rounds, devices and cohort.
+    MTL is counted as its objective needs it: each participant sends its model and receives the
+    mean of the others'. Below paper scale these are the shrunk rounds, devices and cohort.
     """
     if method == "local_only":
         return 0.0
-    shared = nets.count(net, nets.last_layers(net, cfg.shared_layers))
+    net = cfg.net()
     m = FedAvg(fraction=cfg.fraction).cohort(cfg.devices)
+    receivers = m if method == "mtl" else cfg.devices
     done = [cfg.rounds(r) if r else 0 for r in (fed_rounds, lg_rounds)]
-    return float(papers_count(shared, nets.count(net), m, cfg.devices, *done))
+    return float(
+        papers_count(nets.count(net, cfg.shared(net)), nets.count(net), m, receivers, *done)
+    )

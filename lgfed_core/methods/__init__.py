@@ -6,3 +6,5 @@ from .lgfedavg import LGFedAvg as LGFedAvg
 from .local import LocalOnly as LocalOnly
 from .method import Local as Local
 from .method import Method as Method
+from .mtl import MTL as MTL
+from .mtl import ReleasedMTL as ReleasedMTL

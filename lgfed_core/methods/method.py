@@ -8,8 +8,9 @@ The engine (`federation.run`) is the same for all methods. A method states
 * **merge**: how the server combines what was sent.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch.nn.functional as F
@@ -25,6 +26,8 @@ class Local:
     net: Callable[[Tensor], Tensor]  # inputs [b, ...] -> outputs [b, classes]
     params: dict[str, Tensor]  # current values, differentiable
     received: dict[str, Tensor]  # values at the start of the round, constant
+    others: dict[str, Tensor] | None = None  # mean of the other devices' models then
+    participants: int | Tensor = 1  # of this round; like ``others`` if the method `compares`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +36,8 @@ class Method:
 
     fraction: float = 0.1  # C of McMahan et al.: the share of devices in a round
     weighted: bool = True  # True: weights n_k/n; False: 1/m, as LG-FedAvg's code has it
+
+    compares: ClassVar[bool] = False  # whether the objective reads the other devices' models
 
     def __post_init__(self):
         if not 0 < self.fraction <= 1:
@@ -57,6 +62,10 @@ class Method:
         """Indices of the devices in this round, at most `cohort` of them, sorted."""
         m = self.cohort(devices)
         return np.arange(devices) if m == devices else np.sort(rng.permutation(devices)[:m])
+
+    def others(self, slot: int, chosen: Sequence[int]) -> list[int]:
+        """Whose models ``chosen[slot]`` sees if the method `compares`: the other participants'."""
+        return [device for i, device in enumerate(chosen) if i != slot]
 
     def merge(self, before: Tensor, uploads: Tensor, rows: Tensor) -> Tensor:
         """New shared vector [P_s] from ``before`` [P_s], ``uploads`` [m, P_s], ``rows`` [m].

@@ -1,0 +1,203 @@
+"""The phases of LG-FedAvg's experiments, for every data set: FedAvg, LG-FedAvg from it, baselines.
+
+Two protocols, for which the settings of a data set say what differs:
+
+* ``as_described``: the paper's text, its gaps closed in the sound way: models are chosen on a tenth
+  of each device's training rows, and new devices are served by averaged outputs.
+* ``as_released``: what the authors' code does: every choice is made on test rows, and new devices
+  are served by averaged weights.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from .. import data, nets, partition
+from ..augment import CropFlip
+from ..checkpoint import fingerprint
+from ..errors import SettingsError
+from ..federation import Federation, Outcome, run
+from ..lanes import Training
+from ..layout import joined
+from ..methods import MTL, FedAvg, LGFedAvg, LocalOnly, Method, ReleasedMTL
+from ..paths import RUNS
+from ..results import PROTOCOLS
+from ..rounds import CPU
+from ..tracking import AveragedBest, Global, Personal, Tracker
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What both data sets have in common; a data set's own settings give the numbers.
+
+    Round counts name the rows of the paper's table; ``shrink`` multiplies what is actually run,
+    so that a quick look keeps the proportions.
+    """
+
+    protocol: str = "as_described"
+    scale: str = "paper"
+    classes: int = 2  # classes per device; 10 means i.i.d.
+    devices: int = 100  # K
+    fraction: float = 0.1  # C
+    batch_size: int = 10  # B
+    fedavg_lr: float = 0.05
+    lr: float = 0.05  # of all other methods
+    decay: float | None = None  # of the learning rate: lr / (1 + decay t) in round t of a phase
+    softmax: bool = False  # True: the network ends in one (or its logarithm), as released
+    weighted: bool = True  # average by n_k/n; False: 1/m
+    shared_layers: int = 3  # how many layers LG-FedAvg shares,
+    shared_side: str = "last"  # "last": next to the output, "first": next to the input
+    validation: float = 0.1  # share of each device's training rows; 0 chooses on test rows
+    every: int = 5  # rounds between two evaluations of FedAvg and LG-FedAvg
+    budgets: tuple[int, ...] = ()  # FedAvg rounds before LG-FedAvg
+    extra_rounds: int = 0  # FedAvg's own row is the best of so many more
+    starts: tuple[int, ...] = ()  # which budgets LG continues, in order
+    lg_rounds: int = 100
+    alone: tuple[str, ...] = ("local",)  # baselines that share nothing: "local", "mtl"
+    local_epochs: int = 200
+    patience: int | None = 20  # a device alone stops after so many epochs without gain
+    local_stop: tuple[float, int] | None = None  # or at this accuracy after so many epochs
+    mtl_scale: float = 0.0  # strength of MTL's regulariser
+    mtl_rounds: int = 0
+    rows_per_class: tuple[int, int] | None = None  # (train, test); None is the whole data set
+    shrink: float = 1.0
+
+    NAME: ClassVar[str] = ""  # of the experiment
+    DATA: ClassVar[str] = ""
+    AUGMENT: ClassVar[CropFlip | None] = None
+    RELEASED: ClassVar[dict] = {}  # what `as_released` changes
+    SCALES: ClassVar[dict[str, dict]] = {}
+
+    def __post_init__(self):
+        if self.protocol not in PROTOCOLS:
+            raise SettingsError(f"protocol {self.protocol!r} is none of {PROTOCOLS}")
+        if self.scale not in self.SCALES:
+            raise SettingsError(f"scale {self.scale!r} is none of {tuple(self.SCALES)}")
+        if not set(self.starts) <= set(self.budgets):
+            raise SettingsError(f"starts {self.starts} must be among the budgets {self.budgets}")
+        if self.shared_side not in ("first", "last"):
+            raise SettingsError(f"shared_side {self.shared_side!r} is neither first nor last")
+        if unknown := set(self.alone) - {"local", "mtl"}:
+            raise SettingsError(f"alone has {sorted(unknown)}; there are local and mtl")
+
+    @classmethod
+    def at(cls, scale: str = "paper", protocol: str = "as_described", **changes) -> "Settings":
+        """Settings of a scale, with single values changed: ``at("quick", classes=5)``."""
+        base = cls(protocol, scale)
+        released = cls.RELEASED if base.released else {}
+        by_classes = cls.by_classes(changes.get("classes", base.classes), protocol)
+        return replace(base, **(released | by_classes | cls.SCALES[scale] | changes))
+
+    @classmethod
+    def by_classes(cls, classes: int, protocol: str) -> dict:
+        """Settings that follow from the number of classes per device."""
+        return {}
+
+    @property
+    def released(self) -> bool:
+        return self.protocol == "as_released"
+
+    def rounds(self, nominal: int) -> int:
+        """Rounds to run for a number printed in the paper; at least one."""
+        return max(1, round(nominal * self.shrink))
+
+    def net(self) -> nn.Module:
+        """The network of this data set, of random weights."""
+        raise NotImplementedError
+
+    def shared(self, net: nn.Module) -> frozenset[str]:
+        """The parameters that LG-FedAvg shares."""
+        side = nets.last_layers if self.shared_side == "last" else nets.first_layers
+        return side(net, self.shared_layers)
+
+    def mtl(self) -> Method:
+        """MTL as the protocol has it."""
+        kind = ReleasedMTL if self.released else MTL
+        return kind(fraction=self.fraction, scale=self.mtl_scale)
+
+
+def federation(
+    cfg: Settings, seeds: Sequence[int], device: torch.device = CPU
+) -> tuple[Federation, Tensor]:
+    """The data of ``cfg``, their split over the devices and the network, a run per seed.
+
+    Returns the federation and each run's first parameters [R, P].
+    """
+    images = data.load(cfg.DATA)
+    if cfg.rows_per_class:
+        images = data.subset(images, *cfg.rows_per_class)
+    splits, starts = [], []
+    for seed in seeds:
+        labels = images.train.y, images.test.y
+        if cfg.classes == images.classes:
+            split = partition.iid(*labels, cfg.devices, seed)
+        else:
+            split = partition.classes_per_device(*labels, cfg.devices, cfg.classes, seed)
+        if cfg.validation:
+            split = partition.with_validation(split, cfg.validation, seed)
+        splits.append(split)
+        net = nets.make(cfg.net, seed)
+        starts.append(joined(net))
+    return Federation(images, splits, net, list(seeds), device), torch.stack(starts)
+
+
+def stages(
+    cfg: Settings,
+    seeds: Sequence[int],
+    device: torch.device = CPU,
+    resume: bool = True,
+    **engine,
+) -> Iterator[tuple[str, Outcome]]:
+    """Run the experiment part by part, yielding (name, outcome): fedavg, lg_400, ..., local, mtl.
+
+    All ``seeds`` train together. Every part has its own checkpoint; a part that is complete is
+    read instead of run.
+    """
+    fed, first = federation(cfg, seeds, device)
+    who = f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds"
+    folder = RUNS / cfg.NAME / _folder(cfg, seeds)
+
+    def part(name: str, method: Method, lr: float, rounds: int, tracker: Tracker,
+             start: Tensor = first, **more) -> Outcome:  # fmt: skip
+        training = Training(lr, cfg.batch_size, keep_momentum=name == "local", decay=cfg.decay,
+                            augment=cfg.AUGMENT)  # fmt: skip
+        saved = folder / f"{name}.safetensors" if resume else None
+        return run(fed, method, training, rounds, start, tracker=tracker, saved=saved,
+                   label=f"{cfg.protocol} {who}: {name}", **more, **engine)  # fmt: skip
+
+    on_test = not cfg.validation
+    share = dict(fraction=cfg.fraction, weighted=cfg.weighted)
+    snapshots = {b: cfg.rounds(b) for b in cfg.budgets}
+    tracker = Global(tuple(snapshots.values()), on_test, cfg.every)
+    rounds = snapshots[max(cfg.budgets)] + round(cfg.extra_rounds * cfg.shrink)
+    fedavg = part("fedavg", FedAvg(**share), cfg.fedavg_lr, rounds, tracker)
+    yield "fedavg", fedavg
+
+    method = LGFedAvg(layers=cfg.shared(fed.net), **share)
+    for budget in cfg.starts:
+        start = fedavg.tensors[f"at_{snapshots[budget]}"]
+        tracker = AveragedBest(light=True) if on_test else Personal(every=cfg.every, light=True)
+        lg = part(f"lg_{budget}", method, cfg.lr, cfg.rounds(cfg.lg_rounds), tracker, start,
+                  first_round=snapshots[budget])  # fmt: skip
+        yield f"lg_{budget}", lg
+
+    judge = dict(judge="test", ties="first") if on_test else {}
+    if "local" in cfg.alone:
+        tracker = Personal(**judge, patience=cfg.patience, stop_at=cfg.local_stop, light=True)
+        yield "local", part("local", LocalOnly(), cfg.lr, cfg.local_epochs, tracker)
+    if "mtl" in cfg.alone:
+        tracker = Personal(**judge, every=1 if on_test else 4 * cfg.every, light=True)
+        yield "mtl", part("mtl", cfg.mtl(), cfg.lr, cfg.rounds(cfg.mtl_rounds), tracker)
+
+
+def _folder(cfg: Settings, seeds: Sequence[int]) -> str:
+    """Where a run's checkpoints go: changed settings and other seeds never share a folder."""
+    choices = dict(classes=cfg.classes, starts=cfg.starts, alone=cfg.alone)
+    usual = cfg.at(cfg.scale, cfg.protocol, **choices)
+    changed = {k: v for k, v in asdict(cfg).items() if v != getattr(usual, k)}
+    name = f"{cfg.scale}-{cfg.protocol}-{cfg.classes}"
+    name += f"-seed{seeds[0]}" if len(seeds) == 1 else f"-seeds-{fingerprint(seeds=list(seeds))}"
+    return name + (f"-{fingerprint(**changed)}" if changed else "")
