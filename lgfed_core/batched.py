@@ -4,7 +4,9 @@ The loss of one lane is lifted by `torch.func.vmap`; the sum over lanes has, for
 lane's own gradient. Lanes with fewer rows than others are padded, and rest once they are done.
 """
 
+import copy
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import torch
@@ -12,9 +14,9 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.func import functional_call, vmap
 
-from .lanes import Job, Work, both
-from .methods import Local
-from .streams import pictures, visits
+from .lanes import Job, Work, both, noisy
+from .methods import Batch, Local
+from .streams import draw, pictures, visits
 
 
 class Batched:
@@ -24,10 +26,21 @@ class Batched:
         self.work = work
         self.at_once = at_once
         self.trained: list[Job] = []  # in the last round
+        self.trainee = copy.deepcopy(work.net).train()
+        self.noisy = noisy(work.net)
+        self.steps = []  # (loss, which parameters move: bool [P], or None where all do)
+        for loss, names in work.method.steps(work.net):
+            self.steps.append((loss, None if names is None else self._columns(names)))
 
     def train(self, jobs: list[Job], round: int, lr: float) -> None:
         """Train each device of ``jobs``; see `lanes.Looped.train`."""
         self.trained = jobs
+        with torch.random.fork_rng(enabled=self.noisy):
+            if self.noisy:  # lanes that train together draw together
+                torch.manual_seed(draw(self.work.seeds[jobs[0][0]], round))
+            self._train(jobs, round, lr)
+
+    def _train(self, jobs: list[Job], round: int, lr: float) -> None:
         work, cfg, at = self.work, self.work.training, self.work.layout.size_shared
         t, split = work.tensors, work.rows["train"][0]
         run, device = torch.tensor(jobs, device=t["shared"].device).T  # [L], [L]
@@ -40,22 +53,28 @@ class Batched:
         changes = self._changes(jobs, round, index.shape) if cfg.augment else None
 
         for step in range(len(index)):
-            params = work.layout.views(flat[:, :at], flat[:, at:])  # name -> [L, ...]
             x, y = split.x[index[step]], split.y[index[step]]  # [L, B, ...], [L, B]
             if changes is not None:
                 x = cfg.augment.apply(x, changes[step])
-            loss = vmap(self._loss)(params, received, x, y, weight[step], *peers)  # [L]
-            (grad,) = torch.autograd.grad(loss.sum(), flat)  # [L, P]
-            with torch.no_grad():
-                if cfg.weight_decay:
-                    grad = grad + cfg.weight_decay * flat
-                if everyone[step]:
-                    velocity.mul_(cfg.momentum).add_(grad)
-                    flat.sub_(velocity, alpha=lr)
-                else:
-                    on = active[step, :, None]  # [L, 1]
-                    velocity = torch.where(on, velocity * cfg.momentum + grad, velocity)
-                    flat.sub_(velocity * on, alpha=lr)
+            rows = (x, y, weight[step])
+            if split.groups is not None:
+                rows += (split.groups[index[step]],)  # [L, B, g]
+            for loss, moves in self.steps:
+                params = work.layout.views(flat[:, :at], flat[:, at:])  # name -> [L, ...]
+                one = partial(self._loss, loss)
+                losses = vmap(one, randomness="different")(params, received, rows, peers)  # [L]
+                (grad,) = torch.autograd.grad(losses.sum(), flat)  # [L, P]
+                with torch.no_grad():
+                    if cfg.weight_decay:
+                        grad = grad + cfg.weight_decay * flat
+                    if everyone[step] and moves is None:
+                        velocity.mul_(cfg.momentum).add_(grad)
+                        flat.sub_(velocity, alpha=lr)
+                    else:
+                        on = active[step, :, None]  # [L, 1]
+                        on = on if moves is None else on & moves  # [L, P]
+                        velocity = torch.where(on, velocity * cfg.momentum + grad, velocity)
+                        flat.sub_(velocity * on, alpha=lr)
 
         flat = flat.detach()
         t["uploads"][: len(jobs)] = flat[:, :at]
@@ -108,9 +127,20 @@ class Batched:
     def close(self) -> None:
         """Nothing to end."""
 
-    def _loss(self, params, received, x: Tensor, y: Tensor, weight: Tensor, *peers) -> Tensor:
-        net = lambda x: functional_call(self.work.net, params, (x,))  # noqa: E731
-        return self.work.method.loss(Local(net, params, received, *peers), x, y, weight)
+    def _columns(self, names: frozenset[str]) -> Tensor:
+        """Where the parameters ``names`` lie in a lane's vector: bool [P]."""
+        layout, place = self.work.layout, self.work.tensors["shared"].device
+        order = (*layout.shared, *layout.personal)
+        sizes = torch.tensor([layout.shapes[n].numel() for n in order])
+        return torch.tensor([n in names for n in order]).repeat_interleave(sizes).to(place)
+
+    def _loss(self, loss, params: dict, received: dict, rows: tuple, peers: tuple) -> Tensor:
+        """``loss`` of one lane; ``rows`` make its `Batch`, ``peers`` the rest of its `Local`."""
+
+        def net(*inputs, **more):
+            return functional_call(self.trainee, params, inputs, more)
+
+        return loss(Local(net, params, received, *peers), Batch(*rows))
 
     def _peers(self, jobs: list[Job]) -> tuple[dict[str, Tensor], Tensor]:
         """For each lane the mean of the others' models, and the participants of its run [L]."""

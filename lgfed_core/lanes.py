@@ -22,16 +22,17 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
+from torch.nn.modules.dropout import _DropoutNd
 from torch.optim.sgd import sgd
 
 from .augment import CropFlip
 from .data import Split
 from .errors import LgfedError
 from .layout import Layout
-from .methods import Local, Method
+from .methods import Batch, Local, Method
 from .partition import Rows
 from .processes import one_thread
-from .streams import pictures, visits
+from .streams import draw, pictures, visits
 
 Job = tuple[int, int]  # (run, device)
 
@@ -96,6 +97,7 @@ class Looped:
         self._flat = torch.empty(work.layout.size_shared + work.layout.size_personal)
         self._velocity = torch.zeros_like(self._flat)
         self._own = None
+        self.noisy = noisy(work.net)
 
     def train(self, jobs: list[Job], round: int, lr: float) -> None:
         """Train each device of ``jobs``; slot i of ``uploads`` receives what device i sends.
@@ -149,7 +151,9 @@ class Looped:
         self._flat[split_at:] = t["personal"][run, device]
         kept = t.get("velocity")
         self._velocity.copy_(kept[run, device]) if kept is not None else self._velocity.zero_()
-        net, params, moving = self._trainee()
+        net, steps = self._trainee()
+        if self.noisy:
+            torch.manual_seed(draw(work.seeds[run], round, device))
         start = self._flat.clone()
         received = work.layout.views(start[:split_at], start[split_at:])
         others = work.others(slot) if work.method.compares else None
@@ -164,33 +168,43 @@ class Looped:
         for epoch, mine_now in enumerate(mine[order]):  # [n_k] rows of the data set
             for at in range(0, len(mine), cfg.batch_size):
                 batch = slice(at, at + cfg.batch_size)
-                x, y = split.x[mine_now[batch]], split.y[mine_now[batch]]
+                rows_now = mine_now[batch]
+                x = split.x[rows_now]
                 if changes is not None:
                     x = cfg.augment.apply(x, changes[epoch, batch])
-                loss = work.method.loss(local, x, y, None)
-                grads = torch.autograd.grad(loss, params, allow_unused=True, materialize_grads=True)
-                sgd(params, list(grads), moving, fused=True, weight_decay=cfg.weight_decay,
-                    momentum=cfg.momentum, lr=lr, dampening=0.0, nesterov=False,
-                    maximize=False)  # fmt: skip
+                groups = None if split.groups is None else split.groups[rows_now]
+                now = Batch(x, split.y[rows_now], None, groups)
+                for loss, params, moving in steps:
+                    grads = torch.autograd.grad(
+                        loss(local, now), params, allow_unused=True, materialize_grads=True
+                    )
+                    sgd(params, list(grads), moving, fused=True, weight_decay=cfg.weight_decay,
+                        momentum=cfg.momentum, lr=lr, dampening=0.0, nesterov=False,
+                        maximize=False)  # fmt: skip
         t["uploads"][slot] = self._flat[:split_at]
         t["personal"][run, device] = self._flat[split_at:]
         if kept is not None:
             kept[run, device] = self._velocity
 
-    def _trainee(self) -> tuple[nn.Module, list[Tensor], list[Tensor | None]]:
-        """This worker's own network, its parameters and momenta: views into two flat buffers."""
+    def _trainee(self) -> tuple[nn.Module, list[tuple]]:
+        """This worker's own network, its values in a flat buffer, and the steps on each batch.
+
+        A step is (loss, parameters that move, their momenta).
+        """
         if self._own is None:
-            at = self.work.layout.size_shared
-            net = copy.deepcopy(self.work.net)
-            values = self.work.layout.views(self._flat[:at], self._flat[at:])
-            moving = self.work.layout.views(self._velocity[:at], self._velocity[at:])
+            at, work = self.work.layout.size_shared, self.work
+            net = copy.deepcopy(work.net).train()
+            values = work.layout.views(self._flat[:at], self._flat[at:])
+            momenta = work.layout.views(self._velocity[:at], self._velocity[at:])
             for name, p in net.named_parameters():
                 p.data = values[name]
-            kept = [
-                moving[n] if self.work.training.momentum else None
-                for n, _ in net.named_parameters()
-            ]
-            self._own = net, list(net.parameters()), kept
+            steps = []
+            for loss, names in work.method.steps(net):
+                moves = [n for n, _ in net.named_parameters() if names is None or n in names]
+                params = [net.get_parameter(n) for n in moves]
+                moving = [momenta[n] if work.training.momentum else None for n in moves]
+                steps.append((loss, params, moving))
+            self._own = net, steps
         return self._own
 
     @torch.no_grad()
@@ -211,7 +225,7 @@ class Looped:
 
     def _map(self, function: Callable, jobs: list, chunk: int) -> list:
         if self.workers == 1:
-            with one_thread():
+            with one_thread(), torch.random.fork_rng(devices=[], enabled=self.noisy):
                 return [function(*job) for job in jobs]
         if self._pool is None:
             context = multiprocessing.get_context("fork")
@@ -226,6 +240,11 @@ class Looped:
                 "a worker process died (out of memory?); run the same command again to continue, "
                 "with LGFED_WORKERS=1 to need less memory"
             ) from error
+
+
+def noisy(net: nn.Module) -> bool:
+    """Whether training ``net`` draws random numbers."""
+    return any(isinstance(module, _DropoutNd) for module in net.modules())
 
 
 def both(net: nn.Module, outputs: Tensor) -> Tensor:

@@ -1,5 +1,6 @@
 """One round: who holds what, which devices are chosen, what they send, how it is merged."""
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -93,9 +94,8 @@ def prepare(
         allocate("others", runs * method.cohort(devices), start.shape[1])
     if training.keep_momentum:
         allocate("velocity", runs, devices, start.shape[1])
-    work = Work(
-        federation.net, layout, method, training, list(federation.seeds), federation.rows(), tensors
-    )
+    net = copy.deepcopy(federation.net).eval()  # for testing; training has its own copies
+    work = Work(net, layout, method, training, list(federation.seeds), federation.rows(), tensors)
     tracker.allocate(allocate, work)
     return work
 
@@ -157,4 +157,5 @@ def _merge(method, work, jobs) -> None:
 
 
 def _to(split: Split, place: torch.device) -> Split:
-    return Split(split.x.to(place), split.y.to(place))
+    groups = None if split.groups is None else split.groups.to(place)
+    return Split(split.x.to(place), split.y.to(place), groups)

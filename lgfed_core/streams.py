@@ -19,6 +19,7 @@ class Purpose(IntEnum):
     SELECT = 1  # which devices take part in a round
     BATCHES = 2  # the order in which a device visits its rows
     AUGMENT = 3  # crops and flips of the rows it visits
+    DROPOUT = 4  # seed of the noise inside a network while a device trains
     LABEL_SHARDS = 101  # partitions: one stream for each scheme
     CLASSES_PER_DEVICE = 102
     IID = 103
@@ -41,6 +42,11 @@ def visits(seed: int, round: int, device: int, rows: int, epochs: int) -> np.nda
     """
     rng = stream(seed, Purpose.BATCHES, round, device)
     return np.stack([rng.permutation(rows) for _ in range(epochs)])
+
+
+def draw(seed: int, round: int, *place: int) -> int:
+    """A seed for PyTorch's own generator, for the dropout of a device in a round."""
+    return int(stream(seed, Purpose.DROPOUT, round, *place).integers(2**63))
 
 
 def pictures(augment, seed: int, round: int, device: int, rows: int, epochs: int) -> np.ndarray:

@@ -13,7 +13,7 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.federation import Federation, run
 from lgfed_core.lanes import Training
 from lgfed_core.layout import Layout, joined
-from lgfed_core.methods import FedAvg, FedProx, LGFedAvg, LocalOnly, Method
+from lgfed_core.methods import MTL, FedAvg, FedProx, LGFedAvg, LocalOnly, Method, ReleasedMTL
 from lgfed_core.streams import Purpose, stream, visits
 from lgfed_core.tracking import AveragedBest, Global, Personal
 
@@ -75,8 +75,10 @@ def test_one_device_is_plain_sgd():
 
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize(
-    "method", [FedAvg(fraction=0.3), LGFedAvg(layers=ABOVE, fraction=0.5), LocalOnly(), FedProx()]
-)
+    "method",
+    [FedAvg(fraction=0.3), LGFedAvg(layers=ABOVE, fraction=0.5), LocalOnly(), FedProx(),
+     MTL(fraction=0.4, scale=0.1), ReleasedMTL(fraction=0.4, scale=0.01)],
+)  # fmt: skip
 def test_batched_lanes_equal_looped_lanes(method, keep):
     federation = toy_federation(seeds=(0, 1))
     training = Training(0.1, 4, epochs=2, weight_decay=0.01, keep_momentum=keep)
@@ -200,8 +202,8 @@ def test_impossible_federations_are_named(federation):
 class Mean(Method):
     """A method of ten lines, to show that a new one needs no change elsewhere."""
 
-    def loss(self, local, x, y, weight):
-        return local.net(x).square().mean(-1).mul(1 / len(x) if weight is None else weight).sum()
+    def loss(self, local, batch):
+        return batch.mean(local.net(batch.x).square().mean(-1))
 
 
 def test_a_new_method_is_one_short_class(federation):
@@ -235,9 +237,9 @@ def test_gpu_equals_cpu():
 class HeadOnly(Method):
     """An objective that leaves the lower layer out: its gradient is zero in both kinds of lanes."""
 
-    def loss(self, local, x, y, weight):
+    def loss(self, local, batch):
         score = local.params["above.bias"] * torch.arange(3.0)
-        return (score - 1).square().sum() * (1.0 if weight is None else weight.sum())
+        return (score - 1).square().sum() * batch.mean(torch.ones(len(batch.y)))
 
 
 def test_parameters_that_an_objective_leaves_out_stay(federation):

@@ -4,7 +4,9 @@ from .fedavg import FedAvg as FedAvg
 from .fedprox import FedProx as FedProx
 from .lgfedavg import LGFedAvg as LGFedAvg
 from .local import LocalOnly as LocalOnly
+from .method import Batch as Batch
 from .method import Local as Local
 from .method import Method as Method
+from .method import Step as Step
 from .mtl import MTL as MTL
 from .mtl import ReleasedMTL as ReleasedMTL

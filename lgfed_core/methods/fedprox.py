@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from .method import Local, Method
+from .method import Batch, Local, Method
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -13,6 +13,6 @@ class FedProx(Method):
 
     mu: float = 0.01
 
-    def loss(self, local: Local, x: Tensor, y: Tensor, weight: Tensor | None) -> Tensor:
+    def loss(self, local: Local, batch: Batch) -> Tensor:
         drift = sum((local.params[n] - local.received[n]).square().sum() for n in local.params)
-        return super().loss(local, x, y, weight) + self.mu / 2 * drift
+        return super().loss(local, batch) + self.mu / 2 * drift

@@ -3,16 +3,17 @@
 The engine (`federation.run`) is the same for all methods. A method states
 
 * **share**: which parameters the server averages,
-* **objective**: what a device minimises on a batch,
+* **objective**: what a device minimises on a batch, in one step or several,
 * **participation**: who takes part in a round,
 * **merge**: how the server combines what was sent.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -20,14 +21,37 @@ from ..errors import SettingsError
 
 
 @dataclass(frozen=True)
+class Batch:
+    """Some rows of one device."""
+
+    x: Tensor  # [b, ...]
+    y: Tensor  # [b]
+    weight: Tensor | None = None  # [b], sums to one, 0 on padding; None stands for 1/b everywhere
+    groups: Tensor | None = None  # [b, g], protected attributes where the data set has some
+
+    def mean(self, values: Tensor) -> Tensor:
+        """The mean over rows of ``values`` [b, ...]."""
+        if self.weight is None:
+            return values.mean(0)
+        return torch.tensordot(self.weight, values, 1)
+
+
+@dataclass(frozen=True)
 class Local:
     """One device in the middle of a round, as its objective sees it."""
 
-    net: Callable[[Tensor], Tensor]  # inputs [b, ...] -> outputs [b, classes]
+    net: Callable[..., Tensor]  # inputs [b, ...] -> outputs [b, classes]; more arguments pass on
     params: dict[str, Tensor]  # current values, differentiable
     received: dict[str, Tensor]  # values at the start of the round, constant
     others: dict[str, Tensor] | None = None  # mean of the other devices' models then
     participants: int | Tensor = 1  # of this round; like ``others`` if the method `compares`
+
+
+class Step(NamedTuple):
+    """A gradient step on a batch: what is minimised, and which parameters move (None: all)."""
+
+    loss: Callable[[Local, Batch], Tensor]
+    params: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,12 +71,13 @@ class Method:
         """Names of the parameters that are averaged."""
         return frozenset(name for name, _ in net.named_parameters())
 
-    def loss(self, local: Local, x: Tensor, y: Tensor, weight: Tensor | None) -> Tensor:
-        """The scalar one device minimises on a batch x [b, ...], y [b].
+    def loss(self, local: Local, batch: Batch) -> Tensor:
+        """The scalar one device minimises on a batch."""
+        return cross_entropy(local.net(batch.x), batch)
 
-        ``weight`` [b] sums to one and is zero on padding; None stands for 1/b everywhere.
-        """
-        return cross_entropy(local.net(x), y, weight)
+    def steps(self, net: nn.Module) -> Sequence[Step]:
+        """What a device does with each batch, in order: by default one step on all parameters."""
+        return (Step(self.loss),)
 
     def cohort(self, devices: int) -> int:
         """m, the largest number of devices in one round: max(1, C K)."""
@@ -77,8 +102,8 @@ class Method:
         return (rows / rows.sum()).to(uploads) @ uploads
 
 
-def cross_entropy(outputs: Tensor, y: Tensor, weight: Tensor | None) -> Tensor:
-    """Cross-entropy of outputs [b, classes] against labels y [b], averaged by ``weight``."""
-    if weight is None:
-        return F.cross_entropy(outputs, y)
-    return (F.cross_entropy(outputs, y, reduction="none") * weight).sum()
+def cross_entropy(outputs: Tensor, batch: Batch) -> Tensor:
+    """Cross-entropy of outputs [b, classes] against the labels of ``batch``."""
+    if batch.weight is None:
+        return F.cross_entropy(outputs, batch.y)
+    return batch.mean(F.cross_entropy(outputs, batch.y, reduction="none"))

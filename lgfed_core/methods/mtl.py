@@ -17,7 +17,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from .method import Local, Method
+from .method import Batch, Local, Method
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,10 +35,10 @@ class MTL(Method):
     def shared(self, net: nn.Module) -> frozenset[str]:
         return frozenset()
 
-    def loss(self, local: Local, x: Tensor, y: Tensor, weight: Tensor | None) -> Tensor:
+    def loss(self, local: Local, batch: Batch) -> Tensor:
         w, others = _flat(local.params), _flat(local.others)  # [P] each
         pull = self.pull(w, others, local.participants) + w.square().sum()
-        return super().loss(local, x, y, weight) + self.scale * pull
+        return super().loss(local, batch) + self.scale * pull
 
     def pull(self, w: Tensor, others: Tensor, m: int | Tensor) -> Tensor:
         """tr(W Omega W') as a function of one device's w [P] and the mean of the others' [P]."""

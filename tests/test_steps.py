@@ -1,0 +1,240 @@
+"""What a device does with a batch: several steps, groups, noise, changing pictures and rates."""
+
+import copy
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+import torch
+from conftest import ABOVE, Toy, toy_federation
+from test_federation import SGD, models
+from torch import nn
+
+from lgfed_core.batched import Batched
+from lgfed_core.data import Split
+from lgfed_core.federation import run
+from lgfed_core.lanes import Looped, Training
+from lgfed_core.layout import Layout, joined
+from lgfed_core.methods import MTL, FedAvg, LocalOnly, Method, ReleasedMTL, Step
+from lgfed_core.methods.mtl import _flat
+from lgfed_core.rounds import prepare
+from lgfed_core.streams import Purpose, stream, visits
+from lgfed_core.tracking import Tracker
+
+BELOW = frozenset({"below.weight", "below.bias"})
+
+
+class InTurn(Method):
+    """First the upper layer learns, then the lower one, from the same batch."""
+
+    def steps(self, net):
+        return Step(self.loss, ABOVE), Step(self.loss, BELOW)
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.5])
+def test_steps_in_turn_are_two_optimisers_in_turn(momentum):
+    federation = toy_federation(devices=1)
+    training = Training(0.1, 4, momentum)
+    ours = run(federation, InTurn(), training, 2, workers=1)
+
+    split, rows = federation.data.train, federation.partitions[0].train.of(0)
+    net = Toy()
+    nn.utils.vector_to_parameters(joined(federation.net), net.parameters())
+    for number in range(2):
+        parts = [
+            torch.optim.SGD(layer.parameters(), 0.1, momentum) for layer in (net.above, net.below)
+        ]
+        for at in rows[torch.from_numpy(visits(0, number, 0, len(rows), 1)[0])].split(4):
+            for part in parts:
+                net.zero_grad()
+                nn.functional.cross_entropy(net(split.x[at]), split.y[at]).backward()
+                part.step()
+    assert torch.allclose(ours.tensors["shared"][0], joined(net), atol=1e-6)
+
+
+def test_steps_in_batched_lanes_equal_looped_lanes():
+    federation = toy_federation(seeds=(0, 1))
+    looped, batched = (
+        run(federation, InTurn(fraction=0.5), SGD, 3, lanes=lanes, workers=1)
+        for lanes in ("looped", "batched")
+    )
+    assert torch.allclose(models(looped), models(batched), atol=1e-5)
+
+
+def test_momentum_of_a_part_rests_while_the_other_moves():
+    ours = run(toy_federation(devices=1), InTurn(), SGD, 1, workers=1)
+    one_step = run(toy_federation(devices=1), FedAvg(), SGD, 1, workers=1)
+    assert not torch.allclose(models(ours), models(one_step))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weighted(Method):
+    """Rows of the second group count ten times."""
+
+    def loss(self, local, batch):
+        error = nn.functional.cross_entropy(local.net(batch.x), batch.y, reduction="none")
+        return batch.mean(error * (1 + 9 * batch.groups[:, 1]))
+
+
+@pytest.mark.parametrize("lanes", ["looped", "batched"])
+def test_groups_reach_the_objective(lanes):
+    federation = toy_federation()
+    train = federation.data.train
+    groups = torch.stack([torch.zeros(150), torch.ones(150)], 1).long()
+    data = replace(federation.data, train=Split(train.x, train.y, groups))
+    with_groups = run(replace(federation, data=data), Weighted(), SGD, 2, lanes=lanes, workers=1)
+    ten_times = replace(SGD, lr=10 * SGD.lr)
+    plain = run(federation, FedAvg(), ten_times, 2, lanes=lanes, workers=1)
+    assert torch.allclose(models(with_groups), models(plain), atol=1e-5)
+
+
+class Noisy(Toy):
+    def __init__(self):
+        super().__init__()
+        self.drop = nn.Dropout(0.5)
+
+    def forward(self, x):
+        return self.above(self.drop(self.below(x).relu()))
+
+
+def noisy_federation(seeds=(0,)):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return toy_federation(seeds, net=Noisy())
+
+
+def test_dropout_belongs_to_the_lane_and_not_to_the_order():
+    before = torch.random.get_rng_state()
+    one, two = (run(noisy_federation((0, 1)), FedAvg(), SGD, 3, workers=w) for w in (1, 2))
+    alone = run(noisy_federation((1,)), FedAvg(), SGD, 3, workers=1)
+    assert torch.equal(before, torch.random.get_rng_state())
+    assert torch.equal(models(one), models(two))
+    assert torch.equal(models(one)[1], models(alone)[0])
+
+
+@pytest.mark.parametrize("lanes", ["looped", "batched"])
+def test_dropout_is_on_in_training(lanes):
+    federation = noisy_federation()
+    with_noise, again = (
+        run(federation, LocalOnly(), SGD, 2, lanes=lanes, workers=1) for _ in range(2)
+    )
+    assert torch.equal(models(with_noise), models(again))
+    net = Toy()
+    nn.utils.vector_to_parameters(joined(federation.net), net.parameters())
+    no_noise = run(replace(federation, net=net), LocalOnly(), SGD, 2, lanes=lanes, workers=1)
+    assert not torch.allclose(models(with_noise), models(no_noise), atol=1e-3)
+
+
+class Shift:
+    """An augmentation that adds a drawn number to each row."""
+
+    def draw(self, rng, *shape):
+        return rng.normal(size=(*shape, 1)).astype(np.float32)
+
+    def apply(self, x, drawn):
+        return x + torch.as_tensor(drawn)
+
+
+def test_augmentation_is_the_same_in_both_lanes_and_drawn_by_place():
+    federation = toy_federation(seeds=(0, 1))
+    training = replace(SGD, epochs=2, augment=Shift())
+    looped, batched = (
+        run(federation, FedAvg(fraction=0.4), training, 2, lanes=lanes, workers=1)
+        for lanes in ("looped", "batched")
+    )
+    assert torch.allclose(models(looped), models(batched), atol=1e-5)
+
+    federation = toy_federation(devices=1)
+    ours = run(federation, FedAvg(), replace(SGD, augment=Shift()), 1, workers=1)
+    split, rows = federation.data.train, federation.partitions[0].train.of(0)
+    net = Toy()
+    nn.utils.vector_to_parameters(joined(federation.net), net.parameters())
+    optimiser = torch.optim.SGD(net.parameters(), SGD.lr, SGD.momentum)
+    drawn = Shift().draw(stream(0, Purpose.AUGMENT, 0, 0), 1, len(rows))[0]
+    order = torch.from_numpy(visits(0, 0, 0, len(rows), 1)[0])
+    for at, more in zip(order.split(4), torch.from_numpy(drawn).split(4), strict=True):
+        optimiser.zero_grad()
+        x = split.x[rows[at]] + more
+        nn.functional.cross_entropy(net(x), split.y[rows[at]]).backward()
+        optimiser.step()
+    assert torch.allclose(ours.tensors["shared"][0], joined(net), atol=1e-6)
+
+
+@pytest.mark.parametrize("lanes", ["looped", "batched"])
+def test_the_rate_decays_by_rounds_of_the_phase(lanes):
+    federation = toy_federation(devices=1)
+    decaying = Training(0.1, 4, decay=1.0)
+    assert [decaying.rate(t) for t in (0, 1, 3)] == [0.1, 0.05, 0.025]
+    ours = run(federation, FedAvg(), decaying, 2, first_round=7, lanes=lanes, workers=1)
+    first = run(federation, FedAvg(), Training(0.1, 4), 1, first_round=7, lanes=lanes, workers=1)
+    second = run(federation, FedAvg(), Training(0.05, 4), 1, first.tensors["shared"],
+                 first_round=8, lanes=lanes, workers=1)  # fmt: skip
+    assert torch.equal(models(ours), models(second))
+
+
+def omega(m: int, released: bool) -> torch.Tensor:
+    """The matrix of C.2.4 as printed, and as the released code builds it."""
+    identity = torch.ones(m, m) if released else torch.eye(m)
+    inner = identity - torch.ones(m, m) / m
+    return inner**2 if released else inner @ inner
+
+
+@pytest.mark.parametrize("method", [MTL(scale=1.0), ReleasedMTL(scale=1.0)])
+def test_mtl_has_the_gradient_of_its_formula(method):
+    m, p = 5, 7
+    models_ = torch.randn(m, p, dtype=torch.float64)
+    w = models_[2].clone().requires_grad_()
+    others = models_[[0, 1, 3, 4]].mean(0)
+    (ours,) = torch.autograd.grad(method.pull(w, others, m), w)
+    side_by_side = torch.stack([w if i == 2 else models_[i] for i in range(m)], 1)  # [P, m]
+    trace = torch.trace(side_by_side @ omega(m, isinstance(method, ReleasedMTL)).double()
+                        @ side_by_side.T)  # fmt: skip
+    (formula,) = torch.autograd.grad(trace, w)
+    assert torch.allclose(ours, formula)
+
+
+def test_mtl_pulls_models_together_and_the_released_one_towards_zero():
+    federation = toy_federation()
+    spread, size = {}, {}
+    for name, method in {
+        "none": MTL(fraction=0.5, scale=0.0),
+        "text": MTL(fraction=0.5, scale=0.3),
+        "released": ReleasedMTL(fraction=0.5, scale=0.03),
+    }.items():
+        found = models(run(federation, method, SGD, 12, workers=1))[0]
+        spread[name], size[name] = found.var(0).sum(), found.mean(0).square().sum()
+    assert spread["text"] < 0.5 * spread["none"]
+    assert size["released"] < 0.5 * size["none"]
+
+
+def test_whom_mtl_compares_with():
+    assert MTL().others(1, [4, 7, 9]) == [4, 9]
+    assert ReleasedMTL().others(1, [4, 7, 9]) == [0, 2]
+
+
+@pytest.mark.parametrize("lanes", ["looped", "batched"])
+def test_mtl_sees_the_others_as_they_were(lanes):
+    federation = toy_federation()
+    seen = []
+
+    class Watch(MTL):
+        def loss(self, local, batch):
+            if lanes == "looped":
+                seen.append(_flat(local.others).clone())
+            return super().loss(local, batch)
+
+    run(federation, Watch(fraction=0.3), SGD, 1, lanes=lanes, workers=1)
+    start = Layout(federation.net, ()).split(joined(federation.net))[1]
+    assert all(torch.allclose(vector, start) for vector in seen)
+    assert bool(seen) == (lanes == "looped")
+
+
+@pytest.mark.parametrize("lanes", [Looped, Batched])
+def test_dropout_is_off_in_tests(lanes):
+    federation = noisy_federation()
+    start = joined(federation.net).expand(1, -1)
+    work = prepare(federation, FedAvg(), SGD, start, Tracker(), False)
+    engine, x = lanes(work), federation.data.test.x
+    expected = copy.deepcopy(federation.net).eval()(x).detach()
+    assert torch.allclose(engine.mean_outputs("shared", "personal", "test")[0, 0], expected,
+                          atol=1e-6)  # fmt: skip
