@@ -10,6 +10,7 @@ Two protocols, for which the settings of a data set say what differs:
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import ClassVar
 
 import torch
@@ -144,53 +145,99 @@ def federation(
     return Federation(images, splits, net, list(seeds), device), torch.stack(starts)
 
 
+@dataclass(frozen=True)
+class Phases:
+    """The phases of one experiment, all seeds together.
+
+    Each is a method that runs it, or reads its checkpoint in ``folder`` when it is complete.
+    """
+
+    cfg: Settings
+    fed: Federation
+    first: Tensor  # [R, P], each run's first parameters
+    folder: Path | None  # of the checkpoints; None keeps none
+    label: str  # before the name of a phase, on its progress bar
+    engine: dict  # more arguments of `federation.run`
+
+    @classmethod
+    def of(cls, cfg: Settings, seeds: Sequence[int], device: torch.device = CPU,
+           resume: bool = True, **engine) -> "Phases":  # fmt: skip
+        """The phases of ``cfg``; without ``resume`` nothing is read or saved."""
+        fed, first = federation(cfg, seeds, device)
+        who = f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds"
+        folder = RUNS / cfg.NAME / _folder(cfg, seeds) if resume else None
+        return cls(cfg, fed, first, folder, f"{cfg.protocol} {who}", engine)
+
+    def fedavg(self) -> Outcome:
+        """FedAvg for the largest budget and the extra rounds, with a snapshot at each budget."""
+        cfg = self.cfg
+        snapshots = tuple(cfg.rounds(b) for b in cfg.budgets)
+        tracker = Global(snapshots, self._on_test, cfg.every)
+        rounds = cfg.rounds(max(cfg.budgets)) + round(cfg.extra_rounds * cfg.shrink)
+        return self._part("fedavg", FedAvg(**self._share), cfg.fedavg_lr, rounds, tracker)
+
+    def lg(self, fedavg: Outcome, budget: int) -> Outcome:
+        """LG-FedAvg from the model that ``fedavg`` had after ``budget`` rounds."""
+        cfg, done = self.cfg, self.cfg.rounds(budget)
+        method = LGFedAvg(layers=cfg.shared(self.fed.net), **self._share)
+        on_test = self._on_test
+        tracker = AveragedBest(light=True) if on_test else Personal(every=cfg.every, light=True)
+        return self._part(f"lg_{budget}", method, cfg.lr, cfg.rounds(cfg.lg_rounds), tracker,
+                          start=fedavg.tensors[f"at_{done}"], first_round=done)  # fmt: skip
+
+    def local(self) -> Outcome:
+        """Every device by itself, all of them in every epoch."""
+        cfg = self.cfg
+        stops = dict(patience=cfg.patience, stop_at=cfg.local_stop)
+        tracker = Personal(**self._judge, **stops, light=True)
+        return self._part("local", LocalOnly(), cfg.lr, cfg.local_epochs, tracker)
+
+    def mtl(self) -> Outcome:
+        """Mean-regularised multi-task learning."""
+        cfg = self.cfg
+        every = 1 if self._on_test else 4 * cfg.every
+        tracker = Personal(**self._judge, every=every, light=True)
+        return self._part("mtl", cfg.mtl(), cfg.lr, cfg.rounds(cfg.mtl_rounds), tracker)
+
+    @property
+    def _on_test(self) -> bool:
+        return not self.cfg.validation
+
+    @property
+    def _share(self) -> dict:
+        return dict(fraction=self.cfg.fraction, weighted=self.cfg.weighted)
+
+    @property
+    def _judge(self) -> dict:
+        return dict(judge="test", ties="first") if self._on_test else {}
+
+    def _part(self, name: str, method: Method, lr: float, rounds: int, tracker: Tracker,
+              start: Tensor | None = None, first_round: int = 0) -> Outcome:  # fmt: skip
+        cfg = self.cfg
+        training = Training(lr, cfg.batch_size, keep_momentum=name == "local", decay=cfg.decay,
+                            augment=cfg.AUGMENT)  # fmt: skip
+        saved = self.folder / f"{name}.safetensors" if self.folder else None
+        return run(self.fed, method, training, rounds, self.first if start is None else start,
+                   tracker=tracker, first_round=first_round, saved=saved,
+                   label=f"{self.label}: {name}", **self.engine)  # fmt: skip
+
+
 def stages(
-    cfg: Settings,
-    seeds: Sequence[int],
-    device: torch.device = CPU,
-    resume: bool = True,
-    **engine,
+    cfg: Settings, seeds: Sequence[int], device: torch.device = CPU, resume: bool = True, **engine
 ) -> Iterator[tuple[str, Outcome]]:
     """Run the experiment part by part, yielding (name, outcome): fedavg, lg_400, ..., local, mtl.
 
     All ``seeds`` train together. Every part has its own checkpoint; a part that is complete is
     read instead of run.
     """
-    fed, first = federation(cfg, seeds, device)
-    who = f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds"
-    folder = RUNS / cfg.NAME / _folder(cfg, seeds)
-
-    def part(name: str, method: Method, lr: float, rounds: int, tracker: Tracker,
-             start: Tensor = first, **more) -> Outcome:  # fmt: skip
-        training = Training(lr, cfg.batch_size, keep_momentum=name == "local", decay=cfg.decay,
-                            augment=cfg.AUGMENT)  # fmt: skip
-        saved = folder / f"{name}.safetensors" if resume else None
-        return run(fed, method, training, rounds, start, tracker=tracker, saved=saved,
-                   label=f"{cfg.protocol} {who}: {name}", **more, **engine)  # fmt: skip
-
-    on_test = not cfg.validation
-    share = dict(fraction=cfg.fraction, weighted=cfg.weighted)
-    snapshots = {b: cfg.rounds(b) for b in cfg.budgets}
-    tracker = Global(tuple(snapshots.values()), on_test, cfg.every)
-    rounds = snapshots[max(cfg.budgets)] + round(cfg.extra_rounds * cfg.shrink)
-    fedavg = part("fedavg", FedAvg(**share), cfg.fedavg_lr, rounds, tracker)
+    phases = Phases.of(cfg, seeds, device, resume, **engine)
+    fedavg = phases.fedavg()
     yield "fedavg", fedavg
-
-    method = LGFedAvg(layers=cfg.shared(fed.net), **share)
     for budget in cfg.starts:
-        start = fedavg.tensors[f"at_{snapshots[budget]}"]
-        tracker = AveragedBest(light=True) if on_test else Personal(every=cfg.every, light=True)
-        lg = part(f"lg_{budget}", method, cfg.lr, cfg.rounds(cfg.lg_rounds), tracker, start,
-                  first_round=snapshots[budget])  # fmt: skip
-        yield f"lg_{budget}", lg
-
-    judge = dict(judge="test", ties="first") if on_test else {}
-    if "local" in cfg.alone:
-        tracker = Personal(**judge, patience=cfg.patience, stop_at=cfg.local_stop, light=True)
-        yield "local", part("local", LocalOnly(), cfg.lr, cfg.local_epochs, tracker)
-    if "mtl" in cfg.alone:
-        tracker = Personal(**judge, every=1 if on_test else 4 * cfg.every, light=True)
-        yield "mtl", part("mtl", cfg.mtl(), cfg.lr, cfg.rounds(cfg.mtl_rounds), tracker)
+        yield f"lg_{budget}", phases.lg(fedavg, budget)
+    for name in ("local", "mtl"):
+        if name in cfg.alone:
+            yield name, getattr(phases, name)()
 
 
 def _folder(cfg: Settings, seeds: Sequence[int]) -> str:
