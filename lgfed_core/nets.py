@@ -4,6 +4,7 @@
 network                   total      shared by LG-FedAvg      which layers
 ========================  =========  =======================  ==================
 `mlp_mnist`               633,226    99,978 (15.79 %)         the last three
+`mlp_mnist_v1`            667,412    34,186                   the last two
 `cnn_cifar`               64,102     2,872 (4.48 %)           both convolutions
 ========================  =========  =======================  ==================
 
@@ -50,6 +51,29 @@ class MnistMLP(nn.Module):
         return x.softmax(-1) if self.softmax else x
 
 
+class MnistTwoHeads(MnistMLP):
+    """Version 1's network: `MnistMLP` with a second head 256-128-10, the device's own.
+
+    The global head, fc4 and fc5, has 34,186 parameters: "layers kept 2, input 256, layers [128]"
+    in Table 5 of v1, and what its Table 1 counts.
+    """
+
+    auxiliary = ("own4", "own5")  # layers beside the five
+
+    def __init__(self):
+        super().__init__()
+        self.own4 = nn.Linear(256, 128)
+        self.own5 = nn.Linear(128, 10)
+
+    def forward(self, x: Tensor, own: bool = False) -> Tensor:
+        """x as for `MnistMLP` -> logits [n, 10] of the global head, or of the device's ``own``."""
+        x = x.flatten(1)  # [n, 784]
+        for layer in (self.fc1, self.fc2, self.fc3):
+            x = F.relu(layer(x))  # [n, 512], [n, 256], [n, 256]
+        first, last = (self.own4, self.own5) if own else (self.fc4, self.fc5)
+        return last(F.relu(first(x)))  # [n, 10]
+
+
 class CifarCNN(nn.Module):
     """Two 5 x 5 convolutions (6 and 16 channels), each with ReLU and 2 x 2 max-pool, 120-100-10.
 
@@ -82,6 +106,11 @@ class CifarCNN(nn.Module):
 def mlp_mnist(softmax: bool = False) -> MnistMLP:
     """LG-FedAvg's MNIST network: 633,226 parameters. ``softmax=True`` is the released form."""
     return MnistMLP(softmax)
+
+
+def mlp_mnist_v1() -> MnistTwoHeads:
+    """Version 1's MNIST network: 667,412 parameters, 34,186 of them in each head."""
+    return MnistTwoHeads()
 
 
 def cnn_cifar(log_softmax: bool = False) -> CifarCNN:
@@ -126,6 +155,11 @@ def last_layers(net: nn.Module, n: int) -> frozenset[str]:
     ['fc5.bias', 'fc5.weight']
     """
     return _parameters_of(net, net.layers[len(net.layers) - _checked(net, n) :])
+
+
+def auxiliary_layers(net: nn.Module) -> frozenset[str]:
+    """Names of the parameters of a network's auxiliary head."""
+    return _parameters_of(net, net.auxiliary)
 
 
 def _checked(net: nn.Module, n: int) -> int:

@@ -10,12 +10,13 @@ from conftest import ABOVE, Toy, toy_federation
 from test_federation import SGD, models
 from torch import nn
 
+from lgfed_core import nets
 from lgfed_core.batched import Batched
 from lgfed_core.data import Split
 from lgfed_core.federation import run
 from lgfed_core.lanes import Looped, Training
 from lgfed_core.layout import Layout, joined
-from lgfed_core.methods import MTL, FedAvg, LocalOnly, Method, ReleasedMTL, Step
+from lgfed_core.methods import MTL, FedAvg, LGFedAvgV1, LocalOnly, Method, ReleasedMTL, Step
 from lgfed_core.methods.mtl import _flat
 from lgfed_core.rounds import prepare
 from lgfed_core.streams import Purpose, stream, visits
@@ -238,3 +239,61 @@ def test_dropout_is_off_in_tests(lanes):
     expected = copy.deepcopy(federation.net).eval()(x).detach()
     assert torch.allclose(engine.mean_outputs("shared", "personal", "test")[0, 0], expected,
                           atol=1e-6)  # fmt: skip
+
+
+class TwoHeads(Toy):
+    def __init__(self):
+        super().__init__()
+        self.own = nn.Linear(6, 3)
+
+    def forward(self, x, own=False):
+        return (self.own if own else self.above)(self.below(x).relu())
+
+
+def version_1(federation, **more):
+    own = frozenset({"own.weight", "own.bias"})
+    method = LGFedAvgV1(layers=ABOVE, auxiliary=own, fraction=0.5)
+    return run(federation, method, SGD, 3, workers=1, **more)
+
+
+def two_heads():
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return toy_federation((0, 1), net=TwoHeads())
+
+
+def test_version_1_shares_the_head_and_keeps_the_rest():
+    ours = version_1(two_heads())
+    assert set(ours.layout.shared) == ABOVE
+    assert torch.allclose(models(ours), models(version_1(two_heads(), lanes="batched")), atol=1e-5)
+
+
+def test_version_1_takes_algorithm_1s_steps():
+    federation = two_heads()
+    device = int(LocalOnly(fraction=0.5).participants(stream(0, Purpose.SELECT, 0), 10)[0])
+    method = LGFedAvgV1(layers=ABOVE, auxiliary=frozenset({"own.weight", "own.bias"}), fraction=0.5)
+    plain = Training(0.1, 4, momentum=0.0)
+    ours = run(federation, method, plain, 1, workers=1)
+    net, split = copy.deepcopy(federation.net), federation.data.train
+    rows = federation.partitions[0].train.of(device)
+    for at in rows[torch.from_numpy(visits(0, 0, device, len(rows), 1)[0])].split(4):
+        for own, head in ((True, net.own), (False, net.above)):  # lines 16-17, then 18-19
+            params = [*net.below.parameters(), *head.parameters()]
+            loss = nn.functional.cross_entropy(net(split.x[at], own=own), split.y[at])
+            for p, grad in zip(params, torch.autograd.grad(loss, params), strict=True):
+                p.data -= 0.1 * grad
+    _, personal = ours.layout.split(joined(net))
+    assert torch.allclose(ours.tensors["personal"][0, device], personal, atol=1e-6)
+
+
+def test_version_1_network_is_the_papers():
+    net = nets.mlp_mnist_v1()
+    assert (
+        nets.count(net) == 633_226 + 34_186 and nets.count(net, nets.last_layers(net, 2)) == 34_186
+    )
+    assert nets.count(net, nets.auxiliary_layers(net)) == 34_186
+    x = torch.randn(3, 784)
+    assert not torch.equal(net(x), net(x, own=True))
+    plain = nets.mlp_mnist()
+    plain.load_state_dict({n: p for n, p in net.state_dict().items() if n.startswith("fc")})
+    assert torch.equal(net(x), plain(x))

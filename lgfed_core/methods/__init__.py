@@ -3,6 +3,7 @@
 from .fedavg import FedAvg as FedAvg
 from .fedprox import FedProx as FedProx
 from .lgfedavg import LGFedAvg as LGFedAvg
+from .lgfedavg_v1 import LGFedAvgV1 as LGFedAvgV1
 from .local import LocalOnly as LocalOnly
 from .method import Batch as Batch
 from .method import Local as Local
