@@ -9,6 +9,7 @@ from conftest import ABOVE, toy_federation
 
 from lgfed_core.errors import SettingsError
 from lgfed_core.federation import run
+from lgfed_core.goals import Goal
 from lgfed_core.lanes import Looped, Training
 from lgfed_core.layout import joined
 from lgfed_core.methods import FedAvg, LGFedAvg
@@ -96,6 +97,26 @@ def test_global_snapshots_differ_by_protocol():
         engine.play()
         assert engine.work.tensors["at_2"].unique().tolist() == [expected]
         assert engine.work.tensors["best"].unique().tolist() == [1.0]
+
+
+def test_the_goal_keeps_the_first_model_that_reaches_it():
+    tracker = Goal(0.5, best_on_test=True)
+    engine = Scripted([[1, 1], [2, 2], [1, 1], [4, 3]], tracker)
+    engine.play()
+    t = engine.work.tensors
+    assert (t["goal_round"].tolist(), t["best_round"].tolist()) == ([2], [4])
+    assert t["at_goal"].unique().tolist() == [2.0]
+    final = tracker.final(engine)
+    assert (final["goal_round"].item(), final["reached"].item()) == (2, 1)
+
+
+def test_a_goal_that_is_never_reached_leaves_the_best_model():
+    tracker = Goal(0.9)
+    engine = Scripted([[1, 1], [3, 3], [2, 2]], tracker)
+    engine.play()
+    final = tracker.final(engine)
+    assert (final["goal_round"].item(), final["reached"].item()) == (0, 0)
+    assert engine.work.tensors["at_goal"].unique().tolist() == [2.0]
 
 
 def test_evaluation_is_every_so_often_and_last():
