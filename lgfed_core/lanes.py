@@ -178,7 +178,8 @@ class Looped:
                     grads = torch.autograd.grad(
                         loss(local, now), params, allow_unused=True, materialize_grads=True
                     )
-                    sgd(params, list(grads), moving, fused=True, weight_decay=cfg.weight_decay,
+                    grads = [g.contiguous() for g in grads]  # the fused kernel ignores strides
+                    sgd(params, grads, moving, fused=True, weight_decay=cfg.weight_decay,
                         momentum=cfg.momentum, lr=lr, dampening=0.0, nesterov=False,
                         maximize=False)  # fmt: skip
         t["uploads"][slot] = self._flat[:split_at]

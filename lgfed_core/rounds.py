@@ -113,7 +113,7 @@ def round_of(
     jobs = _jobs(federation, method, tracker, work, number)
     if jobs:
         if method.compares:
-            _show_others(method, work, jobs)
+            _show_others(work, jobs)
         engine.train(jobs, number, lr)
         _merge(method, work, jobs)
     return bool(jobs)
@@ -130,16 +130,14 @@ def _jobs(federation, method, tracker, work, number) -> list[tuple[int, int]]:
     return jobs
 
 
-def _show_others(method, work, jobs) -> None:
-    """For each job, the mean of the models that its objective compares with, before any trains."""
+def _show_others(work, jobs) -> None:
+    """For each job, the mean of the other participants' models before anybody trains."""
     t = work.tensors
     for r in range(len(work.seeds)):
         slots = [slot for slot, (run, _) in enumerate(jobs) if run == r]
-        chosen = [jobs[slot][1] for slot in slots]
-        for i, slot in enumerate(slots):
-            seen = method.others(i, chosen)
-            personal = t["personal"][r, seen].mean(0) if seen else t["personal"][r, chosen[i]]
-            t["others"][slot] = torch.cat([t["shared"][r], personal])
+        shared = t["shared"][r].expand(len(slots), -1)
+        models = torch.cat([shared, t["personal"][r, [jobs[slot][1] for slot in slots]]], 1)
+        t["others"][slots] = (models.sum(0) - models) / max(1, len(slots) - 1)  # [m, P]
 
 
 def _merge(method, work, jobs) -> None:

@@ -11,6 +11,7 @@ from test_federation import SGD, models
 from torch import nn
 
 from lgfed_core import nets
+from lgfed_core.augment import CropFlip
 from lgfed_core.batched import Batched
 from lgfed_core.data import Split
 from lgfed_core.federation import run
@@ -20,7 +21,7 @@ from lgfed_core.methods import MTL, FedAvg, LGFedAvgV1, LocalOnly, Method, Relea
 from lgfed_core.methods.mtl import _flat
 from lgfed_core.rounds import prepare
 from lgfed_core.streams import Purpose, stream, visits
-from lgfed_core.tracking import Tracker
+from lgfed_core.tracking import Personal, Tracker
 
 BELOW = frozenset({"below.weight", "below.bias"})
 
@@ -208,11 +209,6 @@ def test_mtl_pulls_models_together_and_the_released_one_towards_zero():
     assert size["released"] < 0.5 * size["none"]
 
 
-def test_whom_mtl_compares_with():
-    assert MTL().others(1, [4, 7, 9]) == [4, 9]
-    assert ReleasedMTL().others(1, [4, 7, 9]) == [0, 2]
-
-
 @pytest.mark.parametrize("lanes", ["looped", "batched"])
 def test_mtl_sees_the_others_as_they_were(lanes):
     federation = toy_federation()
@@ -297,3 +293,33 @@ def test_version_1_network_is_the_papers():
     plain = nets.mlp_mnist()
     plain.load_state_dict({n: p for n, p in net.state_dict().items() if n.startswith("fc")})
     assert torch.equal(net(x), plain(x))
+
+
+class Convolving(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3)
+        self.out = nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.out(self.conv(x).relu().amax((-1, -2)))
+
+
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+def test_pictures_in_any_memory_order_with_crops_and_flips(layout):
+    """Gradients of convolutions then have strides of their own, which an update must respect."""
+    pictures = [
+        Split(torch.randn(n, 3, 8, 8).contiguous(memory_format=layout), torch.arange(n) % 3)
+        for n in (150, 60)
+    ]
+    federation = toy_federation((0, 1), net=Convolving())
+    data = replace(federation.data, train=pictures[0], test=pictures[1])
+    federation = replace(federation, data=data)
+    training = replace(SGD, augment=CropFlip((0.0, 1.0, 2.0), padding=2))
+    looped, batched = (
+        run(federation, FedAvg(), training, 4, tracker=Personal(), lanes=lanes, workers=1)
+        for lanes in ("looped", "batched")
+    )
+    assert torch.allclose(models(looped), models(batched), atol=1e-5)
+    assert np.allclose(looped.history, batched.history)
+    assert not torch.allclose(models(looped)[0, 0], joined(federation.net), atol=1e-2)

@@ -55,6 +55,7 @@ class Settings(phases.Settings):
     shared_layers: int = 2
     shared_side: str = "first"
     every: int = 10
+    patience: int | None = None  # validation on 50 rows is too coarse to stop early
     budgets: tuple[int, ...] = (1000, 1200, 1400, 1600, 1800)
     starts: tuple[int, ...] = (1200, 1800, 1000, 1400, 1600)
     mtl_scale: float = 1e-6

@@ -43,7 +43,7 @@ class Local:
     net: Callable[..., Tensor]  # inputs [b, ...] -> outputs [b, classes]; more arguments pass on
     params: dict[str, Tensor]  # current values, differentiable
     received: dict[str, Tensor]  # values at the start of the round, constant
-    others: dict[str, Tensor] | None = None  # mean of the other devices' models then
+    others: dict[str, Tensor] | None = None  # mean of the other participants' models then
     participants: int | Tensor = 1  # of this round; like ``others`` if the method `compares`
 
 
@@ -87,10 +87,6 @@ class Method:
         """Indices of the devices in this round, at most `cohort` of them, sorted."""
         m = self.cohort(devices)
         return np.arange(devices) if m == devices else np.sort(rng.permutation(devices)[:m])
-
-    def others(self, slot: int, chosen: Sequence[int]) -> list[int]:
-        """Whose models ``chosen[slot]`` sees if the method `compares`: the other participants'."""
-        return [device for i, device in enumerate(chosen) if i != slot]
 
     def merge(self, before: Tensor, uploads: Tensor, rows: Tensor) -> Tensor:
         """New shared vector [P_s] from ``before`` [P_s], ``uploads`` [m, P_s], ``rows`` [m].

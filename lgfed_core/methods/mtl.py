@@ -6,11 +6,9 @@ With W = [w_1 ... w_m], the models of m devices side by side, the text adds to t
 
 which pulls each model towards their mean. Nothing is averaged. The released code builds Omega
 from ones((m, m)) where the identity is meant and squares element by element: 0.81 in every
-entry, so that tr(W Omega W') is 0.81 ||w_1 + ... + w_m||^2 and pulls their sum towards zero. It
-also takes the others' models from devices 0 ... m-1, whoever takes part.
+entry (m = 10), so that tr(W Omega W') is 0.81 ||w_1 + ... + w_m||^2 and pulls their sum to zero.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -47,14 +45,11 @@ class MTL(Method):
 
 @dataclass(frozen=True, kw_only=True)
 class ReleasedMTL(MTL):
-    """Omega as released: 0.81 everywhere, and the first devices' models in place of the others'.
+    """Omega as released: (1 - 1/m)^2 in every entry.
 
     The released code cuts W in blocks of 4,000 rows and leaves out the incomplete last one (102
     of 64,102 rows); here all rows count.
     """
-
-    def others(self, slot: int, chosen: Sequence[int]) -> list[int]:
-        return [device for device in range(len(chosen)) if device != slot]
 
     def pull(self, w: Tensor, others: Tensor, m: int | Tensor) -> Tensor:
         return (1 - 1 / m) ** 2 * (w + (m - 1) * others).square().sum()
