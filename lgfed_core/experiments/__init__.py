@@ -17,9 +17,9 @@ import torch
 
 from .. import results
 from ..errors import SettingsError
-from . import lgfedavg_cifar10, lgfedavg_mnist
+from . import lgfedavg_cifar10, lgfedavg_cuts, lgfedavg_mnist
 
-ALL: dict[str, ModuleType] = {m.NAME: m for m in (lgfedavg_mnist, lgfedavg_cifar10)}
+ALL: dict[str, ModuleType] = {m.NAME: m for m in (lgfedavg_mnist, lgfedavg_cifar10, lgfedavg_cuts)}
 
 
 def find(name: str) -> ModuleType:
