@@ -6,7 +6,10 @@ in a round, R_fed rounds of FedAvg followed by R_lg rounds of LG-FedAvg.
 * The papers' numbers follow from (P R_fed + P_g R_lg) (m + K): m uploads, and *every* device
   downloads the new global part in every round. The papers do not state this; it is what
   reproduces all rows of LG-FedAvg's tables but two (`recompute_tables`).
-* A deployed server sends the global part to the m participants only: (P R_fed + P_g R_lg) 2 m.
+* A deployed server sends the global part to the m participants only: (P R_fed + P_g R_lg) 2 m,
+  and each device, one time, what it needs to end with a model of its own (`one_off`).
+
+Whether the papers' further statements agree with their numbers is in `communication_audit`.
 
 Source: Liang et al. (2019, v1) Tables 1 and 2; (2020, v2) Tables 1, 2, 6 and 8.
 """
@@ -18,6 +21,10 @@ import pandas as pd
 
 from .errors import ResultsError
 from .paths import PAPER
+from .published import row_name
+from .verdict import Evidence
+
+BYTES = 4  # of a parameter sent as float32
 
 
 @dataclass(frozen=True)
@@ -28,6 +35,14 @@ class System:
     total: int  # P
     m: int
     K: int
+
+    def papers(self, fed_rounds: int, lg_rounds: int) -> int:
+        """`papers_count` of this system."""
+        return papers_count(self.shared, self.total, self.m, self.K, fed_rounds, lg_rounds)
+
+    def deployed(self, fed_rounds: int, lg_rounds: int) -> int:
+        """`deployed_count` of this system."""
+        return deployed_count(self.shared, self.total, self.m, self.K, fed_rounds, lg_rounds)
 
 
 SYSTEMS = {
@@ -49,9 +64,8 @@ def papers_count(shared: int, total: int, m: int, K: int, fed_rounds: int, lg_ro
 def deployed_count(shared: int, total: int, m: int, K: int, fed_rounds: int, lg_rounds: int) -> int:
     """Parameters a deployed system sends: m uploads and m downloads in each round.
 
-    Arguments and errors as for `papers_count`. Not included, as it happens once and not per round:
-    a device that first joins in the LG phase must also fetch the personal layers of the FedAvg
-    checkpoint; `sent_once` is the most that this can add.
+    Arguments and errors as for `papers_count`. What happens once, and not in each round, is not
+    included: see `one_off`.
     """
     return 2 * m * _per_direction(shared, total, m, K, fed_rounds, lg_rounds)
 
@@ -65,15 +79,79 @@ def sent_once(shared: int, total: int, K: int) -> int:
     return K * (total - shared)
 
 
+def one_off(system: System, method: str) -> tuple[int, int]:
+    """(down, up): parameters that all K devices receive, and send, one time beside the rounds.
+
+    Down, so that each device ends with the model it uses: K P. FedAvg's devices receive it at the
+    end; LG-FedAvg's receive K (P - P_g) when the FedAvg rounds end, to start from, and K P_g at the
+    end. Models trained alone or by MTL are on their devices already. Up, so that new devices can be
+    served: all personal layers, once. The most it can be, as some devices hold part of it already.
+    """
+    everything, personal = system.K * system.total, sent_once(system.shared, system.total, system.K)
+    return {
+        "fedavg": (everything, 0),
+        "lg_fedavg": (everything, personal),
+        "local_only": (0, everything),
+        "mtl": (0, everything),
+    }[method]
+
+
+def deployment(system: System, rows: list[tuple[str, int, int]]) -> pd.DataFrame:
+    """What a deployed system sends, for rows (method, fedavg_rounds, lg_rounds); FedAvg first.
+
+    Columns: row, papers (their convention), fed and lg (the rounds of either phase), down and up
+    (`one_off`), all in gigabytes; per_device, the mean total of a device in
+    megabytes; papers_ratio and ratio, of the first row's, by the papers' count and by the total.
+    """
+    lines = []
+    for method, fed_rounds, lg_rounds in rows:
+        down, up = one_off(system, method)
+        parts = {
+            "papers": system.papers(fed_rounds, lg_rounds),
+            "fed": system.deployed(fed_rounds, 0), "lg": system.deployed(0, lg_rounds),
+            "down": down, "up": up,
+        }  # fmt: skip
+        named = {"method": method, "fedavg_rounds": fed_rounds, "lg_rounds": lg_rounds}
+        lines.append({"row": row_name(named)} | {k: v * BYTES / 1e9 for k, v in parts.items()})
+    table = pd.DataFrame(lines)
+    total = table[["fed", "lg", "down", "up"]].sum(axis=1)
+    return table.assign(
+        per_device=total * 1000 / system.K, papers_ratio=table["papers"] / table["papers"].iloc[0],
+        ratio=total / total.iloc[0],
+    )  # fmt: skip
+
+
 def recompute_tables(folder: Path = PAPER) -> pd.DataFrame:
     """Every printed number of communicated parameters in LG-FedAvg's tables, recomputed.
 
     Reads ``folder``/<table>.csv. One line per row of a table: table, dataset,
-    classes_per_device (missing where the table has none), method, fedavg_rounds, lg_rounds,
-    reported, computed (`papers_count`), matches (equal in the digits printed), deployed
-    (`deployed_count`), note (why a row does not match). Raises ResultsError without the files.
+    classes_per_device (missing where the table has none), method, fedavg_rounds, lg_rounds, row
+    (method and rounds in words), reported, digit (value of the last one printed), computed
+    (`papers_count`), matches (equal in the digits printed), deployed (`deployed_count`), note (why
+    a row does not match). Raises ResultsError without the files.
     """
     return pd.DataFrame([row for t in _TABLES for row in _rows(t, folder)])
+
+
+def budgets(table: pd.DataFrame) -> pd.DataFrame:
+    """`recompute_tables` with repeated numbers told once; ``lines`` says how often each is printed.
+
+    Tables 6 and 8 print every budget for five numbers of classes per device.
+    """
+    told = table.drop(columns=["classes_per_device"])
+    counted = told.groupby(list(told), sort=False, dropna=False).size()
+    return counted.rename("lines").reset_index()
+
+
+def claim_l19(table: pd.DataFrame | None = None) -> Evidence:
+    """L19: the communicated parameters of every row are (P R_fed + P_g R_lg) (m + K).
+
+    table: of `recompute_tables`. The estimate is the number of rows that do not follow. There is no
+    chance in it: the p-value against the claim is 0 where there are such rows, else the one for it.
+    """
+    table = recompute_tables() if table is None else table
+    wrong = int((~table["matches"]).sum())
+    return Evidence(wrong, wrong, wrong, float(wrong > 0), float(wrong == 0))
 
 
 _TABLES = {  # table -> {data set: value of the last printed digit}
@@ -116,21 +194,21 @@ def _rows(table: str, folder: Path) -> list[dict]:
         data = row.get("dataset", next(iter(_TABLES[table])))
         system, digit = SYSTEMS[data], _TABLES[table][data]
         rounds = int(row["fedavg_rounds"]), int(row["lg_rounds"])
-        arguments = system.shared, system.total, system.m, system.K, *rounds
-        computed, reported = papers_count(*arguments), row["params_communicated"]
+        computed, reported = system.papers(*rounds), row["params_communicated"]
+        named = {"method": row["method"], "fedavg_rounds": rounds[0], "lg_rounds": rounds[1]}
         matches = round(computed / digit) == round(reported / digit)
         out.append(
             {
                 "table": table,
                 "dataset": data,
                 "classes_per_device": row.get("classes_per_device"),
-                "method": row["method"],
-                "fedavg_rounds": rounds[0],
-                "lg_rounds": rounds[1],
+                **named,
+                "row": row_name(named),
                 "reported": reported,
+                "digit": digit,
                 "computed": computed,
                 "matches": matches,
-                "deployed": deployed_count(*arguments),
+                "deployed": system.deployed(*rounds),
                 "note": "" if matches else _NOTES.get((table, data, row["method"]), "unexplained"),
             }
         )
