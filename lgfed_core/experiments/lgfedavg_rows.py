@@ -8,6 +8,15 @@ from ..federation import Outcome
 from ..methods import FedAvg
 from ..published import METRICS
 from ..report import SELECTION
+from ..results import plain
+
+PRINTED = {  # data set -> tables whose rows its experiment fills
+    "mnist": ("lgfedavg_v2_table6_mnist", "lgfedavg_mtl_mnist"),
+    "cifar10": (
+        "lgfedavg_v2_table8_cifar10", "lgfedavg_v2_table1_cifar10", "lgfedavg_mtl_cifar10",
+    ),
+}  # fmt: skip
+NEW = ("weights", "outputs", "probabilities")  # what is averaged to serve a new device
 
 
 def rows(cfg, part: str, outcome: Outcome, table: str) -> pd.DataFrame:
@@ -62,7 +71,7 @@ def _fedavg(cfg, history: pd.DataFrame, final: pd.Series) -> dict[str, dict]:
 
 def _personal(cfg, history: pd.DataFrame, final: pd.Series) -> dict[str, dict]:
     """Both selections of personal models; new devices are served as the protocol says."""
-    ways = (f"new_test_acc_{way}" for way in ("weights", "outputs", "probabilities"))
+    ways = (f"new_test_acc_{way}" for way in NEW)
     tests = [t for t in ("local_test_acc", *ways) if f"last_{t}" in final]
     found = {
         selection: {test: final[f"{when}_{test}"] for test in tests}
@@ -113,38 +122,56 @@ def worth_of_selection(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(out).reindex(released["row"].unique())
 
 
-def ways_to_serve(stored: pd.DataFrame, classes: int) -> pd.DataFrame:
-    """New test of last-round models by averaged weights and by averaged outputs, paper scale.
+def at_paper_scale(stored: pd.DataFrame, dataset: str) -> pd.DataFrame:
+    """The paper-scale rows of one data set; stored: rows of `results.load`, of any experiment."""
+    return stored[stored["table"].isin(PRINTED[dataset]) & (stored["scale"] == "paper")]
 
-    stored: rows of `results.load`. Columns (weights | outputs, mean | sd over seeds).
+
+def by_seed(stored: pd.DataFrame) -> dict[tuple, pd.Series]:
+    """Every number of both experiments at paper scale: key -> values in percent by seed.
+
+    stored: rows of `results.load`. A key is (data set, classes, (method, FedAvg rounds), metric,
+    (protocol, selection)), e.g. ("mnist", 2, ("lg_fedavg", 400), "new_test_acc", ...).
+    """
+    columns = ["classes_per_device", "method", "fedavg_rounds", "metric", "protocol", "selection"]
+    out = {}
+    for dataset in PRINTED:
+        rows = at_paper_scale(stored, dataset)
+        for key, lines in rows.groupby(columns) if len(rows) else ():
+            classes, method, rounds, metric, *reading = map(plain, key)
+            who = method, int(rounds)
+            values = lines.set_index("seed")["value"].astype(float).sort_index()
+            out[dataset, int(classes), who, metric, tuple(reading)] = values
+    return out
+
+
+def ways_to_serve(stored: pd.DataFrame, classes: int, dataset: str = "mnist") -> pd.DataFrame:
+    """New test of last-round models by averaged weights, outputs and probabilities, paper scale.
+
+    stored: rows of `results.load`. Columns (way, mean | sd over seeds); a way that was not
+    computed when the rows were made has none.
     """
     ids = ["protocol", "method", "fedavg_rounds", "lg_rounds"]
-    rows = stored[(stored["scale"] == "paper") & (stored["selection"] == "last")]
-    rows = rows[rows["classes_per_device"].astype(int) == classes]
+    rows = at_paper_scale(stored, dataset)
+    rows = rows[rows["selection"] == "last"]
+    if len(rows):
+        rows = rows[rows["classes_per_device"].map(plain) == str(classes)]
+    else:
+        rows = rows.reindex(columns=[*ids, *rows])  # nothing stored at all: no such columns
     out = {}
-    for way in ("weights", "outputs"):
+    for way in NEW:
         values = rows[rows["metric"] == f"new_test_acc_{way}"].groupby(ids, sort=False)["value"]
-        out |= {(way, "mean"): values.mean(), (way, "sd"): values.std()}
+        if values.ngroups or way != "probabilities":
+            out |= {(way, "mean"): values.mean(), (way, "sd"): values.std()}
     return pd.DataFrame(out)
 
 
-_FED, _HALF, _FULL = "FedAvg 800", "LG-FedAvg 400+100", "LG-FedAvg 800+100"
-_PAIRS = (
-    (_HALF, _FED, "local_test_acc"),
-    (_HALF, "local only", "local_test_acc"),
-    (_FULL, _HALF, "local_test_acc"),
-    (_HALF, _FED, "new_test_acc"),
-    (_FULL, _FED, "new_test_acc"),
-    (_FULL, _HALF, "new_test_acc"),
-    ("local only", _FED, "new_test_acc"),
-)
+def differences(table: pd.DataFrame, half: int = 400, full: int = 800) -> pd.DataFrame:
+    """The contrasts that a section is about, in points: paper, as released, as described.
 
-
-def differences(table: pd.DataFrame) -> pd.DataFrame:
-    """The contrasts that the section is about, in points: paper, as released, as described.
-
-    table: of `report.table`, one number of classes. Means of the headline selections; NaN where
-    a row has not been run.
+    table: of `report.table`, one number of classes. half, full: FedAvg rounds of the two headline
+    rows; FedAvg itself has ``full`` of them. Means of the headline selections; NaN where a row
+    has not been run. Pairs with MTL are there if the table has a row of it.
     """
     cells = table[(table["protocol"].map(SELECTION) == table["selection"]) & (table["seeds"] > 0)]
     row = cells["row"].str.split(", ", n=1).str[-1]
@@ -152,10 +179,22 @@ def differences(table: pd.DataFrame) -> pd.DataFrame:
     paper = cells.assign(row=row).groupby(["row", "metric"])["paper"].first()
     means = means.assign(paper=paper).reindex(columns=["paper", "as_released", "as_described"])
     lines = {}
-    for better, worse, metric in _PAIRS:
+    for better, worse, metric in _pairs(half, full, (row == f"MTL {full}").any()):
         pair = means.reindex([(better, metric), (worse, metric)])
         lines[METRICS[metric], f"{better} - {worse}"] = pair.iloc[0] - pair.iloc[1]
     return pd.DataFrame(lines).T
+
+
+def _pairs(half: int, full: int, mtl: bool) -> list[tuple[str, str, str]]:
+    """(row, row, metric) for `differences`."""
+    fed, local, pulled = f"FedAvg {full}", "local only", f"MTL {full}"
+    less, more = f"LG-FedAvg {half}+100", f"LG-FedAvg {full}+100"
+    here = [(less, fed), (less, local), (more, less)]
+    there = [(less, fed), (more, fed), (more, less), (local, fed)]
+    if mtl:
+        here += [(less, pulled), (pulled, local)]
+        there += [(pulled, local)]
+    return [(*pair, "local_test_acc") for pair in here] + [(*p, "new_test_acc") for p in there]
 
 
 def _sent(cfg, method: str, fed_rounds: int, lg_rounds: int) -> float:
