@@ -17,9 +17,11 @@ import torch
 
 from .. import results
 from ..errors import SettingsError
-from . import lgfedavg_cifar10, lgfedavg_cuts, lgfedavg_mnist
+from . import lgfedavg_cifar10, lgfedavg_cuts, lgfedavg_mnist, lgfedavg_v1
 
-ALL: dict[str, ModuleType] = {m.NAME: m for m in (lgfedavg_mnist, lgfedavg_cifar10, lgfedavg_cuts)}
+ALL: dict[str, ModuleType] = {
+    m.NAME: m for m in (lgfedavg_mnist, lgfedavg_cifar10, lgfedavg_v1, lgfedavg_cuts)
+}
 
 
 def find(name: str) -> ModuleType:

@@ -105,6 +105,13 @@ class Settings:
         """Rounds to run for a number printed in the paper; at least one."""
         return max(1, round(nominal * self.shrink))
 
+    def split(self, images: data.Dataset, seed: int) -> partition.Partition:
+        """Who holds what, before validation rows are set aside."""
+        labels = images.train.y, images.test.y
+        if self.classes == images.classes:
+            return partition.iid(*labels, self.devices, seed)
+        return partition.classes_per_device(*labels, self.devices, self.classes, seed)
+
     def net(self) -> nn.Module:
         """The network of this data set, of random weights."""
         raise NotImplementedError
@@ -132,11 +139,7 @@ def federation(
         images = data.subset(images, *cfg.rows_per_class)
     splits, starts = [], []
     for seed in seeds:
-        labels = images.train.y, images.test.y
-        if cfg.classes == images.classes:
-            split = partition.iid(*labels, cfg.devices, seed)
-        else:
-            split = partition.classes_per_device(*labels, cfg.devices, cfg.classes, seed)
+        split = cfg.split(images, seed)
         if cfg.validation:
             split = partition.with_validation(split, cfg.validation, seed)
         splits.append(split)

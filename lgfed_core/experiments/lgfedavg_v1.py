@@ -1,0 +1,197 @@
+"""Version 1 of LG-FedAvg on MNIST and CIFAR-10: Table 1 of Liang et al. 2019 (section 3.1).
+
+FedAvg trains to a goal accuracy (97.5 % and 57 %); from there LG-FedAvg goes on for 50 and 60
+rounds. The text's split is by shards of label-sorted rows, the same shard numbers in both sets,
+so that on MNIST, whose classes differ in size, a device is also tested on classes that it does not
+hold. On MNIST the devices follow Algorithm 1: a head of their own beside the global one, a local
+and a global step for each batch (`methods.LGFedAvgV1`). On CIFAR-10 the text makes the two
+convolutions, the bottom, global; a head on top of the *local* part then has no place, and the
+devices train as in version 2.
+
+Only `as_described` exists: what the code of this version did is not known. The goal is judged on
+validation rows.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from .. import nets, partition
+from ..communication import papers_count
+from ..data import Dataset
+from ..errors import SettingsError
+from ..federation import Federation, Outcome
+from ..goals import Goal
+from ..layout import joined
+from ..methods import FedAvg, LGFedAvg, LGFedAvgV1
+from ..rounds import CPU
+from ..tracking import Personal
+from . import lgfedavg_cifar10, lgfedavg_mnist, lgfedavg_rows
+from . import lgfedavg_phases as phases
+from .lgfedavg_phases import federation as federation
+from .lgfedavg_rows import progress as progress
+
+NAME = "lgfedavg.v1"
+TABLE = "lgfedavg_v1_table1"
+CHOOSES = {"data", "alone"}
+SCALES = {
+    "smoke": dict(devices=10, fraction=0.2, rows_per_class=(40, 20), shrink=0.002, every=1,
+                  local_epochs=2, patience=2),
+    "quick": dict(devices=20, fraction=0.25, rows_per_class=(1000, 200), shrink=0.05, every=1,
+                  local_epochs=10),
+    "paper": {},
+}  # fmt: skip
+OF_DATA = {  # the paper's Tables 5 and 6
+    "mnist": dict(goal=0.975, budgets=(1500,), lg_rounds=50, shared_layers=2,
+                  local_epochs=500),
+    "cifar10": dict(goal=0.57, budgets=(2000,), lg_rounds=60, shared_layers=2,
+                    shared_side="first", batch_size=50, fedavg_lr=0.1, lr=0.1, decay=0.005,
+                    local_epochs=1200),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Settings(phases.Settings):
+    """The text's values for ``data``, "mnist" or "cifar10"."""
+
+    data: str = "mnist"
+    goal: float = 0.975  # accuracy of FedAvg at which LG-FedAvg takes over
+    lg_rounds: int = 50
+    shared_layers: int = 2
+
+    NAME, SCALES = NAME, SCALES
+    DATA = property(lambda self: self.data)
+    AUGMENT = property(lambda self: self._own.AUGMENT)
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.released:
+            raise SettingsError(
+                "version 1 has no released protocol: its code is not known; run as_described"
+            )
+        if self.data not in OF_DATA:
+            raise SettingsError(f"data is {self.data!r}; there are {', '.join(OF_DATA)}")
+
+    @classmethod
+    def at(cls, scale: str = "paper", protocol: str = "as_described", **changes) -> "Settings":
+        """Settings of a scale: ``at("quick", data="cifar10")``."""
+        own = OF_DATA.get(changes.get("data", "mnist"), {})
+        return replace(cls(protocol, scale), **(own | cls.SCALES.get(scale, {}) | changes))
+
+    @property
+    def fedavg_rounds(self) -> int:
+        """How long FedAvg trains; its own row is the best of so many rounds."""
+        return self.rounds(max(self.budgets))
+
+    @property
+    def _own(self) -> type[phases.Settings]:
+        module = lgfedavg_mnist if self.data == "mnist" else lgfedavg_cifar10
+        return module.Settings
+
+    def split(self, images: Dataset, seed: int) -> partition.Partition:
+        return partition.label_shards(images.train.y, images.test.y, self.devices, 2, seed)
+
+    def net(self) -> torch.nn.Module:
+        return nets.mlp_mnist() if self.data == "mnist" else nets.cnn_cifar()
+
+
+settings = Settings.at
+
+
+@dataclass(frozen=True)
+class Phases(phases.Phases):
+    """FedAvg to the goal and beyond, and LG-FedAvg from the goal."""
+
+    def fedavg(self) -> Outcome:
+        """FedAvg for all its rounds; ``at_goal`` is the first model that reached the goal."""
+        cfg = self.cfg
+        goal, method = Goal(cfg.goal, every=cfg.every), FedAvg(**self._share)
+        return self._part("fedavg", method, cfg.fedavg_lr, cfg.fedavg_rounds, goal)
+
+    def lg(self, fedavg: Outcome) -> Outcome:
+        """LG-FedAvg from there: version 1's on MNIST, version 2's on CIFAR-10."""
+        cfg, start = self.cfg, fedavg.tensors["at_goal"]
+        if cfg.data == "mnist":
+            fed, start = with_own_heads(self.fed, start)
+            method = LGFedAvgV1(layers=cfg.shared(fed.net), **self._share,
+                                auxiliary=nets.auxiliary_layers(fed.net))  # fmt: skip
+        else:
+            fed, method = self.fed, LGFedAvg(layers=cfg.shared(self.fed.net), **self._share)
+        tracker = Personal(every=cfg.every, light=True)
+        return replace(self, fed=fed)._part(
+            "lg", method, cfg.lr, cfg.rounds(cfg.lg_rounds), tracker, start,
+            first_round=cfg.fedavg_rounds,
+        )  # fmt: skip
+
+
+def with_own_heads(fed: Federation, start: Tensor) -> tuple[Federation, Tensor]:
+    """MNIST's federation with `nets.MnistTwoHeads`, and its start [R, P] from MLPs' [R, P'].
+
+    Each device's own head begins as a copy of the global one.
+    """
+    net, starts = nets.mlp_mnist_v1(), []
+    for vector in start:
+        plain = nets.mlp_mnist()
+        torch.nn.utils.vector_to_parameters(vector, plain.parameters())
+        net.load_state_dict(plain.state_dict(), strict=False)
+        net.own4.load_state_dict(plain.fc4.state_dict())
+        net.own5.load_state_dict(plain.fc5.state_dict())
+        starts.append(joined(net))
+    return replace(fed, net=net), torch.stack(starts).to(start.device)
+
+
+def stages(
+    cfg: Settings, seeds: Sequence[int], device: torch.device = CPU, resume: bool = True, **engine
+) -> Iterator[tuple[str, Outcome]]:
+    """Run the experiment part by part, yielding (name, outcome): fedavg, lg, local."""
+    parts = Phases.of(cfg, seeds, device, resume, **engine)
+    fedavg = parts.fedavg()
+    yield "fedavg", fedavg
+    lg = parts.lg(fedavg)
+    reached = fedavg.final[["goal_round", "reached"]]
+    yield "lg", replace(lg, final=lg.final.join(reached))
+    if "local" in cfg.alone:
+        yield "local", parts.local()
+
+
+def rows(cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
+    """The tidy result rows of one part; rounds and parameters sent are found, not set.
+
+    FedAvg's rounds are those until its best round on validation rows, LG-FedAvg's those until the
+    goal; ``goal_reached`` is 1 where the goal was reached at all.
+    """
+    method = {"fedavg": "fedavg", "lg": "lg_fedavg", "local": "local_only"}[part]
+    lines = []
+    for seed, final in outcome.final.iterrows():
+        history = outcome.history[outcome.history["seed"] == seed]
+        kind = lgfedavg_rows._fedavg if part == "fedavg" else lgfedavg_rows._personal
+        for selection, metrics in kind(cfg, history, final).items():
+            values = {name: 100 * value for name, value in metrics.items()}
+            values |= _rounds(cfg, part, selection, final)
+            lines += [(seed, selection, name, value) for name, value in values.items()]
+    tidy = pd.DataFrame(lines, columns=["seed", "selection", "metric", "value"])
+    lg_rounds = cfg.lg_rounds if part == "lg" else 0
+    return tidy.assign(
+        table=TABLE, dataset=cfg.data, method=method, lg_rounds=lg_rounds, protocol=cfg.protocol,
+        scale=cfg.scale, seconds=outcome.seconds, **outcome.provenance,
+    )  # fmt: skip
+
+
+def _rounds(cfg: Settings, part: str, selection: str, final: pd.Series) -> dict[str, float]:
+    """FedAvg rounds, and parameters sent by the paper's convention, of one run."""
+    if part == "local":
+        return {"fedavg_rounds": 0.0, "params_communicated": 0.0}
+    last = cfg.fedavg_rounds
+    if part == "fedavg":
+        done, reached = (last if selection == "last" else int(final["best_round"])), {}
+    else:
+        reached = {"goal_reached": float(final["reached"])}
+        done = int(final["goal_round"]) or last
+    net, m = cfg.net(), FedAvg(fraction=cfg.fraction).cohort(cfg.devices)
+    more = cfg.rounds(cfg.lg_rounds) if part == "lg" else 0
+    sizes = nets.count(net, cfg.shared(net)), nets.count(net)
+    sent = papers_count(*sizes, m, cfg.devices, done, more)
+    return {"fedavg_rounds": float(done), "params_communicated": float(sent)} | reached
