@@ -7,6 +7,7 @@ counted as its objective needs it: a participant sends its model and receives th
 Source: Liang et al. (2020), Tables 1, 6 and 8.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,8 @@ TABLES = {  # data set -> the paper's tables with its accuracies
     "mnist": ("lgfedavg_v2_table6_mnist",),
     "cifar10": ("lgfedavg_v2_table8_cifar10", "lgfedavg_v2_table1_cifar10"),
 }
-_ROW = ["method", "fedavg_rounds", "lg_rounds"]
+HALF = {800: 400, 1800: 1200}  # FedAvg's rounds -> the paper's smaller headline budget
+ROW = ["method", "fedavg_rounds", "lg_rounds"]
 
 
 def system(cfg) -> System:
@@ -55,9 +57,9 @@ def ends(cfg, rows: pd.DataFrame, selection: str = "last") -> pd.DataFrame:
     Rounds are those that the rows name, shrunk as ``cfg`` shrinks them.
     """
     rows = rows[(rows["selection"] == selection) & rows["metric"].isin(TESTS)]
-    wide = rows.pivot_table("value", [*_ROW, "seed"], "metric").reset_index()
+    wide = rows.pivot_table("value", [*ROW, "seed"], "metric").reset_index()
     here = system(cfg)
-    done = [[cfg.rounds(r) if r else 0 for r in pair] for pair in wide[_ROW[1:]].to_numpy()]
+    done = [[cfg.rounds(r) if r else 0 for r in pair] for pair in wide[ROW[1:]].to_numpy()]
     return wide.assign(megabytes=[here.deployed(*pair) * BYTES / 1e6 for pair in done])
 
 
@@ -75,13 +77,51 @@ def points(
         *_printed(dataset, classes, paper),
         *_ours(stored[stored["table"].isin(tables)], classes, protocol),
     ]
-    columns = [*_ROW, "metric", "who", "mean", "low", "high", "seeds"]
+    columns = [*ROW, "metric", "who", "mean", "low", "high", "seeds"]
     table = pd.DataFrame(found, columns=columns)
     deployed = SYSTEMS[dataset].deployed
-    sent = [deployed(f, n) for f, n in table[_ROW[1:]].itertuples(index=False)]
+    sent = [deployed(f, n) for f, n in table[ROW[1:]].itertuples(index=False)]
     return table.assign(gigabytes=np.array(sent, float) * BYTES / 1e9).drop_duplicates(
-        [*_ROW, "metric", "who"]
+        [*ROW, "metric", "who"]
     )
+
+
+def beside(groups: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """`points` of several data sets as a table: a line per row, the paper and ours per test.
+
+    groups: title -> `points`. Index: (title, row in words), by gigabytes; columns: ("sent", "GB"),
+    then (test, "paper" | "ours"), NaN where a number is not printed or not yet run.
+    """
+    parts = {}
+    for title, table in groups.items():
+        names = [published.row_name(row) for row in table[ROW].to_dict("records")]
+        wide = table.assign(row=names).pivot(
+            index=["gigabytes", "row"], columns=["metric", "who"], values="mean"
+        )
+        columns = pd.MultiIndex.from_product([TESTS, ["paper", "ours"]])
+        wide = wide.reindex(columns=columns).sort_index().reset_index("gigabytes")
+        parts[title] = wide.rename(columns={"gigabytes": "sent", "": "GB"})
+    return pd.concat(parts).rename_axis([None, None])
+
+
+def bought(groups: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """What bytes buy, in points: groups as for `beside` -> a line per title and "paper" or "ours".
+
+    Columns ("half", test): LG-FedAvg from the paper's smaller headline budget less FedAvg;
+    ("the rest", test): LG-FedAvg from FedAvg's full budget less that. NaN where not yet run.
+    """
+    lines = {}
+    for title, table in groups.items():
+        full = table.loc[table["method"] == "fedavg", "fedavg_rounds"].iloc[0]
+        means = table.set_index(["who", "metric", "method", "fedavg_rounds"])["mean"]
+        for who in ("paper", "ours"):
+            keys = [("fedavg", full), ("lg_fedavg", HALF[full]), ("lg_fedavg", full)]
+            for test in TESTS:
+                fed, some, most = (means.get((who, test, *key), np.nan) for key in keys)
+                line = lines.setdefault((title, who), {})
+                line |= {("half", test): some - fed, ("the rest", test): most - some}
+    found = pd.DataFrame(lines).T
+    return found[[(what, test) for what in ("half", "the rest") for test in TESTS]]
 
 
 def _printed(dataset: str, classes: int, paper: Path):
@@ -92,7 +132,7 @@ def _printed(dataset: str, classes: int, paper: Path):
         for cell in cells[(of_all == classes) & cells["metric"].isin(TESTS)].to_dict("records"):
             reach = stats.t.ppf(0.975, spec.runs - 1) * cell["paper_sd"] / np.sqrt(spec.runs - 1)
             mean = cell["paper"]
-            row = [cell["method"], *(int(cell[c]) for c in _ROW[1:])]
+            row = [cell["method"], *(int(cell[c]) for c in ROW[1:])]
             yield *row, cell["metric"], "paper", mean, mean - reach, mean + reach, np.nan
 
 
@@ -104,7 +144,7 @@ def _ours(rows: pd.DataFrame, classes: int, protocol: str):
     keep &= rows["classes_per_device"].map(results.plain) == str(classes)
     if "stand_in" in rows:
         keep &= rows["stand_in"].map(results.plain) == ""
-    for (method, fed, lg, metric), group in rows[keep].groupby([*_ROW, "metric"]):
+    for (method, fed, lg, metric), group in rows[keep].groupby([*ROW, "metric"]):
         values = group["value"].to_numpy()
         n, mean, reach = values.size, values.mean(), np.nan
         if n > 1:

@@ -18,6 +18,7 @@ from .errors import ResultsError
 from .paths import PAPER
 from .published import row_name
 
+DATA = {"mnist": "MNIST", "cifar10": "CIFAR-10", "vqa": "VQA"}
 HEADLINES = {  # pair -> (table, data set, FedAvg's rounds, LG-FedAvg's)
     "v1, MNIST": ("lgfedavg_v1_table1", "mnist", 725, (400, 50)),
     "v1, CIFAR-10": ("lgfedavg_v1_table1", "cifar10", 1850, (1200, 60)),
@@ -75,11 +76,7 @@ def readable(rows: pd.DataFrame) -> pd.DataFrame:
 
     The formula is given with two digits more than are printed. ``times`` is how often it is.
     """
-    several = rows["dataset"].nunique() > 1
-    names = [
-        row_name({"dataset": d}) + f": {row}" if several else row
-        for d, row in zip(rows["dataset"], rows["row"], strict=True)
-    ]
+    names = _with_data(rows) if rows["dataset"].nunique() > 1 else rows["row"]
     printed = [billions(v, d) for v, d in zip(rows["reported"], rows["digit"], strict=True)]
     formula = [billions(v, d / 100) for v, d in zip(rows["computed"], rows["digit"], strict=True)]
     told = {"row": names, "printed": printed, "formula": formula, "times": rows["lines"]}
@@ -96,8 +93,8 @@ def transfer(table: pd.DataFrame) -> pd.DataFrame:
 
     Both versions say that it is (v1 footnote 1; v2 section 5.2), for the ensemble of New Test.
     table: of `communication.budgets`. One line per budget of LG-FedAvg, which would add
-    K (P - P_g), and of local-only training, which would add K P. Columns: table, dataset, row,
-    reported, digit, computed, with_transfer, verdict: "not included" where only the count without
+    K (P - P_g), and of local-only training, which would add K P. Columns: table, row, reported,
+    digit, computed, with_transfer, verdict: "not included" where only the count without
     it rounds to the printed number, "cannot tell" where both do, "neither" where none does.
     """
     rows = table[table["method"].isin(["lg_fedavg", "local_only"])].reset_index(drop=True)
@@ -115,14 +112,15 @@ def transfer(table: pd.DataFrame) -> pd.DataFrame:
         ["cannot tell", "not included", "included"],
         "neither",
     )
-    columns = ["table", "dataset", "row", "reported", "digit", "computed", "with_transfer"]
+    rows["row"] = _with_data(rows)
+    columns = ["table", "row", "reported", "digit", "computed", "with_transfer"]
     return rows[columns].assign(verdict=said)
 
 
 def spreads(folder: Path = PAPER) -> pd.DataFrame:
     """Version 1's standard deviations of the parameters sent, from those of the FedAvg rounds.
 
-    Columns: dataset, row, reported (the deviation printed), digit, computed
+    Columns: row, reported (the deviation printed), digit, computed
     (P (m + K) std(R_fed)), matches, and lg_std: the least deviation of the LG rounds that closes
     the gap, which is when they vary hand in hand with the FedAvg rounds (NaN where there is none).
     Raises ResultsError when version 1's Table 1 is missing.
@@ -145,7 +143,13 @@ def spreads(folder: Path = PAPER) -> pd.DataFrame:
                 "matches": matches, "lg_std": np.nan if matches else gap,
             }
         )  # fmt: skip
-    return pd.DataFrame(lines)
+    table = pd.DataFrame(lines)
+    return table.assign(row=_with_data(table)).drop(columns="dataset")
+
+
+def _with_data(rows: pd.DataFrame) -> list[str]:
+    """ "MNIST: FedAvg 800" of each row."""
+    return [f"{DATA[d]}: {row}" for d, row in zip(rows["dataset"], rows["row"], strict=True)]
 
 
 def _same(values: pd.Series, printed: pd.Series, digit: pd.Series) -> pd.Series:

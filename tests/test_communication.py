@@ -4,10 +4,15 @@ import shutil
 
 import pytest
 
-from lgfed_core import nets
+from lgfed_core import nets, verdict
 from lgfed_core.communication import (
     SYSTEMS,
+    System,
+    budgets,
+    claim_l19,
     deployed_count,
+    deployment,
+    one_off,
     papers_count,
     recompute_tables,
     sent_once,
@@ -180,3 +185,41 @@ def test_nothing_is_sent_without_rounds():
 def test_contradictions_are_refused(counted, arguments):
     with pytest.raises(ResultsError, match="cannot count communication"):
         counted(*arguments)
+
+
+# By hand: P = 10, P_g = 3, m = 2, K = 5.
+SMALL = System(shared=3, total=10, m=2, K=5)
+
+
+def test_what_is_sent_one_time():
+    assert one_off(SMALL, "fedavg") == (50, 0)
+    assert one_off(SMALL, "lg_fedavg") == (50, 35)
+    assert one_off(SMALL, "local_only") == one_off(SMALL, "mtl") == (0, 50)
+
+
+def test_a_deployment_is_rounds_and_what_is_sent_one_time():
+    found = deployment(SMALL, [("fedavg", 6, 0), ("lg_fedavg", 4, 5), ("local_only", 0, 0)])
+    assert found["row"].tolist() == ["FedAvg 6", "LG-FedAvg 4+5", "local only"]
+    parts = found[["papers", "fed", "lg", "down", "up"]] * 1e9 / 4  # parameters
+    by_hand = [[420, 240, 0, 50, 0], [385, 160, 60, 50, 35], [0, 0, 0, 0, 50]]
+    assert parts.to_numpy().tolist() == [pytest.approx(line) for line in by_hand]
+    assert found["per_device"].tolist() == pytest.approx([290 * 4e-6 / 5, 305 * 4e-6 / 5, 4e-5])
+    assert found["papers_ratio"].tolist() == pytest.approx([1, 385 / 420, 0])
+    assert found["ratio"].tolist() == pytest.approx([1, 305 / 290, 50 / 290])
+
+
+def test_budgets_tell_repeated_counts_once(table):
+    rows = budgets(table)
+    assert len(rows) == 27 and rows["lines"].sum() == len(table)
+    assert set(rows.loc[rows["table"].str.contains("table[68]"), "lines"]) == {5}
+
+
+def test_claim_l19_is_refuted_by_one_row_and_confirmed_by_none(table):
+    def said(rows):
+        return verdict.judge({"L19": claim_l19(rows)}).loc["L19"]
+
+    assert said(table)[["estimate", "verdict"]].tolist() == [2, "refuted"]
+    one = table.drop(index=table.index[~table["matches"]][0])
+    assert said(one)[["estimate", "verdict"]].tolist() == [1, "refuted"]
+    assert said(table[table["matches"]])[["estimate", "verdict"]].tolist() == [0, "confirmed"]
+    assert claim_l19() == claim_l19(table)
