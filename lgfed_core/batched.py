@@ -109,6 +109,23 @@ class Batched:
         return out.view(-1, devices)
 
     @torch.no_grad()
+    def own_outputs(self, shared: str, personal: str, rows: str) -> Tensor:
+        """Outputs of each device's model on its own rows -> [R, K, n_max, classes]; see `lanes`."""
+        split, per_run = self.work.rows[rows]
+        devices = self.work.devices(rows)
+        width = max(int(r.size.max()) for r in per_run)
+        index = torch.stack([F.pad(r.index, (0, width))[:, :width] for r in per_run])  # [R, K, n]
+        size = torch.stack([r.size for r in per_run])  # [R, K]
+        jobs = [(r, k) for r in range(len(per_run)) for k in range(devices)]
+        at, found = index.flatten(0, 1).to(split.x.device), []
+        for i in range(0, len(jobs), self.at_once):
+            now = slice(i, i + self.at_once)
+            found.append(self._outputs(shared, personal, jobs[now], split.x[at[now]]))
+        out = torch.cat(found).unflatten(0, (len(per_run), devices))
+        real = torch.arange(width) < size.cpu()[..., None]  # [R, K, n]
+        return out * real[..., None].to(out)
+
+    @torch.no_grad()
     def mean_outputs(self, shared: str, personal: str, split: str) -> Tensor:
         """Averaged outputs and probabilities -> [R, 2, n, classes]; see `lanes.Looped`."""
         x = self.work.rows[split][0].x
@@ -156,10 +173,10 @@ class Batched:
         for r, k in jobs:
             size = int(per_run[r].size[k])
             drawn = pictures(cfg.augment, work.seeds[r], round, k, size, cfg.epochs)
-            drawn = torch.from_numpy(drawn)  # [epochs, n_k, ...]
+            drawn = torch.from_numpy(drawn)[:, : cfg.seen(size)]  # [epochs, n_k, ...]
             width = shape[0] // cfg.epochs * cfg.batch_size
             whole = drawn.new_zeros(cfg.epochs, width, *drawn.shape[2:])
-            whole[:, :size] = drawn
+            whole[:, : drawn.shape[1]] = drawn
             lanes.append(whole.view(shape[0], cfg.batch_size, *drawn.shape[2:]))
         return torch.stack(lanes, 1).to(work.tensors["shared"].device)
 
@@ -175,11 +192,12 @@ class Batched:
         Last, for each step T, whether all lanes are active: known here, without asking a GPU.
         """
         cfg, (split, per_run) = self.work.training, self.work.rows["train"]
-        sizes = np.array([int(per_run[r].size[k]) for r, k in jobs])
+        held = [int(per_run[r].size[k]) for r, k in jobs]
+        sizes = np.array([cfg.seen(n) for n in held])
         width = cfg.batch_size * -(-sizes.max() // cfg.batch_size)  # an epoch, in whole batches
         index = np.zeros((len(jobs), cfg.epochs, width), dtype=np.int64)
         for lane, (r, k) in enumerate(jobs):
-            order = visits(self.work.seeds[r], round, k, sizes[lane], cfg.epochs)
+            order = visits(self.work.seeds[r], round, k, held[lane], cfg.epochs)[:, : sizes[lane]]
             index[lane, :, : sizes[lane]] = per_run[r].of(k).cpu().numpy()[order]
         real = np.broadcast_to(np.arange(width) < sizes[:, None, None], index.shape)
         shape = (len(jobs), -1, cfg.batch_size)  # [L, T, B]

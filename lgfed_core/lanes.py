@@ -23,6 +23,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.modules.dropout import _DropoutNd
+from torch.nn.utils.rnn import pad_sequence
 from torch.optim.sgd import sgd
 
 from .augment import CropFlip
@@ -42,7 +43,8 @@ class Training:
     """How a device optimises: SGD with momentum, ``epochs`` passes in batches of ``batch_size``.
 
     Momentum starts from zero in every round unless ``keep_momentum``. The learning rate is
-    lr / (1 + decay t) in round t, counted from the beginning of a phase.
+    lr / (1 + decay t) in round t, counted from the beginning of a phase. With ``batches``, a device
+    takes only the first so many batches of each pass.
     """
 
     lr: float
@@ -53,6 +55,11 @@ class Training:
     keep_momentum: bool = False
     decay: float | None = None
     augment: CropFlip | None = None
+    batches: int | None = None
+
+    def seen(self, rows: int) -> int:
+        """How many of a device's ``rows`` it visits in one pass."""
+        return rows if self.batches is None else min(rows, self.batches * self.batch_size)
 
     def rate(self, t: int) -> float:
         """The learning rate in round ``t`` of a phase, from 0."""
@@ -127,6 +134,16 @@ class Looped:
             hits[lane] = right
         return hits
 
+    def own_outputs(self, shared: str, personal: str, rows: str) -> Tensor:
+        """What each device's model says about its own ``rows`` -> [R, K, n_max, classes].
+
+        In the order of the device's rows; zero behind them.
+        """
+        runs, devices = len(self.work.seeds), self.work.devices(rows)
+        jobs = [(shared, personal, rows, r, k) for r in range(runs) for k in range(devices)]
+        found = self._map(self._own_outputs, jobs, -(-len(jobs) // (4 * self.workers)))
+        return pad_sequence(found, batch_first=True).unflatten(0, (runs, devices))
+
     def mean_outputs(self, shared: str, personal: str, split: str) -> Tensor:
         """Outputs and probabilities, averaged over devices' models, -> [R, 2, n, classes]."""
         devices = self.work.tensors[personal].shape[1]
@@ -163,10 +180,11 @@ class Looped:
         mine = rows[run].of(device)
         cfg = work.training
         place = work.seeds[run], round, device, len(mine), cfg.epochs
-        order = torch.from_numpy(visits(*place))  # [epochs, n_k]
+        seen = cfg.seen(len(mine))
+        order = torch.from_numpy(visits(*place))[:, :seen]  # [epochs, n_k], or fewer
         changes = torch.from_numpy(pictures(cfg.augment, *place)) if cfg.augment else None
         for epoch, mine_now in enumerate(mine[order]):  # [n_k] rows of the data set
-            for at in range(0, len(mine), cfg.batch_size):
+            for at in range(0, seen, cfg.batch_size):
                 batch = slice(at, at + cfg.batch_size)
                 rows_now = mine_now[batch]
                 x = split.x[rows_now]
@@ -214,6 +232,11 @@ class Looped:
         mine = per_run[run].of(device)
         outputs = self._outputs(shared, personal, run, device, split.x[mine])
         return int((outputs.argmax(-1) == split.y[mine]).sum())
+
+    @torch.no_grad()
+    def _own_outputs(self, shared: str, personal: str, rows: str, run: int, device: int) -> Tensor:
+        split, per_run = self.work.rows[rows]
+        return self._outputs(shared, personal, run, device, split.x[per_run[run].of(device)])
 
     @torch.no_grad()
     def _sum_outputs(self, shared: str, personal: str, split: str, run: int, devices: range):

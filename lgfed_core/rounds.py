@@ -114,8 +114,11 @@ def round_of(
     if jobs:
         if method.compares:
             _show_others(work, jobs)
+        before = work.tensors["personal"].clone() if method.keeps_part else None
         engine.train(jobs, number, lr)
         _merge(method, work, jobs)
+        if method.keeps_part:
+            _keep(method, work, jobs, before)
     return bool(jobs)
 
 
@@ -152,6 +155,17 @@ def _merge(method, work, jobs) -> None:
             sizes = rows[r].size[[jobs[slot][1] for slot in slots]]
             uploads = t["uploads"][slots[0] : slots[-1] + 1]  # the jobs of a run lie together
             t["shared"][r] = method.merge(t["shared"][r], uploads, sizes.to(uploads.device))
+
+
+def _keep(method, work, jobs, before: Tensor) -> None:
+    """What each device keeps of its own parameters, which were ``before`` [R, K, P_p]."""
+    _, rows = work.rows["train"]
+    personal = work.tensors["personal"]
+    for r in range(len(work.seeds)):
+        who = [device for run, device in jobs if run == r]
+        if who:
+            sizes = rows[r].size[who].to(personal.device)
+            personal[r, who] = method.keep(before[r, who], personal[r, who], sizes)
 
 
 def _to(split: Split, place: torch.device) -> Split:

@@ -25,6 +25,8 @@ class Purpose(IntEnum):
     IID = 103
     DIRICHLET = 104
     VALIDATION = 105
+    CLIENTS = 106  # k-means of simulated clients, classes dealt at random
+    SHUFFLED_CLIENTS = 107
     LINEAR_TRAINING = 201  # simulated linear models: what a draw trains on,
     LINEAR_TEST = 202  # and what it is tested on
 

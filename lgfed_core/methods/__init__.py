@@ -1,5 +1,8 @@
 """The methods of the papers, one short file each."""
 
+from .cgau import ClientBaseline as ClientBaseline
+from .cgau import ClientRowsAveraged as ClientRowsAveraged
+from .cgau import ClientRowsKept as ClientRowsKept
 from .fedavg import FedAvg as FedAvg
 from .fedprox import FedProx as FedProx
 from .lgfedavg import LGFedAvg as LGFedAvg

@@ -62,6 +62,7 @@ class Method:
     weighted: bool = True  # True: weights n_k/n; False: 1/m, as LG-FedAvg's code has it
 
     compares: ClassVar[bool] = False  # whether the objective reads the other devices' models
+    keeps_part: ClassVar[bool] = False  # whether `keep` says more than "what was trained"
 
     def __post_init__(self):
         if not 0 < self.fraction <= 1:
@@ -96,6 +97,14 @@ class Method:
         if not self.weighted:
             return uploads.mean(0)
         return (rows / rows.sum()).to(uploads) @ uploads
+
+    def keep(self, before: Tensor, trained: Tensor, rows: Tensor) -> Tensor:
+        """What the participants keep of their own parameters: ``trained`` [m, P_p], by default.
+
+        ``before`` [m, P_p] are their values at the start of the round, ``rows`` [m] as in `merge`.
+        Called only where ``keeps_part`` is set.
+        """
+        return trained
 
 
 def cross_entropy(outputs: Tensor, batch: Batch) -> Tensor:

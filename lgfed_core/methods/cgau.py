@@ -1,0 +1,78 @@
+"""CGAU's federated learning (Rieger et al., 2020): everybody takes part, client rows in two ways.
+
+* `ClientRowsKept`: client k's rows of V_f and V_g stay on the device, as the text says they may.
+* `ClientRowsAveraged`: they are averaged with everything else, as in the released code. Row k
+  changes on device k alone, so the average moves it by w_k = n_k / n of what the device learnt:
+  with ten clients, about a tenth of the step. The text calls both ways equivalent.
+
+In both, a device carries its own row and nobody else's; that gives, to rounding, the numbers of a
+network that carries all rows as one matrix (a test says so).
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ..errors import SettingsError
+from ..nets_cgau import client_rows
+from .method import Batch, Local, Method, cross_entropy
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientBaseline(Method):
+    """FedAvg with all clients in every round, and the losses of both experiments.
+
+    A network with one output is trained by binary cross-entropy, in which a positive row counts
+    ``positive`` times (50 in the released audio code); others by cross-entropy.
+
+    cap: rows that a client can visit in a round; a client's weight is what it visits. None: n_k.
+    per: weights count rows (1), or batches of so many: the released baseline's slip.
+    """
+
+    fraction: float = 1.0
+    positive: float = 1.0
+    cap: int | None = None
+    per: int = 1
+
+    def loss(self, local: Local, batch: Batch) -> Tensor:
+        outputs = local.net(batch.x)  # [b, 1] or [b, classes]
+        if outputs.shape[-1] > 1:
+            return cross_entropy(outputs, batch)
+        y = batch.y.to(outputs.dtype)  # [b]
+        each = F.binary_cross_entropy_with_logits(outputs[:, 0], y, reduction="none")
+        return batch.mean(each * (1 + (self.positive - 1) * y))
+
+    def shares(self, rows: Tensor) -> Tensor:
+        """w_k [m], the weights of clients with ``rows`` [m] training rows; they sum to one."""
+        seen = rows if self.cap is None else rows.clamp(max=self.cap)
+        seen = -(-seen // self.per)
+        return seen / seen.sum()
+
+    def merge(self, before: Tensor, uploads: Tensor, rows: Tensor) -> Tensor:
+        return self.shares(rows).to(uploads) @ uploads
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientRowsKept(ClientBaseline):
+    """CGAU with client rows that never leave their device."""
+
+    def shared(self, net: nn.Module) -> frozenset[str]:
+        rows = client_rows(net)
+        if not rows or getattr(net, "clients", 1) != 1:
+            raise SettingsError(
+                f"{type(net).__name__} is no device's own network; use GatedMLP with clients=1"
+            )
+        return super().shared(net) - rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientRowsAveraged(ClientRowsKept):
+    """CGAU with client rows averaged as released: a row moves by its client's share of the step."""
+
+    keeps_part: ClassVar[bool] = True
+
+    def keep(self, before: Tensor, trained: Tensor, rows: Tensor) -> Tensor:
+        share = self.shares(rows).to(trained)[:, None]  # [m, 1]
+        return before + share * (trained - before)
