@@ -73,6 +73,10 @@ def live(curves: pd.DataFrame, ends: pd.DataFrame) -> Figure:
     for part, lines in curves.dropna(subset="local_test_acc").groupby("part", sort=False):
         method = lines["method"].iloc[0]
         mean = lines.groupby("round")[["megabytes", "local_test_acc"]].mean()
+        if method == "fedavg":
+            trunk = mean
+        elif method == "lg_fedavg":  # a branch, from the FedAvg round it starts from
+            mean = pd.concat([trunk[trunk["megabytes"] < mean["megabytes"].min()].tail(1), mean])
         colour, marker = METHOD[method]
         thin = part.startswith("lg_")
         left.plot(

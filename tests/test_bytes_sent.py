@@ -105,3 +105,15 @@ def test_the_figure_says_what_has_not_run(points, tmp_path):
     assert "↓ 10.0 local only, paper" in words[3]
     assert "400+100" in words[0] and "1800+100" in words[2]
     plt.close(figure)
+
+
+def test_the_live_figure_branches_off_fedavg(cfg):
+    curves = [("fedavg", "fedavg", r, 0, 10.0 * r, 10.0 * r) for r in (1, 2, 3, 4)]
+    curves += [("lg_fedavg", "lg_400", 3, 0, 50.0, None), ("local_only", "local", 1, 0, 60.0, None)]
+    columns = ["method", "part", "round", "seed", "local_test_acc", "new_test_acc"]
+    curves = bytes_sent.by_round(cfg, pd.DataFrame(curves, columns=columns))
+    ends = curves.drop_duplicates("method", keep="last").assign(new_test_acc=30.0)
+    figure = figures_communication.live(curves, ends)
+    drawn = [line.get_ydata().tolist() for line in figure.axes[0].lines]
+    assert [20.0, 50.0] in drawn  # LG-FedAvg 400 starts from round 2 of 4
+    plt.close(figure)
