@@ -7,13 +7,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from .experiments import lgfedavg_cuts as cuts
+from .experiments import lgfedavg_cuts_tables as tables
 from .figures import WIDTH
 
 SIDES = {  # side -> (colour, marker, words)
     "last": ("#D55E00", "D", "last n layers shared"),
     "first": ("#0072B2", "o", "first n layers shared"),
 }
-TITLES = {"mnist": "MNIST", "cifar10": "CIFAR-10"}
 _TESTS = {  # row of the figure -> [(metric, its line, marker filled)]
     "local test, %": [("local_test_acc", "-", True)],
     "new test, %": [("new_test_acc_outputs", "-", True), ("new_test_acc_weights", ":", False)],
@@ -23,20 +23,24 @@ _TESTS = {  # row of the figure -> [(metric, its line, marker filled)]
 def every_cut(values: dict[str, pd.DataFrame]) -> Figure:
     """Local and new test against the number of shared layers, from both ends of the network.
 
-    values: per data set, of `lgfedavg_cuts.cell`. Both lines of a panel begin at n = 0 (nothing is
-    shared, devices fine-tune) and end at n = 5 (FedAvg goes on). Bars: 95 % intervals of the mean
-    over seeds, where there are several. A ring marks the paper's cut, a grey line FedAvg's model
-    at the start. New test: filled by averaged outputs, hollow by averaged weights.
+    values: per data set, of `lgfedavg_cuts_tables.cell`. Both lines of a panel begin at n = 0
+    (nothing is shared, devices fine-tune) and end at n = 5 (FedAvg goes on). Bars: 95 % intervals
+    of the mean over seeds, where there are several. A ring marks the paper's cut, a grey line
+    FedAvg's model at the start. New test: filled by averaged outputs, hollow by averaged weights.
     """
     figure, axes = plt.subplots(
         2, len(values), figsize=(WIDTH, 5.2), sharex="col", squeeze=False, layout="constrained"
     )
     for column, (data, cells) in zip(axes.T, values.items(), strict=True):
-        column[0].set_title(TITLES[data] + ("" if len(cells) else ": not yet run"))
+        column[0].set_title(cuts.TITLES[data] + ("" if len(cells) else ": not yet run"))
         for ax, (label, lines) in zip(column, _TESTS.items(), strict=True):
             ax.set_ylabel(label if ax in axes[:, 0] else "")
-            for metric, style, filled in lines if len(cells) else ():
-                _panel(ax, cuts.table(cells)[metric], data, style, filled)
+            ax.set_xlim(-0.25, 5.25)
+            if not len(cells):
+                ax.set_yticks([])
+                continue
+            for metric, style, filled in lines:
+                _panel(ax, tables.table(cells)[metric], data, style, filled)
         _names_of_layers(column[1], data)
     handles = {}
     for ax in axes.flat:
@@ -60,8 +64,7 @@ def _panel(ax: Axes, means: pd.DataFrame, data: str, style: str, filled: bool) -
     if filled and ("start", 5) in means.index:
         label = "FedAvg, before any cut"
         ax.axhline(means.loc[("start", 5), "mean"], color="#7F7F7F", linewidth=1, label=label)
-    paper = cuts.TASKS[data][0].settings()
-    chosen = paper.shared_side, paper.shared_layers
+    chosen = cuts.chosen(data)
     if filled and chosen in means.index:
         ax.plot(chosen[1], means.loc[chosen, "mean"], "o", markersize=13, color="#222222",
                 markerfacecolor="none", label="the paper's choice", linestyle="none")  # fmt: skip

@@ -9,6 +9,7 @@ import torch
 from lgfed_core import experiments, figures_cuts, nets, results
 from lgfed_core.errors import SettingsError
 from lgfed_core.experiments import lgfedavg_cuts as cuts
+from lgfed_core.experiments import lgfedavg_cuts_tables as tables
 from lgfed_core.experiments import lgfedavg_mnist as mnist
 from lgfed_core.experiments import lgfedavg_phases as phases
 
@@ -53,7 +54,7 @@ def test_rows_are_accepted_and_name_what_is_shared(runs, tmp_path):
     cfg, own, found, _, _ = runs
     rows = pd.concat([cuts.rows(cfg, part, outcome) for part, outcome in found.items()])
     results.record(cuts.NAME, rows, tmp_path)
-    stored = cuts.stored(tmp_path)
+    stored = tables.stored(tmp_path)
     assert len(stored) == len(rows)
     sizes = stored[stored["metric"] == "params_shared"].groupby(["side", "shared_layers"])["value"]
     total, last, first = 633_226, 99_978, 784 * 512 + 512 + 512 * 256 + 256
@@ -63,12 +64,12 @@ def test_rows_are_accepted_and_name_what_is_shared(runs, tmp_path):
     for part in cfg.cuts:
         assert found["{}_{}".format(*part)].layout.size_shared == expected[part]
     assert set(stored["selection"]) == {"last", "best_val"}
-    assert cuts.cell(stored, "mnist", scale="smoke").empty, "another start than the usual"
+    assert tables.cell(stored, "mnist", scale="smoke").empty, "another start than the usual"
     start = stored[(stored["side"] == "start") & (stored["metric"] == "local_test_acc")]["value"]
     line = own["fedavg"].history.set_index("round").loc[cfg.base.rounds(400)]
     assert start.item() == pytest.approx(100 * line["local_test_acc"])
     assert stored["value"][stored["metric"].str.contains("_acc")].between(0, 100).all()
-    assert results.record(cuts.NAME, rows, tmp_path) and len(cuts.stored(tmp_path)) == len(rows)
+    assert results.record(cuts.NAME, rows, tmp_path) and len(tables.stored(tmp_path)) == len(rows)
 
 
 def test_as_released_starts_at_the_best_on_test():
@@ -113,12 +114,13 @@ def invented(values: dict) -> pd.DataFrame:
         for metric, numbers in zip(("local_test_acc", "new_test_acc_outputs"), tests, strict=True)
         for seed, value in enumerate(numbers)
     ]  # fmt: skip
+    sizes = [x | {"metric": "params_shared", "value": 1} for x in lines if "local" in x["metric"]]
     weights = [x | {"metric": "new_test_acc_weights"} for x in lines if "outputs" in x["metric"]]
-    return pd.DataFrame(lines + weights)
+    return pd.DataFrame(lines + weights + sizes)
 
 
 def test_tables_by_hand():
-    cell = cuts.cell(
+    cell = tables.cell(
         invented(
             {
                 ("start", 5): ([80, 80, 80], [80, 80, 80]),
@@ -129,33 +131,54 @@ def test_tables_by_hand():
         ),
         "mnist",
     )
-    table = cuts.table(cell)
+    table = tables.table(cell)
     local = table["local_test_acc"].loc[("last", 3)]
     reach = 4.302653 / np.sqrt(3)  # t at 97.5 %, two degrees of freedom, deviation 1
     assert local[["mean", "sd", "seeds"]].tolist() == [92, 1, 3]
     assert local["reach"] == pytest.approx(reach)
-    gap = cuts.against(cell, ("last", 3), ("last", 5)).loc["local_test_acc"]
+    gap = tables.against(cell, ("last", 3), ("last", 5)).loc["local_test_acc"]
     assert gap.tolist() == pytest.approx([2, 2 - reach, 2 + reach, 3])
-    lost = cuts.losses(cell)
+    lost = tables.losses(cell)
     assert lost.index.tolist() == [("last", 5), ("last", 3), ("first", 1)]
     assert lost.loc[("last", 3)].tolist() == [4, 10, 10] and lost.loc[("last", 5), "new"] == 0
-    unpaired = cuts.against(cell, ("first", 1), ("last", 5)).loc["new_test_acc_outputs"]
+    unpaired = tables.against(cell, ("first", 1), ("last", 5)).loc["new_test_acc_outputs"]
     assert unpaired["seeds"] == 2 and unpaired["difference"] == -20
-    missing = cuts.against(cell, ("last", 3), ("last", 4))
+    missing = tables.against(cell, ("last", 3), ("last", 4))
     assert missing["difference"].isna().all() and (missing["seeds"] == 0).all()
-    assert cuts.cell(invented({("last", 3): ([91], [70])}), "cifar10").empty
+    assert tables.cell(invented({("last", 3): ([91], [70])}), "cifar10").empty
 
 
 def test_one_seed_has_no_interval():
-    cell = cuts.cell(invented({("last", 3): ([91], [70]), ("last", 5): ([90], [80])}), "mnist")
-    assert cuts.table(cell)["local_test_acc", "reach"].isna().all()
-    gap = cuts.against(cell, ("last", 3), ("last", 5))
+    cell = tables.cell(invented({("last", 3): ([91], [70]), ("last", 5): ([90], [80])}), "mnist")
+    assert tables.table(cell)["local_test_acc", "reach"].isna().all()
+    gap = tables.against(cell, ("last", 3), ("last", 5))
     assert gap.loc["local_test_acc", "difference"] == 1 and gap["low"].isna().all()
 
 
+def test_the_answer_waits_for_every_cut_and_is_computed():
+    ran = {cut: ([90 + i, 91 + i], [80 - i, 80 - i]) for i, cut in enumerate(cuts.settings().cuts)}
+    ran["first", 4] = ([70], [70])  # the second seed lacks this one
+    values = tables.cell(invented(ran), "mnist")
+    said = tables.answer(values, "mnist").splitlines()
+    assert said[0] == "MNIST, 10 cuts, 1 seed:"
+    assert said[1].endswith("fc1 shared, 98.00 %")  # the ninth cut, of the first seed alone
+    assert said[2].endswith("fc3 fc4 fc5 shared, 80.00 %")
+    assert said[3].endswith("within 4.00 points of the best on both")
+    assert said[4].endswith("loses 8.00 points on local and 0.00 on new test")
+    del ran["first", 4]
+    partly = tables.cell(invented(ran), "mnist")
+    assert tables.answer(partly, "mnist") == "MNIST: not yet run for every cut"
+    assert tables.answer(partly.iloc[:0], "mnist") == "MNIST: not yet run for every cut"
+    asked = tables.questions(partly, "mnist")
+    assert asked.loc["FedAvg going on (all shared)", "local test"].startswith("-2.00 [")
+    assert asked.loc["the first 3 layers", "new test, outputs"].startswith("+7.00 [")
+    shown = tables.shown(partly, "mnist").loc["last 3"]
+    assert shown["local test"] == "90.50 ± 0.71 (2)" and shown["new test, probabilities"] == ""
+
+
 def test_figure_rings_the_papers_choice_and_says_what_has_not_run(tmp_path):
-    values = {"mnist": cuts.cell(invented({("last", 3): ([91], [70])}), "mnist"),
-              "cifar10": cuts.cell(cuts.stored(tmp_path), "cifar10")}  # fmt: skip
+    values = {"mnist": tables.cell(invented({("last", 3): ([91], [70])}), "mnist"),
+              "cifar10": tables.cell(tables.stored(tmp_path), "cifar10")}  # fmt: skip
     figure = figures_cuts.every_cut(values)
     local = figure.axes[0]
     rings = [line for line in local.lines if line.get_label() == "the paper's choice"]

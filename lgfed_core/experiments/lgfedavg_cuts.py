@@ -12,16 +12,13 @@ that experiment has run. All cuts of a seed see the same devices and batches: co
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pandas as pd
 import torch
-from scipy import stats
 
-from .. import nets, results
+from .. import nets
 from ..errors import SettingsError
 from ..federation import Outcome
-from ..paths import RESULTS
 from ..rounds import CPU
 from . import lgfedavg_cifar10, lgfedavg_mnist, lgfedavg_rows
 from . import lgfedavg_phases as phases
@@ -38,6 +35,7 @@ SCALES = {  # changes to the data set's own scale: ten cuts must take no longer 
     "paper": {},
 }
 TASKS = {"mnist": (lgfedavg_mnist, 800), "cifar10": (lgfedavg_cifar10, 1200)}  # and the start
+TITLES = {"mnist": "MNIST", "cifar10": "CIFAR-10"}
 NEW_TESTS = tuple(f"new_test_acc_{way}" for way in ("weights", "outputs", "probabilities"))
 
 
@@ -161,73 +159,10 @@ def _start(cfg: Settings, outcome: Outcome) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def stored(folder: Path = RESULTS) -> pd.DataFrame:
-    """The recorded rows of all cuts; an empty frame with their columns while there are none."""
-    if (folder / f"{NAME}.csv").exists():
-        return results.load(NAME, folder)
-    ids = ["dataset", "classes_per_device", "side", "shared_layers", "fedavg_rounds", "lg_rounds"]
-    columns = ["table", *ids, "protocol", "selection", "seed", "metric", "value", "scale"]
-    return pd.DataFrame(columns=columns).astype({"value": float})
-
-
-def cell(
-    rows: pd.DataFrame, data: str, selection: str = "best_val", scale: str = "paper",
-    classes: int = 2, protocol: str = "as_described",
-) -> pd.DataFrame:  # fmt: skip
-    """One value per seed and cut: index (side, shared_layers, seed), a column per metric.
-
-    rows: of `rows` or `results.load`. The data set's usual start; the start's line ("start", 5) has
-    no selection and is there for each. Empty when there is nothing of the kind.
-    """
-    wanted = {"table": TABLE, "dataset": data, "scale": scale, "protocol": protocol}
-    for column, value in wanted.items():
-        rows = rows[rows[column] == value]
-    rows = rows[(rows["classes_per_device"] == classes) & (rows["fedavg_rounds"] == TASKS[data][1])]
-    rows = rows[(rows["selection"] == selection) | (rows["side"] == "start")]
-    return rows.pivot_table("value", ["side", "shared_layers", "seed"], "metric")
-
-
-def table(values: pd.DataFrame) -> pd.DataFrame:
-    """Means over seeds: index (side, shared_layers), columns (metric, mean | sd | reach | seeds).
-
-    values: of `cell`. ``reach`` is half a 95 % interval of the mean (Student's t), NaN of one seed.
-    """
-    out = values.groupby(level=["side", "shared_layers"]).agg(["mean", "std", "count"])
-    out = out.rename(columns={"std": "sd", "count": "seeds"}, level=1)
-    for metric in values.columns:
-        n = out[metric, "seeds"].where(out[metric, "seeds"] > 1)
-        out[metric, "reach"] = stats.t.ppf(0.975, n - 1) * out[metric, "sd"] / n**0.5
-    return out.sort_index(axis=1)
-
-
-def against(values: pd.DataFrame, one: tuple[str, int], other: tuple[str, int]) -> pd.DataFrame:
-    """How far cut ``one`` is ahead of ``other`` in points, seed by seed.
-
-    values: of `cell`. Index metric; columns difference, low, high (95 %, paired t), seeds. NaN
-    where a cut has not run, or, for the interval, with one seed.
-    """
-    tests = [m for m in ("local_test_acc", *NEW_TESTS) if m in values]
-    both = [values[tests].xs(cut, level=[0, 1]) if cut in values.index.droplevel(2) else None
-            for cut in (one, other)]  # fmt: skip
-    if both[0] is None or both[1] is None:
-        return pd.DataFrame(float("nan"), tests, ["difference", "low", "high"]).assign(seeds=0)
-    gap = (both[0] - both[1]).dropna()
-    n = len(gap)
-    reach = stats.t.ppf(0.975, n - 1) * gap.std() / n**0.5 if n > 1 else gap.std()
-    return pd.DataFrame({"difference": gap.mean(), "low": gap.mean() - reach,
-                         "high": gap.mean() + reach, "seeds": n})  # fmt: skip
-
-
-def losses(values: pd.DataFrame, new: str = "new_test_acc_outputs") -> pd.DataFrame:
-    """What each cut loses to the best cut, in points, on local and on new test; best first.
-
-    values: of `cell`. Index (side, shared_layers), columns local, new and worst: the larger of
-    both, by which the cuts are sorted. The first is the best compromise of the two tests.
-    """
-    means = table(values).drop("start", level=0, errors="ignore").xs("mean", axis=1, level=1)
-    lost = means[["local_test_acc", new]].set_axis(["local", "new"], axis=1)
-    lost = lost.max() - lost
-    return lost.assign(worst=lost.max(axis=1)).sort_values("worst")
+def chosen(data: str) -> tuple[str, int]:
+    """(side, layers shared) of the paper."""
+    own = TASKS[data][0].settings()
+    return own.shared_side, own.shared_layers
 
 
 def layers(data: str, side: str, n: int) -> str:
