@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from . import published, verdict
-from .experiments.lgfedavg_claims import CLASSES, FULL, LOCAL, READINGS, SOUND, WORDS, lg
+from .experiments.lgfedavg_comparisons import CLASSES, FULL, LOCAL, READINGS, SOUND, WORDS, lg
 from .experiments.lgfedavg_rows import PRINTED, by_seed
 from .figures import PROTOCOL, WIDTH
 from .published import METRICS

@@ -8,19 +8,20 @@ import pytest
 from lgfed_core import figures, figures_lgfedavg, published, results, verdict
 from lgfed_core.experiments import lgfedavg_claims as claims
 from lgfed_core.experiments import lgfedavg_rows
+from lgfed_core.experiments.lgfedavg_comparisons import BUDGETS, CLASSES, LOCAL, READINGS, SOUND
 
 SEEDS = (0, 1, 2, 3)
 NOISE = np.array([0.02, -0.01, 0.01, -0.02])  # of each seed, in points
 SELECTIONS = {"as_described": ("last", "best_val"), "as_released": ("last", "best_test")}
 
 
-def stored(worlds, datasets=("mnist", "cifar10"), classes=claims.CLASSES, seeds=SEEDS):
+def stored(worlds, datasets=("mnist", "cifar10"), classes=CLASSES, seeds=SEEDS):
     """Rows of all methods; ``worlds``: (dataset, classes, method, rounds, metric, protocol,
     selection) -> mean, or None for no row."""
     lines = []
     for dataset in datasets:
-        who = [("fedavg", claims.BUDGETS[dataset][-1]), claims.LOCAL, ("mtl", 1800)]
-        who += [("lg_fedavg", budget) for budget in claims.BUDGETS[dataset]]
+        who = [("fedavg", BUDGETS[dataset][-1]), LOCAL, ("mtl", 1800)]
+        who += [("lg_fedavg", budget) for budget in BUDGETS[dataset]]
         metrics = ["local_test_acc", "new_test_acc", "new_test_acc_weights", "new_test_acc_outputs"]
         for number in classes:
             for method, rounds in who:
@@ -63,7 +64,7 @@ def all_false(dataset, classes, method, rounds, metric, protocol, selection):
     return local if metric == "local_test_acc" else new
 
 
-def verdicts(rows, reading=claims.SOUND):
+def verdicts(rows, reading=SOUND):
     return claims.judged(rows).xs(reading, level="reading")["verdict"].to_dict()
 
 
@@ -72,7 +73,7 @@ def verdicts(rows, reading=claims.SOUND):
 )
 def test_every_claim_has_its_verdict_under_every_reading(world, expected):
     lines = claims.judged(stored(world))
-    assert len(lines) == 9 * len(claims.READINGS)
+    assert len(lines) == 9 * len(READINGS)
     assert lines["verdict"].eq(expected).all(), lines["verdict"]
     assert (lines["ran"] == lines["parts"]).all() and (lines["runs"] == 4).all()
 
@@ -91,19 +92,19 @@ def test_rows_below_paper_scale_do_not_count():
 
 def test_a_missing_split_leaves_open_what_a_bad_split_refutes():
     some = claims.judged(stored(all_true, classes=(2, 10)))
-    line = some.loc[("L1", claims.SOUND)]
+    line = some.loc[("L1", SOUND)]
     assert (line["verdict"], line["so_far"]) == (verdict.INCONCLUSIVE, verdict.CONFIRMED)
     assert (line["ran"], line["parts"]) == (4, 10)
-    text = claims.shown(some)[claims.SOUND].iloc[0]
+    text = claims.shown(some)[SOUND].iloc[0]
     assert "(4) inconclusive: 4 of 10 run, confirmed so far" in text
-    assert some.loc[("L8", claims.SOUND), "verdict"] == verdict.NOT_RUN  # a trend needs all five
+    assert some.loc[("L8", SOUND), "verdict"] == verdict.NOT_RUN  # a trend needs all five
     assert verdicts(stored(all_false, classes=(2,)))["L1"] == verdict.REFUTED
 
 
 def test_one_seed_decides_nothing():
     lines = claims.judged(stored(all_true, seeds=(0,)))
     assert lines["verdict"].eq(verdict.INCONCLUSIVE).all()
-    assert lines.loc[("L1", claims.SOUND), "estimate"] == pytest.approx(20 - 2 * NOISE[0])
+    assert lines.loc[("L1", SOUND), "estimate"] == pytest.approx(20 - 2 * NOISE[0])  # at 10 classes
 
 
 def test_runs_are_paired_by_seed():
@@ -121,7 +122,7 @@ def test_the_weakest_comparison_is_the_one_shown():
         return 60.1 if (method, classes, rounds, metric) == (
             "lg_fedavg", 4, 1200, "local_test_acc") else usual  # fmt: skip
 
-    line = claims.judged(stored(world)).loc[("L1", claims.SOUND)]
+    line = claims.judged(stored(world)).loc[("L1", SOUND)]
     assert line["at"] == "4 classes, 1200+100"
     assert line["estimate"] == pytest.approx(0.1, abs=1e-6)
 
@@ -134,7 +135,7 @@ def test_l6_tells_the_two_averages_apart():
 
     rows = stored(world)
     assert verdicts(rows)["L6"] == verdict.REFUTED
-    apart = claims.judged(rows, claims.BESIDE).xs(claims.SOUND, level="reading")["verdict"]
+    apart = claims.judged(rows, claims.BESIDE).xs(SOUND, level="reading")["verdict"]
     assert apart["L6, weights"] == verdict.CONFIRMED and apart["L6, outputs"] == verdict.REFUTED
     assert apart["L9, local only"] == verdict.REFUTED
 
@@ -191,8 +192,8 @@ def test_a_gap_needs_both_protocols():
 
 def test_advantage_by_classes():
     table = figures_lgfedavg.advantage(stored(all_true, classes=(2, 5)))
-    sound = table[(table["reading"] == claims.SOUND) & (table["rival"] == "fedavg")]
-    assert sound["classes"].tolist() == list(claims.CLASSES)
+    sound = table[(table["reading"] == SOUND) & (table["rival"] == "fedavg")]
+    assert sound["classes"].tolist() == list(CLASSES)
     assert sound["seeds"].tolist() == [4, 0, 0, 4, 0]
     assert sound["mean"].dropna().tolist() == pytest.approx([28, 25])
     # Table 8: 91.77 - 58.99 and 69.89 - 67.74

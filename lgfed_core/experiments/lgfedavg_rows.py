@@ -157,7 +157,9 @@ def ways_to_serve(stored: pd.DataFrame, classes: int, dataset: str = "mnist") ->
     if len(rows):
         rows = rows[rows["classes_per_device"].map(plain) == str(classes)]
     else:
-        rows = rows.reindex(columns=[*ids, *rows])  # nothing stored at all: no such columns
+        rows = rows.reindex(
+            columns=list(dict.fromkeys([*ids, *rows]))
+        )  # with nothing stored at all
     out = {}
     for way in NEW:
         values = rows[rows["metric"] == f"new_test_acc_{way}"].groupby(ids, sort=False)["value"]
@@ -170,13 +172,15 @@ def differences(table: pd.DataFrame, half: int = 400, full: int = 800) -> pd.Dat
     """The contrasts that a section is about, in points: paper, as released, as described.
 
     table: of `report.table`, one number of classes. half, full: FedAvg rounds of the two headline
-    rows; FedAvg itself has ``full`` of them. Means of the headline selections; NaN where a row
-    has not been run. Pairs with MTL are there if the table has a row of it.
+    rows; FedAvg itself has ``full`` of them. Ours are means of the headline selections; NaN where
+    a row has not been run. Pairs with MTL are there if the table has a row of it.
     """
-    cells = table[(table["protocol"].map(SELECTION) == table["selection"]) & (table["seeds"] > 0)]
-    row = cells["row"].str.split(", ", n=1).str[-1]
-    means = cells.assign(row=row).pivot_table("ours", ["row", "metric"], "protocol")
-    paper = cells.assign(row=row).groupby(["row", "metric"])["paper"].first()
+    row = table["row"].str.split(", ", n=1).str[-1]
+    table = table.assign(row=row)
+    paper = table.groupby(["row", "metric"])["paper"].first()
+    headline = table["protocol"].map(SELECTION) == table["selection"]
+    cells = table[headline & (table["seeds"] > 0)]
+    means = cells.pivot_table("ours", ["row", "metric"], "protocol").reindex(paper.index)
     means = means.assign(paper=paper).reindex(columns=["paper", "as_released", "as_described"])
     lines = {}
     for better, worse, metric in _pairs(half, full, (row == f"MTL {full}").any()):
