@@ -28,9 +28,10 @@ class Batched:
         self.trained: list[Job] = []  # in the last round
         self.trainee = copy.deepcopy(work.net).train()
         self.noisy = noisy(work.net)
-        self.steps = []  # (loss, which parameters move: bool [P], or None where all do)
+        self.steps = []  # (loss, names of the parameters that move)
         for loss, names in work.method.steps(work.net):
-            self.steps.append((loss, None if names is None else self._columns(names)))
+            moves = [n for n in work.layout.shapes if names is None or n in names]
+            self.steps.append((loss, moves))
 
     def train(self, jobs: list[Job], round: int, lr: float) -> None:
         """Train each device of ``jobs``; see `lanes.Looped.train`."""
@@ -45,9 +46,11 @@ class Batched:
         t, split = work.tensors, work.rows["train"][0]
         run, device = torch.tensor(jobs, device=t["shared"].device).T  # [L], [L]
         start = torch.cat([t["shared"][run], t["personal"][run, device]], 1)  # [L, P]
-        flat = start.clone().requires_grad_()
+        flat = start.clone()
         velocity = t["velocity"][run, device] if cfg.keep_momentum else torch.zeros_like(start)
-        received = work.layout.views(start[:, :at], start[:, at:])
+        received, values, momenta = (
+            work.layout.views(v[:, :at], v[:, at:]) for v in (start, flat, velocity)
+        )  # name -> [L, ...]; views, so that flat and velocity change with them
         peers = self._peers(jobs) if work.method.compares else ()
         index, weight, active, everyone = self._plan(jobs, round)
         changes = self._changes(jobs, round, index.shape) if cfg.augment else None
@@ -60,23 +63,25 @@ class Batched:
             if split.groups is not None:
                 rows += (split.groups[index[step]],)  # [L, B, g]
             for loss, moves in self.steps:
-                params = work.layout.views(flat[:, :at], flat[:, at:])  # name -> [L, ...]
+                leaves = {n: v.detach().requires_grad_(n in moves) for n, v in values.items()}
                 one = partial(self._loss, loss)
-                losses = vmap(one, randomness="different")(params, received, rows, peers)  # [L]
-                (grad,) = torch.autograd.grad(losses.sum(), flat)  # [L, P]
-                with torch.no_grad():
+                losses = vmap(one, randomness="different")(leaves, received, rows, peers)  # [L]
+                grads = torch.autograd.grad(
+                    losses.sum(), [leaves[n] for n in moves],
+                    allow_unused=True, materialize_grads=True,
+                )  # fmt: skip
+                for name, grad in zip(moves, grads, strict=True):
+                    value, momentum = values[name], momenta[name]
                     if cfg.weight_decay:
-                        grad = grad + cfg.weight_decay * flat
-                    if everyone[step] and moves is None:
-                        velocity.mul_(cfg.momentum).add_(grad)
-                        flat.sub_(velocity, alpha=lr)
+                        grad = grad + cfg.weight_decay * value
+                    if everyone[step]:
+                        momentum.mul_(cfg.momentum).add_(grad)
+                        value.sub_(momentum, alpha=lr)
                     else:
-                        on = active[step, :, None]  # [L, 1]
-                        on = on if moves is None else on & moves  # [L, P]
-                        velocity = torch.where(on, velocity * cfg.momentum + grad, velocity)
-                        flat.sub_(velocity * on, alpha=lr)
+                        on = active[step].view(-1, *[1] * (grad.dim() - 1))  # [L, 1, ...]
+                        momentum.copy_(torch.where(on, momentum * cfg.momentum + grad, momentum))
+                        value.sub_(momentum * on, alpha=lr)
 
-        flat = flat.detach()
         t["uploads"][: len(jobs)] = flat[:, :at]
         t["personal"][run, device] = flat[:, at:]
         if cfg.keep_momentum:
@@ -143,13 +148,6 @@ class Batched:
 
     def close(self) -> None:
         """Nothing to end."""
-
-    def _columns(self, names: frozenset[str]) -> Tensor:
-        """Where the parameters ``names`` lie in a lane's vector: bool [P]."""
-        layout, place = self.work.layout, self.work.tensors["shared"].device
-        order = (*layout.shared, *layout.personal)
-        sizes = torch.tensor([layout.shapes[n].numel() for n in order])
-        return torch.tensor([n in names for n in order]).repeat_interleave(sizes).to(place)
 
     def _loss(self, loss, params: dict, received: dict, rows: tuple, peers: tuple) -> Tensor:
         """``loss`` of one lane; ``rows`` make its `Batch`, ``peers`` the rest of its `Local`."""

@@ -64,7 +64,8 @@ def run(
 ) -> Outcome:
     """Run ``rounds`` rounds of ``method`` and return the `Outcome`.
 
-    start: joined parameters [R, P] that every device of a run begins with; default: the net's own.
+    start: joined parameters [R, P] that every device of a run begins with, or [R, K, P] with a
+        start for each (the shared ones alike); default: the net's own.
     first_round: number of the first round, so that a later phase draws new devices and batches.
     lanes: "looped", "batched" or "auto" (looped on a CPU, batched elsewhere).
     workers: processes for looped lanes; default one a core (Linux), or ``LGFED_WORKERS``.

@@ -75,12 +75,19 @@ def prepare(
     """Allocate every tensor of a phase; in memory that workers share if ``forked``."""
     layout = Layout(federation.net, method.shared(federation.net))
     runs, devices, place = len(federation.seeds), federation.devices, federation.device
-    if start.shape != (runs, layout.size_shared + layout.size_personal):
+    size = layout.size_shared + layout.size_personal
+    if start.shape not in ((runs, size), (runs, devices, size)):
         raise SettingsError(
-            f"start has shape {tuple(start.shape)}; this network and {runs} runs need "
-            f"{(runs, layout.size_shared + layout.size_personal)}"
+            f"start has shape {tuple(start.shape)}; this network and {runs} runs need {(runs, size)}, "
+            f"or {(runs, devices, size)} for a start of every device's own"
         )
     shared, personal = layout.split(start.to(place))
+    if start.dim() == 2:
+        personal = personal[:, None]  # [R, 1, P_p], the same for all
+    elif not torch.equal(shared, shared[:, :1].expand_as(shared)):
+        raise SettingsError("devices start from different values of parameters that are shared")
+    else:
+        shared = shared[:, 0]  # [R, P_s]
     tensors = {}
 
     def allocate(name: str, *shape: int) -> Tensor:
@@ -88,12 +95,12 @@ def prepare(
         return tensors[name]
 
     allocate("shared", *shared.shape).copy_(shared)
-    allocate("personal", runs, devices, layout.size_personal).copy_(personal[:, None])
+    allocate("personal", runs, devices, layout.size_personal).copy_(personal)
     allocate("uploads", runs * method.cohort(devices), layout.size_shared)
     if method.compares:
-        allocate("others", runs * method.cohort(devices), start.shape[1])
+        allocate("others", runs * method.cohort(devices), size)
     if training.keep_momentum:
-        allocate("velocity", runs, devices, start.shape[1])
+        allocate("velocity", runs, devices, size)
     net = copy.deepcopy(federation.net).eval()  # for testing; training has its own copies
     work = Work(net, layout, method, training, list(federation.seeds), federation.rows(), tensors)
     tracker.allocate(allocate, work)

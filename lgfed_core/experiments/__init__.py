@@ -6,7 +6,8 @@ An experiment is a module with
   paper's table without changing what a cell means, so that their rows may be recorded;
 * ``settings(scale, protocol, **changes)``;
 * ``stages(settings, seeds, device)``: its parts, (name, outcome), as they finish;
-* ``rows(settings, part, outcome)``: tidy rows; ``progress(settings, histories)``: curves.
+* ``rows(settings, part, outcome)``: tidy rows; ``progress(settings, histories)``: curves;
+* ``TOGETHER = True`` where all seeds are best run at once on a CPU, too (tiny networks).
 """
 
 from collections.abc import Sequence
@@ -43,13 +44,15 @@ def run(
     """Run ``experiment`` at ``cfg`` for each seed; rows go to data/results part by part.
 
     device: "cpu", "cuda", or "auto" (a GPU if there is one). A GPU takes all seeds at once, a CPU
-    one after the other, which is as fast there and leaves complete seeds behind when stopped.
+    one after the other, which is as fast there and leaves complete seeds behind when stopped,
+    unless the experiment takes them ``TOGETHER``.
 
     Returns the tidy rows and, by part, the histories (one line per evaluated round and seed).
     """
     found, histories = [], {}
     place = _place(device)
-    groups = [[seed] for seed in seeds] if place.type == "cpu" else [list(seeds)]
+    alone = place.type == "cpu" and not getattr(experiment, "TOGETHER", False)
+    groups = [[seed] for seed in seeds] if alone else [list(seeds)]
     for group in groups:
         for part, outcome in experiment.stages(cfg, group, place, **engine):
             new = experiment.rows(cfg, part, outcome)
