@@ -78,8 +78,8 @@ def prepare(
     size = layout.size_shared + layout.size_personal
     if start.shape not in ((runs, size), (runs, devices, size)):
         raise SettingsError(
-            f"start has shape {tuple(start.shape)}; this network and {runs} runs need {(runs, size)}, "
-            f"or {(runs, devices, size)} for a start of every device's own"
+            f"start has shape {tuple(start.shape)}; this network and {runs} runs need "
+            f"{(runs, size)}, or {(runs, devices, size)} for a start of every device's own"
         )
     shared, personal = layout.split(start.to(place))
     if start.dim() == 2:

@@ -25,8 +25,10 @@ class Purpose(IntEnum):
     IID = 103
     DIRICHLET = 104
     VALIDATION = 105
+    PROBES = 106  # rows that a probe is fitted and judged on
     CLIENTS = 106  # k-means of simulated clients, classes dealt at random
     SHUFFLED_CLIENTS = 107
+    TEST_SPLIT = 108  # test rows of a set without an official partition
     LINEAR_TRAINING = 201  # simulated linear models: what a draw trains on,
     LINEAR_TEST = 202  # and what it is tested on
 

@@ -18,10 +18,11 @@ import torch
 
 from .. import results
 from ..errors import SettingsError
-from . import lgfedavg_cifar10, lgfedavg_cuts, lgfedavg_mnist, lgfedavg_v1
+from . import lgfedavg_adult, lgfedavg_cifar10, lgfedavg_cuts, lgfedavg_mnist, lgfedavg_v1
 
 ALL: dict[str, ModuleType] = {
-    m.NAME: m for m in (lgfedavg_mnist, lgfedavg_cifar10, lgfedavg_v1, lgfedavg_cuts)
+    m.NAME: m
+    for m in (lgfedavg_mnist, lgfedavg_cifar10, lgfedavg_v1, lgfedavg_cuts, lgfedavg_adult)
 }
 
 

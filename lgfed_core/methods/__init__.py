@@ -3,6 +3,8 @@
 from .cgau import ClientBaseline as ClientBaseline
 from .cgau import ClientRowsAveraged as ClientRowsAveraged
 from .cgau import ClientRowsKept as ClientRowsKept
+from .fair import FairLGFedAvg as FairLGFedAvg
+from .fair import WatchedFedAvg as WatchedFedAvg
 from .fedavg import FedAvg as FedAvg
 from .fedprox import FedProx as FedProx
 from .lgfedavg import LGFedAvg as LGFedAvg

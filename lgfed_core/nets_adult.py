@@ -1,0 +1,79 @@
+"""LG-FedAvg's networks for UCI Adult: local model, own head, shared head, adversary, in one module.
+
+========================  ===========================  ==========  ===================
+part                      layers (with ReLU between)   parameters  who keeps it
+========================  ===========================  ==========  ===================
+``local``, f: x -> h      93-32-32-32                       5,120  the device
+``own``, a: h -> y        ReLU, 32-1                           33  the device
+``head``, g: h -> y       32-32-32-32-1 (text)              3,201  shared
+..                        32-32-32-1 (released)             2,145  shared
+``adversary``, r: h -> p  32-32-32-32-2                     3,234  the device
+========================  ===========================  ==========  ===================
+
+Source: Liang et al., v1 Table 8 and v2 Table 11, and the released code at af89a47, from which comes
+where h is taken: after the third linear layer, before its ReLU. The tables give the global model 93
+inputs and 2 outputs; on h it has 32, and income is one logit. Dropout 0.2 follows each hidden
+layer; the released adversary has none. FedAvg's global model is f with a on top, and no other head.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+INPUTS, WIDTH, ATTRIBUTES = 93, 32, 2
+
+
+class AdultNet(nn.Module):
+    """The four networks of one device; without ``head_layers`` the three of FedAvg.
+
+    head_layers: hidden layers of the shared head g; 0 for none, so that a alone predicts.
+    """
+
+    def __init__(
+        self, head_layers: int = 3, dropout: float = 0.2, adversary_dropout: float = 0.2,
+        inputs: int = INPUTS,
+    ):  # fmt: skip
+        super().__init__()
+        self.dropout, self.adversary_dropout = dropout, adversary_dropout
+        first, *rest = _hidden(inputs, 2, dropout)
+        self.local = nn.Sequential(first, *rest, nn.Linear(WIDTH, WIDTH))
+        self.own = nn.Sequential(nn.ReLU(), nn.Dropout(dropout), nn.Linear(WIDTH, 1))
+        hidden = _hidden(WIDTH, head_layers, dropout)
+        self.head = nn.Sequential(*hidden, nn.Linear(WIDTH, 1)) if head_layers else None
+        hidden = _hidden(WIDTH, 3, adversary_dropout)
+        self.adversary = nn.Sequential(*hidden, nn.Linear(WIDTH, ATTRIBUTES))
+
+    def forward(
+        self, x: Tensor, own: bool = False, watch: Callable[[Tensor], Tensor] | None = None
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """x [n, 93] -> logits [n, 2] of low and high income, by the shared head or the ``own``.
+
+        The first logit is always zero: a softmax of both is the sigmoid of the second. With
+        ``watch``, a function of h [n, 32], also what the adversary makes of watch(h): logits [n, 2]
+        of race and sex.
+        """
+        h = self.local(x)  # [n, 32]
+        top = self.own if own or self.head is None else self.head
+        high = top(h)  # [n, 1]
+        income = torch.cat([torch.zeros_like(high), high], -1)  # [n, 2]
+        return income if watch is None else (income, self.adversary(watch(h)))
+
+    def represent(self, x: Tensor) -> Tensor:
+        """x [n, 93] -> h [n, 32]."""
+        return self.local(x)
+
+
+def parts(net: nn.Module, *names: str) -> frozenset[str]:
+    """Names of the parameters of the parts ``names`` of an `AdultNet`, e.g. "local", "own"."""
+    starts = tuple(f"{name}." for name in names)
+    return frozenset(n for n, _ in net.named_parameters() if n.startswith(starts))
+
+
+def _hidden(inputs: int, layers: int, dropout: float) -> list[nn.Module]:
+    """So many layers of 32 units, each with ReLU and, unless it is 0, dropout."""
+    out: list[nn.Module] = []
+    for n in range(layers):
+        out += [nn.Linear(WIDTH if n else inputs, WIDTH), nn.ReLU()]
+        out += [nn.Dropout(dropout)] if dropout else []
+    return out
