@@ -37,8 +37,8 @@ SCALES = {
         local_epochs=2, every=1,
     ),
     "quick": dict(
-        devices=10, fraction=1.0, rows_per_class=(250, 100), shrink=0.04, starts=(1200, 1800),
-        batch_size=20, local_epochs=15, every=4,
+        devices=10, fraction=1.0, rows_per_class=(200, 100), shrink=0.04, starts=(1200, 1800),
+        batch_size=20, local_epochs=40, every=2,
     ),
     "paper": {},
 }  # fmt: skip
