@@ -10,119 +10,110 @@ Shuffling a proportion p draws int(p n) of all n rows and permutes their client 
 themselves. Clients keep their sizes, and p = 1 is a random permutation.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from .data import Dataset
 from .errors import PartitionError
 from .rows import Partition, Rows
 from .streams import Purpose, stream
 
+TRAIN, VALIDATION, TEST = 0, 1, 2  # what a row is for
+
 
 @dataclass(frozen=True, eq=False)
 class Clients:
-    """Which client each row belongs to, for a data set and a choice of validation rows.
+    """Which client each of n rows belongs to.
 
-    train: client of each training row [n], validation rows included; test: of each test row [m];
-    held: which training rows are for validation, bool [n]; plane: the two principal components of
-    all rows, training first, [n + m, 2]; random: classes that were dealt at random.
+    client: [n]; part: `TRAIN`, `VALIDATION` or `TEST` of each row [n]; plane: two principal
+    components [n, 2]; random: classes that were dealt at random; clients: their number K.
     """
 
-    train: NDArray
-    test: NDArray
-    held: NDArray
+    client: NDArray
+    part: NDArray
     plane: NDArray
     random: tuple[int, ...]
     clients: int
-
-    @property
-    def all(self) -> NDArray:
-        """The client of every row [n + m], training rows first."""
-        return np.concatenate([self.train, self.test])
 
     def shuffled(self, proportion: float, seed: int) -> "Clients":
         """A ``proportion`` of all rows exchange their clients at random; sizes stay."""
         if not 0 <= proportion <= 1:
             raise PartitionError(f"shuffle proportion is {proportion}; it must lie in [0, 1]")
-        rng = stream(seed, Purpose.SHUFFLED_CLIENTS)
-        both = self.all.copy()
-        drawn = rng.permutation(len(both))[: int(proportion * len(both) + 1e-9)]
-        both[drawn] = both[rng.permutation(drawn)]
-        n = len(self.train)
-        return Clients(both[:n], both[n:], self.held, self.plane, self.random, self.clients)
+        rng, client = stream(seed, Purpose.SHUFFLED_CLIENTS), self.client.copy()
+        drawn = rng.permutation(len(client))[: int(proportion * len(client) + 1e-9)]
+        client[drawn] = client[rng.permutation(drawn)]
+        return replace(self, client=client)
 
     def partition(self) -> Partition:
-        """As a `Partition`: validation and test rows of a client may be none, training rows not."""
+        """As a `Partition` of one set of n rows, in which training and test rows both lie.
 
-        def rows(client: NDArray, of: NDArray) -> Rows:
-            return Rows.from_lists(
-                [np.flatnonzero((client == k) & of) for k in range(self.clients)]
+        A client may be without validation or test rows; raises PartitionError for one without
+        training rows.
+        """
+        train, validation, test = (
+            Rows.from_lists(
+                [np.flatnonzero((self.client == k) & (self.part == p)) for k in range(self.clients)]
             )
-
-        train = rows(self.train, ~self.held)
+            for p in (TRAIN, VALIDATION, TEST)
+        )
         if (train.size == 0).any():
             raise PartitionError(
                 f"client {int((train.size == 0).nonzero()[0])} has no training rows; "
                 "use fewer clients or more rows"
             )
-        every = np.ones(len(self.test), dtype=bool)
-        return Partition(f"{self.clients} simulated clients", train,
-                         rows(self.train, self.held), rows(self.test, every))  # fmt: skip
+        return Partition(f"{self.clients} simulated clients", train, validation, test)
 
 
-def simulate(data: Dataset, clients: int, validation: float, seed: int) -> Clients:
-    """Clients from the embeddings ``data.train.x`` [n, d] and ``data.test.x`` [m, d].
+def parts(y: ArrayLike, test: ArrayLike, validation: float, seed: int) -> NDArray:
+    """What each row is for, [n]: test rows as given (bool [n]), and of each class of the others
+    the rounded share ``validation``, but never all."""
+    if not 0 <= validation < 1:
+        raise PartitionError(f"validation share is {validation}; it must lie in [0, 1)")
+    y, test = np.asarray(y), np.asarray(test, bool)
+    part, rng = np.where(test, TEST, TRAIN), stream(seed, Purpose.VALIDATION)
+    for label in np.unique(y[~test]):
+        rows = rng.permutation(np.flatnonzero((y == label) & ~test))
+        part[rows[: min(round(validation * len(rows)), len(rows) - 1)]] = VALIDATION
+    return part
 
-    validation: share of the training rows set aside, drawn class by class. PCA and k-means see
-    the remaining training rows only.
 
-    Raises PartitionError for fewer than one client, more clients than training rows, a validation
-    share outside [0, 1), fewer than two dimensions, or a test class without training rows.
+def simulate(x: ArrayLike, y: ArrayLike, part: ArrayLike, clients: int, seed: int) -> Clients:
+    """K = ``clients`` from embeddings x [n, d] of classes y [n]; part [n] as from `parts`.
+
+    PCA and k-means see training rows only. Raises PartitionError for fewer than one client, more
+    clients than training rows, embeddings that are no matrix with two columns or more, or a class
+    without training rows.
     """
     from sklearn.cluster import KMeans  # slow to import
     from sklearn.decomposition import PCA
 
-    x = np.concatenate([data.train.x.numpy(), data.test.x.numpy()]).astype(np.float64)
-    y = np.concatenate([data.train.y.numpy(), data.test.y.numpy()])
-    n = len(data.train)
-    _checked(x, y, n, clients, validation)
-    held = _held(y[:n], validation, seed)
-    fit = np.concatenate([~held, np.zeros(len(y) - n, dtype=bool)])  # [n + m]
-    rng = stream(seed, Purpose.CLIENTS)
-    plane = PCA(2, svd_solver="full").fit(x[fit]).transform(x)  # [n + m, 2]
-    who, dealt = np.full(len(y), -1), []
+    x, y, part = np.asarray(x, np.float64), np.asarray(y), np.asarray(part)
+    fit = part == TRAIN  # [n]
+    _checked(x, y, fit, clients)
+    plane = PCA(2, svd_solver="covariance_eigh").fit(x[fit]).transform(x)  # [n, 2]
+    rng, client, dealt = stream(seed, Purpose.CLIENTS), np.full(len(y), -1), []
     for label in np.unique(y):
         mine = y == label
-        state = int(rng.integers(2**31))  # drawn for every class, so that classes do not interfere
+        state = int(rng.integers(2**31))
         points = plane[mine & fit]
-        if len(points) < clients or len(np.unique(points, axis=0)) < clients:
+        if len(np.unique(points, axis=0)) < clients:
             dealt.append(int(label))
-            who[mine] = rng.integers(clients, size=mine.sum())
+            client[mine] = rng.integers(clients, size=mine.sum())
         else:
             means = KMeans(clients, n_init=10, random_state=state).fit(points)
-            who[mine] = means.predict(plane[mine])
-    return Clients(who[:n], who[n:], held, plane, tuple(dealt), clients)
+            client[mine] = means.predict(plane[mine])
+    return Clients(client, part, plane, tuple(dealt), clients)
 
 
-def _held(y: NDArray, share: float, seed: int) -> NDArray:
-    """Validation rows, bool [n]: the rounded ``share`` of each class, never all of a class."""
-    out, rng = np.zeros(len(y), dtype=bool), stream(seed, Purpose.VALIDATION)
-    for label in np.unique(y):
-        rows = rng.permutation(np.flatnonzero(y == label))
-        out[rows[: min(round(share * len(rows)), len(rows) - 1)]] = True
-    return out
-
-
-def _checked(x: NDArray, y: NDArray, n: int, clients: int, validation: float) -> None:
+def _checked(x: NDArray, y: NDArray, fit: NDArray, clients: int) -> None:
     if not isinstance(clients, int | np.integer) or clients < 1:
         raise PartitionError(f"clients is {clients!r}; it must be a whole number of at least 1")
-    if not 0 <= validation < 1:
-        raise PartitionError(f"validation share is {validation}; it must lie in [0, 1)")
-    if clients > n:
-        raise PartitionError(f"{clients} clients, but only {n} training rows; each needs one")
     if x.ndim != 2 or x.shape[1] < 2:
         raise PartitionError(f"embeddings of shape {x.shape}; expected [n, d] with d of at least 2")
-    if missing := sorted(set(y[n:].tolist()) - set(y[:n].tolist())):
-        raise PartitionError(f"test rows of class {missing}, which has no training rows")
+    if clients > fit.sum():
+        raise PartitionError(
+            f"{clients} clients, but only {fit.sum()} training rows; each needs one"
+        )
+    if missing := sorted(set(y.tolist()) - set(y[fit].tolist())):
+        raise PartitionError(f"rows of class {missing}, which has no training rows")

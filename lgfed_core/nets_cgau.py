@@ -42,22 +42,27 @@ class Baseline(nn.Module):
 
 
 class GatedMLP(nn.Module):
-    """Two layers of CGAUs and an output layer to which the client adds as well.
+    """Two layers of CGAUs and an output layer.
+
+    ``released``: each client term has a bias of its own, and the client adds to the output as well,
+    as in the authors' code; without it, equation (1) and no more.
 
     ``clients=1`` is a device's own network: its client rows are parameters that only it has (see
     `client_rows`), and it needs no h. `joined_clients` makes the network for all of them.
     """
 
     def __init__(self, inputs: int, units: int, outputs: int, clients: int = 1,
-                 dropout: float = 0.5, dropout_inputs: bool = False):  # fmt: skip
+                 dropout: float = 0.5, dropout_inputs: bool = False,
+                 released: bool = True):  # fmt: skip
         super().__init__()
-        self.clients = clients
+        self.clients, self.released = clients, released
         self.drop_inputs = nn.Dropout(dropout if dropout_inputs else 0.0)
         self.drop = nn.Dropout(dropout)
-        self.cgau1 = CGAU(inputs, units, clients, client_bias=True)
-        self.cgau2 = CGAU(units, units, clients, client_bias=True)
+        self.cgau1 = CGAU(inputs, units, clients, client_bias=released)
+        self.cgau2 = CGAU(units, units, clients, client_bias=released)
         self.out = glorot(nn.Linear(units, outputs))
-        self.client_out = silent(nn.Linear(clients, outputs))
+        if released:
+            self.client_out = silent(nn.Linear(clients, outputs))
 
     def forward(self, x: Tensor, h: Tensor | None = None) -> Tensor:
         """x [n, inputs], h [n, clients] one-hot -> logits [n, outputs].
@@ -68,10 +73,10 @@ class GatedMLP(nn.Module):
         if h is None and self.clients == 1:
             h = x.new_ones(*x.shape[:-1], 1)
         z = self.cgau1(self.drop_inputs(x), h)  # [n, units]
-        z = self.cgau2(self.drop(z), h)  # [n, units]
-        if h is None:
-            return plus_bias(self.out(z), self.client_out)
-        return self.out(z) + self.client_out(h)
+        z = self.out(self.cgau2(self.drop(z), h))  # [n, outputs]
+        if not self.released:
+            return z
+        return plus_bias(z, self.client_out) if h is None else z + self.client_out(h)
 
 
 def client_rows(net: nn.Module) -> frozenset[str]:
@@ -99,7 +104,7 @@ def joined_clients(nets: Sequence[GatedMLP]) -> GatedMLP:
             raise SettingsError(f"the networks differ in {name}, which is no client row")
     units, inputs = nets[0].cgau1.filter.weight.shape
     together = GatedMLP(inputs, units, nets[0].out.out_features, len(nets),
-                        nets[0].drop.p, nets[0].drop_inputs.p > 0)  # fmt: skip
+                        nets[0].drop.p, nets[0].drop_inputs.p > 0, nets[0].released)  # fmt: skip
     together.load_state_dict(
         {n: torch.cat([s[n] for s in states], 1) if n in rows else v for n, v in states[0].items()}
     )

@@ -97,10 +97,13 @@ def test_parameter_counts_are_the_papers(dims, baseline, gated):
     assert nets.count(net) == gated
     assert 2.0 < gated / baseline < 2.05  # claim C9: filter and gate double them
     assert nets.count(net, client_rows(net)) == 10 * (4 * dims[1] + dims[2])
+    text = GatedMLP(*dims, clients=10, released=False)  # equation (1) alone
+    assert gated - nets.count(text) == 4 * dims[1] + 11 * dims[2]
 
 
-def test_a_network_of_all_clients_says_what_each_device_says():
-    devices = [randomised(GatedMLP(6, 4, 2)) for _ in range(3)]
+@pytest.mark.parametrize("released", [True, False])
+def test_a_network_of_all_clients_says_what_each_device_says(released):
+    devices = [randomised(GatedMLP(6, 4, 2, released=released)) for _ in range(3)]
     with torch.no_grad():
         for k, net in enumerate(devices):
             for name in client_rows(net):
