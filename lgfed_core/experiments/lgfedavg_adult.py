@@ -79,7 +79,7 @@ class Settings:
     frontier_splits: tuple[str, ...] = ("iid",)
     validation: float = 0.1  # share of each device's training rows
     probed: int = 3  # devices whose encoders are probed
-    probe_rows: int = 6000  # half to fit, half to judge
+    probe_rows: int = 5000  # half to fit, half to judge
     first_rows: int | None = None  # of the data, for a quick look; None: all the paper's
     released_rounds: int = 10
     released_epochs: int = 5  # the code's default
@@ -159,7 +159,7 @@ class Parts:
         cfg = self.cfg
         fed, start = federation(cfg, self.seeds, self.split)
         training = Training(cfg.lr, cfg.batch_size, cfg.momentum, keep_momentum=True)
-        method = FairLGFedAvg(pretraining=True)
+        method = FairLGFedAvg(pretraining=True, play="reversal")
         if "pretraining" not in self.done:
             found = self._run("pretraining", fed, method, training, cfg.pretraining, start)
             self.done["pretraining"] = found
@@ -195,17 +195,17 @@ def stages(
                 yield f"{split}:{method}", adult_released.run(cfg, seeds, split, method)
             continue
         parts = Parts(cfg, seeds, split, _folder(cfg, seeds) if resume else None)
-        if "lg_fedavg" in cfg.methods:
-            yield f"{split}:lg_fedavg", parts.joint("lg_fedavg", cfg.play, 0.0)
-        if "lg_fedavg_adv" in cfg.methods:
-            name = f"lg_fedavg_adv_{cfg.strength:g}"
-            yield f"{split}:lg_fedavg_adv", parts.joint(name, cfg.play, cfg.strength)
         if split in cfg.frontier_splits:
             for loss, power in POWERS.items():
                 for strength in (0.0, *cfg.frontier) if loss == "vanilla" else cfg.frontier:
                     name = f"{loss}:{strength:g}"
                     found = parts.joint(name.replace(":", "_"), "reversal", strength, power)
                     yield f"{split}:{name}", found
+        if "lg_fedavg" in cfg.methods:
+            yield f"{split}:lg_fedavg", parts.joint("lg_fedavg", cfg.play, 0.0)
+        if "lg_fedavg_adv" in cfg.methods:
+            name = f"lg_fedavg_adv_{cfg.strength:g}"
+            yield f"{split}:lg_fedavg_adv", parts.joint(name, cfg.play, cfg.strength)
         if "fedavg" in cfg.methods:
             yield f"{split}:fedavg", parts.fedavg()
 
