@@ -7,6 +7,7 @@ continues from its last checkpoint to the same bits on the same machine.
 """
 
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -136,9 +137,24 @@ def _loop(federation, engine, tracker, rounds, first_round, saved, identity, lab
                 checkpoint.save(saved, lasting, facts, identity)
                 saved_at = time.perf_counter()
                 save_cost = saved_at - now
+    _warn_of_divergence(work, federation.seeds, label)
     keep = {n: t for n, t in keep.items() if tracker.lasts(n)}
     final = pd.DataFrame(final, index=pd.Index(federation.seeds, name="seed"))
     return Outcome(work.layout, keep, pd.DataFrame(lines), final, spent, where)
+
+
+def _warn_of_divergence(work, seeds: Sequence[int], label: str) -> None:
+    """Say which runs have left the finite numbers: their results are those of a broken model."""
+    t = work.tensors
+    fine = t["shared"].isfinite().all(1) & t["personal"].isfinite().flatten(1).all(1)  # [R]
+    lost = [seed for seed, ok in zip(seeds, fine.tolist(), strict=True) if not ok]
+    if lost:
+        warnings.warn(
+            f"{label or 'run'}: parameters of seeds {lost} are no longer finite; a lower learning "
+            f"rate than {work.training.lr} may help",
+            RuntimeWarning,
+            stacklevel=3,
+        )
 
 
 def _lines(metrics: dict[str, Tensor], number: int, seeds: Sequence[int]) -> list[dict]:

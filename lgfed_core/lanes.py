@@ -54,6 +54,7 @@ class Training:
     weight_decay: float = 0.0
     keep_momentum: bool = False
     decay: float | None = None
+    before: int | None = None  # rounds of earlier phases
     augment: CropFlip | None = None
     batches: int | None = None
 
@@ -63,7 +64,7 @@ class Training:
 
     def rate(self, t: int) -> float:
         """The learning rate in round ``t`` of a phase, from 0."""
-        return self.lr / (1 + (self.decay or 0.0) * t)
+        return self.lr / (1 + (self.decay or 0.0) * ((self.before or 0) + t))
 
 
 @dataclass(frozen=True)

@@ -167,6 +167,7 @@ def test_the_rate_decays_by_rounds_of_the_phase(lanes):
     federation = toy_federation(devices=1)
     decaying = Training(0.1, 4, decay=1.0)
     assert [decaying.rate(t) for t in (0, 1, 3)] == [0.1, 0.05, 0.025]
+    assert replace(decaying, before=3).rate(1) == 0.02
     ours = run(federation, FedAvg(), decaying, 2, first_round=7, lanes=lanes, workers=1)
     first = run(federation, FedAvg(), Training(0.1, 4), 1, first_round=7, lanes=lanes, workers=1)
     second = run(federation, FedAvg(), Training(0.05, 4), 1, first.tensors["shared"],
@@ -323,3 +324,9 @@ def test_pictures_in_any_memory_order_with_crops_and_flips(layout):
     assert torch.allclose(models(looped), models(batched), atol=1e-5)
     assert np.allclose(looped.history, batched.history)
     assert not torch.allclose(models(looped)[0, 0], joined(federation.net), atol=1e-2)
+
+
+def test_a_run_that_diverges_is_named():
+    hot = Training(1e20, 4)
+    with pytest.warns(RuntimeWarning, match=r"seeds \[0\] are no longer finite"):
+        run(toy_federation(), LocalOnly(), hot, 2, workers=1)

@@ -4,8 +4,9 @@ As on MNIST, with a small convolutional network, random crops and flips, more ro
 half of the network shared: the two convolutions, next to the input. Table 1 is Table 8's part for
 two classes per device, with mean-regularised multi-task learning (MTL) beside it.
 
-The text names a learning rate decay of 0.005 and no formula; as described, the rate in round t is
-0.1 / (1 + 0.005 t). The released code has none.
+The text names a learning rate decay of 0.005 and no formula; as described, the rate after t rounds
+is 0.1 / (1 + 0.005 t), and LG-FedAvg goes on where FedAvg's rate has come to: started anew at 0.1,
+devices leave the finite numbers within a round. The released code has no decay.
 """
 
 from dataclasses import dataclass

@@ -46,7 +46,7 @@ class Settings:
     batch_size: int = 10  # B
     fedavg_lr: float = 0.05
     lr: float = 0.05  # of all other methods
-    decay: float | None = None  # of the learning rate: lr / (1 + decay t) in round t of a phase
+    decay: float | None = None  # of the learning rate: lr / (1 + decay t) after t rounds
     softmax: bool = False  # True: the network ends in one (or its logarithm), as released
     weighted: bool = True  # average by n_k/n; False: 1/m
     shared_layers: int = 3  # how many layers LG-FedAvg shares,
@@ -186,7 +186,8 @@ class Phases:
         on_test = self._on_test
         tracker = AveragedBest(light=True) if on_test else Personal(every=cfg.every, light=True)
         return self._part(f"lg_{budget}", method, cfg.lr, cfg.rounds(cfg.lg_rounds), tracker,
-                          start=fedavg.tensors[f"at_{done}"], first_round=done)  # fmt: skip
+                          start=fedavg.tensors[f"at_{done}"], first_round=done,
+                          before=done)  # fmt: skip
 
     def local(self) -> Outcome:
         """Every device by itself, all of them in every epoch."""
@@ -215,10 +216,12 @@ class Phases:
         return dict(judge="test", ties="first") if self._on_test else {}
 
     def _part(self, name: str, method: Method, lr: float, rounds: int, tracker: Tracker,
-              start: Tensor | None = None, first_round: int = 0) -> Outcome:  # fmt: skip
+              start: Tensor | None = None, first_round: int = 0,
+              before: int | None = None) -> Outcome:  # fmt: skip
+        """Run one phase; a learning rate that decays goes on from ``before`` rounds."""
         cfg = self.cfg
         training = Training(lr, cfg.batch_size, keep_momentum=name == "local", decay=cfg.decay,
-                            augment=cfg.AUGMENT)  # fmt: skip
+                            before=before if cfg.decay else None, augment=cfg.AUGMENT)  # fmt: skip
         saved = self.folder / f"{name}.safetensors" if self.folder else None
         return run(self.fed, method, training, rounds, self.first if start is None else start,
                    tracker=tracker, first_round=first_round, saved=saved,

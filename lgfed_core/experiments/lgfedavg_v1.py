@@ -51,6 +51,7 @@ OF_DATA = {  # the paper's Tables 5 and 6
                     shared_side="first", batch_size=50, fedavg_lr=0.1, lr=0.1, decay=0.005,
                     local_epochs=1200),
 }  # fmt: skip
+PRINTED_ROUNDS = {"mnist": 400, "cifar10": 1200}  # to the goal; a decaying rate goes on from there
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ class Phases(phases.Phases):
         tracker = Personal(every=cfg.every, light=True)
         return replace(self, fed=fed)._part(
             "lg", method, cfg.lr, cfg.rounds(cfg.lg_rounds), tracker, start,
-            first_round=cfg.fedavg_rounds,
+            first_round=cfg.fedavg_rounds, before=cfg.rounds(PRINTED_ROUNDS[cfg.data]),
         )  # fmt: skip
 
 
