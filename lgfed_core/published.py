@@ -127,6 +127,8 @@ TABLES: dict[str, Table] = {
             "cgau_table1_frechet", "cgau", "Table 1: how far clients differ",
             ids=("shuffle_proportion",), metrics=(_other("average_client_frechet_distance"),),
             headline=_DONE,
+            experiments=("cgau.audio",),
+            note="Distances depend on embeddings and number of clips; other sounds have others.",
         ),
         Table(
             "fade_table1_office", "fade", "Table 1: Office-31 and Office-Home",
@@ -147,6 +149,7 @@ METHODS = {
     "fade_dann": "FADE-DANN", "fade_cdan": "FADE-CDAN", "fedavg_shot": "FedAvg-SHOT",
     "resnet": "ResNet", "dann": "DANN", "cdan": "CDAN", "shot": "SHOT", "cdan+shot": "CDAN+SHOT",
     "baseline": "baseline", "cgau": "CGAU",
+    "cgau_kept": "CGAU, rows kept", "cgau_averaged": "CGAU, rows averaged",
 }  # fmt: skip
 METRICS = {
     "local_test_acc": "local test", "new_test_acc": "new test",
@@ -154,7 +157,13 @@ METRICS = {
     "lg_rounds": "LG rounds", "iid_normal": "i.i.d., normal", "iid_rotated": "i.i.d., rotated",
     "noniid_normal": "non-i.i.d., normal", "noniid_rotated": "non-i.i.d., rotated",
     "class_acc": "accuracy", "class_auc": "AUC", "adv_auc": "adversary's AUC",
+    "adv_auc_race": "adversary, race", "adv_auc_sex": "adversary, sex",
+    "probe_logistic": "logistic probe", "probe_trees": "trees", "probe_network": "network probe",
+    "probe_best": "best probe", "probe_best_race": "best probe, race",
+    "probe_best_sex": "best probe, sex", "eo_race": "odds gap, race", "eo_sex": "odds gap, sex",
+    "dp_race": "parity gap, race", "dp_sex": "parity gap, sex",
     "average_client_frechet_distance": "Fréchet distance", "target_acc": "target accuracy",
+    "test_auc": "AUC on test rows", "test_loss": "loss on test rows", "test_acc": "accuracy",
 }  # fmt: skip
 
 

@@ -39,7 +39,7 @@ TABLE = "lgfedavg_table4_adult_fairness"
 FRONTIER = "lgfedavg_adult_frontier"  # a table of ours: lambda against accuracy and leakage
 STEPS = adult_released.STEPS  # a table of ours: gradients and weights, round by round
 TOGETHER = True  # the networks are tiny: all seeds fit in one stack of lanes
-CHOOSES = {"splits", "methods", "frontier", "frontier_splits"}
+CHOOSES = {"splits", "methods", "frontier", "frontier_splits", "losses"}
 SPLITS = ("iid", "noniid")
 METHODS = ("fedavg", "lg_fedavg", "lg_fedavg_adv")
 POWERS = {"vanilla": 1.0, "squared": 2.0}
@@ -77,6 +77,7 @@ class Settings:
     strength: float = 1.0  # both lambdas; chosen on validation rows, see `chosen`
     frontier: tuple[float, ...] = (0.1, 0.3, 1.0, 3.0, 10.0)  # lambdas
     frontier_splits: tuple[str, ...] = ("iid",)
+    losses: tuple[str, ...] = ("vanilla", "squared")  # of the adversary, on the frontier
     validation: float = 0.1  # share of each device's training rows
     probed: int = 3  # devices whose encoders are probed
     probe_rows: int = 5000  # half to fit, half to judge
@@ -90,7 +91,8 @@ class Settings:
             raise SettingsError(f"protocol {self.protocol!r} is none of {PROTOCOLS}")
         if self.scale not in SCALES:
             raise SettingsError(f"scale {self.scale!r} is none of {tuple(SCALES)}")
-        for what, known in (("splits", SPLITS), ("frontier_splits", SPLITS), ("methods", METHODS)):
+        for what, known in (("splits", SPLITS), ("frontier_splits", SPLITS), ("methods", METHODS),
+                            ("losses", POWERS)):  # fmt: skip
             if unknown := set(getattr(self, what)) - set(known):
                 raise SettingsError(f"{what} has {sorted(unknown)}; there are {', '.join(known)}")
 
@@ -196,10 +198,10 @@ def stages(
             continue
         parts = Parts(cfg, seeds, split, _folder(cfg, seeds) if resume else None)
         if split in cfg.frontier_splits:
-            for loss, power in POWERS.items():
+            for loss in cfg.losses:
                 for strength in (0.0, *cfg.frontier) if loss == "vanilla" else cfg.frontier:
                     name = f"{loss}:{strength:g}"
-                    found = parts.joint(name.replace(":", "_"), "reversal", strength, power)
+                    found = parts.joint(name.replace(":", "_"), "reversal", strength, POWERS[loss])
                     yield f"{split}:{name}", found
         if "lg_fedavg" in cfg.methods:
             yield f"{split}:lg_fedavg", parts.joint("lg_fedavg", cfg.play, 0.0)
