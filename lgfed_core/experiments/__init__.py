@@ -18,11 +18,25 @@ import torch
 
 from .. import results
 from ..errors import SettingsError
-from . import lgfedavg_adult, lgfedavg_cifar10, lgfedavg_cuts, lgfedavg_mnist, lgfedavg_v1
+from . import (
+    cgau_audio,
+    lgfedavg_adult,
+    lgfedavg_cifar10,
+    lgfedavg_cuts,
+    lgfedavg_mnist,
+    lgfedavg_v1,
+)
 
 ALL: dict[str, ModuleType] = {
     m.NAME: m
-    for m in (lgfedavg_mnist, lgfedavg_cifar10, lgfedavg_v1, lgfedavg_cuts, lgfedavg_adult)
+    for m in (
+        lgfedavg_mnist,
+        lgfedavg_cifar10,
+        lgfedavg_v1,
+        lgfedavg_cuts,
+        lgfedavg_adult,
+        cgau_audio,
+    )
 }
 
 
