@@ -157,6 +157,11 @@ METRICS = {
     "lg_rounds": "LG rounds", "iid_normal": "i.i.d., normal", "iid_rotated": "i.i.d., rotated",
     "noniid_normal": "non-i.i.d., normal", "noniid_rotated": "non-i.i.d., rotated",
     "class_acc": "accuracy", "class_auc": "AUC", "adv_auc": "adversary's AUC",
+    "adv_auc_race": "adversary, race", "adv_auc_sex": "adversary, sex",
+    "probe_logistic": "logistic probe", "probe_trees": "trees", "probe_network": "network probe",
+    "probe_best": "best probe", "probe_best_race": "best probe, race",
+    "probe_best_sex": "best probe, sex", "eo_race": "odds gap, race", "eo_sex": "odds gap, sex",
+    "dp_race": "parity gap, race", "dp_sex": "parity gap, sex",
     "average_client_frechet_distance": "Fréchet distance", "target_acc": "target accuracy",
     "test_auc": "AUC on test rows", "test_loss": "loss on test rows", "test_acc": "accuracy",
 }  # fmt: skip
