@@ -41,6 +41,7 @@ def test_rows_are_accepted_and_judged_as_stand_in(smoke, tmp_path, monkeypatch):
     monkeypatch.setattr(results, "load", lambda load=results.load: load(folder=tmp_path))
     stored = audio.stored("digits")
     assert len(stored) == len(rows) and audio.stored("clips").empty
+    assert audio.verdicts(audio.stored("clips")).empty
     said = audio.verdicts(stored, cfg.protocol, cfg.methods[-1])
     assert list(said.index) == ["C1", "C2", "C5"]
     assert said["verdict"].str.startswith("on stand-in data").all()
