@@ -8,6 +8,7 @@ padded with silence; what is left after the last whole patch is dropped.
 """
 
 import csv
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -34,10 +35,12 @@ class Yamnet:
             raise DataError(f"YAMNet needs a runtime that is not installed: {INSTALL}") from error
         plain = lite.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES  # others fuse what we read
         try:
-            self._net = lite.Interpreter(
-                str(folder / WEIGHTS), experimental_op_resolver_type=plain,
-                experimental_preserve_all_tensors=True, num_threads=1,
-            )  # fmt: skip
+            with warnings.catch_warnings():  # "for debugging": it is how to read an inner layer
+                warnings.simplefilter("ignore", UserWarning)
+                self._net = lite.Interpreter(
+                    str(folder / WEIGHTS), experimental_op_resolver_type=plain,
+                    experimental_preserve_all_tensors=True, num_threads=1,
+                )  # fmt: skip
         except ValueError as error:
             raise DataError(f"{folder / WEIGHTS} cannot be read: {error}") from error
         self._net.allocate_tensors()
