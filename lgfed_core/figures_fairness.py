@@ -47,8 +47,8 @@ def released_steps(steps: pd.DataFrame) -> Figure:
         if column != "adversary_norm":
             ax.axhline(1, color="#222222", linestyle=":", linewidth=1.2)
             ax.set_ylim(-1.15, 1.15)
-    axes[0].annotate("as intended", (0.03, 1), ("axes fraction", "data"), va="top", fontsize=8,
-                     xytext=(0, -3), textcoords="offset points")  # fmt: skip
+    axes[0].annotate("as intended", (0.03, 1), (0, -3), ("axes fraction", "data"),
+                     "offset points", va="top", fontsize=8)  # fmt: skip
     axes[2].set_yscale("log")
     axes[2].legend(title="released script")
     return figure
@@ -99,15 +99,15 @@ def frontier(
     ax.plot(50, base_rate, marker="s", color="#7F7F7F", linestyle="", label='"no" to everyone')
     for loss, (colour, marker) in LOSSES.items():
         if len(table) and loss in table.index.get_level_values(0):
-            _path(ax, table.loc[loss], colour, marker, f"{loss} loss")
+            _path(ax, table.loc[loss], colour, marker, f"{loss} loss, by λ")
     for method, (leak, accuracy) in points.items():
         colour, marker = METHOD[method]
         ax.plot(leak, accuracy, marker=marker, color=colour, markersize=8, linestyle="",
                 markeredgecolor="white", label=f"{METHODS[method]}, Table 4")  # fmt: skip
     if label is not None:
         ax.axvline(label, color="#E69F00", linestyle="--", linewidth=1.2)
-        ax.annotate("the label alone", (label, 0.02), ("data", "axes fraction"), rotation=90,
-                    ha="right", va="bottom", fontsize=8, color="#8A5F00")  # fmt: skip
+        ax.annotate("the label alone", (label, 0.02), xycoords=("data", "axes fraction"),
+                    rotation=90, ha="right", va="bottom", fontsize=8, color="#8A5F00")  # fmt: skip
     ax.set(xlabel="leakage: AUC of the best probe, mean of race and sex, %",
            ylabel="accuracy on income, %")  # fmt: skip
     ax.set_xlim(left=49)
@@ -120,7 +120,8 @@ def _path(ax: Axes, table: pd.DataFrame, colour: str, marker: str, words: str) -
     reach = [table[metric, "std"].fillna(0) for metric in ("probe_best", "class_acc")]
     ax.errorbar(x, y, reach[1], reach[0], color=colour, marker=marker, elinewidth=0.7, label=words)
     for strength, a, b in zip(table.index, x, y, strict=True):
-        ax.annotate(f"λ={strength:g}", (a, b), (3, -9), textcoords="offset points", fontsize=7,
+        shift = (3, -9) if marker == LOSSES["vanilla"][1] else (-4, 5)
+        ax.annotate(f"{strength:g}", (a, b), shift, textcoords="offset points", fontsize=7,
                     color=colour)  # fmt: skip
 
 

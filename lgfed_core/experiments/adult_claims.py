@@ -84,13 +84,13 @@ def frontier(stored: pd.DataFrame, split: str = "iid", scale: str = "paper") -> 
 
 
 def chosen(stored: pd.DataFrame, loss: str = "vanilla", split: str = "iid") -> float | None:
-    """The lambda of Table 4, chosen on validation rows; None while the frontier has not been run.
+    """The lambda of Table 4, chosen on validation rows; None while the frontier is not whole.
 
     Of all lambdas that cost at most `COST` points of validation accuracy against lambda = 0, the
     one with the least leakage to a logistic probe on validation rows.
     """
-    table = frontier(stored, split)
-    if table.empty:
+    table, wanted = frontier(stored, split), {0.0, *adult.Settings().frontier}
+    if table.empty or not wanted <= set(table.loc[loss].index):
         return None
     line = table.loc[loss].xs("mean", axis=1, level=1)
     able = line[line["validation_acc"] >= line.loc[0.0, "validation_acc"] - COST]
@@ -170,7 +170,7 @@ def take_home(stored: pd.DataFrame, label: float) -> str:
     price = at("class_acc", plain_lg, "as_described") - at("class_acc", adv, "as_described")
     in_game = at("adv_auc", adv, "as_described")
     numbers = (said, best, off, none, apart, watched, price, in_game)
-    if pd.isna(numbers).any():
+    if any(map(pd.isna, numbers)):
         return "**Not yet run**: the three sentences to take home appear with the stored runs."
     return f"""Three things to take home (i.i.d. devices, means over seeds):
 
@@ -178,8 +178,8 @@ def take_home(stored: pd.DataFrame, label: float) -> str:
   is {said:.1f} with the adversarial term and {off:.1f} without it, because the adversary is marched
   off; fresh probes still find race and sex at {best:.1f} and {none:.1f}.
 - **With the two players kept apart, local adversarial training does work, but only so far**: the
-  adversary of the game falls to {in_game:.1f}, while the best fresh probe falls from {watched:.1f} to
-  {apart:.1f}, for {price:.1f} points of accuracy.
+  adversary of the game falls to {in_game:.1f}, while the best fresh probe falls from
+  {watched:.1f} to {apart:.1f}, for {price:.1f} points of accuracy.
 - **Chance cannot be reached by a representation that still tells incomes well**, as income itself
-  tells about sex and race: the true label alone has an AUC of {label:.1f}; and the adversary that took
-  part is a poor judge, so ask a fresh one."""
+  tells about sex and race: the true label alone has an AUC of {label:.1f}; and the adversary that
+  took part is a poor judge, so ask a fresh one."""
