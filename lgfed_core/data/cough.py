@@ -61,7 +61,7 @@ def at_hand(per_class: int | None = None) -> tuple[str, list[str]]:
             load(name, per_class)
             return name, reasons
         except DataError as error:
-            reasons.append(f"{name}: {str(error).splitlines()[0]}")
+            reasons.append(f"{name}: {str(error).splitlines()[0].partition(' Tried')[0]}")
     raise AssertionError("digits need nothing")
 
 
