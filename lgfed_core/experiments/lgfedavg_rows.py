@@ -32,7 +32,11 @@ def rows(cfg, part: str, outcome: Outcome, table: str) -> pd.DataFrame:
     lines = []
     for seed, final in outcome.final.iterrows():
         history = outcome.history[outcome.history["seed"] == seed]
-        found = _fedavg(cfg, history, final) if part == "fedavg" else _personal(cfg, history, final)
+        found = (
+            global_model(cfg, history, final)
+            if part == "fedavg"
+            else personal_models(cfg, history, final)
+        )
         for selection, metrics in found.items():
             values = {name: 100 * value for name, value in metrics.items()}
             values["params_communicated"] = _sent(cfg, method, fed_rounds, lg_rounds)
@@ -56,7 +60,7 @@ def _named(cfg, part: str) -> tuple[str, int, int]:
     }[part]
 
 
-def _fedavg(cfg, history: pd.DataFrame, final: pd.Series) -> dict[str, dict]:
+def global_model(cfg, history: pd.DataFrame, final: pd.Series) -> dict[str, dict]:
     """Both selections of FedAvg; as released one accuracy stands in both columns."""
     last = history[history["round"] == cfg.rounds(max(cfg.budgets))].iloc[0]
     local = "new_test_acc" if cfg.released else "local_test_acc"
@@ -69,7 +73,7 @@ def _fedavg(cfg, history: pd.DataFrame, final: pd.Series) -> dict[str, dict]:
     }
 
 
-def _personal(cfg, history: pd.DataFrame, final: pd.Series) -> dict[str, dict]:
+def personal_models(cfg, history: pd.DataFrame, final: pd.Series) -> dict[str, dict]:
     """Both selections of personal models; new devices are served as the protocol says."""
     ways = (f"new_test_acc_{way}" for way in NEW)
     tests = [t for t in ("local_test_acc", *ways) if f"last_{t}" in final]

@@ -6,7 +6,7 @@ so that on MNIST, whose classes differ in size, a device is also tested on class
 hold. On MNIST the devices follow Algorithm 1: a head of their own beside the global one, a local
 and a global step for each batch (`methods.LGFedAvgV1`). On CIFAR-10 the text makes the two
 convolutions, the bottom, global; a head on top of the *local* part then has no place, and the
-devices train as in version 2.
+devices train as in version 2. On MNIST version 2's devices go on from the same model as well.
 
 Only `as_described` exists: what the code of this version did is not known. The goal is judged on
 validation rows.
@@ -32,10 +32,10 @@ from ..tracking import Personal
 from . import lgfedavg_cifar10, lgfedavg_mnist, lgfedavg_rows
 from . import lgfedavg_phases as phases
 from .lgfedavg_phases import federation as federation
-from .lgfedavg_rows import progress as progress
 
 NAME = "lgfedavg.v1"
 TABLE = "lgfedavg_v1_table1"
+BESIDE = "lgfedavg_v1_beside_v2"  # of our own: version 2's method from the same start
 CHOOSES = {"data", "alone"}
 SCALES = {
     "smoke": dict(devices=10, fraction=0.2, rows_per_class=(40, 20), shrink=0.002, every=1,
@@ -112,18 +112,18 @@ class Phases(phases.Phases):
         goal, method = Goal(cfg.goal, every=cfg.every), FedAvg(**self._share)
         return self._part("fedavg", method, cfg.fedavg_lr, cfg.fedavg_rounds, goal)
 
-    def lg(self, fedavg: Outcome) -> Outcome:
-        """LG-FedAvg from there: version 1's on MNIST, version 2's on CIFAR-10."""
-        cfg, start = self.cfg, fedavg.tensors["at_goal"]
-        if cfg.data == "mnist":
-            fed, start = with_own_heads(self.fed, start)
+    def lg(self, fedavg: Outcome, version: int) -> Outcome:
+        """LG-FedAvg from there, as version 1 (MNIST alone) or version 2 has it."""
+        cfg, start, fed = self.cfg, fedavg.tensors["at_goal"], self.fed
+        if version == 1:
+            fed, start = with_own_heads(fed, start)
             method = LGFedAvgV1(layers=cfg.shared(fed.net), **self._share,
                                 auxiliary=nets.auxiliary_layers(fed.net))  # fmt: skip
         else:
-            fed, method = self.fed, LGFedAvg(layers=cfg.shared(self.fed.net), **self._share)
+            method = LGFedAvg(layers=cfg.shared(fed.net), **self._share)
         tracker = Personal(every=cfg.every, light=True)
         return replace(self, fed=fed)._part(
-            "lg", method, cfg.lr, cfg.rounds(cfg.lg_rounds), tracker, start,
+            f"lg_v{version}", method, cfg.lr, cfg.rounds(cfg.lg_rounds), tracker, start,
             first_round=cfg.fedavg_rounds, before=cfg.rounds(PRINTED_ROUNDS[cfg.data]),
         )  # fmt: skip
 
@@ -147,13 +147,14 @@ def with_own_heads(fed: Federation, start: Tensor) -> tuple[Federation, Tensor]:
 def stages(
     cfg: Settings, seeds: Sequence[int], device: torch.device = CPU, resume: bool = True, **engine
 ) -> Iterator[tuple[str, Outcome]]:
-    """Run the experiment part by part, yielding (name, outcome): fedavg, lg, local."""
+    """Run the experiment part by part, yielding (name, outcome): fedavg, lg_v1, lg_v2, local."""
     parts = Phases.of(cfg, seeds, device, resume, **engine)
     fedavg = parts.fedavg()
     yield "fedavg", fedavg
-    lg = parts.lg(fedavg)
     reached = fedavg.final[["goal_round", "reached"]]
-    yield "lg", replace(lg, final=lg.final.join(reached))
+    for version in (1, 2) if cfg.data == "mnist" else (2,):
+        lg = parts.lg(fedavg, version)
+        yield f"lg_v{version}", replace(lg, final=lg.final.join(reached))
     if "local" in cfg.alone:
         yield "local", parts.local()
 
@@ -164,20 +165,21 @@ def rows(cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
     FedAvg's rounds are those until its best round on validation rows, LG-FedAvg's those until the
     goal; ``goal_reached`` is 1 where the goal was reached at all.
     """
-    method = {"fedavg": "fedavg", "lg": "lg_fedavg", "local": "local_only"}[part]
+    method = {"fedavg": "fedavg", "local": "local_only"}.get(part, "lg_fedavg")
     lines = []
     for seed, final in outcome.final.iterrows():
         history = outcome.history[outcome.history["seed"] == seed]
-        kind = lgfedavg_rows._fedavg if part == "fedavg" else lgfedavg_rows._personal
+        kind = lgfedavg_rows.global_model if part == "fedavg" else lgfedavg_rows.personal_models
         for selection, metrics in kind(cfg, history, final).items():
             values = {name: 100 * value for name, value in metrics.items()}
             values |= _rounds(cfg, part, selection, final)
             lines += [(seed, selection, name, value) for name, value in values.items()]
     tidy = pd.DataFrame(lines, columns=["seed", "selection", "metric", "value"])
-    lg_rounds = cfg.lg_rounds if part == "lg" else 0
+    lg_rounds = cfg.lg_rounds if method == "lg_fedavg" else 0
+    printed = part != "lg_v2" or cfg.data == "cifar10"
     return tidy.assign(
-        table=TABLE, dataset=cfg.data, method=method, lg_rounds=lg_rounds, protocol=cfg.protocol,
-        scale=cfg.scale, seconds=outcome.seconds, **outcome.provenance,
+        table=TABLE if printed else BESIDE, dataset=cfg.data, method=method, lg_rounds=lg_rounds,
+        protocol=cfg.protocol, scale=cfg.scale, seconds=outcome.seconds, **outcome.provenance,
     )  # fmt: skip
 
 
@@ -192,7 +194,20 @@ def _rounds(cfg: Settings, part: str, selection: str, final: pd.Series) -> dict[
         reached = {"goal_reached": float(final["reached"])}
         done = int(final["goal_round"]) or last
     net, m = cfg.net(), FedAvg(fraction=cfg.fraction).cohort(cfg.devices)
-    more = cfg.rounds(cfg.lg_rounds) if part == "lg" else 0
+    more = 0 if part == "fedavg" else cfg.rounds(cfg.lg_rounds)
     sizes = nets.count(net, cfg.shared(net)), nets.count(net)
     sent = papers_count(*sizes, m, cfg.devices, done, more)
     return {"fedavg_rounds": float(done), "params_communicated": float(sent)} | reached
+
+
+def progress(cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """Curves to draw: part, round, seed and local test in percent; LG-FedAvg from the goal on."""
+    out = []
+    for part, history in histories.items():
+        lines = history.reindex(columns=["round", "seed", "local_test_acc", "validation_acc"])
+        if part.startswith("lg"):
+            fedavg = histories["fedavg"]
+            there = fedavg[fedavg["validation_acc"] >= cfg.goal].groupby("seed")["round"].min()
+            lines["round"] += lines["seed"].map(there).fillna(cfg.fedavg_rounds)
+        out.append(lines.assign(part=part, local_test_acc=100 * lines["local_test_acc"]))
+    return pd.concat(out, ignore_index=True)
