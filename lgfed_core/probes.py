@@ -79,15 +79,15 @@ def _network(
     for a, b in pairwise(sizes):
         for shape in ((encoders, a, b), (encoders, 1, b)):
             values.append(((torch.rand(shape, generator=rng) * 2 - 1) / a**0.5).requires_grad_())
-    optimiser = torch.optim.Adam(values, lr)
+    moments = [(torch.zeros_like(v), torch.zeros_like(v)) for v in values]
     train, target = fit - fit // 5, groups.to(h.dtype)
     best, least = [v.detach().clone() for v in values], torch.full((encoders,), torch.inf)
-    waited = 0
+    waited = steps = 0
     for _ in range(most):
         for rows in torch.randperm(train, generator=rng).split(batch):
-            optimiser.zero_grad()
-            _errors(values, h[:, rows], target[rows]).sum().backward()
-            optimiser.step()
+            grads = torch.autograd.grad(_errors(values, h[:, rows], target[rows]).sum(), values)
+            steps += 1
+            _adam(values, grads, moments, steps, lr)
         with torch.no_grad():
             held_out = _errors(values, h[:, train:fit], target[train:fit])  # [E]
         better = held_out < least
@@ -98,6 +98,16 @@ def _network(
         if waited >= patience:
             break
     return _logits(best, h[:, fit:]).mT.numpy()
+
+
+@torch.no_grad()
+def _adam(values, grads, moments, step: int, lr: float) -> None:
+    """Adam (Kingma & Ba 2015) at its defaults; the class of PyTorch takes seconds to import."""
+    for value, grad, (mean, square) in zip(values, grads, moments, strict=True):
+        mean.mul_(0.9).add_(grad, alpha=0.1)
+        square.mul_(0.999).addcmul_(grad, grad, value=0.001)
+        size = (square / (1 - 0.999**step)).sqrt_().add_(1e-8)
+        value.addcdiv_(mean, size, value=-lr / (1 - 0.9**step))
 
 
 def _logits(values: list[Tensor], x: Tensor) -> Tensor:

@@ -15,7 +15,6 @@ from ..results import plain
 from ..verdict import Evidence
 from . import lgfedavg_adult as adult
 
-COST = 4.0  # points of accuracy that the paper says an adversary costs, at most
 RANDOM = 50.0
 _LEAKS = ("adv_auc", "probe_logistic", "probe_trees", "probe_network", "probe_best")
 
@@ -84,17 +83,12 @@ def frontier(stored: pd.DataFrame, split: str = "iid", scale: str = "paper") -> 
 
 
 def chosen(stored: pd.DataFrame, loss: str = "vanilla", split: str = "iid") -> float | None:
-    """The lambda of Table 4, chosen on validation rows; None while the frontier is not whole.
-
-    Of all lambdas that cost at most `COST` points of validation accuracy against lambda = 0, the
-    one with the least leakage to a logistic probe on validation rows.
-    """
+    """What `lgfedavg_adult.pick` picks from stored runs; None while the frontier is not whole."""
     table, wanted = frontier(stored, split), {0.0, *adult.Settings().frontier}
     if table.empty or not wanted <= set(table.loc[loss].index):
         return None
     line = table.loc[loss].xs("mean", axis=1, level=1)
-    able = line[line["validation_acc"] >= line.loc[0.0, "validation_acc"] - COST]
-    return float(able["validation_probe"].idxmin())
+    return adult.pick(line)
 
 
 def margin(metric: str, split: str) -> float:
@@ -122,7 +116,9 @@ def claim_l14(
             for method in ("lg_fedavg_adv", "lg_fedavg")
         )
         with_adv, without = with_adv.align(without, join="inner")
-        tests.append(verdict.greater(with_adv, without, by=-COST - margin("class_acc", split)))
+        tests.append(
+            verdict.greater(with_adv, without, by=-adult.COST - margin("class_acc", split))
+        )
     return verdict.every(tests)
 
 

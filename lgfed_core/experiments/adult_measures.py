@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,8 @@ import torch
 from torch import Tensor
 from torch.func import functional_call
 
-from ..data import Split
+from .. import data
+from ..data import Dataset, Split
 from ..data.adult import GROUPS
 from ..fairness import auc, demographic_parity, equalised_odds
 from ..federation import Federation, Outcome
@@ -43,6 +45,12 @@ class Seen:
 
 
 Encoder = Callable[[Tensor], Tensor]  # x [n, 93] -> h [n, 32]
+
+
+@lru_cache(2)
+def rows_of_adult(first: int | None) -> Dataset:
+    """Adult, or what comes of its first rows; read once, as every part needs it."""
+    return data.load("adult", rows=first)
 
 
 def scores(devices: Sequence[Seen]) -> dict[str, float]:

@@ -30,12 +30,12 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.func import functional_call, stack_module_state, vmap
 
-from .. import data, nets, results
+from .. import nets, results
 from ..data import Split
 from ..nets_adult import AdultNet
 from ..rounds import CPU
 from ..streams import Purpose, draw, stream
-from .adult_measures import Measured, Seen, leaks, scores
+from .adult_measures import Measured, Seen, leaks, rows_of_adult, scores
 
 STEPS = "lgfedavg_adult_released_steps"
 LOUD, LAMBDA = 30.0, 0.03  # of the adversary's loss, before and in the joint phase
@@ -48,7 +48,7 @@ class Lanes:
 
     def __init__(self, cfg, seeds, split: str, head_layers: int):
         rows = cfg.first_rows or (30_000 if split == "noniid" else None)
-        self.adult = data.load("adult", rows=rows)
+        self.adult = rows_of_adult(rows)
         self.cfg, self.seeds, self.users = cfg, list(seeds), cfg.devices
         held = [users_rows(self.adult.train.y, cfg.devices, split, s) for s in seeds]
         index = torch.cat(held)  # [L, n]; all users have equally many

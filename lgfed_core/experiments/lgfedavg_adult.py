@@ -5,7 +5,7 @@ LG-FedAvg trains local models, watched in the same way; with an adversary, local
 trained to hide race and sex from it. Two protocols:
 
 * ``as_described``: the text, with the two players' gradients kept apart, dropout off at test, and
-  lambda, of which the text says nothing, chosen on validation rows (`FRONTIER` has the rest).
+  lambda, of which the text says nothing, picked on validation rows (`FRONTIER` has the rest).
 * ``as_released``: what the authors' code does, step by step; see `adult_released`.
 
 Probes, odds and the frontier over lambda are ours.
@@ -19,7 +19,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from .. import data, nets, partition
+from .. import nets, partition
 from ..checkpoint import fingerprint
 from ..errors import SettingsError
 from ..federation import Federation, Outcome, run
@@ -32,7 +32,7 @@ from ..results import PROTOCOLS
 from ..rounds import CPU
 from ..tracking import Tracker, accuracies
 from . import adult_released
-from .adult_measures import Measured, measure
+from .adult_measures import Measured, measure, rows_of_adult
 
 NAME = "lgfedavg.adult"
 TABLE = "lgfedavg_table4_adult_fairness"
@@ -43,6 +43,7 @@ CHOOSES = {"splits", "methods", "frontier", "frontier_splits", "losses"}
 SPLITS = ("iid", "noniid")
 METHODS = ("fedavg", "lg_fedavg", "lg_fedavg_adv")
 POWERS = {"vanilla": 1.0, "squared": 2.0}
+COST = 4.0  # points of accuracy that the paper says an adversary costs, at most
 FIRST_ROWS = 30_000  # before the halves are cut, for non-i.i.d. devices
 SCALES = {
     "smoke": dict(pretraining=1, rounds=1, fedavg_rounds=1, fedavg_epochs=1, frontier=(1.0,),
@@ -74,7 +75,7 @@ class Settings:
     fedavg_rounds: int = 50
     fedavg_epochs: int = 10  # in each round
     play: str = "alternating"  # of Table 4's rows; the frontier plays by reversal
-    strength: float = 1.0  # both lambdas; chosen on validation rows, see `chosen`
+    strength: float | None = None  # both lambdas; None: `pick` it from the frontier of this run
     frontier: tuple[float, ...] = (0.1, 0.3, 1.0, 3.0, 10.0)  # lambdas
     frontier_splits: tuple[str, ...] = ("iid",)
     losses: tuple[str, ...] = ("vanilla", "squared")  # of the adversary, on the frontier
@@ -91,6 +92,12 @@ class Settings:
             raise SettingsError(f"protocol {self.protocol!r} is none of {PROTOCOLS}")
         if self.scale not in SCALES:
             raise SettingsError(f"scale {self.scale!r} is none of {tuple(SCALES)}")
+        picks = self.strength is None and not self.released and "lg_fedavg_adv" in self.methods
+        if picks and not ("vanilla" in self.losses and self.splits[:1] == self.frontier_splits[:1]):
+            raise SettingsError(
+                "strength is picked on the frontier of the first split, which is not run: give a "
+                "strength, leave lg_fedavg_adv out of methods, or run losses=vanilla there"
+            )
         for what, known in (("splits", SPLITS), ("frontier_splits", SPLITS), ("methods", METHODS),
                             ("losses", POWERS)):  # fmt: skip
             if unknown := set(getattr(self, what)) - set(known):
@@ -106,6 +113,17 @@ def settings(scale: str = "paper", protocol: str = "as_described", **changes) ->
     return replace(Settings(protocol, scale), **(SCALES[scale] | changes))
 
 
+def pick(line: pd.DataFrame) -> float:
+    """The lambda of Table 4, by validation rows alone.
+
+    line: one row per lambda (the index, 0 among them), means over seeds of ``validation_acc`` and
+    ``validation_probe``, in percent. Of all lambdas that cost at most `COST` points of accuracy
+    against lambda = 0, the one with the least leakage to a logistic probe.
+    """
+    able = line[line["validation_acc"] >= line.loc[0.0, "validation_acc"] - COST]
+    return float(able["validation_probe"].idxmin())
+
+
 def federation(
     cfg: Settings, seeds: Sequence[int], split: str, head: bool = True
 ) -> tuple[Federation, Tensor]:
@@ -115,7 +133,7 @@ def federation(
     rows. ``head``: with LG-FedAvg's shared head, or without, for FedAvg.
     """
     rows = cfg.first_rows or (FIRST_ROWS if split == "noniid" else None)
-    adult = data.load("adult", rows=rows)
+    adult = rows_of_adult(rows)
     labels, parts, starts = (adult.train.y, adult.test.y), [], []
     for seed in seeds:
         if split == "iid":
@@ -190,7 +208,9 @@ def stages(
     """The parts, as they finish: ``split:method``, and ``split:loss:lambda`` on the frontier.
 
     All seeds train together in one stack of lanes, on the CPU; ``workers`` is of no use to it.
+    Table 4's lambda is picked on the frontier of the first of ``frontier_splits``.
     """
+    line: dict[float, pd.Series] = {}  # lambda -> means over seeds
     for split in cfg.splits:
         if cfg.released:
             for method in cfg.methods:
@@ -202,12 +222,15 @@ def stages(
                 for strength in (0.0, *cfg.frontier) if loss == "vanilla" else cfg.frontier:
                     name = f"{loss}:{strength:g}"
                     found = parts.joint(name.replace(":", "_"), "reversal", strength, POWERS[loss])
+                    if loss == "vanilla" and split == cfg.frontier_splits[0]:
+                        line[strength] = found.final.mean()
                     yield f"{split}:{name}", found
         if "lg_fedavg" in cfg.methods:
             yield f"{split}:lg_fedavg", parts.joint("lg_fedavg", cfg.play, 0.0)
         if "lg_fedavg_adv" in cfg.methods:
-            name = f"lg_fedavg_adv_{cfg.strength:g}"
-            yield f"{split}:lg_fedavg_adv", parts.joint(name, cfg.play, cfg.strength)
+            strength = pick(pd.DataFrame(line).T) if cfg.strength is None else cfg.strength
+            name = f"lg_fedavg_adv_{strength:g}"
+            yield f"{split}:lg_fedavg_adv", parts.joint(name, cfg.play, strength)
         if "fedavg" in cfg.methods:
             yield f"{split}:fedavg", parts.fedavg()
 
