@@ -7,8 +7,9 @@ the run it belongs to and is refused by any other.
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
@@ -30,6 +31,18 @@ def fingerprint(**what: object) -> str:
     """
     text = json.dumps(what, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def folder_name(start: str, cfg, usual, seeds: Sequence[int]) -> str:
+    """The name of a run's folder: changed settings and other seeds never share one.
+
+    cfg, usual: dataclasses; what differs between them is part of the name.
+    """
+    changed = {k: v for k, v in asdict(cfg).items() if v != getattr(usual, k)}
+    name = start + (
+        f"-seed{seeds[0]}" if len(seeds) == 1 else f"-seeds-{fingerprint(seeds=list(seeds))}"
+    )
+    return name + (f"-{fingerprint(**changed)}" if changed else "")
 
 
 def digest(*tensors: Tensor) -> str:

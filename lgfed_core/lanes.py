@@ -44,8 +44,8 @@ class Training:
     """How a device optimises: SGD with momentum, ``epochs`` passes in batches of ``batch_size``.
 
     Momentum starts from zero in every round unless ``keep_momentum``. The learning rate is
-    lr / (1 + decay t) in round t, counted from the beginning of a phase. With ``batches``, a device
-    takes only the first so many batches of each pass.
+    lr / (1 + decay t) in round t, where t goes on from ``before`` in the first round of a phase.
+    With ``batches``, a device takes only the first so many batches of each pass.
     """
 
     lr: float

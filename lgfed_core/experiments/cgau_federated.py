@@ -10,7 +10,7 @@ trains at every proportion. All proportions and seeds of a method are lanes of o
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pandas as pd
@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import clients, frechet, nets, results
-from ..checkpoint import fingerprint
+from ..checkpoint import folder_name
 from ..clients import Clients
 from ..data.features import Features
 from ..errors import SettingsError
@@ -234,7 +234,4 @@ def _distances(cfg: Settings, stored: Features, seeds: Sequence[int]) -> Outcome
 def _folder(cfg: Settings, seeds: Sequence[int]) -> str:
     """Where a run's checkpoints go: changed settings and other seeds never share a folder."""
     usual = cfg.at(cfg.scale, cfg.protocol, features=cfg.features, methods=cfg.methods)
-    changed = {k: v for k, v in asdict(cfg).items() if v != getattr(usual, k)}
-    name = f"{cfg.scale}-{cfg.protocol}-{cfg.features}"
-    name += f"-seed{seeds[0]}" if len(seeds) == 1 else f"-seeds-{fingerprint(seeds=list(seeds))}"
-    return name + (f"-{fingerprint(**changed)}" if changed else "")
+    return folder_name(f"{cfg.scale}-{cfg.protocol}-{cfg.features}", cfg, usual, seeds)

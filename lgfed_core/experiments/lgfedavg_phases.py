@@ -9,7 +9,7 @@ Two protocols, for which the settings of a data set say what differs:
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from .. import data, nets, partition
 from ..augment import CropFlip
-from ..checkpoint import fingerprint
+from ..checkpoint import folder_name
 from ..errors import SettingsError
 from ..federation import Federation, Outcome, run
 from ..lanes import Training
@@ -250,7 +250,4 @@ def _folder(cfg: Settings, seeds: Sequence[int]) -> str:
     """Where a run's checkpoints go: changed settings and other seeds never share a folder."""
     choices = dict(classes=cfg.classes, starts=cfg.starts, alone=cfg.alone)
     usual = cfg.at(cfg.scale, cfg.protocol, **choices)
-    changed = {k: v for k, v in asdict(cfg).items() if v != getattr(usual, k)}
-    name = f"{cfg.scale}-{cfg.protocol}-{cfg.classes}"
-    name += f"-seed{seeds[0]}" if len(seeds) == 1 else f"-seeds-{fingerprint(seeds=list(seeds))}"
-    return name + (f"-{fingerprint(**changed)}" if changed else "")
+    return folder_name(f"{cfg.scale}-{cfg.protocol}-{cfg.classes}", cfg, usual, seeds)
