@@ -16,11 +16,15 @@ full strength. The encoder f descends task - strength * L_r. There are two ways 
 tensor([-1.5000, -1.5000])
 """
 
+from typing import TYPE_CHECKING
+
 import torch.nn.functional as F
 from torch import Tensor
 
 from .errors import SettingsError
-from .methods.method import Batch
+
+if TYPE_CHECKING:  # the methods import this module
+    from .methods.method import Batch
 
 
 def reverse(h: Tensor, strength: float) -> Tensor:
@@ -32,7 +36,7 @@ def reverse(h: Tensor, strength: float) -> Tensor:
     return h.detach() - strength * (h - h.detach())
 
 
-def adversary_loss(logits: Tensor, batch: Batch, power: float = 1.0) -> Tensor:
+def adversary_loss(logits: Tensor, batch: "Batch", power: float = 1.0) -> Tensor:
     """The loss of an adversary with logits [b, g] for the g binary attributes of ``batch``.
 
     With B_j the batch mean of the binary cross-entropy for attribute j, the mean over j of B_j^q/q:
