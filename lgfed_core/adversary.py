@@ -16,6 +16,8 @@ full strength. The encoder f descends task - strength * L_r. There are two ways 
 tensor([-1.5000, -1.5000])
 """
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
 import torch.nn.functional as F
@@ -36,7 +38,7 @@ def reverse(h: Tensor, strength: float) -> Tensor:
     return h.detach() - strength * (h - h.detach())
 
 
-def adversary_loss(logits: Tensor, batch: "Batch", power: float = 1.0) -> Tensor:
+def adversary_loss(logits: Tensor, batch: Batch, power: float = 1.0) -> Tensor:
     """The loss of an adversary with logits [b, g] for the g binary attributes of ``batch``.
 
     With B_j the batch mean of the binary cross-entropy for attribute j, the mean over j of B_j^q/q:
@@ -59,3 +61,38 @@ def adversary_loss(logits: Tensor, batch: "Batch", power: float = 1.0) -> Tensor
     )  # [b, g]
     means = batch.mean(errors)  # [g]
     return (means if power == 1 else means**power / power).mean()
+
+
+def group_loss(
+    logits: Tensor, batch: Batch, power: float = 1.0, per_sample: bool = False
+) -> Tensor:
+    """The loss of a discriminator D that guesses the group of each row (FADE, eqs 3, 6 and 7).
+
+    logits: [b, 1] of group 1, a sigmoid for two groups; or [b, E], a softmax for E groups. The
+    first column of ``batch.groups`` numbers the groups from 0. With B_i = -log D_g(z_i):
+
+    ===========  =================  ===========================================================
+    power of     value              source
+    ===========  =================  ===========================================================
+    the mean     (mean_i B_i)^q/q   as released, and as eq. (6) reads with q = 2
+    each sample  mean_i B_i^q/q     eq. (7) as printed, without its sign (-1)^(q-1), with which
+    ..                              an even q would have D guess as badly as it can
+    ===========  =================  ===========================================================
+
+    q = 1 is the vanilla loss in both. D descends this value. Raises SettingsError as
+    `adversary_loss` does.
+    """
+    if batch.groups is None:
+        raise SettingsError("a discriminator needs the device's group; this data set has none")
+    if power < 1:
+        raise SettingsError(f"power is {power}; it must be at least 1 (1: vanilla, 2: squared)")
+    group = batch.groups[:, 0]  # [b]
+    if logits.shape[-1] == 1:
+        each = F.binary_cross_entropy_with_logits(
+            logits[:, 0], group.to(logits.dtype), reduction="none"
+        )  # [b]
+    else:
+        each = F.cross_entropy(logits, group, reduction="none")  # [b]
+    if power == 1:
+        return batch.mean(each)
+    return batch.mean(each**power) / power if per_sample else batch.mean(each) ** power / power

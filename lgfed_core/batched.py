@@ -4,7 +4,6 @@ The loss of one lane is lifted by `torch.func.vmap`; the sum over lanes has, for
 lane's own gradient. Lanes with fewer rows than others are padded, and rest once they are done.
 """
 
-import copy
 from collections import Counter
 from functools import partial
 
@@ -14,9 +13,11 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.func import functional_call, vmap
 
-from .lanes import Job, Work, both, noisy
+from .errors import SettingsError
+from .lanes import Job
 from .methods import Batch, Local
-from .streams import draw, pictures, visits
+from .streams import draw, lot, pictures, visits
+from .work import Work, both, noisy, normalises, trainee
 
 
 class Batched:
@@ -26,12 +27,15 @@ class Batched:
         self.work = work
         self.at_once = at_once
         self.trained: list[Job] = []  # in the last round
-        self.trainee = copy.deepcopy(work.net).train()
+        self.trainee = trainee(work)
         self.noisy = noisy(work.net)
-        self.steps = []  # (loss, names of the parameters that move)
-        for loss, names in work.method.steps(work.net):
-            moves = [n for n in work.layout.shapes if names is None or n in names]
-            self.steps.append((loss, moves))
+        self.statistics = [
+            n for n in work.layout.shapes if n not in dict(work.net.named_parameters())
+        ]
+        self.steps = []  # (loss, names of the parameters that move, when)
+        for loss, names, when in work.method.steps(work.net):
+            moves = [n for n, _ in work.net.named_parameters() if names is None or n in names]
+            self.steps.append((loss, moves, when))
 
     def train(self, jobs: list[Job], round: int, lr: float) -> None:
         """Train each device of ``jobs``; see `lanes.Looped.train`."""
@@ -51,8 +55,10 @@ class Batched:
         received, values, momenta = (
             work.layout.views(v[:, :at], v[:, at:]) for v in (start, flat, velocity)
         )  # name -> [L, ...]; views, so that flat and velocity change with them
-        peers = self._peers(jobs) if work.method.compares else ()
+        peers = self._peers(jobs) if work.method.compares else (None, 1)
         index, weight, active, everyone = self._plan(jobs, round)
+        lots = [lot(work.seeds[r], round, k) for r, k in jobs]
+        taken = t["taken"][run, device] if cfg.annealing else None  # [L]
         changes = self._changes(jobs, round, index.shape) if cfg.augment else None
 
         for step in range(len(index)):
@@ -62,10 +68,17 @@ class Batched:
             rows = (x, y, weight[step])
             if split.groups is not None:
                 rows += (split.groups[index[step]],)  # [L, B, g]
-            for loss, moves in self.steps:
+            rate = self._rate(lr, taken)  # a number, or [L]
+            for loss, moves, when in self.steps:
+                on, all_on = active[step], everyone[step]  # [L]
+                if when is not None:
+                    plays = [when(chance) for chance in lots]
+                    on, all_on = on & torch.tensor(plays, device=on.device), all_on and all(plays)
                 leaves = {n: v.detach().requires_grad_(n in moves) for n, v in values.items()}
-                one = partial(self._loss, loss)
-                losses = vmap(one, randomness="different")(leaves, received, rows, peers)  # [L]
+                leaves |= {n: values[n].clone() for n in self.statistics}  # vmap needs them dense
+                one = partial(self._loss, loss, round)
+                axes = (0, 0, 0, (None, None) if peers[0] is None else 0)
+                losses = vmap(one, axes, randomness="different")(leaves, received, rows, peers)
                 grads = torch.autograd.grad(
                     losses.sum(), [leaves[n] for n in moves],
                     allow_unused=True, materialize_grads=True,
@@ -74,18 +87,28 @@ class Batched:
                     value, momentum = values[name], momenta[name]
                     if cfg.weight_decay:
                         grad = grad + cfg.weight_decay * value
-                    if everyone[step]:
-                        momentum.mul_(cfg.momentum).add_(grad)
-                        value.sub_(momentum, alpha=lr)
+                    before = momentum if all_on else momentum.clone()
+                    momentum.mul_(cfg.momentum).add_(grad)
+                    change = grad + cfg.momentum * momentum if cfg.nesterov else momentum
+                    if not all_on:
+                        change = change * _wide(on, grad)
+                        momentum.copy_(torch.where(_wide(on, grad), momentum, before))
+                    if cfg.annealing:
+                        value.sub_(change * _wide(rate, grad))
                     else:
-                        on = active[step].view(-1, *[1] * (grad.dim() - 1))  # [L, 1, ...]
-                        momentum.copy_(torch.where(on, momentum * cfg.momentum + grad, momentum))
-                        value.sub_(momentum * on, alpha=lr)
+                        value.sub_(change, alpha=rate)
+                for name in self.statistics:
+                    value = values[name]
+                    value.copy_(torch.where(_wide(on, value), leaves[name], value))
+            if taken is not None:
+                taken = taken + active[step]
 
         t["uploads"][: len(jobs)] = flat[:, :at]
         t["personal"][run, device] = flat[:, at:]
         if cfg.keep_momentum:
             t["velocity"][run, device] = velocity
+        if taken is not None:
+            t["taken"][run, device] = taken
 
     @torch.no_grad()
     def correct(
@@ -114,7 +137,7 @@ class Batched:
         return out.view(-1, devices)
 
     @torch.no_grad()
-    def own_outputs(self, shared: str, personal: str, rows: str) -> Tensor:
+    def own_outputs(self, shared: str, personal: str, rows: str, **more: object) -> Tensor:
         """Outputs of each device's model on its own rows -> [R, K, n_max, classes]; see `lanes`."""
         split, per_run = self.work.rows[rows]
         devices = self.work.devices(rows)
@@ -125,7 +148,7 @@ class Batched:
         at, found = index.flatten(0, 1).to(split.x.device), []
         for i in range(0, len(jobs), self.at_once):
             now = slice(i, i + self.at_once)
-            found.append(self._outputs(shared, personal, jobs[now], split.x[at[now]]))
+            found.append(self._outputs(shared, personal, jobs[now], split.x[at[now]], **more))
         out = torch.cat(found).unflatten(0, (len(per_run), devices))
         real = torch.arange(width) < size.cpu()[..., None]  # [R, K, n]
         return out * real[..., None].to(out)
@@ -149,13 +172,23 @@ class Batched:
     def close(self) -> None:
         """Nothing to end."""
 
-    def _loss(self, loss, params: dict, received: dict, rows: tuple, peers: tuple) -> Tensor:
+    def _rate(self, lr: float, taken: Tensor | None) -> float | Tensor:
+        """The learning rate, or with annealing that of each lane [L]."""
+        if taken is None:
+            return lr
+        factor = self.work.training.annealing.factor
+        return torch.tensor([lr * factor(n) for n in taken.tolist()], device=taken.device)
+
+    def _loss(
+        self, loss, round: int, params: dict, received: dict, rows: tuple, peers: tuple
+    ) -> Tensor:
         """``loss`` of one lane; ``rows`` make its `Batch`, ``peers`` the rest of its `Local`."""
 
         def net(*inputs, **more):
             return functional_call(self.trainee, params, inputs, more)
 
-        return loss(Local(net, params, received, *peers), Batch(*rows))
+        moving = {n: v for n, v in params.items() if n not in self.statistics}
+        return loss(Local(net, moving, received, *peers, round), Batch(*rows))
 
     def _peers(self, jobs: list[Job]) -> tuple[dict[str, Tensor], Tensor]:
         """For each lane the mean of the others' models, and the participants of its run [L]."""
@@ -178,11 +211,13 @@ class Batched:
             lanes.append(whole.view(shape[0], cfg.batch_size, *drawn.shape[2:]))
         return torch.stack(lanes, 1).to(work.tensors["shared"].device)
 
-    def _outputs(self, shared: str, personal: str, jobs: list[Job], x: Tensor) -> Tensor:
+    def _outputs(
+        self, shared: str, personal: str, jobs: list[Job], x: Tensor, **more: object
+    ) -> Tensor:
         """x [l, n, ...] -> [l, n, classes], row i through the model of jobs[i]."""
         lanes = [self.work.models(shared, personal, r, k) for r, k in jobs]
         params = self.work.layout.views(*map(torch.stack, zip(*lanes, strict=True)))
-        return vmap(lambda p, x: functional_call(self.work.net, p, (x,)))(params, x)
+        return vmap(lambda p, x: functional_call(self.work.net, p, (x,), more))(params, x)
 
     def _plan(self, jobs: list[Job], round: int) -> tuple[Tensor, Tensor, Tensor, list[bool]]:
         """Batches of all lanes, padded: row index [T, L, B], weight [T, L, B], active [T, L].
@@ -202,6 +237,17 @@ class Batched:
         real = torch.from_numpy(real.reshape(shape).copy()).swapaxes(0, 1)
         index = torch.from_numpy(index.reshape(shape)).swapaxes(0, 1)
         count = real.sum(2, keepdim=True)  # [T, L, 1]
+        if normalises(self.trainee) and ((count > 0) & (count < cfg.batch_size)).any():
+            raise SettingsError(
+                "batched lanes pad a last batch, and batch normalisation would count the padding: "
+                "limit batches, choose a batch_size that divides every device's rows, or lanes="
+                '"looped"'
+            )
         weight = real / count.clamp(min=1)
         active, place = count[..., 0] > 0, split.x.device
         return index.to(place), weight.to(place), active.to(place), active.all(1).tolist()
+
+
+def _wide(lanes: Tensor, like: Tensor) -> Tensor:
+    """``lanes`` [L] as [L, 1, ...], to go with ``like`` [L, ...]."""
+    return lanes.view(-1, *[1] * (like.dim() - 1))

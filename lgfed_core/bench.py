@@ -24,13 +24,14 @@ from tqdm.auto import tqdm
 from . import data, nets, partition, results
 from .batched import Batched
 from .errors import LgfedError
-from .lanes import Looped, Training
+from .lanes import Looped
 from .layout import joined
 from .methods import FedAvg, LGFedAvg
 from .processes import checked_workers
 from .rounds import CPU, Federation, prepare, round_of
 from .streams import Purpose, stream, visits
 from .tracking import Personal, Tracker, accuracies
+from .work import Training
 
 Times = dict[tuple[str, int], list[float]]  # (who, seeds trained at once) -> seconds a round
 

@@ -19,13 +19,14 @@ from tqdm.auto import tqdm
 from . import checkpoint, results
 from .batched import Batched
 from .errors import SettingsError
-from .lanes import Looped, Training
+from .lanes import Looped
 from .layout import Layout, joined
 from .methods import Method
 from .processes import checked_workers
 from .rounds import Federation as Federation
 from .rounds import prepare, round_of
 from .tracking import Tracker
+from .work import Training
 
 NUMBERS = 1  # raise when a change of the engine changes numbers: older checkpoints are refused
 SAVE_SECONDS = 5.0  # no checkpoint sooner than this after the last,
@@ -183,4 +184,5 @@ def _identity(federation, work, start, tracker, rounds, first_round) -> str:
         device=federation.device.type,
         data=[federation.data.name, checkpoint.digest(*(t for s in splits for t in (s.x, s.y)))],
         content=checkpoint.digest(start, *(t for k in kinds for t in (k.index, k.size))),
+        **({} if federation.presence is None else {"presence": federation.presence.tolist()}),
     )

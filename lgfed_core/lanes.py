@@ -7,7 +7,6 @@ stacks them in one tensor: best on a GPU. Both give the same numbers to float to
 `Looped` the same bits for any number of workers, because random numbers belong to the lane.
 """
 
-import copy
 import ctypes
 import multiprocessing
 import os
@@ -17,82 +16,21 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
-from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.utils.rnn import pad_sequence
 from torch.optim.sgd import sgd
 
-from .augment import CropFlip
-from .data import Split
 from .errors import LgfedError
-from .layout import Layout
-from .methods import Batch, Local, Method
-from .partition import Rows
+from .methods import Batch, Local
 from .processes import one_thread
-from .streams import draw, pictures, visits
+from .streams import draw, lot, pictures, visits
+from .work import Work, both, noisy, trainee
 
 Job = tuple[int, int]  # (run, device)
 ROWS_AT_ONCE = 500  # in tests on a whole data set, so that activations stay in a core's cache
-
-
-@dataclass(frozen=True)
-class Training:
-    """How a device optimises: SGD with momentum, ``epochs`` passes in batches of ``batch_size``.
-
-    Momentum starts from zero in every round unless ``keep_momentum``. The learning rate is
-    lr / (1 + decay t) in round t, where t goes on from ``before`` in the first round of a phase.
-    With ``batches``, a device takes only the first so many batches of each pass.
-    """
-
-    lr: float
-    batch_size: int
-    momentum: float = 0.5
-    epochs: int = 1
-    weight_decay: float = 0.0
-    keep_momentum: bool = False
-    decay: float | None = None
-    before: int | None = None  # rounds of earlier phases
-    augment: CropFlip | None = None
-    batches: int | None = None
-
-    def seen(self, rows: int) -> int:
-        """How many of a device's ``rows`` it visits in one pass."""
-        return rows if self.batches is None else min(rows, self.batches * self.batch_size)
-
-    def rate(self, t: int) -> float:
-        """The learning rate in round ``t`` of a phase, from 0."""
-        return self.lr / (1 + (self.decay or 0.0) * ((self.before or 0) + t))
-
-
-@dataclass(frozen=True)
-class Work:
-    """All that training and testing read: fixed for a phase, so that workers inherit it."""
-
-    net: nn.Module
-    layout: Layout
-    method: Method
-    training: Training
-    seeds: list[int]  # one per run
-    rows: dict[str, tuple[Split, list[Rows]]]  # "train", "validation", "test", "pool"; Rows per run
-    tensors: dict[str, Tensor]  # shared [R, P_s], personal [R, K, P_p], uploads [S, P_s], ...
-
-    def models(self, shared: str, personal: str, run: int, device: int) -> tuple[Tensor, Tensor]:
-        """Vectors (shared [P_s], personal [P_p]) of one lane; [R, P] tensors serve all devices."""
-        s, p = self.tensors[shared][run], self.tensors[personal][run]
-        return s if s.dim() == 1 else s[device], p if p.dim() == 1 else p[device]
-
-    def others(self, slot: int | slice) -> dict[str, Tensor]:
-        """The mean of the other participants' models, for the job (or jobs) in ``slot``."""
-        at, vector = self.layout.size_shared, self.tensors["others"][slot]
-        return self.layout.views(vector[..., :at], vector[..., at:])
-
-    def devices(self, rows: str) -> int:
-        """K, the number of devices that ``rows`` is split over."""
-        return len(self.rows[rows][1][0].size)
 
 
 class Looped:
@@ -136,13 +74,13 @@ class Looped:
             hits[lane] = right
         return hits
 
-    def own_outputs(self, shared: str, personal: str, rows: str) -> Tensor:
+    def own_outputs(self, shared: str, personal: str, rows: str, **more: object) -> Tensor:
         """What each device's model says about its own ``rows`` -> [R, K, n_max, classes].
 
-        In the order of the device's rows; zero behind them.
+        In the order of the device's rows; zero behind them. ``more`` goes to the network.
         """
         runs, devices = len(self.work.seeds), self.work.devices(rows)
-        jobs = [(shared, personal, rows, r, k) for r in range(runs) for k in range(devices)]
+        jobs = [(shared, personal, rows, r, k, more) for r in range(runs) for k in range(devices)]
         found = self._map(self._own_outputs, jobs, -(-len(jobs) // (4 * self.workers)))
         return pad_sequence(found, batch_first=True).unflatten(0, (runs, devices))
 
@@ -176,7 +114,9 @@ class Looped:
         start = self._flat.clone()
         received = work.layout.views(start[:split_at], start[split_at:])
         others = work.others(slot) if work.method.compares else None
-        local = Local(net, dict(net.named_parameters()), received, others, many)
+        local = Local(net, dict(net.named_parameters()), received, others, many, round)
+        chance = lot(work.seeds[run], round, device)
+        steps = [step[:3] for step in steps if step[3] is None or step[3](chance)]
 
         split, rows = work.rows["train"]
         mine = rows[run].of(device)
@@ -185,6 +125,7 @@ class Looped:
         seen = cfg.seen(len(mine))
         order = torch.from_numpy(visits(*place))[:, :seen]  # [epochs, n_k], or fewer
         changes = torch.from_numpy(pictures(cfg.augment, *place)) if cfg.augment else None
+        taken = int(t["taken"][run, device]) if cfg.annealing else 0
         for epoch, mine_now in enumerate(mine[order]):  # [n_k] rows of the data set
             for at in range(0, seen, cfg.batch_size):
                 batch = slice(at, at + cfg.batch_size)
@@ -194,37 +135,45 @@ class Looped:
                     x = cfg.augment.apply(x, changes[epoch, batch])
                 groups = None if split.groups is None else split.groups[rows_now]
                 now = Batch(x, split.y[rows_now], None, groups)
+                lr_now = lr * cfg.annealing.factor(taken) if cfg.annealing else lr
+                taken += 1
                 for loss, params, moving in steps:
                     grads = torch.autograd.grad(
                         loss(local, now), params, allow_unused=True, materialize_grads=True
                     )
                     grads = [g.contiguous() for g in grads]  # the fused kernel ignores strides
                     sgd(params, grads, moving, fused=True, weight_decay=cfg.weight_decay,
-                        momentum=cfg.momentum, lr=lr, dampening=0.0, nesterov=False,
-                        maximize=False)  # fmt: skip
+                        momentum=cfg.momentum, lr=lr_now, dampening=0.0,
+                        nesterov=bool(cfg.nesterov), maximize=False)  # fmt: skip
         t["uploads"][slot] = self._flat[:split_at]
         t["personal"][run, device] = self._flat[split_at:]
         if kept is not None:
             kept[run, device] = self._velocity
+        if cfg.annealing:
+            t["taken"][run, device] = taken
 
     def _trainee(self) -> tuple[nn.Module, list[tuple]]:
         """This worker's own network, its values in a flat buffer, and the steps on each batch.
 
-        A step is (loss, parameters that move, their momenta).
+        A step is (loss, parameters that move, their momenta, when it is taken).
         """
         if self._own is None:
             at, work = self.work.layout.size_shared, self.work
-            net = copy.deepcopy(work.net).train()
+            net = trainee(work)
             values = work.layout.views(self._flat[:at], self._flat[at:])
             momenta = work.layout.views(self._velocity[:at], self._velocity[at:])
             for name, p in net.named_parameters():
                 p.data = values[name]
+            for name, module in net.named_modules():
+                for kind in module._buffers:  # running statistics move with the rest
+                    if (full := f"{name}.{kind}") in values:
+                        module._buffers[kind] = values[full]
             steps = []
-            for loss, names in work.method.steps(net):
+            for loss, names, when in work.method.steps(net):
                 moves = [n for n, _ in net.named_parameters() if names is None or n in names]
                 params = [net.get_parameter(n) for n in moves]
                 moving = [momenta[n] if work.training.momentum else None for n in moves]
-                steps.append((loss, params, moving))
+                steps.append((loss, params, moving, when))
             self._own = net, steps
         return self._own
 
@@ -236,9 +185,12 @@ class Looped:
         return int((outputs.argmax(-1) == split.y[mine]).sum())
 
     @torch.no_grad()
-    def _own_outputs(self, shared: str, personal: str, rows: str, run: int, device: int) -> Tensor:
+    def _own_outputs(
+        self, shared: str, personal: str, rows: str, run: int, device: int, more: dict
+    ) -> Tensor:
         split, per_run = self.work.rows[rows]
-        return self._outputs(shared, personal, run, device, split.x[per_run[run].of(device)])
+        parts = split.x[per_run[run].of(device)].split(ROWS_AT_ONCE)
+        return torch.cat([self._outputs(shared, personal, run, device, x, **more) for x in parts])
 
     @torch.no_grad()
     def _sum_outputs(self, shared: str, personal: str, split: str, run: int, devices: range):
@@ -249,9 +201,11 @@ class Looped:
             total = total + both(self.work.net, torch.cat(parts))
         return total
 
-    def _outputs(self, shared: str, personal: str, run: int, device: int, x: Tensor) -> Tensor:
+    def _outputs(
+        self, shared: str, personal: str, run: int, device: int, x: Tensor, **more: object
+    ) -> Tensor:
         params = self.work.layout.views(*self.work.models(shared, personal, run, device))
-        return functional_call(self.work.net, params, (x,))
+        return functional_call(self.work.net, params, (x,), more)
 
     def _map(self, function: Callable, jobs: list, chunk: int) -> list:
         if self.workers == 1:
@@ -270,17 +224,6 @@ class Looped:
                 "a worker process died (out of memory?); run the same command again to continue, "
                 "with LGFED_WORKERS=1 to need less memory"
             ) from error
-
-
-def noisy(net: nn.Module) -> bool:
-    """Whether training ``net`` draws random numbers."""
-    return any(isinstance(module, _DropoutNd) for module in net.modules())
-
-
-def both(net: nn.Module, outputs: Tensor) -> Tensor:
-    """A network's outputs [..., n, classes] and their probabilities -> [..., 2, n, classes]."""
-    ends_in_softmax = getattr(net, "softmax", False)
-    return torch.stack([outputs, outputs if ends_in_softmax else outputs.softmax(-1)], -3)
 
 
 # In a worker: the lanes it inherited. The parent forks as PyTorch's DataLoader does, and for the

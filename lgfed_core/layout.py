@@ -1,9 +1,9 @@
 """Parameters as flat vectors: which part is shared with the server, which stays on the device.
 
 A network's parameters, in the order of `net.named_parameters()`, make one vector of length P
-(the *joined* order). A method cuts it in two: ``shared`` [P_s] and ``personal`` [P_p],
-P = P_s + P_p. Vectors make averaging, momentum, checkpoints and messages one line each; the
-network reads them back through views, without a copy.
+(the *joined* order); running statistics of batch normalisation follow them. A method cuts it in
+two: ``shared`` [P_s] and ``personal`` [P_p], P = P_s + P_p. Vectors make averaging, momentum,
+checkpoints and messages one line each; the network reads them back through views, without a copy.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ class Layout:
 
     def __init__(self, net: nn.Module, shared: Iterable[str]):
         """``shared``: names of the averaged parameters. Raises SettingsError for an unknown one."""
-        self.shapes = {name: p.shape for name, p in net.named_parameters()}
+        self.shapes = {name: value.shape for name, value in values(net)}
         shared = frozenset(shared)
         if unknown := shared - self.shapes.keys():
             raise SettingsError(
@@ -59,5 +59,11 @@ class Layout:
 
 
 def joined(net: nn.Module) -> Tensor:
-    """All parameters of ``net`` as one detached vector [P]."""
-    return torch.cat([p.detach().reshape(-1) for p in net.parameters()])
+    """All parameters of ``net``, and its running statistics, as one detached vector [P]."""
+    return torch.cat([value.detach().reshape(-1) for _, value in values(net)])
+
+
+def values(net: nn.Module) -> list[tuple[str, Tensor]]:
+    """Parameters by name, then running statistics: all floats that make two networks differ."""
+    statistics = [(n, b) for n, b in net.named_buffers() if b.is_floating_point()]
+    return [*net.named_parameters(), *statistics]

@@ -6,30 +6,36 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from .batched import Batched
 from .data import Dataset, Split
 from .errors import SettingsError
-from .lanes import Looped, Training, Work
+from .lanes import Looped
 from .layout import Layout
 from .methods import Method
 from .partition import Partition, Rows
 from .processes import common
 from .streams import Purpose, stream
 from .tracking import Tracker
+from .work import Training, Work
 
 CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True)
 class Federation:
-    """Who has what: a data set, one partition and one seed per run, and the network's shape."""
+    """Who has what: a data set, one partition and one seed per run, and the network's shape.
+
+    presence: [R, K], how probable it is that a device takes part, for each run; None: all alike.
+    """
 
     data: Dataset
     partitions: Sequence[Partition]
     net: nn.Module
     seeds: Sequence[int]
     device: torch.device = CPU
+    presence: Tensor | None = None
 
     def __post_init__(self):
         if len(self.partitions) != len(self.seeds) or not self.seeds:
@@ -38,11 +44,20 @@ class Federation:
             )
         if len({len(p.train.size) for p in self.partitions}) > 1:
             raise SettingsError("runs that train together need the same number of devices")
-        if any(True for _ in self.net.buffers()):
-            raise SettingsError(
-                f"{type(self.net).__name__} keeps buffers (batch normalisation?), which would "
-                "leak between devices; use a network without running statistics"
-            )
+        for name, module in self.net.named_modules():
+            known = isinstance(module, _BatchNorm) and module.momentum is not None
+            if not known and any(True for _ in module.buffers(recurse=False)):
+                raise SettingsError(
+                    f"{type(self.net).__name__}: {name or 'it'} keeps buffers that would leak "
+                    "between devices; only batch normalisation with a momentum may have some"
+                )
+        if self.presence is not None:
+            shape, sums = (len(self.seeds), self.devices), self.presence.double().sum(-1)
+            if self.presence.shape != shape or not torch.allclose(sums, torch.ones_like(sums)):
+                raise SettingsError(
+                    f"presence has shape {tuple(self.presence.shape)} and rows that sum to "
+                    f"{sums.tolist()}; it must have {shape}, and each run's must sum to 1"
+                )
 
     @property
     def devices(self) -> int:
@@ -101,6 +116,8 @@ def prepare(
         allocate("others", runs * method.cohort(devices), size)
     if training.keep_momentum:
         allocate("velocity", runs, devices, size)
+    if training.annealing:
+        allocate("taken", runs, devices)  # steps of each device so far
     net = copy.deepcopy(federation.net).eval()  # for testing; training has its own copies
     work = Work(net, layout, method, training, list(federation.seeds), federation.rows(), tensors)
     tracker.allocate(allocate, work)
@@ -123,6 +140,8 @@ def round_of(
             _show_others(work, jobs)
         before = work.tensors["personal"].clone() if method.keeps_part else None
         engine.train(jobs, number, lr)
+        if method.privacy:
+            _veil(method, work, jobs, number)
         _merge(method, work, jobs)
         if method.keeps_part:
             _keep(method, work, jobs, before)
@@ -135,7 +154,8 @@ def _jobs(federation, method, tracker, work, number) -> list[tuple[int, int]]:
     jobs = []
     for r, seed in enumerate(federation.seeds):
         rng = stream(seed, Purpose.SELECT, number)
-        chosen = method.participants(rng, federation.devices).tolist()
+        presence = None if federation.presence is None else federation.presence[r].numpy()
+        chosen = method.participants(rng, federation.devices, presence).tolist()
         jobs += [(r, k) for k in chosen if stopped is None or not stopped[r, k]]
     return jobs
 
@@ -148,6 +168,14 @@ def _show_others(work, jobs) -> None:
         shared = t["shared"][r].expand(len(slots), -1)
         models = torch.cat([shared, t["personal"][r, [jobs[slot][1] for slot in slots]]], 1)
         t["others"][slots] = (models.sum(0) - models) / max(1, len(slots) - 1)  # [m, P]
+
+
+def _veil(method, work, jobs, number: int) -> None:
+    """Clip and blur what each device sends."""
+    t = work.tensors
+    for slot, (run, device) in enumerate(jobs):
+        rng = stream(work.seeds[run], Purpose.PRIVACY, number, device)
+        t["uploads"][slot] = method.privacy.veil(t["shared"][run], t["uploads"][slot], rng)
 
 
 def _merge(method, work, jobs) -> None:

@@ -20,6 +20,8 @@ class Purpose(IntEnum):
     BATCHES = 2  # the order in which a device visits its rows
     AUGMENT = 3  # crops and flips of the rows it visits
     DROPOUT = 4  # seed of the noise inside a network while a device trains
+    CONSENT = 5  # whether a device plays the adversarial game in a round
+    PRIVACY = 6  # noise on what a device sends
     LABEL_SHARDS = 101  # partitions: one stream for each scheme
     CLASSES_PER_DEVICE = 102
     IID = 103
@@ -29,6 +31,7 @@ class Purpose(IntEnum):
     CLIENTS = 106  # k-means of simulated clients, classes dealt at random
     SHUFFLED_CLIENTS = 107
     TEST_SPLIT = 108  # test rows of a set without an official partition
+    ROTATION = 109  # angles by which pictures are turned once and for all
     LINEAR_TRAINING = 201  # simulated linear models: what a draw trains on,
     LINEAR_TEST = 202  # and what it is tested on
 
@@ -51,6 +54,11 @@ def visits(seed: int, round: int, device: int, rows: int, epochs: int) -> np.nda
 def draw(seed: int, round: int, *place: int) -> int:
     """A seed for PyTorch's own generator, for the dropout of a device in a round."""
     return int(stream(seed, Purpose.DROPOUT, round, *place).integers(2**63))
+
+
+def lot(seed: int, round: int, device: int) -> float:
+    """A number from 0 to 1 for what a device decides by chance in a round."""
+    return float(stream(seed, Purpose.CONSENT, round, device).random())
 
 
 def pictures(augment, seed: int, round: int, device: int, rows: int, epochs: int) -> np.ndarray:

@@ -20,7 +20,7 @@ from torch import Tensor
 from .errors import SettingsError
 
 if TYPE_CHECKING:
-    from .lanes import Work
+    from .work import Work
 
 
 class Tracker:

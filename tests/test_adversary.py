@@ -13,11 +13,11 @@ from lgfed_core.adversary import adversary_loss, reverse
 from lgfed_core.data import Dataset, Split
 from lgfed_core.errors import SettingsError
 from lgfed_core.federation import Federation, run
-from lgfed_core.lanes import Training
 from lgfed_core.layout import joined
 from lgfed_core.methods import Batch, FairLGFedAvg, Local, Step, WatchedFedAvg
 from lgfed_core.methods.method import cross_entropy
 from lgfed_core.nets_adult import AdultNet, parts
+from lgfed_core.work import Training
 
 LAMBDA = 0.7
 
@@ -110,7 +110,7 @@ def test_the_push_reaches_the_local_model_and_the_adversary_never_sees_its_sign(
     method = FairLGFedAvg(lambda_local=LAMBDA, lambda_global=LAMBDA, play=play, power=power)
     local = Local(net, dict(net.named_parameters()), {})
     moved = {}
-    for loss, moves in method._game(net, top, LAMBDA):
+    for loss, moves, _ in method._game(net, top, LAMBDA):
         moved |= {n: g for n, g in gradients(net, loss(local, batch)).items() if n in moves}
     income, protected = net(rows.x, own=top == "own", watch=lambda h: h)
     task = gradients(net, cross_entropy(income, batch))

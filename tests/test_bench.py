@@ -13,9 +13,9 @@ from torch import nn
 from lgfed_core import bench
 from lgfed_core.data import Split
 from lgfed_core.errors import LgfedError
-from lgfed_core.lanes import Training
 from lgfed_core.layout import joined
 from lgfed_core.rows import Partition, Rows
+from lgfed_core.work import Training
 
 
 class ToyTask(bench.Task):

@@ -14,7 +14,6 @@ from lgfed_core.cgau import CGAU
 from lgfed_core.data import Dataset, Split
 from lgfed_core.errors import SettingsError
 from lgfed_core.federation import Federation, run
-from lgfed_core.lanes import Training
 from lgfed_core.layout import Layout, joined
 from lgfed_core.methods import (
     ClientBaseline,
@@ -25,6 +24,7 @@ from lgfed_core.methods import (
 from lgfed_core.nets_cgau import Baseline, GatedMLP, client_rows, joined_clients
 from lgfed_core.pooled import Pooled, auc, judged
 from lgfed_core.rows import Partition, Rows
+from lgfed_core.work import Training
 
 
 def test_the_docstrings_run():

@@ -14,9 +14,9 @@ from conftest import ABOVE, Toy, toy_federation
 from lgfed_core import checkpoint, federation
 from lgfed_core.errors import CheckpointError
 from lgfed_core.federation import run
-from lgfed_core.lanes import Training
 from lgfed_core.methods import FedAvg, FedProx, LGFedAvg
 from lgfed_core.tracking import AveragedBest, Personal
+from lgfed_core.work import Training
 
 SGD = Training(lr=0.1, batch_size=4)
 

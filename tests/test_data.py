@@ -1,5 +1,6 @@
 """Reading the sets: official formats on tiny files, and the real MNIST, CIFAR-10 and Adult."""
 
+import bz2
 import csv
 import hashlib
 import io
@@ -14,7 +15,7 @@ from PIL import Image
 from sklearn.model_selection import train_test_split
 
 from lgfed_core import data, paths
-from lgfed_core.data import adult, cifar10, mnist
+from lgfed_core.data import adult, cifar10, mirrors, mnist, usps
 from lgfed_core.errors import DataError
 
 MNIST_MD5 = {
@@ -369,3 +370,59 @@ def test_an_unknown_set_is_refused_with_the_known_ones():
             DataError, match="no data set 'emnist'; known are: mnist, cifar10, adult"
         ):
             call("emnist")
+
+
+# USPS
+
+
+def usps_text(rows: np.ndarray) -> bytes:
+    """LIBSVM's form of int rows [n, 257]: label 1 to 10, then index:value where it is not 0."""
+    lines = []
+    for label, *pixels in rows.tolist():
+        values = (f"{i}:{p / 1000:g}" for i, p in enumerate(pixels, 1) if p)
+        lines.append(" ".join([str(label + 1), *values]))
+    return "\n".join(lines).encode()
+
+
+def test_usps_is_rebuilt_and_read(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([np.arange(10), rng.integers(-1000, 1001, (10, 256))])
+    rows[:, 7] = 0
+    content = usps.rebuild([usps_text(rows)], {})
+    assert np.array_equal(np.frombuffer(content, "<i2").reshape(10, 257), rows)
+    for name in ("train", "test"):
+        (tmp_path / f"usps-{name}.bin").write_bytes(content)
+    read = usps.read(tmp_path)
+    assert read.train.x.shape == (10, 1, 28, 28)
+    assert read.train.y.tolist() == list(range(10))
+    small = torch.from_numpy(rows[:, 1:].reshape(10, 1, 16, 16) / 1000).float()
+    large = torch.nn.functional.interpolate(small, size=(28, 28), mode="bilinear")
+    assert torch.allclose(read.test.x, large)
+    (tmp_path / "usps-test.bin").write_bytes(content[:-1])
+    with pytest.raises(DataError, match="514 B"):
+        usps.read(tmp_path)
+    with pytest.raises(ValueError, match="not the digits"):
+        usps.rebuild([b"11 1:0.5"], {})
+
+
+def test_usps_turns_training_pictures_once_and_about_their_middle(tmp_path):
+    rows = np.full((4, 257), -1000)
+    rows[:, 0] = 1
+    rows[:, 1:].reshape(4, 16, 16)[:, 2:14, 7:9] = 1000  # an upright bar
+    for name in ("train", "test"):
+        (tmp_path / f"usps-{name}.bin").write_bytes(rows.astype("<i2").tobytes())
+    once, again = (usps.read(tmp_path, turned=10.0) for _ in range(2))
+    assert torch.equal(once.train.x, again.train.x)
+    assert torch.equal(once.test.x, usps.read(tmp_path).test.x)
+    assert not torch.equal(once.train.x[0], once.train.x[1])  # an angle for each row
+    quarter = usps.rotated(once.test.x[:1], torch.tensor([90.0]))
+    assert torch.allclose(quarter[0, 0].T, once.test.x[0, 0], atol=1e-4)
+    assert torch.allclose(usps.rotated(once.test.x, torch.zeros(4)), once.test.x, atol=1e-5)
+
+
+def test_a_single_compressed_file_is_a_mirror_of_its_content(tmp_path):
+    path = tmp_path / "usps.t.bz2"
+    path.write_bytes(bz2.compress(b"content"))
+    for name in ("usps.t", None):
+        with mirrors.member(path, name) as stream:
+            assert stream.read() == b"content"

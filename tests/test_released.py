@@ -9,10 +9,10 @@ from conftest import ABOVE, toy_federation
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from lgfed_core.federation import run
-from lgfed_core.lanes import Training
 from lgfed_core.methods import FedAvg, LGFedAvg, LocalOnly
 from lgfed_core.streams import Purpose, stream, visits
 from lgfed_core.tracking import AveragedBest, Global, Personal
+from lgfed_core.work import Training
 
 SGD = Training(lr=0.3, batch_size=4, momentum=0.5)
 ROUNDS = 25

@@ -15,13 +15,14 @@ from lgfed_core.augment import CropFlip
 from lgfed_core.batched import Batched
 from lgfed_core.data import Split
 from lgfed_core.federation import run
-from lgfed_core.lanes import Looped, Training
+from lgfed_core.lanes import Looped
 from lgfed_core.layout import Layout, joined
 from lgfed_core.methods import MTL, FedAvg, LGFedAvgV1, LocalOnly, Method, ReleasedMTL, Step
 from lgfed_core.methods.mtl import _flat
 from lgfed_core.rounds import prepare
 from lgfed_core.streams import Purpose, stream, visits
 from lgfed_core.tracking import Personal, Tracker
+from lgfed_core.work import Training
 
 BELOW = frozenset({"below.weight", "below.bias"})
 

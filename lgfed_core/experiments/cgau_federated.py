@@ -23,7 +23,6 @@ from ..clients import Clients
 from ..data.features import Features
 from ..errors import SettingsError
 from ..federation import Federation, Outcome, run
-from ..lanes import Training
 from ..layout import Layout, joined
 from ..methods import ClientBaseline, ClientRowsAveraged, ClientRowsKept, Method
 from ..nets_cgau import Baseline, GatedMLP
@@ -31,6 +30,7 @@ from ..paths import RUNS
 from ..pooled import Pooled
 from ..results import PROTOCOLS
 from ..rounds import CPU
+from ..work import Training
 
 GAMMA = "average_client_frechet_distance"
 METHODS = {

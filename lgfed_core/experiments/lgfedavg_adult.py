@@ -23,7 +23,6 @@ from .. import nets, partition
 from ..checkpoint import fingerprint
 from ..errors import SettingsError
 from ..federation import Federation, Outcome, run
-from ..lanes import Training
 from ..layout import joined
 from ..methods import FairLGFedAvg, Method, WatchedFedAvg
 from ..nets_adult import AdultNet
@@ -31,6 +30,7 @@ from ..paths import RUNS
 from ..results import PROTOCOLS
 from ..rounds import CPU
 from ..tracking import Tracker, accuracies
+from ..work import Training
 from . import adult_released
 from .adult_measures import Measured, measure, rows_of_adult
 

@@ -21,13 +21,13 @@ from ..augment import CropFlip
 from ..checkpoint import folder_name
 from ..errors import SettingsError
 from ..federation import Federation, Outcome, run
-from ..lanes import Training
 from ..layout import joined
 from ..methods import MTL, FedAvg, LGFedAvg, LocalOnly, Method, ReleasedMTL
 from ..paths import RUNS
 from ..results import PROTOCOLS
 from ..rounds import CPU
 from ..tracking import AveragedBest, Global, Personal, Tracker
+from ..work import Training
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from .cgau import ClientBaseline as ClientBaseline
 from .cgau import ClientRowsAveraged as ClientRowsAveraged
 from .cgau import ClientRowsKept as ClientRowsKept
+from .fade import FADE as FADE
 from .fair import FairLGFedAvg as FairLGFedAvg
 from .fair import WatchedFedAvg as WatchedFedAvg
 from .fedavg import FedAvg as FedAvg

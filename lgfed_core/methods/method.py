@@ -18,6 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..errors import SettingsError
+from ..privacy import Privacy
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,19 @@ class Local:
     received: dict[str, Tensor]  # values at the start of the round, constant
     others: dict[str, Tensor] | None = None  # mean of the other participants' models then
     participants: int | Tensor = 1  # of this round; like ``others`` if the method `compares`
+    round: int = 0  # the number of this round
 
 
 class Step(NamedTuple):
-    """A gradient step on a batch: what is minimised, and which parameters move (None: all)."""
+    """A gradient step on a batch: what is minimised, and which parameters move (None: all).
+
+    when: whether a device takes this step in this round, from a number between 0 and 1 that it has
+        drawn for the round; None: always.
+    """
 
     loss: Callable[[Local, Batch], Tensor]
     params: frozenset[str] | None = None
+    when: Callable[[float], bool] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,13 +70,19 @@ class Method:
 
     compares: ClassVar[bool] = False  # whether the objective reads the other devices' models
     keeps_part: ClassVar[bool] = False  # whether `keep` says more than "what was trained"
+    rests: ClassVar[bool] = False  # whether batch normalisation keeps its statistics in training
+    privacy: ClassVar[Privacy | None] = None  # clipping and noise of what a device sends
 
     def __post_init__(self):
         if not 0 < self.fraction <= 1:
             raise SettingsError(f"fraction is {self.fraction}; it must lie in (0, 1]")
 
     def shared(self, net: nn.Module) -> frozenset[str]:
-        """Names of the parameters that are averaged."""
+        """Names of the parameters that are averaged.
+
+        Running statistics of batch normalisation are named in the same way; where a method does not
+        name them, they stay on the device.
+        """
         return frozenset(name for name, _ in net.named_parameters())
 
     def loss(self, local: Local, batch: Batch) -> Tensor:
@@ -84,9 +97,17 @@ class Method:
         """m, the largest number of devices in one round: max(1, C K)."""
         return max(1, int(self.fraction * devices + 1e-9))
 
-    def participants(self, rng: np.random.Generator, devices: int) -> np.ndarray:
-        """Indices of the devices in this round, at most `cohort` of them, sorted."""
+    def participants(
+        self, rng: np.random.Generator, devices: int, presence: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Indices of the devices in this round, at most `cohort` of them, sorted.
+
+        presence: [K], with which probability each is drawn (one after the other, without
+            replacement); None: alike.
+        """
         m = self.cohort(devices)
+        if presence is not None:
+            return np.sort(rng.choice(devices, m, replace=False, p=presence))
         return np.arange(devices) if m == devices else np.sort(rng.permutation(devices)[:m])
 
     def merge(self, before: Tensor, uploads: Tensor, rows: Tensor) -> Tensor:

@@ -1,0 +1,111 @@
+"""FADE, federated adversarial debiasing (Hong et al., KDD 2021), Algorithms 1 and 2.
+
+Every device belongs to one group, which nobody else needs to know. It sends encoder G, classifier f
+and discriminator D; on a batch of its own all three take one step (eqs 1 to 3):
+
+    f descends  L_task,    D descends  L_adv,    G descends  L_task - lambda_t L_adv,
+
+where L_adv is how badly D guesses the device's own group (`adversary.group_loss`: vanilla, or
+squared, eq. 6) and lambda_t rises from 0 to 1. A device may decline the game in any round: then it
+learns the task alone, and returns D as it came. The server moves by beta towards the average.
+
+A network for FADE has a part called ``discriminator``, and forward(x, watch) -> (outputs, logits of
+D on watch(features)), as `nets_fade.DigitsNet`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ..adversary import group_loss, reverse
+from ..errors import SettingsError
+from ..layout import values
+from ..privacy import Privacy
+from ..schedules import rising
+from .method import Batch, Local, Method, Step
+
+STATISTICS = ("frozen", "local", "averaged")
+DISCRIMINATOR = "discriminator."  # how the names of its parameters begin
+
+
+@dataclass(frozen=True, kw_only=True)
+class FADE(Method):
+    """FADE; with ``opt_out=1`` nobody plays, and it is FedAvg with a server that moves by beta.
+
+    rounds: T of the schedule of lambda, which begins with round ``start``.
+    strength: a constant lambda instead.
+    power: q of the adversarial loss, 1 vanilla and 2 squared; ``per_sample`` takes the power of
+        each row's loss (eq. 7 as printed) and not of the batch's mean (as released).
+    opt_out: how probable it is that a device declines the game in a round.
+    statistics: of batch normalisation: "frozen" (as in appendix B.2), "local" or "averaged".
+    """
+
+    rounds: int = 1
+    start: int = 0
+    strength: float | None = None
+    power: float = 1.0
+    per_sample: bool = False
+    beta: float = 0.5
+    opt_out: float = 0.0
+    statistics: str = "frozen"
+    privacy: Privacy | None = None
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.statistics not in STATISTICS:
+            raise SettingsError(f"statistics is {self.statistics!r}; choose one of {STATISTICS}")
+        if not (0 < self.beta <= 1 and 0 <= self.opt_out <= 1 and self.rounds > 0):
+            raise SettingsError(
+                f"beta is {self.beta}, opt_out {self.opt_out}, rounds {self.rounds}; they must lie "
+                "in (0, 1], in [0, 1] and above 0"
+            )
+
+    @property
+    def rests(self) -> bool:
+        """Whether batch normalisation keeps the statistics it started with."""
+        return self.statistics == "frozen"
+
+    def shared(self, net: nn.Module) -> frozenset[str]:
+        if self.statistics == "averaged":
+            return frozenset(name for name, _ in values(net))
+        return super().shared(net)
+
+    def steps(self, net: nn.Module) -> Sequence[Step]:
+        others = frozenset(n for n, _ in net.named_parameters() if not n.startswith(DISCRIMINATOR))
+        game, plain = Step(self.loss, None, self.plays), Step(self.task, others, self.declines)
+        return {0.0: (Step(self.loss),), 1.0: (Step(self.task, others),)}.get(
+            float(self.opt_out), (game, plain)
+        )
+
+    def plays(self, chance: float) -> bool:
+        """Whether a device that drew ``chance`` takes part in the game this round."""
+        return chance >= self.opt_out
+
+    def declines(self, chance: float) -> bool:
+        return not self.plays(chance)
+
+    def weight(self, round: int) -> float:
+        """lambda_t."""
+        return rising(round - self.start, self.rounds) if self.strength is None else self.strength
+
+    def loss(self, local: Local, batch: Batch) -> Tensor:
+        """What all three descend together, the sign turned between D and G."""
+        watch = partial(reverse, strength=self.weight(local.round))
+        outputs, logits = local.net(batch.x, watch=watch)
+        return known(outputs, batch) + group_loss(logits, batch, self.power, self.per_sample)
+
+    def task(self, local: Local, batch: Batch) -> Tensor:
+        """L_task alone."""
+        return known(local.net(batch.x), batch)
+
+    def merge(self, before: Tensor, uploads: Tensor, rows: Tensor) -> Tensor:
+        return self.beta * super().merge(before, uploads, rows) + (1 - self.beta) * before
+
+
+def known(outputs: Tensor, batch: Batch) -> Tensor:
+    """Cross-entropy over rows that have a label; -1 stands for none, and counts as no loss."""
+    each = F.cross_entropy(outputs, batch.y.clamp(min=0), reduction="none")  # [b]
+    return batch.mean(each * (batch.y >= 0))
