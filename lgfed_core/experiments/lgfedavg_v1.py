@@ -40,9 +40,14 @@ CHOOSES = {"data", "alone"}
 SCALES = {
     "smoke": dict(devices=10, fraction=0.2, rows_per_class=(40, 20), shrink=0.002, every=1,
                   local_epochs=2, patience=2),
-    "quick": dict(devices=20, fraction=0.25, rows_per_class=(1000, 200), shrink=0.05, every=1,
-                  local_epochs=10),
+    "quick": dict(devices=20, fraction=0.25, rows_per_class=(1000, 200), shrink=0.03,
+                  lg_shrink=0.2, every=1, local_epochs=6),
     "paper": {},
+}  # fmt: skip
+LIVE = {  # (scale, data): goals that a few rounds reach; CIFAR-10 learns if all devices take part
+    ("quick", "mnist"): dict(goal=0.85),
+    ("quick", "cifar10"): dict(goal=0.25, devices=10, fraction=1.0, rows_per_class=(200, 100),
+                               batch_size=20, shrink=0.035, every=2, local_epochs=30),
 }  # fmt: skip
 OF_DATA = {  # the paper's Tables 5 and 6
     "mnist": dict(goal=0.975, budgets=(1500,), lg_rounds=50, shared_layers=2,
@@ -61,6 +66,7 @@ class Settings(phases.Settings):
     data: str = "mnist"
     goal: float = 0.975  # accuracy of FedAvg at which LG-FedAvg takes over
     lg_rounds: int = 50
+    lg_shrink: float | None = None  # of these rounds, where it is not ``shrink``
     shared_layers: int = 2
 
     NAME, SCALES = NAME, SCALES
@@ -79,13 +85,19 @@ class Settings(phases.Settings):
     @classmethod
     def at(cls, scale: str = "paper", protocol: str = "as_described", **changes) -> "Settings":
         """Settings of a scale: ``at("quick", data="cifar10")``."""
-        own = OF_DATA.get(changes.get("data", "mnist"), {})
-        return replace(cls(protocol, scale), **(own | cls.SCALES.get(scale, {}) | changes))
+        data = changes.get("data", "mnist")
+        own, live = OF_DATA.get(data, {}), LIVE.get((scale, data), {})
+        return replace(cls(protocol, scale), **(own | cls.SCALES.get(scale, {}) | live | changes))
 
     @property
     def fedavg_rounds(self) -> int:
         """How long FedAvg trains; its own row is the best of so many rounds."""
         return self.rounds(max(self.budgets))
+
+    @property
+    def further(self) -> int:
+        """How many rounds LG-FedAvg goes on for."""
+        return max(1, round(self.lg_rounds * (self.lg_shrink or self.shrink)))
 
     @property
     def _own(self) -> type[phases.Settings]:
@@ -123,7 +135,7 @@ class Phases(phases.Phases):
             method = LGFedAvg(layers=cfg.shared(fed.net), **self._share)
         tracker = Personal(every=cfg.every, light=True)
         return replace(self, fed=fed)._part(
-            f"lg_v{version}", method, cfg.lr, cfg.rounds(cfg.lg_rounds), tracker, start,
+            f"lg_v{version}", method, cfg.lr, cfg.further, tracker, start,
             first_round=cfg.fedavg_rounds, before=cfg.rounds(PRINTED_ROUNDS[cfg.data]),
         )  # fmt: skip
 
@@ -194,20 +206,31 @@ def _rounds(cfg: Settings, part: str, selection: str, final: pd.Series) -> dict[
         reached = {"goal_reached": float(final["reached"])}
         done = int(final["goal_round"]) or last
     net, m = cfg.net(), FedAvg(fraction=cfg.fraction).cohort(cfg.devices)
-    more = 0 if part == "fedavg" else cfg.rounds(cfg.lg_rounds)
+    more = 0 if part == "fedavg" else cfg.further
     sizes = nets.count(net, cfg.shared(net)), nets.count(net)
     sent = papers_count(*sizes, m, cfg.devices, done, more)
     return {"fedavg_rounds": float(done), "params_communicated": float(sent)} | reached
 
 
 def progress(cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Curves to draw: part, round, seed and local test in percent; LG-FedAvg from the goal on."""
+    """Curves to draw: part, round, seed and local test in percent; LG-FedAvg from the goal on.
+
+    ``before`` is the round that LG-FedAvg goes on from, 0 for the others; ``sent`` the parameters
+    sent until then by the papers' convention.
+    """
+    net, m = cfg.net(), FedAvg(fraction=cfg.fraction).cohort(cfg.devices)
+    shared, total = nets.count(net, cfg.shared(net)), nets.count(net)
     out = []
     for part, history in histories.items():
         lines = history.reindex(columns=["round", "seed", "local_test_acc", "validation_acc"])
+        lines["before"], each = 0, 0 if part == "local" else total
         if part.startswith("lg"):
             fedavg = histories["fedavg"]
             there = fedavg[fedavg["validation_acc"] >= cfg.goal].groupby("seed")["round"].min()
-            lines["round"] += lines["seed"].map(there).fillna(cfg.fedavg_rounds)
+            lines["before"] = lines["seed"].map(there).fillna(cfg.fedavg_rounds).astype(int)
+            lines["round"] += lines["before"]
+            each = shared
+        sent = total * lines["before"] + each * (lines["round"] - lines["before"])
+        lines["sent"] = (m + cfg.devices) * sent
         out.append(lines.assign(part=part, local_test_acc=100 * lines["local_test_acc"]))
     return pd.concat(out, ignore_index=True)
