@@ -30,8 +30,8 @@ from .errors import SettingsError
 MEAN = np.array([2.0, 1.0])
 COVARIANCE = np.array([[1.0, 0.6], [0.6, 0.6]])
 START = frechet.gaussians(np.zeros(2), np.eye(2), MEAN, COVARIANCE)
-BETA, BATCH, LOCAL_STEPS = 0.5, 64, 5
-RATE, GENERATOR_RATE = 0.1, 0.03
+BETA, BATCH, LOCAL_STEPS = 0.5, 64, 2
+RATE, GENERATOR_RATE = 0.25, 0.075
 DECAY = torch.tensor([0.0, *[0.1] * 5])  # not on the constant, which answers to imbalance
 
 
@@ -107,9 +107,7 @@ def attack(
             n = draw()
             x = mean[..., None, :] + n @ factor.mT  # [d, s, batch, 2]
             phi = features(x)
-            up = torch.sigmoid(score(phi, disc))[..., None] * (
-                disc[..., None, :, None] * gradients(x)
-            ).sum(-2)  # [d, s, batch, 2], of softplus(t): group 1, D = 0
+            up = torch.sigmoid(score(phi, disc))[..., None] * gradient(x, disc)  # of softplus(t)
             mean = mean + generator_rate * up.mean(-2)
             factor = factor + generator_rate * up.mT @ n.expand_as(up) / BATCH
             his = his - rate * (_mean(torch.sigmoid(score(phi, his)), phi) + DECAY * his)
@@ -127,12 +125,11 @@ def features(x: Tensor) -> Tensor:
     return torch.stack([torch.ones_like(a), a, b, a * a, a * b, b * b], -1)
 
 
-def gradients(x: Tensor) -> Tensor:
-    """Derivatives of `features` by x: [..., 2] -> [..., 6, 2]."""
-    a, b = x[..., 0], x[..., 1]
-    one, zero = torch.ones_like(a), torch.zeros_like(a)
-    by_a = torch.stack([zero, one, zero, 2 * a, b, zero], -1)
-    return torch.stack([by_a, torch.stack([zero, zero, one, zero, a, 2 * b], -1)], -1)
+def gradient(x: Tensor, disc: Tensor) -> Tensor:
+    """Derivative of `score` by the points x [..., batch, 2], for disc [..., 6]."""
+    _, c1, c2, c11, c12, c22 = disc[..., None, :].unbind(-1)  # [..., 1] each
+    a, b = x.unbind(-1)
+    return torch.stack([c1 + 2 * c11 * a + c12 * b, c2 + c12 * a + 2 * c22 * b], -1)
 
 
 def score(phi: Tensor, disc: Tensor) -> Tensor:

@@ -88,16 +88,17 @@ def best_logits(p1: ArrayLike, p2: ArrayLike, a1: float, a2: float, loss: Loss) 
     squared, share = loss.power == 2, 0 if loss.power == 1 else 1 / loss.batch
     t = np.log(a1 * p1) - np.log(a2 * p2)  # [k], eq. (5): the answer for the vanilla loss
     for _ in range(100):
-        D, (x1, x2) = expit(t), _errors(t)
+        D, E, (x1, x2) = expit(t), expit(-t), _errors(t)  # E = 1 - D, to the last digit
         s1, s2 = loss.slope(p1, x1), loss.slope(p2, x2)
-        down = a2 * p2 * D * s2 - a1 * p1 * (1 - D) * s1  # [k]
+        down = a2 * p2 * D * s2 - a1 * p1 * E * s1  # [k]
         if np.abs(down).max() < 1e-13 * (a1 + a2):
             return t
-        curve = D * (1 - D) * (a1 * p1 * s1 + a2 * p2 * s2)
-        curve += share * (a1 * p1 * (1 - D) ** 2 + a2 * p2 * D**2)
-        ends = np.stack([p1 * (1 - D), p2 * D]) * np.sqrt(squared * (1 - share))  # [2, k]
+        curve = D * E * (a1 * p1 * s1 + a2 * p2 * s2)
+        curve += share * (a1 * p1 * E**2 + a2 * p2 * D**2)
+        ends = np.stack([p1 * E, p2 * D]) * np.sqrt(squared * (1 - share))  # [2, k]
         hessian = np.diag(curve) + (ends.T * [a1, a2]) @ ends
-        step, now = np.linalg.solve(hessian, -down), _total(p1, p2, a1, a2, t, loss)
+        step = np.linalg.solve(hessian, -down).clip(-4, 4)
+        now = _total(p1, p2, a1, a2, t, loss)
         size = 1.0
         while _total(p1, p2, a1, a2, t + size * step, loss) > now + 1e-15 and size > 1e-6:
             size /= 2
