@@ -41,7 +41,7 @@ SCALES = {
     "smoke": dict(devices=10, fraction=0.2, rows_per_class=(40, 20), shrink=0.002, every=1,
                   local_epochs=2, patience=2),
     "quick": dict(devices=20, fraction=0.25, rows_per_class=(1000, 200), shrink=0.03,
-                  lg_shrink=0.2, every=1, local_epochs=6),
+                  lg_shrink=0.2, every=1, local_epochs=4),
     "paper": {},
 }  # fmt: skip
 LIVE = {  # (scale, data): goals that a few rounds reach; CIFAR-10 learns if all devices take part
