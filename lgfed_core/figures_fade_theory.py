@@ -128,7 +128,8 @@ def readings(steps: pd.DataFrame) -> Figure:
     left.set_title("What D is trained for")
     right.set(ylim=(0, 1), ylabel="guesses that are right")
     right.set_title("How well it guesses the group")
-    figure.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    handles = left.get_legend_handles_labels()
+    figure.legend(*handles, loc="outside upper center", ncols=2, handlelength=3.5)
     return figure
 
 
@@ -145,7 +146,7 @@ def collapse(ends: dict[user_collapse.Condition, tuple[NDArray, NDArray]]) -> Fi
         style = (0, (1, 1.5)) if condition.predictions else "-"
         width = 3 if condition.predictions else 1.5
         axes[0].plot(u, gaps, linestyle=style, color=colour, linewidth=width, label=condition.name)
-    axes[0].set_title("Gap, classes mixed by u")
+    axes[0].set_title("Excess, classes mixed by u")
     axes[0].set(xlabel="share u", ylabel="nats")
     axes[0].set_xticks([0, 0.5, 1], ["0\nright", "½\ncollapse", "1\nswapped"])
     for ax, (condition, (start, end)) in zip(axes[1:], ends.items(), strict=True):
@@ -156,8 +157,10 @@ def collapse(ends: dict[user_collapse.Condition, tuple[NDArray, NDArray]]) -> Fi
         ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="q(1 | user 0)")
         ax.set_xticks([0, 0.5, 1], ["0", "½", "1"])
         ax.set_yticks([0, 0.5, 1], ["0", "½", "1"])
-        words = "z alone" if condition.name == "nothing" else f"z, {condition.name.split(' (')[0]}"
-        ax.set_title(f"Trained: D sees {words}", fontsize=7.5)
+        words = (
+            "z alone" if condition.name == "nothing" else f"z and {condition.name.split(' (')[0]}"
+        )
+        ax.set_title(f"D sees {words}", fontsize=7.5)
     axes[1].set_ylabel("q(1 | user 1)")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2,
                   title="what D sees beside z", title_fontsize=8)  # fmt: skip
@@ -171,7 +174,7 @@ def stolen(found: malicious.Attack, careful: malicious.Attack) -> Figure:
     steps. Dots are seeds, lines their medians after the last round.
     """
     figure, axes = plt.subplots(1, 3, figsize=(WIDTH + 0.9, 2.9))
-    axes[0].set(aspect="equal", xlim=(-3, 5.2), ylim=(-3, 4.2))
+    axes[0].set(aspect="equal", xlim=(-3.4, 5.4), ylim=(-3, 5.4))
     _ellipse(axes[0], malicious.MEAN, malicious.COVARIANCE, MEASURED, "-", "victim")
     _ellipse(axes[0], np.zeros(2), np.eye(2), GREY, ":", "start")
     shown = {"no defence": (0.0, 0.0), "noise": (0.1, 0.0), "absent": (0.0, 0.9)}
@@ -186,6 +189,7 @@ def stolen(found: malicious.Attack, careful: malicious.Attack) -> Figure:
     end = [t[t["round"] == t["round"].max()] for t in (found.table(), careful.table())]
     _distances(axes[1], end[0][end[0]["absent"] == 0], "noise", PRINTED, "300 rounds")
     axes[1].set_xscale("symlog", linthresh=0.01)
+    axes[1].set(xlim=(-0.002, 1.3))
     axes[1].minorticks_off()
     axes[1].set_xticks([0, 0.01, 0.1, 1], ["0", "0.01", "0.1", "1"])
     _distances(axes[2], end[0][end[0]["noise"] == 0], "absent", PRINTED, "300 rounds")
