@@ -75,8 +75,8 @@ def group_loss(
     power of     value              source
     ===========  =================  ===========================================================
     the mean     (mean_i B_i)^q/q   as released, and as eq. (6) reads with q = 2
-    each sample  mean_i B_i^q/q     eq. (7) as printed, without its sign (-1)^(q-1), with which
-    ..                              an even q would have D guess as badly as it can
+    each sample  mean_i B_i^q/q     eq. (7) as printed; it is about log D = -B, hence its sign
+    ..                              (-1)^(q-1), which eq. (6) lacks
     ===========  =================  ===========================================================
 
     q = 1 is the vanilla loss in both. D descends this value. Raises SettingsError as

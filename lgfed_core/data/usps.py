@@ -49,8 +49,12 @@ def _split(path: Path) -> Split:
         raise DataError(f"{path}: {2 * len(raw):,} bytes are no whole number of 514 B records")
     records = torch.from_numpy(raw.astype(np.float32)).view(-1, COLUMNS)
     small = records[:, 1:].view(-1, 1, SIDE, SIDE) / 1000
-    large = F.interpolate(small, size=(28, 28), mode="bilinear", align_corners=False)
-    return Split(large, records[:, 0].long())
+    return Split(enlarged(small), records[:, 0].long())
+
+
+def enlarged(x: Tensor) -> Tensor:
+    """Pictures [n, c, h, w] at MNIST's size, [n, c, 28, 28], by bilinear interpolation."""
+    return F.interpolate(x, size=(28, 28), mode="bilinear", align_corners=False)
 
 
 def rotated(x: Tensor, degrees: Tensor) -> Tensor:

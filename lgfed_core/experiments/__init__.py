@@ -20,6 +20,7 @@ from .. import results
 from ..errors import SettingsError
 from . import (
     cgau_audio,
+    fade_digits,
     lgfedavg_adult,
     lgfedavg_cifar10,
     lgfedavg_cuts,
@@ -36,6 +37,7 @@ ALL: dict[str, ModuleType] = {
         lgfedavg_cuts,
         lgfedavg_adult,
         cgau_audio,
+        fade_digits,
     )
 }
 
