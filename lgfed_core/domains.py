@@ -65,6 +65,7 @@ def joined(source: Dataset, target: Dataset, channels: int = 1, stand_in: str = 
 
 def _joined(source: Split, target: Split, channels: int) -> tuple[Split, Rows]:
     x = torch.cat([source.x, target.x]).repeat(1, channels, 1, 1)  # [n, channels, 28, 28]
+    x = x.to(memory_format=torch.channels_last)  # convolves faster on a CPU
     sizes = [len(source), len(target)]
     group = torch.arange(2).repeat_interleave(torch.tensor(sizes))[:, None]  # [n, 1]
     held = Rows.from_lists(list(torch.arange(sum(sizes)).split(sizes)))
