@@ -392,3 +392,14 @@ def test_layout_holds_statistics_behind_the_parameters():
 def test_reversal_does_not_touch_values():
     h = torch.randn(3, 2)
     assert torch.equal(reverse(h, 0.7), h)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("statistics", ["frozen", "averaged"])
+def test_gpu_agrees_with_cpu(statistics):
+    federation = grouped(seeds=(0, 1), normalised=True)
+    training = replace(FULL, nesterov=True, keep_momentum=True, annealing=Annealing(12))
+    method = FADE(rounds=3, power=2.0, opt_out=0.3, statistics=statistics, **ALL)
+    cpu = run(federation, method, training, 3, workers=1)
+    gpu = run(replace(federation, device=torch.device("cuda")), method, training, 3)
+    assert torch.allclose(models(gpu).cpu(), models(cpu), atol=1e-4)
