@@ -11,7 +11,7 @@ import pandas as pd
 
 from .errors import ResultsError
 from .paths import PAPER
-from .results import plain
+from .results import PROTOCOLS, plain
 
 PAPERS = {"lgfedavg": "LG-FedAvg", "cgau": "CGAU", "fade": "FADE"}
 
@@ -46,6 +46,7 @@ class Table:
     headline: tuple[str, str] = ("as_released", "best_test")
     experiments: tuple[str, ...] = ()
     source: tuple[str, dict[str, object]] | None = None
+    protocols: tuple[str, ...] = PROTOCOLS  # those that can be run
     note: str = ""
 
 
@@ -79,6 +80,7 @@ TABLES: dict[str, Table] = {
             metrics=(*_BOTH_TESTS, _other("fedavg_rounds", "fedavg_rounds_std"),
                      _other("params_communicated", "params_std")),
             runs=10, headline=("as_described", "best_val"), experiments=("lgfedavg.v1",),
+            protocols=("as_described",),
             note="Trained to a goal accuracy, so rounds and parameters sent vary from run to run. "
                  "The code of this version was not released.",
         ),

@@ -59,7 +59,7 @@ def _table(
     for cell in published.cells(spec, paper).to_dict("records"):
         ids = tuple(results.plain(cell[c]) for c in spec.ids)
         runs = cell.pop("runs")
-        for name in [protocol] if protocol else PROTOCOLS[::-1]:
+        for name in [protocol] if protocol else spec.protocols[::-1]:
             for selection in _selections(spec, name):
                 ours, stand_in = found.get((*ids, cell["metric"], name, selection), (_NONE, ""))
                 against = _compare(cell, runs, ours, metrics[cell["metric"]])
