@@ -56,9 +56,9 @@ class Batched:
             work.layout.views(v[:, :at], v[:, at:]) for v in (start, flat, velocity)
         )  # name -> [L, ...]; views, so that flat and velocity change with them
         peers = self._peers(jobs) if work.method.compares else (None, 1)
-        index, weight, active, everyone = self._plan(jobs, round)
-        lots = [lot(work.seeds[r], round, k) for r, k in jobs]
-        taken = t["taken"][run, device] if cfg.annealing else None  # [L]
+        index, weight, active = self._plan(jobs, round)
+        plans = self._turns(jobs, round, active)
+        rates = self._rates(lr, t["taken"][run, device].cpu(), active) if cfg.annealing else None
         changes = self._changes(jobs, round, index.shape) if cfg.augment else None
 
         for step in range(len(index)):
@@ -68,12 +68,8 @@ class Batched:
             rows = (x, y, weight[step])
             if split.groups is not None:
                 rows += (split.groups[index[step]],)  # [L, B, g]
-            rate = self._rate(lr, taken)  # a number, or [L]
-            for loss, moves, when in self.steps:
-                on, all_on = active[step], everyone[step]  # [L]
-                if when is not None:
-                    plays = [when(chance) for chance in lots]
-                    on, all_on = on & torch.tensor(plays, device=on.device), all_on and all(plays)
+            for (loss, moves, _), (turn, everyone) in zip(self.steps, plans, strict=True):
+                on, all_on = turn[step], everyone[step]  # [L]
                 leaves = {n: v.detach().requires_grad_(n in moves) for n, v in values.items()}
                 leaves |= {n: values[n].clone() for n in self.statistics}  # vmap needs them dense
                 one = partial(self._loss, loss, round)
@@ -94,21 +90,18 @@ class Batched:
                         change = change * _wide(on, grad)
                         momentum.copy_(torch.where(_wide(on, grad), momentum, before))
                     if cfg.annealing:
-                        value.sub_(change * _wide(rate, grad))
+                        value.sub_(change * _wide(rates[step], grad))
                     else:
-                        value.sub_(change, alpha=rate)
+                        value.sub_(change, alpha=lr)
                 for name in self.statistics:
                     value = values[name]
                     value.copy_(torch.where(_wide(on, value), leaves[name], value))
-            if taken is not None:
-                taken = taken + active[step]
-
         t["uploads"][: len(jobs)] = flat[:, :at]
         t["personal"][run, device] = flat[:, at:]
         if cfg.keep_momentum:
             t["velocity"][run, device] = velocity
-        if taken is not None:
-            t["taken"][run, device] = taken
+        if cfg.annealing:
+            t["taken"][run, device] += active.sum(0).to(flat)
 
     @torch.no_grad()
     def correct(
@@ -172,12 +165,24 @@ class Batched:
     def close(self) -> None:
         """Nothing to end."""
 
-    def _rate(self, lr: float, taken: Tensor | None) -> float | Tensor:
-        """The learning rate, or with annealing that of each lane [L]."""
-        if taken is None:
-            return lr
-        factor = self.work.training.annealing.factor
-        return torch.tensor([lr * factor(n) for n in taken.tolist()], device=taken.device)
+    def _turns(self, jobs: list[Job], round: int, active: Tensor) -> list[tuple]:
+        """For each of a method's steps who takes it, bool [T, L], and whether all do, [T].
+
+        Known on the host before the round begins, so that a GPU is never asked.
+        """
+        lots = [lot(self.work.seeds[r], round, k) for r, k in jobs]
+        place, plans = self.work.tensors["shared"].device, []
+        for _, _, when in self.steps:
+            plays = torch.tensor([when is None or when(chance) for chance in lots])
+            turn = active & plays  # [T, L]
+            plans.append((turn.to(place), turn.all(1).tolist()))
+        return plans
+
+    def _rates(self, lr: float, taken: Tensor, active: Tensor) -> Tensor:
+        """The learning rate of each lane's next steps [T, L]; ``taken`` [L] lie behind it."""
+        before = taken + active.cumsum(0) - active.int()
+        rates = lr * self.work.training.annealing.factor(before)
+        return rates.to(self.work.tensors["shared"].device)
 
     def _loss(
         self, loss, round: int, params: dict, received: dict, rows: tuple, peers: tuple
@@ -219,10 +224,10 @@ class Batched:
         params = self.work.layout.views(*map(torch.stack, zip(*lanes, strict=True)))
         return vmap(lambda p, x: functional_call(self.work.net, p, (x,), more))(params, x)
 
-    def _plan(self, jobs: list[Job], round: int) -> tuple[Tensor, Tensor, Tensor, list[bool]]:
+    def _plan(self, jobs: list[Job], round: int) -> tuple[Tensor, Tensor, Tensor]:
         """Batches of all lanes, padded: row index [T, L, B], weight [T, L, B], active [T, L].
 
-        Last, for each step T, whether all lanes are active: known here, without asking a GPU.
+        ``active`` stays on the host.
         """
         cfg, (split, per_run) = self.work.training, self.work.rows["train"]
         held = [int(per_run[r].size[k]) for r, k in jobs]
@@ -244,8 +249,8 @@ class Batched:
                 '"looped"'
             )
         weight = real / count.clamp(min=1)
-        active, place = count[..., 0] > 0, split.x.device
-        return index.to(place), weight.to(place), active.to(place), active.all(1).tolist()
+        place = split.x.device
+        return index.to(place), weight.to(place), count[..., 0] > 0
 
 
 def _wide(lanes: Tensor, like: Tensor) -> Tensor:

@@ -3,6 +3,8 @@
 import math
 from dataclasses import dataclass
 
+from torch import Tensor
+
 from .errors import SettingsError
 
 
@@ -21,8 +23,8 @@ class Annealing:
         if self.steps < 1:
             raise SettingsError(f"steps is {self.steps}; annealing needs at least one")
 
-    def factor(self, n: float) -> float:
-        """What the learning rate is multiplied by after ``n`` steps."""
+    def factor(self, n: float | Tensor) -> float | Tensor:
+        """What the learning rate is multiplied by after ``n`` steps [...]."""
         return (1 + 10 * n / self.steps) ** -0.75
 
 
