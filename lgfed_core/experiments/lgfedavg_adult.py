@@ -12,7 +12,7 @@ Probes, odds and the frontier over lambda are ours.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pandas as pd
@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from .. import nets, partition
-from ..checkpoint import fingerprint
+from ..checkpoint import folder_name
 from ..errors import SettingsError
 from ..federation import Federation, Outcome, run
 from ..layout import joined
@@ -269,8 +269,6 @@ def progress(cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
 
 def _folder(cfg: Settings, seeds: Sequence[int]) -> Path:
     """Where checkpoints go: changed settings and other seeds never share a folder."""
-    usual = settings(cfg.scale, cfg.protocol, **{name: getattr(cfg, name) for name in CHOOSES})
-    skip = {"strength"}  # is in the name of its part
-    changed = {k: v for k, v in asdict(cfg).items() if v != getattr(usual, k) and k not in skip}
-    name = f"{cfg.scale}-{cfg.protocol}-seeds-{fingerprint(seeds=list(seeds))}"
-    return RUNS / NAME / (name + (f"-{fingerprint(**changed)}" if changed else ""))
+    choices = CHOOSES | {"strength"}  # which is in the name of its part
+    usual = settings(cfg.scale, cfg.protocol, **{name: getattr(cfg, name) for name in choices})
+    return RUNS / NAME / folder_name(f"{cfg.scale}-{cfg.protocol}", cfg, usual, seeds)
