@@ -75,10 +75,11 @@ class FADE(Method):
 
     def steps(self, net: nn.Module) -> Sequence[Step]:
         others = frozenset(n for n, _ in net.named_parameters() if not n.startswith(DISCRIMINATOR))
-        game, plain = Step(self.loss, None, self.plays), Step(self.task, others, self.declines)
-        return {0.0: (Step(self.loss),), 1.0: (Step(self.task, others),)}.get(
-            float(self.opt_out), (game, plain)
-        )
+        if self.opt_out == 0:
+            return (Step(self.loss),)
+        if self.opt_out == 1:
+            return (Step(self.task, others),)
+        return Step(self.loss, None, self.plays), Step(self.task, others, self.declines)
 
     def plays(self, chance: float) -> bool:
         """Whether a device that drew ``chance`` takes part in the game this round."""
