@@ -8,13 +8,14 @@ import torch.nn.functional as F
 from torch import nn
 
 from lgfed_core.experiments import adult_released as released
+from lgfed_core.experiments import adult_released_users as users
 from lgfed_core.experiments import lgfedavg_adult as adult
 
 
 @pytest.fixture
 def lanes(monkeypatch):
     cfg = adult.settings("smoke", "as_released", devices=2, first_rows=600)
-    out = released.Lanes(cfg, [0, 1], "iid", 2)
+    out = users.Lanes(cfg, [0, 1], "iid", 2)
     for part in out.net.modules():  # no noise, so that two programs can agree
         if isinstance(part, nn.Dropout):
             part.p = 0.0
@@ -90,9 +91,9 @@ def test_without_adv_the_local_model_helps_the_adversary(lanes):
 
 def test_users_and_their_rows(lanes):
     y = lanes.adult.train.y
-    first, second = (released.users_rows(y, 2, "iid", s) for s in (0, 1))
+    first, second = (users.users_rows(y, 2, "iid", s) for s in (0, 1))
     assert len(first.unique()) == first.numel() and not torch.equal(first, second)
-    frozen = [released.users_rows(y, 10, "noniid", s) for s in (0, 1)]
+    frozen = [users.users_rows(y, 10, "noniid", s) for s in (0, 1)]
     assert torch.equal(*frozen), "a default argument that is appended to"
     share = y[frozen[0]].float().mean(1)
     assert share.std() > 0.03

@@ -21,74 +21,20 @@ rounds instead of 50, and is measured after each on the last user alone.
 """
 
 import time
-from collections.abc import Iterator
 
-import numpy as np
 import pandas as pd
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.func import functional_call, stack_module_state, vmap
 
-from .. import nets, results
-from ..data import Split
-from ..nets_adult import AdultNet
+from .. import results
 from ..rounds import CPU
-from ..streams import Purpose, draw, stream
-from .adult_measures import Measured, Seen, leaks, rows_of_adult, scores
+from ..streams import draw
+from .adult_measures import Measured
+from .adult_released_users import Lanes, Params, probed, tested
 
 STEPS = "lgfedavg_adult_released_steps"
 LOUD, LAMBDA = 30.0, 0.03  # of the adversary's loss, before and in the joint phase
-SHARDS, PER_USER = 100, 10
-Params = dict[str, Tensor]  # name -> [L, ...], L = runs * users
-
-
-class Lanes:
-    """All users of all runs: their rows, and networks side by side."""
-
-    def __init__(self, cfg, seeds, split: str, head_layers: int):
-        rows = cfg.first_rows or (30_000 if split == "noniid" else None)
-        self.adult = rows_of_adult(rows)
-        self.cfg, self.seeds, self.users = cfg, list(seeds), cfg.devices
-        held = [users_rows(self.adult.train.y, cfg.devices, split, s) for s in seeds]
-        index = torch.cat(held)  # [L, n]; all users have equally many
-        train = self.adult.train
-        self.x, self.y = train.x[index], train.y[index].float()  # [L, n, 93], [L, n]
-        self.z = train.groups[index].float()  # [L, n, 2]
-        self.tested = self.adult.test.take(index.flatten()) if len(index) else None
-        self.index = index
-        self.net = nets.make(lambda: AdultNet(head_layers, 0.2, 0.0), 0).train()
-
-    def fresh(self, alike: bool) -> Params:
-        """First parameters [L, ...]: each user's own, but for the head; ``alike`` for one a run."""
-        made = []
-        for seed in self.seeds:
-            head = nets.make(lambda: AdultNet(2 if self.net.head else 0, 0.2, 0.0), draw(seed, 0))
-            for k in range(self.users):
-                own = nets.make(
-                    lambda: AdultNet(2 if self.net.head else 0, 0.2, 0.0), draw(seed, 0, 1 + k)
-                )
-                if self.net.head:
-                    own.head.load_state_dict(head.head.state_dict())
-                made.append(head if alike else own)
-        values, _ = stack_module_state(made)
-        return {n: v.detach() for n, v in values.items()}
-
-    def batches(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """One epoch, never shuffled: x [L, B, 93], y [L, B], z [L, B, 2]."""
-        size = self.cfg.batch_size
-        for at in range(0, self.x.shape[1], size):
-            yield self.x[:, at : at + size], self.y[:, at : at + size], self.z[:, at : at + size]
-
-    def play(self, params: Params, x: Tensor, own: bool, detach: bool = False):
-        """P(y = 1) [L, B] and the adversary's probabilities [L, B, 2], with dropout."""
-        watch = Tensor.detach if detach else _open
-
-        def one(params, x):
-            return functional_call(self.net, params, (x,), dict(own=own, watch=watch))
-
-        income, protected = vmap(one, randomness="different")(params, x)
-        return income[..., 1].sigmoid(), protected.sigmoid()
 
 
 def run(cfg, seeds, split: str, method: str) -> Measured:
@@ -102,19 +48,6 @@ def run(cfg, seeds, split: str, method: str) -> Measured:
             final, history = _local(Lanes(cfg, seeds, split, 2), method == "lg_fedavg_adv")
     spent = time.perf_counter() - began
     return Measured(final, history, spent, results.provenance(CPU))
-
-
-def users_rows(y: Tensor, users: int, split: str, seed: int) -> Tensor:
-    """Row numbers of each user, int64 [users, n]; non-i.i.d. the same for every seed."""
-    rng = stream(seed if split == "iid" else 0, Purpose.IID)
-    if split == "iid":
-        each = len(y) // users
-        return torch.from_numpy(rng.permutation(len(y))[: users * each]).view(users, each)
-    by_label = np.argsort(y.numpy(), kind="stable")
-    size = len(y) // SHARDS
-    dealt = rng.permutation(SHARDS)[: users * PER_USER].reshape(users, PER_USER)
-    rows = [np.concatenate([by_label[s * size : (s + 1) * size] for s in mine]) for mine in dealt]
-    return torch.from_numpy(np.stack(rows))
 
 
 def _local(lanes: Lanes, adv: bool) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -148,7 +81,7 @@ def _local(lanes: Lanes, adv: bool) -> tuple[pd.DataFrame, pd.DataFrame]:
         means["adversary_norm"] = _norm({n: params[n] for n in r})
         means["head_moved"] = _norm({n: params[n] - v for n, v in head.items()})
         lines.append(_by_run(lanes, means).assign(round=number))
-    return _tested(lanes, params), pd.concat(lines, ignore_index=True)
+    return tested(lanes, params), pd.concat(lines, ignore_index=True)
 
 
 def joint_step(
@@ -222,46 +155,9 @@ def _baseline(lanes: Lanes) -> tuple[pd.DataFrame, pd.DataFrame]:
         for value in params.values():
             runs = value.unflatten(0, (-1, lanes.users))
             value.copy_(runs.mean(1, keepdim=True).expand_as(runs).flatten(0, 1))
-        lines.append(_tested(lanes, params, last_user=True, probes=False))
+        lines.append(tested(lanes, params, last_user=True, probes=False))
     final = pd.concat(lines).groupby("seed").mean()
-    return final.join(_probed(lanes, params, 1)), pd.DataFrame()
-
-
-@torch.no_grad()
-def _tested(
-    lanes: Lanes, params: Params, last_user: bool = False, probes: bool = True
-) -> pd.DataFrame:
-    """The released test, by seed: rows by the numbers of training rows, dropout on."""
-    test, each = lanes.tested, lanes.index.shape[1]
-    x = test.x.view(-1, each, test.x.shape[1])
-    income, protected = lanes.play(params, x, own=lanes.net.head is None)
-    lines = []
-    for i in range(len(lanes.seeds)):
-        mine = range(i * lanes.users, (i + 1) * lanes.users)
-        devices = []
-        for lane in mine[-1:] if last_user else mine:
-            rows = test.take(torch.arange(lane * each, (lane + 1) * each))
-            devices.append(Seen(income[lane].numpy(), protected[lane].numpy(), rows.y.numpy(),
-                                rows.groups.numpy()))  # fmt: skip
-        lines.append(scores(devices))
-    found = pd.DataFrame(lines, index=pd.Index(lanes.seeds, name="seed"))
-    return found.join(_probed(lanes, params, lanes.cfg.probed)) if probes else found
-
-
-@torch.no_grad()
-def _probed(lanes: Lanes, params: Params, probed: int) -> pd.DataFrame:
-    """Fresh probes of the first users' encoders, with dropout off."""
-    quiet, lines = lanes.net.local.eval(), []
-    local = {n.removeprefix("local."): v for n, v in params.items() if n.startswith("local.")}
-    for i, seed in enumerate(lanes.seeds):
-        encoders = []
-        for lane in range(i * lanes.users, i * lanes.users + probed):
-            own = {n: v[lane] for n, v in local.items()}
-            encoders.append(lambda x, own=own: functional_call(quiet, own, (x,)))
-        test: Split = lanes.adult.test
-        lines.append(leaks(encoders, test, lanes.cfg.probe_rows, seed))
-    lanes.net.train()
-    return pd.DataFrame(lines, index=pd.Index(lanes.seeds, name="seed"))
+    return final.join(probed(lanes, params, 1)), pd.DataFrame()
 
 
 def _bce(p: Tensor, target: Tensor) -> Tensor:
@@ -301,7 +197,3 @@ def _by_run(lanes: Lanes, means: dict[str, Tensor]) -> pd.DataFrame:
     """[L] by name -> one line per seed, the mean over its users."""
     columns = {n: v.view(-1, lanes.users).mean(1).tolist() for n, v in means.items()}
     return pd.DataFrame(columns | {"seed": lanes.seeds})
-
-
-def _open(h: Tensor) -> Tensor:
-    return h
