@@ -11,12 +11,18 @@ Its trace is a sum of singular values instead. With S_i = A_i' A_i,
 
 as S_1 S_2 has the non-zero eigenvalues of (A_1 A_2')(A_1 A_2')'. For samples, A_i is the centred
 data over sqrt(n_i - 1): real, exact for singular covariances, and never larger than needed.
+
+With many more rows than dimensions the factor of "all others" is the dear part, as it is nearly the
+same for every client. There their covariance S_2 is what the client's moments leave of those of all
+rows, and the singular values are the roots of the eigenvalues of A_1 S_2 A_1', which is symmetric.
 """
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import PartitionError, SettingsError
+
+MANY = 4  # rows per dimension from which moments are cheaper than factors
 
 
 def gaussians(mean_1: ArrayLike, cov_1: ArrayLike, mean_2: ArrayLike, cov_2: ArrayLike) -> float:
@@ -59,7 +65,27 @@ def per_client(x: ArrayLike, client: ArrayLike) -> dict[int, float]:
         raise PartitionError(
             f"client {names[sizes < 2][0]} has a single row and no covariance; use fewer clients"
         )
+    if len(x) - sizes.max() > MANY * x.shape[1]:
+        return _by_moments(x, client)
     return {int(k): samples(x[client == k], x[client != k]) for k in names}
+
+
+def _by_moments(x: NDArray, client: NDArray) -> dict[int, float]:
+    """`per_client` from sums of products, for more rows than dimensions: one [d, d] per client."""
+    x = x - x.mean(0)
+    total, out = x.T @ x, {}  # [d, d]; the sum over all rows is zero
+    for k in np.unique(client):
+        mine = x[client == k]
+        n, m = len(mine), len(x) - len(mine)
+        mean = mine.mean(0)
+        others = -n * mean / m  # their mean
+        cov = (total - mine.T @ mine - m * np.outer(others, others)) / (m - 1)  # S_2
+        spread = _spread(mine)  # A_1 [min(n, d), d]
+        roots = np.sqrt(np.linalg.eigvalsh(spread @ cov @ spread.T).clip(0))
+        shift = mean - others
+        d2 = shift @ shift + (spread**2).sum() + np.trace(cov) - 2 * roots.sum()
+        out[int(k)] = max(0.0, float(d2))
+    return out
 
 
 def _distance(shift: NDArray, a_1: NDArray, a_2: NDArray) -> float:

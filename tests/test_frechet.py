@@ -91,3 +91,16 @@ def test_what_has_no_distance_is_said():
         frechet.samples(x[:, 0], x)
     with pytest.raises(SettingsError, match="eigenvalue"):
         frechet.gaussians([0], [[-1]], [0], [[1]])
+
+
+def test_many_rows_give_the_same_by_moments(monkeypatch):
+    """A client with fewer rows than dimensions, dead dimensions, a mean far from zero."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 20)) @ rng.normal(size=(20, 20)) + 50
+    x[:, 5] = 7.0
+    client = rng.permutation(np.repeat([0, 1, 2, 3], [10, 90, 140, 160]))
+    x[client == 2] += rng.normal(size=20)
+    found = frechet.per_client(x, client)
+    monkeypatch.setattr(frechet, "MANY", np.inf)
+    expected = frechet.per_client(x, client)
+    assert found == pytest.approx(expected, rel=1e-6) and found != expected
