@@ -10,6 +10,7 @@ from . import figures
 from .clients import Clients
 from .experiments import cgau_xor
 from .figures import WIDTH
+from .paths import PAPER
 
 _BLUE, _RED, _GREY = "#0072B2", "#D55E00", "#7F7F7F"
 _CLIENT_MARKS = "os^vD<>pPX"
@@ -117,6 +118,22 @@ def shuffling(rows: pd.DataFrame, metric: str, ax: Axes | None = None) -> Axes:
     mine = mine.assign(shuffle_proportion=mine["shuffle_proportion"].astype(float))
     ax = figures.curves(mine, "shuffle_proportion", "value", "method", ax)
     ax.set(xlabel="proportion of rows whose clients are shuffled")
+    return ax
+
+
+def figure2b(rows: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """Figure 2b: accuracy over the shuffle proportion, and the two values the text prints, hollow.
+
+    rows: as for `shuffling`; without any, the printed values stand alone.
+    """
+    ax = shuffling(rows, "test_acc", ax) if len(rows) else ax or plt.gca()
+    printed = pd.read_csv(PAPER / "cgau_text_claims.csv").set_index("claim")["value"]
+    for name, colour in (("baseline", _BLUE), ("CGAU", _RED)):
+        value = 100 * printed[f"CIFAR-10 {name} accuracy at shuffle 1.0"]
+        ax.plot([1.0], [value], "o", markerfacecolor="white", color=colour, zorder=3,
+                label=f"paper, {name}")  # fmt: skip
+    ax.set(ylabel="accuracy, %", xlabel="proportion of rows whose clients are shuffled")
+    ax.legend()
     return ax
 
 

@@ -20,6 +20,8 @@ from .. import results
 from ..errors import SettingsError
 from . import (
     cgau_audio,
+    cgau_cifar10,
+    cgau_new_clients,
     fade_digits,
     lgfedavg_adult,
     lgfedavg_cifar10,
@@ -37,6 +39,8 @@ ALL: dict[str, ModuleType] = {
         lgfedavg_cuts,
         lgfedavg_adult,
         cgau_audio,
+        cgau_cifar10,
+        cgau_new_clients,
         fade_digits,
     )
 }

@@ -1,0 +1,204 @@
+"""CGAU on CIFAR-10 end to end on made-up features; its claims on made-up rows; newcomers."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+
+from lgfed_core import experiments, new_clients, results
+from lgfed_core.data import Split
+from lgfed_core.data.features import features
+from lgfed_core.errors import DataError, SettingsError
+from lgfed_core.experiments import cgau_cifar10 as cifar10
+from lgfed_core.experiments import cgau_cifar10_claims as judged
+from lgfed_core.experiments import cgau_federated as federated
+from lgfed_core.experiments import cgau_new_clients as late
+from lgfed_core.layout import Layout
+from lgfed_core.nets_cgau import GatedMLP, client_rows
+from lgfed_core.work import Training
+
+
+@pytest.fixture(scope="module")
+def toy():
+    """Ten classes in twelve dimensions, 300 rows, a sixth for testing."""
+    rng, y = np.random.default_rng(0), np.arange(300) % 10
+    x = rng.standard_normal((300, 12)) + 3 * np.eye(12)[y]
+    patch = pytest.MonkeyPatch()
+    made = features("toy", x, y, y, test=np.arange(300) // 10 % 6 == 5, stand_in="made up")
+    patch.setattr(cifar10, "_load", lambda *args: made)
+    yield made
+    patch.undo()
+
+
+@pytest.fixture(scope="module", params=results.PROTOCOLS)
+def smoke(request, toy):
+    cfg = cifar10.settings("smoke", request.param)
+    outcomes = dict(cifar10.stages(cfg, [0, 1], resume=False, lanes="batched"))
+    return cfg, pd.concat([cifar10.rows(cfg, part, o) for part, o in outcomes.items()]), outcomes
+
+
+def test_every_seed_proportion_and_method_has_its_numbers(smoke, tmp_path):
+    cfg, rows, outcomes = smoke
+    assert list(outcomes) == ["clients", *cfg.methods]
+    keys = ["seed", "shuffle_proportion", "method", "selection"]
+    each = rows[rows["method"] != ""].groupby(keys)["metric"].agg(set)
+    assert len(each) == 2 * 2 * len(cfg.methods) * 2
+    assert all({"test_acc", "test_loss"} <= names for names in each)
+    assert set(rows["features"]) == {"cifar_cnn"} and set(rows["clients"]) == {3}
+    results.record(cifar10.NAME, rows, tmp_path)
+    assert len(results.load(cifar10.NAME, tmp_path)) == len(rows)
+
+
+def test_looped_and_batched_lanes_see_the_same_clients(toy):
+    cfg = cifar10.settings("smoke", dropout=0.0, methods=("cgau_kept",))
+    found = []
+    for lanes in ("looped", "batched"):
+        outcomes = dict(cifar10.stages(cfg, [0], resume=False, lanes=lanes, workers=1))
+        found.append(outcomes["cgau_kept"].final["last_test_loss"].to_numpy())
+    assert found[0] == pytest.approx(found[1], rel=1e-4)
+
+
+def test_settings_are_what_text_and_code_say():
+    text, code = (cifar10.settings("paper", p) for p in results.PROTOCOLS)
+    assert (text.features, text.units, text.rounds, text.lr) == ("inception_v3", 128, 500, 0.01)
+    assert (text.clients, text.steps, text.batch_size, text.validation) == (10, 10, 32, 0.2)
+    assert text.shuffles == (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+    assert (code.features, code.units, code.rounds) == ("cifar_cnn", 64, 50)
+    assert code.per_class * 10 * (1 - code.validation) == pytest.approx(10_000)
+    assert cifar10.settings("paper", features="mobilenet_v2").lr == 0.01
+    with pytest.raises(SettingsError, match="there are: inception_v3, mobilenet_v2, cifar_cnn"):
+        cifar10.settings("paper", features="vgg")
+    assert experiments.find("cgau.cifar10") is cifar10
+    assert experiments.find("cgau.new_clients") is late
+
+
+def test_a_hundred_clients_cost_what_ten_cost():
+    ten, hundred = (cifar10.settings("paper", clients=k) for k in (10, 100))
+    assert hundred.shuffles == (0.0, 1.0)
+    assert ten.method("cgau_kept").cohort(10) == hundred.method("cgau_kept").cohort(100) == 10
+    assert cifar10.tables(ten) == ("cgau_cifar10_frechet", "cgau_figure2b")
+    assert cifar10.tables(hundred)[1] == "cgau_cifar10_100_clients"
+    other = cifar10.settings("paper", features="cifar_cnn", clients=50)
+    assert cifar10.tables(other)[0] == "cgau_cifar10_cifar_cnn_50_clients_frechet"
+
+
+def test_where_weights_cannot_be_had_it_says_so(monkeypatch):
+    def missing(*args):
+        raise DataError("no mirror\nmore")
+
+    monkeypatch.setattr(cifar10, "_load", missing)
+    name, reason = cifar10.at_hand("quick")
+    assert name == "cifar_cnn" and reason == "mobilenet_v2: no mirror"
+
+
+# The claims.
+
+
+def made_up(gain, base=lambda p: 78.0, spread=0.1, seeds=5, seconds=1.85, stand_in=""):
+    rng, lines = np.random.default_rng(0), []
+    for seed in range(seeds):
+        for p in np.linspace(0, 1, 6).round(1):
+            level = base(p) + spread * rng.normal()
+            for method, value, cost in (
+                ("baseline", level, 100 + seed),
+                (
+                    "cgau_kept",
+                    level + gain(p) + spread * rng.normal(),
+                    seconds * (100 + seed) + seed,
+                ),
+            ):
+                lines.append((seed, p, method, "best_val", "test_acc", value, cost))
+            gamma = 1000 * (1.01 - p) + rng.normal()
+            lines.append((seed, p, "", "last", federated.GAMMA, gamma, 1.0))
+    columns = ["seed", "shuffle_proportion", "method", "selection", "metric", "value", "seconds"]
+    rows = pd.DataFrame(lines, columns=columns)
+    return rows.assign(table=cifar10.TABLE, protocol="as_described", stand_in=stand_in)
+
+
+def test_what_the_paper_says_would_be_confirmed():
+    found = made_up(lambda p: 3.0 - 2.5 * p)
+    said = judged.verdicts(found, made_up(lambda p: 0.3))["verdict"]
+    assert said.to_dict() == dict.fromkeys(["C3", "C4", "C5", "C6", "C7", "C9"], "confirmed")
+
+
+def test_what_it_does_not_say_would_not():
+    found = made_up(lambda p: -1.0 + p, base=lambda p: 78 + 5 * p, seconds=4.0)
+    said = judged.verdicts(found, made_up(lambda p: 2.0, stand_in="a small CNN"))["verdict"]
+    assert said[["C3", "C4", "C6", "C9"]].tolist() == ["refuted"] * 4
+    assert said["C7"] == "on stand-in data (a small CNN): refuted"
+    level = judged.verdicts(made_up(lambda p: 0.0))["verdict"]
+    assert "C7" not in level and not level[["C3", "C4"]].eq("confirmed").any()
+
+
+def test_a_part_of_cifar10_is_no_cifar10():
+    found = made_up(lambda p: 3.0 - 2.5 * p, stand_in="first 100 of each class")
+    assert judged.verdicts(found)["verdict"].str.startswith("on stand-in data (first 100").all()
+    assert judged.verdicts(found.iloc[:0]).empty
+
+
+def test_slopes_by_hand():
+    found = made_up(lambda p: 4.0 - 2.0 * p, spread=0.0)
+    level, tilted = judged.slopes(found)
+    assert level.estimate == pytest.approx(0) and tilted.estimate == pytest.approx(2.0)
+    assert judged.size_ratio() == pytest.approx((564_600 - 4 * 128 - 11 * 10) / 280_074)
+
+
+# Newcomers.
+
+
+def test_the_last_clients_stay_away(toy):
+    cfg = late.settings("smoke")
+    who = federated.simulated(cfg, toy, 0).partition()
+    known, new = new_clients.apart(who, 1)
+    assert (len(known), len(new)) == (2, 1)
+    assert known.train.of(1).tolist() == who.train.of(1).tolist()
+    assert new.test.of(0).tolist() == who.test.of(2).tolist()
+
+
+def test_a_fitted_row_learns_what_is_special_about_the_newcomer():
+    """It has one class only, of which a random network knows nothing."""
+    torch.manual_seed(0)
+    net = GatedMLP(2, 4, 2, dropout=0.0, released=False)
+    layout = Layout(net, {n for n, _ in net.named_parameters()} - client_rows(net))
+    shared = torch.randn(layout.size_shared)
+    before, known = shared.clone(), torch.randn(3, layout.size_personal)
+    x = torch.randn(200, 2)
+    mine = Split(x, torch.zeros(200, dtype=torch.long))
+    training = Training(0.5, 32, 0.9)
+    found = new_clients.ways(net, layout, shared, known, mine, training, (1, 50), seed=0)
+    assert list(found) == ["zero", "mean", "fitted_1", "fitted_50"]
+    assert not found["zero"].any() and torch.allclose(found["mean"], known.mean(0))
+    right = {w: new_clients.right(net, layout, shared, row, mine) for w, row in found.items()}
+    assert right["fitted_50"] > max(right["zero"], 150)
+    again = new_clients.ways(net, layout, shared, known, mine, training, (1, 50), seed=0)
+    assert torch.equal(again["fitted_50"], found["fitted_50"])
+    assert torch.equal(shared, before), "nothing that is shared moves"
+    plain = Layout(net, {n for n, _ in net.named_parameters()})
+    only = new_clients.ways(net, plain, shared, torch.empty(3, 0), mine, training, (1,), 0)
+    assert list(only) == ["as_it_is"]
+
+
+def test_newcomers_from_end_to_end(toy, tmp_path):
+    cfg = late.settings("smoke")
+    outcomes = dict(late.stages(cfg, [0, 1], resume=False, lanes="batched"))
+    rows = pd.concat([late.rows(cfg, part, o) for part, o in outcomes.items()])
+    each = rows.groupby("method")["way"].agg(set)
+    assert each["baseline"] == {"known", "as_it_is"}
+    assert each["cgau_kept"] == {"known", "zero", "mean", "fitted_2"}
+    assert len(rows) == 2 * 2 * (2 + 4 + 4) and rows["value"].between(0, 100).all()
+    results.record(late.NAME, rows, tmp_path)
+    assert outcomes["cgau_kept"].tensors["personal"].shape[1] == cfg.clients - 1
+
+
+def test_without_client_terms_a_newcomer_is_like_any_other():
+    net = GatedMLP(3, 4, 2, released=False).eval()
+    layout = Layout(net, {n for n, _ in net.named_parameters()} - client_rows(net))
+    x = torch.randn(50, 3)
+    with torch.no_grad():
+        y = net(x, torch.zeros(50, 1)).argmax(-1)
+        shared = nn.utils.parameters_to_vector(
+            [p for n, p in net.named_parameters() if n not in client_rows(net)]
+        )
+    row = torch.zeros(layout.size_personal)
+    assert new_clients.right(net, layout, shared, row, Split(x, y)) == 50
