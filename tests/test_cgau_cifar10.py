@@ -65,7 +65,7 @@ def test_settings_are_what_text_and_code_say():
     assert (text.clients, text.steps, text.batch_size, text.validation) == (10, 10, 32, 0.2)
     assert text.shuffles == (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
     assert (code.features, code.units, code.rounds) == ("cifar_cnn", 64, 50)
-    assert code.per_class * 10 * (1 - code.validation) == pytest.approx(10_000)
+    assert code.used * 10 * (1 - code.validation) == pytest.approx(10_000)
     assert cifar10.settings("paper", features="mobilenet_v2").lr == 0.01
     with pytest.raises(SettingsError, match="there are: inception_v3, mobilenet_v2, cifar_cnn"):
         cifar10.settings("paper", features="vgg")
@@ -90,6 +90,25 @@ def test_where_weights_cannot_be_had_it_says_so(monkeypatch):
     monkeypatch.setattr(cifar10, "_load", missing)
     name, reason = cifar10.at_hand("quick")
     assert name == "cifar_cnn" and reason == "mobilenet_v2: no mirror"
+
+
+def test_rows_that_lie_idle_are_training_rows(toy):
+    some = cifar10._some(toy, 7)
+    assert some.test.sum() == toy.test.sum() and len(some) == toy.test.sum() + 70
+    assert (some.x[0] == toy.x[0]).all() and cifar10._some(toy, None) is toy
+
+
+def test_of_several_parts_the_largest_counts(smoke, tmp_path, monkeypatch):
+    rows = smoke[1].assign(scale="paper", table=cifar10.TABLE)
+    for name in ("first 50 of each class", "first 300 of each class"):
+        results.record(cifar10.NAME, rows.assign(stand_in=name), tmp_path)
+    monkeypatch.setattr(results, "load", lambda load=results.load: load(folder=tmp_path))
+    assert set(cifar10.stored()["stand_in"]) == {"first 300 of each class"}
+    results.record(cifar10.NAME, rows.assign(stand_in=""), tmp_path)
+    assert set(cifar10.stored()["stand_in"]) == {""} and cifar10.stored("cifar_cnn").empty
+    assert len(cifar10.stored()) == len(rows)
+    monkeypatch.setattr(results, "load", lambda: pd.DataFrame(columns=rows.columns))
+    assert cifar10.stored().empty and judged.by_number_of_clients().empty
 
 
 # The claims.

@@ -24,7 +24,7 @@ from . import cgau_federated as federated
 
 NAME = "cgau.new_clients"
 TABLE = "cgau_new_clients"
-CHOOSES = {"features", "methods"}
+CHOOSES = {"features", "methods", "per_class"}
 RELEASED = cifar10.RELEASED
 SCALES = {
     "smoke": cifar10.SCALES["smoke"] | dict(new=1, fit=(2,)),
