@@ -132,7 +132,8 @@ def figure2b(rows: pd.DataFrame, ax: Axes | None = None) -> Axes:
         value = 100 * printed[f"CIFAR-10 {name} accuracy at shuffle 1.0"]
         ax.plot([1.0], [value], "o", markerfacecolor="white", color=colour, zorder=3,
                 label=f"paper, {name}")  # fmt: skip
-    ax.set(ylabel="accuracy, %", xlabel="proportion of rows whose clients are shuffled")
+    ax.set(ylabel="accuracy, %", xlabel="proportion of rows whose clients are shuffled",
+           xlim=(-0.05, 1.05))  # fmt: skip
     ax.legend()
     return ax
 
