@@ -33,7 +33,9 @@ def figure2(end: pd.DataFrame, way: pd.DataFrame, reference: dict[str, dict[str,
         third.set_ylabel("target, adversarial loss")
         third.axhline(np.log(2), color="#222222", lw=0.8, ls=":")  # D cannot tell
     axes[0, 0].legend()
-    axes[0, 2].legend(fontsize=7)
+    low, high = axes[0, 2].get_ylim()
+    axes[0, 2].set_ylim(low, high + 0.45 * (high - low))  # room for the legend
+    axes[0, 2].legend(fontsize=7, ncols=2, columnspacing=0.8, handlelength=1.4)
     return fig
 
 
