@@ -64,7 +64,7 @@ def adversary_loss(logits: Tensor, batch: Batch, power: float = 1.0) -> Tensor:
 
 
 def group_loss(
-    logits: Tensor, batch: Batch, power: float = 1.0, per_sample: bool = False
+    logits: Tensor, batch: Batch, power: float | Tensor = 1.0, per_sample: bool = False
 ) -> Tensor:
     """The loss of a discriminator D that guesses the group of each row (FADE, eqs 3, 6 and 7).
 
@@ -84,7 +84,7 @@ def group_loss(
     """
     if batch.groups is None:
         raise SettingsError("a discriminator needs the device's group; this data set has none")
-    if power < 1:
+    if not isinstance(power, Tensor) and power < 1:
         raise SettingsError(f"power is {power}; it must be at least 1 (1: vanilla, 2: squared)")
     group = batch.groups[:, 0]  # [b]
     if logits.shape[-1] == 1:
@@ -93,6 +93,4 @@ def group_loss(
         )  # [b]
     else:
         each = F.cross_entropy(logits, group, reduction="none")  # [b]
-    if power == 1:
-        return batch.mean(each)
     return batch.mean(each**power) / power if per_sample else batch.mean(each) ** power / power

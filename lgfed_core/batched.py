@@ -73,8 +73,9 @@ class Batched:
                 leaves = {n: v.detach().requires_grad_(n in moves) for n, v in values.items()}
                 leaves |= {n: values[n].clone() for n in self.statistics}  # vmap needs them dense
                 one = partial(self._loss, loss, round)
-                axes = (0, 0, 0, (None, None) if peers[0] is None else 0)
-                losses = vmap(one, axes, randomness="different")(leaves, received, rows, peers)
+                axes = (0, 0, 0, (None, None) if peers[0] is None else 0, 0)
+                inputs = leaves, received, rows, peers, run
+                losses = vmap(one, axes, randomness="different")(*inputs)  # [L]
                 grads = torch.autograd.grad(
                     losses.sum(), [leaves[n] for n in moves],
                     allow_unused=True, materialize_grads=True,
@@ -185,7 +186,7 @@ class Batched:
         return rates.to(self.work.tensors["shared"].device)
 
     def _loss(
-        self, loss, round: int, params: dict, received: dict, rows: tuple, peers: tuple
+        self, loss, round: int, params: dict, received: dict, rows: tuple, peers: tuple, run: Tensor
     ) -> Tensor:
         """``loss`` of one lane; ``rows`` make its `Batch`, ``peers`` the rest of its `Local`."""
 
@@ -193,7 +194,7 @@ class Batched:
             return functional_call(self.trainee, params, inputs, more)
 
         moving = {n: v for n, v in params.items() if n not in self.statistics}
-        return loss(Local(net, moving, received, *peers, round), Batch(*rows))
+        return loss(Local(net, moving, received, *peers, round, run), Batch(*rows))
 
     def _peers(self, jobs: list[Job]) -> tuple[dict[str, Tensor], Tensor]:
         """For each lane the mean of the others' models, and the participants of its run [L]."""

@@ -114,7 +114,7 @@ class Looped:
         start = self._flat.clone()
         received = work.layout.views(start[:split_at], start[split_at:])
         others = work.others(slot) if work.method.compares else None
-        local = Local(net, dict(net.named_parameters()), received, others, many, round)
+        local = Local(net, dict(net.named_parameters()), received, others, many, round, run)
         chance = lot(work.seeds[run], round, device)
         steps = [step[:3] for step in steps if step[3] is None or step[3](chance)]
 

@@ -167,6 +167,23 @@ def test_batched_lanes_equal_looped_lanes(power, opt_out):
     assert torch.allclose(models(looped), models(batched), atol=1e-5)
 
 
+@pytest.mark.parametrize("lanes", ["looped", "batched"])
+def test_each_run_may_have_a_loss_of_its_own(lanes):
+    both = run(grouped(seeds=(0, 0)), FADE(strength=1.0, power=(1.0, 2.0), **ALL), SGD, 2,
+               lanes=lanes, workers=1)  # fmt: skip
+    for r, power in enumerate((1.0, 2.0)):
+        alone = run(
+            grouped(), FADE(strength=1.0, power=power, **ALL), SGD, 2, lanes=lanes, workers=1
+        )
+        assert torch.allclose(both.tensors["shared"][r], alone.tensors["shared"][0], atol=1e-6)
+    assert not torch.allclose(both.tensors["shared"][0], both.tensors["shared"][1], atol=1e-4)
+
+
+def test_a_run_without_a_loss_is_named():
+    with pytest.raises(SettingsError, match="run 1 has no power"):
+        run(grouped(seeds=(0, 1)), FADE(power=(2.0,), **ALL), SGD, 1, workers=1)
+
+
 def test_who_declines_returns_the_discriminator_as_it_came():
     federation, training = grouped(), Training(0.1, 4, 0.9, weight_decay=0.1, keep_momentum=True)
     method = FADE(opt_out=0.5, **ALL)

@@ -125,19 +125,37 @@ def test_a_run_gives_tidy_rows_for_each_seed_and_probability(few, tmp_path, monk
     cfg = digits.settings("smoke", per_class=None, statistics=("local",))
     found = {part: digits.rows(cfg, part, out)
              for part, out in digits.stages(cfg, [0, 1], workers=1)}  # fmt: skip
-    vanilla = found["mnist-usps:loss:vanilla"]
-    end = vanilla[vanilla["table"] == digits.TABLE]
-    assert len(end) == 2 * 2 * 6  # seeds, probabilities, metrics
+    played = found["mnist-usps:losses"]
+    end = played[played["table"] == digits.TABLE]
+    assert len(end) == 2 * 2 * 2 * 6  # seeds, losses, probabilities, metrics
     assert set(end["probability"]) == {0.1, 0.9} and end["value"].notna().all()
-    way = vanilla[vanilla["table"] == digits.CURVES]
+    way = played[played["table"] == digits.CURVES]
     assert sorted(set(way["round"])) == [2, 4]
-    last = way[(way["round"] == 4) & (way["seed"] == 1)].set_index(["probability", "metric"])
-    mine = end[end["seed"] == 1].set_index(["probability", "metric"])
+    ids = ["loss", "probability", "metric"]
+    last = way[(way["round"] == 4) & (way["seed"] == 1)].set_index(ids)
+    mine = end[end["seed"] == 1].set_index(ids)
     assert last["value"].sort_index().equals(mine["value"].sort_index())
-    assert found["mnist-usps:loss:central"]["probability"].isna().all()
+    for name in ("central", "pretraining"):
+        assert found[f"mnist-usps:{name}"]["probability"].isna().all()
+        assert set(found[f"mnist-usps:{name}"]["loss"]) == {name}
     assert set(found["mnist-usps:statistics:local"]["statistics"]) == {"local"}
-    again = dict(digits.stages(cfg, [0, 1], workers=1))["mnist-usps:loss:vanilla"]
-    assert digits.rows(cfg, "mnist-usps:loss:vanilla", again)["value"].equals(vanilla["value"])
+    again = dict(digits.stages(cfg, [0, 1], workers=1))["mnist-usps:losses"]
+    assert digits.rows(cfg, "mnist-usps:losses", again)["value"].equals(played["value"])
+
+
+def test_losses_that_train_together_are_those_that_train_alone(few):
+    cfg = digits.settings("smoke", per_class=None, statistics=(), opt_outs=(), central=False)
+    found = {}
+    for losses in (("vanilla", "squared"), ("vanilla",), ("squared",)):
+        chosen = replace(cfg, losses=losses)
+        parts = dict(digits.stages(chosen, [0, 1], resume=False, workers=1))
+        rows = digits.rows(chosen, "mnist-usps:losses", parts["mnist-usps:losses"])
+        rows = rows[rows["table"] == digits.TABLE]
+        found[losses] = rows.set_index(["loss", "seed", "probability", "metric"])["value"]
+    alone = pd.concat([found["vanilla",], found["squared",]])
+    assert found["vanilla", "squared"].sort_index().equals(alone.sort_index())
+    vanilla, squared = (alone.loc[name, 0, 0.9, "target_adversarial"] for name in digits.POWERS)
+    assert vanilla != squared
 
 
 def test_runs_of_a_seed_do_not_depend_on_the_others(few):
@@ -145,8 +163,8 @@ def test_runs_of_a_seed_do_not_depend_on_the_others(few):
     both, alone = (
         dict(digits.stages(cfg, seeds, resume=False, workers=1)) for seeds in ([0, 1], [1])
     )
-    name = "mnist-usps:loss:squared"
-    assert torch.equal(both[name].tensors["shared"][2:], alone[name].tensors["shared"])
+    name = "mnist-usps:losses"
+    assert torch.equal(both[name].tensors["shared"][4:], alone[name].tensors["shared"])
 
 
 def test_central_is_one_step_on_both_batches(few):

@@ -2,9 +2,9 @@
 
 Two devices, a domain each: MNIST and USPS, both ways. The source has labels, the target none. After
 pre-training on the source, one device takes part in each round, the target with a probability from
-0.05 to 0.95: the vanilla and the squared adversarial loss, all probabilities as lanes of one run.
-Beside them `central`: both domains in every batch (DANN, Ganin & Lempitsky 2015); what opting out
-of the game does; and what becomes of it with batch normalisation frozen, local or averaged.
+0.05 to 0.95. Both adversarial losses, vanilla and squared, at all probabilities are lanes of one
+run. Beside them `central`: both domains in every batch (DANN, Ganin & Lempitsky 2015); what opting
+out of the game does; and what becomes of it with batch normalisation frozen, local or averaged.
 
 Only `as_described` exists: the released code has no settings for digits. What the text leaves open
 (momentum 0.9 with Nesterov, weight decay 0.001, learning rate 0.01, beta 0.5) is as in that code's
@@ -179,17 +179,18 @@ def _start(before: Outcome, times: int) -> Tensor:
 def stages(
     cfg: Settings, seeds: Sequence[int], device: torch.device = CPU, resume: bool = True, **engine
 ) -> Iterator[tuple[str, Outcome]]:
-    """The parts, as they finish: ``direction:kind:what``, e.g. ``mnist-usps:loss:squared``."""
+    """The parts, as they finish: ``mnist-usps:losses``, ``mnist-usps:opt_out:0.5``, ..."""
     for direction in cfg.directions:
         folder = RUNS / NAME / _folder(cfg, seeds) if resume else None
         parts = Parts(cfg, direction, seeds, device, folder, engine)
         before = parts.pretraining()
-        yield f"{direction}:loss:pretraining", before
-        for loss in cfg.losses:
-            found = parts.game(before, f"loss_{loss}", cfg.probabilities, power=POWERS[loss])
-            yield f"{direction}:loss:{loss}", found
+        yield f"{direction}:pretraining", before
+        lanes = [(POWERS[loss], p) for loss in cfg.losses for p in cfg.probabilities]
+        powers, probabilities = zip(*lanes, strict=True)
+        found = parts.game(before, "losses", probabilities, power=powers * len(seeds))
+        yield f"{direction}:losses", found
         if cfg.central:
-            yield f"{direction}:loss:central", parts.central(before)
+            yield f"{direction}:central", parts.central(before)
         for rate in cfg.opt_outs:
             name = f"opt_out_{rate:g}"
             yield f"{direction}:opt_out:{rate:g}", parts.game(before, name, [0.5], opt_out=rate)
@@ -205,46 +206,50 @@ def rows(cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
     Accuracies in percent, losses in nats. ``probability`` is the target's, blank where there is
     none.
     """
-    direction, kind, what = part.split(":")
+    direction, kind, *what = part.split(":")
     both = domains.digits(direction, per_class=cfg.per_class, tested=cfg.tested)
     common = dict(
         direction=direction, stand_in=both.stand_in, protocol=cfg.protocol, selection="last",
-        scale=cfg.scale, seconds=outcome.seconds, **outcome.provenance,
+        rounds=cfg.pretraining if kind == "pretraining" else cfg.rounds, scale=cfg.scale,
+        seconds=outcome.seconds, **outcome.provenance,
     )  # fmt: skip
     history = outcome.history
     end = history[history["round"] == history["round"].max()].drop(columns="round")
-    end = _long(cfg, what, end)
+    end = _long(cfg, part, end).assign(**common)
     if kind == "opt_out":
-        return end.assign(table=OPT_OUT, opt_out=float(what), rounds=cfg.rounds, **common)
+        return end.drop(columns="probability").assign(table=OPT_OUT, opt_out=float(what[0]))
     if kind == "statistics":
-        return end.assign(table=STATISTICS, statistics=what, rounds=cfg.rounds, **common)
-    rounds = cfg.pretraining if what == "pretraining" else cfg.rounds
-    end = end.assign(table=TABLE, loss=what, rounds=rounds, **common)
-    if what in ("pretraining", "central"):
+        return end.assign(table=STATISTICS, statistics=what[0])
+    end = end.assign(table=TABLE)
+    if kind != "losses":
         return end
-    way = _long(cfg, what, history).assign(table=CURVES, loss=what, rounds=rounds, **common)
+    way = _long(cfg, part, history).assign(table=CURVES, **common)
     return pd.concat([end, way], ignore_index=True)
 
 
-def _long(cfg: Settings, what: str, wide: pd.DataFrame) -> pd.DataFrame:
-    """Lines of the runs [R] -> a row per metric; the runs of a seed are in cfg's order."""
+def _long(cfg: Settings, part: str, wide: pd.DataFrame) -> pd.DataFrame:
+    """Lines of the runs [R] -> a row per metric; a seed's runs are in the order of `stages`."""
+    kind = part.split(":")[1]
+    lanes = {
+        "losses": [{"loss": x, "probability": p} for x in cfg.losses for p in cfg.probabilities],
+        "statistics": [{"probability": p} for p in cfg.probabilities],
+        "opt_out": [{"probability": 0.5}],
+    }.get(kind, [{"loss": kind, "probability": None}])
     keys = ["seed", *(["round"] if "round" in wide else [])]
-    place = wide.groupby(keys).cumcount()
-    lanes = place.max() + 1 == len(cfg.probabilities) and what not in ("pretraining", "central")
-    wide = wide.assign(probability=place.map(dict(enumerate(cfg.probabilities))) if lanes else None)
-    long = wide.melt([*keys, "probability"], var_name="metric")
+    ids = pd.DataFrame(lanes).iloc[wide.groupby(keys).cumcount()]
+    wide = pd.concat([wide.reset_index(drop=True), ids.reset_index(drop=True)], axis=1)
+    long = wide.melt([*keys, *ids.columns], var_name="metric")
     percent = long["metric"].str.endswith("_acc")
     return long.assign(value=long["value"].where(~percent, 100 * long["value"]))
 
 
 def progress(cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """Curves to draw: direction, loss, probability, seed, round, metric, value."""
-    out = []
-    for part, history in histories.items():
-        direction, kind, what = part.split(":")
-        if kind == "loss" and what in POWERS:
-            out.append(_long(cfg, what, history).assign(direction=direction, loss=what))
-    return pd.concat(out, ignore_index=True)
+    played = {part: h for part, h in histories.items() if part.endswith(":losses")}
+    return pd.concat(
+        [_long(cfg, part, h).assign(direction=part.split(":")[0]) for part, h in played.items()],
+        ignore_index=True,
+    )
 
 
 def _folder(cfg: Settings, seeds: Sequence[int]) -> str:

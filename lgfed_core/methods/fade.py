@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -37,8 +38,9 @@ class FADE(Method):
 
     rounds: T of the schedule of lambda, which begins with round ``start``.
     strength: a constant lambda instead.
-    power: q of the adversarial loss, 1 vanilla and 2 squared; ``per_sample`` takes the power of
-        each row's loss (eq. 7 as printed) and not of the batch's mean (as released).
+    power: q of the adversarial loss, 1 vanilla and 2 squared, for all runs or one for each of them;
+        ``per_sample`` takes the power of each row's loss (eq. 7 as printed) and not of the batch's
+        mean (as released).
     opt_out: how probable it is that a device declines the game in a round.
     statistics: of batch normalisation: "frozen" (as in appendix B.2), "local" or "averaged".
     """
@@ -46,7 +48,7 @@ class FADE(Method):
     rounds: int = 1
     start: int = 0
     strength: float | None = None
-    power: float = 1.0
+    power: float | tuple[float, ...] = 1.0
     per_sample: bool = False
     beta: float = 0.5
     opt_out: float = 0.0
@@ -88,6 +90,17 @@ class FADE(Method):
     def declines(self, chance: float) -> bool:
         return not self.plays(chance)
 
+    def q(self, local: Local) -> float | Tensor:
+        """The power of this run."""
+        if not isinstance(self.power, tuple):
+            return self.power
+        if isinstance(local.run, Tensor):  # a lane of a stack
+            powers = torch.tensor(self.power, device=local.run.device)
+            return powers.index_select(0, local.run.reshape(1))[0]
+        if local.run >= len(self.power):
+            raise SettingsError(f"run {local.run} has no power: {len(self.power)} are given")
+        return self.power[local.run]
+
     def weight(self, round: int) -> float:
         """lambda_t."""
         return rising(round - self.start, self.rounds) if self.strength is None else self.strength
@@ -96,7 +109,7 @@ class FADE(Method):
         """What all three descend together, the sign turned between D and G."""
         watch = partial(reverse, strength=self.weight(local.round))
         outputs, logits = local.net(batch.x, watch=watch)
-        return known(outputs, batch) + group_loss(logits, batch, self.power, self.per_sample)
+        return known(outputs, batch) + group_loss(logits, batch, self.q(local), self.per_sample)
 
     def task(self, local: Local, batch: Batch) -> Tensor:
         """L_task alone."""

@@ -47,6 +47,7 @@ class Local:
     others: dict[str, Tensor] | None = None  # mean of the other participants' models then
     participants: int | Tensor = 1  # of this round; like ``others`` if the method `compares`
     round: int = 0  # the number of this round
+    run: int | Tensor = 0  # which of the runs that train together, for settings of their own
 
 
 class Step(NamedTuple):
