@@ -34,8 +34,8 @@ def figure2(end: pd.DataFrame, way: pd.DataFrame, reference: dict[str, dict[str,
         third.axhline(np.log(2), color="#222222", lw=0.8, ls=":")  # D cannot tell
     axes[0, 0].legend()
     low, high = axes[0, 2].get_ylim()
-    axes[0, 2].set_ylim(low, high + 0.45 * (high - low))  # room for the legend
-    axes[0, 2].legend(fontsize=7, ncols=2, columnspacing=0.8, handlelength=1.4)
+    axes[0, 2].set_ylim(low, high + 0.75 * (high - low))  # room for the legend
+    axes[0, 2].legend(fontsize=7, loc="upper left", labelspacing=0.2)
     return fig
 
 
