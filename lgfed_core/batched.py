@@ -171,7 +171,8 @@ class Batched:
 
         Known on the host before the round begins, so that a GPU is never asked.
         """
-        lots = [lot(self.work.seeds[r], round, k) for r, k in jobs]
+        asked = any(when for *_, when in self.steps)
+        lots = [lot(self.work.seeds[r], round, k) if asked else 1.0 for r, k in jobs]
         place, plans = self.work.tensors["shared"].device, []
         for _, _, when in self.steps:
             plays = torch.tensor([when is None or when(chance) for chance in lots])

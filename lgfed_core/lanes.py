@@ -115,8 +115,9 @@ class Looped:
         received = work.layout.views(start[:split_at], start[split_at:])
         others = work.others(slot) if work.method.compares else None
         local = Local(net, dict(net.named_parameters()), received, others, many, round, run)
-        chance = lot(work.seeds[run], round, device)
-        steps = [step[:3] for step in steps if step[3] is None or step[3](chance)]
+        if any(when for *_, when in steps):
+            chance = lot(work.seeds[run], round, device)
+            steps = [step for step in steps if step[3] is None or step[3](chance)]
 
         split, rows = work.rows["train"]
         mine = rows[run].of(device)
@@ -137,7 +138,7 @@ class Looped:
                 now = Batch(x, split.y[rows_now], None, groups)
                 lr_now = lr * cfg.annealing.factor(taken) if cfg.annealing else lr
                 taken += 1
-                for loss, params, moving in steps:
+                for loss, params, moving, _ in steps:
                     grads = torch.autograd.grad(
                         loss(local, now), params, allow_unused=True, materialize_grads=True
                     )

@@ -11,6 +11,7 @@ trains at every proportion. All proportions and seeds of a method are lanes of o
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import ClassVar
 
 import pandas as pd
@@ -88,6 +89,11 @@ class Settings:
     def released(self) -> bool:
         return self.protocol == "as_released"
 
+    @property
+    def training(self) -> Training:
+        """How a client optimises in a round."""
+        return Training(self.lr, self.batch_size, self.momentum, batches=self.steps)
+
     def load(self) -> Features:
         """The stored features this experiment learns from."""
         raise NotImplementedError
@@ -142,13 +148,12 @@ def stages(
     """
     stored = cfg.load()
     yield "clients", _distances(cfg, stored, seeds)
-    training = Training(cfg.lr, cfg.batch_size, cfg.momentum, batches=cfg.steps)
     who = f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds"
-    folder = RUNS / cfg.NAME / _folder(cfg, seeds) if resume else None
+    folder = folder_of(cfg, seeds) if resume else None
     for name in cfg.methods:
         fed, start = federation(cfg, stored, seeds, name, device)
         saved = folder / f"{name}.safetensors" if folder else None
-        yield name, run(fed, cfg.method(name), training, cfg.rounds, start, saved=saved,
+        yield name, run(fed, cfg.method(name), cfg.training, cfg.rounds, start, saved=saved,
                         tracker=Pooled(cfg.every), label=f"{cfg.protocol} {who}: {name}",
                         **engine)  # fmt: skip
 
@@ -231,7 +236,8 @@ def _distances(cfg: Settings, stored: Features, seeds: Sequence[int]) -> Outcome
                    time.perf_counter() - began, results.provenance(CPU))  # fmt: skip
 
 
-def _folder(cfg: Settings, seeds: Sequence[int]) -> str:
+def folder_of(cfg: Settings, seeds: Sequence[int]) -> Path:
     """Where a run's checkpoints go: changed settings and other seeds never share a folder."""
     usual = cfg.at(cfg.scale, cfg.protocol, features=cfg.features, methods=cfg.methods)
-    return folder_name(f"{cfg.scale}-{cfg.protocol}-{cfg.features}", cfg, usual, seeds)
+    start = f"{cfg.scale}-{cfg.protocol}-{cfg.features}"
+    return RUNS / cfg.NAME / folder_name(start, cfg, usual, seeds)

@@ -12,13 +12,10 @@ import pandas as pd
 import torch
 
 from .. import new_clients, results
-from ..checkpoint import folder_name
 from ..data.features import Features
 from ..federation import Federation, Outcome, run
 from ..new_clients import KNOWN
-from ..paths import RUNS
 from ..rounds import CPU
-from ..work import Training
 from . import cgau_cifar10 as cifar10
 from . import cgau_federated as federated
 
@@ -42,10 +39,6 @@ class Settings(cifar10.Settings):
 
     NAME, RELEASED, SCALES = NAME, RELEASED, SCALES
 
-    @property
-    def training(self) -> Training:
-        return Training(self.lr, self.batch_size, self.momentum, batches=self.steps)
-
 
 settings = Settings.at
 
@@ -54,9 +47,7 @@ def stages(
     cfg: Settings, seeds: Sequence[int], device: torch.device = CPU, resume: bool = True, **engine
 ) -> Iterator[tuple[str, Outcome]]:
     """Each method, trained without the newcomers, as (name, outcome)."""
-    usual = cfg.at(cfg.scale, cfg.protocol, features=cfg.features, methods=cfg.methods)
-    start = f"{cfg.scale}-{cfg.protocol}-{cfg.features}"
-    folder = RUNS / cfg.NAME / folder_name(start, cfg, usual, seeds) if resume else None
+    folder = federated.folder_of(cfg, seeds) if resume else None
     for name in cfg.methods:
         fed, start = _federation(cfg, tuple(seeds), name, device)
         saved = folder / f"{name}.safetensors" if folder else None

@@ -59,10 +59,7 @@ class Settings:
     probabilities: tuple[float, ...] = (0.05, 0.2, 0.5, 0.8, 0.95)  # of the target
     losses: tuple[str, ...] = ("vanilla", "squared")
     opt_outs: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0)  # vanilla loss, probability 1/2
-    statistics: tuple[str, ...] = (
-        "local",
-        "averaged",
-    )  # beside "frozen"; vanilla, all of the above
+    statistics: tuple[str, ...] = ("local", "averaged")  # beside "frozen"; vanilla loss
     central: bool = True
     pretraining: int = 400  # rounds on the source, without the game
     rounds: int = 8600

@@ -30,9 +30,9 @@ def stored(scale: str = "paper") -> pd.DataFrame:
     return found[(found["rounds"] == long) | (found["loss"] == "pretraining")]
 
 
-def wide(found: pd.DataFrame, metric: str, table: str = digits.TABLE) -> pd.DataFrame:
+def wide(found: pd.DataFrame, metric: str) -> pd.DataFrame:
     """One measure at the end: lines (direction, seed), columns (loss, probability)."""
-    mine = found[(found["table"] == table) & (found["metric"] == metric)]
+    mine = found[(found["table"] == digits.TABLE) & (found["metric"] == metric)]
     mine = mine[mine["loss"].isin(digits.POWERS)]
     return mine.pivot_table("value", ["direction", "seed"], ["loss", "probability"])
 
