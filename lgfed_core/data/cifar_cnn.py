@@ -6,8 +6,6 @@ of all classes in one place; the 100 numbers before its last layer are the featu
 short, depends on nothing but the settings below, and its features are kept in the cache.
 """
 
-import os
-import zipfile
 from collections.abc import Iterator
 
 import numpy as np
@@ -19,7 +17,7 @@ from tqdm.auto import tqdm
 
 from lgfed_core import nets, paths
 from lgfed_core.data import cifar10, cifar_features
-from lgfed_core.data.features import Features, features
+from lgfed_core.data.features import Features, features, load_arrays, save_arrays
 from lgfed_core.errors import DataError
 
 NAME, WIDTH = "cifar_cnn", 100
@@ -39,7 +37,7 @@ def load(per_class: int | None = None, epochs: int = EPOCHS) -> Features:
     if not path.is_file():
         images, labels = pixels(place)
         net = trained(images[~test], labels[~test], epochs)
-        _store(path, embedded(net, images).numpy())
+        save_arrays(path, x=embedded(net, images).numpy())
     x = _read(path, len(place))
     label = rows.label[rows.kept]
     part = "" if per_class is None else f", first {per_class} of each class"
@@ -92,22 +90,8 @@ def _batches(n: int, rng: torch.Generator) -> Iterator[Tensor]:
     yield from torch.randperm(n, generator=rng).split(BATCH)
 
 
-def _store(path, x: NDArray) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part.npz")
-    try:
-        np.savez(part, x=x)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
 def _read(path, rows: int) -> NDArray:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            x = file["x"]
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(f"{path} is damaged ({error}); delete it to compute it again") from error
+    (x,) = load_arrays(path, "x")
     if x.shape != (rows, WIDTH) or not np.isfinite(x).all():
         raise DataError(f"{path} holds other rows; delete it to compute it again")
     return x

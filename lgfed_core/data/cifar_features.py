@@ -16,9 +16,7 @@ weights and which pictures it was made from, and how.
 """
 
 import hashlib
-import os
 import sys
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -33,7 +31,7 @@ from tqdm.auto import tqdm
 
 from lgfed_core import data, paths
 from lgfed_core.data import cifar10, inception
-from lgfed_core.data.features import Features, features
+from lgfed_core.data.features import Features, features, load_arrays, save_arrays
 from lgfed_core.errors import DataError
 
 BLOCK_TRAIN, BLOCK_TEST = 50, 10  # pictures of each class in a block
@@ -166,7 +164,7 @@ def _blocks(name: str, net: Net, precision: str, blocks: int):
                 for at in torch.from_numpy(place[i]).split(AT_ONCE):
                     found.append(function(images[at]).numpy())
                     bar.update(len(at))
-                _store(path, np.concatenate(found), ground)
+                save_arrays(path, x=np.concatenate(found), ground=np.array(ground))
             yield _read(path, net.width, ground)
 
 
@@ -175,24 +173,10 @@ def _file(name: str, precision: str, block: int) -> Path:
     return folder / f"{block:03d}.npz"
 
 
-def _store(path: Path, x: NDArray, ground: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part.npz")
-    try:
-        np.savez(part, x=x, ground=np.array(ground))
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
 def _read(path: Path, width: int, ground: str) -> NDArray:
-    """A block's features; the archive's own checksums tell damage."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            x, found = file["x"], str(file["ground"])
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(f"{path} is damaged ({error}); delete it to compute it again") from error
-    if found != ground or x.shape != (600, width) or not np.isfinite(x).all():
+    """A block's features."""
+    x, found = load_arrays(path, "x", "ground")
+    if str(found) != ground or x.shape != (600, width) or not np.isfinite(x).all():
         raise DataError(f"{path} was made from other weights; delete it to compute it again")
     return x
 

@@ -26,7 +26,7 @@ from tqdm.auto import tqdm
 from lgfed_core import paths
 from lgfed_core.data import clips as small
 from lgfed_core.data import fsdkaggle, sources, yamnet
-from lgfed_core.data.features import Features, features
+from lgfed_core.data.features import Features, features, load_arrays, save_arrays
 from lgfed_core.errors import DataError
 
 STAND_IN = {  # what the column of that name says
@@ -127,21 +127,12 @@ def _embedded(name: str, clips: Sequence[tuple]) -> NDArray:
 
 def _stored(path: Path) -> dict[str, NDArray]:
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return dict(zip(file["keys"].tolist(), file["x"], strict=True))
+        keys, x = load_arrays(path, "keys", "x")
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, KeyError, EOFError) as error:
-        raise DataError(f"{path} is damaged ({error}); delete it to compute it again") from error
+    return dict(zip(keys.tolist(), x, strict=True))
 
 
 def _store(path: Path, known: dict[str, NDArray]) -> None:
-    if not known:
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part.npz")
-    try:
-        np.savez_compressed(part, keys=np.array(list(known)), x=np.stack(list(known.values())))
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    if known:
+        save_arrays(path, keys=np.array(list(known)), x=np.stack(list(known.values())))

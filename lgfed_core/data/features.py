@@ -3,7 +3,10 @@
 One tensor holds all rows, so that runs which draw different test rows share it.
 """
 
+import os
+import zipfile
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -11,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lgfed_core.data.dataset import Dataset, Split
+from lgfed_core.errors import DataError
 from lgfed_core.streams import Purpose, stream
 
 TEST = 1 / 3  # share of test rows where there is no official partition
@@ -67,3 +71,28 @@ def features(name: str, x: NDArray, y: NDArray, stratum: NDArray, **more) -> Fea
     more.setdefault("group", np.arange(len(y)))
     y = torch.from_numpy(np.asarray(y).astype(np.int64))
     return Features(name, torch.from_numpy(np.ascontiguousarray(x)).float(), y, stratum, **more)
+
+
+def save_arrays(path: Path, **arrays: NDArray) -> None:
+    """Write ``arrays`` to ``path`` (.npz) as a whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part.npz")
+    try:
+        np.savez_compressed(part, **arrays)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def load_arrays(path: Path, *names: str) -> list[NDArray]:
+    """The arrays ``names`` of a file of `save_arrays`; its own checksums tell damage.
+
+    Raises FileNotFoundError where there is no file, DataError where it is damaged.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return [file[name] for name in names]
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise DataError(f"{path} is damaged ({error}); delete it to compute it again") from error
