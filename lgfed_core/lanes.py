@@ -7,6 +7,7 @@ stacks them in one tensor: best on a GPU. Both give the same numbers to float to
 `Looped` the same bits for any number of workers, because random numbers belong to the lane.
 """
 
+import copy
 import ctypes
 import multiprocessing
 import os
@@ -19,7 +20,6 @@ from concurrent.futures.process import BrokenProcessPool
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 from torch.nn.utils.rnn import pad_sequence
 from torch.optim.sgd import sgd
 
@@ -33,6 +33,27 @@ Job = tuple[int, int]  # (run, device)
 ROWS_AT_ONCE = 500  # in tests on a whole data set, so that activations stay in a core's cache
 
 
+class Slots:
+    """Where ``net`` keeps its parameters and running statistics: filled with views, not copied."""
+
+    def __init__(self, net: nn.Module):
+        self.net = net
+        self.params = list(net.named_parameters())
+        self.buffers = [
+            (module._buffers, kind, f"{name}.{kind}")
+            for name, module in net.named_modules()
+            for kind in module._buffers
+        ]
+
+    def fill(self, values: dict[str, Tensor]) -> None:
+        """Let ``net`` read, and write, ``values`` by name."""
+        for name, p in self.params:
+            p.data = values[name]
+        for held, kind, name in self.buffers:
+            if name in values:  # a counter of batches is not
+                held[kind] = values[name]
+
+
 class Looped:
     """One lane after another, on one thread per worker."""
 
@@ -44,6 +65,7 @@ class Looped:
         self._flat = torch.empty(work.layout.size_shared + work.layout.size_personal)
         self._velocity = torch.zeros_like(self._flat)
         self._own = None
+        self._tested = Slots(copy.deepcopy(work.net))
         self.noisy = noisy(work.net)
 
     def train(self, jobs: list[Job], round: int, lr: float) -> None:
@@ -108,13 +130,14 @@ class Looped:
         self._flat[split_at:] = t["personal"][run, device]
         kept = t.get("velocity")
         self._velocity.copy_(kept[run, device]) if kept is not None else self._velocity.zero_()
-        net, steps = self._trainee()
+        net, params, steps = self._trainee()
         if self.noisy:
-            torch.manual_seed(draw(work.seeds[run], round, device))
+            # torch.manual_seed would keep a stack trace for every accelerator that never wakes up
+            torch.default_generator.manual_seed(draw(work.seeds[run], round, device))
         start = self._flat.clone()
         received = work.layout.views(start[:split_at], start[split_at:])
         others = work.others(slot) if work.method.compares else None
-        local = Local(net, dict(net.named_parameters()), received, others, many, round, run)
+        local = Local(net, params, received, others, many, round, run)
         if any(when for *_, when in steps):
             chance = lot(work.seeds[run], round, device)
             steps = [step for step in steps if step[3] is None or step[3](chance)]
@@ -138,12 +161,12 @@ class Looped:
                 now = Batch(x, split.y[rows_now], None, groups)
                 lr_now = lr * cfg.annealing.factor(taken) if cfg.annealing else lr
                 taken += 1
-                for loss, params, moving, _ in steps:
+                for loss, moves, moving, _ in steps:
                     grads = torch.autograd.grad(
-                        loss(local, now), params, allow_unused=True, materialize_grads=True
+                        loss(local, now), moves, allow_unused=True, materialize_grads=True
                     )
                     grads = [g.contiguous() for g in grads]  # the fused kernel ignores strides
-                    sgd(params, grads, moving, fused=True, weight_decay=cfg.weight_decay,
+                    sgd(moves, grads, moving, fused=True, weight_decay=cfg.weight_decay,
                         momentum=cfg.momentum, lr=lr_now, dampening=0.0,
                         nesterov=bool(cfg.nesterov), maximize=False)  # fmt: skip
         t["uploads"][slot] = self._flat[:split_at]
@@ -153,8 +176,8 @@ class Looped:
         if cfg.annealing:
             t["taken"][run, device] = taken
 
-    def _trainee(self) -> tuple[nn.Module, list[tuple]]:
-        """This worker's own network, its values in a flat buffer, and the steps on each batch.
+    def _trainee(self) -> tuple[nn.Module, dict[str, Tensor], list[tuple]]:
+        """This worker's own network in a flat buffer, its parameters, the steps on each batch.
 
         A step is (loss, parameters that move, their momenta, when it is taken).
         """
@@ -163,19 +186,14 @@ class Looped:
             net = trainee(work)
             values = work.layout.views(self._flat[:at], self._flat[at:])
             momenta = work.layout.views(self._velocity[:at], self._velocity[at:])
-            for name, p in net.named_parameters():
-                p.data = values[name]
-            for name, module in net.named_modules():
-                for kind in module._buffers:  # running statistics move with the rest
-                    if (full := f"{name}.{kind}") in values:
-                        module._buffers[kind] = values[full]
+            Slots(net).fill(values)
             steps = []
             for loss, names, when in work.method.steps(net):
                 moves = [n for n, _ in net.named_parameters() if names is None or n in names]
                 params = [net.get_parameter(n) for n in moves]
                 moving = [momenta[n] if work.training.momentum else None for n in moves]
                 steps.append((loss, params, moving, when))
-            self._own = net, steps
+            self._own = net, dict(net.named_parameters()), steps
         return self._own
 
     @torch.no_grad()
@@ -205,8 +223,8 @@ class Looped:
     def _outputs(
         self, shared: str, personal: str, run: int, device: int, x: Tensor, **more: object
     ) -> Tensor:
-        params = self.work.layout.views(*self.work.models(shared, personal, run, device))
-        return functional_call(self.work.net, params, (x,), more)
+        self._tested.fill(self.work.layout.views(*self.work.models(shared, personal, run, device)))
+        return self._tested.net(x, **more)
 
     def _map(self, function: Callable, jobs: list, chunk: int) -> list:
         if self.workers == 1:

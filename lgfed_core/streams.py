@@ -8,11 +8,12 @@ Neither method nor phase is in the tuple: with one seed, all methods see the sam
 batches in the same round, which pairs their comparisons.
 """
 
-from enum import IntEnum
+from enum import IntEnum, unique
 
 import numpy as np
 
 
+@unique
 class Purpose(IntEnum):
     """What the numbers are for. Values are part of a run's identity: never renumber."""
 
@@ -28,10 +29,10 @@ class Purpose(IntEnum):
     DIRICHLET = 104
     VALIDATION = 105
     PROBES = 106  # rows that a probe is fitted and judged on
-    CLIENTS = 106  # k-means of simulated clients, classes dealt at random
     SHUFFLED_CLIENTS = 107
     TEST_SPLIT = 108  # test rows of a set without an official partition
     ROTATION = 109  # angles by which pictures are turned once and for all
+    CLIENTS = 110  # k-means of simulated clients, classes dealt at random
     LINEAR_TRAINING = 201  # simulated linear models: what a draw trains on,
     LINEAR_TEST = 202  # and what it is tested on
 
