@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch.func import functional_call, grad, stack_module_state, vmap
 
 from lgfed_core.errors import SettingsError
-from lgfed_core.nets import cnn_cifar, count, first_layers, last_layers, make, mlp_mnist
+from lgfed_core.nets import cnn_cifar, count, first_layers, halved, last_layers, make, mlp_mnist
 
 NETS = {"mlp": (mlp_mnist, (784,)), "cnn": (cnn_cifar, (3, 32, 32))}
 
@@ -159,3 +159,12 @@ def test_many_nets_at_once_equal_one_after_the_other(net_and_x):
         F.cross_entropy(one(x), y).backward()
         for name, p in one.named_parameters():
             assert torch.allclose(gradients[name][i], p.grad, atol=1e-5), name
+
+
+@pytest.mark.parametrize("memory", [torch.contiguous_format, torch.channels_last])
+def test_the_pool_for_testing_is_pytorchs(memory):
+    x = torch.randn(3, 6, 8, 10).round(decimals=1).to(memory_format=memory)  # with ties
+    x[0, 0, 0, 0] = torch.nan
+    with torch.no_grad():
+        found = halved(x)
+    assert torch.equal(found.nan_to_num(9.0), F.max_pool2d(x, 2).nan_to_num(9.0))
