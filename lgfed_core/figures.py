@@ -89,7 +89,8 @@ def curves(
         ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_xlabel(x.replace("_", " "))
     ax.set_ylabel(METRICS.get(y, y.replace("_", " ")))
-    ax.legend()
+    if len(history):
+        ax.legend()
     return ax
 
 
