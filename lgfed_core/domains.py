@@ -12,7 +12,7 @@ from torch import Tensor
 
 from . import data
 from .data import Dataset, Split, mnist, usps
-from .errors import DataError, SettingsError
+from .errors import DataError, one_of
 from .rows import Partition, Rows
 
 DIRECTIONS = ("mnist-usps", "usps-mnist")  # source-target
@@ -42,8 +42,7 @@ def digits(
 
     Where USPS cannot be had, the 1,797 UCI digits of scikit-learn take its place.
     """
-    if direction not in DIRECTIONS:
-        raise SettingsError(f"direction is {direction!r}; there are {', '.join(DIRECTIONS)}")
+    one_of("direction", direction, DIRECTIONS)
     other, stand_in = _second()
     sets = [_mnist(), other] if direction == "mnist-usps" else [other, _mnist()]
     if per_class:

@@ -1,5 +1,7 @@
 """Errors that say what was wrong, where, and what to do next."""
 
+from collections.abc import Iterable
+
 
 class LgfedError(Exception):
     """Base of every error this package raises on purpose."""
@@ -23,3 +25,10 @@ class ResultsError(LgfedError, ValueError):
 
 class SettingsError(LgfedError, ValueError):
     """A setting of a run is unknown or out of range."""
+
+
+def one_of(name: str, value: object, choices: Iterable[object]) -> None:
+    """Raise a SettingsError that lists the ``choices`` unless ``value`` is one of them."""
+    choices = tuple(choices)
+    if value not in choices:
+        raise SettingsError(f"{name} {value!r} is none of {', '.join(map(str, choices))}")

@@ -51,7 +51,7 @@ def test_the_target_has_no_labels_and_a_group_of_its_own(few):
     assert torch.equal(train.x[target], pictures(40, "mnist").train.x)
     assert torch.equal(test.y[both.partition.test.of(1)], torch.arange(20) % 10)  # to be measured
     assert domains.digits("mnist-usps", channels=3).data.train.x.shape == (70, 3, 28, 28)
-    with pytest.raises(SettingsError, match="there are mnist-usps"):
+    with pytest.raises(SettingsError, match="none of mnist-usps"):
         domains.digits("mnist-svhn")
 
 

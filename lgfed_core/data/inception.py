@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lgfed_core.errors import DataError, SettingsError
+from lgfed_core.errors import DataError, one_of
 
 WEIGHTS, SIDE, WIDTH = "default_1.pt", 299, 2048
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -57,8 +57,7 @@ class Inception(nn.Sequential):
     """
 
     def __init__(self, weights: Path, precision: str = "float32"):
-        if precision not in PRECISIONS:
-            raise SettingsError(f"precision {precision!r} is none of {', '.join(PRECISIONS)}")
+        one_of("precision", precision, PRECISIONS)
         layers = _folded(weights)
 
         def conv(stride: int = 1, pad: bool = True) -> Conv:

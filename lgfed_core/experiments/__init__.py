@@ -17,7 +17,7 @@ import pandas as pd
 import torch
 
 from .. import results
-from ..errors import SettingsError
+from ..errors import SettingsError, one_of
 from . import (
     cgau_audio,
     cgau_cifar10,
@@ -85,8 +85,7 @@ def run(
 
 
 def _place(device: str) -> torch.device:
-    if device not in ("auto", "cpu", "cuda"):
-        raise SettingsError(f"device {device!r} is none of auto, cpu, cuda")
+    one_of("device", device, ("auto", "cpu", "cuda"))
     if device == "cuda" and not torch.cuda.is_available():
         raise SettingsError("device cuda: PyTorch sees no GPU here; use cpu or auto")
     if device == "cpu" or not torch.cuda.is_available():

@@ -16,7 +16,7 @@ import pandas as pd
 from .. import results
 from ..data import cifar_cnn, cifar_features
 from ..data.features import Features
-from ..errors import DataError, SettingsError
+from ..errors import DataError, one_of
 from ..federation import Outcome
 from ..methods import Method
 from . import cgau_federated as federated
@@ -69,8 +69,7 @@ class Settings(federated.Settings):
 
     def __post_init__(self):
         super().__post_init__()
-        if self.features not in FEATURES:
-            raise SettingsError(f"no features {self.features!r}; there are: {', '.join(FEATURES)}")
+        one_of("features", self.features, FEATURES)
 
     @classmethod
     def at(cls, scale: str = "paper", protocol: str = "as_described", **changes) -> "Settings":

@@ -22,7 +22,7 @@ from .. import clients, frechet, nets, results
 from ..checkpoint import folder_name
 from ..clients import Clients
 from ..data.features import Features
-from ..errors import SettingsError
+from ..errors import SettingsError, one_of
 from ..federation import Federation, Outcome, run
 from ..layout import Layout, joined
 from ..methods import ClientBaseline, ClientRowsAveraged, ClientRowsKept, Method
@@ -71,10 +71,8 @@ class Settings:
     SCALES: ClassVar[dict[str, dict]] = {}
 
     def __post_init__(self):
-        if self.protocol not in PROTOCOLS:
-            raise SettingsError(f"protocol {self.protocol!r} is none of {PROTOCOLS}")
-        if self.scale not in self.SCALES:
-            raise SettingsError(f"scale {self.scale!r} is none of {tuple(self.SCALES)}")
+        one_of("protocol", self.protocol, PROTOCOLS)
+        one_of("scale", self.scale, self.SCALES)
         if unknown := set(self.methods) - set(METHODS):
             raise SettingsError(f"no method {sorted(unknown)}; there are {', '.join(METHODS)}")
 

@@ -22,7 +22,7 @@ from torch import Tensor
 from .. import domains, nets
 from ..adaptation import Adaptation
 from ..checkpoint import folder_name
-from ..errors import SettingsError
+from ..errors import SettingsError, one_of
 from ..federation import Federation, Outcome, run
 from ..layout import joined
 from ..methods import FADE
@@ -79,8 +79,7 @@ class Settings:
                 "the digits have no released protocol: the code holds no settings for them; run "
                 "as_described"
             )
-        if self.scale not in SCALES:
-            raise SettingsError(f"scale {self.scale!r} is none of {tuple(SCALES)}")
+        one_of("scale", self.scale, SCALES)
         if unknown := set(self.losses) - POWERS.keys():
             raise SettingsError(f"no loss {sorted(unknown)}; there are {', '.join(POWERS)}")
         if not all(0 < p < 1 for p in self.probabilities):

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from .. import nets, partition
 from ..checkpoint import folder_name
-from ..errors import SettingsError
+from ..errors import SettingsError, one_of
 from ..federation import Federation, Outcome, run
 from ..layout import joined
 from ..methods import FairLGFedAvg, Method, WatchedFedAvg
@@ -88,10 +88,8 @@ class Settings:
     released_pretraining: int = 10  # epochs for the classifier, then as many for the adversary
 
     def __post_init__(self):
-        if self.protocol not in PROTOCOLS:
-            raise SettingsError(f"protocol {self.protocol!r} is none of {PROTOCOLS}")
-        if self.scale not in SCALES:
-            raise SettingsError(f"scale {self.scale!r} is none of {tuple(SCALES)}")
+        one_of("protocol", self.protocol, PROTOCOLS)
+        one_of("scale", self.scale, SCALES)
         picks = self.strength is None and not self.released and "lg_fedavg_adv" in self.methods
         if picks and not ("vanilla" in self.losses and self.splits[:1] == self.frontier_splits[:1]):
             raise SettingsError(

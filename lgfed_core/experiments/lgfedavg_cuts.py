@@ -17,7 +17,7 @@ import pandas as pd
 import torch
 
 from .. import nets
-from ..errors import SettingsError
+from ..errors import SettingsError, one_of
 from ..federation import Outcome
 from ..rounds import CPU
 from . import lgfedavg_cifar10, lgfedavg_mnist, lgfedavg_rows
@@ -52,8 +52,7 @@ class Settings:
     first: tuple[int, ...] = (2, 3, 1, 4)  # next to the input; in the order they run
 
     def __post_init__(self):
-        if self.data not in TASKS:
-            raise SettingsError(f"data is {self.data!r}; there are {', '.join(TASKS)}")
+        one_of("data", self.data, TASKS)
         if self.start not in self.base.budgets:
             raise SettingsError(f"budget is {self.start}; FedAvg keeps {self.base.budgets}")
         layers = len(self.base.net().layers)

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from .. import data, nets, partition
 from ..augment import CropFlip
 from ..checkpoint import folder_name
-from ..errors import SettingsError
+from ..errors import SettingsError, one_of
 from ..federation import Federation, Outcome, run
 from ..layout import joined
 from ..methods import MTL, FedAvg, LGFedAvg, LocalOnly, Method, ReleasedMTL
@@ -73,10 +73,8 @@ class Settings:
     SCALES: ClassVar[dict[str, dict]] = {}
 
     def __post_init__(self):
-        if self.protocol not in PROTOCOLS:
-            raise SettingsError(f"protocol {self.protocol!r} is none of {PROTOCOLS}")
-        if self.scale not in self.SCALES:
-            raise SettingsError(f"scale {self.scale!r} is none of {tuple(self.SCALES)}")
+        one_of("protocol", self.protocol, PROTOCOLS)
+        one_of("scale", self.scale, self.SCALES)
         if not set(self.starts) <= set(self.budgets):
             raise SettingsError(f"starts {self.starts} must be among the budgets {self.budgets}")
         if self.shared_side not in ("first", "last"):

@@ -22,7 +22,7 @@ from torch import Tensor
 from .. import nets, partition
 from ..communication import papers_count
 from ..data import Dataset
-from ..errors import SettingsError
+from ..errors import SettingsError, one_of
 from ..federation import Federation, Outcome
 from ..goals import Goal
 from ..layout import joined
@@ -79,8 +79,7 @@ class Settings(phases.Settings):
             raise SettingsError(
                 "version 1 has no released protocol: its code is not known; run as_described"
             )
-        if self.data not in OF_DATA:
-            raise SettingsError(f"data is {self.data!r}; there are {', '.join(OF_DATA)}")
+        one_of("data", self.data, OF_DATA)
 
     @classmethod
     def at(cls, scale: str = "paper", protocol: str = "as_described", **changes) -> "Settings":
