@@ -67,7 +67,7 @@ def test_settings_are_what_text_and_code_say():
     assert (code.features, code.units, code.rounds) == ("cifar_cnn", 64, 50)
     assert code.used * 10 * (1 - code.validation) == pytest.approx(10_000)
     assert cifar10.settings("paper", features="mobilenet_v2").lr == 0.01
-    with pytest.raises(SettingsError, match="there are: inception_v3, mobilenet_v2, cifar_cnn"):
+    with pytest.raises(SettingsError, match="none of inception_v3, mobilenet_v2, cifar_cnn"):
         cifar10.settings("paper", features="vgg")
     assert experiments.find("cgau.cifar10") is cifar10
     assert experiments.find("cgau.new_clients") is late
