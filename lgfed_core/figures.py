@@ -27,7 +27,7 @@ _SKY, _PINK, _GREY, _BLACK = "#56B4E9", "#CC79A7", "#7F7F7F", "#222222"
 METHOD = {  # method -> (colour, marker)
     "fedavg": (_BLUE, "o"), "local_only": (_GREY, "s"), "lg_fedavg": (_RED, "D"),
     "mtl": (_GREEN, "^"), "fedprox": (_SKY, "v"), "lg_fedavg_adv": (_PINK, "P"),
-    "baseline": (_BLUE, "o"), "cgau": (_RED, "D"),
+    "baseline": (_BLUE, "o"), "cgau_kept": (_RED, "D"), "cgau_averaged": (_ORANGE, "<"),
     "source_only": (_GREY, "s"), "fade_dann": (_ORANGE, "^"), "fade_cdan": (_RED, "D"),
     "fedavg_shot": (_GREEN, "v"), "resnet": (_BLACK, "X"), "dann": (_ORANGE, "<"),
     "cdan": (_RED, "d"), "shot": (_GREEN, ">"), "cdan+shot": (_PINK, "P"),
