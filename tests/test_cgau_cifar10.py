@@ -14,6 +14,7 @@ from lgfed_core.experiments import cgau_cifar10 as cifar10
 from lgfed_core.experiments import cgau_cifar10_claims as judged
 from lgfed_core.experiments import cgau_federated as federated
 from lgfed_core.experiments import cgau_new_clients as late
+from lgfed_core.experiments.cgau_gains import take_home
 from lgfed_core.layout import Layout
 from lgfed_core.nets_cgau import GatedMLP, client_rows
 from lgfed_core.work import Training
@@ -221,3 +222,16 @@ def test_without_client_terms_a_newcomer_is_like_any_other():
         )
     row = torch.zeros(layout.size_personal)
     assert new_clients.right(net, layout, shared, row, Split(x, y)) == 50
+
+
+def test_the_sentences_to_take_home_are_the_gains_at_both_ends():
+    gain = pd.DataFrame(
+        [(p, "cgau_kept", seed, value)
+         for p, values in ((0.0, (1.0, 1.2)), (0.4, (9.0, 9.0)), (1.0, (-0.5, -0.3)))
+         for seed, value in enumerate(values)],
+        columns=["shuffle_proportion", "method", "seed", "gain"],
+    )  # fmt: skip
+    said = take_home(gain, "points")
+    assert "rows kept** gains +1.10 [-0.17, +2.37] points" in said  # t(0.975, 1) = 12.706
+    assert "-0.40 [-1.67, +0.87] where all are (2 repetitions)" in said
+    assert "[" not in take_home(gain[gain["seed"] == 0], "points")  # one run has no interval

@@ -19,6 +19,7 @@ from . import cgau_federated as federated
 from .cgau_federated import federation as federation
 from .cgau_federated import progress as progress
 from .cgau_federated import stages as stages
+from .cgau_gains import gains
 
 NAME = "cgau.audio"
 TABLE = "cgau_table1_frechet"
@@ -80,7 +81,7 @@ def claims(found: pd.DataFrame, method: str = "cgau_kept") -> dict[str, Evidence
     C1: at every proportion the AUC is not lower than the baseline's by `SAME` points or more.
     C2: without shuffling there is a gain; it falls with the proportion; at 1 it is within `SAME`.
     """
-    gain = federated.gains(found)
+    gain = gains(found)
     wide = gain[gain["method"] == method].pivot(
         index="seed", columns="shuffle_proportion", values="gain"
     )

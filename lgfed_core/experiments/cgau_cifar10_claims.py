@@ -8,6 +8,7 @@ from ..verdict import STAND_IN, Evidence, equivalent, every, greater, judge, ris
 from . import cgau_cifar10 as cifar10
 from . import cgau_federated as federated
 from .cgau_audio import distances_fall
+from .cgau_gains import gains
 
 METRIC = "test_acc"
 SAME = 1.0  # points of accuracy that count as no difference, as for printed accuracies
@@ -104,7 +105,7 @@ def size_ratio() -> float:
 
 def gain_table(found: pd.DataFrame, method: str = "cgau_kept") -> pd.DataFrame:
     """Gains in points of accuracy: a line per seed, a column per proportion."""
-    gain = federated.gains(found, METRIC)
+    gain = gains(found, METRIC)
     gain = gain[gain["method"] == method]
     return gain.pivot(index="seed", columns="shuffle_proportion", values="gain").dropna()
 
@@ -116,7 +117,7 @@ def by_number_of_clients(method: str = "cgau_kept", protocol: str = "as_describe
         found = cifar10.stored(clients=clients)
         found = found[found["protocol"] == protocol]
         if {method, "baseline"} <= set(found["method"]):
-            gain = federated.gains(found, METRIC)
+            gain = gains(found, METRIC)
             parts.append(gain[gain["method"] == method].assign(clients=clients))
     columns = ["clients", "shuffle_proportion", "method", "seed", "gain"]
     return pd.concat(parts)[columns] if parts else pd.DataFrame(columns=columns)

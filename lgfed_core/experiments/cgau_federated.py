@@ -197,19 +197,6 @@ def progress(cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(out, ignore_index=True)
 
 
-def gains(found: pd.DataFrame, metric: str = "test_auc", selection: str = "best_val"):
-    """What each CGAU gains over the baseline: shuffle_proportion, method, seed, gain.
-
-    found: tidy rows of one protocol and scale, paired by seed and proportion.
-    """
-    mine = found[(found["metric"] == metric) & (found["selection"] == selection)]
-    wide = mine.pivot_table("value", ["shuffle_proportion", "seed"], "method")
-    others = [m for m in METHODS if m in wide and m != "baseline"]
-    gain = wide[others].sub(wide["baseline"], axis=0)
-    gain.columns.name = "method"
-    return gain.stack().rename("gain").reset_index()
-
-
 def rows_of_clients(cfg: Settings, outcomes: dict[str, Outcome]) -> pd.DataFrame:
     """How far client rows went: mean length over clients and seeds; a line per proportion, a column
     per CGAU. They start at zero."""
