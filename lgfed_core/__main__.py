@@ -43,6 +43,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     run.add_argument("--device", default="auto", help="cpu, cuda or auto (default)")
     run.add_argument("--workers", type=int, help="processes (default: one a core)")
+    run.add_argument(
+        "--lanes", default="auto", help="looped, batched (small networks) or auto (by device)"
+    )
     run.set_defaults(command=_run)
 
     report = commands.add_parser("report", help="the papers' tables beside ours, with verdicts")
@@ -126,8 +129,9 @@ def _run(args) -> int:
     for protocol in protocols:
         cfg = experiment.settings(args.scale, protocol, **changes)
         rows, _ = experiments.run(
-            experiment, cfg, args.seeds, device=args.device, workers=args.workers, record=record
-        )
+            experiment, cfg, args.seeds, device=args.device, record=record,
+            workers=args.workers, lanes=args.lanes,
+        )  # fmt: skip
         print(f"{protocol}, {args.scale}: {len(rows)} rows")
         if record:
             print(f"recorded in data/results/{experiment.NAME}.csv")

@@ -43,6 +43,7 @@ def test_changes_take_the_type_of_the_setting():
         (["run", "lgfedavg.mnist", "--set", "softmax=yes"], "'yes' is no value for softmax"),
         (["run", "lgfedavg.mnist", "--set", "scale=paper"], "no setting is called 'scale'"),
         (["run", "lgfedavg.mnist", "--scale", "smoke", "--workers", "0"], "workers is 0"),
+        (["run", "lgfedavg.mnist", "--scale", "smoke", "--lanes", "both"], "lanes is 'both'"),
         (["data", "nothing"], "nothing"),
         (["report", "nothing"], "nothing"),
     ],

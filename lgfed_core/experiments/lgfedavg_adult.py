@@ -200,12 +200,11 @@ class Parts:
 
 
 def stages(
-    cfg: Settings, seeds: Sequence[int], device: torch.device = CPU, resume: bool = True,
-    workers: int | None = None,
-) -> Iterator[tuple[str, Measured]]:  # fmt: skip
+    cfg: Settings, seeds: Sequence[int], device: torch.device = CPU, resume: bool = True, **engine
+) -> Iterator[tuple[str, Measured]]:
     """The parts, as they finish: ``split:method``, and ``split:loss:lambda`` on the frontier.
 
-    All seeds train together in one stack of lanes, on the CPU; ``workers`` is of no use to it.
+    All seeds train together in one stack of lanes, on the CPU; ``engine`` changes nothing.
     Table 4's lambda is picked on the frontier of the first of ``frontier_splits``.
     """
     line: dict[float, pd.Series] = {}  # lambda -> means over seeds
