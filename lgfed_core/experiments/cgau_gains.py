@@ -28,6 +28,8 @@ def take_home(gain: pd.DataFrame, unit: str) -> str:
     lines = []
     for method, mine in gain.groupby("method", sort=False):
         wide = mine.pivot(index="seed", columns="shuffle_proportion", values="gain").dropna()
+        if wide.empty:  # a run that is not complete
+            continue
         first, last = (_said(wide[p]) for p in (wide.columns.min(), wide.columns.max()))
         lines.append(
             f"- **{METHODS[method]}** gains {first} {unit} over the baseline where no row is "
