@@ -12,7 +12,7 @@ from .experiments import cgau_xor
 from .figures import WIDTH
 from .paths import PAPER
 
-_BLUE, _RED, _GREY = "#0072B2", "#D55E00", "#7F7F7F"
+_GREY = "#7F7F7F"
 _CLIENT_MARKS = "os^vD<>pPX"
 
 
