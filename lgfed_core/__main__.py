@@ -39,8 +39,9 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--protocol", default="both", help="as_described, as_released or both")
     run.add_argument("--seeds", default="0", type=_seeds, help="e.g. 0, 0-9 or 0,2,5")
     run.add_argument(
-        "--set", nargs="*", default=[], metavar="NAME=VALUE", help="settings, e.g. classes=5"
-    )
+        "--set", nargs="*", default=[], action="extend", metavar="NAME=VALUE",
+        help="settings, e.g. classes=5",
+    )  # fmt: skip
     run.add_argument("--device", default="auto", help="cpu, cuda or auto (default)")
     run.add_argument("--workers", type=int, help="processes (default: one a core)")
     run.add_argument(

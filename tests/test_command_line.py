@@ -85,10 +85,21 @@ def test_other_settings_are_shown_but_never_recorded(tmp_path, monkeypatch, caps
     monkeypatch.setattr(lgfedavg_phases, "RUNS", tmp_path / "runs")
     monkeypatch.setattr(results, "record", None)  # a call would fail
     arguments = ["run", "lgfedavg.mnist", "--scale", "smoke", "--protocol", "as_described",
-                 "--workers", "1", "--set", "lr=0.2", "starts=400"]  # fmt: skip
+                 "--workers", "1", "--set", "lr=0.2", "--set", "starts=400"]  # fmt: skip
     assert command.main(arguments) == 0
     said = capsys.readouterr().out
     assert "nothing is recorded" in said and "lg_fedavg" in said
+
+
+def test_the_baselines_can_be_run_without_fedavg(tmp_path, monkeypatch):
+    monkeypatch.setattr(lgfedavg_phases, "RUNS", tmp_path)
+    parts = [
+        {name: outcome.final for name, outcome in mnist.stages(cfg, [0], workers=1)}
+        for cfg in (mnist.settings("smoke", fedavg=False), mnist.settings("smoke"))
+    ]
+    assert set(parts[0]) == {"local"} < set(parts[1])
+    assert parts[0]["local"].equals(parts[1]["local"])
+    assert len(list(tmp_path.iterdir())) == 1, "which cells are run is in no folder's name"
 
 
 def test_ctrl_c_says_how_to_continue(monkeypatch, capsys):

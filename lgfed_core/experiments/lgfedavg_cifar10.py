@@ -25,7 +25,7 @@ from .lgfedavg_rows import progress as progress
 
 NAME = "lgfedavg.cifar10"
 TABLE = "lgfedavg_v2_table8_cifar10"
-CHOOSES = {"classes", "starts", "alone"}  # which cells of the table to run; they change none
+CHOOSES = phases.CHOOSES
 BLACK = tuple(-mean / std for mean, std in zip(MEAN, STD, strict=True))
 RELEASED = dict(
     decay=None, softmax=True, weighted=False, validation=0.0, every=1, patience=None,

@@ -19,7 +19,7 @@ from .lgfedavg_rows import progress as progress
 
 NAME = "lgfedavg.mnist"
 TABLE = "lgfedavg_v2_table6_mnist"
-CHOOSES = {"classes", "starts", "alone"}  # which cells of the table to run; they change none
+CHOOSES = phases.CHOOSES
 RELEASED = dict(
     fedavg_lr=0.1,  # the released FedAvg never passes its learning rate on
     softmax=True,  # the network ends in one, the loss applies another

@@ -29,6 +29,8 @@ from ..rounds import CPU
 from ..tracking import AveragedBest, Global, Personal, Tracker
 from ..work import Training
 
+CHOOSES = {"classes", "fedavg", "starts", "alone"}  # which cells of a table; they change none
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -53,6 +55,7 @@ class Settings:
     shared_side: str = "last"  # "last": next to the output, "first": next to the input
     validation: float = 0.1  # share of each device's training rows; 0 chooses on test rows
     every: int = 5  # rounds between two evaluations of FedAvg and LG-FedAvg
+    fedavg: bool = True  # False: neither FedAvg nor what starts from it, the baselines only
     budgets: tuple[int, ...] = ()  # FedAvg rounds before LG-FedAvg
     extra_rounds: int = 0  # FedAvg's own row is the best of so many more
     starts: tuple[int, ...] = ()  # which budgets LG continues, in order
@@ -235,10 +238,11 @@ def stages(
     read instead of run.
     """
     phases = Phases.of(cfg, seeds, device, resume, **engine)
-    fedavg = phases.fedavg()
-    yield "fedavg", fedavg
-    for budget in cfg.starts:
-        yield f"lg_{budget}", phases.lg(fedavg, budget)
+    if cfg.fedavg:
+        fedavg = phases.fedavg()
+        yield "fedavg", fedavg
+        for budget in cfg.starts:
+            yield f"lg_{budget}", phases.lg(fedavg, budget)
     for name in ("local", "mtl"):
         if name in cfg.alone:
             yield name, getattr(phases, name)()
@@ -246,6 +250,6 @@ def stages(
 
 def _folder(cfg: Settings, seeds: Sequence[int]) -> str:
     """Where a run's checkpoints go: changed settings and other seeds never share a folder."""
-    choices = dict(classes=cfg.classes, starts=cfg.starts, alone=cfg.alone)
+    choices = {name: getattr(cfg, name) for name in CHOOSES}
     usual = cfg.at(cfg.scale, cfg.protocol, **choices)
     return folder_name(f"{cfg.scale}-{cfg.protocol}-{cfg.classes}", cfg, usual, seeds)
