@@ -14,6 +14,7 @@ from lgfed_core.experiments import cgau_cifar10 as cifar10
 from lgfed_core.experiments import cgau_cifar10_claims as judged
 from lgfed_core.experiments import cgau_federated as federated
 from lgfed_core.experiments import cgau_new_clients as late
+from lgfed_core.experiments import cgau_time as cost
 from lgfed_core.experiments.cgau_gains import take_home
 from lgfed_core.layout import Layout
 from lgfed_core.nets_cgau import GatedMLP, client_rows
@@ -115,46 +116,76 @@ def test_of_several_parts_the_largest_counts(smoke, tmp_path, monkeypatch):
 # The claims.
 
 
-def made_up(gain, base=lambda p: 78.0, spread=0.1, seeds=5, seconds=1.85, stand_in=""):
+def made_up(gain, base=lambda p: 78.0, spread=0.1, seeds=5, stand_in=""):
     rng, lines = np.random.default_rng(0), []
     for seed in range(seeds):
         for p in np.linspace(0, 1, 6).round(1):
             level = base(p) + spread * rng.normal()
-            for method, value, cost in (
-                ("baseline", level, 100 + seed),
-                (
-                    "cgau_kept",
-                    level + gain(p) + spread * rng.normal(),
-                    seconds * (100 + seed) + seed,
-                ),
+            for method, value in (
+                ("baseline", level),
+                ("cgau_kept", level + gain(p) + spread * rng.normal()),
             ):
-                lines.append((seed, p, method, "best_val", "test_acc", value, cost))
+                lines.append((seed, p, method, "best_val", "test_acc", value))
             gamma = 1000 * (1.01 - p) + rng.normal()
-            lines.append((seed, p, "", "last", federated.GAMMA, gamma, 1.0))
-    columns = ["seed", "shuffle_proportion", "method", "selection", "metric", "value", "seconds"]
+            lines.append((seed, p, "", "last", federated.GAMMA, gamma))
+    columns = ["seed", "shuffle_proportion", "method", "selection", "metric", "value"]
     rows = pd.DataFrame(lines, columns=columns)
     return rows.assign(table=cifar10.TABLE, protocol="as_described", stand_in=stand_in)
 
 
+def timed(ratio, seeds=5):
+    """Rounds of which every second repetition ran on a machine half as fast."""
+    lines = [
+        (way, method, seed, (1 + seed % 2) * cost + 0.001 * seed)
+        for seed in range(seeds)
+        for way, method, cost in (
+            ("looped", "baseline", 20.0), ("looped", "cgau_kept", 20.0 * ratio),
+            ("batched", "baseline", 10.0), ("batched", "cgau_kept", 50.0),
+        )
+    ]  # fmt: skip
+    return pd.DataFrame(lines, columns=["way", "method", "seed", "value"])
+
+
 def test_what_the_paper_says_would_be_confirmed():
     found = made_up(lambda p: 3.0 - 2.5 * p)
-    said = judged.verdicts(found, made_up(lambda p: 0.3))["verdict"]
+    said = judged.verdicts(found, made_up(lambda p: 0.3), timed(1.85))["verdict"]
     assert said.to_dict() == dict.fromkeys(["C3", "C4", "C5", "C6", "C7", "C9"], "confirmed")
 
 
 def test_what_it_does_not_say_would_not():
-    found = made_up(lambda p: -1.0 + p, base=lambda p: 78 + 5 * p, seconds=4.0)
-    said = judged.verdicts(found, made_up(lambda p: 2.0, stand_in="a small CNN"))["verdict"]
+    found = made_up(lambda p: -1.0 + p, base=lambda p: 78 + 5 * p)
+    other = made_up(lambda p: 2.0, stand_in="a small CNN")
+    said = judged.verdicts(found, other, timed(4.0))["verdict"]
     assert said[["C3", "C4", "C6", "C9"]].tolist() == ["refuted"] * 4
     assert said["C7"] == "on stand-in data (a small CNN): refuted"
     level = judged.verdicts(made_up(lambda p: 0.0))["verdict"]
-    assert "C7" not in level and not level[["C3", "C4"]].eq("confirmed").any()
+    assert "C7" not in level and "C9" not in level
+    assert not level[["C3", "C4"]].eq("confirmed").any()
 
 
 def test_a_part_of_cifar10_is_no_cifar10():
     found = made_up(lambda p: 3.0 - 2.5 * p, stand_in="first 100 of each class")
     assert judged.verdicts(found)["verdict"].str.startswith("on stand-in data (first 100").all()
     assert judged.verdicts(found.iloc[:0]).empty
+
+
+def test_times_are_compared_within_a_repetition():
+    found = cost.ratios(timed(1.5)).groupby(["way", "method"])["ratio"]
+    assert found.mean()["looped", "cgau_kept"] == pytest.approx(1.5, abs=1e-3)
+    assert found.std()["batched", "cgau_kept"] < 1e-3
+
+
+def test_rounds_are_timed_in_turn(tmp_path):
+    cfg = cost.settings("smoke", methods=("baseline", "cgau_kept"))
+    parts = list(cost.stages(cfg, [0, 1], resume=False, workers=1))
+    order = ["looped_baseline", "looped_cgau_kept", "batched_baseline", "batched_cgau_kept"]
+    assert [name for name, _ in parts] == 2 * order
+    rows = pd.concat([cost.rows(cfg, name, outcome) for name, outcome in parts])
+    assert (rows["value"] > 0).all() and set(rows["seed"]) == {0, 1}
+    results.record(cost.NAME, rows, tmp_path)
+    assert len(cost.ratios(results.load(cost.NAME, tmp_path))) == 4
+    with pytest.raises(SettingsError, match="there are looped and batched"):
+        cost.settings("smoke", ways=("both",))
 
 
 def test_slopes_by_hand():

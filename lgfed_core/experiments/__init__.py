@@ -22,6 +22,7 @@ from . import (
     cgau_audio,
     cgau_cifar10,
     cgau_new_clients,
+    cgau_time,
     fade_digits,
     lgfedavg_adult,
     lgfedavg_cifar10,
@@ -41,6 +42,7 @@ ALL: dict[str, ModuleType] = {
         cgau_audio,
         cgau_cifar10,
         cgau_new_clients,
+        cgau_time,
         fade_digits,
     )
 }
