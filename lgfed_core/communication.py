@@ -61,6 +61,14 @@ def papers_count(shared: int, total: int, m: int, K: int, fed_rounds: int, lg_ro
     return (m + K) * _per_direction(shared, total, m, K, fed_rounds, lg_rounds)
 
 
+def by_formula(dataset: str, method: str, fed_rounds: int, lg_rounds: int) -> int | None:
+    """What a row of the tables sends by `papers_count`: it follows from the budget, without a run.
+
+    None for MTL, which shares nothing in the formula's sense.
+    """
+    return None if method == "mtl" else SYSTEMS[dataset].papers(fed_rounds, lg_rounds)
+
+
 def deployed_count(shared: int, total: int, m: int, K: int, fed_rounds: int, lg_rounds: int) -> int:
     """Parameters a deployed system sends: m uploads and m downloads in each round.
 

@@ -25,7 +25,8 @@ class Page(str):
 def display(table: pd.DataFrame) -> Page:
     """A compact table for notebooks: per metric, a line per row, a column per protocol.
 
-    A cell reads "98.16 ± 0.03 (10)", below it "-0.04 ✓ reproduced" and the last round's mean.
+    A cell reads "98.16 ± 0.03 (10)", or "(formula)" for a number that needs no run; below it stand
+    "-0.04 ✓ reproduced" and the last round's mean.
     """
     blocks, protocols = [], _protocols(table)
     for metric, lines in _wide(table):
@@ -72,9 +73,9 @@ def _said(cells: pd.DataFrame) -> list[str]:
     """Ours of one protocol: its selection first, then the last round, as it comes in `table`."""
     first = cells.iloc[0]
     last = [f"last round {_number(c.ours)}" for c in cells.iloc[1:].itertuples() if c.seeds]
-    if not first["seeds"]:
+    if np.isnan(first["ours"]):
         return [verdict.NOT_RUN, *last]
-    value = f"{_spread(first['ours'], first['ours_sd'])} ({int(first['seeds'])})"
+    value = f"{_spread(first['ours'], first['ours_sd'])} ({int(first['seeds']) or 'formula'})"
     shift = _number(first["difference"], "+")
     said = " ".join(filter(None, [shift, _MARKS.get(first["verdict"]), first["verdict"]]))
     return [value, said, *last]

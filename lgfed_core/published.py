@@ -47,6 +47,7 @@ class Table:
     experiments: tuple[str, ...] = ()
     source: tuple[str, dict[str, object]] | None = None
     protocols: tuple[str, ...] = PROTOCOLS  # those that can be run
+    counts: str | None = None  # data set whose parameters sent follow from a row's budget alone
     note: str = ""
 
 
@@ -88,19 +89,19 @@ TABLES: dict[str, Table] = {
             "lgfedavg_v2_table1_cifar10", "lgfedavg", "Table 1 of 2020: CIFAR-10",
             ids=_ROUNDS, metrics=(*_BOTH_TESTS, Metric("params_communicated", digit=1e8)),
             runs=10, experiments=("lgfedavg.cifar10",), note=_TEN,
-            source=("lgfedavg_v2_table8_cifar10", {"classes_per_device": 2}),
+            source=("lgfedavg_v2_table8_cifar10", {"classes_per_device": 2}), counts="cifar10",
         ),
         Table(
             "lgfedavg_v2_table6_mnist", "lgfedavg", "Table 6 of 2020: MNIST",
             ids=("classes_per_device", *_ROUNDS),
             metrics=(*_BOTH_TESTS, Metric("params_communicated", digit=1e9)),
-            runs=10, experiments=("lgfedavg.mnist",), note=_TEN,
+            runs=10, experiments=("lgfedavg.mnist",), note=_TEN, counts="mnist",
         ),
         Table(
             "lgfedavg_v2_table8_cifar10", "lgfedavg", "Table 8 of 2020: CIFAR-10",
             ids=("classes_per_device", *_ROUNDS),
             metrics=(*_BOTH_TESTS, Metric("params_communicated", digit=1e8)),
-            runs=10, experiments=("lgfedavg.cifar10",), note=_TEN,
+            runs=10, experiments=("lgfedavg.cifar10",), note=_TEN, counts="cifar10",
         ),
         Table(
             "lgfedavg_table2_vqa", "lgfedavg", "Table 2: visual question answering",

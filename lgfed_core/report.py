@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from . import published, results, verdict
+from . import communication, published, results, verdict
 from .errors import ResultsError
 from .paths import PAPER, RESULTS, ROOT
 from .presentation import display as display
@@ -40,9 +40,10 @@ def table(
 
     Columns: the table's ids, row (their words), metric, paper, paper_sd (population, as printed),
     ours, ours_sd (sample), seeds, difference, low, high (95 %), margin, verdict, protocol,
-    selection, scale. Where other data stand in for the paper's, the verdict says so; below paper
-    scale it says that nothing is judged. Raises ResultsError for an unknown table, scale or
-    protocol, and when one seed has two values for the same number.
+    selection, scale. Parameters sent that follow from a row's budget need no run (seeds is 0).
+    Where other data stand in for the paper's, the verdict says so; below paper scale it says that
+    nothing is judged. Raises ResultsError for an unknown table, scale or protocol, and when one
+    seed has two values for the same number.
     """
     spec = published.find(name)
     if scale not in results.SCALES or protocol not in (None, *PROTOCOLS):
@@ -62,7 +63,10 @@ def _table(
         for name in [protocol] if protocol else spec.protocols[::-1]:
             for selection in _selections(spec, name):
                 ours, stand_in = found.get((*ids, cell["metric"], name, selection), (_NONE, ""))
-                against = _compare(cell, runs, ours, metrics[cell["metric"]])
+                metric, seeds = metrics[cell["metric"]], ours.size
+                if not seeds and metric.digit and scale == "paper":
+                    ours = _follows(spec, cell)
+                against = _compare(cell, runs, ours, metric)
                 said = against.verdict
                 if ours.size and scale != "paper":
                     said = f"{scale} scale, not judged"
@@ -71,7 +75,7 @@ def _table(
                 lines.append(cell | {
                     "ours": ours.mean() if ours.size else np.nan,
                     "ours_sd": ours.std(ddof=1) if ours.size > 1 else np.nan,
-                    "seeds": ours.size, "difference": against.difference, "low": against.low,
+                    "seeds": seeds, "difference": against.difference, "low": against.low,
                     "high": against.high, "margin": against.margin, "verdict": said,
                     "protocol": name, "selection": selection, "scale": scale,
                 })  # fmt: skip
@@ -81,7 +85,7 @@ def _table(
 def at_hand(name: str, *, folder: Path = RESULTS, paper: Path = PAPER) -> pd.DataFrame:
     """`table` at paper scale, with quick-scale lines (not judged) where there is no other."""
     full, quick = (table(name, scale, folder=folder, paper=paper) for scale in ("paper", "quick"))
-    return full.where((full["seeds"] > 0) | (quick["seeds"] == 0), quick)
+    return full.where(full["ours"].notna() | (quick["seeds"] == 0), quick)
 
 
 def scoreboard(folder: Path = RESULTS, paper: Path = PAPER) -> pd.DataFrame:
@@ -180,6 +184,15 @@ def _selections(spec: published.Table, protocol: str) -> list[str]:
 def _headline(spec: published.Table, protocol: str) -> str:
     """A table that stands for the last round has no other selection."""
     return "last" if spec.headline[1] == "last" else SELECTION[protocol]
+
+
+def _follows(spec: published.Table, cell: dict) -> np.ndarray:
+    """[1] what the row's budget alone says it sends; [0] where it says nothing."""
+    if spec.counts is None:
+        return _NONE
+    row = (cell[c] for c in ("method", "fedavg_rounds", "lg_rounds"))
+    count = communication.by_formula(spec.counts, *row)
+    return _NONE if count is None else np.array([float(count)])
 
 
 def _compare(cell: dict, runs: int | None, ours: np.ndarray, metric: published.Metric):

@@ -128,9 +128,21 @@ def test_communication_agrees_wherever_the_formula_does(tmp_path):
 def test_nothing_run_says_so(tmp_path):
     found = report.table(TABLE6, folder=tmp_path)
     assert len(found) == 35 * 3 * 4  # two protocols, each at its selection and at the last round
-    assert set(found["verdict"]) == {"not yet run"}
-    assert found["ours"].isna().all()
     assert set(found["seeds"]) == {0}
+    counts = found["metric"] == "params_communicated"
+    assert set(found.loc[~counts, "verdict"]) == {"not yet run"}
+    assert found.loc[~counts, "ours"].isna().all()
+    assert set(found.loc[counts, "verdict"]) == {"reproduced"}, "they follow from the budgets"
+    said = report.text(found)
+    assert "5.572e10 (formula)" in said and said.count("not yet run") == 2 * 2 * 35
+
+
+def test_what_mtl_sends_follows_from_no_formula(tmp_path):
+    found = report.table(TABLE1, folder=tmp_path)
+    counts = found[found["metric"] == "params_communicated"].set_index("row")["verdict"]
+    assert set(counts["MTL 1800"]) == {"not yet run"}
+    assert set(counts.drop("MTL 1800")) == {"reproduced"}
+    assert communication.by_formula("cifar10", "fedavg", 1800, 0) == 1800 * 64_102 * 110
 
 
 def test_ours_stand_beside_the_papers(folder):
@@ -148,6 +160,7 @@ def test_ours_stand_beside_the_papers(folder):
     counted = line(found, **IDS, metric="params_communicated", selection="best_test")
     assert counted["verdict"] == "reproduced"
     other = found[(found[list(IDS)] != pd.Series(IDS)).any(axis=1)]
+    other = other[other["metric"] != "params_communicated"]
     assert set(other["verdict"]) == {"not yet run"}
 
 
@@ -166,7 +179,8 @@ def test_short_runs_are_never_judged(tmp_path):
     assert quick["seeds"] == 3
     assert quick["verdict"] == "quick scale, not judged"
     assert line(report.table(TABLE6, folder=tmp_path), **cell)["verdict"] == "not yet run"
-    assert report.scoreboard(tmp_path)["reproduced"].sum() == 0
+    counts = report.scoreboard(tmp_path)
+    assert counts.loc[counts["numbers"] == "measured", "reproduced"].sum() == 0
 
 
 def test_quick_lines_fill_in_where_no_other_is(folder):
@@ -268,7 +282,8 @@ def test_scoreboard_counts_each_printed_number_once(folder):
     lg = counts[counts["paper"] == "LG-FedAvg"].set_index("numbers")
     # as_released alone counts, so the described protocol's local test adds nothing
     assert lg.loc["measured", ["reproduced", "differs"]].tolist() == [1, 1]
-    assert lg.loc["parameters sent", ["reproduced", "differs"]].tolist() == [1, 0]
+    sent = lg.loc["parameters sent", ["reproduced", "differs", "not yet run"]]
+    assert sent.tolist() == [74, 0, 1], "all but MTL's follow from the budgets"
 
 
 def test_scoreboard_as_markdown(folder):
