@@ -8,6 +8,9 @@ clients has no K clusters: its rows are dealt at random, also as released.
 
 Shuffling a proportion p draws int(p n) of all n rows and permutes their client numbers among
 themselves. Clients keep their sizes, and p = 1 is a random permutation.
+
+Clients made in this way know about labels (`client_leak`). As a control, k-means can take the rows
+of all classes together, ``within_classes=False``: then a client is a region of the plane.
 """
 
 from dataclasses import dataclass, replace
@@ -27,14 +30,17 @@ class Clients:
     """Which client each of n rows belongs to.
 
     client: [n]; part: `TRAIN`, `VALIDATION` or `TEST` of each row [n]; plane: two principal
-    components [n, 2]; random: classes that were dealt at random; clients: their number K.
+    components [n, 2]; means: centroids in the plane [C, K, 2], NaN for a class that was dealt at
+    random ([1, K, 2] if all classes were clustered together); random: those classes; clients: K.
     """
 
     client: NDArray
     part: NDArray
     plane: NDArray
+    means: NDArray
     random: tuple[int, ...]
     clients: int
+    within_classes: bool = True
 
     def shuffled(self, proportion: float, seed: int) -> "Clients":
         """A ``proportion`` of all rows exchange their clients at random; sizes stay."""
@@ -78,8 +84,13 @@ def parts(y: ArrayLike, test: ArrayLike, validation: float, seed: int) -> NDArra
     return part
 
 
-def simulate(x: ArrayLike, y: ArrayLike, part: ArrayLike, clients: int, seed: int) -> Clients:
+def simulate(
+    x: ArrayLike, y: ArrayLike, part: ArrayLike, clients: int, seed: int,
+    within_classes: bool = True,
+) -> Clients:  # fmt: skip
     """K = ``clients`` from embeddings x [n, d] of classes y [n]; part [n] as from `parts`.
+
+    within_classes: cluster class by class, as the paper does; False: all rows at once.
 
     PCA and k-means see training rows only. Raises PartitionError for fewer than one client, more
     clients than training rows, embeddings that are no matrix with two columns or more, or a class
@@ -92,18 +103,21 @@ def simulate(x: ArrayLike, y: ArrayLike, part: ArrayLike, clients: int, seed: in
     fit = part == TRAIN  # [n]
     _checked(x, y, fit, clients)
     plane = PCA(2, svd_solver="covariance_eigh").fit(x[fit]).transform(x)  # [n, 2]
-    rng, client, dealt = stream(seed, Purpose.CLIENTS), np.full(len(y), -1), []
-    for label in np.unique(y):
-        mine = y == label
+    rng, client = stream(seed, Purpose.CLIENTS), np.full(len(y), -1)
+    group = y if within_classes else np.zeros_like(y)
+    labels, dealt = np.unique(group), []
+    means = np.full((len(labels), clients, 2), np.nan)
+    for c, label in enumerate(labels):
+        mine = group == label
         state = int(rng.integers(2**31))
         points = plane[mine & fit]
         if len(np.unique(points, axis=0)) < clients:
             dealt.append(int(label))
             client[mine] = rng.integers(clients, size=mine.sum())
         else:
-            means = KMeans(clients, n_init=10, random_state=state).fit(points)
-            client[mine] = means.predict(plane[mine])
-    return Clients(client, part, plane, tuple(dealt), clients)
+            found = KMeans(clients, n_init=10, random_state=state).fit(points)
+            client[mine], means[c] = found.predict(plane[mine]), found.cluster_centers_
+    return Clients(client, part, plane, means, tuple(dealt), clients, within_classes)
 
 
 def _checked(x: NDArray, y: NDArray, fit: NDArray, clients: int) -> None:

@@ -85,6 +85,15 @@ def test_a_hundred_clients_cost_what_ten_cost():
     assert cifar10.tables(other)[0] == "cgau_cifar10_cifar_cnn_50_clients_frechet"
 
 
+def test_the_control_has_rows_of_its_own(toy):
+    cfg = cifar10.settings("paper", within_classes=False)
+    assert cfg.shuffles == (0.0,) and cifar10.tables(cfg)[1] == "cgau_cifar10_all_classes"
+    cfg = cifar10.settings("smoke", within_classes=False)
+    who = federated.simulated(cfg, toy, 0)
+    nearest = ((who.plane[:, None] - who.means[0]) ** 2).sum(-1).argmin(1)
+    assert (who.client == nearest).all()
+
+
 def test_where_weights_cannot_be_had_it_says_so(monkeypatch):
     def missing(*args):
         raise DataError("no mirror\nmore")

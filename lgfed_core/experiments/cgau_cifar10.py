@@ -27,7 +27,7 @@ from .cgau_federated import stages as stages
 NAME = "cgau.cifar10"
 TABLE = "cgau_figure2b"
 FEATURES = (*cifar_features.NETS, cifar_cnn.NAME)
-CHOOSES = {"features", "clients", "methods", "per_class"}  # each has rows of its own
+CHOOSES = {"features", "clients", "within_classes", "methods", "per_class"}  # rows of their own
 RELEASED = dict(
     features=cifar_cnn.NAME, units=64, rounds=50, methods=("baseline", "cgau_averaged"),
     used=1_500, validation=1 / 3,
@@ -74,7 +74,11 @@ class Settings(federated.Settings):
     @classmethod
     def at(cls, scale: str = "paper", protocol: str = "as_described", **changes) -> "Settings":
         many = MANY if changes.get("clients", 10) > 10 else {}
-        return super().at(scale, protocol, **(many | changes))
+        told = changes.get("within_classes", True)
+        control = (
+            {} if told else dict(shuffles=(0.0,))
+        )  # there is nothing that shuffling takes away
+        return super().at(scale, protocol, **(many | control | changes))
 
     def method(self, name: str) -> Method:
         fraction = min(1.0, self.participants / self.clients)
@@ -129,6 +133,8 @@ def tables(cfg: Settings) -> tuple[str, str]:
         name += f"_{cfg.features}"
     if cfg.clients != Settings.clients:
         name += f"_{cfg.clients}_clients"
+    if not cfg.within_classes:
+        name += "_all_classes"
     plain = name == "cgau_cifar10"
     return f"{name}_frechet", TABLE if plain else name
 
@@ -139,13 +145,16 @@ def rows(cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
     return found.assign(features=cfg.features, clients=cfg.clients)
 
 
-def stored(features: str = "inception_v3", clients: int = 10, scale: str = "paper"):
-    """Our recorded rows of one kind of features and number of clients; may be empty.
+def stored(
+    features: str = "inception_v3", clients: int = 10, scale: str = "paper",
+    within_classes: bool = True,
+) -> pd.DataFrame:  # fmt: skip
+    """Our recorded rows of one kind of features and of clients; may be empty.
 
     Of each protocol those of the most pictures: where all of CIFAR-10 was run, rows of a part of it
     are left out.
     """
-    cfg = settings("paper", features=features, clients=clients)
+    cfg = settings("paper", features=features, clients=clients, within_classes=within_classes)
     found = results.load()
     found = found[found["table"].isin(tables(cfg)) & (found["scale"] == scale)]
     ours = ("shuffle_proportion", "method", "stand_in", "features", "clients")

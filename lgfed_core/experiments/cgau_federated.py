@@ -54,6 +54,7 @@ class Settings:
     methods: tuple[str, ...] = ("baseline", "cgau_kept", "cgau_averaged")
     shuffles: tuple[float, ...] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
     clients: int = 10  # K
+    within_classes: bool = True  # False: clients that know nothing of the label, our control
     units: int = 64
     dropout: float = 0.5
     lr: float = 0.001
@@ -114,7 +115,7 @@ class Settings:
 def simulated(cfg: Settings, stored: Features, seed: int) -> Clients:
     """The clients of one repetition, before any shuffling."""
     part = clients.parts(stored.y, stored.test_rows(seed), cfg.validation, seed)
-    return clients.simulate(stored.x, stored.y, part, cfg.clients, seed)
+    return clients.simulate(stored.x, stored.y, part, cfg.clients, seed, cfg.within_classes)
 
 
 def federation(
