@@ -27,7 +27,7 @@ from .cgau_federated import stages as stages
 NAME = "cgau.cifar10"
 TABLE = "cgau_figure2b"
 FEATURES = (*cifar_features.NETS, cifar_cnn.NAME)
-CHOOSES = {"features", "clients", "within_classes", "methods", "per_class"}  # rows of their own
+CHOOSES = {"features", "clients", "within_classes", "shuffles", "methods", "per_class"}
 RELEASED = dict(
     features=cifar_cnn.NAME, units=64, rounds=50, methods=("baseline", "cgau_averaged"),
     used=1_500, validation=1 / 3,
