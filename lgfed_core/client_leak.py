@@ -29,8 +29,9 @@ def classes_left(who: Clients) -> NDArray:
 def told(who: Clients, y: NDArray) -> dict[str, float]:
     """Percent of test rows right by two principal components alone, and by these and the client.
 
-    Both take the class of the nearest centroid of ``who``, among all of them or among those of the
-    row's client. y [n] are the labels; ``who`` may be shuffled. Errors as for `classes_left`.
+    Each class counts alike, however many rows it has (balanced accuracy). Both ways take the class
+    of the nearest centroid of ``who``, among all of them or among those of the row's client. y [n]
+    are the labels; ``who`` may be shuffled. Errors as for `classes_left`.
     """
     _checked(who)
     test = who.part == TEST
@@ -39,7 +40,12 @@ def told(who: Clients, y: NDArray) -> dict[str, float]:
     far = _distances(at, who.means)  # [C, K, n]
     own = np.take_along_axis(far, client[None, None], 1)[:, 0]  # [C, n]
     said = {"plane": far.min(1).argmin(0), "plane and client": own.argmin(0)}
-    return {name: 100 * float((labels[c] == y[test]).mean()) for name, c in said.items()}
+    y = np.asarray(y)[test]
+    right = {name: labels[c] == y for name, c in said.items()}
+    return {
+        name: 100 * float(np.mean([hit[y == label].mean() for label in np.unique(y)]))
+        for name, hit in right.items()
+    }
 
 
 def _possible(who: Clients, client: NDArray) -> NDArray:

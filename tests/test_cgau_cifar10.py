@@ -204,6 +204,23 @@ def test_slopes_by_hand():
     assert judged.size_ratio() == pytest.approx((564_600 - 4 * 128 - 11 * 10) / 280_074)
 
 
+def test_the_control_stands_beside_what_it_controls(monkeypatch):
+    gains = {("inception_v3", True): 3.0, ("cifar_cnn", True): 9.0, ("cifar_cnn", False): 0.5}
+
+    def stored(features, within_classes):
+        rows = made_up(lambda p: gains.get((features, within_classes), 0.0) - p, spread=0.01)
+        return rows if (features, within_classes) in gains else rows.iloc[:0]
+
+    monkeypatch.setattr(cifar10, "stored", stored)
+    found = judged.control()
+    names = {True: "class by class", False: "all classes together"}
+    assert list(found.index) == [(features, names[within]) for features, within in gains]
+    assert found["gain"].to_numpy() == pytest.approx(list(gains.values()), abs=0.05)
+    assert (found["low"] < found["gain"]).all() and (found["repetitions"] == 5).all()
+    assert found["baseline"].to_numpy() == pytest.approx(78.0, abs=0.05)
+    assert judged.control("cgau_averaged").empty
+
+
 # Newcomers.
 
 

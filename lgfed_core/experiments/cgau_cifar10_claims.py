@@ -126,6 +126,27 @@ def by_number_of_clients(method: str = "cgau_kept", protocol: str = "as_describe
     return pd.concat(parts)[columns] if parts else pd.DataFrame(columns=columns)
 
 
+def control(method: str = "cgau_kept", protocol: str = "as_described") -> pd.DataFrame:
+    """Recorded gains without shuffling, of clients made class by class and of all classes together.
+
+    A line per kind of features and of clients: baseline (accuracy, percent), gain (points), low and
+    high (95 %), repetitions. Empty where the control has not been run.
+    """
+    lines = {}
+    for features in cifar10.FEATURES:
+        for within, name in ((True, "class by class"), (False, "all classes together")):
+            found = cifar10.stored(features, within_classes=within)
+            found = found[(found["protocol"] == protocol) & (found["shuffle_proportion"] == 0)]
+            if {method, "baseline"} <= set(found["method"]):
+                gain = gain_table(found, method)[0.0]
+                level = _accuracy(found, "baseline")[0.0].reindex(gain.index).mean()
+                said = greater(gain)
+                lines[features, name] = [level, said.estimate, said.low, said.high, len(gain)]
+    index = pd.MultiIndex.from_tuples(lines, names=["features", "clients made"]) if lines else None
+    columns = ["baseline", "gain", "low", "high", "repetitions"]
+    return pd.DataFrame(list(lines.values()), index, columns)
+
+
 def _accuracy(found: pd.DataFrame, method: str) -> pd.DataFrame:
     mine = found[(found["metric"] == METRIC) & (found["selection"] == "best_val")]
     mine = mine[mine["method"] == method]
