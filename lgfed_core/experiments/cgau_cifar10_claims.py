@@ -113,16 +113,22 @@ def gain_table(found: pd.DataFrame, method: str = "cgau_kept") -> pd.DataFrame:
     return gain.pivot(index="seed", columns="shuffle_proportion", values="gain").dropna()
 
 
-def by_number_of_clients(method: str = "cgau_kept", protocol: str = "as_described"):
-    """Recorded gains with 10, 50 and 100 clients: clients, shuffle_proportion, seed, gain."""
+def by_number_of_clients(method: str = "cgau_kept", protocol: str = "as_described") -> pd.DataFrame:
+    """Recorded gains of more than ten clients, and of ten on the same features: features, clients,
+    shuffle_proportion, method, seed, gain."""
+    columns = ["features", "clients", "shuffle_proportion", "method", "seed", "gain"]
     parts = []
-    for clients in (10, 50, 100):
-        found = cifar10.stored(clients=clients)
-        found = found[found["protocol"] == protocol]
-        if {method, "baseline"} <= set(found["method"]):
-            gain = gains(found, METRIC)
-            parts.append(gain[gain["method"] == method].assign(clients=clients))
-    columns = ["clients", "shuffle_proportion", "method", "seed", "gain"]
+    for features in cifar10.FEATURES:
+        here = []
+        for clients in (10, 50, 100):
+            found = cifar10.stored(features, clients)
+            found = found[found["protocol"] == protocol]
+            if {method, "baseline"} <= set(found["method"]):
+                gain = gains(found, METRIC)
+                gain = gain[gain["method"] == method]
+                here.append(gain.assign(clients=clients, features=features))
+        if any((part["clients"] > 10).any() for part in here):
+            parts += here
     return pd.concat(parts)[columns] if parts else pd.DataFrame(columns=columns)
 
 
