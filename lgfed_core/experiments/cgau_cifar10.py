@@ -40,6 +40,7 @@ SCALES = {
     "paper": {},
 }  # fmt: skip
 MANY = dict(shuffles=(0.0, 1.0))  # what more than ten clients change: the two ends alone
+CONTROL = dict(shuffles=(0.0,))  # clients that know no label: there is nothing to shuffle away
 SEEDS = 5  # repetitions in the paper
 
 
@@ -73,12 +74,10 @@ class Settings(federated.Settings):
 
     @classmethod
     def at(cls, scale: str = "paper", protocol: str = "as_described", **changes) -> "Settings":
-        many = MANY if changes.get("clients", 10) > 10 else {}
-        told = changes.get("within_classes", True)
-        control = (
-            {} if told else dict(shuffles=(0.0,))
-        )  # there is nothing that shuffling takes away
-        return super().at(scale, protocol, **(many | control | changes))
+        ends = MANY if changes.get("clients", 10) > 10 else {}
+        if not changes.get("within_classes", True):
+            ends = CONTROL
+        return super().at(scale, protocol, **(ends | changes))
 
     def method(self, name: str) -> Method:
         fraction = min(1.0, self.participants / self.clients)
