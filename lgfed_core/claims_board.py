@@ -70,10 +70,10 @@ def markdown(table: pd.DataFrame) -> str:
 def _lgfedavg() -> dict[str, str]:
     lines = lgfedavg_claims.judged(results.load()).xs(SOUND, level="reading")
     found = {}
-    for claim, line in lines.iterrows():
-        whole = line["ran"] in (0, line["parts"]) or line["verdict"] == verdict.REFUTED
-        part = f"{line['so_far']} so far, {line['ran']} of {line['parts']} comparisons"
-        found[claim] = line["verdict"] if whole else part
+    for line in lines.itertuples():
+        part = f"{line.so_far} so far, {line.ran} of {line.parts} comparisons"
+        whole = not line.ran or lgfedavg_claims.settled(line)
+        found[line.Index] = line.verdict if whole else part
     fair = adult_claims.judged(adult_claims.stored_rows())["verdict"]
     found |= {
         claim: fair[fair.index.str.startswith(f"{claim}:")].iloc[0]

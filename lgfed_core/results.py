@@ -18,7 +18,7 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -109,6 +109,19 @@ def load(experiment: str | None = None, folder: Path = RESULTS) -> pd.DataFrame:
             rows[column] = filled
     types = {"seed": int, "value": float, "seconds": float}
     return rows[_FIRST + ids + _LAST].astype(types)
+
+
+def of_tables(
+    experiment: str, tables: Sequence[str], scale: str, columns: Sequence[str]
+) -> pd.DataFrame:
+    """One experiment's stored rows of some tables at one scale; empty where none was recorded.
+
+    Only this experiment's file is read. ``columns`` are there in any case.
+    """
+    known = (RESULTS / f"{experiment}.csv").exists()
+    found = load(experiment) if known else pd.DataFrame(columns=_FIRST + _LAST)
+    found = found[found["table"].isin(tables) & (found["scale"] == scale)]
+    return found.reindex(columns=list(dict.fromkeys([*found, *columns])))
 
 
 def provenance(device: "torch.device") -> dict[str, str]:

@@ -38,7 +38,7 @@ def test_every_seed_proportion_and_method_has_its_numbers(smoke):
 def test_rows_are_accepted_and_judged_as_stand_in(smoke, tmp_path, monkeypatch):
     cfg, rows, _ = smoke
     results.record(audio.NAME, rows.assign(scale="paper"), tmp_path)
-    monkeypatch.setattr(results, "load", lambda load=results.load: load(folder=tmp_path))
+    monkeypatch.setattr(results, "load", lambda name, load=results.load: load(name, tmp_path))
     stored = audio.stored("digits")
     assert len(stored) == len(rows) and audio.stored("clips").empty
     assert audio.verdicts(audio.stored("clips")).empty

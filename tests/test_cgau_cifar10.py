@@ -113,12 +113,12 @@ def test_of_several_parts_the_largest_counts(smoke, tmp_path, monkeypatch):
     rows = smoke[1].assign(scale="paper", table=cifar10.TABLE)
     for name in ("first 50 of each class", "first 300 of each class"):
         results.record(cifar10.NAME, rows.assign(stand_in=name), tmp_path)
-    monkeypatch.setattr(results, "load", lambda load=results.load: load(folder=tmp_path))
+    monkeypatch.setattr(results, "load", lambda name, load=results.load: load(name, tmp_path))
     assert set(cifar10.stored()["stand_in"]) == {"first 300 of each class"}
     results.record(cifar10.NAME, rows.assign(stand_in=""), tmp_path)
     assert set(cifar10.stored()["stand_in"]) == {""} and cifar10.stored("cifar_cnn").empty
     assert len(cifar10.stored()) == len(rows)
-    monkeypatch.setattr(results, "load", lambda: pd.DataFrame(columns=rows.columns))
+    monkeypatch.setattr(results, "load", lambda name: pd.DataFrame(columns=rows.columns))
     assert cifar10.stored().empty and judged.by_number_of_clients().empty
 
 

@@ -95,10 +95,8 @@ def claims(found: pd.DataFrame, method: str = "cgau_kept") -> dict[str, Evidence
 
 def stored(features: str = "clips", scale: str = "paper") -> pd.DataFrame:
     """Our recorded rows of the paper's data, or of the ``features`` that stand in; may be empty."""
-    found = results.load()
-    found = found[found["table"].isin(TABLES[features]) & (found["scale"] == scale)]
-    ours = ("shuffle_proportion", "method", "stand_in")  # of no other table, perhaps
-    found = found.reindex(columns=list(dict.fromkeys([*found, *ours])))
+    ours = ("shuffle_proportion", "method", "stand_in")
+    found = results.of_tables(NAME, TABLES[features], scale, ours)
     if found.empty or features == "digits":
         return found
     real = found["stand_in"].fillna("") == ""

@@ -154,10 +154,8 @@ def stored(
     are left out.
     """
     cfg = settings("paper", features=features, clients=clients, within_classes=within_classes)
-    found = results.load()
-    found = found[found["table"].isin(tables(cfg)) & (found["scale"] == scale)]
     ours = ("shuffle_proportion", "method", "stand_in", "features", "clients")
-    found = found.reindex(columns=list(dict.fromkeys([*found, *ours])))
+    found = results.of_tables(NAME, tables(cfg), scale, ours)
     many = found["stand_in"].map(_pictures).astype(int)
     return found[many == many.groupby(found["protocol"]).transform("max")]
 

@@ -87,10 +87,8 @@ def progress(cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
 
 def stored(features: str = "inception_v3", scale: str = "paper") -> pd.DataFrame:
     """Our recorded rows; may be empty."""
-    found = results.load()
-    found = found[(found["table"] == TABLE) & (found["scale"] == scale)]
     ours = ("shuffle_proportion", "method", "way", "features", "stand_in")
-    found = found.reindex(columns=list(dict.fromkeys([*found, *ours])))
+    found = results.of_tables(NAME, [TABLE], scale, ours)
     return found[found["features"] == features]
 
 

@@ -119,7 +119,5 @@ def ratios(found: pd.DataFrame) -> pd.DataFrame:
 
 def stored(protocol: str = "as_described", scale: str = "paper") -> pd.DataFrame:
     """Our recorded rows of one protocol and scale; may be empty."""
-    found = results.load()
-    found = found[(found["table"] == TABLE) & (found["scale"] == scale)]
-    found = found[found["protocol"] == protocol]
-    return found.reindex(columns=list(dict.fromkeys([*found, "way", "method"])))
+    found = results.of_tables(NAME, [TABLE], scale, ("way", "method"))
+    return found[found["protocol"] == protocol]

@@ -127,6 +127,11 @@ def details(stored: pd.DataFrame, claims: Iterable[str], reading: str = SOUND) -
     return pd.DataFrame(lines, columns=[*columns, "estimate", "low", "high", "p", "p_against"])
 
 
+def settled(line) -> bool:
+    """Whether nothing that is still to be run can change the verdict of a line of `judged`."""
+    return line.ran == line.parts or line.verdict == verdict.REFUTED
+
+
 def _said(line) -> str:
     """Estimate, interval, runs, verdict; and what is missing where something is."""
     if not line.ran:
@@ -134,6 +139,6 @@ def _said(line) -> str:
     estimate, low, high = (round(v, 2) + 0.0 for v in (line.estimate, line.low, line.high))
     interval = "" if np.isnan(low) else f" [{low:+.2f}, {high:+.2f}]"
     said = f"{estimate:+.2f}{interval} ({line.runs}) {line.verdict}"
-    if line.ran == line.parts or line.verdict == verdict.REFUTED:
+    if settled(line):
         return said
     return f"{said}: {line.ran} of {line.parts} run, {line.so_far} so far"
