@@ -23,7 +23,7 @@ def classes_left(who: Clients) -> NDArray:
     ``who`` as simulated within classes, not shuffled; a class that was dealt at random cannot be
     ruled out. Raises PartitionError for clients that were not made class by class.
     """
-    return _possible(who, who.client).sum(0)
+    return _possible(who).sum(0)
 
 
 def told(who: Clients, y: NDArray) -> dict[str, float]:
@@ -48,12 +48,12 @@ def told(who: Clients, y: NDArray) -> dict[str, float]:
     }
 
 
-def _possible(who: Clients, client: NDArray) -> NDArray:
-    """Whether each class would have sent each row to ``client`` [n]: bool [C, n]."""
+def _possible(who: Clients) -> NDArray:
+    """Whether each class would have sent each row to the client it has: bool [C, n]."""
     _checked(who)
     far = _distances(who.plane, who.means)  # [C, K, n]
     unknown = np.isinf(far[:, 0])  # [C, n], of classes dealt at random
-    return (far.argmin(1) == client) | unknown
+    return (far.argmin(1) == who.client) | unknown
 
 
 def _distances(at: NDArray, means: NDArray) -> NDArray:

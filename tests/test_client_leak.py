@@ -21,7 +21,7 @@ def test_classes_left_by_hand():
     plane = np.array([[1.0, 0], [9, 0], [1, 0], [9, 0]])
     client, part = np.array([0, 0, 1, 1]), np.full(4, clients.TEST)
     who = clients.Clients(client, part, plane, means, (2,), 2)
-    assert client_leak._possible(who, client).tolist() == [
+    assert client_leak._possible(who).tolist() == [
         [True, False, False, True], [False, True, True, False], [True] * 4,
     ]  # fmt: skip
     assert client_leak.classes_left(who).tolist() == [2, 2, 2, 2]
@@ -65,4 +65,4 @@ def test_a_class_dealt_at_random_cannot_be_ruled_out(noise):
     part[:4] = [clients.TRAIN, clients.TRAIN, clients.TEST, clients.TEST]
     who = clients.simulate(x, y, part, 3, seed=0)
     assert who.random == (11,) and np.isnan(who.means[-1]).all()
-    assert client_leak._possible(who, who.client)[-1].all()
+    assert client_leak._possible(who)[-1].all()
