@@ -17,6 +17,7 @@ Source: Liang et al. (2019, v1) Tables 1 and 2; (2020, v2) Tables 1, 2, 6 and 8.
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from .errors import ResultsError
@@ -107,15 +108,16 @@ def one_off(system: System, method: str) -> tuple[int, int]:
 def deployment(system: System, rows: list[tuple[str, int, int]]) -> pd.DataFrame:
     """What a deployed system sends, for rows (method, fedavg_rounds, lg_rounds); FedAvg first.
 
-    Columns: row, papers (their convention), fed and lg (the rounds of either phase), down and up
-    (`one_off`), all in gigabytes; per_device, the mean total of a device in
-    megabytes; papers_ratio and ratio, of the first row's, by the papers' count and by the total.
+    Columns: row, papers (their convention; NaN for MTL, which it does not fit), fed and lg (the
+    rounds of either phase), down and up (`one_off`), all in gigabytes; per_device, the mean total
+    of a device in megabytes; papers_ratio and ratio, of the first row's, by the papers' count and
+    by the total.
     """
     lines = []
     for method, fed_rounds, lg_rounds in rows:
         down, up = one_off(system, method)
         parts = {
-            "papers": system.papers(fed_rounds, lg_rounds),
+            "papers": np.nan if method == "mtl" else system.papers(fed_rounds, lg_rounds),
             "fed": system.deployed(fed_rounds, 0), "lg": system.deployed(0, lg_rounds),
             "down": down, "up": up,
         }  # fmt: skip

@@ -50,11 +50,14 @@ def every_cut(values: dict[str, pd.DataFrame]) -> Figure:
 
 
 def _panel(ax: Axes, means: pd.DataFrame, data: str, style: str, filled: bool) -> None:
-    """Both sides' lines of one metric, the start and the ring."""
-    ends = [i for i in (("last", 0), ("last", 5)) if i in means.index]
+    """Both sides' lines of one metric, the start and the ring.
+
+    A line joins neighbouring cuts alone; a side of which no cut of its own has run has none.
+    """
     for side, (colour, marker, words) in SIDES.items():
-        mine = [i for i in means.index if i[0] == side]
-        line = means.loc[sorted({*mine, *ends}, key=lambda i: i[1])]
+        line = means.reindex([("last" if n in (0, 5) else side, n) for n in range(6)])
+        if line["mean"].iloc[1:5].isna().all():
+            continue
         ax.errorbar(
             line.index.get_level_values(1), line["mean"], line["reach"].fillna(0),
             fmt=marker + style, color=colour, markerfacecolor=colour if filled else "white",

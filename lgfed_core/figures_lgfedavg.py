@@ -1,7 +1,6 @@
-"""The figures of the LG-FedAvg pages: where a published gap comes from, and Figure 2c.
+"""Where a published gap of LG-FedAvg comes from: `decomposition` computes it, `gap_by_parts` draws.
 
-`decomposition` and `advantage` compute from stored rows, `gap_by_parts` and `by_classes` draw
-what they return. All gaps are in points of accuracy, paired over seeds.
+Gaps are in points of accuracy, paired over seeds: LG-FedAvg minus FedAvg, or minus local only.
 """
 
 from collections.abc import Iterable
@@ -11,11 +10,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from . import published, verdict
-from .experiments.lgfedavg_comparisons import CLASSES, FULL, LOCAL, READINGS, SOUND, WORDS, lg
-from .experiments.lgfedavg_rows import PRINTED, by_seed
-from .figures import PROTOCOL, WIDTH
-from .published import METRICS
+from . import verdict
+from .experiments.lgfedavg_comparisons import FULL, LOCAL, SOUND, WORDS, gaps, lg, printed
+from .experiments.lgfedavg_rows import by_seed
+from .figures import WIDTH
+from .published import METHODS, METRICS
 
 TESTS = ("local_test_acc", "new_test_acc")
 PARTS = {  # part of a published gap -> (colour, words); each ends where the next begins
@@ -29,55 +28,68 @@ _MISSING = verdict.NOT_RUN
 
 
 def decomposition(
-    stored: pd.DataFrame, datasets: Iterable[str] = ("cifar10", "mnist"), classes: int = 2
-) -> pd.DataFrame:
-    """The published gaps LG-FedAvg minus FedAvg as sums of four parts, in points.
+    stored: pd.DataFrame, datasets: Iterable[str] = ("cifar10", "mnist"), classes: int = 2,
+    rival: str = "fedavg",
+) -> pd.DataFrame:  # fmt: skip
+    """The published gaps LG-FedAvg minus its rival as sums of four parts, in points.
 
-    stored: rows of `results.load`. One line per data set, test, budget that has been run under both
-    protocols, and part of `PARTS`: start, end (of the bar), value = end - start, the 95 % interval
-    (low, high) of the gap at its end, seeds, and paper, the published gap, which the four values
-    sum up to. ``validated`` is the gap as described and chosen on validation rows.
+    stored: rows of `results.load`; rival: "fedavg" or "local_only". One line per data set, test,
+    budget that has been run under both protocols, and part of `PARTS`: start, end (of the bar),
+    value = end - start, the 95 % interval (low, high) of the gap at its end, seeds, and paper, the
+    published gap, which the four values sum up to. ``validated`` is the gap as described and chosen
+    on validation rows. All are of the same seeds: those that every reading has.
     """
     lines, numbers = [], by_seed(stored)
     for dataset in datasets:
-        printed = _printed(dataset, classes)
+        who = FULL[dataset] if rival == "fedavg" else LOCAL
+        paper = printed(dataset, classes)
         for test in TESTS:
-            for budget in _budgets(printed):
-                levels = [_gap(numbers, dataset, classes, budget, test, r) for r in _LEVELS]
-                if any(np.isnan(level["mean"]) for level in levels):
+            for budget in _budgets(paper):
+                pair = dataset, classes, test, lg(budget), who
+                found = [gaps(numbers, *pair, reading) for reading in (*_LEVELS, SOUND)]
+                shared = pd.concat(dict(enumerate(found)), axis=1, join="inner")  # [seeds, 4]
+                if shared.empty:
                     continue
-                paper = printed[lg(budget), test] - printed[FULL[dataset], test]
-                levels.append({"mean": paper, "low": np.nan, "high": np.nan, "seeds": 0})
-                sound = _gap(numbers, dataset, classes, budget, test, SOUND)
+                target = paper[lg(budget), test] - paper[who, test]
+                ends = [verdict.greater(shared[n]) for n in range(len(_LEVELS))]
+                ends.append(verdict.Evidence(target, np.nan, np.nan, 1.0, 1.0))
                 start = 0.0
-                for part, level in zip(PARTS, levels, strict=True):
+                for part, end in zip(PARTS, ends, strict=True):
                     lines.append({
                         "dataset": dataset, "test": test, "budget": budget, "part": part,
-                        "start": start, "end": level["mean"], "value": level["mean"] - start,
-                        "low": level["low"], "high": level["high"], "seeds": level["seeds"],
-                        "paper": paper, "validated": sound["mean"],
+                        "start": start, "end": end.estimate, "value": end.estimate - start,
+                        "low": end.low, "high": end.high, "seeds": len(shared),
+                        "paper": target, "validated": shared[len(_LEVELS)].mean(),
                     })  # fmt: skip
-                    start = level["mean"]
+                    start = end.estimate
     columns = ["dataset", "test", "budget", "part", "start", "end", "value", "low", "high", "seeds",
                "paper", "validated"]  # fmt: skip
     return pd.DataFrame(lines, columns=columns)
 
 
-def gap_by_parts(gaps: pd.DataFrame, datasets: Iterable[str] = ("cifar10", "mnist")) -> Figure:
+def waiting(parts: pd.DataFrame, dataset: str, classes: int = 2) -> list[str]:
+    """The budgets of the paper's table ("1000+100") that `decomposition` had no runs for."""
+    there = set(parts.loc[parts["dataset"] == dataset, "budget"])
+    return [f"{b}+100" for b in _budgets(printed(dataset, classes)) if b not in there]
+
+
+def gap_by_parts(
+    parts: pd.DataFrame, datasets: Iterable[str] = ("cifar10", "mnist"), rival: str = "fedavg"
+) -> Figure:
     """Waterfalls of `decomposition`: a column of panels per test, a row of them per data set.
 
     Bars run from where the last part ended; black lines are 95 % intervals of the gap there, the
     hollow dot is the paper's gap, the blue bar's diamond the gap chosen on validation rows.
     """
     datasets = list(datasets)
-    tall = [max(1, gaps.loc[gaps["dataset"] == d, "budget"].nunique()) for d in datasets]
+    tall = [max(1, parts.loc[parts["dataset"] == d, "budget"].nunique()) for d in datasets]
     figure, grid = plt.subplots(
         len(datasets), 2, figsize=(WIDTH, 1.1 + 1.05 * sum(tall)), squeeze=False,
         height_ratios=tall,
     )  # fmt: skip
     for row, dataset in zip(grid, datasets, strict=True):
         for ax, test in zip(row, TESTS, strict=True):
-            panel = gaps[(gaps["dataset"] == dataset) & (gaps["test"] == test)]
+            panel = parts[(parts["dataset"] == dataset) & (parts["test"] == test)]
             ax.set_title(f"{WORDS[dataset]}, {METRICS[test]}")
             ax.grid(axis="y", visible=False)
             if panel.empty:
@@ -89,7 +101,7 @@ def gap_by_parts(gaps: pd.DataFrame, datasets: Iterable[str] = ("cifar10", "mnis
             if ax is row[1]:
                 ax.set_yticklabels([])
     for ax in grid[-1]:
-        ax.set_xlabel("LG-FedAvg minus FedAvg, points")
+        ax.set_xlabel(f"LG-FedAvg minus {METHODS[rival]}, points")
     handles = [plt.Rectangle((0, 0), 1, 1, color=colour) for colour, _ in PARTS.values()]
     handles += [
         plt.Line2D([], [], marker="D", linestyle="", color="white", markeredgecolor="#222222"),
@@ -128,75 +140,14 @@ def _waterfalls(ax, panel: pd.DataFrame) -> None:
     ax.set_xlim(low - 0.06 * span, high + 0.2 * span)
     ax.set_yticks(
         [n * step + (len(PARTS) - 1) / 2 for n in range(len(budgets))],
-        [f"{budget}+100" for budget in budgets],
+        [f"{budget}+100\nseeds: {_seeds(panel, budget)}" for budget in budgets],
     )
     ax.set_ylim((len(budgets) - 1) * step + len(PARTS) - 0.4, -0.6)
 
 
-def advantage(stored: pd.DataFrame, budget: int = 1800, dataset: str = "cifar10") -> pd.DataFrame:
-    """Figure 2c: local test of LG-FedAvg minus FedAvg's, and minus local only's, in points.
-
-    One line per rival, number of classes and reading of `READINGS`: mean, low, high (95 % over
-    paired seeds), seeds (0: not run, mean NaN), and paper, the difference of the printed means.
-    """
-    lines, numbers = [], by_seed(stored)
-    for rival, who in (("fedavg", FULL[dataset]), ("local_only", LOCAL)):
-        for classes in CLASSES:
-            printed = _printed(dataset, classes)
-            paper = printed[lg(budget), TESTS[0]] - printed[who, TESTS[0]]
-            for reading in READINGS:
-                found = _gap(numbers, dataset, classes, budget, TESTS[0], reading, who)
-                lines.append({"rival": rival, "classes": classes, "reading": reading,
-                              "paper": paper, **found})  # fmt: skip
-    return pd.DataFrame(lines)
+def _seeds(panel: pd.DataFrame, budget: int) -> int:
+    return panel.loc[panel["budget"] == budget, "seeds"].iloc[0]
 
 
-def by_classes(table: pd.DataFrame, readings: Iterable[str] | None = None) -> Figure:
-    """`advantage` against the number of classes per device, the paper's beside ours."""
-    chosen = list(readings or (SOUND, "as released, best on test"))
-    figure, axes = plt.subplots(1, 2, figsize=(WIDTH, 2.9))
-    rivals = {"fedavg": "over FedAvg", "local_only": "over local only"}
-    at = {classes: n for n, classes in enumerate(CLASSES)}
-    for ax, (rival, words) in zip(axes, rivals.items(), strict=True):
-        block = table[table["rival"] == rival]
-        paper = block.drop_duplicates("classes")
-        ax.plot(paper["classes"].map(at), paper["paper"], ":", marker="o", color="#222222",
-                markerfacecolor="white", label="paper, Table 8")  # fmt: skip
-        for n, reading in enumerate(chosen):
-            colour, marker = PROTOCOL[READINGS[reading][0]]
-            lines = block[(block["reading"] == reading) & (block["seeds"] > 0)]
-            x = lines["classes"].map(at) + 0.12 * (n - (len(chosen) - 1) / 2)
-            bars = np.nan_to_num((lines[["low", "high"]].sub(lines["mean"], axis=0)).abs().T)
-            seeds = "-".join(str(s) for s in sorted({*lines["seeds"].agg(["min", "max"])})) if len(
-                lines) else "0"  # fmt: skip
-            ran = f"{seeds} seeds" if len(lines) else _MISSING
-            ax.errorbar(x, lines["mean"], bars, fmt=marker, color=colour, elinewidth=1.1,
-                        label=f"ours, {reading} ({ran})")  # fmt: skip
-        ax.axhline(0, color="#222222", linewidth=0.8)
-        ax.set_xticks(list(at.values()), [*map(str, CLASSES[:-1]), "10\n(i.i.d.)"])
-        ax.set(title=f"LG-FedAvg {words}", xlabel="classes per device", xlim=(-0.4, 4.4))
-    axes[0].set_ylabel("local test, points")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=1)
-    return figure
-
-
-def _gap(numbers, dataset, classes, budget, test, reading, who=None) -> dict:
-    """LG-FedAvg minus another (FedAvg), paired over seeds: mean, low, high, seeds."""
-    ours, theirs = (
-        numbers.get((dataset, classes, one, test, READINGS[reading]), pd.Series(dtype=float))
-        for one in (lg(budget), who or FULL[dataset])
-    )
-    ours, theirs = ours.align(theirs, join="inner")
-    found = verdict.greater(ours.to_numpy(), theirs.to_numpy())
-    return {"mean": found.estimate, "low": found.low, "high": found.high, "seeds": len(ours)}
-
-
-def _printed(dataset: str, classes: int) -> dict[tuple, float]:
-    """(who, test) -> the paper's mean, for one number of classes."""
-    cells = published.cells(published.find(PRINTED[dataset][0]))
-    cells = cells[cells["classes_per_device"].astype(int) == classes]
-    return {((c.method, int(c.fedavg_rounds)), c.metric): c.paper for c in cells.itertuples()}
-
-
-def _budgets(printed: dict[tuple, float]) -> list[int]:
-    return sorted({who[1] for who, _ in printed if who[0] == "lg_fedavg"})
+def _budgets(paper: dict[tuple, float]) -> list[int]:
+    return sorted({who[1] for who, _ in paper if who[0] == "lg_fedavg"})

@@ -83,7 +83,7 @@ TABLES: dict[str, Table] = {
             runs=10, headline=("as_described", "best_val"), experiments=("lgfedavg.v1",),
             protocols=("as_described",),
             note="Trained to a goal accuracy, so rounds and parameters sent vary from run to run. "
-                 "The code of this version was not released.",
+                 "No released code has this version's Algorithm 1.",
         ),
         Table(
             "lgfedavg_v2_table1_cifar10", "lgfedavg", "Table 1 of 2020: CIFAR-10",

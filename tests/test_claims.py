@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lgfed_core import figures, figures_lgfedavg, published, results, verdict
+from lgfed_core import figures, figures_by_classes, figures_lgfedavg, published, results, verdict
 from lgfed_core.experiments import lgfedavg_claims as claims
 from lgfed_core.experiments import lgfedavg_rows
 from lgfed_core.experiments.lgfedavg_comparisons import BUDGETS, CLASSES, LOCAL, READINGS, SOUND
@@ -40,7 +40,7 @@ def stored(worlds, datasets=("mnist", "cifar10"), classes=CLASSES, seeds=SEEDS):
                                     "method": method, "fedavg_rounds": rounds, "metric": metric,
                                     "lg_rounds": 100 * (method == "lg_fedavg"),
                                     "protocol": protocol, "selection": selection,
-                                    "value": mean + sign * NOISE[seed], "scale": "paper",
+                                    "value": mean + sign * NOISE[seed % 4], "scale": "paper",
                                     "device": "x", "torch": "2", "commit": "x", "seconds": 1.0,
                                 })  # fmt: skip
     return pd.DataFrame(lines)
@@ -96,7 +96,7 @@ def test_a_missing_split_leaves_open_what_a_bad_split_refutes():
     assert (line["verdict"], line["so_far"]) == (verdict.INCONCLUSIVE, verdict.CONFIRMED)
     assert (line["ran"], line["parts"]) == (4, 10)
     text = claims.shown(some)[SOUND].iloc[0]
-    assert "(4) inconclusive: 4 of 10 run, confirmed so far" in text
+    assert "(4; 10 classes, 1200+100) inconclusive: 4 of 10 run, confirmed so far" in text
     assert some.loc[("L8", SOUND), "verdict"] == verdict.NOT_RUN  # a trend needs all five
     assert verdicts(stored(all_false, classes=(2,)))["L1"] == verdict.REFUTED
 
@@ -185,13 +185,32 @@ def test_the_parts_of_a_gap_sum_to_the_papers():
         assert parts["paper"].iloc[0] == pytest.approx(paper["lg_fedavg", budget] - fedavg)
 
 
+def test_the_parts_of_a_gap_are_of_the_seeds_that_every_reading_has():
+    def other_seed(dataset, classes, method, rounds, metric, protocol, selection):
+        return 90.0 if protocol == "as_described" else None
+
+    rows = pd.concat([stored(by_reading), stored(other_seed, seeds=(7,))])
+    parts = figures_lgfedavg.decomposition(rows)
+    same = figures_lgfedavg.decomposition(stored(by_reading))
+    pd.testing.assert_frame_equal(parts, same)
+    assert figures_lgfedavg.waiting(parts, "cifar10") == ["1000+100", "1400+100", "1600+100"]
+
+
+def test_a_gap_to_models_trained_alone():
+    parts = figures_lgfedavg.decomposition(stored(by_reading), ["mnist"], rival="local_only")
+    first = parts[(parts["test"] == "local_test_acc") & (parts["budget"] == 400)]
+    # Table 6: 98.77 - 98.72
+    assert first["paper"].iloc[0] == pytest.approx(0.05)
+    assert first["value"].tolist()[:3] == pytest.approx([10, 3, 3])
+
+
 def test_a_gap_needs_both_protocols():
     rows = stored(by_reading)
     assert figures_lgfedavg.decomposition(rows[rows["protocol"] == "as_described"]).empty
 
 
 def test_advantage_by_classes():
-    table = figures_lgfedavg.advantage(stored(all_true, classes=(2, 5)))
+    table = figures_by_classes.advantage(stored(all_true, classes=(2, 5)))
     sound = table[(table["reading"] == SOUND) & (table["rival"] == "fedavg")]
     assert sound["classes"].tolist() == list(CLASSES)
     assert sound["seeds"].tolist() == [4, 0, 0, 4, 0]
@@ -208,7 +227,8 @@ def test_figures_draw_what_is_there(rows):
         missing = [ax for ax in gaps.axes if any(t.get_text() == "not yet run" for t in ax.texts)]
         there = figures_lgfedavg.decomposition(rows).groupby(["dataset", "test"]).ngroups
         assert len(missing) == 4 - there
-        figure = figures_lgfedavg.by_classes(figures_lgfedavg.advantage(rows))
-        assert len(figure.axes) == 2
+        both = figures_by_classes.accuracies(rows), figures_by_classes.advantage(rows)
+        figure = figures_by_classes.by_classes(*both)
+        assert len(figure.axes) == 3
         figure.canvas.draw()
     plt.close("all")

@@ -39,7 +39,7 @@ CLAIMS: dict[str, tuple[str, Test]] = {
            lambda read: ahead(read, LOCAL)),
     "L3": ("CIFAR-10, local test: LG-FedAvg beats MTL",
            lambda read: ahead(read, ("mtl", 1800), [2])),
-    "L4": ("CIFAR-10, new test: LG-FedAvg 1200+100 matches FedAvg 1800",
+    "L4": ("CIFAR-10, new test: LG-FedAvg 1200+100 matches FedAvg 1800, by its cell's margin",
            lambda read: on_new(read, 1200, verdict.equivalent, margin=margin_of_match())),
     "L5": ("CIFAR-10, new test: LG-FedAvg 1800+100 beats FedAvg 1800",
            lambda read: on_new(read, 1800, verdict.greater)),
@@ -49,6 +49,10 @@ CLAIMS: dict[str, tuple[str, Test]] = {
     "L9": (f"new test: averaged weights and averaged outputs within {WITHIN:g}", same_served),
 }  # fmt: skip
 BESIDE: dict[str, tuple[str, Test]] = {
+    "L4, closer": (
+        "CIFAR-10, new test: LG-FedAvg 1200+100 within 1 point of FedAvg 1800",
+        lambda read: on_new(read, 1200, verdict.equivalent, margin=1.0),
+    ),
     "L6, weights": (
         "the same, averaged weights alone",
         lambda read: local_fails(read, ["weights"]),
@@ -128,17 +132,17 @@ def details(stored: pd.DataFrame, claims: Iterable[str], reading: str = SOUND) -
 
 
 def settled(line) -> bool:
-    """Whether nothing that is still to be run can change the verdict of a line of `judged`."""
-    return line.ran == line.parts or line.verdict == verdict.REFUTED
+    """Whether a line of `judged` is refuted, or has run all comparisons, each more than once."""
+    return line.verdict == verdict.REFUTED or (line.ran == line.parts and line.runs > 1)
 
 
 def _said(line) -> str:
-    """Estimate, interval, runs, verdict; and what is missing where something is."""
+    """Estimate, interval, runs and where, verdict; and what is missing where something is."""
     if not line.ran:
         return line.verdict
     estimate, low, high = (round(v, 2) + 0.0 for v in (line.estimate, line.low, line.high))
     interval = "" if np.isnan(low) else f" [{low:+.2f}, {high:+.2f}]"
-    said = f"{estimate:+.2f}{interval} ({line.runs}) {line.verdict}"
+    said = f"{estimate:+.2f}{interval} ({line.runs}; {line.at}) {line.verdict}"
     if settled(line):
         return said
     return f"{said}: {line.ran} of {line.parts} run, {line.so_far} so far"

@@ -16,6 +16,7 @@ import pandas as pd
 
 from .. import published, verdict
 from ..verdict import Evidence
+from .lgfedavg_rows import PRINTED
 
 CLASSES = (2, 3, 4, 5, 10)  # per device; 10 is i.i.d.
 BUDGETS = {"mnist": (400, 800), "cifar10": (1200, 1800)}  # FedAvg rounds of the headline rows
@@ -71,6 +72,29 @@ def paired(name: str, a: pd.Series, b: pd.Series, test: Callable[..., Evidence],
     return Part(name, len(a), test(a.to_numpy(), b.to_numpy(), **how))
 
 
+def gaps(
+    numbers: dict[tuple, pd.Series], dataset: str, classes: int, test: str, who: tuple[str, int],
+    other: tuple[str, int], reading: str,
+) -> pd.Series:  # fmt: skip
+    """``who`` minus ``other``, (method, FedAvg rounds), in points: for each seed that both have.
+
+    numbers: of `by_seed`; reading: of `READINGS`. Empty where one of them has not run.
+    """
+    ours, theirs = (
+        numbers.get((dataset, classes, one, test, READINGS[reading]), pd.Series(dtype=float))
+        for one in (who, other)
+    )
+    ours, theirs = ours.align(theirs, join="inner")
+    return ours - theirs
+
+
+def printed(dataset: str, classes: int) -> dict[tuple, float]:
+    """((method, FedAvg rounds), metric) -> the mean that Table 6 or 8 prints, for one split."""
+    cells = published.cells(published.find(PRINTED[dataset][0]))
+    cells = cells[cells["classes_per_device"].astype(int) == classes]
+    return {((c.method, int(c.fedavg_rounds)), c.metric): c.paper for c in cells.itertuples()}
+
+
 def lg(rounds: int) -> tuple[str, int]:
     """LG-FedAvg from so many rounds of FedAvg."""
     return "lg_fedavg", rounds
@@ -94,8 +118,8 @@ def on_new(read: Read, budget: int, test: Callable[..., Evidence], **how) -> lis
 
 def margin_of_match() -> float:
     """The book's margin for FedAvg's cell of Table 1 on new devices, in points."""
-    printed = published.cells(published.find("lgfedavg_v2_table1_cifar10"))
-    fedavg = printed[(printed["method"] == "fedavg") & (printed["metric"] == "new_test_acc")]
+    cells = published.cells(published.find("lgfedavg_v2_table1_cifar10"))
+    fedavg = cells[(cells["method"] == "fedavg") & (cells["metric"] == "new_test_acc")]
     return max(2 * float(fedavg["paper_sd"].item()), 1.0)
 
 

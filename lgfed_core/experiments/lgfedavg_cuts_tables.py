@@ -68,9 +68,9 @@ def against(values: pd.DataFrame, one: tuple[str, int], other: tuple[str, int]) 
             for cut in (one, other)]  # fmt: skip
     if both[0] is None or both[1] is None:
         return pd.DataFrame(float("nan"), tests, ["difference", "low", "high"]).assign(seeds=0)
-    gap = (both[0] - both[1]).dropna()
-    n = len(gap)
-    reach = stats.t.ppf(0.975, n - 1) * gap.std() / n**0.5 if n > 1 else gap.std()
+    gap = both[0] - both[1]  # [seeds, metrics]; a metric that a run did not measure is NaN
+    n = gap.count()
+    reach = stats.t.ppf(0.975, n.where(n > 1) - 1) * gap.std() / n**0.5
     return pd.DataFrame({"difference": gap.mean(), "low": gap.mean() - reach,
                          "high": gap.mean() + reach, "seeds": n})  # fmt: skip
 

@@ -17,6 +17,7 @@ PARTS = {  # part of a run -> its words
 }  # fmt: skip
 TESTS = ("local_test_acc", "new_test_acc")
 WAYS = {"outputs": "averaged outputs", "weights": "averaged weights"}
+ALL_WAYS = WAYS | {"probabilities": "averaged probabilities"}
 
 
 def part_of(rows: pd.DataFrame) -> pd.Series:
@@ -106,7 +107,7 @@ def versions(stored: pd.DataFrame) -> pd.DataFrame:
 
 
 def two_meanings(stored: pd.DataFrame) -> pd.DataFrame:
-    """New test as versions 1 and 2 print it, beside both ways of averaging in our own runs.
+    """New test as versions 1 and 2 print it, beside three ways of averaging in our own runs.
 
     stored: rows of `results.load`. Ours are as described, at paper scale and chosen on validation
     rows: the runs of version 1's table, and those of version 2's with two classes per device.
@@ -116,10 +117,10 @@ def two_meanings(stored: pd.DataFrame) -> pd.DataFrame:
         for key in (LOCAL, lg(PRINTED_ROUNDS[data])):
             line = {("printed", "version 1"): _printed(TABLE, data, key[0]),
                     ("printed", "version 2"): _printed(PRINTED[data][0], data, *key)}  # fmt: skip
-            for way, words in WAYS.items():
+            for way, words in ALL_WAYS.items():
                 mine = _values(stored, TABLE, data, f"new_test_acc_{way}", key[0])
                 line["our runs of version 1", words] = _mean(mine)
-            for way, words in WAYS.items():
+            for way, words in ALL_WAYS.items():
                 which = data, 2, key, f"new_test_acc_{way}", READINGS[SOUND]
                 theirs = numbers.get(which, pd.Series(dtype=float))
                 line["our runs of version 2", words] = _mean(theirs)
