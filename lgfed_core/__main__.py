@@ -137,9 +137,17 @@ def _run(args) -> int:
         if record:
             print(f"recorded in data/results/{experiment.NAME}.csv")
         else:
-            shown = ["method", "fedavg_rounds", "lg_rounds", "selection"]
-            print(rows.pivot_table("value", shown, "metric", sort=False).to_string())
+            print(_shown(rows))
     return 0
+
+
+def _shown(rows) -> str:
+    """Result rows of any experiment as a table: a line per cell and selection, means over seeds."""
+    from . import results
+
+    keys = [*results.identifying(rows), "selection"]
+    rows = rows.fillna(dict.fromkeys(keys, ""))
+    return rows.pivot_table("value", keys, "metric", sort=False).to_string()
 
 
 def _report(args) -> int:

@@ -1,7 +1,7 @@
 """Every claim of the papers in one table: what stored runs say of it, and the page to read on.
 
 Claims are those of data/paper/claims.csv. A verdict is the one of the claim's own page, from runs
-at paper scale and as described, after Holm's correction over the claims that are judged together.
+at paper scale and as described, after Holm's correction over the claims which that page judges.
 """
 
 from pathlib import Path

@@ -9,7 +9,7 @@ continues from its last checkpoint to the same bits on the same machine.
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -89,7 +89,7 @@ def run(
     work = prepare(federation, method, training, start, tracker, workers > 1)
     identity = ""
     if saved:
-        identity = _identity(federation, work, start, tracker, rounds, first_round)
+        identity = _identity(federation, work, start, tracker, rounds, first_round, looped)
 
     with checkpoint.claimed(saved):
         engine = Looped(work, workers) if looped else Batched(work)
@@ -167,11 +167,15 @@ def _lines(metrics: dict[str, Tensor], number: int, seeds: Sequence[int]) -> lis
     ]
 
 
-def _identity(federation, work, start, tracker, rounds, first_round) -> str:
-    """What a checkpoint must agree on: settings, seeds, data, rows, starting point, network."""
-    method = {k: sorted(v) if isinstance(v, frozenset) else v for k, v in vars(work.method).items()}
+def _identity(federation, work, start, tracker, rounds, first_round, looped) -> str:
+    """What a checkpoint must agree on: settings, seeds, data, rows, starting point, network.
+
+    The kind of lanes is among it, because networks with noise (dropout) draw it by kind.
+    """
+    method = {k: _simple(v) for k, v in vars(work.method).items()}
     simple = {k: v for k, v in vars(federation.net).items() if isinstance(v, bool | int | float)}
     splits = (federation.data.train, federation.data.test)
+    groups = [s.groups for s in splits if s.groups is not None]
     kinds = [k for p in federation.partitions for k in (p.train, p.validation, p.test) if k]
     return checkpoint.fingerprint(
         numbers=NUMBERS,
@@ -185,4 +189,13 @@ def _identity(federation, work, start, tracker, rounds, first_round) -> str:
         data=[federation.data.name, checkpoint.digest(*(t for s in splits for t in (s.x, s.y)))],
         content=checkpoint.digest(start, *(t for k in kinds for t in (k.index, k.size))),
         **({} if federation.presence is None else {"presence": federation.presence.tolist()}),
+        **({"groups": checkpoint.digest(*groups)} if groups else {}),
+        **({} if looped else {"lanes": "batched"}),
     )
+
+
+def _simple(value):
+    """A setting as JSON can say it."""
+    if is_dataclass(value):
+        return asdict(value)
+    return sorted(value) if isinstance(value, frozenset) else value

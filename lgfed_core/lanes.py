@@ -18,6 +18,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
@@ -237,7 +238,8 @@ class Looped:
         try:
             with warnings.catch_warnings():  # Python 3.12 warns of fork beside threads; see _start
                 warnings.simplefilter("ignore", DeprecationWarning)
-                return list(self._pool.map(_call, calls, chunksize=chunk))
+                found = list(self._pool.map(_call, calls, chunksize=chunk))
+            return [torch.from_numpy(f) if isinstance(f, np.ndarray) else f for f in found]
         except BrokenProcessPool as error:
             raise LgfedError(
                 "a worker process died (out of memory?); run the same command again to continue, "
@@ -263,5 +265,7 @@ def _start(lanes: Looped, parent: int) -> None:
 
 
 def _call(call: tuple) -> object:
+    """A job's result; tensors as arrays, as each tensor would hold a file of the parent's open."""
     name, job = call
-    return getattr(_lanes, name)(*job)
+    found = getattr(_lanes, name)(*job)
+    return found.numpy() if isinstance(found, Tensor) else found

@@ -53,7 +53,8 @@ class Layout:
         out, at = {}, 0
         for name in names:
             size = self.shapes[name].numel()
-            out[name] = vector[..., at : at + size].unflatten(-1, self.shapes[name])
+            part = vector[..., at : at + size]
+            out[name] = part.view((*vector.shape[:-1], *self.shapes[name]))
             at += size
         return out
 

@@ -55,6 +55,8 @@ class Pooled(Tracker):
             found = measured(engine, f"{prefix}shared", f"{prefix}personal", "test")
             for name in found[0]:
                 out[f"{when}_test_{name}"] = torch.tensor([m[name] for m in found])
+                if when == "best":  # a run whose loss was never finite has no best model
+                    out[f"best_test_{name}"][out["best_round"] == 0] = torch.nan
         return out
 
     def lasts(self, name):

@@ -88,7 +88,9 @@ def _spread(mean: float, sd: float) -> str:
 
 
 def _number(value: float, sign: str = "") -> str:
-    """98.20, or 5.6e10 for the large ones."""
+    """98.20, or 5.6e10 for the large ones; a dash where there is none."""
+    if np.isnan(value):
+        return "–"
     if abs(value) < _LARGE:
         return f"{round(value, 2) + 0.0:{sign}.2f}"  # no minus before 0.00
     digits, _, power = f"{value:{sign}.3e}".partition("e")

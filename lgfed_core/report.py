@@ -84,7 +84,11 @@ def _table(
 
 def at_hand(name: str, *, folder: Path = RESULTS, paper: Path = PAPER) -> pd.DataFrame:
     """`table` at paper scale, with quick-scale lines (not judged) where there is no other."""
-    full, quick = (table(name, scale, folder=folder, paper=paper) for scale in ("paper", "quick"))
+    return _at_hand(published.find(name), results.load(folder=folder), paper)
+
+
+def _at_hand(spec: published.Table, rows: pd.DataFrame, paper: Path = PAPER) -> pd.DataFrame:
+    full, quick = (_table(spec, scale, None, rows, paper) for scale in ("paper", "quick"))
     return full.where(full["ours"].notna() | (quick["seeds"] == 0), quick)
 
 
@@ -135,8 +139,11 @@ def update_front_pages(
     fresh = _pages(paths, folder, paper)
     for path, (_, after) in fresh.items():
         part = path.with_name(f".{path.name}.{os.getpid()}.part")
-        part.write_text(after, encoding="utf-8")
-        os.replace(part, path)
+        try:
+            part.write_text(after, encoding="utf-8")
+            os.replace(part, path)
+        finally:
+            part.unlink(missing_ok=True)
     return [path for path, (before, after) in fresh.items() if before != after]
 
 
@@ -163,10 +170,11 @@ def main(paper: str | None = None, front: bool = False) -> int:
         print("\n".join(f"renewed {path}" for path in changed) or "front pages are up to date")
         if paper is None:
             return 0
+    rows = results.load()
     for spec in TABLES.values():
         if paper in (None, spec.paper):
             print(f"== {PAPERS[spec.paper]}, {spec.title} ==\n{spec.note}".strip())
-            print(f"\n{text(at_hand(spec.name))}")
+            print(f"\n{text(_at_hand(spec, rows))}")
             for experiment in spec.experiments:
                 print(f"fill with: python -m lgfed_core run {experiment} --scale paper\n")
     print("Printed numbers, each once, at the protocol they stand for:\n")

@@ -69,7 +69,7 @@ def record(experiment: str, rows: pd.DataFrame, folder: Path = RESULTS) -> Path:
     with _locked(folder):
         old = _read(path) if path.exists() else new.iloc[:0]
         _same_columns(old, new, path)
-        ids = list(dict.fromkeys([*_ids(old), *_ids(new)]))
+        ids = list(dict.fromkeys([*identifying(old), *identifying(new)]))
         both = pd.concat([old, new], ignore_index=True).reindex(columns=_FIRST + ids + _LAST)
         both = both.fillna("").drop_duplicates([c for c in both if c not in _NOT_KEY], keep="last")
         ordered = sorted(both.to_dict("records"), key=lambda row: _order(row, ids))
@@ -81,6 +81,8 @@ def record(experiment: str, rows: pd.DataFrame, folder: Path = RESULTS) -> Path:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(part, path)
+        except OSError as error:
+            raise ResultsError(f"cannot write {path}: {error}; it is as it was") from error
         finally:
             part.unlink(missing_ok=True)
     return path
@@ -100,7 +102,7 @@ def load(experiment: str | None = None, folder: Path = RESULTS) -> pd.DataFrame:
     if not frames:
         return pd.DataFrame(columns=_FIRST + _LAST)
     rows = pd.concat(frames, ignore_index=True)
-    ids = _ids(rows)
+    ids = identifying(rows)
     for column in ids:
         filled = rows[column].fillna("")
         if filled.map(lambda text: bool(_NUMBER.fullmatch(text)) or text == "").all():
@@ -178,7 +180,7 @@ def _checked(rows: pd.DataFrame, where: str) -> pd.DataFrame:
     refuse(rows["selection"].eq("best_test") & rows["protocol"].ne("as_released"), "selection",
            "last or best_val: only as_released may select on test data")  # fmt: skip
 
-    ids = _ids(rows)
+    ids = identifying(rows)
     out = pd.DataFrame({c: rows[c].map(plain) for c in [*_FIRST, *ids]}, dtype=str)
     for column in _LAST:
         out[column] = rows[column].astype(str)
@@ -206,7 +208,7 @@ def _read(path: Path) -> pd.DataFrame:
 def _same_columns(old: pd.DataFrame, new: pd.DataFrame, path: Path) -> None:
     """Refuse rows that lack an identifying column which their table has in the file."""
     for table, rows in old.groupby("table"):
-        used = [c for c in _ids(old) if rows[c].ne("").any() and c not in new]
+        used = [c for c in identifying(old) if rows[c].ne("").any() and c not in new]
         if used and new["table"].eq(table).any():
             raise ResultsError(
                 f"{path}: rows of {table} are identified by {', '.join(used)}, "
@@ -214,7 +216,8 @@ def _same_columns(old: pd.DataFrame, new: pd.DataFrame, path: Path) -> None:
             )
 
 
-def _ids(rows: pd.DataFrame) -> list[str]:
+def identifying(rows: pd.DataFrame) -> list[str]:
+    """The columns by which an experiment tells its rows apart: method, rounds, ..."""
     return [c for c in rows if c not in _FIRST and c not in _LAST]
 
 

@@ -42,6 +42,8 @@ class Federation:
             raise SettingsError(
                 f"{len(self.partitions)} partitions for {len(self.seeds)} seeds; give one each"
             )
+        if min(self.seeds) < 0:
+            raise SettingsError(f"seeds are {list(self.seeds)}; none can be negative")
         if len({len(p.train.size) for p in self.partitions}) > 1:
             raise SettingsError("runs that train together need the same number of devices")
         for name, module in self.net.named_modules():
@@ -53,10 +55,12 @@ class Federation:
                 )
         if self.presence is not None:
             shape, sums = (len(self.seeds), self.devices), self.presence.double().sum(-1)
-            if self.presence.shape != shape or not torch.allclose(sums, torch.ones_like(sums)):
+            one = torch.allclose(sums, torch.ones_like(sums))
+            if self.presence.shape != shape or not one or (self.presence < 0).any():
                 raise SettingsError(
                     f"presence has shape {tuple(self.presence.shape)} and rows that sum to "
-                    f"{sums.tolist()}; it must have {shape}, and each run's must sum to 1"
+                    f"{sums.tolist()}; it must have {shape}, nothing negative, and each run's must "
+                    "sum to 1"
                 )
 
     @property
@@ -154,7 +158,7 @@ def _jobs(federation, method, tracker, work, number) -> list[tuple[int, int]]:
     jobs = []
     for r, seed in enumerate(federation.seeds):
         rng = stream(seed, Purpose.SELECT, number)
-        presence = None if federation.presence is None else federation.presence[r].numpy()
+        presence = None if federation.presence is None else federation.presence[r].cpu().numpy()
         chosen = method.participants(rng, federation.devices, presence).tolist()
         jobs += [(r, k) for k in chosen if stopped is None or not stopped[r, k]]
     return jobs

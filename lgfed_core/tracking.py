@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from .errors import SettingsError
+from .errors import SettingsError, one_of
 
 if TYPE_CHECKING:
     from .work import Work
@@ -52,12 +52,14 @@ class Tracker:
 class Global(Tracker):
     """Follows one server model: accuracy on the whole test set and on the devices' own rows.
 
-    ``snapshots`` names round counts B at which the model is stored as ``at_B`` [R, P]: the model
+    ``snapshots`` names round counts B at which the model is stored as ``at_B`` [R, P_s]: the model
     of that round, or (``best_on_test``) the best on the whole test set among the first B rounds.
-    On validation rows the best model is kept as ``best`` [R, P] otherwise.
+    On validation rows the best model is kept as ``best`` [R, P_s] otherwise. Raises SettingsError
+    for a snapshot that the run does not reach.
     """
 
     def __init__(self, snapshots: tuple[int, ...] = (), best_on_test=False, every: int = 1):
+        _often(every)
         self.snapshots, self.best_on_test, self.every = tuple(snapshots), best_on_test, every
 
     def allocate(self, allocate, work):
@@ -70,6 +72,8 @@ class Global(Tracker):
 
     def after(self, round, rounds, engine):
         t, metrics = engine.work.tensors, {}
+        if max(self.snapshots, default=0) > rounds:
+            raise SettingsError(f"snapshots {self.snapshots} are asked of {rounds} rounds")
         if round % self.every == 0 or round == rounds or round in self.snapshots:
             metrics["new_test_acc"] = _pooled(engine, "shared", "personal", "pool")
             if self.best_on_test:
@@ -115,6 +119,8 @@ class Personal(Tracker):
         stop_at: tuple[float, int] | None = None,
         light: bool = False,
     ):
+        _often(every)
+        one_of("ties", ties, ("first", "last"))
         self.judge, self.every, self.ties, self.light = judge, every, ties, light
         self.patience, self.stop_at = patience, stop_at
 
@@ -180,6 +186,7 @@ class Personal(Tracker):
             "new_test_acc_weights": _pooled(engine, "shared", "mean_personal", "pool"),
             **ensemble(engine, "shared", "personal"),
         }
+        average_best(engine.work)  # what is kept is the average of the best, all of it
         found = {f"best_{name}": value for name, value in best.items()}
         return found | {f"last_{name}": value for name, value in last.items()}
 
@@ -232,6 +239,11 @@ def ensemble(engine, shared: str, personal: str) -> dict[str, Tensor]:
     right = (means.argmax(-1) == engine.work.rows["test"][0].y).float().mean(-1).cpu()  # [R, 2]
     ways = ("new_test_acc_outputs", "new_test_acc_probabilities")
     return dict(zip(ways, right.unbind(1), strict=True))
+
+
+def _often(every: int) -> None:
+    if every < 1:
+        raise SettingsError(f"every is {every}; the rounds between two evaluations are at least 1")
 
 
 def _need(work: Work, *names: str) -> None:

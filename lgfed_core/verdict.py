@@ -7,7 +7,7 @@ a single run: *inconclusive*. A number that follows from the settings alone (par
 is compared in the digits printed.
 
 A **claim** is *confirmed*, *refuted* or *inconclusive* by a test over paired seeds, with Holm's
-correction over the claims of a paper.
+correction over the claims that a page of the book judges together.
 
 The papers' deviations are population ones (numpy's default); ours have n - 1.
 """
@@ -23,6 +23,7 @@ from scipy import stats
 REPRODUCED, DIFFERS, INCONCLUSIVE = "reproduced", "differs", "inconclusive"
 NOT_RUN, STAND_IN = "not yet run", "on stand-in data"
 CONFIRMED, REFUTED = "confirmed", "refuted"
+_ROUNDING = 1e-9  # differences below this are those of floating point
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def compare(
     """
     ours = np.asarray(ours, float)
     sd = np.nan if paper_sd is None else float(paper_sd)
-    margin = float(np.nanmax([2 * sd, floor]))
+    margin = margin_of(sd, floor)
     if ours.size == 0:
         return Comparison(np.nan, np.nan, np.nan, margin, NOT_RUN)
     difference = float(ours.mean() - paper_mean)
@@ -68,6 +69,11 @@ def compare(
     else:
         verdict = INCONCLUSIVE
     return Comparison(difference, float(low), float(high), margin, verdict)
+
+
+def margin_of(paper_sd: float, floor: float) -> float:
+    """How far from a printed number counts as reproduced; without a deviation (NaN) the floor."""
+    return float(np.nanmax([2 * paper_sd, floor]))
 
 
 def compare_exact(printed: float, digit: float, ours: ArrayLike) -> Comparison:
@@ -123,9 +129,10 @@ class Evidence:
 def greater(a: ArrayLike, b: ArrayLike = 0.0, by: float = 0.0) -> Evidence:
     """That a is greater than b (by more than ``by``), paired over runs: a [n], b [n] or a number.
 
-    Student's t on the differences. One run, or none, decides nothing: both p-values are 1.
+    Student's t on the differences of whole pairs (one with a NaN is none). One run, or none,
+    decides nothing: both p-values are 1.
     """
-    shift = np.asarray(a, float) - np.asarray(b, float)
+    shift = _pairs(a, b)
     mean, error, df = _mean(shift)
     low, high = _interval(mean, error, df)
     p = _above(mean - by, error, df)
@@ -135,9 +142,10 @@ def greater(a: ArrayLike, b: ArrayLike = 0.0, by: float = 0.0) -> Evidence:
 def equivalent(a: ArrayLike, b: ArrayLike, margin: float) -> Evidence:
     """That a and b differ by less than ``margin``, paired over runs: two one-sided tests (TOST).
 
-    Against it speaks a difference beyond the margin, on either side (p doubled for the two).
+    Pairs as for `greater`. Against it speaks a difference beyond the margin, on either side (p
+    doubled for the two).
     """
-    shift = np.asarray(a, float) - np.asarray(b, float)
+    shift = _pairs(a, b)
     mean, error, df = _mean(shift)
     low, high = _interval(mean, error, df)
     p = max(_above(mean + margin, error, df), _above(margin - mean, error, df))
@@ -172,7 +180,7 @@ def holm(pvalues: ArrayLike) -> NDArray:
 def judge(claims: Mapping[str, Evidence], alpha: float = 0.05) -> pd.DataFrame:
     """Verdicts on the claims of one paper, by claim: estimate, interval, adjusted p, verdict.
 
-    Holm corrects both columns of p-values over all claims given, so give those of a paper at once.
+    Holm corrects both columns of p-values over all claims given.
     """
     tests = list(claims.values())
     p, against = (holm([getattr(t, name) for t in tests]) for name in ("p", "p_against"))
@@ -190,9 +198,14 @@ def judge(claims: Mapping[str, Evidence], alpha: float = 0.05) -> pd.DataFrame:
     )
 
 
+def _pairs(a: ArrayLike, b: ArrayLike) -> NDArray:
+    """Differences a - b of the pairs that are whole -> [n]."""
+    shift = np.atleast_1d(np.asarray(a, float) - np.asarray(b, float))
+    return shift[~np.isnan(shift)]
+
+
 def _mean(x: NDArray) -> tuple[float, float, int]:
     """Mean, standard error (NaN below two values) and degrees of freedom of x [n]."""
-    x = np.atleast_1d(x)
     mean = float(x.mean()) if x.size else np.nan
     error = float(x.std(ddof=1) / np.sqrt(x.size)) if x.size > 1 else np.nan
     return mean, error, x.size - 1
@@ -207,6 +220,6 @@ def _above(mean: float, error: float, df: int) -> float:
     """One-sided p of "the mean is above zero"; 1 where nothing can be said."""
     if not df > 0:
         return 1.0
-    if error == 0:  # all runs agree
-        return 0.0 if mean > 0 else 1.0
+    if error < _ROUNDING:  # all runs agree; of two, by chance, as accuracies are counts
+        return 0.0 if mean > _ROUNDING and df > 1 else 1.0
     return float(stats.t.sf(mean / error, df))

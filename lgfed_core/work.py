@@ -10,6 +10,7 @@ from torch.nn.modules.dropout import _DropoutNd
 
 from .augment import CropFlip
 from .data import Split
+from .errors import SettingsError
 from .layout import Layout
 from .methods import Method
 from .partition import Rows
@@ -23,7 +24,8 @@ class Training:
     Momentum starts from zero in every round unless ``keep_momentum``. The learning rate is
     lr / (1 + decay t) in round t, where t goes on from ``before`` in the first round of a phase.
     With ``annealing`` it also falls with the steps that the device itself has taken so far.
-    With ``batches``, a device takes only the first so many batches of each pass.
+    With ``batches``, a device takes only the first so many batches of each pass. Raises
+    SettingsError for impossible values.
     """
 
     lr: float
@@ -38,6 +40,20 @@ class Training:
     nesterov: bool | None = None
     annealing: Annealing | None = None  # by a device's own steps
     batches: int | None = None
+
+    def __post_init__(self):
+        least = {"batch_size": 1, "epochs": 1, "batches": 1, "momentum": 0, "weight_decay": 0,
+                 "decay": 0, "before": 0}  # fmt: skip
+        wrong = {n: v for n, low in least.items() if (v := getattr(self, n)) is not None
+                 and not v >= low}  # fmt: skip
+        if not self.lr >= 0:
+            wrong["lr"] = self.lr
+        if wrong:
+            raise SettingsError(
+                "training cannot have "
+                + ", ".join(f"{n} {v}" for n, v in wrong.items())
+                + ": batches and epochs are 1 or more, rates, decays and momentum 0 or more"
+            )
 
     def seen(self, rows: int) -> int:
         """How many of a device's ``rows`` it visits in one pass."""

@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from lgfed_core import checkpoint, federation
 from lgfed_core.errors import CheckpointError
 from lgfed_core.federation import run
 from lgfed_core.methods import FedAvg, FedProx, LGFedAvg
+from lgfed_core.privacy import Privacy
 from lgfed_core.tracking import AveragedBest, Personal
 from lgfed_core.work import Training
 
@@ -114,6 +116,19 @@ def test_a_finished_run_is_read_not_run(tmp_path, monkeypatch):
     assert again.seconds == first.seconds
 
 
+@dataclass(frozen=True, kw_only=True)
+class Private(FedAvg):
+    privacy: Privacy
+
+
+def test_a_method_with_settings_of_its_own_is_checkpointed(tmp_path):
+    saved, arguments = tmp_path / "run.safetensors", dict(lanes="batched", workers=1)
+    for privacy in (Privacy(1.0, 0.5), Privacy(1.0, 0.5)):
+        run(toy_federation(), Private(privacy=privacy), SGD, 2, saved=saved, **arguments)
+    with pytest.raises(CheckpointError, match="belongs to another run"):
+        run(toy_federation(), Private(privacy=Privacy(1.0, 0.6)), SGD, 2, saved=saved, **arguments)
+
+
 def test_light_trackers_keep_little(tmp_path):
     saved = tmp_path / "run.safetensors"
     arguments = dict(tracker=AveragedBest(light=True), workers=1, saved=saved)
@@ -135,20 +150,24 @@ class Softened(Toy):
     [
         dict(lr=0.2), dict(rounds=4), dict(seed=1), dict(mu=0.1), dict(judge="test"),
         dict(softmax=True), dict(brighter=0.5), dict(fewer=1), dict(numbers=2),
+        dict(groups=1), dict(lanes="batched"),
     ],
 )  # fmt: skip
 def test_a_checkpoint_of_another_run_is_refused(tmp_path, change, monkeypatch):
     saved = tmp_path / "run.safetensors"
 
     def go(lr=0.1, rounds=3, seed=0, mu=0.0, judge="validation", softmax=False, brighter=0.0,
-           fewer=0, numbers=1):  # fmt: skip
+           fewer=0, numbers=1, groups=0, lanes="looped"):  # fmt: skip
         monkeypatch.setattr(federation, "NUMBERS", numbers)
         torch.manual_seed(0)
         fed = toy_federation((seed,), net=Softened(softmax))
         fed.data.train.x.add_(brighter)
         fed.partitions[0].validation.size.sub_(fewer)
-        run(fed, FedProx(mu=mu), Training(lr, 4), rounds, tracker=Personal(judge), workers=1,
-            saved=saved)  # fmt: skip
+        train = fed.data.train
+        train = replace(train, groups=torch.full((len(train.y), 1), groups))
+        fed = replace(fed, data=replace(fed.data, train=train))
+        run(fed, FedProx(mu=mu), Training(lr, 4), rounds, tracker=Personal(judge), lanes=lanes,
+            workers=1, saved=saved)  # fmt: skip
 
     go()
     before = saved.read_bytes()

@@ -1,5 +1,6 @@
 """python -m lgfed_core: parsing, errors in one line, and a run that records its rows."""
 
+import pandas as pd
 import pytest
 
 from lgfed_core import __main__ as command
@@ -89,6 +90,16 @@ def test_other_settings_are_shown_but_never_recorded(tmp_path, monkeypatch, caps
     assert command.main(arguments) == 0
     said = capsys.readouterr().out
     assert "nothing is recorded" in said and "lg_fedavg" in said
+
+
+def test_rows_of_any_experiment_can_be_shown():
+    rows = pd.DataFrame({
+        "table": "t", "loss": ["vanilla", "central"], "probability": [0.5, None], "seed": 0,
+        "protocol": "as_described", "selection": "last", "metric": "acc", "value": [50.0, 60.0],
+        "scale": "smoke", "device": "cpu", "torch": "2", "commit": "x", "seconds": 1.0,
+    })  # fmt: skip
+    said = command._shown(rows)
+    assert "50.0" in said and "60.0" in said and "probability" in said
 
 
 def test_the_baselines_can_be_run_without_fedavg(tmp_path, monkeypatch):

@@ -206,7 +206,7 @@ def made_up(vanilla=(80.0, 95.0, 82.0), squared=(90.0, 94.0, 91.0), rare=(2.0, 1
             for rate in (0.5, 1.0):
                 at = base | dict(table=digits.OPT_OUT, opt_out=rate, metric="source_acc")
                 lines.append(at | dict(value=source + rng.normal(0, 0.02)))
-    return pd.DataFrame(lines)
+    return pd.DataFrame(lines).assign(stand_in="")
 
 
 def test_claims_that_hold_are_confirmed():
@@ -229,3 +229,8 @@ def test_nothing_is_said_where_nothing_has_run():
     only = made_up()
     only = only[only["loss"].isin(["vanilla"])]
     assert "F2" not in judged.verdicts(only).index
+
+
+def test_verdicts_on_stand_in_data_say_so():
+    said = judged.verdicts(made_up().assign(stand_in="uci_digits"))["verdict"]
+    assert said.str.startswith("on stand-in data (uci_digits): ").all()

@@ -1,6 +1,7 @@
 """The loop: methods that must coincide do, lanes agree, and arithmetic is what hands compute."""
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -175,6 +176,7 @@ def test_momentum_is_kept_only_when_asked(federation):
         (dict(workers=0), "workers is 0"),
         (dict(tracker=Personal("tests")), "no 'tests' rows"),
         (dict(method=LGFedAvg(layers=frozenset({"nowhere"}))), "nowhere"),
+        (dict(tracker=Global(snapshots=(2,))), r"snapshots \(2,\) are asked of 1 rounds"),
     ],
 )
 def test_impossible_settings_are_named(federation, change, message):
@@ -198,6 +200,56 @@ def test_impossible_federations_are_named(federation):
         toy_federation(net=nn.Sequential(nn.Linear(8, 3), leaky))
     with pytest.raises(SettingsError, match="fraction"):
         FedAvg(fraction=0.0)
+    with pytest.raises(SettingsError, match="negative"):
+        toy_federation(seeds=(-1,))
+
+
+@pytest.mark.parametrize("presence", [[1.5, -0.5], [0.5, 0.4]])
+def test_an_impossible_presence_is_named(federation, presence):
+    others = torch.zeros(federation.devices - 2)
+    with pytest.raises(SettingsError, match="presence"):
+        replace(federation, presence=torch.cat([torch.tensor(presence), others])[None])
+
+
+def test_presence_must_leave_enough_devices(federation):
+    here = torch.zeros(1, federation.devices)
+    here[0, :3] = 1 / 3  # in float32, so that the sum is one to seven digits alone
+    alone = replace(federation, presence=here)
+    run(alone, FedAvg(fraction=0.3), SGD, 1)
+    with pytest.raises(SettingsError, match="5 devices are drawn a round, but only 3"):
+        run(alone, FedAvg(fraction=0.5), SGD, 1)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [dict(batch_size=0), dict(epochs=0), dict(batches=0), dict(momentum=-1.0), dict(lr=-0.1),
+     dict(lr=float("nan")), dict(weight_decay=-1.0), dict(decay=-0.1)],
+)  # fmt: skip
+def test_impossible_training_is_named(change):
+    with pytest.raises(SettingsError, match=next(iter(change))):
+        Training(**(dict(lr=0.1, batch_size=4) | change))
+
+
+def test_trackers_name_what_they_cannot_do():
+    for make, said in (
+        (lambda: Personal(ties="frist"), "frist"), (lambda: Personal(every=0), "every is 0"),
+        (lambda: Global(every=0), "every is 0"),
+    ):  # fmt: skip
+        with pytest.raises(SettingsError, match=said):
+            make()
+
+
+def test_a_network_may_have_a_parameter_without_axes():
+    class Scaled(Toy):
+        def __init__(self):
+            super().__init__()
+            self.scale = nn.Parameter(torch.tensor(2.0))
+
+        def forward(self, x):
+            return self.scale * super().forward(x)
+
+    outcome = run(toy_federation(net=Scaled()), FedAvg(), SGD, 1)
+    assert outcome.layout.views(outcome.tensors["shared"][0], torch.empty(0))["scale"].shape == ()
 
 
 class Mean(Method):

@@ -62,6 +62,14 @@ def test_personal_keeps_each_devices_best_and_later_models_win_ties():
     assert [line["best_validation_acc"].item() for line in lines] == [0.625, 0.875, 0.875]
 
 
+def test_what_personal_keeps_of_an_average_is_of_the_best_models():
+    outcome = run(toy_federation(), LGFedAvg(layers=ABOVE), SGD, 6, tracker=Personal(ties="first"))
+    t = outcome.tensors
+    for part in ("shared", "personal"):
+        assert torch.equal(t[f"mean_{part}"], t[f"best_{part}"].mean(1))
+    assert not torch.equal(t["mean_personal"], t["personal"].mean(1))
+
+
 def test_patience_counts_evaluations_without_a_strict_gain():
     tracker = Personal("validation", patience=2)
     engine = Scripted([[1, 1], [2, 1], [2, 1], [2, 3]], tracker)

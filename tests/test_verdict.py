@@ -119,8 +119,26 @@ def test_one_run_decides_nothing():
 
 
 def test_runs_without_spread():
-    assert verdict.greater([2.0, 2.0], [1.0, 1.0]).p == 0.0
-    assert verdict.greater([1.0, 1.0], [1.0, 1.0]).p == 1.0
+    assert verdict.greater([2.0] * 3, [1.0] * 3).p == 0.0
+    assert verdict.greater([1.0] * 3, [1.0] * 3).p == 1.0
+    tied = verdict.greater([2.0, 2.0], [1.0, 1.0])  # two counts may be equal by chance
+    assert (tied.p, tied.p_against) == (1.0, 1.0)
+    rounded = verdict.greater([0.3] * 3, [0.1 + 0.2] * 3)
+    assert (rounded.p, rounded.p_against) == (1.0, 1.0)
+
+
+def test_a_pair_with_a_missing_run_is_none():
+    a, b, gap = [3.0, 4.1, 5.0, 9.0], [1.0, 2.0, 3.1, np.nan], 1.5
+    assert verdict.greater(a, b) == verdict.greater(a[:3], b[:3])
+    assert verdict.equivalent(a, b, gap) == verdict.equivalent(a[:3], b[:3], gap)
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_a_comparison_that_has_not_run_confirms_nothing(turn):
+    good = verdict.greater([2.0, 2.1, 2.2], [1.0, 1.0, 1.0])
+    missing = verdict.greater([2.0, np.nan], [np.nan, 1.0])
+    found = verdict.judge({"both": verdict.every([good, missing][::turn])})
+    assert found["verdict"].item() == verdict.INCONCLUSIVE
 
 
 def test_rising_takes_a_slope_per_run():

@@ -12,7 +12,7 @@ from ..data.adult import GROUPS
 from ..errors import ResultsError
 from ..published import METHODS, METRICS
 from ..results import plain
-from ..verdict import Evidence
+from ..verdict import Evidence, margin_of
 from . import lgfedavg_adult as adult
 
 RANDOM = 50.0
@@ -96,7 +96,8 @@ def margin(metric: str, split: str) -> float:
     cells = published.cells(published.find(adult.TABLE))
     printed = cells[(cells["method"] == "lg_fedavg_adv") & (cells["split"] == split)]
     sd = float(printed.loc[printed["metric"] == metric, "paper_sd"].item())
-    return max(2 * sd, 2.0 if metric.endswith("auc") else 1.0)
+    floor = next(m.floor for m in published.find(adult.TABLE).metrics if m.name == metric)
+    return margin_of(sd, floor)
 
 
 def claim_l14(

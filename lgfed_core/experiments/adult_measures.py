@@ -61,7 +61,7 @@ def scores(devices: Sequence[Seen]) -> dict[str, float]:
     """
     adversary = np.array([auc(d.protected.T, d.groups.T) for d in devices])  # [K, g]
     found = {
-        "class_acc": np.mean([(d.income > 0.5) == d.y for d in devices]),
+        "class_acc": np.mean([((d.income > 0.5) == d.y).mean() for d in devices]),
         "class_auc": np.nanmean([auc(d.income, d.y) for d in devices]),  # some have one class
         "adv_auc": np.nanmean(adversary),
         "adv_auc_spread": adversary.mean(1).std(),  # over devices

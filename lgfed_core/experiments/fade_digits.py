@@ -250,7 +250,6 @@ def progress(cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
 
 def _folder(cfg: Settings, seeds: Sequence[int]) -> str:
     """Where checkpoints go: changed settings and other seeds never share a folder."""
-    usual = settings(
-        cfg.scale, **{n: getattr(cfg, n) for n in CHOOSES - {"rounds", "probabilities"}}
-    )
+    lanes = {"rounds", "losses", "probabilities"}  # these change what trains together
+    usual = settings(cfg.scale, **{n: getattr(cfg, n) for n in CHOOSES - lanes})
     return folder_name(f"{cfg.scale}", cfg, usual, seeds)

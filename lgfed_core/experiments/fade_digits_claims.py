@@ -8,7 +8,7 @@ import pandas as pd
 
 from .. import results
 from ..errors import ResultsError
-from ..verdict import Evidence, equivalent, every, greater, judge
+from ..verdict import STAND_IN, Evidence, equivalent, every, greater, judge
 from . import fade_digits as digits
 
 MARGIN = 1.0  # points of accuracy: the book's margin where the paper prints no deviation
@@ -17,7 +17,10 @@ _IDS = ("table", "direction", "loss", "probability", "opt_out", "statistics", "r
 
 
 def stored(scale: str = "paper") -> pd.DataFrame:
-    """Recorded rows of the experiment, of the longest runs; empty before the first."""
+    """Recorded rows of the experiment, of the longest runs; empty before the first.
+
+    Those on stand-in data are left out as soon as there are others.
+    """
     try:
         found = results.load(digits.NAME)
     except ResultsError:
@@ -26,6 +29,8 @@ def stored(scale: str = "paper") -> pd.DataFrame:
     found = found[found["scale"] == scale]
     for name in ("probability", "opt_out", "rounds", "round"):
         found[name] = pd.to_numeric(found[name])
+    real = found["stand_in"].fillna("") == ""
+    found = found[real] if real.any() else found
     long = found.loc[found["loss"] != "pretraining", "rounds"].max()
     return found[(found["rounds"] == long) | (found["loss"] == "pretraining")]
 
@@ -64,10 +69,14 @@ def claims(found: pd.DataFrame) -> dict[str, Evidence]:
 
 
 def verdicts(found: pd.DataFrame) -> pd.DataFrame:
-    """Verdicts by claim; empty where nothing has run."""
+    """Verdicts by claim; empty where nothing has run. On stand-in data they say so."""
     tests = claims(found)
-    columns = ["estimate", "low", "high", "verdict"]
-    return judge(tests) if tests else pd.DataFrame(columns=columns)
+    if not tests:
+        return pd.DataFrame(columns=["estimate", "low", "high", "verdict"])
+    judged, stand_in = judge(tests), ", ".join(sorted(set(found["stand_in"].fillna("")) - {""}))
+    if stand_in:
+        judged["verdict"] = [f"{STAND_IN} ({stand_in}): {said}" for said in judged["verdict"]]
+    return judged
 
 
 def _mean_on_the_way(found: pd.DataFrame, direction: str, p: float) -> pd.DataFrame:

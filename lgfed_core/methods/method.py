@@ -105,9 +105,18 @@ class Method:
 
         presence: [K], with which probability each is drawn (one after the other, without
             replacement); None: alike.
+
+        Raises SettingsError where fewer devices than `cohort` can be drawn at all.
         """
         m = self.cohort(devices)
         if presence is not None:
+            if np.count_nonzero(presence) < m:
+                raise SettingsError(
+                    f"{m} devices are drawn a round, but only {np.count_nonzero(presence)} have a "
+                    "presence above zero; lower the fraction"
+                )
+            total = presence.sum(dtype=float)  # numpy wants 1 to eight digits
+            presence = presence if abs(total - 1) < 1e-9 else presence.astype(float) / total
             return np.sort(rng.choice(devices, m, replace=False, p=presence))
         return np.arange(devices) if m == devices else np.sort(rng.permutation(devices)[:m])
 
