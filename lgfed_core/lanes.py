@@ -4,7 +4,8 @@ A lane is one device in one run (seed or setting). Methods are written for a sin
 module trains and tests many. `Looped` takes them one after another, spread over forked worker
 processes: best on a CPU, where a device's parameters stay in a core's cache. `batched.Batched`
 stacks them in one tensor: best on a GPU. Both give the same numbers to float tolerance, and
-`Looped` the same bits for any number of workers, because random numbers belong to the lane.
+`Looped` the same bits for any number of workers, because random numbers belong to the lane. Dropout
+is the exception: a stack draws its noise at once, so there it depends on what trains together.
 """
 
 import copy

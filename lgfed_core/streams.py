@@ -2,7 +2,8 @@
 
 Device 7's batches in round 30 are the same whether it trains alone, among ten devices, in
 another process, or after a restart. `numpy.random.default_rng` hashes the tuple into a
-well-mixed state. Trailing zeros do not count, so a purpose always has places of one length.
+well-mixed state. Trailing zeros do not count, so a purpose has places of one length; but for
+DROPOUT, where a stack of lanes has no device: a run is of one kind of lanes, never of both.
 
 Neither method nor phase is in the tuple: with one seed, all methods see the same devices and
 batches in the same round, which pairs their comparisons.

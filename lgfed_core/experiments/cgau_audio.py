@@ -23,7 +23,7 @@ from .cgau_gains import gains
 
 NAME = "cgau.audio"
 TABLE = "cgau_table1_frechet"
-CHOOSES = {"features", "methods", "shuffles"}  # of what, which and where; they change no number
+CHOOSES = {"features", "methods", "shuffles"}  # of what, which and where
 TABLES = {  # features -> the tables their rows belong to: distances, methods
     "fsdkaggle2018": (TABLE, "cgau_figure2a"),
     "clips": (TABLE, "cgau_figure2a"),
