@@ -22,6 +22,7 @@ from torch import Tensor
 from tqdm.auto import tqdm
 
 from . import data, nets, partition, results
+from .accuracy import accuracies
 from .batched import Batched
 from .errors import LgfedError
 from .lanes import Looped
@@ -30,7 +31,7 @@ from .methods import FedAvg, LGFedAvg
 from .processes import checked_workers
 from .rounds import CPU, Federation, prepare, round_of
 from .streams import Purpose, stream, visits
-from .tracking import Personal, Tracker, accuracies
+from .tracking import Personal, Tracker
 from .work import Training
 
 Times = dict[tuple[str, int], list[float]]  # (who, seeds trained at once) -> seconds a round

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from .accuracy import accuracies, ensemble, mean_accuracy, pooled_accuracy
 from .errors import SettingsError, one_of
 
 if TYPE_CHECKING:
@@ -75,12 +76,12 @@ class Global(Tracker):
         if max(self.snapshots, default=0) > rounds:
             raise SettingsError(f"snapshots {self.snapshots} are asked of {rounds} rounds")
         if round % self.every == 0 or round == rounds or round in self.snapshots:
-            metrics["new_test_acc"] = _pooled(engine, "shared", "personal", "pool")
+            metrics["new_test_acc"] = pooled_accuracy(engine, "shared", "personal", "pool")
             if self.best_on_test:
                 judged = metrics["new_test_acc"]
             else:
-                metrics["local_test_acc"] = _mean(engine, "shared", "personal", "test")
-                judged = metrics["validation_acc"] = _mean(
+                metrics["local_test_acc"] = mean_accuracy(engine, "shared", "personal", "test")
+                judged = metrics["validation_acc"] = mean_accuracy(
                     engine, "shared", "personal", "validation"
                 )
             better = judged > t["best_accuracy"].cpu()
@@ -92,8 +93,8 @@ class Global(Tracker):
 
     def final(self, engine):
         return {
-            "best_new_test_acc": _pooled(engine, "best", "personal", "pool"),
-            "best_local_test_acc": _mean(engine, "best", "personal", "test"),
+            "best_new_test_acc": pooled_accuracy(engine, "best", "personal", "pool"),
+            "best_local_test_acc": mean_accuracy(engine, "best", "personal", "test"),
         }
 
 
@@ -151,7 +152,7 @@ class Personal(Tracker):
         best = {f"best_{self.judge}_acc": t["best_accuracy"].cpu().mean(1)}
         if self.judge == "test":
             return best | {"local_test_acc": accuracy.cpu().mean(1)}
-        local = _mean(engine, "shared", "personal", "test")
+        local = mean_accuracy(engine, "shared", "personal", "test")
         return best | {"validation_acc": accuracy.cpu().mean(1), "local_test_acc": local}
 
     def _judge(self, engine) -> Tensor:
@@ -176,14 +177,14 @@ class Personal(Tracker):
         average_best(engine.work)
         mean = engine.work.tensors["mean_personal"]
         best = {
-            "local_test_acc": _mean(engine, "best_shared", "best_personal", "test"),
-            "new_test_acc_weights": _pooled(engine, "mean_shared", "mean_personal", "pool"),
+            "local_test_acc": mean_accuracy(engine, "best_shared", "best_personal", "test"),
+            "new_test_acc_weights": pooled_accuracy(engine, "mean_shared", "mean_personal", "pool"),
             **ensemble(engine, "best_shared", "best_personal"),
         }
         torch.mean(engine.work.tensors["personal"], 1, out=mean)
         last = {
-            "local_test_acc": _mean(engine, "shared", "personal", "test"),
-            "new_test_acc_weights": _pooled(engine, "shared", "mean_personal", "pool"),
+            "local_test_acc": mean_accuracy(engine, "shared", "personal", "test"),
+            "new_test_acc_weights": pooled_accuracy(engine, "shared", "mean_personal", "pool"),
             **ensemble(engine, "shared", "personal"),
         }
         average_best(engine.work)  # what is kept is the average of the best, all of it
@@ -213,8 +214,12 @@ class AveragedBest(Personal):
         metrics = super().after(round, rounds, engine)
         average_best(engine.work)
         return metrics | {
-            "averaged_new_test_acc": _pooled(engine, "mean_shared", "mean_personal", "pool"),
-            "averaged_local_test_acc": _mean(engine, "mean_shared", "best_personal", "test"),
+            "averaged_new_test_acc": pooled_accuracy(
+                engine, "mean_shared", "mean_personal", "pool"
+            ),
+            "averaged_local_test_acc": mean_accuracy(
+                engine, "mean_shared", "best_personal", "test"
+            ),
         }
 
 
@@ -222,23 +227,6 @@ def average_best(work: Work) -> None:
     """``mean_shared`` and ``mean_personal``: the average over devices of their best models."""
     for part in ("shared", "personal"):
         torch.mean(work.tensors[f"best_{part}"], 1, out=work.tensors[f"mean_{part}"])
-
-
-def accuracies(engine, shared: str, personal: str, rows: str, only=None) -> Tensor:
-    """Accuracy of each device's model on its own ``rows`` -> float [R, K].
-
-    ``only``: (run, device) pairs to test; the others get a negative number.
-    """
-    size = torch.stack([r.size for r in engine.work.rows[rows][1]]).cpu()
-    return engine.correct(shared, personal, rows, only) / size
-
-
-def ensemble(engine, shared: str, personal: str) -> dict[str, Tensor]:
-    """Accuracy [R] on the whole test set of the devices' averaged outputs, and probabilities."""
-    means = engine.mean_outputs(shared, personal, "test")  # [R, 2, n, classes]
-    right = (means.argmax(-1) == engine.work.rows["test"][0].y).float().mean(-1).cpu()  # [R, 2]
-    ways = ("new_test_acc_outputs", "new_test_acc_probabilities")
-    return dict(zip(ways, right.unbind(1), strict=True))
 
 
 def _often(every: int) -> None:
@@ -258,14 +246,3 @@ def _need(work: Work, *names: str) -> None:
             if (rows.size == 0).any():
                 device = int((rows.size == 0).nonzero()[0])
                 raise SettingsError(f"device {device} of run {run} has no {name} rows to judge by")
-
-
-def _mean(engine, shared: str, personal: str, rows: str) -> Tensor:
-    """Mean over devices of `accuracies` -> [R]."""
-    return accuracies(engine, shared, personal, rows).mean(1)
-
-
-def _pooled(engine, shared: str, personal: str, rows: str) -> Tensor:
-    """Accuracy of one model on all ``rows`` together -> [R]."""
-    size = torch.stack([r.size for r in engine.work.rows[rows][1]]).sum(1)
-    return engine.correct(shared, personal, rows).sum(1) / size

@@ -7,6 +7,7 @@ import pytest
 import torch
 from conftest import ABOVE, toy_federation
 
+from lgfed_core.accuracy import accuracies, ensemble
 from lgfed_core.errors import SettingsError
 from lgfed_core.federation import run
 from lgfed_core.goals import Goal
@@ -14,7 +15,7 @@ from lgfed_core.lanes import Looped
 from lgfed_core.layout import joined
 from lgfed_core.methods import FedAvg, LGFedAvg
 from lgfed_core.rounds import prepare
-from lgfed_core.tracking import AveragedBest, Global, Personal, accuracies, ensemble
+from lgfed_core.tracking import AveragedBest, Global, Personal
 from lgfed_core.work import Training
 
 SGD = Training(lr=0.1, batch_size=4)

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from .. import nets, partition
+from ..accuracy import accuracies
 from ..checkpoint import folder_name
 from ..errors import SettingsError, one_of
 from ..federation import Federation, Outcome, run
@@ -29,7 +30,7 @@ from ..nets_adult import AdultNet
 from ..paths import RUNS
 from ..results import PROTOCOLS
 from ..rounds import CPU
-from ..tracking import Tracker, accuracies
+from ..tracking import Tracker
 from ..work import Training
 from . import adult_released
 from .adult_measures import Measured, measure, rows_of_adult

@@ -1,0 +1,36 @@
+"""How well the models of a run do: on each device's own rows, on all of them, and averaged.
+
+The arguments ``shared`` and ``personal`` name tensors of parameters of the run, ``rows`` a kind of
+rows: "train", "validation", "test", or "pool", the whole test set.
+"""
+
+import torch
+from torch import Tensor
+
+
+def accuracies(engine, shared: str, personal: str, rows: str, only=None) -> Tensor:
+    """Accuracy of each device's model on its own ``rows`` -> float [R, K].
+
+    ``only``: (run, device) pairs to test; the others get a negative number.
+    """
+    size = torch.stack([r.size for r in engine.work.rows[rows][1]]).cpu()
+    return engine.correct(shared, personal, rows, only) / size
+
+
+def mean_accuracy(engine, shared: str, personal: str, rows: str) -> Tensor:
+    """Mean over devices of `accuracies` -> [R]."""
+    return accuracies(engine, shared, personal, rows).mean(1)
+
+
+def pooled_accuracy(engine, shared: str, personal: str, rows: str) -> Tensor:
+    """Accuracy of one model on all ``rows`` together -> [R]."""
+    size = torch.stack([r.size for r in engine.work.rows[rows][1]]).sum(1)
+    return engine.correct(shared, personal, rows).sum(1) / size
+
+
+def ensemble(engine, shared: str, personal: str) -> dict[str, Tensor]:
+    """Accuracy [R] on the whole test set of the devices' averaged outputs, and probabilities."""
+    means = engine.mean_outputs(shared, personal, "test")  # [R, 2, n, classes]
+    right = (means.argmax(-1) == engine.work.rows["test"][0].y).float().mean(-1).cpu()  # [R, 2]
+    ways = ("new_test_acc_outputs", "new_test_acc_probabilities")
+    return dict(zip(ways, right.unbind(1), strict=True))
