@@ -72,6 +72,7 @@ def _lgfedavg() -> dict[str, str]:
     found = {}
     for line in lines.itertuples():
         part = f"{line.so_far} so far, {line.ran} of {line.parts} comparisons"
+        part += ", one seed" * (line.runs == 1)
         whole = not line.ran or lgfedavg_claims.settled(line)
         found[line.Index] = line.verdict if whole else part
     fair = adult_claims.judged(adult_claims.stored_rows())["verdict"]

@@ -38,16 +38,17 @@ def test_the_page_of_a_claim_names_it(board):
 
 def test_a_part_of_a_claims_comparisons_says_so(board, monkeypatch):
     lines = pd.DataFrame(
-        {"verdict": ["inconclusive", "refuted", "not yet run", "confirmed"],
-         "so_far": ["confirmed", "refuted", "not yet run", "confirmed"],
-         "ran": [2, 2, 0, 10], "parts": [10, 10, 10, 10]},
-        index=pd.MultiIndex.from_product([["L1", "L2", "L3", "L4"], [claims_board.SOUND]],
+        {"verdict": ["inconclusive", "refuted", "not yet run", "confirmed", "inconclusive"],
+         "so_far": ["confirmed", "refuted", "not yet run", "confirmed", "inconclusive"],
+         "ran": [2, 2, 0, 10, 1], "parts": [10, 10, 10, 10, 1], "runs": [3, 3, 0, 3, 1]},
+        index=pd.MultiIndex.from_product([["L1", "L2", "L3", "L4", "L5"], [claims_board.SOUND]],
                                          names=["claim", "reading"]),
     )  # fmt: skip
     monkeypatch.setattr(claims_board.lgfedavg_claims, "judged", lambda stored: lines)
     found = claims_board.board()["verdict"]
-    assert found[["L1", "L2", "L3", "L4"]].tolist() == [
+    assert found[["L1", "L2", "L3", "L4", "L5"]].tolist() == [
         "confirmed so far, 2 of 10 comparisons", "refuted", "not yet run", "confirmed",
+        "inconclusive so far, 1 of 1 comparisons, one seed",
     ]  # fmt: skip
 
 
