@@ -31,7 +31,7 @@ lab: data ## open the notebooks in JupyterLab
 	@$(PY) -m jupyterlab
 
 data: $(READY) ## fetch the data that the notebooks need
-	@$(PY) -m lgfed_core data mnist cifar10
+	@$(PY) -m lgfed_core data mnist cifar10 adult usps
 
 lint: $(READY) ## check the style of the code
 	@$(PY) -m ruff check .

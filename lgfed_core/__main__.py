@@ -1,6 +1,7 @@
 """python -m lgfed_core list | data | run | report | bench"""
 
 import argparse
+import os
 import sys
 from dataclasses import fields
 
@@ -16,6 +17,9 @@ def main(argv: list[str] | None = None) -> int:
     except LgfedError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1
+    except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except KeyboardInterrupt:
         print("\nstopped; the same command continues from the last checkpoint", file=sys.stderr)
         return 130
@@ -30,7 +34,9 @@ def _parser() -> argparse.ArgumentParser:
     show.set_defaults(command=_list)
 
     data = commands.add_parser("data", help="list the data sets, or get some")
-    data.add_argument("names", nargs="*", metavar="NAME", help="mnist, cifar10, adult")
+    data.add_argument(
+        "names", nargs="*", metavar="NAME", help="e.g. mnist cifar10; without one, a list"
+    )
     data.set_defaults(command=_data)
 
     run = commands.add_parser("run", help="run an experiment; the same command continues it")
@@ -66,9 +72,12 @@ def _seeds(text: str) -> list[int]:
     seeds = []
     for part in text.split(","):
         first, dash, last = part.partition("-")
-        more = range(int(first), int(last if dash else first) + 1)
+        last = last if dash else first
+        if not (first.isdecimal() and last.isdecimal() and int(last) < 2**32):
+            raise argparse.ArgumentTypeError(f"{part!r} is no seed; use e.g. 0, 0-9 or 0,2,5")
+        more = range(int(first), int(last) + 1)
         if not more or set(more) & set(seeds):
-            raise ValueError(f"{part} is empty or repeats a seed")
+            raise argparse.ArgumentTypeError(f"{part!r} in {text!r} is empty or repeats a seed")
         seeds += more
     return seeds
 
@@ -123,7 +132,8 @@ def _run(args) -> int:
 
     experiment = experiments.find(args.experiment)
     changes = _changes(experiment, args.set)
-    protocols = results.PROTOCOLS if args.protocol == "both" else [args.protocol]
+    has = getattr(experiment, "PROTOCOLS", results.PROTOCOLS)
+    protocols = has if args.protocol == "both" else [args.protocol]
     record = changes.keys() <= experiment.CHOOSES
     if not record:
         print("Changed settings make other cells than the paper's: nothing is recorded.")
@@ -146,7 +156,7 @@ def _shown(rows) -> str:
     from . import results
 
     keys = [*results.identifying(rows), "selection"]
-    rows = rows.fillna(dict.fromkeys(keys, ""))
+    rows = rows.assign(**rows[keys].astype(object).fillna(""))
     return rows.pivot_table("value", keys, "metric", sort=False).to_string()
 
 

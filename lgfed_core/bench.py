@@ -24,7 +24,7 @@ from tqdm.auto import tqdm
 from . import data, nets, partition, results
 from .accuracy import accuracies
 from .batched import Batched
-from .errors import LgfedError
+from .errors import LgfedError, SettingsError
 from .lanes import Looped
 from .layout import joined
 from .methods import FedAvg, LGFedAvg
@@ -199,6 +199,8 @@ def limits(task: Task, device: torch.device) -> dict:
 
 def main(rounds: int, path: str | None) -> int:
     """Print the comparison of both tasks; write it to ``path`` as JSON if given."""
+    if rounds < 1:
+        raise SettingsError(f"rounds is {rounds}; at least one has to be timed")
     lines, bounds = [], []
     for task in (MNIST, CIFAR):
         sides = [(CPU, compare)]

@@ -46,8 +46,9 @@ _STYLE = {
 
 
 def use() -> None:
-    """Set the style for all figures that follow (first cell of a notebook)."""
+    """Set the style for all figures that follow (first cell of a notebook); tables say all."""
     mpl.rcParams.update(_STYLE)
+    pd.set_option("display.max_colwidth", None)
 
 
 @contextmanager

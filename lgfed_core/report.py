@@ -176,7 +176,9 @@ def main(paper: str | None = None, front: bool = False) -> int:
             print(f"== {PAPERS[spec.paper]}, {spec.title} ==\n{spec.note}".strip())
             print(f"\n{text(_at_hand(spec, rows))}")
             for experiment in spec.experiments:
-                print(f"fill with: python -m lgfed_core run {experiment} --scale paper\n")
+                print(
+                    f"fill with: python -m lgfed_core run {experiment} --scale paper --seeds 0-9\n"
+                )
     print("Printed numbers, each once, at the protocol they stand for:\n")
     print(scoreboard().to_string(index=False))
     return 0

@@ -19,7 +19,7 @@ import platform
 import re
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,7 +84,8 @@ def record(experiment: str, rows: pd.DataFrame, folder: Path = RESULTS) -> Path:
         except OSError as error:
             raise ResultsError(f"cannot write {path}: {error}; it is as it was") from error
         finally:
-            part.unlink(missing_ok=True)
+            with suppress(OSError):  # a folder that cannot be written has been named already
+                part.unlink(missing_ok=True)
     return path
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from lgfed_core import __main__ as command
 from lgfed_core import experiments, federation, results
+from lgfed_core.errors import LgfedError
 from lgfed_core.experiments import lgfedavg_cifar10 as cifar10
 from lgfed_core.experiments import lgfedavg_mnist as mnist
 from lgfed_core.experiments import lgfedavg_phases
@@ -120,3 +121,35 @@ def test_ctrl_c_says_how_to_continue(monkeypatch, capsys):
     monkeypatch.setattr(experiments, "run", interrupted)
     assert command.main(["run", "lgfedavg.mnist", "--scale", "smoke"]) == 130
     assert "continues from the last checkpoint" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["-1", "0,x", "99999999999999999999"])
+def test_what_is_no_seed_is_explained(text, capsys):
+    with pytest.raises(SystemExit):
+        command.main(["run", "lgfedavg.mnist", f"--seeds={text}"])
+    assert "is no seed; use e.g. 0, 0-9 or 0,2,5" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", experiments.ALL)
+def test_both_protocols_are_all_that_an_experiment_has(name):
+    module = experiments.ALL[name]
+    for protocol in getattr(module, "PROTOCOLS", results.PROTOCOLS):
+        assert module.settings("smoke", protocol).protocol == protocol
+    for protocol in set(results.PROTOCOLS) - set(getattr(module, "PROTOCOLS", results.PROTOCOLS)):
+        with pytest.raises(LgfedError, match="as_described"):
+            module.settings("smoke", protocol)
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(monkeypatch, tmp_path):
+    def closed(*_):
+        raise BrokenPipeError
+
+    monkeypatch.setattr(command, "_list", closed)
+    with open(tmp_path / "out", "w") as out:
+        monkeypatch.setattr(command.sys, "stdout", out)
+        assert command.main(["list"]) == 0
+
+
+def test_nothing_is_timed_in_no_rounds(capsys):
+    assert command.main(["bench", "--rounds", "0"]) == 1
+    assert "rounds is 0" in capsys.readouterr().err

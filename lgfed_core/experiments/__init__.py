@@ -7,6 +7,7 @@ An experiment is a module with
 * ``settings(scale, protocol, **changes)``;
 * ``stages(settings, seeds, device)``: its parts, (name, outcome), as they finish;
 * ``rows(settings, part, outcome)``: tidy rows; ``progress(settings, histories)``: curves;
+* ``PROTOCOLS``, where it does not have all of `results.PROTOCOLS`;
 * ``TOGETHER = True`` where all seeds are best run at once on a CPU, too (tiny networks).
 """
 

@@ -37,6 +37,7 @@ TABLE = "fade_figure2"
 CURVES = "fade_figure2_curves"  # the same, by round
 OPT_OUT = "fade_digits_opt_out"  # tables of ours
 STATISTICS = "fade_digits_statistics"
+PROTOCOLS = ("as_described",)
 CHOOSES = {"directions", "probabilities", "losses", "opt_outs", "statistics", "central", "rounds"}
 POWERS = {"vanilla": 1.0, "squared": 2.0}
 SCALES = {

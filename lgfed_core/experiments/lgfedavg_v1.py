@@ -37,6 +37,7 @@ NAME = "lgfedavg.v1"
 TABLE = "lgfedavg_v1_table1"
 BESIDE = "lgfedavg_v1_beside_v2"  # of our own: version 2's method from the same start
 CHOOSES = {"data", "alone"}
+PROTOCOLS = ("as_described",)
 SCALES = {
     "smoke": dict(devices=10, fraction=0.2, rows_per_class=(40, 20), shrink=0.002, every=1,
                   local_epochs=2, patience=2),
