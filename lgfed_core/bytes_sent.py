@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from . import nets, published, results
 from .communication import BYTES, SYSTEMS, System
 from .methods import FedAvg
 from .paths import PAPER
 from .report import SELECTION
+from .verdict import reach_of
 
 TESTS = ("local_test_acc", "new_test_acc")
 TABLES = {  # data set -> the paper's tables with its accuracies
@@ -130,8 +130,8 @@ def _printed(dataset: str, classes: int, paper: Path):
         cells = published.cells(spec, paper)
         of_all = cells.get("classes_per_device", pd.Series(2, cells.index))  # Table 1 has two
         for cell in cells[(of_all == classes) & cells["metric"].isin(TESTS)].to_dict("records"):
-            reach = stats.t.ppf(0.975, spec.runs - 1) * cell["paper_sd"] / np.sqrt(spec.runs - 1)
-            mean = cell["paper"]
+            mean, df = cell["paper"], spec.runs - 1
+            reach = reach_of(cell["paper_sd"] / np.sqrt(df), df)  # a population deviation
             row = [cell["method"], *(int(cell[c]) for c in ROW[1:])]
             yield *row, cell["metric"], "paper", mean, mean - reach, mean + reach, np.nan
 
@@ -146,7 +146,6 @@ def _ours(rows: pd.DataFrame, classes: int, protocol: str):
         keep &= rows["stand_in"].map(results.plain) == ""
     for (method, fed, lg, metric), group in rows[keep].groupby([*ROW, "metric"]):
         values = group["value"].to_numpy()
-        n, mean, reach = values.size, values.mean(), np.nan
-        if n > 1:
-            reach = stats.t.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n)
+        n, mean = values.size, values.mean()
+        reach = reach_of(values.std(ddof=1) / np.sqrt(n), n - 1) if n > 1 else np.nan
         yield method, int(fed), int(lg), metric, "ours", mean, mean - reach, mean + reach, n

@@ -6,7 +6,6 @@ the run it belongs to and is refused by any other.
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -17,6 +16,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from .errors import CheckpointError
+from .files import replacing
 
 try:
     import fcntl
@@ -58,20 +58,15 @@ def save(path: Path, tensors: dict[str, Tensor], facts: dict, identity: str) -> 
 
     Raises CheckpointError when the file cannot be written (a full disk, say).
     """
-    part = path.with_name(f".{path.name}.part")  # one name: what a killed run left is replaced
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         meta = {"identity": identity, "facts": json.dumps(facts)}
-        save_file({n: t.contiguous() for n, t in tensors.items()}, part, metadata=meta)
-        with open(part, "rb") as written:
-            os.fsync(written.fileno())  # on disk before the name changes
-        os.replace(part, path)
+        with replacing(path, locked=True) as part:
+            save_file({n: t.contiguous() for n, t in tensors.items()}, part, metadata=meta)
     except (OSError, SafetensorError) as error:
         raise CheckpointError(
             f"cannot write {path}: {error}; free some space or set LGFED_RUNS"
         ) from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 @contextmanager

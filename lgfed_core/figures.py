@@ -13,12 +13,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from scipy import stats
 
 from . import report
 from .errors import ResultsError
 from .paths import PAPER
 from .published import METHODS, METRICS
+from .verdict import reach_of
 
 WIDTH = 6.5  # inches, the width of a page's text
 _BLUE, _ORANGE, _GREEN, _RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
@@ -81,9 +81,9 @@ def curves(
         some = slice(None, None, max(1, len(points) // 8))
         ax.plot(points.index, points["mean"], color=colour, marker=marker, markevery=some,
                 label=METHODS.get(method, str(method)))  # fmt: skip
-        n = points["count"].where(points["count"] > 1)
-        reach = stats.t.ppf(0.975, n - 1) * points["std"] / np.sqrt(n)
-        if n.notna().any():
+        n = points["count"]
+        reach = reach_of(points["std"] / np.sqrt(n), n - 1)
+        if (n > 1).any():
             ax.fill_between(points.index, points["mean"] - reach, points["mean"] + reach,
                             color=colour, alpha=0.18, linewidth=0)  # fmt: skip
     if pd.api.types.is_integer_dtype(history[x]):

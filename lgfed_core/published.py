@@ -12,6 +12,7 @@ import pandas as pd
 from .errors import ResultsError
 from .paths import PAPER
 from .results import PROTOCOLS, plain
+from .verdict import margin_of
 
 PAPERS = {"lgfedavg": "LG-FedAvg", "cgau": "CGAU", "fade": "FADE"}
 
@@ -25,6 +26,9 @@ class Metric:
     floor: float = 0.0  # in the unit of the number
     relative: float = 0.0
     digit: float | None = None  # last printed digit of a number without chance in it
+
+    def least(self, printed: float) -> float:
+        return self.floor + self.relative * abs(printed)
 
 
 @dataclass(frozen=True)
@@ -202,6 +206,20 @@ def cells(table: Table, folder: Path = PAPER) -> pd.DataFrame:
     ]  # fmt: skip
     out = pd.concat(parts).sort_index(kind="stable")  # line by line, metrics as declared
     return out.dropna(subset="paper").reset_index(drop=True)
+
+
+def margin(table: str, metric: str, **row: object) -> float:
+    """How far from one printed number counts as reproduced; row: ids of its line, enough of them.
+
+    Raises ResultsError unless exactly one number is meant.
+    """
+    spec = find(table)
+    found = cells(spec)
+    found = found[(found[list(row)] == pd.Series(row)).all(axis=1) & (found["metric"] == metric)]
+    if len(found) != 1:
+        raise ResultsError(f"{table} has {len(found)} numbers {metric!r} in rows {row}, not one")
+    cell, metrics = found.iloc[0], {m.name: m for m in spec.metrics}
+    return margin_of(cell["paper_sd"], metrics[metric].least(cell["paper"]))
 
 
 def row_name(ids: dict[str, object]) -> str:

@@ -7,15 +7,15 @@ Only runs at paper scale are judged. Each protocol is shown at its own selection
 at the last round; the counts take the protocol that the published numbers stand for.
 """
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from . import communication, published, results, verdict
+from . import communication, published, results, stand_ins, verdict
 from .errors import ResultsError
+from .files import replacing
 from .paths import PAPER, RESULTS, ROOT
 from .presentation import display as display
 from .presentation import text
@@ -138,12 +138,8 @@ def update_front_pages(
     """
     fresh = _pages(paths, folder, paper)
     for path, (_, after) in fresh.items():
-        part = path.with_name(f".{path.name}.{os.getpid()}.part")
-        try:
+        with replacing(path) as part:
             part.write_text(after, encoding="utf-8")
-            os.replace(part, path)
-        finally:
-            part.unlink(missing_ok=True)
     return [path for path, (before, after) in fresh.items() if before != after]
 
 
@@ -208,8 +204,8 @@ def _follows(spec: published.Table, cell: dict) -> np.ndarray:
 def _compare(cell: dict, runs: int | None, ours: np.ndarray, metric: published.Metric):
     if metric.digit:
         return verdict.compare_exact(cell["paper"], metric.digit, ours)
-    floor = metric.floor + metric.relative * abs(cell["paper"])
-    return verdict.compare(cell["paper"], cell["paper_sd"], runs, ours, floor)
+    least = metric.least(cell["paper"])
+    return verdict.compare(cell["paper"], cell["paper_sd"], runs, ours, least)
 
 
 def _runs(spec: published.Table, rows: pd.DataFrame, scale: str) -> dict[tuple, tuple]:
@@ -230,8 +226,7 @@ def _runs(spec: published.Table, rows: pd.DataFrame, scale: str) -> dict[tuple, 
     key = [*spec.ids, "metric", "protocol", "selection"]
     out = {}
     for names, group in rows.groupby(key, sort=False):
-        if (group["stand_in"] == "").any():  # the paper's own data come first
-            group = group[group["stand_in"] == ""]
+        group = stand_ins.papers_own(group)
         twice = group["seed"].duplicated()
         if twice.any():
             seed = group.loc[twice, "seed"].iloc[0]
@@ -239,7 +234,7 @@ def _runs(spec: published.Table, rows: pd.DataFrame, scale: str) -> dict[tuple, 
                 f"{spec.name}: seed {seed} has several values for {', '.join(map(str, names))}; "
                 "rows that are no rows of the paper's table need a table name of their own"
             )
-        out[names] = group["value"].to_numpy(), ", ".join(sorted(set(group["stand_in"]) - {""}))
+        out[names] = group["value"].to_numpy(), stand_ins.names(group)
     return out
 
 

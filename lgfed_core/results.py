@@ -19,7 +19,7 @@ import platform
 import re
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +28,7 @@ import numpy as np
 import pandas as pd
 
 from .errors import ResultsError
+from .files import replacing
 from .paths import RESULTS
 
 try:
@@ -74,18 +75,11 @@ def record(experiment: str, rows: pd.DataFrame, folder: Path = RESULTS) -> Path:
         both = both.fillna("").drop_duplicates([c for c in both if c not in _NOT_KEY], keep="last")
         ordered = sorted(both.to_dict("records"), key=lambda row: _order(row, ids))
         text = pd.DataFrame(ordered).to_csv(index=False, lineterminator="\n")
-        part = path.with_name(f".{path.name}.{os.getpid()}.part")
         try:
-            with open(part, "w", encoding="utf-8", newline="") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(part, path)
+            with replacing(path, locked=True) as part:
+                part.write_text(text, encoding="utf-8", newline="")
         except OSError as error:
             raise ResultsError(f"cannot write {path}: {error}; it is as it was") from error
-        finally:
-            with suppress(OSError):  # a folder that cannot be written has been named already
-                part.unlink(missing_ok=True)
     return path
 
 

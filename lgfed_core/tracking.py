@@ -213,14 +213,9 @@ class AveragedBest(Personal):
     def after(self, round, rounds, engine):
         metrics = super().after(round, rounds, engine)
         average_best(engine.work)
-        return metrics | {
-            "averaged_new_test_acc": pooled_accuracy(
-                engine, "mean_shared", "mean_personal", "pool"
-            ),
-            "averaged_local_test_acc": mean_accuracy(
-                engine, "mean_shared", "best_personal", "test"
-            ),
-        }
+        new = pooled_accuracy(engine, "mean_shared", "mean_personal", "pool")
+        local = mean_accuracy(engine, "mean_shared", "best_personal", "test")
+        return metrics | {"averaged_new_test_acc": new, "averaged_local_test_acc": local}
 
 
 def average_best(work: Work) -> None:

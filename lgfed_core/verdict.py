@@ -76,6 +76,13 @@ def margin_of(paper_sd: float, floor: float) -> float:
     return float(np.nanmax([2 * paper_sd, floor]))
 
 
+def reach_of(error: ArrayLike, df: ArrayLike) -> NDArray:
+    """Half a 95 % interval of a mean (Student's t), from its standard error and degrees of freedom;
+    NaN without any of these. Arguments broadcast."""
+    df = np.asarray(df, float)
+    return stats.t.ppf(0.975, np.where(df > 0, df, np.nan)) * error
+
+
 def compare_exact(printed: float, digit: float, ours: ArrayLike) -> Comparison:
     """Compare a number without chance in it: equal in the printed digits, or not.
 
@@ -212,7 +219,7 @@ def _mean(x: NDArray) -> tuple[float, float, int]:
 
 
 def _interval(mean: float, error: float, df: int) -> tuple[float, float]:
-    reach = stats.t.ppf(0.975, df) * error if df > 0 else np.nan
+    reach = reach_of(error, df)
     return float(mean - reach), float(mean + reach)
 
 

@@ -10,6 +10,7 @@ from lgfed_core import communication, figures, published, report, results
 from lgfed_core.errors import ResultsError
 from lgfed_core.paths import PAPER
 
+FRECHET = "cgau_table1_frechet"
 TABLE6, TABLE8, TABLE1 = (
     "lgfedavg_v2_table6_mnist", "lgfedavg_v2_table8_cifar10", "lgfedavg_v2_table1_cifar10"
 )  # fmt: skip
@@ -431,3 +432,16 @@ def test_front_needs_paper_scale(tmp_path):
     with pytest.raises(ResultsError, match="no paper-scale rows"):
         figures.front(tmp_path, tmp_path / "x.png")
     assert not (tmp_path / "x.png").exists()
+
+
+def test_margin_of_one_printed_number():
+    assert (
+        published.margin(TABLE6, "local_test_acc", method="local_only", classes_per_device=10)
+        == 1.0
+    )
+    table = "lgfedavg_v2_table1_cifar10"
+    assert published.margin(table, "local_test_acc", method="local_only") == pytest.approx(4.28)
+    sounds = published.margin(FRECHET, "average_client_frechet_distance", shuffle_proportion=0)
+    assert sounds == pytest.approx(0.02 * published.cells(published.find(FRECHET))["paper"][0])
+    with pytest.raises(ResultsError, match="has 5 numbers 'new_test_acc'"):
+        published.margin(TABLE6, "new_test_acc", method="local_only")

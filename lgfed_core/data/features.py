@@ -3,7 +3,6 @@
 One tensor holds all rows, so that runs which draw different test rows share it.
 """
 
-import os
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from torch import Tensor
 
 from lgfed_core.data.dataset import Dataset, Split
 from lgfed_core.errors import DataError
+from lgfed_core.files import replacing
 from lgfed_core.streams import Purpose, stream
 
 TEST = 1 / 3  # share of test rows where there is no official partition
@@ -76,12 +76,8 @@ def features(name: str, x: NDArray, y: NDArray, stratum: NDArray, **more) -> Fea
 def save_arrays(path: Path, **arrays: NDArray) -> None:
     """Write ``arrays`` to ``path`` (.npz) as a whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part.npz")
-    try:
-        np.savez_compressed(part, **arrays)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    with replacing(path) as part, open(part, "wb") as file:
+        np.savez_compressed(file, **arrays)
 
 
 def load_arrays(path: Path, *names: str) -> list[NDArray]:

@@ -12,7 +12,7 @@ from ..data.adult import GROUPS
 from ..errors import ResultsError
 from ..published import METHODS, METRICS
 from ..results import plain
-from ..verdict import Evidence, margin_of
+from ..verdict import Evidence
 from . import lgfedavg_adult as adult
 
 RANDOM = 50.0
@@ -93,11 +93,7 @@ def chosen(stored: pd.DataFrame, loss: str = "vanilla", split: str = "iid") -> f
 
 def margin(metric: str, split: str) -> float:
     """How far from a printed number of the row with an adversary still counts as about it."""
-    cells = published.cells(published.find(adult.TABLE))
-    printed = cells[(cells["method"] == "lg_fedavg_adv") & (cells["split"] == split)]
-    sd = float(printed.loc[printed["metric"] == metric, "paper_sd"].item())
-    floor = next(m.floor for m in published.find(adult.TABLE).metrics if m.name == metric)
-    return margin_of(sd, floor)
+    return published.margin(adult.TABLE, metric, method="lg_fedavg_adv", split=split)
 
 
 def claim_l14(

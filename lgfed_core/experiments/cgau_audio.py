@@ -10,11 +10,11 @@ from functools import lru_cache
 
 import pandas as pd
 
-from .. import results
+from .. import results, stand_ins
 from ..data import cough
 from ..data.features import Features
 from ..federation import Outcome
-from ..verdict import STAND_IN, Evidence, equivalent, every, greater, judge, rising
+from ..verdict import Evidence, equivalent, every, greater, judge, rising
 from . import cgau_federated as federated
 from .cgau_federated import federation as federation
 from .cgau_federated import progress as progress
@@ -99,8 +99,7 @@ def stored(features: str = "clips", scale: str = "paper") -> pd.DataFrame:
     found = results.of_tables(NAME, TABLES[features], scale, ours)
     if found.empty or features == "digits":
         return found
-    real = found["stand_in"].fillna("") == ""
-    return found[real] if real.any() else found
+    return stand_ins.papers_own(found)
 
 
 def verdicts(found: pd.DataFrame, protocol: str = "as_described", method: str = "cgau_kept"):
@@ -115,9 +114,7 @@ def verdicts(found: pd.DataFrame, protocol: str = "as_described", method: str = 
     if (mine["metric"] == federated.GAMMA).any():
         tests |= distances_fall(mine)
     judged = judge(tests) if tests else pd.DataFrame(columns=["estimate", "low", "high", "verdict"])
-    stand_in = ", ".join(sorted(set(mine["stand_in"].fillna("")) - {""}))
-    if stand_in and len(judged):
-        judged["verdict"] = [f"{STAND_IN} ({stand_in}): {v}" for v in judged["verdict"]]
+    judged["verdict"] = [stand_ins.said(said, stand_ins.names(mine)) for said in judged["verdict"]]
     return judged
 
 

@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from .. import nets, results
+from .. import nets, stand_ins
 from ..nets_cgau import Baseline, GatedMLP
-from ..verdict import STAND_IN, Evidence, equivalent, every, greater, judge, rising
+from ..verdict import Evidence, equivalent, every, greater, judge, rising
 from . import cgau_cifar10 as cifar10
 from . import cgau_federated as federated
 from . import cgau_time
@@ -37,7 +37,7 @@ def verdicts(
             own = itself[itself["protocol"] == protocol]
             if {method, "baseline"} <= set(own["method"]):
                 tests["C7"] = smaller_gain(mine, own, method)
-                other = _stand_in(own)
+                other = stand_ins.names(own)
     if times is not None and method in set(times["method"]):
         tests["C9"] = time_and_size(times, method)
     if (mine["metric"] == federated.GAMMA).any():
@@ -46,10 +46,9 @@ def verdicts(
         return pd.DataFrame(columns=["estimate", "low", "high", "p", "p_against", "verdict"])
     judged = judge(dict(sorted(tests.items())))
     for claim in judged.index:
-        names = [_stand_in(mine), other if claim == "C7" else ""]
-        if any(names):
-            said = ", ".join(n for n in names if n)
-            judged.loc[claim, "verdict"] = f"{STAND_IN} ({said}): {judged.loc[claim, 'verdict']}"
+        names = [stand_ins.names(mine), other if claim == "C7" else ""]
+        said = stand_ins.said(judged.loc[claim, "verdict"], ", ".join(filter(None, names)))
+        judged.loc[claim, "verdict"] = said
     return judged
 
 
@@ -157,7 +156,3 @@ def _accuracy(found: pd.DataFrame, method: str) -> pd.DataFrame:
     mine = found[(found["metric"] == METRIC) & (found["selection"] == "best_val")]
     mine = mine[mine["method"] == method]
     return mine.pivot(index="seed", columns="shuffle_proportion", values="value").dropna()
-
-
-def _stand_in(found: pd.DataFrame) -> str:
-    return ", ".join(sorted({results.plain(v) for v in found["stand_in"].fillna("")} - {""}))

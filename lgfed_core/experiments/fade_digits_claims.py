@@ -6,9 +6,9 @@ Only runs of the largest number of rounds that is stored count; the page says wh
 
 import pandas as pd
 
-from .. import results
+from .. import results, stand_ins
 from ..errors import ResultsError
-from ..verdict import STAND_IN, Evidence, equivalent, every, greater, judge
+from ..verdict import Evidence, equivalent, every, greater, judge
 from . import fade_digits as digits
 
 MARGIN = 1.0  # points of accuracy: the book's margin where the paper prints no deviation
@@ -29,8 +29,7 @@ def stored(scale: str = "paper") -> pd.DataFrame:
     found = found[found["scale"] == scale]
     for name in ("probability", "opt_out", "rounds", "round"):
         found[name] = pd.to_numeric(found[name])
-    real = found["stand_in"].fillna("") == ""
-    found = found[real] if real.any() else found
+    found = stand_ins.papers_own(found)
     long = found.loc[found["loss"] != "pretraining", "rounds"].max()
     return found[(found["rounds"] == long) | (found["loss"] == "pretraining")]
 
@@ -73,9 +72,8 @@ def verdicts(found: pd.DataFrame) -> pd.DataFrame:
     tests = claims(found)
     if not tests:
         return pd.DataFrame(columns=["estimate", "low", "high", "verdict"])
-    judged, stand_in = judge(tests), ", ".join(sorted(set(found["stand_in"].fillna("")) - {""}))
-    if stand_in:
-        judged["verdict"] = [f"{STAND_IN} ({stand_in}): {said}" for said in judged["verdict"]]
+    judged, name = judge(tests), stand_ins.names(found)
+    judged["verdict"] = [stand_ins.said(verdict, name) for verdict in judged["verdict"]]
     return judged
 
 

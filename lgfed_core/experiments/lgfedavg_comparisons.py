@@ -52,17 +52,18 @@ class Read:
 
     def local(self, dataset: str, classes: int, who: tuple[str, int]) -> pd.Series:
         """Local test accuracy by seed; who: (method, FedAvg rounds)."""
-        return self._get(dataset, classes, who, "local_test_acc", self.reading)
+        return self.get(dataset, classes, who, "local_test_acc")
 
     def new(
         self, dataset: str, classes: int, who: tuple[str, int], way: str = "", last: bool = False
     ) -> pd.Series:
         """New test accuracy by seed, of averaged weights or outputs; the protocol's by default."""
-        metric = f"new_test_acc_{way}" if way else "new_test_acc"
-        reading = (self.reading[0], "last") if last else self.reading
-        return self._get(dataset, classes, who, metric, reading)
+        read = Read(self.numbers, (self.reading[0], "last")) if last else self
+        return read.get(dataset, classes, who, f"new_test_acc_{way}" if way else "new_test_acc")
 
-    def _get(self, *key) -> pd.Series:
+    def get(self, dataset: str, classes: int, who: tuple[str, int], metric: str) -> pd.Series:
+        """Any number by seed; empty where it has not run."""
+        key = (dataset, classes, who, metric, self.reading)
         return self.numbers.get(key, pd.Series(dtype=float))
 
 
@@ -80,10 +81,8 @@ def gaps(
 
     numbers: of `by_seed`; reading: of `READINGS`. Empty where one of them has not run.
     """
-    ours, theirs = (
-        numbers.get((dataset, classes, one, test, READINGS[reading]), pd.Series(dtype=float))
-        for one in (who, other)
-    )
+    read = Read(numbers, READINGS[reading])
+    ours, theirs = (read.get(dataset, classes, one, test) for one in (who, other))
     ours, theirs = ours.align(theirs, join="inner")
     return ours - theirs
 
@@ -118,11 +117,7 @@ def on_new(read: Read, budget: int, test: Callable[..., Evidence], **how) -> lis
 
 def margin_of_match() -> float:
     """The book's margin for FedAvg's cell of Table 1 on new devices, in points."""
-    table = "lgfedavg_v2_table1_cifar10"
-    cells = published.cells(published.find(table))
-    fedavg = cells[(cells["method"] == "fedavg") & (cells["metric"] == "new_test_acc")]
-    floor = next(m.floor for m in published.find(table).metrics if m.name == "new_test_acc")
-    return verdict.margin_of(float(fedavg["paper_sd"].item()), floor)
+    return published.margin("lgfedavg_v2_table1_cifar10", "new_test_acc", method="fedavg")
 
 
 def local_fails(read: Read, ways: Iterable[str] = ("weights", "outputs")) -> list[Part]:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from .. import results
 from ..paths import RESULTS
+from ..verdict import reach_of
 from .lgfedavg_cuts import NAME, NEW_TESTS, TABLE, TASKS, TITLES, Settings, chosen, layers
 
 OUTPUTS = "new_test_acc_outputs"  # how new devices are served as described
@@ -52,8 +52,8 @@ def table(values: pd.DataFrame) -> pd.DataFrame:
     out = values.groupby(level=["side", "shared_layers"]).agg(["mean", "std", "count"])
     out = out.rename(columns={"std": "sd", "count": "seeds"}, level=1)
     for metric in values.columns:
-        n = out[metric, "seeds"].where(out[metric, "seeds"] > 1)
-        out[metric, "reach"] = stats.t.ppf(0.975, n - 1) * out[metric, "sd"] / n**0.5
+        n = out[metric, "seeds"]
+        out[metric, "reach"] = reach_of(out[metric, "sd"] / n**0.5, n - 1)
     return out.sort_index(axis=1)
 
 
@@ -70,7 +70,7 @@ def against(values: pd.DataFrame, one: tuple[str, int], other: tuple[str, int]) 
         return pd.DataFrame(float("nan"), tests, ["difference", "low", "high"]).assign(seeds=0)
     gap = both[0] - both[1]  # [seeds, metrics]; a metric that a run did not measure is NaN
     n = gap.count()
-    reach = stats.t.ppf(0.975, n.where(n > 1) - 1) * gap.std() / n**0.5
+    reach = reach_of(gap.std() / n**0.5, n - 1)
     return pd.DataFrame({"difference": gap.mean(), "low": gap.mean() - reach,
                          "high": gap.mean() + reach, "seeds": n})  # fmt: skip
 

@@ -1,0 +1,24 @@
+"""Files that are written whole or not at all."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+@contextmanager
+def replacing(path: Path, locked: bool = False) -> Iterator[Path]:
+    """A place beside ``path`` to write to; what was written takes its name on leaving the block.
+
+    After an error or a kill ``path`` is as it was. locked: the caller alone writes ``path``, so
+    what a killed process left there is overwritten. Raises OSError as writing does.
+    """
+    part = path.with_name(f".{path.name}.{'' if locked else f'{os.getpid()}.'}part")
+    try:
+        yield part
+        with open(part, "rb") as written:
+            os.fsync(written.fileno())  # on disk before the name changes
+        os.replace(part, path)
+    finally:
+        with suppress(OSError):  # a folder that cannot be written has been named already
+            part.unlink(missing_ok=True)
