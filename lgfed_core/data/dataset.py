@@ -16,11 +16,23 @@ class Split:
         x: float32 ``[n, ...]``, preprocessed as the papers do it, on the CPU.
         y: int64 ``[n]``, class labels ``0 .. classes-1``.
         groups: int64 ``[n, g]``, one column per protected attribute, or None.
+
+    Raises:
+        DataError: labels or inputs have another type, or not one row each.
     """
 
     x: Tensor
     y: Tensor
     groups: Tensor | None = None
+
+    def __post_init__(self):
+        labels = self.y.shape
+        if self.y.dtype != torch.int64 or len(labels) != 1:
+            raise DataError(f"y is {_said(self.y)}; labels must be torch.int64 of shape [n]")
+        if not self.x.is_floating_point() or self.x.shape[:1] != labels:
+            raise DataError(f"x is {_said(self.x)}; {len(self)} labels need floats [n, ...]")
+        if self.groups is not None and (self.groups.shape[:1] != labels or self.groups.dim() != 2):
+            raise DataError(f"groups are {_said(self.groups)}; {len(self)} labels need [n, g]")
 
     def __len__(self) -> int:
         return len(self.y)
@@ -33,12 +45,23 @@ class Split:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set as one tensor per part; partitions point into it by row number."""
+    """A data set as one tensor per part; partitions point into it by row number.
+
+    Raises DataError for labels that are not 0 .. ``classes``-1.
+    """
 
     name: str
     train: Split
     test: Split
     classes: int
+
+    def __post_init__(self):
+        for part, split in (("train", self.train), ("test", self.test)):
+            if len(split) and not 0 <= split.y.min() <= split.y.max() < self.classes:
+                raise DataError(
+                    f"{self.name}: {part} labels go from {split.y.min()} to {split.y.max()}, but "
+                    f"{self.classes} classes are 0 to {self.classes - 1}"
+                )
 
 
 def subset(dataset: Dataset, train_per_class: int, test_per_class: int | None = None) -> Dataset:
@@ -57,6 +80,10 @@ def subset(dataset: Dataset, train_per_class: int, test_per_class: int | None = 
         train=_first(dataset, "train", train_per_class),
         test=_first(dataset, "test", test_per_class),
     )
+
+
+def _said(tensor: Tensor) -> str:
+    return f"{tensor.dtype} of shape {list(tensor.shape)}"
 
 
 def _first(dataset: Dataset, part: str, per_class: int) -> Split:

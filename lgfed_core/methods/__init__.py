@@ -15,5 +15,6 @@ from .method import Batch as Batch
 from .method import Local as Local
 from .method import Method as Method
 from .method import Step as Step
+from .method import cross_entropy as cross_entropy
 from .mtl import MTL as MTL
 from .mtl import ReleasedMTL as ReleasedMTL
