@@ -4,6 +4,8 @@ import argparse
 import os
 import sys
 from dataclasses import fields
+from types import NoneType, UnionType
+from typing import get_args, get_origin, get_type_hints
 
 from . import __version__
 from .errors import LgfedError, SettingsError
@@ -84,33 +86,37 @@ def _seeds(text: str) -> list[int]:
 
 def _changes(experiment, pairs: list[str]) -> dict:
     """["classes=5", "starts=400,800"] -> values of the types that the settings have."""
-    default = {f.name: f.default for f in fields(experiment.Settings)}
-    del default["scale"], default["protocol"]  # these have options of their own
+    kinds = get_type_hints(experiment.Settings)
+    names = [f.name for f in fields(experiment.Settings)]
+    names = [n for n in names if n not in ("scale", "protocol")]  # these are options of their own
     changes = {}
     for pair in pairs:
         name, _, text = pair.partition("=")
-        if name not in default:
-            raise SettingsError(f"no setting is called {name!r}; there are: {', '.join(default)}")
+        if name not in names:
+            raise SettingsError(f"no setting is called {name!r}; there are: {', '.join(names)}")
         try:
-            changes[name] = _value(default[name], text)
+            changes[name] = _value(kinds[name], text)
         except (ValueError, KeyError):
-            raise SettingsError(f"{pair!r}: {text!r} is no value for {name}") from None
+            kind = kinds[name] if get_args(kinds[name]) else kinds[name].__name__
+            raise SettingsError(
+                f"{pair!r}: {text!r} is no value for {name}, which is {kind}"
+            ) from None
     return changes
 
 
-def _value(like: object, text: str):
-    """``text`` as a value of the kind of ``like``; values joined by commas are a tuple."""
-    if isinstance(like, bool):
+def _value(kind, text: str):
+    """``text`` as a value of ``kind``, e.g. float | None or tuple[int, ...] (joined by commas)."""
+    kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
+    if NoneType in kinds and text.lower() == "none":
+        return None
+    (kind,) = (k for k in kinds if k is not NoneType)
+    if kind is bool:
         return {"true": True, "false": False}[text.lower()]
-    if isinstance(like, tuple) and like and isinstance(like[0], str):
-        return tuple(v for v in text.split(",") if v)
-    if isinstance(like, tuple) or "," in text:
-        return tuple(_number(v) for v in text.split(",") if v)
-    return _number(text) if like is None else type(like)(text)
-
-
-def _number(text: str) -> int | float:
-    return int(text) if text.isdecimal() else float(text)
+    if get_origin(kind) is not tuple:
+        return kind(text)
+    parts, kinds = [part for part in text.split(",") if part], get_args(kind)
+    kinds = kinds[:1] * len(parts) if kinds[-1] is Ellipsis else kinds
+    return tuple(kind(part) for kind, part in zip(kinds, parts, strict=True))
 
 
 def _list(args) -> int:

@@ -32,3 +32,11 @@ def one_of(name: str, value: object, choices: Iterable[object]) -> None:
     choices = tuple(choices)
     if value not in choices:
         raise SettingsError(f"{name} {value!r} is none of {', '.join(map(str, choices))}")
+
+
+def at_least(least: float, **settings: float | None) -> None:
+    """Raise a SettingsError for the settings below ``least``; None is none of them."""
+    wrong = {name: value for name, value in settings.items() if value is not None}
+    wrong = [f"{name} is {value}" for name, value in wrong.items() if not value >= least]
+    if wrong:
+        raise SettingsError(f"{', '.join(wrong)}; it must be at least {least}")

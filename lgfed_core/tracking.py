@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from .accuracy import accuracies, ensemble, mean_accuracy, pooled_accuracy
-from .errors import SettingsError, one_of
+from .errors import SettingsError, at_least, one_of
 
 if TYPE_CHECKING:
     from .work import Work
@@ -60,7 +60,7 @@ class Global(Tracker):
     """
 
     def __init__(self, snapshots: tuple[int, ...] = (), best_on_test=False, every: int = 1):
-        _often(every)
+        at_least(1, every=every)
         self.snapshots, self.best_on_test, self.every = tuple(snapshots), best_on_test, every
 
     def allocate(self, allocate, work):
@@ -120,7 +120,7 @@ class Personal(Tracker):
         stop_at: tuple[float, int] | None = None,
         light: bool = False,
     ):
-        _often(every)
+        at_least(1, every=every)
         one_of("ties", ties, ("first", "last"))
         self.judge, self.every, self.ties, self.light = judge, every, ties, light
         self.patience, self.stop_at = patience, stop_at
@@ -222,11 +222,6 @@ def average_best(work: Work) -> None:
     """``mean_shared`` and ``mean_personal``: the average over devices of their best models."""
     for part in ("shared", "personal"):
         torch.mean(work.tensors[f"best_{part}"], 1, out=work.tensors[f"mean_{part}"])
-
-
-def _often(every: int) -> None:
-    if every < 1:
-        raise SettingsError(f"every is {every}; the rounds between two evaluations are at least 1")
 
 
 def _need(work: Work, *names: str) -> None:

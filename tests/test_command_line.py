@@ -1,5 +1,7 @@
 """python -m lgfed_core: parsing, errors in one line, and a run that records its rows."""
 
+from dataclasses import fields
+
 import pandas as pd
 import pytest
 
@@ -27,11 +29,13 @@ def test_seeds_that_are_none(text, capsys):
 
 def test_changes_take_the_type_of_the_setting():
     pairs = ["classes=5", "lr=0.2", "starts=400,800", "rows_per_class=40,20", "softmax=true",
-             "patience=3", "local_stop=0.9,50"]  # fmt: skip
-    assert command._changes(mnist, pairs) == {
+             "patience=3", "local_stop=0.9,50", "decay=none", "fraction=1"]  # fmt: skip
+    changes = command._changes(mnist, pairs)
+    assert changes == {
         "classes": 5, "lr": 0.2, "starts": (400, 800), "rows_per_class": (40, 20),
-        "softmax": True, "patience": 3, "local_stop": (0.9, 50),
+        "softmax": True, "patience": 3, "local_stop": (0.9, 50), "decay": None, "fraction": 1.0,
     }  # fmt: skip
+    assert isinstance(changes["fraction"], float)
 
 
 @pytest.mark.parametrize(
@@ -43,6 +47,14 @@ def test_changes_take_the_type_of_the_setting():
         (["run", "lgfedavg.mnist", "--set", "clases=5"], "no setting is called 'clases'"),
         (["run", "lgfedavg.mnist", "--set", "classes=two"], "'two' is no value for classes"),
         (["run", "lgfedavg.mnist", "--set", "softmax=yes"], "'yes' is no value for softmax"),
+        (["run", "lgfedavg.mnist", "--set", "batch_size=10,20"], "batch_size, which is int"),
+        (["run", "lgfedavg.mnist", "--set", "rows_per_class=1"], "which is tuple[int, int] | None"),
+        (["run", "lgfedavg.mnist", "--set", "local_stop=0.9"], "which is tuple[float, int] | None"),
+        (
+            ["run", "lgfedavg.mnist", "--set", "local_epochs=0", "every=-1"],
+            "every is -1, local_epochs is 0; it must be at least 1",
+        ),
+        (["run", "lgfedavg.mnist", "--set", "shrink=-1"], "shrink is -1.0; it must be above 0"),
         (["run", "lgfedavg.mnist", "--set", "scale=paper"], "no setting is called 'scale'"),
         (["run", "lgfedavg.mnist", "--scale", "smoke", "--workers", "0"], "workers is 0"),
         (["run", "lgfedavg.mnist", "--scale", "smoke", "--lanes", "both"], "lanes is 'both'"),
@@ -65,6 +77,20 @@ def test_list_names_every_experiment(capsys):
 def test_words_joined_by_commas_are_a_tuple():
     assert command._changes(cifar10, ["alone=local,mtl"]) == {"alone": ("local", "mtl")}
     assert command._changes(cifar10, ["alone="]) == {"alone": ()}
+
+
+@pytest.mark.parametrize("name", experiments.ALL)
+def test_every_setting_can_be_said_on_the_command_line(name):
+    module = experiments.ALL[name]
+    usual = module.settings("paper", "as_described")
+    pairs, wanted = [], {}
+    for field in fields(usual):
+        value = getattr(usual, field.name)
+        if field.name not in ("scale", "protocol"):
+            words = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            pairs.append(f"{field.name}={words}")
+            wanted[field.name] = value
+    assert command._changes(module, pairs) == wanted
 
 
 def test_run_records_rows_and_continues(tmp_path, monkeypatch, capsys):

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from .. import data, nets, partition
 from ..augment import CropFlip
 from ..checkpoint import folder_name
-from ..errors import SettingsError, one_of
+from ..errors import SettingsError, at_least, one_of
 from ..federation import Federation, Outcome, run
 from ..layout import joined
 from ..methods import MTL, FedAvg, LGFedAvg, LocalOnly, Method, ReleasedMTL
@@ -78,6 +78,13 @@ class Settings:
     def __post_init__(self):
         one_of("protocol", self.protocol, PROTOCOLS)
         one_of("scale", self.scale, self.SCALES)
+        at_least(1, devices=self.devices, batch_size=self.batch_size, every=self.every,
+                 lg_rounds=self.lg_rounds, local_epochs=self.local_epochs,
+                 patience=self.patience)  # fmt: skip
+        at_least(0, shared_layers=self.shared_layers, extra_rounds=self.extra_rounds,
+                 mtl_rounds=self.mtl_rounds, validation=self.validation)  # fmt: skip
+        if not self.shrink > 0:
+            raise SettingsError(f"shrink is {self.shrink}; it must be above 0")
         if not set(self.starts) <= set(self.budgets):
             raise SettingsError(f"starts {self.starts} must be among the budgets {self.budgets}")
         if self.shared_side not in ("first", "last"):
