@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from scipy.stats import rankdata
 from torch import Tensor
 
-from .errors import SettingsError
+from .errors import SettingsError, at_least
 from .tracking import Tracker
 
 
@@ -22,6 +22,7 @@ class Pooled(Tracker):
     """
 
     def __init__(self, every: int = 1):
+        at_least(1, every=every)
         self.every = every
 
     def allocate(self, allocate, work):

@@ -18,7 +18,7 @@ from .partition import Partition, Rows
 from .processes import common
 from .streams import Purpose, stream
 from .tracking import Tracker
-from .work import Training, Work
+from .work import Training, Work, normalises, trainee
 
 CPU = torch.device("cpu")
 
@@ -124,8 +124,22 @@ def prepare(
         allocate("taken", runs, devices)  # steps of each device so far
     net = copy.deepcopy(federation.net).eval()  # for testing; training has its own copies
     work = Work(net, layout, method, training, list(federation.seeds), federation.rows(), tensors)
+    if normalises(trainee(work)):
+        _refuse_lonely_rows(work)
     tracker.allocate(allocate, work)
     return work
+
+
+def _refuse_lonely_rows(work: Work) -> None:
+    """Batch normalisation of one row has no variance."""
+    for r, rows in enumerate(work.rows["train"][1]):
+        for k, n in enumerate(rows.size.tolist()):
+            if work.training.seen(n) % work.training.batch_size == 1:
+                raise SettingsError(
+                    f"device {k} of run {r} has {n} rows, so that a batch of "
+                    f"{work.training.batch_size} is left with one, which batch normalisation "
+                    "cannot take; choose another batch_size, or limit batches"
+                )
 
 
 def round_of(
