@@ -32,7 +32,12 @@ def test_arrays_that_do_not_fit_are_refused(arrays, said):
 
 
 @pytest.mark.parametrize("labels", [Y + 1, Y - 1])
-def test_labels_beyond_the_classes_are_refused(labels):
-    whole = data.Split(X, Y)
+def test_labels_that_are_no_class_are_refused(labels):
+    whole, wrong = data.Split(X, Y), data.Split(X, labels)
     with pytest.raises(DataError, match="own: test labels go from .* 3 classes are 0 to 2"):
-        data.Dataset("own", whole, data.Split(X, labels), 3)
+        data.Dataset("own", whole, wrong, 3)
+    if labels.max() == 3:
+        with pytest.raises(DataError, match="own: train labels go from 1 to 3"):
+            data.Dataset("own", wrong, whole, 3)
+    else:  # a row without a label, in training alone
+        data.Dataset("own", wrong, whole, 3)

@@ -14,7 +14,7 @@ class Split:
 
     Attributes:
         x: float32 ``[n, ...]``, preprocessed as the papers do it, on the CPU.
-        y: int64 ``[n]``, class labels ``0 .. classes-1``.
+        y: int64 ``[n]``, class labels ``0 .. classes-1``, or -1 where there is none.
         groups: int64 ``[n, g]``, one column per protected attribute, or None.
 
     Raises:
@@ -47,7 +47,7 @@ class Split:
 class Dataset:
     """A data set as one tensor per part; partitions point into it by row number.
 
-    Raises DataError for labels that are not 0 .. ``classes``-1.
+    Training rows without a label have -1. Raises DataError for labels that are no class.
     """
 
     name: str
@@ -56,10 +56,11 @@ class Dataset:
     classes: int
 
     def __post_init__(self):
-        for part, split in (("train", self.train), ("test", self.test)):
-            if len(split) and not 0 <= split.y.min() <= split.y.max() < self.classes:
+        for part, least in (("train", -1), ("test", 0)):
+            y = getattr(self, part).y
+            if len(y) and not least <= y.min() <= y.max() < self.classes:
                 raise DataError(
-                    f"{self.name}: {part} labels go from {split.y.min()} to {split.y.max()}, but "
+                    f"{self.name}: {part} labels go from {y.min()} to {y.max()}, but the "
                     f"{self.classes} classes are 0 to {self.classes - 1}"
                 )
 
