@@ -38,6 +38,7 @@ class Table:
     runs: how many runs a printed mean is over; None where no spread is printed.
     headline: the protocol and selection that the published numbers stand for.
     experiments: what `python -m lgfed_core run` takes to fill it; empty while no chapter does.
+    sets: the settings (of ``--set``) with which it has to run, one after the other.
     source: (table, cells): rows of ours that serve this table too, as the same runs fill both.
     """
 
@@ -49,6 +50,7 @@ class Table:
     runs: int | None = None
     headline: tuple[str, str] = ("as_released", "best_test")
     experiments: tuple[str, ...] = ()
+    sets: tuple[str, ...] = ("",)
     source: tuple[str, dict[str, object]] | None = None
     protocols: tuple[str, ...] = PROTOCOLS  # those that can be run
     counts: str | None = None  # data set whose parameters sent follow from a row's budget alone
@@ -74,6 +76,7 @@ _BOTH_TESTS = (
 )
 _ROUNDS = ("method", "fedavg_rounds", "lg_rounds")
 _TEN = "Ten runs by the text; the released scripts make five."
+_SPLITS = tuple(f"classes={n}" for n in (2, 3, 4, 5, 10))
 _DONE = ("as_described", "last")
 
 TABLES: dict[str, Table] = {
@@ -85,27 +88,28 @@ TABLES: dict[str, Table] = {
             metrics=(*_BOTH_TESTS, _other("fedavg_rounds", "fedavg_rounds_std"),
                      _other("params_communicated", "params_std")),
             runs=10, headline=("as_described", "best_val"), experiments=("lgfedavg.v1",),
-            protocols=("as_described",),
+            sets=("data=mnist", "data=cifar10"), protocols=("as_described",),
             note="Trained to a goal accuracy, so rounds and parameters sent vary from run to run. "
                  "No released code has this version's Algorithm 1.",
         ),
         Table(
             "lgfedavg_v2_table1_cifar10", "lgfedavg", "Table 1 of 2020: CIFAR-10",
             ids=_ROUNDS, metrics=(*_BOTH_TESTS, Metric("params_communicated", digit=1e8)),
-            runs=10, experiments=("lgfedavg.cifar10",), note=_TEN,
+            runs=10, experiments=("lgfedavg.cifar10",), sets=("alone=local,mtl",), note=_TEN,
             source=("lgfedavg_v2_table8_cifar10", {"classes_per_device": 2}), counts="cifar10",
         ),
         Table(
             "lgfedavg_v2_table6_mnist", "lgfedavg", "Table 6 of 2020: MNIST",
             ids=("classes_per_device", *_ROUNDS),
             metrics=(*_BOTH_TESTS, Metric("params_communicated", digit=1e9)),
-            runs=10, experiments=("lgfedavg.mnist",), note=_TEN, counts="mnist",
+            runs=10, experiments=("lgfedavg.mnist",), sets=_SPLITS, note=_TEN, counts="mnist",
         ),
         Table(
             "lgfedavg_v2_table8_cifar10", "lgfedavg", "Table 8 of 2020: CIFAR-10",
             ids=("classes_per_device", *_ROUNDS),
             metrics=(*_BOTH_TESTS, Metric("params_communicated", digit=1e8)),
-            runs=10, experiments=("lgfedavg.cifar10",), note=_TEN, counts="cifar10",
+            runs=10, experiments=("lgfedavg.cifar10",), sets=_SPLITS, note=_TEN,
+            counts="cifar10",
         ),
         Table(
             "lgfedavg_table2_vqa", "lgfedavg", "Table 2: visual question answering",

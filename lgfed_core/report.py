@@ -172,9 +172,10 @@ def main(paper: str | None = None, front: bool = False) -> int:
             print(f"== {PAPERS[spec.paper]}, {spec.title} ==\n{spec.note}".strip())
             print(f"\n{text(_at_hand(spec, rows))}")
             for experiment in spec.experiments:
-                print(
-                    f"fill with: python -m lgfed_core run {experiment} --scale paper --seeds 0-9\n"
-                )
+                for some in spec.sets:
+                    print(f"fill with: python -m lgfed_core run {experiment} --scale paper "
+                          f"--seeds 0-9{some and f' --set {some}'}")  # fmt: skip
+                print()
     print("Printed numbers, each once, at the protocol they stand for:\n")
     print(scoreboard().to_string(index=False))
     return 0

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from lgfed_core import __main__ as command
-from lgfed_core import experiments, federation, results
+from lgfed_core import experiments, federation, published, results
 from lgfed_core.errors import LgfedError
 from lgfed_core.experiments import lgfedavg_cifar10 as cifar10
 from lgfed_core.experiments import lgfedavg_mnist as mnist
@@ -179,3 +179,15 @@ def test_a_reader_that_has_seen_enough_is_no_error(monkeypatch, tmp_path):
 def test_nothing_is_timed_in_no_rounds(capsys):
     assert command.main(["bench", "--rounds", "0"]) == 1
     assert "rounds is 0" in capsys.readouterr().err
+
+
+FILLS = [(t, e, s) for t in published.TABLES.values() for e in t.experiments for s in t.sets]
+
+
+@pytest.mark.parametrize(("table", "name", "some"), FILLS, ids=lambda v: getattr(v, "name", v))
+def test_what_a_report_says_to_run_is_recorded(table, name, some):
+    module = experiments.find(name)
+    changes = command._changes(module, [some] if some else [])
+    assert changes.keys() <= module.CHOOSES
+    for protocol in table.protocols:
+        module.settings("paper", protocol, **changes)
