@@ -140,20 +140,22 @@ def _run(args) -> int:
     changes = _changes(experiment, args.set)
     has = getattr(experiment, "PROTOCOLS", results.PROTOCOLS)
     protocols = has if args.protocol == "both" else [args.protocol]
-    record = changes.keys() <= experiment.CHOOSES
-    if not record:
-        print("Changed settings make other cells than the paper's: nothing is recorded.")
+    why_not = "The smallest scale is for trying things out" * (args.scale == "smoke")
+    if not changes.keys() <= experiment.CHOOSES:
+        why_not = "Changed settings make other cells than the paper's"
+    if why_not:
+        print(f"{why_not}: nothing is recorded.")
     for protocol in protocols:
         cfg = experiment.settings(args.scale, protocol, **changes)
         rows, _ = experiments.run(
-            experiment, cfg, args.seeds, device=args.device, record=record,
+            experiment, cfg, args.seeds, device=args.device, record=not why_not,
             workers=args.workers, lanes=args.lanes,
         )  # fmt: skip
         print(f"{protocol}, {args.scale}: {len(rows)} rows")
-        if record:
-            print(f"recorded in data/results/{experiment.NAME}.csv")
-        else:
+        if why_not:
             print(_shown(rows))
+        else:
+            print(f"recorded in data/results/{experiment.NAME}.csv")
     return 0
 
 

@@ -98,7 +98,8 @@ def test_run_records_rows_and_continues(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(lgfedavg_phases, "RUNS", tmp_path / "runs")
     record = results.record
     monkeypatch.setattr(results, "record", lambda name, rows: record(name, rows, tmp_path))
-    arguments = ["run", "lgfedavg.mnist", "--scale", "smoke", "--protocol", "as_described",
+    monkeypatch.setitem(mnist.SCALES, "quick", mnist.SCALES["smoke"])
+    arguments = ["run", "lgfedavg.mnist", "--scale", "quick", "--protocol", "as_described",
                  "--workers", "1", "--seeds", "0,1", "--device", "cpu"]  # fmt: skip
     assert command.main(arguments) == 0
     written = (tmp_path / "lgfedavg.mnist.csv").read_bytes()
@@ -109,14 +110,22 @@ def test_run_records_rows_and_continues(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "lgfedavg.mnist.csv").read_bytes() == written
 
 
-def test_other_settings_are_shown_but_never_recorded(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--scale", "smoke"], "The smallest scale"),
+        (["--scale", "quick", "--set", "lr=0.2"], "Changed settings"),
+    ],
+)
+def test_what_is_no_cell_is_shown_but_never_recorded(tmp_path, monkeypatch, capsys, options, why):
     monkeypatch.setattr(lgfedavg_phases, "RUNS", tmp_path / "runs")
     monkeypatch.setattr(results, "record", None)  # a call would fail
-    arguments = ["run", "lgfedavg.mnist", "--scale", "smoke", "--protocol", "as_described",
-                 "--workers", "1", "--set", "lr=0.2", "--set", "starts=400"]  # fmt: skip
+    monkeypatch.setitem(mnist.SCALES, "quick", mnist.SCALES["smoke"])
+    arguments = ["run", "lgfedavg.mnist", "--protocol", "as_described", "--workers", "1",
+                 "--set", "starts=400", *options]  # fmt: skip
     assert command.main(arguments) == 0
     said = capsys.readouterr().out
-    assert "nothing is recorded" in said and "lg_fedavg" in said
+    assert why in said and "nothing is recorded" in said and "lg_fedavg" in said
 
 
 def test_rows_of_any_experiment_can_be_shown():
