@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from tqdm.auto import tqdm
 
-from . import data, nets, partition, results
+from . import data, nets, partition
 from .accuracy import accuracies
 from .batched import Batched
 from .errors import LgfedError, SettingsError
@@ -29,6 +29,7 @@ from .lanes import Looped
 from .layout import joined
 from .methods import FedAvg, LGFedAvg
 from .processes import checked_workers
+from .provenance import provenance
 from .rounds import CPU, Federation, prepare, round_of
 from .streams import Purpose, stream, visits
 from .tracking import Personal, Tracker
@@ -213,7 +214,7 @@ def main(rounds: int, path: str | None) -> int:
                 line | {"share_of_arithmetic": line["seeds"] * least / line["median_s"]}
                 for line in measure(task, rounds)
             ]
-    where = results.provenance(sides[-1][0])
+    where = provenance(sides[-1][0])
     print(", ".join(f"{k} {v}" for k, v in where.items()))
     print(pd.DataFrame(lines).to_string(index=False, float_format="{:.3f}".format))
     print("\nWork of one round, and the least time it can take on this machine:")

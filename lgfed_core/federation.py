@@ -16,13 +16,14 @@ import pandas as pd
 from torch import Tensor
 from tqdm.auto import tqdm
 
-from . import checkpoint, results
+from . import checkpoint
 from .batched import Batched
 from .errors import SettingsError
 from .lanes import Looped
 from .layout import Layout, joined
 from .methods import Method
 from .processes import checked_workers
+from .provenance import provenance
 from .rounds import Federation as Federation
 from .rounds import prepare, round_of
 from .tracking import Tracker
@@ -103,7 +104,7 @@ def _loop(federation, engine, tracker, rounds, first_round, saved, identity, lab
     """Continue from the checkpoint, if there is one, to the last round; save now and then."""
     work, method = engine.work, engine.work.method
     done, lines, final, spent = 0, [], {}, 0.0
-    where = results.provenance(federation.device)
+    where = provenance(federation.device)
     stored = checkpoint.load(saved, identity) if saved else None
     if stored:
         tensors, facts = stored

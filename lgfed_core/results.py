@@ -15,14 +15,10 @@ are written with seven significant digits, whole numbers in full, and rows in a 
 """
 
 import os
-import platform
 import re
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -35,9 +31,6 @@ try:
     import fcntl
 except ImportError:  # not on Windows, where one process at a time must write
     fcntl = None
-
-if TYPE_CHECKING:
-    import torch
 
 PROTOCOLS = ("as_described", "as_released")
 SELECTIONS = ("last", "best_val", "best_test")
@@ -119,18 +112,6 @@ def of_tables(
     found = load(experiment) if known else pd.DataFrame(columns=_FIRST + _LAST)
     found = found[found["table"].isin(tables) & (found["scale"] == scale)]
     return found.reindex(columns=list(dict.fromkeys([*found, *columns])))
-
-
-def provenance(device: "torch.device") -> dict[str, str]:
-    """Where a number was made: the columns ``device``, ``torch`` and ``commit``.
-
-    device: "cpu: <model>" or "cuda: <model>". commit: short hash of the checkout this package was
-    imported from, with "+dirty" when its tracked files differ from it; "unknown" outside git.
-    """
-    import torch
-
-    model = torch.cuda.get_device_name(device) if device.type == "cuda" else _cpu()
-    return {"device": f"{device.type}: {model}", "torch": torch.__version__, "commit": _commit()}
 
 
 def plain(value: object) -> str:
@@ -247,31 +228,3 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-@lru_cache
-def _cpu() -> str:
-    """The processor's name, as the system tells it."""
-    try:
-        text = Path("/proc/cpuinfo").read_text()
-        return re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)[1].strip()
-    except (OSError, TypeError):
-        return platform.processor() or platform.machine() or "unknown"
-
-
-@lru_cache
-def _commit(package: Path = Path(__file__).parent) -> str:
-    """Asked once a process, as that is the code which was imported."""
-
-    def git(*arguments: str) -> subprocess.CompletedProcess:
-        return subprocess.run(
-            ["git", "-C", str(package), *arguments], capture_output=True, text=True, check=True
-        )
-
-    try:
-        git("ls-files", "--error-unmatch", "results.py")  # not merely inside someone's checkout
-        short = git("rev-parse", "--short=8", "HEAD").stdout.strip()
-        changed = git("status", "--porcelain", "--untracked-files=no", ".").stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-    return f"{short}+dirty" if changed else short

@@ -27,7 +27,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .. import results
+from ..provenance import provenance
 from ..rounds import CPU
 from ..streams import draw
 from .adult_measures import Measured
@@ -47,7 +47,7 @@ def run(cfg, seeds, split: str, method: str) -> Measured:
         else:
             final, history = _local(Lanes(cfg, seeds, split, 2), method == "lg_fedavg_adv")
     spent = time.perf_counter() - began
-    return Measured(final, history, spent, results.provenance(CPU))
+    return Measured(final, history, spent, provenance(CPU))
 
 
 def _local(lanes: Lanes, adv: bool) -> tuple[pd.DataFrame, pd.DataFrame]:

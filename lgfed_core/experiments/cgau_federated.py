@@ -18,7 +18,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from .. import clients, frechet, nets, results
+from .. import clients, frechet, nets
 from ..checkpoint import folder_name
 from ..clients import Clients
 from ..data.features import Features
@@ -29,6 +29,7 @@ from ..methods import ClientBaseline, ClientRowsAveraged, ClientRowsKept, Method
 from ..nets_cgau import Baseline, GatedMLP
 from ..paths import RUNS
 from ..pooled import Pooled
+from ..provenance import provenance
 from ..results import PROTOCOLS
 from ..rounds import CPU
 from ..work import Training
@@ -219,7 +220,7 @@ def _distances(cfg: Settings, stored: Features, seeds: Sequence[int]) -> Outcome
     index = pd.Index([s for s in seeds for _ in cfg.shuffles], name="seed")
     final = pd.DataFrame({GAMMA: gamma}, index=index)
     return Outcome(Layout(nn.Module(), ()), {}, pd.DataFrame(), final,
-                   time.perf_counter() - began, results.provenance(CPU))  # fmt: skip
+                   time.perf_counter() - began, provenance(CPU))  # fmt: skip
 
 
 def folder_of(cfg: Settings, seeds: Sequence[int]) -> Path:
