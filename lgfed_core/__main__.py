@@ -140,7 +140,7 @@ def _run(args) -> int:
     changes = _changes(experiment, args.set)
     has = getattr(experiment, "PROTOCOLS", results.PROTOCOLS)
     protocols = has if args.protocol == "both" else [args.protocol]
-    why_not = "The smallest scale is for trying things out" * (args.scale == "smoke")
+    why_not = "The smallest scale is for trying things out" if args.scale == "smoke" else ""
     if not changes.keys() <= experiment.CHOOSES:
         why_not = "Changed settings make other cells than the paper's"
     if why_not:
