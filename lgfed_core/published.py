@@ -19,7 +19,7 @@ PAPERS = {"lgfedavg": "LG-FedAvg", "cgau": "CGAU", "fade": "FADE"}
 
 @dataclass(frozen=True)
 class Metric:
-    """A column of numbers. The floor of the margin is ``floor`` + ``relative`` * |printed|."""
+    """A column of numbers."""
 
     name: str
     sd: str | None = None  # column of its standard deviation
@@ -28,6 +28,7 @@ class Metric:
     digit: float | None = None  # last printed digit of a number without chance in it
 
     def least(self, printed: float) -> float:
+        """The smallest margin that a comparison with this number allows."""
         return self.floor + self.relative * abs(printed)
 
 
