@@ -114,7 +114,8 @@ def verdicts(found: pd.DataFrame, protocol: str = "as_described", method: str = 
     if (mine["metric"] == federated.GAMMA).any():
         tests |= distances_fall(mine)
     judged = judge(tests) if tests else pd.DataFrame(columns=["estimate", "low", "high", "verdict"])
-    judged["verdict"] = [stand_ins.said(said, stand_ins.names(mine)) for said in judged["verdict"]]
+    name = stand_ins.names(mine)
+    judged["verdict"] = [stand_ins.said(said, name) for said in judged["verdict"]]
     return judged
 
 

@@ -45,8 +45,9 @@ def verdicts(
     if not tests:
         return pd.DataFrame(columns=["estimate", "low", "high", "p", "p_against", "verdict"])
     judged = judge(dict(sorted(tests.items())))
+    here = stand_ins.names(mine)
     for claim in judged.index:
-        names = [stand_ins.names(mine), other if claim == "C7" else ""]
+        names = [here, other if claim == "C7" else ""]
         said = stand_ins.said(judged.loc[claim, "verdict"], ", ".join(filter(None, names)))
         judged.loc[claim, "verdict"] = said
     return judged
