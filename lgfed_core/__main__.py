@@ -134,12 +134,12 @@ def _data(args) -> int:
 
 
 def _run(args) -> int:
-    from . import experiments, results
+    from . import experiments
 
     experiment = experiments.find(args.experiment)
     changes = _changes(experiment, args.set)
-    has = getattr(experiment, "PROTOCOLS", results.PROTOCOLS)
-    protocols = has if args.protocol == "both" else [args.protocol]
+    both = args.protocol == "both"
+    protocols = experiments.protocols(experiment) if both else [args.protocol]
     why_not = "The smallest scale is for trying things out" if args.scale == "smoke" else ""
     if not changes.keys() <= experiment.CHOOSES:
         why_not = "Changed settings make other cells than the paper's"

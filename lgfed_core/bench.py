@@ -24,7 +24,7 @@ from tqdm.auto import tqdm
 from . import data, nets, partition
 from .accuracy import accuracies
 from .batched import Batched
-from .errors import LgfedError, SettingsError
+from .errors import LgfedError, at_least
 from .lanes import Looped
 from .layout import joined
 from .methods import FedAvg, LGFedAvg
@@ -200,8 +200,7 @@ def limits(task: Task, device: torch.device) -> dict:
 
 def main(rounds: int, path: str | None) -> int:
     """Print the comparison of both tasks; write it to ``path`` as JSON if given."""
-    if rounds < 1:
-        raise SettingsError(f"rounds is {rounds}; at least one has to be timed")
+    at_least(1, rounds=rounds)
     lines, bounds = [], []
     for task in (MNIST, CIFAR):
         sides = [(CPU, compare)]

@@ -99,7 +99,11 @@ def scoreboard(folder: Path = RESULTS, paper: Path = PAPER) -> pd.DataFrame:
     sent). Columns: paper, numbers, printed, reproduced, differs, inconclusive, on stand-in data,
     not yet run.
     """
-    lines, rows = [], results.load(folder=folder)
+    return _scoreboard(results.load(folder=folder), paper)
+
+
+def _scoreboard(rows: pd.DataFrame, paper: Path = PAPER) -> pd.DataFrame:
+    lines = []
     for spec in TABLES.values():
         protocol, selection = spec.headline
         cells = _table(spec, "paper", protocol, rows, paper)
@@ -177,7 +181,7 @@ def main(paper: str | None = None, front: bool = False) -> int:
                           f"--seeds 0-9{some and f' --set {some}'}")  # fmt: skip
                 print()
     print("Printed numbers, each once, at the protocol they stand for:\n")
-    print(scoreboard().to_string(index=False))
+    print(_scoreboard(rows).to_string(index=False))
     return 0
 
 

@@ -168,9 +168,10 @@ def test_what_is_no_seed_is_explained(text, capsys):
 @pytest.mark.parametrize("name", experiments.ALL)
 def test_both_protocols_are_all_that_an_experiment_has(name):
     module = experiments.ALL[name]
-    for protocol in getattr(module, "PROTOCOLS", results.PROTOCOLS):
+    has = experiments.protocols(module)
+    for protocol in has:
         assert module.settings("smoke", protocol).protocol == protocol
-    for protocol in set(results.PROTOCOLS) - set(getattr(module, "PROTOCOLS", results.PROTOCOLS)):
+    for protocol in set(results.PROTOCOLS) - set(has):
         with pytest.raises(LgfedError, match="as_described"):
             module.settings("smoke", protocol)
 

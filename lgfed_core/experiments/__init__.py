@@ -56,6 +56,11 @@ def find(name: str) -> ModuleType:
     return ALL[name]
 
 
+def protocols(experiment: ModuleType) -> tuple[str, ...]:
+    """The protocols that ``experiment`` has."""
+    return getattr(experiment, "PROTOCOLS", results.PROTOCOLS)
+
+
 def run(
     experiment: ModuleType,
     cfg,
