@@ -17,7 +17,7 @@ from .errors import SettingsError
 from .lanes import Job
 from .methods import Batch, Local
 from .streams import draw, lot, pictures, visits
-from .work import Work, both, noisy, normalises, trainee
+from .work import Work, both, normalises, trainee
 
 
 class Batched:
@@ -28,7 +28,6 @@ class Batched:
         self.at_once = at_once
         self.trained: list[Job] = []  # in the last round
         self.trainee = trainee(work)
-        self.noisy = noisy(work.net)
         self.statistics = [
             n for n in work.layout.shapes if n not in dict(work.net.named_parameters())
         ]
@@ -40,9 +39,12 @@ class Batched:
     def train(self, jobs: list[Job], round: int, lr: float) -> None:
         """Train each device of ``jobs``; see `lanes.Looped.train`."""
         self.trained = jobs
-        with torch.random.fork_rng(enabled=self.noisy):
-            if self.noisy:  # lanes that train together draw together
-                torch.manual_seed(draw(self.work.seeds[jobs[0][0]], round))
+        place, seed = self.work.tensors["shared"].device, draw(self.work.seeds[jobs[0][0]], round)
+        gpu = [place] if place.type == "cuda" else []
+        with torch.random.fork_rng(devices=gpu):
+            torch.default_generator.manual_seed(seed)  # for dropout: lanes that train together
+            if gpu:  # draw together
+                torch.cuda.manual_seed(seed)
             self._train(jobs, round, lr)
 
     def _train(self, jobs: list[Job], round: int, lr: float) -> None:

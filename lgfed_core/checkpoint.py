@@ -106,6 +106,7 @@ def load(path: Path, identity: str) -> tuple[dict[str, Tensor], dict] | None:
             f"{path} is damaged ({error}); delete it to start that part again"
         ) from error
     raise CheckpointError(
-        f"{path} belongs to another run (other settings, data, or an older engine whose numbers "
-        "differ); delete it, or run with the settings it was made with"
+        f"{path} belongs to another run (other settings or data, a CPU and not a GPU, other lanes, "
+        "or an older engine whose numbers differ); run as it was made, or delete it to start that "
+        "part again"
     )

@@ -29,7 +29,7 @@ from .errors import LgfedError
 from .methods import Batch, Local
 from .processes import one_thread
 from .streams import draw, lot, pictures, visits
-from .work import Work, both, noisy, trainee
+from .work import Work, both, trainee
 
 Job = tuple[int, int]  # (run, device)
 ROWS_AT_ONCE = 500  # in tests on a whole data set, so that activations stay in a core's cache
@@ -68,7 +68,6 @@ class Looped:
         self._velocity = torch.zeros_like(self._flat)
         self._own = None
         self._tested = Slots(copy.deepcopy(work.net))
-        self.noisy = noisy(work.net)
 
     def train(self, jobs: list[Job], round: int, lr: float) -> None:
         """Train each device of ``jobs``; slot i of ``uploads`` receives what device i sends.
@@ -133,9 +132,8 @@ class Looped:
         kept = t.get("velocity")
         self._velocity.copy_(kept[run, device]) if kept is not None else self._velocity.zero_()
         net, params, steps = self._trainee()
-        if self.noisy:
-            # torch.manual_seed would keep a stack trace for every accelerator that never wakes up
-            torch.default_generator.manual_seed(draw(work.seeds[run], round, device))
+        # torch.manual_seed would keep a stack trace for every accelerator that never wakes up
+        torch.default_generator.manual_seed(draw(work.seeds[run], round, device))  # for dropout
         start = self._flat.clone()
         received = work.layout.views(start[:split_at], start[split_at:])
         others = work.others(slot) if work.method.compares else None
@@ -230,7 +228,7 @@ class Looped:
 
     def _map(self, function: Callable, jobs: list, chunk: int) -> list:
         if self.workers == 1:
-            with one_thread(), torch.random.fork_rng(devices=[], enabled=self.noisy):
+            with one_thread(), torch.random.fork_rng(devices=[]):
                 return [function(*job) for job in jobs]
         if self._pool is None:
             context = multiprocessing.get_context("fork")

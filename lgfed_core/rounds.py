@@ -46,6 +46,13 @@ class Federation:
             raise SettingsError(f"seeds are {list(self.seeds)}; none can be negative")
         if len({len(p.train.size) for p in self.partitions}) > 1:
             raise SettingsError("runs that train together need the same number of devices")
+        kinds = {p.dtype for p in self.net.parameters()}
+        for name, rows in (("training", self.data.train), ("test", self.data.test)):
+            if kinds and rows.x.dtype not in kinds:
+                raise SettingsError(
+                    f"{name} rows are {rows.x.dtype}, the network's parameters "
+                    f"{', '.join(map(str, kinds))}; convert the rows, as with x.float()"
+                )
         for name, module in self.net.named_modules():
             known = isinstance(module, _BatchNorm) and module.momentum is not None
             if not known and any(True for _ in module.buffers(recurse=False)):

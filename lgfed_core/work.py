@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
-from torch.nn.modules.dropout import _DropoutNd
 
 from .augment import CropFlip
 from .data import Split
@@ -103,11 +102,6 @@ def trainee(work: Work) -> nn.Module:
 def normalises(net: nn.Module) -> bool:
     """Whether ``net``, in training, normalises by the batch at hand."""
     return any(isinstance(module, _BatchNorm) and module.training for module in net.modules())
-
-
-def noisy(net: nn.Module) -> bool:
-    """Whether training ``net`` draws random numbers."""
-    return any(isinstance(module, _DropoutNd) for module in net.modules())
 
 
 def both(net: nn.Module, outputs: Tensor) -> Tensor:

@@ -26,6 +26,12 @@ def test_networks_are_those_of_the_tables():
     assert fedavg.head is None and not parts(fedavg, "head")
 
 
+def test_validation_rows_are_too_few_for_odds_and_are_not_asked_for_any():
+    cfg = adult.settings("smoke", methods=("fedavg",), frontier=(), strength=0.0)
+    rows, _ = experiments.run(adult, cfg, [3], record=False, resume=False)
+    assert rows["metric"].eq("class_acc").any()
+
+
 def test_two_logits_are_one_sigmoid_and_dropout_is_off_at_test():
     net, x = nets.make(AdultNet, 0).eval(), torch.randn(6, 93)
     out, protected = net(x, own=True, watch=lambda h: h)

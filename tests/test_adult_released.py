@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from lgfed_core.errors import SettingsError
 from lgfed_core.experiments import adult_released as released
 from lgfed_core.experiments import adult_released_users as users
 from lgfed_core.experiments import lgfedavg_adult as adult
@@ -20,6 +21,15 @@ def lanes(monkeypatch):
         if isinstance(part, nn.Dropout):
             part.p = 0.0
     return out
+
+
+def test_users_are_no_more_than_the_shards_and_the_probed_no_more_than_the_users(lanes):
+    with pytest.raises(SettingsError, match="devices is 20.* there can be 10 at most"):
+        users.users_rows(torch.arange(1000) % 2, 20, "noniid", 0)
+    params = lanes.fresh(alike=False)
+    assert lanes.users == 2
+    two, three = (users.probed(lanes, params, n) for n in (2, 3))
+    assert two.equals(three)
 
 
 def one_user(lanes, params, lane):

@@ -61,6 +61,20 @@ def test_looped_and_batched_lanes_see_the_same_clients(toy):
     assert found[0] == pytest.approx(found[1], rel=1e-4)
 
 
+def test_one_client_alone_trains_and_has_no_distances(toy):
+    cfg = cifar10.settings("smoke", clients=1, methods=("baseline",))
+    assert list(dict(cifar10.stages(cfg, [0], resume=False, workers=1))) == ["baseline"]
+
+
+def test_only_the_audio_baseline_weighs_by_batches(toy):
+    from lgfed_core.experiments import cgau_audio as audio
+
+    rows = torch.tensor([161, 192])
+    for module, right in ((audio, [0.5, 0.5]), (cifar10, [161 / 353, 192 / 353])):
+        method = module.settings("paper", "as_released").method("baseline")
+        assert method.shares(rows).tolist() == pytest.approx(right)
+
+
 def test_settings_are_what_text_and_code_say():
     text, code = (cifar10.settings("paper", p) for p in results.PROTOCOLS)
     assert (text.features, text.units, text.rounds, text.lr) == ("inception_v3", 128, 500, 0.01)

@@ -10,6 +10,12 @@ from lgfed_core.experiments import lgfedavg_mnist as mnist
 from lgfed_core.experiments import lgfedavg_rows
 
 
+@pytest.mark.parametrize("protocol, validation", [("as_described", 0.0), ("as_released", 0.1)])
+def test_each_protocol_chooses_on_its_own_rows(protocol, validation):
+    with pytest.raises(SettingsError, match=f"validation is {validation}; {protocol} chooses on"):
+        mnist.settings("smoke", protocol, validation=validation)
+
+
 @pytest.fixture(scope="module", params=results.PROTOCOLS)
 def smoke(request):
     cfg = mnist.settings("smoke", request.param)

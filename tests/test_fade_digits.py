@@ -177,7 +177,10 @@ def test_central_is_one_step_on_both_batches(few):
 
 @pytest.mark.parametrize("bad, message", [
     (dict(protocol="as_released"), "no released protocol"),
-    (dict(losses=("cubed",)), "no loss"),
+    (dict(losses=("cubed",)), r"losses has \['cubed'\]; there are vanilla, squared"),
+    (dict(statistics=("frozn",)), "there are frozen, local, averaged"),
+    (dict(directions=("mnist-svhn",)), "there are mnist-usps, usps-mnist"),
+    (dict(opt_outs=(2.0,)), "above 0 and up to 1"),
     (dict(probabilities=(0.0, 0.5)), "between 0 and 1"),
 ])  # fmt: skip
 def test_impossible_settings_are_named(bad, message):
@@ -193,7 +196,7 @@ def made_up(vanilla=(80.0, 95.0, 82.0), squared=(90.0, 94.0, 91.0), rare=(2.0, 1
     rng, lines = np.random.default_rng(0), []
     for direction in domains.DIRECTIONS:
         for seed in range(3):
-            base = dict(direction=direction, seed=seed, rounds=100)
+            base = dict(direction=direction, seed=seed, rounds=digits.Settings.rounds)
             for loss, values in (("vanilla", vanilla), ("squared", squared)):
                 for p, value in zip((0.05, 0.5, 0.95), values, strict=True):
                     at = base | dict(loss=loss, probability=p, table=digits.TABLE)
@@ -203,7 +206,7 @@ def made_up(vanilla=(80.0, 95.0, 82.0), squared=(90.0, 94.0, 91.0), rare=(2.0, 1
                     lines.append(at | dict(metric="target_adversarial", value=adv))
                     way = at | dict(table=digits.CURVES, round=50, metric="target_loss")
                     lines.append(way | dict(value=adv))
-            for rate in (0.5, 1.0):
+            for rate in digits.Settings.opt_outs:
                 at = base | dict(table=digits.OPT_OUT, opt_out=rate, metric="source_acc")
                 lines.append(at | dict(value=source + rng.normal(0, 0.02)))
     return pd.DataFrame(lines).assign(stand_in="")
@@ -229,6 +232,24 @@ def test_nothing_is_said_where_nothing_has_run():
     only = made_up()
     only = only[only["loss"].isin(["vanilla"])]
     assert "F2" not in judged.verdicts(only).index
+
+
+def test_what_has_not_run_confirms_nothing():
+    rows = made_up()
+    some = rows[(rows["table"] != digits.OPT_OUT) | (rows["opt_out"] < 0.6)]
+    said = judged.verdicts(some)
+    assert said.loc["F14", "verdict"] == "confirmed so far, 4 of 8 comparisons"
+    assert said.loc["F14", "estimate"] == pytest.approx(0, abs=0.1)
+    one = judged.verdicts(rows[rows["direction"] == "mnist-usps"])["verdict"]
+    assert one["F1"] == "confirmed so far, 2 of 4 comparisons"
+    bad = made_up(source=90.0)
+    bad = bad[(bad["table"] != digits.OPT_OUT) | (bad["opt_out"] < 0.6)]
+    assert judged.verdicts(bad)["verdict"]["F14"] == "refuted"
+
+
+def test_verdicts_on_shorter_runs_say_so():
+    said = judged.verdicts(made_up().assign(rounds=500.0))["verdict"]
+    assert set(said) == {"confirmed, after 500 of 8,600 rounds"}
 
 
 def test_verdicts_on_stand_in_data_say_so():

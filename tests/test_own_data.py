@@ -1,10 +1,15 @@
 """Arrays that somebody brings along: accepted when whole, refused with the reason when not."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 import torch
+from conftest import toy_federation
 
 from lgfed_core import data
-from lgfed_core.errors import DataError
+from lgfed_core.data.features import load_arrays, save_arrays
+from lgfed_core.errors import DataError, SettingsError
 
 X, Y = torch.zeros(6, 3), torch.arange(6) % 3
 
@@ -41,3 +46,28 @@ def test_labels_that_are_no_class_are_refused(labels):
             data.Dataset("own", wrong, whole, 3)
     else:  # a row without a label, in training alone
         data.Dataset("own", wrong, whole, 3)
+
+
+@pytest.mark.parametrize("part", ["train", "test"])
+def test_rows_of_another_precision_than_the_network_are_refused(part):
+    federation = toy_federation()
+    rows = getattr(federation.data, part)
+    double = replace(federation.data, **{part: data.Split(rows.x.double(), rows.y)})
+    with pytest.raises(SettingsError, match=r"rows are torch.float64.*float32; .* x.float\(\)"):
+        replace(federation, data=double)
+
+
+def test_a_damaged_file_of_arrays_is_named_wherever_the_damage_is(tmp_path):
+    path = tmp_path / "arrays.npz"
+    save_arrays(path, x=np.random.default_rng(0).random((40, 5)).round(1), y=np.arange(40))
+    whole, refused = path.read_bytes(), 0
+    x, y = load_arrays(path, "x", "y")
+    for at in range(0, len(whole), 7):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        try:
+            found = load_arrays(path, "x", "y")
+            assert (found[0] == x).all() and (found[1] == y).all()  # in a byte that says nothing
+        except DataError as error:
+            assert f"{path} is damaged" in str(error)
+            refused += 1
+    assert refused > len(whole) / 14

@@ -100,6 +100,26 @@ class Noisy(Toy):
         return self.above(self.drop(self.below(x).relu()))
 
 
+class QuietlyNoisy(Toy):
+    """Dropout that no module tells of."""
+
+    def forward(self, x):
+        return self.above(nn.functional.dropout(self.below(x).relu(), 0.5, self.training))
+
+
+@pytest.mark.parametrize("lanes", ["looped", "batched"])
+def test_noise_belongs_to_the_seed_wherever_it_comes_from(lanes):
+    federation = toy_federation((0, 1), net=QuietlyNoisy())
+    before = torch.random.get_rng_state()
+    first, again = (run(federation, FedAvg(), SGD, 2, lanes=lanes, workers=1) for _ in range(2))
+    assert torch.equal(models(first), models(again))
+    assert torch.equal(before, torch.random.get_rng_state())
+    quiet = Toy()
+    quiet.load_state_dict(federation.net.state_dict())
+    alike = run(replace(federation, net=quiet), FedAvg(), SGD, 2, lanes=lanes, workers=1)
+    assert not torch.allclose(models(first), models(alike), atol=1e-3)
+
+
 def noisy_federation(seeds=(0,)):
     with torch.random.fork_rng():
         torch.manual_seed(0)

@@ -3,7 +3,6 @@
 One tensor holds all rows, so that runs which draw different test rows share it.
 """
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lgfed_core.data.dataset import Dataset, Split
+from lgfed_core.data.mirrors import DAMAGED
 from lgfed_core.errors import DataError
 from lgfed_core.files import replacing
 from lgfed_core.streams import Purpose, stream
@@ -90,5 +90,5 @@ def load_arrays(path: Path, *names: str) -> list[NDArray]:
             return [file[name] for name in names]
     except FileNotFoundError:
         raise
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, *DAMAGED) as error:
         raise DataError(f"{path} is damaged ({error}); delete it to compute it again") from error

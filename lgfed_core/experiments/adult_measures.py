@@ -61,7 +61,7 @@ def scores(devices: Sequence[Seen]) -> dict[str, float]:
     """
     adversary = np.array([auc(d.protected.T, d.groups.T) for d in devices])  # [K, g]
     found = {
-        "class_acc": np.mean([((d.income > 0.5) == d.y).mean() for d in devices]),
+        "class_acc": accuracy(devices),
         "class_auc": np.nanmean([auc(d.income, d.y) for d in devices]),  # some have one class
         "adv_auc": np.nanmean(adversary),
         "adv_auc_spread": adversary.mean(1).std(),  # over devices
@@ -73,6 +73,11 @@ def scores(devices: Sequence[Seen]) -> dict[str, float]:
         found[f"eo_{name}"] = equalised_odds(decisions, y, groups[:, j])
         found[f"dp_{name}"] = demographic_parity(decisions, groups[:, j])
     return {name: 100 * float(value) for name, value in found.items()}
+
+
+def accuracy(devices: Sequence[Seen]) -> float:
+    """Share of rows whose class is right, mean over devices."""
+    return float(np.mean([((d.income > 0.5) == d.y).mean() for d in devices]))
 
 
 def leaks(encoders: Sequence[Encoder], test: Split, rows: int, seed: int) -> dict[str, float]:
@@ -111,8 +116,8 @@ def measure(
         encoders = [_encoder(net, params) for params in some]
         line |= leaks(encoders, fed.data.test, probe_rows, seed)
         if part.validation is not None:
-            held = scores(_all(net, models, fed.data.train, part.validation))
-            line["validation_acc"] = held["class_acc"]
+            held = _all(net, models, fed.data.train, part.validation)
+            line["validation_acc"] = 100 * accuracy(held)
             line["validation_probe"] = _checked(encoders, fed.data.train, part, one_model)
         lines.append(line)
     final = pd.DataFrame(lines, index=pd.Index(fed.seeds, name="seed"))

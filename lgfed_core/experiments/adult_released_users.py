@@ -16,6 +16,7 @@ from torch.func import functional_call, stack_module_state, vmap
 
 from .. import nets
 from ..data import Split
+from ..errors import SettingsError
 from ..nets_adult import AdultNet
 from ..streams import Purpose, draw, stream
 from .adult_measures import Seen, leaks, rows_of_adult, scores
@@ -72,11 +73,19 @@ class Lanes:
 
 
 def users_rows(y: Tensor, users: int, split: str, seed: int) -> Tensor:
-    """Row numbers of each user, int64 [users, n]; non-i.i.d. the same for every seed."""
+    """Row numbers of each user, int64 [users, n]; non-i.i.d. the same for every seed.
+
+    Raises SettingsError for more users than non-i.i.d. shards suffice for.
+    """
     rng = stream(seed if split == "iid" else 0, Purpose.IID)
     if split == "iid":
         each = len(y) // users
         return torch.from_numpy(rng.permutation(len(y))[: users * each]).view(users, each)
+    if users * PER_USER > SHARDS:
+        raise SettingsError(
+            f"devices is {users}; the released code deals {PER_USER} of {SHARDS} shards to each, "
+            f"so non-i.i.d. there can be {SHARDS // PER_USER} at most"
+        )
     by_label = np.argsort(y.numpy(), kind="stable")
     size = len(y) // SHARDS
     dealt = rng.permutation(SHARDS)[: users * PER_USER].reshape(users, PER_USER)
@@ -112,7 +121,7 @@ def probed(lanes: Lanes, params: Params, users: int) -> pd.DataFrame:
     local = {n.removeprefix("local."): v for n, v in params.items() if n.startswith("local.")}
     for i, seed in enumerate(lanes.seeds):
         encoders = []
-        for lane in range(i * lanes.users, i * lanes.users + users):
+        for lane in range(i * lanes.users, i * lanes.users + min(users, lanes.users)):
             own = {n: v[lane] for n, v in local.items()}
             encoders.append(lambda x, own=own: functional_call(quiet, own, (x,)))
         test: Split = lanes.adult.test

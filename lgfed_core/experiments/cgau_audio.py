@@ -52,6 +52,7 @@ class Settings(federated.Settings):
     features: str = "clips"
 
     NAME, RELEASED, SCALES = NAME, RELEASED, SCALES
+    COUNTS_BATCHES = True  # the rows of a batch are read off the wrong axis
 
     @classmethod
     def at(cls, scale: str = "paper", protocol: str = "as_described", **changes) -> "Settings":

@@ -69,6 +69,7 @@ class Settings:
     per_class: int | None = None  # rows kept of each class, for a quick look
 
     NAME: ClassVar[str] = ""
+    COUNTS_BATCHES: ClassVar[bool] = False  # as released, the baseline's clients weigh by batches
     RELEASED: ClassVar[dict] = {}
     SCALES: ClassVar[dict[str, dict]] = {}
 
@@ -106,9 +107,9 @@ class Settings:
         return GatedMLP(inputs, self.units, outputs, released=self.released, **drop)
 
     def method(self, name: str) -> Method:
-        """How a method federates; as released, the baseline counts batches instead of rows."""
+        """How a method federates; as released, clients weigh by what they visit."""
         slip = dict(cap=self.steps * self.batch_size) if self.released else {}
-        if self.released and name == "baseline":
+        if self.released and self.COUNTS_BATCHES and name == "baseline":
             slip["per"] = self.batch_size
         return METHODS[name](positive=self.positive, **slip)
 
@@ -144,10 +145,13 @@ def stages(
 ) -> Iterator[tuple[str, Outcome]]:
     """The clients' distances, then each method, yielding (name, outcome): clients, baseline, ...
 
+    One client alone has no distances.
+
     A method has its own checkpoint; one that is complete is read instead of run.
     """
     stored = cfg.load()
-    yield "clients", _distances(cfg, stored, seeds)
+    if cfg.clients > 1:
+        yield "clients", _distances(cfg, stored, seeds)
     who = f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds"
     folder = folder_of(cfg, seeds) if resume else None
     for name in cfg.methods:

@@ -26,6 +26,7 @@ from ..errors import SettingsError, one_of
 from ..federation import Federation, Outcome, run
 from ..layout import joined
 from ..methods import FADE
+from ..methods.fade import STATISTICS as KINDS
 from ..nets_fade import DigitsNet
 from ..paths import RUNS
 from ..rounds import CPU
@@ -81,8 +82,12 @@ class Settings:
                 "as_described"
             )
         one_of("scale", self.scale, SCALES)
-        if unknown := set(self.losses) - POWERS.keys():
-            raise SettingsError(f"no loss {sorted(unknown)}; there are {', '.join(POWERS)}")
+        for name, known in (("losses", POWERS), ("directions", domains.DIRECTIONS),
+                            ("statistics", KINDS)):  # fmt: skip
+            if unknown := set(getattr(self, name)) - set(known):
+                raise SettingsError(f"{name} has {sorted(unknown)}; there are {', '.join(known)}")
+        if not all(0 < rate <= 1 for rate in self.opt_outs):
+            raise SettingsError(f"opt_outs are {self.opt_outs}; they lie above 0 and up to 1")
         if not all(0 < p < 1 for p in self.probabilities):
             raise SettingsError(f"probabilities are {self.probabilities}; they lie between 0 and 1")
 

@@ -1,16 +1,19 @@
 """Claims F1, F2, F3 and F14 of FADE, from stored runs on digits (`fade_digits`).
 
 A claim is read over both directions: it holds where it holds in each. Seeds pair the comparisons.
-Only runs of the largest number of rounds that is stored count; the page says which that is.
+While comparisons are missing a claim can be refuted, but not confirmed. Only runs of the largest
+number of rounds that is stored count; a verdict says which that is where it is not the full one.
 """
 
+import numpy as np
 import pandas as pd
 
 from .. import results, stand_ins
 from ..errors import ResultsError
-from ..verdict import Evidence, equivalent, every, greater, judge
+from ..verdict import REFUTED, Evidence, equivalent, every, greater, judge
 from . import fade_digits as digits
 
+PARTS = {"F1": 4, "F2": 4, "F3": 4, "F14": 2 * len(digits.Settings.opt_outs)}  # comparisons
 MARGIN = 1.0  # points of accuracy: the book's margin where the paper prints no deviation
 _IDS = ("table", "direction", "loss", "probability", "opt_out", "statistics", "rounds", "round",
         "stand_in", "metric", "seed", "value", "scale")  # fmt: skip
@@ -41,8 +44,8 @@ def wide(found: pd.DataFrame, metric: str) -> pd.DataFrame:
     return mine.pivot_table("value", ["direction", "seed"], ["loss", "probability"])
 
 
-def claims(found: pd.DataFrame) -> dict[str, Evidence]:
-    """F1, F2, F3 and F14 as tests over seeds; those whose runs are missing are left out.
+def claims(found: pd.DataFrame) -> dict[str, list[Evidence]]:
+    """The comparisons of F1, F2, F3 and F14 that have run, of `PARTS`, as tests over seeds.
 
     F1: with the vanilla loss the target's accuracy is lower at the rarest and at the most frequent
         target than at one half.
@@ -64,16 +67,30 @@ def claims(found: pd.DataFrame) -> dict[str, Evidence]:
             way = _mean_on_the_way(found, direction, p[0])
             tests["F3"].append(greater(way["vanilla"], way["squared"]))
         tests["F14"] += _opting_out(found, direction)
-    return {name: every(some) for name, some in tests.items() if some}
+    return {name: some for name, some in tests.items() if some}
 
 
 def verdicts(found: pd.DataFrame) -> pd.DataFrame:
-    """Verdicts by claim; empty where nothing has run. On stand-in data they say so."""
+    """Verdicts by claim, the estimates those of the weakest comparison; empty where nothing has
+    run. They say so where comparisons or rounds are missing, and where data stand in."""
     tests = claims(found)
     if not tests:
         return pd.DataFrame(columns=["estimate", "low", "high", "verdict"])
-    judged, name = judge(tests), stand_ins.names(found)
-    judged["verdict"] = [stand_ins.said(verdict, name) for verdict in judged["verdict"]]
+    missing = Evidence(np.nan, np.nan, np.nan, 1.0, 1.0)
+    judged = judge({claim: every(some) for claim, some in tests.items()})
+    whole = judge({
+        claim: every([*some, *[missing] * (PARTS[claim] - len(some))])
+        for claim, some in tests.items()
+    })["verdict"]  # fmt: skip
+    name, rounds = stand_ins.names(found), found.loc[found["loss"] != "pretraining", "rounds"].max()
+    for claim, some in tests.items():
+        said = whole[claim]
+        if len(some) < PARTS[claim] and said != REFUTED:
+            so_far = judged.loc[claim, "verdict"]
+            said = f"{so_far} so far, {len(some)} of {PARTS[claim]} comparisons"
+        if rounds < digits.Settings.rounds:
+            said += f", after {rounds:,.0f} of {digits.Settings.rounds:,} rounds"
+        judged.loc[claim, "verdict"] = stand_ins.said(said, name)
     return judged
 
 

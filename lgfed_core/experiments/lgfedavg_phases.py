@@ -53,7 +53,7 @@ class Settings:
     weighted: bool = True  # average by n_k/n; False: 1/m
     shared_layers: int = 3  # how many layers LG-FedAvg shares,
     shared_side: str = "last"  # "last": next to the output, "first": next to the input
-    validation: float = 0.1  # share of each device's training rows; 0 chooses on test rows
+    validation: float = 0.1  # share of each device's training rows; as released 0
     every: int = 5  # rounds between two evaluations of FedAvg and LG-FedAvg
     fedavg: bool = True  # False: neither FedAvg nor what starts from it, the baselines only
     budgets: tuple[int, ...] = ()  # FedAvg rounds before LG-FedAvg
@@ -98,7 +98,11 @@ class Settings:
         base = cls(protocol, scale)
         released = cls.RELEASED if base.released else {}
         by_classes = cls.by_classes(changes.get("classes", base.classes), protocol)
-        return replace(base, **(released | by_classes | cls.SCALES[scale] | changes))
+        cfg = replace(base, **(released | by_classes | cls.SCALES[scale] | changes))
+        if cfg.released == (cfg.validation > 0):
+            why = "chooses on test rows: 0" if cfg.released else "chooses on these rows: above 0"
+            raise SettingsError(f"validation is {cfg.validation}; {protocol} {why}")
+        return cfg
 
     @classmethod
     def by_classes(cls, classes: int, protocol: str) -> dict:
