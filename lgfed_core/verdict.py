@@ -133,6 +133,9 @@ class Evidence:
     p_against: float
 
 
+NO_EVIDENCE = Evidence(np.nan, np.nan, np.nan, 1.0, 1.0)  # of what has not run
+
+
 def greater(a: ArrayLike, b: ArrayLike = 0.0, by: float = 0.0) -> Evidence:
     """That a is greater than b (by more than ``by``), paired over runs: a [n], b [n] or a number.
 

@@ -145,9 +145,8 @@ def stages(
 ) -> Iterator[tuple[str, Outcome]]:
     """The clients' distances, then each method, yielding (name, outcome): clients, baseline, ...
 
-    One client alone has no distances.
-
-    A method has its own checkpoint; one that is complete is read instead of run.
+    One client alone has no distances. A method has its own checkpoint; one that is complete is
+    read instead of run.
     """
     stored = cfg.load()
     if cfg.clients > 1:

@@ -5,12 +5,11 @@ While comparisons are missing a claim can be refuted, but not confirmed. Only ru
 number of rounds that is stored count; a verdict says which that is where it is not the full one.
 """
 
-import numpy as np
 import pandas as pd
 
 from .. import results, stand_ins
 from ..errors import ResultsError
-from ..verdict import REFUTED, Evidence, equivalent, every, greater, judge
+from ..verdict import NO_EVIDENCE, REFUTED, Evidence, equivalent, every, greater, judge
 from . import fade_digits as digits
 
 PARTS = {"F1": 4, "F2": 4, "F3": 4, "F14": 2 * len(digits.Settings.opt_outs)}  # comparisons
@@ -76,10 +75,9 @@ def verdicts(found: pd.DataFrame) -> pd.DataFrame:
     tests = claims(found)
     if not tests:
         return pd.DataFrame(columns=["estimate", "low", "high", "verdict"])
-    missing = Evidence(np.nan, np.nan, np.nan, 1.0, 1.0)
     judged = judge({claim: every(some) for claim, some in tests.items()})
     whole = judge({
-        claim: every([*some, *[missing] * (PARTS[claim] - len(some))])
+        claim: every([*some, *[NO_EVIDENCE] * (PARTS[claim] - len(some))])
         for claim, some in tests.items()
     })["verdict"]  # fmt: skip
     name, rounds = stand_ins.names(found), found.loc[found["loss"] != "pretraining", "rounds"].max()

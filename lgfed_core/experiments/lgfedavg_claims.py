@@ -71,7 +71,7 @@ BESIDE: dict[str, tuple[str, Test]] = {
 def joint(parts: list[Part]) -> Evidence:
     """That all parts hold, with the estimate of the weakest that was run."""
     if not any(part.runs for part in parts):
-        return Evidence(np.nan, np.nan, np.nan, 1.0, 1.0)
+        return verdict.NO_EVIDENCE
     whole = verdict.every([part.evidence for part in parts])
     return replace(weakest(parts).evidence, p=whole.p, p_against=whole.p_against)
 
