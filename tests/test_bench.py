@@ -52,9 +52,9 @@ def test_all_contenders_end_at_the_same_parameters(task):
 
 
 def test_both_loops_stay_together_in_float64(task):
+    fed = task.federation([0])
     torch.set_default_dtype(torch.float64)
     try:
-        fed = task.federation([0])
         train, test = (Split(s.x.double(), s.y) for s in (fed.data.train, fed.data.test))
         data = replace(fed.data, train=train, test=test)
         fed = replace(fed, data=data, net=copy.deepcopy(fed.net).double())
