@@ -240,7 +240,12 @@ def test_what_has_not_run_confirms_nothing():
     said = judged.verdicts(some)
     assert said.loc["F14", "verdict"] == "confirmed so far, 4 of 8 comparisons"
     assert said.loc["F14", "estimate"] == pytest.approx(0, abs=0.1)
-    one = judged.verdicts(rows[rows["direction"] == "mnist-usps"])["verdict"]
+    other = rows["direction"] == "usps-mnist"
+    uneven = judged.verdicts(
+        rows[(rows["table"] != digits.OPT_OUT) | (rows["opt_out"] < 0.6) | other]
+    )
+    assert uneven.loc["F14", "verdict"] == "confirmed so far, 6 of 8 comparisons"
+    one = judged.verdicts(rows[~other])["verdict"]
     assert one["F1"] == "confirmed so far, 2 of 4 comparisons"
     bad = made_up(source=90.0)
     bad = bad[(bad["table"] != digits.OPT_OUT) | (bad["opt_out"] < 0.6)]

@@ -111,7 +111,7 @@ def opting_out(found: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 def _opting_out(found: pd.DataFrame, direction: str) -> list[Evidence]:
     table = opting_out(found, "source_acc")
-    if 0.0 not in table or direction not in table.index:
+    mine = table[table.index.get_level_values("direction") == direction].dropna(axis=1, how="all")
+    if 0.0 not in mine:
         return []
-    mine = table.loc[[direction]]
     return [equivalent(mine[rate], mine[0.0], MARGIN) for rate in mine if rate > 0]
