@@ -66,12 +66,20 @@ def by_round(way: pd.DataFrame, ax: Axes) -> Axes:
     return ax
 
 
-def opting_out(tables: dict[str, pd.DataFrame], ax: Axes | None = None) -> Axes:
-    """Accuracy by how often devices decline; tables: a name -> lines of runs, a column per rate."""
-    ax = ax or plt.gca()
-    for (name, table), mark in zip(tables.items(), "osD^", strict=False):
-        reach = table.std().fillna(0)
-        ax.errorbar(table.columns, table.mean(), reach, marker=mark, capsize=2, label=name)
-    ax.set(xlabel="probability of opting out", ylabel="accuracy, %")
-    ax.legend()
-    return ax
+def opting_out(tables: dict[str, pd.DataFrame]) -> Figure:
+    """Accuracy by how often devices decline, a panel per direction: mean and deviation over seeds.
+
+    tables: a name -> lines (direction, seed), a column per rate; NaN where a rate has not run.
+    """
+    have = set().union(*(table.index.get_level_values("direction") for table in tables.values()))
+    directions = [d for d in DIRECTION if d in have]
+    fig, axes = plt.subplots(1, len(directions), figsize=(WIDTH, 2.5), squeeze=False, sharey=True)
+    for ax, direction in zip(axes[0], directions, strict=True):
+        for (name, table), mark in zip(tables.items(), "os", strict=False):
+            mine = table.loc[direction].dropna(axis=1, how="all")
+            reach = mine.std().fillna(0)
+            ax.errorbar(mine.columns, mine.mean(), reach, marker=mark, capsize=2, label=name)
+        ax.set(title=DIRECTION[direction], xlabel="probability of opting out")
+    axes[0, 0].set_ylabel("accuracy, %")
+    axes[0, 0].legend()
+    return fig

@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 from test_fade import Small
 
-from lgfed_core import domains
+from lgfed_core import domains, figures_fade
 from lgfed_core.adaptation import measured
 from lgfed_core.data import Dataset, Split
 from lgfed_core.errors import DataError, SettingsError
@@ -232,6 +233,17 @@ def test_nothing_is_said_where_nothing_has_run():
     only = made_up()
     only = only[only["loss"].isin(["vanilla"])]
     assert "F2" not in judged.verdicts(only).index
+
+
+def test_opting_out_is_drawn_by_direction_at_the_rates_that_have_run():
+    rows = made_up()
+    gone = (rows["table"] == digits.OPT_OUT) & (rows["direction"] == "mnist-usps")
+    rows = rows[~gone | (rows["opt_out"] > 0.9)]
+    fig = figures_fade.opting_out({"source": judged.opting_out(rows, "source_acc")})
+    drawn = [ax.lines[0].get_xdata().tolist() for ax in fig.axes]
+    assert drawn == [[0, 1], [0, 0.25, 0.5, 0.75, 1]]
+    assert [ax.get_title() for ax in fig.axes] == ["MNIST to USPS", "USPS to MNIST"]
+    plt.close(fig)
 
 
 def test_what_has_not_run_confirms_nothing():
