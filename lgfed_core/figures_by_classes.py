@@ -81,7 +81,9 @@ def by_classes(
         _ours(axes["levels"], lines, colour, marker, METHODS[method])
     axes["levels"].set(ylabel="local test, %", xlabel="classes per device")
     axes["levels"].set_title("Devices' own classes; ours as described, best on validation")
-    axes["levels"].legend(ncols=2)
+    low, high = axes["levels"].get_ylim()
+    axes["levels"].set_ylim(low - 0.4 * (high - low), high)  # room for the legend
+    axes["levels"].legend(ncols=2, loc="lower left")
     words = {"fedavg": "over FedAvg", "local_only": "over local only"}
     for rival, said in words.items():
         ax, block = axes[rival], leads[leads["rival"] == rival]
@@ -91,7 +93,9 @@ def by_classes(
             _ours(ax, lines, *PROTOCOL[READINGS[reading][0]], reading, 0.12 * (n - 0.5))
         ax.axhline(0, color="#222222", linewidth=0.8)
         ax.set(title=f"LG-FedAvg {said}", xlabel="classes per device")
-        ax.legend(fontsize=6.5)
+        low, high = ax.get_ylim()
+        ax.set_ylim(low, high + 0.35 * (high - low))
+        ax.legend(fontsize=6.5, loc="upper left")
     axes["fedavg"].set_ylabel("local test, points")
     for ax in axes.values():
         ax.set_xticks(list(_AT.values()), [*map(str, CLASSES[:-1]), "10, i.i.d."])
