@@ -47,9 +47,13 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--protocol", default="both", help="as_described, as_released or both")
     run.add_argument("--seeds", default="0", type=_seeds, help="e.g. 0, 0-9 or 0,2,5")
     run.add_argument(
-        "--set", nargs="*", default=[], action="extend", metavar="NAME=VALUE",
+        "--set",
+        nargs="*",
+        default=[],
+        action="extend",
+        metavar="NAME=VALUE",
         help="settings, e.g. classes=5",
-    )  # fmt: skip
+    )
     run.add_argument("--device", default="auto", help="cpu, cuda or auto (default)")
     run.add_argument("--workers", type=int, help="processes (default: one a core)")
     run.add_argument(
@@ -148,9 +152,14 @@ def _run(args) -> int:
     for protocol in protocols:
         cfg = experiment.settings(args.scale, protocol, **changes)
         rows, _ = experiments.run(
-            experiment, cfg, args.seeds, device=args.device, record=not why_not,
-            workers=args.workers, lanes=args.lanes,
-        )  # fmt: skip
+            experiment,
+            cfg,
+            args.seeds,
+            device=args.device,
+            record=not why_not,
+            workers=args.workers,
+            lanes=args.lanes,
+        )
         print(f"{protocol}, {args.scale}: {len(rows)} rows")
         if why_not:
             print(_shown(rows))

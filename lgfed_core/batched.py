@@ -79,9 +79,11 @@ class Batched:
                 inputs = leaves, received, rows, peers, run
                 losses = vmap(one, axes, randomness="different")(*inputs)  # [L]
                 grads = torch.autograd.grad(
-                    losses.sum(), [leaves[n] for n in moves],
-                    allow_unused=True, materialize_grads=True,
-                )  # fmt: skip
+                    losses.sum(),
+                    [leaves[n] for n in moves],
+                    allow_unused=True,
+                    materialize_grads=True,
+                )
                 for name, grad in zip(moves, grads, strict=True):
                     value, momentum = values[name], momenta[name]
                     if cfg.weight_decay:

@@ -60,8 +60,13 @@ MNIST = Task(
     "MNIST MLP, B=10", "mnist", nets.mlp_mnist, Training(0.05, 10), 2 * (3 * 632_064 - 401_408)
 )
 # conv1 28x28 places x 450 weights, conv2 10x10 x 2,400, then the three linear layers.
-CIFAR = Task("CIFAR-10 CNN, B=50", "cifar10", nets.cnn_cifar, Training(0.1, 50),
-             2 * (3 * (352_800 + 240_000 + 61_000) - 352_800))  # fmt: skip
+CIFAR = Task(
+    "CIFAR-10 CNN, B=50",
+    "cifar10",
+    nets.cnn_cifar,
+    Training(0.1, 50),
+    2 * (3 * (352_800 + 240_000 + 61_000) - 352_800),
+)
 
 
 class Ours:
@@ -152,8 +157,11 @@ def on_gpu(task: Task, rounds: int) -> list[dict]:
     singles = [Ours(task.federation([seed], place), task) for seed in range(10)]
     for number in tqdm(range(rounds + 1), f"{task.name}, GPU", leave=False):
         _timed(times, ("lgfed, GPU, ten seeds at once", 10), together.round, number)
-        _timed(times, ("lgfed, GPU, ten seeds in turn", 10),
-               lambda n=number: [one.round(n) for one in singles])  # fmt: skip
+        _timed(
+            times,
+            ("lgfed, GPU, ten seeds in turn", 10),
+            lambda n=number: [one.round(n) for one in singles],
+        )
         if number == 0:
             for seed, one in enumerate(singles):
                 _same(one.work.tensors["shared"][0], together, task, seed)
@@ -169,8 +177,15 @@ def _evaluation(task: Task, federation: Federation, rounds: int) -> Times:
     times: Times = {}
     try:
         for _ in range(rounds + 1):
-            _timed(times, ("lgfed, testing 100 personal models", 0), accuracies, ours.engine,
-                   "shared", "personal", "test")  # fmt: skip
+            _timed(
+                times,
+                ("lgfed, testing 100 personal models", 0),
+                accuracies,
+                ours.engine,
+                "shared",
+                "personal",
+                "test",
+            )
     finally:
         ours.engine.close()
     return times
@@ -192,10 +207,15 @@ def limits(task: Task, device: torch.device) -> dict:
     flops, nbytes = 10 * rows * task.flops_per_row, steps * 8 * 4 * size
     peak, bandwidth = 2 * 1024**3 / gemm, 4 * big.numel() / copy_s
     return {
-        "task": task.name, "device": device.type, "gflop": flops / 1e9, "gbyte": nbytes / 1e9,
-        "gflop_per_s_of_this_machine": peak / 1e9, "gbyte_per_s_of_this_machine": bandwidth / 1e9,
-        "seconds_at_least_arithmetic": flops / peak, "seconds_memory": nbytes / bandwidth,
-    }  # fmt: skip
+        "task": task.name,
+        "device": device.type,
+        "gflop": flops / 1e9,
+        "gbyte": nbytes / 1e9,
+        "gflop_per_s_of_this_machine": peak / 1e9,
+        "gbyte_per_s_of_this_machine": bandwidth / 1e9,
+        "seconds_at_least_arithmetic": flops / peak,
+        "seconds_memory": nbytes / bandwidth,
+    }
 
 
 def main(rounds: int, path: str | None) -> int:
@@ -236,11 +256,16 @@ def _lines(task: Task, times: Times) -> list[dict]:
     """One line per contender; its first time was the warm-up."""
     return [
         {
-            "task": task.name, "who": who, "seeds": seeds, "median_s": statistics.median(s[1:]),
-            "min_s": min(s[1:]), "max_s": max(s[1:]), "rounds_per_s": 1 / statistics.median(s[1:]),
+            "task": task.name,
+            "who": who,
+            "seeds": seeds,
+            "median_s": statistics.median(s[1:]),
+            "min_s": min(s[1:]),
+            "max_s": max(s[1:]),
+            "rounds_per_s": 1 / statistics.median(s[1:]),
         }
         for (who, seeds), s in times.items()
-    ]  # fmt: skip
+    ]
 
 
 def _same(plain: Tensor, ours: Ours, task: Task, run: int = 0) -> None:

@@ -100,12 +100,19 @@ def table(samples: Iterable[Draws]) -> pd.DataFrame:
         sharp = theory.finite_sample(p).best_weight
         lines.append(
             {
-                "inputs": draws.inputs.name, "c": draws.inputs.c, "protocol": protocol,
-                "sigma": sigma, "rho": rho, "measured": found.weight, "se": found.se,
-                "printed": theory.printed_weight(p), "corrected": theory.corrected_weight(p),
-                "finite_sample": sharp, "z": (found.weight - sharp) / found.se,
+                "inputs": draws.inputs.name,
+                "c": draws.inputs.c,
+                "protocol": protocol,
+                "sigma": sigma,
+                "rho": rho,
+                "measured": found.weight,
+                "se": found.se,
+                "printed": theory.printed_weight(p),
+                "corrected": theory.corrected_weight(p),
+                "finite_sample": sharp,
+                "z": (found.weight - sharp) / found.se,
             }
-        )  # fmt: skip
+        )
     return pd.DataFrame(lines)
 
 
@@ -127,14 +134,20 @@ def extremes(draws: Draws) -> pd.DataFrame:
         measured = "local" if test.low > 0 else "global" if test.high < 0 else "tie"
         lines.append(
             {
-                "protocol": protocol, "sigma": sigma, "rho": rho, "caption": CAPTION[rho],
+                "protocol": protocol,
+                "sigma": sigma,
+                "rho": rho,
+                "caption": CAPTION[rho],
                 "printed": "local" if said.local_error < said.global_error else "global",
-                "measured": measured, "local": local.mean(), "global_": shared.mean(),
-                "printed_local": said.local_error, "printed_global": said.global_error,
+                "measured": measured,
+                "local": local.mean(),
+                "global_": shared.mean(),
+                "printed_local": said.local_error,
+                "printed_global": said.global_error,
                 "gain": 100 * (1 - mixed.mean() / min(local.mean(), shared.mean())),
                 "price": 100 * (astray.mean() / mixed.mean() - 1),
             }
-        )  # fmt: skip
+        )
     return pd.DataFrame(lines)
 
 

@@ -85,9 +85,13 @@ def parts(y: ArrayLike, test: ArrayLike, validation: float, seed: int) -> NDArra
 
 
 def simulate(
-    x: ArrayLike, y: ArrayLike, part: ArrayLike, clients: int, seed: int,
+    x: ArrayLike,
+    y: ArrayLike,
+    part: ArrayLike,
+    clients: int,
+    seed: int,
     within_classes: bool = True,
-) -> Clients:  # fmt: skip
+) -> Clients:
     """K = ``clients`` from embeddings x [n, d] of classes y [n]; part [n] as from `parts`.
 
     within_classes: cluster class by class, as the paper does; False: all rows at once.

@@ -118,17 +118,20 @@ def deployment(system: System, rows: list[tuple[str, int, int]]) -> pd.DataFrame
         down, up = one_off(system, method)
         parts = {
             "papers": np.nan if method == "mtl" else system.papers(fed_rounds, lg_rounds),
-            "fed": system.deployed(fed_rounds, 0), "lg": system.deployed(0, lg_rounds),
-            "down": down, "up": up,
-        }  # fmt: skip
+            "fed": system.deployed(fed_rounds, 0),
+            "lg": system.deployed(0, lg_rounds),
+            "down": down,
+            "up": up,
+        }
         named = {"method": method, "fedavg_rounds": fed_rounds, "lg_rounds": lg_rounds}
         lines.append({"row": row_name(named)} | {k: v * BYTES / 1e9 for k, v in parts.items()})
     table = pd.DataFrame(lines)
     total = table[["fed", "lg", "down", "up"]].sum(axis=1)
     return table.assign(
-        per_device=total * 1000 / system.K, papers_ratio=table["papers"] / table["papers"].iloc[0],
+        per_device=total * 1000 / system.K,
+        papers_ratio=table["papers"] / table["papers"].iloc[0],
         ratio=total / total.iloc[0],
-    )  # fmt: skip
+    )
 
 
 def recompute_tables(folder: Path = PAPER) -> pd.DataFrame:

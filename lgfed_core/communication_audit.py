@@ -42,9 +42,11 @@ def ratios(table: pd.DataFrame) -> pd.DataFrame:
         pair = [("fedavg", alone, 0), ("lg_fedavg", fed, lg)]
         found = deployment(SYSTEMS[data], pair).iloc[1]
         lines[name] = {
-            "printed": part / whole, "formula": found["papers_ratio"],
-            "deployed": found["ratio"], "rounds": fed / alone,
-        }  # fmt: skip
+            "printed": part / whole,
+            "formula": found["papers_ratio"],
+            "deployed": found["ratio"],
+            "rounds": fed / alone,
+        }
     return 100 * pd.DataFrame(lines).T
 
 
@@ -60,13 +62,16 @@ def explanations() -> pd.DataFrame:
     second = ("v2 Table 1, CIFAR-10, MTL 1800", 12.0e9, 1e8)
     lines = [
         (*first, "the formula: three layers shared", mnist.papers(400, 50)),
-        (*first, "two layers shared, as the text has it",
-         papers_count(two, mnist.total, mnist.m, mnist.K, 400, 50)),
+        (
+            *first,
+            "two layers shared, as the text has it",
+            papers_count(two, mnist.total, mnist.m, mnist.K, 400, 50),
+        ),
         (*second, "the formula: as FedAvg", cifar.papers(rounds, 0)),
         (*second, "ten devices in all, as C.2.4 has it", papers_count(0, P, 10, 10, rounds, 0)),
         (*second, "what is released: nothing is sent", 0),
         (*second, "as FedAvg, but 1,700 rounds", cifar.papers(1700, 0)),
-    ]  # fmt: skip
+    ]
     found = pd.DataFrame(lines, columns=["row", "printed", "digit", "scheme", "value"])
     return found.assign(matches=_same(found["value"], found["printed"], found["digit"]))
 
@@ -139,10 +144,13 @@ def spreads(folder: Path = PAPER) -> pd.DataFrame:
             {
                 "dataset": row["dataset"],
                 "row": row_name({c: row[c] for c in ("method", "fedavg_rounds", "lg_rounds")}),
-                "reported": row["params_std"], "digit": digit, "computed": computed,
-                "matches": matches, "lg_std": np.nan if matches else gap,
+                "reported": row["params_std"],
+                "digit": digit,
+                "computed": computed,
+                "matches": matches,
+                "lg_std": np.nan if matches else gap,
             }
-        )  # fmt: skip
+        )
     table = pd.DataFrame(lines)
     return table.assign(row=_with_data(table)).drop(columns="dataset")
 

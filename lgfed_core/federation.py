@@ -133,8 +133,13 @@ def _loop(federation, engine, tracker, rounds, first_round, saved, identity, lab
             now = time.perf_counter()
             spent = now - began
             if saved and (last or now - saved_at > max(SAVE_SECONDS, save_cost / SAVE_SHARE)):
-                facts = {"round": index + 1, "history": lines, "final": final,
-                         "seconds": spent, "provenance": where}  # fmt: skip
+                facts = {
+                    "round": index + 1,
+                    "history": lines,
+                    "final": final,
+                    "seconds": spent,
+                    "provenance": where,
+                }
                 lasting = {n: t for n, t in keep.items() if not last or tracker.lasts(n)}
                 checkpoint.save(saved, lasting, facts, identity)
                 saved_at = time.perf_counter()

@@ -75,8 +75,15 @@ def xor(mlp: cgau_xor.MLP, net: cgau_xor.OneUnit, cfg: cgau_xor.Settings) -> Fig
     for ax, number in zip(axes.flat, order, strict=True):
         title, values = panels[number]
         low = -1.0 if "filter" in title else 0.0
-        ax.imshow(values.reshape(len(ticks), -1), origin="lower", cmap="RdBu", vmin=low, vmax=1,
-                  extent=(ticks[0], ticks[-1]) * 2, alpha=0.6)  # fmt: skip
+        ax.imshow(
+            values.reshape(len(ticks), -1),
+            origin="lower",
+            cmap="RdBu",
+            vmin=low,
+            vmax=1,
+            extent=(ticks[0], ticks[-1]) * 2,
+            alpha=0.6,
+        )
         for label, colour, mark in ((0, "#8B1A1A", "o"), (1, "#123C69", "^")):
             mine = points[y == label]
             ax.scatter(*mine.T, s=9, color=colour, marker=mark, linewidths=0.3, edgecolors="w")
@@ -92,15 +99,27 @@ def clients(found: list[tuple[str, Clients]], y: np.ndarray) -> Figure:
     """Where clients lie in the plane of two components: a column per (title, clients), a row per
     class; y [n] of all rows."""
     labels = np.unique(y)
-    figure, axes = plt.subplots(len(labels), len(found), figsize=(WIDTH, 2.3 * len(labels)),
-                                sharex=True, sharey=True, squeeze=False)  # fmt: skip
+    figure, axes = plt.subplots(
+        len(labels),
+        len(found),
+        figsize=(WIDTH, 2.3 * len(labels)),
+        sharex=True,
+        sharey=True,
+        squeeze=False,
+    )
     colours = plt.get_cmap("tab10")
     for column, (title, these) in zip(axes.T, found, strict=True):
         for ax, label in zip(column, labels, strict=True):
             for k in range(these.clients):
                 mine = (these.client == k) & (y == label)
-                ax.scatter(*these.plane[mine].T, s=11, color=colours(k % 10), linewidths=0,
-                           marker=_CLIENT_MARKS[k % len(_CLIENT_MARKS)], alpha=0.8)  # fmt: skip
+                ax.scatter(
+                    *these.plane[mine].T,
+                    s=11,
+                    color=colours(k % 10),
+                    linewidths=0,
+                    marker=_CLIENT_MARKS[k % len(_CLIENT_MARKS)],
+                    alpha=0.8,
+                )
             ax.grid(visible=False)
             if ax in axes[:, 0]:
                 ax.set_ylabel(f"class {label}\ncomponent 2")
@@ -128,8 +147,10 @@ def figure2b(rows: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """
     ax = shuffling(rows, "test_acc", ax)
     printed = 100 * pd.read_csv(PAPER / "cgau_text_claims.csv").set_index("claim")["value"]
-    said = (f"{printed[f'CIFAR-10 {name} accuracy at shuffle 1.0']:.1f} ({name})"
-            for name in ("baseline", "CGAU"))  # fmt: skip
+    said = (
+        f"{printed[f'CIFAR-10 {name} accuracy at shuffle 1.0']:.1f} ({name})"
+        for name in ("baseline", "CGAU")
+    )
     ax.set_title(f"paper, at 1: {', '.join(said)}", fontsize=8, color=_GREY)
     ax.set(ylabel="accuracy, %", xlim=(-0.05, 1.05))
     return ax

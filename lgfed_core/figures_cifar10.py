@@ -51,8 +51,14 @@ def regularisers(devices: int = 10, steps: int = 40, rate: float = 0.02, seed: i
         ax.plot(*track[0].T, "o", color="white", markeredgecolor="#222222", label="before")
         ax.plot(*track[-1].T, "o", color="#0072B2", label="after")
         for at, face, label in ((0, "white", "mean before"), (-1, "#D55E00", "mean after")):
-            ax.plot(*track[at].mean(0), "P", color="#D55E00", markerfacecolor=face, markersize=8,
-                    label=label)  # fmt: skip
+            ax.plot(
+                *track[at].mean(0),
+                "P",
+                color="#D55E00",
+                markerfacecolor=face,
+                markersize=8,
+                label=label,
+            )
         ax.axhline(0, color="#BBBBBB", linewidth=0.8, zorder=0)
         ax.axvline(0, color="#BBBBBB", linewidth=0.8, zorder=0)
         ax.set(title=title, xlabel="first parameter", aspect="equal")

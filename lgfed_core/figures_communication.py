@@ -149,10 +149,19 @@ def _series(ax: Axes, lines: pd.DataFrame, who: str) -> None:
             (cells["high"] - cells["mean"]).fillna(0),
         ]
         ax.errorbar(
-            cells["gigabytes"], cells["mean"], reach, color=colour, marker=marker, elinewidth=1,
-            markerfacecolor=colour if ours else "white", linestyle="-" if ours else ":",
-            linewidth=1.1, markersize=5 if ours else 4.5, zorder=3 if ours else 2, clip_on=False,
-        )  # fmt: skip
+            cells["gigabytes"],
+            cells["mean"],
+            reach,
+            color=colour,
+            marker=marker,
+            elinewidth=1,
+            markerfacecolor=colour if ours else "white",
+            linestyle="-" if ours else ":",
+            linewidth=1.1,
+            markersize=5 if ours else 4.5,
+            zorder=3 if ours else 2,
+            clip_on=False,
+        )
 
 
 def _name_ends(ax: Axes, cells: pd.DataFrame) -> None:
@@ -161,10 +170,15 @@ def _name_ends(ax: Axes, cells: pd.DataFrame) -> None:
     cells = cells[cells["who"] == who].sort_values("gigabytes")
     for cell, shift, side in ((cells.iloc[0], -6, "right"), (cells.iloc[-1], 6, "left")):
         ax.annotate(
-            f"{cell['fedavg_rounds']}+{cell['lg_rounds']}", (cell["gigabytes"], cell["mean"]),
-            (shift, 0), textcoords="offset points", ha=side, va="center", fontsize=7,
+            f"{cell['fedavg_rounds']}+{cell['lg_rounds']}",
+            (cell["gigabytes"], cell["mean"]),
+            (shift, 0),
+            textcoords="offset points",
+            ha=side,
+            va="center",
+            fontsize=7,
             color=METHOD["lg_fedavg"][0],
-        )  # fmt: skip
+        )
 
 
 def _below(ax: Axes, cells: pd.DataFrame) -> None:
@@ -172,9 +186,14 @@ def _below(ax: Axes, cells: pd.DataFrame) -> None:
         text = f"↓ {cell.mean:.1f} {METHODS[cell.method]}, {cell.who}"
         right = cell.gigabytes > 0
         ax.annotate(
-            text, (cell.gigabytes, ax.get_ylim()[0]), (0, 4 + 10 * n), textcoords="offset points",
-            ha="right" if right else "left", color=METHOD[cell.method][0], fontsize=7.5,
-        )  # fmt: skip
+            text,
+            (cell.gigabytes, ax.get_ylim()[0]),
+            (0, 4 + 10 * n),
+            textcoords="offset points",
+            ha="right" if right else "left",
+            color=METHOD[cell.method][0],
+            fontsize=7.5,
+        )
 
 
 def _floor(cells: pd.DataFrame) -> float:

@@ -59,18 +59,31 @@ def _panel(ax: Axes, means: pd.DataFrame, data: str, style: str, filled: bool) -
         if line["mean"].iloc[1:5].isna().all():
             continue
         ax.errorbar(
-            line.index.get_level_values(1), line["mean"], line["reach"].fillna(0),
-            fmt=marker + style, color=colour, markerfacecolor=colour if filled else "white",
-            label=words + ("" if filled else " (averaged weights)"), elinewidth=1.1,
+            line.index.get_level_values(1),
+            line["mean"],
+            line["reach"].fillna(0),
+            fmt=marker + style,
+            color=colour,
+            markerfacecolor=colour if filled else "white",
+            label=words + ("" if filled else " (averaged weights)"),
+            elinewidth=1.1,
             markersize=5 if filled else 4,
-        )  # fmt: skip
+        )
     if filled and ("start", 5) in means.index:
         label = "FedAvg, before any cut"
         ax.axhline(means.loc[("start", 5), "mean"], color="#7F7F7F", linewidth=1, label=label)
     chosen = cuts.chosen(data)
     if filled and chosen in means.index:
-        ax.plot(chosen[1], means.loc[chosen, "mean"], "o", markersize=13, color="#222222",
-                markerfacecolor="none", label="the paper's choice", linestyle="none")  # fmt: skip
+        ax.plot(
+            chosen[1],
+            means.loc[chosen, "mean"],
+            "o",
+            markersize=13,
+            color="#222222",
+            markerfacecolor="none",
+            label="the paper's choice",
+            linestyle="none",
+        )
 
 
 def _names_of_layers(ax: Axes, data: str) -> None:
@@ -82,10 +95,24 @@ def _names_of_layers(ax: Axes, data: str) -> None:
         order = names[::-1] if side == "last" else names
         for n, name in enumerate(order, 1):
             ax.annotate(
-                name, (n, 0), xycoords=("data", "axes fraction"), xytext=(0, -32 - 10 * line),
-                textcoords="offset points", ha="center", va="top", color=colour, fontsize=7,
-            )  # fmt: skip
+                name,
+                (n, 0),
+                xycoords=("data", "axes fraction"),
+                xytext=(0, -32 - 10 * line),
+                textcoords="offset points",
+                ha="center",
+                va="top",
+                color=colour,
+                fontsize=7,
+            )
         ax.annotate(
-            side, (0, 0), xycoords=("data", "axes fraction"), xytext=(0, -32 - 10 * line),
-            textcoords="offset points", ha="center", va="top", color=colour, fontsize=7,
-        )  # fmt: skip
+            side,
+            (0, 0),
+            xycoords=("data", "axes fraction"),
+            xytext=(0, -32 - 10 * line),
+            textcoords="offset points",
+            ha="center",
+            va="top",
+            color=colour,
+            fontsize=7,
+        )

@@ -66,8 +66,9 @@ def orders(eps: Sequence[float] = (0.1, 0.5)) -> Figure:
             ratio = [abs(value(*law, a, 1 - a)) / (a * e) for a in a1]
             left.loglog(a1, ratio, style, color=colour, label=f"{label}, ε = {e:g}")
     left.axhline(1, color="#BBBBBB", linewidth=1, zorder=0)
-    left.annotate("constant of the proof", (a1[0], 1), (0, 3), textcoords="offset points",
-                  fontsize=7)  # fmt: skip
+    left.annotate(
+        "constant of the proof", (a1[0], 1), (0, 3), textcoords="offset points", fontsize=7
+    )
     left.set(xlabel="weight α₁ of the rare group", ylabel="divided by α₁ε")
     left.set(ylim=(0.02, 2e4), title="Only the excess is of the order α₁ε")
     left.legend(ncols=2)
@@ -117,8 +118,9 @@ def readings(steps: pd.DataFrame) -> Figure:
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 2.7))
     colours = ("#D55E00", "#E69F00", "#009E73", "#0072B2")
     looks = zip(colours, ("-", (0, (6, 2)), (3, (3, 5)), (0, (1, 2))), strict=True)
-    for (name, lines), (colour, style) in zip(steps.groupby("reading", sort=False), looks,
-                                              strict=True):  # fmt: skip
+    for (name, lines), (colour, style) in zip(
+        steps.groupby("reading", sort=False), looks, strict=True
+    ):
         left.plot(lines["step"], lines["value"].abs(), linestyle=style, color=colour, label=name)
         right.plot(lines["step"], lines["right"], linestyle=style, color=colour)
     for ax in (left, right):
@@ -138,8 +140,9 @@ def collapse(ends: dict[user_collapse.Condition, tuple[NDArray, NDArray]]) -> Fi
 
     ends: condition -> starts and ends [runs, 2] as of `user_collapse.train`, a panel each.
     """
-    figure, axes = plt.subplots(1, 1 + len(ends), figsize=(WIDTH + 0.9, 2.9), width_ratios=(
-        1.35, *[1] * len(ends)))  # fmt: skip
+    figure, axes = plt.subplots(
+        1, 1 + len(ends), figsize=(WIDTH + 0.9, 2.9), width_ratios=(1.35, *[1] * len(ends))
+    )
     u = np.linspace(0, 1, 101)
     for condition, colour in zip(user_collapse.CONDITIONS, CONDITION, strict=True):
         gaps = [user_collapse.gap(user_collapse.line(x), condition) for x in u]
@@ -162,8 +165,13 @@ def collapse(ends: dict[user_collapse.Condition, tuple[NDArray, NDArray]]) -> Fi
         )
         ax.set_title(f"D sees {words}", fontsize=7.5)
     axes[1].set_ylabel("q(1 | user 1)")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2,
-                  title="what D sees beside z", title_fontsize=8)  # fmt: skip
+    figure.legend(
+        *axes[0].get_legend_handles_labels(),
+        loc="outside upper center",
+        ncols=2,
+        title="what D sees beside z",
+        title_fontsize=8,
+    )
     return figure
 
 
@@ -214,6 +222,15 @@ def _ellipse(ax: Axes, mean, covariance, colour: str, style: str, label: str) ->
     width, height = 4 * np.sqrt(values.clip(0))  # two deviations on either side
     angle = float(np.degrees(np.arctan2(vectors[1, 0], vectors[0, 0])))
     ax.add_patch(
-        Ellipse(mean, width, height, angle=angle, fill=False, color=colour, linestyle=style,
-                linewidth=1.4, label=label)
-    )  # fmt: skip
+        Ellipse(
+            mean,
+            width,
+            height,
+            angle=angle,
+            fill=False,
+            color=colour,
+            linestyle=style,
+            linewidth=1.4,
+            label=label,
+        )
+    )

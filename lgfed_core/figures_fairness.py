@@ -47,8 +47,15 @@ def released_steps(steps: pd.DataFrame) -> Figure:
         if column != "adversary_norm":
             ax.axhline(1, color="#222222", linestyle=":", linewidth=1.2)
             ax.set_ylim(-1.15, 1.15)
-    axes[0].annotate("as intended", (0.03, 1), (0, -3), ("axes fraction", "data"),
-                     "offset points", va="top", fontsize=8)  # fmt: skip
+    axes[0].annotate(
+        "as intended",
+        (0.03, 1),
+        (0, -3),
+        ("axes fraction", "data"),
+        "offset points",
+        va="top",
+        fontsize=8,
+    )
     axes[2].set_yscale("log")
     axes[2].legend(title="released script")
     return figure
@@ -85,9 +92,11 @@ def judges(stored: pd.DataFrame) -> Figure:
 
 
 def frontier(
-    table: pd.DataFrame, points: dict[str, tuple[float, float]], base_rate: float,
+    table: pd.DataFrame,
+    points: dict[str, tuple[float, float]],
+    base_rate: float,
     label: float | None = None,
-) -> Figure:  # fmt: skip
+) -> Figure:
     """Leakage to the best probe against accuracy, along lambda; up and to the left is better.
 
     table: of `adult_claims.frontier`; points: method -> (leakage, accuracy), e.g. FedAvg's;
@@ -102,14 +111,32 @@ def frontier(
             _path(ax, table.loc[loss], colour, marker, f"{loss} loss, by λ")
     for method, (leak, accuracy) in points.items():
         colour, marker = METHOD[method]
-        ax.plot(leak, accuracy, marker=marker, color=colour, markersize=8, linestyle="",
-                markeredgecolor="white", label=f"{METHODS[method]}, Table 4")  # fmt: skip
+        ax.plot(
+            leak,
+            accuracy,
+            marker=marker,
+            color=colour,
+            markersize=8,
+            linestyle="",
+            markeredgecolor="white",
+            label=f"{METHODS[method]}, Table 4",
+        )
     if label is not None:
         ax.axvline(label, color="#E69F00", linestyle="--", linewidth=1.2)
-        ax.annotate("the label alone", (label, 0.02), xycoords=("data", "axes fraction"),
-                    rotation=90, ha="right", va="bottom", fontsize=8, color="#8A5F00")  # fmt: skip
-    ax.set(xlabel="leakage: AUC of the best probe, mean of race and sex, %",
-           ylabel="accuracy on income, %")  # fmt: skip
+        ax.annotate(
+            "the label alone",
+            (label, 0.02),
+            xycoords=("data", "axes fraction"),
+            rotation=90,
+            ha="right",
+            va="bottom",
+            fontsize=8,
+            color="#8A5F00",
+        )
+    ax.set(
+        xlabel="leakage: AUC of the best probe, mean of race and sex, %",
+        ylabel="accuracy on income, %",
+    )
     ax.set_xlim(left=49)
     ax.legend(loc="lower right")
     return figure
@@ -121,8 +148,9 @@ def _path(ax: Axes, table: pd.DataFrame, colour: str, marker: str, words: str) -
     ax.errorbar(x, y, reach[1], reach[0], color=colour, marker=marker, elinewidth=0.7, label=words)
     for strength, a, b in zip(table.index, x, y, strict=True):
         shift = (3, -9) if marker == LOSSES["vanilla"][1] else (-4, 5)
-        ax.annotate(f"{strength:g}", (a, b), shift, textcoords="offset points", fontsize=7,
-                    color=colour)  # fmt: skip
+        ax.annotate(
+            f"{strength:g}", (a, b), shift, textcoords="offset points", fontsize=7, color=colour
+        )
 
 
 def _band(ax: Axes, mean: pd.Series, sd: pd.Series, colour: str, marker: str, words: str) -> None:

@@ -28,9 +28,11 @@ _MISSING = verdict.NOT_RUN
 
 
 def decomposition(
-    stored: pd.DataFrame, datasets: Iterable[str] = ("cifar10", "mnist"), classes: int = 2,
+    stored: pd.DataFrame,
+    datasets: Iterable[str] = ("cifar10", "mnist"),
+    classes: int = 2,
     rival: str = "fedavg",
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """The published gaps LG-FedAvg minus its rival as sums of four parts, in points.
 
     stored: rows of `results.load`; rival: "fedavg" or "local_only". One line per data set, test,
@@ -55,15 +57,37 @@ def decomposition(
                 ends.append(verdict.Evidence(target, np.nan, np.nan, 1.0, 1.0))
                 start = 0.0
                 for part, end in zip(PARTS, ends, strict=True):
-                    lines.append({
-                        "dataset": dataset, "test": test, "budget": budget, "part": part,
-                        "start": start, "end": end.estimate, "value": end.estimate - start,
-                        "low": end.low, "high": end.high, "seeds": len(shared),
-                        "paper": target, "validated": shared[len(_LEVELS)].mean(),
-                    })  # fmt: skip
+                    lines.append(
+                        {
+                            "dataset": dataset,
+                            "test": test,
+                            "budget": budget,
+                            "part": part,
+                            "start": start,
+                            "end": end.estimate,
+                            "value": end.estimate - start,
+                            "low": end.low,
+                            "high": end.high,
+                            "seeds": len(shared),
+                            "paper": target,
+                            "validated": shared[len(_LEVELS)].mean(),
+                        }
+                    )
                     start = end.estimate
-    columns = ["dataset", "test", "budget", "part", "start", "end", "value", "low", "high", "seeds",
-               "paper", "validated"]  # fmt: skip
+    columns = [
+        "dataset",
+        "test",
+        "budget",
+        "part",
+        "start",
+        "end",
+        "value",
+        "low",
+        "high",
+        "seeds",
+        "paper",
+        "validated",
+    ]
     return pd.DataFrame(lines, columns=columns)
 
 
@@ -84,9 +108,8 @@ def gap_by_parts(
     datasets = list(datasets)
     tall = [max(1, parts.loc[parts["dataset"] == d, "budget"].nunique()) for d in datasets]
     figure, grid = plt.subplots(
-        len(datasets), 2, figsize=(WIDTH, 1.1 + 1.05 * sum(tall)), squeeze=False,
-        height_ratios=tall,
-    )  # fmt: skip
+        len(datasets), 2, figsize=(WIDTH, 1.1 + 1.05 * sum(tall)), squeeze=False, height_ratios=tall
+    )
     for row, dataset in zip(grid, datasets, strict=True):
         for ax, test in zip(row, TESTS, strict=True):
             panel = parts[(parts["dataset"] == dataset) & (parts["test"] == test)]

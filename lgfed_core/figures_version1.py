@@ -10,9 +10,11 @@ from .figures import METHOD, WIDTH, paper_vs_ours
 from .published import METRICS
 
 LOOKS = {  # part -> (colour, marker); version 2, drawn last, is hollow
-    "fedavg": METHOD["fedavg"], "local": METHOD["local_only"],
-    "lg_v1": METHOD["lg_fedavg"], "lg_v2": ("#E69F00", "^"),
-}  # fmt: skip
+    "fedavg": METHOD["fedavg"],
+    "local": METHOD["local_only"],
+    "lg_v1": METHOD["lg_fedavg"],
+    "lg_v2": ("#E69F00", "^"),
+}
 
 
 def race(curves: pd.DataFrame, goal: float) -> Figure:
@@ -29,9 +31,13 @@ def race(curves: pd.DataFrame, goal: float) -> Figure:
         colour, marker = LOOKS[part]
         for n, (seed, line) in enumerate(curves[curves["part"] == part].groupby("seed")):
             line = _from_fedavg(line, curves, seed).dropna(subset="local_test_acc")
-            look = {"color": colour, "marker": marker, "markevery": max(1, len(line) // 8),
-                    "label": None if n else PARTS[part],
-                    "markerfacecolor": "white" if part == "lg_v2" else colour}  # fmt: skip
+            look = {
+                "color": colour,
+                "marker": marker,
+                "markevery": max(1, len(line) // 8),
+                "label": None if n else PARTS[part],
+                "markerfacecolor": "white" if part == "lg_v2" else colour,
+            }
             left.plot(line["round"], line["local_test_acc"], **look)
             if part == "local":
                 line, look["clip_on"] = line.tail(1), False

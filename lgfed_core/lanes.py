@@ -166,9 +166,18 @@ class Looped:
                         loss(local, now), moves, allow_unused=True, materialize_grads=True
                     )
                     grads = [g.contiguous() for g in grads]  # the fused kernel ignores strides
-                    sgd(moves, grads, moving, fused=True, weight_decay=cfg.weight_decay,
-                        momentum=cfg.momentum, lr=lr_now, dampening=0.0,
-                        nesterov=bool(cfg.nesterov), maximize=False)  # fmt: skip
+                    sgd(
+                        moves,
+                        grads,
+                        moving,
+                        fused=True,
+                        weight_decay=cfg.weight_decay,
+                        momentum=cfg.momentum,
+                        lr=lr_now,
+                        dampening=0.0,
+                        nesterov=bool(cfg.nesterov),
+                        maximize=False,
+                    )
         t["uploads"][slot] = self._flat[:split_at]
         t["personal"][run, device] = self._flat[split_at:]
         if kept is not None:

@@ -47,9 +47,12 @@ class AdultNet(nn.Module):
     """
 
     def __init__(
-        self, head_layers: int = 3, dropout: float = 0.2, adversary_dropout: float = 0.2,
+        self,
+        head_layers: int = 3,
+        dropout: float = 0.2,
+        adversary_dropout: float = 0.2,
         inputs: int = INPUTS,
-    ):  # fmt: skip
+    ):
         super().__init__()
         self.dropout, self.adversary_dropout = dropout, adversary_dropout
         first, *rest = _hidden(inputs, 2, dropout)

@@ -25,8 +25,14 @@ from .errors import SettingsError
 class Baseline(nn.Module):
     """Two ReLU layers of ``units`` and an output layer, for all clients alike."""
 
-    def __init__(self, inputs: int, units: int, outputs: int, dropout: float = 0.5,
-                 dropout_inputs: bool = False):  # fmt: skip
+    def __init__(
+        self,
+        inputs: int,
+        units: int,
+        outputs: int,
+        dropout: float = 0.5,
+        dropout_inputs: bool = False,
+    ):
         super().__init__()
         self.drop_inputs = nn.Dropout(dropout if dropout_inputs else 0.0)
         self.drop = nn.Dropout(dropout)
@@ -51,9 +57,16 @@ class GatedMLP(nn.Module):
     `client_rows`), and it needs no h. `joined_clients` makes the network for all of them.
     """
 
-    def __init__(self, inputs: int, units: int, outputs: int, clients: int = 1,
-                 dropout: float = 0.5, dropout_inputs: bool = False,
-                 released: bool = True):  # fmt: skip
+    def __init__(
+        self,
+        inputs: int,
+        units: int,
+        outputs: int,
+        clients: int = 1,
+        dropout: float = 0.5,
+        dropout_inputs: bool = False,
+        released: bool = True,
+    ):
         super().__init__()
         self.clients, self.released = clients, released
         self.drop_inputs = nn.Dropout(dropout if dropout_inputs else 0.0)
@@ -103,8 +116,15 @@ def joined_clients(nets: Sequence[GatedMLP]) -> GatedMLP:
         if name not in rows and any(not torch.equal(value, s[name]) for s in states):
             raise SettingsError(f"the networks differ in {name}, which is no client row")
     units, inputs = nets[0].cgau1.filter.weight.shape
-    together = GatedMLP(inputs, units, nets[0].out.out_features, len(nets),
-                        nets[0].drop.p, nets[0].drop_inputs.p > 0, nets[0].released)  # fmt: skip
+    together = GatedMLP(
+        inputs,
+        units,
+        nets[0].out.out_features,
+        len(nets),
+        nets[0].drop.p,
+        nets[0].drop_inputs.p > 0,
+        nets[0].released,
+    )
     together.load_state_dict(
         {n: torch.cat([s[n] for s in states], 1) if n in rows else v for n, v in states[0].items()}
     )

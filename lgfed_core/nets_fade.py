@@ -60,21 +60,38 @@ class DigitsNet(nn.Module):
         2018), so that it compares groups class by class.
     """
 
-    def __init__(self, channels: int = 1, conditional: bool = False, groups: int = 2,
-                 classes: int = 10, dropout: float = 0.5):  # fmt: skip
+    def __init__(
+        self,
+        channels: int = 1,
+        conditional: bool = False,
+        groups: int = 2,
+        classes: int = 10,
+        dropout: float = 0.5,
+    ):
         super().__init__()
         self.conditional = conditional
         self.encoder = nn.Sequential(
-            nn.Conv2d(channels, 20, 5), nn.MaxPool2d(2), nn.ReLU(),  # [n, 20, 12, 12]
-            nn.Conv2d(20, 50, 5), DropChannels(dropout), nn.MaxPool2d(2), nn.ReLU(),
-            nn.Flatten(), nn.Linear(800, FEATURES), nn.BatchNorm1d(FEATURES), nn.Dropout(dropout),
-        )  # fmt: skip
+            nn.Conv2d(channels, 20, 5),
+            nn.MaxPool2d(2),
+            nn.ReLU(),  # [n, 20, 12, 12]
+            nn.Conv2d(20, 50, 5),
+            DropChannels(dropout),
+            nn.MaxPool2d(2),
+            nn.ReLU(),
+            nn.Flatten(),
+            nn.Linear(800, FEATURES),
+            nn.BatchNorm1d(FEATURES),
+            nn.Dropout(dropout),
+        )
         self.classifier = WeightNormalised(FEATURES, classes)
         seen = FEATURES * classes if conditional else FEATURES
         self.discriminator = nn.Sequential(
-            nn.Linear(seen, 50), nn.ReLU(), nn.Linear(50, 20), nn.ReLU(),
+            nn.Linear(seen, 50),
+            nn.ReLU(),
+            nn.Linear(50, 20),
+            nn.ReLU(),
             nn.Linear(20, 1 if groups == 2 else groups),
-        )  # fmt: skip
+        )
 
     def forward(
         self, x: Tensor, watch: Watch | None = None, everything: bool = False

@@ -33,12 +33,15 @@ def apart(partition: Partition, new: int) -> tuple[Partition, Partition]:
         return Rows.from_lists([rows.of(k) for k in which])
 
     return tuple(
-        Partition(f"{partition.name}, {word}", *(
-            some(rows, which)
-            for rows in (partition.train, partition.validation, partition.test)
-        ))
+        Partition(
+            f"{partition.name}, {word}",
+            *(
+                some(rows, which)
+                for rows in (partition.train, partition.validation, partition.test)
+            ),
+        )
         for word, which in (("known", range(known)), ("new", range(known, len(partition))))
-    )  # fmt: skip
+    )
 
 
 def right(net: nn.Module, layout: Layout, shared: Tensor, row: Tensor, data: Split) -> int:
@@ -91,7 +94,7 @@ def ways(
     """Rows [P_p] that a newcomer with training rows ``train`` may take, by name.
 
     shared [P_s]: what was learnt together; rows [K, P_p]: those of the known clients.
-    """  # fmt: skip
+    """
     if not layout.size_personal:
         return {AS_IT_IS: rows[0]}
     found = {"zero": torch.zeros_like(rows[0]), "mean": rows.mean(0)}

@@ -64,9 +64,16 @@ def _classical(h: Tensor, groups: Tensor, fit: int, seed: int) -> tuple[NDArray,
 
 @torch.enable_grad()
 def _network(
-    h: Tensor, groups: Tensor, fit: int, seed: int, width: int = 32, batch: int = 128,
-    lr: float = 3e-3, patience: int = 6, most: int = 80,
-) -> NDArray:  # fmt: skip
+    h: Tensor,
+    groups: Tensor,
+    fit: int,
+    seed: int,
+    width: int = 32,
+    batch: int = 128,
+    lr: float = 3e-3,
+    patience: int = 6,
+    most: int = 80,
+) -> NDArray:
     """Scores [E, g, n - fit] of one network per encoder, all trained side by side.
 
     A fifth of the rows to fit on is held out; each network keeps the values that did best there,

@@ -72,13 +72,22 @@ def _table(
                     said = f"{scale} scale, not judged"
                 elif ours.size and stand_in:
                     said = f"{verdict.STAND_IN} ({stand_in})"
-                lines.append(cell | {
-                    "ours": ours.mean() if ours.size else np.nan,
-                    "ours_sd": ours.std(ddof=1) if ours.size > 1 else np.nan,
-                    "seeds": seeds, "difference": against.difference, "low": against.low,
-                    "high": against.high, "margin": against.margin, "verdict": said,
-                    "protocol": name, "selection": selection, "scale": scale,
-                })  # fmt: skip
+                lines.append(
+                    cell
+                    | {
+                        "ours": ours.mean() if ours.size else np.nan,
+                        "ours_sd": ours.std(ddof=1) if ours.size > 1 else np.nan,
+                        "seeds": seeds,
+                        "difference": against.difference,
+                        "low": against.low,
+                        "high": against.high,
+                        "margin": against.margin,
+                        "verdict": said,
+                        "protocol": name,
+                        "selection": selection,
+                        "scale": scale,
+                    }
+                )
     return pd.DataFrame(lines)
 
 
@@ -112,15 +121,24 @@ def _scoreboard(rows: pd.DataFrame, paper: Path = PAPER) -> pd.DataFrame:
     cells = pd.concat(lines)
     stand_in = cells["verdict"].str.startswith(verdict.STAND_IN)
     cells.loc[stand_in, "verdict"] = verdict.STAND_IN
-    kinds = [verdict.REPRODUCED, verdict.DIFFERS, verdict.INCONCLUSIVE, verdict.STAND_IN,
-             verdict.NOT_RUN]  # fmt: skip
+    kinds = [
+        verdict.REPRODUCED,
+        verdict.DIFFERS,
+        verdict.INCONCLUSIVE,
+        verdict.STAND_IN,
+        verdict.NOT_RUN,
+    ]
     return pd.DataFrame(
-        {"paper": PAPERS[name], "numbers": "parameters sent" if sums else "measured",
-         "printed": len(group), **{kind: int(group["verdict"].eq(kind).sum()) for kind in kinds}}
+        {
+            "paper": PAPERS[name],
+            "numbers": "parameters sent" if sums else "measured",
+            "printed": len(group),
+            **{kind: int(group["verdict"].eq(kind).sum()) for kind in kinds},
+        }
         for (name, sums), group in sorted(
             cells.groupby(["paper", "sums"]), key=lambda g: (list(PAPERS).index(g[0][0]), g[0][1])
         )
-    )  # fmt: skip
+    )
 
 
 def scoreboard_markdown(folder: Path = RESULTS, paper: Path = PAPER) -> str:
@@ -177,8 +195,10 @@ def main(paper: str | None = None, front: bool = False) -> int:
             print(f"\n{text(_at_hand(spec, rows))}")
             for experiment in spec.experiments:
                 for some in spec.sets:
-                    print(f"fill with: python -m lgfed_core run {experiment} --scale paper "
-                          f"--seeds 0-9{some and f' --set {some}'}")  # fmt: skip
+                    print(
+                        f"fill with: python -m lgfed_core run {experiment} --scale paper "
+                        f"--seeds 0-9{some and f' --set {some}'}"
+                    )
                 print()
     print("Printed numbers, each once, at the protocol they stand for:\n")
     print(_scoreboard(rows).to_string(index=False))

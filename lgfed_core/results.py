@@ -38,8 +38,18 @@ SCALES = ("smoke", "quick", "paper")
 
 _CHOICES = {"protocol": PROTOCOLS, "selection": SELECTIONS, "scale": SCALES}
 _FIRST = ["table"]
-_LAST = ["protocol", "selection", "seed", "metric", "value", "scale", "device", "torch", "commit",
-         "seconds"]  # fmt: skip
+_LAST = [
+    "protocol",
+    "selection",
+    "seed",
+    "metric",
+    "value",
+    "scale",
+    "device",
+    "torch",
+    "commit",
+    "seconds",
+]
 _NOT_KEY = {"value", "device", "torch", "commit", "seconds"}
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
@@ -151,10 +161,16 @@ def _checked(rows: pd.DataFrame, where: str) -> pd.DataFrame:
     refuse(~np.isfinite(numbers["value"]), "value", "a finite number")
     refuse(~(numbers["seconds"] >= 0), "seconds", "a number from 0")
     seed = numbers["seed"]
-    refuse(~(seed >= 0) | (seed % 1 != 0) | rows["seed"].map(lambda v: isinstance(v, bool)),
-           "seed", "a whole number from 0")  # fmt: skip
-    refuse(rows["selection"].eq("best_test") & rows["protocol"].ne("as_released"), "selection",
-           "last or best_val: only as_released may select on test data")  # fmt: skip
+    refuse(
+        ~(seed >= 0) | (seed % 1 != 0) | rows["seed"].map(lambda v: isinstance(v, bool)),
+        "seed",
+        "a whole number from 0",
+    )
+    refuse(
+        rows["selection"].eq("best_test") & rows["protocol"].ne("as_released"),
+        "selection",
+        "last or best_val: only as_released may select on test data",
+    )
 
     ids = identifying(rows)
     out = pd.DataFrame({c: rows[c].map(plain) for c in [*_FIRST, *ids]}, dtype=str)

@@ -105,8 +105,9 @@ def least_gap(condition: Condition, collapsed: bool = False) -> tuple[float, NDA
     """
     if collapsed:
         return gap(line(0.5), condition), line(0.5)
-    found = minimize_scalar(lambda u: gap(line(u), condition), bounds=(0, 1), method="bounded",
-                            options={"xatol": 1e-12})  # fmt: skip
+    found = minimize_scalar(
+        lambda u: gap(line(u), condition), bounds=(0, 1), method="bounded", options={"xatol": 1e-12}
+    )
     best = min((0.0, 1.0, float(found.x)), key=lambda u: gap(line(u), condition))
     return gap(line(best), condition), line(best)
 

@@ -38,11 +38,7 @@ class Comparison:
 
 
 def compare(
-    paper_mean: float,
-    paper_sd: float | None,
-    paper_n: int | None,
-    ours: ArrayLike,
-    floor: float,
+    paper_mean: float, paper_sd: float | None, paper_n: int | None, ours: ArrayLike, floor: float
 ) -> Comparison:
     """Compare our runs [n] with a printed mean, its population deviation and number of runs.
 

@@ -41,10 +41,18 @@ class Training:
     batches: int | None = None
 
     def __post_init__(self):
-        least = {"batch_size": 1, "epochs": 1, "batches": 1, "momentum": 0, "weight_decay": 0,
-                 "decay": 0, "before": 0}  # fmt: skip
-        wrong = {n: v for n, low in least.items() if (v := getattr(self, n)) is not None
-                 and not v >= low}  # fmt: skip
+        least = {
+            "batch_size": 1,
+            "epochs": 1,
+            "batches": 1,
+            "momentum": 0,
+            "weight_decay": 0,
+            "decay": 0,
+            "before": 0,
+        }
+        wrong = {
+            n: v for n, low in least.items() if (v := getattr(self, n)) is not None and not v >= low
+        }
         if not self.lr >= 0:
             wrong["lr"] = self.lr
         if wrong:

@@ -110,7 +110,11 @@ def test_non_iid_test_rows_match_their_device():
 
 
 def test_impossible_settings_are_refused():
-    for change in (dict(scale="huge"), dict(protocol="guess"), dict(splits=("half",)),
-                   dict(methods=("magic",))):  # fmt: skip
+    for change in (
+        dict(scale="huge"),
+        dict(protocol="guess"),
+        dict(splits=("half",)),
+        dict(methods=("magic",)),
+    ):
         with pytest.raises((SettingsError, KeyError)):
             adult.settings(**({"scale": "smoke"} | change))

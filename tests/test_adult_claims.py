@@ -23,8 +23,16 @@ def made_up(leak=50.0, cost=3.0, in_game=50.0, seeds=10) -> pd.DataFrame:
         for seed in range(seeds):
             for metric, value in metrics.items():
                 noisy = value + 0.1 * rng.standard_normal()
-                rows.append({"seed": seed, "metric": metric, "value": noisy, "scale": "paper",
-                             "selection": "last"} | ids)  # fmt: skip
+                rows.append(
+                    {
+                        "seed": seed,
+                        "metric": metric,
+                        "value": noisy,
+                        "scale": "paper",
+                        "selection": "last",
+                    }
+                    | ids
+                )
 
     for protocol in ("as_described", "as_released"):
         for split in adult.SPLITS:
@@ -32,8 +40,10 @@ def made_up(leak=50.0, cost=3.0, in_game=50.0, seeds=10) -> pd.DataFrame:
                 hides = method == "lg_fedavg_adv"
                 metrics = {"class_acc": 84 - cost * hides, "adv_auc": in_game if hides else 65.0}
                 for kind in KINDS:
-                    metrics |= {f"{kind}_race": (leak if hides else 72.0) - 2,
-                                f"{kind}_sex": (leak if hides else 72.0) + 2}  # fmt: skip
+                    metrics |= {
+                        f"{kind}_race": (leak if hides else 72.0) - 2,
+                        f"{kind}_sex": (leak if hides else 72.0) + 2,
+                    }
                 metrics["probe_best"] = leak if hides else 72.0
                 metrics |= {f"{g}_{a}": 5.0 for g in ("eo", "dp") for a in ("race", "sex")}
                 put(metrics, table=adult.TABLE, method=method, split=split, protocol=protocol)
@@ -41,12 +51,24 @@ def made_up(leak=50.0, cost=3.0, in_game=50.0, seeds=10) -> pd.DataFrame:
     for loss in adult.POWERS:
         for strength, acc in accuracy.items():
             if strength or loss == "vanilla":
-                spread = {"class_acc": acc, "class_auc": 88.0, "adv_auc": 60.0 - strength,
-                          "validation_acc": acc, "validation_probe": 70 - 2 * strength,
-                          "probe_best": 72 - 4 * strength, "probe_best_race": 70.0,
-                          "probe_best_sex": 74.0}  # fmt: skip
-                put(spread, table=adult.FRONTIER, split="iid", loss=loss, protocol="as_described",
-                    **{"lambda": strength})  # fmt: skip
+                spread = {
+                    "class_acc": acc,
+                    "class_auc": 88.0,
+                    "adv_auc": 60.0 - strength,
+                    "validation_acc": acc,
+                    "validation_probe": 70 - 2 * strength,
+                    "probe_best": 72 - 4 * strength,
+                    "probe_best_race": 70.0,
+                    "probe_best_sex": 74.0,
+                }
+                put(
+                    spread,
+                    table=adult.FRONTIER,
+                    split="iid",
+                    loss=loss,
+                    protocol="as_described",
+                    **{"lambda": strength},
+                )
     return pd.DataFrame(rows).reindex(columns=list(dict.fromkeys([*rows[0], *adult_claims._IDS])))
 
 
@@ -98,11 +120,21 @@ def test_kinds_of_probes_are_means_over_race_and_sex():
 def test_figures_are_drawn():
     rows = made_up()
     rounds = np.repeat(np.arange(1, 4), 2)
-    steps = pd.concat([
-        pd.DataFrame({"round": rounds, "seed": [0, 1] * 3, "cos_adversary": 0.1, "share_local": 0.0,
-                      "adversary_norm": 10.0 * rounds, "method": method})
-        for method in adult.METHODS[1:]
-    ])  # fmt: skip
+    steps = pd.concat(
+        [
+            pd.DataFrame(
+                {
+                    "round": rounds,
+                    "seed": [0, 1] * 3,
+                    "cos_adversary": 0.1,
+                    "share_local": 0.0,
+                    "adversary_norm": 10.0 * rounds,
+                    "method": method,
+                }
+            )
+            for method in adult.METHODS[1:]
+        ]
+    )
     with figures.style():
         assert len(figures_fairness.released_steps(steps).axes) == 3
         assert len(figures_fairness.judges(rows).axes) == 4

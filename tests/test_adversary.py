@@ -118,8 +118,10 @@ def test_the_push_reaches_the_local_model_and_the_adversary_never_sees_its_sign(
     for name, grad in moved.items():
         part = name.split(".")[0]
         wanted = {
-            "local": task[name] - LAMBDA * push[name], "adversary": push[name], top: task[name],
-        }[part]  # fmt: skip
+            "local": task[name] - LAMBDA * push[name],
+            "adversary": push[name],
+            top: task[name],
+        }[part]
         assert torch.allclose(grad, wanted, atol=1e-7), name
     assert {n.split(".")[0] for n in moved} == {"local", "adversary", top}
     reached = torch.cat([(moved[n] - task[n]).flatten() for n in parts(net, "local")])
@@ -170,9 +172,12 @@ def test_lambda_zero_is_the_run_without_an_adversary_bit_for_bit(lanes, play, dr
     training = Training(0.1, 4, 0.5)
     watched, unwatched, hiding = (
         run(fed, method, training, 3, lanes=lanes, workers=1)
-        for method in (FairLGFedAvg(play=play), Unwatched(play=play),
-                       FairLGFedAvg(play=play, lambda_local=1.0, lambda_global=1.0))
-    )  # fmt: skip
+        for method in (
+            FairLGFedAvg(play=play),
+            Unwatched(play=play),
+            FairLGFedAvg(play=play, lambda_local=1.0, lambda_global=1.0),
+        )
+    )
     assert torch.equal(watched.tensors["shared"], unwatched.tensors["shared"])
     for r in range(2):
         for k in range(10):

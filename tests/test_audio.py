@@ -14,8 +14,12 @@ from lgfed_core.errors import DataError
 
 def test_a_sound_is_cut_in_patches():
     assert [len(yamnet.cut(np.zeros(n))) for n in (1, 15_600, 23_279, 23_280, 160_000)] == [
-        1, 1, 1, 2, 19,
-    ]  # fmt: skip
+        1,
+        1,
+        1,
+        2,
+        19,
+    ]
     assert len(yamnet.cut(np.zeros(500_000))) == 19, "no more than ten seconds"
     sound = np.arange(30_000) / 30_000
     assert (yamnet.cut(sound)[1] == sound[7_680:23_280].astype(np.float32)).all()
@@ -183,8 +187,10 @@ def test_yamnet_hears_what_it_should():
     w, b = (
         next(d for n, d in weights.items() if n.endswith(e)) for e in ("fc/MatMul", "fc/biases")
     )
-    w, b = ((net._net.get_tensor(d["index"]) - d["quantization"][1]) * d["quantization"][0]
-            for d in (w, b))  # fmt: skip
+    w, b = (
+        (net._net.get_tensor(d["index"]) - d["quantization"][1]) * d["quantization"][0]
+        for d in (w, b)
+    )
     by_hand = 1 / (1 + np.exp(-(w @ x[0] + b)))
     assert np.abs(by_hand - scores[0]).max() < 0.02
 

@@ -13,24 +13,37 @@ P, P_G = 633_226, 99_978
 
 def row(method, fed, lg, value, seed, metric="local_test_acc", **changes):
     usual = dict(
-        table="lgfedavg_v2_table6_mnist", classes_per_device=2, method=method, fedavg_rounds=fed,
-        lg_rounds=lg, protocol="as_described", selection="best_val", seed=seed, metric=metric,
-        value=value, scale="paper", device="cpu: x", torch="2", commit="a", seconds=1.0,
-    )  # fmt: skip
+        table="lgfedavg_v2_table6_mnist",
+        classes_per_device=2,
+        method=method,
+        fedavg_rounds=fed,
+        lg_rounds=lg,
+        protocol="as_described",
+        selection="best_val",
+        seed=seed,
+        metric=metric,
+        value=value,
+        scale="paper",
+        device="cpu: x",
+        torch="2",
+        commit="a",
+        seconds=1.0,
+    )
     return usual | changes
 
 
 @pytest.fixture(scope="module")
 def stored():
     rows = [
-        row("lg_fedavg", 400, 100, 98.0, 0), row("lg_fedavg", 400, 100, 99.0, 1),
+        row("lg_fedavg", 400, 100, 98.0, 0),
+        row("lg_fedavg", 400, 100, 99.0, 1),
         row("fedavg", 800, 0, 98.5, 0),
         row("mtl", 800, 0, 97.5, 0, table="lgfedavg_mtl_mnist"),
         row("fedavg", 800, 0, 11.0, 0, protocol="as_released", selection="best_test"),
         row("fedavg", 800, 0, 12.0, 0, selection="last"),
         row("fedavg", 800, 0, 13.0, 0, scale="quick"),
         row("fedavg", 800, 0, 14.0, 0, classes_per_device=3),
-    ]  # fmt: skip
+    ]
     return pd.DataFrame(rows)
 
 
@@ -43,8 +56,10 @@ def test_every_budget_is_a_point_of_the_paper_and_ours_are_those_run(points):
     paper, ours = (points[points["who"] == who] for who in ("paper", "ours"))
     assert len(paper) == 14 and set(paper["fedavg_rounds"]) == {0, 400, 500, 600, 700, 800}
     assert ours[["method", "mean", "seeds"]].values.tolist() == [
-        ["fedavg", 98.5, 1], ["lg_fedavg", 98.5, 2], ["mtl", 97.5, 1],
-    ]  # fmt: skip
+        ["fedavg", 98.5, 1],
+        ["lg_fedavg", 98.5, 2],
+        ["mtl", 97.5, 1],
+    ]
     lg = ours[ours["method"] == "lg_fedavg"].iloc[0]
     assert lg["high"] - lg["mean"] == pytest.approx(stats.t.ppf(0.975, 1) * 0.5)  # sd/sqrt(n)
     assert lg["gigabytes"] == pytest.approx(20 * (400 * P + 100 * P_G) * 4e-9)
@@ -81,9 +96,14 @@ def cfg():
 
 def test_bytes_of_a_live_run_round_by_round(cfg):
     curves = pd.DataFrame(
-        [("fedavg", "fedavg", 3), ("lg_fedavg", "lg_400", 3), ("local_only", "local", 9),
-         ("mtl", "mtl", 4)], columns=["method", "part", "round"],
-    )  # fmt: skip
+        [
+            ("fedavg", "fedavg", 3),
+            ("lg_fedavg", "lg_400", 3),
+            ("local_only", "local", 9),
+            ("mtl", "mtl", 4),
+        ],
+        columns=["method", "part", "round"],
+    )
     found = bytes_sent.by_round(cfg, curves)["megabytes"] * 1e6 / 4 / (2 * 2)
     assert found.tolist() == pytest.approx([3 * P, 2 * P + P_G, 0, 4 * P])
 

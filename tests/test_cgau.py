@@ -15,12 +15,7 @@ from lgfed_core.data import Dataset, Split
 from lgfed_core.errors import SettingsError
 from lgfed_core.federation import Federation, run
 from lgfed_core.layout import Layout, joined
-from lgfed_core.methods import (
-    ClientBaseline,
-    ClientRowsAveraged,
-    ClientRowsKept,
-    FedAvg,
-)
+from lgfed_core.methods import ClientBaseline, ClientRowsAveraged, ClientRowsKept, FedAvg
 from lgfed_core.nets_cgau import Baseline, GatedMLP, client_rows, joined_clients
 from lgfed_core.pooled import Pooled, auc, judged
 from lgfed_core.rows import Partition, Rows
@@ -255,8 +250,14 @@ def test_a_device_takes_only_so_many_batches(lanes, federation):
     assert torch.equal(after(None), after(100))
     assert not torch.equal(after(None), after(2))
     other = "batched" if lanes == "looped" else "looped"
-    there = run(federation, FedAvg(fraction=1.0), Training(0.1, 2, batches=2, epochs=2), 2,
-                lanes=other, workers=1)  # fmt: skip
+    there = run(
+        federation,
+        FedAvg(fraction=1.0),
+        Training(0.1, 2, batches=2, epochs=2),
+        2,
+        lanes=other,
+        workers=1,
+    )
     assert torch.allclose(after(2, epochs=2), there.tensors["shared"], atol=1e-6)
 
 
@@ -298,8 +299,15 @@ def test_the_round_with_the_lowest_validation_loss_is_remembered(lanes):
     history, final = out.history, out.final.loc[0]
     best = history["validation_loss"].idxmin()
     assert final["best_round"] == history.loc[best, "round"] < 6
-    again = run(fed, ClientRowsKept(), training, int(final["best_round"]), lanes=lanes, workers=1,
-                tracker=Pooled())  # fmt: skip
+    again = run(
+        fed,
+        ClientRowsKept(),
+        training,
+        int(final["best_round"]),
+        lanes=lanes,
+        workers=1,
+        tracker=Pooled(),
+    )
     for name in ("loss", "acc", "auc"):
         assert final[f"best_test_{name}"] == pytest.approx(again.final.loc[0, f"last_test_{name}"])
     assert out.tensors["best_loss"][0] == pytest.approx(history["validation_loss"].min())
@@ -310,7 +318,8 @@ def test_several_runs_at_once_are_each_run_alone():
     two = replace(fed, partitions=fed.partitions * 2, seeds=[0, 5])
     start = joined(fed.net).expand(2, -1)
     both = run(two, ClientRowsAveraged(), TRAINING, 2, start, workers=1, tracker=Pooled())
-    alone = run(replace(fed, seeds=[5]), ClientRowsAveraged(), TRAINING, 2, workers=1,
-                tracker=Pooled())  # fmt: skip
+    alone = run(
+        replace(fed, seeds=[5]), ClientRowsAveraged(), TRAINING, 2, workers=1, tracker=Pooled()
+    )
     assert torch.equal(both.tensors["personal"][1], alone.tensors["personal"][0])
     assert both.final.loc[5].to_dict() == alone.final.loc[5].to_dict()

@@ -53,8 +53,9 @@ def test_seeds_at_once_are_each_seed_alone(smoke):
     alone = dict(audio.stages(cfg, [1], resume=False, lanes="looped", workers=1))
     part = alone["clients"].final[federated.GAMMA].to_numpy()
     assert part == pytest.approx(outcomes["clients"].final.loc[1, federated.GAMMA].to_numpy())
-    one, fed = (federated.federation(cfg, cfg.load(), seeds, "cgau_averaged")
-                for seeds in ([1], [0, 1]))  # fmt: skip
+    one, fed = (
+        federated.federation(cfg, cfg.load(), seeds, "cgau_averaged") for seeds in ([1], [0, 1])
+    )
     assert torch.equal(one[1], fed[1][2:])
     for a, b in zip(one[0].partitions, fed[0].partitions[2:], strict=True):
         assert torch.equal(a.train.index, b.train.index)
@@ -80,8 +81,9 @@ def test_progress_knows_each_run_by_its_place(smoke):
 
 
 def test_protocols_are_what_text_and_code_say():
-    described, released = (audio.settings("paper", p, features="fsdkaggle2018")
-                           for p in results.PROTOCOLS)  # fmt: skip
+    described, released = (
+        audio.settings("paper", p, features="fsdkaggle2018") for p in results.PROTOCOLS
+    )
     assert (described.clients, described.rounds, described.steps, described.units) == (
         10,
         1000,
@@ -104,10 +106,18 @@ def made_up(gain: dict[float, float], gamma: dict[float, float], spread=0.02) ->
     for seed in range(12):
         for p in gain:
             base = 99.4 + spread * rng.normal()
-            lines += [(seed, p, "baseline", "best_val", "test_auc", base),
-                      (seed, p, "cgau_kept", "best_val", "test_auc",
-                       base + gain[p] + spread * rng.normal()),
-                      (seed, p, "", "last", federated.GAMMA, gamma[p] + rng.normal())]  # fmt: skip
+            lines += [
+                (seed, p, "baseline", "best_val", "test_auc", base),
+                (
+                    seed,
+                    p,
+                    "cgau_kept",
+                    "best_val",
+                    "test_auc",
+                    base + gain[p] + spread * rng.normal(),
+                ),
+                (seed, p, "", "last", federated.GAMMA, gamma[p] + rng.normal()),
+            ]
     columns = ["seed", "shuffle_proportion", "method", "selection", "metric", "value"]
     table = pd.DataFrame(lines, columns=columns)
     return table.assign(table=audio.TABLE, protocol="as_described", stand_in="")

@@ -162,10 +162,12 @@ def timed(ratio, seeds=5):
         (way, method, seed, (1 + seed % 2) * cost + 0.001 * seed)
         for seed in range(seeds)
         for way, method, cost in (
-            ("looped", "baseline", 20.0), ("looped", "cgau_kept", 20.0 * ratio),
-            ("batched", "baseline", 10.0), ("batched", "cgau_kept", 50.0),
+            ("looped", "baseline", 20.0),
+            ("looped", "cgau_kept", 20.0 * ratio),
+            ("batched", "baseline", 10.0),
+            ("batched", "cgau_kept", 50.0),
         )
-    ]  # fmt: skip
+    ]
     return pd.DataFrame(lines, columns=["way", "method", "seed", "value"])
 
 
@@ -297,11 +299,13 @@ def test_without_client_terms_a_newcomer_is_like_any_other():
 
 def test_the_sentences_to_take_home_are_the_gains_at_both_ends():
     gain = pd.DataFrame(
-        [(p, "cgau_kept", seed, value)
-         for p, values in ((0.0, (1.0, 1.2)), (0.4, (9.0, 9.0)), (1.0, (-0.5, -0.3)))
-         for seed, value in enumerate(values)],
+        [
+            (p, "cgau_kept", seed, value)
+            for p, values in ((0.0, (1.0, 1.2)), (0.4, (9.0, 9.0)), (1.0, (-0.5, -0.3)))
+            for seed, value in enumerate(values)
+        ],
         columns=["shuffle_proportion", "method", "seed", "gain"],
-    )  # fmt: skip
+    )
     said = take_home(gain, "points")
     assert "rows kept** gains +1.10 [-0.17, +2.37] points" in said  # t(0.975, 1) = 12.706
     assert "-0.40 [-1.67, +0.87] where all are (2 repetitions)" in said

@@ -14,11 +14,15 @@ def by_hand() -> xor.Trained:
     gate is shut left of 0, moved left for "down" by its expression."""
     net = xor.OneUnit()
     values = {
-        "unit.filter.weight": [[[10.0, 0.0]]], "unit.filter.bias": [[0.0]],
-        "unit.gate.weight": [[[10.0, 0.0]]], "unit.gate.bias": [[0.0]],
-        "unit.modulation.weight": [[[-30.0, 0.0]]], "unit.expression.weight": [[[0.0, 30.0]]],
-        "out.weight": [[[4.0]]], "out.bias": [[2.0]],
-    }  # fmt: skip
+        "unit.filter.weight": [[[10.0, 0.0]]],
+        "unit.filter.bias": [[0.0]],
+        "unit.gate.weight": [[[10.0, 0.0]]],
+        "unit.gate.bias": [[0.0]],
+        "unit.modulation.weight": [[[-30.0, 0.0]]],
+        "unit.expression.weight": [[[0.0, 30.0]]],
+        "out.weight": [[[4.0]]],
+        "out.bias": [[2.0]],
+    }
     return xor.Trained(net, {n: torch.tensor(v) for n, v in values.items()})
 
 
@@ -45,13 +49,24 @@ def test_roles_in_words():
         cells |= {("down", "modulation"): down_m, ("up", "expression"): up_e}
         return cells | {("down", "expression"): down_e}
 
-    found = pd.DataFrame([
-        line(0.9, 1, 1, 1, 1), line(1, 0.5, 1, 1, 0.5), line(1, 0.5, 1, 0.5, 1),
-        line(1, 0.5, 0.5, 1, 1), line(1, 1, 1, 1, 0.5), line(1, 1, 1, 1, 1),
-    ])  # fmt: skip
+    found = pd.DataFrame(
+        [
+            line(0.9, 1, 1, 1, 1),
+            line(1, 0.5, 1, 1, 0.5),
+            line(1, 0.5, 1, 0.5, 1),
+            line(1, 0.5, 0.5, 1, 1),
+            line(1, 1, 1, 1, 0.5),
+            line(1, 1, 1, 1, 1),
+        ]
+    )
     assert xor.roles(found).tolist() == [
-        "not solved", "one each", "mixed", "modulation alone", "expression alone", "needs neither",
-    ]  # fmt: skip
+        "not solved",
+        "one each",
+        "mixed",
+        "modulation alone",
+        "expression alone",
+        "needs neither",
+    ]
 
 
 def test_the_claim_needs_both_halves():

@@ -33,9 +33,14 @@ def go(path: Path) -> None:
     """25 rounds that save after each; runs in a forked process, to be killed."""
     federation.SAVE_SECONDS, federation.SAVE_SHARE = 0.0, 1e9
     run(
-        toy_federation((0, 1)), LGFedAvg(layers=ABOVE, fraction=0.5),
-        Training(0.1, 4, keep_momentum=True), 25, tracker=AveragedBest(), workers=2, saved=path,
-    )  # fmt: skip
+        toy_federation((0, 1)),
+        LGFedAvg(layers=ABOVE, fraction=0.5),
+        Training(0.1, 4, keep_momentum=True),
+        25,
+        tracker=AveragedBest(),
+        workers=2,
+        saved=path,
+    )
 
 
 def launch(path: Path) -> multiprocessing.Process:
@@ -148,16 +153,35 @@ class Softened(Toy):
 @pytest.mark.parametrize(
     "change",
     [
-        dict(lr=0.2), dict(rounds=4), dict(seed=1), dict(mu=0.1), dict(judge="test"),
-        dict(softmax=True), dict(brighter=0.5), dict(fewer=1), dict(numbers=2),
-        dict(groups=1), dict(lanes="batched"),
+        dict(lr=0.2),
+        dict(rounds=4),
+        dict(seed=1),
+        dict(mu=0.1),
+        dict(judge="test"),
+        dict(softmax=True),
+        dict(brighter=0.5),
+        dict(fewer=1),
+        dict(numbers=2),
+        dict(groups=1),
+        dict(lanes="batched"),
     ],
-)  # fmt: skip
+)
 def test_a_checkpoint_of_another_run_is_refused(tmp_path, change, monkeypatch):
     saved = tmp_path / "run.safetensors"
 
-    def go(lr=0.1, rounds=3, seed=0, mu=0.0, judge="validation", softmax=False, brighter=0.0,
-           fewer=0, numbers=1, groups=0, lanes="looped"):  # fmt: skip
+    def go(
+        lr=0.1,
+        rounds=3,
+        seed=0,
+        mu=0.0,
+        judge="validation",
+        softmax=False,
+        brighter=0.0,
+        fewer=0,
+        numbers=1,
+        groups=0,
+        lanes="looped",
+    ):
         monkeypatch.setattr(federation, "NUMBERS", numbers)
         torch.manual_seed(0)
         fed = toy_federation((seed,), net=Softened(softmax))
@@ -166,8 +190,16 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path, change, monkeypatch):
         train = fed.data.train
         train = replace(train, groups=torch.full((len(train.y), 1), groups))
         fed = replace(fed, data=replace(fed.data, train=train))
-        run(fed, FedProx(mu=mu), Training(lr, 4), rounds, tracker=Personal(judge), lanes=lanes,
-            workers=1, saved=saved)  # fmt: skip
+        run(
+            fed,
+            FedProx(mu=mu),
+            Training(lr, 4),
+            rounds,
+            tracker=Personal(judge),
+            lanes=lanes,
+            workers=1,
+            saved=saved,
+        )
 
     go()
     before = saved.read_bytes()

@@ -35,14 +35,25 @@ def stored(worlds, datasets=("mnist", "cifar10"), classes=CLASSES, seeds=SEEDS):
                             table = lgfedavg_rows.PRINTED[dataset][0]
                             sign = 1 if method == "fedavg" else -1
                             for seed in seeds:
-                                lines.append({
-                                    "table": table, "classes_per_device": number, "seed": seed,
-                                    "method": method, "fedavg_rounds": rounds, "metric": metric,
-                                    "lg_rounds": 100 * (method == "lg_fedavg"),
-                                    "protocol": protocol, "selection": selection,
-                                    "value": mean + sign * NOISE[seed % 4], "scale": "paper",
-                                    "device": "x", "torch": "2", "commit": "x", "seconds": 1.0,
-                                })  # fmt: skip
+                                lines.append(
+                                    {
+                                        "table": table,
+                                        "classes_per_device": number,
+                                        "seed": seed,
+                                        "method": method,
+                                        "fedavg_rounds": rounds,
+                                        "metric": metric,
+                                        "lg_rounds": 100 * (method == "lg_fedavg"),
+                                        "protocol": protocol,
+                                        "selection": selection,
+                                        "value": mean + sign * NOISE[seed % 4],
+                                        "scale": "paper",
+                                        "device": "x",
+                                        "torch": "2",
+                                        "commit": "x",
+                                        "seconds": 1.0,
+                                    }
+                                )
     return pd.DataFrame(lines)
 
 
@@ -119,8 +130,11 @@ def test_runs_are_paired_by_seed():
 def test_the_weakest_comparison_is_the_one_shown():
     def world(dataset, classes, method, rounds, metric, *reading):
         usual = all_true(dataset, classes, method, rounds, metric, *reading)
-        return 60.1 if (method, classes, rounds, metric) == (
-            "lg_fedavg", 4, 1200, "local_test_acc") else usual  # fmt: skip
+        return (
+            60.1
+            if (method, classes, rounds, metric) == ("lg_fedavg", 4, 1200, "local_test_acc")
+            else usual
+        )
 
     line = claims.judged(stored(world)).loc[("L1", SOUND)]
     assert line["at"] == "4 classes, 1200+100"
@@ -164,8 +178,12 @@ def test_l8_needs_a_rising_advantage():
 
 def by_reading(dataset, classes, method, rounds, metric, protocol, selection):
     """Gaps of 10 (as described, last), 12 (best_val), 13 (as released, last), 16 (best_test)."""
-    gap = {("as_described", "last"): 10, ("as_described", "best_val"): 12,
-           ("as_released", "last"): 13, ("as_released", "best_test"): 16}  # fmt: skip
+    gap = {
+        ("as_described", "last"): 10,
+        ("as_described", "best_val"): 12,
+        ("as_released", "last"): 13,
+        ("as_released", "best_test"): 16,
+    }
     return 50.0 + (gap[protocol, selection] if method == "lg_fedavg" else 0)
 
 

@@ -10,8 +10,14 @@ from lgfed_core import claims_board, verdict
 from lgfed_core.errors import ResultsError
 from lgfed_core.paths import PAPER, ROOT
 
-WORDS = (verdict.CONFIRMED, verdict.REFUTED, verdict.INCONCLUSIVE, verdict.NOT_RUN,
-         verdict.STAND_IN, claims_board.LIVE)  # fmt: skip
+WORDS = (
+    verdict.CONFIRMED,
+    verdict.REFUTED,
+    verdict.INCONCLUSIVE,
+    verdict.NOT_RUN,
+    verdict.STAND_IN,
+    claims_board.LIVE,
+)
 
 
 @pytest.fixture(scope="module")
@@ -38,18 +44,26 @@ def test_the_page_of_a_claim_names_it(board):
 
 def test_a_part_of_a_claims_comparisons_says_so(board, monkeypatch):
     lines = pd.DataFrame(
-        {"verdict": ["inconclusive", "refuted", "not yet run", "confirmed", "inconclusive"],
-         "so_far": ["confirmed", "refuted", "not yet run", "confirmed", "inconclusive"],
-         "ran": [2, 2, 0, 10, 1], "parts": [10, 10, 10, 10, 1], "runs": [3, 3, 0, 3, 1]},
-        index=pd.MultiIndex.from_product([["L1", "L2", "L3", "L4", "L5"], [claims_board.SOUND]],
-                                         names=["claim", "reading"]),
-    )  # fmt: skip
+        {
+            "verdict": ["inconclusive", "refuted", "not yet run", "confirmed", "inconclusive"],
+            "so_far": ["confirmed", "refuted", "not yet run", "confirmed", "inconclusive"],
+            "ran": [2, 2, 0, 10, 1],
+            "parts": [10, 10, 10, 10, 1],
+            "runs": [3, 3, 0, 3, 1],
+        },
+        index=pd.MultiIndex.from_product(
+            [["L1", "L2", "L3", "L4", "L5"], [claims_board.SOUND]], names=["claim", "reading"]
+        ),
+    )
     monkeypatch.setattr(claims_board.lgfedavg_claims, "judged", lambda stored: lines)
     found = claims_board.board()["verdict"]
     assert found[["L1", "L2", "L3", "L4", "L5"]].tolist() == [
-        "confirmed so far, 2 of 10 comparisons", "refuted", "not yet run", "confirmed",
+        "confirmed so far, 2 of 10 comparisons",
+        "refuted",
+        "not yet run",
+        "confirmed",
         "inconclusive so far, 1 of 1 comparisons, one seed",
-    ]  # fmt: skip
+    ]
 
 
 def test_as_markdown_a_verdict_links_to_its_page(board):

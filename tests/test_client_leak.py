@@ -22,8 +22,10 @@ def test_classes_left_by_hand():
     client, part = np.array([0, 0, 1, 1]), np.full(4, clients.TEST)
     who = clients.Clients(client, part, plane, means, (2,), 2)
     assert client_leak._possible(who).tolist() == [
-        [True, False, False, True], [False, True, True, False], [True] * 4,
-    ]  # fmt: skip
+        [True, False, False, True],
+        [False, True, True, False],
+        [True] * 4,
+    ]
     assert client_leak.classes_left(who).tolist() == [2, 2, 2, 2]
     found = client_leak.told(who, np.array([0, 1, 1, 0]))
     assert found["plane and client"] == 100 and found["plane"] == 50

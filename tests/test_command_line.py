@@ -28,13 +28,29 @@ def test_seeds_that_are_none(text, capsys):
 
 
 def test_changes_take_the_type_of_the_setting():
-    pairs = ["classes=5", "lr=0.2", "starts=400,800", "rows_per_class=40,20", "softmax=true",
-             "patience=3", "local_stop=0.9,50", "decay=none", "fraction=1"]  # fmt: skip
+    pairs = [
+        "classes=5",
+        "lr=0.2",
+        "starts=400,800",
+        "rows_per_class=40,20",
+        "softmax=true",
+        "patience=3",
+        "local_stop=0.9,50",
+        "decay=none",
+        "fraction=1",
+    ]
     changes = command._changes(mnist, pairs)
     assert changes == {
-        "classes": 5, "lr": 0.2, "starts": (400, 800), "rows_per_class": (40, 20),
-        "softmax": True, "patience": 3, "local_stop": (0.9, 50), "decay": None, "fraction": 1.0,
-    }  # fmt: skip
+        "classes": 5,
+        "lr": 0.2,
+        "starts": (400, 800),
+        "rows_per_class": (40, 20),
+        "softmax": True,
+        "patience": 3,
+        "local_stop": (0.9, 50),
+        "decay": None,
+        "fraction": 1.0,
+    }
     assert isinstance(changes["fraction"], float)
 
 
@@ -99,8 +115,20 @@ def test_run_records_rows_and_continues(tmp_path, monkeypatch, capsys):
     record = results.record
     monkeypatch.setattr(results, "record", lambda name, rows: record(name, rows, tmp_path))
     monkeypatch.setitem(mnist.SCALES, "quick", mnist.SCALES["smoke"])
-    arguments = ["run", "lgfedavg.mnist", "--scale", "quick", "--protocol", "as_described",
-                 "--workers", "1", "--seeds", "0,1", "--device", "cpu"]  # fmt: skip
+    arguments = [
+        "run",
+        "lgfedavg.mnist",
+        "--scale",
+        "quick",
+        "--protocol",
+        "as_described",
+        "--workers",
+        "1",
+        "--seeds",
+        "0,1",
+        "--device",
+        "cpu",
+    ]
     assert command.main(arguments) == 0
     written = (tmp_path / "lgfedavg.mnist.csv").read_bytes()
     assert set(results.load("lgfedavg.mnist", tmp_path)["seed"]) == {0, 1}
@@ -121,19 +149,40 @@ def test_what_is_no_cell_is_shown_but_never_recorded(tmp_path, monkeypatch, caps
     monkeypatch.setattr(lgfedavg_phases, "RUNS", tmp_path / "runs")
     monkeypatch.setattr(results, "record", None)  # a call would fail
     monkeypatch.setitem(mnist.SCALES, "quick", mnist.SCALES["smoke"])
-    arguments = ["run", "lgfedavg.mnist", "--protocol", "as_described", "--workers", "1",
-                 "--set", "starts=400", *options]  # fmt: skip
+    arguments = [
+        "run",
+        "lgfedavg.mnist",
+        "--protocol",
+        "as_described",
+        "--workers",
+        "1",
+        "--set",
+        "starts=400",
+        *options,
+    ]
     assert command.main(arguments) == 0
     said = capsys.readouterr().out
     assert why in said and "nothing is recorded" in said and "lg_fedavg" in said
 
 
 def test_rows_of_any_experiment_can_be_shown():
-    rows = pd.DataFrame({
-        "table": "t", "loss": ["vanilla", "central"], "probability": [0.5, None], "seed": 0,
-        "protocol": "as_described", "selection": "last", "metric": "acc", "value": [50.0, 60.0],
-        "scale": "smoke", "device": "cpu", "torch": "2", "commit": "x", "seconds": 1.0,
-    })  # fmt: skip
+    rows = pd.DataFrame(
+        {
+            "table": "t",
+            "loss": ["vanilla", "central"],
+            "probability": [0.5, None],
+            "seed": 0,
+            "protocol": "as_described",
+            "selection": "last",
+            "metric": "acc",
+            "value": [50.0, 60.0],
+            "scale": "smoke",
+            "device": "cpu",
+            "torch": "2",
+            "commit": "x",
+            "seconds": 1.0,
+        }
+    )
     said = command._shown(rows)
     assert "50.0" in said and "60.0" in said and "probability" in said
 

@@ -71,8 +71,7 @@ def computed(rows):
 
 @pytest.mark.parametrize("classes", [2, 3, 4, 5, 10])
 @pytest.mark.parametrize(
-    "name, golden",
-    [("lgfedavg_v2_table6_mnist", TABLE6), ("lgfedavg_v2_table8_cifar10", TABLE8)],
+    "name, golden", [("lgfedavg_v2_table6_mnist", TABLE6), ("lgfedavg_v2_table8_cifar10", TABLE8)]
 )
 def test_tables_6_and_8_follow_in_every_row(table, name, golden, classes):
     rows = table[(table.table == name) & (table.classes_per_device == classes)]

@@ -58,8 +58,14 @@ def test_rows_are_accepted_and_name_what_is_shared(runs, tmp_path):
     assert len(stored) == len(rows)
     sizes = stored[stored["metric"] == "params_shared"].groupby(["side", "shared_layers"])["value"]
     total, last, first = 633_226, 99_978, 784 * 512 + 512 + 512 * 256 + 256
-    expected = {("start", 5): total, ("last", 5): total, ("last", 0): 0, ("last", 3): last,
-                ("first", 2): first, ("first", 3): first + 256 * 256 + 256}  # fmt: skip
+    expected = {
+        ("start", 5): total,
+        ("last", 5): total,
+        ("last", 0): 0,
+        ("last", 3): last,
+        ("first", 2): first,
+        ("first", 3): first + 256 * 256 + 256,
+    }
     assert sizes.first().to_dict() == expected
     for part in cfg.cuts:
         assert found["{}_{}".format(*part)].layout.size_shared == expected[part]
@@ -95,9 +101,16 @@ def test_paper_scale_is_the_papers_setting_and_cut():
 
 
 @pytest.mark.parametrize(
-    "change", [dict(data="adult"), dict(budget=450), dict(last=(6,)), dict(first=(0,)),
-               dict(scale="huge"), dict(protocol="guess")]
-)  # fmt: skip
+    "change",
+    [
+        dict(data="adult"),
+        dict(budget=450),
+        dict(last=(6,)),
+        dict(first=(0,)),
+        dict(scale="huge"),
+        dict(protocol="guess"),
+    ],
+)
 def test_impossible_cuts_are_refused(change):
     with pytest.raises(SettingsError):
         cuts.settings(**({"scale": "smoke"} | change))
@@ -106,14 +119,25 @@ def test_impossible_cuts_are_refused(change):
 def invented(values: dict) -> pd.DataFrame:
     """Stored rows of MNIST: {(side, n): (local of each seed, new of each seed)}."""
     lines = [
-        {"table": cuts.TABLE, "dataset": "mnist", "classes_per_device": 2, "side": side,
-         "shared_layers": n, "fedavg_rounds": 800, "lg_rounds": 0 if side == "start" else 100,
-         "protocol": "as_described", "selection": "last" if side == "start" else "best_val",
-         "seed": seed, "metric": metric, "value": value, "scale": "paper"}
+        {
+            "table": cuts.TABLE,
+            "dataset": "mnist",
+            "classes_per_device": 2,
+            "side": side,
+            "shared_layers": n,
+            "fedavg_rounds": 800,
+            "lg_rounds": 0 if side == "start" else 100,
+            "protocol": "as_described",
+            "selection": "last" if side == "start" else "best_val",
+            "seed": seed,
+            "metric": metric,
+            "value": value,
+            "scale": "paper",
+        }
         for (side, n), tests in values.items()
         for metric, numbers in zip(("local_test_acc", "new_test_acc_outputs"), tests, strict=True)
         for seed, value in enumerate(numbers)
-    ]  # fmt: skip
+    ]
     sizes = [x | {"metric": "params_shared", "value": 1} for x in lines if "local" in x["metric"]]
     weights = [x | {"metric": "new_test_acc_weights"} for x in lines if "outputs" in x["metric"]]
     return pd.DataFrame(lines + weights + sizes)
@@ -177,13 +201,16 @@ def test_the_answer_waits_for_every_cut_and_is_computed():
 
 
 def test_figure_rings_the_papers_choice_and_says_what_has_not_run(tmp_path):
-    values = {"mnist": tables.cell(invented({("last", 3): ([91], [70])}), "mnist"),
-              "cifar10": tables.cell(tables.stored(tmp_path), "cifar10")}  # fmt: skip
+    values = {
+        "mnist": tables.cell(invented({("last", 3): ([91], [70])}), "mnist"),
+        "cifar10": tables.cell(tables.stored(tmp_path), "cifar10"),
+    }
     figure = figures_cuts.every_cut(values)
     local = figure.axes[0]
     rings = [line for line in local.lines if line.get_label() == "the paper's choice"]
     assert [line.get_xydata().tolist() for line in rings] == [[[3, 91]]]
     assert [ax.get_title(loc="left") or ax.get_title() for ax in figure.axes[:2]] == [
-        "MNIST", "CIFAR-10: not yet run",
-    ]  # fmt: skip
+        "MNIST",
+        "CIFAR-10: not yet run",
+    ]
     plt.close(figure)

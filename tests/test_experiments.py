@@ -30,8 +30,11 @@ def test_every_row_of_the_table_at_both_selections(smoke):
     assert list(histories) == ["fedavg", "lg_400", "lg_800", "local"]
     cells = rows.groupby(["method", "fedavg_rounds", "lg_rounds", "selection"])["metric"].agg(set)
     assert set(cells.index.droplevel("selection")) == {
-        ("fedavg", 800, 0), ("local_only", 0, 0), ("lg_fedavg", 400, 100), ("lg_fedavg", 800, 100),
-    }  # fmt: skip
+        ("fedavg", 800, 0),
+        ("local_only", 0, 0),
+        ("lg_fedavg", 400, 100),
+        ("lg_fedavg", 800, 100),
+    }
     assert set(rows["selection"]) == {"last", report.SELECTION[cfg.protocol]}
     assert all({"local_test_acc", "new_test_acc", "params_communicated"} <= c for c in cells)
     accuracy = rows.loc[rows["metric"] != "params_communicated", "value"]
@@ -147,17 +150,33 @@ def test_a_gpu_that_is_not_there_is_named(monkeypatch):
 
 def test_selection_and_serving_tables(tmp_path):
     cells = [
-        {"table": mnist.TABLE, "classes_per_device": 2, "method": "lg_fedavg", "fedavg_rounds": 800,
-         "lg_rounds": 100, "protocol": "as_released", "selection": selection, "seed": seed,
-         "metric": metric, "value": value + seed, "scale": "paper", "device": "cpu", "torch": "2",
-         "commit": "x", "seconds": 1.0}
+        {
+            "table": mnist.TABLE,
+            "classes_per_device": 2,
+            "method": "lg_fedavg",
+            "fedavg_rounds": 800,
+            "lg_rounds": 100,
+            "protocol": "as_released",
+            "selection": selection,
+            "seed": seed,
+            "metric": metric,
+            "value": value + seed,
+            "scale": "paper",
+            "device": "cpu",
+            "torch": "2",
+            "commit": "x",
+            "seconds": 1.0,
+        }
         for seed in (0, 2)
         for selection, metric, value in (
-            ("best_test", "local_test_acc", 90.0), ("last", "local_test_acc", 87.0),
-            ("best_test", "new_test_acc", 80.0), ("last", "new_test_acc", 79.0),
-            ("last", "new_test_acc_weights", 79.0), ("last", "new_test_acc_outputs", 70.0),
+            ("best_test", "local_test_acc", 90.0),
+            ("last", "local_test_acc", 87.0),
+            ("best_test", "new_test_acc", 80.0),
+            ("last", "new_test_acc", 79.0),
+            ("last", "new_test_acc_weights", 79.0),
+            ("last", "new_test_acc_outputs", 70.0),
         )
-    ]  # fmt: skip
+    ]
     results.record(mnist.NAME, pd.DataFrame(cells), tmp_path)
     worth = lgfedavg_rows.worth_of_selection(report.table(mnist.TABLE, folder=tmp_path))
     assert worth.index.tolist() == ["2 classes, LG-FedAvg 800+100"]
@@ -174,13 +193,20 @@ def test_selection_and_serving_tables(tmp_path):
 
 def test_differences_take_the_headline_of_each_protocol():
     lines = [
-        {"row": f"2 classes, {row}", "metric": metric, "protocol": protocol, "seeds": 3,
-         "selection": selection, "paper": paper, "ours": ours}
+        {
+            "row": f"2 classes, {row}",
+            "metric": metric,
+            "protocol": protocol,
+            "seeds": 3,
+            "selection": selection,
+            "paper": paper,
+            "ours": ours,
+        }
         for row, paper, ours in (("FedAvg 800", 90.0, 91.0), ("LG-FedAvg 400+100", 95.0, 97.0))
         for metric in ("local_test_acc", "new_test_acc")
         for protocol, selection in (("as_released", "best_test"), ("as_released", "last"))
         for ours in [ours if selection == "best_test" else 0.0]
-    ]  # fmt: skip
+    ]
     gaps = lgfedavg_rows.differences(pd.DataFrame(lines)).loc["local test"]
     line = gaps.loc["LG-FedAvg 400+100 - FedAvg 800"]
     assert (line["paper"], line["as_released"]) == (5.0, 6.0) and np.isnan(line["as_described"])

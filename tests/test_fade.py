@@ -157,8 +157,9 @@ def test_server_moves_by_beta_towards_the_average():
 @pytest.mark.parametrize("power", [1.0, 2.0])
 def test_batched_lanes_equal_looped_lanes(power, opt_out):
     federation = grouped(seeds=(0, 1))
-    training = Training(0.1, 4, 0.9, weight_decay=1e-3, keep_momentum=True, nesterov=True,
-                        annealing=Annealing(40))  # fmt: skip
+    training = Training(
+        0.1, 4, 0.9, weight_decay=1e-3, keep_momentum=True, nesterov=True, annealing=Annealing(40)
+    )
     method = FADE(rounds=4, power=power, opt_out=opt_out, fraction=0.5)
     looped, batched = (
         run(federation, method, training, 4, lanes=lanes, workers=1)
@@ -169,8 +170,14 @@ def test_batched_lanes_equal_looped_lanes(power, opt_out):
 
 @pytest.mark.parametrize("lanes", ["looped", "batched"])
 def test_each_run_may_have_a_loss_of_its_own(lanes):
-    both = run(grouped(seeds=(0, 0)), FADE(strength=1.0, power=(1.0, 2.0), **ALL), SGD, 2,
-               lanes=lanes, workers=1)  # fmt: skip
+    both = run(
+        grouped(seeds=(0, 0)),
+        FADE(strength=1.0, power=(1.0, 2.0), **ALL),
+        SGD,
+        2,
+        lanes=lanes,
+        workers=1,
+    )
     for r, power in enumerate((1.0, 2.0)):
         alone = run(
             grouped(), FADE(strength=1.0, power=power, **ALL), SGD, 2, lanes=lanes, workers=1
@@ -238,8 +245,16 @@ def test_a_device_anneals_by_its_own_steps():
     presence = torch.tensor([[0.4, 0.6]])
     federation = grouped(devices=2, presence=presence)
     annealing = Annealing(30)
-    training = Training(0.1, 5, 0.9, weight_decay=1e-3, keep_momentum=True, nesterov=True,
-                        annealing=annealing, batches=2)  # fmt: skip
+    training = Training(
+        0.1,
+        5,
+        0.9,
+        weight_decay=1e-3,
+        keep_momentum=True,
+        nesterov=True,
+        annealing=annealing,
+        batches=2,
+    )
     method = FADE(fraction=0.5, beta=1.0, opt_out=1.0)
     ours = run(federation, method, training, 6, workers=1)
     assert ours.tensors["taken"].sum() == 12 and (ours.tensors["taken"] > 0).all()

@@ -124,8 +124,9 @@ def _flat(split: Split) -> Split:
 def test_a_run_gives_tidy_rows_for_each_seed_and_probability(few, tmp_path, monkeypatch):
     monkeypatch.setattr(digits, "RUNS", tmp_path)
     cfg = digits.settings("smoke", per_class=None, statistics=("local",))
-    found = {part: digits.rows(cfg, part, out)
-             for part, out in digits.stages(cfg, [0, 1], workers=1)}  # fmt: skip
+    found = {
+        part: digits.rows(cfg, part, out) for part, out in digits.stages(cfg, [0, 1], workers=1)
+    }
     played = found["mnist-usps:losses"]
     end = played[played["table"] == digits.TABLE]
     assert len(end) == 2 * 2 * 2 * 6  # seeds, losses, probabilities, metrics
@@ -176,14 +177,17 @@ def test_central_is_one_step_on_both_batches(few):
     assert len(out.history) and out.tensors["taken"].tolist() == [[4.0, 4.0]]
 
 
-@pytest.mark.parametrize("bad, message", [
-    (dict(protocol="as_released"), "no released protocol"),
-    (dict(losses=("cubed",)), r"losses has \['cubed'\]; there are vanilla, squared"),
-    (dict(statistics=("frozn",)), "there are frozen, local, averaged"),
-    (dict(directions=("mnist-svhn",)), "there are mnist-usps, usps-mnist"),
-    (dict(opt_outs=(2.0,)), "above 0 and up to 1"),
-    (dict(probabilities=(0.0, 0.5)), "between 0 and 1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "bad, message",
+    [
+        (dict(protocol="as_released"), "no released protocol"),
+        (dict(losses=("cubed",)), r"losses has \['cubed'\]; there are vanilla, squared"),
+        (dict(statistics=("frozn",)), "there are frozen, local, averaged"),
+        (dict(directions=("mnist-svhn",)), "there are mnist-usps, usps-mnist"),
+        (dict(opt_outs=(2.0,)), "above 0 and up to 1"),
+        (dict(probabilities=(0.0, 0.5)), "between 0 and 1"),
+    ],
+)
 def test_impossible_settings_are_named(bad, message):
     with pytest.raises(SettingsError, match=message):
         digits.settings("smoke", **bad)
@@ -218,12 +222,15 @@ def test_claims_that_hold_are_confirmed():
     assert list(judged.verdicts(made_up()).index) == ["F1", "F2", "F3", "F14"]
 
 
-@pytest.mark.parametrize("claim, rows", [
-    ("F1", made_up(vanilla=(95.0, 80.0, 95.0))),
-    ("F2", made_up(squared=(70.0, 94.0, 70.0))),
-    ("F3", made_up(rare=(1.0, 2.0))),
-    ("F14", made_up(source=90.0)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "claim, rows",
+    [
+        ("F1", made_up(vanilla=(95.0, 80.0, 95.0))),
+        ("F2", made_up(squared=(70.0, 94.0, 70.0))),
+        ("F3", made_up(rare=(1.0, 2.0))),
+        ("F14", made_up(source=90.0)),
+    ],
+)
 def test_claims_that_fail_are_refuted(claim, rows):
     assert judged.verdicts(rows)["verdict"][claim] == "refuted"
 

@@ -77,9 +77,15 @@ def test_one_device_is_plain_sgd():
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize(
     "method",
-    [FedAvg(fraction=0.3), LGFedAvg(layers=ABOVE, fraction=0.5), LocalOnly(), FedProx(),
-     MTL(fraction=0.4, scale=0.1), ReleasedMTL(fraction=0.4, scale=0.01)],
-)  # fmt: skip
+    [
+        FedAvg(fraction=0.3),
+        LGFedAvg(layers=ABOVE, fraction=0.5),
+        LocalOnly(),
+        FedProx(),
+        MTL(fraction=0.4, scale=0.1),
+        ReleasedMTL(fraction=0.4, scale=0.01),
+    ],
+)
 def test_batched_lanes_equal_looped_lanes(method, keep):
     federation = toy_federation(seeds=(0, 1))
     training = Training(0.1, 4, epochs=2, weight_decay=0.01, keep_momentum=keep)
@@ -222,9 +228,17 @@ def test_presence_must_leave_enough_devices(federation):
 
 @pytest.mark.parametrize(
     "change",
-    [dict(batch_size=0), dict(epochs=0), dict(batches=0), dict(momentum=-1.0), dict(lr=-0.1),
-     dict(lr=float("nan")), dict(weight_decay=-1.0), dict(decay=-0.1)],
-)  # fmt: skip
+    [
+        dict(batch_size=0),
+        dict(epochs=0),
+        dict(batches=0),
+        dict(momentum=-1.0),
+        dict(lr=-0.1),
+        dict(lr=float("nan")),
+        dict(weight_decay=-1.0),
+        dict(decay=-0.1),
+    ],
+)
 def test_impossible_training_is_named(change):
     with pytest.raises(SettingsError, match=next(iter(change))):
         Training(**(dict(lr=0.1, batch_size=4) | change))
@@ -232,9 +246,10 @@ def test_impossible_training_is_named(change):
 
 def test_trackers_name_what_they_cannot_do():
     for make, said in (
-        (lambda: Personal(ties="frist"), "frist"), (lambda: Personal(every=0), "every is 0"),
+        (lambda: Personal(ties="frist"), "frist"),
+        (lambda: Personal(every=0), "every is 0"),
         (lambda: Global(every=0), "every is 0"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(SettingsError, match=said):
             make()
 
@@ -273,14 +288,18 @@ def test_a_new_method_is_one_short_class(federation):
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_gpu_equals_cpu():
     cpu = toy_federation(seeds=(0, 1))
-    gpu = Federation(cpu.data, cpu.partitions, copy.deepcopy(cpu.net).cuda(), cpu.seeds,
-                     torch.device("cuda"))  # fmt: skip
+    gpu = Federation(
+        cpu.data, cpu.partitions, copy.deepcopy(cpu.net).cuda(), cpu.seeds, torch.device("cuda")
+    )
     cases = [
         (LGFedAvg(layers=ABOVE, fraction=0.5), SGD, AveragedBest),
         (FedAvg(), SGD, lambda: Global((2,))),
-        (LocalOnly(), Training(0.1, 4, keep_momentum=True),
-         lambda: Personal("test", patience=2, stop_at=(0.9, 1))),
-    ]  # fmt: skip
+        (
+            LocalOnly(),
+            Training(0.1, 4, keep_momentum=True),
+            lambda: Personal("test", patience=2, stop_at=(0.9, 1)),
+        ),
+    ]
     for method, training, tracker in cases:
         a, b = (run(f, method, training, 3, tracker=tracker(), workers=1) for f in (cpu, gpu))
         assert torch.allclose(models(a), models(b).cpu(), atol=1e-4)

@@ -52,10 +52,15 @@ def test_a_run_sends_what_is_veiled_and_only_that():
     start = run(federation, FADE(**ALL), SGD, 0, workers=1).tensors["shared"]
     assert (held.tensors["shared"] - start).norm() <= 2e-3 + 1e-6
     noisy = [
-        run(replace(federation, seeds=[seed]), FADE(privacy=Privacy(1e-3, 1.0), **ALL), SGD, 1,
-            workers=1).tensors["shared"]
+        run(
+            replace(federation, seeds=[seed]),
+            FADE(privacy=Privacy(1e-3, 1.0), **ALL),
+            SGD,
+            1,
+            workers=1,
+        ).tensors["shared"]
         for seed in (0, 0, 1)
-    ]  # fmt: skip
+    ]
     assert torch.equal(noisy[0], noisy[1]) and not torch.equal(noisy[0], noisy[2])
 
 

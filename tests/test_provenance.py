@@ -20,8 +20,10 @@ def test_commit_of_clean_changed_and_foreign_folders(tmp_path):
         named = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
         done = subprocess.run(
             ["git", "-C", str(tmp_path), *named, *arguments],
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         return done.stdout.strip()
 
     commit = provenance._commit.__wrapped__

@@ -12,31 +12,46 @@ from lgfed_core.paths import PAPER
 
 FRECHET = "cgau_table1_frechet"
 TABLE6, TABLE8, TABLE1 = (
-    "lgfedavg_v2_table6_mnist", "lgfedavg_v2_table8_cifar10", "lgfedavg_v2_table1_cifar10"
-)  # fmt: skip
+    "lgfedavg_v2_table6_mnist",
+    "lgfedavg_v2_table8_cifar10",
+    "lgfedavg_v2_table1_cifar10",
+)
 IDS = {"classes_per_device": 2, "method": "lg_fedavg", "fedavg_rounds": 800, "lg_rounds": 100}
 
 
 def tidy(values, table=TABLE6, **changes) -> pd.DataFrame:
     """A row per value, seeds from 0; printed there: local test 98.54 ± 0.05, new 98.17 ± 0.05."""
     row = {
-        "table": table, **IDS, "protocol": "as_released", "selection": "best_test",
-        "metric": "local_test_acc", "scale": "paper", "device": "cpu: test", "torch": "2.13.0",
-        "commit": "0123abcd", "seconds": 1.0,
-    }  # fmt: skip
+        "table": table,
+        **IDS,
+        "protocol": "as_released",
+        "selection": "best_test",
+        "metric": "local_test_acc",
+        "scale": "paper",
+        "device": "cpu: test",
+        "torch": "2.13.0",
+        "commit": "0123abcd",
+        "seconds": 1.0,
+    }
     return pd.DataFrame([row | {"seed": n, "value": v} | changes for n, v in enumerate(values)])
 
 
 @pytest.fixture
 def folder(tmp_path):
     """LG 800+100 at two classes, both protocols; local test agrees, new test is far too low."""
-    results.record("lgfedavg.mnist", pd.concat([
-        tidy([98.45, 98.50, 98.55]),
-        tidy([98.2, 98.3, 98.1], selection="last"),
-        tidy([90.0, 90.2, 89.8], metric="new_test_acc"),
-        tidy([97.7, 97.8, 97.9], protocol="as_described", selection="best_val"),
-        tidy([56_824_000_000.0] * 3, metric="params_communicated"),
-    ]), tmp_path)  # fmt: skip
+    results.record(
+        "lgfedavg.mnist",
+        pd.concat(
+            [
+                tidy([98.45, 98.50, 98.55]),
+                tidy([98.2, 98.3, 98.1], selection="last"),
+                tidy([90.0, 90.2, 89.8], metric="new_test_acc"),
+                tidy([97.7, 97.8, 97.9], protocol="as_described", selection="best_val"),
+                tidy([56_824_000_000.0] * 3, metric="params_communicated"),
+            ]
+        ),
+        tmp_path,
+    )
     return tmp_path
 
 
@@ -69,23 +84,30 @@ def test_cells_carry_value_deviation_and_words():
     assert len(cells) == 35 * 3
     cell = line(cells, **IDS, metric="new_test_acc")
     assert cell[["row", "paper", "paper_sd", "runs"]].tolist() == [
-        "2 classes, LG-FedAvg 800+100", 98.17, 0.05, 10
-    ]  # fmt: skip
+        "2 classes, LG-FedAvg 800+100",
+        98.17,
+        0.05,
+        10,
+    ]
     assert np.isnan(line(cells, **IDS, metric="params_communicated")["paper_sd"])
 
 
 @pytest.mark.parametrize(
     ("ids", "words"),
     [
-        ({"classes_per_device": 3, "method": "fedavg", "fedavg_rounds": 800, "lg_rounds": 0},
-         "3 classes, FedAvg 800"),
+        (
+            {"classes_per_device": 3, "method": "fedavg", "fedavg_rounds": 800, "lg_rounds": 0},
+            "3 classes, FedAvg 800",
+        ),
         ({"dataset": "mnist", "method": "local_only", "lg_rounds": 0}, "MNIST, local only"),
         ({"method": "fedprox", "finetune_fraction_C": 0.1}, "FedProx, C = 0.1"),
-        ({"method": "dann", "setting": "central", "target_users": float("nan"), "task": "A->D"},
-         "DANN, central, A->D"),
+        (
+            {"method": "dann", "setting": "central", "target_users": float("nan"), "task": "A->D"},
+            "DANN, central, A->D",
+        ),
         ({"shuffle_proportion": 0.2}, "shuffled 0.2"),
     ],
-)  # fmt: skip
+)
 def test_a_line_in_words(ids, words):
     assert published.row_name(ids) == words
 
@@ -104,10 +126,17 @@ def test_communication_agrees_wherever_the_formula_does(tmp_path):
     counted = communication.recompute_tables()
     counted = counted[counted["table"].isin([TABLE6, TABLE8, TABLE1])]
     rows = counted.assign(
-        value=counted["computed"].astype(float), metric="params_communicated", seed=0,
-        protocol="as_released", selection="best_test", scale="paper", device="cpu: test",
-        torch="2", commit="x", seconds=0.0,
-    )  # fmt: skip
+        value=counted["computed"].astype(float),
+        metric="params_communicated",
+        seed=0,
+        protocol="as_released",
+        selection="best_test",
+        scale="paper",
+        device="cpu: test",
+        torch="2",
+        commit="x",
+        seconds=0.0,
+    )
     keep = ["table", *IDS, *results.load(folder=tmp_path).columns.drop("table")]
     # Table 1's lines come with Table 8's, but for MTL
     own = (rows["table"] != TABLE1) | (rows["method"] == "mtl")
@@ -185,9 +214,7 @@ def test_short_runs_are_never_judged(tmp_path):
 
 
 def test_quick_lines_fill_in_where_no_other_is(folder):
-    both = pd.concat([
-        tidy([50.0], scale="quick"), tidy([60.0], scale="quick", fedavg_rounds=400)
-    ])  # fmt: skip
+    both = pd.concat([tidy([50.0], scale="quick"), tidy([60.0], scale="quick", fedavg_rounds=400)])
     results.record("quick", both, folder)
     found = report.at_hand(TABLE6, folder=folder)
     cell = {"classes_per_device": 2, "metric": "local_test_acc", "selection": "best_test"}
@@ -198,8 +225,15 @@ def test_quick_lines_fill_in_where_no_other_is(folder):
 
 
 def test_stand_in_data_never_count(tmp_path):
-    rows = tidy([46.6, 46.6], table="fade_table2_visda", method="source_only", setting="central",
-                metric="target_acc", protocol="as_described", selection="last")  # fmt: skip
+    rows = tidy(
+        [46.6, 46.6],
+        table="fade_table2_visda",
+        method="source_only",
+        setting="central",
+        metric="target_acc",
+        protocol="as_described",
+        selection="last",
+    )
     cell = {"method": "source_only", "setting": "central", "protocol": "as_described"}
     results.record("a", rows.assign(stand_in="rendered digits"), tmp_path)
     found = line(report.table("fade_table2_visda", folder=tmp_path), **cell)
@@ -213,8 +247,10 @@ def test_stand_in_data_never_count(tmp_path):
 
 
 def test_table_8_fills_table_1(tmp_path):
-    rows = [tidy([90.0, 91.0], TABLE8, fedavg_rounds=1800),
-            tidy([80.0, 81.0], TABLE8, fedavg_rounds=1800, classes_per_device=3)]  # fmt: skip
+    rows = [
+        tidy([90.0, 91.0], TABLE8, fedavg_rounds=1800),
+        tidy([80.0, 81.0], TABLE8, fedavg_rounds=1800, classes_per_device=3),
+    ]
     results.record("a", pd.concat(rows), tmp_path)
     found = report.table(TABLE1, folder=tmp_path)
     assert found.loc[found["seeds"] > 0, ["fedavg_rounds", "ours"]].values.tolist() == [
@@ -262,12 +298,18 @@ def test_text_is_the_same_in_columns(folder):
     lines = report.text(found[found["classes_per_device"] == 2]).splitlines()
     head = [word for word in lines[0].split("  ") if word]
     assert [word.strip() for word in head] == [
-        "local test", "paper", "as released, best on test", "as described, best on validation"
-    ]  # fmt: skip
+        "local test",
+        "paper",
+        "as released, best on test",
+        "as described, best on validation",
+    ]
     (said,) = (t for t in lines if "98.54" in t)
     assert said.split("  ")[:4] == [
-        "2 classes, LG-FedAvg 800+100", "98.54 ± 0.05", "98.50 ± 0.05 (3)", "-0.04 ✓ reproduced"
-    ]  # fmt: skip
+        "2 classes, LG-FedAvg 800+100",
+        "98.54 ± 0.05",
+        "98.50 ± 0.05 (3)",
+        "-0.04 ✓ reproduced",
+    ]
     (other,) = (t for t in lines if "98.77" in t)
     assert other.count("not yet run") == 2
     visda = report.text(report.table("fade_table2_visda", protocol="as_described"))
@@ -351,8 +393,9 @@ def test_curves_show_mean_and_interval_over_seeds(ax):
     values = {0: [1.0, 2.0, 6.0], 10: [4.0, 5.0, 9.0]}
     history = pd.DataFrame(
         {"round": x, "seed": n, "new_test_acc": v, "method": "fedavg"}
-        for x, found in values.items() for n, v in enumerate([*found, np.nan])
-    )  # fmt: skip
+        for x, found in values.items()
+        for n, v in enumerate([*found, np.nan])
+    )
     figures.curves(history, ax=ax)
     (drawn,) = ax.get_lines()
     assert drawn.get_xydata().tolist() == [[0, 3], [10, 6]]
@@ -389,9 +432,7 @@ def test_the_paper_is_hollow_and_ours_filled_within_the_margin(folder, ax):
     found = found[(found[list(IDS)] == pd.Series(IDS)).all(axis=1)]
     figures.paper_vs_ours(found, "local_test_acc", ax)
     drawn = {c.get_label(): c.lines[0] for c in ax.containers if c.get_label()[0] != "_"}
-    assert list(drawn) == [
-        "paper", "ours, as released (3 seeds)", "ours, as described (3 seeds)"
-    ]  # fmt: skip
+    assert list(drawn) == ["paper", "ours, as released (3 seeds)", "ours, as described (3 seeds)"]
     assert drawn["paper"].get_xdata() == pytest.approx([98.54])
     assert drawn["paper"].get_markerfacecolor() == "white"
     ours = drawn["ours, as released (3 seeds)"]

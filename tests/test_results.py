@@ -12,11 +12,20 @@ from lgfed_core.errors import ResultsError
 
 def tidy(seeds=(0,), **changes) -> pd.DataFrame:
     row = {
-        "table": "lgfedavg_v2_table6_mnist", "classes_per_device": 2, "method": "fedavg",
-        "protocol": "as_released", "selection": "last", "seed": 0, "metric": "new_test_acc",
-        "value": 98.2, "scale": "paper", "device": "cpu: test", "torch": "2.13.0",
-        "commit": "0123abcd", "seconds": 12.5,
-    }  # fmt: skip
+        "table": "lgfedavg_v2_table6_mnist",
+        "classes_per_device": 2,
+        "method": "fedavg",
+        "protocol": "as_released",
+        "selection": "last",
+        "seed": 0,
+        "metric": "new_test_acc",
+        "value": 98.2,
+        "scale": "paper",
+        "device": "cpu: test",
+        "torch": "2.13.0",
+        "commit": "0123abcd",
+        "seconds": 12.5,
+    }
     return pd.DataFrame([row | {"seed": seed} | changes for seed in seeds])
 
 
@@ -25,9 +34,20 @@ def test_what_is_recorded_is_loaded(tmp_path):
     assert path == tmp_path / "lgfedavg.mnist.csv"
     found = results.load("lgfedavg.mnist", tmp_path)
     assert found.columns.tolist() == [
-        "table", "classes_per_device", "method", "protocol", "selection", "seed", "metric",
-        "value", "scale", "device", "torch", "commit", "seconds",
-    ]  # fmt: skip
+        "table",
+        "classes_per_device",
+        "method",
+        "protocol",
+        "selection",
+        "seed",
+        "metric",
+        "value",
+        "scale",
+        "device",
+        "torch",
+        "commit",
+        "seconds",
+    ]
     pd.testing.assert_frame_equal(
         found, tidy(seeds=[0, 1]), check_dtype=False, check_column_type=False
     )
@@ -46,11 +66,16 @@ def test_the_same_cell_again_replaces_its_row(tmp_path):
 @pytest.mark.parametrize(
     "other",
     [
-        {"table": "another"}, {"classes_per_device": 3}, {"method": "local_only"},
-        {"protocol": "as_described"}, {"selection": "best_test"}, {"seed": 7},
-        {"metric": "local_test_acc"}, {"scale": "quick"},
+        {"table": "another"},
+        {"classes_per_device": 3},
+        {"method": "local_only"},
+        {"protocol": "as_described"},
+        {"selection": "best_test"},
+        {"seed": 7},
+        {"metric": "local_test_acc"},
+        {"scale": "quick"},
     ],
-)  # fmt: skip
+)
 def test_any_other_column_makes_another_row(tmp_path, other):
     results.record("a", tidy(), tmp_path)
     results.record("a", tidy(**other), tmp_path)
@@ -195,8 +220,18 @@ def test_a_damaged_file_is_named_and_not_written_over(tmp_path, damage):
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(2, "2"), (2.0, "2"), ("2.0", "2"), (0.2, "0.2"), ("0.20", "0.2"), (None, ""),
-     (float("nan"), ""), ("A->D", "A->D"), (" x ", "x"), (True, "True")],
-)  # fmt: skip
+    [
+        (2, "2"),
+        (2.0, "2"),
+        ("2.0", "2"),
+        (0.2, "0.2"),
+        ("0.20", "0.2"),
+        (None, ""),
+        (float("nan"), ""),
+        ("A->D", "A->D"),
+        (" x ", "x"),
+        (True, "True"),
+    ],
+)
 def test_cells_that_mean_the_same_read_the_same(value, text):
     assert results.plain(value) == text

@@ -191,8 +191,16 @@ def test_the_rate_decays_by_rounds_of_the_phase(lanes):
     assert replace(decaying, before=3).rate(1) == 0.02
     ours = run(federation, FedAvg(), decaying, 2, first_round=7, lanes=lanes, workers=1)
     first = run(federation, FedAvg(), Training(0.1, 4), 1, first_round=7, lanes=lanes, workers=1)
-    second = run(federation, FedAvg(), Training(0.05, 4), 1, first.tensors["shared"],
-                 first_round=8, lanes=lanes, workers=1)  # fmt: skip
+    second = run(
+        federation,
+        FedAvg(),
+        Training(0.05, 4),
+        1,
+        first.tensors["shared"],
+        first_round=8,
+        lanes=lanes,
+        workers=1,
+    )
     assert torch.equal(models(ours), models(second))
 
 
@@ -211,8 +219,9 @@ def test_mtl_has_the_gradient_of_its_formula(method):
     others = models_[[0, 1, 3, 4]].mean(0)
     (ours,) = torch.autograd.grad(method.pull(w, others, m), w)
     side_by_side = torch.stack([w if i == 2 else models_[i] for i in range(m)], 1)  # [P, m]
-    trace = torch.trace(side_by_side @ omega(m, isinstance(method, ReleasedMTL)).double()
-                        @ side_by_side.T)  # fmt: skip
+    trace = torch.trace(
+        side_by_side @ omega(m, isinstance(method, ReleasedMTL)).double() @ side_by_side.T
+    )
     (formula,) = torch.autograd.grad(trace, w)
     assert torch.allclose(ours, formula)
 
@@ -255,8 +264,9 @@ def test_dropout_is_off_in_tests(lanes):
     work = prepare(federation, FedAvg(), SGD, start, Tracker(), False)
     engine, x = lanes(work), federation.data.test.x
     expected = copy.deepcopy(federation.net).eval()(x).detach()
-    assert torch.allclose(engine.mean_outputs("shared", "personal", "test")[0, 0], expected,
-                          atol=1e-6)  # fmt: skip
+    assert torch.allclose(
+        engine.mean_outputs("shared", "personal", "test")[0, 0], expected, atol=1e-6
+    )
 
 
 class TwoHeads(Toy):

@@ -85,8 +85,10 @@ def test_claims(samples):
 def test_which_extreme_is_better(samples):
     found = best_weight.extremes(samples["cube"]).set_index(["protocol", "rho"])
     assert found.loc[("as_described", 0.1), ["caption", "printed", "measured"]].tolist() == [
-        "local", "global", "local"
-    ]  # fmt: skip
+        "local",
+        "global",
+        "local",
+    ]
     tie = found.loc[("as_described", 0.06)]
     assert (tie["caption"], tie["measured"]) == ("global", "local")
     released = found.loc["as_released"]

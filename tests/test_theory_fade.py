@@ -138,8 +138,12 @@ def test_newton_finds_the_best_discriminator(loss):
     def total(t):
         return a1 * loss.value(p1, np.logaddexp(0, -t)) + a2 * loss.value(p2, np.logaddexp(0, t))
 
-    slow = minimize(total, np.zeros(4), method="Nelder-Mead", options={"xatol": 1e-9,
-                    "fatol": 1e-15, "maxiter": 20_000, "maxfev": 20_000})  # fmt: skip
+    slow = minimize(
+        total,
+        np.zeros(4),
+        method="Nelder-Mead",
+        options={"xatol": 1e-9, "fatol": 1e-15, "maxiter": 20_000, "maxfev": 20_000},
+    )
     t = squared_loss.best_logits(p1, p2, a1, a2, loss)
     np.testing.assert_allclose(t, slow.x, atol=1e-4)
     assert squared_loss.least_loss(p1, p2, a1, a2, loss) == pytest.approx(total(t))

@@ -29,9 +29,11 @@ class Scripted:
         sizes = SimpleNamespace(size=torch.full((devices,), rows))
         tensors = {"shared": torch.zeros(1, 2), "personal": torch.zeros(1, devices, 1)}
         self.work = SimpleNamespace(
-            tensors=tensors, layout=SimpleNamespace(size_shared=2, size_personal=1), seeds=[0],
+            tensors=tensors,
+            layout=SimpleNamespace(size_shared=2, size_personal=1),
+            seeds=[0],
             rows={n: (None, [sizes]) for n in ("test", "validation", "pool")},
-        )  # fmt: skip
+        )
 
         def allocate(name, *shape):
             tensors[name] = torch.zeros(shape)

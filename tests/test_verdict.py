@@ -177,8 +177,6 @@ def test_judge_corrects_over_the_claims_of_a_paper():
         "L3": evidence(0.4, 0.0, 0.8, 0.03, 0.97),  # confirmed alone, not among three
     }
     found = verdict.judge(claims)
-    assert found["verdict"].to_dict() == {
-        "L1": "confirmed", "L2": "refuted", "L3": "inconclusive"
-    }  # fmt: skip
+    assert found["verdict"].to_dict() == {"L1": "confirmed", "L2": "refuted", "L3": "inconclusive"}
     assert found.loc["L1", "p"] == pytest.approx(0.003)
     assert verdict.judge({"L3": claims["L3"]})["verdict"].tolist() == ["confirmed"]

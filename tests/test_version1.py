@@ -14,11 +14,25 @@ from lgfed_core.experiments import lgfedavg_v1_tables as tables
 def stored(tmp_path, values: dict[tuple, float], **more) -> pd.DataFrame:
     """Recorded rows: (table, data set, method, metric, seed) -> value."""
     rows = [
-        dict(table=table, dataset=data, method=method, lg_rounds=50, protocol="as_described",
-             selection="best_val", seed=seed, metric=metric, value=value, scale="paper",
-             device="cpu", torch="2", commit="0", seconds=1.0) | more
+        dict(
+            table=table,
+            dataset=data,
+            method=method,
+            lg_rounds=50,
+            protocol="as_described",
+            selection="best_val",
+            seed=seed,
+            metric=metric,
+            value=value,
+            scale="paper",
+            device="cpu",
+            torch="2",
+            commit="0",
+            seconds=1.0,
+        )
+        | more
         for (table, data, method, metric, seed), value in values.items()
-    ]  # fmt: skip
+    ]
     results.record(v1.NAME, pd.DataFrame(rows), tmp_path)
     return results.load(folder=tmp_path)
 
@@ -93,11 +107,15 @@ def test_both_meanings_of_new_test_side_by_side(tmp_path):
 def histories():
     """FedAvg reaches 0.6 in round 2 of 3; LG-FedAvg goes on for 2 rounds."""
     line = dict(seed=0, new_test_acc=0.5)
-    fed = [dict(line, round=r, validation_acc=a, local_test_acc=a)
-           for r, a in ((1, 0.4), (2, 0.6), (3, 0.5))]  # fmt: skip
+    fed = [
+        dict(line, round=r, validation_acc=a, local_test_acc=a)
+        for r, a in ((1, 0.4), (2, 0.6), (3, 0.5))
+    ]
     lg = [dict(line, round=r, validation_acc=0.8, local_test_acc=0.8) for r in (1, 2)]
-    return {name: pd.DataFrame(h) for name, h in
-            {"fedavg": fed, "lg_v1": lg, "lg_v2": lg, "local": lg}.items()}  # fmt: skip
+    return {
+        name: pd.DataFrame(h)
+        for name, h in {"fedavg": fed, "lg_v1": lg, "lg_v2": lg, "local": lg}.items()
+    }
 
 
 def test_curves_go_on_from_the_goal_and_count_what_is_sent(histories):

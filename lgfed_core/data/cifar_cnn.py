@@ -41,8 +41,14 @@ def load(per_class: int | None = None, epochs: int = EPOCHS) -> Features:
     x = _read(path, len(place))
     label = rows.label[rows.kept]
     part = "" if per_class is None else f", first {per_class} of each class"
-    return features(f"cifar10-{NAME}", x, label, label, test=test,
-                    stand_in=f"features of our small CNN, {epochs} epochs{part}")  # fmt: skip
+    return features(
+        f"cifar10-{NAME}",
+        x,
+        label,
+        label,
+        test=test,
+        stand_in=f"features of our small CNN, {epochs} epochs{part}",
+    )
 
 
 def pixels(place: Tensor) -> tuple[Tensor, Tensor]:

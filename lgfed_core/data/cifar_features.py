@@ -94,8 +94,9 @@ def load(name: str, precision: str = "", per_class: int | None = None) -> Featur
     x = np.concatenate(list(_blocks(name, net, precision, rows.blocks)))[rows.kept]
     label = rows.label[rows.kept]
     stand_in = "" if per_class is None else f"first {per_class} of each class"
-    return features(f"cifar10-{name}", x, label, label, test=rows.test[rows.kept],
-                    stand_in=stand_in)  # fmt: skip
+    return features(
+        f"cifar10-{name}", x, label, label, test=rows.test[rows.kept], stand_in=stand_in
+    )
 
 
 def stored(name: str, precision: str = "", per_class: int | None = None) -> float:

@@ -81,8 +81,9 @@ def _clips(per_class: int | None) -> Features:
             chosen.append(clip)
     x = _embedded("clips", [(c.name, c.content, c.wave) for c in chosen])
     label, recording = (np.array([getattr(c, k) for c in chosen]) for k in ("label", "recording"))
-    return features("clips", x, label == small.COUGH, label, group=recording,
-                    stand_in=STAND_IN["clips"])  # fmt: skip
+    return features(
+        "clips", x, label == small.COUGH, label, group=recording, stand_in=STAND_IN["clips"]
+    )
 
 
 def _fsdkaggle() -> Features:
@@ -95,10 +96,17 @@ def _fsdkaggle() -> Features:
             "<LGFED_MIRROR>/fsdkaggle2018"
         )
     table = fsdkaggle.read(folder)
-    x = _embedded("fsdkaggle2018", [
-        (f"{row.part}/{row.fname}", str(row.path.stat().st_size).encode(),
-         lambda path=row.path: fsdkaggle.sound(path)) for row in table.itertuples()
-    ])  # fmt: skip
+    x = _embedded(
+        "fsdkaggle2018",
+        [
+            (
+                f"{row.part}/{row.fname}",
+                str(row.path.stat().st_size).encode(),
+                lambda path=row.path: fsdkaggle.sound(path),
+            )
+            for row in table.itertuples()
+        ],
+    )
     label, test = table["label"].to_numpy(), (table["part"] == "test").to_numpy()
     return features("fsdkaggle2018", x, label == fsdkaggle.COUGH, label, test=test)
 

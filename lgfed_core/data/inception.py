@@ -68,13 +68,18 @@ class Inception(nn.Sequential):
 
         def small() -> Side:  # 35 x 35
             mean = nn.AvgPool2d(3, 1, 1, count_include_pad=False)
-            return Side(conv(), tower(conv(), conv()), tower(conv(), conv(), conv()),
-                        tower(mean, conv()))  # fmt: skip
+            return Side(
+                conv(), tower(conv(), conv()), tower(conv(), conv(), conv()), tower(mean, conv())
+            )
 
         def middle() -> Side:  # 17 x 17, filters of 1 x 7 and 7 x 1
             mean = nn.AvgPool2d(3, 1, 1, count_include_pad=False)
-            return Side(conv(), tower(*(conv() for _ in range(3))),
-                        tower(*(conv() for _ in range(5))), tower(mean, conv()))  # fmt: skip
+            return Side(
+                conv(),
+                tower(*(conv() for _ in range(3))),
+                tower(*(conv() for _ in range(5))),
+                tower(mean, conv()),
+            )
 
         def large(pool: nn.Module) -> Side:  # 8 x 8, towers that end in two branches
             return Side(
@@ -87,16 +92,29 @@ class Inception(nn.Sequential):
         half = dict(stride=2, pad=False)
         try:
             super().__init__(
-                conv(**half), conv(pad=False), conv(), nn.MaxPool2d(3, 2),
-                conv(), conv(pad=False), nn.MaxPool2d(3, 2),
-                small(), small(), small(),
+                conv(**half),
+                conv(pad=False),
+                conv(),
+                nn.MaxPool2d(3, 2),
+                conv(),
+                conv(pad=False),
+                nn.MaxPool2d(3, 2),
+                small(),
+                small(),
+                small(),
                 Side(conv(**half), tower(conv(), conv(), conv(**half)), nn.MaxPool2d(3, 2)),
-                middle(), middle(), middle(), middle(),
-                Side(tower(conv(), conv(**half)), tower(conv(), conv(), conv(), conv(**half)),
-                     nn.MaxPool2d(3, 2)),
+                middle(),
+                middle(),
+                middle(),
+                middle(),
+                Side(
+                    tower(conv(), conv(**half)),
+                    tower(conv(), conv(), conv(), conv(**half)),
+                    nn.MaxPool2d(3, 2),
+                ),
                 large(nn.AvgPool2d(3, 1, 1, count_include_pad=False)),
                 large(nn.MaxPool2d(3, 1, 1)),
-            )  # fmt: skip
+            )
         except (StopIteration, RuntimeError, KeyError) as error:
             raise DataError(f"{weights} holds another network than Inception v3") from error
         if next(layers, None) is not None:

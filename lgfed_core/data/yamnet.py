@@ -38,9 +38,11 @@ class Yamnet:
             with warnings.catch_warnings():  # "for debugging": it is how to read an inner layer
                 warnings.simplefilter("ignore", UserWarning)
                 self._net = lite.Interpreter(
-                    str(folder / WEIGHTS), experimental_op_resolver_type=plain,
-                    experimental_preserve_all_tensors=True, num_threads=1,
-                )  # fmt: skip
+                    str(folder / WEIGHTS),
+                    experimental_op_resolver_type=plain,
+                    experimental_preserve_all_tensors=True,
+                    num_threads=1,
+                )
         except ValueError as error:
             raise DataError(f"{folder / WEIGHTS} cannot be read: {error}") from error
         self._net.allocate_tensors()

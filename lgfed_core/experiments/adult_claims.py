@@ -122,11 +122,12 @@ def claim_l14(
 def claim_l15(stored: pd.DataFrame, protocol: str = "as_described") -> Evidence:
     """L15: classifiers fitted afterwards are close to random, too: logistic and network probes."""
     tests = [
-        verdict.equivalent(cell(stored, kind, "lg_fedavg_adv", split, protocol), RANDOM,
-                           margin("adv_auc", split))
+        verdict.equivalent(
+            cell(stored, kind, "lg_fedavg_adv", split, protocol), RANDOM, margin("adv_auc", split)
+        )
         for split in adult.SPLITS
         for kind in ("probe_logistic", "probe_network")
-    ]  # fmt: skip
+    ]
     return verdict.every(tests)
 
 

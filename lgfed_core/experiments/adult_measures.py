@@ -137,9 +137,11 @@ def _all(net: AdultNet, models: list[dict], split: Split, rows: Rows) -> list[Se
 def _see(net: AdultNet, params: dict[str, Tensor], rows: Split) -> Seen:
     income, protected = functional_call(net, params, (rows.x,), dict(watch=Tensor.detach))
     return Seen(
-        income.softmax(-1)[:, 1].numpy(), protected.sigmoid().numpy(),
-        rows.y.numpy(), rows.groups.numpy(),
-    )  # fmt: skip
+        income.softmax(-1)[:, 1].numpy(),
+        protected.sigmoid().numpy(),
+        rows.y.numpy(),
+        rows.groups.numpy(),
+    )
 
 
 def _encoder(net: AdultNet, params: dict[str, Tensor]) -> Encoder:

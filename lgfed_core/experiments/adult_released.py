@@ -85,9 +85,15 @@ def _local(lanes: Lanes, adv: bool) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def joint_step(
-    lanes: Lanes, params: Params, left_over: Params, x: Tensor, y: Tensor, z: Tensor,
-    adv: bool, look: bool = False,
-) -> list[dict[str, Tensor]]:  # fmt: skip
+    lanes: Lanes,
+    params: Params,
+    left_over: Params,
+    x: Tensor,
+    y: Tensor,
+    z: Tensor,
+    adv: bool,
+    look: bool = False,
+) -> list[dict[str, Tensor]]:
     """One batch of the released joint phase; changes ``params`` and ``left_over`` in place.
 
     left_over: the adversary's gradient, which nobody clears. With ``look``, also what came of the
@@ -108,9 +114,12 @@ def joint_step(
     income, protected = lanes.play(leaves, x, own=False)
     task, push = _bce(income, y), LAMBDA * _bce(protected, z)
     first = torch.autograd.grad(
-        task - push if adv else task, list(moving.values()), retain_graph=True, allow_unused=True,
+        task - push if adv else task,
+        list(moving.values()),
+        retain_graph=True,
+        allow_unused=True,
         materialize_grads=True,
-    )  # fmt: skip
+    )
     second = torch.autograd.grad(push, list(moving.values()), retain_graph=look)
     both = {n: g1 + g2 for n, g1, g2 in zip(moving, first, second, strict=True)}
     for name in r:
@@ -125,13 +134,15 @@ def joint_step(
         ideal = {n: pushed[n] for n in r}
         applied = {n: left_over[n] for n in r}
         push_local = {n: pushed[n] for n in f}
-        seen.append({
-            "cos_adversary": _cos(ideal, applied),
-            "size_ratio": _norm(applied) / _norm(ideal).clamp(min=1e-30),
-            "share_local": _dot(reached, push_local)
-            / _dot(push_local, push_local).clamp(min=1e-30),
-            "cos_local": _cos(wanted, {n: both[n] for n in f}),
-        })  # fmt: skip
+        seen.append(
+            {
+                "cos_adversary": _cos(ideal, applied),
+                "size_ratio": _norm(applied) / _norm(ideal).clamp(min=1e-30),
+                "share_local": _dot(reached, push_local)
+                / _dot(push_local, push_local).clamp(min=1e-30),
+                "cos_local": _cos(wanted, {n: both[n] for n in f}),
+            }
+        )
     _descend(params, f, [both[n] for n in f], lanes.cfg.lr)
     _descend(params, r, [left_over[n] for n in r], lanes.cfg.lr)
     return seen

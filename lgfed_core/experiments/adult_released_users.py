@@ -107,8 +107,14 @@ def tested(
         devices = []
         for lane in mine[-1:] if last_user else mine:
             rows = test.take(torch.arange(lane * each, (lane + 1) * each))
-            devices.append(Seen(income[lane].numpy(), protected[lane].numpy(), rows.y.numpy(),
-                                rows.groups.numpy()))  # fmt: skip
+            devices.append(
+                Seen(
+                    income[lane].numpy(),
+                    protected[lane].numpy(),
+                    rows.y.numpy(),
+                    rows.groups.numpy(),
+                )
+            )
         lines.append(scores(devices))
     found = pd.DataFrame(lines, index=pd.Index(lanes.seeds, name="seed"))
     return found.join(probed(lanes, params, lanes.cfg.probed)) if probes else found

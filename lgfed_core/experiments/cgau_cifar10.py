@@ -29,16 +29,36 @@ TABLE = "cgau_figure2b"
 FEATURES = (*cifar_features.NETS, cifar_cnn.NAME)
 CHOOSES = {"features", "clients", "within_classes", "shuffles", "methods", "per_class"}
 RELEASED = dict(
-    features=cifar_cnn.NAME, units=64, rounds=50, methods=("baseline", "cgau_averaged"),
-    used=1_500, validation=1 / 3,
-)  # fmt: skip
+    features=cifar_cnn.NAME,
+    units=64,
+    rounds=50,
+    methods=("baseline", "cgau_averaged"),
+    used=1_500,
+    validation=1 / 3,
+)
 SCALES = {
-    "smoke": dict(features=cifar_cnn.NAME, shuffles=(0.0, 1.0), clients=3, rounds=2, units=8,
-                  per_class=20, every=1, epochs=1),
-    "quick": dict(features="mobilenet_v2", shuffles=(0.0, 1.0), rounds=40, units=64, lr=0.05,
-                  every=10, per_class=100, validation=0.1),
+    "smoke": dict(
+        features=cifar_cnn.NAME,
+        shuffles=(0.0, 1.0),
+        clients=3,
+        rounds=2,
+        units=8,
+        per_class=20,
+        every=1,
+        epochs=1,
+    ),
+    "quick": dict(
+        features="mobilenet_v2",
+        shuffles=(0.0, 1.0),
+        rounds=40,
+        units=64,
+        lr=0.05,
+        every=10,
+        per_class=100,
+        validation=0.1,
+    ),
     "paper": {},
-}  # fmt: skip
+}
 MANY = dict(shuffles=(0.0, 1.0))  # what more than ten clients change: the two ends alone
 CONTROL = dict(shuffles=(0.0,))  # clients that know no label: there is nothing to shuffle away
 SEEDS = 5  # repetitions in the paper
@@ -145,9 +165,11 @@ def rows(cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
 
 
 def stored(
-    features: str = "inception_v3", clients: int = 10, scale: str = "paper",
+    features: str = "inception_v3",
+    clients: int = 10,
+    scale: str = "paper",
     within_classes: bool = True,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """Our recorded rows of one kind of features and of clients; may be empty.
 
     Of each protocol those of the most pictures: where all of CIFAR-10 was run, rows of a part of it

@@ -36,8 +36,10 @@ from ..work import Training
 
 GAMMA = "average_client_frechet_distance"
 METHODS = {
-    "baseline": ClientBaseline, "cgau_kept": ClientRowsKept, "cgau_averaged": ClientRowsAveraged,
-}  # fmt: skip
+    "baseline": ClientBaseline,
+    "cgau_kept": ClientRowsKept,
+    "cgau_averaged": ClientRowsAveraged,
+}
 
 
 @dataclass(frozen=True)
@@ -156,9 +158,20 @@ def stages(
     for name in cfg.methods:
         fed, start = federation(cfg, stored, seeds, name, device)
         saved = folder / f"{name}.safetensors" if folder else None
-        yield name, run(fed, cfg.method(name), cfg.training, cfg.rounds, start, saved=saved,
-                        tracker=Pooled(cfg.every), label=f"{cfg.protocol} {who}: {name}",
-                        **engine)  # fmt: skip
+        yield (
+            name,
+            run(
+                fed,
+                cfg.method(name),
+                cfg.training,
+                cfg.rounds,
+                start,
+                saved=saved,
+                tracker=Pooled(cfg.every),
+                label=f"{cfg.protocol} {who}: {name}",
+                **engine,
+            ),
+        )
 
 
 def rows(cfg: Settings, part: str, outcome: Outcome, tables: tuple[str, str]) -> pd.DataFrame:
@@ -171,8 +184,10 @@ def rows(cfg: Settings, part: str, outcome: Outcome, tables: tuple[str, str]) ->
     proportion = list(cfg.shuffles) * (len(final) // len(cfg.shuffles))
     final = final.assign(shuffle_proportion=proportion)
     if part == "clients":
-        lines = [(r["seed"], r["shuffle_proportion"], "", "last", GAMMA, r[GAMMA])
-                 for r in final.to_dict("records")]  # fmt: skip
+        lines = [
+            (r["seed"], r["shuffle_proportion"], "", "last", GAMMA, r[GAMMA])
+            for r in final.to_dict("records")
+        ]
     else:
         lines = []
         for r in final.to_dict("records"):
@@ -185,9 +200,13 @@ def rows(cfg: Settings, part: str, outcome: Outcome, tables: tuple[str, str]) ->
                         lines.append((*who, selection, f"test_{name}", scaled))
     columns = ["seed", "shuffle_proportion", "method", "selection", "metric", "value"]
     return pd.DataFrame(lines, columns=columns).assign(
-        table=tables[0] if part == "clients" else tables[1], stand_in=cfg.load().stand_in,
-        protocol=cfg.protocol, scale=cfg.scale, seconds=outcome.seconds, **outcome.provenance,
-    )  # fmt: skip
+        table=tables[0] if part == "clients" else tables[1],
+        stand_in=cfg.load().stand_in,
+        protocol=cfg.protocol,
+        scale=cfg.scale,
+        seconds=outcome.seconds,
+        **outcome.provenance,
+    )
 
 
 def progress(cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
@@ -196,9 +215,11 @@ def progress(cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
     for name, history in histories.items():
         if name != "clients":
             place = history.groupby(["round", "seed"]).cumcount()  # a seed's runs, in order
-            out.append(history.assign(
-                method=name, shuffle_proportion=place.map(dict(enumerate(cfg.shuffles)))
-            ))  # fmt: skip
+            out.append(
+                history.assign(
+                    method=name, shuffle_proportion=place.map(dict(enumerate(cfg.shuffles)))
+                )
+            )
     return pd.concat(out, ignore_index=True)
 
 
@@ -222,8 +243,14 @@ def _distances(cfg: Settings, stored: Features, seeds: Sequence[int]) -> Outcome
         gamma += [frechet.heterogeneity(x, who.shuffled(p, seed).client) for p in cfg.shuffles]
     index = pd.Index([s for s in seeds for _ in cfg.shuffles], name="seed")
     final = pd.DataFrame({GAMMA: gamma}, index=index)
-    return Outcome(Layout(nn.Module(), ()), {}, pd.DataFrame(), final,
-                   time.perf_counter() - began, provenance(CPU))  # fmt: skip
+    return Outcome(
+        Layout(nn.Module(), ()),
+        {},
+        pd.DataFrame(),
+        final,
+        time.perf_counter() - began,
+        provenance(CPU),
+    )
 
 
 def folder_of(cfg: Settings, seeds: Sequence[int]) -> Path:

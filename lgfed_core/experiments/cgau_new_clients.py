@@ -54,8 +54,10 @@ def stages(
         who = f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds"
         label = f"{cfg.protocol} {who}, {cfg.new} stay away: {name}"
         method = cfg.method(name)
-        yield name, run(fed, method, cfg.training, cfg.rounds, start, saved=saved, label=label,
-                        **engine)  # fmt: skip
+        yield (
+            name,
+            run(fed, method, cfg.training, cfg.rounds, start, saved=saved, label=label, **engine),
+        )
 
 
 def rows(cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
@@ -74,10 +76,16 @@ def rows(cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
             at += 1
     columns = ["seed", "shuffle_proportion", "method", "way", "value"]
     return pd.DataFrame(lines, columns=columns).assign(
-        table=TABLE, features=cfg.features, stand_in=stored.stand_in, metric="test_acc",
-        selection="last", protocol=cfg.protocol, scale=cfg.scale, seconds=outcome.seconds,
+        table=TABLE,
+        features=cfg.features,
+        stand_in=stored.stand_in,
+        metric="test_acc",
+        selection="last",
+        protocol=cfg.protocol,
+        scale=cfg.scale,
+        seconds=outcome.seconds,
         **outcome.provenance,
-    )  # fmt: skip
+    )
 
 
 def progress(cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:

@@ -81,8 +81,16 @@ def stages(
     def once(way: str, name: str, rounds: int) -> Outcome:
         fed, start = made[name]
         workers = engine.get("workers") if way == "looped" else None
-        return run(fed, cfg.method(name), cfg.training, rounds, start, lanes=way, workers=workers,
-                   tracker=Pooled(cfg.every))  # fmt: skip
+        return run(
+            fed,
+            cfg.method(name),
+            cfg.training,
+            rounds,
+            start,
+            lanes=way,
+            workers=workers,
+            tracker=Pooled(cfg.every),
+        )
 
     for way, name in contenders:
         once(way, name, 2)
@@ -97,9 +105,16 @@ def rows(cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
     """One row: milliseconds per round, with the columns way and method."""
     way, _, method = part.partition("_")
     return pd.DataFrame({"seed": outcome.final.index, "value": outcome.final[METRIC]}).assign(
-        table=TABLE, way=way, method=method, metric=METRIC, selection="last", scale=cfg.scale,
-        protocol=cfg.protocol, seconds=outcome.seconds, **outcome.provenance,
-    )  # fmt: skip
+        table=TABLE,
+        way=way,
+        method=method,
+        metric=METRIC,
+        selection="last",
+        scale=cfg.scale,
+        protocol=cfg.protocol,
+        seconds=outcome.seconds,
+        **outcome.provenance,
+    )
 
 
 def progress(cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:

@@ -108,9 +108,9 @@ class Trained:
 
 def train(kind: str, cfg: Settings) -> Trained:
     """``cfg.seeds`` networks of one kind of `NETS`, each from the weights of its own seed."""
-    build: Callable[[], nn.Module] = {
-        "mlp": MLP, "gated": lambda: OneUnit(False), "cgau": OneUnit,
-    }[kind]  # fmt: skip
+    build: Callable[[], nn.Module] = {"mlp": MLP, "gated": lambda: OneUnit(False), "cgau": OneUnit}[
+        kind
+    ]
     nets = [make(build, seed) for seed in range(cfg.seeds)]
     params = {
         name: torch.stack([net.get_parameter(name).detach() for net in nets]).requires_grad_()
@@ -185,8 +185,11 @@ def claim(found: dict[str, pd.DataFrame]) -> dict[str, Evidence]:
     solved = words != "not solved"
     first = greater(solved.to_numpy(float), 0.5)
     second = greater((words[solved] == "one each").to_numpy(float), 0.5)
-    return {"C8, one unit solves it": first, "C8, one part for each client": second,
-            "C8": every([first, second])}  # fmt: skip
+    return {
+        "C8, one unit solves it": first,
+        "C8, one part for each client": second,
+        "C8": every([first, second]),
+    }
 
 
 def grid(reach: float = 2.2, steps: int = 121) -> tuple[np.ndarray, Tensor, Tensor]:

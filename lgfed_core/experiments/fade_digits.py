@@ -42,13 +42,31 @@ PROTOCOLS = ("as_described",)
 CHOOSES = {"directions", "probabilities", "losses", "opt_outs", "statistics", "central", "rounds"}
 POWERS = {"vanilla": 1.0, "squared": 2.0}
 SCALES = {
-    "smoke": dict(pretraining=2, rounds=4, steps=2, per_class=10, tested=100, looks=2,
-                  probabilities=(0.1, 0.9), directions=("mnist-usps",), opt_outs=(1.0,),
-                  statistics=("local",)),
-    "quick": dict(pretraining=40, rounds=60, tested=1000, looks=4, probabilities=(0.05, 0.5),
-                  directions=("mnist-usps",), opt_outs=(1.0,), statistics=(), central=False),
+    "smoke": dict(
+        pretraining=2,
+        rounds=4,
+        steps=2,
+        per_class=10,
+        tested=100,
+        looks=2,
+        probabilities=(0.1, 0.9),
+        directions=("mnist-usps",),
+        opt_outs=(1.0,),
+        statistics=("local",),
+    ),
+    "quick": dict(
+        pretraining=40,
+        rounds=60,
+        tested=1000,
+        looks=4,
+        probabilities=(0.05, 0.5),
+        directions=("mnist-usps",),
+        opt_outs=(1.0,),
+        statistics=(),
+        central=False,
+    ),
     "paper": {},
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -82,8 +100,11 @@ class Settings:
                 "as_described"
             )
         one_of("scale", self.scale, SCALES)
-        for name, known in (("losses", POWERS), ("directions", domains.DIRECTIONS),
-                            ("statistics", KINDS)):  # fmt: skip
+        for name, known in (
+            ("losses", POWERS),
+            ("directions", domains.DIRECTIONS),
+            ("statistics", KINDS),
+        ):
             if unknown := set(getattr(self, name)) - set(known):
                 raise SettingsError(f"{name} has {sorted(unknown)}; there are {', '.join(known)}")
         if not all(0 < rate <= 1 for rate in self.opt_outs):
@@ -98,9 +119,12 @@ def settings(scale: str = "paper", protocol: str = "as_described", **changes) ->
 
 
 def federation(
-    cfg: Settings, direction: str, seeds: Sequence[int], probabilities: Sequence[float],
+    cfg: Settings,
+    direction: str,
+    seeds: Sequence[int],
+    probabilities: Sequence[float],
     device: torch.device = CPU,
-) -> tuple[Federation, Tensor]:  # fmt: skip
+) -> tuple[Federation, Tensor]:
     """A run per seed and probability of the target (a seed's lie together), and first parameters.
 
     Returns the federation and [R, P]; the runs of a seed start alike.
@@ -109,8 +133,14 @@ def federation(
     found = [nets.make(DigitsNet, seed) for seed in seeds]
     presence = torch.tensor([[1 - p, p] for p in probabilities], dtype=torch.double)
     runs = [seed for seed in seeds for _ in probabilities]
-    fed = Federation(both.data, [both.partition] * len(runs), found[0], runs, device,
-                     presence.repeat(len(seeds), 1))  # fmt: skip
+    fed = Federation(
+        both.data,
+        [both.partition] * len(runs),
+        found[0],
+        runs,
+        device,
+        presence.repeat(len(seeds), 1),
+    )
     return fed, torch.stack([joined(net) for net in found for _ in probabilities])
 
 
@@ -159,17 +189,25 @@ class Parts:
 
     def _training(self, **more) -> Training:
         cfg = self.cfg
-        usual = dict(weight_decay=cfg.weight_decay, keep_momentum=True, nesterov=True,
-                     batches=cfg.steps)  # fmt: skip
+        usual = dict(
+            weight_decay=cfg.weight_decay, keep_momentum=True, nesterov=True, batches=cfg.steps
+        )
         return Training(cfg.lr, cfg.batch_size, cfg.momentum, **(usual | more))
 
     def _run(self, name, fed, method, training, rounds, start, first_round=0) -> Outcome:
         saved = self.folder / f"{self.direction}_{name}.safetensors" if self.folder else None
         return run(
-            fed, method, training, rounds, start, first_round=first_round, saved=saved,
+            fed,
+            method,
+            training,
+            rounds,
+            start,
+            first_round=first_round,
+            saved=saved,
             tracker=Adaptation(max(1, rounds // self.cfg.looks)),
-            label=f"seed {self.seeds[0]}, {self.direction}: {name}", **self.engine,
-        )  # fmt: skip
+            label=f"seed {self.seeds[0]}, {self.direction}: {name}",
+            **self.engine,
+        )
 
 
 def _start(before: Outcome, times: int) -> Tensor:
@@ -211,10 +249,15 @@ def rows(cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
     direction, kind, *what = part.split(":")
     both = domains.digits(direction, per_class=cfg.per_class, tested=cfg.tested)
     common = dict(
-        direction=direction, stand_in=both.stand_in, protocol=cfg.protocol, selection="last",
-        rounds=cfg.pretraining if kind == "pretraining" else cfg.rounds, scale=cfg.scale,
-        seconds=outcome.seconds, **outcome.provenance,
-    )  # fmt: skip
+        direction=direction,
+        stand_in=both.stand_in,
+        protocol=cfg.protocol,
+        selection="last",
+        rounds=cfg.pretraining if kind == "pretraining" else cfg.rounds,
+        scale=cfg.scale,
+        seconds=outcome.seconds,
+        **outcome.provenance,
+    )
     history = outcome.history
     end = history[history["round"] == history["round"].max()].drop(columns="round")
     end = _long(cfg, part, end).assign(**common)

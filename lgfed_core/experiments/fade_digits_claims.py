@@ -14,8 +14,21 @@ from . import fade_digits as digits
 
 PARTS = {"F1": 4, "F2": 4, "F3": 4, "F14": 2 * len(digits.Settings.opt_outs)}  # comparisons
 MARGIN = 1.0  # points of accuracy: the book's margin where the paper prints no deviation
-_IDS = ("table", "direction", "loss", "probability", "opt_out", "statistics", "rounds", "round",
-        "stand_in", "metric", "seed", "value", "scale")  # fmt: skip
+_IDS = (
+    "table",
+    "direction",
+    "loss",
+    "probability",
+    "opt_out",
+    "statistics",
+    "rounds",
+    "round",
+    "stand_in",
+    "metric",
+    "seed",
+    "value",
+    "scale",
+)
 
 
 def stored(scale: str = "paper") -> pd.DataFrame:
@@ -76,10 +89,12 @@ def verdicts(found: pd.DataFrame) -> pd.DataFrame:
     if not tests:
         return pd.DataFrame(columns=["estimate", "low", "high", "verdict"])
     judged = judge({claim: every(some) for claim, some in tests.items()})
-    whole = judge({
-        claim: every([*some, *[NO_EVIDENCE] * (PARTS[claim] - len(some))])
-        for claim, some in tests.items()
-    })["verdict"]  # fmt: skip
+    whole = judge(
+        {
+            claim: every([*some, *[NO_EVIDENCE] * (PARTS[claim] - len(some))])
+            for claim, some in tests.items()
+        }
+    )["verdict"]
     name, rounds = stand_ins.names(found), found.loc[found["loss"] != "pretraining", "rounds"].max()
     for claim, some in tests.items():
         said = whole[claim]

@@ -47,14 +47,35 @@ POWERS = {"vanilla": 1.0, "squared": 2.0}
 COST = 4.0  # points of accuracy that the paper says an adversary costs, at most
 FIRST_ROWS = 30_000  # before the halves are cut, for non-i.i.d. devices
 SCALES = {
-    "smoke": dict(pretraining=1, rounds=1, fedavg_rounds=1, fedavg_epochs=1, frontier=(1.0,),
-                  first_rows=3000, probed=1, probe_rows=600, released_epochs=1, released_rounds=1,
-                  released_pretraining=1, splits=("iid",)),
-    "quick": dict(pretraining=3, rounds=3, fedavg_rounds=3, fedavg_epochs=2, frontier=(0.3, 3.0),
-                  probed=2, probe_rows=3000, released_epochs=1, released_rounds=3,
-                  released_pretraining=3, splits=("iid",)),
+    "smoke": dict(
+        pretraining=1,
+        rounds=1,
+        fedavg_rounds=1,
+        fedavg_epochs=1,
+        frontier=(1.0,),
+        first_rows=3000,
+        probed=1,
+        probe_rows=600,
+        released_epochs=1,
+        released_rounds=1,
+        released_pretraining=1,
+        splits=("iid",),
+    ),
+    "quick": dict(
+        pretraining=3,
+        rounds=3,
+        fedavg_rounds=3,
+        fedavg_epochs=2,
+        frontier=(0.3, 3.0),
+        probed=2,
+        probe_rows=3000,
+        released_epochs=1,
+        released_rounds=3,
+        released_pretraining=3,
+        splits=("iid",),
+    ),
     "paper": {},
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -97,8 +118,12 @@ class Settings:
                 "strength is picked on the frontier of the first split, which is not run: give a "
                 "strength, leave lg_fedavg_adv out of methods, or run losses=vanilla there"
             )
-        for what, known in (("splits", SPLITS), ("frontier_splits", SPLITS), ("methods", METHODS),
-                            ("losses", POWERS)):  # fmt: skip
+        for what, known in (
+            ("splits", SPLITS),
+            ("frontier_splits", SPLITS),
+            ("methods", METHODS),
+            ("losses", POWERS),
+        ):
             if unknown := set(getattr(self, what)) - set(known):
                 raise SettingsError(f"{what} has {sorted(unknown)}; there are {', '.join(known)}")
 
@@ -191,13 +216,29 @@ class Parts:
         both = before.seconds + out.seconds
         return replace(found, final=found.final.assign(strength=strength), seconds=both)
 
-    def _run(self, name: str, fed: Federation, method: Method, training: Training, rounds: int,
-             start: Tensor, first_round: int = 0) -> Outcome:  # fmt: skip
+    def _run(
+        self,
+        name: str,
+        fed: Federation,
+        method: Method,
+        training: Training,
+        rounds: int,
+        start: Tensor,
+        first_round: int = 0,
+    ) -> Outcome:
         saved = self.folder / f"{self.split}_{name}.safetensors" if self.folder else None
         return run(
-            fed, method, training, rounds, start, tracker=Watch(), first_round=first_round,
-            lanes="batched", saved=saved, label=f"{self.split}: {name}",
-        )  # fmt: skip
+            fed,
+            method,
+            training,
+            rounds,
+            start,
+            tracker=Watch(),
+            first_round=first_round,
+            lanes="batched",
+            saved=saved,
+            label=f"{self.split}: {name}",
+        )
 
 
 def stages(
@@ -241,8 +282,13 @@ def rows(cfg: Settings, part: str, found: Measured) -> pd.DataFrame:
     else:
         ids = {"table": FRONTIER, "split": split, "loss": rest[0], "lambda": float(rest[1])}
     long = found.final.reset_index().melt("seed", var_name="metric").dropna(subset="value")
-    common = {"protocol": cfg.protocol, "selection": "last", "scale": cfg.scale,
-              "seconds": found.seconds, **found.provenance}  # fmt: skip
+    common = {
+        "protocol": cfg.protocol,
+        "selection": "last",
+        "scale": cfg.scale,
+        "seconds": found.seconds,
+        **found.provenance,
+    }
     out = long.assign(**ids, **common)
     if cfg.released and len(found.history):
         out = pd.concat([out, _steps(found.history, rest[0], split, common)], ignore_index=True)

@@ -28,21 +28,37 @@ TABLE = "lgfedavg_v2_table8_cifar10"
 CHOOSES = phases.CHOOSES
 BLACK = tuple(-mean / std for mean, std in zip(MEAN, STD, strict=True))
 RELEASED = dict(
-    decay=None, softmax=True, weighted=False, validation=0.0, every=1, patience=None,
+    decay=None,
+    softmax=True,
+    weighted=False,
+    validation=0.0,
+    every=1,
+    patience=None,
     extra_rounds=4,  # the released notebook adds 4 % of the 100 LG rounds to FedAvg's
     local_stop=(0.99, 51),  # "epoch > 50", counted from 0: after 52 epochs at the earliest
-)  # fmt: skip
+)
 SCALES = {
     "smoke": dict(
-        devices=10, fraction=0.2, rows_per_class=(40, 20), shrink=0.002, starts=(1200, 1800),
-        local_epochs=2, every=1,
+        devices=10,
+        fraction=0.2,
+        rows_per_class=(40, 20),
+        shrink=0.002,
+        starts=(1200, 1800),
+        local_epochs=2,
+        every=1,
     ),
     "quick": dict(
-        devices=10, fraction=1.0, rows_per_class=(200, 100), shrink=0.04, starts=(1200, 1800),
-        batch_size=20, local_epochs=40, every=2,
+        devices=10,
+        fraction=1.0,
+        rows_per_class=(200, 100),
+        shrink=0.04,
+        starts=(1200, 1800),
+        batch_size=20,
+        local_epochs=40,
+        every=2,
     ),
     "paper": {},
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)

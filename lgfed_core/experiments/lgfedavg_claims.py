@@ -28,26 +28,36 @@ from .lgfedavg_comparisons import (
     margin_of_match,
     on_new,
     same_served,
-)  # fmt: skip
+)
 from .lgfedavg_rows import by_seed
 
 Test = Callable[[Read], list[Part]]
 CLAIMS: dict[str, tuple[str, Test]] = {
-    "L1": ("CIFAR-10, local test: LG-FedAvg beats FedAvg, at 2 to 10 classes",
-           lambda read: ahead(read, FULL["cifar10"])),
-    "L2": ("CIFAR-10, local test: LG-FedAvg beats local only, at 2 to 10 classes",
-           lambda read: ahead(read, LOCAL)),
-    "L3": ("CIFAR-10, local test: LG-FedAvg beats MTL",
-           lambda read: ahead(read, ("mtl", 1800), [2])),
-    "L4": ("CIFAR-10, new test: LG-FedAvg 1200+100 matches FedAvg 1800, by its cell's margin",
-           lambda read: on_new(read, 1200, verdict.equivalent, margin=margin_of_match())),
-    "L5": ("CIFAR-10, new test: LG-FedAvg 1800+100 beats FedAvg 1800",
-           lambda read: on_new(read, 1800, verdict.greater)),
+    "L1": (
+        "CIFAR-10, local test: LG-FedAvg beats FedAvg, at 2 to 10 classes",
+        lambda read: ahead(read, FULL["cifar10"]),
+    ),
+    "L2": (
+        "CIFAR-10, local test: LG-FedAvg beats local only, at 2 to 10 classes",
+        lambda read: ahead(read, LOCAL),
+    ),
+    "L3": (
+        "CIFAR-10, local test: LG-FedAvg beats MTL",
+        lambda read: ahead(read, ("mtl", 1800), [2]),
+    ),
+    "L4": (
+        "CIFAR-10, new test: LG-FedAvg 1200+100 matches FedAvg 1800, by its cell's margin",
+        lambda read: on_new(read, 1200, verdict.equivalent, margin=margin_of_match()),
+    ),
+    "L5": (
+        "CIFAR-10, new test: LG-FedAvg 1800+100 beats FedAvg 1800",
+        lambda read: on_new(read, 1800, verdict.greater),
+    ),
     "L6": (f"new test: local only is more than {FAILS:g} points behind FedAvg", local_fails),
     "L7": (f"MNIST: local test at or above FedAvg, new test within {WITHIN:g}", keeps_both),
     "L8": ("CIFAR-10: the advantage on local test grows as classes fall", grows_with_variance),
     "L9": (f"new test: averaged weights and averaged outputs within {WITHIN:g}", same_served),
-}  # fmt: skip
+}
 BESIDE: dict[str, tuple[str, Test]] = {
     "L4, closer": (
         "CIFAR-10, new test: LG-FedAvg 1200+100 within 1 point of FedAvg 1800",

@@ -74,9 +74,14 @@ def paired(name: str, a: pd.Series, b: pd.Series, test: Callable[..., Evidence],
 
 
 def gaps(
-    numbers: dict[tuple, pd.Series], dataset: str, classes: int, test: str, who: tuple[str, int],
-    other: tuple[str, int], reading: str,
-) -> pd.Series:  # fmt: skip
+    numbers: dict[tuple, pd.Series],
+    dataset: str,
+    classes: int,
+    test: str,
+    who: tuple[str, int],
+    other: tuple[str, int],
+    reading: str,
+) -> pd.Series:
     """``who`` minus ``other``, (method, FedAvg rounds), in points: for each seed that both have.
 
     numbers: of `by_seed`; reading: of `READINGS`. Empty where one of them has not run.
@@ -102,11 +107,15 @@ def lg(rounds: int) -> tuple[str, int]:
 def ahead(read: Read, of: tuple[str, int], splits: Iterable[int] = CLASSES) -> list[Part]:
     """L1, L2, L3: CIFAR-10, local test, LG-FedAvg minus another, at each number of classes."""
     return [
-        paired(f"{classes} classes, {budget}+100", read.local("cifar10", classes, lg(budget)),
-               read.local("cifar10", classes, of), verdict.greater)
+        paired(
+            f"{classes} classes, {budget}+100",
+            read.local("cifar10", classes, lg(budget)),
+            read.local("cifar10", classes, of),
+            verdict.greater,
+        )
         for classes in splits
         for budget in BUDGETS["cifar10"]
-    ]  # fmt: skip
+    ]
 
 
 def on_new(read: Read, budget: int, test: Callable[..., Evidence], **how) -> list[Part]:
@@ -123,13 +132,17 @@ def margin_of_match() -> float:
 def local_fails(read: Read, ways: Iterable[str] = ("weights", "outputs")) -> list[Part]:
     """L6: FedAvg minus local only on new devices, however its models are averaged."""
     return [
-        paired(f"{WORDS[dataset]}, {classes} classes, averaged {way}",
-               read.new(dataset, classes, FULL[dataset]),
-               read.new(dataset, classes, LOCAL, way), verdict.greater, by=FAILS)
+        paired(
+            f"{WORDS[dataset]}, {classes} classes, averaged {way}",
+            read.new(dataset, classes, FULL[dataset]),
+            read.new(dataset, classes, LOCAL, way),
+            verdict.greater,
+            by=FAILS,
+        )
         for way in ways
         for dataset in BUDGETS
         for classes in CLASSES
-    ]  # fmt: skip
+    ]
 
 
 def keeps_both(read: Read) -> list[Part]:
@@ -165,10 +178,13 @@ def same_served(read: Read, alone: bool = False) -> list[Part]:
     trained alone; as released in the last round, as the best round's outputs are not averaged."""
     last = read.reading[0] == "as_released"
     return [
-        paired(f"{WORDS[dataset]}, {classes} classes" + (f", {who[1]}+100" if who[1] else ""),
-               *(read.new(dataset, classes, who, way, last) for way in ("weights", "outputs")),
-               verdict.equivalent, margin=WITHIN)
+        paired(
+            f"{WORDS[dataset]}, {classes} classes" + (f", {who[1]}+100" if who[1] else ""),
+            *(read.new(dataset, classes, who, way, last) for way in ("weights", "outputs")),
+            verdict.equivalent,
+            margin=WITHIN,
+        )
         for dataset, budgets in BUDGETS.items()
         for classes in CLASSES
         for who in ([LOCAL] if alone else map(lg, budgets))
-    ]  # fmt: skip
+    ]

@@ -153,9 +153,15 @@ def _start(cfg: Settings, outcome: Outcome) -> pd.DataFrame:
         selection = "best_test" if cfg.base.released else "last"
         lines += [(seed, selection, name, 100 * value) for name, value in tests.items()]
     return pd.DataFrame(lines, columns=["seed", "selection", "metric", "value"]).assign(
-        table=TABLE, classes_per_device=cfg.classes, fedavg_rounds=cfg.start, lg_rounds=0,
-        protocol=cfg.protocol, scale=cfg.scale, seconds=outcome.seconds, **outcome.provenance,
-    )  # fmt: skip
+        table=TABLE,
+        classes_per_device=cfg.classes,
+        fedavg_rounds=cfg.start,
+        lg_rounds=0,
+        protocol=cfg.protocol,
+        scale=cfg.scale,
+        seconds=outcome.seconds,
+        **outcome.provenance,
+    )
 
 
 def chosen(data: str) -> tuple[str, int]:

@@ -12,10 +12,11 @@ from .lgfedavg_cuts import NAME, NEW_TESTS, TABLE, TASKS, TITLES, Settings, chos
 
 OUTPUTS = "new_test_acc_outputs"  # how new devices are served as described
 WORDS = {
-    "local_test_acc": "local test", OUTPUTS: "new test, outputs",
+    "local_test_acc": "local test",
+    OUTPUTS: "new test, outputs",
     "new_test_acc_probabilities": "new test, probabilities",
     "new_test_acc_weights": "new test, weights",
-}  # fmt: skip
+}
 
 
 def stored(folder: Path = RESULTS) -> pd.DataFrame:
@@ -28,9 +29,13 @@ def stored(folder: Path = RESULTS) -> pd.DataFrame:
 
 
 def cell(
-    rows: pd.DataFrame, data: str, selection: str = "best_val", scale: str = "paper",
-    classes: int = 2, protocol: str = "as_described",
-) -> pd.DataFrame:  # fmt: skip
+    rows: pd.DataFrame,
+    data: str,
+    selection: str = "best_val",
+    scale: str = "paper",
+    classes: int = 2,
+    protocol: str = "as_described",
+) -> pd.DataFrame:
     """One value per seed and cut: index (side, shared_layers, seed), a column per metric.
 
     rows: of `rows` or `results.load`. The data set's usual start; the start's line ("start", 5) has
@@ -64,15 +69,23 @@ def against(values: pd.DataFrame, one: tuple[str, int], other: tuple[str, int]) 
     where a cut has not run, or, for the interval, with one seed.
     """
     tests = [m for m in ("local_test_acc", *NEW_TESTS) if m in values]
-    both = [values[tests].xs(cut, level=[0, 1]) if cut in values.index.droplevel(2) else None
-            for cut in (one, other)]  # fmt: skip
+    both = [
+        values[tests].xs(cut, level=[0, 1]) if cut in values.index.droplevel(2) else None
+        for cut in (one, other)
+    ]
     if both[0] is None or both[1] is None:
         return pd.DataFrame(float("nan"), tests, ["difference", "low", "high"]).assign(seeds=0)
     gap = both[0] - both[1]  # [seeds, metrics]; a metric that a run did not measure is NaN
     n = gap.count()
     reach = reach_of(gap.std() / n**0.5, n - 1)
-    return pd.DataFrame({"difference": gap.mean(), "low": gap.mean() - reach,
-                         "high": gap.mean() + reach, "seeds": n})  # fmt: skip
+    return pd.DataFrame(
+        {
+            "difference": gap.mean(),
+            "low": gap.mean() - reach,
+            "high": gap.mean() + reach,
+            "seeds": n,
+        }
+    )
 
 
 def losses(values: pd.DataFrame, new: str = OUTPUTS) -> pd.DataFrame:
@@ -139,14 +152,20 @@ def answer(values: pd.DataFrame, data: str) -> str:
     said = [f"{title}, {len(lost)} cuts, {len(seeds)} seed{'s' * (len(seeds) > 1)}:"]
     for test, metric in (("local", "local_test_acc"), ("new", OUTPUTS)):
         best = lost[test].idxmin()
-        said.append(f"best on {test} test: {layers(data, *best)} shared, "
-                    f"{means.loc[best, (metric, 'mean')]:.2f} %")  # fmt: skip
+        said.append(
+            f"best on {test} test: {layers(data, *best)} shared, "
+            f"{means.loc[best, (metric, 'mean')]:.2f} %"
+        )
     best, worst = lost.index[0], lost["worst"].iloc[0]
-    said.append(f"best compromise: {layers(data, *best)} shared, "
-                f"within {worst:.2f} points of the best on both")  # fmt: skip
+    said.append(
+        f"best compromise: {layers(data, *best)} shared, "
+        f"within {worst:.2f} points of the best on both"
+    )
     mine = lost.loc[cut]
-    said.append(f"the paper's choice: {layers(data, *cut)} shared, loses {mine['local']:.2f} "
-                f"points on local and {mine['new']:.2f} on new test")  # fmt: skip
+    said.append(
+        f"the paper's choice: {layers(data, *cut)} shared, loses {mine['local']:.2f} "
+        f"points on local and {mine['new']:.2f} on new test"
+    )
     return "\n  ".join(said)
 
 

@@ -23,21 +23,35 @@ CHOOSES = phases.CHOOSES
 RELEASED = dict(
     fedavg_lr=0.1,  # the released FedAvg never passes its learning rate on
     softmax=True,  # the network ends in one, the loss applies another
-    weighted=False, validation=0.0, every=1, local_epochs=100, patience=None,
+    weighted=False,
+    validation=0.0,
+    every=1,
+    local_epochs=100,
+    patience=None,
     extra_rounds=15,  # the released notebook adds 15 % of the 100 LG rounds to FedAvg's
     local_stop=(0.99, 51),  # "epoch > 50", counted from 0: after 52 epochs at the earliest
-)  # fmt: skip
+)
 SCALES = {
     "smoke": dict(
-        devices=10, fraction=0.2, rows_per_class=(40, 20), shrink=0.005, starts=(400, 800),
-        local_epochs=2, every=1,
+        devices=10,
+        fraction=0.2,
+        rows_per_class=(40, 20),
+        shrink=0.005,
+        starts=(400, 800),
+        local_epochs=2,
+        every=1,
     ),
     "quick": dict(
-        devices=20, fraction=0.25, rows_per_class=(1200, 200), shrink=0.075, starts=(400, 800),
-        local_epochs=10, every=1,
+        devices=20,
+        fraction=0.25,
+        rows_per_class=(1200, 200),
+        shrink=0.075,
+        starts=(400, 800),
+        local_epochs=10,
+        every=1,
     ),
     "paper": {},
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)

@@ -78,11 +78,22 @@ class Settings:
     def __post_init__(self):
         one_of("protocol", self.protocol, PROTOCOLS)
         one_of("scale", self.scale, self.SCALES)
-        at_least(1, devices=self.devices, batch_size=self.batch_size, every=self.every,
-                 lg_rounds=self.lg_rounds, local_epochs=self.local_epochs,
-                 patience=self.patience)  # fmt: skip
-        at_least(0, shared_layers=self.shared_layers, extra_rounds=self.extra_rounds,
-                 mtl_rounds=self.mtl_rounds, validation=self.validation)  # fmt: skip
+        at_least(
+            1,
+            devices=self.devices,
+            batch_size=self.batch_size,
+            every=self.every,
+            lg_rounds=self.lg_rounds,
+            local_epochs=self.local_epochs,
+            patience=self.patience,
+        )
+        at_least(
+            0,
+            shared_layers=self.shared_layers,
+            extra_rounds=self.extra_rounds,
+            mtl_rounds=self.mtl_rounds,
+            validation=self.validation,
+        )
         if not self.shrink > 0:
             raise SettingsError(f"shrink is {self.shrink}; it must be above 0")
         if not set(self.starts) <= set(self.budgets):
@@ -175,8 +186,14 @@ class Phases:
     engine: dict  # more arguments of `federation.run`
 
     @classmethod
-    def of(cls, cfg: Settings, seeds: Sequence[int], device: torch.device = CPU,
-           resume: bool = True, **engine) -> "Phases":  # fmt: skip
+    def of(
+        cls,
+        cfg: Settings,
+        seeds: Sequence[int],
+        device: torch.device = CPU,
+        resume: bool = True,
+        **engine,
+    ) -> "Phases":
         """The phases of ``cfg``; without ``resume`` nothing is read or saved."""
         fed, first = federation(cfg, seeds, device)
         who = f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds"
@@ -197,9 +214,16 @@ class Phases:
         method = LGFedAvg(layers=cfg.shared(self.fed.net), **self._share)
         on_test = self._on_test
         tracker = AveragedBest(light=True) if on_test else Personal(every=cfg.every, light=True)
-        return self._part(f"lg_{budget}", method, cfg.lr, cfg.rounds(cfg.lg_rounds), tracker,
-                          start=fedavg.tensors[f"at_{done}"], first_round=done,
-                          before=done)  # fmt: skip
+        return self._part(
+            f"lg_{budget}",
+            method,
+            cfg.lr,
+            cfg.rounds(cfg.lg_rounds),
+            tracker,
+            start=fedavg.tensors[f"at_{done}"],
+            first_round=done,
+            before=done,
+        )
 
     def local(self) -> Outcome:
         """Every device by itself, all of them in every epoch."""
@@ -227,17 +251,40 @@ class Phases:
     def _judge(self) -> dict:
         return dict(judge="test", ties="first") if self._on_test else {}
 
-    def _part(self, name: str, method: Method, lr: float, rounds: int, tracker: Tracker,
-              start: Tensor | None = None, first_round: int = 0,
-              before: int | None = None) -> Outcome:  # fmt: skip
+    def _part(
+        self,
+        name: str,
+        method: Method,
+        lr: float,
+        rounds: int,
+        tracker: Tracker,
+        start: Tensor | None = None,
+        first_round: int = 0,
+        before: int | None = None,
+    ) -> Outcome:
         """Run one phase; a learning rate that decays goes on from ``before`` rounds."""
         cfg = self.cfg
-        training = Training(lr, cfg.batch_size, keep_momentum=name == "local", decay=cfg.decay,
-                            before=before if cfg.decay else None, augment=cfg.AUGMENT)  # fmt: skip
+        training = Training(
+            lr,
+            cfg.batch_size,
+            keep_momentum=name == "local",
+            decay=cfg.decay,
+            before=before if cfg.decay else None,
+            augment=cfg.AUGMENT,
+        )
         saved = self.folder / f"{name}.safetensors" if self.folder else None
-        return run(self.fed, method, training, rounds, self.first if start is None else start,
-                   tracker=tracker, first_round=first_round, saved=saved,
-                   label=f"{self.label}: {name}", **self.engine)  # fmt: skip
+        return run(
+            self.fed,
+            method,
+            training,
+            rounds,
+            self.first if start is None else start,
+            tracker=tracker,
+            first_round=first_round,
+            saved=saved,
+            label=f"{self.label}: {name}",
+            **self.engine,
+        )
 
 
 def stages(

@@ -12,10 +12,8 @@ from ..results import plain
 
 PRINTED = {  # data set -> tables whose rows its experiment fills
     "mnist": ("lgfedavg_v2_table6_mnist", "lgfedavg_mtl_mnist"),
-    "cifar10": (
-        "lgfedavg_v2_table8_cifar10", "lgfedavg_v2_table1_cifar10", "lgfedavg_mtl_cifar10",
-    ),
-}  # fmt: skip
+    "cifar10": ("lgfedavg_v2_table8_cifar10", "lgfedavg_v2_table1_cifar10", "lgfedavg_mtl_cifar10"),
+}
 NEW = ("weights", "outputs", "probabilities")  # what is averaged to serve a new device
 
 
@@ -43,10 +41,16 @@ def rows(cfg, part: str, outcome: Outcome, table: str) -> pd.DataFrame:
             lines += [(seed, selection, name, value) for name, value in values.items()]
     tidy = pd.DataFrame(lines, columns=["seed", "selection", "metric", "value"])
     return tidy.assign(
-        table=table, classes_per_device=cfg.classes, method=method, fedavg_rounds=fed_rounds,
-        lg_rounds=lg_rounds, protocol=cfg.protocol, scale=cfg.scale, seconds=outcome.seconds,
+        table=table,
+        classes_per_device=cfg.classes,
+        method=method,
+        fedavg_rounds=fed_rounds,
+        lg_rounds=lg_rounds,
+        protocol=cfg.protocol,
+        scale=cfg.scale,
+        seconds=outcome.seconds,
         **outcome.provenance,
-    )  # fmt: skip
+    )
 
 
 def _named(cfg, part: str) -> tuple[str, int, int]:

@@ -39,24 +39,55 @@ BESIDE = "lgfedavg_v1_beside_v2"  # of our own: version 2's method from the same
 CHOOSES = {"data", "alone"}
 PROTOCOLS = ("as_described",)
 SCALES = {
-    "smoke": dict(devices=10, fraction=0.2, rows_per_class=(40, 20), shrink=0.002, every=1,
-                  local_epochs=2, patience=2),
-    "quick": dict(devices=20, fraction=0.25, rows_per_class=(1000, 200), shrink=0.03,
-                  lg_shrink=0.2, every=1, local_epochs=4),
+    "smoke": dict(
+        devices=10,
+        fraction=0.2,
+        rows_per_class=(40, 20),
+        shrink=0.002,
+        every=1,
+        local_epochs=2,
+        patience=2,
+    ),
+    "quick": dict(
+        devices=20,
+        fraction=0.25,
+        rows_per_class=(1000, 200),
+        shrink=0.03,
+        lg_shrink=0.2,
+        every=1,
+        local_epochs=4,
+    ),
     "paper": {},
-}  # fmt: skip
+}
 LIVE = {  # (scale, data): goals that a few rounds reach; CIFAR-10 learns if all devices take part
     ("quick", "mnist"): dict(goal=0.85),
-    ("quick", "cifar10"): dict(goal=0.25, devices=10, fraction=1.0, rows_per_class=(200, 100),
-                               batch_size=20, shrink=0.035, every=2, local_epochs=30),
-}  # fmt: skip
+    ("quick", "cifar10"): dict(
+        goal=0.25,
+        devices=10,
+        fraction=1.0,
+        rows_per_class=(200, 100),
+        batch_size=20,
+        shrink=0.035,
+        every=2,
+        local_epochs=30,
+    ),
+}
 OF_DATA = {  # the paper's Tables 5 and 6
-    "mnist": dict(goal=0.975, budgets=(1500,), lg_rounds=50, shared_layers=2,
-                  local_epochs=500),
-    "cifar10": dict(goal=0.57, budgets=(2000,), lg_rounds=60, shared_layers=2,
-                    shared_side="first", batch_size=50, fedavg_lr=0.1, lr=0.1, decay=0.005,
-                    local_epochs=1200, patience=100),  # 50 validation rows: progress is coarse
-}  # fmt: skip
+    "mnist": dict(goal=0.975, budgets=(1500,), lg_rounds=50, shared_layers=2, local_epochs=500),
+    "cifar10": dict(
+        goal=0.57,
+        budgets=(2000,),
+        lg_rounds=60,
+        shared_layers=2,
+        shared_side="first",
+        batch_size=50,
+        fedavg_lr=0.1,
+        lr=0.1,
+        decay=0.005,
+        local_epochs=1200,
+        patience=100,
+    ),  # 50 validation rows: progress is coarse
+}
 PRINTED_ROUNDS = {"mnist": 400, "cifar10": 1200}  # to the goal; a decaying rate goes on from there
 
 
@@ -129,15 +160,22 @@ class Phases(phases.Phases):
         cfg, start, fed = self.cfg, fedavg.tensors["at_goal"], self.fed
         if version == 1:
             fed, start = with_own_heads(fed, start)
-            method = LGFedAvgV1(layers=cfg.shared(fed.net), **self._share,
-                                auxiliary=nets.auxiliary_layers(fed.net))  # fmt: skip
+            method = LGFedAvgV1(
+                layers=cfg.shared(fed.net), **self._share, auxiliary=nets.auxiliary_layers(fed.net)
+            )
         else:
             method = LGFedAvg(layers=cfg.shared(fed.net), **self._share)
         tracker = Personal(every=cfg.every, light=True)
         return replace(self, fed=fed)._part(
-            f"lg_v{version}", method, cfg.lr, cfg.further, tracker, start,
-            first_round=cfg.fedavg_rounds, before=cfg.rounds(PRINTED_ROUNDS[cfg.data]),
-        )  # fmt: skip
+            f"lg_v{version}",
+            method,
+            cfg.lr,
+            cfg.further,
+            tracker,
+            start,
+            first_round=cfg.fedavg_rounds,
+            before=cfg.rounds(PRINTED_ROUNDS[cfg.data]),
+        )
 
 
 def with_own_heads(fed: Federation, start: Tensor) -> tuple[Federation, Tensor]:
@@ -190,9 +228,15 @@ def rows(cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
     lg_rounds = cfg.lg_rounds if method == "lg_fedavg" else 0
     printed = part != "lg_v2" or cfg.data == "cifar10"
     return tidy.assign(
-        table=TABLE if printed else BESIDE, dataset=cfg.data, method=method, lg_rounds=lg_rounds,
-        protocol=cfg.protocol, scale=cfg.scale, seconds=outcome.seconds, **outcome.provenance,
-    )  # fmt: skip
+        table=TABLE if printed else BESIDE,
+        dataset=cfg.data,
+        method=method,
+        lg_rounds=lg_rounds,
+        protocol=cfg.protocol,
+        scale=cfg.scale,
+        seconds=outcome.seconds,
+        **outcome.provenance,
+    )
 
 
 def _rounds(cfg: Settings, part: str, selection: str, final: pd.Series) -> dict[str, float]:

@@ -12,9 +12,11 @@ from .lgfedavg_rows import PRINTED, by_seed
 from .lgfedavg_v1 import BESIDE, PRINTED_ROUNDS, TABLE
 
 PARTS = {  # part of a run -> its words
-    "fedavg": "FedAvg", "local": METHODS["local_only"],
-    "lg_v1": "LG-FedAvg, version 1", "lg_v2": "LG-FedAvg, version 2",
-}  # fmt: skip
+    "fedavg": "FedAvg",
+    "local": METHODS["local_only"],
+    "lg_v1": "LG-FedAvg, version 1",
+    "lg_v2": "LG-FedAvg, version 2",
+}
 TESTS = ("local_test_acc", "new_test_acc")
 WAYS = {"outputs": "averaged outputs", "weights": "averaged weights"}
 ALL_WAYS = WAYS | {"probabilities": "averaged probabilities"}
@@ -37,18 +39,29 @@ def live(rows: pd.DataFrame, cfg) -> pd.DataFrame:
     chosen = rows[rows["selection"] == "best_val"]
     means = chosen.assign(part=part_of(chosen)).pivot_table("value", "part", "metric")
     ways = [f"new_test_acc_{way}" for way in WAYS]
-    means = means.reindex(columns=["local_test_acc", *ways, "new_test_acc", "fedavg_rounds",
-                                   "params_communicated"])  # fmt: skip
+    means = means.reindex(
+        columns=["local_test_acc", *ways, "new_test_acc", "fedavg_rounds", "params_communicated"]
+    )
     for way in ways:
         means[way] = means[way].fillna(means["new_test_acc"])
     ran = means["fedavg_rounds"].round().astype(int).astype(str)
     ran += [f" + {cfg.further}" if part.startswith("lg") else "" for part in means.index]
-    return pd.DataFrame({
-        "rounds": ran.where(means.index != "local", "none"),
-        METRICS["local_test_acc"]: means["local_test_acc"],
-        **{f"new test, {words}": means[f"new_test_acc_{way}"] for way, words in WAYS.items()},
-        "parameters sent, millions": means["params_communicated"] / 1e6,
-    }).reindex([p for p in PARTS if p in means.index]).rename(PARTS).rename_axis(None)  # fmt: skip
+    return (
+        pd.DataFrame(
+            {
+                "rounds": ran.where(means.index != "local", "none"),
+                METRICS["local_test_acc"]: means["local_test_acc"],
+                **{
+                    f"new test, {words}": means[f"new_test_acc_{way}"]
+                    for way, words in WAYS.items()
+                },
+                "parameters sent, millions": means["params_communicated"] / 1e6,
+            }
+        )
+        .reindex([p for p in PARTS if p in means.index])
+        .rename(PARTS)
+        .rename_axis(None)
+    )
 
 
 def strangers(images: Dataset, devices: int, seed: int) -> np.ndarray:
@@ -73,8 +86,12 @@ def contrasts(stored: pd.DataFrame) -> pd.DataFrame:
     printed, lines = published.cells(published.find(TABLE)), {}
     for data, title in TITLES.items():
         paper = printed[printed["dataset"] == data].set_index(["method", "metric"])["paper"]
-        for other, metric in (("fedavg", TESTS[0]), ("local_only", TESTS[0]), ("fedavg", TESTS[1]),
-                              ("local_only", TESTS[1])):  # fmt: skip
+        for other, metric in (
+            ("fedavg", TESTS[0]),
+            ("local_only", TESTS[0]),
+            ("fedavg", TESTS[1]),
+            ("local_only", TESTS[1]),
+        ):
             words = f"LG-FedAvg - {METHODS[other]}, {METRICS[metric]}"
             ours = _paired(stored, TABLE, data, metric, other)
             gap = paper["lg_fedavg", metric] - paper[other, metric]
@@ -83,8 +100,9 @@ def contrasts(stored: pd.DataFrame) -> pd.DataFrame:
         ours = _paired(stored, TABLE, data, sent, "fedavg")
         share = 100 * paper["lg_fedavg", sent] / paper["fedavg", sent]
         lines[title, "parameters sent, % of FedAvg's"] = {
-            "paper": f"{share:.0f}", "ours": _said(100 * ours["a"] / ours["b"], "")
-        }  # fmt: skip
+            "paper": f"{share:.0f}",
+            "ours": _said(100 * ours["a"] / ours["b"], ""),
+        }
     return pd.DataFrame(lines).T
 
 
@@ -115,8 +133,10 @@ def two_meanings(stored: pd.DataFrame) -> pd.DataFrame:
     numbers, lines = by_seed(stored), {}
     for data, title in TITLES.items():
         for key in (LOCAL, lg(PRINTED_ROUNDS[data])):
-            line = {("printed", "version 1"): _printed(TABLE, data, key[0]),
-                    ("printed", "version 2"): _printed(PRINTED[data][0], data, *key)}  # fmt: skip
+            line = {
+                ("printed", "version 1"): _printed(TABLE, data, key[0]),
+                ("printed", "version 2"): _printed(PRINTED[data][0], data, *key),
+            }
             for way, words in ALL_WAYS.items():
                 mine = _values(stored, TABLE, data, f"new_test_acc_{way}", key[0])
                 line["our runs of version 1", words] = _mean(mine)
@@ -144,11 +164,21 @@ def _printed(table: str, data: str, method: str, rounds: int | None = None) -> s
 
 def _values(stored, table, data, metric, method, selection="best_val") -> pd.Series:
     """One number of every seed at paper scale, index seed; empty while nothing has run."""
-    wanted = {"table": table, "dataset": data, "metric": metric, "method": method,
-              "selection": selection, "scale": "paper", "protocol": "as_described"}  # fmt: skip
+    wanted = {
+        "table": table,
+        "dataset": data,
+        "metric": metric,
+        "method": method,
+        "selection": selection,
+        "scale": "paper",
+        "protocol": "as_described",
+    }
     for column, value in wanted.items():
-        stored = stored[stored[column].map(results.plain) == value] if column in stored else (
-            stored.iloc[:0])  # fmt: skip
+        stored = (
+            stored[stored[column].map(results.plain) == value]
+            if column in stored
+            else (stored.iloc[:0])
+        )
     return stored.set_index("seed")["value"].astype(float).sort_index()
 
 
