@@ -1,3 +1,44 @@
-"""lgfed: personalised and fair federated learning, reproduced from three lines of work."""
+"""lgfed: personalised and fair federated learning, reproduced from three lines of work.
+
+What a method, data or a measure of one's own needs comes from here; the rooms have the rest.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .data import Dataset as Dataset, Split as Split
+    from .engine import Federation as Federation, Training as Training, run as run
+    from .engine.trackers import Tracker as Tracker
+    from .methods import (
+        FedAvg as FedAvg,
+        FedProx as FedProx,
+        LGFedAvg as LGFedAvg,
+        LocalOnly as LocalOnly,
+        Method as Method,
+        Step as Step,
+        cross_entropy as cross_entropy,
+    )
+    from .partition import Partition as Partition, Rows as Rows
 
 __version__ = "0.1.0"
+
+_FACE = {
+    "data": ("Dataset", "Split"),
+    "engine": ("Federation", "Training", "run"),
+    "engine.trackers": ("Tracker",),
+    "methods": (
+        *("FedAvg", "FedProx", "LGFedAvg", "LocalOnly"),
+        *("Method", "Step", "cross_entropy"),
+    ),
+    "partition": ("Partition", "Rows"),
+}
+_ROOM = {name: room for room, names in _FACE.items() for name in names}
+__all__ = ["__version__", *_ROOM]
+
+
+def __getattr__(name: str):
+    """Import a name of the face when it is first asked for: PyTorch takes seconds."""
+    if name not in _ROOM:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_ROOM[name]}", __name__), name)

@@ -124,7 +124,7 @@ def _value(kind, text: str):
 
 
 def _list(args) -> int:
-    from . import experiments
+    from .papers import experiments
 
     for name, module in experiments.ALL.items():
         print(f"{name:20} {module.__doc__.splitlines()[0]}")
@@ -138,7 +138,7 @@ def _data(args) -> int:
 
 
 def _run(args) -> int:
-    from . import experiments
+    from .papers import experiments
 
     experiment = experiments.find(args.experiment)
     changes = _changes(experiment, args.set)
@@ -170,7 +170,7 @@ def _run(args) -> int:
 
 def _shown(rows) -> str:
     """Result rows of any experiment as a table: a line per cell and selection, means over seeds."""
-    from . import results
+    from .evidence import records as results
 
     keys = [*results.identifying(rows), "selection"]
     rows = rows.assign(**rows[keys].astype(object).fillna(""))
@@ -178,7 +178,7 @@ def _shown(rows) -> str:
 
 
 def _report(args) -> int:
-    from . import report
+    from .evidence import report
 
     return report.main(args.paper, args.front)
 

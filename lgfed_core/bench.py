@@ -21,19 +21,19 @@ import torch.nn.functional as F
 from torch import Tensor
 from tqdm.auto import tqdm
 
-from . import data, nets, partition
-from .accuracy import accuracies
-from .batched import Batched
+from . import data, models as nets, partition
+from .engine import CPU, Federation, Training
+from .engine.accuracy import accuracies
+from .engine.batched import Batched
+from .engine.federation import prepare, round_of
+from .engine.looped import Looped
+from .engine.processes import checked_workers
+from .engine.provenance import provenance
+from .engine.trackers import Personal, Tracker
 from .errors import LgfedError, at_least
-from .lanes import Looped
-from .layout import joined
 from .methods import FedAvg, LGFedAvg
-from .processes import checked_workers
-from .provenance import provenance
-from .rounds import CPU, Federation, prepare, round_of
-from .streams import Purpose, stream, visits
-from .tracking import Personal, Tracker
-from .work import Training
+from .models.layout import joined
+from .seeds import Purpose, stream, visits
 
 Times = dict[tuple[str, int], list[float]]  # (who, seeds trained at once) -> seconds a round
 

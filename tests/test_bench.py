@@ -4,18 +4,18 @@ import copy
 import json
 from dataclasses import replace
 
-import conftest
 import pytest
 import torch
-from conftest import Toy, toy_federation
 from torch import nn
 
+import toy
 from lgfed_core import bench
 from lgfed_core.data import Split
+from lgfed_core.engine import Training
 from lgfed_core.errors import LgfedError
-from lgfed_core.layout import joined
-from lgfed_core.rows import Partition, Rows
-from lgfed_core.work import Training
+from lgfed_core.models.layout import joined
+from lgfed_core.partition import Partition, Rows
+from toy import Toy, toy_federation
 
 
 class ToyTask(bench.Task):
@@ -25,8 +25,8 @@ class ToyTask(bench.Task):
 
 @pytest.fixture
 def task(monkeypatch) -> ToyTask:
-    monkeypatch.setattr(conftest, "toy_split", lambda rows, seed: many_rows(seed))
-    monkeypatch.setattr(conftest, "toy_partition", wide_partition)
+    monkeypatch.setattr(toy, "toy_split", lambda rows, seed: many_rows(seed))
+    monkeypatch.setattr(toy, "toy_partition", wide_partition)
     torch.manual_seed(0)
     net = Toy()
     return ToyTask("toy", "mnist", lambda: net, Training(0.1, 4), 450)

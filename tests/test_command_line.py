@@ -6,11 +6,13 @@ import pandas as pd
 import pytest
 
 from lgfed_core import __main__ as command
-from lgfed_core import experiments, federation, published, results
+from lgfed_core.engine import loop
 from lgfed_core.errors import LgfedError
-from lgfed_core.experiments import lgfedavg_cifar10 as cifar10
-from lgfed_core.experiments import lgfedavg_mnist as mnist
-from lgfed_core.experiments import lgfedavg_phases
+from lgfed_core.evidence import printed as published, records as results
+from lgfed_core.papers import experiments
+from lgfed_core.papers.lgfedavg import phases
+from lgfed_core.papers.lgfedavg.cifar10 import run as cifar10
+from lgfed_core.papers.lgfedavg.mnist import run as mnist
 
 
 @pytest.mark.parametrize(
@@ -111,7 +113,7 @@ def test_every_setting_can_be_said_on_the_command_line(name):
 
 def test_run_records_rows_and_continues(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(results, "RESULTS", tmp_path / "results")
-    monkeypatch.setattr(lgfedavg_phases, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(phases, "RUNS", tmp_path / "runs")
     record = results.record
     monkeypatch.setattr(results, "record", lambda name, rows: record(name, rows, tmp_path))
     monkeypatch.setitem(mnist.SCALES, "quick", mnist.SCALES["smoke"])
@@ -133,7 +135,7 @@ def test_run_records_rows_and_continues(tmp_path, monkeypatch, capsys):
     written = (tmp_path / "lgfedavg.mnist.csv").read_bytes()
     assert set(results.load("lgfedavg.mnist", tmp_path)["seed"]) == {0, 1}
     assert len(list((tmp_path / "runs").rglob("*.safetensors"))) == 8
-    monkeypatch.setattr(federation, "round_of", None)  # any round would now fail
+    monkeypatch.setattr(loop, "round_of", None)  # any round would now fail
     assert command.main(arguments) == 0  # all parts are read, the same rows come out
     assert (tmp_path / "lgfedavg.mnist.csv").read_bytes() == written
 
@@ -146,7 +148,7 @@ def test_run_records_rows_and_continues(tmp_path, monkeypatch, capsys):
     ],
 )
 def test_what_is_no_cell_is_shown_but_never_recorded(tmp_path, monkeypatch, capsys, options, why):
-    monkeypatch.setattr(lgfedavg_phases, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(phases, "RUNS", tmp_path / "runs")
     monkeypatch.setattr(results, "record", None)  # a call would fail
     monkeypatch.setitem(mnist.SCALES, "quick", mnist.SCALES["smoke"])
     arguments = [
@@ -188,7 +190,7 @@ def test_rows_of_any_experiment_can_be_shown():
 
 
 def test_the_baselines_can_be_run_without_fedavg(tmp_path, monkeypatch):
-    monkeypatch.setattr(lgfedavg_phases, "RUNS", tmp_path)
+    monkeypatch.setattr(phases, "RUNS", tmp_path)
     parts = [
         {name: outcome.final for name, outcome in mnist.stages(cfg, [0], workers=1)}
         for cfg in (mnist.settings("smoke", fedavg=False), mnist.settings("smoke"))

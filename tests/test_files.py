@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from lgfed_core import stand_ins
+from lgfed_core.evidence import stand_ins
 from lgfed_core.files import replacing
 
 

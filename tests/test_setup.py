@@ -10,7 +10,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from lgfed_core import _torchvision
+from lgfed_core.data import _torchvision
 from lgfed_core.paths import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -105,7 +105,7 @@ def test_make_without_a_python_says_what_to_install():
 
 def test_torchvision_works_in_a_fresh_process_without_warnings():
     code = (
-        "from lgfed_core._torchvision import torchvision\n"
+        "from lgfed_core.data._torchvision import torchvision\n"
         "import torch\n"
         "from torchvision.transforms import v2\n"
         "net = torchvision.models.mobilenet_v2(weights=None).eval()\n"

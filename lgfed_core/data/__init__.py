@@ -12,10 +12,11 @@ Where each file comes from, its licence and citation: ``data/sources.toml``; wha
 import sys
 from pathlib import Path
 
-from lgfed_core.data import adult, catalogue, cifar10, mnist, sources, usps
-from lgfed_core.data.catalogue import status
-from lgfed_core.data.dataset import Dataset, Split, subset
 from lgfed_core.errors import DataError
+
+from . import adult, catalogue, cifar10, mnist, sources, usps
+from .catalogue import status
+from .dataset import Dataset, Split, subset
 
 __all__ = ["Dataset", "Split", "get", "load", "main", "status", "subset"]
 

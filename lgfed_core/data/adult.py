@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 import torch
 
-from lgfed_core.data.dataset import Dataset, Split
 from lgfed_core.errors import DataError
+
+from .dataset import Dataset, Split
 
 NUMBERS = ["age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week"]
 COLUMNS = ["age", "workclass", "fnlwgt", "education", "education_num", "marital_status"]

@@ -12,8 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lgfed_core.data.dataset import Dataset, Split
 from lgfed_core.errors import DataError
+
+from .dataset import Dataset, Split
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # ImageNet's, as LG-FedAvg uses them
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")

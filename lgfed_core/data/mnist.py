@@ -13,8 +13,9 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from lgfed_core.data.dataset import Dataset, Split
 from lgfed_core.errors import DataError
+
+from .dataset import Dataset, Split
 
 MEAN, STD = 0.1307, 0.3081  # of the training pixels in [0, 1]; LG-FedAvg's released code
 MAGIC = {3: 2051, 1: 2049}  # number of dimensions -> magic number

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from lgfed_core.data import mirrors
-from lgfed_core.data.catalogue import File, Source, source
-from lgfed_core.data.mirrors import MirrorError, Shelf
 from lgfed_core.errors import DataError
+
+from . import mirrors
+from .catalogue import File, Source, source
+from .mirrors import MirrorError, Shelf
 
 try:
     import fcntl

@@ -13,9 +13,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lgfed_core.data.dataset import Dataset, Split
 from lgfed_core.errors import DataError
-from lgfed_core.streams import Purpose, stream
+from lgfed_core.seeds import Purpose, stream
+
+from .dataset import Dataset, Split
 
 SIDE, COLUMNS = 16, 257
 

@@ -15,9 +15,10 @@ from typing import ClassVar
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..errors import SettingsError
-from ..nets_cgau import client_rows
-from .method import Batch, Local, Method, cross_entropy
+from lgfed_core.errors import SettingsError
+from lgfed_core.models.cgau import client_rows
+
+from .interface import Batch, Local, Method, cross_entropy
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,12 +21,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..adversary import group_loss, reverse
-from ..errors import SettingsError
-from ..layout import values
-from ..privacy import Privacy
-from ..schedules import rising
-from .method import Batch, Local, Method, Step
+from lgfed_core.errors import SettingsError
+from lgfed_core.models.layout import values
+
+from .adversary import group_loss, reverse
+from .interface import Batch, Local, Method, Step
+from .privacy import Privacy
+from .schedules import rising
 
 STATISTICS = ("frozen", "local", "averaged")
 DISCRIMINATOR = "discriminator."  # how the names of its parameters begin

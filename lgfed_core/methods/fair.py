@@ -18,10 +18,11 @@ from functools import partial
 
 from torch import Tensor, nn
 
-from ..adversary import adversary_loss, reverse
-from ..errors import SettingsError
-from ..nets_adult import parts
-from .method import Batch, Local, Method, Step, cross_entropy
+from lgfed_core.errors import SettingsError
+from lgfed_core.models.adult import parts
+
+from .adversary import adversary_loss, reverse
+from .interface import Batch, Local, Method, Step, cross_entropy
 
 PLAYS = ("alternating", "reversal")
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .method import Method
+from .interface import Method
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from .method import Batch, Local, Method
+from .interface import Batch, Local, Method
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
+from .interface import Batch, Local, Step, cross_entropy
 from .lgfedavg import LGFedAvg
-from .method import Batch, Local, Step, cross_entropy
 
 
 @dataclass(frozen=True, kw_only=True)

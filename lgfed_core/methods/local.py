@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from .method import Method
+from .interface import Method
 
 
 @dataclass(frozen=True, kw_only=True)

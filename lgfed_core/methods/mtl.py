@@ -15,7 +15,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from .method import Batch, Local, Method
+from .interface import Batch, Local, Method
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,201 @@
+"""CIFAR-10 as stored features: what a network trained on ImageNet says about each picture.
+
+=============  ==============================  =======  ==========================================
+features       pictures                        numbers  weights
+=============  ==============================  =======  ==========================================
+inception_v3   enlarged to 299 x 299           2,048    `data.inception`; the paper's experiment
+mobilenet_v2   enlarged to 128 x 128           1,280    torchvision's file; small enough to look at
+=============  ==============================  =======  ==========================================
+
+A picture is computed once. Rows come in blocks of 600, 50 training and 10 test pictures of each
+class, and each block is a file of its own in the cache: what was computed before a kill is not
+computed again, and any number of whole blocks is a balanced subset of CIFAR-10. A file says which
+weights and which pictures it was made from, and how.
+
+    python -m lgfed_core.data.cifar_features inception_v3 bfloat16     # all 60,000 pictures
+"""
+
+import hashlib
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
+from tqdm.auto import tqdm
+
+from lgfed_core import data, paths
+from lgfed_core.errors import DataError
+
+from .. import cifar10
+from . import inception
+from .stored import Features, features, load_arrays, save_arrays
+
+BLOCK_TRAIN, BLOCK_TEST = 50, 10  # pictures of each class in a block
+BLOCKS = 100
+AT_ONCE = 20  # pictures that go through a network together
+MOBILENET, MOBILENET_SIDE = "mobilenet_v2-b0353104.pth", 128
+
+
+@dataclass(frozen=True)
+class Net:
+    """A frozen network: the set with its weights, the file, and ``make(path, precision)``, which
+    returns a function from pictures uint8 [n, 3, 32, 32] to float32 [n, width]."""
+
+    weights: str
+    width: int
+    make: Callable[[Path, str], Callable[[Tensor], Tensor]]
+    precisions: tuple[str, ...] = ("float32",)
+
+
+def _inception(weights: Path, precision: str) -> Callable[[Tensor], Tensor]:
+    return inception.Inception(weights, precision).features
+
+
+def _mobilenet(weights: Path, precision: str) -> Callable[[Tensor], Tensor]:
+    from .._torchvision import torchvision
+
+    net = torchvision.models.mobilenet_v2()
+    net.load_state_dict(torch.load(weights, weights_only=True))
+    body = net.features.eval().requires_grad_(False).to(memory_format=torch.channels_last)
+    return partial(_embed, body)
+
+
+@torch.inference_mode()
+def _embed(body: torch.nn.Module, images: Tensor) -> Tensor:
+    side = (MOBILENET_SIDE, MOBILENET_SIDE)
+    x = F.interpolate(images.float(), side, mode="bilinear", align_corners=False) / 255
+    mean, std = (torch.tensor(v).view(3, 1, 1) for v in (cifar10.MEAN, cifar10.STD))
+    x = ((x - mean) / std).contiguous(memory_format=torch.channels_last)
+    return body(x).mean((2, 3))  # [n, 1280]
+
+
+NETS = {
+    "inception_v3": Net(inception.WEIGHTS, inception.WIDTH, _inception, ("bfloat16", "float32")),
+    "mobilenet_v2": Net(MOBILENET, 1280, _mobilenet),
+}
+
+
+def load(name: str, precision: str = "", per_class: int | None = None) -> Features:
+    """CIFAR-10's features by the network ``name``; what is missing is computed, with a bar.
+
+    precision: in which convolutions are computed; by default the first of `NETS`.
+    per_class: only so many training pictures of each class, the first ones, and a fifth as many
+        test pictures. Then ``stand_in`` says so: a part of CIFAR-10 is not CIFAR-10.
+
+    Rows lie block by block, so that a larger part begins with a smaller one. Raises DataError for
+    an unknown network or precision, weights that cannot be had, and damaged files of the cache.
+    """
+    net, precision = _known(name, precision)
+    rows = pictures(per_class)
+    x = np.concatenate(list(_blocks(name, net, precision, rows.blocks)))[rows.kept]
+    label = rows.label[rows.kept]
+    stand_in = "" if per_class is None else f"first {per_class} of each class"
+    return features(
+        f"cifar10-{name}", x, label, label, test=rows.test[rows.kept], stand_in=stand_in
+    )
+
+
+def stored(name: str, precision: str = "", per_class: int | None = None) -> float:
+    """Which share of the blocks that `load` would read is in the cache, from 0 to 1."""
+    _, precision = _known(name, precision)
+    wanted = pictures(per_class).blocks
+    return sum(_file(name, precision, i).is_file() for i in range(wanted)) / wanted
+
+
+@dataclass(frozen=True, eq=False)
+class Pictures:
+    """Rows in the order of the blocks: place in CIFAR-10's own order (test pictures follow the
+    50,000 of training), label, whether for testing; [n] each. ``kept``: which of them are asked
+    for; ``blocks``: how many blocks hold these."""
+
+    place: NDArray
+    label: NDArray
+    test: NDArray
+    kept: NDArray
+    blocks: int
+
+
+def pictures(per_class: int | None = None) -> Pictures:
+    """The rows of the first blocks, enough for ``per_class`` training pictures of each class."""
+    wanted = 5_000 if per_class is None else per_class
+    if not 1 <= wanted <= 5_000:
+        raise DataError(f"{per_class} pictures of each class; CIFAR-10 has 5,000 to train with")
+    y = raw()[1]  # [60000]
+    test = np.arange(len(y)) >= 50_000
+    rank = np.zeros(len(y), int)  # among the pictures of its class and part
+    for part in (test, ~test):
+        for label in range(10):
+            mine = np.flatnonzero(part & (y == label))
+            rank[mine] = np.arange(len(mine))
+    block = rank // np.where(test, BLOCK_TEST, BLOCK_TRAIN)
+    order = np.lexsort((y, rank, test, block))
+    blocks = -(-wanted // BLOCK_TRAIN)
+    order = order[block[order] < blocks]
+    kept = rank[order] < np.where(test[order], -(-wanted // 5), wanted)
+    return Pictures(order, y[order], test[order], kept, blocks)
+
+
+def _known(name: str, precision: str) -> tuple[Net, str]:
+    if name not in NETS:
+        raise DataError(f"no features {name!r}; there are: {', '.join(NETS)}")
+    net = NETS[name]
+    if precision and precision not in net.precisions:
+        raise DataError(f"{name} in {precision!r}; there is: {', '.join(net.precisions)}")
+    return net, precision or net.precisions[0]
+
+
+def _blocks(name: str, net: Net, precision: str, blocks: int):
+    """The features of the first ``blocks`` blocks, [600, width] each."""
+    folder, function = data.get(name), None
+    weights = hashlib.sha256((folder / net.weights).read_bytes()).hexdigest()
+    place = pictures().place.reshape(BLOCKS, -1)
+    missing = sum(not _file(name, precision, i).is_file() for i in range(blocks))
+    images = raw()[0] if missing else None
+    label = f"{name} on CIFAR-10, {precision}"
+    with tqdm(total=600 * missing, desc=label, unit="picture", disable=not missing) as bar:
+        for i in range(blocks):
+            path, ground = _file(name, precision, i), f"{weights} {precision} {i}"
+            if not path.is_file():
+                function = function or net.make(folder / net.weights, precision)
+                found = []
+                for at in torch.from_numpy(place[i]).split(AT_ONCE):
+                    found.append(function(images[at]).numpy())
+                    bar.update(len(at))
+                save_arrays(path, x=np.concatenate(found), ground=np.array(ground))
+            yield _read(path, net.width, ground)
+
+
+def _file(name: str, precision: str, block: int) -> Path:
+    folder = paths.CACHE / "embeddings" / f"cifar10-{name}-{precision}"
+    return folder / f"{block:03d}.npz"
+
+
+def _read(path: Path, width: int, ground: str) -> NDArray:
+    """A block's features."""
+    x, found = load_arrays(path, "x", "ground")
+    if str(found) != ground or x.shape != (600, width) or not np.isfinite(x).all():
+        raise DataError(f"{path} was made from other weights; delete it to compute it again")
+    return x
+
+
+def raw() -> tuple[Tensor, NDArray]:
+    """All pictures uint8 [60000, 3, 32, 32] and labels int64 [60000]: training, then test."""
+    folder = data.get("cifar10")
+    read = [cifar10.read_batch(folder / n) for n in (*cifar10.TRAIN, *cifar10.TEST)]
+    return torch.cat([x for x, _ in read]), torch.cat([y for _, y in read]).long().numpy()
+
+
+def main(name: str, precision: str = "") -> None:
+    """Compute all features of a network that are not in the cache yet."""
+    found = load(name, precision)
+    print(f"{len(found):,} rows of {found.x.shape[1]:,} numbers are ready")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,147 @@
+"""Cough against everything else, as stored features: the task of CGAU's first experiment.
+
+============== ================================================= ==========================
+features       what                                              needs
+============== ================================================= ==========================
+fsdkaggle2018  the paper's data and partition, YAMNet, 1,024     the set, from its authors
+clips          620 clips of two small public sets, YAMNet        `LGFED_MIRROR` with both
+digits         UCI's handwritten digits: 8 against the others    nothing: in scikit-learn
+============== ================================================= ==========================
+
+The first is the experiment; the others stand in for it, and every number made with them says so.
+Digits are no sounds at all: they keep the experiment running where no sound can be had. YAMNet
+embeddings are computed once and kept in the cache.
+"""
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm.auto import tqdm
+
+from lgfed_core import paths
+from lgfed_core.errors import DataError
+
+from .. import sources
+from . import clips as small, fsdkaggle, yamnet
+from .stored import Features, features, load_arrays, save_arrays
+
+STAND_IN = {  # what the column of that name says
+    "fsdkaggle2018": "",
+    "clips": "220 DCASE and 400 ESC-10 clips",
+    "digits": "UCI digits, 8 against the rest",
+}
+
+
+def load(name: str, per_class: int | None = None) -> Features:
+    """The features called ``name``, with y = 1 for cough (or the digit 8).
+
+    per_class: for "clips", only the first so many clips of each of their 21 classes, for a quick
+    look.
+
+    Raises DataError for unknown features, and for those that cannot be had here, with the reason.
+    """
+    if name == "digits":
+        return _digits()
+    if name == "clips":
+        return _clips(per_class)
+    if name == "fsdkaggle2018":
+        return _fsdkaggle()
+    raise DataError(f"no features {name!r}; there are: {', '.join(STAND_IN)}")
+
+
+def at_hand(per_class: int | None = None) -> tuple[str, list[str]]:
+    """The best features that can be had here, and why the better ones cannot."""
+    reasons = []
+    for name in STAND_IN:
+        try:
+            load(name, per_class)
+            return name, reasons
+        except DataError as error:
+            reasons.append(f"{name}: {str(error).splitlines()[0].partition(' Tried')[0]}")
+    raise AssertionError("digits need nothing")
+
+
+def _digits() -> Features:
+    from sklearn.datasets import load_digits
+
+    x, digit = load_digits(return_X_y=True)
+    return features("digits", x / 16, digit == 8, digit, stand_in=STAND_IN["digits"])
+
+
+def _clips(per_class: int | None) -> Features:
+    folder = sources.fetch("cough_clips")
+    chosen, seen = [], Counter()
+    for clip in small.read(folder):
+        seen[clip.label] += 1
+        if per_class is None or seen[clip.label] <= per_class:
+            chosen.append(clip)
+    x = _embedded("clips", [(c.name, c.content, c.wave) for c in chosen])
+    label, recording = (np.array([getattr(c, k) for c in chosen]) for k in ("label", "recording"))
+    return features(
+        "clips", x, label == small.COUGH, label, group=recording, stand_in=STAND_IN["clips"]
+    )
+
+
+def _fsdkaggle() -> Features:
+    mirror = os.environ.get("LGFED_MIRROR", "")
+    places = [paths.CACHE / "fsdkaggle2018", *([Path(mirror) / "fsdkaggle2018"] if mirror else [])]
+    folder = next((p for p in places if (p / "FSDKaggle2018.meta").is_dir()), None)
+    if folder is None:
+        raise DataError(
+            f"unpack https://zenodo.org/records/2552860 in {paths.CACHE.name}/fsdkaggle2018 or in "
+            "<LGFED_MIRROR>/fsdkaggle2018"
+        )
+    table = fsdkaggle.read(folder)
+    x = _embedded(
+        "fsdkaggle2018",
+        [
+            (
+                f"{row.part}/{row.fname}",
+                str(row.path.stat().st_size).encode(),
+                lambda path=row.path: fsdkaggle.sound(path),
+            )
+            for row in table.itertuples()
+        ],
+    )
+    label, test = table["label"].to_numpy(), (table["part"] == "test").to_numpy()
+    return features("fsdkaggle2018", x, label == fsdkaggle.COUGH, label, test=test)
+
+
+def _embedded(name: str, clips: Sequence[tuple]) -> NDArray:
+    """YAMNet's embeddings [n, 1024] of (name, content, sound) triples; kept in the cache.
+
+    A clip that is in the cache is not computed again, whichever others are asked for; what was
+    computed is kept even if the rest fails or is stopped.
+    """
+    store = paths.CACHE / "embeddings" / f"{name}.npz"
+    folder = sources.fetch("yamnet")
+    ground = hashlib.sha256((folder / yamnet.WEIGHTS).read_bytes()).digest()
+    keys = [hashlib.sha256(ground + str(n).encode() + c).hexdigest()[:24] for n, c, _ in clips]
+    known = _stored(store)
+    waiting = [(k, sound) for k, (_, _, sound) in zip(keys, clips, strict=True) if k not in known]
+    if waiting:
+        net = yamnet.Yamnet(folder)
+        try:
+            for key, sound in tqdm(waiting, f"YAMNet: {name}", leave=False):
+                known[key] = net.embed(sound())
+        finally:
+            _store(store, known)
+    return np.stack([known[k] for k in keys])
+
+
+def _stored(path: Path) -> dict[str, NDArray]:
+    try:
+        keys, x = load_arrays(path, "keys", "x")
+    except FileNotFoundError:
+        return {}
+    return dict(zip(keys.tolist(), x, strict=True))
+
+
+def _store(path: Path, known: dict[str, NDArray]) -> None:
+    if known:
+        save_arrays(path, keys=np.array(list(known)), x=np.stack(list(known.values())))

@@ -1,0 +1,5 @@
+"""The engine: one loop for every method, many lanes, checkpoints, trackers."""
+
+from .federation import CPU as CPU, Federation as Federation
+from .loop import Outcome as Outcome, run as run
+from .training import Training as Training

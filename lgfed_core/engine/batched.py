@@ -1,0 +1,265 @@
+"""Lanes as one stack of tensors: every device of every run takes its step together.
+
+The loss of one lane is lifted by `torch.func.vmap`; the sum over lanes has, for each lane, that
+lane's own gradient. Lanes with fewer rows than others are padded, and rest once they are done.
+"""
+
+from collections import Counter
+from functools import partial
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.func import functional_call, vmap
+
+from lgfed_core.errors import SettingsError
+from lgfed_core.methods import Batch, Local
+from lgfed_core.seeds import draw, lot, pictures, visits
+
+from .looped import Job
+from .training import Work, both, normalises, trainee
+
+
+class Batched:
+    """All lanes at once, ``at_once`` of them where only testing is concerned."""
+
+    def __init__(self, work: Work, at_once: int = 128):
+        self.work = work
+        self.at_once = at_once
+        self.trained: list[Job] = []  # in the last round
+        self.trainee = trainee(work)
+        self.statistics = [
+            n for n in work.layout.shapes if n not in dict(work.net.named_parameters())
+        ]
+        self.steps = []  # (loss, names of the parameters that move, when)
+        for loss, names, when in work.method.steps(work.net):
+            moves = [n for n, _ in work.net.named_parameters() if names is None or n in names]
+            self.steps.append((loss, moves, when))
+
+    def train(self, jobs: list[Job], round: int, lr: float) -> None:
+        """Train each device of ``jobs``; see `lanes.Looped.train`."""
+        self.trained = jobs
+        place, seed = self.work.tensors["shared"].device, draw(self.work.seeds[jobs[0][0]], round)
+        gpu = [place] if place.type == "cuda" else []
+        with torch.random.fork_rng(devices=gpu):
+            torch.default_generator.manual_seed(seed)  # for dropout: lanes that train together
+            if gpu:  # draw together
+                torch.cuda.manual_seed(seed)
+            self._train(jobs, round, lr)
+
+    def _train(self, jobs: list[Job], round: int, lr: float) -> None:
+        work, cfg, at = self.work, self.work.training, self.work.layout.size_shared
+        t, split = work.tensors, work.rows["train"][0]
+        run, device = torch.tensor(jobs, device=t["shared"].device).T  # [L], [L]
+        start = torch.cat([t["shared"][run], t["personal"][run, device]], 1)  # [L, P]
+        flat = start.clone()
+        velocity = t["velocity"][run, device] if cfg.keep_momentum else torch.zeros_like(start)
+        received, values, momenta = (
+            work.layout.views(v[:, :at], v[:, at:]) for v in (start, flat, velocity)
+        )  # name -> [L, ...]; views, so that flat and velocity change with them
+        peers = self._peers(jobs) if work.method.compares else (None, 1)
+        index, weight, active = self._plan(jobs, round)
+        plans = self._turns(jobs, round, active)
+        rates = self._rates(lr, t["taken"][run, device].cpu(), active) if cfg.annealing else None
+        changes = self._changes(jobs, round, index.shape) if cfg.augment else None
+
+        for step in range(len(index)):
+            x, y = split.x[index[step]], split.y[index[step]]  # [L, B, ...], [L, B]
+            if changes is not None:
+                x = cfg.augment.apply(x, changes[step])
+            rows = (x, y, weight[step])
+            if split.groups is not None:
+                rows += (split.groups[index[step]],)  # [L, B, g]
+            for (loss, moves, _), (turn, everyone) in zip(self.steps, plans, strict=True):
+                on, all_on = turn[step], everyone[step]  # [L]
+                leaves = {n: v.detach().requires_grad_(n in moves) for n, v in values.items()}
+                leaves |= {n: values[n].clone() for n in self.statistics}  # vmap needs them dense
+                one = partial(self._loss, loss, round)
+                axes = (0, 0, 0, (None, None) if peers[0] is None else 0, 0)
+                inputs = leaves, received, rows, peers, run
+                losses = vmap(one, axes, randomness="different")(*inputs)  # [L]
+                grads = torch.autograd.grad(
+                    losses.sum(),
+                    [leaves[n] for n in moves],
+                    allow_unused=True,
+                    materialize_grads=True,
+                )
+                for name, grad in zip(moves, grads, strict=True):
+                    value, momentum = values[name], momenta[name]
+                    if cfg.weight_decay:
+                        grad = grad + cfg.weight_decay * value
+                    before = momentum if all_on else momentum.clone()
+                    momentum.mul_(cfg.momentum).add_(grad)
+                    change = grad + cfg.momentum * momentum if cfg.nesterov else momentum
+                    if not all_on:
+                        change = change * _wide(on, grad)
+                        momentum.copy_(torch.where(_wide(on, grad), momentum, before))
+                    if cfg.annealing:
+                        value.sub_(change * _wide(rates[step], grad))
+                    else:
+                        value.sub_(change, alpha=lr)
+                for name in self.statistics:
+                    value = values[name]
+                    value.copy_(torch.where(_wide(on, value), leaves[name], value))
+        t["uploads"][: len(jobs)] = flat[:, :at]
+        t["personal"][run, device] = flat[:, at:]
+        if cfg.keep_momentum:
+            t["velocity"][run, device] = velocity
+        if cfg.annealing:
+            t["taken"][run, device] += active.sum(0).to(flat)
+
+    @torch.no_grad()
+    def correct(
+        self, shared: str, personal: str, rows: str, only: list[Job] | None = None
+    ) -> Tensor:
+        """Number of rows each device's model gets right -> int64 [R, K]; see `lanes.Looped`."""
+        split, per_run = self.work.rows[rows]
+        devices = self.work.devices(rows)
+        width = max(r.index.shape[1] for r in per_run)
+        index = [F.pad(r.index, (0, width - r.index.shape[1])) for r in per_run]
+        jobs = (
+            [(r, k) for r in range(len(per_run)) for k in range(devices)] if only is None else only
+        )
+        lanes = torch.tensor([r * devices + k for r, k in jobs])
+        index = torch.cat(index)[lanes].to(split.x.device)  # [L, n]
+        size = torch.cat([r.size for r in per_run])[lanes]  # [L]
+        hits = []
+        for i in range(0, len(jobs), self.at_once):
+            at = index[i : i + self.at_once]  # [l, n]
+            real = torch.arange(at.shape[1]) < size[i : i + self.at_once, None]  # [l, n]
+            outputs = self._outputs(shared, personal, jobs[i : i + self.at_once], split.x[at])
+            right = (outputs.argmax(-1) == split.y[at]) & real.to(at.device)
+            hits.append(right.sum(1))
+        out = torch.full((len(per_run) * devices,), -1)
+        out[lanes] = torch.cat(hits).cpu()
+        return out.view(-1, devices)
+
+    @torch.no_grad()
+    def own_outputs(self, shared: str, personal: str, rows: str, **more: object) -> Tensor:
+        """Outputs of each device's model on its own rows -> [R, K, n_max, classes]; see `lanes`."""
+        split, per_run = self.work.rows[rows]
+        devices = self.work.devices(rows)
+        width = max(int(r.size.max()) for r in per_run)
+        index = torch.stack([F.pad(r.index, (0, width))[:, :width] for r in per_run])  # [R, K, n]
+        size = torch.stack([r.size for r in per_run])  # [R, K]
+        jobs = [(r, k) for r in range(len(per_run)) for k in range(devices)]
+        at, found = index.flatten(0, 1).to(split.x.device), []
+        for i in range(0, len(jobs), self.at_once):
+            now = slice(i, i + self.at_once)
+            found.append(self._outputs(shared, personal, jobs[now], split.x[at[now]], **more))
+        out = torch.cat(found).unflatten(0, (len(per_run), devices))
+        real = torch.arange(width) < size.cpu()[..., None]  # [R, K, n]
+        return out * real[..., None].to(out)
+
+    @torch.no_grad()
+    def mean_outputs(self, shared: str, personal: str, split: str) -> Tensor:
+        """Averaged outputs and probabilities -> [R, 2, n, classes]; see `lanes.Looped`."""
+        x = self.work.rows[split][0].x
+        runs, devices = self.work.tensors[personal].shape[:2]
+        means = []
+        for r in range(runs):
+            total = 0
+            for k in range(0, devices, 10):
+                jobs = [(r, j) for j in range(k, min(k + 10, devices))]
+                stacked = x.expand(len(jobs), *x.shape)  # [l, n, ...]
+                outputs = self._outputs(shared, personal, jobs, stacked)  # [l, n, classes]
+                total = total + both(self.work.net, outputs).sum(0)
+            means.append(total / devices)
+        return torch.stack(means)
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+    def _turns(self, jobs: list[Job], round: int, active: Tensor) -> list[tuple]:
+        """For each of a method's steps who takes it, bool [T, L], and whether all do, [T].
+
+        Known on the host before the round begins, so that a GPU is never asked.
+        """
+        asked = any(when for *_, when in self.steps)
+        lots = [lot(self.work.seeds[r], round, k) if asked else 1.0 for r, k in jobs]
+        place, plans = self.work.tensors["shared"].device, []
+        for _, _, when in self.steps:
+            plays = torch.tensor([when is None or when(chance) for chance in lots])
+            turn = active & plays  # [T, L]
+            plans.append((turn.to(place), turn.all(1).tolist()))
+        return plans
+
+    def _rates(self, lr: float, taken: Tensor, active: Tensor) -> Tensor:
+        """The learning rate of each lane's next steps [T, L]; ``taken`` [L] lie behind it."""
+        before = taken + active.cumsum(0) - active.int()
+        rates = lr * self.work.training.annealing.factor(before)
+        return rates.to(self.work.tensors["shared"].device)
+
+    def _loss(
+        self, loss, round: int, params: dict, received: dict, rows: tuple, peers: tuple, run: Tensor
+    ) -> Tensor:
+        """``loss`` of one lane; ``rows`` make its `Batch`, ``peers`` the rest of its `Local`."""
+
+        def net(*inputs, **more):
+            return functional_call(self.trainee, params, inputs, more)
+
+        moving = {n: v for n, v in params.items() if n not in self.statistics}
+        return loss(Local(net, moving, received, *peers, round, run), Batch(*rows))
+
+    def _peers(self, jobs: list[Job]) -> tuple[dict[str, Tensor], Tensor]:
+        """For each lane the mean of the others' models, and the participants of its run [L]."""
+        others = self.work.others(slice(len(jobs)))
+        many = Counter(run for run, _ in jobs)
+        place = self.work.tensors["shared"].device
+        return others, torch.tensor([many[run] for run, _ in jobs], device=place)
+
+    def _changes(self, jobs: list[Job], round: int, shape: torch.Size) -> Tensor:
+        """What augmentation does to each row of `_plan` -> [T, L, B, ...]."""
+        work, (_, per_run) = self.work, self.work.rows["train"]
+        cfg, lanes = work.training, []
+        for r, k in jobs:
+            size = int(per_run[r].size[k])
+            drawn = pictures(cfg.augment, work.seeds[r], round, k, size, cfg.epochs)
+            drawn = torch.from_numpy(drawn)[:, : cfg.seen(size)]  # [epochs, n_k, ...]
+            width = shape[0] // cfg.epochs * cfg.batch_size
+            whole = drawn.new_zeros(cfg.epochs, width, *drawn.shape[2:])
+            whole[:, : drawn.shape[1]] = drawn
+            lanes.append(whole.view(shape[0], cfg.batch_size, *drawn.shape[2:]))
+        return torch.stack(lanes, 1).to(work.tensors["shared"].device)
+
+    def _outputs(
+        self, shared: str, personal: str, jobs: list[Job], x: Tensor, **more: object
+    ) -> Tensor:
+        """x [l, n, ...] -> [l, n, classes], row i through the model of jobs[i]."""
+        lanes = [self.work.models(shared, personal, r, k) for r, k in jobs]
+        params = self.work.layout.views(*map(torch.stack, zip(*lanes, strict=True)))
+        return vmap(lambda p, x: functional_call(self.work.net, p, (x,), more))(params, x)
+
+    def _plan(self, jobs: list[Job], round: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Batches of all lanes, padded: row index [T, L, B], weight [T, L, B], active [T, L].
+
+        ``active`` stays on the host.
+        """
+        cfg, (split, per_run) = self.work.training, self.work.rows["train"]
+        held = [int(per_run[r].size[k]) for r, k in jobs]
+        sizes = np.array([cfg.seen(n) for n in held])
+        width = cfg.batch_size * -(-sizes.max() // cfg.batch_size)  # an epoch, in whole batches
+        index = np.zeros((len(jobs), cfg.epochs, width), dtype=np.int64)
+        for lane, (r, k) in enumerate(jobs):
+            order = visits(self.work.seeds[r], round, k, held[lane], cfg.epochs)[:, : sizes[lane]]
+            index[lane, :, : sizes[lane]] = per_run[r].of(k).cpu().numpy()[order]
+        real = np.broadcast_to(np.arange(width) < sizes[:, None, None], index.shape)
+        shape = (len(jobs), -1, cfg.batch_size)  # [L, T, B]
+        real = torch.from_numpy(real.reshape(shape).copy()).swapaxes(0, 1)
+        index = torch.from_numpy(index.reshape(shape)).swapaxes(0, 1)
+        count = real.sum(2, keepdim=True)  # [T, L, 1]
+        if normalises(self.trainee) and ((count > 0) & (count < cfg.batch_size)).any():
+            raise SettingsError(
+                "batched lanes pad a last batch, and batch normalisation would count the padding: "
+                "limit batches, choose a batch_size that divides every device's rows, or lanes="
+                '"looped"'
+            )
+        weight = real / count.clamp(min=1)
+        place = split.x.device
+        return index.to(place), weight.to(place), count[..., 0] > 0
+
+
+def _wide(lanes: Tensor, like: Tensor) -> Tensor:
+    """``lanes`` [L] as [L, 1, ...], to go with ``like`` [L, ...]."""
+    return lanes.view(-1, *[1] * (like.dim() - 1))

@@ -1,0 +1,239 @@
+"""What is measured while a run goes on, and which models are remembered.
+
+A tracker is called after every round. It may keep tensors of its own (saved with the run) and
+may tell devices to stop. Test data are looked at for the record; which of them a *selection*
+uses is the difference between the two protocols:
+
+* `as_described`: models are chosen on validation rows;
+* `as_released`: the authors' code chooses on test rows, three times over: the FedAvg checkpoint,
+  the best model of each device, and the round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from lgfed_core.errors import SettingsError, at_least, one_of
+
+from .accuracy import accuracies, ensemble, mean_accuracy, pooled_accuracy
+
+if TYPE_CHECKING:
+    from .training import Work
+
+
+class Tracker:
+    """Measures nothing, remembers nothing, stops nobody."""
+
+    def allocate(self, allocate: Callable[..., Tensor], work: Work) -> None:
+        """Reserve tensors with ``allocate(name, *shape)``; they are zero, and checkpointed."""
+
+    def before(self, engine) -> None:
+        """Called once, before the first round."""
+
+    def after(self, round: int, rounds: int, engine) -> dict[str, Tensor]:
+        """Metrics [R] after round ``round`` of ``rounds`` (counted from one); {} when not due."""
+        return {}
+
+    def final(self, engine) -> dict[str, Tensor]:
+        """Metrics [R] that are too dear for every round, once after the last."""
+        return {}
+
+    def lasts(self, name: str) -> bool:
+        """Whether the tensor ``name`` is kept once the run is complete."""
+        return True
+
+    def stopped(self, work: Work) -> Tensor | None:
+        """Which devices no longer train: bool [R, K], or None for nobody."""
+        return None
+
+
+class Global(Tracker):
+    """Follows one server model: accuracy on the whole test set and on the devices' own rows.
+
+    ``snapshots`` names round counts B at which the model is stored as ``at_B`` [R, P_s]: the model
+    of that round, or (``best_on_test``) the best on the whole test set among the first B rounds.
+    On validation rows the best model is kept as ``best`` [R, P_s] otherwise. Raises SettingsError
+    for a snapshot that the run does not reach.
+    """
+
+    def __init__(self, snapshots: tuple[int, ...] = (), best_on_test=False, every: int = 1):
+        at_least(1, every=every)
+        self.snapshots, self.best_on_test, self.every = tuple(snapshots), best_on_test, every
+
+    def allocate(self, allocate, work):
+        _need(work, *(() if self.best_on_test else ("validation", "test")))
+        runs, size = work.tensors["shared"].shape
+        allocate("best", runs, size)
+        allocate("best_accuracy", runs).fill_(-1)
+        for budget in self.snapshots:
+            allocate(f"at_{budget}", runs, size)
+
+    def after(self, round, rounds, engine):
+        t, metrics = engine.work.tensors, {}
+        if max(self.snapshots, default=0) > rounds:
+            raise SettingsError(f"snapshots {self.snapshots} are asked of {rounds} rounds")
+        if round % self.every == 0 or round == rounds or round in self.snapshots:
+            metrics["new_test_acc"] = pooled_accuracy(engine, "shared", "personal", "pool")
+            if self.best_on_test:
+                judged = metrics["new_test_acc"]
+            else:
+                metrics["local_test_acc"] = mean_accuracy(engine, "shared", "personal", "test")
+                judged = metrics["validation_acc"] = mean_accuracy(
+                    engine, "shared", "personal", "validation"
+                )
+            better = judged > t["best_accuracy"].cpu()
+            t["best_accuracy"][better] = judged[better].to(t["best_accuracy"])
+            t["best"][better] = t["shared"][better]
+        if round in self.snapshots:
+            t[f"at_{round}"].copy_(t["best" if self.best_on_test else "shared"])
+        return metrics
+
+    def final(self, engine):
+        return {
+            "best_new_test_acc": pooled_accuracy(engine, "best", "personal", "pool"),
+            "best_local_test_acc": mean_accuracy(engine, "best", "personal", "test"),
+        }
+
+
+class Personal(Tracker):
+    """Follows personal models; each device remembers the one that did best on ``judge`` rows.
+
+    judge: "validation" (as described) or "test" (as released).
+    ties: whether the "first" or the "last" of several equally good models is kept.
+    patience: a device stops after so many evaluations without a strictly better one.
+    stop_at: (accuracy, rounds): a device also stops when it reaches this accuracy on ``judge``
+        rows after more than so many rounds.
+
+    Keeps ``best_shared`` [R, K, P_s], ``best_personal`` [R, K, P_p], ``best_accuracy`` [R, K];
+    with ``light`` only the last of them outlives the run (100 devices' models are 0.25 GB).
+    """
+
+    def __init__(
+        self,
+        judge: str = "validation",
+        every: int = 1,
+        ties: str = "last",
+        patience: int | None = None,
+        stop_at: tuple[float, int] | None = None,
+        light: bool = False,
+    ):
+        at_least(1, every=every)
+        one_of("ties", ties, ("first", "last"))
+        self.judge, self.every, self.ties, self.light = judge, every, ties, light
+        self.patience, self.stop_at = patience, stop_at
+
+    def lasts(self, name):
+        return not self.light or name == "best_accuracy"
+
+    def allocate(self, allocate, work):
+        _need(work, self.judge, "test")
+        runs, devices = work.tensors["personal"].shape[:2]
+        for kind in ("best", "mean"):
+            lead = (runs, devices) if kind == "best" else (runs,)
+            allocate(f"{kind}_shared", *lead, work.layout.size_shared)
+            allocate(f"{kind}_personal", *lead, work.layout.size_personal)
+        allocate("best_accuracy", runs, devices).fill_(-1)
+        allocate("accuracy", runs, devices).fill_(-1)
+        allocate("waited", runs, devices)
+        allocate("done", runs, devices)
+
+    def after(self, round, rounds, engine):
+        if round % self.every and round != rounds:
+            return {}
+        t = engine.work.tensors
+        accuracy = self._judge(engine)  # [R, K]
+        if self.patience is not None:
+            t["done"][t["waited"] >= self.patience] = 1
+        if self.stop_at is not None and round > self.stop_at[1]:
+            t["done"][accuracy >= self.stop_at[0]] = 1
+        best = {f"best_{self.judge}_acc": t["best_accuracy"].cpu().mean(1)}
+        if self.judge == "test":
+            return best | {"local_test_acc": accuracy.cpu().mean(1)}
+        local = mean_accuracy(engine, "shared", "personal", "test")
+        return best | {"validation_acc": accuracy.cpu().mean(1), "local_test_acc": local}
+
+    def _judge(self, engine) -> Tensor:
+        """Test the current models on ``judge`` rows, remember the best; -> accuracy [R, K]."""
+        t = engine.work.tensors
+        alone = engine.work.layout.size_shared == 0 and self.every == 1  # nobody else has changed
+        only = engine.trained if alone and (t["accuracy"] >= 0).all() else None
+        accuracy = accuracies(engine, "shared", "personal", self.judge, only).to(t["accuracy"])
+        accuracy = t["accuracy"].copy_(torch.where(accuracy < 0, t["accuracy"], accuracy))
+        active = t["done"] == 0
+        better = (accuracy > t["best_accuracy"]) & active
+        kept = better if self.ties == "first" else (accuracy >= t["best_accuracy"]) & active
+        t["waited"][active] += 1
+        t["waited"][better] = 0
+        t["best_accuracy"][kept] = accuracy[kept]
+        for r, k in kept.cpu().nonzero().tolist():
+            t["best_shared"][r, k] = t["shared"][r]
+            t["best_personal"][r, k] = t["personal"][r, k]
+        return accuracy
+
+    def final(self, engine):
+        average_best(engine.work)
+        mean = engine.work.tensors["mean_personal"]
+        best = {
+            "local_test_acc": mean_accuracy(engine, "best_shared", "best_personal", "test"),
+            "new_test_acc_weights": pooled_accuracy(engine, "mean_shared", "mean_personal", "pool"),
+            **ensemble(engine, "best_shared", "best_personal"),
+        }
+        torch.mean(engine.work.tensors["personal"], 1, out=mean)
+        last = {
+            "local_test_acc": mean_accuracy(engine, "shared", "personal", "test"),
+            "new_test_acc_weights": pooled_accuracy(engine, "shared", "mean_personal", "pool"),
+            **ensemble(engine, "shared", "personal"),
+        }
+        average_best(engine.work)  # what is kept is the average of the best, all of it
+        found = {f"best_{name}": value for name, value in best.items()}
+        return found | {f"last_{name}": value for name, value in last.items()}
+
+    def stopped(self, work):
+        return work.tensors["done"].cpu().bool() if self.patience or self.stop_at else None
+
+
+class AveragedBest(Personal):
+    """LG-FedAvg's evaluation as released: after each round, average the devices' best models.
+
+    The models that LG-FedAvg starts from are the first best ones; later models win ties. The
+    average of all layers over devices gives ``averaged_new_test_acc``; its shared layers, put
+    into the devices' best models (which come from different rounds), give
+    ``averaged_local_test_acc``. The table's row is taken at the first peak of the latter.
+    """
+
+    def __init__(self, light: bool = False):
+        super().__init__(judge="test", light=light)
+
+    def before(self, engine):
+        self._judge(engine)
+
+    def after(self, round, rounds, engine):
+        metrics = super().after(round, rounds, engine)
+        average_best(engine.work)
+        new = pooled_accuracy(engine, "mean_shared", "mean_personal", "pool")
+        local = mean_accuracy(engine, "mean_shared", "best_personal", "test")
+        return metrics | {"averaged_new_test_acc": new, "averaged_local_test_acc": local}
+
+
+def average_best(work: Work) -> None:
+    """``mean_shared`` and ``mean_personal``: the average over devices of their best models."""
+    for part in ("shared", "personal"):
+        torch.mean(work.tensors[f"best_{part}"], 1, out=work.tensors[f"mean_{part}"])
+
+
+def _need(work: Work, *names: str) -> None:
+    """Raise SettingsError unless every device has rows of each kind in ``names``."""
+    for name in names:
+        if name not in work.rows:
+            raise SettingsError(
+                f"no {name!r} rows to judge by; there are {', '.join(work.rows)}. For validation "
+                "rows make the partition with partition.with_validation"
+            )
+        for run, rows in enumerate(work.rows[name][1]):
+            if (rows.size == 0).any():
+                device = int((rows.size == 0).nonzero()[0])
+                raise SettingsError(f"device {device} of run {run} has no {name} rows to judge by")

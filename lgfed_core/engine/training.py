@@ -1,0 +1,118 @@
+"""What training and testing read: how a device optimises, and all that is fixed for a phase."""
+
+import copy
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from lgfed_core.data import Split
+from lgfed_core.data.augment import CropFlip
+from lgfed_core.errors import SettingsError
+from lgfed_core.methods import Method
+from lgfed_core.methods.schedules import Annealing
+from lgfed_core.models.layout import Layout
+from lgfed_core.partition.label_skew import Rows
+
+
+@dataclass(frozen=True)
+class Training:
+    """How a device optimises: SGD with momentum, ``epochs`` passes in batches of ``batch_size``.
+
+    Momentum starts from zero in every round unless ``keep_momentum``. The learning rate is
+    lr / (1 + decay t) in round t, where t goes on from ``before`` in the first round of a phase.
+    With ``annealing`` it also falls with the steps that the device itself has taken so far.
+    With ``batches``, a device takes only the first so many batches of each pass. Raises
+    SettingsError for impossible values.
+    """
+
+    lr: float
+    batch_size: int
+    momentum: float = 0.5
+    epochs: int = 1
+    weight_decay: float = 0.0
+    keep_momentum: bool = False
+    decay: float | None = None
+    before: int | None = None  # rounds of earlier phases
+    augment: CropFlip | None = None
+    nesterov: bool | None = None
+    annealing: Annealing | None = None  # by a device's own steps
+    batches: int | None = None
+
+    def __post_init__(self):
+        least = {
+            "batch_size": 1,
+            "epochs": 1,
+            "batches": 1,
+            "momentum": 0,
+            "weight_decay": 0,
+            "decay": 0,
+            "before": 0,
+        }
+        wrong = {
+            n: v for n, low in least.items() if (v := getattr(self, n)) is not None and not v >= low
+        }
+        if not self.lr >= 0:
+            wrong["lr"] = self.lr
+        if wrong:
+            raise SettingsError(
+                "training cannot have "
+                + ", ".join(f"{n} {v}" for n, v in wrong.items())
+                + ": batches and epochs are 1 or more, rates, decays and momentum 0 or more"
+            )
+
+    def seen(self, rows: int) -> int:
+        """How many of a device's ``rows`` it visits in one pass."""
+        return rows if self.batches is None else min(rows, self.batches * self.batch_size)
+
+    def rate(self, t: int) -> float:
+        """The learning rate in round ``t`` of a phase, from 0."""
+        return self.lr / (1 + (self.decay or 0.0) * ((self.before or 0) + t))
+
+
+@dataclass(frozen=True)
+class Work:
+    """All that training and testing read: fixed for a phase, so that workers inherit it."""
+
+    net: nn.Module
+    layout: Layout
+    method: Method
+    training: Training
+    seeds: list[int]  # one per run
+    rows: dict[str, tuple[Split, list[Rows]]]  # "train", "validation", "test", "pool"; Rows per run
+    tensors: dict[str, Tensor]  # shared [R, P_s], personal [R, K, P_p], uploads [S, P_s], ...
+
+    def models(self, shared: str, personal: str, run: int, device: int) -> tuple[Tensor, Tensor]:
+        """Vectors (shared [P_s], personal [P_p]) of one lane; [R, P] tensors serve all devices."""
+        s, p = self.tensors[shared][run], self.tensors[personal][run]
+        return s if s.dim() == 1 else s[device], p if p.dim() == 1 else p[device]
+
+    def others(self, slot: int | slice) -> dict[str, Tensor]:
+        """The mean of the other participants' models, for the job (or jobs) in ``slot``."""
+        at, vector = self.layout.size_shared, self.tensors["others"][slot]
+        return self.layout.views(vector[..., :at], vector[..., at:])
+
+    def devices(self, rows: str) -> int:
+        """K, the number of devices that ``rows`` is split over."""
+        return len(self.rows[rows][1][0].size)
+
+
+def trainee(work: Work) -> nn.Module:
+    """A copy of the network in training; batch normalisation rests if the method says so."""
+    net = copy.deepcopy(work.net).train()
+    for module in net.modules():
+        if isinstance(module, _BatchNorm) and work.method.rests:
+            module.eval()
+    return net
+
+
+def normalises(net: nn.Module) -> bool:
+    """Whether ``net``, in training, normalises by the batch at hand."""
+    return any(isinstance(module, _BatchNorm) and module.training for module in net.modules())
+
+
+def both(net: nn.Module, outputs: Tensor) -> Tensor:
+    """A network's outputs [..., n, classes] and their probabilities -> [..., 2, n, classes]."""
+    ends_in_softmax = getattr(net, "softmax", False)
+    return torch.stack([outputs, outputs if ends_in_softmax else outputs.softmax(-1)], -3)

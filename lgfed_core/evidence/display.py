@@ -1,0 +1,103 @@
+"""A compared table for people: HTML for notebooks and phones, columns of text for a terminal."""
+
+import html
+
+import numpy as np
+import pandas as pd
+
+from . import verdict
+from .printed import METRICS
+from .records import PROTOCOLS
+
+_CHOSEN = {"best_test": "best on test", "best_val": "best on validation", "last": "last round"}
+_MARKS = {verdict.REPRODUCED: "✓", verdict.DIFFERS: "✗", verdict.INCONCLUSIVE: "?"}
+_LARGE = 1e5
+_KEEP_TOGETHER = "&nbsp;±&nbsp;"
+
+
+class Page(str):
+    """HTML that a notebook shows as such."""
+
+    def _repr_html_(self) -> str:
+        return str(self)
+
+
+def display(table: pd.DataFrame) -> Page:
+    """A compact table for notebooks: per metric, a line per row, a column per protocol.
+
+    A cell reads "98.16 ± 0.03 (10)", or "(formula)" for a number that needs no run; below it stand
+    "-0.04 ✓ reproduced" and the last round's mean.
+    """
+    blocks, protocols = [], _protocols(table)
+    for metric, lines in _wide(table):
+        head = "".join(f"<th>{c}</th>" for c in ["", "paper", *protocols.values()])
+        body = []
+        for row, paper, ours in lines:
+            said = "".join(f"<td>{'<br>'.join(map(html.escape, ours[p]))}</td>" for p in protocols)
+            name = f'<th style="text-align:left;font-weight:normal">{html.escape(row)}</th>'
+            body.append(f"<tr>{name}<td>{paper}</td>{said}</tr>".replace(" ± ", _KEEP_TOGETHER))
+        caption = f"<caption>{html.escape(METRICS.get(metric, metric))}</caption>"
+        blocks.append(
+            '<div style="overflow-x:auto"><table class="lgfed" style="font-size:.85em">'
+            f"{caption}<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
+        )
+    return Page("\n".join(blocks))
+
+
+def text(table: pd.DataFrame) -> str:
+    """The same for a terminal."""
+    out, protocols = [], _protocols(table)
+    for metric, lines in _wide(table):
+        rows = [[METRICS.get(metric, metric), "paper", *protocols.values()]]
+        for row, paper, ours in lines:
+            rows.append([row, paper, *("  ".join(ours[p]) for p in protocols)])
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for row in rows:
+            out.append("  ".join(map(str.ljust, row, widths)).rstrip())
+        out.append("")
+    return "\n".join(out)
+
+
+def _wide(table: pd.DataFrame):
+    """(metric, [(row, paper, {protocol: [ours, difference and verdict, last round]})])."""
+    for metric, block in table.groupby("metric", sort=False):
+        lines = []
+        for row, cells in block.groupby("row", sort=False):
+            ours = {p: _said(group) for p, group in cells.groupby("protocol")}
+            first = cells.iloc[0]
+            lines.append((row, _spread(first["paper"], first["paper_sd"]), ours))
+        yield metric, lines
+
+
+def _said(cells: pd.DataFrame) -> list[str]:
+    """Ours of one protocol: its selection first, then the last round, as it comes in `table`."""
+    first = cells.iloc[0]
+    last = [f"last round {_number(c.ours)}" for c in cells.iloc[1:].itertuples() if c.seeds]
+    if np.isnan(first["ours"]):
+        return [verdict.NOT_RUN, *last]
+    value = f"{_spread(first['ours'], first['ours_sd'])} ({int(first['seeds']) or 'formula'})"
+    shift = _number(first["difference"], "+")
+    said = " ".join(filter(None, [shift, _MARKS.get(first["verdict"]), first["verdict"]]))
+    return [value, said, *last]
+
+
+def _spread(mean: float, sd: float) -> str:
+    if np.isnan(sd) or (sd == 0 and abs(mean) >= _LARGE):  # parameters sent
+        return _number(mean)
+    return f"{_number(mean)} ± {_number(sd)}"
+
+
+def _number(value: float, sign: str = "") -> str:
+    """98.20, or 5.6e10 for the large ones; a dash where there is none."""
+    if np.isnan(value):
+        return "–"
+    if abs(value) < _LARGE:
+        return f"{round(value, 2) + 0.0:{sign}.2f}"  # no minus before 0.00
+    digits, _, power = f"{value:{sign}.3e}".partition("e")
+    return f"{digits.rstrip('0').rstrip('.')}e{int(power)}"
+
+
+def _protocols(table: pd.DataFrame) -> dict[str, str]:
+    """The protocols that ``table`` has, with the words above their column."""
+    first = table.drop_duplicates("protocol").set_index("protocol")["selection"]
+    return {p: f"{p.replace('_', ' ')}, {_CHOSEN[first[p]]}" for p in PROTOCOLS[::-1] if p in first}

@@ -1,0 +1,337 @@
+"""The papers' printed numbers: one small declaration per table, and its cells in long form.
+
+The numbers themselves are in data/paper/<table>.csv. `TABLES` says which columns identify a row,
+which hold a number, which its standard deviation, and what margin a comparison allows at least.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from lgfed_core.errors import ResultsError
+from lgfed_core.paths import PAPER
+
+from .records import PROTOCOLS, plain
+from .verdict import margin_of
+
+PAPERS = {"lgfedavg": "LG-FedAvg", "cgau": "CGAU", "fade": "FADE"}
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A column of numbers."""
+
+    name: str
+    sd: str | None = None  # column of its standard deviation
+    floor: float = 0.0  # in the unit of the number
+    relative: float = 0.0
+    digit: float | None = None  # last printed digit of a number without chance in it
+
+    def least(self, printed: float) -> float:
+        """The smallest margin that a comparison with this number allows."""
+        return self.floor + self.relative * abs(printed)
+
+
+@dataclass(frozen=True)
+class Table:
+    """How to read one file of data/paper, and what fills it.
+
+    runs: how many runs a printed mean is over; None where no spread is printed.
+    headline: the protocol and selection that the published numbers stand for.
+    experiments: what `python -m lgfed_core run` takes to fill it; empty while no chapter does.
+    sets: the settings (of ``--set``) with which it has to run, one after the other.
+    source: (table, cells): rows of ours that serve this table too, as the same runs fill both.
+    """
+
+    name: str
+    paper: str  # key of PAPERS
+    title: str
+    ids: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+    runs: int | None = None
+    headline: tuple[str, str] = ("as_released", "best_test")
+    experiments: tuple[str, ...] = ()
+    sets: tuple[str, ...] = ("",)
+    source: tuple[str, dict[str, object]] | None = None
+    protocols: tuple[str, ...] = PROTOCOLS  # those that can be run
+    counts: str | None = None  # data set whose parameters sent follow from a row's budget alone
+    note: str = ""
+
+
+def _accuracy(name: str, sd: str | None = None) -> Metric:
+    return Metric(name, sd, floor=1.0)
+
+
+def _auc(name: str, sd: str | None = None) -> Metric:
+    return Metric(name, sd, floor=2.0)
+
+
+def _other(name: str, sd: str | None = None) -> Metric:
+    """Neither accuracy nor AUC: at least 2 % of what is printed."""
+    return Metric(name, sd, relative=0.02)
+
+
+_BOTH_TESTS = (
+    _accuracy("local_test_acc", "local_test_std"),
+    _accuracy("new_test_acc", "new_test_std"),
+)
+_ROUNDS = ("method", "fedavg_rounds", "lg_rounds")
+_TEN = "Ten runs by the text; the released scripts make five."
+_SPLITS = tuple(f"classes={n}" for n in (2, 3, 4, 5, 10))
+_DONE = ("as_described", "last")
+
+TABLES: dict[str, Table] = {
+    table.name: table
+    for table in (
+        Table(
+            "lgfedavg_v1_table1",
+            "lgfedavg",
+            "Table 1 of 2019: MNIST and CIFAR-10",
+            ids=("dataset", "method", "lg_rounds"),
+            metrics=(
+                *_BOTH_TESTS,
+                _other("fedavg_rounds", "fedavg_rounds_std"),
+                _other("params_communicated", "params_std"),
+            ),
+            runs=10,
+            headline=("as_described", "best_val"),
+            experiments=("lgfedavg.v1",),
+            sets=("data=mnist", "data=cifar10"),
+            protocols=("as_described",),
+            note="Trained to a goal accuracy, so rounds and parameters sent vary from run to run. "
+            "No released code has this version's Algorithm 1.",
+        ),
+        Table(
+            "lgfedavg_v2_table1_cifar10",
+            "lgfedavg",
+            "Table 1 of 2020: CIFAR-10",
+            ids=_ROUNDS,
+            metrics=(*_BOTH_TESTS, Metric("params_communicated", digit=1e8)),
+            runs=10,
+            experiments=("lgfedavg.cifar10",),
+            sets=("alone=local,mtl",),
+            note=_TEN,
+            source=("lgfedavg_v2_table8_cifar10", {"classes_per_device": 2}),
+            counts="cifar10",
+        ),
+        Table(
+            "lgfedavg_v2_table6_mnist",
+            "lgfedavg",
+            "Table 6 of 2020: MNIST",
+            ids=("classes_per_device", *_ROUNDS),
+            metrics=(*_BOTH_TESTS, Metric("params_communicated", digit=1e9)),
+            runs=10,
+            experiments=("lgfedavg.mnist",),
+            sets=_SPLITS,
+            note=_TEN,
+            counts="mnist",
+        ),
+        Table(
+            "lgfedavg_v2_table8_cifar10",
+            "lgfedavg",
+            "Table 8 of 2020: CIFAR-10",
+            ids=("classes_per_device", *_ROUNDS),
+            metrics=(*_BOTH_TESTS, Metric("params_communicated", digit=1e8)),
+            runs=10,
+            experiments=("lgfedavg.cifar10",),
+            sets=_SPLITS,
+            note=_TEN,
+            counts="cifar10",
+        ),
+        Table(
+            "lgfedavg_table2_vqa",
+            "lgfedavg",
+            "Table 2: visual question answering",
+            ids=("method",),
+            metrics=(
+                _accuracy("local_test_acc"),
+                _other("fedavg_rounds"),
+                _other("lg_rounds"),
+                _other("params_communicated"),
+            ),
+            headline=_DONE,
+            note="Trained to 40 % accuracy; the data are split in a way that is not described.",
+        ),
+        Table(
+            "lgfedavg_table3_rotated_mnist",
+            "lgfedavg",
+            "Table 3: a device with rotated MNIST",
+            ids=("method", "finetune_fraction_C"),
+            metrics=tuple(
+                _accuracy(m, f"{m}_std")
+                for m in ("iid_normal", "iid_rotated", "noniid_normal", "noniid_rotated")
+            ),
+            runs=10,
+            headline=_DONE,
+            note="Without released code.",
+        ),
+        Table(
+            "lgfedavg_table4_adult_fairness",
+            "lgfedavg",
+            "Table 4: fair incomes, UCI Adult",
+            ids=("method", "split"),
+            metrics=(
+                _accuracy("class_acc", "class_acc_std"),
+                _auc("class_auc", "class_auc_std"),
+                _auc("adv_auc", "adv_auc_std"),
+            ),
+            runs=10,
+            headline=("as_released", "last"),
+            experiments=("lgfedavg.adult",),
+            note="Ten runs by the text; the released code takes its spread over devices as well.",
+        ),
+        Table(
+            "cgau_table1_frechet",
+            "cgau",
+            "Table 1: how far clients differ",
+            ids=("shuffle_proportion",),
+            metrics=(_other("average_client_frechet_distance"),),
+            headline=_DONE,
+            experiments=("cgau.audio",),
+            note="Distances depend on embeddings and number of clips; other sounds have others.",
+        ),
+        Table(
+            "fade_table1_office",
+            "fade",
+            "Table 1: Office-31 and Office-Home",
+            ids=("method", "setting", "target_users", "task"),
+            metrics=(_accuracy("target_acc", "std"),),
+            runs=3,
+            headline=_DONE,
+            note="Three runs by the released sweeps; the text names no number for this table.",
+        ),
+        Table(
+            "fade_table2_visda",
+            "fade",
+            "Table 2: VisDA-C",
+            ids=("method", "setting"),
+            metrics=(_accuracy("target_acc"),),
+            headline=_DONE,
+        ),
+    )
+}
+
+METHODS = {
+    "fedavg": "FedAvg",
+    "local_only": "local only",
+    "lg_fedavg": "LG-FedAvg",
+    "mtl": "MTL",
+    "fedprox": "FedProx",
+    "lg_fedavg_adv": "LG-FedAvg, adversary",
+    "source_only": "source only",
+    "fade_dann": "FADE-DANN",
+    "fade_cdan": "FADE-CDAN",
+    "fedavg_shot": "FedAvg-SHOT",
+    "resnet": "ResNet",
+    "dann": "DANN",
+    "cdan": "CDAN",
+    "shot": "SHOT",
+    "cdan+shot": "CDAN+SHOT",
+    "baseline": "baseline",
+    "cgau": "CGAU",
+    "cgau_kept": "CGAU, rows kept",
+    "cgau_averaged": "CGAU, rows averaged",
+}
+METRICS = {
+    "local_test_acc": "local test",
+    "new_test_acc": "new test",
+    "params_communicated": "parameters sent",
+    "fedavg_rounds": "FedAvg rounds",
+    "lg_rounds": "LG rounds",
+    "iid_normal": "i.i.d., normal",
+    "iid_rotated": "i.i.d., rotated",
+    "noniid_normal": "non-i.i.d., normal",
+    "noniid_rotated": "non-i.i.d., rotated",
+    "class_acc": "accuracy",
+    "class_auc": "AUC",
+    "adv_auc": "adversary's AUC",
+    "adv_auc_race": "adversary, race",
+    "adv_auc_sex": "adversary, sex",
+    "probe_logistic": "logistic probe",
+    "probe_trees": "trees",
+    "probe_network": "network probe",
+    "probe_best": "best probe",
+    "probe_best_race": "best probe, race",
+    "probe_best_sex": "best probe, sex",
+    "eo_race": "odds gap, race",
+    "eo_sex": "odds gap, sex",
+    "dp_race": "parity gap, race",
+    "dp_sex": "parity gap, sex",
+    "average_client_frechet_distance": "Fréchet distance",
+    "target_acc": "target accuracy",
+    "test_auc": "AUC on test rows",
+    "test_loss": "loss on test rows",
+    "test_acc": "accuracy",
+}
+
+
+def find(name: str) -> Table:
+    """The table called ``name``. Raises ResultsError that lists all of them."""
+    if name not in TABLES:
+        raise ResultsError(f"no table is called {name!r}; there are: {', '.join(TABLES)}")
+    return TABLES[name]
+
+
+def cells(table: Table, folder: Path = PAPER) -> pd.DataFrame:
+    """Every printed number of ``table``: its ids, then row, metric, paper, paper_sd, runs.
+
+    ``row`` is the line's name in words. ``paper_sd`` is NaN where none is printed. Raises
+    ResultsError when the file is missing or has not the columns declared.
+    """
+    path = folder / f"{table.name}.csv"
+    if not path.exists():
+        raise ResultsError(f"{path} is missing; it holds the paper's numbers and is part of git")
+    printed = pd.read_csv(path)
+    wanted = [*table.ids, *(c for m in table.metrics for c in (m.name, m.sd) if c)]
+    missing = [c for c in wanted if c not in printed]
+    if missing:
+        raise ResultsError(f"{path} has no column {', '.join(missing)}")
+    ids = printed[list(table.ids)]
+    names = [row_name(row) for row in ids.to_dict("records")]
+    parts = [
+        ids.assign(
+            row=names,
+            metric=m.name,
+            paper=printed[m.name].astype(float),
+            paper_sd=printed[m.sd].astype(float) if m.sd else float("nan"),
+            runs=table.runs,
+        )
+        for m in table.metrics
+    ]
+    out = pd.concat(parts).sort_index(kind="stable")  # line by line, metrics as declared
+    return out.dropna(subset="paper").reset_index(drop=True)
+
+
+def margin(table: str, metric: str, **row: object) -> float:
+    """How far from one printed number counts as reproduced; row: ids of its line, enough of them.
+
+    Raises ResultsError unless exactly one number is meant.
+    """
+    spec = find(table)
+    found = cells(spec)
+    found = found[(found[list(row)] == pd.Series(row)).all(axis=1) & (found["metric"] == metric)]
+    if len(found) != 1:
+        raise ResultsError(f"{table} has {len(found)} numbers {metric!r} in rows {row}, not one")
+    cell, metrics = found.iloc[0], {m.name: m for m in spec.metrics}
+    return margin_of(cell["paper_sd"], metrics[metric].least(cell["paper"]))
+
+
+def row_name(ids: dict[str, object]) -> str:
+    """The words for one line of a table: "2 classes, LG-FedAvg 400+100"."""
+    left = {k: plain(v) for k, v in ids.items()}
+    words = []
+    if classes := left.pop("classes_per_device", ""):
+        words.append(f"{classes} classes")
+    if dataset := left.pop("dataset", ""):
+        words.append({"mnist": "MNIST", "cifar10": "CIFAR-10"}.get(dataset, dataset))
+    method = left.pop("method", "")
+    fed, lg = left.pop("fedavg_rounds", ""), left.pop("lg_rounds", "")
+    rounds = (fed if fed != "0" else "") + (f"+{lg}" if lg not in ("", "0") else "")
+    words.append(f"{METHODS.get(method, method)} {rounds}".strip())
+    if fraction := left.pop("finetune_fraction_C", ""):
+        words.append(f"C = {fraction}")
+    if shuffled := left.pop("shuffle_proportion", ""):
+        words.append(f"shuffled {shuffled}")
+    words += [{"noniid": "non-i.i.d.", "iid": "i.i.d."}.get(v, v) for v in left.values()]
+    return ", ".join(w for w in words if w)

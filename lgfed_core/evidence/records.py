@@ -1,0 +1,246 @@
+"""Our numbers as tidy rows, one CSV per experiment under data/results.
+
+A row is one number of one run. Its columns, in this order:
+
+* ``table``: the paper's table it belongs to, a file name of data/paper without ``.csv``
+  (or a name of our own for what no paper prints);
+* identifying columns, named as in that table, e.g. ``classes_per_device, method, lg_rounds``;
+  ``stand_in`` is one of them where other data take the place of the paper's: it names these data;
+* ``protocol`` (`PROTOCOLS`), ``selection`` (`SELECTIONS`), ``seed``, ``metric``, ``value``
+  (accuracies and areas under a curve in percent);
+* ``scale`` (`SCALES`), ``device``, ``torch``, ``commit``, ``seconds``.
+
+A file may hold several tables; identifying columns that a table does not have stay blank. Numbers
+are written with seven significant digits, whole numbers in full, and rows in a fixed order.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from lgfed_core.errors import ResultsError
+from lgfed_core.files import replacing
+from lgfed_core.paths import RESULTS
+
+try:
+    import fcntl
+except ImportError:  # not on Windows, where one process at a time must write
+    fcntl = None
+
+PROTOCOLS = ("as_described", "as_released")
+SELECTIONS = ("last", "best_val", "best_test")
+SCALES = ("smoke", "quick", "paper")
+
+_CHOICES = {"protocol": PROTOCOLS, "selection": SELECTIONS, "scale": SCALES}
+_FIRST = ["table"]
+_LAST = [
+    "protocol",
+    "selection",
+    "seed",
+    "metric",
+    "value",
+    "scale",
+    "device",
+    "torch",
+    "commit",
+    "seconds",
+]
+_NOT_KEY = {"value", "device", "torch", "commit", "seconds"}
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+
+
+def record(experiment: str, rows: pd.DataFrame, folder: Path = RESULTS) -> Path:
+    """Put ``rows`` into ``folder``/``experiment``.csv and return that path.
+
+    Rows that are there already with the same key (all columns except value, device, torch, commit
+    and seconds) are replaced. The file is replaced as a whole and under a lock, so that neither a
+    kill nor a second process loses rows. Raises ResultsError, and leaves the file as it was, when
+    a row is malformed: a column missing, a value that is no finite number, an unknown scale,
+    protocol or selection, a seed that is not a whole number, the same key twice.
+    """
+    if not re.fullmatch(r"\w+(\.\w+)*", experiment):
+        raise ResultsError(f"{experiment!r} cannot name an experiment; use e.g. 'lgfedavg.mnist'")
+    new = _checked(rows, f"rows for {experiment}")
+    path = folder / f"{experiment}.csv"
+    if new.empty:
+        return path
+    folder.mkdir(parents=True, exist_ok=True)
+    with _locked(folder):
+        old = _read(path) if path.exists() else new.iloc[:0]
+        _same_columns(old, new, path)
+        ids = list(dict.fromkeys([*identifying(old), *identifying(new)]))
+        both = pd.concat([old, new], ignore_index=True).reindex(columns=_FIRST + ids + _LAST)
+        both = both.fillna("").drop_duplicates([c for c in both if c not in _NOT_KEY], keep="last")
+        ordered = sorted(both.to_dict("records"), key=lambda row: _order(row, ids))
+        text = pd.DataFrame(ordered).to_csv(index=False, lineterminator="\n")
+        try:
+            with replacing(path, locked=True) as part:
+                part.write_text(text, encoding="utf-8", newline="")
+        except OSError as error:
+            raise ResultsError(f"cannot write {path}: {error}; it is as it was") from error
+    return path
+
+
+def load(experiment: str | None = None, folder: Path = RESULTS) -> pd.DataFrame:
+    """The stored rows of one experiment, or of all when None; an empty frame when there are none.
+
+    ``seed`` is int, ``value`` and ``seconds`` are float, identifying columns are numbers where
+    all their cells are. Raises ResultsError for a damaged file or an experiment never recorded.
+    """
+    paths = sorted(folder.glob("*.csv")) if experiment is None else [folder / f"{experiment}.csv"]
+    if experiment is not None and not paths[0].exists():
+        known = ", ".join(sorted(p.stem for p in folder.glob("*.csv"))) or "none"
+        raise ResultsError(f"no results of {experiment!r} in {folder}; there are: {known}")
+    frames = [_read(path) for path in paths]
+    if not frames:
+        return pd.DataFrame(columns=_FIRST + _LAST)
+    rows = pd.concat(frames, ignore_index=True)
+    ids = identifying(rows)
+    for column in ids:
+        filled = rows[column].fillna("")
+        if filled.map(lambda text: bool(_NUMBER.fullmatch(text)) or text == "").all():
+            rows[column] = pd.to_numeric(filled.replace("", np.nan))
+        else:
+            rows[column] = filled
+    types = {"seed": int, "value": float, "seconds": float}
+    return rows[_FIRST + ids + _LAST].astype(types)
+
+
+def of_tables(
+    experiment: str, tables: Sequence[str], scale: str, columns: Sequence[str]
+) -> pd.DataFrame:
+    """One experiment's stored rows of some tables at one scale; empty where none was recorded.
+
+    Only this experiment's file is read. ``columns`` are there in any case.
+    """
+    known = (RESULTS / f"{experiment}.csv").exists()
+    found = load(experiment) if known else pd.DataFrame(columns=_FIRST + _LAST)
+    found = found[found["table"].isin(tables) & (found["scale"] == scale)]
+    return found.reindex(columns=list(dict.fromkeys([*found, *columns])))
+
+
+def plain(value: object) -> str:
+    """The text of an identifying cell: "2" for 2, 2.0 and "2.0"; "" for a missing one."""
+    if isinstance(value, str):
+        value = value.strip()
+        if not _NUMBER.fullmatch(value):
+            return value
+    elif value is None or pd.isna(value):
+        return ""
+    elif isinstance(value, bool | np.bool_):
+        return str(value)
+    number = float(value)
+    return str(int(number)) if number.is_integer() else repr(number)
+
+
+def _checked(rows: pd.DataFrame, where: str) -> pd.DataFrame:
+    """``rows`` as text, columns in order. Raises ResultsError for the first thing wrong."""
+    missing = [c for c in _FIRST + _LAST if c not in rows]
+    if missing:
+        raise ResultsError(f"{where}: no column {', '.join(missing)}; see lgfed_core.results")
+    rows = rows.reset_index(drop=True)
+
+    def refuse(bad: pd.Series, column: str, wanted: str) -> None:
+        if bad.any():
+            n = int(bad.to_numpy().argmax())
+            found = rows.loc[n, column]
+            raise ResultsError(
+                f"{where}: {column} is {found!r} in row {n + 1}; it must be {wanted}"
+            )
+
+    for column, allowed in _CHOICES.items():
+        refuse(~rows[column].isin(allowed), column, "one of " + ", ".join(allowed))
+    for column in ("table", "metric", "device", "torch", "commit"):
+        refuse(~rows[column].map(lambda v: isinstance(v, str) and v.strip() != ""), column, "named")
+    numbers = {c: pd.to_numeric(rows[c], errors="coerce") for c in ("seed", "value", "seconds")}
+    refuse(~np.isfinite(numbers["value"]), "value", "a finite number")
+    refuse(~(numbers["seconds"] >= 0), "seconds", "a number from 0")
+    seed = numbers["seed"]
+    refuse(
+        ~(seed >= 0) | (seed % 1 != 0) | rows["seed"].map(lambda v: isinstance(v, bool)),
+        "seed",
+        "a whole number from 0",
+    )
+    refuse(
+        rows["selection"].eq("best_test") & rows["protocol"].ne("as_released"),
+        "selection",
+        "last or best_val: only as_released may select on test data",
+    )
+
+    ids = identifying(rows)
+    out = pd.DataFrame({c: rows[c].map(plain) for c in [*_FIRST, *ids]}, dtype=str)
+    for column in _LAST:
+        out[column] = rows[column].astype(str)
+    out["seed"] = [str(int(s)) for s in seed]
+    out["value"] = [_digits(v) for v in numbers["value"]]
+    out["seconds"] = [f"{v:.1f}" for v in numbers["seconds"]]
+    twice = out.duplicated([c for c in out if c not in _NOT_KEY])
+    if twice.any():
+        n = int(twice.to_numpy().argmax())
+        raise ResultsError(
+            f"{where}: row {n + 1} repeats an earlier one: {_said(out.loc[n])}; "
+            "a further identifying column must tell them apart"
+        )
+    return out
+
+
+def _read(path: Path) -> pd.DataFrame:
+    try:
+        rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+    except (ValueError, OSError) as error:
+        raise ResultsError(f"{path} cannot be read: {error}; `git checkout` restores it") from None
+    return _checked(rows, str(path))
+
+
+def _same_columns(old: pd.DataFrame, new: pd.DataFrame, path: Path) -> None:
+    """Refuse rows that lack an identifying column which their table has in the file."""
+    for table, rows in old.groupby("table"):
+        used = [c for c in identifying(old) if rows[c].ne("").any() and c not in new]
+        if used and new["table"].eq(table).any():
+            raise ResultsError(
+                f"{path}: rows of {table} are identified by {', '.join(used)}, "
+                "which the new rows do not have"
+            )
+
+
+def identifying(rows: pd.DataFrame) -> list[str]:
+    """The columns by which an experiment tells its rows apart: method, rounds, ..."""
+    return [c for c in rows if c not in _FIRST and c not in _LAST]
+
+
+def _said(row: pd.Series) -> str:
+    return ", ".join(f"{c} {v}" for c, v in row.items() if c not in _NOT_KEY and v)
+
+
+def _digits(value: float) -> str:
+    value = float(value)
+    return str(int(value)) if value.is_integer() else f"{value:.7g}"
+
+
+def _order(row: dict[str, str], ids: list[str]) -> tuple:
+    """A seed's rows stay together, so that a new seed is a block in a diff."""
+
+    def natural(text: str) -> tuple:
+        return (0, float(text), "") if _NUMBER.fullmatch(text) else (1, 0.0, text)
+
+    columns = ["table", *ids, "scale", "protocol", "seed", "selection", "metric"]
+    return tuple(natural(row[c]) for c in columns)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Wait for, and hold, the lock on ``folder``; it ends with the process, leaving no file."""
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

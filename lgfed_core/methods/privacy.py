@@ -1,0 +1,65 @@
+"""Differential privacy for what a device sends: clip the change, add Gaussian noise.
+
+FADE (Hong et al. 2021, section 3) refers to McMahan et al. (2018). Here every device adds the noise
+itself, before it sends, so that nobody else has to be trusted. `epsilon` comes from the accountant
+of Opacus, an optional package.
+"""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lgfed_core.errors import SettingsError
+
+LARGE = 50.0  # an epsilon that protects nobody; a bound on it will do, and takes no memory
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """The Gaussian mechanism on a device's change of the shared parameters.
+
+    clip: C, the largest Euclidean length of the change; a longer one is scaled down.
+    noise: sigma, the noise multiplier: each number gets noise of standard deviation sigma C.
+    """
+
+    clip: float
+    noise: float
+
+    def __post_init__(self):
+        if not (self.clip > 0 and self.noise >= 0):
+            raise SettingsError(
+                f"clip is {self.clip} and noise {self.noise}; the first must be positive, the "
+                "second at least 0"
+            )
+
+    def veil(self, before: Tensor, upload: Tensor, rng: np.random.Generator) -> Tensor:
+        """What leaves the device instead of ``upload`` [P_s]; ``before`` [P_s] is what it got."""
+        change = upload - before  # [P_s]
+        change = change * (self.clip / change.norm().clamp(min=1e-12)).clamp(max=1)
+        noise = torch.from_numpy(rng.standard_normal(len(change), dtype=np.float32))
+        return before + change + self.noise * self.clip * noise.to(change)
+
+    def epsilon(self, uploads: int, delta: float) -> float:
+        """The epsilon of one device towards the server, after it has sent ``uploads`` times.
+
+        For neighbouring federations that differ in whether this device's data exist at all: without
+        them its change is zero. Sampling amplifies nothing, as the server sees who sends.
+        Infinite without noise. Raises SettingsError where Opacus is not installed.
+        """
+        if self.noise == 0 or uploads == 0:
+            return 0.0 if uploads == 0 else float("inf")
+        try:
+            from opacus.accountants import PRVAccountant, RDPAccountant
+        except ImportError as error:
+            raise SettingsError(
+                "an epsilon needs the package opacus: pip install 'lgfed_core[privacy]'"
+            ) from error
+        bound, tight = RDPAccountant(), PRVAccountant()
+        bound.history = tight.history = [(self.noise, 1.0, uploads)]  # noise, sampling rate, times
+        with warnings.catch_warnings(), np.errstate(divide="ignore"):  # log(1 - sampling rate)
+            warnings.simplefilter("ignore")  # a bound may be loose
+            found = float(bound.get_epsilon(delta))
+            return found if found > LARGE else float(tight.get_epsilon(delta))

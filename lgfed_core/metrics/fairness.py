@@ -1,0 +1,74 @@
+"""Is a classifier good, and good to whom? AUC, equalised odds and demographic parity.
+
+All take numpy arrays over rows and return fractions, not percent. For two groups and decisions
+d in {0, 1}, "difference" is the largest gap between groups:
+
+* demographic parity: of P(d = 1 | group) (Agarwal et al. 2018, after Dwork et al. 2012);
+* equalised odds: of P(d = 1 | y, group), the larger of the gaps at y = 0 (false alarms) and at
+  y = 1 (hits) (Hardt, Price & Srebro 2016).
+
+0 is fair, 1 as unfair as can be. The tests hold these against fairlearn.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
+
+from lgfed_core.errors import SettingsError
+
+
+def auc(scores: ArrayLike, labels: ArrayLike) -> NDArray:
+    """Area under the ROC curve: scores [..., n], labels {0, 1} [..., n] -> [...].
+
+    The probability that a row of class 1 scores above one of class 0, ties counted half (Mann and
+    Whitney). NaN where a class has no row.
+    """
+    scores, labels = np.broadcast_arrays(np.asarray(scores, float), np.asarray(labels))
+    ranks = rankdata(scores, axis=-1)  # ties share their mean rank
+    ones = labels.astype(bool).sum(-1)
+    zeros = labels.shape[-1] - ones
+    above = (ranks * labels).sum(-1) - ones * (ones + 1) / 2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where((ones > 0) & (zeros > 0), above / (ones * zeros), np.nan)
+
+
+def demographic_parity(decisions: ArrayLike, group: ArrayLike) -> float:
+    """Largest gap between groups in the share of positive decisions; decisions, group [n]."""
+    decisions, group = np.asarray(decisions, float), np.asarray(group)
+    return _gap([_share(decisions[group == g], f"group {g}") for g in np.unique(group)])
+
+
+def equalised_odds(decisions: ArrayLike, labels: ArrayLike, group: ArrayLike) -> float:
+    """The larger of two gaps between groups, in false alarms and in hits; all arguments [n].
+
+    Raises SettingsError where a group has no row of one of the two classes.
+    """
+    decisions, labels, group = (np.asarray(a) for a in (decisions, labels, group))
+    gaps = []
+    for y in (0, 1):
+        shares = []
+        for g in np.unique(group):
+            chosen = decisions[(labels == y) & (group == g)]
+            shares.append(_share(chosen.astype(float), f"class {y} of group {g}"))
+        gaps.append(_gap(shares))
+    return max(gaps)
+
+
+def label_leak(labels: ArrayLike, group: ArrayLike) -> float:
+    """AUC of the true label as a guess of the group, or of its opposite: the larger one.
+
+    What whoever knows the label knows about the group; a representation from which the label can
+    be read without error leaks at least so much.
+    """
+    area = float(auc(labels, group))
+    return max(area, 1 - area)
+
+
+def _share(chosen: NDArray, what: str) -> float:
+    if not chosen.size:
+        raise SettingsError(f"no row of {what}; a gap between groups needs rows of each")
+    return float(chosen.mean())
+
+
+def _gap(shares: list[float]) -> float:
+    return max(shares) - min(shares)

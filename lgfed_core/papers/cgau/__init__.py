@@ -1,0 +1,1 @@
+"""CGAU (Rieger et al., 2020)."""

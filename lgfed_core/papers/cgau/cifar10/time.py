@@ -1,0 +1,138 @@
+"""What a round of CGAU costs beside the baseline's: claim C9 of Rieger et al. 2020, timed apart.
+
+The time of a step depends on shapes, not on what the numbers say: features are random here, in the
+dimensions of Figure 2b (2,048 numbers, 2 x 128 units, ten clients, ten steps of 32 rows each). The
+methods take turns within a repetition, so that a machine that slows down does so for all.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+import torch
+from tqdm.auto import tqdm
+
+from lgfed_core.data.features.stored import Features, features
+from lgfed_core.engine import CPU, Outcome, run
+from lgfed_core.errors import SettingsError
+from lgfed_core.evidence import records as results
+
+from .. import federated
+from ..pooled import Pooled
+from . import run as cifar10
+
+NAME = "cgau.time"
+TABLE = "cgau_time"
+METRIC = "ms_per_round"  # milliseconds
+CHOOSES = {"methods", "ways"}
+RELEASED = cifar10.RELEASED
+SCALES = {
+    "smoke": dict(rounds=2, units=8, rows=300),
+    "quick": dict(rounds=5),
+    "paper": dict(rounds=20),
+}
+TOGETHER = True  # a seed is a repetition; the first of a process comes after a warm-up
+
+
+@dataclass(frozen=True)
+class Settings(cifar10.Settings):
+    """ways: one client after the other as most simulations do ("looped"; on a processor only), or
+    all clients in one tensor ("batched"). rows: how many there are, a sixth of them for testing."""
+
+    shuffles: tuple[float, ...] = (0.0,)
+    ways: tuple[str, ...] = ("looped", "batched")
+    rows: int = 12_000
+
+    NAME, RELEASED, SCALES = NAME, RELEASED, SCALES
+
+    def __post_init__(self):
+        super().__post_init__()
+        if unknown := set(self.ways) - {"looped", "batched"}:
+            raise SettingsError(f"ways has {sorted(unknown)}; there are looped and batched")
+
+    def load(self) -> Features:
+        return _random(self.rows)
+
+
+settings = Settings.at
+
+
+@lru_cache(maxsize=1)
+def _random(rows: int) -> Features:
+    rng, y = np.random.default_rng(0), np.arange(rows) % 10
+    x = rng.standard_normal((rows, 2048), np.float32)
+    return features("random", x, y, y, test=np.arange(rows) < rows // 6, stand_in="random numbers")
+
+
+def stages(
+    cfg: Settings, seeds: Sequence[int], device: torch.device = CPU, resume: bool = True, **engine
+) -> Iterator[tuple[str, Outcome]]:
+    """Each way and method in turn, yielding (``way_method``, outcome) once per repetition.
+
+    ``final`` has the milliseconds per round; nothing is resumed, and of ``engine`` only ``workers``
+    counts.
+    """
+    ways = [way for way in cfg.ways if way == "batched" or device.type == "cpu"]
+    contenders = [(way, name) for way in ways for name in cfg.methods]
+    made = {name: federated.federation(cfg, cfg.load(), [0], name, device) for name in cfg.methods}
+
+    def once(way: str, name: str, rounds: int) -> Outcome:
+        fed, start = made[name]
+        workers = engine.get("workers") if way == "looped" else None
+        return run(
+            fed,
+            cfg.method(name),
+            cfg.training,
+            rounds,
+            start,
+            lanes=way,
+            workers=workers,
+            tracker=Pooled(cfg.every),
+        )
+
+    for way, name in contenders:
+        once(way, name, 2)
+    for seed in tqdm(seeds, f"{cfg.protocol} repetitions", leave=False):
+        for way, name in contenders:
+            found = once(way, name, cfg.rounds)
+            final = pd.DataFrame({METRIC: 1000 * found.seconds / cfg.rounds}, index=[seed])
+            yield f"{way}_{name}", replace(found, final=final.rename_axis("seed"))
+
+
+def rows(cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
+    """One row: milliseconds per round, with the columns way and method."""
+    way, _, method = part.partition("_")
+    return pd.DataFrame({"seed": outcome.final.index, "value": outcome.final[METRIC]}).assign(
+        table=TABLE,
+        way=way,
+        method=method,
+        metric=METRIC,
+        selection="last",
+        scale=cfg.scale,
+        protocol=cfg.protocol,
+        seconds=outcome.seconds,
+        **outcome.provenance,
+    )
+
+
+def progress(cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """Nothing is measured on the way."""
+    return pd.DataFrame(columns=["method", "seed", "round"])
+
+
+def ratios(found: pd.DataFrame) -> pd.DataFrame:
+    """Time over the baseline's in the same repetition: way, method, seed, ratio.
+
+    found: rows of this experiment, of one protocol and scale.
+    """
+    each = found.pivot_table("value", ["way", "seed"], "method")
+    each = each.div(each["baseline"], axis=0).drop(columns="baseline").dropna(axis=1, how="all")
+    return each.rename_axis(columns="method").stack().rename("ratio").reset_index()
+
+
+def stored(protocol: str = "as_described", scale: str = "paper") -> pd.DataFrame:
+    """Our recorded rows of one protocol and scale; may be empty."""
+    found = results.of_tables(NAME, [TABLE], scale, ("way", "method"))
+    return found[found["protocol"] == protocol]

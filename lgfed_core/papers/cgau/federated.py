@@ -1,0 +1,263 @@
+"""What CGAU's federated experiments share: stored features in, tidy rows out, for any data set.
+
+Clients are simulated from features, a proportion of rows is shuffled among them, and each method
+trains at every proportion. All proportions and seeds of a method are lanes of one run.
+
+* ``baseline``: ReLU layers, the same for all clients;
+* ``cgau_kept``: CGAUs whose client rows stay on the device, as the text says they may;
+* ``cgau_averaged``: CGAUs whose client rows are averaged with everything else, as released.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from lgfed_core import models
+from lgfed_core.data.features.stored import Features
+from lgfed_core.engine import CPU, Federation, Outcome, Training, run
+from lgfed_core.engine.checkpoint import folder_name
+from lgfed_core.engine.provenance import provenance
+from lgfed_core.errors import SettingsError, one_of
+from lgfed_core.evidence.records import PROTOCOLS
+from lgfed_core.methods import ClientBaseline, ClientRowsAveraged, ClientRowsKept, Method
+from lgfed_core.metrics import frechet
+from lgfed_core.models.cgau import Baseline, GatedMLP
+from lgfed_core.models.layout import Layout, joined
+from lgfed_core.partition import feature_clusters
+from lgfed_core.partition.feature_clusters import Clients
+from lgfed_core.paths import RUNS
+
+from .pooled import Pooled
+
+GAMMA = "average_client_frechet_distance"
+METHODS = {
+    "baseline": ClientBaseline,
+    "cgau_kept": ClientRowsKept,
+    "cgau_averaged": ClientRowsAveraged,
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the experiments have in common; an experiment's own settings give the numbers.
+
+    ``as_described`` is the text, ``as_released`` its authors' code: dropout before every layer, a
+    client term with its own bias at each layer and one at the output, positive rows of a binary
+    task counted fifty times, clients weighted by what they visit.
+    """
+
+    protocol: str = "as_described"
+    scale: str = "paper"
+    features: str = ""  # which stored features
+    methods: tuple[str, ...] = ("baseline", "cgau_kept", "cgau_averaged")
+    shuffles: tuple[float, ...] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+    clients: int = 10  # K
+    within_classes: bool = True  # False: clients that know nothing of the label, our control
+    units: int = 64
+    dropout: float = 0.5
+    lr: float = 0.001
+    momentum: float = 0.9
+    batch_size: int = 32
+    steps: int = 10  # of a client in a round, or until it has seen its rows once
+    rounds: int = 1000
+    every: int = 1  # rounds between two looks at the validation loss
+    validation: float = 0.05  # share of the training rows
+    positive: float = 1.0  # how often a positive row counts
+    per_class: int | None = None  # rows kept of each class, for a quick look
+
+    NAME: ClassVar[str] = ""
+    COUNTS_BATCHES: ClassVar[bool] = False  # as released, the baseline's clients weigh by batches
+    RELEASED: ClassVar[dict] = {}
+    SCALES: ClassVar[dict[str, dict]] = {}
+
+    def __post_init__(self):
+        one_of("protocol", self.protocol, PROTOCOLS)
+        one_of("scale", self.scale, self.SCALES)
+        if unknown := set(self.methods) - set(METHODS):
+            raise SettingsError(f"no method {sorted(unknown)}; there are {', '.join(METHODS)}")
+
+    @classmethod
+    def at(cls, scale: str = "paper", protocol: str = "as_described", **changes) -> "Settings":
+        """Settings of a scale, with single values changed: ``at("quick", clients=50)``."""
+        base = cls(protocol, scale)
+        released = cls.RELEASED if protocol == "as_released" else {}
+        return replace(base, **(released | cls.SCALES[scale] | changes))
+
+    @property
+    def released(self) -> bool:
+        return self.protocol == "as_released"
+
+    @property
+    def training(self) -> Training:
+        """How a client optimises in a round."""
+        return Training(self.lr, self.batch_size, self.momentum, batches=self.steps)
+
+    def load(self) -> Features:
+        """The stored features this experiment learns from."""
+        raise NotImplementedError
+
+    def net(self, method: str, inputs: int, outputs: int) -> nn.Module:
+        """The network of one device, of random weights."""
+        drop = dict(dropout=self.dropout, dropout_inputs=self.released)
+        if method == "baseline":
+            return Baseline(inputs, self.units, outputs, **drop)
+        return GatedMLP(inputs, self.units, outputs, released=self.released, **drop)
+
+    def method(self, name: str) -> Method:
+        """How a method federates; as released, clients weigh by what they visit."""
+        slip = dict(cap=self.steps * self.batch_size) if self.released else {}
+        if self.released and self.COUNTS_BATCHES and name == "baseline":
+            slip["per"] = self.batch_size
+        return METHODS[name](positive=self.positive, **slip)
+
+
+def simulated(cfg: Settings, stored: Features, seed: int) -> Clients:
+    """The clients of one repetition, before any shuffling."""
+    part = feature_clusters.parts(stored.y, stored.test_rows(seed), cfg.validation, seed)
+    return feature_clusters.simulate(
+        stored.x, stored.y, part, cfg.clients, seed, cfg.within_classes
+    )
+
+
+def federation(
+    cfg: Settings, stored: Features, seeds: Sequence[int], method: str, device: torch.device = CPU
+) -> tuple[Federation, Tensor]:
+    """The federation of one method, a run per seed and proportion (a seed's lie together).
+
+    Returns it and each run's first parameters [R, P]; a seed's runs start from the same.
+    """
+    outputs = stored.dataset().classes
+    outputs = 1 if outputs == 2 else outputs
+    splits, starts, names = [], [], []
+    for seed in seeds:
+        who = simulated(cfg, stored, seed)
+        net = models.make(lambda: cfg.net(method, stored.x.shape[1], outputs), seed)
+        for p in cfg.shuffles:
+            splits.append(who.shuffled(p, seed).partition())
+            starts.append(joined(net))
+            names.append(seed)
+    return Federation(stored.dataset(), splits, net, names, device), torch.stack(starts)
+
+
+def stages(
+    cfg: Settings, seeds: Sequence[int], device: torch.device = CPU, resume: bool = True, **engine
+) -> Iterator[tuple[str, Outcome]]:
+    """The clients' distances, then each method, yielding (name, outcome): clients, baseline, ...
+
+    One client alone has no distances. A method has its own checkpoint; one that is complete is
+    read instead of run.
+    """
+    stored = cfg.load()
+    if cfg.clients > 1:
+        yield "clients", _distances(cfg, stored, seeds)
+    who = f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds"
+    folder = folder_of(cfg, seeds) if resume else None
+    for name in cfg.methods:
+        fed, start = federation(cfg, stored, seeds, name, device)
+        saved = folder / f"{name}.safetensors" if folder else None
+        yield (
+            name,
+            run(
+                fed,
+                cfg.method(name),
+                cfg.training,
+                cfg.rounds,
+                start,
+                saved=saved,
+                tracker=Pooled(cfg.every),
+                label=f"{cfg.protocol} {who}: {name}",
+                **engine,
+            ),
+        )
+
+
+def rows(cfg: Settings, part: str, outcome: Outcome, tables: tuple[str, str]) -> pd.DataFrame:
+    """Tidy rows of one part; tables: names of those for distances and for methods.
+
+    Measures are in percent but for the loss and the round, at the round with the lowest validation
+    loss (best_val) and at the last.
+    """
+    final = outcome.final.reset_index()
+    proportion = list(cfg.shuffles) * (len(final) // len(cfg.shuffles))
+    final = final.assign(shuffle_proportion=proportion)
+    if part == "clients":
+        lines = [
+            (r["seed"], r["shuffle_proportion"], "", "last", GAMMA, r[GAMMA])
+            for r in final.to_dict("records")
+        ]
+    else:
+        lines = []
+        for r in final.to_dict("records"):
+            who = r["seed"], r["shuffle_proportion"], part
+            lines.append((*who, "best_val", "best_round", r["best_round"]))
+            for when, selection in (("best", "best_val"), ("last", "last")):
+                for name in ("auc", "acc", "loss"):
+                    if (value := r.get(f"{when}_test_{name}")) is not None:
+                        scaled = value if name == "loss" else 100 * value
+                        lines.append((*who, selection, f"test_{name}", scaled))
+    columns = ["seed", "shuffle_proportion", "method", "selection", "metric", "value"]
+    return pd.DataFrame(lines, columns=columns).assign(
+        table=tables[0] if part == "clients" else tables[1],
+        stand_in=cfg.load().stand_in,
+        protocol=cfg.protocol,
+        scale=cfg.scale,
+        seconds=outcome.seconds,
+        **outcome.provenance,
+    )
+
+
+def progress(cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """Curves to draw: method, shuffle_proportion, seed, round, validation_loss."""
+    out = []
+    for name, history in histories.items():
+        if name != "clients":
+            place = history.groupby(["round", "seed"]).cumcount()  # a seed's runs, in order
+            out.append(
+                history.assign(
+                    method=name, shuffle_proportion=place.map(dict(enumerate(cfg.shuffles)))
+                )
+            )
+    return pd.concat(out, ignore_index=True)
+
+
+def rows_of_clients(cfg: Settings, outcomes: dict[str, Outcome]) -> pd.DataFrame:
+    """How far client rows went: mean length over clients and seeds; a line per proportion, a column
+    per CGAU. They start at zero."""
+    out = {}
+    for name, outcome in outcomes.items():
+        if "personal" in outcome.tensors and outcome.layout.size_personal:
+            length = outcome.tensors["personal"].norm(dim=-1).mean(-1)  # [R]
+            out[name] = length.view(-1, len(cfg.shuffles)).mean(0).tolist()
+    return pd.DataFrame(out, index=pd.Index(cfg.shuffles, name="shuffle_proportion"))
+
+
+def _distances(cfg: Settings, stored: Features, seeds: Sequence[int]) -> Outcome:
+    """Gamma of every repetition and proportion, as an outcome without training."""
+    began, x = time.perf_counter(), stored.x.numpy()
+    gamma = []
+    for seed in seeds:
+        who = simulated(cfg, stored, seed)
+        gamma += [frechet.heterogeneity(x, who.shuffled(p, seed).client) for p in cfg.shuffles]
+    index = pd.Index([s for s in seeds for _ in cfg.shuffles], name="seed")
+    final = pd.DataFrame({GAMMA: gamma}, index=index)
+    return Outcome(
+        Layout(nn.Module(), ()),
+        {},
+        pd.DataFrame(),
+        final,
+        time.perf_counter() - began,
+        provenance(CPU),
+    )
+
+
+def folder_of(cfg: Settings, seeds: Sequence[int]) -> Path:
+    """Where a run's checkpoints go: changed settings and other seeds never share a folder."""
+    usual = cfg.at(cfg.scale, cfg.protocol, features=cfg.features, methods=cfg.methods)
+    start = f"{cfg.scale}-{cfg.protocol}-{cfg.features}"
+    return RUNS / cfg.NAME / folder_name(start, cfg, usual, seeds)

@@ -1,0 +1,1 @@
+"""FADE (Hong et al., KDD 2021)."""

@@ -1,0 +1,48 @@
+"""What Figure 2 of FADE follows: how well the target domain is classified, and D guesses it."""
+
+import torch
+import torch.nn.functional as F
+
+from lgfed_core.engine.trackers import Tracker
+
+from .domains import SOURCE, TARGET
+
+DOMAINS = {"source": SOURCE, "target": TARGET}
+
+
+class Adaptation(Tracker):
+    """Accuracy and both losses on each domain's own test rows, every so many rounds.
+
+    The device of a domain uses the statistics of batch normalisation that it has. Metrics:
+    ``source_acc``, ``target_acc`` (shares), ``target_loss`` (cross-entropy of the classes), and
+    ``source_adversarial``, ``target_adversarial``: -log of the probability that D gives to the
+    right domain, mean over rows; log 2 = 0.693 when it cannot tell.
+    """
+
+    def __init__(self, every: int = 1):
+        self.every = every
+
+    def after(self, round, rounds, engine):
+        if round % self.every and round != rounds:
+            return {}
+        return measured(engine)
+
+
+def measured(engine) -> dict[str, torch.Tensor]:
+    """The metrics of `Adaptation` [R], of the models as they are."""
+    split, per_run = engine.work.rows["test"]
+    said = engine.own_outputs("shared", "personal", "test", everything=True)  # [R, 2, n, C + 1]
+    found: dict[str, list[float]] = {}
+    for r, rows in enumerate(per_run):
+        for name, k in DOMAINS.items():
+            mine = rows.of(k)
+            outputs, logit = said[r, k, : len(mine)].split([said.shape[-1] - 1, 1], -1)
+            y, group = split.y[mine], torch.full_like(logit, float(k))
+            values = {
+                "acc": (outputs.argmax(-1) == y).float().mean(),
+                "loss": F.cross_entropy(outputs, y),
+                "adversarial": F.binary_cross_entropy_with_logits(logit, group),
+            }
+            for what, value in values.items():
+                found.setdefault(f"{name}_{what}", []).append(float(value))
+    return {name: torch.tensor(values) for name, values in found.items()}

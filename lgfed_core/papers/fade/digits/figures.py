@@ -1,0 +1,85 @@
+"""Figures of the FADE chapter on digits: Figure 2 of Hong et al. (2021), and opting out."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from lgfed_core.plotting import WIDTH
+
+LOSS = {"vanilla": ("#0072B2", "o"), "squared": ("#D55E00", "D")}
+DIRECTION = {"mnist-usps": "MNIST to USPS", "usps-mnist": "USPS to MNIST"}
+
+
+def figure2(end: pd.DataFrame, way: pd.DataFrame, reference: dict[str, dict[str, float]]) -> Figure:
+    """A line of panels per direction: target accuracy by probability, then both losses by round.
+
+    end: direction, loss, probability, seed, value (target accuracy, %). way: direction, loss,
+    probability, seed, round, metric (target_loss, target_adversarial), value; drawn for the
+    smallest probability and one half. reference: direction -> {name: target accuracy}, as lines.
+    """
+    directions = [d for d in DIRECTION if d in set(end["direction"])]
+    fig, axes = plt.subplots(
+        len(directions), 3, figsize=(WIDTH, 2.3 * len(directions)), squeeze=False
+    )
+    for (first, second, third), direction in zip(axes, directions, strict=True):
+        accuracy(end[end["direction"] == direction], first, reference.get(direction, {}))
+        first.set_title(DIRECTION[direction])
+        mine = way[way["direction"] == direction]
+        for ax, metric in ((second, "target_loss"), (third, "target_adversarial")):
+            by_round(mine[mine["metric"] == metric], ax)
+        second.set_ylabel("target, task loss")
+        third.set_ylabel("target, adversarial loss")
+        third.axhline(np.log(2), color="#222222", lw=0.8, ls=":")  # D cannot tell
+    axes[0, 0].legend()
+    low, high = axes[0, 2].get_ylim()
+    axes[0, 2].set_ylim(low, high + 0.75 * (high - low))  # room for the legend
+    axes[0, 2].legend(fontsize=7, loc="upper left", labelspacing=0.2)
+    return fig
+
+
+def accuracy(end: pd.DataFrame, ax: Axes, reference: dict[str, float]) -> Axes:
+    """Target accuracy by the target's probability: mean and range over seeds, a line per loss."""
+    for loss, (colour, mark) in LOSS.items():
+        mine = end[end["loss"] == loss].groupby("probability")["value"].agg(["mean", "min", "max"])
+        bars = [mine["mean"] - mine["min"], mine["max"] - mine["mean"]]
+        ax.errorbar(
+            mine.index, mine["mean"], bars, color=colour, marker=mark, capsize=2, label=loss
+        )
+    for (name, value), style in zip(reference.items(), ("--", ":", "-."), strict=False):
+        ax.axhline(value, color="#7F7F7F", lw=1, ls=style, label=name)
+    ax.set(xlabel="probability of the target", ylabel="target accuracy, %")
+    return ax
+
+
+def by_round(way: pd.DataFrame, ax: Axes) -> Axes:
+    """One loss over rounds, mean over seeds: rarest target solid, balanced groups dashed."""
+    p = sorted(way["probability"].unique())
+    shown = dict.fromkeys([p[0], min(p, key=lambda q: abs(q - 0.5))])
+    for loss, (colour, _) in LOSS.items():
+        for q, style in zip(shown, ("-", "--"), strict=False):
+            mine = way[(way["loss"] == loss) & (way["probability"] == q)]
+            mean = mine.groupby("round")["value"].mean()
+            ax.plot(mean.index, mean, style, color=colour, label=f"{loss}, {q:g}")
+    ax.set(xlabel="round")
+    return ax
+
+
+def opting_out(tables: dict[str, pd.DataFrame]) -> Figure:
+    """Accuracy by how often devices decline, a panel per direction: mean and deviation over seeds.
+
+    tables: a name -> lines (direction, seed), a column per rate; NaN where a rate has not run.
+    """
+    have = set().union(*(table.index.get_level_values("direction") for table in tables.values()))
+    directions = [d for d in DIRECTION if d in have]
+    fig, axes = plt.subplots(1, len(directions), figsize=(WIDTH, 2.5), squeeze=False, sharey=True)
+    for ax, direction in zip(axes[0], directions, strict=True):
+        for (name, table), mark in zip(tables.items(), "os", strict=False):
+            mine = table.loc[direction].dropna(axis=1, how="all")
+            reach = mine.std().fillna(0)
+            ax.errorbar(mine.columns, mine.mean(), reach, marker=mark, capsize=2, label=name)
+        ax.set(title=DIRECTION[direction], xlabel="probability of opting out")
+    axes[0, 0].set_ylabel("accuracy, %")
+    axes[0, 0].legend()
+    return fig

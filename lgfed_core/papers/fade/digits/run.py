@@ -1,0 +1,304 @@
+"""FADE on digits with unbalanced groups: Figure 2 of Hong et al. (KDD 2021), section 5.1.
+
+Two devices, a domain each: MNIST and USPS, both ways. The source has labels, the target none. After
+pre-training on the source, one device takes part in each round, the target with a probability from
+0.05 to 0.95. Both adversarial losses, vanilla and squared, at all probabilities are lanes of one
+run. Beside them `central`: both domains in every batch (DANN, Ganin & Lempitsky 2015); what opting
+out of the game does; and what becomes of it with batch normalisation frozen, local or averaged.
+
+Only `as_described` exists: the released code has no settings for digits. What the text leaves open
+(momentum 0.9 with Nesterov, weight decay 0.001, learning rate 0.01, beta 0.5) is as in that code's
+other experiments.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from lgfed_core import models
+from lgfed_core.engine import CPU, Federation, Outcome, Training, run
+from lgfed_core.engine.checkpoint import folder_name
+from lgfed_core.errors import SettingsError, one_of
+from lgfed_core.methods import FADE
+from lgfed_core.methods.fade import STATISTICS as KINDS
+from lgfed_core.methods.schedules import Annealing
+from lgfed_core.models.digits import DigitsNet
+from lgfed_core.models.layout import joined
+from lgfed_core.paths import RUNS
+
+from . import domains
+from .adaptation import Adaptation
+
+NAME = "fade.digits"
+TABLE = "fade_figure2"
+CURVES = "fade_figure2_curves"  # the same, by round
+OPT_OUT = "fade_digits_opt_out"  # tables of ours
+STATISTICS = "fade_digits_statistics"
+PROTOCOLS = ("as_described",)
+CHOOSES = {"directions", "probabilities", "losses", "opt_outs", "statistics", "central", "rounds"}
+POWERS = {"vanilla": 1.0, "squared": 2.0}
+SCALES = {
+    "smoke": dict(
+        pretraining=2,
+        rounds=4,
+        steps=2,
+        per_class=10,
+        tested=100,
+        looks=2,
+        probabilities=(0.1, 0.9),
+        directions=("mnist-usps",),
+        opt_outs=(1.0,),
+        statistics=("local",),
+    ),
+    "quick": dict(
+        pretraining=40,
+        rounds=60,
+        tested=1000,
+        looks=4,
+        probabilities=(0.05, 0.5),
+        directions=("mnist-usps",),
+        opt_outs=(1.0,),
+        statistics=(),
+        central=False,
+    ),
+    "paper": {},
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The text's values; where it gives none, those of the released code's other experiments."""
+
+    protocol: str = "as_described"
+    scale: str = "paper"
+    directions: tuple[str, ...] = domains.DIRECTIONS
+    probabilities: tuple[float, ...] = (0.05, 0.2, 0.5, 0.8, 0.95)  # of the target
+    losses: tuple[str, ...] = ("vanilla", "squared")
+    opt_outs: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0)  # vanilla loss, probability 1/2
+    statistics: tuple[str, ...] = ("local", "averaged")  # beside "frozen"; vanilla loss
+    central: bool = True
+    pretraining: int = 400  # rounds on the source, without the game
+    rounds: int = 8600
+    steps: int = 10  # of a device in a round
+    batch_size: int = 32
+    lr: float = 0.01
+    momentum: float = 0.9
+    weight_decay: float = 0.001
+    beta: float = 0.5
+    looks: int = 20  # measurements on the way
+    per_class: int | None = None  # training rows of each class; None: all
+    tested: int | None = None  # test rows of each domain
+
+    def __post_init__(self):
+        if self.protocol != "as_described":
+            raise SettingsError(
+                "the digits have no released protocol: the code holds no settings for them; run "
+                "as_described"
+            )
+        one_of("scale", self.scale, SCALES)
+        for name, known in (
+            ("losses", POWERS),
+            ("directions", domains.DIRECTIONS),
+            ("statistics", KINDS),
+        ):
+            if unknown := set(getattr(self, name)) - set(known):
+                raise SettingsError(f"{name} has {sorted(unknown)}; there are {', '.join(known)}")
+        if not all(0 < rate <= 1 for rate in self.opt_outs):
+            raise SettingsError(f"opt_outs are {self.opt_outs}; they lie above 0 and up to 1")
+        if not all(0 < p < 1 for p in self.probabilities):
+            raise SettingsError(f"probabilities are {self.probabilities}; they lie between 0 and 1")
+
+
+def settings(scale: str = "paper", protocol: str = "as_described", **changes) -> Settings:
+    """Settings of a scale, with single values changed."""
+    return replace(Settings(protocol, scale), **(SCALES.get(scale, {}) | changes))
+
+
+def federation(
+    cfg: Settings,
+    direction: str,
+    seeds: Sequence[int],
+    probabilities: Sequence[float],
+    device: torch.device = CPU,
+) -> tuple[Federation, Tensor]:
+    """A run per seed and probability of the target (a seed's lie together), and first parameters.
+
+    Returns the federation and [R, P]; the runs of a seed start alike.
+    """
+    both = domains.digits(direction, per_class=cfg.per_class, tested=cfg.tested)
+    found = [models.make(DigitsNet, seed) for seed in seeds]
+    presence = torch.tensor([[1 - p, p] for p in probabilities], dtype=torch.double)
+    runs = [seed for seed in seeds for _ in probabilities]
+    fed = Federation(
+        both.data,
+        [both.partition] * len(runs),
+        found[0],
+        runs,
+        device,
+        presence.repeat(len(seeds), 1),
+    )
+    return fed, torch.stack([joined(net) for net in found for _ in probabilities])
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts of one direction, with the seeds that train together and their checkpoints."""
+
+    cfg: Settings
+    direction: str
+    seeds: Sequence[int]
+    device: torch.device
+    folder: Path | None
+    engine: dict
+
+    def pretraining(self) -> Outcome:
+        """The source alone, until it knows its digits."""
+        cfg = self.cfg
+        fed, start = federation(cfg, self.direction, self.seeds, [0.0], self.device)
+        method = FADE(fraction=0.5, opt_out=1.0, beta=1.0, statistics="averaged")
+        return self._run("pretraining", fed, method, self._training(), cfg.pretraining, start)
+
+    def game(self, before: Outcome, name: str, probabilities: Sequence[float], **method) -> Outcome:
+        """FADE from the pre-trained model; ``method`` are settings of `methods.FADE`."""
+        cfg = self.cfg
+        fed, _ = federation(cfg, self.direction, self.seeds, probabilities, self.device)
+        playing = FADE(
+            fraction=0.5, beta=cfg.beta, rounds=cfg.rounds, start=cfg.pretraining, **method
+        )
+        training = self._training(annealing=Annealing(cfg.rounds * cfg.steps))
+        start = _start(before, len(probabilities))
+        return self._run(name, fed, playing, training, cfg.rounds, start, cfg.pretraining)
+
+    def central(self, before: Outcome) -> Outcome:
+        """Both domains in every step, in equal parts: what a server with all data would do.
+
+        A step of each device and their plain average is one step on both batches. As many batches
+        as in a federated run.
+        """
+        cfg = self.cfg
+        fed, _ = federation(cfg, self.direction, self.seeds, [0.5], self.device)
+        rounds = cfg.rounds * cfg.steps // 2
+        method = FADE(fraction=1.0, beta=1.0, weighted=False, rounds=rounds, start=cfg.pretraining)
+        training = self._training(annealing=Annealing(rounds), batches=1)
+        start = _start(before, 1)
+        return self._run("central", fed, method, training, rounds, start, cfg.pretraining)
+
+    def _training(self, **more) -> Training:
+        cfg = self.cfg
+        usual = dict(
+            weight_decay=cfg.weight_decay, keep_momentum=True, nesterov=True, batches=cfg.steps
+        )
+        return Training(cfg.lr, cfg.batch_size, cfg.momentum, **(usual | more))
+
+    def _run(self, name, fed, method, training, rounds, start, first_round=0) -> Outcome:
+        saved = self.folder / f"{self.direction}_{name}.safetensors" if self.folder else None
+        return run(
+            fed,
+            method,
+            training,
+            rounds,
+            start,
+            first_round=first_round,
+            saved=saved,
+            tracker=Adaptation(max(1, rounds // self.cfg.looks)),
+            label=f"seed {self.seeds[0]}, {self.direction}: {name}",
+            **self.engine,
+        )
+
+
+def _start(before: Outcome, times: int) -> Tensor:
+    """Each seed's pre-trained model, ``times`` over -> [R, P]."""
+    t = before.tensors
+    return before.layout.join(t["shared"], t["personal"][:, 0]).repeat_interleave(times, 0)
+
+
+def stages(
+    cfg: Settings, seeds: Sequence[int], device: torch.device = CPU, resume: bool = True, **engine
+) -> Iterator[tuple[str, Outcome]]:
+    """The parts, as they finish: ``mnist-usps:losses``, ``mnist-usps:opt_out:0.5``, ..."""
+    for direction in cfg.directions:
+        folder = RUNS / NAME / _folder(cfg, seeds) if resume else None
+        parts = Parts(cfg, direction, seeds, device, folder, engine)
+        before = parts.pretraining()
+        yield f"{direction}:pretraining", before
+        lanes = [(POWERS[loss], p) for loss in cfg.losses for p in cfg.probabilities]
+        powers, probabilities = zip(*lanes, strict=True)
+        found = parts.game(before, "losses", probabilities, power=powers * len(seeds))
+        yield f"{direction}:losses", found
+        if cfg.central:
+            yield f"{direction}:central", parts.central(before)
+        for rate in cfg.opt_outs:
+            name = f"opt_out_{rate:g}"
+            yield f"{direction}:opt_out:{rate:g}", parts.game(before, name, [0.5], opt_out=rate)
+        for kind in cfg.statistics:
+            name = f"statistics_{kind}"
+            found = parts.game(before, name, cfg.probabilities, statistics=kind)
+            yield f"{direction}:statistics:{kind}", found
+
+
+def rows(cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
+    """Tidy rows of one part: the end, and for the losses also the way there, by round.
+
+    Accuracies in percent, losses in nats. ``probability`` is the target's, blank where there is
+    none.
+    """
+    direction, kind, *what = part.split(":")
+    both = domains.digits(direction, per_class=cfg.per_class, tested=cfg.tested)
+    common = dict(
+        direction=direction,
+        stand_in=both.stand_in,
+        protocol=cfg.protocol,
+        selection="last",
+        rounds=cfg.pretraining if kind == "pretraining" else cfg.rounds,
+        scale=cfg.scale,
+        seconds=outcome.seconds,
+        **outcome.provenance,
+    )
+    history = outcome.history
+    end = history[history["round"] == history["round"].max()].drop(columns="round")
+    end = _long(cfg, part, end).assign(**common)
+    if kind == "opt_out":
+        return end.drop(columns="probability").assign(table=OPT_OUT, opt_out=float(what[0]))
+    if kind == "statistics":
+        return end.assign(table=STATISTICS, statistics=what[0])
+    end = end.assign(table=TABLE)
+    if kind != "losses":
+        return end
+    way = _long(cfg, part, history).assign(table=CURVES, **common)
+    return pd.concat([end, way], ignore_index=True)
+
+
+def _long(cfg: Settings, part: str, wide: pd.DataFrame) -> pd.DataFrame:
+    """Lines of the runs [R] -> a row per metric; a seed's runs are in the order of `stages`."""
+    kind = part.split(":")[1]
+    lanes = {
+        "losses": [{"loss": x, "probability": p} for x in cfg.losses for p in cfg.probabilities],
+        "statistics": [{"probability": p} for p in cfg.probabilities],
+        "opt_out": [{"probability": 0.5}],
+    }.get(kind, [{"loss": kind, "probability": None}])
+    keys = ["seed", *(["round"] if "round" in wide else [])]
+    ids = pd.DataFrame(lanes).iloc[wide.groupby(keys).cumcount()]
+    wide = pd.concat([wide.reset_index(drop=True), ids.reset_index(drop=True)], axis=1)
+    long = wide.melt([*keys, *ids.columns], var_name="metric")
+    percent = long["metric"].str.endswith("_acc")
+    return long.assign(value=long["value"].where(~percent, 100 * long["value"]))
+
+
+def progress(cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """Curves to draw: direction, loss, probability, seed, round, metric, value."""
+    played = {part: h for part, h in histories.items() if part.endswith(":losses")}
+    return pd.concat(
+        [_long(cfg, part, h).assign(direction=part.split(":")[0]) for part, h in played.items()],
+        ignore_index=True,
+    )
+
+
+def _folder(cfg: Settings, seeds: Sequence[int]) -> str:
+    """Where checkpoints go: changed settings and other seeds never share a folder."""
+    lanes = {"rounds", "losses", "probabilities"}  # these change what trains together
+    usual = settings(cfg.scale, **{n: getattr(cfg, n) for n in CHOOSES - lanes})
+    return folder_name(f"{cfg.scale}", cfg, usual, seeds)

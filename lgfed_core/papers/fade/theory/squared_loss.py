@@ -1,0 +1,232 @@
+"""Vanilla and squared adversarial loss under imbalance: what D learns, what the encoder feels.
+
+Hong et al. 2021 (FADE), sections 4.1 and 4.2. Group i has weight a_i and codes z ~ p_i. With
+x = -log D(z) in group 1 and -log(1 - D(z)) in group 2, l_i = E_pi[x] is its cross-entropy. Each
+user has a loss V_i; D minimises a1 V_1 + a2 V_2 and the encoder, behind a reversed gradient,
+maximises what D has reached:
+
+=====================  ==================  =====================================================
+`VANILLA`              V = l               eqs (3), (4)
+`BATCH_MEAN`           V = l^2 / 2         power of the batch mean: the released code
+`PER_SAMPLE`           V = E[x^2] / 2      power per sample: eq. (7) with its sign, q = 2
+=====================  ==================  =====================================================
+
+The released code squares means over B rows, whose expectation lies between the two,
+
+    E[(mean of B)^2] / 2 = (1 - 1/B) l^2 / 2 + (1/B) E[x^2] / 2                      (`Loss.batch`)
+
+so that per sample is a batch of one. All are convex in the logits of D: the best D is unique.
+
+For the power of the mean, the best D is that of eq. (5) with weights w_i = a_i l_i in place of a_i:
+the group that D knows least gains weight. Where the groups match (p1 = p2) D is one number d, and
+
+    vanilla   d = a1 / (a1 + a2),           squared   a1 (1 - d) (-log d) = a2 d (-log(1 - d)),
+
+for either power, so d ~ sqrt(a1 log(1/d) / a2) instead of a1 / a2 (`matched_output`).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
+from scipy.special import expit, log_expit
+
+from lgfed_core.errors import SettingsError
+
+from .closed_form import laws
+
+
+@dataclass(frozen=True)
+class Loss:
+    """V(l): power 1, or half the square (power 2) of means over ``batch`` rows (inf: of all)."""
+
+    name: str
+    power: int = 1
+    batch: float = np.inf
+
+    def __post_init__(self):
+        if self.power not in (1, 2) or self.batch < 1:
+            raise SettingsError(
+                f"power {self.power}, batches of {self.batch}: powers are 1 or 2, batches 1 or more"
+            )
+
+    def value(self, p: NDArray, x: NDArray) -> float:
+        """V for errors x [k] under the law p [k]."""
+        mean = p @ x
+        if self.power == 1:
+            return float(mean)
+        return float((1 - 1 / self.batch) * mean**2 + p @ x**2 / self.batch) / 2
+
+    def slope(self, p: NDArray, x: NDArray) -> NDArray:
+        """dV/dx divided by p [k]: the weight with which V listens to an error x."""
+        if self.power == 1:
+            return np.ones_like(x)
+        return (1 - 1 / self.batch) * (p @ x) + x / self.batch
+
+    def by_law(self, p: NDArray, x: NDArray) -> NDArray:
+        """dV/dp [k], D held fixed: what the encoder feels as codes move."""
+        if self.power == 1:
+            return x
+        return (1 - 1 / self.batch) * (p @ x) * x + x**2 / (2 * self.batch)
+
+
+VANILLA = Loss("vanilla")
+BATCH_MEAN = Loss("squared, power of the batch mean", 2)
+PER_SAMPLE = Loss("squared, power per sample", 2, 1)
+LOSSES = (VANILLA, BATCH_MEAN, PER_SAMPLE)
+
+
+def best_logits(p1: ArrayLike, p2: ArrayLike, a1: float, a2: float, loss: Loss) -> NDArray:
+    """The logits [k] of the D that minimises a1 V_1 + a2 V_2, by Newton's method.
+
+    Raises SettingsError where a law has no mass at a value, or the gradient does not vanish.
+    """
+    p1, p2 = laws(p1, p2, a1, a2)
+    if min(p1.min(), p2.min()) <= 0:
+        raise SettingsError("D is infinite where one group has no mass: both need some everywhere")
+    squared, share = loss.power == 2, 0 if loss.power == 1 else 1 / loss.batch
+    t = np.log(a1 * p1) - np.log(a2 * p2)  # [k], eq. (5): the answer for the vanilla loss
+    for _ in range(100):
+        D, E, (x1, x2) = expit(t), expit(-t), _errors(t)  # E = 1 - D, to the last digit
+        s1, s2 = loss.slope(p1, x1), loss.slope(p2, x2)
+        down = a2 * p2 * D * s2 - a1 * p1 * E * s1  # [k]
+        if np.abs(down).max() < 1e-13 * (a1 + a2):
+            return t
+        curve = D * E * (a1 * p1 * s1 + a2 * p2 * s2)
+        curve += share * (a1 * p1 * E**2 + a2 * p2 * D**2)
+        ends = np.stack([p1 * E, p2 * D]) * np.sqrt(squared * (1 - share))  # [2, k]
+        hessian = np.diag(curve) + (ends.T * [a1, a2]) @ ends
+        step = np.linalg.solve(hessian, -down).clip(-4, 4)
+        now = _total(p1, p2, a1, a2, t, loss)
+        size = 1.0
+        while _total(p1, p2, a1, a2, t + size * step, loss) > now + 1e-15 and size > 1e-6:
+            size /= 2
+        t = t + size * step
+    if np.abs(down).max() > 1e-9 * (a1 + a2):
+        raise SettingsError(f"no best D found: gradient {np.abs(down).max():.1e} after 100 steps")
+    return t
+
+
+def least_loss(p1: ArrayLike, p2: ArrayLike, a1: float, a2: float, loss: Loss) -> float:
+    """min over D of a1 V_1 + a2 V_2, which the encoder maximises; for `VANILLA` it is -D~."""
+    p1, p2 = laws(p1, p2, a1, a2)
+    return _total(p1, p2, a1, a2, best_logits(p1, p2, a1, a2, loss), loss)
+
+
+def matched_output(a1: float, a2: float, loss: Loss) -> float:
+    """d, the output of the best D where p1 = p2; the same for all squared losses.
+
+    d (1 - d) is the sensitivity of D to log p1, which section 4.1 reads off eq. (5).
+    """
+    if loss.power == 1:
+        return a1 / (a1 + a2)
+
+    def balance(t):  # t = logit of d
+        up, down = _errors(t)
+        return np.log(a1 * up) - np.log(a2 * down) - t
+
+    return float(expit(brentq(balance, -60, 60, xtol=1e-13)))
+
+
+def matched_pull(a1: float, a2: float, loss: Loss) -> float:
+    """Pull on the encoder per unit of distance, groups N(delta, 1) and N(0, 1), delta -> 0.
+
+    a1 V'_1 (1 - d) / c, where V' is 1 (vanilla) or -log d (squared), and c is 1 + the change that
+    D's own step makes to the per-sample weights: c = 1 + [d/(-log(1-d)) + (1-d)/(-log d)] / B.
+    Vanilla: a1 a2 / (a1 + a2).
+    """
+    d = matched_output(a1, a2, loss)
+    if loss.power == 1:
+        return a1 * (1 - d)
+    up, down = -np.log(d), -np.log1p(-d)
+    return float(a1 * up * (1 - d) / (1 + (d / down + (1 - d) / up) / loss.batch))
+
+
+def gaussians(delta: float, points: int = 201) -> tuple[NDArray, NDArray, NDArray]:
+    """N(delta, 1), N(0, 1) and the derivative of the first by delta, on a grid [points] each."""
+    z = np.linspace(min(0, delta) - 7, max(0, delta) + 7, points)
+    p1, p2 = (np.exp(-((z - c) ** 2) / 2) for c in (delta, 0.0))
+    p1, p2 = p1 / p1.sum(), p2 / p2.sum()
+    return p1, p2, p1 * (z - delta)
+
+
+def pull(delta: float, a1: float, a2: float, loss: Loss) -> float:
+    """How hard the encoder is told to bring group 1, at N(delta, 1), back to N(0, 1).
+
+    The derivative of `least_loss` by delta, its sign turned. D is at its best, so that by the
+    envelope theorem only a1 V_1 moves: -a1 sum of dV_1/dp1 dp1/ddelta.
+    """
+    p1, p2, change = gaussians(delta)
+    up, _ = _errors(best_logits(p1, p2, a1, a2, loss))
+    return float(-a1 * loss.by_law(p1, up) @ change)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A formula of the paper: ``factor`` * (a1 V_1 + a2 V_2), which D climbs or descends."""
+
+    loss: Loss
+    factor: int
+    climbs: bool
+
+
+READINGS = {
+    "eq. (6), max over D": Reading(BATCH_MEAN, 1, True),
+    "below eq. (6), min over D": Reading(BATCH_MEAN, 2, False),
+    "eq. (7), q = 2, max over D": Reading(PER_SAMPLE, -1, True),
+    "released code, min over D": Reading(BATCH_MEAN, 1, False),
+}
+
+
+def climb(
+    p1: ArrayLike, p2: ArrayLike, a1: float = 0.5, a2: float = 0.5, steps: int = 64
+) -> pd.DataFrame:
+    """D trained from D = 1/2 by plain gradient steps of size 1, as each formula prescribes.
+
+    Columns: reading; step; value (of the formula); right (how often D guesses the group, mean of
+    the two groups). Steps 0, 1, 2, 4, ... up to ``steps`` are kept.
+    """
+    p1, p2 = laws(p1, p2, a1, a2)
+    marks = {0, *(2**k for k in range(steps.bit_length())), steps}
+    lines = []
+    for name, r in READINGS.items():
+        t = np.zeros(len(p1))
+        for step in range(steps + 1):
+            if step in marks:
+                right = (p1 @ (t > 0) + p2 @ (t < 0) + (p1 + p2) @ (t == 0) / 2) / 2
+                value = r.factor * _total(p1, p2, a1, a2, t, r.loss)
+                lines.append((name, step, value, right))
+            D, (x1, x2) = expit(t), _errors(t)
+            slope = a2 * p2 * D * r.loss.slope(p2, x2) - a1 * p1 * (1 - D) * r.loss.slope(p1, x1)
+            t = t + (1 if r.climbs else -1) * r.factor * slope
+    return pd.DataFrame(lines, columns=["reading", "step", "value", "right"])
+
+
+def at_the_best(
+    laws_by_name: dict[str, tuple[NDArray, NDArray]], a1: float = 0.5, a2: float = 0.5
+) -> pd.DataFrame:
+    """Each formula at its own best D, by reading (lines) and pair of laws (columns).
+
+    An encoder that is to bring groups together must minimise what grows as they part and maximise
+    what falls. Infinite where a positive multiple of V is climbed: D goes to 0 in group 1.
+    """
+    out = {}
+    for name, r in READINGS.items():
+        bounded = r.climbs == (r.factor < 0)
+        out[name] = {
+            pair: r.factor * least_loss(*law, a1, a2, r.loss) if bounded else np.inf
+            for pair, law in laws_by_name.items()
+        }
+    return pd.DataFrame(out).T
+
+
+def _errors(t: NDArray) -> tuple[NDArray, NDArray]:
+    """-log D and -log(1 - D) at logits t."""
+    return -log_expit(t), -log_expit(-t)
+
+
+def _total(p1, p2, a1, a2, t, loss) -> float:
+    x1, x2 = _errors(t)
+    return a1 * loss.value(p1, x1) + a2 * loss.value(p2, x2)

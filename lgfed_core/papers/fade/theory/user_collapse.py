@@ -1,0 +1,183 @@
+"""Groups that match while the users within them have lost their classes, on four symbols.
+
+Hong et al. 2021 (FADE), sections 4.3 and 4.4, claim F15. The smallest case: a source user with
+classes 0 and 1 in equal parts, whose labels fix its codes, z = class; and two target users without
+labels, of which user t has class t alone. The encoder is a table q(z|t) [t, z], z in {0, 1}. All
+users are always present, a = 1, so the target group has weight m = 2 and the source 1.
+
+What the discriminator sees beside z decides (`CONDITIONS`). The encoder minimises `gap`, the excess
+of the discrepancy over its least value, of what is seen in the target and in the source:
+
+nothing
+    the marginals, (q(.|0) + q(.|1)) / 2 against (1/2, 1/2): the gap is zero on the whole line
+    q(1|0) + q(1|1) = 1 (`line`), on which the target's accuracy takes every value from 0 to 1.
+    In its middle q(.|0) = q(.|1): the users have collapsed, I(z; t) = 0.
+own predictions
+    the class that the classifier reads off z, as CDAN does. A function of z tells a discriminator
+    that sees z nothing new, so the gap is *the same*: for a D that can be any function, CDAN
+    excludes no collapse.
+labels, right with probability r
+    a class c that comes from elsewhere: known (r = 1), or labelled before the training. On the line
+    q(1|0) = u it compares v = r u + (1 - r)(1 - u) with 0. For r > 1/2 the gap is least at u = 0
+    alone, the right codes, where it is 0 if r = 1; for r < 1/2 at the swapped ones, u = 1.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from lgfed_core.errors import SettingsError
+from lgfed_core.evidence.verdict import Evidence
+from lgfed_core.methods.adversary import reverse
+from lgfed_core.papers.lgfedavg.theory import minimax
+
+from . import closed_form as theory_fade
+
+SOURCE = np.eye(2)  # q(z|class) of the source
+WEIGHTS = (2.0, 1.0)  # m users of the target, one of the source
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What D sees beside z: ``labels`` right with probability r, or the predictions from z."""
+
+    name: str
+    labels: float | None = None
+    predictions: bool = False
+
+    def classes(self, group: str) -> NDArray | None:
+        """p(c|t, z) [t, z, c] in group "target" or "source"; None where D sees z alone."""
+        if self.predictions:
+            return np.tile(np.eye(2), (2, 1, 1))  # c = z: the classifier that the source teaches
+        if self.labels is None:
+            return None
+        r = 1.0 if group == "source" else self.labels  # the source knows its own
+        if not 0 <= r <= 1:
+            raise SettingsError(f"labels right with probability {r}; it lies in [0, 1]")
+        return np.repeat(np.array([[r, 1 - r], [1 - r, r]])[:, None], 2, axis=1)
+
+
+CONDITIONS = (
+    Condition("nothing"),
+    Condition("own predictions (CDAN)", predictions=True),
+    Condition("labels, 70 % right", labels=0.7),
+    Condition("the users' own classes", labels=1.0),
+)
+
+
+def line(u: float) -> NDArray:
+    """Target codes with marginals that match: a share u of each user's codes is the other class."""
+    return np.array([[1 - u, u], [u, 1 - u]])
+
+
+def accuracy(target: NDArray) -> float:
+    """How often the source's classifier, class = z, is right in the target."""
+    return float(np.trace(target) / 2)
+
+
+def information(target: NDArray) -> float:
+    """I(z; t) in nats: what codes say of classes in the target. log 2 at most; 0 is collapse."""
+    return minimax.information(target / 2)
+
+
+def seen(q: NDArray, condition: Condition, group: str) -> NDArray:
+    """The law of what D sees of a group with codes q [t, z]: of z [2], or of (z, c) [4]."""
+    classes = condition.classes(group)
+    if classes is None:
+        return q.mean(0)
+    return np.einsum("tz,tzc->zc", q / 2, classes).ravel()
+
+
+def gap(target: NDArray, condition: Condition) -> float:
+    """By how much the best D beats one that sees nothing: m KL(p^1|m) + KL(p2|m), section 4.3."""
+    seen_of = [seen(q, condition, g) for q, g in ((target, "target"), (SOURCE, "source"))]
+    return theory_fade.excess(*seen_of, *WEIGHTS)
+
+
+def least_gap(condition: Condition, collapsed: bool = False) -> tuple[float, NDArray]:
+    """The least gap and a table that has it, among all tables or among the collapsed ones.
+
+    The gap is convex in q and the problem unchanged when both classes are renamed, so that one of
+    the best tables is unchanged, too: on `line`, and among the collapsed ones its middle.
+    """
+    if collapsed:
+        return gap(line(0.5), condition), line(0.5)
+    found = minimize_scalar(
+        lambda u: gap(line(u), condition), bounds=(0, 1), method="bounded", options={"xatol": 1e-12}
+    )
+    best = min((0.0, 1.0, float(found.x)), key=lambda u: gap(line(u), condition))
+    return gap(line(best), condition), line(best)
+
+
+def train(
+    condition: Condition, runs: int = 60, steps: int = 2000, seed: int = 0
+) -> tuple[NDArray, NDArray]:
+    """Encoder against discriminator by simultaneous gradient steps, many starts side by side.
+
+    Both are tables: logits of q(1|t) and of D at all it can see. Losses are exact expectations, the
+    encoder's gradient is reversed, each player takes plain steps. Starts are uniform in the square
+    of (q(1|0), q(1|1)). -> those points [runs, 2] at the start and at the end.
+    """
+    rng = np.random.default_rng(seed)
+    start = rng.uniform(0.02, 0.98, (runs, 2))
+    code = torch.tensor(np.log(start / (1 - start)), requires_grad=True)  # [run, t]
+    classes = condition.classes("target")
+    size = 2 if classes is None else 4
+    disc = torch.zeros(runs, size, dtype=torch.float64, requires_grad=True)  # [run, (z, c)]
+    source = torch.tensor(seen(SOURCE, condition, "source"))  # [(z, c)]
+    for _ in range(steps):
+        q = reverse(torch.stack([1 - code.sigmoid(), code.sigmoid()], -1), 1.0)  # [run, t, z]
+        if classes is None:
+            target = q.mean(1)
+        else:
+            target = torch.einsum("rtz,tzc->rzc", q / 2, torch.tensor(classes)).flatten(1)
+        loss = WEIGHTS[0] * target * F.softplus(-disc) + WEIGHTS[1] * source * F.softplus(disc)
+        down_code, down_disc = torch.autograd.grad(loss.sum(), (code, disc))
+        with torch.no_grad():
+            code -= 0.5 * down_code
+            disc -= 2.0 * down_disc
+    return start, code.sigmoid().detach().numpy()
+
+
+def table(ends: dict[Condition, tuple[NDArray, NDArray]]) -> pd.DataFrame:
+    """Exact values beside trained ones; ends: condition -> starts and ends as of `train`.
+
+    By name of the condition. Exact: the least gap, that of collapsed tables, and the worst and best
+    accuracy of tables on `line` (in steps of 0.01) with the least gap. Trained: the largest gap
+    less the least one, and the worst and best accuracy.
+    """
+    lines, fine = {}, np.linspace(0, 1, 101)
+    for c, (_, end) in ends.items():
+        least = least_gap(c)[0]
+        right = [1 - u for u in fine if gap(line(u), c) < least + 1e-9]
+        tables = [np.stack([1 - q, q], 1) for q in end]
+        found = [accuracy(t) for t in tables]
+        lines[c.name] = {
+            ("exact", "least"): least,
+            ("exact", "collapsed"): least_gap(c, collapsed=True)[0],
+            ("exact", "accuracy, worst"): min(right),
+            ("exact", "best"): max(right),
+            ("trained", "above least"): max(gap(t, c) for t in tables) - least,
+            ("trained", "accuracy, worst"): min(found),
+            ("trained", "best"): max(found),
+        }
+    return pd.DataFrame(lines).T
+
+
+def claim_f15(condition: Condition = CONDITIONS[-1]) -> Evidence:
+    """F15: matched groups can be collapsed, and seeing ``condition`` beside z prevents it.
+
+    Exact, on the constructed case: the collapsed codes have no gap where D sees z alone, and under
+    ``condition`` more than the best codes have, which tell the classes. The estimate is how much
+    more, in nats; without chance, the p-values are 0 or 1.
+    """
+    exists = gap(line(0.5), CONDITIONS[0]) < 1e-12 and information(line(0.5)) < 1e-12
+    best, codes = least_gap(condition)
+    excluded = least_gap(condition, collapsed=True)[0] - best
+    holds = exists and excluded > 1e-6 and accuracy(codes) > 1 - 1e-6
+    return Evidence(excluded, excluded, excluded, float(not holds), float(holds))

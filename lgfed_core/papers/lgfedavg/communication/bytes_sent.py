@@ -1,0 +1,153 @@
+"""Accuracy against bytes sent: of a live run, round by round, and of stored runs, row by row.
+
+Bytes are those of the rounds of a deployed system, as float32, over all devices
+(`communication.deployed_count`); the papers' convention multiplies them by (m + K) / 2m. MTL is
+counted as its objective needs it: a participant sends its model and receives the others' mean.
+
+Source: Liang et al. (2020), Tables 1, 6 and 8.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from lgfed_core import models
+from lgfed_core.evidence import printed as published, records as results
+from lgfed_core.evidence.report import SELECTION
+from lgfed_core.evidence.verdict import reach_of
+from lgfed_core.methods import FedAvg
+from lgfed_core.paths import PAPER
+
+from .counts import BYTES, SYSTEMS, System
+
+TESTS = ("local_test_acc", "new_test_acc")
+TABLES = {  # data set -> the paper's tables with its accuracies
+    "mnist": ("lgfedavg_v2_table6_mnist",),
+    "cifar10": ("lgfedavg_v2_table8_cifar10", "lgfedavg_v2_table1_cifar10"),
+}
+HALF = {800: 400, 1800: 1200}  # FedAvg's rounds -> the paper's smaller headline budget
+ROW = ["method", "fedavg_rounds", "lg_rounds"]
+
+
+def system(cfg) -> System:
+    """The network and federation of an experiment's settings."""
+    net = cfg.net()
+    m = FedAvg(fraction=cfg.fraction).cohort(cfg.devices)
+    return System(models.count(net, cfg.shared(net)), models.count(net), m, cfg.devices)
+
+
+def by_round(cfg, curves: pd.DataFrame) -> pd.DataFrame:
+    """``curves`` of an experiment's ``progress`` with ``megabytes`` sent until each round.
+
+    LG-FedAvg carries the bytes of the FedAvg rounds that it starts from; local-only sends nothing.
+    """
+    here = system(cfg)
+    budget = curves["part"].str.extract(r"lg_(\d+)", expand=False).dropna().astype(int)
+    start = budget.map(cfg.rounds).reindex(curves.index, fill_value=0)
+    fed = curves["round"].where(curves["method"] != "lg_fedavg", start)
+    fed = fed.where(curves["method"] != "local_only", 0)
+    lg = (curves["round"] - start).where(curves["method"] == "lg_fedavg", 0)
+    sent = [here.deployed(int(f), int(n)) for f, n in zip(fed, lg, strict=True)]
+    return curves.assign(megabytes=np.array(sent) * BYTES / 1e6)
+
+
+def ends(cfg, rows: pd.DataFrame, selection: str = "last") -> pd.DataFrame:
+    """The tests of a live run's rows, with ``megabytes`` sent: method, fedavg_rounds, seed, both.
+
+    Rounds are those that the rows name, shrunk as ``cfg`` shrinks them.
+    """
+    rows = rows[(rows["selection"] == selection) & rows["metric"].isin(TESTS)]
+    wide = rows.pivot_table("value", [*ROW, "seed"], "metric").reset_index()
+    here = system(cfg)
+    done = [[cfg.rounds(r) if r else 0 for r in pair] for pair in wide[ROW[1:]].to_numpy()]
+    return wide.assign(megabytes=[here.deployed(*pair) * BYTES / 1e6 for pair in done])
+
+
+def points(
+    stored: pd.DataFrame, dataset: str, classes: int, protocol: str, paper: Path = PAPER
+) -> pd.DataFrame:
+    """Every budget at paper scale, the papers' points and ours, one line per row and test.
+
+    stored: rows of `results.load`; ours are those at the protocol's own selection, on the paper's
+    own data. Columns: method, fedavg_rounds, lg_rounds, gigabytes, metric, who ("paper", "ours"),
+    mean, low, high (95 % interval of the mean; NaN with one run), seeds (NaN for the paper's).
+    """
+    tables = [*TABLES[dataset], f"lgfedavg_mtl_{dataset}"]
+    found = [
+        *_printed(dataset, classes, paper),
+        *_ours(stored[stored["table"].isin(tables)], classes, protocol),
+    ]
+    columns = [*ROW, "metric", "who", "mean", "low", "high", "seeds"]
+    table = pd.DataFrame(found, columns=columns)
+    deployed = SYSTEMS[dataset].deployed
+    sent = [deployed(f, n) for f, n in table[ROW[1:]].itertuples(index=False)]
+    return table.assign(gigabytes=np.array(sent, float) * BYTES / 1e9).drop_duplicates(
+        [*ROW, "metric", "who"]
+    )
+
+
+def beside(groups: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """`points` of several data sets as a table: a line per row, the paper and ours per test.
+
+    groups: title -> `points`. Index: (title, row in words), by gigabytes; columns: ("sent", "GB"),
+    then (test, "paper" | "ours"), NaN where a number is not printed or not yet run.
+    """
+    parts = {}
+    for title, table in groups.items():
+        names = [published.row_name(row) for row in table[ROW].to_dict("records")]
+        wide = table.assign(row=names).pivot(
+            index=["gigabytes", "row"], columns=["metric", "who"], values="mean"
+        )
+        columns = pd.MultiIndex.from_product([TESTS, ["paper", "ours"]])
+        wide = wide.reindex(columns=columns).sort_index().reset_index("gigabytes")
+        parts[title] = wide.rename(columns={"gigabytes": "sent", "": "GB"})
+    return pd.concat(parts).rename_axis([None, None])
+
+
+def bought(groups: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """What bytes buy, in points: groups as for `beside` -> a line per title and "paper" or "ours".
+
+    Columns ("half", test): LG-FedAvg from the paper's smaller headline budget less FedAvg;
+    ("the rest", test): LG-FedAvg from FedAvg's full budget less that. NaN where not yet run.
+    """
+    lines = {}
+    for title, table in groups.items():
+        full = table.loc[table["method"] == "fedavg", "fedavg_rounds"].iloc[0]
+        means = table.set_index(["who", "metric", "method", "fedavg_rounds"])["mean"]
+        for who in ("paper", "ours"):
+            keys = [("fedavg", full), ("lg_fedavg", HALF[full]), ("lg_fedavg", full)]
+            for test in TESTS:
+                fed, some, most = (means.get((who, test, *key), np.nan) for key in keys)
+                line = lines.setdefault((title, who), {})
+                line |= {("half", test): some - fed, ("the rest", test): most - some}
+    found = pd.DataFrame(lines).T
+    return found[[(what, test) for what in ("half", "the rest") for test in TESTS]]
+
+
+def _printed(dataset: str, classes: int, paper: Path):
+    for name in TABLES[dataset]:
+        spec = published.find(name)
+        cells = published.cells(spec, paper)
+        of_all = cells.get("classes_per_device", pd.Series(2, cells.index))  # Table 1 has two
+        for cell in cells[(of_all == classes) & cells["metric"].isin(TESTS)].to_dict("records"):
+            mean, df = cell["paper"], spec.runs - 1
+            reach = reach_of(cell["paper_sd"] / np.sqrt(df), df)  # a population deviation
+            row = [cell["method"], *(int(cell[c]) for c in ROW[1:])]
+            yield *row, cell["metric"], "paper", mean, mean - reach, mean + reach, np.nan
+
+
+def _ours(rows: pd.DataFrame, classes: int, protocol: str):
+    if rows.empty:
+        return
+    keep = (rows["scale"] == "paper") & (rows["protocol"] == protocol)
+    keep &= (rows["selection"] == SELECTION[protocol]) & rows["metric"].isin(TESTS)
+    keep &= rows["classes_per_device"].map(results.plain) == str(classes)
+    if "stand_in" in rows:
+        keep &= rows["stand_in"].map(results.plain) == ""
+    for (method, fed, lg, metric), group in rows[keep].groupby([*ROW, "metric"]):
+        values = group["value"].to_numpy()
+        n, mean = values.size, values.mean()
+        reach = reach_of(values.std(ddof=1) / np.sqrt(n), n - 1) if n > 1 else np.nan
+        yield method, int(fed), int(lg), metric, "ours", mean, mean - reach, mean + reach, n

@@ -1,0 +1,191 @@
+"""The comparisons behind LG-FedAvg's claims L1 to L9, on stored runs at paper scale.
+
+Each is paired over seeds: what a claim needs of one number of classes, one budget, one test. A
+claim is a list of them; `lgfedavg_claims` judges it.
+
+LG-FedAvg stands for the two budgets of the paper's headline rows. The margin of a match is the
+book's where the paper names none. A model fails on new devices when it is more than `FAILS` points
+behind FedAvg. The sound reading is *as described*, chosen on validation rows.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from lgfed_core.evidence import printed as published, verdict
+from lgfed_core.evidence.verdict import Evidence
+
+from .records import PRINTED
+
+CLASSES = (2, 3, 4, 5, 10)  # per device; 10 is i.i.d.
+BUDGETS = {"mnist": (400, 800), "cifar10": (1200, 1800)}  # FedAvg rounds of the headline rows
+FULL = {dataset: ("fedavg", budgets[-1]) for dataset, budgets in BUDGETS.items()}
+LOCAL = ("local_only", 0)
+WORDS = {"mnist": "MNIST", "cifar10": "CIFAR-10"}
+FAILS = 10.0  # points of new test accuracy
+WITHIN = 0.5  # points, which the paper names for L7 and L9
+READINGS = {
+    "as described, best on validation": ("as_described", "best_val"),
+    "as described, last round": ("as_described", "last"),
+    "as released, best on test": ("as_released", "best_test"),
+    "as released, last round": ("as_released", "last"),
+}
+SOUND = "as described, best on validation"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One comparison that a claim needs: its name, the runs that were paired, what they say."""
+
+    name: str
+    runs: int
+    evidence: Evidence
+
+
+@dataclass(frozen=True)
+class Read:
+    """Stored numbers (of `by_seed`) read one way: reading is (protocol, selection)."""
+
+    numbers: dict[tuple, pd.Series]
+    reading: tuple[str, str]
+
+    def local(self, dataset: str, classes: int, who: tuple[str, int]) -> pd.Series:
+        """Local test accuracy by seed; who: (method, FedAvg rounds)."""
+        return self.get(dataset, classes, who, "local_test_acc")
+
+    def new(
+        self, dataset: str, classes: int, who: tuple[str, int], way: str = "", last: bool = False
+    ) -> pd.Series:
+        """New test accuracy by seed, of averaged weights or outputs; the protocol's by default."""
+        read = Read(self.numbers, (self.reading[0], "last")) if last else self
+        return read.get(dataset, classes, who, f"new_test_acc_{way}" if way else "new_test_acc")
+
+    def get(self, dataset: str, classes: int, who: tuple[str, int], metric: str) -> pd.Series:
+        """Any number by seed; empty where it has not run."""
+        key = (dataset, classes, who, metric, self.reading)
+        return self.numbers.get(key, pd.Series(dtype=float))
+
+
+def paired(name: str, a: pd.Series, b: pd.Series, test: Callable[..., Evidence], **how) -> Part:
+    """Compare a with b over the seeds that both have."""
+    a, b = a.align(b, join="inner")
+    return Part(name, len(a), test(a.to_numpy(), b.to_numpy(), **how))
+
+
+def gaps(
+    numbers: dict[tuple, pd.Series],
+    dataset: str,
+    classes: int,
+    test: str,
+    who: tuple[str, int],
+    other: tuple[str, int],
+    reading: str,
+) -> pd.Series:
+    """``who`` minus ``other``, (method, FedAvg rounds), in points: for each seed that both have.
+
+    numbers: of `by_seed`; reading: of `READINGS`. Empty where one of them has not run.
+    """
+    read = Read(numbers, READINGS[reading])
+    ours, theirs = (read.get(dataset, classes, one, test) for one in (who, other))
+    ours, theirs = ours.align(theirs, join="inner")
+    return ours - theirs
+
+
+def printed(dataset: str, classes: int) -> dict[tuple, float]:
+    """((method, FedAvg rounds), metric) -> the mean that Table 6 or 8 prints, for one split."""
+    cells = published.cells(published.find(PRINTED[dataset][0]))
+    cells = cells[cells["classes_per_device"].astype(int) == classes]
+    return {((c.method, int(c.fedavg_rounds)), c.metric): c.paper for c in cells.itertuples()}
+
+
+def lg(rounds: int) -> tuple[str, int]:
+    """LG-FedAvg from so many rounds of FedAvg."""
+    return "lg_fedavg", rounds
+
+
+def ahead(read: Read, of: tuple[str, int], splits: Iterable[int] = CLASSES) -> list[Part]:
+    """L1, L2, L3: CIFAR-10, local test, LG-FedAvg minus another, at each number of classes."""
+    return [
+        paired(
+            f"{classes} classes, {budget}+100",
+            read.local("cifar10", classes, lg(budget)),
+            read.local("cifar10", classes, of),
+            verdict.greater,
+        )
+        for classes in splits
+        for budget in BUDGETS["cifar10"]
+    ]
+
+
+def on_new(read: Read, budget: int, test: Callable[..., Evidence], **how) -> list[Part]:
+    """L4, L5: CIFAR-10, new test, two classes, LG-FedAvg minus FedAvg after 1800 rounds."""
+    mine, theirs = (read.new("cifar10", 2, who) for who in (lg(budget), FULL["cifar10"]))
+    return [paired(f"2 classes, {budget}+100", mine, theirs, test, **how)]
+
+
+def margin_of_match() -> float:
+    """The book's margin for FedAvg's cell of Table 1 on new devices, in points."""
+    return published.margin("lgfedavg_v2_table1_cifar10", "new_test_acc", method="fedavg")
+
+
+def local_fails(read: Read, ways: Iterable[str] = ("weights", "outputs")) -> list[Part]:
+    """L6: FedAvg minus local only on new devices, however its models are averaged."""
+    return [
+        paired(
+            f"{WORDS[dataset]}, {classes} classes, averaged {way}",
+            read.new(dataset, classes, FULL[dataset]),
+            read.new(dataset, classes, LOCAL, way),
+            verdict.greater,
+            by=FAILS,
+        )
+        for way in ways
+        for dataset in BUDGETS
+        for classes in CLASSES
+    ]
+
+
+def keeps_both(read: Read) -> list[Part]:
+    """L7: MNIST, local test at or above FedAvg and new test within half a point of it."""
+    parts = []
+    for classes in CLASSES:
+        for budget in BUDGETS["mnist"]:
+            name, who = f"{classes} classes, {budget}+100", (lg(budget), FULL["mnist"])
+            local, new = ([get("mnist", classes, w) for w in who] for get in (read.local, read.new))
+            parts.append(paired(f"{name}, local test", *local, verdict.greater))
+            parts.append(paired(f"{name}, new test", *new, verdict.equivalent, margin=WITHIN))
+    return parts
+
+
+def grows_with_variance(read: Read) -> list[Part]:
+    """L8: CIFAR-10, the advantage over FedAvg, one slope per seed over the five splits, in points
+    from one split to the next."""
+    parts = []
+    for budget in BUDGETS["cifar10"]:
+        gaps = [
+            read.local("cifar10", classes, lg(budget))
+            - read.local("cifar10", classes, FULL["cifar10"])
+            for classes in reversed(CLASSES)
+        ]
+        whole = pd.concat(gaps, axis=1, join="inner").dropna()  # [seeds, splits]
+        slope = verdict.rising(np.arange(len(CLASSES)), whole.to_numpy(float))
+        parts.append(Part(f"{budget}+100", len(whole), slope))
+    return parts
+
+
+def same_served(read: Read, alone: bool = False) -> list[Part]:
+    """L9: averaged weights against averaged outputs of the same models, LG-FedAvg's or those
+    trained alone; as released in the last round, as the best round's outputs are not averaged."""
+    last = read.reading[0] == "as_released"
+    return [
+        paired(
+            f"{WORDS[dataset]}, {classes} classes" + (f", {who[1]}+100" if who[1] else ""),
+            *(read.new(dataset, classes, who, way, last) for way in ("weights", "outputs")),
+            verdict.equivalent,
+            margin=WITHIN,
+        )
+        for dataset, budgets in BUDGETS.items()
+        for classes in CLASSES
+        for who in ([LOCAL] if alone else map(lg, budgets))
+    ]

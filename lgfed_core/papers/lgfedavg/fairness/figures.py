@@ -1,0 +1,159 @@
+"""The figures of the fairness page: gradients as released, adversaries and probes, the frontier.
+
+Each function draws one figure, from rows or tables of `experiments.adult_claims`, and returns it.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from lgfed_core.evidence.printed import METHODS, METRICS
+from lgfed_core.plotting import METHOD, WIDTH
+
+from . import claims as adult_claims, run as adult
+
+LOSSES = {"vanilla": (METHOD["lg_fedavg_adv"][0], "P"), "squared": ("#009E73", "^")}
+_FLAGS = {"lg_fedavg_adv": "adv = 1", "lg_fedavg": "adv = 0"}  # of the released script
+_JUDGES = {  # metric -> (marker, size, words)
+    "adv_auc": ("o", 34, "the adversary of the game"),
+    "probe_logistic": ("|", 60, METRICS["probe_logistic"]),
+    "probe_trees": ("1", 50, METRICS["probe_trees"]),
+    "probe_network": ("x", 30, METRICS["probe_network"]),
+}
+
+
+def released_steps(steps: pd.DataFrame) -> Figure:
+    """What the released loop does with gradients, round by round; steps: one line per round, seed.
+
+    Columns: method, round, seed, cos_adversary, share_local, adversary_norm. Left, the cosine
+    between the adversary's gradient and what the adversary is moved by (as intended: 1); middle,
+    the part of the adversary's push that reaches the local model (as intended: 1, backwards: -1);
+    right, how far the adversary walks. Bands are one deviation over seeds.
+    """
+    figure, axes = plt.subplots(1, 3, figsize=(WIDTH, 2.6))
+    titles = {
+        "cos_adversary": "Adversary: cosine of its\ngradient and its step",
+        "share_local": "Local model: share of\nthe push that arrives",
+        "adversary_norm": "Length of the\nadversary's weights",
+    }
+    for ax, (column, title) in zip(axes, titles.items(), strict=True):
+        for method, words in _FLAGS.items():
+            lines = steps[steps["method"] == method].groupby("round")[column]
+            _band(ax, lines.mean(), lines.std(), *METHOD[method], words)
+        ax.set(title=title, xlabel="round of the joint phase")
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        if column != "adversary_norm":
+            ax.axhline(1, color="#222222", linestyle=":", linewidth=1.2)
+            ax.set_ylim(-1.15, 1.15)
+    axes[0].annotate(
+        "as intended",
+        (0.03, 1),
+        (0, -3),
+        ("axes fraction", "data"),
+        "offset points",
+        va="top",
+        fontsize=8,
+    )
+    axes[2].set_yscale("log")
+    axes[2].legend(title="released script")
+    return figure
+
+
+def judges(stored: pd.DataFrame) -> Figure:
+    """Who finds out race and sex: the adversary that took part, and probes fitted afterwards.
+
+    A panel per protocol and split; means over seeds at paper scale, race and sex averaged.
+    """
+    figure, axes = plt.subplots(2, 2, figsize=(WIDTH, 3.6), sharex=True, sharey=True)
+    names = [METHODS[m] for m in adult.METHODS]
+    for row, protocol in zip(axes, ("as_released", "as_described"), strict=True):
+        for ax, split in zip(row, adult.SPLITS, strict=True):
+            for metric, (marker, size, words) in _JUDGES.items():
+                found = [
+                    adult_claims.cell(stored, metric, method, split, protocol).mean()
+                    for method in adult.METHODS
+                ]
+                colours = [METHOD[m][0] for m in adult.METHODS]
+                ax.scatter(found, range(3), s=size, marker=marker, c=colours, label=words, zorder=3)
+            ax.axvline(50, color="#222222", linestyle=":", linewidth=1.2)
+            devices = {"iid": "i.i.d.", "noniid": "non-i.i.d."}[split]
+            ax.set_title(f"{protocol.replace('_', ' ')}, {devices} devices")
+            ax.set_yticks(range(3), names)
+    axes[0, 0].set_ylim(2.5, -0.5)
+    for ax in axes[1]:
+        ax.set_xlabel("AUC for race and sex, mean, %")
+    handles, words = axes[0, 0].get_legend_handles_labels()
+    legend = figure.legend(handles, words, loc="outside lower center", ncols=4)
+    for handle in legend.legend_handles:
+        handle.set_color("#222222")
+    return figure
+
+
+def frontier(
+    table: pd.DataFrame,
+    points: dict[str, tuple[float, float]],
+    base_rate: float,
+    label: float | None = None,
+) -> Figure:
+    """Leakage to the best probe against accuracy, along lambda; up and to the left is better.
+
+    table: of `adult_claims.frontier`; points: method -> (leakage, accuracy), e.g. FedAvg's;
+    base_rate: accuracy of saying "no" to everyone, who leaks nothing; label: what the true label
+    alone leaks. All in percent.
+    """
+    figure, ax = plt.subplots(figsize=(WIDTH, 3.6))
+    ax.axhline(base_rate, color="#7F7F7F", linestyle=":", linewidth=1.2)
+    ax.plot(50, base_rate, marker="s", color="#7F7F7F", linestyle="", label='"no" to everyone')
+    for loss, (colour, marker) in LOSSES.items():
+        if len(table) and loss in table.index.get_level_values(0):
+            _path(ax, table.loc[loss], colour, marker, f"{loss} loss, by λ")
+    for method, (leak, accuracy) in points.items():
+        colour, marker = METHOD[method]
+        ax.plot(
+            leak,
+            accuracy,
+            marker=marker,
+            color=colour,
+            markersize=8,
+            linestyle="",
+            markeredgecolor="white",
+            label=f"{METHODS[method]}, Table 4",
+        )
+    if label is not None:
+        ax.axvline(label, color="#E69F00", linestyle="--", linewidth=1.2)
+        ax.annotate(
+            "the label alone",
+            (label, 0.02),
+            xycoords=("data", "axes fraction"),
+            rotation=90,
+            ha="right",
+            va="bottom",
+            fontsize=8,
+            color="#8A5F00",
+        )
+    ax.set(
+        xlabel="leakage: AUC of the best probe, mean of race and sex, %",
+        ylabel="accuracy on income, %",
+    )
+    ax.set_xlim(left=49)
+    ax.legend(loc="lower right")
+    return figure
+
+
+def _path(ax: Axes, table: pd.DataFrame, colour: str, marker: str, words: str) -> None:
+    x, y = (table[metric, "mean"] for metric in ("probe_best", "class_acc"))
+    reach = [table[metric, "std"].fillna(0) for metric in ("probe_best", "class_acc")]
+    ax.errorbar(x, y, reach[1], reach[0], color=colour, marker=marker, elinewidth=0.7, label=words)
+    for strength, a, b in zip(table.index, x, y, strict=True):
+        shift = (3, -9) if marker == LOSSES["vanilla"][1] else (-4, 5)
+        ax.annotate(
+            f"{strength:g}", (a, b), shift, textcoords="offset points", fontsize=7, color=colour
+        )
+
+
+def _band(ax: Axes, mean: pd.Series, sd: pd.Series, colour: str, marker: str, words: str) -> None:
+    ax.plot(mean.index, mean, color=colour, marker=marker, label=words)
+    reach = np.nan_to_num(sd)
+    ax.fill_between(mean.index, mean - reach, mean + reach, color=colour, alpha=0.18, linewidth=0)

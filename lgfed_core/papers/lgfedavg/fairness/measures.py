@@ -1,0 +1,169 @@
+"""What is measured on a trained model of the Adult experiment: one line of numbers per seed."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.func import functional_call
+
+from lgfed_core import data
+from lgfed_core.data import Dataset, Split
+from lgfed_core.data.adult import GROUPS
+from lgfed_core.engine import Federation, Outcome
+from lgfed_core.metrics.fairness import auc, demographic_parity, equalised_odds
+from lgfed_core.metrics.probes import KINDS, probe
+from lgfed_core.models.adult import AdultNet
+from lgfed_core.partition import Rows
+from lgfed_core.seeds import Purpose, stream
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a part leaves: metrics by seed (percent), curves, time and origin.
+
+    final: one line per seed, one column per metric; history: lines of round, seed, ...
+    """
+
+    final: pd.DataFrame
+    history: pd.DataFrame
+    seconds: float
+    provenance: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the model of one device says about some rows: probabilities, and the truth."""
+
+    income: np.ndarray  # [n], P(y = 1)
+    protected: np.ndarray  # [n, g], the adversary's
+    y: np.ndarray  # [n]
+    groups: np.ndarray  # [n, g]
+
+
+Encoder = Callable[[Tensor], Tensor]  # x [n, 93] -> h [n, 32]
+
+
+@lru_cache(2)
+def rows_of_adult(first: int | None) -> Dataset:
+    """Adult, or what comes of its first rows; read once, as every part needs it."""
+    return data.load("adult", rows=first)
+
+
+def scores(devices: Sequence[Seen]) -> dict[str, float]:
+    """The paper's three metrics and ours, in percent.
+
+    Accuracy and AUCs are means over devices, as in the paper. Equalised odds and demographic parity
+    are of all devices' decisions together: on one device, a handful of rows would decide.
+    """
+    adversary = np.array([auc(d.protected.T, d.groups.T) for d in devices])  # [K, g]
+    found = {
+        "class_acc": accuracy(devices),
+        "class_auc": np.nanmean([auc(d.income, d.y) for d in devices]),  # some have one class
+        "adv_auc": np.nanmean(adversary),
+        "adv_auc_spread": adversary.mean(1).std(),  # over devices
+    }
+    decisions = np.concatenate([d.income > 0.5 for d in devices])
+    y, groups = (np.concatenate([getattr(d, name) for d in devices]) for name in ("y", "groups"))
+    for j, name in enumerate(GROUPS):
+        found[f"adv_auc_{name}"] = np.nanmean(adversary[:, j])
+        found[f"eo_{name}"] = equalised_odds(decisions, y, groups[:, j])
+        found[f"dp_{name}"] = demographic_parity(decisions, groups[:, j])
+    return {name: 100 * float(value) for name, value in found.items()}
+
+
+def accuracy(devices: Sequence[Seen]) -> float:
+    """Share of rows whose class is right, mean over devices."""
+    return float(np.mean([((d.income > 0.5) == d.y).mean() for d in devices]))
+
+
+def leaks(encoders: Sequence[Encoder], test: Split, rows: int, seed: int) -> dict[str, float]:
+    """AUC of fresh probes, in percent: mean over encoders, by kind and attribute, and the best.
+
+    ``rows`` of the test set are drawn by ``seed``; half of them to fit on, half to judge by.
+    """
+    order = stream(seed, Purpose.PROBES).permutation(len(test.y))[:rows]
+    chosen = test.take(torch.from_numpy(order))
+    h = torch.stack([encoder(chosen.x) for encoder in encoders])  # [E, n, 32]
+    found = {k: v.mean(0) for k, v in probe(h, chosen.groups, len(order) // 2, seed).items()}  # [g]
+    out = {}
+    for j, name in enumerate(GROUPS):
+        out |= {f"probe_{kind}_{name}": 100 * float(found[kind][j]) for kind in KINDS}
+        out[f"probe_best_{name}"] = max(out[f"probe_{kind}_{name}"] for kind in KINDS)
+    out["probe_best"] = float(np.mean([out[f"probe_best_{name}"] for name in GROUPS]))
+    return out
+
+
+@torch.no_grad()
+def measure(
+    fed: Federation, outcome: Outcome, probed: int, probe_rows: int, one_model: bool = False
+) -> Measured:
+    """Measure the models of the last round on test rows, dropout off.
+
+    Probes read the encoders of the first ``probed`` devices (of the one model there is, if
+    ``one_model``). ``validation_*`` is measured on the devices' validation rows: accuracy, and AUC
+    of a logistic probe of the same encoders, fitted to the device's training rows.
+    """
+    lines, net = [], fed.net.eval()
+    for r, seed in enumerate(fed.seeds):
+        models = [_params(outcome, r, k) for k in range(fed.devices)]
+        part = fed.partitions[r]
+        line = scores(_all(net, models, fed.data.test, part.test))
+        some = models[: 1 if one_model else probed]
+        encoders = [_encoder(net, params) for params in some]
+        line |= leaks(encoders, fed.data.test, probe_rows, seed)
+        if part.validation is not None:
+            held = _all(net, models, fed.data.train, part.validation)
+            line["validation_acc"] = 100 * accuracy(held)
+            line["validation_probe"] = _checked(encoders, fed.data.train, part, one_model)
+        lines.append(line)
+    final = pd.DataFrame(lines, index=pd.Index(fed.seeds, name="seed"))
+    return Measured(final, outcome.history, outcome.seconds, outcome.provenance)
+
+
+def _params(outcome: Outcome, run: int, device: int) -> dict[str, Tensor]:
+    t = outcome.tensors
+    return outcome.layout.views(t["shared"][run], t["personal"][run, device])
+
+
+def _all(net: AdultNet, models: list[dict], split: Split, rows: Rows) -> list[Seen]:
+    """Every device's model on its own rows."""
+    return [_see(net, params, split.take(rows.of(k))) for k, params in enumerate(models)]
+
+
+def _see(net: AdultNet, params: dict[str, Tensor], rows: Split) -> Seen:
+    income, protected = functional_call(net, params, (rows.x,), dict(watch=Tensor.detach))
+    return Seen(
+        income.softmax(-1)[:, 1].numpy(),
+        protected.sigmoid().numpy(),
+        rows.y.numpy(),
+        rows.groups.numpy(),
+    )
+
+
+def _encoder(net: AdultNet, params: dict[str, Tensor]) -> Encoder:
+    local = {n.removeprefix("local."): v for n, v in params.items() if n.startswith("local.")}
+    return lambda x: functional_call(net.local, local, (x,))
+
+
+def _checked(encoders: list[Encoder], split: Split, part, pooled: bool) -> float:
+    """AUC in percent, mean over attributes and encoders, on validation rows alone."""
+    from sklearn.linear_model import LogisticRegression
+
+    devices, areas = range(len(part)), []
+    for k, encoder in enumerate(encoders):
+        mine = devices if pooled else [k]
+        fit, judge = (
+            split.take(torch.cat([rows.of(i) for i in mine]))
+            for rows in (part.train, part.validation)
+        )
+        a, b = encoder(fit.x), encoder(judge.x)
+        mean, std = a.mean(0), a.std(0).clamp(min=1e-6)
+        a, b = ((v - mean) / std for v in (a, b))
+        for j in range(len(GROUPS)):
+            model = LogisticRegression(max_iter=300).fit(a.numpy(), fit.groups[:, j].numpy())
+            areas.append(auc(model.decision_function(b.numpy()), judge.groups[:, j].numpy()))
+    return 100 * float(np.nanmean(areas))

@@ -1,0 +1,211 @@
+"""The released fairness code, step by step: what its loops do to the gradients, and to the numbers.
+
+Liang et al.'s repository at af89a47, main_fair.py and global.py with models/Update.py. In our
+own words, and with all users and runs side by side, which changes nothing: users never meet.
+
+Before the joint phase, each user trains a classifier (10 epochs), then an adversary on its frozen h
+with a loss multiplied by 30. Then, with each batch of the joint phase:
+
+1. The user trains a *copy* of the shared head, while the head's optimiser holds the original's
+   parameters, which get no gradient. **The head never moves**, and so the average is itself.
+2. With ``adv=1`` the code goes backwards twice without clearing in between, through L_f - L_r and
+   through L_r. **In the local model the adversary's two gradients cancel**; with ``adv=0``, the
+   second one is left over, and the local model *helps* the adversary.
+3. The adversary's gradient is never cleared. With ``adv=1`` the two cancel there as well, and what
+   remains is the last one of pre-training: **the same step, again and again**. With ``adv=0`` it
+   is the sum of all gradients so far.
+
+At test, dropout is on, and a user's test rows are the rows of the test set that have the numbers of
+its *training* rows. All ten non-i.i.d. runs have the shards of the first. The baseline has ten
+rounds instead of 50, and is measured after each on the last user alone.
+"""
+
+import time
+
+import pandas as pd
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lgfed_core.engine import CPU
+from lgfed_core.engine.provenance import provenance
+from lgfed_core.seeds import draw
+
+from .measures import Measured
+from .released_users import Lanes, Params, probed, tested
+
+STEPS = "lgfedavg_adult_released_steps"
+LOUD, LAMBDA = 30.0, 0.03  # of the adversary's loss, before and in the joint phase
+
+
+def run(cfg, seeds, split: str, method: str) -> Measured:
+    """One row of Table 4 as the released code makes it; methods as in the table."""
+    began = time.perf_counter()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(draw(seeds[0], 0, 0, 1))
+        if method == "fedavg":
+            final, history = _baseline(Lanes(cfg, seeds, split, 0))
+        else:
+            final, history = _local(Lanes(cfg, seeds, split, 2), method == "lg_fedavg_adv")
+    spent = time.perf_counter() - began
+    return Measured(final, history, spent, provenance(CPU))
+
+
+def _local(lanes: Lanes, adv: bool) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """LG-FedAvg: pre-training, the joint phase, and what each user's model is worth."""
+    cfg, lr = lanes.cfg, lanes.cfg.lr
+    params = lanes.fresh(alike=False)
+    f, a, r = (_named(params, part) for part in ("local.", "own.", "adversary."))
+    for _ in range(cfg.released_pretraining):
+        for x, y, _ in lanes.batches():
+            moving, leaves = _leaves(params, f + a)
+            income, _ = lanes.play(leaves, x, own=True)
+            grads = torch.autograd.grad(_bce(income, y), list(moving.values()))
+            _descend(params, moving, grads, lr)
+    left_over: Params = {}
+    for _ in range(cfg.released_pretraining):
+        for x, _, z in lanes.batches():
+            moving, leaves = _leaves(params, r)
+            _, protected = lanes.play(leaves, x, own=True, detach=True)
+            grads = torch.autograd.grad(LOUD * _bce(protected, z), list(moving.values()))
+            _descend(params, moving, grads, lr)
+            left_over = dict(zip(moving, grads, strict=True))
+
+    head = {n: v.clone() for n, v in params.items() if n.startswith("head.")}
+    lines = []
+    for number in range(1, cfg.released_rounds + 1):
+        seen: list[dict[str, Tensor]] = []
+        for _ in range(cfg.released_epochs):
+            for step, (x, y, z) in enumerate(lanes.batches()):
+                seen += joint_step(lanes, params, left_over, x, y, z, adv, look=step % 16 == 0)
+        means = {name: torch.stack([s[name] for s in seen]).mean(0) for name in seen[0]}  # [L]
+        means["adversary_norm"] = _norm({n: params[n] for n in r})
+        means["head_moved"] = _norm({n: params[n] - v for n, v in head.items()})
+        lines.append(_by_run(lanes, means).assign(round=number))
+    return tested(lanes, params), pd.concat(lines, ignore_index=True)
+
+
+def joint_step(
+    lanes: Lanes,
+    params: Params,
+    left_over: Params,
+    x: Tensor,
+    y: Tensor,
+    z: Tensor,
+    adv: bool,
+    look: bool = False,
+) -> list[dict[str, Tensor]]:
+    """One batch of the released joint phase; changes ``params`` and ``left_over`` in place.
+
+    left_over: the adversary's gradient, which nobody clears. With ``look``, also what came of the
+    intentions, per lane [L]: ``cos_adversary`` between the adversary's gradient and what it is
+    moved by, ``size_ratio`` of their norms, ``share_local``, the part of the adversary's push that
+    reaches the local model (1 all of it, 0 nothing, -1 all of it with the wrong sign), and
+    ``cos_local`` between the local model's intended and applied gradient.
+    """
+    f, r = (_named(params, part) for part in ("local.", "adversary."))
+    if adv and not look:  # what cancels is left out, for speed; all but rounding stays the same
+        moving, leaves = _leaves(params, f)
+        income, _ = lanes.play(leaves, x, own=False)
+        grads = torch.autograd.grad(_bce(income, y), list(moving.values()))
+        _descend(params, f, grads, lanes.cfg.lr)
+        _descend(params, r, [left_over[n] for n in r], lanes.cfg.lr)
+        return []
+    moving, leaves = _leaves(params, f + r)
+    income, protected = lanes.play(leaves, x, own=False)
+    task, push = _bce(income, y), LAMBDA * _bce(protected, z)
+    first = torch.autograd.grad(
+        task - push if adv else task,
+        list(moving.values()),
+        retain_graph=True,
+        allow_unused=True,
+        materialize_grads=True,
+    )
+    second = torch.autograd.grad(push, list(moving.values()), retain_graph=look)
+    both = {n: g1 + g2 for n, g1, g2 in zip(moving, first, second, strict=True)}
+    for name in r:
+        left_over[name] = left_over[name] + both[name]
+    seen = []
+    if look:
+        clean = torch.autograd.grad(task, [moving[n] for n in f])
+        task_only = dict(zip(f, clean, strict=True))
+        pushed = dict(zip(moving, second, strict=True))
+        wanted = {n: task_only[n] - pushed[n] for n in f}
+        reached = {n: task_only[n] - both[n] for n in f}  # of the push, with its sign as wanted
+        ideal = {n: pushed[n] for n in r}
+        applied = {n: left_over[n] for n in r}
+        push_local = {n: pushed[n] for n in f}
+        seen.append(
+            {
+                "cos_adversary": _cos(ideal, applied),
+                "size_ratio": _norm(applied) / _norm(ideal).clamp(min=1e-30),
+                "share_local": _dot(reached, push_local)
+                / _dot(push_local, push_local).clamp(min=1e-30),
+                "cos_local": _cos(wanted, {n: both[n] for n in f}),
+            }
+        )
+    _descend(params, f, [both[n] for n in f], lanes.cfg.lr)
+    _descend(params, r, [left_over[n] for n in r], lanes.cfg.lr)
+    return seen
+
+
+def _baseline(lanes: Lanes) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """FedAvg of model and adversary, measured on the last user after every round."""
+    cfg, params, lines = lanes.cfg, lanes.fresh(alike=True), []
+    for _ in range(cfg.released_rounds):
+        momenta = {n: torch.zeros_like(v) for n, v in params.items()}
+        for _ in range(cfg.released_epochs):
+            for x, y, z in lanes.batches():
+                moving, leaves = _leaves(params, list(params))
+                income, protected = lanes.play(leaves, x, own=True, detach=True)
+                loss = _bce(income, y) + LOUD * _bce(protected, z)
+                for name, grad in zip(
+                    moving, torch.autograd.grad(loss, list(moving.values())), strict=True
+                ):
+                    momenta[name].mul_(0.5).add_(grad)
+                    params[name].sub_(momenta[name], alpha=cfg.lr)
+        for value in params.values():
+            runs = value.unflatten(0, (-1, lanes.users))
+            value.copy_(runs.mean(1, keepdim=True).expand_as(runs).flatten(0, 1))
+        lines.append(tested(lanes, params, last_user=True, probes=False))
+    final = pd.concat(lines).groupby("seed").mean()
+    return final.join(probed(lanes, params, 1)), pd.DataFrame()
+
+
+def _bce(p: Tensor, target: Tensor) -> Tensor:
+    """Sum over lanes of each lane's mean: every lane has its own gradient."""
+    return F.binary_cross_entropy(p, target, reduction="none").flatten(1).mean(1).sum()
+
+
+def _leaves(params: Params, names: list[str]) -> tuple[Params, Params]:
+    """The parameters to differentiate by, and all of them."""
+    moving = {n: params[n].detach().requires_grad_() for n in names}
+    return moving, params | moving
+
+
+def _descend(params: Params, names, grads, lr: float) -> None:
+    for name, grad in zip(names, grads, strict=True):
+        params[name].sub_(grad, alpha=lr)
+
+
+def _named(params: Params, start: str) -> list[str]:
+    return [n for n in params if n.startswith(start)]
+
+
+def _dot(a: Params, b: Params) -> Tensor:
+    """Inner products, lane by lane -> [L]."""
+    return sum((a[n] * b[n]).flatten(1).sum(1) for n in a)
+
+
+def _norm(a: Params) -> Tensor:
+    return _dot(a, a).sqrt()
+
+
+def _cos(a: Params, b: Params) -> Tensor:
+    return _dot(a, b) / (_norm(a) * _norm(b)).clamp(min=1e-30)
+
+
+def _by_run(lanes: Lanes, means: dict[str, Tensor]) -> pd.DataFrame:
+    """[L] by name -> one line per seed, the mean over its users."""
+    columns = {n: v.view(-1, lanes.users).mean(1).tolist() for n, v in means.items()}
+    return pd.DataFrame(columns | {"seed": lanes.seeds})

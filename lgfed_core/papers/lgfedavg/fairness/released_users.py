@@ -1,0 +1,141 @@
+"""The users of the released fairness code: their rows and networks side by side, and their test.
+
+Liang et al.'s repository at af89a47. At test, dropout is on, and a user's test rows are the rows of
+the test set that have the numbers of its *training* rows. All ten non-i.i.d. runs have the shards
+of the first. See `adult_released` for what the users do.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.func import functional_call, stack_module_state, vmap
+
+from lgfed_core import models
+from lgfed_core.data import Split
+from lgfed_core.errors import SettingsError
+from lgfed_core.models.adult import AdultNet
+from lgfed_core.seeds import Purpose, draw, stream
+
+from .measures import Seen, leaks, rows_of_adult, scores
+
+SHARDS, PER_USER = 100, 10
+Params = dict[str, Tensor]  # name -> [L, ...], L = runs * users
+
+
+class Lanes:
+    """All users of all runs: their rows, and networks side by side."""
+
+    def __init__(self, cfg, seeds, split: str, head_layers: int):
+        rows = cfg.first_rows or (30_000 if split == "noniid" else None)
+        self.adult = rows_of_adult(rows)
+        self.cfg, self.seeds, self.users = cfg, list(seeds), cfg.devices
+        held = [users_rows(self.adult.train.y, cfg.devices, split, s) for s in seeds]
+        index = torch.cat(held)  # [L, n]; all users have equally many
+        train = self.adult.train
+        self.x, self.y = train.x[index], train.y[index].float()  # [L, n, 93], [L, n]
+        self.z = train.groups[index].float()  # [L, n, 2]
+        self.tested = self.adult.test.take(index.flatten()) if len(index) else None
+        self.index = index
+        self.make = partial(AdultNet, head_layers, 0.2, 0.0)
+        self.net = models.make(self.make, 0).train()
+
+    def fresh(self, alike: bool) -> Params:
+        """First parameters [L, ...]: each user's own, but for the head; ``alike`` for one a run."""
+        made = []
+        for seed in self.seeds:
+            head = models.make(self.make, draw(seed, 0))
+            for k in range(self.users):
+                own = models.make(self.make, draw(seed, 0, 1 + k))
+                if self.net.head:
+                    own.head.load_state_dict(head.head.state_dict())
+                made.append(head if alike else own)
+        values, _ = stack_module_state(made)
+        return {n: v.detach() for n, v in values.items()}
+
+    def batches(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """One epoch, never shuffled: x [L, B, 93], y [L, B], z [L, B, 2]."""
+        size = self.cfg.batch_size
+        for at in range(0, self.x.shape[1], size):
+            yield self.x[:, at : at + size], self.y[:, at : at + size], self.z[:, at : at + size]
+
+    def play(self, params: Params, x: Tensor, own: bool, detach: bool = False):
+        """P(y = 1) [L, B] and the adversary's probabilities [L, B, 2], with dropout."""
+        watch = Tensor.detach if detach else _open
+
+        def one(params, x):
+            return functional_call(self.net, params, (x,), dict(own=own, watch=watch))
+
+        income, protected = vmap(one, randomness="different")(params, x)
+        return income[..., 1].sigmoid(), protected.sigmoid()
+
+
+def users_rows(y: Tensor, users: int, split: str, seed: int) -> Tensor:
+    """Row numbers of each user, int64 [users, n]; non-i.i.d. the same for every seed.
+
+    Raises SettingsError for more users than non-i.i.d. shards suffice for.
+    """
+    rng = stream(seed if split == "iid" else 0, Purpose.IID)
+    if split == "iid":
+        each = len(y) // users
+        return torch.from_numpy(rng.permutation(len(y))[: users * each]).view(users, each)
+    if users * PER_USER > SHARDS:
+        raise SettingsError(
+            f"devices is {users}; the released code deals {PER_USER} of {SHARDS} shards to each, "
+            f"so non-i.i.d. there can be {SHARDS // PER_USER} at most"
+        )
+    by_label = np.argsort(y.numpy(), kind="stable")
+    size = len(y) // SHARDS
+    dealt = rng.permutation(SHARDS)[: users * PER_USER].reshape(users, PER_USER)
+    rows = [np.concatenate([by_label[s * size : (s + 1) * size] for s in mine]) for mine in dealt]
+    return torch.from_numpy(np.stack(rows))
+
+
+@torch.no_grad()
+def tested(
+    lanes: Lanes, params: Params, last_user: bool = False, probes: bool = True
+) -> pd.DataFrame:
+    """The released test, by seed: rows by the numbers of training rows, dropout on."""
+    test, each = lanes.tested, lanes.index.shape[1]
+    x = test.x.view(-1, each, test.x.shape[1])
+    income, protected = lanes.play(params, x, own=lanes.net.head is None)
+    lines = []
+    for i in range(len(lanes.seeds)):
+        mine = range(i * lanes.users, (i + 1) * lanes.users)
+        devices = []
+        for lane in mine[-1:] if last_user else mine:
+            rows = test.take(torch.arange(lane * each, (lane + 1) * each))
+            devices.append(
+                Seen(
+                    income[lane].numpy(),
+                    protected[lane].numpy(),
+                    rows.y.numpy(),
+                    rows.groups.numpy(),
+                )
+            )
+        lines.append(scores(devices))
+    found = pd.DataFrame(lines, index=pd.Index(lanes.seeds, name="seed"))
+    return found.join(probed(lanes, params, lanes.cfg.probed)) if probes else found
+
+
+@torch.no_grad()
+def probed(lanes: Lanes, params: Params, users: int) -> pd.DataFrame:
+    """Fresh probes of the first users' encoders, with dropout off."""
+    quiet, lines = lanes.net.local.eval(), []
+    local = {n.removeprefix("local."): v for n, v in params.items() if n.startswith("local.")}
+    for i, seed in enumerate(lanes.seeds):
+        encoders = []
+        for lane in range(i * lanes.users, i * lanes.users + min(users, lanes.users)):
+            own = {n: v[lane] for n, v in local.items()}
+            encoders.append(lambda x, own=own: functional_call(quiet, own, (x,)))
+        test: Split = lanes.adult.test
+        lines.append(leaks(encoders, test, lanes.cfg.probe_rows, seed))
+    lanes.net.train()
+    return pd.DataFrame(lines, index=pd.Index(lanes.seeds, name="seed"))
+
+
+def _open(h: Tensor) -> Tensor:
+    return h

@@ -1,0 +1,317 @@
+"""LG-FedAvg on UCI Adult: Table 4 of Liang et al. 2020 (v2, section 5.5; v1, section 3.3).
+
+Ten devices predict who earns over 50K. FedAvg trains one model, which an adversary watches;
+LG-FedAvg trains local models, watched in the same way; with an adversary, local models are also
+trained to hide race and sex from it. Two protocols:
+
+* ``as_described``: the text, with the two players' gradients kept apart, dropout off at test, and
+  lambda, of which the text says nothing, picked on validation rows (`FRONTIER` has the rest).
+* ``as_released``: what the authors' code does, step by step; see `adult_released`.
+
+Probes, odds and the frontier over lambda are ours.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from lgfed_core import models, partition
+from lgfed_core.engine import CPU, Federation, Outcome, Training, run
+from lgfed_core.engine.accuracy import accuracies
+from lgfed_core.engine.checkpoint import folder_name
+from lgfed_core.engine.trackers import Tracker
+from lgfed_core.errors import SettingsError, one_of
+from lgfed_core.evidence.records import PROTOCOLS
+from lgfed_core.methods import FairLGFedAvg, Method, WatchedFedAvg
+from lgfed_core.models.adult import AdultNet
+from lgfed_core.models.layout import joined
+from lgfed_core.paths import RUNS
+
+from . import released as adult_released
+from .measures import Measured, measure, rows_of_adult
+
+NAME = "lgfedavg.adult"
+TABLE = "lgfedavg_table4_adult_fairness"
+FRONTIER = "lgfedavg_adult_frontier"  # a table of ours: lambda against accuracy and leakage
+STEPS = adult_released.STEPS  # a table of ours: gradients and weights, round by round
+TOGETHER = True  # the networks are tiny: all seeds fit in one stack of lanes
+CHOOSES = {"splits", "methods", "frontier", "frontier_splits", "losses"}
+SPLITS = ("iid", "noniid")
+METHODS = ("fedavg", "lg_fedavg", "lg_fedavg_adv")
+POWERS = {"vanilla": 1.0, "squared": 2.0}
+COST = 4.0  # points of accuracy that the paper says an adversary costs, at most
+FIRST_ROWS = 30_000  # before the halves are cut, for non-i.i.d. devices
+SCALES = {
+    "smoke": dict(
+        pretraining=1,
+        rounds=1,
+        fedavg_rounds=1,
+        fedavg_epochs=1,
+        frontier=(1.0,),
+        first_rows=3000,
+        probed=1,
+        probe_rows=600,
+        released_epochs=1,
+        released_rounds=1,
+        released_pretraining=1,
+        splits=("iid",),
+    ),
+    "quick": dict(
+        pretraining=3,
+        rounds=3,
+        fedavg_rounds=3,
+        fedavg_epochs=2,
+        frontier=(0.3, 3.0),
+        probed=2,
+        probe_rows=3000,
+        released_epochs=1,
+        released_rounds=3,
+        released_pretraining=3,
+        splits=("iid",),
+    ),
+    "paper": {},
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The paper's values (v1 Table 8, v2 Table 11), as described; released_* are of its code."""
+
+    protocol: str = "as_described"
+    scale: str = "paper"
+    splits: tuple[str, ...] = SPLITS
+    methods: tuple[str, ...] = METHODS
+    devices: int = 10
+    batch_size: int = 32
+    lr: float = 0.1
+    momentum: float = 0.5
+    dropout: float = 0.2
+    head_layers: int = 3  # hidden layers of the shared head
+    pretraining: int = 10  # epochs of local models and adversaries
+    rounds: int = 10  # of the joint phase, an epoch each
+    fedavg_rounds: int = 50
+    fedavg_epochs: int = 10  # in each round
+    play: str = "alternating"  # of Table 4's rows; the frontier plays by reversal
+    strength: float | None = None  # both lambdas; None: `pick` it from the frontier of this run
+    frontier: tuple[float, ...] = (0.1, 0.3, 1.0, 3.0, 10.0)  # lambdas
+    frontier_splits: tuple[str, ...] = ("iid",)
+    losses: tuple[str, ...] = ("vanilla", "squared")  # of the adversary, on the frontier
+    validation: float = 0.1  # share of each device's training rows
+    probed: int = 3  # devices whose encoders are probed
+    probe_rows: int = 5000  # half to fit, half to judge
+    first_rows: int | None = None  # of the data, for a quick look; None: all the paper's
+    released_rounds: int = 10
+    released_epochs: int = 5  # the code's default
+    released_pretraining: int = 10  # epochs for the classifier, then as many for the adversary
+
+    def __post_init__(self):
+        one_of("protocol", self.protocol, PROTOCOLS)
+        one_of("scale", self.scale, SCALES)
+        picks = self.strength is None and not self.released and "lg_fedavg_adv" in self.methods
+        if picks and not ("vanilla" in self.losses and self.splits[:1] == self.frontier_splits[:1]):
+            raise SettingsError(
+                "strength is picked on the frontier of the first split, which is not run: give a "
+                "strength, leave lg_fedavg_adv out of methods, or run losses=vanilla there"
+            )
+        for what, known in (
+            ("splits", SPLITS),
+            ("frontier_splits", SPLITS),
+            ("methods", METHODS),
+            ("losses", POWERS),
+        ):
+            if unknown := set(getattr(self, what)) - set(known):
+                raise SettingsError(f"{what} has {sorted(unknown)}; there are {', '.join(known)}")
+
+    @property
+    def released(self) -> bool:
+        return self.protocol == "as_released"
+
+
+def settings(scale: str = "paper", protocol: str = "as_described", **changes) -> Settings:
+    """Settings of a scale, with single values changed."""
+    return replace(Settings(protocol, scale), **(SCALES[scale] | changes))
+
+
+def pick(line: pd.DataFrame) -> float:
+    """The lambda of Table 4, by validation rows alone.
+
+    line: one row per lambda (the index, 0 among them), means over seeds of ``validation_acc`` and
+    ``validation_probe``, in percent. Of all lambdas that cost at most `COST` points of accuracy
+    against lambda = 0, the one with the least leakage to a logistic probe.
+    """
+    able = line[line["validation_acc"] >= line.loc[0.0, "validation_acc"] - COST]
+    return float(able["validation_probe"].idxmin())
+
+
+def federation(
+    cfg: Settings, seeds: Sequence[int], split: str, head: bool = True
+) -> tuple[Federation, Tensor]:
+    """The devices of one split ("iid" or "noniid"), and each run's first parameters [R, P].
+
+    Non-i.i.d.: 100 shards of the label-sorted rows, ten a device, the same numbers for its test
+    rows. ``head``: with LG-FedAvg's shared head, or without, for FedAvg.
+    """
+    rows = cfg.first_rows or (FIRST_ROWS if split == "noniid" else None)
+    adult = rows_of_adult(rows)
+    labels, parts, starts = (adult.train.y, adult.test.y), [], []
+    for seed in seeds:
+        if split == "iid":
+            part = partition.iid(*labels, cfg.devices, seed)
+        else:
+            part = partition.label_shards(*labels, cfg.devices, 10, seed)
+        parts.append(partition.with_validation(part, cfg.validation, seed))
+        net = models.make(
+            lambda: AdultNet(cfg.head_layers if head else 0, cfg.dropout, cfg.dropout), seed
+        )
+        starts.append(joined(net))
+    return Federation(adult, parts, net, list(seeds)), torch.stack(starts)
+
+
+class Watch(Tracker):
+    """Accuracy on the devices' own test rows, after every round."""
+
+    def after(self, round, rounds, engine):
+        found = accuracies(engine, "shared", "personal", "test")  # [R, K]
+        return {"local_test_acc": found.mean(1)}
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts of the experiment on one split, all seeds together, with their checkpoints."""
+
+    cfg: Settings
+    seeds: Sequence[int]
+    split: str
+    folder: Path | None
+    done: dict[str, Outcome] = field(default_factory=dict)  # pre-training, which parts share
+
+    def fedavg(self) -> Measured:
+        """One model for all, and one adversary that looks on."""
+        cfg = self.cfg
+        fed, start = federation(cfg, self.seeds, self.split, head=False)
+        training = Training(cfg.lr, cfg.batch_size, cfg.momentum, cfg.fedavg_epochs)
+        out = self._run("fedavg", fed, WatchedFedAvg(), training, cfg.fedavg_rounds, start)
+        return measure(fed, out, cfg.probed, cfg.probe_rows, one_model=True)
+
+    def joint(self, name: str, play: str, strength: float, power: float = 1.0) -> Measured:
+        """Pre-training without an adversary's say, then the joint phase with ``strength``."""
+        cfg = self.cfg
+        fed, start = federation(cfg, self.seeds, self.split)
+        training = Training(cfg.lr, cfg.batch_size, cfg.momentum, keep_momentum=True)
+        method = FairLGFedAvg(pretraining=True, play="reversal")
+        if "pretraining" not in self.done:
+            found = self._run("pretraining", fed, method, training, cfg.pretraining, start)
+            self.done["pretraining"] = found
+        before = self.done["pretraining"]
+        own = before.layout.join(before.tensors["shared"][:, None], before.tensors["personal"])
+        training = Training(cfg.lr, cfg.batch_size, cfg.momentum)
+        method = FairLGFedAvg(lambda_local=strength, lambda_global=strength, play=play, power=power)
+        out = self._run(name, fed, method, training, cfg.rounds, own, cfg.pretraining)
+        found = measure(fed, out, cfg.probed, cfg.probe_rows)
+        both = before.seconds + out.seconds
+        return replace(found, final=found.final.assign(strength=strength), seconds=both)
+
+    def _run(
+        self,
+        name: str,
+        fed: Federation,
+        method: Method,
+        training: Training,
+        rounds: int,
+        start: Tensor,
+        first_round: int = 0,
+    ) -> Outcome:
+        saved = self.folder / f"{self.split}_{name}.safetensors" if self.folder else None
+        return run(
+            fed,
+            method,
+            training,
+            rounds,
+            start,
+            tracker=Watch(),
+            first_round=first_round,
+            lanes="batched",
+            saved=saved,
+            label=f"{self.split}: {name}",
+        )
+
+
+def stages(
+    cfg: Settings, seeds: Sequence[int], device: torch.device = CPU, resume: bool = True, **engine
+) -> Iterator[tuple[str, Measured]]:
+    """The parts, as they finish: ``split:method``, and ``split:loss:lambda`` on the frontier.
+
+    All seeds train together in one stack of lanes, on the CPU; ``engine`` changes nothing.
+    Table 4's lambda is picked on the frontier of the first of ``frontier_splits``.
+    """
+    line: dict[float, pd.Series] = {}  # lambda -> means over seeds
+    for split in cfg.splits:
+        if cfg.released:
+            for method in cfg.methods:
+                yield f"{split}:{method}", adult_released.run(cfg, seeds, split, method)
+            continue
+        parts = Parts(cfg, seeds, split, _folder(cfg, seeds) if resume else None)
+        if split in cfg.frontier_splits:
+            for loss in cfg.losses:
+                for strength in (0.0, *cfg.frontier) if loss == "vanilla" else cfg.frontier:
+                    name = f"{loss}:{strength:g}"
+                    found = parts.joint(name.replace(":", "_"), "reversal", strength, POWERS[loss])
+                    if loss == "vanilla" and split == cfg.frontier_splits[0]:
+                        line[strength] = found.final.mean()
+                    yield f"{split}:{name}", found
+        if "lg_fedavg" in cfg.methods:
+            yield f"{split}:lg_fedavg", parts.joint("lg_fedavg", cfg.play, 0.0)
+        if "lg_fedavg_adv" in cfg.methods:
+            strength = pick(pd.DataFrame(line).T) if cfg.strength is None else cfg.strength
+            name = f"lg_fedavg_adv_{strength:g}"
+            yield f"{split}:lg_fedavg_adv", parts.joint(name, cfg.play, strength)
+        if "fedavg" in cfg.methods:
+            yield f"{split}:fedavg", parts.fedavg()
+
+
+def rows(cfg: Settings, part: str, found: Measured) -> pd.DataFrame:
+    """The tidy result rows of one part: last round, a line per seed and metric."""
+    split, *rest = part.split(":")
+    if len(rest) == 1:
+        ids = {"table": TABLE, "method": rest[0], "split": split}
+    else:
+        ids = {"table": FRONTIER, "split": split, "loss": rest[0], "lambda": float(rest[1])}
+    long = found.final.reset_index().melt("seed", var_name="metric").dropna(subset="value")
+    common = {
+        "protocol": cfg.protocol,
+        "selection": "last",
+        "scale": cfg.scale,
+        "seconds": found.seconds,
+        **found.provenance,
+    }
+    out = long.assign(**ids, **common)
+    if cfg.released and len(found.history):
+        out = pd.concat([out, _steps(found.history, rest[0], split, common)], ignore_index=True)
+    return out
+
+
+def _steps(history: pd.DataFrame, method: str, split: str, common: dict) -> pd.DataFrame:
+    """What happens inside the released loop, by round, as rows of its own table."""
+    long = history.melt(["seed", "round"], var_name="metric").dropna(subset="value")
+    return long.assign(table=STEPS, method=method, split=split, **common)
+
+
+def progress(cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """Curves: one line per part, round and seed, ``local_test_acc`` in percent where measured."""
+    out = []
+    for part, history in histories.items():
+        if "local_test_acc" in history:
+            lines = history.assign(part=part, method=part.split(":")[1])
+            out.append(lines.assign(local_test_acc=100 * lines["local_test_acc"]))
+    return pd.concat(out, ignore_index=True) if out else pd.DataFrame()
+
+
+def _folder(cfg: Settings, seeds: Sequence[int]) -> Path:
+    """Where checkpoints go: changed settings and other seeds never share a folder."""
+    choices = CHOOSES | {"strength"}  # which is in the name of its part
+    usual = settings(cfg.scale, cfg.protocol, **{name: getattr(cfg, name) for name in choices})
+    return RUNS / NAME / folder_name(f"{cfg.scale}-{cfg.protocol}", cfg, usual, seeds)

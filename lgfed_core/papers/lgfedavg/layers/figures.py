@@ -1,0 +1,118 @@
+"""The figure of "which layers should be shared?": both tests against every cut of the network."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from lgfed_core.plotting import WIDTH
+
+from . import run as cuts, tables
+
+SIDES = {  # side -> (colour, marker, words)
+    "last": ("#D55E00", "D", "last n layers shared"),
+    "first": ("#0072B2", "o", "first n layers shared"),
+}
+_TESTS = {  # row of the figure -> [(metric, its line, marker filled)]
+    "local test, %": [("local_test_acc", "-", True)],
+    "new test, %": [("new_test_acc_outputs", "-", True), ("new_test_acc_weights", ":", False)],
+}
+
+
+def every_cut(values: dict[str, pd.DataFrame]) -> Figure:
+    """Local and new test against the number of shared layers, from both ends of the network.
+
+    values: per data set, of `lgfedavg_cuts_tables.cell`. Both lines of a panel begin at n = 0
+    (nothing is shared, devices fine-tune) and end at n = 5 (FedAvg goes on). Bars: 95 % intervals
+    of the mean over seeds, where there are several. A ring marks the paper's cut, a grey line
+    FedAvg's model at the start. New test: filled by averaged outputs, hollow by averaged weights.
+    """
+    figure, axes = plt.subplots(
+        2, len(values), figsize=(WIDTH, 5.2), sharex="col", squeeze=False, layout="constrained"
+    )
+    for column, (data, cells) in zip(axes.T, values.items(), strict=True):
+        column[0].set_title(cuts.TITLES[data] + ("" if len(cells) else ": not yet run"))
+        for ax, (label, lines) in zip(column, _TESTS.items(), strict=True):
+            ax.set_ylabel(label if ax in axes[:, 0] else "")
+            ax.set_xlim(-0.25, 5.25)
+            if not len(cells):
+                ax.set_yticks([])
+                continue
+            for metric, style, filled in lines:
+                _panel(ax, tables.table(cells)[metric], data, style, filled)
+        _names_of_layers(column[1], data)
+    handles = {}
+    for ax in axes.flat:
+        handles |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
+    figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=3)
+    return figure
+
+
+def _panel(ax: Axes, means: pd.DataFrame, data: str, style: str, filled: bool) -> None:
+    """Both sides' lines of one metric, the start and the ring.
+
+    A line joins neighbouring cuts alone; a side of which no cut of its own has run has none.
+    """
+    for side, (colour, marker, words) in SIDES.items():
+        line = means.reindex([("last" if n in (0, 5) else side, n) for n in range(6)])
+        if line["mean"].iloc[1:5].isna().all():
+            continue
+        ax.errorbar(
+            line.index.get_level_values(1),
+            line["mean"],
+            line["reach"].fillna(0),
+            fmt=marker + style,
+            color=colour,
+            markerfacecolor=colour if filled else "white",
+            label=words + ("" if filled else " (averaged weights)"),
+            elinewidth=1.1,
+            markersize=5 if filled else 4,
+        )
+    if filled and ("start", 5) in means.index:
+        label = "FedAvg, before any cut"
+        ax.axhline(means.loc[("start", 5), "mean"], color="#7F7F7F", linewidth=1, label=label)
+    chosen = cuts.chosen(data)
+    if filled and chosen in means.index:
+        ax.plot(
+            chosen[1],
+            means.loc[chosen, "mean"],
+            "o",
+            markersize=13,
+            color="#222222",
+            markerfacecolor="none",
+            label="the paper's choice",
+            linestyle="none",
+        )
+
+
+def _names_of_layers(ax: Axes, data: str) -> None:
+    """Below the axis: which layer each further n adds, from either end."""
+    names = cuts.TASKS[data][0].settings().net().layers
+    ax.set_xticks(np.arange(len(names) + 1))
+    ax.set_xlabel("n, layers shared; each adds", labelpad=3)
+    for line, (side, (colour, _, _)) in enumerate(SIDES.items()):
+        order = names[::-1] if side == "last" else names
+        for n, name in enumerate(order, 1):
+            ax.annotate(
+                name,
+                (n, 0),
+                xycoords=("data", "axes fraction"),
+                xytext=(0, -32 - 10 * line),
+                textcoords="offset points",
+                ha="center",
+                va="top",
+                color=colour,
+                fontsize=7,
+            )
+        ax.annotate(
+            side,
+            (0, 0),
+            xycoords=("data", "axes fraction"),
+            xytext=(0, -32 - 10 * line),
+            textcoords="offset points",
+            ha="center",
+            va="top",
+            color=colour,
+            fontsize=7,
+        )

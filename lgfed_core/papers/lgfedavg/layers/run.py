@@ -1,0 +1,179 @@
+"""Which layers should be shared? LG-FedAvg with every cut, from one FedAvg model; our own question.
+
+The paper shares the last three of five layers on MNIST and the first two of five on CIFAR-10, and
+says little about why. Here 100 rounds of LG-FedAvg start from the same FedAvg model (after 800
+rounds on MNIST, 1200 on CIFAR-10) once for every cut: the last n layers shared, n = 0 to 5, and the
+first n, n = 1 to 4. With n = 0 each device only fine-tunes; with n = 5 FedAvg goes on.
+
+Devices, batches and the FedAvg model are those of `lgfedavg_mnist` and `lgfedavg_cifar10`, whose
+checkpoints are read (or made): a cut costs 100 rounds, and the paper's own cut costs none where
+that experiment has run. All cuts of a seed see the same devices and batches: compare them in pairs.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pandas as pd
+import torch
+
+from lgfed_core import models
+from lgfed_core.engine import CPU, Outcome
+from lgfed_core.errors import SettingsError, one_of
+
+from .. import phases, records as lgfedavg_rows
+from ..cifar10 import run as lgfedavg_cifar10
+from ..mnist import run as lgfedavg_mnist
+
+NAME = "lgfedavg.cuts"
+TABLE = "lgfedavg_cuts"  # of our own: no paper prints it
+CHOOSES = {"data", "classes", "budget", "last", "first"}  # all identify rows, none changes them
+SCALES = {  # changes to the data set's own scale: ten cuts must take no longer than its page
+    "smoke": {},
+    "quick": {
+        "mnist": dict(rows_per_class=(500, 100), budgets=(800,), starts=(800,)),
+        "cifar10": dict(rows_per_class=(600, 100), budgets=(1200,), starts=(1200,)),
+    },
+    "paper": {},
+}
+TASKS = {"mnist": (lgfedavg_mnist, 800), "cifar10": (lgfedavg_cifar10, 1200)}  # and the start
+TITLES = {"mnist": "MNIST", "cifar10": "CIFAR-10"}
+NEW_TESTS = tuple(f"new_test_acc_{way}" for way in ("weights", "outputs", "probabilities"))
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One data set and the cuts to try on it; the rest is the data set's own experiment."""
+
+    protocol: str = "as_described"
+    scale: str = "paper"
+    data: str = "mnist"  # or "cifar10"
+    classes: int = 2  # classes per device; 10 means i.i.d.
+    budget: int | None = None  # FedAvg rounds before; None: 800 (MNIST), 1200 (CIFAR-10)
+    last: tuple[int, ...] = (3, 0, 5, 1, 2, 4)  # how many layers to share next to the output, and
+    first: tuple[int, ...] = (2, 3, 1, 4)  # next to the input; in the order they run
+
+    def __post_init__(self):
+        one_of("data", self.data, TASKS)
+        if self.start not in self.base.budgets:
+            raise SettingsError(f"budget is {self.start}; FedAvg keeps {self.base.budgets}")
+        layers = len(self.base.net().layers)
+        if not set(self.last) <= set(range(layers + 1)) or not set(self.first) <= set(
+            range(1, layers)
+        ):
+            raise SettingsError(
+                f"last {self.last}, first {self.first}: of {layers} layers, the last 0 to {layers} "
+                f"or the first 1 to {layers - 1} can be shared"
+            )
+
+    @property
+    def base(self) -> phases.Settings:
+        """The data set's own experiment, with the paper's cut."""
+        changes = SCALES.get(self.scale, {}).get(self.data, {})
+        own = TASKS[self.data][0]
+        return own.settings(self.scale, self.protocol, classes=self.classes, **changes)
+
+    @property
+    def start(self) -> int:
+        """FedAvg rounds before the cut, as the paper's rows name them."""
+        return TASKS[self.data][1] if self.budget is None else self.budget
+
+    def at_cut(self, side: str, n: int) -> phases.Settings:
+        """`base` with the ``n`` layers of ``side`` shared."""
+        return replace(self.base, shared_side=side, shared_layers=n)
+
+    @property
+    def cuts(self) -> list[tuple[str, int]]:
+        """(side, layers shared) of each cut, in the order they run."""
+        return [("last", n) for n in self.last] + [("first", n) for n in self.first]
+
+
+def settings(scale: str = "paper", protocol: str = "as_described", **changes) -> Settings:
+    """Settings of a scale: ``settings("quick", data="cifar10")``."""
+    return Settings(protocol, scale, **changes)
+
+
+def stages(
+    cfg: Settings, seeds: Sequence[int], device: torch.device = CPU, resume: bool = True, **engine
+) -> Iterator[tuple[str, Outcome]]:
+    """FedAvg, then LG-FedAvg from it with each cut; yields ("start" or "last_3", outcome)."""
+    base = cfg.base
+    start = phases.Phases.of(base, seeds, device, resume, **engine)
+    fedavg = start.fedavg()
+    yield "start", fedavg
+    for side, n in cfg.cuts:
+        part, changed = f"{side}_{n}", cfg.at_cut(side, n)
+        folder = start.folder
+        if folder and changed != base:  # the paper's cut has its place in its own experiment
+            folder = phases.RUNS / NAME / f"{cfg.data}-{folder.name}" / part
+        cut = replace(start, cfg=changed, folder=folder, label=f"{start.label}, {part} shared")
+        yield part, cut.lg(fedavg, cfg.start)
+
+
+def rows(cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
+    """The tidy result rows of one cut at both selections; see `results` for the columns.
+
+    Accuracies in percent: local test, and new test by averaged weights, outputs, probabilities.
+    Part "start" is FedAvg's model before the cut: one for everybody, so the three are equal.
+    """
+    side, _, n = part.partition("_")
+    changed = cfg.base if side == "start" else cfg.at_cut(side, int(n))
+    net = changed.net()
+    if side == "start":
+        n, shared, found = len(net.layers), models.count(net), _start(cfg, outcome)
+    else:
+        shared = models.count(net, changed.shared(net))
+        found = lgfedavg_rows.rows(changed, f"lg_{cfg.start}", outcome, TABLE)
+        found = found[found["metric"] != "new_test_acc"].drop(columns="method")
+    size = found.drop_duplicates(["seed", "selection"]).assign(metric="params_shared", value=shared)
+    found = pd.concat([found, size], ignore_index=True)
+    return found.assign(dataset=cfg.data, side=side, shared_layers=int(n))
+
+
+def progress(cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """Curves to draw: part, side, shared_layers, round, seed and local test in percent."""
+    out = []
+    for part, history in histories.items():
+        side, _, n = part.partition("_")
+        lines = history.reindex(columns=["round", "seed", "local_test_acc"])
+        lines["local_test_acc"] *= 100
+        lines["round"] += 0 if side == "start" else cfg.base.rounds(cfg.start)
+        out.append(lines.assign(part=part, side=side, shared_layers=int(n or 0)))
+    return pd.concat(out, ignore_index=True)
+
+
+def _start(cfg: Settings, outcome: Outcome) -> pd.DataFrame:
+    """FedAvg's model at the start; as released its best on test so far, without a local test."""
+    history, end = outcome.history, cfg.base.rounds(cfg.start)
+    lines = []
+    for seed in outcome.final.index:
+        mine = history[(history["seed"] == seed) & (history["round"] <= end)]
+        line = mine.max() if cfg.base.released else mine[mine["round"] == end].iloc[0]
+        tests = dict.fromkeys(NEW_TESTS, line["new_test_acc"])
+        if not cfg.base.released:
+            tests["local_test_acc"] = line["local_test_acc"]
+        selection = "best_test" if cfg.base.released else "last"
+        lines += [(seed, selection, name, 100 * value) for name, value in tests.items()]
+    return pd.DataFrame(lines, columns=["seed", "selection", "metric", "value"]).assign(
+        table=TABLE,
+        classes_per_device=cfg.classes,
+        fedavg_rounds=cfg.start,
+        lg_rounds=0,
+        protocol=cfg.protocol,
+        scale=cfg.scale,
+        seconds=outcome.seconds,
+        **outcome.provenance,
+    )
+
+
+def chosen(data: str) -> tuple[str, int]:
+    """(side, layers shared) of the paper."""
+    own = TASKS[data][0].settings()
+    return own.shared_side, own.shared_layers
+
+
+def layers(data: str, side: str, n: int) -> str:
+    """The shared layers in words: "fc3 fc4 fc5", "none" or "all"."""
+    names = TASKS[data][0].settings().net().layers
+    if n in (0, len(names)):
+        return "all" if n else "none"
+    return " ".join(names[-n:] if side == "last" else names[:n])

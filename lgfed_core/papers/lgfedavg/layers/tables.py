@@ -1,0 +1,177 @@
+"""Tables of "which layers should be shared?": means, paired differences, what each cut loses."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from lgfed_core.evidence import records as results
+from lgfed_core.evidence.verdict import reach_of
+from lgfed_core.paths import RESULTS
+
+from .run import NAME, NEW_TESTS, TABLE, TASKS, TITLES, Settings, chosen, layers
+
+OUTPUTS = "new_test_acc_outputs"  # how new devices are served as described
+WORDS = {
+    "local_test_acc": "local test",
+    OUTPUTS: "new test, outputs",
+    "new_test_acc_probabilities": "new test, probabilities",
+    "new_test_acc_weights": "new test, weights",
+}
+
+
+def stored(folder: Path = RESULTS) -> pd.DataFrame:
+    """The recorded rows of all cuts; an empty frame with their columns while there are none."""
+    if (folder / f"{NAME}.csv").exists():
+        return results.load(NAME, folder)
+    ids = ["dataset", "classes_per_device", "side", "shared_layers", "fedavg_rounds", "lg_rounds"]
+    columns = ["table", *ids, "protocol", "selection", "seed", "metric", "value", "scale"]
+    return pd.DataFrame(columns=columns).astype({"value": float})
+
+
+def cell(
+    rows: pd.DataFrame,
+    data: str,
+    selection: str = "best_val",
+    scale: str = "paper",
+    classes: int = 2,
+    protocol: str = "as_described",
+) -> pd.DataFrame:
+    """One value per seed and cut: index (side, shared_layers, seed), a column per metric.
+
+    rows: of `rows` or `results.load`. The data set's usual start; the start's line ("start", 5) has
+    no selection and is there for each. Empty when there is nothing of the kind.
+    """
+    wanted = {"table": TABLE, "dataset": data, "scale": scale, "protocol": protocol}
+    for column, value in wanted.items():
+        rows = rows[rows[column] == value]
+    rows = rows[(rows["classes_per_device"] == classes) & (rows["fedavg_rounds"] == TASKS[data][1])]
+    rows = rows[(rows["selection"] == selection) | (rows["side"] == "start")]
+    return rows.pivot_table("value", ["side", "shared_layers", "seed"], "metric")
+
+
+def table(values: pd.DataFrame) -> pd.DataFrame:
+    """Means over seeds: index (side, shared_layers), columns (metric, mean | sd | reach | seeds).
+
+    values: of `cell`. ``reach`` is half a 95 % interval of the mean (Student's t), NaN of one seed.
+    """
+    out = values.groupby(level=["side", "shared_layers"]).agg(["mean", "std", "count"])
+    out = out.rename(columns={"std": "sd", "count": "seeds"}, level=1)
+    for metric in values.columns:
+        n = out[metric, "seeds"]
+        out[metric, "reach"] = reach_of(out[metric, "sd"] / n**0.5, n - 1)
+    return out.sort_index(axis=1)
+
+
+def against(values: pd.DataFrame, one: tuple[str, int], other: tuple[str, int]) -> pd.DataFrame:
+    """How far cut ``one`` is ahead of ``other`` in points, seed by seed.
+
+    values: of `cell`. Index metric; columns difference, low, high (95 %, paired t), seeds. NaN
+    where a cut has not run, or, for the interval, with one seed.
+    """
+    tests = [m for m in ("local_test_acc", *NEW_TESTS) if m in values]
+    both = [
+        values[tests].xs(cut, level=[0, 1]) if cut in values.index.droplevel(2) else None
+        for cut in (one, other)
+    ]
+    if both[0] is None or both[1] is None:
+        return pd.DataFrame(float("nan"), tests, ["difference", "low", "high"]).assign(seeds=0)
+    gap = both[0] - both[1]  # [seeds, metrics]; a metric that a run did not measure is NaN
+    n = gap.count()
+    reach = reach_of(gap.std() / n**0.5, n - 1)
+    return pd.DataFrame(
+        {
+            "difference": gap.mean(),
+            "low": gap.mean() - reach,
+            "high": gap.mean() + reach,
+            "seeds": n,
+        }
+    )
+
+
+def losses(values: pd.DataFrame, new: str = OUTPUTS) -> pd.DataFrame:
+    """What each cut loses to the best cut, in points, on local and on new test; best first.
+
+    values: of `cell`. Index (side, shared_layers), columns local, new and worst: the larger of
+    both, by which the cuts are sorted. The first is the best compromise of the two tests.
+    """
+    means = table(values).drop("start", level=0, errors="ignore").xs("mean", axis=1, level=1)
+    lost = means[["local_test_acc", new]].set_axis(["local", "new"], axis=1)
+    lost = lost.max() - lost
+    return lost.assign(worst=lost.max(axis=1)).sort_values("worst")
+
+
+def shown(values: pd.DataFrame, data: str) -> pd.DataFrame:
+    """For a page: a line per cut with its layers, their parameters, and "mean ± sd (seeds)"."""
+    means, lines = table(values), {}
+    total = values["params_shared"].max() if len(values) else 1
+    for side, n in sorted(means.index, key=lambda i: (i[0] != "start", i[0] == "first", i[1])):
+        cut = means.loc[(side, n)]
+        shared = int(cut["params_shared", "mean"])
+        name = "FedAvg, before any cut" if side == "start" else f"{side} {n}"
+        line = {"shared": layers(data, side, n), "parameters": f"{shared:,} ({shared / total:.1%})"}
+        for metric, words in WORDS.items():
+            mean, sd, seeds = (cut.get((metric, k), np.nan) for k in ("mean", "sd", "seeds"))
+            spread = "" if np.isnan(sd) else f" ± {sd:.2f}"
+            line[words] = "" if np.isnan(mean) else f"{mean:.2f}{spread} ({seeds:.0f})"
+        lines[name] = line
+    return pd.DataFrame(lines).T.rename_axis(TITLES[data])
+
+
+def questions(values: pd.DataFrame, data: str) -> pd.DataFrame:
+    """The paper's cut against five others, in points: "difference [95 % interval] (seeds)"."""
+    side, n = chosen(data)
+    other = "first" if side == "last" else "last"
+    asked = {
+        "FedAvg going on (all shared)": ("last", 5),
+        "fine-tuning (none shared)": ("last", 0),
+        f"the {other} {n} layers": (other, n),
+        "one layer fewer": (side, n - 1),
+        "one layer more": (side, n + 1),
+    }
+    lines = {}
+    for words, cut in asked.items():
+        gaps = against(values, (side, n), cut)
+        lines[words] = {WORDS[metric]: _gap(gap) for metric, gap in gaps.iterrows()}
+    name = f"{TITLES[data]}: {layers(data, side, n)} against"
+    return pd.DataFrame(lines, list(WORDS.values())).T.fillna("not yet run").rename_axis(name)
+
+
+def answer(values: pd.DataFrame, data: str) -> str:
+    """In a few lines: the best cut on either test, the best compromise, what the paper's loses.
+
+    Of the seeds for which every cut has run; says so where there is none.
+    """
+    title, cut = TITLES[data], chosen(data)
+    cuts = values.drop("start", level="side", errors="ignore")
+    ran = cuts.groupby(level="seed").size()
+    seeds = ran.index[ran == len(Settings(data=data).cuts)]
+    if not len(seeds):
+        return f"{title}: not yet run for every cut"
+    cuts = cuts[cuts.index.get_level_values("seed").isin(seeds)]
+    lost, means = losses(cuts), table(cuts)
+    said = [f"{title}, {len(lost)} cuts, {len(seeds)} seed{'s' * (len(seeds) > 1)}:"]
+    for test, metric in (("local", "local_test_acc"), ("new", OUTPUTS)):
+        best = lost[test].idxmin()
+        said.append(
+            f"best on {test} test: {layers(data, *best)} shared, "
+            f"{means.loc[best, (metric, 'mean')]:.2f} %"
+        )
+    best, worst = lost.index[0], lost["worst"].iloc[0]
+    said.append(
+        f"best compromise: {layers(data, *best)} shared, "
+        f"within {worst:.2f} points of the best on both"
+    )
+    mine = lost.loc[cut]
+    said.append(
+        f"the paper's choice: {layers(data, *cut)} shared, loses {mine['local']:.2f} "
+        f"points on local and {mine['new']:.2f} on new test"
+    )
+    return "\n  ".join(said)
+
+
+def _gap(gap: pd.Series) -> str:
+    if not gap["seeds"]:
+        return "not yet run"
+    reach = "" if np.isnan(gap["low"]) else f" [{gap['low']:+.2f}, {gap['high']:+.2f}]"
+    return f"{gap['difference']:+.2f}{reach} ({gap['seeds']:.0f})"

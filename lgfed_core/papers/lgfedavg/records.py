@@ -1,0 +1,227 @@
+"""From outcomes of LG-FedAvg's experiments to result rows and curves, for every data set."""
+
+import pandas as pd
+
+from lgfed_core import models
+from lgfed_core.engine import Outcome
+from lgfed_core.evidence.printed import METRICS
+from lgfed_core.evidence.records import plain
+from lgfed_core.evidence.report import SELECTION
+from lgfed_core.methods import FedAvg
+
+from .communication.counts import papers_count
+
+PRINTED = {  # data set -> tables whose rows its experiment fills
+    "mnist": ("lgfedavg_v2_table6_mnist", "lgfedavg_mtl_mnist"),
+    "cifar10": ("lgfedavg_v2_table8_cifar10", "lgfedavg_v2_table1_cifar10", "lgfedavg_mtl_cifar10"),
+}
+NEW = ("weights", "outputs", "probabilities")  # what is averaged to serve a new device
+
+
+def rows(cfg, part: str, outcome: Outcome, table: str) -> pd.DataFrame:
+    """The tidy result rows of one part, for each of its seeds (see `results` for the columns).
+
+    cfg: the experiment's settings; part: "fedavg", "local", "mtl", or "lg_" and the FedAvg rounds
+    before it.
+
+    The headline selection fills the paper's own column names, in percent; as released, New Test
+    is the averaged weights, of LG-FedAvg at the round where the local test accuracy peaks.
+    """
+    method, fed_rounds, lg_rounds = _named(cfg, part)
+    lines = []
+    for seed, final in outcome.final.iterrows():
+        history = outcome.history[outcome.history["seed"] == seed]
+        found = (
+            global_model(cfg, history, final)
+            if part == "fedavg"
+            else personal_models(cfg, history, final)
+        )
+        for selection, metrics in found.items():
+            values = {name: 100 * value for name, value in metrics.items()}
+            values["params_communicated"] = _sent(cfg, method, fed_rounds, lg_rounds)
+            lines += [(seed, selection, name, value) for name, value in values.items()]
+    tidy = pd.DataFrame(lines, columns=["seed", "selection", "metric", "value"])
+    return tidy.assign(
+        table=table,
+        classes_per_device=cfg.classes,
+        method=method,
+        fedavg_rounds=fed_rounds,
+        lg_rounds=lg_rounds,
+        protocol=cfg.protocol,
+        scale=cfg.scale,
+        seconds=outcome.seconds,
+        **outcome.provenance,
+    )
+
+
+def _named(cfg, part: str) -> tuple[str, int, int]:
+    """Method, FedAvg rounds and LG rounds, as the paper's tables name a row."""
+    if part.startswith("lg_"):
+        return "lg_fedavg", int(part.removeprefix("lg_")), cfg.lg_rounds
+    return {
+        "fedavg": ("fedavg", max(cfg.budgets), 0),
+        "local": ("local_only", 0, 0),
+        "mtl": ("mtl", cfg.mtl_rounds, 0),
+    }[part]
+
+
+def global_model(cfg, history: pd.DataFrame, final: pd.Series) -> dict[str, dict]:
+    """Both selections of FedAvg; as released one accuracy stands in both columns."""
+    last = history[history["round"] == cfg.rounds(max(cfg.budgets))].iloc[0]
+    local = "new_test_acc" if cfg.released else "local_test_acc"
+    return {
+        selection: {
+            "local_test_acc": line[when + local],
+            "new_test_acc": line[f"{when}new_test_acc"],
+        }
+        for selection, line, when in (("last", last, ""), (SELECTION[cfg.protocol], final, "best_"))
+    }
+
+
+def personal_models(cfg, history: pd.DataFrame, final: pd.Series) -> dict[str, dict]:
+    """Both selections of personal models; new devices are served as the protocol says."""
+    ways = (f"new_test_acc_{way}" for way in NEW)
+    tests = [t for t in ("local_test_acc", *ways) if f"last_{t}" in final]
+    found = {
+        selection: {test: final[f"{when}_{test}"] for test in tests}
+        for when, selection in (("last", "last"), ("best", SELECTION[cfg.protocol]))
+    }
+    if "averaged_local_test_acc" in history:  # LG-FedAvg as released: the peak round's average
+        peak = history.loc[history["averaged_local_test_acc"].idxmax()]
+        names = {"local_test_acc": "local_test_acc", "new_test_acc_weights": "new_test_acc"}
+        found["best_test"] = {name: peak[f"averaged_{column}"] for name, column in names.items()}
+    for metrics in found.values():
+        metrics["new_test_acc"] = metrics[
+            f"new_test_acc_{'weights' if cfg.released else 'outputs'}"
+        ]
+    return found
+
+
+def progress(cfg, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """Curves to draw: method, round, seed and tests in percent, LG-FedAvg after its FedAvg.
+
+    New test is there for FedAvg alone: for personal models it is too dear for every round.
+
+    A round of local-only training is one epoch on every device; the others train C K of them.
+    """
+    out = []
+    for part, history in histories.items():
+        method, budget, _ = _named(cfg, part)
+        lines = history.reindex(columns=["round", "seed", "local_test_acc", "new_test_acc"])
+        if part == "fedavg":  # as released: one accuracy for both
+            lines["local_test_acc"] = lines["local_test_acc"].fillna(lines["new_test_acc"])
+        lines["round"] += cfg.rounds(budget) if method == "lg_fedavg" else 0
+        lines[["local_test_acc", "new_test_acc"]] *= 100
+        out.append(lines.assign(method=method, part=part))
+    return pd.concat(out, ignore_index=True)
+
+
+def worth_of_selection(table: pd.DataFrame) -> pd.DataFrame:
+    """As released, the best round on test data against the last: one line per row of the table.
+
+    table: of `report.table`. Columns (test, best_test | last | gain), in points; empty while
+    nothing has run.
+    """
+    released = table[(table["protocol"] == "as_released") & (table["seeds"] > 0)]
+    out = {}
+    for test in ("local_test_acc", "new_test_acc"):
+        cells = released[released["metric"] == test].set_index("row")
+        best, last = (cells.loc[cells["selection"] == s, "ours"] for s in ("best_test", "last"))
+        out |= {(test, "best_test"): best, (test, "last"): last, (test, "gain"): best - last}
+    return pd.DataFrame(out).reindex(released["row"].unique())
+
+
+def at_paper_scale(stored: pd.DataFrame, dataset: str) -> pd.DataFrame:
+    """The paper-scale rows of one data set; stored: rows of `results.load`, of any experiment."""
+    return stored[stored["table"].isin(PRINTED[dataset]) & (stored["scale"] == "paper")]
+
+
+def by_seed(stored: pd.DataFrame) -> dict[tuple, pd.Series]:
+    """Every number of both experiments at paper scale: key -> values in percent by seed.
+
+    stored: rows of `results.load`. A key is (data set, classes, (method, FedAvg rounds), metric,
+    (protocol, selection)), e.g. ("mnist", 2, ("lg_fedavg", 400), "new_test_acc", ...).
+    """
+    columns = ["classes_per_device", "method", "fedavg_rounds", "metric", "protocol", "selection"]
+    out = {}
+    for dataset in PRINTED:
+        rows = at_paper_scale(stored, dataset)
+        for key, lines in rows.groupby(columns) if len(rows) else ():
+            classes, method, rounds, metric, *reading = map(plain, key)
+            who = method, int(rounds)
+            values = lines.set_index("seed")["value"].astype(float).sort_index()
+            out[dataset, int(classes), who, metric, tuple(reading)] = values
+    return out
+
+
+def ways_to_serve(stored: pd.DataFrame, classes: int, dataset: str = "mnist") -> pd.DataFrame:
+    """New test of last-round models by averaged weights, outputs and probabilities, paper scale.
+
+    stored: rows of `results.load`. Columns (way, mean | sd over seeds); a way that was not
+    computed when the rows were made has none.
+    """
+    ids = ["protocol", "method", "fedavg_rounds", "lg_rounds"]
+    rows = at_paper_scale(stored, dataset)
+    rows = rows[rows["selection"] == "last"]
+    if len(rows):
+        rows = rows[rows["classes_per_device"].map(plain) == str(classes)]
+    else:
+        rows = rows.reindex(
+            columns=list(dict.fromkeys([*ids, *rows]))
+        )  # with nothing stored at all
+    out = {}
+    for way in NEW:
+        values = rows[rows["metric"] == f"new_test_acc_{way}"].groupby(ids, sort=False)["value"]
+        if values.ngroups or way != "probabilities":
+            out |= {(way, "mean"): values.mean(), (way, "sd"): values.std()}
+    return pd.DataFrame(out)
+
+
+def differences(table: pd.DataFrame, half: int = 400, full: int = 800) -> pd.DataFrame:
+    """The contrasts that a section is about, in points: paper, as released, as described.
+
+    table: of `report.table`, one number of classes. half, full: FedAvg rounds of the two headline
+    rows; FedAvg itself has ``full`` of them. Ours are means of the headline selections; NaN where
+    a row has not been run. Pairs with MTL are there if the table has a row of it.
+    """
+    row = table["row"].str.split(", ", n=1).str[-1]
+    table = table.assign(row=row)
+    paper = table.groupby(["row", "metric"])["paper"].first()
+    headline = table["protocol"].map(SELECTION) == table["selection"]
+    cells = table[headline & (table["seeds"] > 0)]
+    means = cells.pivot_table("ours", ["row", "metric"], "protocol").reindex(paper.index)
+    means = means.assign(paper=paper).reindex(columns=["paper", "as_released", "as_described"])
+    lines = {}
+    for better, worse, metric in _pairs(half, full, (row == f"MTL {full}").any()):
+        pair = means.reindex([(better, metric), (worse, metric)])
+        lines[METRICS[metric], f"{better} - {worse}"] = pair.iloc[0] - pair.iloc[1]
+    return pd.DataFrame(lines).T
+
+
+def _pairs(half: int, full: int, mtl: bool) -> list[tuple[str, str, str]]:
+    """(row, row, metric) for `differences`."""
+    fed, local, pulled = f"FedAvg {full}", "local only", f"MTL {full}"
+    less, more = f"LG-FedAvg {half}+100", f"LG-FedAvg {full}+100"
+    here = [(less, fed), (less, local), (more, less)]
+    there = [(less, fed), (more, fed), (more, less), (local, fed)]
+    if mtl:
+        here += [(less, pulled), (pulled, local)]
+        there += [(pulled, local)]
+    return [(*pair, "local_test_acc") for pair in here] + [(*p, "new_test_acc") for p in there]
+
+
+def _sent(cfg, method: str, fed_rounds: int, lg_rounds: int) -> float:
+    """Parameters communicated by the paper's convention P(m+K), for the rounds the row names.
+
+    MTL is counted as its objective needs it: each participant sends its model and receives the
+    mean of the others'. Below paper scale these are the shrunk rounds, devices and cohort.
+    """
+    if method == "local_only":
+        return 0.0
+    net = cfg.net()
+    m = FedAvg(fraction=cfg.fraction).cohort(cfg.devices)
+    receivers = m if method == "mtl" else cfg.devices
+    done = [cfg.rounds(r) if r else 0 for r in (fed_rounds, lg_rounds)]
+    return float(
+        papers_count(models.count(net, cfg.shared(net)), models.count(net), m, receivers, *done)
+    )

@@ -1,0 +1,218 @@
+"""Linear teachers u_m = v + r_m: errors of local, global and interpolated models, in closed form.
+
+Liang et al. 2020 (v2), section 4 and appendix A. Device m of M holds N rows (x, y) with
+y = u_m'x + e, u_m = v + r_m, r_m ~ N(0, rho^2 I_d), e ~ N(0, sigma^2), and E[x x'] = c I_d. The
+local model is its own least-squares fit, the global one the fit to the rows of all devices, and
+
+    f_alpha = alpha * local + (1 - alpha) * global.
+
+For fresh x and the clean target u_m'x the expected squared error of f_alpha, averaged over
+devices, is for *any* M, N, d and any law of x
+
+    E(alpha) = alpha^2 L + (1 - alpha)^2 B + (1 - alpha^2) G                          (`Terms`)
+
+with L the noise of the local fit, B the bias that comes from fitting all devices at once, and G the
+noise of the global fit. What differs between the versions below is the value of L, B and G:
+
+=================  ==============================================================================
+`printed`          Theorem 2 as it stands in the paper
+`corrected`        the same to leading order, with the trace that the paper drops
+`finite_sample`    the next order in d/N as well: what a simulation with 2,000 rows can resolve
+`gaussian`         exact, for normal x
+=================  ==============================================================================
+
+All functions are pure, take floats or broadcastable arrays for ``rho`` and ``sigma``, and give
+errors in squared units of y, without the irreducible sigma^2 of a noisy target.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from lgfed_core.errors import SettingsError
+
+Number = float | np.ndarray
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """A law of x with E[x x'] = c I.
+
+    ``spread`` is kappa = E|x|^4 / (c^2 d) - 1; it rules how far X'X / N strays from c I:
+    E|X'X/(cN) - I|_F^2 = kappa d / N. ``draw(rng, shape)`` gives float64 [*shape, features].
+    """
+
+    name: str
+    features: int
+    c: float
+    spread: float
+    draw: Callable[[np.random.Generator, tuple[int, ...]], np.ndarray] = field(
+        repr=False, compare=False
+    )
+
+
+def cube(features: int = 20) -> Inputs:
+    """x uniform on [-1, 1]^d, the paper's own experiment (v2, C.1): c = 1/3, not 1."""
+
+    def draw(rng, shape):
+        return rng.uniform(-1.0, 1.0, (*shape, features))
+
+    return Inputs("cube", features, 1 / 3, features - 0.2, draw)
+
+
+def normal(features: int = 20, c: float = 1.0) -> Inputs:
+    """x ~ N(0, c I). With c = 1 what the paper's appendix A assumes, E[x x'] = I."""
+
+    def draw(rng, shape):
+        return np.sqrt(c) * rng.standard_normal((*shape, features))
+
+    return Inputs("normal", features, c, features + 1.0, draw)
+
+
+def sphere(features: int = 20) -> Inputs:
+    """x uniform on the unit sphere: c = 1/d, where the dropped trace c d happens to be 1."""
+
+    def draw(rng, shape):
+        x = rng.standard_normal((*shape, features))
+        return x / np.linalg.norm(x, axis=-1, keepdims=True)
+
+    return Inputs("sphere", features, 1 / features, features - 1.0, draw)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One setting: standard deviations of the device features (rho) and of the label noise (sigma).
+
+    The defaults are those of v2, C.1: d = 20 features, M = 100 devices, N = 2,000 rows each.
+    Raises SettingsError for fewer than one device or row, or a negative deviation.
+    """
+
+    rho: Number
+    sigma: Number
+    inputs: Inputs = field(default_factory=cube)
+    devices: int = 100
+    rows: int = 2000
+
+    def __post_init__(self):
+        if self.devices < 1 or self.rows < 1:
+            raise SettingsError(f"{self.devices} devices x {self.rows} rows: both must be positive")
+        if np.any(np.less(self.rho, 0)) or np.any(np.less(self.sigma, 0)):
+            raise SettingsError("rho and sigma are standard deviations and cannot be negative")
+
+
+@dataclass(frozen=True)
+class Terms:
+    """L, B and G of E(alpha) = alpha^2 L + (1 - alpha)^2 B + (1 - alpha^2) G."""
+
+    local_noise: Number  # L
+    bias: Number  # B
+    global_noise: Number  # G
+
+    def error(self, alpha: Number) -> Number:
+        """E(alpha); alpha broadcasts against the terms. v2, eq. (36)."""
+        return (
+            np.square(alpha) * self.local_noise
+            + np.square(1 - np.asarray(alpha)) * self.bias
+            + (1 - np.square(alpha)) * self.global_noise
+        )
+
+    @property
+    def local_error(self) -> Number:
+        """E(1) = L. v2, Proposition 2 (Proposition 1 of its appendix)."""
+        return self.local_noise
+
+    @property
+    def global_error(self) -> Number:
+        """E(0) = B + G. v2, Proposition 3 (Proposition 2 of its appendix)."""
+        return self.bias + self.global_noise
+
+    @property
+    def best_weight(self) -> Number:
+        """alpha* = B / (B + L - G), where E(alpha) is least; 1/2 exactly where L = B + G.
+
+        v2, Corollary 1. Not defined (nan) when E is flat: one device, or neither noise nor bias.
+        """
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.divide(self.bias, self.bias + self.local_noise - self.global_noise)[()]
+
+    @property
+    def best_error(self) -> Number:
+        """E(alpha*) = G + B (L - G) / (B + L - G): below both extremes unless B = 0 or L = G."""
+        return self.error(self.best_weight)
+
+
+def printed(p: Problem) -> Terms:
+    """Theorem 2 as printed (v2, eq. 36).
+
+    E = alpha^2 (d/N) sigma^2 + (1-alpha)^2 ((M-1)/M) rho^2 + (1-alpha^2) (d/(MN)) sigma^2.
+    It is derived under E[x x'] = I, and is wrong there: the bias lacks the trace of E[x x'].
+    """
+    M, N, d = p.devices, p.rows, p.inputs.features
+    s2 = np.square(p.sigma)
+    return Terms(d / N * s2, (M - 1) / M * np.square(p.rho), d / (M * N) * s2)
+
+
+def corrected(p: Problem) -> Terms:
+    """Theorem 2 with E[x x'] = c I, to leading order in d/N.
+
+    E = alpha^2 (d/N) sigma^2 + (1-alpha)^2 ((M-1)/M) c d rho^2 + (1-alpha^2) (d/(MN)) sigma^2:
+    the bias of eq. (25) is a trace, Tr(c I) = c d; the noise terms do not depend on c.
+    """
+    terms = printed(p)
+    return Terms(terms.local_noise, p.inputs.c * p.inputs.features * terms.bias, terms.global_noise)
+
+
+def finite_sample(p: Problem) -> Terms:
+    """`corrected`, each term with its next order in 1/N; n = MN, kappa = ``p.inputs.spread``.
+
+    L = (d/N) sigma^2 * N/(N-kappa), G = (d/n) sigma^2 * n/(n-kappa) and
+    B = ((M-1)/M) c d rho^2 * n/(n-kappa), from E tr[(X'X)^-1] and E|(sum X'X)^-1 X_m'X_m|_F^2.
+    For normal x (kappa = d + 1) L and G are exact; otherwise the relative remainder is of the
+    order of d/N^2. Raises SettingsError when N <= kappa: too few rows for a finite local error.
+    """
+    _enough_rows(p)
+    N, n, kappa = p.rows, p.devices * p.rows, p.inputs.spread
+    lead, pooled = corrected(p), n / (n - kappa)
+    return Terms(lead.local_noise * N / (N - kappa), lead.bias * pooled, lead.global_noise * pooled)
+
+
+def gaussian(p: Problem) -> Terms:
+    """Exact terms for x ~ N(0, c I), any M, N > d + 1 and d; n = MN.
+
+    L = sigma^2 d/(N-d-1), G = sigma^2 d/(n-d-1) by the mean of an inverse Wishart matrix, and
+    B = ((M-1)/M) c d rho^2 (n-2)(n^2+3n-2d-2) / ((n-1)(n+2)(n-d-1)) by the second moments of the
+    matrix beta law of A^{-1/2} X_m'X_m A^{-1/2}, A = sum X_j'X_j, which is independent of A.
+    Raises SettingsError for other inputs or N <= d + 1.
+    """
+    if p.inputs.name != "normal":
+        raise SettingsError(f"exact for normal x only, not for {p.inputs.name!r}")
+    _enough_rows(p)
+    n, d = p.devices * p.rows, p.inputs.features
+    lead, near = corrected(p), finite_sample(p)
+    factor = (n - 2) * (n**2 + 3 * n - 2 * d - 2) / ((n - 1) * (n + 2) * (n - d - 1))
+    return Terms(near.local_noise, lead.bias * factor, near.global_noise)
+
+
+def printed_weight(p: Problem) -> Number:
+    """Corollary 1 as printed (v2, eq. 37): alpha* = rho^2 / (rho^2 + (d/N) sigma^2)."""
+    rho2 = np.square(p.rho)
+    return rho2 / (rho2 + p.inputs.features / p.rows * np.square(p.sigma))
+
+
+def corrected_weight(p: Problem) -> Number:
+    """Corollary 1 put right: alpha* = c rho^2 / (c rho^2 + sigma^2 / N), with no d and no M.
+
+    The factor (M-1)/M of the bias meets d sigma^2/N - d sigma^2/(MN) = ((M-1)/M) d sigma^2/N and
+    cancels, so this holds for every M >= 2. Equal to `printed_weight` exactly when c = 1/d.
+    """
+    signal = p.inputs.c * np.square(p.rho)
+    return signal / (signal + np.square(p.sigma) / p.rows)
+
+
+def _enough_rows(p: Problem) -> None:
+    if p.rows <= p.inputs.spread:
+        raise SettingsError(
+            f"{p.rows} rows a device with {p.inputs.features} features: the local fit needs more "
+            f"than {p.inputs.spread:g} rows for a finite expected error"
+        )

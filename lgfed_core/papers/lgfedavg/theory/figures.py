@@ -1,0 +1,214 @@
+"""The figures of the theory page: what is measured as black dots, what is printed dashed.
+
+Each function draws one figure, from draws or from tables of `best_weight` and `pivotal_cases`, and
+returns it.
+"""
+
+from collections.abc import Iterable
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.figure import Figure
+
+from lgfed_core.plotting import WIDTH
+
+from . import best_weight, closed_form as theory
+from .closed_form import Problem
+from .interpolation import Draws
+
+MEASURED, CORRECTED, PRINTED = "#222222", "#0072B2", "#D55E00"
+LAWS = {  # law of x -> (colour, marker, words)
+    "cube": ("#0072B2", "o", "uniform on the cube"),
+    "normal": ("#E69F00", "^", "normal"),
+    "sphere": ("#009E73", "D", "uniform on the sphere"),
+}
+
+
+def error_curves(draws: Draws) -> Figure:
+    """Figures 2a, 2b and 4 (v2): test error against alpha, in all settings under both noises.
+
+    Measured on test rows with 95 % intervals of the mean over draws, beside Theorem 2 as printed
+    and corrected; stars mark the best weights. Raises SettingsError for draws without test rows.
+    """
+    figure, axes = plt.subplots(2, 4, figsize=(WIDTH + 0.9, 4.2), sharex=True)
+    fine, grid = np.linspace(0, 1, 201), best_weight.GRID
+    for ax, (_, sigma, rho) in zip(axes.flat, best_weight.settings(), strict=True):
+        p = best_weight.problem(draws, rho, sigma)
+        for terms, style, colour, label in (
+            (theory.printed(p), "--", PRINTED, "Theorem 2 as printed"),
+            (theory.corrected(p), "-", CORRECTED, "Theorem 2 corrected"),
+        ):
+            ax.plot(fine, sigma**2 + terms.error(fine), style, color=colour, label=label)
+            ax.plot(
+                terms.best_weight,
+                sigma**2 + terms.best_error,
+                "*",
+                color=colour,
+                markersize=9,
+                markeredgecolor="white",
+                markeredgewidth=0.6,
+                zorder=4,
+            )
+        mean, se = _mean_se(best_weight.errors(draws, rho, sigma, grid, on="test"))
+        ax.errorbar(
+            grid,
+            mean,
+            1.96 * se,
+            fmt="o",
+            color=MEASURED,
+            markersize=3,
+            elinewidth=1,
+            label=f"measured, {len(draws)} draws",
+        )
+        figure_number = {0.1: " (2a)", 0.06: " (2b)"}.get(rho, "")
+        ax.set_title(f"σ = {sigma:g}, ρ = {rho:g}{figure_number}", fontsize=8.5)
+        ax.set_xticks([0, 0.5, 1], ["0", "½", "1"])
+        ax.tick_params(labelsize=7.5)
+    figure.supxlabel("weight α of the local model", fontsize=9)
+    figure.supylabel("test error", fontsize=9)
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    return figure
+
+
+def predicted_and_measured(table: pd.DataFrame) -> Figure:
+    """Measured alpha* against Corollary 1, printed and corrected; table as of `best_weight.table`.
+
+    Bars are two standard errors. Right: what is left between measured and corrected (with its next
+    order), in standard errors; the grey band is two of them.
+    """
+    figure, axes = plt.subplots(1, 3, figsize=(WIDTH + 0.9, 2.9))
+    titles = ("Corollary 1 as printed", "Corollary 1 corrected", "Corrected: what is left")
+    for ax, column, title in zip(axes, ("printed", "corrected", None), titles, strict=True):
+        for law, lines in table.groupby("inputs", sort=False):
+            colour, marker, words = LAWS[law]
+            label = f"x {words}, c = {lines['c'].iloc[0]:.3g}"
+            look = {"fmt": marker, "color": colour, "label": label, "markersize": 5.5}
+            look |= {"markeredgecolor": "white", "markeredgewidth": 0.6, "elinewidth": 1.2}
+            if column:
+                ax.errorbar(lines[column], lines["measured"], 2 * lines["se"], **look)
+            else:
+                ax.errorbar(lines["finite_sample"], lines["z"], **look)
+        ax.set(title=title, xlabel="predicted best weight", xlim=(-0.04, 1.04))
+        ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
+    for ax in axes[:2]:
+        ax.plot([0, 1], [0, 1], color="#BBBBBB", linewidth=1, zorder=0)
+        ax.set(ylim=(-0.04, 1.04), ylabel="measured best weight")
+        ax.set_yticks([0, 0.5, 1], ["0", "0.5", "1"])
+    axes[2].axhspan(-2, 2, color="#EFEFEF", zorder=0)
+    reach = max(3.5, 1.1 * table["z"].abs().max())
+    axes[2].set(ylim=(-reach, reach), ylabel="measured − predicted, in s.e.")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    return figure
+
+
+def weight_map(table: pd.DataFrame, law: str = "cube") -> Figure:
+    """Heat map of alpha* over (sigma, rho), printed and corrected, for the paper's M, N, d.
+
+    Discs are the settings of `best_weight.table`, filled with the measured weight.
+    """
+    sigma, rho = np.geomspace(0.6, 5.6, 120), np.geomspace(0.01, 1.0, 160)
+    p = Problem(rho[:, None], sigma[None, :], getattr(theory, law)())
+    dots = table[table["inputs"] == law]
+    figure, axes = plt.subplots(1, 2, figsize=(WIDTH, 3.3), sharey=True)
+    formulas = {"As printed": theory.printed_weight, "Corrected": theory.corrected_weight}
+    steps = np.linspace(0, 1, 21)
+    colours = plt.get_cmap("RdBu_r")(np.linspace(0.1, 0.9, 20))  # without the map's darkest ends
+    look = {"cmap": ListedColormap(colours), "norm": BoundaryNorm(steps, 20)}
+    for ax, (title, formula) in zip(axes, formulas.items(), strict=True):
+        ax.grid(False)
+        image = ax.contourf(sigma, rho, formula(p), steps, **look)
+        levels = [0.1, 0.5, 0.9]
+        lines = ax.contour(sigma, rho, formula(p), levels, colors="#222222", linewidths=0.8)
+        ax.scatter(
+            dots["sigma"],
+            dots["rho"],
+            s=60,
+            c=dots["measured"],
+            edgecolor="black",
+            linewidth=0.9,
+            zorder=3,
+            **look,
+        )
+        ax.set(xscale="log", yscale="log", xlabel="noise σ", title=title)
+        ax.minorticks_off()
+        ax.set_xticks([0.75, 1.5, 2.25, 4.5], ["0.75", "1.5", "2.25", "4.5"])
+        ax.set_yticks([0.02, 0.06, 0.1, 0.5], ["0.02", "0.06", "0.1", "0.5"])
+        places = np.interp(levels, formula(Problem(rho, 0.95, p.inputs)), rho)
+        ax.clabel(lines, fmt="%g", fontsize=7, manual=[(0.95, place) for place in places])
+    axes[0].set_ylabel("deviation of devices ρ")
+    bar = figure.colorbar(image, ax=axes, ticks=[0, 0.5, 1])
+    bar.ax.set_yticklabels(["0: global", "½", "1: local"])
+    bar.set_label("best weight α* of the local model")
+    return figure
+
+
+def few_rows(samples: Iterable[Draws], rho: float, sigma: float) -> Figure:
+    """alpha* against the rows per device, for normal x; ``samples`` differ in their rows alone."""
+    samples = sorted(samples, key=lambda draws: draws.rows)
+    rows = [draws.rows for draws in samples]
+    found = [best_weight.optimum(draws, rho, sigma) for draws in samples]
+    fine = np.unique(np.geomspace(rows[0] - 4, rows[-1], 200).astype(int))
+    law, devices = samples[0].inputs, samples[0].devices
+    at = [Problem(rho, sigma, law, devices, int(N)) for N in fine]
+    figure, ax = plt.subplots(figsize=(0.68 * WIDTH, 2.9))
+    for label, value, style, colour in (
+        ("as printed", theory.printed_weight, "--", PRINTED),
+        ("corrected, leading order", theory.corrected_weight, ":", CORRECTED),
+        ("corrected, exact", lambda p: theory.gaussian(p).best_weight, "-", CORRECTED),
+    ):
+        ax.plot(fine, [value(p) for p in at], style, color=colour, label=label)
+    ax.errorbar(
+        rows,
+        [f.weight for f in found],
+        [2 * f.se for f in found],
+        fmt="o",
+        color=MEASURED,
+        markersize=4,
+        label="measured",
+    )
+    ax.set(xscale="log", xlabel="rows per device N", ylabel="best weight α*", ylim=(0, None))
+    ax.minorticks_off()
+    ax.set_xticks(rows, [f"{N:,}" for N in rows])
+    ax.legend()
+    return figure
+
+
+def pivotal_limits(by_reliance: pd.DataFrame, by_strength: pd.DataFrame) -> Figure:
+    """Proposition 3's condition: how far from the bound, and what is left of P.
+
+    Tables as of `pivotal_cases.sweep`, over the reliance on the proxy and over lambda.
+    """
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 2.8))
+    looks = {"any": ("-", CORRECTED, "any encoder"), "function": ("--", PRINTED, "h = f(x)")}
+    for name, (style, colour, words) in looks.items():
+        lines = by_reliance[by_reliance["encoders"] == name]
+        left.plot(lines["reliance"], lines["above"], style, color=colour, label=words)
+        lines = by_strength[by_strength["encoders"] == name]
+        some = lines[lines["information"] > 1e-12]
+        right.loglog(some["strength"], some["information"], style, color=colour)
+        if len(some) < len(lines):
+            end = some.iloc[-1]
+            right.plot(
+                end["strength"], end["information"], "o", color=colour, markerfacecolor="white"
+            )
+            right.annotate(
+                "then 0",
+                (end["strength"], end["information"]),
+                (7, -3),
+                textcoords="offset points",
+                fontsize=8,
+                color=colour,
+            )
+    left.set(xlabel="influence of the proxy on Y", ylabel="value above the bound, nats")
+    right.set(xlabel="strength λ of the adversary", ylabel="I(H; P), nats")
+    left.set_title("The bound is out of reach")
+    right.set_title("What h still says about P")
+    left.legend()
+    return figure
+
+
+def _mean_se(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean over draws [D, ...] and its standard error."""
+    return values.mean(0), values.std(0, ddof=1) / np.sqrt(len(values))

@@ -1,0 +1,179 @@
+"""Is the representation at the minimax solution independent of the protected attribute?
+
+Liang et al. 2020 (v2), Proposition 3; 2019 (v1), Proposition 1, after Louppe, Kagan and Cranmer
+(2017). An encoder f(h|x), a head g(y|h) and an adversary a(p|h) play
+
+    min over f, g   max over a   E_{x,y}[-log sum_h g(y|h) f(h|x)] - lambda E_{h,p}[-log a(p|h)],
+
+v2 eqs (41), (46), (47), (52). The best adversary knows p(p|h), which leaves H(P|H) of its loss. The
+proposition: *if* the value is H(Y|X) - H(P), then H is independent of P. Here X, Y, P take finitely
+many values, and the game is solved, not trained:
+
+1. Let the encoder draw the label itself: replace h by yhat ~ g(.|h). The prediction
+   q(y|x) = sum_h g(y|h) f(h|x) is unchanged, and yhat tells the adversary no more than h did. So
+   nothing is lost with H = Yhat, and the game is: minimise over the table q
+
+       F(q) = E[-log q(Y|X)] + lambda I(Yhat; P),        Yhat ~ q(.|X).                   (`solve`)
+
+2. F is convex in q, and the gradient bounds the distance of any q from the least F. The bound is
+   returned: a solution comes with its proof.
+3. The bound of the proposition is reached if and only if q = p(y|x) has I = 0: in every group the
+   mean of p(y|X) is the same (`parity_gap` = 0). If Y depends on P through X alone, that says
+   that Y and P are independent.
+4. If it is not reached, *no* solution for any finite lambda has I = 0. Where I = 0 its gradient is
+   zero as well, so a solution there would also have to be stationary for the cross-entropy; and
+   only q = p(y|x) is.
+
+Networks are deterministic encoders, h = f(x). Those are the partitions of the values of X, finitely
+many, and all of them are tried (`solve_deterministic`).
+
+Entropies are in nats. A joint law is an array [x, y, p] that sums to 1.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize, root
+from scipy.special import rel_entr, softmax, xlogy
+
+from lgfed_core.errors import SettingsError
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A minimax solution.
+
+    value: cross_entropy - strength * H(P|H), v2 eq. (49) and (52); information: I(H; P);
+    encoder [x, h]: f(h|x), for `solve` with h the label that is predicted; gap: the value is at
+    most so much above the least one (0 where all encoders were tried). In nats.
+    """
+
+    value: float
+    cross_entropy: float
+    information: float
+    encoder: NDArray
+    gap: float
+
+
+def entropy(law: NDArray) -> float:
+    """H of a law of any shape that sums to 1."""
+    return float(-xlogy(law, law).sum())
+
+
+def information(law: NDArray) -> float:
+    """I(A; B) of a joint law [a, b]."""
+    apart = law.sum(1, keepdims=True) * law.sum(0, keepdims=True)
+    return max(0.0, float(rel_entr(law, apart).sum()))
+
+
+def bound(joint: NDArray, strength: float = 1.0) -> float:
+    """H(Y|X) - strength * H(P), which no encoder and head can beat. v2, eq. (51)."""
+    joint = _checked(joint)
+    xy = joint.sum(2)
+    return entropy(xy) - entropy(xy.sum(1)) - strength * entropy(joint.sum((0, 1)))
+
+
+def parity_gap(joint: NDArray) -> float:
+    """Largest |E[p(y|X) | P = p] - p(y)| over y and p: zero exactly when `bound` is attained."""
+    joint = _checked(joint)
+    posterior, xp = joint.sum(2) / joint.sum((1, 2))[:, None], joint.sum(1)
+    by_group = posterior.T @ (xp / xp.sum(0))  # [y, p]
+    return float(np.abs(by_group - joint.sum((0, 2))[:, None]).max())
+
+
+def game_value(
+    joint: NDArray, encoder: NDArray, head: NDArray, strength: float = 1.0
+) -> tuple[float, float, float]:
+    """(value, cross-entropy, I(H; P)) of encoder [x, h] and head [h, y] against the best adversary.
+
+    v2, eqs (46), (47) and (49). The value is infinite where a label that occurs is ruled out.
+    """
+    joint = _checked(joint)
+    xy = joint.sum(2)
+    divergence = rel_entr(xy, xy.sum(1, keepdims=True) * (encoder @ head)).sum()
+    cross_entropy = entropy(xy) - entropy(xy.sum(1)) + float(divergence)
+    shared = information(encoder.T @ joint.sum(1))
+    return cross_entropy + strength * (shared - entropy(joint.sum((0, 1)))), cross_entropy, shared
+
+
+def solve(joint: NDArray, strength: float = 1.0, tolerance: float = 1e-9) -> Solution:
+    """The minimax solution over all encoders, random ones included, and all heads.
+
+    Minimises the convex F(q) of the module's head by BFGS on logits. ``gap`` bounds F(q) - min F:
+    for convex F it is at most max over q' of <grad F(q), q - q'>, a maximum taken row by row.
+    Raises SettingsError when the gap stays above ``tolerance`` nats.
+    """
+    joint = _checked(joint)
+    xy, xp = joint.sum(2), joint.sum(1)
+    labels = np.eye(joint.shape[1])
+
+    def gradient(q):
+        yp = q.T @ xp  # [y, p], the joint law of Yhat and P
+        ratio = yp / (yp.sum(1, keepdims=True) * yp.sum(0, keepdims=True))
+        return -xy / q + strength * xp @ np.log(ratio).T
+
+    def prediction(logits):  # [x * (labels - 1)], the first label's logit being 0
+        return softmax(np.pad(logits.reshape(len(xy), -1), ((0, 0), (1, 0))), axis=1)
+
+    def slope(logits):
+        q = prediction(logits)
+        down = gradient(q)
+        return (q * (down - (q * down).sum(1, keepdims=True)))[:, 1:].ravel()
+
+    def value(logits):
+        return game_value(joint, prediction(logits), labels, strength)[0]
+
+    start = np.log(xy / xy.sum(1, keepdims=True) + 0.1)
+    start = (start[:, 1:] - start[:, :1]).ravel()
+    near = minimize(value, start, jac=slope, method="BFGS", options={"gtol": 1e-9}).x
+    gap, q = np.inf, None
+    for logits in (near, root(slope, near, tol=1e-14).x):
+        tried = prediction(logits)
+        down = gradient(tried)
+        distance = float(((tried * down).sum(1) - down.min(1)).sum())
+        if distance < gap:
+            gap, q = distance, tried
+    if not gap <= tolerance:
+        raise SettingsError(f"solved to {gap:.1e} nats only, {tolerance:.0e} were asked for")
+    return Solution(*game_value(joint, q, labels, strength), q, gap)
+
+
+def solve_deterministic(joint: NDArray, strength: float = 1.0) -> Solution:
+    """The minimax solution over encoders h = f(x) without randomness: all partitions of X, tried.
+
+    The best head is p(y|h). Of several best partitions the one with the least I(H; P) is returned.
+    Raises SettingsError beyond 8 values of X (4,140 partitions).
+    """
+    joint = _checked(joint)
+    if len(joint) > 8:
+        raise SettingsError(f"X has {len(joint)} values; partitions are enumerated up to 8")
+    best = None
+    for cells in _partitions(len(joint)):
+        encoder = np.eye(max(cells) + 1)[cells]
+        hy = encoder.T @ joint.sum(2)
+        value, *parts = game_value(joint, encoder, hy / hy.sum(1, keepdims=True), strength)
+        key = (round(value, 12), round(parts[1], 12))
+        if best is None or key < best[0]:
+            best = key, Solution(value, *parts, encoder, 0.0)
+    return best[1]
+
+
+def _partitions(n: int) -> Iterator[list[int]]:
+    """All partitions of n things, as the number of each thing's cell (restricted growth)."""
+    if n == 0:
+        yield []
+        return
+    for head in _partitions(n - 1):
+        for cell in range(max(head, default=-1) + 2):
+            yield [*head, cell]
+
+
+def _checked(joint: NDArray) -> NDArray:
+    joint = np.asarray(joint, float)
+    if joint.ndim != 3 or (joint < 0).any() or not np.isclose(joint.sum(), 1):
+        raise SettingsError("a joint law is an array [x, y, p] of probabilities that sum to 1")
+    if any((joint.sum(tuple({0, 1, 2} - {axis})) == 0).any() for axis in range(3)):
+        raise SettingsError("every value of X, Y and P must occur: drop those with probability 0")
+    return joint

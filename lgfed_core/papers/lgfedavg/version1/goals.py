@@ -1,0 +1,42 @@
+"""How many rounds until a goal accuracy: version 1 of LG-FedAvg trains FedAvg that far."""
+
+from lgfed_core.engine.trackers import Global
+
+
+class Goal(Global):
+    """`Global` that also keeps the first model to reach ``goal``, and the round when it did.
+
+    Keeps ``at_goal`` [R, P], and ``goal_round`` [R], 0 while the goal has not been reached. It is
+    judged on the rows that `Global` chooses by: the whole test set (``best_on_test``, as released)
+    or validation rows. A run that never gets there leaves its best model in ``at_goal``.
+
+    Also says in which round the best model was found: ``best_round`` [R].
+    """
+
+    def __init__(self, goal: float, best_on_test: bool = False, every: int = 1):
+        super().__init__((), best_on_test, every)
+        self.goal = goal
+
+    def allocate(self, allocate, work):
+        super().allocate(allocate, work)
+        runs, size = work.tensors["shared"].shape
+        allocate("at_goal", runs, size)
+        allocate("goal_round", runs)
+        allocate("best_round", runs)
+
+    def after(self, round, rounds, engine):
+        t = engine.work.tensors
+        before = t["best_accuracy"].clone()
+        metrics = super().after(round, rounds, engine)
+        t["best_round"][t["best_accuracy"] > before] = round
+        reached = (t["best_accuracy"] >= self.goal) & (t["goal_round"] == 0)
+        t["goal_round"][reached] = round
+        t["at_goal"][reached] = t["shared"][reached]
+        return metrics
+
+    def final(self, engine):
+        t = engine.work.tensors
+        missed = t["goal_round"] == 0
+        t["at_goal"][missed] = t["best"][missed]
+        rounds = {f"{name}_round": t[f"{name}_round"].cpu() for name in ("goal", "best")}
+        return super().final(engine) | rounds | {"reached": (~missed).float().cpu()}

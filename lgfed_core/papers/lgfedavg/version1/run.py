@@ -1,0 +1,283 @@
+"""Version 1 of LG-FedAvg on MNIST and CIFAR-10: Table 1 of Liang et al. 2019 (section 3.1).
+
+FedAvg trains to a goal accuracy (97.5 % and 57 %); from there LG-FedAvg goes on for 50 and 60
+rounds. The text's split is by shards of label-sorted rows, the same shard numbers in both sets,
+so that on MNIST, whose classes differ in size, a device is also tested on classes that it does not
+hold. On MNIST the devices follow Algorithm 1: a head of their own beside the global one, a local
+and a global step for each batch (`methods.LGFedAvgV1`). On CIFAR-10 the text makes the two
+convolutions, the bottom, global; a head on top of the *local* part then has no place, and the
+devices train as in version 2. On MNIST version 2's devices go on from the same model as well.
+
+Only `as_described` exists: no released code has this version's Algorithm 1. The goal is judged on
+validation rows.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from lgfed_core import models, partition
+from lgfed_core.data import Dataset
+from lgfed_core.engine import CPU, Federation, Outcome
+from lgfed_core.engine.trackers import Personal
+from lgfed_core.errors import SettingsError, one_of
+from lgfed_core.methods import FedAvg, LGFedAvg, LGFedAvgV1
+from lgfed_core.models.layout import joined
+
+from .. import phases, records as lgfedavg_rows
+from ..cifar10 import run as lgfedavg_cifar10
+from ..communication.counts import papers_count
+from ..mnist import run as lgfedavg_mnist
+from ..phases import federation as federation
+from .goals import Goal
+
+NAME = "lgfedavg.v1"
+TABLE = "lgfedavg_v1_table1"
+BESIDE = "lgfedavg_v1_beside_v2"  # of our own: version 2's method from the same start
+CHOOSES = {"data", "alone"}
+PROTOCOLS = ("as_described",)
+SCALES = {
+    "smoke": dict(
+        devices=10,
+        fraction=0.2,
+        rows_per_class=(40, 20),
+        shrink=0.002,
+        every=1,
+        local_epochs=2,
+        patience=2,
+    ),
+    "quick": dict(
+        devices=20,
+        fraction=0.25,
+        rows_per_class=(1000, 200),
+        shrink=0.03,
+        lg_shrink=0.2,
+        every=1,
+        local_epochs=4,
+    ),
+    "paper": {},
+}
+LIVE = {  # (scale, data): goals that a few rounds reach; CIFAR-10 learns if all devices take part
+    ("quick", "mnist"): dict(goal=0.85),
+    ("quick", "cifar10"): dict(
+        goal=0.25,
+        devices=10,
+        fraction=1.0,
+        rows_per_class=(200, 100),
+        batch_size=20,
+        shrink=0.035,
+        every=2,
+        local_epochs=30,
+    ),
+}
+OF_DATA = {  # the paper's Tables 5 and 6
+    "mnist": dict(goal=0.975, budgets=(1500,), lg_rounds=50, shared_layers=2, local_epochs=500),
+    "cifar10": dict(
+        goal=0.57,
+        budgets=(2000,),
+        lg_rounds=60,
+        shared_layers=2,
+        shared_side="first",
+        batch_size=50,
+        fedavg_lr=0.1,
+        lr=0.1,
+        decay=0.005,
+        local_epochs=1200,
+        patience=100,
+    ),  # 50 validation rows: progress is coarse
+}
+PRINTED_ROUNDS = {"mnist": 400, "cifar10": 1200}  # to the goal; a decaying rate goes on from there
+
+
+@dataclass(frozen=True)
+class Settings(phases.Settings):
+    """The text's values for ``data``, "mnist" or "cifar10"."""
+
+    data: str = "mnist"
+    goal: float = 0.975  # accuracy of FedAvg at which LG-FedAvg takes over
+    lg_rounds: int = 50
+    lg_shrink: float | None = None  # of these rounds, where it is not ``shrink``
+    shared_layers: int = 2
+
+    NAME, SCALES = NAME, SCALES
+    DATA = property(lambda self: self.data)
+    AUGMENT = property(lambda self: self._own.AUGMENT)
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.released:
+            raise SettingsError(
+                "version 1 has no released protocol: no code has its Algorithm 1; run as_described"
+            )
+        one_of("data", self.data, OF_DATA)
+
+    @classmethod
+    def at(cls, scale: str = "paper", protocol: str = "as_described", **changes) -> "Settings":
+        """Settings of a scale: ``at("quick", data="cifar10")``."""
+        data = changes.get("data", "mnist")
+        own, live = OF_DATA.get(data, {}), LIVE.get((scale, data), {})
+        return replace(cls(protocol, scale), **(own | cls.SCALES.get(scale, {}) | live | changes))
+
+    @property
+    def fedavg_rounds(self) -> int:
+        """How long FedAvg trains; its own row is the best of so many rounds."""
+        return self.rounds(max(self.budgets))
+
+    @property
+    def further(self) -> int:
+        """How many rounds LG-FedAvg goes on for."""
+        return max(1, round(self.lg_rounds * (self.lg_shrink or self.shrink)))
+
+    @property
+    def _own(self) -> type[phases.Settings]:
+        module = lgfedavg_mnist if self.data == "mnist" else lgfedavg_cifar10
+        return module.Settings
+
+    def split(self, images: Dataset, seed: int) -> partition.Partition:
+        return partition.label_shards(images.train.y, images.test.y, self.devices, 2, seed)
+
+    def net(self) -> torch.nn.Module:
+        return models.mlp_mnist() if self.data == "mnist" else models.cnn_cifar()
+
+
+settings = Settings.at
+
+
+@dataclass(frozen=True)
+class Phases(phases.Phases):
+    """FedAvg to the goal and beyond, and LG-FedAvg from the goal."""
+
+    def fedavg(self) -> Outcome:
+        """FedAvg for all its rounds; ``at_goal`` is the first model that reached the goal."""
+        cfg = self.cfg
+        goal, method = Goal(cfg.goal, every=cfg.every), FedAvg(**self._share)
+        return self._part("fedavg", method, cfg.fedavg_lr, cfg.fedavg_rounds, goal)
+
+    def lg(self, fedavg: Outcome, version: int) -> Outcome:
+        """LG-FedAvg from there, as version 1 (MNIST alone) or version 2 has it."""
+        cfg, start, fed = self.cfg, fedavg.tensors["at_goal"], self.fed
+        if version == 1:
+            fed, start = with_own_heads(fed, start)
+            method = LGFedAvgV1(
+                layers=cfg.shared(fed.net),
+                **self._share,
+                auxiliary=models.auxiliary_layers(fed.net),
+            )
+        else:
+            method = LGFedAvg(layers=cfg.shared(fed.net), **self._share)
+        tracker = Personal(every=cfg.every, light=True)
+        return replace(self, fed=fed)._part(
+            f"lg_v{version}",
+            method,
+            cfg.lr,
+            cfg.further,
+            tracker,
+            start,
+            first_round=cfg.fedavg_rounds,
+            before=cfg.rounds(PRINTED_ROUNDS[cfg.data]),
+        )
+
+
+def with_own_heads(fed: Federation, start: Tensor) -> tuple[Federation, Tensor]:
+    """MNIST's federation with `models.MnistTwoHeads`, and its start [R, P] from MLPs' [R, P'].
+
+    Each device's own head begins as a copy of the global one.
+    """
+    net, starts = models.mlp_mnist_v1(), []
+    for vector in start:
+        plain = models.mlp_mnist()
+        torch.nn.utils.vector_to_parameters(vector, plain.parameters())
+        net.load_state_dict(plain.state_dict(), strict=False)
+        net.own4.load_state_dict(plain.fc4.state_dict())
+        net.own5.load_state_dict(plain.fc5.state_dict())
+        starts.append(joined(net))
+    return replace(fed, net=net), torch.stack(starts).to(start.device)
+
+
+def stages(
+    cfg: Settings, seeds: Sequence[int], device: torch.device = CPU, resume: bool = True, **engine
+) -> Iterator[tuple[str, Outcome]]:
+    """Run the experiment part by part, yielding (name, outcome): fedavg, lg_v1, lg_v2, local."""
+    parts = Phases.of(cfg, seeds, device, resume, **engine)
+    fedavg = parts.fedavg()
+    yield "fedavg", fedavg
+    reached = fedavg.final[["goal_round", "reached"]]
+    for version in (1, 2) if cfg.data == "mnist" else (2,):
+        lg = parts.lg(fedavg, version)
+        yield f"lg_v{version}", replace(lg, final=lg.final.join(reached))
+    if "local" in cfg.alone:
+        yield "local", parts.local()
+
+
+def rows(cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
+    """The tidy result rows of one part; rounds and parameters sent are found, not set.
+
+    FedAvg's rounds are those until its best round on validation rows, LG-FedAvg's those until the
+    goal; ``goal_reached`` is 1 where the goal was reached at all.
+    """
+    method = {"fedavg": "fedavg", "local": "local_only"}.get(part, "lg_fedavg")
+    lines = []
+    for seed, final in outcome.final.iterrows():
+        history = outcome.history[outcome.history["seed"] == seed]
+        kind = lgfedavg_rows.global_model if part == "fedavg" else lgfedavg_rows.personal_models
+        for selection, metrics in kind(cfg, history, final).items():
+            values = {name: 100 * value for name, value in metrics.items()}
+            values |= _rounds(cfg, part, selection, final)
+            lines += [(seed, selection, name, value) for name, value in values.items()]
+    tidy = pd.DataFrame(lines, columns=["seed", "selection", "metric", "value"])
+    lg_rounds = cfg.lg_rounds if method == "lg_fedavg" else 0
+    printed = part != "lg_v2" or cfg.data == "cifar10"
+    return tidy.assign(
+        table=TABLE if printed else BESIDE,
+        dataset=cfg.data,
+        method=method,
+        lg_rounds=lg_rounds,
+        protocol=cfg.protocol,
+        scale=cfg.scale,
+        seconds=outcome.seconds,
+        **outcome.provenance,
+    )
+
+
+def _rounds(cfg: Settings, part: str, selection: str, final: pd.Series) -> dict[str, float]:
+    """FedAvg rounds, and parameters sent by the paper's convention, of one run."""
+    if part == "local":
+        return {"fedavg_rounds": 0.0, "params_communicated": 0.0}
+    last = cfg.fedavg_rounds
+    if part == "fedavg":
+        done, reached = (last if selection == "last" else int(final["best_round"])), {}
+    else:
+        reached = {"goal_reached": float(final["reached"])}
+        done = int(final["goal_round"]) or last
+    net, m = cfg.net(), FedAvg(fraction=cfg.fraction).cohort(cfg.devices)
+    more = 0 if part == "fedavg" else cfg.further
+    sizes = models.count(net, cfg.shared(net)), models.count(net)
+    sent = papers_count(*sizes, m, cfg.devices, done, more)
+    return {"fedavg_rounds": float(done), "params_communicated": float(sent)} | reached
+
+
+def progress(cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """Curves to draw: part, round, seed and local test in percent; LG-FedAvg from the goal on.
+
+    ``before`` is the round that LG-FedAvg goes on from, 0 for the others; ``sent`` the parameters
+    sent until then by the papers' convention.
+    """
+    net, m = cfg.net(), FedAvg(fraction=cfg.fraction).cohort(cfg.devices)
+    shared, total = models.count(net, cfg.shared(net)), models.count(net)
+    out = []
+    for part, history in histories.items():
+        lines = history.reindex(columns=["round", "seed", "local_test_acc", "validation_acc"])
+        lines["before"], each = 0, 0 if part == "local" else total
+        if part.startswith("lg"):
+            fedavg = histories["fedavg"]
+            there = fedavg[fedavg["validation_acc"] >= cfg.goal].groupby("seed")["round"].min()
+            lines["before"] = lines["seed"].map(there).fillna(cfg.fedavg_rounds).astype(int)
+            lines["round"] += lines["before"]
+            each = shared
+        sent = total * lines["before"] + each * (lines["round"] - lines["before"])
+        lines["sent"] = (m + cfg.devices) * sent
+        out.append(lines.assign(part=part, local_test_acc=100 * lines["local_test_acc"]))
+    return pd.concat(out, ignore_index=True)

@@ -1,0 +1,138 @@
+"""Simulated clients whose features differ (Rieger et al., 2020, Section 3.3).
+
+Embeddings are projected on the first two principal components of the training rows. In each
+class, k-means puts the training rows in K clusters; cluster k of every class belongs to client k,
+and every other row goes to the nearest centroid of its class. Which clusters of different classes
+meet at one client is arbitrary, as in the released code. A class with fewer training rows than
+clients has no K clusters: its rows are dealt at random, also as released.
+
+Shuffling a proportion p draws int(p n) of all n rows and permutes their client numbers among
+themselves. Clients keep their sizes, and p = 1 is a random permutation.
+
+Clients made in this way know about labels (`client_leak`). As a control, k-means can take the rows
+of all classes together, ``within_classes=False``: then a client is a region of the plane.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lgfed_core.errors import PartitionError
+from lgfed_core.seeds import Purpose, stream
+
+from .partition import Partition, Rows
+
+TRAIN, VALIDATION, TEST = 0, 1, 2  # what a row is for
+
+
+@dataclass(frozen=True, eq=False)
+class Clients:
+    """Which client each of n rows belongs to.
+
+    client: [n]; part: `TRAIN`, `VALIDATION` or `TEST` of each row [n]; plane: two principal
+    components [n, 2]; means: centroids in the plane [C, K, 2], NaN for a class that was dealt at
+    random ([1, K, 2] if all classes were clustered together); random: those classes; clients: K.
+    """
+
+    client: NDArray
+    part: NDArray
+    plane: NDArray
+    means: NDArray
+    random: tuple[int, ...]
+    clients: int
+    within_classes: bool = True
+
+    def shuffled(self, proportion: float, seed: int) -> "Clients":
+        """A ``proportion`` of all rows exchange their clients at random; sizes stay."""
+        if not 0 <= proportion <= 1:
+            raise PartitionError(f"shuffle proportion is {proportion}; it must lie in [0, 1]")
+        rng, client = stream(seed, Purpose.SHUFFLED_CLIENTS), self.client.copy()
+        drawn = rng.permutation(len(client))[: int(proportion * len(client) + 1e-9)]
+        client[drawn] = client[rng.permutation(drawn)]
+        return replace(self, client=client)
+
+    def partition(self) -> Partition:
+        """As a `Partition` of one set of n rows, in which training and test rows both lie.
+
+        A client may be without validation or test rows; raises PartitionError for one without
+        training rows.
+        """
+        train, validation, test = (
+            Rows.from_lists(
+                [np.flatnonzero((self.client == k) & (self.part == p)) for k in range(self.clients)]
+            )
+            for p in (TRAIN, VALIDATION, TEST)
+        )
+        if (train.size == 0).any():
+            raise PartitionError(
+                f"client {int((train.size == 0).nonzero()[0])} has no training rows; "
+                "use fewer clients or more rows"
+            )
+        return Partition(f"{self.clients} simulated clients", train, validation, test)
+
+
+def parts(y: ArrayLike, test: ArrayLike, validation: float, seed: int) -> NDArray:
+    """What each row is for, [n]: test rows as given (bool [n]), and of each class of the others
+    the rounded share ``validation``, but never all."""
+    if not 0 <= validation < 1:
+        raise PartitionError(f"validation share is {validation}; it must lie in [0, 1)")
+    y, test = np.asarray(y), np.asarray(test, bool)
+    part, rng = np.where(test, TEST, TRAIN), stream(seed, Purpose.VALIDATION)
+    for label in np.unique(y[~test]):
+        rows = rng.permutation(np.flatnonzero((y == label) & ~test))
+        part[rows[: min(round(validation * len(rows)), len(rows) - 1)]] = VALIDATION
+    return part
+
+
+def simulate(
+    x: ArrayLike,
+    y: ArrayLike,
+    part: ArrayLike,
+    clients: int,
+    seed: int,
+    within_classes: bool = True,
+) -> Clients:
+    """K = ``clients`` from embeddings x [n, d] of classes y [n]; part [n] as from `parts`.
+
+    within_classes: cluster class by class, as the paper does; False: all rows at once.
+
+    PCA and k-means see training rows only. Raises PartitionError for fewer than one client, more
+    clients than training rows, embeddings that are no matrix with two columns or more, or a class
+    without training rows.
+    """
+    from sklearn.cluster import KMeans  # slow to import
+    from sklearn.decomposition import PCA
+
+    x, y, part = np.asarray(x, np.float64), np.asarray(y), np.asarray(part)
+    fit = part == TRAIN  # [n]
+    _checked(x, y, fit, clients)
+    plane = PCA(2, svd_solver="covariance_eigh").fit(x[fit]).transform(x)  # [n, 2]
+    rng, client = stream(seed, Purpose.CLIENTS), np.full(len(y), -1)
+    group = y if within_classes else np.zeros_like(y)
+    labels, dealt = np.unique(group), []
+    means = np.full((len(labels), clients, 2), np.nan)
+    for c, label in enumerate(labels):
+        mine = group == label
+        state = int(rng.integers(2**31))
+        points = plane[mine & fit]
+        if len(np.unique(points, axis=0)) < clients:
+            dealt.append(int(label))
+            client[mine] = rng.integers(clients, size=mine.sum())
+        else:
+            found = KMeans(clients, n_init=10, random_state=state).fit(points)
+            client[mine], means[c] = found.predict(plane[mine]), found.cluster_centers_
+    return Clients(client, part, plane, means, tuple(dealt), clients, within_classes)
+
+
+def _checked(x: NDArray, y: NDArray, fit: NDArray, clients: int) -> None:
+    if not isinstance(clients, int | np.integer) or clients < 1:
+        raise PartitionError(f"clients is {clients!r}; it must be a whole number of at least 1")
+    if x.ndim != 2 or x.shape[1] < 2:
+        raise PartitionError(f"embeddings of shape {x.shape}; expected [n, d] with d of at least 2")
+    if clients > fit.sum():
+        raise PartitionError(
+            f"{clients} clients, but only {fit.sum()} training rows; each needs one"
+        )
+    if missing := sorted(set(y.tolist()) - set(y[fit].tolist())):
+        raise PartitionError(f"rows of class {missing}, which has no training rows")

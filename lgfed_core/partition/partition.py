@@ -1,0 +1,126 @@
+"""Which rows each device holds: padded row numbers, and three sets of them as a `Partition`.
+
+`partition` has the schemes that draw one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from lgfed_core.errors import PartitionError
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Row numbers of K devices: ``index`` int64 [K, n_max], padded with 0; ``size`` int64 [K]."""
+
+    index: Tensor
+    size: Tensor
+
+    @classmethod
+    def from_lists(cls, lists: Sequence[ArrayLike]) -> "Rows":
+        """One array of row numbers [n_k] per device. Raises PartitionError for no device."""
+        if len(lists) == 0:
+            raise PartitionError("rows for 0 devices; at least one device is needed")
+        arrays = [np.asarray(rows, dtype=np.int64) for rows in lists]
+        size = [len(rows) for rows in arrays]
+        index = np.zeros((len(arrays), max(size)), dtype=np.int64)  # [K, n_max]
+        for k, rows in enumerate(arrays):
+            index[k, : len(rows)] = rows
+        return cls(torch.from_numpy(index), torch.tensor(size, dtype=torch.int64))
+
+    def __len__(self) -> int:
+        """K, the number of devices."""
+        return len(self.size)
+
+    @property
+    def mask(self) -> Tensor:
+        """True where ``index`` holds a row, False on padding: bool [K, n_max]."""
+        return torch.arange(self.index.shape[1], device=self.size.device) < self.size[:, None]
+
+    def of(self, k: int) -> Tensor:
+        """Row numbers of device ``k``: int64 [n_k]."""
+        return self.index[k, : int(self.size[k])]
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Rows of each device: ``train`` and ``validation`` in the training set, ``test`` in the test
+    set. ``validation`` is None until `with_validation` has taken some of the training rows."""
+
+    name: str
+    train: Rows
+    validation: Rows | None
+    test: Rows
+
+    def __post_init__(self):
+        parts = [self.train, self.test] + [v for v in [self.validation] if v is not None]
+        if len({len(rows) for rows in parts}) > 1:
+            raise PartitionError(
+                f"train, validation and test of '{self.name}' are for different numbers of "
+                f"devices: {[len(rows) for rows in parts]}"
+            )
+
+    def __len__(self) -> int:
+        """K, the number of devices."""
+        return len(self.train)
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self._rows()}"
+
+    def describe(self, dataset) -> pd.DataFrame:
+        """One line per device: numbers of rows, and the classes it trains on and is tested on.
+
+        ``dataset`` is the `data.Dataset` whose labels the partition was drawn from. Columns:
+        train, validation, test (rows), classes, test_classes (tuples of labels); the index is
+        the device. Raises PartitionError when a row number lies outside the data set.
+        """
+        seen = [self.train] if self.validation is None else [self.train, self.validation]
+        classes = [_classes(k, seen, dataset.train.y, "training") for k in range(len(self))]
+        tested = [_classes(k, [self.test], dataset.test.y, "test") for k in range(len(self))]
+        held = 0 if self.validation is None else self.validation.size.tolist()
+        return pd.DataFrame(
+            {
+                "train": self.train.size.tolist(),
+                "validation": held,
+                "test": self.test.size.tolist(),
+                "classes": classes,
+                "test_classes": tested,
+            },
+            index=pd.RangeIndex(len(self), name="device"),
+        )
+
+    def summary(self, dataset) -> str:
+        """One line, such as "100 devices, 542-676 train rows, ..., at most 2 classes each"."""
+        table = self.describe(dataset)
+        text = f"{self._rows()}, at most {table.classes.map(len).max()} classes each"
+        strange = sum(
+            not set(b) <= set(a) for a, b in zip(table.classes, table.test_classes, strict=True)
+        )
+        return text + (f"; {strange} are tested on classes they never train on" if strange else "")
+
+    def _rows(self) -> str:
+        text = f"{len(self)} devices, {_span(self.train.size)} train rows"
+        if self.validation is not None:
+            text += f", {_span(self.validation.size)} validation rows"
+        return text + f", {_span(self.test.size)} test rows"
+
+
+def _classes(k: int, parts: list[Rows], y: Tensor, what: str) -> tuple[int, ...]:
+    rows = torch.cat([rows.of(k) for rows in parts])
+    if len(rows) and int(rows.max()) >= len(y):
+        raise PartitionError(
+            f"device {k} holds row {int(rows.max())} of a {what} set with {len(y)} rows; "
+            "the partition was drawn from other data"
+        )
+    return tuple(y[rows].unique().tolist())
+
+
+def _span(size: Tensor) -> str:
+    low, high = int(size.min()), int(size.max())
+    return f"{low}" if low == high else f"{low}-{high}"

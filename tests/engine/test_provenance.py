@@ -1,0 +1,45 @@
+"""Where a number was made."""
+
+import subprocess
+
+import torch
+
+from lgfed_core.engine import provenance
+
+
+def test_provenance_says_device_version_and_commit():
+    found = provenance.provenance(torch.device("cpu"))
+    assert found["device"].startswith("cpu: ")
+    assert len(found["device"]) > len("cpu: ")
+    assert found["torch"] == torch.__version__
+    assert found["commit"]
+
+
+def test_commit_of_clean_changed_and_foreign_folders(tmp_path):
+    def git(*arguments):
+        named = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+        done = subprocess.run(
+            ["git", "-C", str(tmp_path), *named, *arguments],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.strip()
+
+    commit = provenance._commit.__wrapped__
+    package = tmp_path / "lgfed_core"
+    package.mkdir()
+    (package / "engine").mkdir()
+    (package / "engine" / "provenance.py").write_text("1\n")
+    assert commit(package) == "unknown"
+    git("init", "-q")
+    assert commit(package) == "unknown"  # inside a checkout that is not ours
+    git("add", ".")
+    git("commit", "-qm", "one")
+    short = git("rev-parse", "HEAD")[:8]
+    assert commit(package) == short
+    (package / "new.py").write_text("")  # not tracked
+    (tmp_path / "elsewhere.txt").write_text("")
+    assert commit(package) == short
+    (package / "engine" / "provenance.py").write_text("2\n")
+    assert commit(package) == f"{short}+dirty"

@@ -1,0 +1,96 @@
+"""Every kind of run that keeps something between rounds resumes from its checkpoint to the bit."""
+
+from dataclasses import dataclass, replace
+
+import pytest
+import torch
+from torch import nn
+
+from lgfed_core.engine import Training, loop, run
+from lgfed_core.engine.trackers import AveragedBest, Global, Personal
+from lgfed_core.errors import SettingsError
+from lgfed_core.methods import MTL, FedAvg, LGFedAvg, LocalOnly
+from lgfed_core.methods.privacy import Privacy
+from lgfed_core.methods.schedules import Annealing
+from lgfed_core.papers.cgau.pooled import Pooled
+from lgfed_core.papers.lgfedavg.version1.goals import Goal
+from toy import ABOVE, Toy, toy_federation
+
+SGD = Training(lr=0.1, batch_size=4)
+HALF = LGFedAvg(layers=ABOVE, fraction=0.5)
+
+
+class Forgetful(Toy):
+    """With dropout and batch normalisation: noise, and running statistics."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.drop = nn.BatchNorm1d(6), nn.Dropout(0.5)
+
+    def forward(self, x):
+        return self.above(self.drop(self.norm(self.below(x)).relu()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Private(FedAvg):
+    privacy: Privacy
+
+
+def here_and_there(net: nn.Module | None = None):
+    """Two runs, in each of which half of the devices are rare."""
+    fed = toy_federation((0, 1), net=net)
+    presence = torch.tensor([[0.15, 0.05] * 5, [0.05, 0.15] * 5])
+    return replace(fed, presence=presence)
+
+
+CASES = {
+    "momentum, patience": (HALF, replace(SGD, keep_momentum=True), Personal(patience=2), None),
+    "released average": (HALF, SGD, AveragedBest(), None),
+    "local, early stop": (LocalOnly(), SGD, Personal(stop_at=(0.6, 2)), None),
+    "annealing": (HALF, replace(SGD, annealing=Annealing(30)), Personal(), None),
+    "decay, some batches": (HALF, replace(SGD, decay=0.1, batches=2), Global((2, 4)), None),
+    "pulled together": (MTL(scale=0.1, fraction=0.5), SGD, Personal(), None),
+    "a goal": (FedAvg(fraction=0.5), SGD, Goal(0.6), None),
+    "pooled": (HALF, SGD, Pooled(2), None),
+    "noise that protects": (Private(privacy=Privacy(1.0, 0.5)), SGD, Global(), None),
+    "dropout, statistics": (HALF, replace(SGD, batch_size=2, batches=1), Personal(), Forgetful),
+}
+
+
+@pytest.mark.parametrize("lanes", ["looped", "batched"])
+@pytest.mark.parametrize("case", CASES)
+def test_a_stopped_run_continues_to_the_same_bits(tmp_path, monkeypatch, case, lanes):
+    method, training, tracker, net = CASES[case]
+    torch.manual_seed(0)
+    fed = here_and_there(net and net())
+    saved = tmp_path / "run.safetensors"
+    arguments = dict(tracker=tracker, lanes=lanes, workers=1)
+    whole = run(fed, method, training, 6, **arguments)
+
+    one_round = loop.round_of
+
+    def killed_in_round_4(*now):
+        if now[-2] == 4:
+            raise KeyboardInterrupt
+        return one_round(*now)
+
+    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(loop, "SAVE_SHARE", 1e9)
+    monkeypatch.setattr(loop, "round_of", killed_in_round_4)
+    with pytest.raises(KeyboardInterrupt):
+        run(fed, method, training, 6, saved=saved, **arguments)
+    rounds = []
+    monkeypatch.setattr(loop, "round_of", lambda *now: rounds.append(now[-2]) or one_round(*now))
+    torch.manual_seed(99)  # what the process drew before must not matter
+    again = run(fed, method, training, 6, saved=saved, **arguments)
+
+    assert rounds == [4, 5]
+    assert whole.tensors.keys() == again.tensors.keys()
+    for name, tensor in whole.tensors.items():
+        assert tensor.numpy().tobytes() == again.tensors[name].numpy().tobytes(), name
+    assert whole.history.equals(again.history) and whole.final.equals(again.final)
+
+
+def test_a_batch_of_one_row_is_refused_where_it_is_to_be_normalised():
+    with pytest.raises(SettingsError, match="device 3 of run 0 has 5 rows, so that a batch of 4"):
+        run(toy_federation(net=Forgetful()), HALF, SGD, 1, workers=1)

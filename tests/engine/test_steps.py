@@ -1,0 +1,361 @@
+"""What a device does with a batch: several steps, groups, noise, changing pictures and rates."""
+
+import copy
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from lgfed_core import models as nets
+from lgfed_core.data import Split
+from lgfed_core.data.augment import CropFlip
+from lgfed_core.engine import Training, run
+from lgfed_core.engine.batched import Batched
+from lgfed_core.engine.federation import prepare
+from lgfed_core.engine.looped import Looped
+from lgfed_core.engine.trackers import Personal, Tracker
+from lgfed_core.methods import MTL, FedAvg, LGFedAvgV1, LocalOnly, Method, ReleasedMTL, Step
+from lgfed_core.methods.mtl import _flat
+from lgfed_core.models.layout import Layout, joined
+from lgfed_core.seeds import Purpose, stream, visits
+from toy import ABOVE, SGD, Toy, models, toy_federation
+
+BELOW = frozenset({"below.weight", "below.bias"})
+
+
+class InTurn(Method):
+    """First the upper layer learns, then the lower one, from the same batch."""
+
+    def steps(self, net):
+        return Step(self.loss, ABOVE), Step(self.loss, BELOW)
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.5])
+def test_steps_in_turn_are_two_optimisers_in_turn(momentum):
+    federation = toy_federation(devices=1)
+    training = Training(0.1, 4, momentum)
+    ours = run(federation, InTurn(), training, 2, workers=1)
+
+    split, rows = federation.data.train, federation.partitions[0].train.of(0)
+    net = Toy()
+    nn.utils.vector_to_parameters(joined(federation.net), net.parameters())
+    for number in range(2):
+        parts = [
+            torch.optim.SGD(layer.parameters(), 0.1, momentum) for layer in (net.above, net.below)
+        ]
+        for at in rows[torch.from_numpy(visits(0, number, 0, len(rows), 1)[0])].split(4):
+            for part in parts:
+                net.zero_grad()
+                nn.functional.cross_entropy(net(split.x[at]), split.y[at]).backward()
+                part.step()
+    assert torch.allclose(ours.tensors["shared"][0], joined(net), atol=1e-6)
+
+
+def test_steps_in_batched_lanes_equal_looped_lanes():
+    federation = toy_federation(seeds=(0, 1))
+    looped, batched = (
+        run(federation, InTurn(fraction=0.5), SGD, 3, lanes=lanes, workers=1)
+        for lanes in ("looped", "batched")
+    )
+    assert torch.allclose(models(looped), models(batched), atol=1e-5)
+
+
+def test_momentum_of_a_part_rests_while_the_other_moves():
+    ours = run(toy_federation(devices=1), InTurn(), SGD, 1, workers=1)
+    one_step = run(toy_federation(devices=1), FedAvg(), SGD, 1, workers=1)
+    assert not torch.allclose(models(ours), models(one_step))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weighted(Method):
+    """Rows of the second group count ten times."""
+
+    def loss(self, local, batch):
+        error = nn.functional.cross_entropy(local.net(batch.x), batch.y, reduction="none")
+        return batch.mean(error * (1 + 9 * batch.groups[:, 1]))
+
+
+@pytest.mark.parametrize("lanes", ["looped", "batched"])
+def test_groups_reach_the_objective(lanes):
+    federation = toy_federation()
+    train = federation.data.train
+    groups = torch.stack([torch.zeros(150), torch.ones(150)], 1).long()
+    data = replace(federation.data, train=Split(train.x, train.y, groups))
+    with_groups = run(replace(federation, data=data), Weighted(), SGD, 2, lanes=lanes, workers=1)
+    ten_times = replace(SGD, lr=10 * SGD.lr)
+    plain = run(federation, FedAvg(), ten_times, 2, lanes=lanes, workers=1)
+    assert torch.allclose(models(with_groups), models(plain), atol=1e-5)
+
+
+class Noisy(Toy):
+    def __init__(self):
+        super().__init__()
+        self.drop = nn.Dropout(0.5)
+
+    def forward(self, x):
+        return self.above(self.drop(self.below(x).relu()))
+
+
+class QuietlyNoisy(Toy):
+    """Dropout that no module tells of."""
+
+    def forward(self, x):
+        return self.above(nn.functional.dropout(self.below(x).relu(), 0.5, self.training))
+
+
+@pytest.mark.parametrize("lanes", ["looped", "batched"])
+def test_noise_belongs_to_the_seed_wherever_it_comes_from(lanes):
+    federation = toy_federation((0, 1), net=QuietlyNoisy())
+    before = torch.random.get_rng_state()
+    first, again = (run(federation, FedAvg(), SGD, 2, lanes=lanes, workers=1) for _ in range(2))
+    assert torch.equal(models(first), models(again))
+    assert torch.equal(before, torch.random.get_rng_state())
+    quiet = Toy()
+    quiet.load_state_dict(federation.net.state_dict())
+    alike = run(replace(federation, net=quiet), FedAvg(), SGD, 2, lanes=lanes, workers=1)
+    assert not torch.allclose(models(first), models(alike), atol=1e-3)
+
+
+def noisy_federation(seeds=(0,)):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return toy_federation(seeds, net=Noisy())
+
+
+def test_dropout_belongs_to_the_lane_and_not_to_the_order():
+    before = torch.random.get_rng_state()
+    one, two = (run(noisy_federation((0, 1)), FedAvg(), SGD, 3, workers=w) for w in (1, 2))
+    alone = run(noisy_federation((1,)), FedAvg(), SGD, 3, workers=1)
+    assert torch.equal(before, torch.random.get_rng_state())
+    assert torch.equal(models(one), models(two))
+    assert torch.equal(models(one)[1], models(alone)[0])
+
+
+@pytest.mark.parametrize("lanes", ["looped", "batched"])
+def test_dropout_is_on_in_training(lanes):
+    federation = noisy_federation()
+    with_noise, again = (
+        run(federation, LocalOnly(), SGD, 2, lanes=lanes, workers=1) for _ in range(2)
+    )
+    assert torch.equal(models(with_noise), models(again))
+    net = Toy()
+    nn.utils.vector_to_parameters(joined(federation.net), net.parameters())
+    no_noise = run(replace(federation, net=net), LocalOnly(), SGD, 2, lanes=lanes, workers=1)
+    assert not torch.allclose(models(with_noise), models(no_noise), atol=1e-3)
+
+
+class Shift:
+    """An augmentation that adds a drawn number to each row."""
+
+    def draw(self, rng, *shape):
+        return rng.normal(size=(*shape, 1)).astype(np.float32)
+
+    def apply(self, x, drawn):
+        return x + torch.as_tensor(drawn)
+
+
+def test_augmentation_is_the_same_in_both_lanes_and_drawn_by_place():
+    federation = toy_federation(seeds=(0, 1))
+    training = replace(SGD, epochs=2, augment=Shift())
+    looped, batched = (
+        run(federation, FedAvg(fraction=0.4), training, 2, lanes=lanes, workers=1)
+        for lanes in ("looped", "batched")
+    )
+    assert torch.allclose(models(looped), models(batched), atol=1e-5)
+
+    federation = toy_federation(devices=1)
+    ours = run(federation, FedAvg(), replace(SGD, augment=Shift()), 1, workers=1)
+    split, rows = federation.data.train, federation.partitions[0].train.of(0)
+    net = Toy()
+    nn.utils.vector_to_parameters(joined(federation.net), net.parameters())
+    optimiser = torch.optim.SGD(net.parameters(), SGD.lr, SGD.momentum)
+    drawn = Shift().draw(stream(0, Purpose.AUGMENT, 0, 0), 1, len(rows))[0]
+    order = torch.from_numpy(visits(0, 0, 0, len(rows), 1)[0])
+    for at, more in zip(order.split(4), torch.from_numpy(drawn).split(4), strict=True):
+        optimiser.zero_grad()
+        x = split.x[rows[at]] + more
+        nn.functional.cross_entropy(net(x), split.y[rows[at]]).backward()
+        optimiser.step()
+    assert torch.allclose(ours.tensors["shared"][0], joined(net), atol=1e-6)
+
+
+@pytest.mark.parametrize("lanes", ["looped", "batched"])
+def test_the_rate_decays_by_rounds_of_the_phase(lanes):
+    federation = toy_federation(devices=1)
+    decaying = Training(0.1, 4, decay=1.0)
+    assert [decaying.rate(t) for t in (0, 1, 3)] == [0.1, 0.05, 0.025]
+    assert replace(decaying, before=3).rate(1) == 0.02
+    ours = run(federation, FedAvg(), decaying, 2, first_round=7, lanes=lanes, workers=1)
+    first = run(federation, FedAvg(), Training(0.1, 4), 1, first_round=7, lanes=lanes, workers=1)
+    second = run(
+        federation,
+        FedAvg(),
+        Training(0.05, 4),
+        1,
+        first.tensors["shared"],
+        first_round=8,
+        lanes=lanes,
+        workers=1,
+    )
+    assert torch.equal(models(ours), models(second))
+
+
+def omega(m: int, released: bool) -> torch.Tensor:
+    """The matrix of C.2.4 as printed, and as the released code builds it."""
+    identity = torch.ones(m, m) if released else torch.eye(m)
+    inner = identity - torch.ones(m, m) / m
+    return inner**2 if released else inner @ inner
+
+
+@pytest.mark.parametrize("method", [MTL(scale=1.0), ReleasedMTL(scale=1.0)])
+def test_mtl_has_the_gradient_of_its_formula(method):
+    m, p = 5, 7
+    models_ = torch.randn(m, p, dtype=torch.float64)
+    w = models_[2].clone().requires_grad_()
+    others = models_[[0, 1, 3, 4]].mean(0)
+    (ours,) = torch.autograd.grad(method.pull(w, others, m), w)
+    side_by_side = torch.stack([w if i == 2 else models_[i] for i in range(m)], 1)  # [P, m]
+    trace = torch.trace(
+        side_by_side @ omega(m, isinstance(method, ReleasedMTL)).double() @ side_by_side.T
+    )
+    (formula,) = torch.autograd.grad(trace, w)
+    assert torch.allclose(ours, formula)
+
+
+def test_mtl_pulls_models_together_and_the_released_one_towards_zero():
+    federation = toy_federation()
+    spread, size = {}, {}
+    for name, method in {
+        "none": MTL(fraction=0.5, scale=0.0),
+        "text": MTL(fraction=0.5, scale=0.3),
+        "released": ReleasedMTL(fraction=0.5, scale=0.03),
+    }.items():
+        found = models(run(federation, method, SGD, 12, workers=1))[0]
+        spread[name], size[name] = found.var(0).sum(), found.mean(0).square().sum()
+    assert spread["text"] < 0.5 * spread["none"]
+    assert size["released"] < 0.5 * size["none"]
+
+
+@pytest.mark.parametrize("lanes", ["looped", "batched"])
+def test_mtl_sees_the_others_as_they_were(lanes):
+    federation = toy_federation()
+    seen = []
+
+    class Watch(MTL):
+        def loss(self, local, batch):
+            if lanes == "looped":
+                seen.append(_flat(local.others).clone())
+            return super().loss(local, batch)
+
+    run(federation, Watch(fraction=0.3), SGD, 1, lanes=lanes, workers=1)
+    start = Layout(federation.net, ()).split(joined(federation.net))[1]
+    assert all(torch.allclose(vector, start) for vector in seen)
+    assert bool(seen) == (lanes == "looped")
+
+
+@pytest.mark.parametrize("lanes", [Looped, Batched])
+def test_dropout_is_off_in_tests(lanes):
+    federation = noisy_federation()
+    start = joined(federation.net).expand(1, -1)
+    work = prepare(federation, FedAvg(), SGD, start, Tracker(), False)
+    engine, x = lanes(work), federation.data.test.x
+    expected = copy.deepcopy(federation.net).eval()(x).detach()
+    assert torch.allclose(
+        engine.mean_outputs("shared", "personal", "test")[0, 0], expected, atol=1e-6
+    )
+
+
+class TwoHeads(Toy):
+    def __init__(self):
+        super().__init__()
+        self.own = nn.Linear(6, 3)
+
+    def forward(self, x, own=False):
+        return (self.own if own else self.above)(self.below(x).relu())
+
+
+def version_1(federation, **more):
+    own = frozenset({"own.weight", "own.bias"})
+    method = LGFedAvgV1(layers=ABOVE, auxiliary=own, fraction=0.5)
+    return run(federation, method, SGD, 3, workers=1, **more)
+
+
+def two_heads():
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return toy_federation((0, 1), net=TwoHeads())
+
+
+def test_version_1_shares_the_head_and_keeps_the_rest():
+    ours = version_1(two_heads())
+    assert set(ours.layout.shared) == ABOVE
+    assert torch.allclose(models(ours), models(version_1(two_heads(), lanes="batched")), atol=1e-5)
+
+
+def test_version_1_takes_algorithm_1s_steps():
+    federation = two_heads()
+    device = int(LocalOnly(fraction=0.5).participants(stream(0, Purpose.SELECT, 0), 10)[0])
+    method = LGFedAvgV1(layers=ABOVE, auxiliary=frozenset({"own.weight", "own.bias"}), fraction=0.5)
+    plain = Training(0.1, 4, momentum=0.0)
+    ours = run(federation, method, plain, 1, workers=1)
+    net, split = copy.deepcopy(federation.net), federation.data.train
+    rows = federation.partitions[0].train.of(device)
+    for at in rows[torch.from_numpy(visits(0, 0, device, len(rows), 1)[0])].split(4):
+        for own, head in ((True, net.own), (False, net.above)):  # lines 16-17, then 18-19
+            params = [*net.below.parameters(), *head.parameters()]
+            loss = nn.functional.cross_entropy(net(split.x[at], own=own), split.y[at])
+            for p, grad in zip(params, torch.autograd.grad(loss, params), strict=True):
+                p.data -= 0.1 * grad
+    _, personal = ours.layout.split(joined(net))
+    assert torch.allclose(ours.tensors["personal"][0, device], personal, atol=1e-6)
+
+
+def test_version_1_network_is_the_papers():
+    net = nets.mlp_mnist_v1()
+    assert (
+        nets.count(net) == 633_226 + 34_186 and nets.count(net, nets.last_layers(net, 2)) == 34_186
+    )
+    assert nets.count(net, nets.auxiliary_layers(net)) == 34_186
+    x = torch.randn(3, 784)
+    assert not torch.equal(net(x), net(x, own=True))
+    plain = nets.mlp_mnist()
+    plain.load_state_dict({n: p for n, p in net.state_dict().items() if n.startswith("fc")})
+    assert torch.equal(net(x), plain(x))
+
+
+class Convolving(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3)
+        self.out = nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.out(self.conv(x).relu().amax((-1, -2)))
+
+
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+def test_pictures_in_any_memory_order_with_crops_and_flips(layout):
+    """Gradients of convolutions then have strides of their own, which an update must respect."""
+    pictures = [
+        Split(torch.randn(n, 3, 8, 8).contiguous(memory_format=layout), torch.arange(n) % 3)
+        for n in (150, 60)
+    ]
+    federation = toy_federation((0, 1), net=Convolving())
+    data = replace(federation.data, train=pictures[0], test=pictures[1])
+    federation = replace(federation, data=data)
+    training = replace(SGD, augment=CropFlip((0.0, 1.0, 2.0), padding=2))
+    looped, batched = (
+        run(federation, FedAvg(), training, 4, tracker=Personal(), lanes=lanes, workers=1)
+        for lanes in ("looped", "batched")
+    )
+    assert torch.allclose(models(looped), models(batched), atol=1e-5)
+    assert np.allclose(looped.history, batched.history)
+    assert not torch.allclose(models(looped)[0, 0], joined(federation.net), atol=1e-2)
+
+
+def test_a_run_that_diverges_is_named():
+    hot = Training(1e20, 4)
+    with pytest.warns(RuntimeWarning, match=r"seeds \[0\] are no longer finite"):
+        run(toy_federation(), LocalOnly(), hot, 2, workers=1)

@@ -1,0 +1,237 @@
+"""Result files: what goes in, what is refused, and that nothing is ever lost."""
+
+import multiprocessing
+import os
+
+import pandas as pd
+import pytest
+
+from lgfed_core.errors import ResultsError
+from lgfed_core.evidence import records as results
+
+
+def tidy(seeds=(0,), **changes) -> pd.DataFrame:
+    row = {
+        "table": "lgfedavg_v2_table6_mnist",
+        "classes_per_device": 2,
+        "method": "fedavg",
+        "protocol": "as_released",
+        "selection": "last",
+        "seed": 0,
+        "metric": "new_test_acc",
+        "value": 98.2,
+        "scale": "paper",
+        "device": "cpu: test",
+        "torch": "2.13.0",
+        "commit": "0123abcd",
+        "seconds": 12.5,
+    }
+    return pd.DataFrame([row | {"seed": seed} | changes for seed in seeds])
+
+
+def test_what_is_recorded_is_loaded(tmp_path):
+    path = results.record("lgfedavg.mnist", tidy(seeds=[1, 0]), tmp_path)
+    assert path == tmp_path / "lgfedavg.mnist.csv"
+    found = results.load("lgfedavg.mnist", tmp_path)
+    assert found.columns.tolist() == [
+        "table",
+        "classes_per_device",
+        "method",
+        "protocol",
+        "selection",
+        "seed",
+        "metric",
+        "value",
+        "scale",
+        "device",
+        "torch",
+        "commit",
+        "seconds",
+    ]
+    pd.testing.assert_frame_equal(
+        found, tidy(seeds=[0, 1]), check_dtype=False, check_column_type=False
+    )
+    assert found["seed"].dtype == int
+    assert found["classes_per_device"].dtype == int
+
+
+def test_the_same_cell_again_replaces_its_row(tmp_path):
+    results.record("a", tidy(seeds=range(3)), tmp_path)
+    results.record("a", tidy(seeds=[1], value=97.0, commit="ffff", device="cuda: x"), tmp_path)
+    found = results.load("a", tmp_path)
+    assert found["value"].tolist() == [98.2, 97.0, 98.2]
+    assert found["commit"].tolist() == ["0123abcd", "ffff", "0123abcd"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"table": "another"},
+        {"classes_per_device": 3},
+        {"method": "local_only"},
+        {"protocol": "as_described"},
+        {"selection": "best_test"},
+        {"seed": 7},
+        {"metric": "local_test_acc"},
+        {"scale": "quick"},
+    ],
+)
+def test_any_other_column_makes_another_row(tmp_path, other):
+    results.record("a", tidy(), tmp_path)
+    results.record("a", tidy(**other), tmp_path)
+    assert len(results.load("a", tmp_path)) == 2
+
+
+def test_order_and_digits_do_not_depend_on_the_way_in(tmp_path):
+    big = tidy(metric="params_communicated", value=28_961_758_000.0)
+    parts = [tidy(seeds=[10, 2], value=98.19000244140625), tidy(seeds=[1], value=97.5), big]
+    first = results.record("a", pd.concat(parts), tmp_path / "one").read_bytes()
+    for part in reversed(parts):
+        last = results.record("a", part.iloc[::-1], tmp_path / "two").read_bytes()
+    assert first == last
+    assert b",98.19," in first  # seven digits, without the noise of 32 bits
+    assert b",28961758000," in first
+    assert results.load("a", tmp_path / "one")["seed"].tolist() == [0, 1, 2, 10]
+
+
+def test_tables_with_other_identifying_columns_share_a_file(tmp_path):
+    results.record("a", tidy(), tmp_path)
+    other = tidy(table="fade_table1_office", task="A->D").drop(columns="classes_per_device")
+    results.record("a", other, tmp_path)
+    found = results.load("a", tmp_path).set_index("table")
+    assert found.loc["fade_table1_office", "task"] == "A->D"
+    assert found.loc["lgfedavg_v2_table6_mnist", "classes_per_device"] == 2
+    assert pd.isna(found.loc["fade_table1_office", "classes_per_device"])
+    results.record("a", other.assign(value=1.0), tmp_path)  # blanks are part of the key
+    assert len(results.load("a", tmp_path)) == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"value": float("nan")}, "value is nan"),
+        ({"value": float("inf")}, "value is inf"),
+        ({"value": "good"}, "value is 'good'"),
+        ({"scale": "huge"}, "scale is 'huge'"),
+        ({"protocol": "mine"}, "protocol is 'mine'"),
+        ({"selection": "best"}, "selection is 'best'"),
+        ({"selection": "best_test", "protocol": "as_described"}, "only as_released"),
+        ({"seed": 0.5}, "seed is 0.5"),
+        ({"seed": -1}, "seed is -1"),
+        ({"seed": "one"}, "seed is 'one'"),
+        ({"seed": True}, "seed is True"),
+        ({"seconds": -1.0}, "seconds is -1.0"),
+        ({"metric": ""}, "metric is ''"),
+        ({"table": None}, "table is None"),
+    ],
+)
+def test_malformed_rows_are_refused_and_change_nothing(tmp_path, changes, said):
+    path = results.record("a", tidy(), tmp_path)
+    before = path.read_bytes()
+    bad = pd.concat([tidy(seeds=[5]).astype(object), tidy(seeds=[6]).assign(**changes)])
+    with pytest.raises(ResultsError, match=said) as error:
+        results.record("a", bad, tmp_path)
+    assert "row 2" in str(error.value)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["a.csv"]
+
+
+@pytest.mark.parametrize("column", ["table", "seed", "value", "commit", "seconds"])
+def test_a_missing_column_is_named(tmp_path, column):
+    with pytest.raises(ResultsError, match=f"no column {column}"):
+        results.record("a", tidy().drop(columns=column), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_identifying_column_cannot_be_forgotten(tmp_path):
+    results.record("a", tidy(), tmp_path)
+    with pytest.raises(ResultsError, match="identified by classes_per_device"):
+        results.record("a", tidy().drop(columns="classes_per_device"), tmp_path)
+
+
+def test_the_same_key_twice_is_refused(tmp_path):
+    with pytest.raises(ResultsError, match=r"repeats an earlier one: .*seed 0"):
+        results.record("a", tidy(seeds=[0, 0]), tmp_path)
+
+
+@pytest.mark.parametrize("name", ["../a", "a/b", "", ".a", "a b"])
+def test_names_that_are_no_file_are_refused(tmp_path, name):
+    with pytest.raises(ResultsError, match="cannot name an experiment"):
+        results.record(name, tidy(), tmp_path)
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    path = results.record("a", tidy(), tmp_path)
+    before = path.read_bytes()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(ResultsError, match="No space.*it is as it was"):
+        results.record("a", tidy(seeds=[1]), tmp_path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["a.csv"]
+
+
+def _record_seeds(folder, seeds):
+    for seed in seeds:
+        results.record("a", tidy(seeds=[seed]), folder)
+
+
+@pytest.mark.skipif(results.fcntl is None, reason="no file locks on this system")
+def test_processes_that_write_at_once_lose_no_rows(tmp_path):
+    fork = multiprocessing.get_context("fork")
+    jobs = [
+        fork.Process(target=_record_seeds, args=(tmp_path, range(10 * k, 10 * k + 8)))
+        for k in range(4)
+    ]
+    for job in jobs:
+        job.start()
+    for job in jobs:
+        job.join()
+    assert sorted(results.load("a", tmp_path)["seed"]) == [
+        10 * k + n for k in range(4) for n in range(8)
+    ]
+    assert os.listdir(tmp_path) == ["a.csv"]
+
+
+def test_loading_all_and_none(tmp_path):
+    assert results.load(folder=tmp_path).empty
+    results.record("a.b", tidy(), tmp_path)
+    results.record("c", tidy(table="other", task="x"), tmp_path)
+    assert set(results.load(folder=tmp_path)["table"]) == {"lgfedavg_v2_table6_mnist", "other"}
+    with pytest.raises(ResultsError, match=r"no results of 'd' .* there are: a\.b, c"):
+        results.load("d", tmp_path)
+
+
+@pytest.mark.parametrize("damage", ["", "<<<<<<< HEAD\n", "table,seed\nx,1\n"])
+def test_a_damaged_file_is_named_and_not_written_over(tmp_path, damage):
+    path = tmp_path / "a.csv"
+    path.write_text(damage)
+    for action in (
+        lambda: results.load("a", tmp_path),
+        lambda: results.record("a", tidy(), tmp_path),
+    ):
+        with pytest.raises(ResultsError, match=r"a\.csv"):
+            action()
+    assert path.read_text() == damage
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (2, "2"),
+        (2.0, "2"),
+        ("2.0", "2"),
+        (0.2, "0.2"),
+        ("0.20", "0.2"),
+        (None, ""),
+        (float("nan"), ""),
+        ("A->D", "A->D"),
+        (" x ", "x"),
+        (True, "True"),
+    ],
+)
+def test_cells_that_mean_the_same_read_the_same(value, text):
+    assert results.plain(value) == text

@@ -1,0 +1,491 @@
+"""The papers' tables beside ours, the counts, the front pages and the figures."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from lgfed_core import plotting
+from lgfed_core.errors import ResultsError
+from lgfed_core.evidence import printed as published, records as results, report
+from lgfed_core.papers.lgfedavg.communication import counts as communication
+from lgfed_core.papers.lgfedavg.front import front
+from lgfed_core.paths import PAPER
+
+FRECHET = "cgau_table1_frechet"
+TABLE6, TABLE8, TABLE1 = (
+    "lgfedavg_v2_table6_mnist",
+    "lgfedavg_v2_table8_cifar10",
+    "lgfedavg_v2_table1_cifar10",
+)
+IDS = {"classes_per_device": 2, "method": "lg_fedavg", "fedavg_rounds": 800, "lg_rounds": 100}
+
+
+def tidy(values, table=TABLE6, **changes) -> pd.DataFrame:
+    """A row per value, seeds from 0; printed there: local test 98.54 ± 0.05, new 98.17 ± 0.05."""
+    row = {
+        "table": table,
+        **IDS,
+        "protocol": "as_released",
+        "selection": "best_test",
+        "metric": "local_test_acc",
+        "scale": "paper",
+        "device": "cpu: test",
+        "torch": "2.13.0",
+        "commit": "0123abcd",
+        "seconds": 1.0,
+    }
+    return pd.DataFrame([row | {"seed": n, "value": v} | changes for n, v in enumerate(values)])
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """LG 800+100 at two classes, both protocols; local test agrees, new test is far too low."""
+    results.record(
+        "lgfedavg.mnist",
+        pd.concat(
+            [
+                tidy([98.45, 98.50, 98.55]),
+                tidy([98.2, 98.3, 98.1], selection="last"),
+                tidy([90.0, 90.2, 89.8], metric="new_test_acc"),
+                tidy([97.7, 97.8, 97.9], protocol="as_described", selection="best_val"),
+                tidy([56_824_000_000.0] * 3, metric="params_communicated"),
+            ]
+        ),
+        tmp_path,
+    )
+    return tmp_path
+
+
+def line(table: pd.DataFrame, **where) -> pd.Series:
+    for column, value in where.items():
+        table = table[table[column] == value]
+    assert len(table) == 1
+    return table.iloc[0]
+
+
+# --- the papers' numbers ---------------------------------------------------------------------
+
+
+def test_every_file_of_the_papers_is_declared_whole():
+    chapters_own = {"claims", "cgau_text_claims"}
+    files = {path.stem for path in PAPER.glob("*.csv")} - chapters_own
+    assert files == set(published.TABLES)
+    for name, spec in published.TABLES.items():
+        printed = pd.read_csv(PAPER / f"{name}.csv")
+        read = {*spec.ids, *(m.name for m in spec.metrics), *(m.sd for m in spec.metrics)}
+        assert set(printed.columns) - {"note"} == read - {None}
+        assert not printed.duplicated(list(spec.ids)).any()
+        numbers = printed[[m.name for m in spec.metrics]]
+        assert len(published.cells(spec)) == numbers.count().sum()
+        assert not published.cells(spec).duplicated(["row", "metric"]).any()
+
+
+def test_cells_carry_value_deviation_and_words():
+    cells = published.cells(published.TABLES[TABLE6])
+    assert len(cells) == 35 * 3
+    cell = line(cells, **IDS, metric="new_test_acc")
+    assert cell[["row", "paper", "paper_sd", "runs"]].tolist() == [
+        "2 classes, LG-FedAvg 800+100",
+        98.17,
+        0.05,
+        10,
+    ]
+    assert np.isnan(line(cells, **IDS, metric="params_communicated")["paper_sd"])
+
+
+@pytest.mark.parametrize(
+    ("ids", "words"),
+    [
+        (
+            {"classes_per_device": 3, "method": "fedavg", "fedavg_rounds": 800, "lg_rounds": 0},
+            "3 classes, FedAvg 800",
+        ),
+        ({"dataset": "mnist", "method": "local_only", "lg_rounds": 0}, "MNIST, local only"),
+        ({"method": "fedprox", "finetune_fraction_C": 0.1}, "FedProx, C = 0.1"),
+        (
+            {"method": "dann", "setting": "central", "target_users": float("nan"), "task": "A->D"},
+            "DANN, central, A->D",
+        ),
+        ({"shuffle_proportion": 0.2}, "shuffled 0.2"),
+    ],
+)
+def test_a_line_in_words(ids, words):
+    assert published.row_name(ids) == words
+
+
+def test_missing_files_and_columns_are_named(tmp_path):
+    spec = published.TABLES["fade_table2_visda"]
+    with pytest.raises(ResultsError, match=r"fade_table2_visda\.csv is missing"):
+        published.cells(spec, tmp_path)
+    (tmp_path / "fade_table2_visda.csv").write_text("method,setting\ndann,central\n")
+    with pytest.raises(ResultsError, match="no column target_acc"):
+        published.cells(spec, tmp_path)
+
+
+def test_communication_agrees_wherever_the_formula_does(tmp_path):
+    """Our counts, put in as results, are judged as `communication` judges them."""
+    counted = communication.recompute_tables()
+    counted = counted[counted["table"].isin([TABLE6, TABLE8, TABLE1])]
+    rows = counted.assign(
+        value=counted["computed"].astype(float),
+        metric="params_communicated",
+        seed=0,
+        protocol="as_released",
+        selection="best_test",
+        scale="paper",
+        device="cpu: test",
+        torch="2",
+        commit="x",
+        seconds=0.0,
+    )
+    keep = ["table", *IDS, *results.load(folder=tmp_path).columns.drop("table")]
+    # Table 1's lines come with Table 8's, but for MTL
+    own = (rows["table"] != TABLE1) | (rows["method"] == "mtl")
+    results.record("all", rows.loc[own, keep], tmp_path)
+    for name in (TABLE6, TABLE8, TABLE1):
+        found = report.table(name, protocol="as_released", folder=tmp_path)
+        found = found[(found["metric"] == "params_communicated")]
+        found = found[found["selection"] == "best_test"]
+        expected = counted.loc[counted["table"] == name, "matches"]
+        assert found["verdict"].tolist() == [
+            "reproduced" if same else "differs" for same in expected
+        ]
+    assert found["verdict"].tolist().count("differs") == 1  # MTL of Table 1
+
+
+# --- comparison ------------------------------------------------------------------------------
+
+
+def test_nothing_run_says_so(tmp_path):
+    found = report.table(TABLE6, folder=tmp_path)
+    assert len(found) == 35 * 3 * 4  # two protocols, each at its selection and at the last round
+    assert set(found["seeds"]) == {0}
+    counts = found["metric"] == "params_communicated"
+    assert set(found.loc[~counts, "verdict"]) == {"not yet run"}
+    assert found.loc[~counts, "ours"].isna().all()
+    assert set(found.loc[counts, "verdict"]) == {"reproduced"}, "they follow from the budgets"
+    said = report.text(found)
+    assert "5.572e10 (formula)" in said and said.count("not yet run") == 2 * 2 * 35
+
+
+def test_what_mtl_sends_follows_from_no_formula(tmp_path):
+    found = report.table(TABLE1, folder=tmp_path)
+    counts = found[found["metric"] == "params_communicated"].set_index("row")["verdict"]
+    assert set(counts["MTL 1800"]) == {"not yet run"}
+    assert set(counts.drop("MTL 1800")) == {"reproduced"}
+    assert communication.by_formula("cifar10", "fedavg", 1800, 0) == 1800 * 64_102 * 110
+
+
+def test_ours_stand_beside_the_papers(folder):
+    found = report.table(TABLE6, folder=folder)
+    best = line(found, **IDS, metric="local_test_acc", selection="best_test")
+    assert best["ours"] == pytest.approx(98.5)
+    assert best["ours_sd"] == pytest.approx(0.05)
+    assert best["seeds"] == 3
+    assert best["difference"] == pytest.approx(-0.04)
+    assert best["low"] < -0.04 < best["high"] < 1.0 == best["margin"]
+    assert best["verdict"] == "reproduced"
+    last = line(found, **IDS, metric="local_test_acc", protocol="as_released", selection="last")
+    assert last["ours"] == pytest.approx(98.2)
+    assert line(found, **IDS, metric="new_test_acc", selection="best_test")["verdict"] == "differs"
+    counted = line(found, **IDS, metric="params_communicated", selection="best_test")
+    assert counted["verdict"] == "reproduced"
+    other = found[(found[list(IDS)] != pd.Series(IDS)).any(axis=1)]
+    other = other[other["metric"] != "params_communicated"]
+    assert set(other["verdict"]) == {"not yet run"}
+
+
+def test_one_protocol_alone(folder):
+    found = report.table(TABLE6, protocol="as_described", folder=folder)
+    assert set(found["protocol"]) == {"as_described"}
+    assert set(found["selection"]) == {"best_val", "last"}
+    cell = line(found, **IDS, metric="local_test_acc", selection="best_val")
+    assert cell["ours"] == pytest.approx(97.8)
+
+
+def test_short_runs_are_never_judged(tmp_path):
+    results.record("a", tidy([98.5, 98.5, 98.6], scale="quick"), tmp_path)
+    cell = dict(**IDS, metric="local_test_acc", selection="best_test")
+    quick = line(report.table(TABLE6, "quick", folder=tmp_path), **cell)
+    assert quick["seeds"] == 3
+    assert quick["verdict"] == "quick scale, not judged"
+    assert line(report.table(TABLE6, folder=tmp_path), **cell)["verdict"] == "not yet run"
+    counts = report.scoreboard(tmp_path)
+    assert counts.loc[counts["numbers"] == "measured", "reproduced"].sum() == 0
+
+
+def test_quick_lines_fill_in_where_no_other_is(folder):
+    both = pd.concat([tidy([50.0], scale="quick"), tidy([60.0], scale="quick", fedavg_rounds=400)])
+    results.record("quick", both, folder)
+    found = report.at_hand(TABLE6, folder=folder)
+    cell = {"classes_per_device": 2, "metric": "local_test_acc", "selection": "best_test"}
+    assert line(found, **cell, fedavg_rounds=800, lg_rounds=100)["verdict"] == "reproduced"
+    filled = line(found, **cell, fedavg_rounds=400)
+    assert (filled["ours"], filled["scale"]) == (60.0, "quick")
+    assert "60.00 (1)  -38.77 quick scale, not judged" in report.text(found)
+
+
+def test_stand_in_data_never_count(tmp_path):
+    rows = tidy(
+        [46.6, 46.6],
+        table="fade_table2_visda",
+        method="source_only",
+        setting="central",
+        metric="target_acc",
+        protocol="as_described",
+        selection="last",
+    )
+    cell = {"method": "source_only", "setting": "central", "protocol": "as_described"}
+    results.record("a", rows.assign(stand_in="rendered digits"), tmp_path)
+    found = line(report.table("fade_table2_visda", folder=tmp_path), **cell)
+    assert found["verdict"] == "on stand-in data (rendered digits)"
+    counts = report.scoreboard(tmp_path).set_index("paper").loc["FADE"]
+    assert (counts["reproduced"], counts["on stand-in data"]) == (0, 1)
+    assert "on stand-in data" in report.scoreboard_markdown(tmp_path)
+    results.record("a", rows.assign(stand_in=""), tmp_path)  # the real data win
+    found = line(report.table("fade_table2_visda", folder=tmp_path), **cell)
+    assert (found["verdict"], found["seeds"]) == ("reproduced", 2)
+
+
+def test_table_8_fills_table_1(tmp_path):
+    rows = [
+        tidy([90.0, 91.0], TABLE8, fedavg_rounds=1800),
+        tidy([80.0, 81.0], TABLE8, fedavg_rounds=1800, classes_per_device=3),
+    ]
+    results.record("a", pd.concat(rows), tmp_path)
+    found = report.table(TABLE1, folder=tmp_path)
+    assert found.loc[found["seeds"] > 0, ["fedavg_rounds", "ours"]].values.tolist() == [
+        [1800, 90.5]
+    ]
+
+
+def test_two_values_for_one_cell_are_refused(folder):
+    results.record("b", tidy([98.0]), folder)
+    with pytest.raises(ResultsError, match="seed 0 has several values for 2, lg_fedavg, 800, 100"):
+        report.table(TABLE6, folder=folder)
+
+
+@pytest.mark.parametrize("call", [("nowhere",), (TABLE6, "huge"), (TABLE6, "paper", "as_dreamt")])
+def test_unknown_names_are_refused(call):
+    with pytest.raises(ResultsError):
+        report.table(*call)
+
+
+# --- what people see -------------------------------------------------------------------------
+
+
+def test_display_is_compact_html(folder):
+    page = report.display(report.table(TABLE6, folder=folder))
+    assert page._repr_html_() == page
+    shown = page.replace("&nbsp;", " ")
+    assert (
+        "98.54 ± 0.05</td><td>98.50 ± 0.05 (3)<br>-0.04 ✓ reproduced<br>last round 98.20" in shown
+    )
+    assert "5.682e10 (3)<br>+0.00 ✓ reproduced" in page
+    assert page.count("<tr>") == 3 * (1 + 35)
+    alone = report.display(report.table(TABLE6, protocol="as_described", folder=folder))
+    assert "as released" not in alone
+    assert "97.80&nbsp;±&nbsp;0.10 (3)<br>-0.74 ✓ reproduced" in alone
+
+
+def test_display_escapes_names():
+    page = report.display(report.table("fade_table1_office"))
+    assert "A-&gt;D" in page
+    assert "A->D" not in page
+
+
+def test_text_is_the_same_in_columns(folder):
+    found = report.table(TABLE6, folder=folder)
+    lines = report.text(found[found["classes_per_device"] == 2]).splitlines()
+    head = [word for word in lines[0].split("  ") if word]
+    assert [word.strip() for word in head] == [
+        "local test",
+        "paper",
+        "as released, best on test",
+        "as described, best on validation",
+    ]
+    (said,) = (t for t in lines if "98.54" in t)
+    assert said.split("  ")[:4] == [
+        "2 classes, LG-FedAvg 800+100",
+        "98.54 ± 0.05",
+        "98.50 ± 0.05 (3)",
+        "-0.04 ✓ reproduced",
+    ]
+    (other,) = (t for t in lines if "98.77" in t)
+    assert other.count("not yet run") == 2
+    visda = report.text(report.table("fade_table2_visda", protocol="as_described"))
+    assert "as described, last round" in visda.splitlines()[0]
+
+
+def test_scoreboard_counts_each_printed_number_once(folder):
+    counts = report.scoreboard(folder)
+    kinds = ["reproduced", "differs", "inconclusive", "on stand-in data", "not yet run"]
+    assert (counts[kinds].sum(axis=1) == counts["printed"]).all()
+    printed = sum(len(published.cells(spec)) for spec in published.TABLES.values())
+    assert counts["printed"].sum() == printed
+    lg = counts[counts["paper"] == "LG-FedAvg"].set_index("numbers")
+    # as_released alone counts, so the described protocol's local test adds nothing
+    assert lg.loc["measured", ["reproduced", "differs"]].tolist() == [1, 1]
+    sent = lg.loc["parameters sent", ["reproduced", "differs", "not yet run"]]
+    assert sent.tolist() == [74, 0, 1], "all but MTL's follow from the budgets"
+
+
+def test_scoreboard_as_markdown(folder):
+    head, rule, first, *_ = report.scoreboard_markdown(folder).splitlines()
+    assert (
+        head == "| paper | numbers | printed | reproduced | differs | inconclusive | not yet run |"
+    )
+    assert rule.count("|") == head.count("|")
+    assert first.startswith("| LG-FedAvg | measured | ")
+    assert "| 1 | 1 | 0 |" in first
+
+
+def test_front_pages_are_renewed_between_their_marks(folder, tmp_path):
+    pages = [tmp_path / "a.md", tmp_path / "b.md"]
+    for page in pages:
+        page.write_text("before\n<!-- scoreboard -->\nold\n<!-- /scoreboard -->\nafter\n")
+    assert not report.front_pages_up_to_date(pages, folder)
+    assert report.update_front_pages(pages, folder) == pages
+    assert report.front_pages_up_to_date(pages, folder)
+    assert report.update_front_pages(pages, folder) == []
+    text = pages[0].read_text()
+    assert text.startswith("before\n<!-- scoreboard -->\n\n| paper |")
+    assert text.endswith("|\n\n<!-- /scoreboard -->\nafter\n")
+    assert "old" not in text
+    results.record("more", tidy([98.0, 98.1], fedavg_rounds=400), folder)
+    assert not report.front_pages_up_to_date(pages, folder)
+
+
+def test_a_page_without_marks_stops_before_any_is_written(folder, tmp_path):
+    good, bad = tmp_path / "good.md", tmp_path / "bad.md"
+    good.write_text("<!-- scoreboard --><!-- /scoreboard -->")
+    bad.write_text("<!-- scoreboard --> and no end")
+    with pytest.raises(ResultsError, match=r"bad\.md has no lines"):
+        report.update_front_pages([good, bad], folder)
+    assert good.read_text() == "<!-- scoreboard --><!-- /scoreboard -->"
+
+
+def test_the_readme_and_the_first_page_are_up_to_date():
+    assert report.front_pages_up_to_date(), "run: python -m lgfed_core report --front"
+
+
+def test_main_prints_tables_and_counts(capsys):
+    assert report.main("cgau") == 0
+    said = capsys.readouterr().out
+    assert "== CGAU, Table 1" in said
+    assert "1784.40" in said
+    assert "LG-FedAvg, Table" not in said
+    assert "parameters sent" in said  # of the counts
+    with pytest.raises(ResultsError, match="lgfedavg, cgau, fade"):
+        report.main("unheard-of")
+
+
+# --- figures ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ax():
+    figure, ax = plt.subplots()
+    yield ax
+    plt.close(figure)
+
+
+def test_curves_show_mean_and_interval_over_seeds(ax):
+    values = {0: [1.0, 2.0, 6.0], 10: [4.0, 5.0, 9.0]}
+    history = pd.DataFrame(
+        {"round": x, "seed": n, "new_test_acc": v, "method": "fedavg"}
+        for x, found in values.items()
+        for n, v in enumerate([*found, np.nan])
+    )
+    plotting.curves(history, ax=ax)
+    (drawn,) = ax.get_lines()
+    assert drawn.get_xydata().tolist() == [[0, 3], [10, 6]]
+    assert drawn.get_color() == plotting.METHOD["fedavg"][0]
+    assert drawn.get_label() == "FedAvg"
+    expected = stats.t.interval(0.95, 2, 3.0, stats.sem(values[0]))
+    (band,) = ax.collections
+    edge = band.get_paths()[0].vertices
+    edge = edge[edge[:, 0] == 0, 1]
+    assert (edge.min(), edge.max()) == pytest.approx(expected)
+
+
+def test_curves_of_one_seed_have_no_band(ax):
+    history = pd.DataFrame({"epoch": [1, 2], "loss": [3.0, 2.0], "kind": ["new", "new"]})
+    plotting.curves(history, "epoch", "loss", "kind", ax)
+    assert len(ax.get_lines()) == 1
+    assert not ax.collections
+    assert all(float(tick).is_integer() for tick in ax.get_xticks())
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("epoch", "loss")
+
+
+def test_methods_that_meet_in_a_table_look_different():
+    for spec in published.TABLES.values():
+        if "method" in spec.ids:
+            methods = published.cells(spec)["method"].unique()
+            found = plotting.looks(methods)
+            assert len(set(found.values())) == len(methods)
+    spare = plotting.looks(["new", "fedavg", "newer"])
+    assert len(set(spare.values())) == 3
+
+
+def test_the_paper_is_hollow_and_ours_filled_within_the_margin(folder, ax):
+    found = report.table(TABLE6, folder=folder)
+    found = found[(found[list(IDS)] == pd.Series(IDS)).all(axis=1)]
+    plotting.paper_vs_ours(found, "local_test_acc", ax)
+    drawn = {c.get_label(): c.lines[0] for c in ax.containers if c.get_label()[0] != "_"}
+    assert list(drawn) == ["paper", "ours, as released (3 seeds)", "ours, as described (3 seeds)"]
+    assert drawn["paper"].get_xdata() == pytest.approx([98.54])
+    assert drawn["paper"].get_markerfacecolor() == "white"
+    ours = drawn["ours, as released (3 seeds)"]
+    assert ours.get_xdata() == pytest.approx([98.50])
+    assert ours.get_markerfacecolor() == ours.get_color()
+    (band,) = ax.patches
+    assert (band.get_x(), band.get_width()) == pytest.approx((97.54, 2.0))
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["2 classes, LG-FedAvg 800+100"]
+
+
+def test_far_values_are_written_at_the_edge(folder, ax):
+    found = report.table(TABLE6, folder=folder)
+    found = found[(found[list(IDS)] == pd.Series(IDS)).all(axis=1)]
+    plotting.paper_vs_ours(found, "new_test_acc", ax, xlim=(97, 99))
+    assert [t.get_text() for t in ax.texts] == ["← 90.0"]
+    assert ax.get_xlim() == (97, 99)
+
+
+def test_style_ends_with_its_block():
+    before = plt.rcParams["font.size"]
+    with plotting.style():
+        assert plt.rcParams["axes.spines.top"] is False
+        assert plt.rcParams["font.size"] == 9
+    assert plt.rcParams["font.size"] == before
+
+
+def test_front_draws_the_same_bytes_twice(folder, tmp_path):
+    first = front(tmp_path / "images" / "one.png", folder)
+    second = front(tmp_path / "two.png", folder)
+    assert first.read_bytes() == second.read_bytes()
+    height, width, _ = plt.imread(first).shape
+    assert width > 2 * height > 400
+    assert not plt.get_fignums()
+
+
+def test_front_needs_paper_scale(tmp_path):
+    results.record("a", tidy([98.5], scale="quick"), tmp_path)
+    with pytest.raises(ResultsError, match="no paper-scale rows"):
+        front(tmp_path / "x.png", tmp_path)
+    assert not (tmp_path / "x.png").exists()
+
+
+def test_margin_of_one_printed_number():
+    assert (
+        published.margin(TABLE6, "local_test_acc", method="local_only", classes_per_device=10)
+        == 1.0
+    )
+    table = "lgfedavg_v2_table1_cifar10"
+    assert published.margin(table, "local_test_acc", method="local_only") == pytest.approx(4.28)
+    sounds = published.margin(FRECHET, "average_client_frechet_distance", shuffle_proportion=0)
+    assert sounds == pytest.approx(0.02 * published.cells(published.find(FRECHET))["paper"][0])
+    with pytest.raises(ResultsError, match="has 5 numbers 'new_test_acc'"):
+        published.margin(TABLE6, "new_test_acc", method="local_only")

@@ -1,0 +1,181 @@
+"""Verdicts against hand-computed numbers and scipy's own tests."""
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+from scipy import stats
+
+from lgfed_core.evidence import verdict
+
+
+def test_interval_is_welchs():
+    # ten runs whose population deviation is exactly 0.05, as a paper prints it
+    paper = 98.2 + 0.05 * np.array([1, -1] * 5)
+    ours = np.array([98.0, 98.3, 98.1])
+    expected = stats.ttest_ind(ours, paper, equal_var=False).confidence_interval(0.95)
+    found = verdict.compare(98.2, 0.05, 10, ours, floor=1.0)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    assert found.difference == pytest.approx(-1 / 15)
+    assert found.margin == 1.0
+    assert found.verdict == verdict.REPRODUCED
+
+
+def test_printed_without_deviation_is_a_constant():
+    # by hand: mean 2, standard error 1/sqrt(3), t(0.975, 2) = 4.302653
+    found = verdict.compare(1.5, None, None, [1, 2, 3], floor=1.0)
+    assert (found.low, found.high) == pytest.approx((0.5 - 2.484138, 0.5 + 2.484138), abs=1e-5)
+    same = verdict.compare(1.5, float("nan"), 10, [1, 2, 3], floor=1.0)
+    assert same == found
+
+
+def test_margin_is_twice_the_papers_deviation_or_the_floor():
+    ours = [10.0, 10.1]
+    assert verdict.compare(10, 0.4, 10, ours, floor=1.0).margin == 1.0
+    assert verdict.compare(10, 7.0, 10, ours, floor=1.0).margin == 14.0
+
+
+@pytest.mark.parametrize(
+    ("ours", "expected"),
+    [
+        ([50.2, 50.3, 50.4], "reproduced"),
+        ([49.8, 49.7, 49.6], "reproduced"),
+        ([50.9, 51.0, 51.1], "inconclusive"),
+        ([50.0, 53.0, 47.0], "inconclusive"),  # wider than the margin on both sides
+        ([52.0, 52.1, 52.2], "differs"),
+        ([48.0, 47.9, 47.8], "differs"),
+        ([50.0], "inconclusive"),  # one run has no interval
+        ([], "not yet run"),
+    ],
+)
+def test_verdict_is_where_the_interval_lies(ours, expected):
+    found = verdict.compare(50.0, 0.1, 10, ours, floor=1.0)
+    assert found.verdict == expected
+    assert np.isnan(found.low) == (len(ours) < 2)
+
+
+def test_runs_that_all_agree_give_a_point():
+    found = verdict.compare(50.0, None, None, [50.5, 50.5], floor=1.0)
+    assert (found.low, found.high, found.verdict) == (0.5, 0.5, "reproduced")
+
+
+@pytest.mark.parametrize(
+    ("ours", "expected"),
+    [
+        ([55_723_888_000], "reproduced"),  # 5.6e10 in the digits printed
+        ([56_499_999_999, 55_500_000_001], "reproduced"),
+        ([56_600_000_000], "differs"),
+        ([55_723_888_000, 57_000_000_000], "differs"),  # all runs have to agree
+        ([], "not yet run"),
+    ],
+)
+def test_counted_numbers_are_compared_in_printed_digits(ours, expected):
+    assert verdict.compare_exact(5.6e10, 1e9, ours).verdict == expected
+
+
+def test_welch_broadcasts_and_matches_single_calls():
+    difference, a, b = np.array([0.0, 1.0, 2.0]), np.array([0.1, 0.0, 0.0]), [[0.2], [0.0]]
+    low, high = verdict.welch(difference, a, 9, b, 2)
+    assert low.shape == (2, 3)
+    one = verdict.welch(1.0, 0.0, 9, 0.2, 2)
+    assert (low[0, 1], high[0, 1]) == pytest.approx(one)
+    assert (low[1, 2], high[1, 2]) == (2.0, 2.0)  # no variance at all
+
+
+RUNS = np.array([[91.0, 90.1], [92.2, 91.0], [90.5, 90.2], [91.7, 90.4]])
+
+
+def test_greater_is_the_paired_t_test():
+    a, b = RUNS.T
+    found = verdict.greater(a, b)
+    expected = stats.ttest_rel(a, b, alternative="greater")
+    assert found.p == pytest.approx(expected.pvalue)
+    assert found.p_against == pytest.approx(1 - expected.pvalue)
+    interval = stats.ttest_rel(a, b).confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
+    shifted = verdict.greater(a, b, by=0.5)
+    assert shifted.p == pytest.approx(stats.ttest_1samp(a - b, 0.5, alternative="greater").pvalue)
+
+
+def test_equivalent_is_two_one_sided_tests():
+    a, b = RUNS.T
+    for margin in (0.5, 2.0):
+        found = verdict.equivalent(a, b, margin)
+        sides = (
+            stats.ttest_1samp(a - b, -margin, alternative="greater").pvalue,
+            stats.ttest_1samp(a - b, margin, alternative="less").pvalue,
+        )
+        assert found.p == pytest.approx(max(sides))
+        beyond = (
+            stats.ttest_1samp(a - b, margin, alternative="greater").pvalue,
+            stats.ttest_1samp(a - b, -margin, alternative="less").pvalue,
+        )
+        assert found.p_against == pytest.approx(min(1, 2 * min(beyond)))
+
+
+def test_one_run_decides_nothing():
+    for found in (verdict.greater([99.0], [1.0]), verdict.equivalent([1.0], [1.0], 5.0)):
+        assert (found.p, found.p_against) == (1.0, 1.0)
+
+
+def test_runs_without_spread():
+    assert verdict.greater([2.0] * 3, [1.0] * 3).p == 0.0
+    assert verdict.greater([1.0] * 3, [1.0] * 3).p == 1.0
+    tied = verdict.greater([2.0, 2.0], [1.0, 1.0])  # two counts may be equal by chance
+    assert (tied.p, tied.p_against) == (1.0, 1.0)
+    rounded = verdict.greater([0.3] * 3, [0.1 + 0.2] * 3)
+    assert (rounded.p, rounded.p_against) == (1.0, 1.0)
+
+
+def test_a_pair_with_a_missing_run_is_none():
+    a, b, gap = [3.0, 4.1, 5.0, 9.0], [1.0, 2.0, 3.1, np.nan], 1.5
+    assert verdict.greater(a, b) == verdict.greater(a[:3], b[:3])
+    assert verdict.equivalent(a, b, gap) == verdict.equivalent(a[:3], b[:3], gap)
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_a_comparison_that_has_not_run_confirms_nothing(turn):
+    good = verdict.greater([2.0, 2.1, 2.2], [1.0, 1.0, 1.0])
+    missing = verdict.greater([2.0, np.nan], [np.nan, 1.0])
+    found = verdict.judge({"both": verdict.every([good, missing][::turn])})
+    assert found["verdict"].item() == verdict.INCONCLUSIVE
+
+
+def test_rising_takes_a_slope_per_run():
+    x = [2, 3, 4, 5, 10]
+    y = np.array([[5, 4, 4, 3, 0], [6, 4, 3, 3, 1], [5, 5, 4, 2, 0.5]], float)
+    slopes = [stats.linregress(x, run).slope for run in y]
+    found = verdict.rising(x, -y)
+    assert found.estimate == pytest.approx(-np.mean(slopes))
+    assert found.p == pytest.approx(stats.ttest_1samp(slopes, 0, alternative="less").pvalue)
+
+
+def test_holm_by_hand():
+    found = verdict.holm([0.01, 0.04, 0.03, 0.005])
+    assert found == pytest.approx([0.03, 0.06, 0.06, 0.02])
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_holm_lies_between_none_and_bonferroni(p):
+    found = verdict.holm(p)
+    assert (found >= np.array(p)).all()
+    assert (found <= np.minimum(len(p) * np.array(p), 1)).all()
+    assert (np.diff(found[np.argsort(p, kind="stable")]) >= 0).all()
+
+
+def test_every_needs_all_and_falls_by_one():
+    good, weak, bad = (verdict.Evidence(0, 0, 0, *p) for p in ((0.01, 1), (0.3, 0.7), (1, 0.004)))
+    assert verdict.every([good, weak]).p == 0.3
+    assert verdict.every([good, weak, bad]).p_against == pytest.approx(0.012)
+
+
+def test_judge_corrects_over_the_claims_of_a_paper():
+    evidence = verdict.Evidence
+    claims = {
+        "L1": evidence(1.0, 0.5, 1.5, 0.001, 0.999),
+        "L2": evidence(-1.0, -1.5, -0.5, 0.999, 0.001),
+        "L3": evidence(0.4, 0.0, 0.8, 0.03, 0.97),  # confirmed alone, not among three
+    }
+    found = verdict.judge(claims)
+    assert found["verdict"].to_dict() == {"L1": "confirmed", "L2": "refuted", "L3": "inconclusive"}
+    assert found.loc["L1", "p"] == pytest.approx(0.003)
+    assert verdict.judge({"L3": claims["L3"]})["verdict"].tolist() == ["confirmed"]

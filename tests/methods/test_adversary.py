@@ -1,0 +1,224 @@
+"""The two players: signs and sizes of gradients, by hand and through the engine."""
+
+from functools import partial
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lgfed_core import models
+from lgfed_core.data import Dataset, Split
+from lgfed_core.engine import Federation, Training, run
+from lgfed_core.errors import SettingsError
+from lgfed_core.methods import Batch, FairLGFedAvg, Local, Step, WatchedFedAvg
+from lgfed_core.methods.adversary import adversary_loss, reverse
+from lgfed_core.methods.interface import cross_entropy
+from lgfed_core.models.adult import AdultNet, parts
+from lgfed_core.models.layout import joined
+from toy import toy_partition
+
+LAMBDA = 0.7
+
+
+def toy_rows(rows: int, seed: int, groups_seed: int = 5) -> Split:
+    rng = torch.Generator().manual_seed(seed)
+    groups = torch.randint(0, 2, (rows, 2), generator=torch.Generator().manual_seed(groups_seed))
+    return Split(torch.randn(rows, 8, generator=rng), torch.arange(rows) % 2, groups)
+
+
+def toy(net_fn, seeds=(0,), devices=10, groups_seed=5) -> Federation:
+    data = Dataset("toy", toy_rows(150, 1, groups_seed), toy_rows(60, 2), 2)
+    split = [toy_partition(150, 60, devices, s) for s in seeds]
+    return Federation(data, split, models.make(net_fn, 3), list(seeds))
+
+
+small = partial(AdultNet, head_layers=2, dropout=0.0, adversary_dropout=0.0, inputs=8)
+
+
+def gradients(net, loss: Tensor) -> dict[str, Tensor]:
+    values = list(net.parameters())
+    grads = torch.autograd.grad(
+        loss, values, retain_graph=True, allow_unused=True, materialize_grads=True
+    )
+    return dict(zip([n for n, _ in net.named_parameters()], grads, strict=True))
+
+
+def test_reverse_is_the_identity_forwards_and_scales_with_a_minus_backwards():
+    h = torch.randn(50, requires_grad=True)
+    weights = torch.randn(50)
+    for strength in (0.0, 0.03, 7.0):
+        out = reverse(h, strength)
+        assert torch.equal(out, h)
+        (grad,) = torch.autograd.grad((weights * out).sum(), h)
+        assert torch.allclose(grad, -strength * weights)
+
+
+def test_losses_by_hand():
+    logits = torch.tensor([[0.0, 2.0], [0.0, -2.0]])
+    batch = Batch(torch.zeros(2, 1), torch.zeros(2), None, torch.tensor([[1, 1], [0, 0]]))
+    race, sex = torch.log(torch.tensor(2.0)), torch.log1p(torch.exp(torch.tensor(-2.0)))
+    assert adversary_loss(logits, batch) == pytest.approx(float(race + sex) / 2)
+    squared = adversary_loss(logits, batch, 2.0)
+    assert squared == pytest.approx(float(race**2 + sex**2) / 4), "half the square of each mean"
+    assert adversary_loss(logits, batch, 3.0) == pytest.approx(float(race**3 + sex**3) / 6)
+
+
+def test_squared_loss_is_the_square_of_the_mean_and_scales_the_gradient_by_it():
+    torch.manual_seed(0)
+    logits = torch.randn(32, 2, requires_grad=True)
+    batch = Batch(torch.zeros(32, 1), torch.zeros(32), None, torch.randint(0, 2, (32, 2)))
+    (plain,) = torch.autograd.grad(adversary_loss(logits, batch), logits)
+    (squared,) = torch.autograd.grad(adversary_loss(logits, batch, 2.0), logits)
+    means = F.binary_cross_entropy_with_logits(logits, batch.groups.float(), reduction="none").mean(
+        0
+    )
+    assert torch.allclose(squared, plain * means.detach(), atol=1e-7)
+
+
+def test_padding_does_not_count():
+    torch.manual_seed(0)
+    logits, groups = torch.randn(5, 2), torch.randint(0, 2, (5, 2))
+    weight = torch.tensor([1 / 3, 1 / 3, 1 / 3, 0, 0])
+    padded = Batch(torch.zeros(5, 1), torch.zeros(5), weight, groups)
+    short = Batch(torch.zeros(3, 1), torch.zeros(3), None, groups[:3])
+    assert adversary_loss(logits, padded, 2.0) == pytest.approx(
+        float(adversary_loss(logits[:3], short, 2.0))
+    )
+
+
+def test_what_cannot_be_played_is_refused():
+    batch = Batch(torch.zeros(2, 1), torch.zeros(2))
+    with pytest.raises(SettingsError, match="no groups"):
+        adversary_loss(torch.zeros(2, 2), batch)
+    with pytest.raises(SettingsError, match="power"):
+        adversary_loss(torch.zeros(2, 2), Batch(batch.x, batch.y, None, torch.ones(2, 2)), 0.5)
+    with pytest.raises(SettingsError, match="play"):
+        FairLGFedAvg(play="chess")
+    with pytest.raises(SettingsError, match="help the adversary"):
+        FairLGFedAvg(lambda_global=-0.03)
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0])
+@pytest.mark.parametrize("play", ["alternating", "reversal"])
+@pytest.mark.parametrize("top", ["own", "head"])
+def test_the_push_reaches_the_local_model_and_the_adversary_never_sees_its_sign(play, top, power):
+    net = models.make(small, 0)
+    rows = toy_rows(20, 4)
+    batch = Batch(rows.x, rows.y, None, rows.groups)
+    method = FairLGFedAvg(lambda_local=LAMBDA, lambda_global=LAMBDA, play=play, power=power)
+    local = Local(net, dict(net.named_parameters()), {})
+    moved = {}
+    for loss, moves, _ in method._game(net, top, LAMBDA):
+        moved |= {n: g for n, g in gradients(net, loss(local, batch)).items() if n in moves}
+    income, protected = net(rows.x, own=top == "own", watch=lambda h: h)
+    task = gradients(net, cross_entropy(income, batch))
+    push = gradients(net, adversary_loss(protected, batch, power))
+    for name, grad in moved.items():
+        part = name.split(".")[0]
+        wanted = {
+            "local": task[name] - LAMBDA * push[name],
+            "adversary": push[name],
+            top: task[name],
+        }[part]
+        assert torch.allclose(grad, wanted, atol=1e-7), name
+    assert {n.split(".")[0] for n in moved} == {"local", "adversary", top}
+    reached = torch.cat([(moved[n] - task[n]).flatten() for n in parts(net, "local")])
+    pushed = torch.cat([push[n].flatten() for n in parts(net, "local")])
+    assert reached.norm() == pytest.approx(LAMBDA * float(pushed.norm()), rel=1e-4)
+    assert F.cosine_similarity(reached, pushed, dim=0) < -0.999
+
+
+@pytest.mark.parametrize("lanes", ["looped", "batched"])
+@pytest.mark.parametrize("play", ["alternating", "reversal"])
+def test_one_step_of_the_engine_moves_each_player_by_its_own_gradient(lanes, play):
+    fed = toy(small, devices=1)
+    method = FairLGFedAvg(lambda_local=LAMBDA, play=play, pretraining=True)
+    out = run(fed, method, Training(0.1, 1000, 0.0), 1, lanes=lanes, workers=1)
+    net, mine = fed.net, fed.partitions[0].train.of(0)
+    rows = fed.data.train.take(mine)
+    batch = Batch(rows.x, rows.y, None, rows.groups)
+    income, protected = net(rows.x, own=True, watch=lambda h: h)
+    task = gradients(net, cross_entropy(income, batch))
+    push = gradients(net, adversary_loss(protected, batch))
+    after = out.layout.views(out.tensors["shared"][0], out.tensors["personal"][0, 0])
+    before = dict(net.named_parameters())
+    for name in parts(net, "local"):
+        wanted = before[name] - 0.1 * (task[name] - LAMBDA * push[name])
+        assert torch.allclose(after[name], wanted, atol=1e-6), name
+    if play == "reversal":  # in turn, the others see the local model that has moved already
+        for name in parts(net, "adversary"):
+            assert torch.allclose(after[name], before[name] - 0.1 * push[name], atol=1e-6), name
+    for name in parts(net, "head"):
+        assert torch.equal(after[name], before[name]), "pre-training leaves the shared head alone"
+
+
+class Unwatched(FairLGFedAvg):
+    """The same games without an adversary."""
+
+    def _game(self, net, top, strength):
+        own = top == "own"
+        if self.play == "reversal":
+            return (Step(partial(self.task, own=own), parts(net, "local", top)),)
+        task = partial(self.task, own=own)
+        return Step(task, parts(net, "local")), Step(task, parts(net, top))
+
+
+@pytest.mark.parametrize("lanes", ["looped", "batched"])
+@pytest.mark.parametrize(("play", "dropout"), [("alternating", 0.0), ("reversal", 0.2)])
+def test_lambda_zero_is_the_run_without_an_adversary_bit_for_bit(lanes, play, dropout):
+    fed = toy(partial(small, dropout=dropout), seeds=(0, 1))
+    training = Training(0.1, 4, 0.5)
+    watched, unwatched, hiding = (
+        run(fed, method, training, 3, lanes=lanes, workers=1)
+        for method in (
+            FairLGFedAvg(play=play),
+            Unwatched(play=play),
+            FairLGFedAvg(play=play, lambda_local=1.0, lambda_global=1.0),
+        )
+    )
+    assert torch.equal(watched.tensors["shared"], unwatched.tensors["shared"])
+    for r in range(2):
+        for k in range(10):
+            a, b = (
+                o.layout.views(o.tensors["shared"][r], o.tensors["personal"][r, k])
+                for o in (watched, unwatched)
+            )
+            assert all(torch.equal(a[n], b[n]) for n in parts(fed.net, "local", "own", "head"))
+    assert not torch.equal(watched.tensors["shared"], hiding.tensors["shared"])
+
+
+@pytest.mark.parametrize("method", [FairLGFedAvg(), WatchedFedAvg()])
+def test_groups_are_not_in_what_is_sent(method):
+    """Other people's race and sex change no bit of the model that is sent."""
+    make = small if isinstance(method, FairLGFedAvg) else partial(small, head_layers=0)
+    one, other = (
+        run(toy(make, groups_seed=s), method, Training(0.1, 4, 0.5), 3, workers=1) for s in (5, 6)
+    )
+    sent = {n.split(".")[0] for n in one.layout.shared}
+    a, b = (
+        o.layout.views(o.tensors["shared"][0], o.tensors["personal"][0, 0]) for o in (one, other)
+    )
+    adversary = parts(toy(make).net, "adversary")
+    assert any(not torch.equal(a[n], b[n]) for n in adversary), "the adversary does learn of them"
+    if isinstance(method, FairLGFedAvg):
+        assert sent == {"head"}
+    assert all(torch.equal(a[n], b[n]) for n in one.layout.shared if n not in adversary)
+
+
+def test_pretraining_hands_each_device_its_own_start():
+    fed = toy(small)
+    before = run(fed, FairLGFedAvg(pretraining=True), Training(0.1, 4), 2, workers=1)
+    assert before.layout.size_shared == 0
+    own = before.layout.join(before.tensors["shared"][:, None], before.tensors["personal"])
+    after = run(fed, FairLGFedAvg(), Training(0.0, 4), 1, own, workers=1)
+    layout = after.layout
+    again = layout.join(
+        after.tensors["shared"][:, None].expand(-1, 10, -1), after.tensors["personal"]
+    )
+    assert torch.allclose(own, again, atol=1e-6), "with a learning rate of zero nothing moves"
+    wrong = own.clone()
+    wrong[0, 3] += 1.0
+    with pytest.raises(SettingsError, match="different values"):
+        run(fed, FairLGFedAvg(), Training(0.0, 4), 1, wrong, workers=1)
+    assert joined(fed.net).shape == own.shape[2:]

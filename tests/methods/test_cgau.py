@@ -1,0 +1,325 @@
+"""The conditional gated unit, its networks, and the two ways to treat client rows."""
+
+import doctest
+from dataclasses import replace
+
+import pytest
+import torch
+from sklearn.metrics import roc_auc_score
+from torch import nn
+
+from lgfed_core import models
+from lgfed_core.data import Dataset, Split
+from lgfed_core.engine import Federation, Training, run
+from lgfed_core.errors import SettingsError
+from lgfed_core.methods import ClientBaseline, ClientRowsAveraged, ClientRowsKept, FedAvg
+from lgfed_core.models import cgau as nets_cgau, gated_unit
+from lgfed_core.models.cgau import Baseline, GatedMLP, client_rows, joined_clients
+from lgfed_core.models.gated_unit import CGAU
+from lgfed_core.models.layout import Layout, joined
+from lgfed_core.papers.cgau.pooled import Pooled, auc, judged
+from lgfed_core.partition import Partition, Rows
+from toy import toy_federation
+
+
+def test_the_docstrings_run():
+    for module in (gated_unit, nets_cgau):
+        assert doctest.testmod(module).failed == 0
+    assert doctest.testmod(gated_unit).attempted > 4
+
+
+def randomised(net: nn.Module, seed: int = 0) -> nn.Module:
+    rng = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for p in net.parameters():
+            p.copy_(torch.randn(p.shape, generator=rng) / 2)
+    return net
+
+
+def test_equation_1_by_hand():
+    layer = CGAU(1, 1, clients=2)
+    with torch.no_grad():
+        layer.filter.weight.fill_(2.0)
+        layer.gate.weight.fill_(-1.0)
+        layer.modulation.weight.copy_(torch.tensor([[0.0, 3.0]]))
+        layer.expression.weight.copy_(torch.tensor([[0.0, 0.5]]))
+    x, h = torch.tensor([[1.0], [1.0]]), torch.eye(2)
+    by_hand = [0.9640275801 * 0.2689414214, 0.9999092043 * 0.3775406688]  # tanh 2, 5; s(-1), s(-.5)
+    assert torch.allclose(layer(x, h)[:, 0], torch.tensor(by_hand), atol=1e-7)
+
+
+def test_switching_off_both_is_having_no_client():
+    layer = randomised(CGAU(3, 4, clients=2))
+    x, h = torch.randn(5, 3), torch.eye(2)[[0, 1, 1, 0, 1]]
+    without = layer.parts(x, h, off=("modulation", "expression"))
+    assert all(torch.equal(a, b) for a, b in zip(without, layer.parts(x), strict=True))
+    f, g = layer.parts(x, h, off=("modulation",))
+    assert torch.equal(f, without[0]) and not torch.equal(g, without[1])
+    with pytest.raises(SettingsError, match="filter"):
+        layer.parts(x, h, off=("filter",))
+    with pytest.raises(SettingsError, match="0 clients"):
+        CGAU(3, 4, clients=0)
+
+
+def test_the_layer_drops_into_ones_own_model_and_learns_per_client():
+    """Two clients with opposite labels: only their rows can tell them apart."""
+    torch.manual_seed(0)
+    layer, out = CGAU(2, 8, clients=2), nn.Linear(8, 1)
+    h = torch.eye(2).repeat_interleave(64, 0)
+    x = torch.randn(64, 2).repeat(2, 1)
+    y = ((x[:, :1] > 0) ^ (h[:, 1:] > 0)).float()
+    optimiser = torch.optim.Adam([*layer.parameters(), *out.parameters()], 0.03)
+    for _ in range(300):
+        loss = nn.functional.binary_cross_entropy_with_logits(out(layer(x, h)), y)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    assert ((out(layer(x, h)) > 0) == y.bool()).float().mean() > 0.95
+    assert ((out(layer(x)) > 0) == y.bool()).float().mean() == 0.5  # without the client: a guess
+
+
+@pytest.mark.parametrize(
+    "dims, baseline, gated",
+    [
+        ((1024, 64, 1), 69_825, 142_412),  # audio
+        ((2048, 128, 10), 280_074, 564_600),  # CIFAR-10, the text
+        ((1664, 64, 10), 111_370, 225_016),  # CIFAR-10, the released code
+    ],
+)
+def test_parameter_counts_are_the_papers(dims, baseline, gated):
+    assert models.count(Baseline(*dims)) == baseline
+    net = GatedMLP(*dims, clients=10)
+    assert models.count(net) == gated
+    assert 2.0 < gated / baseline < 2.05  # claim C9: filter and gate double them
+    assert models.count(net, client_rows(net)) == 10 * (4 * dims[1] + dims[2])
+    text = GatedMLP(*dims, clients=10, released=False)  # equation (1) alone
+    assert gated - models.count(text) == 4 * dims[1] + 11 * dims[2]
+
+
+@pytest.mark.parametrize("released", [True, False])
+def test_a_network_of_all_clients_says_what_each_device_says(released):
+    devices = [randomised(GatedMLP(6, 4, 2, released=released)) for _ in range(3)]
+    with torch.no_grad():
+        for k, net in enumerate(devices):
+            for name in client_rows(net):
+                net.get_parameter(name).add_(k)
+    together, x = joined_clients([net.eval() for net in devices]), torch.randn(5, 6)
+    for k, net in enumerate(devices):
+        h = torch.eye(3)[k].expand(5, 3)
+        assert torch.allclose(together(x, h), net(x), atol=1e-6)
+    with torch.no_grad():
+        devices[1].out.bias.add_(1)
+    with pytest.raises(SettingsError, match=r"out\.bias"):
+        joined_clients(devices)
+
+
+# In the engine.
+
+
+class OneHotBeside(GatedMLP):
+    """The released form: x and h in one input row, the rows of all clients in every device."""
+
+    def forward(self, x):
+        return super().forward(x[..., : -self.clients], x[..., -self.clients :])
+
+
+def clients(devices: int = 4, rows: int = 60, outputs: int = 1) -> Federation:
+    rng = torch.Generator().manual_seed(3)
+    sizes = torch.tensor([9, 12, 18, 21])
+    order = torch.randperm(rows, generator=rng).split(sizes.tolist())
+    split = Partition(
+        "toy",
+        train=Rows.from_lists([mine[3:] for mine in order]),
+        validation=Rows.from_lists([mine[:3] for mine in order]),
+        test=Rows.from_lists(torch.arange(rows).split(sizes.tolist())),
+    )
+
+    def part(seed: int) -> Split:
+        rng = torch.Generator().manual_seed(seed)
+        x = torch.randn(rows, 6, generator=rng)
+        return Split(x, (x[:, 0] + x[:, 1] > 0).long())
+
+    net = randomised(GatedMLP(6, 5, outputs, dropout=0.0), 1)
+    with torch.no_grad():
+        for name in client_rows(net):
+            net.get_parameter(name).zero_()
+    return Federation(Dataset("toy", part(1), part(2), 2), [split], net, [0])
+
+
+TRAINING = Training(0.1, 4, momentum=0.9)
+
+
+@pytest.mark.parametrize("lanes", ["looped", "batched"])
+def test_averaged_rows_are_fedavg_of_the_one_hot_network(lanes):
+    """Each device with its own row, moved by w_k, is the matrix of all rows, averaged."""
+    fed, method = clients(), ClientRowsAveraged()
+    ours = run(fed, method, TRAINING, 3, lanes=lanes, workers=1)
+
+    beside = randomised(OneHotBeside(6, 5, 1, clients=4, dropout=0.0), 1)
+    state = fed.net.state_dict()
+    for name, p in beside.named_parameters():
+        p.data = state[name].repeat(1, 4) if name in client_rows(fed.net) else state[name]
+    h = torch.eye(4)
+
+    def with_clients(split: Split, rows: list[Rows]) -> Split:
+        who = torch.zeros(len(split), dtype=torch.long)
+        for part in rows:
+            for k in range(4):
+                who[part.of(k)] = k
+        return Split(torch.cat([split.x, h[who]], 1), split.y)
+
+    part = fed.partitions[0]
+    data = replace(
+        fed.data,
+        train=with_clients(fed.data.train, [part.train, part.validation]),
+        test=with_clients(fed.data.test, [part.test]),
+    )
+    literal = run(
+        replace(fed, data=data, net=beside), ClientBaseline(), TRAINING, 3, workers=1, lanes=lanes
+    )
+    theirs = literal.layout.views(literal.tensors["shared"][0], literal.tensors["personal"][0, 0])
+    for k in range(4):
+        mine = ours.layout.views(ours.tensors["shared"][0], ours.tensors["personal"][0, k])
+        for name, value in mine.items():
+            other = theirs[name][:, k : k + 1] if name in client_rows(fed.net) else theirs[name]
+            assert torch.allclose(value, other, atol=2e-6), name
+    assert ours.tensors["personal"].abs().max() > 1e-3
+
+
+def test_an_averaged_row_moves_by_its_clients_share_of_the_step():
+    fed = clients()
+    kept = run(fed, ClientRowsKept(), TRAINING, 1, workers=1).tensors["personal"][0]  # [K, P_p]
+    averaged = run(fed, ClientRowsAveraged(), TRAINING, 1, workers=1).tensors["personal"][0]
+    share = fed.partitions[0].train.size / fed.partitions[0].train.size.sum()
+    assert torch.allclose(averaged, share[:, None] * kept, atol=1e-7)  # rows start at zero
+
+
+def test_rows_that_never_move_leave_the_unconditioned_network():
+    """Zero client rows: the same outputs as with no client at all."""
+    net = randomised(GatedMLP(6, 5, 3))
+    with torch.no_grad():
+        for name in client_rows(net):
+            net.get_parameter(name).zero_()
+    x = torch.randn(4, 6)
+    net.eval()
+    together = joined_clients([net, net])
+    assert torch.equal(net(x), together(x)) and torch.equal(
+        together(x), together(x, torch.eye(2)[[0, 1, 0, 1]])
+    )
+
+
+def test_the_baseline_is_fedavg_and_weights_can_be_capped_or_slip():
+    fed = toy_federation()
+    plain = run(fed, FedAvg(fraction=1.0), Training(0.1, 4), 2, workers=1)
+    same = run(fed, ClientBaseline(), Training(0.1, 4), 2, workers=1)
+    assert torch.equal(plain.tensors["shared"], same.tensors["shared"])
+    rows = torch.tensor([10, 40, 400])
+    assert torch.allclose(ClientBaseline().shares(rows), rows / 450)
+    assert torch.allclose(ClientBaseline(cap=320).shares(rows), torch.tensor([10, 40, 320]) / 370)
+    slip = ClientBaseline(cap=320, per=32).shares(rows)
+    assert torch.allclose(slip, torch.tensor([1, 2, 10]) / 13)
+    with pytest.raises(SettingsError, match="clients=1"):
+        ClientRowsKept().shared(GatedMLP(4, 2, 1, clients=3))
+    with pytest.raises(SettingsError, match="GatedMLP"):
+        ClientRowsKept().shared(Baseline(4, 2, 1))
+
+
+def test_positive_rows_count_as_often_as_the_released_loss_says():
+    fed = clients()
+    x, y = fed.data.train.x[:6], fed.data.train.y[:6]
+    from lgfed_core.methods import Batch, Local
+
+    local = Local(fed.net.eval(), {}, {})
+    each = nn.functional.binary_cross_entropy_with_logits(
+        fed.net(x)[:, 0], y.float(), reduction="none"
+    )
+    found = ClientBaseline(positive=50).loss(local, Batch(x, y))
+    assert torch.allclose(found, (each * (49 * y + 1)).mean())
+
+
+# The hooks of the engine that came with it.
+
+
+@pytest.mark.parametrize("lanes", ["looped", "batched"])
+def test_a_device_takes_only_so_many_batches(lanes, federation):
+    def after(batches, **more):
+        training = Training(0.1, 2, batches=batches, **more)
+        out = run(federation, FedAvg(fraction=1.0), training, 2, lanes=lanes, workers=1)
+        return out.tensors["shared"]
+
+    assert torch.equal(after(None), after(100))
+    assert not torch.equal(after(None), after(2))
+    other = "batched" if lanes == "looped" else "looped"
+    there = run(
+        federation,
+        FedAvg(fraction=1.0),
+        Training(0.1, 2, batches=2, epochs=2),
+        2,
+        lanes=other,
+        workers=1,
+    )
+    assert torch.allclose(after(2, epochs=2), there.tensors["shared"], atol=1e-6)
+
+
+def test_own_outputs_are_each_models_on_its_own_rows():
+    fed = clients()
+    found = {}
+    for lanes in ("looped", "batched"):
+
+        class Look(Pooled):
+            def final(self, engine):
+                found[lanes] = engine.own_outputs("shared", "personal", "test")  # noqa: B023
+                return super().final(engine)
+
+        out = run(fed, ClientRowsKept(), TRAINING, 2, lanes=lanes, workers=1, tracker=Look())
+    assert torch.allclose(found["looped"], found["batched"], atol=1e-5)
+    said = found["looped"][0]  # [K, n, 1]
+    layout, rows = Layout(fed.net, ClientRowsKept().shared(fed.net)), fed.partitions[0].test
+    params = layout.views(out.tensors["shared"][0], out.tensors["personal"][0, 1])
+    mine = torch.func.functional_call(fed.net.eval(), params, (fed.data.test.x[rows.of(1)],))
+    assert torch.allclose(said[1, : len(mine)], mine, atol=1e-5)
+    assert (said[1, len(mine) :] == 0).all() and said.shape[1] == 21
+
+
+def test_auc_is_the_known_one():
+    rng = torch.Generator().manual_seed(0)
+    score, y = torch.randn(200, generator=rng).round(decimals=1), torch.arange(200) % 7 == 0
+    assert auc(score, y) == pytest.approx(roc_auc_score(y, score))
+    assert auc(torch.tensor([1.0, 2.0, 2.0]), torch.tensor([0, 1, 0])) == 0.75
+    assert torch.isnan(torch.tensor(auc(score, torch.zeros(200))))
+    three = judged(torch.eye(3), torch.tensor([0, 1, 0]))
+    assert three["acc"] == pytest.approx(2 / 3) and "auc" not in three
+
+
+@pytest.mark.parametrize("lanes", ["looped", "batched"])
+def test_the_round_with_the_lowest_validation_loss_is_remembered(lanes):
+    fed = clients()
+    training = replace(TRAINING, lr=8.0)  # so wild that the loss goes up again
+    out = run(fed, ClientRowsKept(), training, 6, lanes=lanes, workers=1, tracker=Pooled())
+    history, final = out.history, out.final.loc[0]
+    best = history["validation_loss"].idxmin()
+    assert final["best_round"] == history.loc[best, "round"] < 6
+    again = run(
+        fed,
+        ClientRowsKept(),
+        training,
+        int(final["best_round"]),
+        lanes=lanes,
+        workers=1,
+        tracker=Pooled(),
+    )
+    for name in ("loss", "acc", "auc"):
+        assert final[f"best_test_{name}"] == pytest.approx(again.final.loc[0, f"last_test_{name}"])
+    assert out.tensors["best_loss"][0] == pytest.approx(history["validation_loss"].min())
+
+
+def test_several_runs_at_once_are_each_run_alone():
+    fed = clients()
+    two = replace(fed, partitions=fed.partitions * 2, seeds=[0, 5])
+    start = joined(fed.net).expand(2, -1)
+    both = run(two, ClientRowsAveraged(), TRAINING, 2, start, workers=1, tracker=Pooled())
+    alone = run(
+        replace(fed, seeds=[5]), ClientRowsAveraged(), TRAINING, 2, workers=1, tracker=Pooled()
+    )
+    assert torch.equal(both.tensors["personal"][1], alone.tensors["personal"][0])
+    assert both.final.loc[5].to_dict() == alone.final.loc[5].to_dict()

@@ -1,0 +1,402 @@
+"""FADE: its losses, its two players, who declines, what is sent; and what the engine has for it."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from lgfed_core.data import Split
+from lgfed_core.engine import Training, run
+from lgfed_core.engine.batched import Batched
+from lgfed_core.engine.federation import prepare
+from lgfed_core.engine.looped import Looped
+from lgfed_core.engine.trackers import Tracker
+from lgfed_core.errors import SettingsError
+from lgfed_core.methods import FADE, Batch, FedAvg, Local
+from lgfed_core.methods.adversary import group_loss, reverse
+from lgfed_core.methods.schedules import Annealing, rising
+from lgfed_core.models.digits import DigitsNet, WeightNormalised
+from lgfed_core.models.layout import Layout, joined, values
+from lgfed_core.seeds import Purpose, stream, visits
+from toy import ALL, SGD, Small, grouped, models
+
+# Losses.
+
+
+def test_group_loss_against_hand_computed_values():
+    batch = Batch(torch.zeros(2, 1), torch.zeros(2), None, torch.tensor([[0], [1]]))
+    logits = torch.tensor([[math.log(3.0)], [0.0]])  # P(group 1) = 3/4 and 1/2
+    b = math.log(4), math.log(2)  # -log of 1/4 and of 1/2
+    mean = sum(b) / 2
+    assert group_loss(logits, batch).item() == pytest.approx(mean)
+    assert group_loss(logits, batch, 2.0).item() == pytest.approx(mean**2 / 2)
+    each = (b[0] ** 2 + b[1] ** 2) / 4
+    assert group_loss(logits, batch, 2.0, per_sample=True).item() == pytest.approx(each)
+    assert group_loss(logits, batch, 1.0, per_sample=True).item() == pytest.approx(mean)
+
+
+def test_group_loss_of_many_groups_is_a_softmax():
+    batch = Batch(torch.zeros(1, 1), torch.zeros(1), None, torch.tensor([[2]]))
+    logits = torch.tensor([[0.0, 0.0, math.log(2.0)]])  # P(group 2) = 1/2
+    assert group_loss(logits, batch, 3.0).item() == pytest.approx(math.log(2) ** 3 / 3)
+
+
+@pytest.mark.parametrize("per_sample", [False, True])
+@pytest.mark.parametrize("power", [1.0, 2.0, 3.5])
+@pytest.mark.parametrize("groups", [1, 3])
+def test_group_loss_against_finite_differences(power, per_sample, groups):
+    torch.manual_seed(0)
+    batch = Batch(torch.zeros(5, 1), torch.zeros(5), None, torch.randint(max(2, groups), (5, 1)))
+    logits = torch.randn(5, groups, dtype=torch.double, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda z: group_loss(z, batch, power, per_sample), logits)
+
+
+def test_group_loss_names_what_is_wrong():
+    batch = Batch(torch.zeros(2, 1), torch.zeros(2))
+    with pytest.raises(SettingsError, match="has none"):
+        group_loss(torch.zeros(2, 1), batch)
+    with pytest.raises(SettingsError, match="at least 1"):
+        group_loss(torch.zeros(2, 1), replace(batch, groups=torch.zeros(2, 1)), 0.5)
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0])
+def test_encoder_ascends_what_the_discriminator_descends(power):
+    net, method = Small(), FADE(strength=0.3, power=power)
+    batch = Batch(torch.randn(5, 8), torch.full((5,), -1), None, torch.ones(5, 1).long())
+    local = Local(net, dict(net.named_parameters()), {})
+    plain = group_loss(net(batch.x, watch=lambda z: z)[1], batch, power)
+    names = [n for n, _ in net.named_parameters()]
+    params = list(net.parameters())
+    ours = torch.autograd.grad(method.loss(local, batch), params)  # no labels: no task
+    true = torch.autograd.grad(plain, params, allow_unused=True, materialize_grads=True)
+    for name, got, expected in zip(names, ours, true, strict=True):
+        factor = 1.0 if name.startswith("discriminator") else -0.3
+        assert torch.allclose(got, factor * expected, atol=1e-7), name
+
+
+def test_unlabelled_rows_teach_no_task():
+    net, method = Small(), FADE(opt_out=1.0)
+    x, y = torch.randn(4, 8), torch.tensor([0, -1, 2, -1])
+    local = Local(net, dict(net.named_parameters()), {})
+    both = method.task(local, Batch(x, y))
+    known = nn.functional.cross_entropy(net(x[[0, 2]]), y[[0, 2]])
+    assert both.item() == pytest.approx(known.item() / 2)  # the mean is over all four rows
+
+
+# The method among others.
+
+
+@pytest.mark.parametrize("lanes", ["looped", "batched"])
+def test_without_the_game_it_is_fedavg(lanes):
+    federation = grouped()
+    ours, plain = (
+        run(federation, method, SGD, 3, lanes=lanes, workers=1)
+        for method in (FADE(opt_out=1.0, **ALL), FedAvg(fraction=1.0))
+    )
+    assert torch.equal(ours.tensors["shared"], plain.tensors["shared"])
+
+
+def test_with_lambda_zero_the_task_is_learnt_as_without_the_game():
+    federation = grouped()
+    ours, plain = (
+        run(federation, method, SGD, 3, workers=1)
+        for method in (FADE(strength=0.0, **ALL), FADE(opt_out=1.0, **ALL))
+    )
+    views = [out.layout.views(out.tensors["shared"][0], torch.empty(0)) for out in (ours, plain)]
+    for name in views[0]:
+        same = torch.equal(views[0][name], views[1][name])
+        assert same != name.startswith("discriminator"), name
+
+
+def test_server_moves_by_beta_towards_the_average():
+    federation = grouped()
+    start = joined(federation.net)
+    full = run(federation, FADE(fraction=1.0, beta=1.0), SGD, 1, workers=1).tensors["shared"][0]
+    half = run(federation, FADE(fraction=1.0, beta=0.5), SGD, 1, workers=1).tensors["shared"][0]
+    assert torch.allclose(half, (start + full) / 2, atol=1e-7)
+
+
+@pytest.mark.parametrize("opt_out", [0.0, 0.5])
+@pytest.mark.parametrize("power", [1.0, 2.0])
+def test_batched_lanes_equal_looped_lanes(power, opt_out):
+    federation = grouped(seeds=(0, 1))
+    training = Training(
+        0.1, 4, 0.9, weight_decay=1e-3, keep_momentum=True, nesterov=True, annealing=Annealing(40)
+    )
+    method = FADE(rounds=4, power=power, opt_out=opt_out, fraction=0.5)
+    looped, batched = (
+        run(federation, method, training, 4, lanes=lanes, workers=1)
+        for lanes in ("looped", "batched")
+    )
+    assert torch.allclose(models(looped), models(batched), atol=1e-5)
+
+
+@pytest.mark.parametrize("lanes", ["looped", "batched"])
+def test_each_run_may_have_a_loss_of_its_own(lanes):
+    both = run(
+        grouped(seeds=(0, 0)),
+        FADE(strength=1.0, power=(1.0, 2.0), **ALL),
+        SGD,
+        2,
+        lanes=lanes,
+        workers=1,
+    )
+    for r, power in enumerate((1.0, 2.0)):
+        alone = run(
+            grouped(), FADE(strength=1.0, power=power, **ALL), SGD, 2, lanes=lanes, workers=1
+        )
+        assert torch.allclose(both.tensors["shared"][r], alone.tensors["shared"][0], atol=1e-6)
+    assert not torch.allclose(both.tensors["shared"][0], both.tensors["shared"][1], atol=1e-4)
+
+
+def test_a_run_without_a_loss_is_named():
+    with pytest.raises(SettingsError, match="run 1 has no power"):
+        run(grouped(seeds=(0, 1)), FADE(power=(2.0,), **ALL), SGD, 1, workers=1)
+
+
+def test_who_declines_returns_the_discriminator_as_it_came():
+    federation, training = grouped(), Training(0.1, 4, 0.9, weight_decay=0.1, keep_momentum=True)
+    method = FADE(opt_out=0.5, **ALL)
+    start = joined(federation.net)[None]
+    work = prepare(federation, method, training, start, Tracker(), False)
+    engine = Looped(work)
+    played = []
+    for number in range(6):
+        engine.train([(0, k) for k in range(4)], number, 0.1)
+        sent = work.layout.views(work.tensors["uploads"], torch.empty(4, 0))
+        moved = (sent["discriminator.weight"] != federation.net.discriminator.weight).flatten(1)
+        played += moved.any(1).tolist()
+        assert (
+            (sent["encoder.0.weight"] != federation.net.encoder[0].weight).flatten(1).any(1).all()
+        )
+    assert 4 < sum(played) < 20  # of 24
+
+
+def test_opting_in_and_out_is_drawn_by_the_device_not_by_the_order():
+    method = FADE(opt_out=0.3)
+    assert method.plays(0.31) and method.declines(0.29)
+
+
+# What leaves a device.
+
+
+def test_messages_hold_parameters_and_no_group_label():
+    federation = grouped()
+    work = prepare(federation, FADE(**ALL), SGD, joined(federation.net)[None], Tracker(), False)
+    sent = work.tensors["uploads"]
+    assert sent.shape == (4, sum(p.numel() for p in federation.net.parameters()))
+    assert not sent.any()  # nothing is in a message that training has not put there
+
+    def uploads(group: int, opt_out: float):
+        """What device 0 sends, were it in ``group``."""
+        labels = torch.full_like(federation.data.train.groups, group)
+        split = replace(federation.data.train, groups=labels)
+        lie = replace(federation, data=replace(federation.data, train=split))
+        method = FADE(opt_out=opt_out, **ALL)
+        work = prepare(lie, method, SGD, joined(lie.net)[None], Tracker(), False)
+        Looped(work).train([(0, 0)], 0, 0.1)
+        return work.tensors["uploads"][0]
+
+    assert torch.equal(uploads(0, 1.0), uploads(1, 1.0))  # who declines, tells nothing of it
+    assert not torch.equal(uploads(0, 0.0), uploads(1, 0.0))  # who plays, tells through gradients
+
+
+# The engine's part.
+
+
+def test_a_device_anneals_by_its_own_steps():
+    presence = torch.tensor([[0.4, 0.6]])
+    federation = grouped(devices=2, presence=presence)
+    annealing = Annealing(30)
+    training = Training(
+        0.1,
+        5,
+        0.9,
+        weight_decay=1e-3,
+        keep_momentum=True,
+        nesterov=True,
+        annealing=annealing,
+        batches=2,
+    )
+    method = FADE(fraction=0.5, beta=1.0, opt_out=1.0)
+    ours = run(federation, method, training, 6, workers=1)
+    assert ours.tensors["taken"].sum() == 12 and (ours.tensors["taken"] > 0).all()
+
+    split, net = federation.data.train, Small()
+    nn.utils.vector_to_parameters(joined(federation.net).clone(), net.parameters())
+    parts = [*net.encoder.parameters(), *net.classifier.parameters()]
+    held = [torch.optim.SGD(parts, 0.1, 0.9, weight_decay=1e-3, nesterov=True) for _ in range(2)]
+    taken = [0, 0]
+    for number in range(6):
+        drawn = stream(0, Purpose.SELECT, number)
+        (k,) = method.participants(drawn, 2, presence[0].numpy()).tolist()
+        rows = federation.partitions[0].train.of(k)
+        order = torch.from_numpy(visits(0, number, k, len(rows), 1)[0])[:10]
+        for at in rows[order].split(5):
+            held[k].param_groups[0]["lr"] = 0.1 * (1 + 10 * taken[k] / 30) ** -0.75
+            net.zero_grad()
+            nn.functional.cross_entropy(net(split.x[at]), split.y[at]).backward()
+            held[k].step()
+            taken[k] += 1
+    assert taken == ours.tensors["taken"][0].int().tolist()
+    assert torch.allclose(ours.tensors["shared"][0], joined(net), atol=1e-6)
+
+
+def test_schedules_begin_and_end_where_they_should():
+    assert rising(0, 100) == 0 and rising(-5, 100) == 0
+    assert rising(100, 100) == pytest.approx(0.99990920)
+    assert rising(10, 100) == pytest.approx((math.e - 1) / (math.e + 1))
+    assert Annealing(50).factor(0) == 1
+    assert Annealing(50).factor(50) == pytest.approx(11**-0.75)
+    with pytest.raises(SettingsError):
+        Annealing(0)
+
+
+def test_presence_says_how_often_a_device_takes_part():
+    federation = grouped(devices=2, presence=torch.tensor([[0.1, 0.9]]))
+    training = Training(0.1, 5, batches=1, annealing=Annealing(10), keep_momentum=True)
+    out = run(federation, FADE(fraction=0.5), training, 200, workers=1)
+    rare, often = out.tensors["taken"][0].tolist()
+    assert rare + often == 200 and 8 <= rare <= 34  # 20 expected, deviation 4.2
+    with pytest.raises(SettingsError, match="sum to 1"):
+        grouped(devices=2, presence=torch.tensor([[0.5, 0.9]]))
+    with pytest.raises(SettingsError, match="shape"):
+        grouped(devices=4, presence=torch.tensor([[0.5, 0.5]]))
+
+
+FULL = Training(0.1, 5, 0.9, batches=2)
+
+
+@pytest.mark.parametrize("statistics", ["frozen", "local", "averaged"])
+def test_running_statistics_go_where_the_setting_says(statistics):
+    federation = grouped(seeds=(0, 1), normalised=True)
+    method = FADE(statistics=statistics, **ALL)
+    looped, batched = (
+        run(federation, method, FULL, 3, lanes=lanes, workers=1) for lanes in ("looped", "batched")
+    )
+    assert torch.allclose(models(looped), models(batched), atol=1e-5)
+    mean = looped.layout.views(
+        looped.tensors["shared"][:, None].expand(2, 4, -1), looped.tensors["personal"]
+    )["encoder.1.running_mean"]  # [R, K, 6]
+    assert mean.any() == (statistics != "frozen")
+    assert torch.equal(mean[:, 0], mean[:, 1]) == (statistics != "local")
+    personal = looped.tensors["personal"].shape[-1]
+    assert personal == (0 if statistics == "averaged" else 12)
+
+
+def test_local_statistics_are_those_of_the_device():
+    federation = grouped(devices=1, normalised=True)
+    out = run(federation, FADE(statistics="local", **ALL), FULL, 1, workers=1)
+    net, split = Small(True), federation.data.train
+    net.load_state_dict(federation.net.state_dict())
+    optimiser = torch.optim.SGD(net.parameters(), 0.1, 0.9)
+    rows = federation.partitions[0].train.of(0)
+    local = Local(net.train(), dict(net.named_parameters()), {})
+    method = FADE(**ALL)
+    for at in rows[torch.from_numpy(visits(0, 0, 0, len(rows), 1)[0])[:10]].split(5):
+        optimiser.zero_grad()
+        method.loss(local, Batch(split.x[at], split.y[at], None, split.groups[at])).backward()
+        optimiser.step()
+    assert torch.allclose(models(out)[0, 0], joined(net), atol=1e-6)
+
+
+def test_batched_lanes_refuse_padding_under_batch_normalisation():
+    federation = grouped(normalised=True)
+    with pytest.raises(SettingsError, match="padding"):
+        run(federation, FADE(statistics="local", **ALL), Training(0.1, 6), 1, lanes="batched")
+    run(federation, FADE(statistics="frozen", **ALL), Training(0.1, 6), 1, lanes="batched")
+
+
+def test_a_lane_that_declines_keeps_its_statistics_to_one_pass():
+    federation = grouped(normalised=True)
+    method = FADE(statistics="local", opt_out=0.5, **ALL)
+    looped, batched = (
+        run(federation, method, FULL, 3, lanes=lanes, workers=1) for lanes in ("looped", "batched")
+    )
+    assert torch.allclose(models(looped), models(batched), atol=1e-5)
+
+
+# The networks.
+
+
+def test_digits_net_has_the_counts_of_the_paper():
+    def count(module):
+        return sum(p.numel() for p in module.parameters())
+
+    for channels, backbone in ((1, 25_570), (3, 26_570)):
+        net = DigitsNet(channels)
+        assert count(net.encoder[:4]) == backbone
+        assert count(net.encoder) - backbone == 205_056 + 512
+        assert count(net.classifier) == 2_580
+        assert count(net.discriminator) == 13_891
+    assert count(DigitsNet(conditional=True).discriminator) == 129_091
+    assert DigitsNet(groups=3).discriminator[-1].out_features == 3
+
+
+def test_conditional_discriminator_reads_classes_times_features():
+    torch.manual_seed(0)
+    net, x = DigitsNet(conditional=True).eval(), torch.randn(3, 1, 28, 28)
+    z = net.encoder(x)
+    p = net.classifier(z).softmax(-1)
+    expected = torch.einsum("nc,nf->ncf", p, z).flatten(1)
+    assert torch.allclose(net.seen(z, net.classifier(z)), expected)
+    both = net(x, everything=True)
+    assert torch.equal(both[:, :10], net(x))
+    assert torch.equal(both[:, 10:], net(x, watch=lambda z: z)[1])
+
+
+def test_weight_normalised_rows_have_length_g():
+    torch.manual_seed(0)
+    layer, x = WeightNormalised(4, 3), torch.randn(2, 4)
+    plain = torch.nn.functional.linear(x, layer.v, layer.bias)
+    assert torch.allclose(layer(x), plain, atol=1e-6)  # at first, g is |v|
+    with torch.no_grad():
+        layer.v *= 5
+    assert torch.allclose(layer(x), plain, atol=1e-6)
+
+
+def test_digits_net_trains_alike_in_both_kinds_of_lanes():
+    torch.manual_seed(0)
+    net = DigitsNet(dropout=0.0)
+    small = grouped(devices=2)
+    x = torch.randn(150, 1, 28, 28)
+    split = replace(small.data.train, x=x)
+    data = replace(small.data, train=split, test=Split(x[:60], small.data.test.y))
+    federation = replace(small, data=data, net=net)
+    start = joined(net)[None]
+    method = FADE(rounds=2, statistics="averaged", power=2.0, **ALL)
+    for kind in (Looped, Batched):
+        work = prepare(federation, method, FULL, start, Tracker(), False)
+        engine = kind(work)
+        engine.train([(0, 0), (0, 1)], 1, 0.05)
+        if kind is Looped:
+            expected = work.tensors["uploads"].clone()
+            said = engine.own_outputs("shared", "personal", "test", everything=True)
+    assert torch.allclose(work.tensors["uploads"], expected, atol=1e-4)
+    again = engine.own_outputs("shared", "personal", "test", everything=True)
+    assert said.shape == (1, 2, 30, 11) and torch.allclose(said, again, atol=1e-4)
+
+
+def test_layout_holds_statistics_behind_the_parameters():
+    net = Small(True)
+    layout = Layout(net, ())
+    assert list(layout.shapes)[-2:] == ["encoder.1.running_mean", "encoder.1.running_var"]
+    assert len(joined(net)) == sum(v.numel() for _, v in values(net))
+
+
+def test_reversal_does_not_touch_values():
+    h = torch.randn(3, 2)
+    assert torch.equal(reverse(h, 0.7), h)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("statistics", ["frozen", "averaged"])
+def test_gpu_agrees_with_cpu(statistics):
+    federation = grouped(seeds=(0, 1), normalised=True)
+    training = replace(FULL, nesterov=True, keep_momentum=True, annealing=Annealing(12))
+    method = FADE(rounds=3, power=2.0, opt_out=0.3, statistics=statistics, **ALL)
+    cpu = run(federation, method, training, 3, workers=1)
+    gpu = run(replace(federation, device=torch.device("cuda")), method, training, 3)
+    assert torch.allclose(models(gpu).cpu(), models(cpu), atol=1e-4)

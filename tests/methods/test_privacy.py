@@ -1,0 +1,82 @@
+"""Differential privacy: what leaves a device, and what the accountant says of it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import brentq
+from scipy.stats import norm
+
+from lgfed_core.engine import run
+from lgfed_core.errors import SettingsError
+from lgfed_core.methods import FADE
+from lgfed_core.methods.privacy import Privacy
+from toy import ALL, SGD, grouped, models
+
+RNG = np.random.default_rng
+
+
+def test_long_changes_are_clipped_and_short_ones_are_not():
+    before = torch.tensor([1.0, 1.0])
+    veil = Privacy(clip=5.0, noise=0.0).veil
+    assert veil(before, before + torch.tensor([6.0, 8.0]), RNG(0)).tolist() == [4.0, 5.0]
+    assert veil(before, before + torch.tensor([0.3, 0.4]), RNG(0)).tolist() == pytest.approx(
+        [1.3, 1.4]
+    )
+    assert veil(before, before, RNG(0)).tolist() == [1.0, 1.0]
+
+
+def test_noise_has_the_deviation_it_says():
+    before = torch.zeros(20_000)
+    sent = Privacy(clip=0.5, noise=3.0).veil(before, before, RNG(0))
+    assert sent.std().item() == pytest.approx(1.5, rel=0.03)
+    assert abs(sent.mean().item()) < 0.04
+
+
+@pytest.mark.parametrize("bad", [dict(clip=0.0, noise=1.0), dict(clip=1.0, noise=-1.0)])
+def test_impossible_settings_are_named(bad):
+    with pytest.raises(SettingsError, match="clip"):
+        Privacy(**bad)
+
+
+def test_a_run_sends_what_is_veiled_and_only_that():
+    federation = grouped()
+    free = run(federation, FADE(**ALL), SGD, 2, workers=1)
+    loose = Privacy(clip=1e6, noise=0.0)
+    same = run(federation, FADE(privacy=loose, **ALL), SGD, 2, workers=1)
+    assert torch.allclose(models(free), models(same), atol=1e-6)
+    tight = Privacy(clip=1e-3, noise=0.0)
+    held = run(federation, FADE(privacy=tight, **ALL), SGD, 2, workers=1)
+    start = run(federation, FADE(**ALL), SGD, 0, workers=1).tensors["shared"]
+    assert (held.tensors["shared"] - start).norm() <= 2e-3 + 1e-6
+    noisy = [
+        run(
+            replace(federation, seeds=[seed]),
+            FADE(privacy=Privacy(1e-3, 1.0), **ALL),
+            SGD,
+            1,
+            workers=1,
+        ).tensors["shared"]
+        for seed in (0, 0, 1)
+    ]
+    assert torch.equal(noisy[0], noisy[1]) and not torch.equal(noisy[0], noisy[2])
+
+
+def test_epsilon_is_that_of_the_gaussian_mechanism():
+    pytest.importorskip("opacus")
+    delta = 1e-5
+
+    def analytic(sigma: float) -> float:  # Balle and Wang 2018, theorem 8, sensitivity 1
+        def gap(e):
+            a, b = 1 / (2 * sigma), e * sigma
+            return norm.cdf(a - b) - np.exp(e) * norm.cdf(-a - b) - delta
+
+        return brentq(gap, 0, 100)
+
+    for uploads in (1, 16):  # k uploads with noise sigma are one with sigma / sqrt(k)
+        found, exact = Privacy(1.0, 4.0).epsilon(uploads, delta), analytic(4.0 / uploads**0.5)
+        assert exact <= found <= 1.02 * exact  # an accountant errs on the safe side
+    assert 1e4 < Privacy(1.0, 0.003).epsilon(30, delta) < 1e8  # at once, without gigabytes
+    assert Privacy(1.0, 0.0).epsilon(1, delta) == float("inf")
+    assert Privacy(1.0, 1.0).epsilon(0, delta) == 0.0

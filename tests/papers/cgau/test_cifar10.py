@@ -1,0 +1,316 @@
+"""CGAU on CIFAR-10 end to end on made-up features; its claims on made-up rows; newcomers."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+
+from lgfed_core.data import Split
+from lgfed_core.data.features.stored import features
+from lgfed_core.engine import Training
+from lgfed_core.errors import DataError, SettingsError
+from lgfed_core.evidence import records as results
+from lgfed_core.models.cgau import GatedMLP, client_rows
+from lgfed_core.models.layout import Layout
+from lgfed_core.papers import experiments
+from lgfed_core.papers.cgau import federated
+from lgfed_core.papers.cgau.cifar10 import (
+    claims as judged,
+    new_clients as late,
+    newcomers,
+    run as cifar10,
+    time as cost,
+)
+from lgfed_core.papers.cgau.gains import take_home
+
+
+@pytest.fixture(scope="module")
+def toy():
+    """Ten classes in twelve dimensions, 300 rows, a sixth for testing."""
+    rng, y = np.random.default_rng(0), np.arange(300) % 10
+    x = rng.standard_normal((300, 12)) + 3 * np.eye(12)[y]
+    patch = pytest.MonkeyPatch()
+    made = features("toy", x, y, y, test=np.arange(300) // 10 % 6 == 5, stand_in="made up")
+    patch.setattr(cifar10, "_load", lambda *args: made)
+    yield made
+    patch.undo()
+
+
+@pytest.fixture(scope="module", params=results.PROTOCOLS)
+def smoke(request, toy):
+    cfg = cifar10.settings("smoke", request.param)
+    outcomes = dict(cifar10.stages(cfg, [0, 1], resume=False, lanes="batched"))
+    return cfg, pd.concat([cifar10.rows(cfg, part, o) for part, o in outcomes.items()]), outcomes
+
+
+def test_every_seed_proportion_and_method_has_its_numbers(smoke, tmp_path):
+    cfg, rows, outcomes = smoke
+    assert list(outcomes) == ["clients", *cfg.methods]
+    keys = ["seed", "shuffle_proportion", "method", "selection"]
+    each = rows[rows["method"] != ""].groupby(keys)["metric"].agg(set)
+    assert len(each) == 2 * 2 * len(cfg.methods) * 2
+    assert all({"test_acc", "test_loss"} <= names for names in each)
+    assert set(rows["features"]) == {"cifar_cnn"} and set(rows["clients"]) == {3}
+    results.record(cifar10.NAME, rows, tmp_path)
+    assert len(results.load(cifar10.NAME, tmp_path)) == len(rows)
+
+
+def test_looped_and_batched_lanes_see_the_same_clients(toy):
+    cfg = cifar10.settings("smoke", dropout=0.0, methods=("cgau_kept",))
+    found = []
+    for lanes in ("looped", "batched"):
+        outcomes = dict(cifar10.stages(cfg, [0], resume=False, lanes=lanes, workers=1))
+        found.append(outcomes["cgau_kept"].final["last_test_loss"].to_numpy())
+    assert found[0] == pytest.approx(found[1], rel=1e-4)
+
+
+def test_one_client_alone_trains_and_has_no_distances(toy):
+    cfg = cifar10.settings("smoke", clients=1, methods=("baseline",))
+    assert list(dict(cifar10.stages(cfg, [0], resume=False, workers=1))) == ["baseline"]
+
+
+def test_only_the_audio_baseline_weighs_by_batches(toy):
+    from lgfed_core.papers.cgau.audio import run as audio
+
+    rows = torch.tensor([161, 192])
+    for module, right in ((audio, [0.5, 0.5]), (cifar10, [161 / 353, 192 / 353])):
+        method = module.settings("paper", "as_released").method("baseline")
+        assert method.shares(rows).tolist() == pytest.approx(right)
+
+
+def test_settings_are_what_text_and_code_say():
+    text, code = (cifar10.settings("paper", p) for p in results.PROTOCOLS)
+    assert (text.features, text.units, text.rounds, text.lr) == ("inception_v3", 128, 500, 0.01)
+    assert (text.clients, text.steps, text.batch_size, text.validation) == (10, 10, 32, 0.2)
+    assert text.shuffles == (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+    assert (code.features, code.units, code.rounds) == ("cifar_cnn", 64, 50)
+    assert code.used * 10 * (1 - code.validation) == pytest.approx(10_000)
+    assert cifar10.settings("paper", features="mobilenet_v2").lr == 0.01
+    with pytest.raises(SettingsError, match="none of inception_v3, mobilenet_v2, cifar_cnn"):
+        cifar10.settings("paper", features="vgg")
+    assert experiments.find("cgau.cifar10") is cifar10
+    assert experiments.find("cgau.new_clients") is late
+
+
+def test_a_hundred_clients_cost_what_ten_cost():
+    ten, hundred = (cifar10.settings("paper", clients=k) for k in (10, 100))
+    assert hundred.shuffles == (0.0, 1.0)
+    assert ten.method("cgau_kept").cohort(10) == hundred.method("cgau_kept").cohort(100) == 10
+    assert cifar10.tables(ten) == ("cgau_cifar10_frechet", "cgau_figure2b")
+    assert cifar10.tables(hundred)[1] == "cgau_cifar10_100_clients"
+    other = cifar10.settings("paper", features="cifar_cnn", clients=50)
+    assert cifar10.tables(other)[0] == "cgau_cifar10_cifar_cnn_50_clients_frechet"
+
+
+def test_the_control_has_rows_of_its_own(toy):
+    cfg = cifar10.settings("paper", within_classes=False)
+    assert cfg.shuffles == (0.0,) and cifar10.tables(cfg)[1] == "cgau_cifar10_all_classes"
+    cfg = cifar10.settings("smoke", within_classes=False)
+    who = federated.simulated(cfg, toy, 0)
+    nearest = ((who.plane[:, None] - who.means[0]) ** 2).sum(-1).argmin(1)
+    assert (who.client == nearest).all()
+
+
+def test_where_weights_cannot_be_had_it_says_so(monkeypatch):
+    def missing(*args):
+        raise DataError("no mirror\nmore")
+
+    monkeypatch.setattr(cifar10, "_load", missing)
+    name, reason = cifar10.at_hand("quick")
+    assert name == "cifar_cnn" and reason == "mobilenet_v2: no mirror"
+
+
+def test_rows_that_lie_idle_are_training_rows(toy):
+    some = cifar10._some(toy, 7)
+    assert some.test.sum() == toy.test.sum() and len(some) == toy.test.sum() + 70
+    assert (some.x[0] == toy.x[0]).all() and cifar10._some(toy, None) is toy
+
+
+def test_of_several_parts_the_largest_counts(smoke, tmp_path, monkeypatch):
+    rows = smoke[1].assign(scale="paper", table=cifar10.TABLE)
+    for name in ("first 50 of each class", "first 300 of each class"):
+        results.record(cifar10.NAME, rows.assign(stand_in=name), tmp_path)
+    monkeypatch.setattr(results, "load", lambda name, load=results.load: load(name, tmp_path))
+    assert set(cifar10.stored()["stand_in"]) == {"first 300 of each class"}
+    results.record(cifar10.NAME, rows.assign(stand_in=""), tmp_path)
+    assert set(cifar10.stored()["stand_in"]) == {""} and cifar10.stored("cifar_cnn").empty
+    assert len(cifar10.stored()) == len(rows)
+    monkeypatch.setattr(results, "load", lambda name: pd.DataFrame(columns=rows.columns))
+    assert cifar10.stored().empty and judged.by_number_of_clients().empty
+
+
+# The claims.
+
+
+def made_up(gain, base=lambda p: 78.0, spread=0.1, seeds=5, stand_in=""):
+    rng, lines = np.random.default_rng(0), []
+    for seed in range(seeds):
+        for p in np.linspace(0, 1, 6).round(1):
+            level = base(p) + spread * rng.normal()
+            for method, value in (
+                ("baseline", level),
+                ("cgau_kept", level + gain(p) + spread * rng.normal()),
+            ):
+                lines.append((seed, p, method, "best_val", "test_acc", value))
+            gamma = 1000 * (1.01 - p) + rng.normal()
+            lines.append((seed, p, "", "last", federated.GAMMA, gamma))
+    columns = ["seed", "shuffle_proportion", "method", "selection", "metric", "value"]
+    rows = pd.DataFrame(lines, columns=columns)
+    return rows.assign(table=cifar10.TABLE, protocol="as_described", stand_in=stand_in)
+
+
+def timed(ratio, seeds=5):
+    """Rounds of which every second repetition ran on a machine half as fast."""
+    lines = [
+        (way, method, seed, (1 + seed % 2) * cost + 0.001 * seed)
+        for seed in range(seeds)
+        for way, method, cost in (
+            ("looped", "baseline", 20.0),
+            ("looped", "cgau_kept", 20.0 * ratio),
+            ("batched", "baseline", 10.0),
+            ("batched", "cgau_kept", 50.0),
+        )
+    ]
+    return pd.DataFrame(lines, columns=["way", "method", "seed", "value"])
+
+
+def test_what_the_paper_says_would_be_confirmed():
+    found = made_up(lambda p: 3.0 - 2.5 * p)
+    said = judged.verdicts(found, made_up(lambda p: 0.3), timed(1.85))["verdict"]
+    assert said.to_dict() == dict.fromkeys(["C3", "C4", "C5", "C6", "C7", "C9"], "confirmed")
+
+
+def test_what_it_does_not_say_would_not():
+    found = made_up(lambda p: -1.0 + p, base=lambda p: 78 + 5 * p)
+    other = made_up(lambda p: 2.0, stand_in="a small CNN")
+    said = judged.verdicts(found, other, timed(4.0))["verdict"]
+    assert said[["C3", "C4", "C6", "C9"]].tolist() == ["refuted"] * 4
+    assert said["C7"] == "on stand-in data (a small CNN): refuted"
+    level = judged.verdicts(made_up(lambda p: 0.0))["verdict"]
+    assert "C7" not in level and "C9" not in level
+    assert not level[["C3", "C4"]].eq("confirmed").any()
+
+
+def test_a_part_of_cifar10_is_no_cifar10():
+    found = made_up(lambda p: 3.0 - 2.5 * p, stand_in="first 100 of each class")
+    assert judged.verdicts(found)["verdict"].str.startswith("on stand-in data (first 100").all()
+    assert judged.verdicts(found.iloc[:0]).empty
+
+
+def test_times_are_compared_within_a_repetition():
+    found = cost.ratios(timed(1.5)).groupby(["way", "method"])["ratio"]
+    assert found.mean()["looped", "cgau_kept"] == pytest.approx(1.5, abs=1e-3)
+    assert found.std()["batched", "cgau_kept"] < 1e-3
+
+
+def test_rounds_are_timed_in_turn(tmp_path):
+    cfg = cost.settings("smoke", methods=("baseline", "cgau_kept"))
+    parts = list(cost.stages(cfg, [0, 1], resume=False, workers=1))
+    order = ["looped_baseline", "looped_cgau_kept", "batched_baseline", "batched_cgau_kept"]
+    assert [name for name, _ in parts] == 2 * order
+    rows = pd.concat([cost.rows(cfg, name, outcome) for name, outcome in parts])
+    assert (rows["value"] > 0).all() and set(rows["seed"]) == {0, 1}
+    results.record(cost.NAME, rows, tmp_path)
+    assert len(cost.ratios(results.load(cost.NAME, tmp_path))) == 4
+    with pytest.raises(SettingsError, match="there are looped and batched"):
+        cost.settings("smoke", ways=("both",))
+
+
+def test_slopes_by_hand():
+    found = made_up(lambda p: 4.0 - 2.0 * p, spread=0.0)
+    level, tilted = judged.slopes(found)
+    assert level.estimate == pytest.approx(0) and tilted.estimate == pytest.approx(2.0)
+    assert judged.size_ratio() == pytest.approx((564_600 - 4 * 128 - 11 * 10) / 280_074)
+
+
+def test_the_control_stands_beside_what_it_controls(monkeypatch):
+    gains = {("inception_v3", True): 3.0, ("cifar_cnn", True): 9.0, ("cifar_cnn", False): 0.5}
+
+    def stored(features, within_classes):
+        rows = made_up(lambda p: gains.get((features, within_classes), 0.0) - p, spread=0.01)
+        return rows if (features, within_classes) in gains else rows.iloc[:0]
+
+    monkeypatch.setattr(cifar10, "stored", stored)
+    found = judged.control()
+    names = {True: "class by class", False: "all classes together"}
+    assert list(found.index) == [(features, names[within]) for features, within in gains]
+    assert found["gain"].to_numpy() == pytest.approx(list(gains.values()), abs=0.05)
+    assert (found["low"] < found["gain"]).all() and (found["repetitions"] == 5).all()
+    assert found["baseline"].to_numpy() == pytest.approx(78.0, abs=0.05)
+    assert judged.control("cgau_averaged").empty
+
+
+# Newcomers.
+
+
+def test_the_last_clients_stay_away(toy):
+    cfg = late.settings("smoke")
+    who = federated.simulated(cfg, toy, 0).partition()
+    known, new = newcomers.apart(who, 1)
+    assert (len(known), len(new)) == (2, 1)
+    assert known.train.of(1).tolist() == who.train.of(1).tolist()
+    assert new.test.of(0).tolist() == who.test.of(2).tolist()
+
+
+def test_a_fitted_row_learns_what_is_special_about_the_newcomer():
+    """It has one class only, of which a random network knows nothing."""
+    torch.manual_seed(0)
+    net = GatedMLP(2, 4, 2, dropout=0.0, released=False)
+    layout = Layout(net, {n for n, _ in net.named_parameters()} - client_rows(net))
+    shared = torch.randn(layout.size_shared)
+    before, known = shared.clone(), torch.randn(3, layout.size_personal)
+    x = torch.randn(200, 2)
+    mine = Split(x, torch.zeros(200, dtype=torch.long))
+    training = Training(0.5, 32, 0.9)
+    found = newcomers.ways(net, layout, shared, known, mine, training, (1, 50), seed=0)
+    assert list(found) == ["zero", "mean", "fitted_1", "fitted_50"]
+    assert not found["zero"].any() and torch.allclose(found["mean"], known.mean(0))
+    right = {w: newcomers.right(net, layout, shared, row, mine) for w, row in found.items()}
+    assert right["fitted_50"] > max(right["zero"], 150)
+    again = newcomers.ways(net, layout, shared, known, mine, training, (1, 50), seed=0)
+    assert torch.equal(again["fitted_50"], found["fitted_50"])
+    assert torch.equal(shared, before), "nothing that is shared moves"
+    plain = Layout(net, {n for n, _ in net.named_parameters()})
+    only = newcomers.ways(net, plain, shared, torch.empty(3, 0), mine, training, (1,), 0)
+    assert list(only) == ["as_it_is"]
+
+
+def test_newcomers_from_end_to_end(toy, tmp_path):
+    cfg = late.settings("smoke")
+    outcomes = dict(late.stages(cfg, [0, 1], resume=False, lanes="batched"))
+    rows = pd.concat([late.rows(cfg, part, o) for part, o in outcomes.items()])
+    each = rows.groupby("method")["way"].agg(set)
+    assert each["baseline"] == {"known", "as_it_is"}
+    assert each["cgau_kept"] == {"known", "zero", "mean", "fitted_2"}
+    assert len(rows) == 2 * 2 * (2 + 4 + 4) and rows["value"].between(0, 100).all()
+    results.record(late.NAME, rows, tmp_path)
+    assert outcomes["cgau_kept"].tensors["personal"].shape[1] == cfg.clients - 1
+
+
+def test_without_client_terms_a_newcomer_is_like_any_other():
+    net = GatedMLP(3, 4, 2, released=False).eval()
+    layout = Layout(net, {n for n, _ in net.named_parameters()} - client_rows(net))
+    x = torch.randn(50, 3)
+    with torch.no_grad():
+        y = net(x, torch.zeros(50, 1)).argmax(-1)
+        shared = nn.utils.parameters_to_vector(
+            [p for n, p in net.named_parameters() if n not in client_rows(net)]
+        )
+    row = torch.zeros(layout.size_personal)
+    assert newcomers.right(net, layout, shared, row, Split(x, y)) == 50
+
+
+def test_the_sentences_to_take_home_are_the_gains_at_both_ends():
+    gain = pd.DataFrame(
+        [
+            (p, "cgau_kept", seed, value)
+            for p, values in ((0.0, (1.0, 1.2)), (0.4, (9.0, 9.0)), (1.0, (-0.5, -0.3)))
+            for seed, value in enumerate(values)
+        ],
+        columns=["shuffle_proportion", "method", "seed", "gain"],
+    )
+    said = take_home(gain, "points")
+    assert "rows kept** gains +1.10 [-0.17, +2.37] points" in said  # t(0.975, 1) = 12.706
+    assert "-0.40 [-1.67, +0.87] where all are (2 repetitions)" in said
+    assert "[" not in take_home(gain[gain["seed"] == 0], "points")  # one run has no interval

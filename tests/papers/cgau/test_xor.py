@@ -1,0 +1,87 @@
+"""XOR with two clients: the data, a unit set by hand, and what its parts are found to do."""
+
+import pandas as pd
+import pytest
+import torch
+
+from lgfed_core.papers.cgau.xor import run as xor
+
+CFG = xor.settings("smoke", spread=0.1)
+
+
+def by_hand() -> xor.Trained:
+    """The paper's solution: the filter splits on x1, moved right for "up" by its modulation; the
+    gate is shut left of 0, moved left for "down" by its expression."""
+    net = xor.OneUnit()
+    values = {
+        "unit.filter.weight": [[[10.0, 0.0]]],
+        "unit.filter.bias": [[0.0]],
+        "unit.gate.weight": [[[10.0, 0.0]]],
+        "unit.gate.bias": [[0.0]],
+        "unit.modulation.weight": [[[-30.0, 0.0]]],
+        "unit.expression.weight": [[[0.0, 30.0]]],
+        "out.weight": [[[4.0]]],
+        "out.bias": [[2.0]],
+    }
+    return xor.Trained(net, {n: torch.tensor(v) for n, v in values.items()})
+
+
+def test_the_data_are_the_papers():
+    x, y, client = xor.points(CFG)
+    assert len(x) == 4 * CFG.points
+    assert ((x[:, 0] * x[:, 1] < 0) == (y > 0)).all()  # blue: opposite signs
+    assert ((x[:, 1] < 0) == (client == xor.DOWN)).all()
+    assert torch.equal(xor.points(CFG)[0], x)
+
+
+def test_a_unit_set_by_hand_solves_it_and_each_part_carries_one_client():
+    found = xor.accuracies(by_hand(), CFG)
+    assert found.loc[0, ("all", "nothing")] == 1.0
+    assert found.loc[0, ("up", "modulation")] < 0.6 and found.loc[0, ("down", "modulation")] == 1.0
+    assert found.loc[0, ("down", "expression")] < 0.6 and found.loc[0, ("up", "expression")] == 1.0
+    assert xor.roles(found).tolist() == ["one each"]
+    assert xor.clearest(found) == 0
+
+
+def test_roles_in_words():
+    def line(solved, up_m, down_m, up_e, down_e):
+        cells = {("all", "nothing"): solved, ("up", "modulation"): up_m}
+        cells |= {("down", "modulation"): down_m, ("up", "expression"): up_e}
+        return cells | {("down", "expression"): down_e}
+
+    found = pd.DataFrame(
+        [
+            line(0.9, 1, 1, 1, 1),
+            line(1, 0.5, 1, 1, 0.5),
+            line(1, 0.5, 1, 0.5, 1),
+            line(1, 0.5, 0.5, 1, 1),
+            line(1, 1, 1, 1, 0.5),
+            line(1, 1, 1, 1, 1),
+        ]
+    )
+    assert xor.roles(found).tolist() == [
+        "not solved",
+        "one each",
+        "mixed",
+        "modulation alone",
+        "expression alone",
+        "needs neither",
+    ]
+
+
+def test_the_claim_needs_both_halves():
+    once = xor.accuracies(by_hand(), CFG)
+    found = pd.concat([once] * 8, ignore_index=True)
+    assert xor.claim({"cgau": found})["C8"].p < 0.05
+    found.loc[:, ("down", "expression")] = 1.0  # expression does nothing
+    evidence = xor.claim({"cgau": found})
+    assert evidence["C8, one unit solves it"].p < 0.05 and evidence["C8"].p_against < 0.05
+
+
+@pytest.mark.parametrize("kind", xor.NETS)
+def test_networks_learn_side_by_side_as_they_do_alone(kind):
+    together = xor.train(kind, xor.settings("smoke", seeds=2, steps=20))
+    alone = xor.train(kind, xor.settings("smoke", seeds=1, steps=20))
+    for name, p in alone.params.items():
+        assert torch.allclose(together.params[name][0], p[0], atol=1e-5), name
+    assert together.of(1) is together.net

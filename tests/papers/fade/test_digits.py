@@ -1,0 +1,284 @@
+"""Two domains as two devices, what is measured on them, and what stored runs say."""
+
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from lgfed_core.data import Dataset, Split
+from lgfed_core.engine import Federation, Training
+from lgfed_core.engine.federation import prepare
+from lgfed_core.engine.looped import Looped
+from lgfed_core.engine.trackers import Tracker
+from lgfed_core.errors import DataError, SettingsError
+from lgfed_core.methods import FADE
+from lgfed_core.models.layout import joined
+from lgfed_core.papers.fade.digits import (
+    claims as judged,
+    domains,
+    figures as figures_fade,
+    run as digits,
+)
+from lgfed_core.papers.fade.digits.adaptation import measured
+from toy import Small
+
+
+def pictures(rows: int, name: str, seed: int = 0) -> Dataset:
+    rng = torch.Generator().manual_seed(seed)
+    parts = [
+        Split(torch.rand(n, 1, 28, 28, generator=rng), torch.arange(n) % 10) for n in (rows, 20)
+    ]
+    return Dataset(name, *parts, classes=10)
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """MNIST with 40 pictures and USPS with 30."""
+    monkeypatch.setattr(domains, "_mnist", lambda: pictures(40, "mnist"))
+    monkeypatch.setattr(domains, "_second", lambda: (pictures(30, "usps", 1), ""))
+    domains.digits.cache_clear()
+    yield
+    domains.digits.cache_clear()
+
+
+def test_the_target_has_no_labels_and_a_group_of_its_own(few):
+    both = domains.digits("usps-mnist")
+    source, target = (both.partition.train.of(k) for k in (0, 1))
+    assert (len(source), len(target)) == (30, 40)
+    train, test = both.data.train, both.data.test
+    assert torch.equal(train.y[source], torch.arange(30) % 10)
+    assert (train.y[target] == -1).all()
+    assert (train.groups[source] == 0).all() and (train.groups[target] == 1).all()
+    assert torch.equal(train.x[target], pictures(40, "mnist").train.x)
+    assert torch.equal(test.y[both.partition.test.of(1)], torch.arange(20) % 10)  # to be measured
+    assert domains.digits("mnist-usps", channels=3).data.train.x.shape == (70, 3, 28, 28)
+    with pytest.raises(SettingsError, match="none of mnist-usps"):
+        domains.digits("mnist-svhn")
+
+
+def test_small_digits_stand_in_where_usps_cannot_be_had(monkeypatch):
+    def absent(name, **options):
+        raise DataError("no network")
+
+    monkeypatch.setattr(domains.data, "load", absent)
+    found, stand_in = domains._second()
+    assert stand_in == "UCI digits"
+    assert found.train.x.shape == (1198, 1, 28, 28) and len(found.test) == 599
+    assert found.train.x.min() == -1 and found.train.x.max() == 1
+
+
+def test_mnist_is_scaled_to_the_range_of_the_other():
+    from lgfed_core.data import mnist
+
+    pixels = torch.tensor([0.0, 0.5, 1.0]).repeat(784)[:784]
+    x = (pixels[None] - mnist.MEAN) / mnist.STD
+    grey = domains._grey(x)
+    assert grey.shape == (1, 1, 28, 28)
+    assert torch.allclose(grey.flatten(), 2 * pixels - 1, atol=1e-6)
+
+
+class Everything(Small):
+    def forward(self, x, watch=None, everything=False):
+        if not everything:
+            return super().forward(x, watch)
+        return torch.cat(super().forward(x, lambda z: z), -1)
+
+
+def test_measures_are_those_of_each_domain():
+    torch.manual_seed(0)
+    sets = [
+        Dataset(n, *(Split(torch.randn(rows, 8), torch.randint(3, (rows,))) for rows in (9, 7)), 3)
+        for n in ("a", "b")
+    ]
+    for s in sets:
+        assert s.train.x.dim() == 2
+    both = domains.joined(
+        *(replace(s, train=_wide(s.train), test=_wide(s.test)) for s in sets), channels=1
+    )
+    data = replace(both.data, train=_flat(both.data.train), test=_flat(both.data.test))
+    net = Everything()
+    fed = Federation(data, [both.partition], net, [0])
+    work = prepare(fed, FADE(), Training(0.1, 3), joined(net)[None], Tracker(), False)
+    found = measured(Looped(work))
+    for k, name in enumerate(("source", "target")):
+        x, y = sets[k].test.x, sets[k].test.y
+        outputs, logit = net(x, watch=lambda z: z)
+        right = (outputs.argmax(-1) == y).float().mean()
+        loss = torch.nn.functional.cross_entropy(outputs, y)
+        p = logit.sigmoid() if k else 1 - logit.sigmoid()
+        assert found[f"{name}_acc"].item() == pytest.approx(right.item())
+        assert found[f"{name}_loss"].item() == pytest.approx(loss.item(), rel=1e-5)
+        assert found[f"{name}_adversarial"].item() == pytest.approx(
+            -p.log().mean().item(), rel=1e-4
+        )
+
+
+def _wide(split: Split) -> Split:
+    return Split(split.x[:, None, None], split.y)  # [n, 1, 1, 8], as pictures
+
+
+def _flat(split: Split) -> Split:
+    return replace(split, x=split.x[:, 0, 0])
+
+
+def test_a_run_gives_tidy_rows_for_each_seed_and_probability(few, tmp_path, monkeypatch):
+    monkeypatch.setattr(digits, "RUNS", tmp_path)
+    cfg = digits.settings("smoke", per_class=None, statistics=("local",))
+    found = {
+        part: digits.rows(cfg, part, out) for part, out in digits.stages(cfg, [0, 1], workers=1)
+    }
+    played = found["mnist-usps:losses"]
+    end = played[played["table"] == digits.TABLE]
+    assert len(end) == 2 * 2 * 2 * 6  # seeds, losses, probabilities, metrics
+    assert set(end["probability"]) == {0.1, 0.9} and end["value"].notna().all()
+    way = played[played["table"] == digits.CURVES]
+    assert sorted(set(way["round"])) == [2, 4]
+    ids = ["loss", "probability", "metric"]
+    last = way[(way["round"] == 4) & (way["seed"] == 1)].set_index(ids)
+    mine = end[end["seed"] == 1].set_index(ids)
+    assert last["value"].sort_index().equals(mine["value"].sort_index())
+    for name in ("central", "pretraining"):
+        assert found[f"mnist-usps:{name}"]["probability"].isna().all()
+        assert set(found[f"mnist-usps:{name}"]["loss"]) == {name}
+    assert set(found["mnist-usps:statistics:local"]["statistics"]) == {"local"}
+    again = dict(digits.stages(cfg, [0, 1], workers=1))["mnist-usps:losses"]
+    assert digits.rows(cfg, "mnist-usps:losses", again)["value"].equals(played["value"])
+
+
+def test_losses_that_train_together_are_those_that_train_alone(few):
+    cfg = digits.settings("smoke", per_class=None, statistics=(), opt_outs=(), central=False)
+    found = {}
+    for losses in (("vanilla", "squared"), ("vanilla",), ("squared",)):
+        chosen = replace(cfg, losses=losses)
+        parts = dict(digits.stages(chosen, [0, 1], resume=False, workers=1))
+        rows = digits.rows(chosen, "mnist-usps:losses", parts["mnist-usps:losses"])
+        rows = rows[rows["table"] == digits.TABLE]
+        found[losses] = rows.set_index(["loss", "seed", "probability", "metric"])["value"]
+    alone = pd.concat([found["vanilla",], found["squared",]])
+    assert found["vanilla", "squared"].sort_index().equals(alone.sort_index())
+    vanilla, squared = (alone.loc[name, 0, 0.9, "target_adversarial"] for name in digits.POWERS)
+    assert vanilla != squared
+
+
+def test_runs_of_a_seed_do_not_depend_on_the_others(few):
+    cfg = digits.settings("smoke", per_class=None, statistics=(), opt_outs=(), central=False)
+    both, alone = (
+        dict(digits.stages(cfg, seeds, resume=False, workers=1)) for seeds in ([0, 1], [1])
+    )
+    name = "mnist-usps:losses"
+    assert torch.equal(both[name].tensors["shared"][4:], alone[name].tensors["shared"])
+
+
+def test_central_is_one_step_on_both_batches(few):
+    """Two devices, one step each, plain average: SGD on the mean of both losses."""
+    cfg = digits.settings("smoke", per_class=None)
+    parts = digits.Parts(cfg, "mnist-usps", [0], torch.device("cpu"), None, dict(workers=1))
+    out = parts.central(parts.pretraining())
+    assert len(out.history) and out.tensors["taken"].tolist() == [[4.0, 4.0]]
+
+
+@pytest.mark.parametrize(
+    "bad, message",
+    [
+        (dict(protocol="as_released"), "no released protocol"),
+        (dict(losses=("cubed",)), r"losses has \['cubed'\]; there are vanilla, squared"),
+        (dict(statistics=("frozn",)), "there are frozen, local, averaged"),
+        (dict(directions=("mnist-svhn",)), "there are mnist-usps, usps-mnist"),
+        (dict(opt_outs=(2.0,)), "above 0 and up to 1"),
+        (dict(probabilities=(0.0, 0.5)), "between 0 and 1"),
+    ],
+)
+def test_impossible_settings_are_named(bad, message):
+    with pytest.raises(SettingsError, match=message):
+        digits.settings("smoke", **bad)
+
+
+# Claims, on made-up rows.
+
+
+def made_up(vanilla=(80.0, 95.0, 82.0), squared=(90.0, 94.0, 91.0), rare=(2.0, 1.0), source=99.0):
+    """Rows of three seeds in both directions; ``rare``: adversarial loss of both losses at 0.05."""
+    rng, lines = np.random.default_rng(0), []
+    for direction in domains.DIRECTIONS:
+        for seed in range(3):
+            base = dict(direction=direction, seed=seed, rounds=digits.Settings.rounds)
+            for loss, values in (("vanilla", vanilla), ("squared", squared)):
+                for p, value in zip((0.05, 0.5, 0.95), values, strict=True):
+                    at = base | dict(loss=loss, probability=p, table=digits.TABLE)
+                    lines.append(at | dict(metric="target_acc", value=value + rng.normal(0, 0.2)))
+                    lines.append(at | dict(metric="source_acc", value=99 + rng.normal(0, 0.02)))
+                    adv = rare[loss == "squared"] + rng.normal(0, 0.02)
+                    lines.append(at | dict(metric="target_adversarial", value=adv))
+                    way = at | dict(table=digits.CURVES, round=50, metric="target_loss")
+                    lines.append(way | dict(value=adv))
+            for rate in digits.Settings.opt_outs:
+                at = base | dict(table=digits.OPT_OUT, opt_out=rate, metric="source_acc")
+                lines.append(at | dict(value=source + rng.normal(0, 0.02)))
+    return pd.DataFrame(lines).assign(stand_in="")
+
+
+def test_claims_that_hold_are_confirmed():
+    assert set(judged.verdicts(made_up())["verdict"]) == {"confirmed"}
+    assert list(judged.verdicts(made_up()).index) == ["F1", "F2", "F3", "F14"]
+
+
+@pytest.mark.parametrize(
+    "claim, rows",
+    [
+        ("F1", made_up(vanilla=(95.0, 80.0, 95.0))),
+        ("F2", made_up(squared=(70.0, 94.0, 70.0))),
+        ("F3", made_up(rare=(1.0, 2.0))),
+        ("F14", made_up(source=90.0)),
+    ],
+)
+def test_claims_that_fail_are_refuted(claim, rows):
+    assert judged.verdicts(rows)["verdict"][claim] == "refuted"
+
+
+def test_nothing_is_said_where_nothing_has_run():
+    assert judged.verdicts(pd.DataFrame(columns=made_up().columns)).empty
+    only = made_up()
+    only = only[only["loss"].isin(["vanilla"])]
+    assert "F2" not in judged.verdicts(only).index
+
+
+def test_opting_out_is_drawn_by_direction_at_the_rates_that_have_run():
+    rows = made_up()
+    gone = (rows["table"] == digits.OPT_OUT) & (rows["direction"] == "mnist-usps")
+    rows = rows[~gone | (rows["opt_out"] > 0.9)]
+    fig = figures_fade.opting_out({"source": judged.opting_out(rows, "source_acc")})
+    drawn = [ax.lines[0].get_xdata().tolist() for ax in fig.axes]
+    assert drawn == [[0, 1], [0, 0.25, 0.5, 0.75, 1]]
+    assert [ax.get_title() for ax in fig.axes] == ["MNIST to USPS", "USPS to MNIST"]
+    plt.close(fig)
+
+
+def test_what_has_not_run_confirms_nothing():
+    rows = made_up()
+    some = rows[(rows["table"] != digits.OPT_OUT) | (rows["opt_out"] < 0.6)]
+    said = judged.verdicts(some)
+    assert said.loc["F14", "verdict"] == "confirmed so far, 4 of 8 comparisons"
+    assert said.loc["F14", "estimate"] == pytest.approx(0, abs=0.1)
+    other = rows["direction"] == "usps-mnist"
+    uneven = judged.verdicts(
+        rows[(rows["table"] != digits.OPT_OUT) | (rows["opt_out"] < 0.6) | other]
+    )
+    assert uneven.loc["F14", "verdict"] == "confirmed so far, 6 of 8 comparisons"
+    one = judged.verdicts(rows[~other])["verdict"]
+    assert one["F1"] == "confirmed so far, 2 of 4 comparisons"
+    bad = made_up(source=90.0)
+    bad = bad[(bad["table"] != digits.OPT_OUT) | (bad["opt_out"] < 0.6)]
+    assert judged.verdicts(bad)["verdict"]["F14"] == "refuted"
+
+
+def test_verdicts_on_shorter_runs_say_so():
+    said = judged.verdicts(made_up().assign(rounds=500.0))["verdict"]
+    assert set(said) == {"confirmed, after 500 of 8,600 rounds"}
+
+
+def test_verdicts_on_stand_in_data_say_so():
+    said = judged.verdicts(made_up().assign(stand_in="uci_digits"))["verdict"]
+    assert said.str.startswith("on stand-in data (uci_digits): ").all()

@@ -1,0 +1,322 @@
+"""FADE's theory: by hand, by brute force, by finite differences, on random laws."""
+
+from itertools import product
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings, strategies as st
+from scipy.optimize import minimize
+
+from lgfed_core import plotting
+from lgfed_core.errors import SettingsError
+from lgfed_core.methods import Batch
+from lgfed_core.methods.adversary import adversary_loss
+from lgfed_core.metrics.frechet import samples
+from lgfed_core.papers.fade.theory import (
+    attack,
+    closed_form as tf,
+    figures as figures_fade_theory,
+    squared_loss,
+    user_collapse,
+)
+from lgfed_core.papers.fade.theory.squared_loss import BATCH_MEAN, PER_SAMPLE, VANILLA, Loss
+from lgfed_core.papers.fade.theory.user_collapse import CONDITIONS, gap, line
+
+ALONE, CDAN, NOISY, OWN = CONDITIONS
+BATCHES = Loss("batches of 8", 2, 8)
+weights = st.floats(0.01, 3)
+seeds = st.integers(0, 10_000)
+few = settings(max_examples=25, deadline=None)
+
+
+def pair(seed, k=4):
+    return np.random.default_rng(seed).dirichlet(np.ones(k), 2)
+
+
+# Theorem 4.1
+
+
+def test_minimum_by_hand():
+    assert tf.minimum(1, 1) == pytest.approx(-2 * np.log(2))
+    assert tf.printed_minimum(1, 1) == pytest.approx(2 * np.log(2))
+    assert tf.minimum(0.3, 0.9) == pytest.approx(0.3 * np.log(0.25) + 0.9 * np.log(0.75))
+    apart = np.eye(2)  # no common value: told perfectly
+    assert tf.discrepancy(*apart, 0.3, 0.9) == pytest.approx(0, abs=1e-15)
+    D = tf.best_discriminator([0.5, 0.5], [0.25, 0.75], 1, 2)
+    np.testing.assert_allclose(D, [0.5, 0.25])
+    by_hand = 0.5 * np.log(0.5 * 0.25) + 2 * (0.25 * np.log(0.5) + 0.75 * np.log(0.75))
+    assert tf.discrepancy([0.5, 0.5], [0.25, 0.75], 1, 2) == pytest.approx(by_hand)
+
+
+@few
+@given(seeds, weights, weights)
+def test_discrepancy_is_the_most_and_lies_between_its_minimum_and_zero(seed, a1, a2):
+    p1, p2 = pair(seed)
+    most = tf.discrepancy(p1, p2, a1, a2)
+    D = tf.best_discriminator(p1, p2, a1, a2)
+    assert tf.objective(D, p1, p2, a1, a2) == pytest.approx(most)
+    np.testing.assert_allclose(tf.search_discriminator(p1, p2, a1, a2), D, atol=1e-4)
+    for _ in range(5):
+        other = np.random.default_rng(seed).uniform(0.01, 0.99, 4)
+        assert tf.objective(other, p1, p2, a1, a2) <= most + 1e-12
+    assert tf.minimum(a1, a2) < most <= 1e-12
+    assert tf.discrepancy(p2, p2, a1, a2) == pytest.approx(tf.minimum(a1, a2))
+    s = a1 + a2
+    wrong = tf.printed_minimum(a1, a2) - tf.minimum(a1, a2)
+    assert wrong == pytest.approx(2 * s * np.log(s), abs=1e-12)
+
+
+def test_descent_ends_where_the_groups_match():
+    value, apart = tf.search_minimum(0.2, 1.5, rng=np.random.default_rng(3))
+    assert value == pytest.approx(tf.minimum(0.2, 1.5)) and apart < 1e-6
+
+
+@few
+@given(seeds, st.floats(0.01, 1), st.floats(0.01, 1))
+def test_equation_4_is_no_equality(seed, a1, a2):
+    """Mean over the four cases of who is there, each with its own best D."""
+    p1, p2 = pair(seed)
+    rounds = {(1, 1): tf.discrepancy(p1, p2, 1, 1), (1, 0): 0.0, (0, 1): 0.0, (0, 0): 0.0}
+    chance = {(i, j): (a1 if i else 1 - a1) * (a2 if j else 1 - a2) for i, j in rounds}
+    mean = sum(chance[c] * rounds[c] for c in rounds)
+    assert tf.mean_of_maxima(p1, p2, a1, a2) == pytest.approx(mean)
+    assert mean >= tf.discrepancy(p1, p2, a1, a2) - 1e-12
+
+
+# Theorem 4.2
+
+
+@few
+@given(seeds, st.floats(0.01, 4), st.floats(1e-4, 2), st.floats(0.5, 2))
+def test_excess_is_bounded_and_two_points_are_the_worst(seed, eps, a1, a2):
+    rng = np.random.default_rng(seed)
+    p1, p2 = tf.within(eps, 5, rng)
+    assert np.abs(np.log(p1 / p2)).max() <= eps + 1e-12
+    excess = tf.excess(p1, p2, a1, a2)
+    worst = tf.excess(*tf.two_point(eps), a1, a2)
+    assert excess <= worst + 1e-12 and worst <= tf.excess_bound(a1, a2, eps) + 1e-12
+    assert tf.excess_bound(a1, a2, eps) <= min(a1, a2) * min(eps, eps**2 / 2)
+
+
+def test_only_the_excess_is_of_the_order_a1():
+    law, a = tf.two_point(0.5), 1e-6
+    assert tf.excess(*law, a, 1 - a) / (a * 0.5) == pytest.approx(np.tanh(0.25), rel=1e-4)
+    leading = (np.log(a) - 1) / 0.5
+    assert tf.discrepancy(*law, a, 1 - a) / (a * 0.5) == pytest.approx(leading, rel=0.01)
+
+
+def test_claims_f4_and_f5():
+    printed, corrected = tf.claim_f4(), tf.claim_f4(tf.minimum)
+    assert printed.estimate == pytest.approx(4 * np.log(2)) and printed.p_against == 0
+    assert abs(corrected.estimate) < 1e-9 and corrected.p == 0
+    assert tf.claim_f5().p_against == 0 and tf.claim_f5("excess").p == 0
+    assert tf.claim_f5("excess").estimate == pytest.approx(np.tanh(1), rel=1e-3)
+
+
+# Squared losses
+
+
+def test_the_released_loss_is_that_of_the_batch_mean():
+    logits = torch.tensor([[0.3], [-1.2], [2.0]])
+    batch = Batch(torch.zeros(3, 1), torch.zeros(3), groups=torch.zeros(3, 1))
+    x = np.logaddexp(0, logits[:, 0].numpy())
+    released = adversary_loss(logits, batch, power=2)
+    assert BATCH_MEAN.value(np.full(3, 1 / 3), x) == pytest.approx(float(released))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_expected_square_of_a_batch_mean(rows):
+    """All batches of so many rows, each with its probability."""
+    p, x = np.array([0.2, 0.5, 0.3]), np.array([0.1, 1.0, 4.0])
+    mean = sum(
+        np.prod(p[list(b)]) * np.mean(x[list(b)]) ** 2 / 2 for b in product(range(3), repeat=rows)
+    )
+    assert Loss("", 2, rows).value(p, x) == pytest.approx(mean)
+
+
+@pytest.mark.parametrize("loss", [VANILLA, BATCH_MEAN, PER_SAMPLE, BATCHES])
+def test_newton_finds_the_best_discriminator(loss):
+    (p1, p2), (a1, a2) = pair(5), (0.1, 0.8)
+
+    def total(t):
+        return a1 * loss.value(p1, np.logaddexp(0, -t)) + a2 * loss.value(p2, np.logaddexp(0, t))
+
+    slow = minimize(
+        total,
+        np.zeros(4),
+        method="Nelder-Mead",
+        options={"xatol": 1e-9, "fatol": 1e-15, "maxiter": 20_000, "maxfev": 20_000},
+    )
+    t = squared_loss.best_logits(p1, p2, a1, a2, loss)
+    np.testing.assert_allclose(t, slow.x, atol=1e-4)
+    assert squared_loss.least_loss(p1, p2, a1, a2, loss) == pytest.approx(total(t))
+
+
+def test_vanilla_is_the_discrepancy_and_equation_5():
+    p1, p2 = pair(6)
+    least = squared_loss.least_loss(p1, p2, 0.1, 0.8, VANILLA)
+    assert least == pytest.approx(-tf.discrepancy(p1, p2, 0.1, 0.8))
+    t = squared_loss.best_logits(p1, p2, 0.1, 0.8, VANILLA)
+    np.testing.assert_allclose(1 / (1 + np.exp(-t)), tf.best_discriminator(p1, p2, 0.1, 0.8))
+
+
+def test_squared_losses_lift_the_rare_group_and_agree_at_the_match():
+    p, a1 = np.array([0.5, 0.3, 0.2]), 0.05
+    d = squared_loss.matched_output(a1, 1 - a1, BATCH_MEAN)
+    assert a1 * (1 - d) * np.log(d) == pytest.approx((1 - a1) * d * np.log1p(-d))
+    for loss in (BATCH_MEAN, PER_SAMPLE, BATCHES):
+        t = squared_loss.best_logits(p, p, a1, 1 - a1, loss)
+        np.testing.assert_allclose(1 / (1 + np.exp(-t)), d)
+    assert d > 4 * a1
+
+
+@pytest.mark.parametrize("loss", [VANILLA, BATCH_MEAN, PER_SAMPLE, BATCHES])
+def test_pull_is_a_derivative_and_its_limit_is_exact(loss):
+    a, h = (0.05, 0.95), 1e-4
+    up, down = (
+        squared_loss.least_loss(*squared_loss.gaussians(1 + s)[:2], *a, loss) for s in (h, -h)
+    )
+    assert squared_loss.pull(1.0, *a, loss) == pytest.approx(-(up - down) / (2 * h), rel=1e-5)
+    near = squared_loss.pull(0.01, *a, loss) / 0.01
+    assert near == pytest.approx(squared_loss.matched_pull(*a, loss), rel=1e-3)
+    assert squared_loss.pull(5.0, *a, loss) > 0
+
+
+def test_pull_at_balance_by_hand():
+    l2 = np.log(2)
+    by_hand = {VANILLA: 1 / 4, BATCH_MEAN: l2 / 4, PER_SAMPLE: l2 / 4 / (1 + 1 / l2)}
+    for loss, value in by_hand.items():
+        assert squared_loss.matched_pull(0.5, 0.5, loss) == pytest.approx(value)
+
+
+def test_readings_of_the_squared_loss():
+    last = squared_loss.climb(*tf.two_point(1.0)).query("step == 64").set_index("reading")
+    s = 1 / (1 + np.exp(-1))
+    right = last["right"].to_list()
+    assert right == pytest.approx([1 - s, s, s, s])
+    assert last["value"].iloc[0] > 1e6 and last["value"].iloc[1:].abs().max() < 1
+    best = squared_loss.at_the_best({e: tf.two_point(e) for e in (0.0, 1.0, 3.0)})
+    assert np.isinf(best.iloc[0]).all()
+    assert (best.iloc[[1, 3]].diff(axis=1).iloc[:, 1:] < 0).all(axis=None)
+    assert (best.iloc[2].diff().iloc[1:] > 0).all()
+    np.testing.assert_allclose(best[0.0].iloc[1:], np.log(2) ** 2 * np.array([1, -0.5, 0.5]))
+    np.testing.assert_allclose(last["value"].iloc[1:], best[1.0].iloc[1:], rtol=1e-3)
+
+
+# User collapse
+
+
+def test_gaps_by_hand():
+    assert [gap(line(u), ALONE) for u in (0, 0.3, 0.5, 1)] == pytest.approx([0] * 4, abs=1e-15)
+    assert gap(line(0.5), OWN) == pytest.approx(np.log(27 / 16))
+    assert gap(line(0), OWN) == pytest.approx(0, abs=1e-15)
+    assert gap(line(1), OWN) == pytest.approx(-tf.minimum(2, 1))  # no code in common
+    assert user_collapse.information(line(0)) == pytest.approx(np.log(2))
+    assert user_collapse.information(line(0.5)) == pytest.approx(0, abs=1e-15)
+    assert user_collapse.accuracy(line(0.3)) == pytest.approx(0.7)
+
+
+@few
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_no_table_beats_the_least_gap_and_predictions_add_nothing(q0, q1):
+    q = np.array([[1 - q0, q0], [1 - q1, q1]])
+    collapsed = np.array([[1 - q0, q0]] * 2)
+    assert gap(q, CDAN) == pytest.approx(gap(q, ALONE), abs=1e-12)
+    for condition in CONDITIONS:
+        assert gap(q, condition) >= user_collapse.least_gap(condition)[0] - 1e-9
+        least = user_collapse.least_gap(condition, collapsed=True)[0]
+        assert gap(collapsed, condition) >= least - 1e-9
+
+
+@pytest.mark.parametrize("right, accuracy", [(0.3, 0.0), (0.51, 1.0), (0.9, 1.0)])
+def test_labels_better_than_chance_are_enough(right, accuracy):
+    codes = user_collapse.least_gap(user_collapse.Condition("", labels=right))[1]
+    assert user_collapse.accuracy(codes) == pytest.approx(accuracy)
+
+
+def test_training_ends_on_the_line_or_at_the_right_codes():
+    for condition in (ALONE, CDAN):
+        _, end = user_collapse.train(condition, runs=8, steps=600)
+        np.testing.assert_allclose(end.sum(1), 1, atol=0.05)
+        assert np.ptp(end[:, 0]) > 0.3
+    start, end = user_collapse.train(OWN, runs=8, steps=600)
+    np.testing.assert_allclose(end, np.tile([0, 1], (8, 1)), atol=0.05)
+    table = user_collapse.table({OWN: (start, end)})
+    assert table["trained", "accuracy, worst"].item() == pytest.approx(
+        1 - (end[:, 0] + 1 - end[:, 1]).max() / 2
+    )
+
+
+def test_claim_f15():
+    assert user_collapse.claim_f15().p == 0 and user_collapse.claim_f15(NOISY).p == 0
+    assert user_collapse.claim_f15().estimate == pytest.approx(np.log(27 / 16))
+    assert user_collapse.claim_f15(ALONE).p_against == user_collapse.claim_f15(CDAN).p_against == 0
+    coin = user_collapse.Condition("coin", labels=0.5)
+    assert user_collapse.claim_f15(coin).p_against == 0
+
+
+# A malicious user
+
+
+def test_gradient_of_the_quadratic_discriminator():
+    x = torch.randn(3, 4, 2, requires_grad=True)
+    disc = torch.randn(3, 6)
+    score = attack.score(attack.features(x), disc)
+    (by_autograd,) = torch.autograd.grad(score.sum(), x)
+    torch.testing.assert_close(attack.gradient(x, disc), by_autograd)
+
+
+def test_theft_and_defences():
+    defences = [attack.Defence(), attack.Defence(absent=1.0), attack.Defence(noise=1.0)]
+    found = attack.attack(defences, rounds=200, seeds=2, visits=2)
+    distance = found.table().query("seed == 0").set_index(["noise", "absent", "round"])["distance"]
+    root = np.trace(attack.COVARIANCE) + 2 * np.sqrt(np.linalg.det(attack.COVARIANCE))
+    start = 5 + 2 + np.trace(attack.COVARIANCE) - 2 * np.sqrt(root)  # Tr of a 2 x 2 root
+    for value in (distance[0, 0, 0], attack.START):
+        assert value == pytest.approx(start)
+    assert distance[0, 0, 200] < 0.1 * start < 0.5 * distance[0, 1, 200]
+    assert distance[1, 0, 200] > start
+    L, n = found.factors[-1, 0, 0], np.random.default_rng(0).normal(size=(4000, 2))
+    victim = n[::-1] @ np.linalg.cholesky(attack.COVARIANCE).T + attack.MEAN
+    assert samples(n @ L.T + found.means[-1, 0, 0], victim) == pytest.approx(
+        distance[0, 0, 200], abs=0.1
+    )
+
+
+def test_requests_that_cannot_be_met():
+    uneven, half = [0.3, 0.3], [0.5, 0.5]
+    for message, request in {
+        "sum to 1": lambda: tf.excess(uneven, half, 1, 1),
+        "expected": lambda: tf.excess([1.0], half, 1, 1),
+        "never comes": lambda: tf.excess(half, half, 0, 1),
+        "neither group": lambda: tf.best_discriminator([1, 0], [1, 0], 1, 1),
+        "neither 'discrepancy'": lambda: tf.claim_f5("sum"),
+        "powers are 1 or 2": lambda: Loss("cube", 3),
+        "some everywhere": lambda: squared_loss.best_logits([1, 0], half, 1, 1, VANILLA),
+        r"lies in \[0, 1\]": lambda: gap(line(0), user_collapse.Condition("", labels=1.2)),
+        "a deviation and a probability": lambda: attack.Defence(absent=2),
+    }.items():
+        with pytest.raises(SettingsError, match=message):
+            request()
+
+
+# Figures
+
+
+def test_figures_show_what_they_are_given():
+    with plotting.style():
+        figure = figures_fade_theory.minima(*pair(1), [(0.3, 0.9), (1, 1)])
+        lines = {x.get_label(): x.get_ydata() for x in figure.axes[1].lines}
+        assert lines["D~, best D"].min() >= tf.minimum(1, 1) - 1e-12
+        assert lines["minimum, as printed"][0] == pytest.approx(2 * np.log(2))
+        ends = {c: user_collapse.train(c, 3, 5) for c in (ALONE, OWN)}
+        figure = figures_fade_theory.collapse(ends)
+        dots = next(x for x in figure.axes[2].lines if x.get_marker() == "o")
+        np.testing.assert_allclose(dots.get_xydata(), ends[OWN][1])
+        found = attack.attack([attack.Defence(), attack.Defence(absent=0.9)], 4, 2)
+        figure = figures_fade_theory.stolen(found, found)
+        words = [t.get_text() for t in figure.axes[0].get_legend().get_texts()]
+        assert words == ["victim", "start", "no defence", "absent 0.9"]
+    plt.close("all")

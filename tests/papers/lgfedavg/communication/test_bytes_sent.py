@@ -1,0 +1,140 @@
+"""Accuracy against bytes: counted by hand on small numbers, and drawn with and without our rows."""
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+from scipy import stats
+
+from lgfed_core.evidence import records as results
+from lgfed_core.papers.lgfedavg.communication import bytes_sent, figures as figures_communication
+from lgfed_core.papers.lgfedavg.mnist import run as mnist
+
+P, P_G = 633_226, 99_978
+
+
+def row(method, fed, lg, value, seed, metric="local_test_acc", **changes):
+    usual = dict(
+        table="lgfedavg_v2_table6_mnist",
+        classes_per_device=2,
+        method=method,
+        fedavg_rounds=fed,
+        lg_rounds=lg,
+        protocol="as_described",
+        selection="best_val",
+        seed=seed,
+        metric=metric,
+        value=value,
+        scale="paper",
+        device="cpu: x",
+        torch="2",
+        commit="a",
+        seconds=1.0,
+    )
+    return usual | changes
+
+
+@pytest.fixture(scope="module")
+def stored():
+    rows = [
+        row("lg_fedavg", 400, 100, 98.0, 0),
+        row("lg_fedavg", 400, 100, 99.0, 1),
+        row("fedavg", 800, 0, 98.5, 0),
+        row("mtl", 800, 0, 97.5, 0, table="lgfedavg_mtl_mnist"),
+        row("fedavg", 800, 0, 11.0, 0, protocol="as_released", selection="best_test"),
+        row("fedavg", 800, 0, 12.0, 0, selection="last"),
+        row("fedavg", 800, 0, 13.0, 0, scale="quick"),
+        row("fedavg", 800, 0, 14.0, 0, classes_per_device=3),
+    ]
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture(scope="module")
+def points(stored):
+    return bytes_sent.points(stored, "mnist", 2, "as_described")
+
+
+def test_every_budget_is_a_point_of_the_paper_and_ours_are_those_run(points):
+    paper, ours = (points[points["who"] == who] for who in ("paper", "ours"))
+    assert len(paper) == 14 and set(paper["fedavg_rounds"]) == {0, 400, 500, 600, 700, 800}
+    assert ours[["method", "mean", "seeds"]].values.tolist() == [
+        ["fedavg", 98.5, 1],
+        ["lg_fedavg", 98.5, 2],
+        ["mtl", 97.5, 1],
+    ]
+    lg = ours[ours["method"] == "lg_fedavg"].iloc[0]
+    assert lg["high"] - lg["mean"] == pytest.approx(stats.t.ppf(0.975, 1) * 0.5)  # sd/sqrt(n)
+    assert lg["gigabytes"] == pytest.approx(20 * (400 * P + 100 * P_G) * 4e-9)
+    assert ours.loc[ours["method"] != "lg_fedavg", "low"].isna().all()
+    assert (points.loc[points["method"] == "local_only", "gigabytes"] == 0).all()
+
+
+def test_without_rows_of_ours_there_are_the_papers_alone(tmp_path):
+    nothing = results.load(folder=tmp_path)
+    for data, classes, lines in (("cifar10", 2, 16), ("cifar10", 3, 14), ("mnist", 10, 14)):
+        found = bytes_sent.points(nothing, data, classes, "as_released")
+        assert len(found) == lines and set(found["who"]) == {"paper"}  # MTL for two classes
+
+
+def test_rows_on_stand_in_data_are_no_points(stored):
+    other = stored.assign(stand_in="usps")
+    assert set(bytes_sent.points(other, "mnist", 2, "as_described")["who"]) == {"paper"}
+
+
+def test_what_bytes_buy_and_the_table_beside(points):
+    groups = {"MNIST": points}
+    bought = bytes_sent.bought(groups)
+    assert bought.loc[("MNIST", "ours"), ("half", "local_test_acc")] == 0
+    assert bought.loc["MNIST", ("the rest", "local_test_acc")].isna().tolist() == [False, True]
+    beside = bytes_sent.beside(groups)
+    assert beside["sent", "GB"].is_monotonic_increasing and len(beside) == 8
+    assert beside.loc[("MNIST", "MTL 800"), "local_test_acc"].isna().tolist() == [True, False]
+
+
+@pytest.fixture(scope="module")
+def cfg():
+    return mnist.settings("smoke")  # 10 devices, 2 in a round; 4 rounds for 800, 2 for 400
+
+
+def test_bytes_of_a_live_run_round_by_round(cfg):
+    curves = pd.DataFrame(
+        [
+            ("fedavg", "fedavg", 3),
+            ("lg_fedavg", "lg_400", 3),
+            ("local_only", "local", 9),
+            ("mtl", "mtl", 4),
+        ],
+        columns=["method", "part", "round"],
+    )
+    found = bytes_sent.by_round(cfg, curves)["megabytes"] * 1e6 / 4 / (2 * 2)
+    assert found.tolist() == pytest.approx([3 * P, 2 * P + P_G, 0, 4 * P])
+
+
+def test_bytes_at_the_end_of_a_live_run(cfg):
+    rows = [row("lg_fedavg", 400, 100, 90.0, 0, selection="last")]
+    rows += [row("lg_fedavg", 400, 100, 80.0, 0, "new_test_acc", selection="last")]
+    rows += [row("lg_fedavg", 400, 100, 1.0, 0)]  # another selection
+    found = bytes_sent.ends(cfg, pd.DataFrame(rows)).iloc[0]
+    assert found[["local_test_acc", "new_test_acc"]].tolist() == [90, 80]
+    assert found["megabytes"] == pytest.approx(4 * (2 * P + P_G) * 4e-6)  # one LG round
+
+
+def test_the_figure_says_what_has_not_run(points, tmp_path):
+    nothing = bytes_sent.points(results.load(folder=tmp_path), "cifar10", 2, "as_described")
+    figure = figures_communication.front({"MNIST": points, "CIFAR-10": nothing})
+    words = [[text.get_text() for text in ax.texts] for ax in figure.axes]
+    assert ["ours: not yet run" in said for said in words] == [False, True, True, True]
+    assert "↓ 10.0 local only, paper" in words[3]
+    assert "400+100" in words[0] and "1800+100" in words[2]
+    plt.close(figure)
+
+
+def test_the_live_figure_branches_off_fedavg(cfg):
+    curves = [("fedavg", "fedavg", r, 0, 10.0 * r, 10.0 * r) for r in (1, 2, 3, 4)]
+    curves += [("lg_fedavg", "lg_400", 3, 0, 50.0, None), ("local_only", "local", 1, 0, 60.0, None)]
+    columns = ["method", "part", "round", "seed", "local_test_acc", "new_test_acc"]
+    curves = bytes_sent.by_round(cfg, pd.DataFrame(curves, columns=columns))
+    ends = curves.drop_duplicates("method", keep="last").assign(new_test_acc=30.0)
+    figure = figures_communication.live(curves, ends)
+    drawn = [line.get_ydata().tolist() for line in figure.axes[0].lines]
+    assert [20.0, 50.0] in drawn  # LG-FedAvg 400 starts from round 2 of 4
+    plt.close(figure)

@@ -1,0 +1,225 @@
+"""Every printed number of communicated parameters, recomputed; and the two that do not follow."""
+
+import shutil
+
+import pytest
+
+from lgfed_core import models
+from lgfed_core.errors import ResultsError
+from lgfed_core.evidence import verdict
+from lgfed_core.papers.lgfedavg.communication.counts import (
+    SYSTEMS,
+    System,
+    budgets,
+    claim_l19,
+    deployed_count,
+    deployment,
+    one_off,
+    papers_count,
+    recompute_tables,
+    sent_once,
+)
+from lgfed_core.paths import PAPER
+
+# Golden values, exact: (method, FedAvg rounds, LG rounds) -> parameters sent, m = 10, K = 100.
+TABLE6 = {  # MNIST; printed 5.6, 0, 2.9, 3.6, 4.3, 5.0, 5.7 x 10^10
+    ("fedavg", 800, 0): 55_723_888_000,
+    ("local_only", 0, 0): 0,
+    ("lg_fedavg", 400, 100): 28_961_702_000,
+    ("lg_fedavg", 500, 100): 35_927_188_000,
+    ("lg_fedavg", 600, 100): 42_892_674_000,
+    ("lg_fedavg", 700, 100): 49_858_160_000,
+    ("lg_fedavg", 800, 100): 56_823_646_000,
+}
+TABLE8 = {  # CIFAR-10; printed 12.7, 0, 7.1, 8.5, 9.9, 11.3, 12.7 x 10^9
+    ("fedavg", 1800, 0): 12_692_196_000,
+    ("local_only", 0, 0): 0,
+    ("lg_fedavg", 1000, 100): 7_082_812_000,
+    ("lg_fedavg", 1200, 100): 8_493_056_000,
+    ("lg_fedavg", 1400, 100): 9_903_300_000,
+    ("lg_fedavg", 1600, 100): 11_313_544_000,
+    ("lg_fedavg", 1800, 100): 12_723_788_000,
+}
+TABLE1 = {  # v2, CIFAR-10
+    ("fedavg", 1800, 0): 12_692_196_000,
+    ("local_only", 0, 0): 0,
+    ("mtl", 1800, 0): 12_692_196_000,
+    ("lg_fedavg", 1200, 100): 8_493_056_000,
+    ("lg_fedavg", 1800, 100): 12_723_788_000,
+}
+V1_MNIST = {
+    ("fedavg", 725, 0): 50_499_773_500,
+    ("local_only", 0, 0): 0,
+    ("lg_fedavg", 400, 50): 28_411_823_000,
+}
+V1_CIFAR = {
+    ("fedavg", 1850, 0): 13_044_757_000,
+    ("local_only", 0, 0): 0,
+    ("lg_fedavg", 1200, 60): 8_480_419_200,
+}
+VQA = {("fedavg", 47, 0): 139_700_048_620, ("lg_fedavg", 32, 17): 99_929_428_720}  # m 5, K 50
+
+
+@pytest.fixture(scope="module")
+def table():
+    return recompute_tables()
+
+
+def computed(rows):
+    keys = zip(rows.method, rows.fedavg_rounds, rows.lg_rounds, strict=True)
+    return dict(zip(keys, rows.computed, strict=True))
+
+
+@pytest.mark.parametrize("classes", [2, 3, 4, 5, 10])
+@pytest.mark.parametrize(
+    "name, golden", [("lgfedavg_v2_table6_mnist", TABLE6), ("lgfedavg_v2_table8_cifar10", TABLE8)]
+)
+def test_tables_6_and_8_follow_in_every_row(table, name, golden, classes):
+    rows = table[(table.table == name) & (table.classes_per_device == classes)]
+    assert computed(rows) == golden
+    assert rows.matches.all()
+
+
+@pytest.mark.parametrize(
+    "name, data, golden",
+    [
+        ("lgfedavg_v2_table1_cifar10", "cifar10", TABLE1),
+        ("lgfedavg_v1_table1", "mnist", V1_MNIST),
+        ("lgfedavg_v1_table1", "cifar10", V1_CIFAR),
+        ("lgfedavg_table2_vqa", "vqa", VQA),
+    ],
+)
+def test_tables_1_and_2(table, name, data, golden):
+    assert computed(table[(table.table == name) & (table.dataset == data)]) == golden
+
+
+def test_two_rows_of_83_do_not_follow_and_say_why(table):
+    assert len(table) == 83
+    wrong = table[~table.matches]
+    named = list(zip(wrong.table, wrong.dataset, wrong.method, wrong.reported, strict=True))
+    assert named == [
+        ("lgfedavg_v1_table1", "mnist", "lg_fedavg", 2.80e10),
+        ("lgfedavg_v2_table1_cifar10", "cifar10", "mtl", 12.0e9),
+    ]
+    assert "34,186" in wrong.note.iloc[0] and "1,700 rounds" in wrong.note.iloc[1]
+    assert (table[table.matches].note == "").all()
+
+
+def test_the_explanations_of_the_two_rows():
+    two_layers = papers_count(34_186, 633_226, 10, 100, 400, 50)
+    assert round(two_layers / 1e8) == 280  # 2.80e10
+    assert round(papers_count(0, 64_102, 10, 100, 1700, 0) / 1e8) == 120  # 12.0e9
+    assert round(papers_count(0, 64_102, 10, 10, 1800, 0) / 1e8) == 23  # 2.3e9
+    # and two layers would break Table 6, which prints 2.9e10
+    assert round(papers_count(34_186, 633_226, 10, 100, 400, 100) / 1e9) == 28
+
+
+def test_a_transfer_of_the_local_models_is_not_in_the_numbers(table):
+    """v1, footnote 1, says it is: 8.49e9 and 10.24e10 would have been printed."""
+    for data, printed, with_transfer, digit in [
+        ("cifar10", 848, 849, 1e7),
+        ("vqa", 999, 1024, 1e8),
+    ]:
+        rows = table[(table.dataset == data) & (table.method == "lg_fedavg")]
+        row, s = rows.iloc[0], SYSTEMS[data]
+        assert round(row.computed / digit) == printed
+        assert round((row.computed + sent_once(s.shared, s.total, s.K)) / digit) == with_transfer
+
+
+def test_a_reported_number_that_is_off_is_found(tmp_path):
+    for path in PAPER.glob("lgfedavg_*.csv"):
+        shutil.copy(path, tmp_path)
+    path = tmp_path / "lgfedavg_v2_table8_cifar10.csv"
+    text = path.read_text()
+    assert "7100000000.0" in text
+    path.write_text(text.replace("7100000000.0", "7200000000.0"))
+    wrong = recompute_tables(tmp_path).query("table.str.contains('table8') and not matches")
+    assert len(wrong) == 5 and set(wrong.fedavg_rounds) == {1000}
+    assert set(wrong.note) == {"unexplained"}
+
+
+def test_missing_tables_are_named(tmp_path):
+    with pytest.raises(ResultsError, match=r"lgfedavg_v1_table1\.csv is missing"):
+        recompute_tables(tmp_path)
+
+
+def test_the_systems_are_the_networks_we_train():
+    mlp, cnn = models.mlp_mnist(), models.cnn_cifar()
+    mnist, cifar = SYSTEMS["mnist"], SYSTEMS["cifar10"]
+    assert mnist.total == models.count(mlp)
+    assert mnist.shared == models.count(mlp, models.last_layers(mlp, 3))
+    assert cifar.total == models.count(cnn)
+    assert cifar.shared == models.count(cnn, models.first_layers(cnn, 2))
+
+
+def test_a_deployed_system_sends_to_participants_only(table):
+    # 2 m P = 12,664,520 parameters in a FedAvg round on MNIST, 1,999,560 in an LG round
+    assert deployed_count(99_978, 633_226, 10, 100, 1, 0) == 12_664_520
+    assert deployed_count(99_978, 633_226, 10, 100, 0, 1) == 1_999_560
+    assert deployed_count(99_978, 633_226, 10, 100, 400, 100) == 5_265_764_000
+    assert (table.deployed * 11 == table.computed * 2).all()  # 2 m / (m + K) = 20 / 110 = 10 / 55
+    assert sent_once(99_978, 633_226, 100) == 53_324_800
+
+
+def test_both_conventions_agree_when_every_device_takes_part():
+    arguments = (3, 10, 7, 7, 5, 2)
+    assert papers_count(*arguments) == deployed_count(*arguments) == 2 * 7 * (10 * 5 + 3 * 2)
+
+
+def test_nothing_is_sent_without_rounds():
+    assert papers_count(0, 633_226, 10, 100, 0, 0) == deployed_count(0, 633_226, 10, 100, 0, 0) == 0
+
+
+@pytest.mark.parametrize("counted", [papers_count, deployed_count])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (11, 10, 1, 2, 1, 1),  # more shared than there are
+        (-1, 10, 1, 2, 1, 1),
+        (1, 10, 3, 2, 1, 1),  # more participants than devices
+        (1, 10, 0, 2, 1, 1),
+        (1, 10, 1, 2, -1, 1),
+        (1, 10, 1, 2, 1, -1),
+    ],
+)
+def test_contradictions_are_refused(counted, arguments):
+    with pytest.raises(ResultsError, match="cannot count communication"):
+        counted(*arguments)
+
+
+# By hand: P = 10, P_g = 3, m = 2, K = 5.
+SMALL = System(shared=3, total=10, m=2, K=5)
+
+
+def test_what_is_sent_one_time():
+    assert one_off(SMALL, "fedavg") == (50, 0)
+    assert one_off(SMALL, "lg_fedavg") == (50, 35)
+    assert one_off(SMALL, "local_only") == one_off(SMALL, "mtl") == (0, 50)
+
+
+def test_a_deployment_is_rounds_and_what_is_sent_one_time():
+    found = deployment(SMALL, [("fedavg", 6, 0), ("lg_fedavg", 4, 5), ("local_only", 0, 0)])
+    assert found["row"].tolist() == ["FedAvg 6", "LG-FedAvg 4+5", "local only"]
+    parts = found[["papers", "fed", "lg", "down", "up"]] * 1e9 / 4  # parameters
+    by_hand = [[420, 240, 0, 50, 0], [385, 160, 60, 50, 35], [0, 0, 0, 0, 50]]
+    assert parts.to_numpy().tolist() == [pytest.approx(line) for line in by_hand]
+    assert found["per_device"].tolist() == pytest.approx([290 * 4e-6 / 5, 305 * 4e-6 / 5, 4e-5])
+    assert found["papers_ratio"].tolist() == pytest.approx([1, 385 / 420, 0])
+    assert found["ratio"].tolist() == pytest.approx([1, 305 / 290, 50 / 290])
+
+
+def test_budgets_tell_repeated_counts_once(table):
+    rows = budgets(table)
+    assert len(rows) == 27 and rows["lines"].sum() == len(table)
+    assert set(rows.loc[rows["table"].str.contains("table[68]"), "lines"]) == {5}
+
+
+def test_claim_l19_is_refuted_by_one_row_and_confirmed_by_none(table):
+    def said(rows):
+        return verdict.judge({"L19": claim_l19(rows)}).loc["L19"]
+
+    assert said(table)[["estimate", "verdict"]].tolist() == [2, "refuted"]
+    one = table.drop(index=table.index[~table["matches"]][0])
+    assert said(one)[["estimate", "verdict"]].tolist() == [1, "refuted"]
+    assert said(table[table["matches"]])[["estimate", "verdict"]].tolist() == [0, "confirmed"]
+    assert claim_l19() == claim_l19(table)

@@ -1,0 +1,107 @@
+"""The re-enactment of the released loop against a plain one: modules, optimisers, one user."""
+
+import copy
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from lgfed_core.errors import SettingsError
+from lgfed_core.papers.lgfedavg.fairness import released, released_users as users, run as adult
+
+
+@pytest.fixture
+def lanes(monkeypatch):
+    cfg = adult.settings("smoke", "as_released", devices=2, first_rows=600)
+    out = users.Lanes(cfg, [0, 1], "iid", 2)
+    for part in out.net.modules():  # no noise, so that two programs can agree
+        if isinstance(part, nn.Dropout):
+            part.p = 0.0
+    return out
+
+
+def test_users_are_no_more_than_the_shards_and_the_probed_no_more_than_the_users(lanes):
+    with pytest.raises(SettingsError, match="devices is 20.* there can be 10 at most"):
+        users.users_rows(torch.arange(1000) % 2, 20, "noniid", 0)
+    params = lanes.fresh(alike=False)
+    assert lanes.users == 2
+    two, three = (users.probed(lanes, params, n) for n in (2, 3))
+    assert two.equals(three)
+
+
+def one_user(lanes, params, lane):
+    net = copy.deepcopy(lanes.net)
+    with torch.no_grad():
+        for name, value in net.named_parameters():
+            value.copy_(params[name][lane])
+    return net
+
+
+@pytest.mark.parametrize("adv", [True, False])
+def test_joint_phase_is_the_released_one(lanes, adv):
+    """Two backward passes without clearing, an optimiser that holds another head."""
+    params, lane = lanes.fresh(alike=False), 3
+    net = one_user(lanes, params, lane)
+    batches = list(lanes.batches())[:4]
+    x, _, z = (b[lane] for b in batches[0])
+    loss = 30.0 * F.binary_cross_entropy(net.adversary(net.local(x).detach()).sigmoid(), z)
+    loss.backward()
+    left_over = {}
+    for name, _ in net.adversary.named_parameters(prefix="adversary"):
+        stale = net.get_parameter(name).grad
+        left_over[name] = torch.zeros_like(params[name])
+        left_over[name][lane] = stale
+    local = torch.optim.SGD([*net.local.parameters(), *net.own.parameters()], 0.1)
+    adversary = torch.optim.SGD(net.adversary.parameters(), 0.1)
+    original = net.head
+    head_optimiser = torch.optim.Adam(original.parameters(), 0.01)
+    trained = copy.deepcopy(original)
+
+    for number, (xs, ys, zs) in enumerate(batches):
+        x, y, z = xs[lane], ys[lane], zs[lane]
+        local.zero_grad()
+        trained.zero_grad()
+        h = net.local(x)
+        p = trained(h).sigmoid()[:, 0]
+        push = 0.03 * F.binary_cross_entropy(net.adversary(h).sigmoid(), z)
+        task = F.binary_cross_entropy(p, y)
+        (task - push if adv else task).backward(retain_graph=True)
+        push.backward()
+        for optimiser in (local, head_optimiser, adversary):
+            optimiser.step()
+        released.joint_step(lanes, params, left_over, xs, ys, zs, adv, look=number % 2 == 1)
+    for name, value in net.named_parameters():
+        assert torch.allclose(params[name][lane], value, atol=2e-6), name
+    assert all(map(torch.equal, trained.parameters(), original.parameters()))
+
+
+def test_with_adv_the_gradients_cancel_and_the_same_step_comes_again(lanes):
+    params = lanes.fresh(alike=False)
+    r = [n for n in params if n.startswith("adversary.")]
+    stale = {n: torch.randn_like(params[n]) for n in r}
+    left_over, before = dict(stale), {n: params[n].clone() for n in r}
+    for step, (x, y, z) in enumerate(list(lanes.batches())[:3], 1):
+        (seen,) = released.joint_step(lanes, params, left_over, x, y, z, adv=True, look=True)
+        assert seen["share_local"].abs().max() < 1e-3
+        for name in r:
+            assert torch.allclose(params[name], before[name] - step * 0.1 * stale[name], atol=1e-4)
+
+
+def test_without_adv_the_local_model_helps_the_adversary(lanes):
+    params = lanes.fresh(alike=False)
+    left_over = {n: torch.zeros_like(v) for n, v in params.items() if n.startswith("adversary.")}
+    x, y, z = next(lanes.batches())
+    (seen,) = released.joint_step(lanes, params, left_over, x, y, z, adv=False, look=True)
+    assert torch.allclose(seen["share_local"], torch.tensor(-1.0), atol=1e-3)
+    assert torch.allclose(seen["cos_adversary"], torch.tensor(1.0), atol=1e-5), "the first time"
+
+
+def test_users_and_their_rows(lanes):
+    y = lanes.adult.train.y
+    first, second = (users.users_rows(y, 2, "iid", s) for s in (0, 1))
+    assert len(first.unique()) == first.numel() and not torch.equal(first, second)
+    frozen = [users.users_rows(y, 10, "noniid", s) for s in (0, 1)]
+    assert torch.equal(*frozen), "a default argument that is appended to"
+    share = y[frozen[0]].float().mean(1)
+    assert share.std() > 0.03

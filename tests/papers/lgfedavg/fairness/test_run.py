@@ -1,0 +1,122 @@
+"""The Adult experiment end to end at smoke scale, and its networks against the paper's tables."""
+
+import pytest
+import torch
+
+from lgfed_core import models
+from lgfed_core.errors import SettingsError
+from lgfed_core.evidence import records as results, report
+from lgfed_core.models.adult import AdultNet, Dropout, parts
+from lgfed_core.papers import experiments
+from lgfed_core.papers.lgfedavg.fairness import run as adult
+
+
+@pytest.fixture(scope="module", params=results.PROTOCOLS)
+def smoke(request):
+    cfg = adult.settings("smoke", request.param)
+    rows, histories = experiments.run(adult, cfg, [0, 1], record=False, resume=False)
+    return cfg, rows, histories
+
+
+def test_networks_are_those_of_the_tables():
+    net = models.make(AdultNet, 0)
+    sizes = {p: models.count(net, parts(net, p)) for p in ("local", "own", "head", "adversary")}
+    assert sizes == {"local": 5120, "own": 33, "head": 3201, "adversary": 3234}
+    released = models.make(lambda: AdultNet(2, 0.2, 0.0), 0)
+    assert models.count(released, parts(released, "head")) == 2145
+    fedavg = AdultNet(0)
+    assert fedavg.head is None and not parts(fedavg, "head")
+
+
+def test_validation_rows_are_too_few_for_odds_and_are_not_asked_for_any():
+    cfg = adult.settings("smoke", methods=("fedavg",), frontier=(), strength=0.0)
+    rows, _ = experiments.run(adult, cfg, [3], record=False, resume=False)
+    assert rows["metric"].eq("class_acc").any()
+
+
+def test_two_logits_are_one_sigmoid_and_dropout_is_off_at_test():
+    net, x = models.make(AdultNet, 0).eval(), torch.randn(6, 93)
+    out, protected = net(x, own=True, watch=lambda h: h)
+    assert torch.equal(out[:, 0], torch.zeros(6))
+    assert torch.allclose(out.softmax(-1)[:, 1], net.own(net.represent(x))[:, 0].sigmoid())
+    assert torch.equal(protected, net.adversary(net.represent(x)))
+    assert torch.equal(net(x), net(x)) and not torch.equal(net(x), net(x, own=True))
+    net.train()
+    assert not torch.equal(net(x), net(x))
+
+
+def test_dropout_keeps_its_share_and_the_mean():
+    x, layer = torch.ones(1000, 32), Dropout(0.2)
+    out = layer(x)
+    assert set(out.unique().tolist()) == {0.0, out.max().item()}
+    assert (out == 0).float().mean() == pytest.approx(0.2, abs=0.01)
+    assert out.mean() == pytest.approx(1.0, abs=0.02)
+    lanes = torch.func.vmap(layer, randomness="different")(x[None].expand(2, -1, -1))
+    assert not torch.equal(lanes[0], lanes[1])
+    assert torch.equal(layer.eval()(x), x)
+
+
+def test_every_row_of_the_table_and_the_frontier(smoke):
+    cfg, rows, _ = smoke
+    table = rows[rows["table"] == adult.TABLE]
+    assert set(table["method"]) == set(adult.METHODS) and set(table["split"]) == {"iid"}
+    wanted = {"class_acc", "class_auc", "adv_auc", "adv_auc_race", "adv_auc_sex", "probe_best"}
+    wanted |= {"probe_logistic_race", "probe_trees_sex", "probe_network_sex", "eo_race", "dp_sex"}
+    assert all(wanted <= set(g["metric"]) for _, g in table.groupby(["method", "seed"]))
+    assert set(rows["seed"]) == {0, 1}
+    percent = table[table["metric"].str.contains("acc|auc|probe")]
+    assert percent["value"].between(0, 100).all()
+    frontier = rows[rows["table"] == adult.FRONTIER]
+    assert frontier.empty if cfg.released else set(frontier["lambda"]) == {0.0, *cfg.frontier}
+    steps = rows[rows["table"] == adult.STEPS]
+    assert steps.empty == (not cfg.released)
+
+
+def test_rows_are_accepted_and_reported(smoke, tmp_path):
+    cfg, rows, _ = smoke
+    results.record(adult.NAME, rows, tmp_path)
+    results.record(adult.NAME, rows, tmp_path)  # again: replaced, not doubled
+    assert len(results.load(adult.NAME, tmp_path)) == len(rows)
+    table = report.table(adult.TABLE, "smoke", cfg.protocol, folder=tmp_path)
+    assert set(table.loc[table["seeds"] > 0, "split"]) == {"iid"}
+    assert set(table["selection"]) == {"last"}
+
+
+def test_as_released_the_head_never_moves_and_the_push_never_arrives(smoke):
+    cfg, rows, _ = smoke
+    if not cfg.released:
+        return
+    steps = rows[rows["table"] == adult.STEPS].pivot_table("value", "method", "metric")
+    assert (steps["head_moved"] == 0).all()
+    assert steps.loc["lg_fedavg_adv", "share_local"] == pytest.approx(0, abs=0.01)
+    assert steps.loc["lg_fedavg", "share_local"] == pytest.approx(-1, abs=0.01)
+
+
+def test_the_papers_devices():
+    cfg = adult.settings("paper")
+    for split, rows, held in (("iid", 15_470, 1547), ("noniid", 15_000, 1500)):
+        fed, start = adult.federation(cfg, [0], split)
+        part = fed.partitions[0]
+        assert len(fed.data.train.y) == len(fed.data.test.y) == rows
+        assert part.test.size.tolist() == [held] * 10
+        assert (part.train.size + part.validation.size).tolist() == [held] * 10
+        assert start.shape == (1, 5120 + 33 + 3201 + 3234)
+
+
+def test_non_iid_test_rows_match_their_device():
+    fed, _ = adult.federation(adult.settings("paper"), [0], "noniid")
+    part, data = fed.partitions[0], fed.data
+    mine = torch.stack([data.train.y[part.train.of(k)].float().mean() for k in range(10)])
+    tested = torch.stack([data.test.y[part.test.of(k)].float().mean() for k in range(10)])
+    assert mine.std() > 0.05 and torch.corrcoef(torch.stack([mine, tested]))[0, 1] > 0.95
+
+
+def test_impossible_settings_are_refused():
+    for change in (
+        dict(scale="huge"),
+        dict(protocol="guess"),
+        dict(splits=("half",)),
+        dict(methods=("magic",)),
+    ):
+        with pytest.raises((SettingsError, KeyError)):
+            adult.settings(**({"scale": "smoke"} | change))

@@ -1,0 +1,128 @@
+"""The CIFAR-10 experiment at smoke scale, and the tables and pictures of its page."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from lgfed_core import plotting
+from lgfed_core.evidence import printed as published, records as results, report
+from lgfed_core.papers import experiments
+from lgfed_core.papers.lgfedavg import comparisons, records as lgfedavg_rows
+from lgfed_core.papers.lgfedavg.cifar10 import figures as figures_cifar10, run as cifar10
+
+
+@pytest.fixture(scope="module", params=results.PROTOCOLS)
+def smoke(request):
+    cfg = cifar10.settings("smoke", request.param)
+    rows, histories = experiments.run(
+        cifar10, cfg, [0], record=False, resume=False, workers=1, device="cpu"
+    )
+    return cfg, rows, histories
+
+
+def test_every_row_of_both_tables(smoke):
+    _, rows, histories = smoke
+    assert list(histories) == ["fedavg", "lg_1200", "lg_1800", "local", "mtl"]
+    tables = rows.groupby("method")["table"].agg(set)
+    assert tables["mtl"] == {"lgfedavg_v2_table1_cifar10"}
+    assert set().union(*tables.drop("mtl")) == {cifar10.TABLE}
+    served = rows[(rows["selection"] == "last") & (rows["method"] != "fedavg")]
+    ways = {f"new_test_acc_{way}" for way in lgfedavg_rows.NEW}
+    assert served.groupby(["method", "fedavg_rounds"])["metric"].agg(ways.issubset).all()
+    accuracy = rows.loc[rows["metric"] != "params_communicated", "value"]
+    assert accuracy.between(0, 100).all()
+
+
+def test_the_rows_are_found_by_the_claims_and_the_tables(smoke, tmp_path):
+    cfg, rows, _ = smoke
+    results.record(cifar10.NAME, rows.assign(scale="paper"), tmp_path)
+    stored = results.load(folder=tmp_path)
+    reading = (cfg.protocol, report.SELECTION[cfg.protocol])
+    read = comparisons.Read(lgfedavg_rows.by_seed(stored), reading)
+    for who in (("fedavg", 1800), ("lg_fedavg", 1200), ("local_only", 0), ("mtl", 1800)):
+        assert len(read.local("cifar10", 2, who)) == len(read.new("cifar10", 2, who)) == 1
+    served = lgfedavg_rows.ways_to_serve(stored, 2, "cifar10")
+    assert len(served) == 4 and set(served.columns.get_level_values(0)) == set(lgfedavg_rows.NEW)
+    mtl = report.table("lgfedavg_v2_table1_cifar10", folder=tmp_path)
+    assert (mtl.loc[mtl["method"] == "mtl", "seeds"] > 0).any()
+
+
+def test_quick_scale_is_the_same_method_on_less():
+    quick, paper = (cifar10.settings(scale) for scale in ("quick", "paper"))
+    assert quick.rounds(1800) == 72 and paper.rounds(1800) == 1800
+    same = ("lr", "decay", "shared_layers", "shared_side", "validation", "mtl_scale", "softmax")
+    assert all(getattr(quick, name) == getattr(paper, name) for name in same)
+
+
+def lines(*cells):
+    """Lines as of `report.table`: (row, metric, paper, ours), as described and as released."""
+    return pd.DataFrame(
+        {
+            "row": row,
+            "metric": metric,
+            "protocol": protocol,
+            "selection": selection,
+            "seeds": 3,
+            "paper": paper,
+            "ours": ours,
+        }
+        for row, metric, paper, ours in cells
+        for protocol, selection in report.SELECTION.items()
+    )
+
+
+def test_differences_take_the_budgets_asked_for_and_mtl_if_there():
+    cells = [
+        ("2 classes, FedAvg 1800", "local_test_acc", 59.0, 40.0),
+        ("2 classes, LG-FedAvg 1200+100", "local_test_acc", 91.0, 88.0),
+        ("2 classes, LG-FedAvg 1000+100", "local_test_acc", 0.0, 0.0),
+        ("2 classes, local only", "local_test_acc", 88.0, 86.5),
+    ]
+    without = lgfedavg_rows.differences(lines(*cells), 1200, 1800)
+    gap = without.loc[("local test", "LG-FedAvg 1200+100 - FedAvg 1800")]
+    assert gap.tolist() == pytest.approx([32.0, 48.0, 48.0])
+    assert not without.index.get_level_values(1).str.contains("MTL").any()
+    mtl = ("MTL 1800", "local_test_acc", 89.5, 86.0)
+    found = lgfedavg_rows.differences(lines(*cells, mtl), 1200, 1800).loc["local test"]
+    assert found.loc["LG-FedAvg 1200+100 - MTL 1800", "paper"] == pytest.approx(1.5)
+    assert found.loc["MTL 1800 - local only", "as_described"] == pytest.approx(-0.5)
+
+
+def test_tables_without_any_row():
+    empty = results.load(folder=published.PAPER / "none")
+    assert lgfedavg_rows.ways_to_serve(empty, 2, "cifar10").empty
+    nothing = report.table(cifar10.TABLE, folder=published.PAPER / "none")
+    gaps = lgfedavg_rows.differences(nothing[nothing["classes_per_device"] == 2], 1200, 1800)
+    assert gaps[["as_released", "as_described"]].isna().all(axis=None)
+    assert gaps.loc[("local test", "LG-FedAvg 1200+100 - local only"), "paper"] == pytest.approx(
+        90.77 - 87.93
+    )
+
+
+def test_crops_shows_each_picture_as_it_is_and_changed():
+    x = torch.zeros(2, 3, 8, 8)  # grey once the mean is added again
+    with plotting.style():
+        figure = figures_cifar10.crops(x, cifar10.Settings.AUGMENT, draws=3)
+    sheet = np.asarray(figure.axes[0].images[0].get_array())
+    assert sheet.shape == (2 * 12, 4 * 12, 3)
+    np.testing.assert_allclose(sheet[2:10, 2:10], np.broadcast_to([0.485, 0.456, 0.406], (8, 8, 3)))
+    assert sheet[2:10, 14:].min() == pytest.approx(0, abs=1e-6), "the border is black"
+    plt.close(figure)
+
+
+def test_the_texts_pull_gathers_and_the_released_one_shifts():
+    with plotting.style():
+        figure = figures_cifar10.regularisers(steps=60)
+    for ax, gathers in zip(figure.axes, (True, False), strict=True):
+        dots = {line.get_label(): np.array(line.get_data(), float).T for line in ax.lines}
+        before, after = dots["before"], dots["after"]
+        spread = after.std(0) / before.std(0)
+        moved = np.abs(after.mean(0) - before.mean(0)).max()
+        if gathers:
+            assert spread.max() < 0.2 and moved < 1e-5
+        else:
+            assert spread == pytest.approx([1, 1], abs=1e-4) and np.abs(after.mean(0)).max() < 0.01
+            np.testing.assert_allclose(dots["mean after"][0], after.mean(0), atol=1e-6)
+    plt.close(figure)

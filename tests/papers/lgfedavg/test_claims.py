@@ -1,0 +1,253 @@
+"""Claims L1 to L9 on made-up rows whose verdict is known, and the parts of a published gap."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+from lgfed_core import plotting
+from lgfed_core.evidence import printed as published, records as results, verdict
+from lgfed_core.papers.lgfedavg import claims, figures as figures_lgfedavg, records as lgfedavg_rows
+from lgfed_core.papers.lgfedavg.cifar10 import by_classes
+from lgfed_core.papers.lgfedavg.comparisons import BUDGETS, CLASSES, LOCAL, READINGS, SOUND
+
+SEEDS = (0, 1, 2, 3)
+NOISE = np.array([0.02, -0.01, 0.01, -0.02])  # of each seed, in points
+SELECTIONS = {"as_described": ("last", "best_val"), "as_released": ("last", "best_test")}
+
+
+def stored(worlds, datasets=("mnist", "cifar10"), classes=CLASSES, seeds=SEEDS):
+    """Rows of all methods; ``worlds``: (dataset, classes, method, rounds, metric, protocol,
+    selection) -> mean, or None for no row."""
+    lines = []
+    for dataset in datasets:
+        who = [("fedavg", BUDGETS[dataset][-1]), LOCAL, ("mtl", 1800)]
+        who += [("lg_fedavg", budget) for budget in BUDGETS[dataset]]
+        metrics = ["local_test_acc", "new_test_acc", "new_test_acc_weights", "new_test_acc_outputs"]
+        for number in classes:
+            for method, rounds in who:
+                for protocol, selections in SELECTIONS.items():
+                    for selection in selections:
+                        for metric in metrics:
+                            key = dataset, number, method, rounds, metric, protocol, selection
+                            mean = worlds(*key)
+                            if mean is None:
+                                continue
+                            table = lgfedavg_rows.PRINTED[dataset][0]
+                            sign = 1 if method == "fedavg" else -1
+                            for seed in seeds:
+                                lines.append(
+                                    {
+                                        "table": table,
+                                        "classes_per_device": number,
+                                        "seed": seed,
+                                        "method": method,
+                                        "fedavg_rounds": rounds,
+                                        "metric": metric,
+                                        "lg_rounds": 100 * (method == "lg_fedavg"),
+                                        "protocol": protocol,
+                                        "selection": selection,
+                                        "value": mean + sign * NOISE[seed % 4],
+                                        "scale": "paper",
+                                        "device": "x",
+                                        "torch": "2",
+                                        "commit": "x",
+                                        "seconds": 1.0,
+                                    }
+                                )
+    return pd.DataFrame(lines)
+
+
+def all_true(dataset, classes, method, rounds, metric, protocol, selection):
+    """A world in which every claim holds, by a wide margin."""
+    local = {"fedavg": 60.0, "local_only": 70.0, "mtl": 71.0, "lg_fedavg": 90.0 - classes}[method]
+    new = {"fedavg": 58.0, "local_only": 20.0, "mtl": 20.0, "lg_fedavg": 58.0}[method]
+    if method == "lg_fedavg" and dataset == "cifar10" and rounds == 1800:
+        new += 2
+    return local if metric == "local_test_acc" else new
+
+
+def all_false(dataset, classes, method, rounds, metric, protocol, selection):
+    """The opposite: LG-FedAvg is behind at home, ways to serve differ, local-only serves well."""
+    local = {"fedavg": 80.0, "local_only": 80.0, "mtl": 80.0, "lg_fedavg": 60.0 + classes}[method]
+    new = {"fedavg": 70.0, "local_only": 65.0, "mtl": 65.0, "lg_fedavg": 50.0}[method]
+    if metric == "new_test_acc_weights" and method == "lg_fedavg":
+        new -= 3
+    return local if metric == "local_test_acc" else new
+
+
+def verdicts(rows, reading=SOUND):
+    return claims.judged(rows).xs(reading, level="reading")["verdict"].to_dict()
+
+
+@pytest.mark.parametrize(
+    ("world", "expected"), [(all_true, verdict.CONFIRMED), (all_false, verdict.REFUTED)]
+)
+def test_every_claim_has_its_verdict_under_every_reading(world, expected):
+    lines = claims.judged(stored(world))
+    assert len(lines) == 9 * len(READINGS)
+    assert lines["verdict"].eq(expected).all(), lines["verdict"]
+    assert (lines["ran"] == lines["parts"]).all() and (lines["runs"] == 4).all()
+
+
+def test_without_rows_nothing_is_said():
+    empty = results.load(folder=published.PAPER / "none")
+    lines = claims.judged(empty)
+    assert lines["verdict"].eq(verdict.NOT_RUN).all()
+    assert claims.shown(lines).eq(verdict.NOT_RUN).all(axis=None)
+    assert claims.details(empty, ["L1", "L9, local only"]).empty
+
+
+def test_rows_below_paper_scale_do_not_count():
+    assert set(verdicts(stored(all_true).assign(scale="quick")).values()) == {verdict.NOT_RUN}
+
+
+def test_a_missing_split_leaves_open_what_a_bad_split_refutes():
+    some = claims.judged(stored(all_true, classes=(2, 10)))
+    line = some.loc[("L1", SOUND)]
+    assert (line["verdict"], line["so_far"]) == (verdict.INCONCLUSIVE, verdict.CONFIRMED)
+    assert (line["ran"], line["parts"]) == (4, 10)
+    text = claims.shown(some)[SOUND].iloc[0]
+    assert "(4; 10 classes, 1200+100) inconclusive: 4 of 10 run, confirmed so far" in text
+    assert some.loc[("L8", SOUND), "verdict"] == verdict.NOT_RUN  # a trend needs all five
+    assert verdicts(stored(all_false, classes=(2,)))["L1"] == verdict.REFUTED
+
+
+def test_one_seed_decides_nothing():
+    lines = claims.judged(stored(all_true, seeds=(0,)))
+    assert lines["verdict"].eq(verdict.INCONCLUSIVE).all()
+    assert lines.loc[("L1", SOUND), "estimate"] == pytest.approx(20 - 2 * NOISE[0])  # at 10 classes
+
+
+def test_runs_are_paired_by_seed():
+    rows = stored(all_true, ["cifar10"], (2,))
+    unpaired = rows[(rows["method"] != "fedavg") | rows["seed"].isin((1, 3))]
+    found = claims.details(unpaired, ["L1"])
+    assert found["runs"].tolist() == [2, 2]
+    by_hand = 28 - 2 * NOISE[[1, 3]]  # 88 - 60, less the noise of both
+    assert found["estimate"].tolist() == pytest.approx([by_hand.mean()] * 2)
+
+
+def test_the_weakest_comparison_is_the_one_shown():
+    def world(dataset, classes, method, rounds, metric, *reading):
+        usual = all_true(dataset, classes, method, rounds, metric, *reading)
+        return (
+            60.1
+            if (method, classes, rounds, metric) == ("lg_fedavg", 4, 1200, "local_test_acc")
+            else usual
+        )
+
+    line = claims.judged(stored(world)).loc[("L1", SOUND)]
+    assert line["at"] == "4 classes, 1200+100"
+    assert line["estimate"] == pytest.approx(0.1, abs=1e-6)
+
+
+def test_l6_tells_the_two_averages_apart():
+    def world(dataset, classes, method, rounds, metric, *reading):
+        if method == "local_only" and metric == "new_test_acc_outputs":
+            return 57.0
+        return all_true(dataset, classes, method, rounds, metric, *reading)
+
+    rows = stored(world)
+    assert verdicts(rows)["L6"] == verdict.REFUTED
+    apart = claims.judged(rows, claims.BESIDE).xs(SOUND, level="reading")["verdict"]
+    assert apart["L6, weights"] == verdict.CONFIRMED and apart["L6, outputs"] == verdict.REFUTED
+    assert apart["L9, local only"] == verdict.REFUTED
+
+
+def test_l9_as_released_reads_the_last_round():
+    def world(dataset, classes, method, rounds, metric, protocol, selection):
+        if (metric, selection) == ("new_test_acc_outputs", "best_test"):
+            return None  # the released evaluation has none there
+        return all_true(dataset, classes, method, rounds, metric, protocol, selection)
+
+    assert verdicts(stored(world), "as released, best on test")["L9"] == verdict.CONFIRMED
+
+
+def test_l8_needs_a_rising_advantage():
+    def flat(dataset, classes, method, rounds, metric, *reading):
+        if metric == "local_test_acc" and method == "lg_fedavg":
+            return 65.0
+        return all_true(dataset, classes, method, rounds, metric, *reading)
+
+    found = verdicts(stored(flat, ["cifar10"]))
+    assert found["L8"] == verdict.INCONCLUSIVE and found["L1"] == verdict.CONFIRMED
+
+
+# where a published gap comes from
+
+
+def by_reading(dataset, classes, method, rounds, metric, protocol, selection):
+    """Gaps of 10 (as described, last), 12 (best_val), 13 (as released, last), 16 (best_test)."""
+    gap = {
+        ("as_described", "last"): 10,
+        ("as_described", "best_val"): 12,
+        ("as_released", "last"): 13,
+        ("as_released", "best_test"): 16,
+    }
+    return 50.0 + (gap[protocol, selection] if method == "lg_fedavg" else 0)
+
+
+def test_the_parts_of_a_gap_sum_to_the_papers():
+    gaps = figures_lgfedavg.decomposition(stored(by_reading))
+    assert set(gaps["budget"]) == {400, 800, 1200, 1800}
+    for (dataset, test, budget), parts in gaps.groupby(["dataset", "test", "budget"]):
+        assert parts["part"].tolist() == list(figures_lgfedavg.PARTS)
+        assert parts["value"].sum() == pytest.approx(parts["paper"].iloc[0])
+        assert parts["value"].tolist()[:3] == pytest.approx([10, 3, 3])
+        assert parts["end"].tolist()[:-1] == pytest.approx(parts["start"].tolist()[1:])
+        assert parts["validated"].eq(12).all()
+        printed = published.cells(published.find(lgfedavg_rows.PRINTED[dataset][0]))
+        cells = printed[(printed["classes_per_device"] == 2) & (printed["metric"] == test)]
+        paper = cells.set_index(["method", "fedavg_rounds"])["paper"]
+        fedavg = paper["fedavg"].item()
+        assert parts["paper"].iloc[0] == pytest.approx(paper["lg_fedavg", budget] - fedavg)
+
+
+def test_the_parts_of_a_gap_are_of_the_seeds_that_every_reading_has():
+    def other_seed(dataset, classes, method, rounds, metric, protocol, selection):
+        return 90.0 if protocol == "as_described" else None
+
+    rows = pd.concat([stored(by_reading), stored(other_seed, seeds=(7,))])
+    parts = figures_lgfedavg.decomposition(rows)
+    same = figures_lgfedavg.decomposition(stored(by_reading))
+    pd.testing.assert_frame_equal(parts, same)
+    assert figures_lgfedavg.waiting(parts, "cifar10") == ["1000+100", "1400+100", "1600+100"]
+
+
+def test_a_gap_to_models_trained_alone():
+    parts = figures_lgfedavg.decomposition(stored(by_reading), ["mnist"], rival="local_only")
+    first = parts[(parts["test"] == "local_test_acc") & (parts["budget"] == 400)]
+    # Table 6: 98.77 - 98.72
+    assert first["paper"].iloc[0] == pytest.approx(0.05)
+    assert first["value"].tolist()[:3] == pytest.approx([10, 3, 3])
+
+
+def test_a_gap_needs_both_protocols():
+    rows = stored(by_reading)
+    assert figures_lgfedavg.decomposition(rows[rows["protocol"] == "as_described"]).empty
+
+
+def test_advantage_by_classes():
+    table = by_classes.advantage(stored(all_true, classes=(2, 5)))
+    sound = table[(table["reading"] == SOUND) & (table["rival"] == "fedavg")]
+    assert sound["classes"].tolist() == list(CLASSES)
+    assert sound["seeds"].tolist() == [4, 0, 0, 4, 0]
+    assert sound["mean"].dropna().tolist() == pytest.approx([28, 25])
+    # Table 8: 91.77 - 58.99 and 69.89 - 67.74
+    assert sound["paper"].iloc[[0, -1]].tolist() == pytest.approx([32.78, 2.15])
+
+
+@pytest.mark.parametrize("rows", [stored(all_true), stored(all_true, ["mnist"], (2,), (0,)), None])
+def test_figures_draw_what_is_there(rows):
+    rows = results.load(folder=published.PAPER / "none") if rows is None else rows
+    with plotting.style():
+        gaps = figures_lgfedavg.gap_by_parts(figures_lgfedavg.decomposition(rows))
+        missing = [ax for ax in gaps.axes if any(t.get_text() == "not yet run" for t in ax.texts)]
+        there = figures_lgfedavg.decomposition(rows).groupby(["dataset", "test"]).ngroups
+        assert len(missing) == 4 - there
+        both = by_classes.accuracies(rows), by_classes.advantage(rows)
+        figure = by_classes.by_classes(*both)
+        assert len(figure.axes) == 3
+        figure.canvas.draw()
+    plt.close("all")

@@ -1,0 +1,217 @@
+"""Every cut of the network: from the very FedAvg model of the experiments, counted, compared."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from lgfed_core import models
+from lgfed_core.errors import SettingsError
+from lgfed_core.evidence import records as results
+from lgfed_core.papers import experiments
+from lgfed_core.papers.lgfedavg import phases
+from lgfed_core.papers.lgfedavg.layers import figures as figures_cuts, run as cuts, tables
+from lgfed_core.papers.lgfedavg.mnist import run as mnist
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """FedAvg and the paper's cut by the MNIST experiment, then five cuts from its checkpoints."""
+    place = tmp_path_factory.mktemp("runs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(phases, "RUNS", place)
+        cpu = torch.device("cpu")
+        own = dict(mnist.stages(mnist.settings("smoke"), [0], cpu, workers=1))
+        before = {p: p.stat().st_mtime_ns for p in place.rglob("*.safetensors")}
+        cfg = cuts.settings("smoke", budget=400, last=(3, 0, 5), first=(2, 3))
+        found = dict(cuts.stages(cfg, [0], cpu, workers=1))
+    return cfg, own, found, before, place
+
+
+def test_cuts_start_from_the_checkpoints_of_the_experiment(runs):
+    _, own, found, before, place = runs
+    assert before and all(path.stat().st_mtime_ns == time for path, time in before.items())
+    new = {p.relative_to(place) for p in place.rglob("*.safetensors")} - {
+        p.relative_to(place) for p in before
+    }
+    folders = {path.parts[-2] for path in new}
+    assert folders == {"last_0", "last_5", "first_2", "first_3"}, "the paper's cut was there"
+    assert found["last_3"].final.equals(own["lg_400"].final)
+    assert not found["first_3"].final.equals(own["lg_400"].final)
+
+
+def test_all_layers_shared_is_fedavg_going_on(runs):
+    cfg, own, found, _, _ = runs
+    history = own["fedavg"].history.set_index("round")
+    after = history.loc[cfg.base.rounds(400) + 1]
+    assert cfg.base.rounds(cfg.base.lg_rounds) == 1
+    final = found["last_5"].final.loc[0]
+    assert final["last_new_test_acc_weights"] == pytest.approx(after["new_test_acc"])
+    assert final["last_local_test_acc"] == pytest.approx(after["local_test_acc"])
+
+
+def test_rows_are_accepted_and_name_what_is_shared(runs, tmp_path):
+    cfg, own, found, _, _ = runs
+    rows = pd.concat([cuts.rows(cfg, part, outcome) for part, outcome in found.items()])
+    results.record(cuts.NAME, rows, tmp_path)
+    stored = tables.stored(tmp_path)
+    assert len(stored) == len(rows)
+    sizes = stored[stored["metric"] == "params_shared"].groupby(["side", "shared_layers"])["value"]
+    total, last, first = 633_226, 99_978, 784 * 512 + 512 + 512 * 256 + 256
+    expected = {
+        ("start", 5): total,
+        ("last", 5): total,
+        ("last", 0): 0,
+        ("last", 3): last,
+        ("first", 2): first,
+        ("first", 3): first + 256 * 256 + 256,
+    }
+    assert sizes.first().to_dict() == expected
+    for part in cfg.cuts:
+        assert found["{}_{}".format(*part)].layout.size_shared == expected[part]
+    assert set(stored["selection"]) == {"last", "best_val"}
+    assert tables.cell(stored, "mnist", scale="smoke").empty, "another start than the usual"
+    start = stored[(stored["side"] == "start") & (stored["metric"] == "local_test_acc")]["value"]
+    line = own["fedavg"].history.set_index("round").loc[cfg.base.rounds(400)]
+    assert start.item() == pytest.approx(100 * line["local_test_acc"])
+    assert stored["value"][stored["metric"].str.contains("_acc")].between(0, 100).all()
+    assert results.record(cuts.NAME, rows, tmp_path) and len(tables.stored(tmp_path)) == len(rows)
+
+
+def test_as_released_starts_at_the_best_on_test():
+    cfg = cuts.settings("smoke", "as_released", last=(5,), first=())
+    rows, _ = experiments.run(cuts, cfg, [0], record=False, resume=False, workers=1, device="cpu")
+    start = rows[rows["side"] == "start"]
+    assert set(start["selection"]) == {"best_test"} and "local_test_acc" not in set(start["metric"])
+    assert set(rows.loc[rows["side"] == "last", "selection"]) == {"last", "best_test"}
+
+
+def test_paper_scale_is_the_papers_setting_and_cut():
+    for data, shared in (("mnist", 99_978), ("cifar10", 2_872)):
+        cfg = cuts.settings(data=data)
+        own = cuts.TASKS[data][0].settings()
+        assert cfg.base == own and cfg.start in own.budgets
+        assert len(cfg.cuts) == len(set(cfg.cuts)) == 10
+        assert cfg.cuts.count((own.shared_side, own.shared_layers)) == 1
+        net = own.net()
+        assert models.count(net, own.shared(net)) == shared
+    assert cuts.layers("mnist", "last", 3) == "fc3 fc4 fc5"
+    assert cuts.layers("cifar10", "first", 2) == "conv1 conv2"
+    assert [cuts.layers("mnist", "last", n) for n in (0, 5)] == ["none", "all"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        dict(data="adult"),
+        dict(budget=450),
+        dict(last=(6,)),
+        dict(first=(0,)),
+        dict(scale="huge"),
+        dict(protocol="guess"),
+    ],
+)
+def test_impossible_cuts_are_refused(change):
+    with pytest.raises(SettingsError):
+        cuts.settings(**({"scale": "smoke"} | change))
+
+
+def invented(values: dict) -> pd.DataFrame:
+    """Stored rows of MNIST: {(side, n): (local of each seed, new of each seed)}."""
+    lines = [
+        {
+            "table": cuts.TABLE,
+            "dataset": "mnist",
+            "classes_per_device": 2,
+            "side": side,
+            "shared_layers": n,
+            "fedavg_rounds": 800,
+            "lg_rounds": 0 if side == "start" else 100,
+            "protocol": "as_described",
+            "selection": "last" if side == "start" else "best_val",
+            "seed": seed,
+            "metric": metric,
+            "value": value,
+            "scale": "paper",
+        }
+        for (side, n), tests in values.items()
+        for metric, numbers in zip(("local_test_acc", "new_test_acc_outputs"), tests, strict=True)
+        for seed, value in enumerate(numbers)
+    ]
+    sizes = [x | {"metric": "params_shared", "value": 1} for x in lines if "local" in x["metric"]]
+    weights = [x | {"metric": "new_test_acc_weights"} for x in lines if "outputs" in x["metric"]]
+    return pd.DataFrame(lines + weights + sizes)
+
+
+def test_tables_by_hand():
+    cell = tables.cell(
+        invented(
+            {
+                ("start", 5): ([80, 80, 80], [80, 80, 80]),
+                ("last", 3): ([91, 92, 93], [70, 70, 70]),
+                ("last", 5): ([90, 90, 90], [80, 80, 80]),
+                ("first", 1): ([96, 96, 96], [60, 60]),
+            }
+        ),
+        "mnist",
+    )
+    table = tables.table(cell)
+    local = table["local_test_acc"].loc[("last", 3)]
+    reach = 4.302653 / np.sqrt(3)  # t at 97.5 %, two degrees of freedom, deviation 1
+    assert local[["mean", "sd", "seeds"]].tolist() == [92, 1, 3]
+    assert local["reach"] == pytest.approx(reach)
+    gap = tables.against(cell, ("last", 3), ("last", 5)).loc["local_test_acc"]
+    assert gap.tolist() == pytest.approx([2, 2 - reach, 2 + reach, 3])
+    lost = tables.losses(cell)
+    assert lost.index.tolist() == [("last", 5), ("last", 3), ("first", 1)]
+    assert lost.loc[("last", 3)].tolist() == [4, 10, 10] and lost.loc[("last", 5), "new"] == 0
+    unpaired = tables.against(cell, ("first", 1), ("last", 5)).loc["new_test_acc_outputs"]
+    assert unpaired["seeds"] == 2 and unpaired["difference"] == -20
+    missing = tables.against(cell, ("last", 3), ("last", 4))
+    assert missing["difference"].isna().all() and (missing["seeds"] == 0).all()
+    assert tables.cell(invented({("last", 3): ([91], [70])}), "cifar10").empty
+
+
+def test_one_seed_has_no_interval():
+    cell = tables.cell(invented({("last", 3): ([91], [70]), ("last", 5): ([90], [80])}), "mnist")
+    assert tables.table(cell)["local_test_acc", "reach"].isna().all()
+    gap = tables.against(cell, ("last", 3), ("last", 5))
+    assert gap.loc["local_test_acc", "difference"] == 1 and gap["low"].isna().all()
+
+
+def test_the_answer_waits_for_every_cut_and_is_computed():
+    ran = {cut: ([90 + i, 91 + i], [80 - i, 80 - i]) for i, cut in enumerate(cuts.settings().cuts)}
+    ran["first", 4] = ([70], [70])  # the second seed lacks this one
+    values = tables.cell(invented(ran), "mnist")
+    said = tables.answer(values, "mnist").splitlines()
+    assert said[0] == "MNIST, 10 cuts, 1 seed:"
+    assert said[1].endswith("fc1 shared, 98.00 %")  # the ninth cut, of the first seed alone
+    assert said[2].endswith("fc3 fc4 fc5 shared, 80.00 %")
+    assert said[3].endswith("within 4.00 points of the best on both")
+    assert said[4].endswith("loses 8.00 points on local and 0.00 on new test")
+    del ran["first", 4]
+    partly = tables.cell(invented(ran), "mnist")
+    assert tables.answer(partly, "mnist") == "MNIST: not yet run for every cut"
+    assert tables.answer(partly.iloc[:0], "mnist") == "MNIST: not yet run for every cut"
+    asked = tables.questions(partly, "mnist")
+    assert asked.loc["FedAvg going on (all shared)", "local test"].startswith("-2.00 [")
+    assert asked.loc["the first 3 layers", "new test, outputs"].startswith("+7.00 [")
+    shown = tables.shown(partly, "mnist").loc["last 3"]
+    assert shown["local test"] == "90.50 ± 0.71 (2)" and shown["new test, probabilities"] == ""
+
+
+def test_figure_rings_the_papers_choice_and_says_what_has_not_run(tmp_path):
+    values = {
+        "mnist": tables.cell(invented({("last", 3): ([91], [70])}), "mnist"),
+        "cifar10": tables.cell(tables.stored(tmp_path), "cifar10"),
+    }
+    figure = figures_cuts.every_cut(values)
+    local = figure.axes[0]
+    rings = [line for line in local.lines if line.get_label() == "the paper's choice"]
+    assert [line.get_xydata().tolist() for line in rings] == [[[3, 91]]]
+    assert [ax.get_title(loc="left") or ax.get_title() for ax in figure.axes[:2]] == [
+        "MNIST",
+        "CIFAR-10: not yet run",
+    ]
+    plt.close(figure)

@@ -1,0 +1,215 @@
+"""The MNIST experiment end to end at smoke scale, on the real images."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lgfed_core import models, paths
+from lgfed_core.errors import SettingsError
+from lgfed_core.evidence import records as results, report
+from lgfed_core.papers import experiments
+from lgfed_core.papers.lgfedavg import records as lgfedavg_rows
+from lgfed_core.papers.lgfedavg.mnist import run as mnist
+
+
+@pytest.mark.parametrize("protocol, validation", [("as_described", 0.0), ("as_released", 0.1)])
+def test_each_protocol_chooses_on_its_own_rows(protocol, validation):
+    with pytest.raises(SettingsError, match=f"validation is {validation}; {protocol} chooses on"):
+        mnist.settings("smoke", protocol, validation=validation)
+
+
+@pytest.fixture(scope="module", params=results.PROTOCOLS)
+def smoke(request):
+    cfg = mnist.settings("smoke", request.param)
+    rows, histories = experiments.run(
+        mnist, cfg, [0], record=False, resume=False, workers=1, device="cpu"
+    )
+    return cfg, rows, histories
+
+
+def test_every_row_of_the_table_at_both_selections(smoke):
+    cfg, rows, histories = smoke
+    assert list(histories) == ["fedavg", "lg_400", "lg_800", "local"]
+    cells = rows.groupby(["method", "fedavg_rounds", "lg_rounds", "selection"])["metric"].agg(set)
+    assert set(cells.index.droplevel("selection")) == {
+        ("fedavg", 800, 0),
+        ("local_only", 0, 0),
+        ("lg_fedavg", 400, 100),
+        ("lg_fedavg", 800, 100),
+    }
+    assert set(rows["selection"]) == {"last", report.SELECTION[cfg.protocol]}
+    assert all({"local_test_acc", "new_test_acc", "params_communicated"} <= c for c in cells)
+    accuracy = rows.loc[rows["metric"] != "params_communicated", "value"]
+    assert accuracy.between(0, 100).all()
+
+
+def test_as_released_lg_is_taken_at_the_first_peak(smoke):
+    cfg, rows, histories = smoke
+    lg = rows[(rows["fedavg_rounds"] == 400) & (rows["selection"] != "last")]
+    value = lg.set_index("metric")["value"]
+    if cfg.released:
+        history = histories["lg_400"]
+        peak = history.loc[history["averaged_local_test_acc"].idxmax()]
+        assert value["local_test_acc"] == pytest.approx(100 * peak["averaged_local_test_acc"])
+        assert value["new_test_acc"] == pytest.approx(100 * peak["averaged_new_test_acc"])
+    else:
+        assert value["new_test_acc"] == value["new_test_acc_outputs"]
+
+
+def test_local_training_learns_even_in_two_epochs(smoke):
+    _, rows, _ = smoke
+    local = rows[(rows["method"] == "local_only") & (rows["metric"] == "local_test_acc")]
+    assert local["value"].max() > 25  # ten classes, two per device; chance over all is 10 %
+
+
+def test_the_headline_is_the_best_and_last_is_the_last(smoke):
+    cfg, rows, histories = smoke
+    fedavg = rows[(rows["method"] == "fedavg") & (rows["metric"] == "new_test_acc")]
+    value = fedavg.set_index("selection")["value"]
+    history = histories["fedavg"].set_index("round")
+    assert value["last"] == pytest.approx(100 * history.loc[cfg.rounds(800), "new_test_acc"])
+    if cfg.released:
+        assert value["best_test"] == pytest.approx(100 * history["new_test_acc"].max())
+    else:
+        best = history["validation_acc"].idxmax()
+        assert value["best_val"] == pytest.approx(100 * history.loc[best, "new_test_acc"])
+
+
+def test_rows_are_accepted_and_reported(smoke, tmp_path):
+
+    cfg, rows, _ = smoke
+    results.record(mnist.NAME, rows.assign(seed=0), tmp_path)
+    results.record(mnist.NAME, rows.assign(seed=0), tmp_path)  # again: replaced, not doubled
+    stored = results.load(mnist.NAME, tmp_path)
+    assert len(stored) == len(rows)
+    table = report.table(mnist.TABLE, "smoke", cfg.protocol, folder=tmp_path)
+    ran = table[table["seeds"] > 0]
+    assert set(ran["verdict"]) == {"smoke scale, not judged"}
+
+
+def test_paper_settings_are_the_papers():
+    cfg = mnist.settings("paper", "as_described")
+    assert (cfg.devices, cfg.fraction, cfg.batch_size, cfg.lr) == (100, 0.1, 10, 0.05)
+    assert cfg.rounds(800) == 800 and cfg.budgets == (400, 500, 600, 700, 800)
+    printed = pd.read_csv(paths.PAPER / f"{mnist.TABLE}.csv")
+    assert set(printed["fedavg_rounds"]) == {0, *cfg.budgets}
+    assert set(printed["lg_rounds"]) == {0, cfg.lg_rounds}
+    net = models.mlp_mnist()
+    assert models.count(net, models.last_layers(net, cfg.shared_layers)) == 99_978
+
+
+def test_full_scale_partition_on_real_labels():
+    cfg = mnist.settings("paper", "as_described")
+    federation, start = mnist.federation(cfg, [0])
+    split = federation.partitions[0]
+    assert start.shape == (1, 633_226)
+    sizes = split.train.size + split.validation.size
+    assert len(split) == 100 and sizes.sum() == 60_000
+    assert sizes.min() >= 2 * 271 and sizes.max() <= 2 * 338
+    share = split.validation.size.sum() / 60_000
+    assert np.isclose(share, 0.1, atol=0.005)
+
+
+def test_progress_puts_lg_after_its_fedavg(smoke):
+    cfg, _, histories = smoke
+    curves = mnist.progress(cfg, histories)
+    first = curves[curves["part"] == "lg_800"]["round"].min()
+    assert first == cfg.rounds(800) + 1
+    assert curves["local_test_acc"].between(0, 100).all()
+
+
+@pytest.mark.parametrize(
+    "change", [dict(scale="huge"), dict(protocol="guess"), dict(starts=(450,)), dict(classes=11)]
+)
+def test_impossible_settings_are_refused(change):
+    from lgfed_core.errors import LgfedError
+
+    with pytest.raises(LgfedError):
+        mnist.federation(mnist.settings(**({"scale": "smoke"} | change)), [0])
+
+
+def test_unknown_experiment_lists_the_known():
+    with pytest.raises(SettingsError, match="lgfedavg.mnist"):
+        experiments.find("lgfedavg.mnits")
+
+
+def test_two_seeds_together_equal_each_alone(smoke):
+    cfg, rows, _ = smoke
+    parts = mnist.stages(cfg, [0, 1], resume=False, workers=1)
+    both = pd.concat([mnist.rows(cfg, name, outcome) for name, outcome in parts])
+    key = ["method", "fedavg_rounds", "selection", "metric"]
+    together = both[both["seed"] == 0].set_index(key)["value"]
+    alone = rows.set_index(key)["value"]
+    assert together.equals(alone.reindex(together.index))
+    assert not both[both["seed"] == 1].set_index(key)["value"].equals(together)
+
+
+def test_a_gpu_that_is_not_there_is_named(monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(SettingsError, match="no GPU"):
+        experiments.run(mnist, mnist.settings("smoke"), [0], device="cuda", record=False)
+
+
+def test_selection_and_serving_tables(tmp_path):
+    cells = [
+        {
+            "table": mnist.TABLE,
+            "classes_per_device": 2,
+            "method": "lg_fedavg",
+            "fedavg_rounds": 800,
+            "lg_rounds": 100,
+            "protocol": "as_released",
+            "selection": selection,
+            "seed": seed,
+            "metric": metric,
+            "value": value + seed,
+            "scale": "paper",
+            "device": "cpu",
+            "torch": "2",
+            "commit": "x",
+            "seconds": 1.0,
+        }
+        for seed in (0, 2)
+        for selection, metric, value in (
+            ("best_test", "local_test_acc", 90.0),
+            ("last", "local_test_acc", 87.0),
+            ("best_test", "new_test_acc", 80.0),
+            ("last", "new_test_acc", 79.0),
+            ("last", "new_test_acc_weights", 79.0),
+            ("last", "new_test_acc_outputs", 70.0),
+        )
+    ]
+    results.record(mnist.NAME, pd.DataFrame(cells), tmp_path)
+    worth = lgfedavg_rows.worth_of_selection(report.table(mnist.TABLE, folder=tmp_path))
+    assert worth.index.tolist() == ["2 classes, LG-FedAvg 800+100"]
+    assert worth["local_test_acc"].iloc[0].tolist() == pytest.approx([91.0, 88.0, 3.0])
+    assert worth["new_test_acc", "gain"].item() == pytest.approx(1.0)
+    served = lgfedavg_rows.ways_to_serve(results.load(mnist.NAME, tmp_path), 2)
+    assert served["weights"].iloc[0].tolist() == pytest.approx([80.0, np.sqrt(2)])
+    assert served["outputs", "mean"].item() == pytest.approx(71.0)
+    assert lgfedavg_rows.ways_to_serve(results.load(mnist.NAME, tmp_path), 5).empty
+    nothing = report.table(mnist.TABLE, folder=tmp_path / "none")
+    assert lgfedavg_rows.worth_of_selection(nothing).empty
+    assert lgfedavg_rows.differences(nothing[nothing["seeds"] > 0]).isna().all(axis=None)
+
+
+def test_differences_take_the_headline_of_each_protocol():
+    lines = [
+        {
+            "row": f"2 classes, {row}",
+            "metric": metric,
+            "protocol": protocol,
+            "seeds": 3,
+            "selection": selection,
+            "paper": paper,
+            "ours": ours,
+        }
+        for row, paper, ours in (("FedAvg 800", 90.0, 91.0), ("LG-FedAvg 400+100", 95.0, 97.0))
+        for metric in ("local_test_acc", "new_test_acc")
+        for protocol, selection in (("as_released", "best_test"), ("as_released", "last"))
+        for ours in [ours if selection == "best_test" else 0.0]
+    ]
+    gaps = lgfedavg_rows.differences(pd.DataFrame(lines)).loc["local test"]
+    line = gaps.loc["LG-FedAvg 400+100 - FedAvg 800"]
+    assert (line["paper"], line["as_released"]) == (5.0, 6.0) and np.isnan(line["as_described"])
+    assert gaps.loc["LG-FedAvg 400+100 - local only"].isna().all()

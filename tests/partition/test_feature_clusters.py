@@ -1,0 +1,126 @@
+"""Simulated clients: clusters of embeddings, shuffled; sizes, rules and errors."""
+
+import numpy as np
+import pytest
+
+from lgfed_core.errors import PartitionError
+from lgfed_core.metrics import frechet
+from lgfed_core.partition import feature_clusters
+from lgfed_core.partition.feature_clusters import TEST, TRAIN, VALIDATION
+
+
+def embeddings(per_class=(60, 80), test=30, d=5, validation=0.1, seed=0):
+    """x, y, part: three far-away blobs in each class, of which clusters can be made by eye."""
+    rng = np.random.default_rng(seed)
+    sizes = [n + test for n in per_class]
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    tested = np.concatenate([np.arange(n) >= n - test for n in sizes])
+    x = rng.normal(size=(len(y), d))
+    x[:, 0] += 40 * (np.arange(len(y)) % 3) + 3 * y
+    return x, y, feature_clusters.parts(y, tested, validation, seed)
+
+
+def test_a_client_holds_one_cluster_of_every_class():
+    x, y, part = embeddings()
+    found, blob = feature_clusters.simulate(x, y, part, 3, seed=0), np.arange(200) % 3
+    for p in (TRAIN, VALIDATION, TEST):
+        for label in (0, 1):
+            for k in range(3):
+                mine = (found.client == k) & (y == label) & (part == p)
+                assert len(set(blob[mine])) <= 1, "parts of several blobs"
+    assert found.random == () and sorted(np.unique(found.client)) == [0, 1, 2]
+
+
+def test_every_row_has_a_client_and_one_place():
+    x, y, part = embeddings(validation=0.2)
+    found = feature_clusters.simulate(x, y, part, 4, seed=1)
+    split = found.partition()
+    seen = {
+        p: np.concatenate([rows.of(k) for k in range(4)])
+        for p, rows in ((TRAIN, split.train), (VALIDATION, split.validation), (TEST, split.test))
+    }
+    assert sorted(np.concatenate(list(seen.values()))) == list(range(200))
+    assert all((part[rows] == p).all() for p, rows in seen.items())
+    assert np.bincount(y[part == VALIDATION]).tolist() == [12, 16]  # a fifth of each class
+    assert (part == TEST).sum() == 60
+
+
+def test_shuffling_keeps_sizes_and_moves_so_many_rows():
+    found = feature_clusters.simulate(*embeddings(), 3, seed=0)
+    sizes = np.bincount(found.client)
+    for p in (0.0, 0.2, 0.6, 1.0):
+        mixed = found.shuffled(p, seed=4)
+        assert (np.bincount(mixed.client) == sizes).all()
+        moved = (mixed.client != found.client).sum()
+        assert moved <= int(p * 200)
+        assert p == 0 or moved > 0.4 * p * 200  # a third stays where it was by chance
+        assert (mixed.part == found.part).all()
+    assert (found.shuffled(0.0, 1).client == found.client).all()
+    assert (found.shuffled(0.5, 1).client == found.shuffled(0.5, 1).client).all()
+    assert (found.shuffled(0.5, 1).client != found.shuffled(0.5, 2).client).any()
+
+
+def test_gamma_falls_with_shuffling():
+    x, y, part = embeddings()
+    found = feature_clusters.simulate(x, y, part, 3, seed=0)
+    gamma = [frechet.heterogeneity(x, found.shuffled(p, 0).client) for p in (0, 0.5, 1)]
+    assert gamma[0] > gamma[1] > gamma[2]
+
+
+def test_pca_and_clusters_do_not_see_validation_or_test_rows():
+    x, y, part = embeddings(validation=0.2)
+    found = feature_clusters.simulate(x, y, part, 3, seed=0)
+    moved = np.where((part == TRAIN)[:, None], x, -3 * x + 1000)
+    again = feature_clusters.simulate(moved, y, part, 3, seed=0)
+    assert (found.client[part == TRAIN] == again.client[part == TRAIN]).all()
+
+
+def test_a_class_smaller_than_the_number_of_clients_is_dealt_at_random():
+    def simulated(per_class, flat=False):
+        x, y, part = embeddings(per_class=per_class, validation=0)
+        x[(y == 0) & (part == TRAIN)] *= not flat
+        return feature_clusters.simulate(x, y, part, 6, seed=0)
+
+    found = simulated((5, 80))
+    assert found.random == (0,) and (found.client >= 0).all()
+    assert simulated((6, 80)).random == ()
+    assert simulated((12, 80), flat=True).random == (0,)  # twelve rows, one point
+
+
+def test_one_client_holds_everything_and_has_no_gamma():
+    x, y, part = embeddings()
+    found = feature_clusters.simulate(x, y, part, 1, seed=0)
+    assert set(found.client) == {0} and len(found.partition()) == 1
+    with pytest.raises(PartitionError, match="one client"):
+        frechet.heterogeneity(x, found.client)
+
+
+def test_the_same_arguments_give_the_same_clients():
+    a, b = (feature_clusters.simulate(*embeddings(), 5, seed=7) for _ in range(2))
+    assert (a.client == b.client).all()
+
+
+@pytest.mark.parametrize(
+    "k, changes, words",
+    [
+        (0, {}, "at least 1"),
+        (200, {}, "200 clients, but only 126"),
+        (3, dict(d=1), "d of at least 2"),
+        (3, dict(validation=1.0), r"\[0, 1\)"),
+    ],
+)
+def test_impossible_requests_are_named(k, changes, words):
+    with pytest.raises(PartitionError, match=words):
+        feature_clusters.simulate(*embeddings(**changes), k, seed=0)
+
+
+def test_rows_without_a_client_to_go_to_are_named():
+    x, y, part = embeddings()
+    y[part == TEST] = 2
+    with pytest.raises(PartitionError, match=r"class \[2\]"):
+        feature_clusters.simulate(x, y, part, 3, seed=0)
+    few = embeddings(per_class=(4, 4), test=2, validation=0)
+    with pytest.raises(PartitionError, match=r"client \d+ has no training rows"):
+        feature_clusters.simulate(*few, 8, seed=0).partition()
+    with pytest.raises(PartitionError, match="proportion is 2"):
+        feature_clusters.simulate(*embeddings(), 3, seed=0).shuffled(2, seed=0)

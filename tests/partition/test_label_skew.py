@@ -1,0 +1,367 @@
+"""Partitions: no row twice, none lost, the sizes of the released scheme, and clear refusals."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings, strategies as st
+
+from lgfed_core.errors import PartitionError
+from lgfed_core.partition import classes_per_device, dirichlet, iid, label_shards, with_validation
+from lgfed_core.partition.label_skew import Partition, Rows
+
+MNIST_TRAIN = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]  # rows per digit
+MNIST_TEST = [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
+FEW = settings(max_examples=40, deadline=None)
+
+
+def labels(per_class, seed=0):
+    """Shuffled labels with ``per_class[c]`` rows of class c."""
+    y = np.repeat(np.arange(len(per_class)), per_class)
+    return np.random.default_rng(seed).permutation(y)
+
+
+def dataset(train_y, test_y):
+    split = [SimpleNamespace(y=torch.as_tensor(y)) for y in (train_y, test_y)]
+    return SimpleNamespace(train=split[0], test=split[1])
+
+
+def lists(rows):
+    return [rows.of(k).tolist() for k in range(len(rows))]
+
+
+def same(a, b):
+    parts = [(a.train, b.train), (a.test, b.test)]
+    return all(torch.equal(x.index, y.index) and torch.equal(x.size, y.size) for x, y in parts)
+
+
+def assert_complete(rows, n):
+    """Every one of n rows is held by exactly one device, and no device is empty."""
+    assert sorted(i for mine in lists(rows) for i in mine) == list(range(n))
+    assert rows.size.min() >= 1
+
+
+@pytest.fixture(scope="module")
+def mnist():
+    return labels(MNIST_TRAIN), labels(MNIST_TEST, seed=1)
+
+
+@st.composite
+def problems(draw):
+    """(train_y, test_y, devices, s): small data on which every scheme has an answer."""
+    classes = draw(st.integers(1, 5))
+    s = draw(st.integers(1, classes))
+    devices = draw(st.integers(1, 9).filter(lambda k: s * k % classes == 0))
+    at_least = s * devices // classes
+    sizes = st.lists(st.integers(at_least, at_least + 9), min_size=classes, max_size=classes)
+    seed = draw(st.integers(0, 2**40))
+    return labels(draw(sizes), seed), labels(draw(sizes), seed + 1), devices, s
+
+
+# ---- every scheme ----
+
+
+def every_scheme(train_y, test_y, devices, s, seed):
+    return {
+        "label_shards": label_shards(train_y, test_y, devices, s, seed),
+        "classes_per_device": classes_per_device(train_y, test_y, devices, s, seed),
+        "iid": iid(train_y, test_y, devices, seed),
+        "dirichlet": dirichlet(train_y, test_y, devices, 0.3, seed),
+    }
+
+
+@FEW
+@given(problems(), st.integers(0, 2**40))
+def test_each_row_is_held_once_and_no_device_is_empty(problem, seed):
+    train_y, test_y, devices, s = problem
+    for partition in every_scheme(train_y, test_y, devices, s, seed).values():
+        assert len(partition) == devices and partition.validation is None
+        assert_complete(partition.train, len(train_y))
+        assert_complete(partition.test, len(test_y))
+
+
+def test_the_seed_alone_decides(mnist):
+    one = every_scheme(*mnist, 100, 2, seed=3)
+    again = every_scheme(*(torch.from_numpy(y) for y in mnist), 100, 2, seed=3)
+    other = every_scheme(*mnist, 100, 2, seed=4)
+    for name in one:
+        assert same(one[name], again[name]), name
+        assert not same(one[name], other[name]), name
+
+
+def test_global_random_states_are_neither_read_nor_changed(mnist):
+    np.random.seed(0)
+    one, drawn = every_scheme(*mnist, 100, 2, seed=3), np.random.rand()
+    np.random.seed(1)
+    two = every_scheme(*mnist, 100, 2, seed=3)
+    assert all(same(one[name], two[name]) for name in one)
+    np.random.seed(0)
+    assert np.random.rand() == drawn
+
+
+# ---- classes per device (LG-FedAvg v2, as released) ----
+
+
+@FEW
+@given(problems(), st.integers(0, 1000))
+def test_at_most_s_classes_the_same_in_train_and_test(problem, seed):
+    train_y, test_y, devices, s = problem
+    partition = classes_per_device(train_y, test_y, devices, s, seed)
+    table = partition.describe(dataset(train_y, test_y))
+    assert table.classes.map(len).max() <= s
+    assert (table.classes == table.test_classes).all()
+
+
+@pytest.mark.parametrize("s", [2, 3, 4, 5])
+def test_mnist_sizes(mnist, s):
+    partition = classes_per_device(*mnist, 100, s, seed=0)
+    table = partition.describe(dataset(*mnist))
+    low, high = 5421 // (10 * s), -(-6742 // (10 * s))
+    assert table.train.between(s * low, s * high).all()
+    low, high = 892 // (10 * s), -(-1135 // (10 * s))
+    assert table.test.between(s * low, s * high).all()
+    assert (table.classes == table.test_classes).all()
+    assert table.classes.map(len).max() == s
+    assert table.classes.map(len).min() < s  # a class may be drawn twice: "at most" is meant
+
+
+def test_mnist_two_classes_as_in_the_released_code(mnist):
+    """Train shards have 271-338 rows, test shards 44-57; a user 542-676 and 88-114."""
+    train_y, test_y = mnist
+    for seed in range(5):
+        partition = classes_per_device(train_y, test_y, 100, 2, seed)
+        for rows, y, low, high in [
+            (partition.train, train_y, 271, 338),
+            (partition.test, test_y, 44, 57),
+        ]:
+            for mine in lists(rows):
+                per_class = np.bincount(y[mine])[np.unique(y[mine])]
+                shards = 2 // len(per_class)
+                assert low * shards <= per_class.min() and per_class.max() <= high * shards
+            assert 2 * low <= rows.size.min() and rows.size.max() <= 2 * high
+            assert int(rows.size.sum()) == len(y)
+
+
+def test_cifar_users_are_equal():
+    train_y, test_y = labels([5000] * 10), labels([1000] * 10, seed=1)
+    partition = classes_per_device(train_y, test_y, 100, 2, seed=0)
+    assert set(partition.train.size.tolist()) == {500}
+    assert set(partition.test.size.tolist()) == {100}
+
+
+def test_left_over_rows_go_to_the_first_shards():
+    partition = classes_per_device([0] * 8, [0] * 3, devices=3, classes=1, seed=0)
+    assert {frozenset(mine) for mine in lists(partition.train)} == {
+        frozenset({0, 1, 6}),
+        frozenset({2, 3, 7}),
+        frozenset({4, 5}),
+    }
+
+
+def test_train_and_test_shards_are_drawn_independently():
+    y = np.zeros(40, dtype=int)
+    partition = classes_per_device(y, y, devices=40, classes=1, seed=0)
+    assert lists(partition.train) != lists(partition.test)
+
+
+# ---- label shards (LG-FedAvg v1) ----
+
+
+def test_label_shards_share_their_numbers_between_train_and_test(mnist):
+    balanced = labels([600] * 10), labels([100] * 10, seed=1)
+    table = label_shards(*balanced, 100, 2, seed=0).describe(dataset(*balanced))
+    assert (table.classes == table.test_classes).all() and table.classes.map(len).max() <= 2
+
+    partition = label_shards(*mnist, 100, 2, seed=0)  # MNIST is not balanced
+    assert set(partition.train.size.tolist()) == {600}
+    assert set(partition.test.size.tolist()) == {100}
+    table = partition.describe(dataset(*mnist))
+    assert (table.classes != table.test_classes).any()
+    assert "are tested on classes they never train on" in partition.summary(dataset(*mnist))
+
+
+def test_label_shards_follow_the_sorted_labels():
+    partition = label_shards([1, 0, 1, 0], [0, 1], devices=2, shards_per_device=1, seed=0)
+    train, test = lists(partition.train), lists(partition.test)
+    zero = train.index([1, 3])  # the device with the rows of class 0
+    assert train[1 - zero] == [0, 2] and test[zero] == [0] and test[1 - zero] == [1]
+
+
+# ---- i.i.d. and Dirichlet ----
+
+
+def test_iid_shares_are_equal_to_one_row():
+    partition = iid(labels([7, 6]), labels([3, 3]), devices=4, seed=0)
+    assert sorted(partition.train.size.tolist()) == [3, 3, 3, 4]
+    assert sorted(partition.test.size.tolist()) == [1, 1, 2, 2]
+
+
+def test_dirichlet_gives_a_device_the_same_share_of_a_class_in_train_and_test(mnist):
+    partition = dirichlet(*mnist, devices=20, alpha=0.5, seed=0)
+    for c in range(10):
+        share = []
+        for rows, y in zip((partition.train, partition.test), mnist, strict=True):
+            held = np.array([(y[mine] == c).sum() for mine in lists(rows)])
+            share.append(held / (y == c).sum())
+        assert np.abs(share[0] - share[1]).max() <= 1 / MNIST_TEST[c] + 1 / MNIST_TRAIN[c]
+
+
+def test_alpha_says_how_uneven_the_shares_are(mnist):
+    def classes(alpha):
+        table = dirichlet(*mnist, 50, alpha, seed=0).describe(dataset(*mnist))
+        return table.classes.map(len).mean()
+
+    assert classes(0.01) < 2 < classes(0.1) < 9 < classes(100.0) == 10
+
+
+def test_dirichlet_fills_devices_left_empty():
+    """30 devices, 30 test rows, shares near 0 or 1: most devices are empty at first."""
+    train_y, test_y = labels([20, 20, 20]), labels([10, 10, 10], seed=1)
+    for seed in range(10):
+        partition = dirichlet(train_y, test_y, devices=30, alpha=0.01, seed=seed)
+        assert_complete(partition.train, 60)
+        assert partition.test.size.tolist() == [1] * 30
+
+
+# ---- validation ----
+
+
+@FEW
+@given(problems(), st.floats(0.01, 0.99), st.integers(0, 1000))
+def test_validation_is_taken_from_each_devices_training_rows(problem, fraction, seed):
+    train_y, test_y, devices, _ = problem
+    before = dirichlet(train_y, test_y, devices, 0.3, seed)
+    after = with_validation(before, fraction, seed)
+    assert after.test is before.test
+    for k, rows in enumerate(lists(before.train)):
+        train, held = after.train.of(k).tolist(), after.validation.of(k).tolist()
+        assert sorted(train + held) == sorted(rows)
+        assert len(train) >= 1
+        assert len(held) >= 1 or len(rows) == 1
+        assert abs(len(held) - fraction * len(rows)) <= 1
+
+
+def test_validation_is_random_and_seeded(mnist):
+    before = iid(*mnist, 10, seed=0)
+    one, again, other = (with_validation(before, 0.2, seed) for seed in (0, 0, 1))
+    assert torch.equal(one.validation.index, again.validation.index)
+    assert not torch.equal(one.validation.index, other.validation.index)
+    assert set(one.validation.size.tolist()) == {1200}
+    held = one.validation.of(0).tolist()
+    assert held != before.train.of(0).tolist()[:1200]
+
+
+def test_a_device_with_one_row_keeps_it():
+    after = with_validation(iid([0, 0], [0, 0], devices=2, seed=0), 0.9, seed=0)
+    assert after.train.size.tolist() == [1, 1] and after.validation.size.tolist() == [0, 0]
+    assert after.validation.mask.shape == (2, 0)
+
+
+# ---- rows and what a partition says of itself ----
+
+
+def test_rows_are_padded_and_masked():
+    rows = Rows.from_lists([[5, 3], np.array([9]), []])
+    assert rows.index.tolist() == [[5, 3], [9, 0], [0, 0]] and rows.index.dtype == torch.int64
+    assert rows.size.tolist() == [2, 1, 0] and rows.size.dtype == torch.int64
+    assert rows.mask.tolist() == [[True, True], [True, False], [False, False]]
+    assert lists(rows) == [[5, 3], [9], []] and len(rows) == 3
+
+
+def test_a_partition_says_what_it_made(mnist):
+    partition = classes_per_device(*mnist, 100, 2, seed=0)
+    sizes = [(int(r.size.min()), int(r.size.max())) for r in (partition.train, partition.test)]
+    said = "100 devices, {}-{} train rows, {}-{} test rows".format(*sizes[0], *sizes[1])
+    assert partition.summary(dataset(*mnist)) == f"{said}, at most 2 classes each"
+    assert str(partition) == f"at most 2 classes per device: {said}"
+    assert "validation rows" in str(with_validation(partition, 0.1, seed=0))
+
+
+def test_describe_has_one_line_per_device():
+    data = dataset([0, 0, 1, 1, 1], [0, 1, 1])
+    partition = Partition(
+        "by hand",
+        train=Rows.from_lists([[0, 1], [2, 3]]),
+        validation=Rows.from_lists([[4], []]),
+        test=Rows.from_lists([[0], [1, 2]]),
+    )
+    table = partition.describe(data)
+    assert table.index.name == "device" and table.index.tolist() == [0, 1]
+    assert table.to_dict("list") == {
+        "train": [2, 2],
+        "validation": [1, 0],
+        "test": [1, 2],
+        "classes": [(0, 1), (1,)],
+        "test_classes": [(0,), (1,)],
+    }
+    assert partition.summary(data) == (
+        "2 devices, 2 train rows, 0-1 validation rows, 1-2 test rows, at most 2 classes each"
+    )
+
+
+# ---- what is refused ----
+
+A, B = [0, 0, 1, 1, 2, 2], [0, 1, 2]  # six training and three test rows of three classes
+
+REFUSED = {
+    "no device, v1": (lambda: label_shards(A, B, 0, 2, 0), "devices is 0"),
+    "no device, v2": (lambda: classes_per_device(A, B, 0, 2, 0), "devices is 0"),
+    "no device, iid": (lambda: iid(A, B, 0, 0), "devices is 0"),
+    "no device, dirichlet": (lambda: dirichlet(A, B, 0, 1.0, 0), "devices is 0"),
+    "negative devices": (lambda: iid(A, B, -3, 0), "devices is -3"),
+    "half a device": (lambda: iid(A, B, 1.5, 0), "devices is 1.5"),
+    "no rows for anyone": (lambda: Rows.from_lists([]), "0 devices"),
+    "more devices than rows": (lambda: iid(A, B, 4, 0), "4 devices, but only 6 .* and 3 test rows"),
+    "the same, dirichlet": (lambda: dirichlet(A, B, 4, 1.0, 0), "4 devices, but only"),
+    "more shards than rows": (lambda: label_shards(A, B, 2, 2, 0), "4 shards, but the test set"),
+    "the same, train": (lambda: label_shards(B, A, 2, 2, 0), "4 shards, but the training set"),
+    "a class too small": (
+        lambda: classes_per_device(A, B, 2, 3, 0),
+        "class 0 of the test set has 1 rows for 2 shards",
+    ),
+    "class missing in test": (lambda: iid(A, [0, 1], 1, 0), r"test set has no row of class \[2\]"),
+    "class missing in train": (
+        lambda: classes_per_device(A, [0, 1, 2, 3], 3, 1, 0),
+        r"training set has no row of class \[3\]",
+    ),
+    "s K not divisible by C": (
+        lambda: classes_per_device(A, B, 4, 2, 0),
+        "8 shards cannot be shared equally by 3 classes",
+    ),
+    "s below one": (lambda: classes_per_device(A, B, 3, 0, 0), "classes is 0"),
+    "shards below one": (lambda: label_shards(A, B, 3, 0, 0), "shards_per_device is 0"),
+    "s above C": (lambda: classes_per_device(A, B, 3, 4, 0), "only 3 classes"),
+    "alpha zero": (lambda: dirichlet(A, B, 2, 0.0, 0), "alpha is 0.0"),
+    "alpha negative": (lambda: dirichlet(A, B, 2, -1.0, 0), "alpha is -1.0"),
+    "alpha nan": (lambda: dirichlet(A, B, 2, float("nan"), 0), "alpha is nan"),
+    "alpha infinite": (lambda: dirichlet(A, B, 2, float("inf"), 0), "alpha is inf"),
+    "alpha overflows": (lambda: dirichlet(A, B, 2, 1.7e308, 0), "too extreme"),
+    "labels 2-d": (lambda: iid([[0, 1]], B, 1, 0), r"training labels are int64 of shape \(1, 2\)"),
+    "labels not whole": (lambda: iid(A, [0.0, 1.0], 1, 0), "test labels are float64"),
+    "no labels": (lambda: iid(np.array([], int), B, 1, 0), "training set has no rows"),
+    "negative seed": (lambda: iid(A, B, 1, -1), "seed is -1"),
+    "no seed": (lambda: iid(A, B, 1, None), "seed is None"),
+    "fraction zero": (lambda: with_validation(iid(A, B, 1, 0), 0, 0), "fraction is 0"),
+    "fraction one": (lambda: with_validation(iid(A, B, 1, 0), 1.0, 0), "fraction is 1.0"),
+    "fraction negative": (lambda: with_validation(iid(A, B, 1, 0), -0.1, 0), "fraction is -0.1"),
+    "validation twice": (
+        lambda: with_validation(with_validation(iid(A, B, 1, 0), 0.5, 0), 0.5, 0),
+        "has validation rows already",
+    ),
+    "other data": (
+        lambda: iid(A, B, 1, 0).describe(dataset(A[:4], B)),
+        "row 5 of a training set with 4 rows",
+    ),
+    "parts of different size": (
+        lambda: Partition("x", Rows.from_lists([[0]]), None, Rows.from_lists([[0], [1]])),
+        "different numbers of devices",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_the_impossible_is_refused(case):
+    attempt, message = REFUSED[case]
+    with pytest.raises(PartitionError, match=message):
+        attempt()

@@ -1,0 +1,97 @@
+"""A toy federation that every engine test can afford: ten devices, three classes, 8 numbers."""
+
+from dataclasses import replace
+
+import torch
+from torch import nn
+
+from lgfed_core.data import Dataset, Split
+from lgfed_core.engine import Federation, Training
+from lgfed_core.partition import Partition, Rows
+
+
+class Toy(nn.Module):
+    """8 -> 6 -> 3 with a ReLU: 54 + 21 = 75 parameters."""
+
+    layers = ("below", "above")
+
+    def __init__(self):
+        super().__init__()
+        self.below = nn.Linear(8, 6)
+        self.above = nn.Linear(6, 3)
+
+    def forward(self, x):
+        return self.above(self.below(x).relu())
+
+
+ABOVE = frozenset({"above.weight", "above.bias"})
+
+
+def toy_split(rows: int, seed: int) -> Split:
+    rng = torch.Generator().manual_seed(seed)
+    y = torch.arange(rows) % 3
+    return Split(torch.randn(rows, 8, generator=rng) + 1.5 * torch.eye(8)[y], y)
+
+
+def toy_partition(rows: int, tests: int, devices: int, seed: int) -> Partition:
+    """Unequal devices: device k holds 5 + k training rows, 3 of them for validation."""
+    rng = torch.Generator().manual_seed(seed)
+    order = torch.randperm(rows, generator=rng)
+    sizes = [5 + k for k in range(devices)]
+    train = order[: sum(sizes)].split(sizes)
+    return Partition(
+        "toy",
+        train=Rows.from_lists([mine[3:] for mine in train]),
+        validation=Rows.from_lists([mine[:3] for mine in train]),
+        test=Rows.from_lists(torch.randperm(tests, generator=rng).tensor_split(devices)),
+    )
+
+
+def toy_federation(seeds=(0,), devices: int = 10, net: nn.Module | None = None) -> Federation:
+    if net is None:
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            net = Toy()
+    data = Dataset("toy", toy_split(150, 1), toy_split(60, 2), 3)
+    splits = [toy_partition(150, 60, devices, seed) for seed in seeds]
+    return Federation(data, splits, net, list(seeds))
+
+
+SGD = Training(lr=0.1, batch_size=4, momentum=0.5)
+
+
+def models(outcome) -> torch.Tensor:
+    """All devices' full parameter vectors [R, K, P]."""
+    t = outcome.tensors
+    return outcome.layout.join(t["shared"][:, None], t["personal"])
+
+
+class Small(nn.Module):
+    """Eight inputs, three classes, two groups; with or without batch normalisation."""
+
+    def __init__(self, normalised: bool = False):
+        super().__init__()
+        norm = [nn.BatchNorm1d(6)] if normalised else []
+        self.encoder = nn.Sequential(nn.Linear(8, 6), *norm, nn.Tanh())
+        self.classifier = nn.Linear(6, 3)
+        self.discriminator = nn.Linear(6, 1)
+
+    def forward(self, x, watch=None):
+        z = self.encoder(x)
+        outputs = self.classifier(z)
+        return outputs if watch is None else (outputs, self.discriminator(watch(z)))
+
+
+def grouped(seeds=(0,), devices=4, normalised=False, presence=None):
+    """A federation of devices with 20 rows each, in which device k belongs to group k mod 2."""
+    torch.manual_seed(3)
+    plain = toy_federation(seeds, devices, Small(normalised))
+    split, held = plain.data.train, torch.arange(20 * devices).view(devices, 20)
+    group = torch.zeros(len(split.y), 1, dtype=torch.long)
+    group[held[1::2].flatten()] = 1
+    data = replace(plain.data, train=Split(split.x, split.y, group))
+    partition = replace(plain.partitions[0], train=Rows.from_lists(list(held)), validation=None)
+    return replace(plain, data=data, partitions=[partition] * len(seeds), presence=presence)
+
+
+ALL = dict(fraction=1.0, beta=1.0)
