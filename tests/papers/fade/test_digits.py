@@ -16,6 +16,7 @@ from lgfed_core.engine.trackers import Tracker
 from lgfed_core.errors import DataError, SettingsError
 from lgfed_core.methods import FADE
 from lgfed_core.models.layout import joined
+from lgfed_core.papers import experiment
 from lgfed_core.papers.fade.digits import (
     claims as judged,
     domains,
@@ -23,6 +24,7 @@ from lgfed_core.papers.fade.digits import (
     run as digits,
 )
 from lgfed_core.papers.fade.digits.adaptation import measured
+from lgfed_core.papers.fade.digits.run import DIGITS
 from toy import Small
 
 
@@ -125,10 +127,10 @@ def _flat(split: Split) -> Split:
 
 
 def test_a_run_gives_tidy_rows_for_each_seed_and_probability(few, tmp_path, monkeypatch):
-    monkeypatch.setattr(digits, "RUNS", tmp_path)
-    cfg = digits.settings("smoke", per_class=None, statistics=("local",))
+    monkeypatch.setattr(experiment, "RUNS", tmp_path)
+    cfg = DIGITS.settings("smoke", per_class=None, statistics=("local",))
     found = {
-        part: digits.rows(cfg, part, out) for part, out in digits.stages(cfg, [0, 1], workers=1)
+        part: DIGITS.records(cfg, part, out) for part, out in DIGITS.stages(cfg, [0, 1], workers=1)
     }
     played = found["mnist-usps:losses"]
     end = played[played["table"] == digits.TABLE]
@@ -144,17 +146,17 @@ def test_a_run_gives_tidy_rows_for_each_seed_and_probability(few, tmp_path, monk
         assert found[f"mnist-usps:{name}"]["probability"].isna().all()
         assert set(found[f"mnist-usps:{name}"]["loss"]) == {name}
     assert set(found["mnist-usps:statistics:local"]["statistics"]) == {"local"}
-    again = dict(digits.stages(cfg, [0, 1], workers=1))["mnist-usps:losses"]
-    assert digits.rows(cfg, "mnist-usps:losses", again)["value"].equals(played["value"])
+    again = dict(DIGITS.stages(cfg, [0, 1], workers=1))["mnist-usps:losses"]
+    assert DIGITS.records(cfg, "mnist-usps:losses", again)["value"].equals(played["value"])
 
 
 def test_losses_that_train_together_are_those_that_train_alone(few):
-    cfg = digits.settings("smoke", per_class=None, statistics=(), opt_outs=(), central=False)
+    cfg = DIGITS.settings("smoke", per_class=None, statistics=(), opt_outs=(), central=False)
     found = {}
     for losses in (("vanilla", "squared"), ("vanilla",), ("squared",)):
         chosen = replace(cfg, losses=losses)
-        parts = dict(digits.stages(chosen, [0, 1], resume=False, workers=1))
-        rows = digits.rows(chosen, "mnist-usps:losses", parts["mnist-usps:losses"])
+        parts = dict(DIGITS.stages(chosen, [0, 1], resume=False, workers=1))
+        rows = DIGITS.records(chosen, "mnist-usps:losses", parts["mnist-usps:losses"])
         rows = rows[rows["table"] == digits.TABLE]
         found[losses] = rows.set_index(["loss", "seed", "probability", "metric"])["value"]
     alone = pd.concat([found["vanilla",], found["squared",]])
@@ -164,9 +166,9 @@ def test_losses_that_train_together_are_those_that_train_alone(few):
 
 
 def test_runs_of_a_seed_do_not_depend_on_the_others(few):
-    cfg = digits.settings("smoke", per_class=None, statistics=(), opt_outs=(), central=False)
+    cfg = DIGITS.settings("smoke", per_class=None, statistics=(), opt_outs=(), central=False)
     both, alone = (
-        dict(digits.stages(cfg, seeds, resume=False, workers=1)) for seeds in ([0, 1], [1])
+        dict(DIGITS.stages(cfg, seeds, resume=False, workers=1)) for seeds in ([0, 1], [1])
     )
     name = "mnist-usps:losses"
     assert torch.equal(both[name].tensors["shared"][4:], alone[name].tensors["shared"])
@@ -174,7 +176,7 @@ def test_runs_of_a_seed_do_not_depend_on_the_others(few):
 
 def test_central_is_one_step_on_both_batches(few):
     """Two devices, one step each, plain average: SGD on the mean of both losses."""
-    cfg = digits.settings("smoke", per_class=None)
+    cfg = DIGITS.settings("smoke", per_class=None)
     parts = digits.Parts(cfg, "mnist-usps", [0], torch.device("cpu"), None, dict(workers=1))
     out = parts.central(parts.pretraining())
     assert len(out.history) and out.tensors["taken"].tolist() == [[4.0, 4.0]]
@@ -193,7 +195,7 @@ def test_central_is_one_step_on_both_batches(few):
 )
 def test_impossible_settings_are_named(bad, message):
     with pytest.raises(SettingsError, match=message):
-        digits.settings("smoke", **bad)
+        DIGITS.settings("smoke", **bad)
 
 
 # Claims, on made-up rows.

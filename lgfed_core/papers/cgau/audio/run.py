@@ -12,17 +12,14 @@ import pandas as pd
 
 from lgfed_core.data.features import cough
 from lgfed_core.data.features.stored import Features
-from lgfed_core.engine import Outcome
 from lgfed_core.evidence import records as results, stand_ins
 from lgfed_core.evidence.verdict import Evidence, equivalent, every, greater, judge, rising
 
 from .. import federated
-from ..federated import federation as federation, progress as progress, stages as stages
 from ..gains import gains
 
 NAME = "cgau.audio"
 TABLE = "cgau_table1_frechet"
-CHOOSES = {"features", "methods", "shuffles"}  # of what, which and where
 TABLES = {  # features -> the tables their rows belong to: distances, methods
     "fsdkaggle2018": (TABLE, "cgau_figure2a"),
     "clips": (TABLE, "cgau_figure2a"),
@@ -50,19 +47,10 @@ class Settings(federated.Settings):
 
     features: str = "clips"
 
-    NAME, RELEASED, SCALES = NAME, RELEASED, SCALES
     COUNTS_BATCHES = True  # the rows of a batch are read off the wrong axis
-
-    @classmethod
-    def at(cls, scale: str = "paper", protocol: str = "as_described", **changes) -> "Settings":
-        features = changes.get("features", cls.features)
-        return super().at(scale, protocol, **(STAND_INS.get(features, {}) | changes))
 
     def load(self) -> Features:
         return _load(self.features, self.per_class)
-
-
-settings = Settings.at
 
 
 @lru_cache(maxsize=2)
@@ -70,9 +58,22 @@ def _load(name: str, per_class: int | None) -> Features:
     return cough.load(name, per_class)
 
 
-def rows(cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
-    """The tidy result rows of one part; see `cgau_federated.rows`."""
-    return federated.rows(cfg, part, outcome, TABLES[cfg.features])
+class Audio(federated.FederatedExperiment):
+    """The experiment; features say which data it learns from."""
+
+    name, table = NAME, TABLE
+    Settings, scales, released = Settings, SCALES, RELEASED
+    chooses = frozenset({"features", "methods", "shuffles"})
+
+    def usual(self, scale: str, protocol: str, changes: dict) -> dict:
+        features = changes.get("features", self.Settings.features)
+        return super().usual(scale, protocol, changes) | STAND_INS.get(features, {})
+
+    def tables(self, cfg: Settings) -> tuple[str, str]:
+        return TABLES[cfg.features]
+
+
+AUDIO = Audio()
 
 
 def claims(found: pd.DataFrame, method: str = "cgau_kept") -> dict[str, Evidence]:

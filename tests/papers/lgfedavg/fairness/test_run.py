@@ -7,14 +7,14 @@ from lgfed_core import models
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results, report
 from lgfed_core.models.adult import AdultNet, Dropout, parts
-from lgfed_core.papers import experiments
 from lgfed_core.papers.lgfedavg.fairness import run as adult
+from lgfed_core.papers.lgfedavg.fairness.run import ADULT
 
 
 @pytest.fixture(scope="module", params=results.PROTOCOLS)
 def smoke(request):
-    cfg = adult.settings("smoke", request.param)
-    rows, histories = experiments.run(adult, cfg, [0, 1], record=False, resume=False)
+    cfg = ADULT.settings("smoke", request.param)
+    rows, histories = ADULT.run(cfg, [0, 1], record=False, resume=False)
     return cfg, rows, histories
 
 
@@ -29,8 +29,8 @@ def test_networks_are_those_of_the_tables():
 
 
 def test_validation_rows_are_too_few_for_odds_and_are_not_asked_for_any():
-    cfg = adult.settings("smoke", methods=("fedavg",), frontier=(), strength=0.0)
-    rows, _ = experiments.run(adult, cfg, [3], record=False, resume=False)
+    cfg = ADULT.settings("smoke", methods=("fedavg",), frontier=(), strength=0.0)
+    rows, _ = ADULT.run(cfg, [3], record=False, resume=False)
     assert rows["metric"].eq("class_acc").any()
 
 
@@ -58,7 +58,7 @@ def test_dropout_keeps_its_share_and_the_mean():
 
 def test_every_row_of_the_table_and_the_frontier(smoke):
     cfg, rows, _ = smoke
-    table = rows[rows["table"] == adult.TABLE]
+    table = rows[rows["table"] == ADULT.table]
     assert set(table["method"]) == set(adult.METHODS) and set(table["split"]) == {"iid"}
     wanted = {"class_acc", "class_auc", "adv_auc", "adv_auc_race", "adv_auc_sex", "probe_best"}
     wanted |= {"probe_logistic_race", "probe_trees_sex", "probe_network_sex", "eo_race", "dp_sex"}
@@ -74,10 +74,10 @@ def test_every_row_of_the_table_and_the_frontier(smoke):
 
 def test_rows_are_accepted_and_reported(smoke, tmp_path):
     cfg, rows, _ = smoke
-    results.record(adult.NAME, rows, tmp_path)
-    results.record(adult.NAME, rows, tmp_path)  # again: replaced, not doubled
-    assert len(results.load(adult.NAME, tmp_path)) == len(rows)
-    table = report.table(adult.TABLE, "smoke", cfg.protocol, folder=tmp_path)
+    results.record(ADULT.name, rows, tmp_path)
+    results.record(ADULT.name, rows, tmp_path)  # again: replaced, not doubled
+    assert len(results.load(ADULT.name, tmp_path)) == len(rows)
+    table = report.table(ADULT.table, "smoke", cfg.protocol, folder=tmp_path)
     assert set(table.loc[table["seeds"] > 0, "split"]) == {"iid"}
     assert set(table["selection"]) == {"last"}
 
@@ -93,9 +93,9 @@ def test_as_released_the_head_never_moves_and_the_push_never_arrives(smoke):
 
 
 def test_the_papers_devices():
-    cfg = adult.settings("paper")
+    cfg = ADULT.settings("paper")
     for split, rows, held in (("iid", 15_470, 1547), ("noniid", 15_000, 1500)):
-        fed, start = adult.federation(cfg, [0], split)
+        fed, start = ADULT.federation(cfg, [0], split)
         part = fed.partitions[0]
         assert len(fed.data.train.y) == len(fed.data.test.y) == rows
         assert part.test.size.tolist() == [held] * 10
@@ -104,7 +104,7 @@ def test_the_papers_devices():
 
 
 def test_non_iid_test_rows_match_their_device():
-    fed, _ = adult.federation(adult.settings("paper"), [0], "noniid")
+    fed, _ = ADULT.federation(ADULT.settings("paper"), [0], "noniid")
     part, data = fed.partitions[0], fed.data
     mine = torch.stack([data.train.y[part.train.of(k)].float().mean() for k in range(10)])
     tested = torch.stack([data.test.y[part.test.of(k)].float().mean() for k in range(10)])
@@ -119,4 +119,4 @@ def test_impossible_settings_are_refused():
         dict(methods=("magic",)),
     ):
         with pytest.raises((SettingsError, KeyError)):
-            adult.settings(**({"scale": "smoke"} | change))
+            ADULT.settings(**({"scale": "smoke"} | change))
