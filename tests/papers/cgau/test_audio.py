@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results
@@ -47,19 +46,6 @@ def test_rows_are_accepted_and_judged_as_stand_in(smoke, tmp_path, monkeypatch):
     assert list(said.index) == ["C1", "C2", "C5"]
     assert said["verdict"].str.startswith("on stand-in data").all()
     assert audio.verdicts(stored.iloc[:0]).empty
-
-
-def test_seeds_at_once_are_each_seed_alone(smoke):
-    cfg, _, outcomes = smoke
-    alone = dict(AUDIO.stages(cfg, [1], resume=False, lanes="looped", workers=1))
-    part = alone["clients"].final[federated.GAMMA].to_numpy()
-    assert part == pytest.approx(outcomes["clients"].final.loc[1, federated.GAMMA].to_numpy())
-    one, fed = (
-        federated.federation(cfg, cfg.load(), seeds, "cgau_averaged") for seeds in ([1], [0, 1])
-    )
-    assert torch.equal(one[1], fed[1][2:])
-    for a, b in zip(one[0].partitions, fed[0].partitions[2:], strict=True):
-        assert torch.equal(a.train.index, b.train.index)
 
 
 def test_rows_kept_go_further_than_rows_averaged():
@@ -138,12 +124,3 @@ def test_what_it_does_not_draw_would_not():
     assert said["verdict"].tolist() == ["refuted"] * 3
     level = audio.verdicts(made_up(dict.fromkeys(PAPER, 0.0), PAPER))["verdict"]
     assert level["C1"] == "confirmed" and level["C2"] != "confirmed"
-
-
-def test_an_interrupted_run_is_continued(tmp_path, monkeypatch):
-    monkeypatch.setattr(experiment, "RUNS", tmp_path)
-    cfg = AUDIO.settings("smoke", features="digits", methods=("baseline",))
-    first = dict(AUDIO.stages(cfg, [0], lanes="batched"))
-    again = dict(AUDIO.stages(cfg, [0], lanes="batched"))
-    assert len(list(tmp_path.rglob("*.safetensors"))) == 1
-    pd.testing.assert_frame_equal(first["baseline"].final, again["baseline"].final)

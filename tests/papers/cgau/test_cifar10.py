@@ -53,15 +53,6 @@ def test_every_seed_proportion_and_method_has_its_numbers(smoke, tmp_path):
     assert len(results.load(CIFAR10.name, tmp_path)) == len(rows)
 
 
-def test_looped_and_batched_lanes_see_the_same_clients(toy):
-    cfg = CIFAR10.settings("smoke", dropout=0.0, methods=("cgau_kept",))
-    found = []
-    for lanes in ("looped", "batched"):
-        outcomes = dict(CIFAR10.stages(cfg, [0], resume=False, lanes=lanes, workers=1))
-        found.append(outcomes["cgau_kept"].final["last_test_loss"].to_numpy())
-    assert found[0] == pytest.approx(found[1], rel=1e-4)
-
-
 def test_one_client_alone_trains_and_has_no_distances(toy):
     cfg = CIFAR10.settings("smoke", clients=1, methods=("baseline",))
     assert list(dict(CIFAR10.stages(cfg, [0], resume=False, workers=1))) == ["baseline"]

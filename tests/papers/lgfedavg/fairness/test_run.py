@@ -1,13 +1,19 @@
 """The Adult experiment end to end at smoke scale, and its networks against the paper's tables."""
 
+from dataclasses import replace
+
+import pandas as pd
 import pytest
 import torch
 
 from lgfed_core import models
+from lgfed_core.engine import Training, run
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results, report
+from lgfed_core.methods import WatchedFedAvg
 from lgfed_core.models.adult import AdultNet, Dropout, parts
 from lgfed_core.papers.lgfedavg.fairness import run as adult
+from lgfed_core.papers.lgfedavg.fairness.measures import measure
 from lgfed_core.papers.lgfedavg.fairness.run import ADULT
 
 
@@ -120,3 +126,26 @@ def test_impossible_settings_are_refused():
     ):
         with pytest.raises((SettingsError, KeyError)):
             ADULT.settings(**({"scale": "smoke"} | change))
+
+
+def test_a_diverged_seed_is_measured_as_nothing_and_the_other_as_ever():
+    cfg = ADULT.settings("smoke", dropout=0.0)
+    fed, start = ADULT.federation(cfg, [0, 1], "iid", False)
+    out = run(fed, WatchedFedAvg(), Training(0.1, 32), 1, start, lanes="batched")
+    whole = measure(fed, out, 1, 200, one_model=True).final
+    out.tensors["shared"][1] = torch.nan
+    found = measure(fed, replace(out, diverged={1: 1}), 1, 200, one_model=True)
+    assert found.final.loc[0].equals(whole.loc[0]) and found.diverged == {1: 1}
+
+
+def test_no_lambda_can_be_picked_where_nobody_stayed_finite():
+    line = pd.DataFrame({"validation_acc": [torch.nan], "validation_probe": [torch.nan]}, [0.0])
+    assert adult.pick(line) == 0.0
+
+
+@pytest.mark.parametrize("method", adult.METHODS)
+def test_the_released_loop_that_diverges_says_when(method):
+    cfg = ADULT.settings("smoke", "as_released", methods=(method,), lr=1e38)
+    rows, _ = ADULT.run(cfg, [0, 1], device="cpu", record=False, resume=False)
+    assert set(rows["metric"]) == {"diverged"} and set(rows["value"]) == {1.0}
+    assert set(rows["method"]) == {method} and sorted(rows["seed"]) == [0, 1]

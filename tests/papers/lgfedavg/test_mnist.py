@@ -7,7 +7,6 @@ import pytest
 from lgfed_core import models, paths
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results, report
-from lgfed_core.papers import experiments
 from lgfed_core.papers.lgfedavg import records as lgfedavg_rows
 from lgfed_core.papers.lgfedavg.mnist.run import MNIST
 
@@ -124,28 +123,6 @@ def test_impossible_settings_are_refused(change):
 
     with pytest.raises(LgfedError):
         MNIST.federation(MNIST.settings(**({"scale": "smoke"} | change)), [0])
-
-
-def test_unknown_experiment_lists_the_known():
-    with pytest.raises(SettingsError, match="lgfedavg.mnist"):
-        experiments.find("lgfedavg.mnits")
-
-
-def test_two_seeds_together_equal_each_alone(smoke):
-    cfg, rows, _ = smoke
-    parts = MNIST.stages(cfg, [0, 1], resume=False, workers=1)
-    both = pd.concat([MNIST.records(cfg, name, outcome) for name, outcome in parts])
-    key = ["method", "fedavg_rounds", "selection", "metric"]
-    together = both[both["seed"] == 0].set_index(key)["value"]
-    alone = rows.set_index(key)["value"]
-    assert together.equals(alone.reindex(together.index))
-    assert not both[both["seed"] == 1].set_index(key)["value"].equals(together)
-
-
-def test_a_gpu_that_is_not_there_is_named(monkeypatch):
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    with pytest.raises(SettingsError, match="no GPU"):
-        MNIST.run(MNIST.settings("smoke"), [0], device="cuda", record=False)
 
 
 def test_selection_and_serving_tables(tmp_path):
