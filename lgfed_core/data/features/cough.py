@@ -56,7 +56,7 @@ def load(name: str, per_class: int | None = None) -> Features:
 
 def at_hand(per_class: int | None = None) -> tuple[str, list[str]]:
     """The best features that can be had here, and why the better ones cannot."""
-    reasons = []
+    reasons: list[str] = []
     for name in STAND_IN:
         try:
             load(name, per_class)
@@ -75,7 +75,8 @@ def _digits() -> Features:
 
 def _clips(per_class: int | None) -> Features:
     folder = sources.fetch("cough_clips")
-    chosen, seen = [], Counter()
+    chosen: list[small.Clip] = []
+    seen: Counter[str] = Counter()
     for clip in small.read(folder):
         seen[clip.label] += 1
         if per_class is None or seen[clip.label] <= per_class:
