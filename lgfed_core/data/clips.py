@@ -14,7 +14,7 @@ from pathlib import Path
 from numpy.typing import NDArray
 
 from lgfed_core.data.yamnet import INSTALL, resampled
-from lgfed_core.errors import DataError
+from lgfed_core.errors import DataError, NotAvailable
 
 ARCHIVES = ("dcase2016_task2_train_16k_flac.zip", "esc10_16k_vorbis.zip")
 COUGH = "cough"
@@ -34,7 +34,7 @@ class Clip:
         try:
             import soundfile
         except ImportError as error:
-            raise DataError(f"{self.name}: FLAC and Ogg need soundfile: {INSTALL}") from error
+            raise NotAvailable(f"{self.name}: FLAC and Ogg need soundfile: {INSTALL}") from error
         try:
             wave, rate = soundfile.read(io.BytesIO(self.content), dtype="float32")
         except soundfile.LibsndfileError as error:

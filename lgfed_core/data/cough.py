@@ -27,7 +27,7 @@ from lgfed_core import paths
 from lgfed_core.data import clips as small
 from lgfed_core.data import fsdkaggle, sources, yamnet
 from lgfed_core.data.features import Features, features, load_arrays, save_arrays
-from lgfed_core.errors import DataError
+from lgfed_core.errors import DataError, NotAvailable
 
 STAND_IN = {  # what the column of that name says
     "fsdkaggle2018": "",
@@ -60,7 +60,7 @@ def at_hand(per_class: int | None = None) -> tuple[str, list[str]]:
         try:
             load(name, per_class)
             return name, reasons
-        except DataError as error:
+        except NotAvailable as error:
             reasons.append(f"{name}: {str(error).splitlines()[0].partition(' Tried')[0]}")
     raise AssertionError("digits need nothing")
 
@@ -91,7 +91,7 @@ def _fsdkaggle() -> Features:
     places = [paths.CACHE / "fsdkaggle2018", *([Path(mirror) / "fsdkaggle2018"] if mirror else [])]
     folder = next((p for p in places if (p / "FSDKaggle2018.meta").is_dir()), None)
     if folder is None:
-        raise DataError(
+        raise NotAvailable(
             f"unpack https://zenodo.org/records/2552860 in {paths.CACHE.name}/fsdkaggle2018 or in "
             "<LGFED_MIRROR>/fsdkaggle2018"
         )
