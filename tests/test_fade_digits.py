@@ -12,7 +12,7 @@ from test_fade import Small
 from lgfed_core import domains, figures_fade
 from lgfed_core.adaptation import measured
 from lgfed_core.data import Dataset, Split
-from lgfed_core.errors import DataError, SettingsError
+from lgfed_core.errors import NotAvailable, SettingsError
 from lgfed_core.experiments import fade_digits as digits
 from lgfed_core.experiments import fade_digits_claims as judged
 from lgfed_core.lanes import Looped
@@ -58,7 +58,7 @@ def test_the_target_has_no_labels_and_a_group_of_its_own(few):
 
 def test_small_digits_stand_in_where_usps_cannot_be_had(monkeypatch):
     def absent(name, **options):
-        raise DataError("no network")
+        raise NotAvailable("no network")
 
     monkeypatch.setattr(domains.data, "load", absent)
     found, stand_in = domains._second()

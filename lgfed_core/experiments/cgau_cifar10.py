@@ -16,7 +16,7 @@ import pandas as pd
 from .. import results
 from ..data import cifar_cnn, cifar_features
 from ..data.features import Features
-from ..errors import DataError, one_of
+from ..errors import NotAvailable, one_of
 from ..federation import Outcome
 from ..methods import Method
 from . import cgau_federated as federated
@@ -140,7 +140,7 @@ def at_hand(scale: str, protocol: str = "as_described") -> tuple[str, str]:
     cfg = settings(scale, protocol)
     try:
         cfg.load()
-    except DataError as error:
+    except NotAvailable as error:
         return cifar_cnn.NAME, f"{cfg.features}: {str(error).splitlines()[0]}"
     return cfg.features, ""
 
