@@ -12,7 +12,7 @@ from test_fade import Small
 from lgfed_core import domains, figures_fade
 from lgfed_core.adaptation import measured
 from lgfed_core.data import Dataset, Split
-from lgfed_core.errors import NotAvailable, SettingsError
+from lgfed_core.errors import DataError, NotAvailable, SettingsError
 from lgfed_core.experiments import fade_digits as digits
 from lgfed_core.experiments import fade_digits_claims as judged
 from lgfed_core.lanes import Looped
@@ -65,6 +65,24 @@ def test_small_digits_stand_in_where_usps_cannot_be_had(monkeypatch):
     assert stand_in == "UCI digits"
     assert found.train.x.shape == (1198, 1, 28, 28) and len(found.test) == 599
     assert found.train.x.min() == -1 and found.train.x.max() == 1
+
+
+@pytest.mark.mirror
+def test_usps_is_the_second_domain_where_it_can_be_had():
+    found, stand_in = domains._second()
+    if stand_in:
+        pytest.skip("USPS is not here; `python -m lgfed_core data usps` says why")
+    assert len(found.train) == 7291 and len(found.test) == 2007
+    assert found.train.x.shape[1:] == (1, 28, 28) and found.train.y.bincount()[0] == 1194
+
+
+def test_a_wrong_file_has_no_stand_in(monkeypatch):
+    def damaged(name, **options):
+        raise DataError("sha256 of another file")
+
+    monkeypatch.setattr(domains.data, "load", damaged)
+    with pytest.raises(DataError, match="another file"):
+        domains._second()
 
 
 def test_mnist_is_scaled_to_the_range_of_the_other():

@@ -71,7 +71,8 @@ def main(names: list[str], stand_ins: bool = False) -> int:
 
 def _get_aloud(name: str, stand_ins: bool) -> None:
     wanted = catalogue.source(name)
-    if waiting := sum(file.size for file in wanted.faulty()):
+    waiting = sum(file.size for file in wanted.faulty())
+    if waiting and not (stand_ins and wanted.stand_in):
         print(f"{name}: fetching {waiting / 1e6:,.0f} MB", flush=True)
     try:
         print(f"{name}: ready in {get(name)}", flush=True)
