@@ -55,7 +55,7 @@ SCALES = {
         starts=(1200, 1800),
         batch_size=10,
         local_epochs=20,
-        mtl_rounds=900,
+        mtl_rounds=600,
         every=2,
     ),
     "paper": {},

@@ -30,7 +30,7 @@ SCALES = {  # changes to the data set's own scale: ten cuts must take no longer 
     "smoke": {},
     "quick": {
         "mnist": dict(rows_per_class=(300, 50), budgets=(800,), starts=(800,)),
-        "cifar10": dict(budgets=(1200,), starts=(1200,)),
+        "cifar10": dict(shrink=0.02, budgets=(1200,), starts=(1200,)),
     },
     "paper": {},
 }
