@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from lgfed_core import paths
-from lgfed_core.errors import DataError
+from lgfed_core.errors import DataError, NotAvailable
 
 from .. import sources
 from . import clips as small, fsdkaggle, yamnet
@@ -61,7 +61,7 @@ def at_hand(per_class: int | None = None) -> tuple[str, list[str]]:
         try:
             load(name, per_class)
             return name, reasons
-        except DataError as error:
+        except NotAvailable as error:
             reasons.append(f"{name}: {str(error).splitlines()[0].partition(' Tried')[0]}")
     raise AssertionError("digits need nothing")
 
@@ -93,7 +93,7 @@ def _fsdkaggle() -> Features:
     places = [paths.CACHE / "fsdkaggle2018", *([Path(mirror) / "fsdkaggle2018"] if mirror else [])]
     folder = next((p for p in places if (p / "FSDKaggle2018.meta").is_dir()), None)
     if folder is None:
-        raise DataError(
+        raise NotAvailable(
             f"unpack https://zenodo.org/records/2552860 in {paths.CACHE.name}/fsdkaggle2018 or in "
             "<LGFED_MIRROR>/fsdkaggle2018"
         )
