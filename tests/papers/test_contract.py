@@ -77,13 +77,16 @@ def at_hand():
         patch.setattr(cgau_cifar10, "_load", lambda *args: made)
         patch.setattr(cgau_time, "_random", lambda rows: made)
         patch.setattr(data, "load", lru_cache(data.load))
-        quiet = lambda head, *dropout: AdultNet(head, 0.0, 0.0)  # noqa: E731
-        patch.setattr(released_users, "AdultNet", quiet)  # its dropout is no setting
+        patch.setattr(released_users, "AdultNet", _quiet)  # its dropout is no setting
         patch.setattr(domains, "_mnist", lambda: _pictures("mnist", 0))
         patch.setattr(domains, "_second", lambda: (_pictures("usps", 1), "made up"))
         domains.digits.cache_clear()
         yield
     domains.digits.cache_clear()
+
+
+def _quiet(head_layers: int, *dropout: float) -> AdultNet:
+    return AdultNet(head_layers, 0.0, 0.0)
 
 
 def _pictures(name: str, seed: int) -> Dataset:
