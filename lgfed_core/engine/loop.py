@@ -49,7 +49,7 @@ class Outcome:
     final: pd.DataFrame
     seconds: float
     provenance: dict[str, str]
-    diverged: dict[int, int] = field(default_factory=dict)  # seed -> round, from 1
+    diverged: dict[int, int] = field(default_factory=dict)
 
 
 def run(

@@ -324,9 +324,12 @@ def test_a_seed_that_diverged_says_so_and_leaves_the_others_alone(ran, two, tmp_
             )
             assert set(map(tuple, next(same).to_numpy())) == set(map(tuple, next(same).to_numpy()))
             results.record(ran.experiment.name, rows, tmp_path)
-            everybody = replace(outcome, diverged={0: 3, 1: 1})
-            rows = ran.experiment.records(ran.short, name, everybody)
-            assert set(rows["metric"]) == {base.DIVERGED}
+        everybody = replace(outcome, diverged={0: 3, 1: 1})
+        ended = replace(everybody, final=outcome.final * np.nan, history=pd.DataFrame())
+        for found in (everybody, ended):
+            both = ran.experiment.records(ran.short, name, found)
+            assert set(both["metric"]) == {base.DIVERGED} and set(both["seed"]) == {0, 1}
+            assert keyed(both)[keyed(rows[rows["seed"] == 0]).index].eq(3).all()
 
 
 def test_a_number_that_is_not_finite_takes_no_neighbour_down(ran, two, tmp_path, monkeypatch):

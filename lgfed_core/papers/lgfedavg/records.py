@@ -1,5 +1,9 @@
 """From outcomes of LG-FedAvg's experiments to result rows and curves, for every data set."""
 
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+
 import pandas as pd
 
 from lgfed_core import models
@@ -67,7 +71,7 @@ def _named(cfg, part: str) -> tuple[str, int, int]:
 
 def global_model(cfg, history: pd.DataFrame, final: pd.Series) -> dict[str, dict]:
     """Both selections of FedAvg; as released one accuracy stands in both columns."""
-    last = history[history["round"] == cfg.rounds(max(cfg.budgets))].iloc[0]
+    last = at_round(history, cfg.rounds(max(cfg.budgets)))
     local = "new_test_acc" if cfg.released else "local_test_acc"
     return {
         selection: {
@@ -76,6 +80,12 @@ def global_model(cfg, history: pd.DataFrame, final: pd.Series) -> dict[str, dict
         }
         for selection, line, when in (("last", last, ""), (SELECTION[cfg.protocol], final, "best_"))
     }
+
+
+def at_round(history: pd.DataFrame, number: int) -> Mapping[str, float]:
+    """One seed's line of a round; all NaN where the run had ended before."""
+    there = history[history["round"] == number]
+    return there.iloc[0] if len(there) else defaultdict(lambda: math.nan)
 
 
 def personal_models(cfg, history: pd.DataFrame, final: pd.Series) -> dict[str, dict]:

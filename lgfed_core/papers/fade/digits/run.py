@@ -298,6 +298,8 @@ class Digits(Experiment):
             **outcome.provenance,
         )
         history = outcome.history
+        if history.empty:  # all runs ended before the first look
+            history = pd.DataFrame({"round": 1, "seed": outcome.final.index, "target_acc": 0.0})
         end = history[history["round"] == history["round"].max()].drop(columns="round")
         end = _long(cfg, part, end).assign(**common)
         if kind == "opt_out":

@@ -166,7 +166,8 @@ def _start(cfg: Settings, outcome: Outcome) -> pd.DataFrame:
     lines = []
     for seed in outcome.final.index:
         mine = history[(history["seed"] == seed) & (history["round"] <= end)]
-        line = mine.max() if cfg.base.released else mine[mine["round"] == end].iloc[0]
+        line = lgfedavg_rows.at_round(mine, end)
+        line = mine.max() if cfg.base.released and len(mine) else line
         tests = dict.fromkeys(NEW_TESTS, line["new_test_acc"])
         if not cfg.base.released:
             tests["local_test_acc"] = line["local_test_acc"]
