@@ -8,8 +8,8 @@ import pytest
 from lgfed_core import __main__ as command
 from lgfed_core.engine import loop
 from lgfed_core.errors import LgfedError
-from lgfed_core.evidence import printed as published, records as results
-from lgfed_core.papers import experiments
+from lgfed_core.evidence import records as results
+from lgfed_core.papers import board, experiments
 from lgfed_core.papers.lgfedavg import phases
 from lgfed_core.papers.lgfedavg.cifar10 import run as cifar10
 from lgfed_core.papers.lgfedavg.mnist import run as mnist
@@ -242,7 +242,7 @@ def test_nothing_is_timed_in_no_rounds(capsys):
     assert "rounds is 0" in capsys.readouterr().err
 
 
-FILLS = [(t, e, s) for t in published.TABLES.values() for e in t.experiments for s in t.sets]
+FILLS = [(t, e, s) for t in board.TABLES.values() for e in t.experiments for s in t.sets]
 
 
 @pytest.mark.parametrize(("table", "name", "some"), FILLS, ids=lambda v: getattr(v, "name", v))

@@ -13,7 +13,7 @@ import torch
 
 from lgfed_core.data.features.stored import Features
 from lgfed_core.engine import CPU, Federation, Outcome, run
-from lgfed_core.evidence import records as results
+from lgfed_core.evidence.records import select
 
 from .. import federated
 from . import newcomers, run as cifar10
@@ -96,8 +96,7 @@ def progress(cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
 def stored(features: str = "inception_v3", scale: str = "paper") -> pd.DataFrame:
     """Our recorded rows; may be empty."""
     ours = ("shuffle_proportion", "method", "way", "features", "stand_in")
-    found = results.of_tables(NAME, [TABLE], scale, ours)
-    return found[found["features"] == features]
+    return select(NAME, columns=ours, table=TABLE, scale=scale, features=features)
 
 
 def _federation(cfg: Settings, seeds: tuple[int, ...], method: str, device: torch.device):

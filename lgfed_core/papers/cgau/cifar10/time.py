@@ -17,7 +17,7 @@ from tqdm.auto import tqdm
 from lgfed_core.data.features.stored import Features, features
 from lgfed_core.engine import CPU, Outcome, run
 from lgfed_core.errors import SettingsError
-from lgfed_core.evidence import records as results
+from lgfed_core.evidence.records import select
 
 from .. import federated
 from ..pooled import Pooled
@@ -134,5 +134,4 @@ def ratios(found: pd.DataFrame) -> pd.DataFrame:
 
 def stored(protocol: str = "as_described", scale: str = "paper") -> pd.DataFrame:
     """Our recorded rows of one protocol and scale; may be empty."""
-    found = results.of_tables(NAME, [TABLE], scale, ("way", "method"))
-    return found[found["protocol"] == protocol]
+    return select(NAME, columns=("way", "method"), table=TABLE, scale=scale, protocol=protocol)

@@ -9,6 +9,7 @@ from lgfed_core.evidence import records as results, report
 from lgfed_core.models.adult import AdultNet, Dropout, parts
 from lgfed_core.papers import experiments
 from lgfed_core.papers.lgfedavg.fairness import run as adult
+from lgfed_core.papers.lgfedavg.printed import TABLES
 
 
 @pytest.fixture(scope="module", params=results.PROTOCOLS)
@@ -77,7 +78,7 @@ def test_rows_are_accepted_and_reported(smoke, tmp_path):
     results.record(adult.NAME, rows, tmp_path)
     results.record(adult.NAME, rows, tmp_path)  # again: replaced, not doubled
     assert len(results.load(adult.NAME, tmp_path)) == len(rows)
-    table = report.table(adult.TABLE, "smoke", cfg.protocol, folder=tmp_path)
+    table = report.table(TABLES[adult.TABLE], "smoke", cfg.protocol, folder=tmp_path)
     assert set(table.loc[table["seeds"] > 0, "split"]) == {"iid"}
     assert set(table["selection"]) == {"last"}
 
