@@ -181,9 +181,10 @@ def _shown(rows) -> str:
 
 
 def _report(args) -> int:
-    from .evidence import report
+    from .papers import board
 
-    return report.main(args.paper, args.front)
+    print(board.printout(args.paper, args.front))
+    return 0
 
 
 def _bench(args) -> int:

@@ -8,8 +8,8 @@ import pytest
 from lgfed_core import __main__ as command
 from lgfed_core.engine import loop
 from lgfed_core.errors import LgfedError
-from lgfed_core.evidence import printed as published, records as results
-from lgfed_core.papers import experiment, experiments
+from lgfed_core.evidence import records as results
+from lgfed_core.papers import board, experiment, experiments
 from lgfed_core.papers.lgfedavg.cifar10 import run as cifar10
 from lgfed_core.papers.lgfedavg.mnist import run as mnist
 from lgfed_core.papers.lgfedavg.mnist.run import MNIST
@@ -75,7 +75,10 @@ def test_changes_take_the_type_of_the_setting():
         (["run", "lgfedavg.mnist", "--set", "shrink=-1"], "shrink is -1.0; it must be above 0"),
         (["run", "lgfedavg.mnist", "--set", "scale=paper"], "no setting is called 'scale'"),
         (["run", "lgfedavg.mnist", "--scale", "smoke", "--workers", "0"], "workers is 0"),
-        (["run", "lgfedavg.mnist", "--scale", "smoke", "--lanes", "both"], "lanes 'both' is none of"),
+        (
+            ["run", "lgfedavg.mnist", "--scale", "smoke", "--lanes", "both"],
+            "lanes 'both' is none of",
+        ),
         (["data", "nothing"], "nothing"),
         (["report", "nothing"], "nothing"),
     ],
@@ -242,7 +245,7 @@ def test_nothing_is_timed_in_no_rounds(capsys):
     assert "rounds is 0" in capsys.readouterr().err
 
 
-FILLS = [(t, e, s) for t in published.TABLES.values() for e in t.experiments for s in t.sets]
+FILLS = [(t, e, s) for t in board.TABLES.values() for e in t.experiments for s in t.sets]
 
 
 @pytest.mark.parametrize(("table", "name", "some"), FILLS, ids=lambda v: getattr(v, "name", v))

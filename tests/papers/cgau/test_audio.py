@@ -7,7 +7,7 @@ import pytest
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results
 from lgfed_core.papers.cgau import federated
-from lgfed_core.papers.cgau.audio import run as audio
+from lgfed_core.papers.cgau.audio import claims, run as audio
 from lgfed_core.papers.cgau.audio.run import AUDIO
 
 
@@ -38,14 +38,14 @@ def test_every_seed_proportion_and_method_has_its_numbers(smoke):
 def test_rows_are_accepted_and_judged_as_stand_in(smoke, tmp_path, monkeypatch):
     cfg, rows, _ = smoke
     results.record(AUDIO.name, rows.assign(scale="paper"), tmp_path)
-    monkeypatch.setattr(results, "load", lambda name, load=results.load: load(name, tmp_path))
-    stored = audio.stored("digits")
-    assert len(stored) == len(rows) and audio.stored("clips").empty
-    assert audio.verdicts(audio.stored("clips")).empty
-    said = audio.verdicts(stored, cfg.protocol, cfg.methods[-1])
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
+    stored = claims.stored("digits")
+    assert len(stored) == len(rows) and claims.stored("clips").empty
+    assert claims.judged(claims.stored("clips")).empty
+    said = claims.judged(stored, cfg.protocol, cfg.methods[-1])
     assert list(said.index) == ["C1", "C2", "C5"]
-    assert said["verdict"].str.startswith("on stand-in data").all()
-    assert audio.verdicts(stored.iloc[:0]).empty
+    assert said["said"].str.startswith("on stand-in data").all()
+    assert claims.judged(stored.iloc[:0]).empty
 
 
 def test_rows_kept_go_further_than_rows_averaged():
@@ -114,13 +114,13 @@ PAPER = {0.0: 1784.4, 0.2: 980.0, 0.4: 550.5, 0.6: 271.0, 0.8: 91.8, 1.0: 19.9}
 
 def test_what_the_paper_draws_would_be_confirmed():
     gain = {0.0: 0.4, 0.2: 0.3, 0.4: 0.2, 0.6: 0.1, 0.8: 0.0, 1.0: 0.0}
-    said = audio.verdicts(made_up(gain, PAPER))["verdict"]
+    said = claims.judged(made_up(gain, PAPER))["said"]
     assert said.tolist() == ["confirmed"] * 3
 
 
 def test_what_it_does_not_draw_would_not():
     worse = dict.fromkeys(PAPER, -0.5)
-    said = audio.verdicts(made_up(worse, dict(zip(PAPER, [1, 2, 3, 4, 5, 6], strict=True)), 0.001))
-    assert said["verdict"].tolist() == ["refuted"] * 3
-    level = audio.verdicts(made_up(dict.fromkeys(PAPER, 0.0), PAPER))["verdict"]
+    said = claims.judged(made_up(worse, dict(zip(PAPER, [1, 2, 3, 4, 5, 6], strict=True)), 0.001))
+    assert said["said"].tolist() == ["refuted"] * 3
+    level = claims.judged(made_up(dict.fromkeys(PAPER, 0.0), PAPER))["said"]
     assert level["C1"] == "confirmed" and level["C2"] != "confirmed"

@@ -115,12 +115,12 @@ def test_of_several_parts_the_largest_counts(smoke, tmp_path, monkeypatch):
     rows = smoke[1].assign(scale="paper", table=CIFAR10.table)
     for name in ("first 50 of each class", "first 300 of each class"):
         results.record(CIFAR10.name, rows.assign(stand_in=name), tmp_path)
-    monkeypatch.setattr(results, "load", lambda name, load=results.load: load(name, tmp_path))
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
     assert set(cifar10.stored()["stand_in"]) == {"first 300 of each class"}
     results.record(CIFAR10.name, rows.assign(stand_in=""), tmp_path)
     assert set(cifar10.stored()["stand_in"]) == {""} and cifar10.stored("cifar_cnn").empty
     assert len(cifar10.stored()) == len(rows)
-    monkeypatch.setattr(results, "load", lambda name: pd.DataFrame(columns=rows.columns))
+    monkeypatch.setattr(results, "RESULTS", tmp_path / "none")
     assert cifar10.stored().empty and judged.by_number_of_clients().empty
 
 
@@ -161,25 +161,25 @@ def timed(ratio, seeds=5):
 
 def test_what_the_paper_says_would_be_confirmed():
     found = made_up(lambda p: 3.0 - 2.5 * p)
-    said = judged.verdicts(found, made_up(lambda p: 0.3), timed(1.85))["verdict"]
+    said = judged.judged(found, made_up(lambda p: 0.3), timed(1.85))["said"]
     assert said.to_dict() == dict.fromkeys(["C3", "C4", "C5", "C6", "C7", "C9"], "confirmed")
 
 
 def test_what_it_does_not_say_would_not():
     found = made_up(lambda p: -1.0 + p, base=lambda p: 78 + 5 * p)
     other = made_up(lambda p: 2.0, stand_in="a small CNN")
-    said = judged.verdicts(found, other, timed(4.0))["verdict"]
+    said = judged.judged(found, other, timed(4.0))["said"]
     assert said[["C3", "C4", "C6", "C9"]].tolist() == ["refuted"] * 4
     assert said["C7"] == "on stand-in data (a small CNN): refuted"
-    level = judged.verdicts(made_up(lambda p: 0.0))["verdict"]
+    level = judged.judged(made_up(lambda p: 0.0))["said"]
     assert "C7" not in level and "C9" not in level
     assert not level[["C3", "C4"]].eq("confirmed").any()
 
 
 def test_a_part_of_cifar10_is_no_cifar10():
     found = made_up(lambda p: 3.0 - 2.5 * p, stand_in="first 100 of each class")
-    assert judged.verdicts(found)["verdict"].str.startswith("on stand-in data (first 100").all()
-    assert judged.verdicts(found.iloc[:0]).empty
+    assert judged.judged(found)["said"].str.startswith("on stand-in data (first 100").all()
+    assert judged.judged(found.iloc[:0]).empty
 
 
 def test_times_are_compared_within_a_repetition():
@@ -203,7 +203,7 @@ def test_rounds_are_timed_in_turn(tmp_path):
 
 def test_slopes_by_hand():
     found = made_up(lambda p: 4.0 - 2.0 * p, spread=0.0)
-    level, tilted = judged.slopes(found)
+    level, tilted = (part.evidence for part in judged.slopes(judged.Found(found)))
     assert level.estimate == pytest.approx(0) and tilted.estimate == pytest.approx(2.0)
     assert judged.size_ratio() == pytest.approx((564_600 - 4 * 128 - 11 * 10) / 280_074)
 

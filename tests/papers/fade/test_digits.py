@@ -229,8 +229,8 @@ def made_up(vanilla=(80.0, 95.0, 82.0), squared=(90.0, 94.0, 91.0), rare=(2.0, 1
 
 
 def test_claims_that_hold_are_confirmed():
-    assert set(judged.verdicts(made_up())["verdict"]) == {"confirmed"}
-    assert list(judged.verdicts(made_up()).index) == ["F1", "F2", "F3", "F14"]
+    assert set(judged.judged(made_up())["said"]) == {"confirmed"}
+    assert list(judged.judged(made_up()).index) == ["F1", "F2", "F3", "F14"]
 
 
 @pytest.mark.parametrize(
@@ -243,14 +243,14 @@ def test_claims_that_hold_are_confirmed():
     ],
 )
 def test_claims_that_fail_are_refuted(claim, rows):
-    assert judged.verdicts(rows)["verdict"][claim] == "refuted"
+    assert judged.judged(rows)["said"][claim] == "refuted"
 
 
 def test_nothing_is_said_where_nothing_has_run():
-    assert judged.verdicts(pd.DataFrame(columns=made_up().columns)).empty
+    assert judged.judged(pd.DataFrame(columns=made_up().columns)).empty
     only = made_up()
     only = only[only["loss"].isin(["vanilla"])]
-    assert "F2" not in judged.verdicts(only).index
+    assert "F2" not in judged.judged(only).index
 
 
 def test_opting_out_is_drawn_by_direction_at_the_rates_that_have_run():
@@ -267,26 +267,26 @@ def test_opting_out_is_drawn_by_direction_at_the_rates_that_have_run():
 def test_what_has_not_run_confirms_nothing():
     rows = made_up()
     some = rows[(rows["table"] != digits.OPT_OUT) | (rows["opt_out"] < 0.6)]
-    said = judged.verdicts(some)
-    assert said.loc["F14", "verdict"] == "confirmed so far, 4 of 8 comparisons"
+    said = judged.judged(some)
+    assert said.loc["F14", "said"] == "confirmed so far, 4 of 8 comparisons"
     assert said.loc["F14", "estimate"] == pytest.approx(0, abs=0.1)
     other = rows["direction"] == "usps-mnist"
-    uneven = judged.verdicts(
+    uneven = judged.judged(
         rows[(rows["table"] != digits.OPT_OUT) | (rows["opt_out"] < 0.6) | other]
     )
-    assert uneven.loc["F14", "verdict"] == "confirmed so far, 6 of 8 comparisons"
-    one = judged.verdicts(rows[~other])["verdict"]
+    assert uneven.loc["F14", "said"] == "confirmed so far, 6 of 8 comparisons"
+    one = judged.judged(rows[~other])["said"]
     assert one["F1"] == "confirmed so far, 2 of 4 comparisons"
     bad = made_up(source=90.0)
     bad = bad[(bad["table"] != digits.OPT_OUT) | (bad["opt_out"] < 0.6)]
-    assert judged.verdicts(bad)["verdict"]["F14"] == "refuted"
+    assert judged.judged(bad)["said"]["F14"] == "refuted"
 
 
 def test_verdicts_on_shorter_runs_say_so():
-    said = judged.verdicts(made_up().assign(rounds=500.0))["verdict"]
+    said = judged.judged(made_up().assign(rounds=500.0))["said"]
     assert set(said) == {"confirmed, after 500 of 8,600 rounds"}
 
 
 def test_verdicts_on_stand_in_data_say_so():
-    said = judged.verdicts(made_up().assign(stand_in="uci_digits"))["verdict"]
+    said = judged.judged(made_up().assign(stand_in="uci_digits"))["said"]
     assert said.str.startswith("on stand-in data (uci_digits): ").all()

@@ -7,10 +7,12 @@ import pytest
 import torch
 
 from lgfed_core import plotting
-from lgfed_core.evidence import printed as published, records as results, report
+from lgfed_core.evidence import records as results, report
 from lgfed_core.papers.lgfedavg import comparisons, records as lgfedavg_rows
 from lgfed_core.papers.lgfedavg.cifar10 import figures as figures_cifar10, run as cifar10
 from lgfed_core.papers.lgfedavg.cifar10.run import CIFAR10
+from lgfed_core.papers.lgfedavg.printed import TABLES
+from lgfed_core.paths import PAPER
 
 
 @pytest.fixture(scope="module", params=results.PROTOCOLS)
@@ -43,7 +45,7 @@ def test_the_rows_are_found_by_the_claims_and_the_tables(smoke, tmp_path):
         assert len(read.local("cifar10", 2, who)) == len(read.new("cifar10", 2, who)) == 1
     served = lgfedavg_rows.ways_to_serve(stored, 2, "cifar10")
     assert len(served) == 4 and set(served.columns.get_level_values(0)) == set(lgfedavg_rows.NEW)
-    mtl = report.table("lgfedavg_v2_table1_cifar10", folder=tmp_path)
+    mtl = report.table(TABLES["lgfedavg_v2_table1_cifar10"], folder=tmp_path)
     assert (mtl.loc[mtl["method"] == "mtl", "seeds"] > 0).any()
 
 
@@ -89,9 +91,9 @@ def test_differences_take_the_budgets_asked_for_and_mtl_if_there():
 
 
 def test_tables_without_any_row():
-    empty = results.load(folder=published.PAPER / "none")
+    empty = results.load(folder=PAPER / "none")
     assert lgfedavg_rows.ways_to_serve(empty, 2, "cifar10").empty
-    nothing = report.table(CIFAR10.table, folder=published.PAPER / "none")
+    nothing = report.table(TABLES[CIFAR10.table], folder=PAPER / "none")
     gaps = lgfedavg_rows.differences(nothing[nothing["classes_per_device"] == 2], 1200, 1800)
     assert gaps[["as_released", "as_described"]].isna().all(axis=None)
     assert gaps.loc[("local test", "LG-FedAvg 1200+100 - local only"), "paper"] == pytest.approx(

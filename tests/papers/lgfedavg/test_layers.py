@@ -55,7 +55,7 @@ def test_rows_are_accepted_and_name_what_is_shared(runs, tmp_path):
     cfg, own, found, _, _ = runs
     rows = pd.concat([CUTS.records(cfg, part, outcome) for part, outcome in found.items()])
     results.record(CUTS.name, rows, tmp_path)
-    stored = tables.stored(tmp_path)
+    stored = results.select(CUTS.name, folder=tmp_path)
     assert len(stored) == len(rows)
     sizes = stored[stored["metric"] == "params_shared"].groupby(["side", "shared_layers"])["value"]
     total, last, first = 633_226, 99_978, 784 * 512 + 512 + 512 * 256 + 256
@@ -76,7 +76,8 @@ def test_rows_are_accepted_and_name_what_is_shared(runs, tmp_path):
     line = own["fedavg"].history.set_index("round").loc[cfg.base.rounds(400)]
     assert start.item() == pytest.approx(100 * line["local_test_acc"])
     assert stored["value"][stored["metric"].str.contains("_acc")].between(0, 100).all()
-    assert results.record(CUTS.name, rows, tmp_path) and len(tables.stored(tmp_path)) == len(rows)
+    results.record(CUTS.name, rows, tmp_path)
+    assert len(results.select(CUTS.name, folder=tmp_path)) == len(rows)
 
 
 def test_as_released_starts_at_the_best_on_test():
@@ -204,7 +205,7 @@ def test_the_answer_waits_for_every_cut_and_is_computed():
 def test_figure_rings_the_papers_choice_and_says_what_has_not_run(tmp_path):
     values = {
         "mnist": tables.cell(invented({("last", 3): ([91], [70])}), "mnist"),
-        "cifar10": tables.cell(tables.stored(tmp_path), "cifar10"),
+        "cifar10": tables.cell(results.select(CUTS.name, folder=tmp_path), "cifar10"),
     }
     figure = figures_cuts.every_cut(values)
     local = figure.axes[0]

@@ -9,6 +9,7 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results, report
 from lgfed_core.papers.lgfedavg import records as lgfedavg_rows
 from lgfed_core.papers.lgfedavg.mnist.run import MNIST
+from lgfed_core.papers.lgfedavg.printed import TABLES
 
 
 @pytest.mark.parametrize("protocol, validation", [("as_described", 0.0), ("as_released", 0.1)])
@@ -79,7 +80,7 @@ def test_rows_are_accepted_and_reported(smoke, tmp_path):
     results.record(MNIST.name, rows.assign(seed=0), tmp_path)  # again: replaced, not doubled
     stored = results.load(MNIST.name, tmp_path)
     assert len(stored) == len(rows)
-    table = report.table(MNIST.table, "smoke", cfg.protocol, folder=tmp_path)
+    table = report.table(TABLES[MNIST.table], "smoke", cfg.protocol, folder=tmp_path)
     ran = table[table["seeds"] > 0]
     assert set(ran["verdict"]) == {"smoke scale, not judged"}
 
@@ -155,7 +156,7 @@ def test_selection_and_serving_tables(tmp_path):
         )
     ]
     results.record(MNIST.name, pd.DataFrame(cells), tmp_path)
-    worth = lgfedavg_rows.worth_of_selection(report.table(MNIST.table, folder=tmp_path))
+    worth = lgfedavg_rows.worth_of_selection(report.table(TABLES[MNIST.table], folder=tmp_path))
     assert worth.index.tolist() == ["2 classes, LG-FedAvg 800+100"]
     assert worth["local_test_acc"].iloc[0].tolist() == pytest.approx([91.0, 88.0, 3.0])
     assert worth["new_test_acc", "gain"].item() == pytest.approx(1.0)
@@ -163,7 +164,7 @@ def test_selection_and_serving_tables(tmp_path):
     assert served["weights"].iloc[0].tolist() == pytest.approx([80.0, np.sqrt(2)])
     assert served["outputs", "mean"].item() == pytest.approx(71.0)
     assert lgfedavg_rows.ways_to_serve(results.load(MNIST.name, tmp_path), 5).empty
-    nothing = report.table(MNIST.table, folder=tmp_path / "none")
+    nothing = report.table(TABLES[MNIST.table], folder=tmp_path / "none")
     assert lgfedavg_rows.worth_of_selection(nothing).empty
     assert lgfedavg_rows.differences(nothing[nothing["seeds"] > 0]).isna().all(axis=None)
 

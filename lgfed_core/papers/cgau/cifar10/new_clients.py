@@ -12,7 +12,7 @@ import pandas as pd
 
 from lgfed_core.data.features.stored import Features
 from lgfed_core.engine import Outcome
-from lgfed_core.evidence import records as results
+from lgfed_core.evidence.records import select
 from lgfed_core.papers.experiment import Part, who
 
 from .. import federated
@@ -95,8 +95,7 @@ NEW_CLIENTS = NewClients()
 def stored(features: str = "inception_v3", scale: str = "paper") -> pd.DataFrame:
     """Our recorded rows; may be empty."""
     ours = ("shuffle_proportion", "method", "way", "features", "stand_in")
-    found = results.of_tables(NAME, [TABLE], scale, ours)
-    return found[found["features"] == features]
+    return select(NAME, columns=ours, table=TABLE, scale=scale, features=features)
 
 
 def _accuracies(cfg, stored: Features, net, outcome, shared, personal, known, late, seed):

@@ -17,7 +17,7 @@ from lgfed_core.data.features import cifar10 as cifar_features
 from lgfed_core.data.features.stored import Features
 from lgfed_core.engine import Outcome
 from lgfed_core.errors import NotAvailable, one_of
-from lgfed_core.evidence import records as results
+from lgfed_core.evidence import records
 from lgfed_core.methods import Method
 
 from .. import federated
@@ -183,12 +183,12 @@ def stored(
         "paper", features=features, clients=clients, within_classes=within_classes
     )
     ours = ("shuffle_proportion", "method", "stand_in", "features", "clients")
-    found = results.of_tables(NAME, tables(cfg), scale, ours)
+    found = records.select(NAME, columns=ours, table=tables(cfg), scale=scale)
     many = found["stand_in"].map(_pictures).astype(int)
     return found[many == many.groupby(found["protocol"]).transform("max")]
 
 
 def _pictures(stand_in: object) -> int:
     """Training pictures of each class behind rows with this ``stand_in``."""
-    part = re.search(r"first (\d+) of each class", results.plain(stand_in))
+    part = re.search(r"first (\d+) of each class", records.plain(stand_in))
     return int(part[1]) if part else 5_000

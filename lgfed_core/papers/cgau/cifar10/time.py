@@ -16,7 +16,7 @@ from tqdm.auto import tqdm
 from lgfed_core.data.features.stored import Features, features
 from lgfed_core.engine import Outcome, run
 from lgfed_core.errors import SettingsError
-from lgfed_core.evidence import records as results
+from lgfed_core.evidence.records import select
 from lgfed_core.papers.experiment import Part
 
 from . import run as cifar10
@@ -132,5 +132,4 @@ def ratios(found: pd.DataFrame) -> pd.DataFrame:
 
 def stored(protocol: str = "as_described", scale: str = "paper") -> pd.DataFrame:
     """Our recorded rows of one protocol and scale; may be empty."""
-    found = results.of_tables(NAME, [TABLE], scale, ("way", "method"))
-    return found[found["protocol"] == protocol]
+    return select(NAME, columns=("way", "method"), table=TABLE, scale=scale, protocol=protocol)

@@ -15,6 +15,7 @@ from lgfed_core.models.adult import AdultNet, Dropout, parts
 from lgfed_core.papers.lgfedavg.fairness import run as adult
 from lgfed_core.papers.lgfedavg.fairness.measures import measure
 from lgfed_core.papers.lgfedavg.fairness.run import ADULT
+from lgfed_core.papers.lgfedavg.printed import TABLES
 
 
 @pytest.fixture(scope="module", params=results.PROTOCOLS)
@@ -83,7 +84,7 @@ def test_rows_are_accepted_and_reported(smoke, tmp_path):
     results.record(ADULT.name, rows, tmp_path)
     results.record(ADULT.name, rows, tmp_path)  # again: replaced, not doubled
     assert len(results.load(ADULT.name, tmp_path)) == len(rows)
-    table = report.table(ADULT.table, "smoke", cfg.protocol, folder=tmp_path)
+    table = report.table(TABLES[ADULT.table], "smoke", cfg.protocol, folder=tmp_path)
     assert set(table.loc[table["seeds"] > 0, "split"]) == {"iid"}
     assert set(table["selection"]) == {"last"}
 

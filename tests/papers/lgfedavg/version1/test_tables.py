@@ -8,6 +8,7 @@ import torch
 from lgfed_core import plotting
 from lgfed_core.data import Dataset, Split
 from lgfed_core.evidence import records as results, report, verdict
+from lgfed_core.papers.lgfedavg.printed import TABLES
 from lgfed_core.papers.lgfedavg.version1 import figures as figures_version1, run as v1, tables
 from lgfed_core.papers.lgfedavg.version1.run import VERSION1
 
@@ -153,6 +154,6 @@ def test_figures_draw_what_there_is(histories, tmp_path):
     assert drawn["LG-FedAvg, version 1"].get_xdata().tolist() == [2, 3, 4]  # FedAvg's point first
     assert drawn["LG-FedAvg, version 1"].get_ydata() == pytest.approx([60, 80, 80])
     with plotting.style():
-        figure = figures_version1.table1(report.table(VERSION1.table, folder=tmp_path))
+        figure = figures_version1.table1(report.table(TABLES[VERSION1.table], folder=tmp_path))
     assert all("not yet run" in ax.get_title(loc="left") for ax in figure.axes)
     plt.close("all")
