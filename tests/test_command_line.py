@@ -75,7 +75,10 @@ def test_changes_take_the_type_of_the_setting():
         (["run", "lgfedavg.mnist", "--set", "shrink=-1"], "shrink is -1.0; it must be above 0"),
         (["run", "lgfedavg.mnist", "--set", "scale=paper"], "no setting is called 'scale'"),
         (["run", "lgfedavg.mnist", "--scale", "smoke", "--workers", "0"], "workers is 0"),
-        (["run", "lgfedavg.mnist", "--scale", "smoke", "--lanes", "both"], "lanes 'both' is none of"),
+        (
+            ["run", "lgfedavg.mnist", "--scale", "smoke", "--lanes", "both"],
+            "lanes 'both' is none of",
+        ),
         (["data", "nothing"], "nothing"),
         (["report", "nothing"], "nothing"),
     ],
