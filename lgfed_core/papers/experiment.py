@@ -236,6 +236,15 @@ def said(plan: list[Part]) -> str:
     return "\n".join(lines)
 
 
+def following(before: Outcome, after: Outcome, rounds: int | None = None) -> Outcome:
+    """``after``, in which seeds count as diverged of which ``before``, its start, had diverged.
+
+    rounds: of ``before`` until that start; None: all.
+    """
+    lost = [s for s, t in before.diverged.items() if rounds is None or t <= rounds]
+    return replace(after, diverged=dict.fromkeys(lost, 1) | after.diverged)
+
+
 def who(seeds: Sequence[int]) -> str:
     """The seeds of a run in words, for its progress bar."""
     return f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds"

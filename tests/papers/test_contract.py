@@ -16,7 +16,7 @@ import torch
 from lgfed_core import data
 from lgfed_core.data import Dataset, Split
 from lgfed_core.data.features.stored import features
-from lgfed_core.engine import loop
+from lgfed_core.engine import Outcome, loop
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results
 from lgfed_core.models.adult import AdultNet
@@ -350,3 +350,11 @@ def test_a_number_that_is_not_finite_takes_no_neighbour_down(ran, two, tmp_path,
     assert set(rows.loc[rows["seed"] == 1, "metric"]) == {base.DIVERGED}
     assert rows["value"].ge(1)[rows["metric"] == base.DIVERGED].all()
     results.record(ran.experiment.name, rows, tmp_path)
+
+
+def test_what_starts_from_a_diverged_model_has_diverged():
+    after = Outcome(None, {}, pd.DataFrame(), pd.DataFrame(), 0.0, {})
+    before = replace(after, diverged={0: 5})
+    assert base.following(before, after, 4).diverged == {}
+    assert base.following(before, after, 5).diverged == {0: 1}
+    assert base.following(before, replace(after, diverged={0: 2, 1: 3})).diverged == {0: 2, 1: 3}

@@ -25,7 +25,7 @@ from lgfed_core.errors import SettingsError, at_least, one_of
 from lgfed_core.evidence.records import PROTOCOLS, SCALES
 from lgfed_core.methods import MTL, FedAvg, LGFedAvg, LocalOnly, Method, ReleasedMTL
 from lgfed_core.models.layout import joined
-from lgfed_core.papers.experiment import Experiment, Part, who
+from lgfed_core.papers.experiment import Experiment, Part, following, who
 
 from . import records
 
@@ -182,7 +182,7 @@ class Phases:
         method = LGFedAvg(layers=cfg.shared(self.fed.net), **self._share)
         on_test = self._on_test
         tracker = AveragedBest(light=True) if on_test else Personal(every=cfg.every, light=True)
-        return self._part(
+        out = self._part(
             f"lg_{budget}",
             method,
             cfg.lr,
@@ -192,6 +192,7 @@ class Phases:
             first_round=done,
             before=done,
         )
+        return following(fedavg, out, done)
 
     def local(self) -> Outcome:
         """Every device by itself, all of them in every epoch."""

@@ -27,7 +27,7 @@ from lgfed_core.methods.fade import STATISTICS as KINDS
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.digits import DigitsNet
 from lgfed_core.models.layout import joined
-from lgfed_core.papers.experiment import Experiment, Part
+from lgfed_core.papers.experiment import Experiment, Part, following
 
 from . import domains
 from .adaptation import Adaptation
@@ -272,7 +272,7 @@ class Digits(Experiment):
                 if name == "pretraining":
                     outcome = before = parts.pretraining()
                 else:
-                    outcome = parts.played(before, name)
+                    outcome = following(before, parts.played(before, name))
                 yield f"{direction}:{name}", outcome
 
     def places(self, cfg) -> tuple[str, Iterable[str]]:
@@ -314,14 +314,12 @@ class Digits(Experiment):
 
     def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
         """Curves to draw: direction, loss, probability, seed, round, metric, value."""
-        played = {part: h for part, h in histories.items() if part.endswith(":losses")}
-        return pd.concat(
-            [
-                _long(cfg, part, h).assign(direction=part.split(":")[0])
-                for part, h in played.items()
-            ],
-            ignore_index=True,
-        )
+        out = [
+            _long(cfg, part, history).assign(direction=part.split(":")[0])
+            for part, history in histories.items()
+            if part.endswith(":losses") and len(history)
+        ]
+        return pd.concat(out, ignore_index=True) if out else pd.DataFrame()
 
 
 DIGITS = Digits()

@@ -28,7 +28,7 @@ from lgfed_core.evidence.records import PROTOCOLS, SCALES as KNOWN
 from lgfed_core.methods import FairLGFedAvg, Method, WatchedFedAvg
 from lgfed_core.models.adult import AdultNet
 from lgfed_core.models.layout import joined
-from lgfed_core.papers.experiment import Experiment, Part
+from lgfed_core.papers.experiment import Experiment, Part, following
 
 from . import released as adult_released
 from .measures import Measured, measure, rows_of_adult
@@ -206,10 +206,9 @@ class Parts:
         training = Training(cfg.lr, cfg.batch_size, cfg.momentum)
         method = FairLGFedAvg(lambda_local=strength, lambda_global=strength, play=play, power=power)
         out = self._run(name, fed, method, training, cfg.rounds, own, cfg.pretraining)
-        found = measure(fed, out, cfg.probed, cfg.probe_rows)
+        found = measure(fed, following(before, out), cfg.probed, cfg.probe_rows)
         both = before.seconds + out.seconds
-        final, lost = found.final.assign(strength=strength), before.diverged | found.diverged
-        return replace(found, final=final, seconds=both, diverged=lost)
+        return replace(found, final=found.final.assign(strength=strength), seconds=both)
 
     def _run(
         self,

@@ -25,6 +25,7 @@ from lgfed_core.engine.trackers import Personal
 from lgfed_core.errors import SettingsError, one_of
 from lgfed_core.methods import FedAvg, LGFedAvg, LGFedAvgV1
 from lgfed_core.models.layout import joined
+from lgfed_core.papers.experiment import following
 
 from .. import phases, records as lgfedavg_rows
 from ..cifar10 import run as cifar10
@@ -160,7 +161,7 @@ class Phases(phases.Phases):
             before=cfg.rounds(PRINTED_ROUNDS[cfg.data]),
         )
         reached = fedavg.final[["goal_round", "reached"]]
-        return replace(out, final=out.final.join(reached))
+        return following(fedavg, replace(out, final=out.final.join(reached)))
 
 
 def with_own_heads(fed: Federation, start: Tensor) -> tuple[Federation, Tensor]:
