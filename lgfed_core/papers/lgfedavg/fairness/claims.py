@@ -17,12 +17,13 @@ from ..printed import TABLES
 from . import run as adult
 
 RANDOM = 50.0
+_IDS = ("method", "split", "loss", "lambda", "round")
 _LEAKS = ("adv_auc", "probe_logistic", "probe_trees", "probe_network", "probe_best")
 
 
 def stored_rows() -> pd.DataFrame:
     """All rows recorded by the experiment, with the columns that a table needs in any case."""
-    return select(adult.NAME, columns=("method", "split", "loss", "lambda", "round"))
+    return select(adult.NAME, columns=_IDS)
 
 
 def by_seed(stored: pd.DataFrame, metric: str, scale: str = "paper", **ids: object) -> pd.Series:
