@@ -28,7 +28,8 @@ class Batched:
     def __init__(self, work: Work, at_once: int = 128):
         self.work = work
         self.at_once = at_once
-        self.trained: list[Job] = []  # in the last round
+        self.trained: list[Job] = []  # in the last round,
+        self.before = work.own([])  # and their personal parameters before it [L, P_p]
         self.trainee = trainee(work)
         self.statistics = [
             n for n in work.layout.shapes if n not in dict(work.net.named_parameters())
@@ -39,7 +40,7 @@ class Batched:
 
     def train(self, jobs: list[Job], round: int, lr: float) -> None:
         """Train each device of ``jobs``; see `lanes.Looped.train`."""
-        self.trained = jobs
+        self.trained, self.before = jobs, self.work.own(jobs)
         place, seed = self.work.tensors["shared"].device, draw(self.work.seeds[jobs[0][0]], round)
         gpu = [place] if place.type == "cuda" else []
         with torch.random.fork_rng(devices=gpu):

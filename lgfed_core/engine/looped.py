@@ -63,7 +63,8 @@ class Looped:
     def __init__(self, work: Work, workers: int = 1):
         self.work = work
         self.workers = workers
-        self.trained: list[Job] = []  # in the last round
+        self.trained: list[Job] = []  # in the last round,
+        self.before = work.own([])  # and their personal parameters before it [L, P_p]
         self._pool = None
         self._flat = torch.empty(work.layout.size_shared + work.layout.size_personal)
         self._velocity = torch.zeros_like(self._flat)
@@ -75,7 +76,7 @@ class Looped:
 
         Reads ``shared`` and ``personal``; overwrites ``personal`` (and ``velocity`` if kept).
         """
-        self.trained = jobs
+        self.trained, self.before = jobs, self.work.own(jobs)
         many = Counter(run for run, _ in jobs)  # participants of each run
         calls = [(slot, *job, many[job[0]], round, lr) for slot, job in enumerate(jobs)]
         self._map(self._train_one, calls, 1)

@@ -109,6 +109,21 @@ class Work:
         s, p = self.tensors[shared][run], self.tensors[personal][run]
         return s if s.dim() == 1 else s[device], p if p.dim() == 1 else p[device]
 
+    def own(self, jobs: list[tuple[int, int]]) -> Tensor:
+        """A copy of each job's personal parameters [L, P_p]; of nothing where nothing is shared."""
+        jobs = jobs if self.layout.size_shared else []
+        runs, devices = [r for r, _ in jobs], [k for _, k in jobs]
+        return self.tensors["personal"][runs, devices]
+
+    def rest(self, before: Tensor) -> None:
+        """Put what is frozen back to ``before`` [R, P_s]: an average moves it by a rounding."""
+        personal = self.tensors["personal"][:, 0]
+        now = self.layout.views(self.tensors["shared"], personal)
+        then = self.layout.views(before, personal)
+        for name, p in self.net.named_parameters():
+            if not p.requires_grad and name in self.layout.shared:
+                now[name].copy_(then[name])
+
     def received(self, run, device) -> Lent:
         """What a lane starts from; of several lanes [L] where ``run`` and ``device`` are [L]."""
         shared, personal = self.tensors["shared"], self.tensors["personal"]
