@@ -19,7 +19,7 @@ from lgfed_core.methods import Batch, Local
 from lgfed_core.seeds import draw, lot, pictures, visits
 
 from .looped import Job
-from .training import Work, both, for_each, gradients, moving, normalises, sheltered, trainee
+from .training import Lent, Work, both, for_each, gradients, moving, normalises, sheltered, trainee
 
 
 class Batched:
@@ -53,7 +53,8 @@ class Batched:
         work, cfg, at = self.work, self.work.training, self.work.layout.size_shared
         t, split = work.tensors, work.rows["train"][0]
         run, device = torch.tensor(jobs, device=t["shared"].device).T  # [L], [L]
-        numbers, lent = run.clone(), [work.received(run, device)]
+        lent = [work.received(run, device), Lent(lambda: (run.clone(),))]
+        received, numbers = work.layout.views(*lent[0].parts), lent[1].parts[0]
         flat = torch.cat(lent[0].parts, 1)  # [L, P]
         velocity = t["velocity"][run, device] if cfg.keep_momentum else torch.zeros_like(flat)
         values, momenta = (
@@ -61,8 +62,9 @@ class Batched:
         )  # name -> [L, ...]; views, so that flat and velocity change with them
         peers = (None, 1)
         if work.method.compares:
-            lent.append(work.others(slice(len(jobs))))
-            peers = lent[1].views, self._participants(jobs)
+            many = self._participants(jobs)
+            lent += [work.others(slice(len(jobs))), Lent(lambda: (many.clone(),))]
+            peers = work.layout.views(*lent[2].parts), lent[3].parts[0]
         index, weight, active = self._plan(jobs, round)
         plans = self._turns(jobs, round, active)
         rates = self._rates(lr, t["taken"][run, device].cpu(), active) if cfg.annealing else None
@@ -80,12 +82,12 @@ class Batched:
                 on, all_on = turn[step], everyone[step]  # [L]
                 leaves = {n: v.detach().requires_grad_(n in moves) for n, v in values.items()}
                 leaves |= {n: values[n].clone() for n in self.statistics}  # vmap needs them dense
-                one = partial(self._loss, loss, round)
+                lane = partial(self._loss, loss, round)
                 axes = (0, 0, 0, (None, None) if peers[0] is None else 0, 0)
-                for model in lent:
-                    model.mend()
-                inputs = leaves, lent[0].views, given, peers, numbers
-                losses = vmap(one, axes, randomness="different")(*inputs)  # [L]
+                for one in lent:
+                    one.mend()
+                inputs = leaves, received, given, peers, numbers
+                losses = vmap(lane, axes, randomness="different")(*inputs)  # [L]
                 grads = gradients(losses.sum(), [leaves[n] for n in moves])
                 for name, grad in zip(moves, grads, strict=True):
                     value, momentum = values[name], momenta[name]

@@ -139,7 +139,7 @@ class Looped:
         lent = [work.received(run, device)]
         if work.method.compares:
             lent.append(work.others(slot))
-        received, others = (*(one.views for one in lent), None)[:2]
+        received, others = (*(work.layout.views(*one.parts) for one in lent), None)[:2]
         local = Local(sheltered(net), params, received, others, many, round, run)
         if any(when for *_, when in steps):
             chance = lot(work.seeds[run], round, device)

@@ -73,15 +73,13 @@ class Training:
 
 
 class Lent:
-    """Named views of a model that losses read: ``views``, of ``parts`` (shared and personal).
+    """Tensors that losses read, again and again: ``parts``, fresh from ``source``.
 
-    source: fresh tensors [..., P_s] and [..., P_p] of the model; `mend` goes back to it where a
-        loss has written on the views.
+    `mend` goes back to ``source`` where a loss has written on them, or on views of them.
     """
 
-    def __init__(self, layout: Layout, source: Callable[[], tuple[Tensor, Tensor]]):
+    def __init__(self, source: Callable[[], tuple[Tensor, ...]]):
         self.source, self.parts = source, source()
-        self.views = layout.views(*self.parts)
         self._versions = [part._version for part in self.parts]
 
     def mend(self) -> None:
@@ -127,12 +125,12 @@ class Work:
     def received(self, run, device) -> Lent:
         """What a lane starts from; of several lanes [L] where ``run`` and ``device`` are [L]."""
         shared, personal = self.tensors["shared"], self.tensors["personal"]
-        return Lent(self.layout, lambda: (shared[run].clone(), personal[run, device].clone()))
+        return Lent(lambda: (shared[run].clone(), personal[run, device].clone()))
 
     def others(self, slot: int | slice) -> Lent:
         """The mean of the other participants' models, for the job (or jobs) in ``slot``."""
         at, vector = self.layout.size_shared, self.tensors["others"][slot]
-        return Lent(self.layout, lambda: (vector[..., :at].clone(), vector[..., at:].clone()))
+        return Lent(lambda: (vector[..., :at].clone(), vector[..., at:].clone()))
 
     def devices(self, rows: str) -> int:
         """K, the number of devices that ``rows`` is split over."""
