@@ -37,6 +37,20 @@ class Split:
     def __len__(self) -> int:
         return len(self.y)
 
+    def refuse_broken(self, what: str) -> None:
+        """Raise DataError for the first row of ``x`` with a NaN or an infinite number."""
+        if self.x.sum().isfinite():  # a NaN or infinite number anywhere would show
+            return
+        broken = (~self.x.isfinite()).reshape(len(self), -1).any(1).nonzero()
+        if len(broken):
+            row = int(broken[0])
+            values = self.x[row].flatten()
+            raise DataError(
+                f"{what}: row {row} holds {float(values[~values.isfinite()][0])}, and "
+                f"{len(broken)} of {len(self)} rows are like that; fill in or leave out what is "
+                "missing"
+            )
+
     def take(self, index: Tensor) -> "Split":
         """The rows ``index`` (int64 ``[m]``), in that order."""
         groups = None if self.groups is None else self.groups[index]

@@ -5,12 +5,13 @@ lane's own gradient. Lanes with fewer rows than others are padded, and rest once
 """
 
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
 from lgfed_core.errors import SettingsError
@@ -18,7 +19,7 @@ from lgfed_core.methods import Batch, Local
 from lgfed_core.seeds import draw, lot, pictures, visits
 
 from .looped import Job
-from .training import Work, both, normalises, trainee
+from .training import Lent, Work, both, for_each, gradients, moving, normalises, sheltered, trainee
 
 
 class Batched:
@@ -27,19 +28,19 @@ class Batched:
     def __init__(self, work: Work, at_once: int = 128):
         self.work = work
         self.at_once = at_once
-        self.trained: list[Job] = []  # in the last round
+        self.trained: list[Job] = []  # in the last round,
+        self.before = work.own([])  # and their personal parameters before it [L, P_p]
         self.trainee = trainee(work)
         self.statistics = [
             n for n in work.layout.shapes if n not in dict(work.net.named_parameters())
         ]
         self.steps = []  # (loss, names of the parameters that move, when)
         for loss, names, when in work.method.steps(work.net):
-            moves = [n for n, _ in work.net.named_parameters() if names is None or n in names]
-            self.steps.append((loss, moves, when))
+            self.steps.append((loss, moving(work.net, names), when))
 
     def train(self, jobs: list[Job], round: int, lr: float) -> None:
         """Train each device of ``jobs``; see `lanes.Looped.train`."""
-        self.trained = jobs
+        self.trained, self.before = jobs, self.work.own(jobs)
         place, seed = self.work.tensors["shared"].device, draw(self.work.seeds[jobs[0][0]], round)
         gpu = [place] if place.type == "cuda" else []
         with torch.random.fork_rng(devices=gpu):
@@ -52,13 +53,18 @@ class Batched:
         work, cfg, at = self.work, self.work.training, self.work.layout.size_shared
         t, split = work.tensors, work.rows["train"][0]
         run, device = torch.tensor(jobs, device=t["shared"].device).T  # [L], [L]
-        start = torch.cat([t["shared"][run], t["personal"][run, device]], 1)  # [L, P]
-        flat = start.clone()
-        velocity = t["velocity"][run, device] if cfg.keep_momentum else torch.zeros_like(start)
-        received, values, momenta = (
-            work.layout.views(v[:, :at], v[:, at:]) for v in (start, flat, velocity)
+        lent = [work.received(run, device), Lent(lambda: (run.clone(),))]
+        received, numbers = work.layout.views(*lent[0].parts), lent[1].parts[0]
+        flat = torch.cat(lent[0].parts, 1)  # [L, P]
+        velocity = t["velocity"][run, device] if cfg.keep_momentum else torch.zeros_like(flat)
+        values, momenta = (
+            work.layout.views(v[:, :at], v[:, at:]) for v in (flat, velocity)
         )  # name -> [L, ...]; views, so that flat and velocity change with them
-        peers = self._peers(jobs) if work.method.compares else (None, 1)
+        peers = (None, 1)
+        if work.method.compares:
+            many = self._participants(jobs)
+            lent += [work.others(slice(len(jobs))), Lent(lambda: (many.clone(),))]
+            peers = work.layout.views(*lent[2].parts), lent[3].parts[0]
         index, weight, active = self._plan(jobs, round)
         plans = self._turns(jobs, round, active)
         rates = self._rates(lr, t["taken"][run, device].cpu(), active) if cfg.annealing else None
@@ -71,20 +77,18 @@ class Batched:
             rows = (x, y, weight[step])
             if split.groups is not None:
                 rows += (split.groups[index[step]],)  # [L, B, g]
-            for (loss, moves, _), (turn, everyone) in zip(self.steps, plans, strict=True):
+            todo = zip(self.steps, plans, for_each(self.steps, rows), strict=True)
+            for (loss, moves, _), (turn, everyone), given in todo:
                 on, all_on = turn[step], everyone[step]  # [L]
                 leaves = {n: v.detach().requires_grad_(n in moves) for n, v in values.items()}
                 leaves |= {n: values[n].clone() for n in self.statistics}  # vmap needs them dense
-                one = partial(self._loss, loss, round)
+                lane = partial(self._loss, loss, round)
                 axes = (0, 0, 0, (None, None) if peers[0] is None else 0, 0)
-                inputs = leaves, received, rows, peers, run
-                losses = vmap(one, axes, randomness="different")(*inputs)  # [L]
-                grads = torch.autograd.grad(
-                    losses.sum(),
-                    [leaves[n] for n in moves],
-                    allow_unused=True,
-                    materialize_grads=True,
-                )
+                for one in lent:
+                    one.mend()
+                inputs = leaves, received, given, peers, numbers
+                losses = vmap(lane, axes, randomness="different")(*inputs)  # [L]
+                grads = gradients(losses.sum(), [leaves[n] for n in moves])
                 for name, grad in zip(moves, grads, strict=True):
                     value, momentum = values[name], momenta[name]
                     if cfg.weight_decay:
@@ -196,18 +200,15 @@ class Batched:
     ) -> Tensor:
         """``loss`` of one lane; ``rows`` make its `Batch`, ``peers`` the rest of its `Local`."""
 
-        def net(*inputs, **more):
-            return functional_call(self.trainee, params, inputs, more)
+        net = _filled(self.trainee, params)
+        values = {n: v for n, v in params.items() if n not in self.statistics}
+        return loss(Local(net, values, received, *peers, round, run), Batch(*rows))
 
-        moving = {n: v for n, v in params.items() if n not in self.statistics}
-        return loss(Local(net, moving, received, *peers, round, run), Batch(*rows))
-
-    def _peers(self, jobs: list[Job]) -> tuple[dict[str, Tensor], Tensor]:
-        """For each lane the mean of the others' models, and the participants of its run [L]."""
-        others = self.work.others(slice(len(jobs)))
+    def _participants(self, jobs: list[Job]) -> Tensor:
+        """For each lane the participants of its run [L]."""
         many = Counter(run for run, _ in jobs)
         place = self.work.tensors["shared"].device
-        return others, torch.tensor([many[run] for run, _ in jobs], device=place)
+        return torch.tensor([many[run] for run, _ in jobs], device=place)
 
     def _changes(self, jobs: list[Job], round: int, shape: torch.Size) -> Tensor:
         """What augmentation does to each row of `_plan` -> [T, L, B, ...]."""
@@ -229,7 +230,7 @@ class Batched:
         """x [l, n, ...] -> [l, n, classes], row i through the model of jobs[i]."""
         lanes = [self.work.models(shared, personal, r, k) for r, k in jobs]
         params = self.work.layout.views(*map(torch.stack, zip(*lanes, strict=True)))
-        return vmap(lambda p, x: functional_call(self.work.net, p, (x,), more))(params, x)
+        return vmap(lambda p, x: _filled(self.work.net, p)(x, **more))(params, x)
 
     def _plan(self, jobs: list[Job], round: int) -> tuple[Tensor, Tensor, Tensor]:
         """Batches of all lanes, padded: row index [T, L, B], weight [T, L, B], active [T, L].
@@ -258,6 +259,15 @@ class Batched:
         weight = real / count.clamp(min=1)
         place = split.x.device
         return index.to(place), weight.to(place), count[..., 0] > 0
+
+
+def _filled(net: nn.Module, params: dict[str, Tensor]) -> Callable[..., Tensor]:
+    """``net`` with other values, on copies of what it is given."""
+
+    def call(*inputs, **more):
+        return functional_call(net, params, inputs, more)
+
+    return sheltered(call)
 
 
 def _wide(lanes: Tensor, like: Tensor) -> Tensor:

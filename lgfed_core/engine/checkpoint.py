@@ -1,16 +1,21 @@
 """Checkpoints: one safetensors file, written beside its final name and renamed.
 
 Nothing is pickled, so a file from elsewhere cannot run code. A file carries the fingerprint of
-the run it belongs to and is refused by any other.
+the run it belongs to and is refused by any other, and a checksum of all that is in it. The file
+before it is kept beside it, as ``<name>.previous.safetensors``, until the run is complete: it takes
+over when the newest is gone.
 """
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
@@ -49,20 +54,49 @@ def digest(*tensors: Tensor) -> str:
     """A hash of the contents of ``tensors``."""
     total = hashlib.sha256()
     for tensor in tensors:
-        total.update(tensor.detach().cpu().contiguous().numpy())
+        total.update(_bytes(tensor))
     return total.hexdigest()[:16]
 
 
-def save(path: Path, tensors: dict[str, Tensor], facts: dict, identity: str) -> None:
+def _bytes(tensor: Tensor) -> np.ndarray:
+    """What ``tensor`` holds, of any type, as uint8 [...]."""
+    return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
+
+
+def _checksum(tensors: dict[str, Tensor], identity: str, facts: str) -> str:
+    """A hash of all that a file says: names, types, shapes and contents of tensors, and texts."""
+    said = [[n, str(t.dtype), list(t.shape)] for n, t in sorted(tensors.items())]
+    total = hashlib.sha256(json.dumps([identity, facts, said]).encode())
+    for name in sorted(tensors):
+        total.update(_bytes(tensors[name]))
+    return total.hexdigest()
+
+
+def previous(path: Path) -> Path:
+    """Where the checkpoint before the one at ``path`` is kept."""
+    return path.with_name(f"{path.stem}.previous{path.suffix}")
+
+
+def save(
+    path: Path, tensors: dict[str, Tensor], facts: dict, identity: str, last: bool = False
+) -> None:
     """Write ``tensors`` and JSON-able ``facts`` to ``path``: whole, or not at all.
 
-    Raises CheckpointError when the file cannot be written (a full disk, say).
+    The file that was there becomes the `previous` one; after the ``last`` there is none. Raises
+    CheckpointError when the file cannot be written (a full disk, say).
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        meta = {"identity": identity, "facts": json.dumps(facts)}
+        text = json.dumps(facts)
+        meta = {"identity": identity, "facts": text, "sha256": _checksum(tensors, identity, text)}
         with replacing(path, locked=True) as part:
             save_file({n: t.contiguous() for n, t in tensors.items()}, part, metadata=meta)
+            if path.exists() and not last:
+                with suppress(OSError):  # a file system without links keeps one file
+                    previous(path).unlink(missing_ok=True)
+                    os.link(path, previous(path))
+        if last:
+            previous(path).unlink(missing_ok=True)
     except (OSError, SafetensorError) as error:
         raise CheckpointError(
             f"cannot write {path}: {error}; free some space or set LGFED_RUNS"
@@ -88,25 +122,60 @@ def claimed(path: Path | None) -> Iterator[None]:
         yield
 
 
-def load(path: Path, identity: str) -> tuple[dict[str, Tensor], dict] | None:
-    """Tensors and facts of ``path``, or None when there is no such file.
+def load(
+    path: Path,
+    identity: str,
+    check: Callable[[dict[str, Tensor], dict], None] = lambda tensors, facts: None,
+) -> tuple[dict[str, Tensor], dict] | None:
+    """Tensors and facts of ``path``, or of the `previous` file where that one is gone.
 
-    Raises CheckpointError when the file is damaged or belongs to another run.
+    None when there is neither. ``check`` raises ValueError for contents that do not fit the run.
+    Raises CheckpointError when the file is damaged, naming an older one that is sound, or belongs
+    to another run.
     """
+    older = previous(path)
     if not path.exists():
-        return None
+        if not older.exists():
+            return None
+        path = older
+    try:
+        return _read(path, identity, check)
+    except _Damaged as error:
+        advice = "delete it to start that part again"
+        if path != older and older.exists():
+            advice = f"delete it and {older.name} beside it to start that part again"
+            with suppress(CheckpointError):
+                number = _read(older, identity, check)[1].get("round")
+                advice = (
+                    f"an older one, after round {number}, is sound: delete {path.name} and run "
+                    f"again to go on from {older.name}"
+                )
+        raise CheckpointError(f"{path} is damaged ({error}); {advice}") from error
+
+
+class _Damaged(CheckpointError):
+    """A file whose contents are not what was written."""
+
+
+def _read(path: Path, identity: str, check: Callable) -> tuple[dict[str, Tensor], dict]:
     try:
         with safe_open(path, framework="pt") as file:
             meta = file.metadata() or {}
-            if meta.get("identity") == identity:
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-                return tensors, json.loads(meta["facts"])
-    except (OSError, SafetensorError, KeyError, ValueError) as error:
-        raise CheckpointError(
-            f"{path} is damaged ({error}); delete it to start that part again"
-        ) from error
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        made_by, text, stated = meta["identity"], meta["facts"], meta.get("sha256")
+        if stated is not None and stated != _checksum(tensors, made_by, text):
+            raise ValueError("its checksum is not that of its contents")
+        if made_by == identity:
+            if stated is None:
+                raise ValueError("it has no checksum")
+            facts = json.loads(text)
+            check(tensors, facts)
+            return tensors, facts
+    except Exception as error:  # whatever a reader of broken bytes may think of
+        raise _Damaged(f"{type(error).__name__}: {error}") from error
+    which = f"it and {older.name}" if (older := previous(path)).exists() else "it"
     raise CheckpointError(
         f"{path} belongs to another run (other settings or data, a CPU and not a GPU, other lanes, "
-        "or an older engine whose numbers differ); run as it was made, or delete it to start that "
-        "part again"
+        f"or an older engine whose numbers differ); run as it was made, or delete {which} to start "
+        "that part again"
     )

@@ -54,6 +54,7 @@ class Federation:
                     f"{name} rows are {rows.x.dtype}, the network's parameters "
                     f"{', '.join(map(str, kinds))}; convert the rows, as with x.float()"
                 )
+            rows.refuse_broken(f"{self.data.name}, {name} rows")
         for name, module in self.net.named_modules():
             known = isinstance(module, _BatchNorm) and module.momentum is not None
             if not known and any(True for _ in module.buffers(recurse=False)):

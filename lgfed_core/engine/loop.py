@@ -7,9 +7,8 @@ continues from its last checkpoint to the same bits on the same machine.
 """
 
 import time
-import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
@@ -20,8 +19,9 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.methods import Method
 from lgfed_core.models.layout import Layout, joined
 
-from . import checkpoint
+from . import checkpoint, identity as named
 from .batched import Batched
+from .divergence import Diverged
 from .federation import Federation as Federation, prepare, round_of
 from .looped import Looped
 from .processes import checked_workers
@@ -29,7 +29,7 @@ from .provenance import provenance
 from .trackers import Tracker
 from .training import Training
 
-NUMBERS = 1  # raise when a change of the engine changes numbers: older checkpoints are refused
+NUMBERS = 2  # raise when a change of the engine changes numbers: older checkpoints are refused
 SAVE_SECONDS = 5.0  # no checkpoint sooner than this after the last,
 SAVE_SHARE = 0.05  # and at most this share of the time for writing them
 
@@ -41,6 +41,8 @@ class Outcome:
     ``tensors`` has ``shared`` [R, P_s], ``personal`` [R, K, P_p] and what the tracker kept.
     ``final`` has the tracker's closing metrics, one line per seed. ``seconds`` is the time spent,
     over all sittings; ``provenance`` the device, PyTorch and commit of the first of them.
+    ``diverged`` has the seeds of which a run sent what is not finite, each with the first round
+    (from one) in which it did: such a run ends there, and its numbers are NaN from then on.
     """
 
     layout: Layout
@@ -105,8 +107,17 @@ def _loop(federation, engine, tracker, rounds, first_round, saved, identity, lab
     """Continue from the checkpoint, if there is one, to the last round; save now and then."""
     work, method = engine.work, engine.work.method
     done, lines, final, spent = 0, [], {}, 0.0
-    where = provenance(federation.device)
-    stored = checkpoint.load(saved, identity) if saved else None
+    where, diverged = provenance(federation.device), Diverged(work, tracker, label)
+    keep = {n: t for n, t in work.tensors.items() if n not in ("uploads", "others")}
+
+    def lasting(round: int) -> dict[str, Tensor]:
+        return {n: t for n, t in keep.items() if round < rounds or tracker.lasts(n)}
+
+    def check(tensors: dict[str, Tensor], facts: dict) -> None:
+        _check_facts(facts, rounds, work.seeds)
+        _check_tensors(tensors, lasting(facts["round"]))
+
+    stored = checkpoint.load(saved, identity, check) if saved else None
     if stored:
         tensors, facts = stored
         for name, tensor in tensors.items():
@@ -114,9 +125,9 @@ def _loop(federation, engine, tracker, rounds, first_round, saved, identity, lab
         done, lines, final, spent, where = (
             facts[k] for k in ("round", "history", "final", "seconds", "provenance")
         )
+        diverged.since = dict(facts["diverged"])
         del tensors, stored
 
-    keep = {n: t for n, t in work.tensors.items() if n not in ("uploads", "others")}
     began, saved_at, save_cost = time.perf_counter() - spent, time.perf_counter(), 0.0
     if not done and rounds:
         tracker.before(engine)
@@ -125,12 +136,16 @@ def _loop(federation, engine, tracker, rounds, first_round, saved, identity, lab
     ) as bar:
         for index in bar:
             number, lr = first_round + index, work.training.rate(index)
-            busy = round_of(federation, method, tracker, work, engine, number, lr)
+            before = work.tensors["shared"].clone()
+            busy = round_of(federation, method, diverged, work, engine, number, lr)
+            if busy:
+                work.rest(before)
+                diverged.look(index + 1, engine, before)
             metrics = tracker.after(index + 1, rounds, engine) if busy else {}
-            lines += _lines(metrics, index + 1, federation.seeds)
+            lines += _lines(diverged.blank(metrics), index + 1, federation.seeds)
             last = index + 1 == rounds
             if last:
-                final = {name: v.tolist() for name, v in tracker.final(engine).items()}
+                final = diverged.blank(tracker.final(engine))
             now = time.perf_counter()
             spent = now - began
             if saved and (last or now - saved_at > max(SAVE_SECONDS, save_cost / SAVE_SHARE)):
@@ -140,38 +155,58 @@ def _loop(federation, engine, tracker, rounds, first_round, saved, identity, lab
                     "final": final,
                     "seconds": spent,
                     "provenance": where,
+                    "diverged": list(diverged.since.items()),
                 }
-                lasting = {n: t for n, t in keep.items() if not last or tracker.lasts(n)}
-                checkpoint.save(saved, lasting, facts, identity)
+                checkpoint.save(saved, lasting(index + 1), facts, identity, last)
                 saved_at = time.perf_counter()
                 save_cost = saved_at - now
-    _warn_of_divergence(work, federation.seeds, label)
-    keep = {n: t for n, t in keep.items() if tracker.lasts(n)}
+    diverged.closing()
     final = pd.DataFrame(final, index=pd.Index(federation.seeds, name="seed"))
-    return Outcome(work.layout, keep, pd.DataFrame(lines), final, spent, where)
+    history, kept = pd.DataFrame(lines), lasting(rounds)
+    return Outcome(work.layout, kept, history, final, spent, where, diverged.by_seed())
 
 
-def _warn_of_divergence(work, seeds: Sequence[int], label: str) -> None:
-    """Say which runs have left the finite numbers: their results are those of a broken model."""
-    t = work.tensors
-    fine = t["shared"].isfinite().all(1) & t["personal"].isfinite().flatten(1).all(1)  # [R]
-    lost = [seed for seed, ok in zip(seeds, fine.tolist(), strict=True) if not ok]
-    if lost:
-        warnings.warn(
-            f"{label or 'run'}: parameters of seeds {lost} are no longer finite; a lower learning "
-            f"rate than {work.training.lr} may help",
-            RuntimeWarning,
-            stacklevel=3,
-        )
-
-
-def _lines(metrics: dict[str, Tensor], number: int, seeds: Sequence[int]) -> list[dict]:
-    columns = {name: values.tolist() for name, values in metrics.items()}
+def _lines(metrics: dict[str, list], number: int, seeds: Sequence[int]) -> list[dict]:
     return [
-        {"round": number, "seed": seed} | {name: v[r] for name, v in columns.items()}
+        {"round": number, "seed": seed} | {name: v[r] for name, v in metrics.items()}
         for r, seed in enumerate(seeds)
-        if columns
+        if metrics
     ]
+
+
+def _check_facts(facts: dict, rounds: int, seeds: list[int]) -> None:
+    """Raise ValueError unless what a checkpoint says of the past fits a run of ``rounds``."""
+    done, lines = facts["round"], facts["history"]
+    if type(done) is not int or not 0 < done <= rounds:
+        raise ValueError(f"it was made after round {done} of {rounds}")
+    at = [line["round"] for line in lines]
+    times, odd = divmod(len(lines), len(seeds))
+    if odd or at != sorted(at) or [line["seed"] for line in lines] != seeds * times:
+        raise ValueError(f"its history is not that of seeds {seeds}, round by round")
+    if at and not 0 < at[0] <= at[-1] <= done:
+        raise ValueError(f"after round {done} it has a history of rounds {at[0]} to {at[-1]}")
+    if any(len(values) != len(seeds) for values in facts["final"].values()):
+        raise ValueError(f"its final numbers are not for {len(seeds)} runs")
+    if facts["final"] and done < rounds:
+        raise ValueError(f"it has final numbers after round {done} of {rounds}")
+    if any(not (0 <= run < len(seeds) and 0 < t <= done) for run, t in facts["diverged"]):
+        raise ValueError("it names runs as diverged that are none of this run's")
+    if not facts["seconds"] >= 0 or not isinstance(facts["provenance"], dict):
+        raise ValueError("it does not say where and for how long it ran")
+
+
+def _check_tensors(tensors: dict[str, Tensor], due: dict[str, Tensor]) -> None:
+    """Raise ValueError unless ``tensors`` have the names, types and shapes that are ``due``."""
+    if missing := due.keys() - tensors.keys():
+        raise ValueError(f"it has no tensor called {', '.join(sorted(missing))}")
+    for name, found in tensors.items():
+        if name not in due:
+            raise ValueError(f"it has a tensor called {name}, which this run does not keep")
+        if (found.dtype, found.shape) != (due[name].dtype, due[name].shape):
+            raise ValueError(
+                f"{name} is {found.dtype} {list(found.shape)}, not {due[name].dtype} "
+                f"{list(due[name].shape)}"
+            )
 
 
 def _identity(federation, work, start, tracker, rounds, first_round, looped) -> str:
@@ -179,17 +214,15 @@ def _identity(federation, work, start, tracker, rounds, first_round, looped) -> 
 
     The kind of lanes is among it, because networks with noise (dropout) draw it by kind.
     """
-    method = {k: _simple(v) for k, v in vars(work.method).items()}
-    simple = {k: v for k, v in vars(federation.net).items() if isinstance(v, bool | int | float)}
     splits = (federation.data.train, federation.data.test)
     groups = [s.groups for s in splits if s.groups is not None]
     kinds = [k for p in federation.partitions for k in (p.train, p.validation, p.test) if k]
     return checkpoint.fingerprint(
         numbers=NUMBERS,
-        net=[str(federation.net), simple],
-        method=[type(work.method).__name__, method],
-        training={k: v for k, v in asdict(work.training).items() if v is not None},
-        tracker=[type(tracker).__name__, vars(tracker)],
+        net=named.network(federation.net),
+        method=named.written(work.method, "the method"),
+        training=named.written(work.training, "the training"),
+        tracker=named.written(tracker, "the tracker"),
         seeds=list(federation.seeds),
         rounds=[first_round, rounds],
         device=federation.device.type,
@@ -199,10 +232,3 @@ def _identity(federation, work, start, tracker, rounds, first_round, looped) -> 
         **({"groups": checkpoint.digest(*groups)} if groups else {}),
         **({} if looped else {"lanes": "batched"}),
     )
-
-
-def _simple(value):
-    """A setting as JSON can say it."""
-    if is_dataclass(value):
-        return asdict(value)
-    return sorted(value) if isinstance(value, frozenset) else value

@@ -30,7 +30,7 @@ from lgfed_core.methods import Batch, Local
 from lgfed_core.seeds import draw, lot, pictures, visits
 
 from .processes import one_thread
-from .training import Work, both, trainee
+from .training import Work, both, for_each, gradients, moving, sheltered, trainee
 
 Job = tuple[int, int]  # (run, device)
 ROWS_AT_ONCE = 500  # in tests on a whole data set, so that activations stay in a core's cache
@@ -63,7 +63,8 @@ class Looped:
     def __init__(self, work: Work, workers: int = 1):
         self.work = work
         self.workers = workers
-        self.trained: list[Job] = []  # in the last round
+        self.trained: list[Job] = []  # in the last round,
+        self.before = work.own([])  # and their personal parameters before it [L, P_p]
         self._pool = None
         self._flat = torch.empty(work.layout.size_shared + work.layout.size_personal)
         self._velocity = torch.zeros_like(self._flat)
@@ -75,7 +76,7 @@ class Looped:
 
         Reads ``shared`` and ``personal``; overwrites ``personal`` (and ``velocity`` if kept).
         """
-        self.trained = jobs
+        self.trained, self.before = jobs, self.work.own(jobs)
         many = Counter(run for run, _ in jobs)  # participants of each run
         calls = [(slot, *job, many[job[0]], round, lr) for slot, job in enumerate(jobs)]
         self._map(self._train_one, calls, 1)
@@ -135,10 +136,11 @@ class Looped:
         net, params, steps = self._trainee()
         # torch.manual_seed would keep a stack trace for every accelerator that never wakes up
         torch.default_generator.manual_seed(draw(work.seeds[run], round, device))  # for dropout
-        start = self._flat.clone()
-        received = work.layout.views(start[:split_at], start[split_at:])
-        others = work.others(slot) if work.method.compares else None
-        local = Local(net, params, received, others, many, round, run)
+        lent = [work.received(run, device)]
+        if work.method.compares:
+            lent.append(work.others(slot))
+        received, others = (*(work.layout.views(*one.parts) for one in lent), None)[:2]
+        local = Local(sheltered(net), params, received, others, many, round, run)
         if any(when for *_, when in steps):
             chance = lot(work.seeds[run], round, device)
             steps = [step for step in steps if step[3] is None or step[3](chance)]
@@ -159,18 +161,18 @@ class Looped:
                 if changes is not None:
                     x = cfg.augment.apply(x, changes[epoch, batch])
                 groups = None if split.groups is None else split.groups[rows_now]
-                now = Batch(x, split.y[rows_now], None, groups)
+                now = for_each(steps, (x, split.y[rows_now], None, groups))
                 lr_now = lr * cfg.annealing.factor(taken) if cfg.annealing else lr
                 taken += 1
-                for loss, moves, moving, _ in steps:
-                    grads = torch.autograd.grad(
-                        loss(local, now), moves, allow_unused=True, materialize_grads=True
-                    )
+                for (loss, moves, momenta, _), given in zip(steps, now, strict=True):
+                    for one in lent:
+                        one.mend()
+                    grads = gradients(loss(local, Batch(*given)), moves)
                     grads = [g.contiguous() for g in grads]  # the fused kernel ignores strides
                     sgd(
                         moves,
                         grads,
-                        moving,
+                        momenta,
                         fused=True,
                         weight_decay=cfg.weight_decay,
                         momentum=cfg.momentum,
@@ -199,10 +201,10 @@ class Looped:
             Slots(net).fill(values)
             steps = []
             for loss, names, when in work.method.steps(net):
-                moves = [n for n, _ in net.named_parameters() if names is None or n in names]
+                moves = moving(net, names)
                 params = [net.get_parameter(n) for n in moves]
-                moving = [momenta[n] if work.training.momentum else None for n in moves]
-                steps.append((loss, params, moving, when))
+                held = [momenta[n] if work.training.momentum else None for n in moves]
+                steps.append((loss, params, held, when))
             self._own = net, dict(net.named_parameters()), steps
         return self._own
 
@@ -234,7 +236,7 @@ class Looped:
         self, shared: str, personal: str, run: int, device: int, x: Tensor, **more: object
     ) -> Tensor:
         self._tested.fill(self.work.layout.views(*self.work.models(shared, personal, run, device)))
-        return self._tested.net(x, **more)
+        return sheltered(self._tested.net)(x, **more)
 
     def _map(self, function: Callable, jobs: list, chunk: int) -> list:
         if self.workers == 1:

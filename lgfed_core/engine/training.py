@@ -1,6 +1,7 @@
 """What training and testing read: how a device optimises, and all that is fixed for a phase."""
 
 import copy
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -71,6 +72,24 @@ class Training:
         return self.lr / (1 + (self.decay or 0.0) * ((self.before or 0) + t))
 
 
+class Lent:
+    """Tensors that losses read, again and again: ``parts``, fresh from ``source``.
+
+    `mend` goes back to ``source`` where a loss has written on them, or on views of them.
+    """
+
+    def __init__(self, source: Callable[[], tuple[Tensor, ...]]):
+        self.source, self.parts = source, source()
+        self._versions = [part._version for part in self.parts]
+
+    def mend(self) -> None:
+        """Undo what a loss has written; costs nothing where none has."""
+        if [part._version for part in self.parts] != self._versions:
+            for part, value in zip(self.parts, self.source(), strict=True):
+                part.copy_(value)
+            self._versions = [part._version for part in self.parts]
+
+
 @dataclass(frozen=True)
 class Work:
     """All that training and testing read: fixed for a phase, so that workers inherit it."""
@@ -88,10 +107,30 @@ class Work:
         s, p = self.tensors[shared][run], self.tensors[personal][run]
         return s if s.dim() == 1 else s[device], p if p.dim() == 1 else p[device]
 
-    def others(self, slot: int | slice) -> dict[str, Tensor]:
+    def own(self, jobs: list[tuple[int, int]]) -> Tensor:
+        """A copy of each job's personal parameters [L, P_p]; of nothing where nothing is shared."""
+        jobs = jobs if self.layout.size_shared else []
+        runs, devices = [r for r, _ in jobs], [k for _, k in jobs]
+        return self.tensors["personal"][runs, devices]
+
+    def rest(self, before: Tensor) -> None:
+        """Put what is frozen back to ``before`` [R, P_s]: an average moves it by a rounding."""
+        personal = self.tensors["personal"][:, 0]
+        now = self.layout.views(self.tensors["shared"], personal)
+        then = self.layout.views(before, personal)
+        for name, p in self.net.named_parameters():
+            if not p.requires_grad and name in self.layout.shared:
+                now[name].copy_(then[name])
+
+    def received(self, run, device) -> Lent:
+        """What a lane starts from; of several lanes [L] where ``run`` and ``device`` are [L]."""
+        shared, personal = self.tensors["shared"], self.tensors["personal"]
+        return Lent(lambda: (shared[run].clone(), personal[run, device].clone()))
+
+    def others(self, slot: int | slice) -> Lent:
         """The mean of the other participants' models, for the job (or jobs) in ``slot``."""
         at, vector = self.layout.size_shared, self.tensors["others"][slot]
-        return self.layout.views(vector[..., :at], vector[..., at:])
+        return Lent(lambda: (vector[..., :at].clone(), vector[..., at:].clone()))
 
     def devices(self, rows: str) -> int:
         """K, the number of devices that ``rows`` is split over."""
@@ -105,6 +144,38 @@ def trainee(work: Work) -> nn.Module:
         if isinstance(module, _BatchNorm) and work.method.rests:
             module.eval()
     return net
+
+
+def sheltered(net: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """``net`` on copies of what it is given: one that works in place changes nobody else's rows."""
+
+    def call(*inputs, **more):
+        more = {name: _own(value) for name, value in more.items()}
+        return net(*map(_own, inputs), **more)
+
+    return call
+
+
+def for_each(steps: Sequence, rows: tuple[Tensor | None, ...]) -> list[tuple[Tensor | None, ...]]:
+    """``rows`` for each of ``steps``, in tensors of its own: a loss may change what it is given."""
+    return [rows, *(tuple(map(_own, rows)) for _ in steps[1:])]
+
+
+def gradients(loss: Tensor, params: Sequence[Tensor]) -> Sequence[Tensor]:
+    """Gradients of ``loss`` by ``params``: zeros for those that it does not depend on."""
+    if not params or not loss.requires_grad:
+        return [torch.zeros_like(p) for p in params]
+    return torch.autograd.grad(loss, params, allow_unused=True, materialize_grads=True)
+
+
+def moving(net: nn.Module, names: frozenset[str] | None) -> list[str]:
+    """Which parameters a step on ``names`` (None: all) moves: never those that are frozen."""
+    held = dict(net.named_parameters())
+    return [n for n, p in held.items() if p.requires_grad and (names is None or n in names)]
+
+
+def _own(value: object) -> object:
+    return value.clone() if isinstance(value, Tensor) else value
 
 
 def normalises(net: nn.Module) -> bool:

@@ -24,10 +24,14 @@ class Rows:
 
     @classmethod
     def from_lists(cls, lists: Sequence[ArrayLike]) -> "Rows":
-        """One array of row numbers [n_k] per device. Raises PartitionError for no device."""
+        """One array of row numbers [n_k] per device.
+
+        Raises PartitionError for no device, and for what is no row number: a fraction, a mask, a
+        number below 0.
+        """
         if len(lists) == 0:
             raise PartitionError("rows for 0 devices; at least one device is needed")
-        arrays = [np.asarray(rows, dtype=np.int64) for rows in lists]
+        arrays = [_numbers(k, rows) for k, rows in enumerate(lists)]
         size = [len(rows) for rows in arrays]
         index = np.zeros((len(arrays), max(size)), dtype=np.int64)  # [K, n_max]
         for k, rows in enumerate(arrays):
@@ -109,6 +113,20 @@ class Partition:
         if self.validation is not None:
             text += f", {_span(self.validation.size)} validation rows"
         return text + f", {_span(self.test.size)} test rows"
+
+
+def _numbers(k: int, rows: ArrayLike) -> np.ndarray:
+    """The row numbers of device ``k`` as int64 [n_k]."""
+    found = np.asarray(rows)
+    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
+        hint = "; of a mask, take numpy.flatnonzero(mask)" if found.dtype.kind == "b" else ""
+        raise PartitionError(
+            f"rows of device {k} are {found.dtype} of shape {list(found.shape)}; they must be "
+            f"whole row numbers, one after another{hint}"
+        )
+    if found.size and found.min() < 0:
+        raise PartitionError(f"device {k} holds row {found.min()}; rows are numbered from 0")
+    return found.astype(np.int64)
 
 
 def _classes(k: int, parts: list[Rows], y: Tensor, what: str) -> tuple[int, ...]:

@@ -71,3 +71,22 @@ def test_a_damaged_file_of_arrays_is_named_wherever_the_damage_is(tmp_path):
             assert f"{path} is damaged" in str(error)
             refused += 1
     assert refused > len(whole) / 14
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize("part", ["train", "test"])
+def test_rows_that_are_not_finite_are_named(part, value):
+    fed = toy_federation()
+    split = getattr(fed.data, part)
+    x = split.x.clone()
+    x[7, 3] = x[9] = value
+    broken = replace(fed.data, **{part: replace(split, x=x)})
+    kind = "training" if part == "train" else "test"
+    with pytest.raises(DataError, match=f"toy, {kind} rows: row 7 holds {value}, and 2 of"):
+        replace(fed, data=broken)
+
+
+def test_large_finite_rows_are_taken():
+    fed = toy_federation()
+    large = replace(fed.data.train, x=torch.full_like(fed.data.train.x, 3e38))
+    replace(fed, data=replace(fed.data, train=large))

@@ -269,6 +269,30 @@ def test_rows_are_padded_and_masked():
     assert lists(rows) == [[5, 3], [9], []] and len(rows) == 3
 
 
+def test_rows_come_as_anything_that_counts():
+    kinds = [torch.tensor([1, 2]), np.array([3], dtype=np.uint8), range(2), (4,), [torch.tensor(5)]]
+    empty = [[], torch.empty(0), np.array([], dtype=bool)]
+    assert lists(Rows.from_lists(kinds + empty)) == [[1, 2], [3], [0, 1], [4], [5], [], [], []]
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([0.0, 1.0], r"rows of device 1 are float64 of shape \[2\]"),
+        (torch.tensor([1.5]), r"rows of device 1 are float32 of shape \[1\]"),
+        (torch.tensor([True, False]), r"device 1 are bool of shape \[2\].*flatnonzero"),
+        ([0, 3, -2], "device 1 holds row -2; rows are numbered from 0"),
+        (torch.tensor([-1]), "device 1 holds row -1"),
+        ([[0], [1]], r"rows of device 1 are int64 of shape \[2, 1\]"),
+        (3, r"rows of device 1 are int64 of shape \[\]"),
+        (["a"], "rows of device 1 are <U1"),
+    ],
+)
+def test_what_is_no_row_number_is_refused(rows, said):
+    with pytest.raises(PartitionError, match=said):
+        Rows.from_lists([[0, 1], rows])
+
+
 def test_a_partition_says_what_it_made(mnist):
     partition = classes_per_device(*mnist, 100, 2, seed=0)
     sizes = [(int(r.size.min()), int(r.size.max())) for r in (partition.train, partition.test)]

@@ -1,0 +1,89 @@
+"""Runs that leave the finite numbers: named at once, and out of the loop from then on.
+
+The first upload with a NaN or an infinite number ends its run: one average with it, and every
+device would have it. Its models stay as they were before that round, its numbers are NaN from that
+round on, and the other runs never notice. Where nothing is sent, a device's numbers are its own
+affair: `closing` says what became of them.
+"""
+
+import warnings
+
+import torch
+from torch import Tensor
+
+from .trackers import Tracker
+from .training import Work
+
+
+class Diverged:
+    """``since``: the round, counted from one, in which each run that diverged did so."""
+
+    def __init__(self, work: Work, tracker: Tracker, label: str):
+        self.work, self.tracker, self.label = work, tracker, label or "run"
+        self.since: dict[int, int] = {}
+
+    def stopped(self, work: Work) -> Tensor | None:
+        """Which devices no longer train: those that the tracker stops, all of a diverged run."""
+        stopped = self.tracker.stopped(work)
+        if self.since:
+            runs, devices = work.tensors["personal"].shape[:2]
+            stopped = torch.zeros(runs, devices, dtype=bool) if stopped is None else stopped
+            stopped[list(self.since)] = True
+        return stopped
+
+    def look(self, round: int, engine, before: Tensor) -> None:
+        """After a round: end the runs that diverged in it; ``before`` [R, P_s] was shared."""
+        t, jobs = self.work.tensors, engine.trained
+        lost = {}
+        for slot in _broken(t["uploads"][: len(jobs)]):
+            run, client = jobs[slot]
+            lost.setdefault(run, f"what client {client} sent is")
+        for run in set(_broken(t["shared"])) - self.since.keys():
+            lost.setdefault(run, "the average of what clients sent is")
+        for run, what in lost.items():
+            self.since[run] = round
+            t["shared"][run] = before[run]
+            for slot, (other, device) in enumerate(jobs):
+                if other == run:
+                    t["personal"][run, device] = engine.before[slot]
+            warnings.warn(
+                f"{self.label}: run {run} (seed {self.work.seeds[run]}), round {round}: {what} not "
+                "finite; this run takes no further part, and stays as it was before that round. A "
+                f"lower learning rate than {self.work.training.lr} may help",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+
+    def blank(self, metrics: dict[str, Tensor]) -> dict[str, list]:
+        """``metrics`` [R] as lists; NaN for runs that diverged, which have no numbers any more."""
+        lists = {name: values.tolist() for name, values in metrics.items()}
+        for values in lists.values():
+            for run in self.since:
+                values[run] = float("nan")
+        return lists
+
+    def by_seed(self) -> dict[int, int]:
+        """The first round in which a run of each seed diverged."""
+        found: dict[int, int] = {}
+        for run, round in sorted(self.since.items(), key=lambda one: one[1]):
+            found.setdefault(self.work.seeds[run], round)
+        return found
+
+    def closing(self) -> None:
+        """Say which runs have left the finite numbers without sending any such."""
+        t, seeds = self.work.tensors, self.work.seeds
+        fine = t["shared"].isfinite().all(1) & t["personal"].isfinite().flatten(1).all(1)  # [R]
+        lost = [seeds[r] for r, ok in enumerate(fine.tolist()) if not ok and r not in self.since]
+        if lost:
+            warnings.warn(
+                f"{self.label}: parameters of seeds {lost} are no longer finite; a lower learning "
+                f"rate than {self.work.training.lr} may help",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+
+
+def _broken(vectors: Tensor) -> list[int]:
+    """Which of ``vectors`` [n, P] hold a NaN or an infinite number."""
+    suspects = (~vectors.sum(1).isfinite()).nonzero()[:, 0]  # a sum may overflow, hence the rest
+    return [i for i in suspects.tolist() if not vectors[i].isfinite().all()]

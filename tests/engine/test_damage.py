@@ -1,0 +1,209 @@
+"""A checkpoint is whole, or it is refused by name, whatever has happened to the file."""
+
+import json
+import random
+import shutil
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from lgfed_core.engine import Training, checkpoint, loop, run
+from lgfed_core.engine.trackers import Personal
+from lgfed_core.errors import CheckpointError
+from lgfed_core.methods import LGFedAvg
+from toy import ABOVE, models, toy_federation
+
+
+def go(path, rounds=5):
+    method, training = LGFedAvg(layers=ABOVE, fraction=0.5), Training(0.1, 4, keep_momentum=True)
+    how = dict(tracker=Personal(), workers=1, saved=path)
+    return run(toy_federation((0, 1), devices=4), method, training, rounds, **how)
+
+
+def stopped(path, monkeypatch, at: int):
+    """Save after every round, and stop in round ``at`` (from 0)."""
+    one_round = loop.round_of
+
+    def killed(*now):
+        if now[-2] == at:
+            raise KeyboardInterrupt
+        return one_round(*now)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "SAVE_SECONDS", 0.0)
+        patch.setattr(loop, "SAVE_SHARE", 1e9)
+        patch.setattr(loop, "round_of", killed)
+        with pytest.raises(KeyboardInterrupt):
+            go(path)
+
+
+@pytest.fixture
+def saved(tmp_path, monkeypatch):
+    path = tmp_path / "run.safetensors"
+    stopped(path, monkeypatch, 4)
+    return path
+
+
+@pytest.fixture
+def never(monkeypatch):
+    """Any round would now fail: what is damaged must be found out before."""
+    monkeypatch.setattr(loop, "round_of", None)
+
+
+def contents(path):
+    with checkpoint.safe_open(path, framework="pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        return tensors, file.metadata()
+
+
+def test_no_flipped_bit_passes(saved, never):
+    good, rng = saved.read_bytes(), random.Random(0)
+    header = 8 + int.from_bytes(good[:8], "little")
+    places = [*range(8)] + [rng.randrange(8, header) for _ in range(250)]
+    places += [rng.randrange(header, len(good)) for _ in range(250)]
+    for place in places:
+        bad = bytearray(good)
+        bad[place] ^= 1 << rng.randrange(8)
+        saved.write_bytes(bad)
+        with pytest.raises(CheckpointError, match=r"run\.safetensors is damaged"):
+            go(saved)
+
+
+def test_no_truncated_or_longer_file_passes(saved, never):
+    good, rng = saved.read_bytes(), random.Random(1)
+    ends = [0, 7, 8, 9, *(rng.randrange(len(good)) for _ in range(30)), len(good) - 1]
+    for bad in [*(good[:end] for end in ends), good + b"\0", good + good, bytes(len(good))]:
+        saved.write_bytes(bad)
+        with pytest.raises(CheckpointError, match="damaged"):
+            go(saved)
+
+
+def dropped(tensors, facts):
+    del tensors["velocity"]
+
+
+def more(tensors, facts):
+    tensors["else"] = torch.zeros(2)
+
+
+def renamed(tensors, facts):
+    tensors["elocity"] = tensors.pop("velocity")
+
+
+def broadcasts(tensors, facts):
+    tensors["shared"] = tensors["shared"][:1].clone()
+
+
+def reshaped(tensors, facts):
+    tensors["shared"] = tensors["shared"].T.contiguous()
+
+
+def retyped(tensors, facts):
+    tensors["shared"] = tensors["shared"].double()
+
+
+def emptied(tensors, facts):
+    tensors.clear()
+
+
+def fact(name, value):
+    def change(tensors, facts):
+        facts[name] = value(facts) if callable(value) else value
+
+    return change
+
+
+CHANGES = {
+    **{f.__name__: f for f in (dropped, more, renamed, broadcasts, reshaped, retyped, emptied)},
+    **{f"round {r!r}": fact("round", r) for r in (99, 0, -1, 3, 1.5, "4", None, True)},
+    "final too early": fact("final", {"acc": [1.0, 2.0]}),
+    "other seeds": fact("history", lambda f: [line | {"seed": 7} for line in f["history"]]),
+    "lost lines": fact("history", lambda f: f["history"][:-1]),
+    "backwards": fact("history", lambda f: f["history"][::-1]),
+    "no list": fact("history", 3),
+    "no time": fact("seconds", "long"),
+    "no place": fact("provenance", 1),
+    "who diverged": fact("diverged", [[2, 1]]),
+    "when diverged": fact("diverged", [[0, 9]]),
+}
+
+
+@pytest.mark.parametrize("signed", [False, True], ids=["as it was signed", "signed anew"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_contents_that_do_not_fit_are_refused(saved, never, change, signed):
+    """Also where the checksum is right, as of a file that another program has written."""
+    tensors, meta = contents(saved)
+    facts = json.loads(meta["facts"])
+    CHANGES[change](tensors, facts)
+    if signed:
+        checkpoint.previous(saved).unlink()
+        checkpoint.save(saved, tensors, facts, meta["identity"], last=True)
+    else:
+        save_file(tensors, saved, metadata=meta | {"facts": json.dumps(facts)})
+    with pytest.raises(CheckpointError, match=r"run\.safetensors is damaged.*delete"):
+        go(saved)
+
+
+def test_a_missing_fact_or_checksum_is_refused(saved, never):
+    tensors, meta = contents(saved)
+    for name in ("facts", "identity", "sha256"):
+        save_file(tensors, saved, metadata={k: v for k, v in meta.items() if k != name})
+        with pytest.raises(CheckpointError, match="damaged"):
+            go(saved)
+    for name in ("round", "history", "final", "seconds", "provenance", "diverged"):
+        facts = {k: v for k, v in json.loads(meta["facts"]).items() if k != name}
+        checkpoint.save(saved, tensors, facts, meta["identity"])
+        with pytest.raises(CheckpointError, match="damaged"):
+            go(saved)
+
+
+def test_the_older_one_is_offered_and_used(saved, tmp_path, monkeypatch):
+    whole = go(tmp_path / "whole.safetensors")
+    older = checkpoint.previous(saved)
+    assert older.name == "run.previous.safetensors"
+    assert json.loads(contents(older)[1]["facts"])["round"] == 3
+    saved.write_bytes(saved.read_bytes()[:-1])
+    with pytest.raises(CheckpointError) as refused:
+        go(saved)
+    assert "after round 3, is sound: delete run.safetensors and run again" in str(refused.value)
+
+    saved.unlink()
+    rounds, one_round = [], loop.round_of
+    monkeypatch.setattr(loop, "round_of", lambda *now: rounds.append(now[-2]) or one_round(*now))
+    again = go(saved)
+    assert rounds == [3, 4]
+    assert torch.equal(models(again), models(whole)) and again.history.equals(whole.history)
+    assert saved.exists() and not older.exists()  # a complete run needs no older one
+
+
+def test_an_older_one_that_is_damaged_too_is_not_offered(saved):
+    older = checkpoint.previous(saved)
+    for path in (saved, older):
+        path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(CheckpointError, match=r"delete it and run\.previous\.safetensors beside"):
+        go(saved)
+    saved.unlink()
+    with pytest.raises(CheckpointError, match=r"run\.previous\.safetensors is damaged.*delete it"):
+        go(saved)
+    older.unlink()
+    go(saved)
+
+
+def test_files_of_another_run_are_named_together(saved):
+    with pytest.raises(CheckpointError, match=r"delete it and run\.previous\.safetensors to start"):
+        go(saved, rounds=6)
+    shutil.move(checkpoint.previous(saved), saved.with_name("elsewhere"))
+    with pytest.raises(CheckpointError, match=r"or delete it to start"):
+        go(saved, rounds=6)
+
+
+def test_without_links_one_file_is_kept(tmp_path, monkeypatch):
+    def refuses(*paths):
+        raise OSError("no links here")
+
+    monkeypatch.setattr(checkpoint.os, "link", refuses)
+    path = tmp_path / "run.safetensors"
+    stopped(path, monkeypatch, 3)
+    assert path.exists() and not checkpoint.previous(path).exists()
+    go(path)

@@ -1,0 +1,168 @@
+"""A checkpoint knows every plain attribute of a network; what cannot be written down is refused."""
+
+import enum
+import functools
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from lgfed_core.engine import loop, run
+from lgfed_core.engine.identity import network, written
+from lgfed_core.engine.trackers import Tracker
+from lgfed_core.errors import CheckpointError, SettingsError
+from lgfed_core.methods import FedAvg
+from toy import SGD, Toy, toy_federation
+
+
+class Colour(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+
+def double(x):
+    return 2 * x
+
+
+def power(p):
+    def inner(x):
+        return x**p
+
+    return inner
+
+
+class Sealed:
+    """Can be copied, but says nothing of what is in it."""
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError("sealed")
+
+
+class Plain:
+    def __init__(self, a):
+        self.a = a
+
+
+PAIRS = [
+    ("relu", "tanh"),
+    ((1, 2), (1, 3)),
+    ((1, 2), [1, 2]),
+    (1, 1.0),
+    (1, True),
+    (0.1, 0.2),
+    (None, 0),
+    ({"a": (1, {"b": 2})}, {"a": (1, {"b": 3})}),
+    ({1: 2}, {"1": 2}),
+    ({1, 2}, {1, 3}),
+    (Colour.RED, Colour.BLUE),
+    (torch.float32, torch.float64),
+    (torch.device("cpu"), torch.device("meta")),
+    (torch.Size([2]), torch.Size([3])),
+    (torch.relu, torch.tanh),
+    (nn.functional.relu, nn.functional.gelu),
+    (nn.ReLU, nn.Tanh),
+    (functools.partial(double, 1), functools.partial(double, 2)),
+    (functools.partial(torch.clamp, min=0), functools.partial(torch.clamp, min=1)),
+    (power(2), power(3)),
+    (power(double), power(Toy)),
+    (torch.zeros(2), torch.ones(2)),
+    (torch.zeros(2), torch.zeros(2, 1)),
+    (torch.zeros(2, dtype=torch.bfloat16), torch.ones(2, dtype=torch.bfloat16)),
+    (np.float32(1), np.float32(2)),
+    (np.arange(2), np.arange(3)),
+    (Plain(1), Plain(2)),
+    (range(2), range(3)),
+    (b"a", b"b"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), PAIRS)
+def test_attributes_of_any_module_tell_networks_apart(one, other):
+    def seen(value, deep):
+        net = nn.Sequential(nn.Linear(2, 2), nn.ModuleDict({"inner": Toy()}))
+        (net[1]["inner"].below if deep else net).act = value
+        return loop.checkpoint.fingerprint(net=network(net))
+
+    for deep in (False, True):
+        assert seen(one, deep) == seen(one, deep) != seen(other, deep)
+    assert seen(one, True) != seen(one, False)
+
+
+def test_what_else_makes_a_network():
+    def seen(change=lambda net: None):
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5), nn.LSTM(3, 3))
+        change(net)
+        return network(net)
+
+    assert seen() == seen() == seen(lambda net: net.eval())  # the engine decides on the mode
+    for change in (
+        lambda net: setattr(net[1], "p", 0.4),
+        lambda net: net[0].requires_grad_(False),
+        lambda net: net.double(),
+        lambda net: setattr(net[0], "weight", nn.Parameter(torch.zeros(3, 4))),
+        lambda net: setattr(net, "order", [net[0], net[1]]),  # parts go by their path
+        lambda net: net.append(nn.ReLU()),
+    ):
+        assert seen(change) != seen()
+
+
+class Shaped(Toy):
+    def __init__(self, act):
+        super().__init__()
+        self.above.act = act
+
+
+@dataclass(frozen=True, kw_only=True)
+class Having(FedAvg):
+    what: object = field(default=None)
+
+
+class Watching(Tracker):
+    def __init__(self, what):
+        self.what = what
+
+
+def go(saved, net=None, method=None, tracker=None):
+    torch.manual_seed(0)
+    fed = toy_federation(net=Shaped(net))
+    how = dict(tracker=Watching(tracker), workers=1, saved=saved)
+    return run(fed, Having(what=method), SGD, 1, **how)
+
+
+@pytest.mark.parametrize("part", ["net", "method", "tracker"])
+def test_another_network_method_or_tracker_is_refused(tmp_path, part):
+    saved = tmp_path / "run.safetensors"
+    for _ in range(2):
+        go(saved, **{part: {"act": "relu", "sizes": (1, 2.5)}})
+    with pytest.raises(CheckpointError, match="belongs to another run"):
+        go(saved, **{part: {"act": "tanh", "sizes": (1, 2.5)}})
+
+
+@pytest.mark.parametrize(
+    ("part", "where"),
+    [("net", r"the network's above\.act"), ("method", "the method"), ("tracker", "the tracker")],
+)
+@pytest.mark.parametrize(
+    "value", [lambda x: x, Sealed(), [1, {"deep": (Sealed(),)}], power(lambda x: x)]
+)
+def test_what_cannot_be_written_down_is_refused_only_where_it_is_saved(
+    tmp_path, part, where, value
+):
+    saved = tmp_path / "run.safetensors"
+    go(None, **{part: value})
+    with pytest.raises(SettingsError, match=f"{where} is .*cannot write down.*saved=None"):
+        go(saved, **{part: value})
+    assert not saved.exists()
+
+
+def test_a_circle_is_refused():
+    circle = [1]
+    circle.append(circle)
+    with pytest.raises(SettingsError, match="part of itself"):
+        written(circle, "the tracker")
