@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.func import functional_call, vmap
 
 from lgfed_core.errors import SettingsError
-from lgfed_core.methods import Batch, Local
+from lgfed_core.methods import Batch, Local, Method
 from lgfed_core.seeds import draw, lot, pictures, visits
 
 from .looped import Job
@@ -32,23 +32,30 @@ class Batched:
         self.statistics = [
             n for n in work.layout.shapes if n not in dict(work.net.named_parameters())
         ]
-        self.steps = []  # (loss, names of the parameters that move, when)
-        for loss, names, when in work.method.steps(work.net):
-            moves = [n for n, _ in work.net.named_parameters() if names is None or n in names]
-            self.steps.append((loss, moves, when))
+        self.stacks = []  # (method, its steps): runs of one method train as one stack
+        for method in work.methods:
+            if all(method != known for known, _ in self.stacks):
+                self.stacks.append((method, self._steps(method)))
 
     def train(self, jobs: list[Job], round: int, lr: float) -> None:
         """Train each device of ``jobs``; see `lanes.Looped.train`."""
         self.trained = jobs
-        place, seed = self.work.tensors["shared"].device, draw(self.work.seeds[jobs[0][0]], round)
+        place = self.work.tensors["shared"].device
         gpu = [place] if place.type == "cuda" else []
         with torch.random.fork_rng(devices=gpu):
-            torch.default_generator.manual_seed(seed)  # for dropout: lanes that train together
-            if gpu:  # draw together
-                torch.cuda.manual_seed(seed)
-            self._train(jobs, round, lr)
+            for method, steps in self.stacks:
+                slots = [slot for slot, (r, _) in enumerate(jobs) if self.work.methods[r] == method]
+                if slots:
+                    mine = [jobs[slot] for slot in slots]
+                    seed = draw(self.work.seeds[mine[0][0]], round)
+                    torch.default_generator.manual_seed(seed)  # for dropout: a stack draws together
+                    if gpu:
+                        torch.cuda.manual_seed(seed)
+                    self._train(mine, slots, steps, round, lr)
 
-    def _train(self, jobs: list[Job], round: int, lr: float) -> None:
+    def _train(
+        self, jobs: list[Job], slots: list[int], steps: list[tuple], round: int, lr: float
+    ) -> None:
         work, cfg, at = self.work, self.work.training, self.work.layout.size_shared
         t, split = work.tensors, work.rows["train"][0]
         run, device = torch.tensor(jobs, device=t["shared"].device).T  # [L], [L]
@@ -58,9 +65,9 @@ class Batched:
         received, values, momenta = (
             work.layout.views(v[:, :at], v[:, at:]) for v in (start, flat, velocity)
         )  # name -> [L, ...]; views, so that flat and velocity change with them
-        peers = self._peers(jobs) if work.method.compares else (None, 1)
+        peers = self._peers(jobs, slots) if work.method.needs_peers else (None, 1)
         index, weight, active = self._plan(jobs, round)
-        plans = self._turns(jobs, round, active)
+        plans = self._turns(jobs, steps, round, active)
         rates = self._rates(lr, t["taken"][run, device].cpu(), active) if cfg.annealing else None
         changes = self._changes(jobs, round, index.shape) if cfg.augment else None
 
@@ -71,13 +78,13 @@ class Batched:
             rows = (x, y, weight[step])
             if split.groups is not None:
                 rows += (split.groups[index[step]],)  # [L, B, g]
-            for (loss, moves, _), (turn, everyone) in zip(self.steps, plans, strict=True):
+            for (loss, moves, _), (turn, everyone) in zip(steps, plans, strict=True):
                 on, all_on = turn[step], everyone[step]  # [L]
                 leaves = {n: v.detach().requires_grad_(n in moves) for n, v in values.items()}
                 leaves |= {n: values[n].clone() for n in self.statistics}  # vmap needs them dense
                 one = partial(self._loss, loss, round)
-                axes = (0, 0, 0, (None, None) if peers[0] is None else 0, 0)
-                inputs = leaves, received, rows, peers, run
+                axes = (0, 0, 0, (None, None) if peers[0] is None else 0)
+                inputs = leaves, received, rows, peers
                 losses = vmap(one, axes, randomness="different")(*inputs)  # [L]
                 grads = torch.autograd.grad(
                     losses.sum(),
@@ -102,7 +109,7 @@ class Batched:
                 for name in self.statistics:
                     value = values[name]
                     value.copy_(torch.where(_wide(on, value), leaves[name], value))
-        t["uploads"][: len(jobs)] = flat[:, :at]
+        t["uploads"][slots] = flat[:, :at]
         t["personal"][run, device] = flat[:, at:]
         if cfg.keep_momentum:
             t["velocity"][run, device] = velocity
@@ -171,15 +178,25 @@ class Batched:
     def close(self) -> None:
         """Nothing to end."""
 
-    def _turns(self, jobs: list[Job], round: int, active: Tensor) -> list[tuple]:
-        """For each of a method's steps who takes it, bool [T, L], and whether all do, [T].
+    def _steps(self, method: Method) -> list[tuple]:
+        """A method's steps: (loss, names of the parameters that move, when)."""
+        names = [n for n, _ in self.work.net.named_parameters()]
+        return [
+            (loss, [n for n in names if moving is None or n in moving], when)
+            for loss, moving, when in method.steps(self.work.net)
+        ]
+
+    def _turns(
+        self, jobs: list[Job], steps: list[tuple], round: int, active: Tensor
+    ) -> list[tuple]:
+        """For each of a method's ``steps`` who takes it, bool [T, L], and whether all do, [T].
 
         Known on the host before the round begins, so that a GPU is never asked.
         """
-        asked = any(when for *_, when in self.steps)
+        asked = any(when for *_, when in steps)
         lots = [lot(self.work.seeds[r], round, k) if asked else 1.0 for r, k in jobs]
         place, plans = self.work.tensors["shared"].device, []
-        for _, _, when in self.steps:
+        for _, _, when in steps:
             plays = torch.tensor([when is None or when(chance) for chance in lots])
             turn = active & plays  # [T, L]
             plans.append((turn.to(place), turn.all(1).tolist()))
@@ -192,7 +209,7 @@ class Batched:
         return rates.to(self.work.tensors["shared"].device)
 
     def _loss(
-        self, loss, round: int, params: dict, received: dict, rows: tuple, peers: tuple, run: Tensor
+        self, loss, round: int, params: dict, received: dict, rows: tuple, peers: tuple
     ) -> Tensor:
         """``loss`` of one lane; ``rows`` make its `Batch`, ``peers`` the rest of its `Local`."""
 
@@ -200,11 +217,11 @@ class Batched:
             return functional_call(self.trainee, params, inputs, more)
 
         moving = {n: v for n, v in params.items() if n not in self.statistics}
-        return loss(Local(net, moving, received, *peers, round, run), Batch(*rows))
+        return loss(Local(net, moving, received, *peers, round), Batch(*rows))
 
-    def _peers(self, jobs: list[Job]) -> tuple[dict[str, Tensor], Tensor]:
+    def _peers(self, jobs: list[Job], slots: list[int]) -> tuple[dict[str, Tensor], Tensor]:
         """For each lane the mean of the others' models, and the participants of its run [L]."""
-        others = self.work.others(slice(len(jobs)))
+        others = self.work.others(slots)
         many = Counter(run for run, _ in jobs)
         place = self.work.tensors["shared"].device
         return others, torch.tensor([many[run] for run, _ in jobs], device=place)

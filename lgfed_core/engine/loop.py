@@ -53,7 +53,7 @@ class Outcome:
 
 def run(
     federation: Federation,
-    method: Method,
+    method: Method | Sequence[Method],
     training: Training,
     rounds: int,
     start: Tensor | None = None,
@@ -67,6 +67,8 @@ def run(
 ) -> Outcome:
     """Run ``rounds`` rounds of ``method`` and return the `Outcome`.
 
+    method: one for all runs, or one for each: of the same class, which share the same parameters
+        and take steps on the same ones.
     start: joined parameters [R, P] that every device of a run begins with, or [R, K, P] with a
         start for each (the shared ones alike); default: the net's own.
     first_round: number of the first round, so that a later phase draws new devices and batches.
@@ -102,7 +104,7 @@ def run(
 
 def _loop(federation, engine, tracker, rounds, first_round, saved, identity, label) -> Outcome:
     """Continue from the checkpoint, if there is one, to the last round; save now and then."""
-    work, method = engine.work, engine.work.method
+    work = engine.work
     done, lines, final, spent = 0, [], {}, 0.0
     where = provenance(federation.device)
     stored = checkpoint.load(saved, identity) if saved else None
@@ -124,7 +126,7 @@ def _loop(federation, engine, tracker, rounds, first_round, saved, identity, lab
     ) as bar:
         for index in bar:
             number, lr = first_round + index, work.training.rate(index)
-            busy = round_of(federation, method, tracker, work, engine, number, lr)
+            busy = round_of(federation, tracker, work, engine, number, lr)
             metrics = tracker.after(index + 1, rounds, engine) if busy else {}
             lines += _lines(metrics, index + 1, federation.seeds)
             last = index + 1 == rounds
@@ -178,7 +180,7 @@ def _identity(federation, work, start, tracker, rounds, first_round, looped) -> 
 
     The kind of lanes is among it, because networks with noise (dropout) draw it by kind.
     """
-    method = {k: _simple(v) for k, v in vars(work.method).items()}
+    there = federation.participation.availability
     simple = {k: v for k, v in vars(federation.net).items() if isinstance(v, bool | int | float)}
     splits = (federation.data.train, federation.data.test)
     groups = [s.groups for s in splits if s.groups is not None]
@@ -186,7 +188,7 @@ def _identity(federation, work, start, tracker, rounds, first_round, looped) -> 
     return checkpoint.fingerprint(
         numbers=NUMBERS,
         net=[str(federation.net), simple],
-        method=[type(work.method).__name__, method],
+        methods=[_simple(method) for method in work.methods],
         training={k: v for k, v in asdict(work.training).items() if v is not None},
         tracker=[type(tracker).__name__, vars(tracker)],
         seeds=list(federation.seeds),
@@ -194,7 +196,10 @@ def _identity(federation, work, start, tracker, rounds, first_round, looped) -> 
         device=federation.device.type,
         data=[federation.data.name, checkpoint.digest(*(t for s in splits for t in (s.x, s.y)))],
         content=checkpoint.digest(start, *(t for k in kinds for t in (k.index, k.size))),
-        **({} if federation.presence is None else {"presence": federation.presence.tolist()}),
+        participation=[
+            federation.participation.fraction,
+            None if there is None else there.tolist(),
+        ],
         **({"groups": checkpoint.digest(*groups)} if groups else {}),
         **({} if looped else {"lanes": "batched"}),
     )
@@ -203,5 +208,7 @@ def _identity(federation, work, start, tracker, rounds, first_round, looped) -> 
 def _simple(value):
     """A setting as JSON can say it."""
     if is_dataclass(value):
-        return asdict(value)
+        return [type(value).__name__, {k: _simple(v) for k, v in vars(value).items()}]
+    if isinstance(value, list | tuple):
+        return [_simple(v) for v in value]
     return sorted(value) if isinstance(value, frozenset) else value

@@ -132,13 +132,14 @@ class Looped:
         self._flat[split_at:] = t["personal"][run, device]
         kept = t.get("velocity")
         self._velocity.copy_(kept[run, device]) if kept is not None else self._velocity.zero_()
-        net, params, steps = self._trainee()
+        net, params, each = self._trainee()
+        steps = each[run]
         # torch.manual_seed would keep a stack trace for every accelerator that never wakes up
         torch.default_generator.manual_seed(draw(work.seeds[run], round, device))  # for dropout
         start = self._flat.clone()
         received = work.layout.views(start[:split_at], start[split_at:])
-        others = work.others(slot) if work.method.compares else None
-        local = Local(net, params, received, others, many, round, run)
+        others = work.others(slot) if work.method.needs_peers else None
+        local = Local(net, params, received, others, many, round)
         if any(when for *_, when in steps):
             chance = lot(work.seeds[run], round, device)
             steps = [step for step in steps if step[3] is None or step[3](chance)]
@@ -186,8 +187,8 @@ class Looped:
         if cfg.annealing:
             t["taken"][run, device] = taken
 
-    def _trainee(self) -> tuple[nn.Module, dict[str, Tensor], list[tuple]]:
-        """This worker's own network in a flat buffer, its parameters, the steps on each batch.
+    def _trainee(self) -> tuple[nn.Module, dict[str, Tensor], list[list[tuple]]]:
+        """This worker's own network in a flat buffer, its parameters, each run's steps on a batch.
 
         A step is (loss, parameters that move, their momenta, when it is taken).
         """
@@ -197,13 +198,16 @@ class Looped:
             values = work.layout.views(self._flat[:at], self._flat[at:])
             momenta = work.layout.views(self._velocity[:at], self._velocity[at:])
             Slots(net).fill(values)
-            steps = []
-            for loss, names, when in work.method.steps(net):
-                moves = [n for n, _ in net.named_parameters() if names is None or n in names]
-                params = [net.get_parameter(n) for n in moves]
-                moving = [momenta[n] if work.training.momentum else None for n in moves]
-                steps.append((loss, params, moving, when))
-            self._own = net, dict(net.named_parameters()), steps
+            each = []
+            for method in work.methods:
+                steps = []
+                for loss, names, when in method.steps(net):
+                    moves = [n for n, _ in net.named_parameters() if names is None or n in names]
+                    params = [net.get_parameter(n) for n in moves]
+                    moving = [momenta[n] if work.training.momentum else None for n in moves]
+                    steps.append((loss, params, moving, when))
+                each.append(steps)
+            self._own = net, dict(net.named_parameters()), each
         return self._own
 
     @torch.no_grad()

@@ -77,18 +77,23 @@ class Work:
 
     net: nn.Module
     layout: Layout
-    method: Method
+    methods: list[Method]  # one per run
     training: Training
     seeds: list[int]  # one per run
     rows: dict[str, tuple[Split, list[Rows]]]  # "train", "validation", "test", "pool"; Rows per run
     tensors: dict[str, Tensor]  # shared [R, P_s], personal [R, K, P_p], uploads [S, P_s], ...
+
+    @property
+    def method(self) -> Method:
+        """Any of the methods, for what they agree on."""
+        return self.methods[0]
 
     def models(self, shared: str, personal: str, run: int, device: int) -> tuple[Tensor, Tensor]:
         """Vectors (shared [P_s], personal [P_p]) of one lane; [R, P] tensors serve all devices."""
         s, p = self.tensors[shared][run], self.tensors[personal][run]
         return s if s.dim() == 1 else s[device], p if p.dim() == 1 else p[device]
 
-    def others(self, slot: int | slice) -> dict[str, Tensor]:
+    def others(self, slot: int | list[int]) -> dict[str, Tensor]:
         """The mean of the other participants' models, for the job (or jobs) in ``slot``."""
         at, vector = self.layout.size_shared, self.tensors["others"][slot]
         return self.layout.views(vector[..., :at], vector[..., at:])
@@ -102,7 +107,7 @@ def trainee(work: Work) -> nn.Module:
     """A copy of the network in training; batch normalisation rests if the method says so."""
     net = copy.deepcopy(work.net).train()
     for module in net.modules():
-        if isinstance(module, _BatchNorm) and work.method.rests:
+        if isinstance(module, _BatchNorm) and work.method.batch_norm == "frozen":
             module.eval()
     return net
 

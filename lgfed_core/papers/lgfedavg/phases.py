@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from lgfed_core import data, models, partition
 from lgfed_core.data.augment import CropFlip
-from lgfed_core.engine import CPU, Federation, Outcome, Training, run
+from lgfed_core.engine import CPU, Federation, Outcome, Participation, Training, run
 from lgfed_core.engine.checkpoint import folder_name
 from lgfed_core.engine.trackers import AveragedBest, Global, Personal, Tracker
 from lgfed_core.errors import SettingsError, at_least, one_of
@@ -145,7 +145,7 @@ class Settings:
     def mtl(self) -> Method:
         """MTL as the protocol has it."""
         kind = ReleasedMTL if self.released else MTL
-        return kind(fraction=self.fraction, scale=self.mtl_scale)
+        return kind(scale=self.mtl_scale)
 
 
 def federation(
@@ -166,7 +166,8 @@ def federation(
         splits.append(split)
         net = models.make(cfg.net, seed)
         starts.append(joined(net))
-    return Federation(images, splits, net, list(seeds), device), torch.stack(starts)
+    who = Participation(cfg.fraction)
+    return Federation(images, splits, net, list(seeds), device, who), torch.stack(starts)
 
 
 @dataclass(frozen=True)
@@ -204,12 +205,12 @@ class Phases:
         snapshots = tuple(cfg.rounds(b) for b in cfg.budgets)
         tracker = Global(snapshots, self._on_test, cfg.every)
         rounds = cfg.rounds(max(cfg.budgets)) + round(cfg.extra_rounds * cfg.shrink)
-        return self._part("fedavg", FedAvg(**self._share), cfg.fedavg_lr, rounds, tracker)
+        return self._part("fedavg", FedAvg(weighted=cfg.weighted), cfg.fedavg_lr, rounds, tracker)
 
     def lg(self, fedavg: Outcome, budget: int) -> Outcome:
         """LG-FedAvg from the model that ``fedavg`` had after ``budget`` rounds."""
         cfg, done = self.cfg, self.cfg.rounds(budget)
-        method = LGFedAvg(layers=cfg.shared(self.fed.net), **self._share)
+        method = LGFedAvg(layers=cfg.shared(self.fed.net), weighted=cfg.weighted)
         on_test = self._on_test
         tracker = AveragedBest(light=True) if on_test else Personal(every=cfg.every, light=True)
         return self._part(
@@ -228,7 +229,8 @@ class Phases:
         cfg = self.cfg
         stops = dict(patience=cfg.patience, stop_at=cfg.local_stop)
         tracker = Personal(**self._judge, **stops, light=True)
-        return self._part("local", LocalOnly(), cfg.lr, cfg.local_epochs, tracker)
+        everybody = replace(self, fed=replace(self.fed, participation=Participation()))
+        return everybody._part("local", LocalOnly(), cfg.lr, cfg.local_epochs, tracker)
 
     def mtl(self) -> Outcome:
         """Mean-regularised multi-task learning."""
@@ -240,10 +242,6 @@ class Phases:
     @property
     def _on_test(self) -> bool:
         return not self.cfg.validation
-
-    @property
-    def _share(self) -> dict:
-        return dict(fraction=self.cfg.fraction, weighted=self.cfg.weighted)
 
     @property
     def _judge(self) -> dict:

@@ -6,13 +6,13 @@ what such a client should do.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 import torch
 
 from lgfed_core.data.features.stored import Features
-from lgfed_core.engine import CPU, Federation, Outcome, run
+from lgfed_core.engine import CPU, Outcome, run
 from lgfed_core.evidence import records as results
 
 from .. import federated
@@ -103,7 +103,7 @@ def stored(features: str = "inception_v3", scale: str = "paper") -> pd.DataFrame
 def _federation(cfg: Settings, seeds: tuple[int, ...], method: str, device: torch.device):
     fed, start = federated.federation(cfg, cfg.load(), seeds, method, device)
     known = [newcomers.apart(p, cfg.new)[0] for p in fed.partitions]
-    return Federation(fed.data, known, fed.net, fed.seeds, device), start
+    return replace(fed, partitions=known), start
 
 
 def _accuracies(cfg, stored: Features, net, outcome, shared, personal, known, late, seed):

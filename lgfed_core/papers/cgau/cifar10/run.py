@@ -15,10 +15,9 @@ import pandas as pd
 
 from lgfed_core.data.features import cifar10 as cifar_features
 from lgfed_core.data.features.stored import Features
-from lgfed_core.engine import Outcome
+from lgfed_core.engine import Outcome, Participation
 from lgfed_core.errors import DataError, one_of
 from lgfed_core.evidence import records as results
-from lgfed_core.methods import Method
 
 from .. import federated
 from ..federated import federation as federation, progress as progress, stages as stages
@@ -99,9 +98,9 @@ class Settings(federated.Settings):
             ends = CONTROL
         return super().at(scale, protocol, **(ends | changes))
 
-    def method(self, name: str) -> Method:
-        fraction = min(1.0, self.participants / self.clients)
-        return replace(super().method(name), fraction=fraction)
+    @property
+    def participation(self) -> Participation:
+        return Participation(min(1.0, self.participants / self.clients))
 
     def load(self) -> Features:
         return _load(self.features, self.precision, self.per_class, self.epochs, self.used)

@@ -20,11 +20,11 @@ import torch
 from torch import Tensor
 
 from lgfed_core import models
-from lgfed_core.engine import CPU, Federation, Outcome, Training, run
+from lgfed_core.engine import CPU, Federation, Outcome, Participation, Training, run
 from lgfed_core.engine.checkpoint import folder_name
 from lgfed_core.errors import SettingsError, one_of
 from lgfed_core.methods import FADE
-from lgfed_core.methods.fade import STATISTICS as KINDS
+from lgfed_core.methods.interface import BATCH_NORM as KINDS
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.digits import DigitsNet
 from lgfed_core.models.layout import joined
@@ -131,7 +131,7 @@ def federation(
     """
     both = domains.digits(direction, per_class=cfg.per_class, tested=cfg.tested)
     found = [models.make(DigitsNet, seed) for seed in seeds]
-    presence = torch.tensor([[1 - p, p] for p in probabilities], dtype=torch.double)
+    there = torch.tensor([[1 - p, p] for p in probabilities], dtype=torch.double)  # [P, 2]
     runs = [seed for seed in seeds for _ in probabilities]
     fed = Federation(
         both.data,
@@ -139,7 +139,7 @@ def federation(
         found[0],
         runs,
         device,
-        presence.repeat(len(seeds), 1),
+        Participation(0.5, there.repeat(len(seeds), 1)),
     )
     return fed, torch.stack([joined(net) for net in found for _ in probabilities])
 
@@ -159,16 +159,26 @@ class Parts:
         """The source alone, until it knows its digits."""
         cfg = self.cfg
         fed, start = federation(cfg, self.direction, self.seeds, [0.0], self.device)
-        method = FADE(fraction=0.5, opt_out=1.0, beta=1.0, statistics="averaged")
+        method = FADE(opt_out=1.0, beta=1.0, batch_norm="averaged")
         return self._run("pretraining", fed, method, self._training(), cfg.pretraining, start)
 
-    def game(self, before: Outcome, name: str, probabilities: Sequence[float], **method) -> Outcome:
-        """FADE from the pre-trained model; ``method`` are settings of `methods.FADE`."""
+    def game(
+        self,
+        before: Outcome,
+        name: str,
+        probabilities: Sequence[float],
+        powers: Sequence[float] | None = None,
+        **method,
+    ) -> Outcome:
+        """FADE from the pre-trained model, a run for each of ``probabilities`` and ``powers``.
+
+        ``method`` are further settings of `methods.FADE`.
+        """
         cfg = self.cfg
         fed, _ = federation(cfg, self.direction, self.seeds, probabilities, self.device)
-        playing = FADE(
-            fraction=0.5, beta=cfg.beta, rounds=cfg.rounds, start=cfg.pretraining, **method
-        )
+        usual = dict(beta=cfg.beta, rounds=cfg.rounds, start=cfg.pretraining)
+        powers = powers or [1.0] * len(probabilities)
+        playing = [FADE(power=q, **usual, **method) for q in powers] * len(self.seeds)
         training = self._training(annealing=Annealing(cfg.rounds * cfg.steps))
         start = _start(before, len(probabilities))
         return self._run(name, fed, playing, training, cfg.rounds, start, cfg.pretraining)
@@ -181,8 +191,9 @@ class Parts:
         """
         cfg = self.cfg
         fed, _ = federation(cfg, self.direction, self.seeds, [0.5], self.device)
+        fed = replace(fed, participation=Participation())
         rounds = cfg.rounds * cfg.steps // 2
-        method = FADE(fraction=1.0, beta=1.0, weighted=False, rounds=rounds, start=cfg.pretraining)
+        method = FADE(beta=1.0, weighted=False, rounds=rounds, start=cfg.pretraining)
         training = self._training(annealing=Annealing(rounds), batches=1)
         start = _start(before, 1)
         return self._run("central", fed, method, training, rounds, start, cfg.pretraining)
@@ -227,7 +238,7 @@ def stages(
         yield f"{direction}:pretraining", before
         lanes = [(POWERS[loss], p) for loss in cfg.losses for p in cfg.probabilities]
         powers, probabilities = zip(*lanes, strict=True)
-        found = parts.game(before, "losses", probabilities, power=powers * len(seeds))
+        found = parts.game(before, "losses", probabilities, powers)
         yield f"{direction}:losses", found
         if cfg.central:
             yield f"{direction}:central", parts.central(before)
@@ -236,7 +247,7 @@ def stages(
             yield f"{direction}:opt_out:{rate:g}", parts.game(before, name, [0.5], opt_out=rate)
         for kind in cfg.statistics:
             name = f"statistics_{kind}"
-            found = parts.game(before, name, cfg.probabilities, statistics=kind)
+            found = parts.game(before, name, cfg.probabilities, batch_norm=kind)
             yield f"{direction}:statistics:{kind}", found
 
 
