@@ -14,7 +14,7 @@ from lgfed_core.engine.federation import prepare
 from lgfed_core.engine.looped import Looped
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.errors import SettingsError
-from lgfed_core.methods import FADE, Batch, FedAvg, Local
+from lgfed_core.methods import FADE, Batch, FedAvg, Local, LocalOnly
 from lgfed_core.methods.adversary import group_loss, reverse
 from lgfed_core.methods.schedules import Annealing, rising
 from lgfed_core.models.digits import DigitsNet, WeightNormalised
@@ -273,10 +273,11 @@ def test_availability_says_how_often_a_device_takes_part():
 FULL = Training(0.1, 5, 0.9, batches=2)
 
 
+@pytest.mark.parametrize("kind", [FADE, FedAvg])
 @pytest.mark.parametrize("statistics", ["frozen", "local", "averaged"])
-def test_running_statistics_go_where_the_setting_says(statistics):
+def test_running_statistics_go_where_the_setting_says(kind, statistics):
     federation = grouped(seeds=(0, 1), normalised=True)
-    method = FADE(batch_norm=statistics, beta=1.0)
+    method = kind(batch_norm=statistics)
     looped, batched = (
         run(federation, method, FULL, 3, lanes=lanes, workers=1) for lanes in ("looped", "batched")
     )
@@ -288,6 +289,11 @@ def test_running_statistics_go_where_the_setting_says(statistics):
     assert torch.equal(mean[:, 0], mean[:, 1]) == (statistics != "local")
     personal = looped.tensors["personal"].shape[-1]
     assert personal == (0 if statistics == "averaged" else 12)
+
+
+def test_an_unknown_kind_of_statistics_is_named():
+    with pytest.raises(SettingsError, match="batch_norm 'frozn' is none of frozen, local"):
+        LocalOnly(batch_norm="frozn")
 
 
 def test_local_statistics_are_those_of_the_device():

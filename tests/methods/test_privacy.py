@@ -1,6 +1,6 @@
 """Differential privacy: what leaves a device, and what the accountant says of it."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -10,8 +10,9 @@ from scipy.stats import norm
 
 from lgfed_core.engine import run
 from lgfed_core.errors import SettingsError
-from lgfed_core.methods import FADE
+from lgfed_core.methods import FADE, LGFedAvg
 from lgfed_core.methods.privacy import Privacy
+from lgfed_core.models.layout import joined
 from toy import SGD, grouped, models
 
 RNG = np.random.default_rng
@@ -61,6 +62,24 @@ def test_a_run_sends_what_is_veiled_and_only_that():
         for seed in (0, 0, 1)
     ]
     assert torch.equal(noisy[0], noisy[1]) and not torch.equal(noisy[0], noisy[2])
+
+
+@dataclass(frozen=True)
+class Shifted:
+    by: float
+
+    def privatise(self, before, upload, rng):
+        return upload + self.by
+
+
+@pytest.mark.parametrize("lanes", ["looped", "batched"])
+def test_treatments_go_in_order_on_any_method(lanes):
+    federation, still, clip = grouped(), replace(SGD, lr=0.0), Privacy(clip=0.5, noise=0.0)
+    start = joined(federation.net)
+    for upload, moved in (([Shifted(1.0), clip], 0.5), ([clip, Shifted(1.0)], len(start) ** 0.5)):
+        method = LGFedAvg(layers=frozenset(dict(federation.net.named_parameters())), upload=upload)
+        out = run(federation, method, still, 1, lanes=lanes, workers=1).tensors["shared"][0]
+        assert (out - start).norm().item() == pytest.approx(moved, rel=1e-4)
 
 
 def test_epsilon_is_that_of_the_gaussian_mechanism():
