@@ -10,7 +10,7 @@ The engine (`loop.run`) is the same for all methods. A method answers
 
 A server that wants no weighted average overrides ``aggregate(uploads, weights)``, which takes it;
 a device that does not keep all that it has learnt for itself has a ``keep``. Who takes part is no
-answer of a method but a fact of the federation, `federation.Participation`.
+answer of a method but a fact of the federation, `engine.Participation`.
 """
 
 from collections.abc import Callable, Sequence
