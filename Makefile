@@ -24,14 +24,14 @@ book: data ## execute the notebooks that changed, build the pages, say where the
 execute: data ## execute the notebooks that changed, without building pages
 	@$(PY) book/build.py --scale $(SCALE) --no-html
 
-test: data ## run all tests; ARGS="-k engine" chooses some
+test: data ## run all tests; ARGS='-m "not book"' leaves the notebooks out
 	@OMP_NUM_THREADS=1 $(PY) -m pytest -q -n logical --maxprocesses 8 $(ARGS)
 
 lab: data ## open the notebooks in JupyterLab
 	@$(PY) -m jupyterlab
 
 data: $(READY) ## fetch the data that the notebooks need
-	@$(PY) -m lgfed_core data mnist cifar10 adult usps
+	@$(PY) -m lgfed_core data --stand-ins mnist cifar10 adult usps
 
 lint: $(READY) ## check the style of the code
 	@$(PY) -m ruff check .
@@ -55,6 +55,5 @@ python: # say which Python .venv is made with
 $(READY): pyproject.toml constraints.txt
 	@$(PY) -c '$(SUITS)' 2>/dev/null || { \
 	  $(MAKE) --silent python && "$(PYTHON)" -m venv --clear .venv; }
-	@echo "Installing packages into .venv (some minutes the first time)"
-	@$(PY) -m pip install --quiet --constraint constraints.txt --editable ".[book,test,dev]"
+	@$(PY) book/install.py
 	@touch $@

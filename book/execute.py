@@ -8,7 +8,6 @@ key of all that went into it; it gets its final name only when every cell of it 
 import hashlib
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -17,9 +16,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import tidy
+from progress import Watch, expected, line, spoken
+
 ROOT = Path(__file__).resolve().parent.parent
+CACHE = Path(os.environ.get("LGFED_CACHE", ROOT / "data" / "cache"))
 INPUTS = ("lgfed_core/**/*.py", "data/paper/*.csv", "data/results/*.csv", "data/sources.toml")
-PROGRESS_BAR = re.compile(r"\d+%\|.*\|.*\[.*\]|\d+(it|\w+)? \[\d\d:\d\d")  # as tqdm draws it
 
 
 class BuildError(Exception):
@@ -35,7 +37,8 @@ def core_digest(root: Path = ROOT) -> str:
     """Digest of everything but the notebook that decides what a notebook shows."""
     digest = hashlib.sha256(f"python {sys.version_info.major}.{sys.version_info.minor}".encode())
     inputs = {path for pattern in INPUTS for path in root.glob(pattern)}
-    for path in [*sorted(inputs), root / "constraints.txt", Path(__file__)]:
+    own = [Path(__file__), Path(tidy.__file__)]
+    for path in [*sorted(inputs), root / "constraints.txt", *own]:
         digest.update(os.path.relpath(path, root).encode())
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
@@ -49,16 +52,20 @@ def key(notebook: Path, scale: str, core: str) -> str:
 def execute(source: Path, names: list[str], scale: str, out: Path, jobs: int, core: str) -> int:
     """Execute the notebooks ``names`` of the folder ``source`` into ``out``; return how many ran.
 
-    A notebook whose key matches the one stored beside its copy is left alone. The first failure
-    ends the others and raises `BuildError` with notebook, cell and error.
+    A notebook whose key matches the one stored beside its copy is left alone. The others start in
+    the order of their length, the longest first. The first failure ends the others and raises
+    `BuildError` with notebook, cell and error.
     """
     keys = {name: key(source / name, scale, core) for name in names}
+    seconds = {name: expected(name, scale, stamp(out / name)) for name in names}
     waiting = [name for name in names if stored_key(out / name) != keys[name]]
-    width = max(map(len, names), default=0)
-    for name in names:
-        if name not in waiting:
-            print(f"  {name:<{width}}  unchanged", flush=True)
+    waiting.sort(key=seconds.get, reverse=True)
+    if len(waiting) < len(names):
+        line(f"  unchanged: {len(names) - len(waiting)} of {len(names)} notebooks")
     jobs = max(1, min(jobs, len(waiting)))
+    watch = Watch({name: seconds[name] for name in waiting}, jobs)
+    if waiting:
+        line(f"  to execute: {len(waiting)}, {jobs} at once; about {spoken(watch.left())}")
     environment = os.environ | {
         "OMP_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",
@@ -68,31 +75,38 @@ def execute(source: Path, names: list[str], scale: str, out: Path, jobs: int, co
     }
     if jobs > 1:
         environment.setdefault("LGFED_WORKERS", str(max(1, cores() // jobs)))
-    for name, seconds in run_all(source, waiting, scale, out, jobs, environment):
-        stamp(out / name).write_text(json.dumps({"key": keys[name], "seconds": round(seconds, 1)}))
-        print(f"  {name:<{width}}  {seconds:6.1f} s", flush=True)
+    width = max(map(len, names), default=0)
+    for name, took in run_all(source, waiting, scale, out, watch, environment):
+        others = stand_ins(out / name)
+        awaits = sorted({found["set"] for found in others if found["set"]})
+        known = {"key": keys[name], "seconds": round(took, 1), "awaits": awaits}
+        stamp(out / name).write_text(json.dumps(known))
+        on = "".join(f", on {found['stand_in']} for {found['papers']}" for found in others)
+        line(f"  {name:<{width}}  {took:6.1f} s   {watch.state()}{on}")
     return len(waiting)
 
 
 def run_all(
-    source: Path, names: list[str], scale: str, out: Path, jobs: int, environment: dict[str, str]
+    source: Path, names: list[str], scale: str, out: Path, watch: Watch, environment: dict[str, str]
 ) -> Iterator[tuple[str, float]]:
     """Yield (name, seconds) as notebooks finish; end all of them on a failure or an interrupt."""
     waiting, running = list(names), {}
     with tempfile.TemporaryDirectory() as folder:
         try:
             while waiting or running:
-                while waiting and len(running) < jobs:
+                while waiting and len(running) < watch.jobs:
                     name = waiting.pop(0)
                     words = Words(Path(folder) / f"{len(waiting)}")
                     command = [sys.executable, __file__, str(source), name, scale, str(out / name)]
-                    running[words.start(command, environment)] = (name, words, time.monotonic())
+                    running[words.start(command, environment)] = (name, words)
+                    watch.start(name)
+                watch.tick()
                 time.sleep(0.05)
                 for process in [p for p in running if p.poll() is not None]:
-                    name, words, start = running.pop(process)
+                    name, words = running.pop(process)
                     if process.returncode:
                         raise BuildError(words.failure(name, process.returncode))
-                    yield name, time.monotonic() - start
+                    yield name, watch.end(name)
         finally:
             for process in running:
                 process.terminate()
@@ -164,12 +178,13 @@ def run_one(source: Path, name: str, scale: str, target: Path) -> None:
             f"(out of memory?):\n{indented(last.source)}"
         ) from error
     own = (c for c in notebook.cells if c.cell_type == "code")
-    own = (c for c in own if "injected-parameters" not in tags(c))
+    own = (c for c in own if "injected-parameters" not in tidy.tags(c))
     for number, cell in enumerate(own, 1):
         if cell.source.strip() and cell.execution_count is None:
             raise BuildError(f"{name} ended before code cell {number}: did a cell call exit()?")
-    tidy(notebook)
-    partial.write_text(without_places(nbformat.writes(notebook)), encoding="utf-8")
+    tidy.tidy(notebook)
+    tidy.note(notebook)
+    partial.write_text(tidy.without_places(nbformat.writes(notebook)), encoding="utf-8")
     partial.replace(target)
 
 
@@ -180,58 +195,32 @@ def code_cell(notebook: Path, source: str) -> str:
     return f"{sources.index(source) + 1} of {len(sources)}" if source in sources else "Parameters"
 
 
-def tidy(notebook) -> None:
-    """Drop what a page should not carry: run metadata, widget views, progress bars; in place."""
-    notebook.metadata.pop("papermill", None)
-    notebook.metadata.pop("widgets", None)
-    settings = "\n".join(c.source for c in notebook.cells if "parameters" in tags(c))
-    for cell in notebook.cells:
-        cell.metadata.pop("papermill", None)
-        cell.metadata.pop("execution", None)
-        if "parameters" in tags(cell):
-            cell.metadata["mystnb"] = {"code_prompt_show": "Settings"}
-        if "injected-parameters" in tags(cell):
-            changed = [x for x in cell.source.splitlines()[1:] if x not in settings.splitlines()]
-            tags(cell).append("hide-input" if changed else "remove-cell")
-            cell.metadata["mystnb"] = {"code_prompt_show": "Settings changed for this build"}
-        kept = []
-        for output in cell.get("outputs", []):
-            if output.get("name") == "stderr":
-                lines = [line.rsplit("\r", 1)[-1] for line in output.text.split("\n")]
-                lines = [line for line in lines if line.strip() and not PROGRESS_BAR.search(line)]
-                output.text = "".join(f"{line}\n" for line in lines)
-            widget = any("widget" in kind for kind in output.get("data", {}))
-            if not widget and output.get("text") != "":
-                kept.append(output)
-        if cell.cell_type == "code":
-            cell.outputs = kept
-
-
-def without_places(text: str) -> str:
-    """The text without this machine's folders: pages read the same wherever they are built."""
-    text = re.sub(r"(?<![^\s\"])[^\s\"]*/ipykernel_\d+/\d+\.py", "<cell>", text)
-    for place, name in ((ROOT, "."), (Path(sys.prefix), ".venv"), (Path.home(), "~")):
-        if place != Path(place.anchor):
-            text = re.sub(re.escape(json.dumps(str(place))[1:-1]) + r"(?![\w.-])", name, text)
-    return text
-
-
-def tags(cell) -> list[str]:
-    """The tags of a cell, to read or append to."""
-    return cell.metadata.setdefault("tags", [])
-
-
 def stamp(target: Path) -> Path:
     """Where the key of an executed copy stands."""
     return target.with_suffix(".key.json")
 
 
 def stored_key(target: Path) -> str | None:
-    """The key an executed copy was made with, or None when there is no whole copy."""
+    """The key an executed copy was made with; None without a whole copy on the best data."""
     try:
-        return json.loads(stamp(target).read_text())["key"] if target.exists() else None
+        known = json.loads(stamp(target).read_text())
+        if not target.exists() or any(map(arrived, known.get("awaits", []))):
+            return None
+        return known["key"]
     except (OSError, ValueError, KeyError):
         return None
+
+
+def arrived(name: str) -> bool:
+    """Whether a data set is here now, for which another stood in."""
+    return any(path.name[0] != "." for path in (CACHE / name).glob("*"))
+
+
+def stand_ins(target: Path) -> list[dict[str, str]]:
+    """What stood in for which data in an executed copy."""
+    import nbformat
+
+    return tidy.stand_ins(nbformat.read(target, nbformat.NO_CONVERT))
 
 
 def indented(text: str) -> str:

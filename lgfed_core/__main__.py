@@ -39,6 +39,11 @@ def _parser() -> argparse.ArgumentParser:
     data.add_argument(
         "names", nargs="*", metavar="NAME", help="e.g. mnist cifar10; without one, a list"
     )
+    data.add_argument(
+        "--stand-ins",
+        action="store_true",
+        help="a set that cannot be had is no error where others stand in for it",
+    )
     data.set_defaults(command=_data)
 
     run = commands.add_parser("run", help="run an experiment; the same command continues it")
@@ -134,7 +139,7 @@ def _list(args) -> int:
 def _data(args) -> int:
     from . import data
 
-    return data.main(args.names)
+    return data.main(args.names, args.stand_ins)
 
 
 def _run(args) -> int:

@@ -11,6 +11,10 @@ class DataError(LgfedError):
     """A data set is missing, damaged, or cannot be fetched."""
 
 
+class NotAvailable(DataError):
+    """A data set cannot be had here, and nothing is wrong with it: another may stand in."""
+
+
 class PartitionError(LgfedError, ValueError):
     """The requested split of rows over devices is impossible."""
 

@@ -12,7 +12,11 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 import build
+import draw
 import execute
+import install
+import progress
+import tidy
 from execute import BuildError
 from lgfed_core.paths import ROOT
 
@@ -43,6 +47,7 @@ def core():
     return execute.core_digest()
 
 
+@pytest.mark.book
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_notebook_runs_at_smoke_scale(name, core, monkeypatch):
     """The copies are those of `make book SCALE=smoke`, which does not run them a second time."""
@@ -92,6 +97,7 @@ def run_build(book: Path, *options: str) -> subprocess.CompletedProcess:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100)
 
 
+@pytest.mark.book
 def test_a_failing_notebook_stops_the_build_and_is_named(small):
     book = small(good=["print(scale)"], bad=["a = 1", "raise ValueError(f'no luck, {a}')"])
     done = run_build(book, "--jobs", "1")
@@ -102,18 +108,21 @@ def test_a_failing_notebook_stops_the_build_and_is_named(small):
     assert "good" not in done.stdout, "the build went on after a failure"
 
 
+@pytest.mark.book
 def test_a_dying_kernel_stops_the_build_and_is_named(small):
     done = run_build(small(grim=["import os; os._exit(3)"]), "--no-html")
     assert done.returncode == 1
     assert "part/grim.ipynb: the kernel died in code cell 2 of 2" in done.stderr
 
 
+@pytest.mark.book
 def test_a_notebook_that_ends_early_is_not_taken_for_whole(small):
     done = run_build(small(early=["raise SystemExit(0)", "print(1)"]), "--no-html")
     assert done.returncode == 1
     assert "part/early.ipynb ended before code cell 3" in done.stderr
 
 
+@pytest.mark.book
 def test_unchanged_notebooks_are_not_executed_again(small, capsys):
     book = small(one=["import os; print(scale, os.path.basename(os.getcwd()))"])
     out = book / "_build" / "executed" / "smoke"
@@ -126,6 +135,63 @@ def test_unchanged_notebooks_are_not_executed_again(small, capsys):
     assert execute.execute(book, names, "smoke", out, 2, "core 2") == 1
     small(one=["print('other')"])
     assert execute.execute(book, names, "smoke", out, 2, "core 2") == 1
+
+
+def test_a_page_says_under_its_title_what_stood_in_and_waits_for_the_data(tmp_path, monkeypatch):
+    cell = new_code_cell(outputs=[new_output("stream", name="stdout", text="kept\n")])
+    notebook = new_notebook(cells=[new_markdown_cell("# Title\n\nText."), cell])
+    tidy.note(notebook)
+    assert notebook.cells[0].source == "# Title\n\nText."
+    told = {"papers": "USPS", "stand_in": "UCI digits", "set": "usps"}
+    said = {"text/plain": "stands in for USPS: UCI digits"}
+    cell.outputs.append(new_output("display_data", data=said, metadata={"stand_in": told}))
+    tidy.note(notebook)
+    lines = notebook.cells[0].source.splitlines()
+    assert lines[0] == "# Title" and lines[2].startswith(":::{admonition}") and lines[-1] == "Text."
+    assert "USPS" in lines[4] and "UCI digits" in lines[4]
+    nbformat.write(notebook, tmp_path / "page.ipynb")
+    assert execute.stand_ins(tmp_path / "page.ipynb") == [told]
+    known = {"key": "k", "seconds": 1, "awaits": ["usps"]}
+    (tmp_path / "page.key.json").write_text(json.dumps(known))
+    monkeypatch.setattr(execute, "CACHE", tmp_path / "cache")
+    (tmp_path / "cache" / "usps").mkdir(parents=True)
+    (tmp_path / "cache" / "usps" / ".lock").touch()
+    assert execute.stored_key(tmp_path / "page.ipynb") == "k"
+    (tmp_path / "cache" / "usps" / "usps-train.bin").touch()
+    assert execute.stored_key(tmp_path / "page.ipynb") is None
+
+
+def test_the_longest_goes_first_and_what_is_left_follows_the_pace(tmp_path, monkeypatch):
+    assert progress.expected("a.ipynb", "smoke", tmp_path / "none") == progress.OTHERS["smoke"]
+    (tmp_path / "a.json").write_text('{"key": "k", "seconds": 7}')
+    assert progress.expected("a.ipynb", "smoke", tmp_path / "a.json") == 7
+    assert set(progress.SECONDS) <= set(NOTEBOOKS)
+    now = 0.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+    watch = progress.Watch({"a": 40.0, "b": 20.0, "c": 20.0}, 2)
+    assert watch.left() == 40
+    watch.start("a"), watch.start("b")
+    now = 40.0
+    assert watch.end("b") == 40, "twice as long as expected"
+    assert watch.left() == 40 and watch.state() == "1 of 3, about 40 s left"
+    assert [progress.spoken(s) for s in (3.2, 75, 120, 599, 3601)] == [
+        "3 s",
+        "1 min 20 s",
+        "2 min",
+        "10 min",
+        "60 min",
+    ]
+
+
+def test_the_installation_says_what_pip_is_doing(tmp_path):
+    assert {"torch", "jupyter-book", "pytest", "ruff"} <= set(install.wanted())
+    (tmp_path / "log").write_text("Collecting torch==2\nCollecting numpy (from x)\n")
+    (tmp_path / "wheel").write_bytes(b"0" * 2_000_000)
+    said = install.state(tmp_path / "log", tmp_path, 0)
+    assert said == "fetched 2 MB, 2 packages, now numpy"
+    (tmp_path / "log").write_text("Installing collected packages: a, b, c\n")
+    there = len(install.packages())
+    assert install.state(tmp_path / "log", tmp_path, there) == "unpacked 0 of 3 packages"
 
 
 def test_the_key_follows_everything_a_page_shows(tmp_path):
@@ -158,36 +224,39 @@ def test_contents_and_folder_must_name_the_same_pages(small):
         build.check_contents(book, ["part/one.ipynb"])
 
 
+@pytest.mark.book
 def test_pages_are_drawn_and_a_warning_is_an_error(small, monkeypatch):
-    monkeypatch.setattr(build, "vendor_mathjax", lambda folder: False)
+    monkeypatch.setattr(draw, "vendor_mathjax", lambda folder: False)
     book = small()
-    first = build.draw(build.gather(book, [], book, "smoke"), book / "html")
-    assert first == book / "html" / "index.html"
-    page = (book / "html" / "intro.html").read_text()
+    first = draw.draw(draw.gather(book, [], book, "smoke"), book / "_build" / "html")
+    assert first == book / "_build" / "html" / "index.html"
+    page = (book / "_build" / "html" / "intro.html").read_text()
     assert "mean nothing" in page, "a smoke build says so"
+    assert draw.drawn(draw.gather(book, [], book, "smoke"), book / "_build" / "html")
+    assert not draw.drawn(draw.gather(book, [], book, "quick"), book / "_build" / "html")
     (book / "intro.md").write_text("# Intro\n\n[nowhere](nowhere.md)\n")
     with pytest.raises(BuildError, match=r"intro\.md.*nowhere"):
-        build.draw(build.gather(book, [], book, "smoke"), book / "html")
+        draw.draw(draw.gather(book, [], book, "smoke"), book / "_build" / "html")
 
 
 def test_mathjax_is_checked_and_done_without_where_npm_cannot_fetch(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert not build.vendor_mathjax(tmp_path / "_vendor" / "mathjax")
+    assert not draw.vendor_mathjax(tmp_path / "_vendor" / "mathjax")
     assert "from the network" in capsys.readouterr().out
     with tarfile.open(tmp_path / "other.tgz", "w:gz") as package:
-        for member in build.MATHJAX_FILES:
+        for member in draw.MATHJAX_FILES:
             package.add(__file__, f"package/{member}")
     npm = tmp_path / "npm"
     npm.write_text(f"#!/bin/sh\n/bin/cp '{tmp_path}/other.tgz' mathjax.tgz\n")
     npm.chmod(0o755)
     with pytest.raises(BuildError, match="wrong sha256"):
-        build.vendor_mathjax(tmp_path / "_vendor" / "mathjax")
+        draw.vendor_mathjax(tmp_path / "_vendor" / "mathjax")
     assert not list((tmp_path / "_vendor").rglob("*.js"))
-    digest = build.sha256(Path(__file__))
-    monkeypatch.setattr(build, "MATHJAX_FILES", dict.fromkeys(build.MATHJAX_FILES, digest))
-    assert build.vendor_mathjax(tmp_path / "_vendor" / "mathjax")
+    digest = draw.sha256(Path(__file__))
+    monkeypatch.setattr(draw, "MATHJAX_FILES", dict.fromkeys(draw.MATHJAX_FILES, digest))
+    assert draw.vendor_mathjax(tmp_path / "_vendor" / "mathjax")
     npm.unlink()
-    assert build.vendor_mathjax(tmp_path / "_vendor" / "mathjax"), "fetched again"
+    assert draw.vendor_mathjax(tmp_path / "_vendor" / "mathjax"), "fetched again"
 
 
 def test_pages_carry_no_progress_bars_widgets_or_places():
@@ -205,13 +274,13 @@ def test_pages_carry_no_progress_bars_widgets_or_places():
     given = new_code_cell('# Parameters\nscale = "quick"\n')
     given.metadata["tags"] = ["injected-parameters"]
     notebook = new_notebook(cells=[settings, given, cell], metadata={"papermill": {}})
-    execute.tidy(notebook)
-    kept = json.loads(execute.without_places(nbformat.writes(notebook)))
+    tidy.tidy(notebook)
+    kept = json.loads(tidy.without_places(nbformat.writes(notebook)))
     texts = ["".join(output["text"]) for output in kept["cells"][-1]["outputs"]]
     assert texts == ["./a.py:3: UserWarning: b\n", "kept\n"]
     assert "papermill" not in kept["metadata"]
     assert kept["cells"][1]["metadata"]["tags"] == ["injected-parameters", "remove-cell"]
     given.source = '# Parameters\nscale = "paper"\n'
     given.metadata["tags"] = ["injected-parameters"]
-    execute.tidy(notebook)
+    tidy.tidy(notebook)
     assert given.metadata["tags"] == ["injected-parameters", "hide-input"]

@@ -12,7 +12,7 @@ Where each file comes from, its licence and citation: ``data/sources.toml``; wha
 import sys
 from pathlib import Path
 
-from lgfed_core.errors import DataError
+from lgfed_core.errors import DataError, NotAvailable
 
 from . import adult, catalogue, cifar10, mnist, sources, usps
 from .catalogue import status
@@ -43,8 +43,11 @@ def load(name: str, **options) -> Dataset:
     return _FAMILIES[name].read(get(name), **options)
 
 
-def main(names: list[str]) -> int:
+def main(names: list[str], stand_ins: bool = False) -> int:
     """``python -m lgfed_core data [NAME ...]``: list the sets, or get the named ones.
+
+    Args:
+        stand_ins: a set that cannot be had is no error if others stand in for it on its pages.
 
     Returns:
         The exit status: 0, or 1 when a set is unknown or could not be fetched.
@@ -55,7 +58,7 @@ def main(names: list[str]) -> int:
             catalogue.source(name)  # all names are checked before the first long download
         for name in names:
             try:
-                print(f"{name}: ready in {get(name)}")
+                _get_aloud(name, stand_ins)
             except DataError as error:
                 failed = True
                 print(error, file=sys.stderr)
@@ -65,3 +68,17 @@ def main(names: list[str]) -> int:
         failed = True
         print(error, file=sys.stderr)
     return int(failed)
+
+
+def _get_aloud(name: str, stand_ins: bool) -> None:
+    wanted = catalogue.source(name)
+    waiting = sum(file.size for file in wanted.faulty())
+    if waiting and not (stand_ins and wanted.stand_in):
+        print(f"{name}: fetching {waiting / 1e6:,.0f} MB", flush=True)
+    try:
+        print(f"{name}: ready in {get(name)}", flush=True)
+    except NotAvailable:
+        if not (stand_ins and wanted.stand_in):
+            raise
+        why = f"`python -m lgfed_core data {name}` says why"
+        print(f"{name}: cannot be had here, {wanted.stand_in} stand in for it ({why})", flush=True)

@@ -45,6 +45,7 @@ class Source:
     citation: str
     home: str
     files: tuple[File, ...]
+    stand_in: str = ""  # what its pages run on where it cannot be had
 
     @property
     def folder(self) -> Path:

@@ -53,6 +53,10 @@ def title(mirror: dict) -> str:
     return mirror[kind] if kind == "url" else f"{kind} {mirror[kind]}"
 
 
+class WrongFile(MirrorError):
+    """This mirror brought something that is not the file."""
+
+
 class Shelf:
     """Archives brought in during one fetch, each once, deleted at the end.
 
@@ -146,7 +150,8 @@ def _download(url: str, place: Path, label: str) -> Path:
     except (OSError, http.client.HTTPException) as error:
         raise Unreachable(f"no connection ({getattr(error, 'reason', error)})") from error
     length = int(response.headers.get("Content-Length") or 0)
-    bar = tqdm(total=length or None, unit="B", unit_scale=True, desc=f"{label}: {target.name}")
+    what = f"{label}: {target.name}"
+    bar = tqdm(total=length or None, unit="B", unit_scale=True, desc=what, disable=_quiet())
     got = 0
     with response, bar, target.open("wb") as out:
         while True:
@@ -162,6 +167,11 @@ def _download(url: str, place: Path, label: str) -> Path:
     if length and got != length:
         raise MirrorError(f"the download ended after {got:,} of {length:,} bytes")
     return target
+
+
+def _quiet() -> bool:
+    """No bars in a log: they are for terminals, and for notebooks that somebody looks at."""
+    return not sys.stderr.isatty() and "ipykernel" not in sys.modules
 
 
 def _npm(package: str, place: Path, label: str) -> Path:
@@ -188,7 +198,7 @@ def _registry(command: list[str], place: Path, pattern: str, label: str) -> Path
         )
         limit = time.monotonic() + REGISTRY_SECONDS
         try:
-            with tqdm(desc=label, bar_format="{desc} ... {elapsed}", mininterval=1) as bar:
+            with tqdm(desc=label, bar_format="{desc} ... {elapsed}", disable=_quiet()) as bar:
                 while process.poll() is None:
                     if time.monotonic() > limit:
                         raise MirrorError(f"gave up after {REGISTRY_SECONDS} s")
@@ -225,7 +235,7 @@ def member(archive: Path, name: str | None) -> Iterator[BinaryIO]:
     """Open a file inside an archive (tar in any compression, zip, wheel), or unpack .gz and .bz2.
 
     Without a name, or with its own without the suffix, ``archive`` is the file itself. Raises
-    MirrorError for a damaged archive, also when the damage only shows while reading.
+    WrongFile for a damaged archive, also when the damage only shows while reading.
     """
     try:
         if name is None or (archive.suffix in PACKED and name == archive.stem):
@@ -242,4 +252,4 @@ def member(archive: Path, name: str | None) -> Iterator[BinaryIO]:
                     raise KeyError(name)
                 yield stream
     except DAMAGED as error:
-        raise MirrorError(f"{archive.name} is damaged or lacks {name} ({error!r})") from error
+        raise WrongFile(f"{archive.name} is damaged or lacks {name} ({error!r})") from error

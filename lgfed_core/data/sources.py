@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from lgfed_core.errors import DataError
+from lgfed_core.errors import DataError, NotAvailable
 
 from . import mirrors
 from .catalogue import File, Source, source
-from .mirrors import MirrorError, Shelf
+from .mirrors import MirrorError, Shelf, WrongFile
 
 try:
     import fcntl
@@ -38,7 +38,8 @@ def fetch(name: str, rebuild: Rebuild | None = None) -> Path:
             the content in another form.
 
     Raises:
-        DataError: unknown set; no mirror works (the message lists each with its reason); the disk
+        NotAvailable: no mirror has it here (the message lists each with its reason).
+        DataError: unknown set; what the mirrors have, or the copy here, is not the file; the disk
             is full or cannot be written.
     """
     wanted = source(name)
@@ -59,7 +60,7 @@ def fetch(name: str, rebuild: Rebuild | None = None) -> Path:
 
 
 def _fetch_file(wanted: Source, file: File, shelf: Shelf, rebuild: Rebuild | None) -> None:
-    reasons = []
+    reasons, wrong = [], file.fault(wanted.folder / file.name) != "missing"
     for mirror in file.mirrors:
         handle, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=wanted.folder)
         part = Path(name)
@@ -71,12 +72,14 @@ def _fetch_file(wanted: Source, file: File, shelf: Shelf, rebuild: Rebuild | Non
                 part.chmod(0o644)
                 os.replace(part, wanted.folder / file.name)
                 return
-            reasons.append(f"{mirrors.title(mirror)}: wrong content, {fault}")
+            raise WrongFile(f"wrong content, {fault}")
         except MirrorError as error:
+            wrong |= isinstance(error, WrongFile)
             reasons.append(f"{mirrors.title(mirror)}: {error}")
         finally:
             part.unlink(missing_ok=True)
-    raise DataError(_give_up_message(wanted, file, reasons))
+    kind = DataError if wrong else NotAvailable
+    raise kind(_give_up_message(wanted, file, reasons))
 
 
 @contextlib.contextmanager
@@ -95,7 +98,7 @@ def _content(shelf: Shelf, mirror: dict, rebuild: Rebuild | None) -> Iterator[Bi
     try:
         content = rebuild(parts, mirror)
     except (ValueError, TypeError, LookupError, OverflowError) as error:
-        raise MirrorError(f"cannot be rebuilt: {error}") from error
+        raise WrongFile(f"cannot be rebuilt: {error}") from error
     yield io.BytesIO(content)
 
 

@@ -32,7 +32,7 @@ class Batched:
         self.statistics = [
             n for n in work.layout.shapes if n not in dict(work.net.named_parameters())
         ]
-        self.stacks = []  # (method, its steps): runs of one method train as one stack
+        self.stacks: list[tuple[Method, list[tuple]]] = []  # runs of one method, and its steps
         for method in work.methods:
             if all(method != known for known, _ in self.stacks):
                 self.stacks.append((method, self._steps(method)))
@@ -217,7 +217,7 @@ class Batched:
             return functional_call(self.trainee, params, inputs, more)
 
         moving = {n: v for n, v in params.items() if n not in self.statistics}
-        return loss(Local(net, moving, received, *peers, round), Batch(*rows))
+        return loss(Local(net, moving, received, *peers, round=round), Batch(*rows))
 
     def _peers(self, jobs: list[Job], slots: list[int]) -> tuple[dict[str, Tensor], Tensor]:
         """For each lane the mean of the others' models, and the participants of its run [L]."""

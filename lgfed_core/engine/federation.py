@@ -244,7 +244,7 @@ def _merge(work, jobs, before: Tensor | None) -> None:
             if shared.shape[1]:
                 average = method.aggregate(uploads[slots[0] : slots[-1] + 1], weights)
                 shared[r] = method.server_update(shared[r], average)
-            if method.keep:
+            if method.keep and before is not None:
                 personal[r, who] = method.keep(before[r, who], personal[r, who], weights)
 
 

@@ -23,3 +23,15 @@ def names(rows: pd.DataFrame) -> str:
 def said(verdict: str, name: str) -> str:
     """The verdict, which says so where data called ``name`` stand in for the paper's."""
     return f"{STAND_IN} ({name}): {verdict}" if name else verdict
+
+
+def tell(papers: str, stand_in: str, name: str = "") -> None:
+    """Say in a notebook what stands in for ``papers``; the book repeats it under the page's title.
+
+    name: of the set in data/sources.toml, so that the book runs the page again when it is there.
+    """
+    from IPython.display import display
+
+    said = f"stands in for {papers}: {stand_in or 'nothing, these are the data themselves'}"
+    note = {"stand_in": {"papers": papers, "stand_in": stand_in, "set": name}} if stand_in else {}
+    display({"text/plain": said}, raw=True, metadata=note)

@@ -108,7 +108,7 @@ def _spread(x: NDArray) -> NDArray:
     if len(x) < 2:
         raise SettingsError("a single row has no covariance; give at least two")
     centred = (x - x.mean(0)) / np.sqrt(len(x) - 1)
-    return np.linalg.qr(centred, mode="r") if len(x) > x.shape[1] else centred
+    return np.asarray(np.linalg.qr(centred, mode="r")) if len(x) > x.shape[1] else centred
 
 
 def _rows(x: ArrayLike) -> NDArray:

@@ -13,13 +13,22 @@ Source: Liang et al. (2020), appendix C.2.1 and C.2.2. The text says "last two l
 units where LeNet-5 has 84. Initialisation is PyTorch's default.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lgfed_core.errors import SettingsError
+
+
+class Layered(Protocol):
+    """A network that names its layers from input to output, as the papers count them."""
+
+    layers: tuple[str, ...]
+
+    def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]: ...
 
 
 class MnistMLP(nn.Module):
@@ -29,7 +38,7 @@ class MnistMLP(nn.Module):
     loss cannot fall below log(1 + 9/e) = 1.4612 and gradients start about ten times smaller.
     """
 
-    layers = ("fc1", "fc2", "fc3", "fc4", "fc5")  # input to output
+    layers: tuple[str, ...] = ("fc1", "fc2", "fc3", "fc4", "fc5")  # input to output
 
     def __init__(self, softmax: bool = False):
         super().__init__()
@@ -81,7 +90,7 @@ class CifarCNN(nn.Module):
     numbers as from logits, but an average of outputs is one of log-probabilities.
     """
 
-    layers = ("conv1", "conv2", "fc1", "fc2", "fc3")  # input to output
+    layers: tuple[str, ...] = ("conv1", "conv2", "fc1", "fc2", "fc3")  # input to output
 
     def __init__(self, log_softmax: bool = False):
         super().__init__()
@@ -155,12 +164,12 @@ def count(net: nn.Module, names: Iterable[str] | None = None) -> int:
     return sum(sizes[name] for name in names)
 
 
-def first_layers(net: nn.Module, n: int) -> frozenset[str]:
+def first_layers(net: Layered, n: int) -> frozenset[str]:
     """Names of the parameters of the ``n`` layers nearest to the input."""
     return _parameters_of(net, net.layers[: _checked(net, n)])
 
 
-def last_layers(net: nn.Module, n: int) -> frozenset[str]:
+def last_layers(net: Layered, n: int) -> frozenset[str]:
     """Names of the parameters of the ``n`` layers nearest to the output.
 
     >>> sorted(last_layers(mlp_mnist(), 1))
@@ -169,12 +178,12 @@ def last_layers(net: nn.Module, n: int) -> frozenset[str]:
     return _parameters_of(net, net.layers[len(net.layers) - _checked(net, n) :])
 
 
-def auxiliary_layers(net: nn.Module) -> frozenset[str]:
+def auxiliary_layers(net: MnistTwoHeads) -> frozenset[str]:
     """Names of the parameters of a network's auxiliary head."""
     return _parameters_of(net, net.auxiliary)
 
 
-def _checked(net: nn.Module, n: int) -> int:
+def _checked(net: Layered, n: int) -> int:
     if not 0 <= n <= len(net.layers):
         names = ", ".join(net.layers)
         raise SettingsError(
@@ -183,6 +192,6 @@ def _checked(net: nn.Module, n: int) -> int:
     return n
 
 
-def _parameters_of(net: nn.Module, layers: Iterable[str]) -> frozenset[str]:
+def _parameters_of(net: Layered, layers: Iterable[str]) -> frozenset[str]:
     prefixes = tuple(f"{layer}." for layer in layers)
     return frozenset(name for name, _ in net.named_parameters() if name.startswith(prefixes))

@@ -87,7 +87,7 @@ def classes_per_device(
     wanted = rng.permutation(np.repeat(labels, per_class))  # [K * s], row k = wanted[k*s:(k+1)*s]
 
     def deal(y: np.ndarray, what: str) -> Rows:
-        dealt: list[np.ndarray] = [None] * len(wanted)
+        dealt = [np.empty(0, np.int64)] * len(wanted)
         for c in labels:
             shards = _shards(np.flatnonzero(y == c), per_class, f"class {c} of the {what} set")
             places, order = np.flatnonzero(wanted == c), rng.permutation(per_class)

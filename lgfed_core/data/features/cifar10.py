@@ -156,7 +156,7 @@ def _blocks(name: str, net: Net, precision: str, blocks: int):
     weights = hashlib.sha256((folder / net.weights).read_bytes()).hexdigest()
     place = pictures().place.reshape(BLOCKS, -1)
     missing = sum(not _file(name, precision, i).is_file() for i in range(blocks))
-    images = raw()[0] if missing else None
+    images = raw()[0] if missing else torch.empty(0)
     label = f"{name} on CIFAR-10, {precision}"
     with tqdm(total=600 * missing, desc=label, unit="picture", disable=not missing) as bar:
         for i in range(blocks):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from numpy.typing import NDArray
 
-from lgfed_core.errors import DataError
+from lgfed_core.errors import DataError, NotAvailable
 
 from .yamnet import INSTALL, resampled
 
@@ -35,7 +35,7 @@ class Clip:
         try:
             import soundfile
         except ImportError as error:
-            raise DataError(f"{self.name}: FLAC and Ogg need soundfile: {INSTALL}") from error
+            raise NotAvailable(f"{self.name}: FLAC and Ogg need soundfile: {INSTALL}") from error
         try:
             wave, rate = soundfile.read(io.BytesIO(self.content), dtype="float32")
         except soundfile.LibsndfileError as error:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from lgfed_core import paths
-from lgfed_core.errors import DataError
+from lgfed_core.errors import DataError, NotAvailable
 
 from .. import sources
 from . import clips as small, fsdkaggle, yamnet
@@ -56,12 +56,12 @@ def load(name: str, per_class: int | None = None) -> Features:
 
 def at_hand(per_class: int | None = None) -> tuple[str, list[str]]:
     """The best features that can be had here, and why the better ones cannot."""
-    reasons = []
+    reasons: list[str] = []
     for name in STAND_IN:
         try:
             load(name, per_class)
             return name, reasons
-        except DataError as error:
+        except NotAvailable as error:
             reasons.append(f"{name}: {str(error).splitlines()[0].partition(' Tried')[0]}")
     raise AssertionError("digits need nothing")
 
@@ -75,7 +75,8 @@ def _digits() -> Features:
 
 def _clips(per_class: int | None) -> Features:
     folder = sources.fetch("cough_clips")
-    chosen, seen = [], Counter()
+    chosen: list[small.Clip] = []
+    seen: Counter[str] = Counter()
     for clip in small.read(folder):
         seen[clip.label] += 1
         if per_class is None or seen[clip.label] <= per_class:
@@ -92,7 +93,7 @@ def _fsdkaggle() -> Features:
     places = [paths.CACHE / "fsdkaggle2018", *([Path(mirror) / "fsdkaggle2018"] if mirror else [])]
     folder = next((p for p in places if (p / "FSDKaggle2018.meta").is_dir()), None)
     if folder is None:
-        raise DataError(
+        raise NotAvailable(
             f"unpack https://zenodo.org/records/2552860 in {paths.CACHE.name}/fsdkaggle2018 or in "
             "<LGFED_MIRROR>/fsdkaggle2018"
         )

@@ -13,6 +13,7 @@ on others nothing is gained.
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -61,10 +62,11 @@ class Inception(nn.Sequential):
         layers = _folded(weights)
 
         def conv(stride: int = 1, pad: bool = True) -> Conv:
-            return Conv(*next(layers), stride, pad)
+            weight, bias = next(layers)
+            return Conv(weight, bias, stride, pad)
 
-        def tower(*convs: Conv) -> nn.Sequential:
-            return nn.Sequential(*convs)
+        def tower(*parts: nn.Module) -> nn.Sequential:
+            return nn.Sequential(*parts)
 
         def small() -> Side:  # 35 x 35
             mean = nn.AvgPool2d(3, 1, 1, count_include_pad=False)
@@ -89,7 +91,7 @@ class Inception(nn.Sequential):
                 tower(pool, conv()),
             )
 
-        half = dict(stride=2, pad=False)
+        half: dict[str, Any] = dict(stride=2, pad=False)
         try:
             super().__init__(
                 conv(**half),
@@ -121,7 +123,7 @@ class Inception(nn.Sequential):
             raise DataError(f"{weights} holds another network than Inception v3")
         self.precision = PRECISIONS[precision]
         self.eval().requires_grad_(False)
-        self.to(self.precision, memory_format=torch.channels_last)
+        self.to(self.precision, memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     @torch.inference_mode()
     def features(self, images: Tensor) -> Tensor:

@@ -78,7 +78,7 @@ def save_arrays(path: Path, **arrays: NDArray) -> None:
     """Write ``arrays`` to ``path`` (.npz) as a whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as part, open(part, "wb") as file:
-        np.savez_compressed(file, **arrays)
+        np.savez_compressed(file, allow_pickle=False, **arrays)
 
 
 def load_arrays(path: Path, *names: str) -> list[NDArray]:

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from lgfed_core.errors import DataError
+from lgfed_core.errors import DataError, NotAvailable
 
 RATE, PATCH, HOP, WIDTH = 16_000, 15_600, 7_680, 1_024  # samples a second, per patch, between two
 SECONDS = 10.0  # clips are cut here, as in the released code
@@ -32,7 +32,8 @@ class Yamnet:
         try:
             from ai_edge_litert import interpreter as lite
         except ImportError as error:
-            raise DataError(f"YAMNet needs a runtime that is not installed: {INSTALL}") from error
+            why = f"YAMNet needs a runtime that is not installed: {INSTALL}"
+            raise NotAvailable(why) from error
         plain = lite.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES  # others fuse what we read
         try:
             with warnings.catch_warnings():  # "for debugging": it is how to read an inner layer

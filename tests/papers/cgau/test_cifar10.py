@@ -9,7 +9,7 @@ from torch import nn
 from lgfed_core.data import Split
 from lgfed_core.data.features.stored import features
 from lgfed_core.engine import Training
-from lgfed_core.errors import DataError, SettingsError
+from lgfed_core.errors import NotAvailable, SettingsError
 from lgfed_core.evidence import records as results
 from lgfed_core.models.cgau import GatedMLP, client_rows
 from lgfed_core.models.layout import Layout
@@ -114,7 +114,7 @@ def test_the_control_has_rows_of_its_own(toy):
 
 def test_where_weights_cannot_be_had_it_says_so(monkeypatch):
     def missing(*args):
-        raise DataError("no mirror\nmore")
+        raise NotAvailable("no mirror\nmore")
 
     monkeypatch.setattr(cifar10, "_load", missing)
     name, reason = cifar10.at_hand("quick")

@@ -13,7 +13,7 @@ from lgfed_core.engine import Federation, Training
 from lgfed_core.engine.federation import prepare
 from lgfed_core.engine.looped import Looped
 from lgfed_core.engine.trackers import Tracker
-from lgfed_core.errors import DataError, SettingsError
+from lgfed_core.errors import DataError, NotAvailable, SettingsError
 from lgfed_core.methods import FADE
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.fade.digits import (
@@ -61,13 +61,31 @@ def test_the_target_has_no_labels_and_a_group_of_its_own(few):
 
 def test_small_digits_stand_in_where_usps_cannot_be_had(monkeypatch):
     def absent(name, **options):
-        raise DataError("no network")
+        raise NotAvailable("no network")
 
     monkeypatch.setattr(domains.data, "load", absent)
     found, stand_in = domains._second()
     assert stand_in == "UCI digits"
     assert found.train.x.shape == (1198, 1, 28, 28) and len(found.test) == 599
     assert found.train.x.min() == -1 and found.train.x.max() == 1
+
+
+@pytest.mark.mirror
+def test_usps_is_the_second_domain_where_it_can_be_had():
+    found, stand_in = domains._second()
+    if stand_in:
+        pytest.skip("USPS is not here; `python -m lgfed_core data usps` says why")
+    assert len(found.train) == 7291 and len(found.test) == 2007
+    assert found.train.x.shape[1:] == (1, 28, 28) and found.train.y.bincount()[0] == 1194
+
+
+def test_a_wrong_file_has_no_stand_in(monkeypatch):
+    def damaged(name, **options):
+        raise DataError("sha256 of another file")
+
+    monkeypatch.setattr(domains.data, "load", damaged)
+    with pytest.raises(DataError, match="another file"):
+        domains._second()
 
 
 def test_mnist_is_scaled_to_the_range_of_the_other():

@@ -16,7 +16,7 @@ import pandas as pd
 from lgfed_core.data.features import cifar10 as cifar_features
 from lgfed_core.data.features.stored import Features
 from lgfed_core.engine import Outcome, Participation
-from lgfed_core.errors import DataError, one_of
+from lgfed_core.errors import NotAvailable, one_of
 from lgfed_core.evidence import records as results
 
 from .. import federated
@@ -139,7 +139,7 @@ def at_hand(scale: str, protocol: str = "as_described") -> tuple[str, str]:
     cfg = settings(scale, protocol)
     try:
         cfg.load()
-    except DataError as error:
+    except NotAvailable as error:
         return cnn.NAME, f"{cfg.features}: {str(error).splitlines()[0]}"
     return cfg.features, ""
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from lgfed_core import data
 from lgfed_core.data import Dataset, Split, mnist, usps
-from lgfed_core.errors import DataError, one_of
+from lgfed_core.errors import NotAvailable, one_of
 from lgfed_core.partition import Partition, Rows
 
 DIRECTIONS = ("mnist-usps", "usps-mnist")  # source-target
@@ -86,7 +86,7 @@ def _second() -> tuple[Dataset, str]:
     """USPS, or the UCI digits and their name."""
     try:
         return data.load("usps", turned=10.0), ""
-    except DataError:
+    except NotAvailable:
         return _uci(), "UCI digits"
 
 

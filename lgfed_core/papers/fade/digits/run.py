@@ -55,9 +55,9 @@ SCALES = {
         statistics=("local",),
     ),
     "quick": dict(
-        pretraining=40,
-        rounds=60,
-        tested=1000,
+        pretraining=30,
+        rounds=30,
+        tested=500,
         looks=4,
         probabilities=(0.05, 0.5),
         directions=("mnist-usps",),

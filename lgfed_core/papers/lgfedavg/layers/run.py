@@ -30,8 +30,8 @@ CHOOSES = {"data", "classes", "budget", "last", "first"}  # all identify rows, n
 SCALES = {  # changes to the data set's own scale: ten cuts must take no longer than its page
     "smoke": {},
     "quick": {
-        "mnist": dict(rows_per_class=(500, 100), budgets=(800,), starts=(800,)),
-        "cifar10": dict(rows_per_class=(600, 100), budgets=(1200,), starts=(1200,)),
+        "mnist": dict(rows_per_class=(300, 50), budgets=(800,), starts=(800,)),
+        "cifar10": dict(shrink=0.02, budgets=(1200,), starts=(1200,)),
     },
     "paper": {},
 }

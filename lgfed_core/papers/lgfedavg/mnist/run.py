@@ -43,10 +43,10 @@ SCALES = {
     "quick": dict(
         devices=20,
         fraction=0.25,
-        rows_per_class=(1200, 200),
-        shrink=0.075,
+        rows_per_class=(600, 50),
+        shrink=0.06,
         starts=(400, 800),
-        local_epochs=10,
+        local_epochs=6,
         every=1,
     ),
     "paper": {},

@@ -1,0 +1,103 @@
+"""Draw the HTML pages from executed notebooks, unless they are drawn already."""
+
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+import yaml
+
+from execute import ROOT, BuildError, shown
+
+MATHJAX = "mathjax@3.2.2"
+MATHJAX_FILES = {  # member: sha256; "full" has every TeX extension, which a page loads by itself
+    "es5/tex-svg-full.js": "a4354ff94fd868aea0cc6eaaa79a57fda0588646fc46ee3700a349ee0a11cbe6",
+    "LICENSE": "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30",
+}
+
+
+def gather(source: Path, names: list[str], executed: Path, scale: str) -> Path:
+    """Lay out what Jupyter Book reads: pages, executed notebooks, settings; return the folder."""
+    pages = source / "_build" / "pages"
+    shutil.rmtree(pages, ignore_errors=True)
+    left = ("_build", "_vendor", "__pycache__", ".*", "*.py", "*.ipynb")
+    shutil.copytree(source, pages, ignore=shutil.ignore_patterns(*left))
+    for name in names:
+        shutil.copyfile(executed / name, pages / name)
+    settings = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    if scale == "smoke":
+        settings["html"]["announcement"] = (
+            "Built at scale smoke: the live runs on these pages last seconds and their numbers "
+            "mean nothing. The stored paper-scale results are the real ones."
+        )
+    if vendor_mathjax(source / "_vendor" / "mathjax"):
+        shutil.copytree(source / "_vendor", pages / "_vendor")
+        settings["sphinx"]["config"]["html_static_path"] = ["_vendor"]
+        settings["sphinx"]["config"]["mathjax_path"] = "mathjax/tex-svg-full.js"
+    (pages / "_config.yml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+    return pages
+
+
+def drawn(pages: Path, target: Path) -> bool:
+    """Whether ``target`` was drawn from pages like these, by the same packages."""
+    stamp = target / ".key"
+    return stamp.exists() and stamp.read_text() == key(pages)
+
+
+def key(pages: Path) -> str:
+    """Digest of all that decides what the HTML looks like."""
+    inputs = [path for path in sorted(pages.rglob("*")) if path.is_file()]
+    names = [path.relative_to(pages).as_posix() for path in inputs]
+    files = [*inputs, ROOT / "constraints.txt", Path(__file__)]
+    return hashlib.sha256(repr([names, *map(sha256, files)]).encode()).hexdigest()
+
+
+def draw(pages: Path, target: Path) -> Path:
+    """Build the HTML from gathered pages, a warning being an error; return the first page."""
+    work = pages.parent / "work"
+    shutil.rmtree(work, ignore_errors=True)
+    made_from = key(pages)
+    command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()", "build"]
+    command += [str(pages), "--path-output", str(work), "-W", "--keep-going"]
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if done.returncode:
+        said = re.sub(r"\x1b\[[\d;]*m", "", done.stdout + done.stderr)
+        said = said.replace(str(pages), shown(pages.parent.parent)).splitlines()
+        wrong = [line for line in said if re.search(r"WARNING|ERROR|CRITICAL", line)]
+        raise BuildError("Jupyter Book warned or failed:\n" + "\n".join(wrong or said[-30:]))
+    shutil.rmtree(target, ignore_errors=True)
+    (work / "_build" / "html").rename(target)
+    (target / ".key").write_text(made_from)
+    shutil.rmtree(work)
+    return target / "index.html"
+
+
+def vendor_mathjax(folder: Path) -> bool:
+    """Put MathJax into ``folder`` from npm, so that formulas need no network; say if it worked."""
+    targets = {folder / Path(member).name: sha for member, sha in MATHJAX_FILES.items()}
+    if all(path.exists() and sha256(path) == sha for path, sha in targets.items()):
+        return True
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+        try:
+            command = ["npm", "pack", "--silent", "--fetch-retries=1", MATHJAX]
+            subprocess.run(command, cwd=scratch, check=True, capture_output=True, timeout=180)
+        except (OSError, subprocess.SubprocessError):
+            print("npm cannot fetch MathJax: pages will load it from the network to draw formulas")
+            return False
+        with tarfile.open(next(Path(scratch).glob("*.tgz"))) as package:
+            for member, sha in MATHJAX_FILES.items():
+                path = Path(scratch) / Path(member).name
+                path.write_bytes(package.extractfile(f"package/{member}").read())
+                if sha256(path) != sha:
+                    raise BuildError(f"{member} of {MATHJAX} from npm has a wrong sha256")
+                path.replace(folder / path.name)
+    return True
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,67 @@
+"""What a page keeps of an executed notebook, and the note under its title on stand-in data."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRESS_BAR = re.compile(r"\d+%\|.*\|.*\[.*\]|\d+(it|\w+)? \[\d\d:\d\d")  # as tqdm draws it
+
+
+def tidy(notebook) -> None:
+    """Drop what a page should not carry: run metadata, widget views, progress bars; in place."""
+    notebook.metadata.pop("papermill", None)
+    notebook.metadata.pop("widgets", None)
+    settings = "\n".join(c.source for c in notebook.cells if "parameters" in tags(c))
+    for cell in notebook.cells:
+        cell.metadata.pop("papermill", None)
+        cell.metadata.pop("execution", None)
+        if "parameters" in tags(cell):
+            cell.metadata["mystnb"] = {"code_prompt_show": "Settings"}
+        if "injected-parameters" in tags(cell):
+            changed = [x for x in cell.source.splitlines()[1:] if x not in settings.splitlines()]
+            tags(cell).append("hide-input" if changed else "remove-cell")
+            cell.metadata["mystnb"] = {"code_prompt_show": "Settings changed for this build"}
+        kept = []
+        for output in cell.get("outputs", []):
+            if output.get("name") == "stderr":
+                lines = [line.rsplit("\r", 1)[-1] for line in output.text.split("\n")]
+                lines = [line for line in lines if line.strip() and not PROGRESS_BAR.search(line)]
+                output.text = "".join(f"{line}\n" for line in lines)
+            widget = any("widget" in kind for kind in output.get("data", {}))
+            if not widget and output.get("text") != "":
+                kept.append(output)
+        if cell.cell_type == "code":
+            cell.outputs = kept
+
+
+def without_places(text: str) -> str:
+    """The text without this machine's folders: pages read the same wherever they are built."""
+    text = re.sub(r"(?<![^\s\"])[^\s\"]*/ipykernel_\d+/\d+\.py", "<cell>", text)
+    for place, name in ((ROOT, "."), (Path(sys.prefix), ".venv"), (Path.home(), "~")):
+        if place != Path(place.anchor):
+            text = re.sub(re.escape(json.dumps(str(place))[1:-1]) + r"(?![\w.-])", name, text)
+    return text
+
+
+def tags(cell) -> list[str]:
+    """The tags of a cell, to read or append to."""
+    return cell.metadata.setdefault("tags", [])
+
+
+def stand_ins(notebook) -> list[dict[str, str]]:
+    """What stood in for which data, as `lgfed_core.stand_ins.tell` left it in the outputs."""
+    outputs = (o for cell in notebook.cells for o in cell.get("outputs", []))
+    return [o.metadata["stand_in"] for o in outputs if "stand_in" in o.get("metadata", {})]
+
+
+def note(notebook) -> None:
+    """Say under the title of a page which data it ran on in the place of the paper's; in place."""
+    for found in reversed(stand_ins(notebook)):
+        title, _, rest = notebook.cells[0].source.partition("\n")
+        notebook.cells[0].source = (
+            f"{title}\n\n:::{{admonition}} On stand-in data\n:class: warning\n"
+            f"{found['papers']} could not be had where this page was built. What it computes live "
+            f"was computed on something else: {found['stand_in']}.\n:::\n{rest}"
+        )
