@@ -217,7 +217,8 @@ class Batched:
             return functional_call(self.trainee, params, inputs, more)
 
         moving = {n: v for n, v in params.items() if n not in self.statistics}
-        return loss(Local(net, moving, received, *peers, round=round), Batch(*rows))
+        others, participants = peers
+        return loss(Local(net, moving, received, others, participants, round), Batch(*rows))
 
     def _peers(self, jobs: list[Job], slots: list[int]) -> tuple[dict[str, Tensor], Tensor]:
         """For each lane the mean of the others' models, and the participants of its run [L]."""
