@@ -131,8 +131,9 @@ def _value(kind, text: str):
 def _list(args) -> int:
     from .papers import experiments
 
-    for name, module in experiments.ALL.items():
-        print(f"{name:20} {module.__doc__.splitlines()[0]}")
+    for name, experiment in experiments.ALL.items():
+        page = sys.modules[type(experiment).__module__]
+        print(f"{name:20} {page.__doc__.splitlines()[0]}")
     return 0
 
 
@@ -143,33 +144,30 @@ def _data(args) -> int:
 
 
 def _run(args) -> int:
-    from .papers import experiments
+    from .papers import experiment as base, experiments
 
     experiment = experiments.find(args.experiment)
     changes = _changes(experiment, args.set)
-    both = args.protocol == "both"
-    protocols = experiments.protocols(experiment) if both else [args.protocol]
+    protocols = experiment.protocols if args.protocol == "both" else [args.protocol]
     why_not = "The smallest scale is for trying things out" if args.scale == "smoke" else ""
-    if not changes.keys() <= experiment.CHOOSES:
+    if not changes.keys() <= experiment.chooses:
         why_not = "Changed settings make other cells than the paper's"
     if why_not:
         print(f"{why_not}: nothing is recorded.")
-    for protocol in protocols:
+    asked = dict(device=args.device, workers=args.workers, lanes=args.lanes)
+    plans = []
+    for protocol in protocols:  # all of them are checked before the first one runs
         cfg = experiment.settings(args.scale, protocol, **changes)
-        rows, _ = experiments.run(
-            experiment,
-            cfg,
-            args.seeds,
-            device=args.device,
-            record=not why_not,
-            workers=args.workers,
-            lanes=args.lanes,
-        )
+        plans.append((protocol, cfg, experiment.plan(cfg, args.seeds, **asked)))
+    for protocol, cfg, plan in plans:
+        print(f"{protocol}, {args.scale}, seeds {' '.join(map(str, args.seeds))}, to run:")
+        print(base.said(plan))
+        rows, _ = experiment.run(cfg, args.seeds, record=not why_not, **asked)
         print(f"{protocol}, {args.scale}: {len(rows)} rows")
         if why_not:
             print(_shown(rows))
         else:
-            print(f"recorded in data/results/{experiment.NAME}.csv")
+            print(f"recorded in data/results/{experiment.name}.csv")
     return 0
 
 
@@ -183,9 +181,10 @@ def _shown(rows) -> str:
 
 
 def _report(args) -> int:
-    from .evidence import report
+    from .papers import board
 
-    return report.main(args.paper, args.front)
+    print(board.printout(args.paper, args.front))
+    return 0
 
 
 def _bench(args) -> int:

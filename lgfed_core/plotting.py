@@ -40,6 +40,7 @@ METHOD = {  # method -> (colour, marker)
     "shot": (_GREEN, ">"),
     "cdan+shot": (_PINK, "P"),
 }
+MEASURED, CORRECTED, PRINTED = _BLACK, _BLUE, _RED  # of a formula
 PROTOCOL = {"as_released": (_RED, "D"), "as_described": (_BLUE, "o")}
 _SPARE = ((_ORANGE, "<"), (_PINK, ">"), (_SKY, "p"), (_GREEN, "h"), (_BLACK, "X"))
 _STYLE = {
@@ -87,6 +88,12 @@ def looks(methods: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Colour and marker of each method; unknown ones take spare pairs in the order given."""
     spare = iter(_SPARE * 4)
     return {m: METHOD.get(m) or next(spare) for m in dict.fromkeys(methods)}
+
+
+def room(ax: Axes, above: float = 0.0, below: float = 0.0) -> None:
+    """Make room for a legend: extend the y axis by these shares of its height."""
+    low, high = ax.get_ylim()
+    ax.set_ylim(low - below * (high - low), high + above * (high - low))
 
 
 def curves(

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from lgfed_core.evidence import stand_ins
+from lgfed_core.evidence import claims, records
 from lgfed_core.files import replacing
 
 
@@ -37,10 +37,10 @@ def test_what_a_killed_owner_left_is_overwritten(tmp_path):
 
 def test_rows_on_the_papers_own_data_come_first():
     rows = pd.DataFrame({"stand_in": ["digits", None, "", "clips", "digits"], "value": range(5)})
-    assert stand_ins.papers_own(rows)["value"].tolist() == [1, 2]
+    assert records.select(rows, own=True)["value"].tolist() == [1, 2]
     others = rows[rows["stand_in"].isin(["digits", "clips"])]
-    assert stand_ins.papers_own(others)["value"].tolist() == [0, 3, 4]
-    assert stand_ins.names(others) == "clips, digits"
-    assert stand_ins.names(rows.iloc[1:3]) == ""
-    assert stand_ins.said("confirmed", "clips") == "on stand-in data (clips): confirmed"
-    assert stand_ins.said("confirmed", "") == "confirmed"
+    assert records.select(others, own=True)["value"].tolist() == [0, 3, 4]
+    assert records.stand_in(others) == "clips, digits"
+    assert records.stand_in(rows.iloc[1:3]) == ""
+    assert claims.on_stand_in("confirmed", "clips") == "on stand-in data (clips): confirmed"
+    assert claims.on_stand_in("confirmed", "") == "confirmed"

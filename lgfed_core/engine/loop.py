@@ -9,7 +9,7 @@ continues from its last checkpoint to the same bits on the same machine.
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -49,6 +49,7 @@ class Outcome:
     final: pd.DataFrame
     seconds: float
     provenance: dict[str, str]
+    diverged: dict[int, int] = field(default_factory=dict)
 
 
 def run(

@@ -1,9 +1,11 @@
 """The papers' printed numbers: one small declaration per table, and its cells in long form.
 
-The numbers themselves are in data/paper/<table>.csv. `TABLES` says which columns identify a row,
-which hold a number, which its standard deviation, and what margin a comparison allows at least.
+The numbers themselves are in data/paper/<table>.csv. A `Table`, declared by its paper, says which
+columns identify a row, which hold a number, which its standard deviation, and what margin a
+comparison allows at least.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,6 +44,8 @@ class Table:
     experiments: what `python -m lgfed_core run` takes to fill it; empty while no chapter does.
     sets: the settings (of ``--set``) with which it has to run, one after the other.
     source: (table, cells): rows of ours that serve this table too, as the same runs fill both.
+    counts: from (method, fedavg_rounds, lg_rounds) of a row to the parameters that it sends, where
+        these follow from its budget alone; None where they do not.
     """
 
     name: str
@@ -55,162 +59,27 @@ class Table:
     sets: tuple[str, ...] = ("",)
     source: tuple[str, dict[str, object]] | None = None
     protocols: tuple[str, ...] = PROTOCOLS  # those that can be run
-    counts: str | None = None  # data set whose parameters sent follow from a row's budget alone
+    counts: Callable[[str, int, int], int | None] | None = None
     note: str = ""
 
 
-def _accuracy(name: str, sd: str | None = None) -> Metric:
+def accuracy(name: str, sd: str | None = None) -> Metric:
+    """A number whose margin is 1 point at least."""
     return Metric(name, sd, floor=1.0)
 
 
-def _auc(name: str, sd: str | None = None) -> Metric:
+def auc(name: str, sd: str | None = None) -> Metric:
+    """A number whose margin is 2 points at least."""
     return Metric(name, sd, floor=2.0)
 
 
-def _other(name: str, sd: str | None = None) -> Metric:
+def other(name: str, sd: str | None = None) -> Metric:
     """Neither accuracy nor AUC: at least 2 % of what is printed."""
     return Metric(name, sd, relative=0.02)
 
 
-_BOTH_TESTS = (
-    _accuracy("local_test_acc", "local_test_std"),
-    _accuracy("new_test_acc", "new_test_std"),
-)
-_ROUNDS = ("method", "fedavg_rounds", "lg_rounds")
-_TEN = "Ten runs by the text; the released scripts make five."
-_SPLITS = tuple(f"classes={n}" for n in (2, 3, 4, 5, 10))
-_DONE = ("as_described", "last")
+DONE = ("as_described", "last")  # the headline of numbers that nothing is chosen for
 
-TABLES: dict[str, Table] = {
-    table.name: table
-    for table in (
-        Table(
-            "lgfedavg_v1_table1",
-            "lgfedavg",
-            "Table 1 of 2019: MNIST and CIFAR-10",
-            ids=("dataset", "method", "lg_rounds"),
-            metrics=(
-                *_BOTH_TESTS,
-                _other("fedavg_rounds", "fedavg_rounds_std"),
-                _other("params_communicated", "params_std"),
-            ),
-            runs=10,
-            headline=("as_described", "best_val"),
-            experiments=("lgfedavg.v1",),
-            sets=("data=mnist", "data=cifar10"),
-            protocols=("as_described",),
-            note="Trained to a goal accuracy, so rounds and parameters sent vary from run to run. "
-            "No released code has this version's Algorithm 1.",
-        ),
-        Table(
-            "lgfedavg_v2_table1_cifar10",
-            "lgfedavg",
-            "Table 1 of 2020: CIFAR-10",
-            ids=_ROUNDS,
-            metrics=(*_BOTH_TESTS, Metric("params_communicated", digit=1e8)),
-            runs=10,
-            experiments=("lgfedavg.cifar10",),
-            sets=("alone=local,mtl",),
-            note=_TEN,
-            source=("lgfedavg_v2_table8_cifar10", {"classes_per_device": 2}),
-            counts="cifar10",
-        ),
-        Table(
-            "lgfedavg_v2_table6_mnist",
-            "lgfedavg",
-            "Table 6 of 2020: MNIST",
-            ids=("classes_per_device", *_ROUNDS),
-            metrics=(*_BOTH_TESTS, Metric("params_communicated", digit=1e9)),
-            runs=10,
-            experiments=("lgfedavg.mnist",),
-            sets=_SPLITS,
-            note=_TEN,
-            counts="mnist",
-        ),
-        Table(
-            "lgfedavg_v2_table8_cifar10",
-            "lgfedavg",
-            "Table 8 of 2020: CIFAR-10",
-            ids=("classes_per_device", *_ROUNDS),
-            metrics=(*_BOTH_TESTS, Metric("params_communicated", digit=1e8)),
-            runs=10,
-            experiments=("lgfedavg.cifar10",),
-            sets=_SPLITS,
-            note=_TEN,
-            counts="cifar10",
-        ),
-        Table(
-            "lgfedavg_table2_vqa",
-            "lgfedavg",
-            "Table 2: visual question answering",
-            ids=("method",),
-            metrics=(
-                _accuracy("local_test_acc"),
-                _other("fedavg_rounds"),
-                _other("lg_rounds"),
-                _other("params_communicated"),
-            ),
-            headline=_DONE,
-            note="Trained to 40 % accuracy; the data are split in a way that is not described.",
-        ),
-        Table(
-            "lgfedavg_table3_rotated_mnist",
-            "lgfedavg",
-            "Table 3: a device with rotated MNIST",
-            ids=("method", "finetune_fraction_C"),
-            metrics=tuple(
-                _accuracy(m, f"{m}_std")
-                for m in ("iid_normal", "iid_rotated", "noniid_normal", "noniid_rotated")
-            ),
-            runs=10,
-            headline=_DONE,
-            note="Without released code.",
-        ),
-        Table(
-            "lgfedavg_table4_adult_fairness",
-            "lgfedavg",
-            "Table 4: fair incomes, UCI Adult",
-            ids=("method", "split"),
-            metrics=(
-                _accuracy("class_acc", "class_acc_std"),
-                _auc("class_auc", "class_auc_std"),
-                _auc("adv_auc", "adv_auc_std"),
-            ),
-            runs=10,
-            headline=("as_released", "last"),
-            experiments=("lgfedavg.adult",),
-            note="Ten runs by the text; the released code takes its spread over devices as well.",
-        ),
-        Table(
-            "cgau_table1_frechet",
-            "cgau",
-            "Table 1: how far clients differ",
-            ids=("shuffle_proportion",),
-            metrics=(_other("average_client_frechet_distance"),),
-            headline=_DONE,
-            experiments=("cgau.audio",),
-            note="Distances depend on embeddings and number of clips; other sounds have others.",
-        ),
-        Table(
-            "fade_table1_office",
-            "fade",
-            "Table 1: Office-31 and Office-Home",
-            ids=("method", "setting", "target_users", "task"),
-            metrics=(_accuracy("target_acc", "std"),),
-            runs=3,
-            headline=_DONE,
-            note="Three runs by the released sweeps; the text names no number for this table.",
-        ),
-        Table(
-            "fade_table2_visda",
-            "fade",
-            "Table 2: VisDA-C",
-            ids=("method", "setting"),
-            metrics=(_accuracy("target_acc"),),
-            headline=_DONE,
-        ),
-    )
-}
 
 METHODS = {
     "fedavg": "FedAvg",
@@ -266,13 +135,6 @@ METRICS = {
 }
 
 
-def find(name: str) -> Table:
-    """The table called ``name``. Raises ResultsError that lists all of them."""
-    if name not in TABLES:
-        raise ResultsError(f"no table is called {name!r}; there are: {', '.join(TABLES)}")
-    return TABLES[name]
-
-
 def cells(table: Table, folder: Path = PAPER) -> pd.DataFrame:
     """Every printed number of ``table``: its ids, then row, metric, paper, paper_sd, runs.
 
@@ -303,17 +165,18 @@ def cells(table: Table, folder: Path = PAPER) -> pd.DataFrame:
     return out.dropna(subset="paper").reset_index(drop=True)
 
 
-def margin(table: str, metric: str, **row: object) -> float:
+def margin(table: Table, metric: str, **row: object) -> float:
     """How far from one printed number counts as reproduced; row: ids of its line, enough of them.
 
     Raises ResultsError unless exactly one number is meant.
     """
-    spec = find(table)
-    found = cells(spec)
+    found = cells(table)
     found = found[(found[list(row)] == pd.Series(row)).all(axis=1) & (found["metric"] == metric)]
     if len(found) != 1:
-        raise ResultsError(f"{table} has {len(found)} numbers {metric!r} in rows {row}, not one")
-    cell, metrics = found.iloc[0], {m.name: m for m in spec.metrics}
+        raise ResultsError(
+            f"{table.name} has {len(found)} numbers {metric!r} in rows {row}, not one"
+        )
+    cell, metrics = found.iloc[0], {m.name: m for m in table.metrics}
     return margin_of(cell["paper_sd"], metrics[metric].least(cell["paper"]))
 
 

@@ -16,7 +16,7 @@ are written with seven significant digits, whole numbers in full, and rows in a 
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -51,6 +51,8 @@ _LAST = [
     "seconds",
 ]
 _NOT_KEY = {"value", "device", "torch", "commit", "seconds"}
+_TYPES = {"seed": int, "value": float, "seconds": float}
+_EMPTY = pd.DataFrame(columns=_FIRST + _LAST).astype(_TYPES)
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
@@ -98,7 +100,7 @@ def load(experiment: str | None = None, folder: Path = RESULTS) -> pd.DataFrame:
         raise ResultsError(f"no results of {experiment!r} in {folder}; there are: {known}")
     frames = [_read(path) for path in paths]
     if not frames:
-        return pd.DataFrame(columns=_FIRST + _LAST)
+        return _EMPTY.copy()
     rows = pd.concat(frames, ignore_index=True)
     ids = identifying(rows)
     for column in ids:
@@ -107,21 +109,46 @@ def load(experiment: str | None = None, folder: Path = RESULTS) -> pd.DataFrame:
             rows[column] = pd.to_numeric(filled.replace("", np.nan))
         else:
             rows[column] = filled
-    types = {"seed": int, "value": float, "seconds": float}
-    return rows[_FIRST + ids + _LAST].astype(types)
+    return rows[_FIRST + ids + _LAST].astype(_TYPES)
 
 
-def of_tables(
-    experiment: str, tables: Sequence[str], scale: str, columns: Sequence[str]
+def select(
+    rows: pd.DataFrame | str | None = None,
+    *,
+    columns: Iterable[str] = (),
+    own: bool = False,
+    folder: Path | None = None,
+    **where: object,
 ) -> pd.DataFrame:
-    """One experiment's stored rows of some tables at one scale; empty where none was recorded.
+    """The rows for which every column of ``where`` has the value given, or one of several given.
 
-    Only this experiment's file is read. ``columns`` are there in any case.
+    rows: an experiment, whose file alone is read; None for all; or rows that were read before.
+    Values are compared as `plain` text, so that 2, 2.0 and "2" are the same; a column that rows
+    lack is blank, e.g. ``stand_in=""`` on the paper's data. own: leave out rows on other data than
+    the paper's, as soon as there are some on it. columns: are there in any case.
+
+    folder: of the files, by default data/results. Empty where there are no such rows, and before
+    an experiment was first recorded.
     """
-    known = (RESULTS / f"{experiment}.csv").exists()
-    found = load(experiment) if known else pd.DataFrame(columns=_FIRST + _LAST)
-    found = found[found["table"].isin(tables) & (found["scale"] == scale)]
-    return found.reindex(columns=list(dict.fromkeys([*found, *columns])))
+    if not isinstance(rows, pd.DataFrame):
+        folder = folder or RESULTS
+        recorded = rows is None or (folder / f"{rows}.csv").exists()
+        rows = load(rows, folder) if recorded else _EMPTY
+    for column, wanted in where.items():
+        several = isinstance(wanted, Iterable) and not isinstance(wanted, str)
+        texts = set(map(plain, wanted if several else [wanted]))
+        if column in rows:
+            rows = rows[rows[column].isin([v for v in rows[column].unique() if plain(v) in texts])]
+        elif "" not in texts:
+            rows = rows.iloc[:0]
+    rows = rows.reindex(columns=list(dict.fromkeys([*rows, *columns])))
+    papers = select(rows, stand_in="") if own else rows
+    return rows if papers.empty else papers
+
+
+def stand_in(rows: pd.DataFrame) -> str:
+    """The data that stand in for the paper's in these rows, by name; "" where none do."""
+    return ", ".join(sorted({plain(name) for name in rows.get("stand_in", ())} - {""}))
 
 
 def plain(value: object) -> str:
@@ -142,7 +169,9 @@ def _checked(rows: pd.DataFrame, where: str) -> pd.DataFrame:
     """``rows`` as text, columns in order. Raises ResultsError for the first thing wrong."""
     missing = [c for c in _FIRST + _LAST if c not in rows]
     if missing:
-        raise ResultsError(f"{where}: no column {', '.join(missing)}; see lgfed_core.results")
+        raise ResultsError(
+            f"{where}: no column {', '.join(missing)}; see lgfed_core.evidence.records"
+        )
     rows = rows.reset_index(drop=True)
 
     def refuse(bad: pd.Series, column: str, wanted: str) -> None:

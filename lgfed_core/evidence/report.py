@@ -1,13 +1,13 @@
 """The papers' tables with our numbers beside them, and the verdicts summed up.
 
-``table`` compares, ``main`` prints, ``scoreboard`` counts, and
+``table`` compares, ``printout`` says it to a terminal, ``scoreboard`` counts, and
 ``update_front_pages`` writes the counts into the README and the book's first page.
 
 Only runs at paper scale are judged. Each protocol is shown at its own selection (`SELECTION`) and
 at the last round; the counts take the protocol that the published numbers stand for.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +15,12 @@ import pandas as pd
 
 from lgfed_core.errors import ResultsError
 from lgfed_core.files import replacing
-from lgfed_core.papers.lgfedavg.communication import counts as communication
 from lgfed_core.paths import PAPER, RESULTS, ROOT
 
-from . import printed as published, records as results, stand_ins, verdict
+from . import printed, records, verdict
 from .display import display as display, text
-from .printed import PAPERS, TABLES
-from .records import PROTOCOLS
+from .printed import PAPERS, Table
+from .records import PROTOCOLS, plain
 
 SELECTION = {"as_released": "best_test", "as_described": "best_val"}
 FRONT_PAGES = (ROOT / "README.md", ROOT / "book" / "intro.md")
@@ -29,7 +28,7 @@ _BEGIN, _END = "<!-- scoreboard -->", "<!-- /scoreboard -->"
 
 
 def table(
-    name: str,
+    spec: Table,
     scale: str = "paper",
     protocol: str | None = None,
     *,
@@ -42,23 +41,22 @@ def table(
     ours, ours_sd (sample), seeds, difference, low, high (95 %), margin, verdict, protocol,
     selection, scale. Parameters sent that follow from a row's budget need no run (seeds is 0).
     Where other data stand in for the paper's, the verdict says so; below paper scale it says that
-    nothing is judged. Raises ResultsError for an unknown table, scale or protocol, and when one
-    seed has two values for the same number.
+    nothing is judged. Raises ResultsError for an unknown scale or protocol, and when one seed has
+    two values for the same number.
     """
-    spec = published.find(name)
-    if scale not in results.SCALES or protocol not in (None, *PROTOCOLS):
+    if scale not in records.SCALES or protocol not in (None, *PROTOCOLS):
         raise ResultsError(f"scale {scale!r} or protocol {protocol!r} is unknown")
-    return _table(spec, scale, protocol, results.load(folder=folder), paper)
+    return _table(spec, scale, protocol, records.load(folder=folder), paper)
 
 
 def _table(
-    spec: published.Table, scale: str, protocol: str | None, rows: pd.DataFrame, paper: Path
+    spec: Table, scale: str, protocol: str | None, rows: pd.DataFrame, paper: Path
 ) -> pd.DataFrame:
     found = _runs(spec, rows, scale)
     metrics = {m.name: m for m in spec.metrics}
     lines = []
-    for cell in published.cells(spec, paper).to_dict("records"):
-        ids = tuple(results.plain(cell[c]) for c in spec.ids)
+    for cell in printed.cells(spec, paper).to_dict("records"):
+        ids = tuple(plain(cell[c]) for c in spec.ids)
         runs = cell.pop("runs")
         for name in [protocol] if protocol else spec.protocols[::-1]:
             for selection in _selections(spec, name):
@@ -91,29 +89,27 @@ def _table(
     return pd.DataFrame(lines)
 
 
-def at_hand(name: str, *, folder: Path = RESULTS, paper: Path = PAPER) -> pd.DataFrame:
+def at_hand(spec: Table, *, folder: Path = RESULTS, paper: Path = PAPER) -> pd.DataFrame:
     """`table` at paper scale, with quick-scale lines (not judged) where there is no other."""
-    return _at_hand(published.find(name), results.load(folder=folder), paper)
+    return _at_hand(spec, records.load(folder=folder), paper)
 
 
-def _at_hand(spec: published.Table, rows: pd.DataFrame, paper: Path = PAPER) -> pd.DataFrame:
+def _at_hand(spec: Table, rows: pd.DataFrame, paper: Path = PAPER) -> pd.DataFrame:
     full, quick = (_table(spec, scale, None, rows, paper) for scale in ("paper", "quick"))
     return full.where(full["ours"].notna() | (quick["seeds"] == 0), quick)
 
 
-def scoreboard(folder: Path = RESULTS, paper: Path = PAPER) -> pd.DataFrame:
+def scoreboard(
+    tables: Iterable[Table], folder: Path = RESULTS, paper: Path = PAPER
+) -> pd.DataFrame:
     """Printed numbers by paper and verdict, each counted once, at its table's headline protocol.
 
     Two lines for a paper that also prints numbers which follow from the settings (parameters
     sent). Columns: paper, numbers, printed, reproduced, differs, inconclusive, on stand-in data,
     not yet run.
     """
-    return _scoreboard(results.load(folder=folder), paper)
-
-
-def _scoreboard(rows: pd.DataFrame, paper: Path = PAPER) -> pd.DataFrame:
-    lines = []
-    for spec in TABLES.values():
+    rows, lines = records.load(folder=folder), []
+    for spec in tables:
         protocol, selection = spec.headline
         cells = _table(spec, "paper", protocol, rows, paper)
         sums = cells["metric"].isin([m.name for m in spec.metrics if m.digit])
@@ -141,9 +137,11 @@ def _scoreboard(rows: pd.DataFrame, paper: Path = PAPER) -> pd.DataFrame:
     )
 
 
-def scoreboard_markdown(folder: Path = RESULTS, paper: Path = PAPER) -> str:
+def scoreboard_markdown(
+    tables: Iterable[Table], folder: Path = RESULTS, paper: Path = PAPER
+) -> str:
     """`scoreboard` as a Markdown table; with stand-in data as a column once there are some."""
-    counts = scoreboard(folder, paper)
+    counts = scoreboard(tables, folder, paper)
     if not counts[verdict.STAND_IN].any():
         counts = counts.drop(columns=verdict.STAND_IN)
     head, *body = [counts.columns.tolist(), *counts.astype(str).to_numpy().tolist()]
@@ -152,13 +150,16 @@ def scoreboard_markdown(folder: Path = RESULTS, paper: Path = PAPER) -> str:
 
 
 def update_front_pages(
-    paths: Sequence[Path] = FRONT_PAGES, folder: Path = RESULTS, paper: Path = PAPER
+    tables: Iterable[Table],
+    paths: Sequence[Path] = FRONT_PAGES,
+    folder: Path = RESULTS,
+    paper: Path = PAPER,
 ) -> list[Path]:
     """Write the counts between the scoreboard marks of each page; the pages that changed.
 
     Raises ResultsError, before any page is touched, for a page without the two marks.
     """
-    fresh = _pages(paths, folder, paper)
+    fresh = _pages(tables, paths, folder, paper)
     for path, (_, after) in fresh.items():
         with replacing(path) as part:
             part.write_text(after, encoding="utf-8")
@@ -166,92 +167,74 @@ def update_front_pages(
 
 
 def front_pages_up_to_date(
-    paths: Sequence[Path] = FRONT_PAGES, folder: Path = RESULTS, paper: Path = PAPER
+    tables: Iterable[Table],
+    paths: Sequence[Path] = FRONT_PAGES,
+    folder: Path = RESULTS,
+    paper: Path = PAPER,
 ) -> bool:
     """Whether `update_front_pages` would change nothing."""
-    return all(before == after for before, after in _pages(paths, folder, paper).values())
+    fresh = _pages(tables, paths, folder, paper)
+    return all(before == after for before, after in fresh.values())
 
 
-def main(paper: str | None = None, front: bool = False) -> int:
-    """Print the tables of a paper (of all when None) and the counts; ``front`` renews the pages.
-
-    Raises ResultsError for an unknown paper.
-    """
-    if paper not in (None, *PAPERS):
-        raise ResultsError(f"no paper is called {paper!r}; there are: {', '.join(PAPERS)}")
-    if front:
-        changed = update_front_pages()
-        if (table("lgfedavg_v2_table6_mnist")["seeds"] > 0).any():
-            from lgfed_core.papers.lgfedavg.front import front as draw  # matplotlib takes a while
-
-            changed.append(draw())
-        print("\n".join(f"renewed {path}" for path in changed) or "front pages are up to date")
-        if paper is None:
-            return 0
-    rows = results.load()
-    for spec in TABLES.values():
-        if paper in (None, spec.paper):
-            print(f"== {PAPERS[spec.paper]}, {spec.title} ==\n{spec.note}".strip())
-            print(f"\n{text(_at_hand(spec, rows))}")
-            for experiment in spec.experiments:
-                for some in spec.sets:
-                    print(
-                        f"fill with: python -m lgfed_core run {experiment} --scale paper "
-                        f"--seeds 0-9{some and f' --set {some}'}"
-                    )
-                print()
-    print("Printed numbers, each once, at the protocol they stand for:\n")
-    print(_scoreboard(rows).to_string(index=False))
-    return 0
+def printout(tables: Iterable[Table]) -> str:
+    """Each table for a terminal, and the commands that fill it."""
+    rows, out = records.load(), []
+    for spec in tables:
+        out.append(f"== {PAPERS[spec.paper]}, {spec.title} ==\n{spec.note}".strip())
+        out.append(f"\n{text(_at_hand(spec, rows))}")
+        for experiment in spec.experiments:
+            for some in spec.sets:
+                out.append(
+                    f"fill with: python -m lgfed_core run {experiment} --scale paper "
+                    f"--seeds 0-9{some and f' --set {some}'}"
+                )
+            out.append("")
+    return "\n".join(out)
 
 
 _NONE = np.empty(0)
 
 
-def _selections(spec: published.Table, protocol: str) -> list[str]:
+def _selections(spec: Table, protocol: str) -> list[str]:
     return list(dict.fromkeys([_headline(spec, protocol), "last"]))
 
 
-def _headline(spec: published.Table, protocol: str) -> str:
+def _headline(spec: Table, protocol: str) -> str:
     """A table that stands for the last round has no other selection."""
     return "last" if spec.headline[1] == "last" else SELECTION[protocol]
 
 
-def _follows(spec: published.Table, cell: dict) -> np.ndarray:
+def _follows(spec: Table, cell: dict) -> np.ndarray:
     """[1] what the row's budget alone says it sends; [0] where it says nothing."""
-    if spec.counts is None:
-        return _NONE
-    row = (cell[c] for c in ("method", "fedavg_rounds", "lg_rounds"))
-    count = communication.by_formula(spec.counts, *row)
+    row = (cell.get(c) for c in ("method", "fedavg_rounds", "lg_rounds"))
+    count = spec.counts and spec.counts(*row)
     return _NONE if count is None else np.array([float(count)])
 
 
-def _compare(cell: dict, runs: int | None, ours: np.ndarray, metric: published.Metric):
+def _compare(cell: dict, runs: int | None, ours: np.ndarray, metric: printed.Metric):
     if metric.digit:
         return verdict.compare_exact(cell["paper"], metric.digit, ours)
     least = metric.least(cell["paper"])
     return verdict.compare(cell["paper"], cell["paper_sd"], runs, ours, least)
 
 
-def _runs(spec: published.Table, rows: pd.DataFrame, scale: str) -> dict[tuple, tuple]:
+def _runs(spec: Table, rows: pd.DataFrame, scale: str) -> dict[tuple, tuple]:
     """(ids..., metric, protocol, selection) -> (values [seeds], name of the stand-in or "")."""
-    keep = rows["table"] == spec.name
+    rows = records.select(rows, scale=scale)
+    found = records.select(rows, table=spec.name)
     if spec.source:
         other, where = spec.source
-        shared = rows["table"] == other
-        for column, value in where.items():
-            shared &= rows.get(column, pd.Series("", rows.index)).map(results.plain) == str(value)
-        keep |= shared
-    rows = rows[keep & (rows["scale"] == scale)]
-    if rows.empty:
+        found = pd.concat([found, records.select(rows, table=other, **where)]).sort_index()
+    if found.empty:
         return {}
-    rows = rows.reindex(columns=list(dict.fromkeys([*rows, *spec.ids, "stand_in"])))
+    rows = found.reindex(columns=list(dict.fromkeys([*found, *spec.ids, "stand_in"])))
     for column in (*spec.ids, "stand_in"):
-        rows[column] = rows[column].map(results.plain)
+        rows[column] = rows[column].map(plain)
     key = [*spec.ids, "metric", "protocol", "selection"]
     out = {}
     for names, group in rows.groupby(key, sort=False):
-        group = stand_ins.papers_own(group)
+        group = records.select(group, own=True)
         twice = group["seed"].duplicated()
         if twice.any():
             seed = group.loc[twice, "seed"].iloc[0]
@@ -259,13 +242,13 @@ def _runs(spec: published.Table, rows: pd.DataFrame, scale: str) -> dict[tuple, 
                 f"{spec.name}: seed {seed} has several values for {', '.join(map(str, names))}; "
                 "rows that are no rows of the paper's table need a table name of their own"
             )
-        out[names] = group["value"].to_numpy(), stand_ins.names(group)
+        out[names] = group["value"].to_numpy(), records.stand_in(group)
     return out
 
 
-def _pages(paths: Sequence[Path], folder: Path, paper: Path) -> dict[Path, tuple[str, str]]:
+def _pages(tables, paths: Sequence[Path], folder: Path, paper: Path) -> dict[Path, tuple[str, str]]:
     """Each page as it is and as it should be."""
-    counts = scoreboard_markdown(folder, paper)
+    counts = scoreboard_markdown(tables, folder, paper)
     out = {}
     for path in paths:
         before = path.read_text(encoding="utf-8")

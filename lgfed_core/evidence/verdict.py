@@ -125,11 +125,16 @@ class Evidence:
     estimate: float
     low: float
     high: float
-    p: float
-    p_against: float
+    p: float = 1.0
+    p_against: float = 1.0
 
 
-NO_EVIDENCE = Evidence(np.nan, np.nan, np.nan, 1.0, 1.0)  # of what has not run
+NO_EVIDENCE = Evidence(np.nan, np.nan, np.nan)  # of what has not run
+
+
+def exact(value: float, holds: bool) -> Evidence:
+    """Of a number without chance in it, which decides: its p-values are 0 or 1."""
+    return Evidence(value, value, value, float(not holds), float(holds))
 
 
 def greater(a: ArrayLike, b: ArrayLike = 0.0, by: float = 0.0) -> Evidence:

@@ -1,44 +1,37 @@
-"""Every claim of the papers in one table: what stored runs say of it, and the page to read on.
+"""Every claim and every printed table of the papers: what stored runs say of them, and where.
 
 Claims are those of data/paper/claims.csv. A verdict is the one of the claim's own page, from runs
-at paper scale and as described, after Holm's correction over the claims which that page judges.
+at paper scale and as described, after Holm's correction over the claims which are judged together.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
 from lgfed_core.errors import ResultsError
-from lgfed_core.evidence import records as results, verdict
-from lgfed_core.evidence.printed import PAPERS
-from lgfed_core.papers.cgau.audio import run as cgau_audio
-from lgfed_core.papers.cgau.cifar10 import (
-    claims as cgau_cifar10_claims,
-    run as cgau_cifar10,
-    time as cgau_time,
-)
-from lgfed_core.papers.fade.digits import claims as fade_digits_claims
-from lgfed_core.papers.lgfedavg import claims as lgfedavg_claims
-from lgfed_core.papers.lgfedavg.communication import counts as communication
-from lgfed_core.papers.lgfedavg.comparisons import SOUND
-from lgfed_core.papers.lgfedavg.fairness import claims as adult_claims
+from lgfed_core.evidence import report, verdict
+from lgfed_core.evidence.claims import LIVE, Claim
+from lgfed_core.evidence.printed import PAPERS, Table
 from lgfed_core.paths import PAPER
 
-LIVE = "judged live on its page"
-PAGES = {  # page of the book -> the claims it judges
-    "lgfedavg/cifar10": ("L1", "L2", "L3", "L4", "L5", "L6", "L8", "L9"),
-    "lgfedavg/mnist": ("L7",),
-    "lgfedavg/theory": ("L10", "L11", "L20"),
-    "lgfedavg/fairness": ("L14", "L15"),
-    "lgfedavg/communication": ("L19",),
-    "cgau/audio": ("C1", "C2"),
-    "cgau/cifar10": ("C3", "C4", "C6", "C7", "C9"),
-    "cgau/clients": ("C5",),
-    "cgau/xor": ("C8",),
-    "fade/digits": ("F1", "F2", "F3", "F14"),
-    "fade/theory": ("F4", "F5", "F15"),
-}
-SEEN = {"L10", "L11", "L20", "C8", "F4", "F5", "F15"}  # whose evidence is made where it is shown
+from .cgau import printed as cgau
+from .cgau.audio import claims as audio
+from .cgau.cifar10 import claims as cifar10
+from .cgau.xor import claims as xor
+from .fade import printed as fade
+from .fade.digits import claims as digits
+from .fade.theory import claims as fade_theory
+from .lgfedavg import claims as accuracies, printed as lgfedavg
+from .lgfedavg.communication import counts
+from .lgfedavg.fairness import claims as fairness
+from .lgfedavg.theory import claims as theory
+
+TABLES: dict[str, Table] = lgfedavg.TABLES | cgau.TABLES | fade.TABLES
+STORED = (accuracies, fairness, counts, audio, cifar10, digits)  # judged on stored runs, together
+CLAIMS: tuple[Claim, ...] = tuple(
+    claim for page in (*STORED, theory, xor, fade_theory) for claim in page.CLAIMS
+)
 
 
 def board(paper: Path = PAPER) -> pd.DataFrame:
@@ -50,13 +43,29 @@ def board(paper: Path = PAPER) -> pd.DataFrame:
     if not path.exists():
         raise ResultsError(f"{path} is missing; it holds the papers' claims and is part of git")
     out = pd.read_csv(path, index_col="id")[["paper", "claim"]]
-    found = _lgfedavg() | _cgau() | _fade() | dict.fromkeys(SEEN, LIVE)
-    page = {claim: name for name, claims in PAGES.items() for claim in claims}
+    found, pages = verdicts(), {claim.id: claim.page for claim in CLAIMS}
     return out.assign(
         paper=out["paper"].map(PAPERS),
-        verdict=[found.get(claim, verdict.NOT_RUN) for claim in out.index],
-        page=[page.get(claim, "") for claim in out.index],
+        verdict=[found.get(id, verdict.NOT_RUN) for id in out.index],
+        page=[pages.get(id, "") for id in out.index],
     )
+
+
+def verdicts() -> dict[str, str]:
+    """The verdict on every claim that a page judges, in words; of several data sets, on each."""
+    found: dict[str, dict[str, str]] = {c.id: {"": LIVE} for c in CLAIMS if c.live}
+    for page in STORED:
+        said = page.from_stored()["said"]
+        for claim in page.CLAIMS:
+            some = found.setdefault(claim.id, {})
+            some[claim.where] = said.get(claim.id, verdict.NOT_RUN)
+    return {id: _joined(some) for id, some in found.items()}
+
+
+def _joined(by_data: dict[str, str]) -> str:
+    if set(by_data.values()) == {verdict.NOT_RUN}:
+        return verdict.NOT_RUN
+    return "; ".join(f"{said} ({where})" if where else said for where, said in by_data.items())
 
 
 def markdown(table: pd.DataFrame) -> str:
@@ -68,38 +77,27 @@ def markdown(table: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def _lgfedavg() -> dict[str, str]:
-    lines = lgfedavg_claims.judged(results.load()).xs(SOUND, level="reading")
-    found = {}
-    for line in lines.itertuples():
-        part = f"{line.so_far} so far, {line.ran} of {line.parts} comparisons"
-        part += ", one seed" * (line.runs == 1)
-        whole = not line.ran or lgfedavg_claims.settled(line)
-        found[line.Index] = line.verdict if whole else part
-    fair = adult_claims.judged(adult_claims.stored_rows())["verdict"]
-    found |= {
-        claim: fair[fair.index.str.startswith(f"{claim}:")].iloc[0]
-        for claim in PAGES["lgfedavg/fairness"]
-    }
-    return found | _verdicts(verdict.judge({"L19": communication.claim_l19()}))
+def printout(paper: str | None = None, front: bool = False) -> str:
+    """The tables of a paper (of all when None) and the counts; ``front`` renews the first pages,
+    and says no more unless a paper is named.
+
+    Raises ResultsError for an unknown paper.
+    """
+    if paper not in (None, *PAPERS):
+        raise ResultsError(f"no paper is called {paper!r}; there are: {', '.join(PAPERS)}")
+    out = [_renewed()] if front else []
+    if paper or not front:
+        out.append(report.printout(t for t in TABLES.values() if paper in (None, t.paper)))
+        out.append("Printed numbers, each once, at the protocol they stand for:\n")
+        out.append(report.scoreboard(TABLES.values()).to_string(index=False))
+    return "\n".join(out)
 
 
-def _cgau() -> dict[str, str]:
-    """Claims of Figure 2 are about the rows kept on the device; C5 is about both data sets."""
-    cifar = cgau_cifar10_claims.verdicts(
-        cgau_cifar10.stored(), cgau_cifar10.stored("cifar_cnn"), cgau_time.stored()
-    )
-    cifar, audio = _verdicts(cifar), _verdicts(cgau_audio.verdicts(cgau_audio.stored()))
-    both = {"audio": audio.get("C5"), "CIFAR-10": cifar.get("C5")}
-    if any(both.values()):
-        said = [f"{found or verdict.NOT_RUN} ({name})" for name, found in both.items()]
-        audio["C5"] = "; ".join(said)
-    return cifar | audio
+def _renewed() -> str:
+    """Renew the counts on the first pages, and the figure there once it has runs."""
+    changed: Sequence[Path] = report.update_front_pages(TABLES.values())
+    if (report.table(TABLES["lgfedavg_v2_table6_mnist"])["seeds"] > 0).any():
+        from .lgfedavg.front import front  # matplotlib takes a while
 
-
-def _fade() -> dict[str, str]:
-    return _verdicts(fade_digits_claims.verdicts(fade_digits_claims.stored()))
-
-
-def _verdicts(judged: pd.DataFrame) -> dict[str, str]:
-    return judged["verdict"].to_dict()
+        changed = [*changed, front()]
+    return "\n".join(f"renewed {path}" for path in changed) or "front pages are up to date"

@@ -236,3 +236,31 @@ def test_a_damaged_file_is_named_and_not_written_over(tmp_path, damage):
 )
 def test_cells_that_mean_the_same_read_the_same(value, text):
     assert results.plain(value) == text
+
+
+def test_selected_rows_have_the_values_asked_for(tmp_path):
+    results.record("a", tidy(seeds=range(3)), tmp_path)
+    results.record("a", tidy(classes_per_device=3, stand_in="digits"), tmp_path)
+    results.record("b", tidy(table="other", task="x"), tmp_path)
+    some = results.select("a", folder=tmp_path, classes_per_device="2.0", seed=(0, 2))
+    assert some["seed"].tolist() == [0, 2]
+    rows = results.select(folder=tmp_path, metric=["new_test_acc"])
+    assert len(rows) == 5
+    assert results.select(rows, task="x")["table"].tolist() == ["other"]
+    assert len(results.select(rows, stand_in="")) == 4
+    assert len(results.select(rows, task="")) == 4, "a blank cell"
+    assert len(results.select(rows, unheard_of="")) == 5, "no such column is blank"
+    assert results.select(rows, unheard_of=1).empty
+
+
+def test_own_data_go_before_stand_ins_where_there_are_some(tmp_path):
+    results.record("a", tidy(seeds=[0, 1], stand_in="digits"), tmp_path)
+    assert len(results.select("a", folder=tmp_path, own=True)) == 2
+    results.record("a", tidy(seeds=[0], stand_in=""), tmp_path)
+    assert len(results.select("a", folder=tmp_path, own=True)) == 1
+    assert results.stand_in(results.select("a", folder=tmp_path)) == "digits"
+
+
+def test_nothing_recorded_is_nothing_selected(tmp_path):
+    none = results.select("a", folder=tmp_path, columns=("method",), own=True, scale="paper")
+    assert none.empty and "method" in none and none["value"].dtype == float

@@ -9,6 +9,8 @@ from scipy import stats
 from lgfed_core import plotting
 from lgfed_core.errors import ResultsError
 from lgfed_core.evidence import printed as published, records as results, report
+from lgfed_core.papers import board
+from lgfed_core.papers.board import TABLES
 from lgfed_core.papers.lgfedavg.communication import counts as communication
 from lgfed_core.papers.lgfedavg.front import front
 from lgfed_core.paths import PAPER
@@ -71,8 +73,8 @@ def line(table: pd.DataFrame, **where) -> pd.Series:
 def test_every_file_of_the_papers_is_declared_whole():
     chapters_own = {"claims", "cgau_text_claims"}
     files = {path.stem for path in PAPER.glob("*.csv")} - chapters_own
-    assert files == set(published.TABLES)
-    for name, spec in published.TABLES.items():
+    assert files == set(TABLES)
+    for name, spec in TABLES.items():
         printed = pd.read_csv(PAPER / f"{name}.csv")
         read = {*spec.ids, *(m.name for m in spec.metrics), *(m.sd for m in spec.metrics)}
         assert set(printed.columns) - {"note"} == read - {None}
@@ -83,7 +85,7 @@ def test_every_file_of_the_papers_is_declared_whole():
 
 
 def test_cells_carry_value_deviation_and_words():
-    cells = published.cells(published.TABLES[TABLE6])
+    cells = published.cells(TABLES[TABLE6])
     assert len(cells) == 35 * 3
     cell = line(cells, **IDS, metric="new_test_acc")
     assert cell[["row", "paper", "paper_sd", "runs"]].tolist() == [
@@ -116,7 +118,7 @@ def test_a_line_in_words(ids, words):
 
 
 def test_missing_files_and_columns_are_named(tmp_path):
-    spec = published.TABLES["fade_table2_visda"]
+    spec = TABLES["fade_table2_visda"]
     with pytest.raises(ResultsError, match=r"fade_table2_visda\.csv is missing"):
         published.cells(spec, tmp_path)
     (tmp_path / "fade_table2_visda.csv").write_text("method,setting\ndann,central\n")
@@ -145,7 +147,7 @@ def test_communication_agrees_wherever_the_formula_does(tmp_path):
     own = (rows["table"] != TABLE1) | (rows["method"] == "mtl")
     results.record("all", rows.loc[own, keep], tmp_path)
     for name in (TABLE6, TABLE8, TABLE1):
-        found = report.table(name, protocol="as_released", folder=tmp_path)
+        found = report.table(TABLES[name], protocol="as_released", folder=tmp_path)
         found = found[(found["metric"] == "params_communicated")]
         found = found[found["selection"] == "best_test"]
         expected = counted.loc[counted["table"] == name, "matches"]
@@ -159,7 +161,7 @@ def test_communication_agrees_wherever_the_formula_does(tmp_path):
 
 
 def test_nothing_run_says_so(tmp_path):
-    found = report.table(TABLE6, folder=tmp_path)
+    found = report.table(TABLES[TABLE6], folder=tmp_path)
     assert len(found) == 35 * 3 * 4  # two protocols, each at its selection and at the last round
     assert set(found["seeds"]) == {0}
     counts = found["metric"] == "params_communicated"
@@ -171,7 +173,7 @@ def test_nothing_run_says_so(tmp_path):
 
 
 def test_what_mtl_sends_follows_from_no_formula(tmp_path):
-    found = report.table(TABLE1, folder=tmp_path)
+    found = report.table(TABLES[TABLE1], folder=tmp_path)
     counts = found[found["metric"] == "params_communicated"].set_index("row")["verdict"]
     assert set(counts["MTL 1800"]) == {"not yet run"}
     assert set(counts.drop("MTL 1800")) == {"reproduced"}
@@ -179,7 +181,7 @@ def test_what_mtl_sends_follows_from_no_formula(tmp_path):
 
 
 def test_ours_stand_beside_the_papers(folder):
-    found = report.table(TABLE6, folder=folder)
+    found = report.table(TABLES[TABLE6], folder=folder)
     best = line(found, **IDS, metric="local_test_acc", selection="best_test")
     assert best["ours"] == pytest.approx(98.5)
     assert best["ours_sd"] == pytest.approx(0.05)
@@ -198,7 +200,7 @@ def test_ours_stand_beside_the_papers(folder):
 
 
 def test_one_protocol_alone(folder):
-    found = report.table(TABLE6, protocol="as_described", folder=folder)
+    found = report.table(TABLES[TABLE6], protocol="as_described", folder=folder)
     assert set(found["protocol"]) == {"as_described"}
     assert set(found["selection"]) == {"best_val", "last"}
     cell = line(found, **IDS, metric="local_test_acc", selection="best_val")
@@ -208,18 +210,18 @@ def test_one_protocol_alone(folder):
 def test_short_runs_are_never_judged(tmp_path):
     results.record("a", tidy([98.5, 98.5, 98.6], scale="quick"), tmp_path)
     cell = dict(**IDS, metric="local_test_acc", selection="best_test")
-    quick = line(report.table(TABLE6, "quick", folder=tmp_path), **cell)
+    quick = line(report.table(TABLES[TABLE6], "quick", folder=tmp_path), **cell)
     assert quick["seeds"] == 3
     assert quick["verdict"] == "quick scale, not judged"
-    assert line(report.table(TABLE6, folder=tmp_path), **cell)["verdict"] == "not yet run"
-    counts = report.scoreboard(tmp_path)
+    assert line(report.table(TABLES[TABLE6], folder=tmp_path), **cell)["verdict"] == "not yet run"
+    counts = report.scoreboard(TABLES.values(), tmp_path)
     assert counts.loc[counts["numbers"] == "measured", "reproduced"].sum() == 0
 
 
 def test_quick_lines_fill_in_where_no_other_is(folder):
     both = pd.concat([tidy([50.0], scale="quick"), tidy([60.0], scale="quick", fedavg_rounds=400)])
     results.record("quick", both, folder)
-    found = report.at_hand(TABLE6, folder=folder)
+    found = report.at_hand(TABLES[TABLE6], folder=folder)
     cell = {"classes_per_device": 2, "metric": "local_test_acc", "selection": "best_test"}
     assert line(found, **cell, fedavg_rounds=800, lg_rounds=100)["verdict"] == "reproduced"
     filled = line(found, **cell, fedavg_rounds=400)
@@ -239,13 +241,13 @@ def test_stand_in_data_never_count(tmp_path):
     )
     cell = {"method": "source_only", "setting": "central", "protocol": "as_described"}
     results.record("a", rows.assign(stand_in="rendered digits"), tmp_path)
-    found = line(report.table("fade_table2_visda", folder=tmp_path), **cell)
+    found = line(report.table(TABLES["fade_table2_visda"], folder=tmp_path), **cell)
     assert found["verdict"] == "on stand-in data (rendered digits)"
-    counts = report.scoreboard(tmp_path).set_index("paper").loc["FADE"]
+    counts = report.scoreboard(TABLES.values(), tmp_path).set_index("paper").loc["FADE"]
     assert (counts["reproduced"], counts["on stand-in data"]) == (0, 1)
-    assert "on stand-in data" in report.scoreboard_markdown(tmp_path)
+    assert "on stand-in data" in report.scoreboard_markdown(TABLES.values(), tmp_path)
     results.record("a", rows.assign(stand_in=""), tmp_path)  # the real data win
-    found = line(report.table("fade_table2_visda", folder=tmp_path), **cell)
+    found = line(report.table(TABLES["fade_table2_visda"], folder=tmp_path), **cell)
     assert (found["verdict"], found["seeds"]) == ("reproduced", 2)
 
 
@@ -255,7 +257,7 @@ def test_table_8_fills_table_1(tmp_path):
         tidy([80.0, 81.0], TABLE8, fedavg_rounds=1800, classes_per_device=3),
     ]
     results.record("a", pd.concat(rows), tmp_path)
-    found = report.table(TABLE1, folder=tmp_path)
+    found = report.table(TABLES[TABLE1], folder=tmp_path)
     assert found.loc[found["seeds"] > 0, ["fedavg_rounds", "ours"]].values.tolist() == [
         [1800, 90.5]
     ]
@@ -264,20 +266,20 @@ def test_table_8_fills_table_1(tmp_path):
 def test_two_values_for_one_cell_are_refused(folder):
     results.record("b", tidy([98.0]), folder)
     with pytest.raises(ResultsError, match="seed 0 has several values for 2, lg_fedavg, 800, 100"):
-        report.table(TABLE6, folder=folder)
+        report.table(TABLES[TABLE6], folder=folder)
 
 
-@pytest.mark.parametrize("call", [("nowhere",), (TABLE6, "huge"), (TABLE6, "paper", "as_dreamt")])
+@pytest.mark.parametrize("call", [("huge",), ("paper", "as_dreamt")])
 def test_unknown_names_are_refused(call):
     with pytest.raises(ResultsError):
-        report.table(*call)
+        report.table(TABLES[TABLE6], *call)
 
 
 # --- what people see -------------------------------------------------------------------------
 
 
 def test_display_is_compact_html(folder):
-    page = report.display(report.table(TABLE6, folder=folder))
+    page = report.display(report.table(TABLES[TABLE6], folder=folder))
     assert page._repr_html_() == page
     shown = page.replace("&nbsp;", " ")
     assert (
@@ -285,19 +287,19 @@ def test_display_is_compact_html(folder):
     )
     assert "5.682e10 (3)<br>+0.00 ✓ reproduced" in page
     assert page.count("<tr>") == 3 * (1 + 35)
-    alone = report.display(report.table(TABLE6, protocol="as_described", folder=folder))
+    alone = report.display(report.table(TABLES[TABLE6], protocol="as_described", folder=folder))
     assert "as released" not in alone
     assert "97.80&nbsp;±&nbsp;0.10 (3)<br>-0.74 ✓ reproduced" in alone
 
 
 def test_display_escapes_names():
-    page = report.display(report.table("fade_table1_office"))
+    page = report.display(report.table(TABLES["fade_table1_office"]))
     assert "A-&gt;D" in page
     assert "A->D" not in page
 
 
 def test_text_is_the_same_in_columns(folder):
-    found = report.table(TABLE6, folder=folder)
+    found = report.table(TABLES[TABLE6], folder=folder)
     lines = report.text(found[found["classes_per_device"] == 2]).splitlines()
     head = [word for word in lines[0].split("  ") if word]
     assert [word.strip() for word in head] == [
@@ -315,15 +317,15 @@ def test_text_is_the_same_in_columns(folder):
     ]
     (other,) = (t for t in lines if "98.77" in t)
     assert other.count("not yet run") == 2
-    visda = report.text(report.table("fade_table2_visda", protocol="as_described"))
+    visda = report.text(report.table(TABLES["fade_table2_visda"], protocol="as_described"))
     assert "as described, last round" in visda.splitlines()[0]
 
 
 def test_scoreboard_counts_each_printed_number_once(folder):
-    counts = report.scoreboard(folder)
+    counts = report.scoreboard(TABLES.values(), folder)
     kinds = ["reproduced", "differs", "inconclusive", "on stand-in data", "not yet run"]
     assert (counts[kinds].sum(axis=1) == counts["printed"]).all()
-    printed = sum(len(published.cells(spec)) for spec in published.TABLES.values())
+    printed = sum(len(published.cells(spec)) for spec in TABLES.values())
     assert counts["printed"].sum() == printed
     lg = counts[counts["paper"] == "LG-FedAvg"].set_index("numbers")
     # as_released alone counts, so the described protocol's local test adds nothing
@@ -333,7 +335,7 @@ def test_scoreboard_counts_each_printed_number_once(folder):
 
 
 def test_scoreboard_as_markdown(folder):
-    head, rule, first, *_ = report.scoreboard_markdown(folder).splitlines()
+    head, rule, first, *_ = report.scoreboard_markdown(TABLES.values(), folder).splitlines()
     assert (
         head == "| paper | numbers | printed | reproduced | differs | inconclusive | not yet run |"
     )
@@ -346,16 +348,16 @@ def test_front_pages_are_renewed_between_their_marks(folder, tmp_path):
     pages = [tmp_path / "a.md", tmp_path / "b.md"]
     for page in pages:
         page.write_text("before\n<!-- scoreboard -->\nold\n<!-- /scoreboard -->\nafter\n")
-    assert not report.front_pages_up_to_date(pages, folder)
-    assert report.update_front_pages(pages, folder) == pages
-    assert report.front_pages_up_to_date(pages, folder)
-    assert report.update_front_pages(pages, folder) == []
+    assert not report.front_pages_up_to_date(TABLES.values(), pages, folder)
+    assert report.update_front_pages(TABLES.values(), pages, folder) == pages
+    assert report.front_pages_up_to_date(TABLES.values(), pages, folder)
+    assert report.update_front_pages(TABLES.values(), pages, folder) == []
     text = pages[0].read_text()
     assert text.startswith("before\n<!-- scoreboard -->\n\n| paper |")
     assert text.endswith("|\n\n<!-- /scoreboard -->\nafter\n")
     assert "old" not in text
     results.record("more", tidy([98.0, 98.1], fedavg_rounds=400), folder)
-    assert not report.front_pages_up_to_date(pages, folder)
+    assert not report.front_pages_up_to_date(TABLES.values(), pages, folder)
 
 
 def test_a_page_without_marks_stops_before_any_is_written(folder, tmp_path):
@@ -363,23 +365,24 @@ def test_a_page_without_marks_stops_before_any_is_written(folder, tmp_path):
     good.write_text("<!-- scoreboard --><!-- /scoreboard -->")
     bad.write_text("<!-- scoreboard --> and no end")
     with pytest.raises(ResultsError, match=r"bad\.md has no lines"):
-        report.update_front_pages([good, bad], folder)
+        report.update_front_pages(TABLES.values(), [good, bad], folder)
     assert good.read_text() == "<!-- scoreboard --><!-- /scoreboard -->"
 
 
 def test_the_readme_and_the_first_page_are_up_to_date():
-    assert report.front_pages_up_to_date(), "run: python -m lgfed_core report --front"
+    assert report.front_pages_up_to_date(TABLES.values()), (
+        "run: python -m lgfed_core report --front"
+    )
 
 
-def test_main_prints_tables_and_counts(capsys):
-    assert report.main("cgau") == 0
-    said = capsys.readouterr().out
+def test_a_report_prints_tables_and_counts():
+    said = board.printout("cgau")
     assert "== CGAU, Table 1" in said
     assert "1784.40" in said
     assert "LG-FedAvg, Table" not in said
     assert "parameters sent" in said  # of the counts
     with pytest.raises(ResultsError, match="lgfedavg, cgau, fade"):
-        report.main("unheard-of")
+        board.printout("unheard-of")
 
 
 # --- figures ---------------------------------------------------------------------------------
@@ -421,7 +424,7 @@ def test_curves_of_one_seed_have_no_band(ax):
 
 
 def test_methods_that_meet_in_a_table_look_different():
-    for spec in published.TABLES.values():
+    for spec in TABLES.values():
         if "method" in spec.ids:
             methods = published.cells(spec)["method"].unique()
             found = plotting.looks(methods)
@@ -431,7 +434,7 @@ def test_methods_that_meet_in_a_table_look_different():
 
 
 def test_the_paper_is_hollow_and_ours_filled_within_the_margin(folder, ax):
-    found = report.table(TABLE6, folder=folder)
+    found = report.table(TABLES[TABLE6], folder=folder)
     found = found[(found[list(IDS)] == pd.Series(IDS)).all(axis=1)]
     plotting.paper_vs_ours(found, "local_test_acc", ax)
     drawn = {c.get_label(): c.lines[0] for c in ax.containers if c.get_label()[0] != "_"}
@@ -447,7 +450,7 @@ def test_the_paper_is_hollow_and_ours_filled_within_the_margin(folder, ax):
 
 
 def test_far_values_are_written_at_the_edge(folder, ax):
-    found = report.table(TABLE6, folder=folder)
+    found = report.table(TABLES[TABLE6], folder=folder)
     found = found[(found[list(IDS)] == pd.Series(IDS)).all(axis=1)]
     plotting.paper_vs_ours(found, "new_test_acc", ax, xlim=(97, 99))
     assert [t.get_text() for t in ax.texts] == ["← 90.0"]
@@ -480,12 +483,16 @@ def test_front_needs_paper_scale(tmp_path):
 
 def test_margin_of_one_printed_number():
     assert (
-        published.margin(TABLE6, "local_test_acc", method="local_only", classes_per_device=10)
+        published.margin(
+            TABLES[TABLE6], "local_test_acc", method="local_only", classes_per_device=10
+        )
         == 1.0
     )
-    table = "lgfedavg_v2_table1_cifar10"
+    table = TABLES["lgfedavg_v2_table1_cifar10"]
     assert published.margin(table, "local_test_acc", method="local_only") == pytest.approx(4.28)
-    sounds = published.margin(FRECHET, "average_client_frechet_distance", shuffle_proportion=0)
-    assert sounds == pytest.approx(0.02 * published.cells(published.find(FRECHET))["paper"][0])
+    sounds = published.margin(
+        TABLES[FRECHET], "average_client_frechet_distance", shuffle_proportion=0
+    )
+    assert sounds == pytest.approx(0.02 * published.cells(TABLES[FRECHET])["paper"][0])
     with pytest.raises(ResultsError, match="has 5 numbers 'new_test_acc'"):
-        published.margin(TABLE6, "new_test_acc", method="local_only")
+        published.margin(TABLES[TABLE6], "new_test_acc", method="local_only")

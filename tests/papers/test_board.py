@@ -8,6 +8,7 @@ import pytest
 
 from lgfed_core.errors import ResultsError
 from lgfed_core.evidence import verdict
+from lgfed_core.evidence.claims import LIVE
 from lgfed_core.papers import board as claims_board
 from lgfed_core.paths import PAPER, ROOT
 
@@ -17,7 +18,7 @@ WORDS = (
     verdict.INCONCLUSIVE,
     verdict.NOT_RUN,
     verdict.STAND_IN,
-    claims_board.LIVE,
+    LIVE,
 )
 
 
@@ -43,28 +44,24 @@ def test_the_page_of_a_claim_names_it(board):
         assert re.search(rf"\b{claim}\b", text), f"{page} does not judge {claim}"
 
 
-def test_a_part_of_a_claims_comparisons_says_so(board, monkeypatch):
-    lines = pd.DataFrame(
-        {
-            "verdict": ["inconclusive", "refuted", "not yet run", "confirmed", "inconclusive"],
-            "so_far": ["confirmed", "refuted", "not yet run", "confirmed", "inconclusive"],
-            "ran": [2, 2, 0, 10, 1],
-            "parts": [10, 10, 10, 10, 1],
-            "runs": [3, 3, 0, 3, 1],
-        },
-        index=pd.MultiIndex.from_product(
-            [["L1", "L2", "L3", "L4", "L5"], [claims_board.SOUND]], names=["claim", "reading"]
-        ),
-    )
-    monkeypatch.setattr(claims_board.lgfedavg_claims, "judged", lambda stored: lines)
+def test_every_claim_is_declared_once_for_each_data_set_by_a_known_page():
+    named = [(claim.id, claim.where) for claim in claims_board.CLAIMS]
+    assert len(named) == len(set(named))
+    assert {id for id, where in named if where} == {"C5"}
+    live = {claim.id for claim in claims_board.CLAIMS if claim.live}
+    assert live == {"L10", "L11", "L20", "C8", "F4", "F5", "F15"}
+
+
+def test_a_claim_on_two_data_sets_has_both_verdicts(monkeypatch):
+    for page, said in ((claims_board.audio, "confirmed"), (claims_board.cifar10, "refuted")):
+        lines = pd.DataFrame({"said": [said]}, index=["C5"])
+        monkeypatch.setattr(page, "from_stored", lambda lines=lines: lines)
     found = claims_board.board()["verdict"]
-    assert found[["L1", "L2", "L3", "L4", "L5"]].tolist() == [
-        "confirmed so far, 2 of 10 comparisons",
-        "refuted",
-        "not yet run",
-        "confirmed",
-        "inconclusive so far, 1 of 1 comparisons, one seed",
-    ]
+    assert found["C5"] == "confirmed (audio); refuted (CIFAR-10)"
+    assert found["C3"] == verdict.NOT_RUN
+    for page in (claims_board.audio, claims_board.cifar10):
+        monkeypatch.setattr(page, "from_stored", lambda: pd.DataFrame({"said": []}))
+    assert claims_board.board().loc["C5", "verdict"] == verdict.NOT_RUN
 
 
 def test_as_markdown_a_verdict_links_to_its_page(board):

@@ -9,9 +9,8 @@ trains at every proportion. All proportions and seeds of a method are lanes of o
 """
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import pandas as pd
@@ -21,17 +20,17 @@ from torch import Tensor, nn
 from lgfed_core import models
 from lgfed_core.data.features.stored import Features
 from lgfed_core.engine import CPU, Federation, Outcome, Participation, Training, run
-from lgfed_core.engine.checkpoint import folder_name
 from lgfed_core.engine.provenance import provenance
+from lgfed_core.engine.trackers import Tracker
 from lgfed_core.errors import SettingsError, one_of
-from lgfed_core.evidence.records import PROTOCOLS
+from lgfed_core.evidence.records import PROTOCOLS, SCALES
 from lgfed_core.methods import ClientBaseline, ClientRowsAveraged, ClientRowsKept, Method
 from lgfed_core.metrics import frechet
 from lgfed_core.models.cgau import Baseline, GatedMLP
 from lgfed_core.models.layout import Layout, joined
+from lgfed_core.papers.experiment import Experiment, Part, who
 from lgfed_core.partition import feature_clusters
 from lgfed_core.partition.feature_clusters import Clients
-from lgfed_core.paths import RUNS
 
 from .pooled import Pooled
 
@@ -71,23 +70,13 @@ class Settings:
     positive: float = 1.0  # how often a positive row counts
     per_class: int | None = None  # rows kept of each class, for a quick look
 
-    NAME: ClassVar[str] = ""
     COUNTS_BATCHES: ClassVar[bool] = False  # as released, the baseline's clients weigh by batches
-    RELEASED: ClassVar[dict] = {}
-    SCALES: ClassVar[dict[str, dict]] = {}
 
     def __post_init__(self):
         one_of("protocol", self.protocol, PROTOCOLS)
-        one_of("scale", self.scale, self.SCALES)
+        one_of("scale", self.scale, SCALES)
         if unknown := set(self.methods) - set(METHODS):
             raise SettingsError(f"no method {sorted(unknown)}; there are {', '.join(METHODS)}")
-
-    @classmethod
-    def at(cls, scale: str = "paper", protocol: str = "as_described", **changes) -> "Settings":
-        """Settings of a scale, with single values changed: ``at("quick", clients=50)``."""
-        base = cls(protocol, scale)
-        released = cls.RELEASED if protocol == "as_released" else {}
-        return replace(base, **(released | cls.SCALES[scale] | changes))
 
     @property
     def released(self) -> bool:
@@ -151,87 +140,6 @@ def federation(
     return fed, torch.stack(starts)
 
 
-def stages(
-    cfg: Settings, seeds: Sequence[int], device: torch.device = CPU, resume: bool = True, **engine
-) -> Iterator[tuple[str, Outcome]]:
-    """The clients' distances, then each method, yielding (name, outcome): clients, baseline, ...
-
-    One client alone has no distances. A method has its own checkpoint; one that is complete is
-    read instead of run.
-    """
-    stored = cfg.load()
-    if cfg.clients > 1:
-        yield "clients", _distances(cfg, stored, seeds)
-    who = f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds"
-    folder = folder_of(cfg, seeds) if resume else None
-    for name in cfg.methods:
-        fed, start = federation(cfg, stored, seeds, name, device)
-        saved = folder / f"{name}.safetensors" if folder else None
-        yield (
-            name,
-            run(
-                fed,
-                cfg.method(name),
-                cfg.training,
-                cfg.rounds,
-                start,
-                saved=saved,
-                tracker=Pooled(cfg.every),
-                label=f"{cfg.protocol} {who}: {name}",
-                **engine,
-            ),
-        )
-
-
-def rows(cfg: Settings, part: str, outcome: Outcome, tables: tuple[str, str]) -> pd.DataFrame:
-    """Tidy rows of one part; tables: names of those for distances and for methods.
-
-    Measures are in percent but for the loss and the round, at the round with the lowest validation
-    loss (best_val) and at the last.
-    """
-    final = outcome.final.reset_index()
-    proportion = list(cfg.shuffles) * (len(final) // len(cfg.shuffles))
-    final = final.assign(shuffle_proportion=proportion)
-    if part == "clients":
-        lines = [
-            (r["seed"], r["shuffle_proportion"], "", "last", GAMMA, r[GAMMA])
-            for r in final.to_dict("records")
-        ]
-    else:
-        lines = []
-        for r in final.to_dict("records"):
-            who = r["seed"], r["shuffle_proportion"], part
-            lines.append((*who, "best_val", "best_round", r["best_round"]))
-            for when, selection in (("best", "best_val"), ("last", "last")):
-                for name in ("auc", "acc", "loss"):
-                    if (value := r.get(f"{when}_test_{name}")) is not None:
-                        scaled = value if name == "loss" else 100 * value
-                        lines.append((*who, selection, f"test_{name}", scaled))
-    columns = ["seed", "shuffle_proportion", "method", "selection", "metric", "value"]
-    return pd.DataFrame(lines, columns=columns).assign(
-        table=tables[0] if part == "clients" else tables[1],
-        stand_in=cfg.load().stand_in,
-        protocol=cfg.protocol,
-        scale=cfg.scale,
-        seconds=outcome.seconds,
-        **outcome.provenance,
-    )
-
-
-def progress(cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Curves to draw: method, shuffle_proportion, seed, round, validation_loss."""
-    out = []
-    for name, history in histories.items():
-        if name != "clients":
-            place = history.groupby(["round", "seed"]).cumcount()  # a seed's runs, in order
-            out.append(
-                history.assign(
-                    method=name, shuffle_proportion=place.map(dict(enumerate(cfg.shuffles)))
-                )
-            )
-    return pd.concat(out, ignore_index=True)
-
-
 def rows_of_clients(cfg: Settings, outcomes: dict[str, Outcome]) -> pd.DataFrame:
     """How far client rows went: mean length over clients and seeds; a line per proportion, a column
     per CGAU. They start at zero."""
@@ -262,8 +170,93 @@ def _distances(cfg: Settings, stored: Features, seeds: Sequence[int]) -> Outcome
     )
 
 
-def folder_of(cfg: Settings, seeds: Sequence[int]) -> Path:
-    """Where a run's checkpoints go: changed settings and other seeds never share a folder."""
-    usual = cfg.at(cfg.scale, cfg.protocol, features=cfg.features, methods=cfg.methods)
-    start = f"{cfg.scale}-{cfg.protocol}-{cfg.features}"
-    return RUNS / cfg.NAME / folder_name(start, cfg, usual, seeds)
+class FederatedExperiment(Experiment):
+    """The clients' distances ("clients"), then each method, by its name.
+
+    One client alone has no distances.
+    """
+
+    def tables(self, cfg: Settings) -> tuple[str, str]:
+        """Names of the tables for distances and for methods."""
+        raise NotImplementedError
+
+    def parts(self, cfg, seeds, device) -> Iterable[Part]:
+        folder = self.folder(cfg, seeds)
+        if cfg.clients > 1:
+            yield Part("clients")
+        for name in cfg.methods:
+            yield Part(name, cfg.rounds, folder / f"{name}.safetensors")
+
+    def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
+        stored = cfg.load()
+        for part in self.parts(cfg, seeds, device):
+            name = part.name
+            if name == "clients":
+                yield name, _distances(cfg, stored, seeds)
+            else:
+                fed, start = self.federation(cfg, stored, seeds, name, device)
+                how = dict(saved=folder and part.saved, label=self.label(cfg, seeds, name))
+                how |= dict(tracker=self.tracker(cfg)) | engine
+                yield name, run(fed, cfg.method(name), cfg.training, cfg.rounds, start, **how)
+
+    def federation(self, cfg, stored, seeds, method: str, device) -> tuple[Federation, Tensor]:
+        """Who trains; see `federation`."""
+        return federation(cfg, stored, seeds, method, device)
+
+    def tracker(self, cfg: Settings) -> Tracker | None:
+        """What is measured on the way."""
+        return Pooled(cfg.every)
+
+    def label(self, cfg: Settings, seeds: Sequence[int], name: str) -> str:
+        """What stands before a progress bar."""
+        return f"{cfg.protocol} {who(seeds)}: {name}"
+
+    def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
+        """Tidy rows of one part; `tables` names those for distances and for methods.
+
+        Measures are in percent but for the loss and the round, at the round with the lowest
+        validation loss (best_val) and at the last.
+        """
+        tables, final = self.tables(cfg), outcome.final.reset_index()
+        proportion = list(cfg.shuffles) * (len(final) // len(cfg.shuffles))
+        final = final.assign(shuffle_proportion=proportion)
+        if part == "clients":
+            lines = [
+                (r["seed"], r["shuffle_proportion"], "", "last", GAMMA, r[GAMMA])
+                for r in final.to_dict("records")
+            ]
+        else:
+            lines = []
+            for r in final.to_dict("records"):
+                ids = r["seed"], r["shuffle_proportion"], part
+                lines.append((*ids, "best_val", "best_round", r["best_round"]))
+                for when, selection in (("best", "best_val"), ("last", "last")):
+                    for name in ("auc", "acc", "loss"):
+                        if (value := r.get(f"{when}_test_{name}")) is not None:
+                            scaled = value if name == "loss" else 100 * value
+                            lines.append((*ids, selection, f"test_{name}", scaled))
+        columns = ["seed", "shuffle_proportion", "method", "selection", "metric", "value"]
+        return pd.DataFrame(lines, columns=columns).assign(
+            table=tables[0] if part == "clients" else tables[1],
+            stand_in=cfg.load().stand_in,
+            protocol=cfg.protocol,
+            scale=cfg.scale,
+            seconds=outcome.seconds,
+            **outcome.provenance,
+        )
+
+    def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
+        """Curves to draw: method, shuffle_proportion, seed, round, validation_loss."""
+        out = []
+        for name, history in histories.items():
+            if name != "clients":
+                place = history.groupby(["round", "seed"]).cumcount()  # a seed's runs, in order
+                out.append(
+                    history.assign(
+                        method=name, shuffle_proportion=place.map(dict(enumerate(cfg.shuffles)))
+                    )
+                )
+        return pd.concat(out, ignore_index=True)
+
+    def places(self, cfg) -> tuple[str, Iterable[str]]:
+        return f"{cfg.scale}-{cfg.protocol}-{cfg.features}", ("features", "methods")

@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from lgfed_core.evidence.claims import Part, paired, said
 from lgfed_core.evidence.printed import METHODS
 from lgfed_core.evidence.verdict import greater
 
@@ -31,7 +32,7 @@ def take_home(gain: pd.DataFrame, unit: str) -> str:
         wide = mine.pivot(index="seed", columns="shuffle_proportion", values="gain").dropna()
         if wide.empty:  # a run that is not complete
             continue
-        first, last = (_said(wide[p]) for p in (wide.columns.min(), wide.columns.max()))
+        first, last = (said(greater(wide[p])) for p in (wide.columns.min(), wide.columns.max()))
         lines.append(
             f"- **{METHODS[method]}** gains {first} {unit} over the baseline where no row is "
             f"shuffled, and {last} where all are ({len(wide)} repetitions)."
@@ -39,8 +40,14 @@ def take_home(gain: pd.DataFrame, unit: str) -> str:
     return "\n".join(lines)
 
 
-def _said(gain: pd.Series) -> str:
-    """The mean of ``gain`` over repetitions, and its interval if there are several."""
-    evidence = greater(gain)
-    interval = f" [{evidence.low:+.2f}, {evidence.high:+.2f}]" if len(gain) > 1 else ""
-    return f"{evidence.estimate:+.2f}{interval}"
+def distances_fall(found: pd.DataFrame) -> list[Part]:
+    """C5 for one data set: each step of the shuffle proportion lowers Gamma."""
+    gamma = found[found["metric"] == federated.GAMMA]
+    gamma = gamma.pivot_table("value", "seed", "shuffle_proportion")
+    steps = zip(gamma.columns[:-1], gamma.columns[1:], strict=True)
+    return [paired(f"{a:g} to {b:g} shuffled", gamma[a], gamma[b], greater) for a, b in steps]
+
+
+def have(rows: pd.DataFrame, method: str) -> bool:
+    """Whether there are rows of ``method`` and of the baseline."""
+    return {method, "baseline"} <= set(rows["method"])

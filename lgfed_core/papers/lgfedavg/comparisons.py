@@ -1,7 +1,7 @@
 """The comparisons behind LG-FedAvg's claims L1 to L9, on stored runs at paper scale.
 
 Each is paired over seeds: what a claim needs of one number of classes, one budget, one test. A
-claim is a list of them; `lgfedavg_claims` judges it.
+claim is a list of them; `claims` judges it.
 
 LG-FedAvg stands for the two budgets of the paper's headline rows. The margin of a match is the
 book's where the paper names none. A model fails on new devices when it is more than `FAILS` points
@@ -14,9 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from lgfed_core.evidence import printed as published, verdict
+from lgfed_core.evidence import verdict
+from lgfed_core.evidence.claims import Part, paired
+from lgfed_core.evidence.printed import cells, margin
 from lgfed_core.evidence.verdict import Evidence
 
+from .printed import TABLES
 from .records import PRINTED
 
 CLASSES = (2, 3, 4, 5, 10)  # per device; 10 is i.i.d.
@@ -33,15 +36,6 @@ READINGS = {
     "as released, last round": ("as_released", "last"),
 }
 SOUND = "as described, best on validation"
-
-
-@dataclass(frozen=True)
-class Part:
-    """One comparison that a claim needs: its name, the runs that were paired, what they say."""
-
-    name: str
-    runs: int
-    evidence: Evidence
 
 
 @dataclass(frozen=True)
@@ -68,12 +62,6 @@ class Read:
         return self.numbers.get(key, pd.Series(dtype=float))
 
 
-def paired(name: str, a: pd.Series, b: pd.Series, test: Callable[..., Evidence], **how) -> Part:
-    """Compare a with b over the seeds that both have."""
-    a, b = a.align(b, join="inner")
-    return Part(name, len(a), test(a.to_numpy(), b.to_numpy(), **how))
-
-
 def gaps(
     numbers: dict[tuple, pd.Series],
     dataset: str,
@@ -95,9 +83,9 @@ def gaps(
 
 def printed(dataset: str, classes: int) -> dict[tuple, float]:
     """((method, FedAvg rounds), metric) -> the mean that Table 6 or 8 prints, for one split."""
-    cells = published.cells(published.find(PRINTED[dataset][0]))
-    cells = cells[cells["classes_per_device"].astype(int) == classes]
-    return {((c.method, int(c.fedavg_rounds)), c.metric): c.paper for c in cells.itertuples()}
+    found = cells(TABLES[PRINTED[dataset][0]])
+    found = found[found["classes_per_device"].astype(int) == classes]
+    return {((c.method, int(c.fedavg_rounds)), c.metric): c.paper for c in found.itertuples()}
 
 
 def lg(rounds: int) -> tuple[str, int]:
@@ -127,7 +115,7 @@ def on_new(read: Read, budget: int, test: Callable[..., Evidence], **how) -> lis
 
 def margin_of_match() -> float:
     """The book's margin for FedAvg's cell of Table 1 on new devices, in points."""
-    return published.margin("lgfedavg_v2_table1_cifar10", "new_test_acc", method="fedavg")
+    return margin(TABLES["lgfedavg_v2_table1_cifar10"], "new_test_acc", method="fedavg")
 
 
 def local_fails(read: Read, ways: Iterable[str] = ("weights", "outputs")) -> list[Part]:

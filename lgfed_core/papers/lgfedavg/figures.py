@@ -25,7 +25,6 @@ PARTS = {  # part of a published gap -> (colour, words); each ends where the nex
     "rest": ("#BBBBBB", "not explained"),
 }
 _LEVELS = ("as described, last round", "as released, last round", "as released, best on test")
-_MISSING = verdict.NOT_RUN
 
 
 def decomposition(
@@ -36,7 +35,7 @@ def decomposition(
 ) -> pd.DataFrame:
     """The published gaps LG-FedAvg minus its rival as sums of four parts, in points.
 
-    stored: rows of `results.load`; rival: "fedavg" or "local_only". One line per data set, test,
+    stored: rows of `records.load`; rival: "fedavg" or "local_only". One line per data set, test,
     budget that has been run under both protocols, and part of `PARTS`: start, end (of the bar),
     value = end - start, the 95 % interval (low, high) of the gap at its end, seeds, and paper, the
     published gap, which the four values sum up to. ``validated`` is the gap as described and chosen
@@ -55,7 +54,7 @@ def decomposition(
                     continue
                 target = paper[lg(budget), test] - paper[who, test]
                 ends = [verdict.greater(shared[n]) for n in range(len(_LEVELS))]
-                ends.append(verdict.Evidence(target, np.nan, np.nan, 1.0, 1.0))
+                ends.append(verdict.Evidence(target, np.nan, np.nan))
                 start = 0.0
                 for part, end in zip(PARTS, ends, strict=True):
                     lines.append(
@@ -117,7 +116,7 @@ def gap_by_parts(
             ax.set_title(f"{WORDS[dataset]}, {METRICS[test]}")
             ax.grid(axis="y", visible=False)
             if panel.empty:
-                ax.text(0.5, 0.5, _MISSING, ha="center", va="center", transform=ax.transAxes)
+                ax.text(0.5, 0.5, verdict.NOT_RUN, ha="center", va="center", transform=ax.transAxes)
                 ax.set(xticks=[], yticks=[])
                 continue
             _waterfalls(ax, panel)

@@ -9,7 +9,10 @@ import pandas as pd
 from lgfed_core import plotting
 from lgfed_core.errors import ResultsError
 from lgfed_core.evidence import report
+from lgfed_core.evidence.printed import Table
 from lgfed_core.paths import PAPER, RESULTS, ROOT
+
+from .printed import TABLES
 
 FRONT = ROOT / "book" / "images" / "front.png"
 
@@ -18,7 +21,7 @@ def front(
     path: Path = FRONT,
     results: Path = RESULTS,
     paper: Path = PAPER,
-    table: str = "lgfedavg_v2_table6_mnist",
+    table: Table = TABLES["lgfedavg_v2_table6_mnist"],
 ) -> Path:
     """The first page's figure: Table 6's lines for two classes per device, both tests -> ``path``.
 
@@ -28,7 +31,7 @@ def front(
     cells = report.table(table, folder=results, paper=paper)
     cells = cells[(cells["classes_per_device"] == 2) & cells["metric"].str.endswith("test_acc")]
     if not (cells["seeds"] > 0).any():
-        raise ResultsError(f"{results} has no paper-scale rows of {table} with two classes")
+        raise ResultsError(f"{results} has no paper-scale rows of {table.name} with two classes")
     cells = cells[cells["row"].isin(cells.loc[cells["seeds"] > 0, "row"])]
     cells = cells.assign(row=cells["row"].str.removeprefix("2 classes, "))
     with plotting.style():

@@ -8,26 +8,26 @@ Two protocols, for which the settings of a data set say what differs:
   are served by averaged weights.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
+import pandas as pd
 import torch
 from torch import Tensor, nn
 
 from lgfed_core import data, models, partition
 from lgfed_core.data.augment import CropFlip
 from lgfed_core.engine import CPU, Federation, Outcome, Participation, Training, run
-from lgfed_core.engine.checkpoint import folder_name
 from lgfed_core.engine.trackers import AveragedBest, Global, Personal, Tracker
 from lgfed_core.errors import SettingsError, at_least, one_of
-from lgfed_core.evidence.records import PROTOCOLS
+from lgfed_core.evidence.records import PROTOCOLS, SCALES
 from lgfed_core.methods import MTL, FedAvg, LGFedAvg, LocalOnly, Method, ReleasedMTL
 from lgfed_core.models.layout import joined
-from lgfed_core.paths import RUNS
+from lgfed_core.papers.experiment import Experiment, Part, who
 
-CHOOSES = {"classes", "fedavg", "starts", "alone"}  # which cells of a table; they change none
+from . import records
 
 
 @dataclass(frozen=True)
@@ -67,15 +67,12 @@ class Settings:
     rows_per_class: tuple[int, int] | None = None  # (train, test); None is the whole data set
     shrink: float = 1.0
 
-    NAME: ClassVar[str] = ""  # of the experiment
     DATA: ClassVar[str] = ""
     AUGMENT: ClassVar[CropFlip | None] = None
-    RELEASED: ClassVar[dict] = {}  # what `as_released` changes
-    SCALES: ClassVar[dict[str, dict]] = {}
 
     def __post_init__(self):
         one_of("protocol", self.protocol, PROTOCOLS)
-        one_of("scale", self.scale, self.SCALES)
+        one_of("scale", self.scale, SCALES)
         at_least(
             1,
             devices=self.devices,
@@ -101,23 +98,6 @@ class Settings:
         if unknown := set(self.alone) - {"local", "mtl"}:
             raise SettingsError(f"alone has {sorted(unknown)}; there are local and mtl")
 
-    @classmethod
-    def at(cls, scale: str = "paper", protocol: str = "as_described", **changes) -> "Settings":
-        """Settings of a scale, with single values changed: ``at("quick", classes=5)``."""
-        base = cls(protocol, scale)
-        released = cls.RELEASED if base.released else {}
-        by_classes = cls.by_classes(changes.get("classes", base.classes), protocol)
-        cfg = replace(base, **(released | by_classes | cls.SCALES[scale] | changes))
-        if cfg.released == (cfg.validation > 0):
-            why = "chooses on test rows: 0" if cfg.released else "chooses on these rows: above 0"
-            raise SettingsError(f"validation is {cfg.validation}; {protocol} {why}")
-        return cfg
-
-    @classmethod
-    def by_classes(cls, classes: int, protocol: str) -> dict:
-        """Settings that follow from the number of classes per device."""
-        return {}
-
     @property
     def released(self) -> bool:
         return self.protocol == "as_released"
@@ -125,6 +105,11 @@ class Settings:
     def rounds(self, nominal: int) -> int:
         """Rounds to run for a number printed in the paper; at least one."""
         return max(1, round(nominal * self.shrink))
+
+    @property
+    def fedavg_rounds(self) -> int:
+        """How long FedAvg trains: the largest budget and the extra rounds."""
+        return self.rounds(max(self.budgets)) + round(self.extra_rounds * self.shrink)
 
     def split(self, images: data.Dataset, seed: int) -> partition.Partition:
         """Who holds what, before validation rows are set aside."""
@@ -184,32 +169,17 @@ class Phases:
     label: str  # before the name of a phase, on its progress bar
     engine: dict  # more arguments of `federation.run`
 
-    @classmethod
-    def of(
-        cls,
-        cfg: Settings,
-        seeds: Sequence[int],
-        device: torch.device = CPU,
-        resume: bool = True,
-        **engine,
-    ) -> "Phases":
-        """The phases of ``cfg``; without ``resume`` nothing is read or saved."""
-        fed, first = federation(cfg, seeds, device)
-        who = f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds"
-        folder = RUNS / cfg.NAME / _folder(cfg, seeds) if resume else None
-        return cls(cfg, fed, first, folder, f"{cfg.protocol} {who}", engine)
-
     def fedavg(self) -> Outcome:
         """FedAvg for the largest budget and the extra rounds, with a snapshot at each budget."""
         cfg = self.cfg
         snapshots = tuple(cfg.rounds(b) for b in cfg.budgets)
         tracker = Global(snapshots, self._on_test, cfg.every)
-        rounds = cfg.rounds(max(cfg.budgets)) + round(cfg.extra_rounds * cfg.shrink)
-        return self._part("fedavg", FedAvg(weighted=cfg.weighted), cfg.fedavg_lr, rounds, tracker)
+        method = FedAvg(weighted=cfg.weighted)
+        return self._part("fedavg", method, cfg.fedavg_lr, cfg.fedavg_rounds, tracker)
 
-    def lg(self, fedavg: Outcome, budget: int) -> Outcome:
+    def lg(self, fedavg: Outcome, budget: int | str) -> Outcome:
         """LG-FedAvg from the model that ``fedavg`` had after ``budget`` rounds."""
-        cfg, done = self.cfg, self.cfg.rounds(budget)
+        cfg, done = self.cfg, self.cfg.rounds(int(budget))
         method = LGFedAvg(layers=cfg.shared(self.fed.net), weighted=cfg.weighted)
         on_test = self._on_test
         tracker = AveragedBest(light=True) if on_test else Personal(every=cfg.every, light=True)
@@ -283,27 +253,70 @@ class Phases:
         )
 
 
-def stages(
-    cfg: Settings, seeds: Sequence[int], device: torch.device = CPU, resume: bool = True, **engine
-) -> Iterator[tuple[str, Outcome]]:
-    """Run the experiment part by part, yielding (name, outcome): fedavg, lg_400, ..., local, mtl.
+class PhasedExperiment(Experiment):
+    """FedAvg, LG-FedAvg from it and the baselines, on one data set."""
 
-    All ``seeds`` train together. Every part has its own checkpoint; a part that is complete is
-    read instead of run.
-    """
-    phases = Phases.of(cfg, seeds, device, resume, **engine)
-    if cfg.fedavg:
-        fedavg = phases.fedavg()
-        yield "fedavg", fedavg
-        for budget in cfg.starts:
-            yield f"lg_{budget}", phases.lg(fedavg, budget)
-    for name in ("local", "mtl"):
-        if name in cfg.alone:
-            yield name, getattr(phases, name)()
+    chooses = frozenset({"classes", "fedavg", "starts", "alone"})
+    phases = Phases
+    federation = staticmethod(federation)
 
+    def settings(self, scale: str = "paper", protocol: str = "as_described", **changes) -> Settings:
+        cfg = super().settings(scale, protocol, **changes)
+        if cfg.released == (cfg.validation > 0):
+            why = "chooses on test rows: 0" if cfg.released else "chooses on these rows: above 0"
+            raise SettingsError(f"validation is {cfg.validation}; {protocol} {why}")
+        return cfg
 
-def _folder(cfg: Settings, seeds: Sequence[int]) -> str:
-    """Where a run's checkpoints go: changed settings and other seeds never share a folder."""
-    choices = {name: getattr(cfg, name) for name in CHOOSES}
-    usual = cfg.at(cfg.scale, cfg.protocol, **choices)
-    return folder_name(f"{cfg.scale}-{cfg.protocol}-{cfg.classes}", cfg, usual, seeds)
+    def usual(self, scale: str, protocol: str, changes: dict) -> dict:
+        released = self.released if protocol == "as_released" else {}
+        classes = changes.get("classes", self.Settings.classes)
+        return released | self.by_classes(classes, protocol) | self.scales[scale]
+
+    def by_classes(self, classes: int, protocol: str) -> dict:
+        """Settings that follow from the number of classes per device."""
+        return {}
+
+    def start(
+        self, cfg: Settings, seeds: Sequence[int], device: torch.device, folder: Path | None, engine
+    ) -> Phases:
+        """The phases, with the data of ``cfg`` and each run's first parameters."""
+        fed, first = self.federation(cfg, seeds, device)
+        return self.phases(cfg, fed, first, folder, f"{cfg.protocol} {who(seeds)}", engine)
+
+    def parts(self, cfg, seeds, device) -> Iterable[Part]:
+        """fedavg, lg_400, ..., local, mtl."""
+        folder = self.folder(cfg, seeds)
+        for name, rounds in self.rounds(cfg).items():
+            yield Part(name, rounds, folder / f"{name}.safetensors")
+
+    def rounds(self, cfg: Settings) -> dict[str, int]:
+        """The parts, in order, and how many rounds each trains."""
+        lengths = {"local": cfg.local_epochs, "mtl": cfg.rounds(cfg.mtl_rounds)}
+        alone = {name: rounds for name, rounds in lengths.items() if name in cfg.alone}
+        if not cfg.fedavg:
+            return alone
+        return {"fedavg": cfg.fedavg_rounds} | self.continued(cfg) | alone
+
+    def continued(self, cfg: Settings) -> dict[str, int]:
+        """The parts that go on from FedAvg's models, and their rounds."""
+        return {f"lg_{budget}": cfg.rounds(cfg.lg_rounds) for budget in cfg.starts}
+
+    def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
+        """Every part has its own checkpoint; LG-FedAvg starts where FedAvg was."""
+        phases, fedavg = self.start(cfg, seeds, device, folder, engine), None
+        for name in self.rounds(cfg):
+            if name.startswith("lg_"):
+                yield name, phases.lg(fedavg, name.removeprefix("lg_"))
+            else:
+                outcome = getattr(phases, name)()
+                fedavg = outcome if name == "fedavg" else fedavg
+                yield name, outcome
+
+    def measured(self, cfg, part: str, outcome: Outcome) -> pd.DataFrame:
+        return records.rows(cfg, part, outcome, self.table)
+
+    def progress(self, cfg, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
+        return records.progress(cfg, histories)
+
+    def places(self, cfg) -> tuple[str, Iterable[str]]:
+        return f"{cfg.scale}-{cfg.protocol}-{cfg.classes}", PhasedExperiment.chooses

@@ -1,11 +1,15 @@
 """From outcomes of LG-FedAvg's experiments to result rows and curves, for every data set."""
 
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+
 import pandas as pd
 
 from lgfed_core import models
 from lgfed_core.engine import Outcome, Participation
 from lgfed_core.evidence.printed import METRICS
-from lgfed_core.evidence.records import plain
+from lgfed_core.evidence.records import plain, select
 from lgfed_core.evidence.report import SELECTION
 
 from .communication.counts import papers_count
@@ -14,11 +18,12 @@ PRINTED = {  # data set -> tables whose rows its experiment fills
     "mnist": ("lgfedavg_v2_table6_mnist", "lgfedavg_mtl_mnist"),
     "cifar10": ("lgfedavg_v2_table8_cifar10", "lgfedavg_v2_table1_cifar10", "lgfedavg_mtl_cifar10"),
 }
+IDS = ("classes_per_device", "method", "fedavg_rounds", "lg_rounds")
 NEW = ("weights", "outputs", "probabilities")  # what is averaged to serve a new device
 
 
 def rows(cfg, part: str, outcome: Outcome, table: str) -> pd.DataFrame:
-    """The tidy result rows of one part, for each of its seeds (see `results` for the columns).
+    """The tidy result rows of one part, for each of its seeds (columns: `evidence.records`).
 
     cfg: the experiment's settings; part: "fedavg", "local", "mtl", or "lg_" and the FedAvg rounds
     before it.
@@ -66,7 +71,7 @@ def _named(cfg, part: str) -> tuple[str, int, int]:
 
 def global_model(cfg, history: pd.DataFrame, final: pd.Series) -> dict[str, dict]:
     """Both selections of FedAvg; as released one accuracy stands in both columns."""
-    last = history[history["round"] == cfg.rounds(max(cfg.budgets))].iloc[0]
+    last = at_round(history, cfg.rounds(max(cfg.budgets)))
     local = "new_test_acc" if cfg.released else "local_test_acc"
     return {
         selection: {
@@ -75,6 +80,12 @@ def global_model(cfg, history: pd.DataFrame, final: pd.Series) -> dict[str, dict
         }
         for selection, line, when in (("last", last, ""), (SELECTION[cfg.protocol], final, "best_"))
     }
+
+
+def at_round(history: pd.DataFrame, number: int) -> Mapping[str, float]:
+    """One seed's line of a round; all NaN where the run had ended before."""
+    there = history[history["round"] == number]
+    return there.iloc[0] if len(there) else defaultdict(lambda: math.nan)
 
 
 def personal_models(cfg, history: pd.DataFrame, final: pd.Series) -> dict[str, dict]:
@@ -130,18 +141,18 @@ def worth_of_selection(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(out).reindex(released["row"].unique())
 
 
-def at_paper_scale(stored: pd.DataFrame, dataset: str) -> pd.DataFrame:
-    """The paper-scale rows of one data set; stored: rows of `results.load`, of any experiment."""
-    return stored[stored["table"].isin(PRINTED[dataset]) & (stored["scale"] == "paper")]
+def at_paper_scale(stored: pd.DataFrame, dataset: str, **where: object) -> pd.DataFrame:
+    """The paper-scale rows of one data set; stored: rows of `records.load`, of any experiment."""
+    return select(stored, columns=IDS, table=PRINTED[dataset], scale="paper", **where)
 
 
 def by_seed(stored: pd.DataFrame) -> dict[tuple, pd.Series]:
     """Every number of both experiments at paper scale: key -> values in percent by seed.
 
-    stored: rows of `results.load`. A key is (data set, classes, (method, FedAvg rounds), metric,
+    stored: rows of `records.load`. A key is (data set, classes, (method, FedAvg rounds), metric,
     (protocol, selection)), e.g. ("mnist", 2, ("lg_fedavg", 400), "new_test_acc", ...).
     """
-    columns = ["classes_per_device", "method", "fedavg_rounds", "metric", "protocol", "selection"]
+    columns = [*IDS[:3], "metric", "protocol", "selection"]
     out = {}
     for dataset in PRINTED:
         rows = at_paper_scale(stored, dataset)
@@ -156,18 +167,11 @@ def by_seed(stored: pd.DataFrame) -> dict[tuple, pd.Series]:
 def ways_to_serve(stored: pd.DataFrame, classes: int, dataset: str = "mnist") -> pd.DataFrame:
     """New test of last-round models by averaged weights, outputs and probabilities, paper scale.
 
-    stored: rows of `results.load`. Columns (way, mean | sd over seeds); a way that was not
+    stored: rows of `records.load`. Columns (way, mean | sd over seeds); a way that was not
     computed when the rows were made has none.
     """
-    ids = ["protocol", "method", "fedavg_rounds", "lg_rounds"]
-    rows = at_paper_scale(stored, dataset)
-    rows = rows[rows["selection"] == "last"]
-    if len(rows):
-        rows = rows[rows["classes_per_device"].map(plain) == str(classes)]
-    else:
-        rows = rows.reindex(
-            columns=list(dict.fromkeys([*ids, *rows]))
-        )  # with nothing stored at all
+    ids = ["protocol", *IDS[1:]]
+    rows = at_paper_scale(stored, dataset, selection="last", classes_per_device=classes)
     out = {}
     for way in NEW:
         values = rows[rows["metric"] == f"new_test_acc_{way}"].groupby(ids, sort=False)["value"]

@@ -3,20 +3,19 @@
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results
-from lgfed_core.papers import experiments
 from lgfed_core.papers.cgau import federated
-from lgfed_core.papers.cgau.audio import run as audio
+from lgfed_core.papers.cgau.audio import claims, run as audio
+from lgfed_core.papers.cgau.audio.run import AUDIO
 
 
 @pytest.fixture(scope="module", params=results.PROTOCOLS)
 def smoke(request):
-    cfg = audio.settings("smoke", request.param, features="digits")
-    outcomes = dict(audio.stages(cfg, [0, 1], resume=False, lanes="batched"))
-    rows = pd.concat([audio.rows(cfg, part, o) for part, o in outcomes.items()])
+    cfg = AUDIO.settings("smoke", request.param, features="digits")
+    outcomes = dict(AUDIO.stages(cfg, [0, 1], resume=False, lanes="batched"))
+    rows = pd.concat([AUDIO.records(cfg, part, o) for part, o in outcomes.items()])
     return cfg, rows, outcomes
 
 
@@ -38,33 +37,20 @@ def test_every_seed_proportion_and_method_has_its_numbers(smoke):
 
 def test_rows_are_accepted_and_judged_as_stand_in(smoke, tmp_path, monkeypatch):
     cfg, rows, _ = smoke
-    results.record(audio.NAME, rows.assign(scale="paper"), tmp_path)
-    monkeypatch.setattr(results, "load", lambda name, load=results.load: load(name, tmp_path))
-    stored = audio.stored("digits")
-    assert len(stored) == len(rows) and audio.stored("clips").empty
-    assert audio.verdicts(audio.stored("clips")).empty
-    said = audio.verdicts(stored, cfg.protocol, cfg.methods[-1])
+    results.record(AUDIO.name, rows.assign(scale="paper"), tmp_path)
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
+    stored = claims.stored("digits")
+    assert len(stored) == len(rows) and claims.stored("clips").empty
+    assert claims.judged(claims.stored("clips")).empty
+    said = claims.judged(stored, cfg.protocol, cfg.methods[-1])
     assert list(said.index) == ["C1", "C2", "C5"]
-    assert said["verdict"].str.startswith("on stand-in data").all()
-    assert audio.verdicts(stored.iloc[:0]).empty
-
-
-def test_seeds_at_once_are_each_seed_alone(smoke):
-    cfg, _, outcomes = smoke
-    alone = dict(audio.stages(cfg, [1], resume=False, lanes="looped", workers=1))
-    part = alone["clients"].final[federated.GAMMA].to_numpy()
-    assert part == pytest.approx(outcomes["clients"].final.loc[1, federated.GAMMA].to_numpy())
-    one, fed = (
-        federated.federation(cfg, cfg.load(), seeds, "cgau_averaged") for seeds in ([1], [0, 1])
-    )
-    assert torch.equal(one[1], fed[1][2:])
-    for a, b in zip(one[0].partitions, fed[0].partitions[2:], strict=True):
-        assert torch.equal(a.train.index, b.train.index)
+    assert said["said"].str.startswith("on stand-in data").all()
+    assert claims.judged(stored.iloc[:0]).empty
 
 
 def test_rows_kept_go_further_than_rows_averaged():
-    cfg = audio.settings("smoke", features="digits", shuffles=(0.0,), rounds=1, dropout=0.0)
-    outcomes = dict(audio.stages(cfg, [0], resume=False, lanes="batched"))
+    cfg = AUDIO.settings("smoke", features="digits", shuffles=(0.0,), rounds=1, dropout=0.0)
+    outcomes = dict(AUDIO.stages(cfg, [0], resume=False, lanes="batched"))
     length = federated.rows_of_clients(cfg, outcomes)
     assert list(length) == ["cgau_kept", "cgau_averaged"]
     assert 2 < (length["cgau_kept"] / length["cgau_averaged"]).item() < 5  # three clients: about 3
@@ -72,7 +58,7 @@ def test_rows_kept_go_further_than_rows_averaged():
 
 def test_progress_knows_each_run_by_its_place(smoke):
     cfg, _, outcomes = smoke
-    curves = audio.progress(cfg, {n: o.history for n, o in outcomes.items()})
+    curves = AUDIO.progress(cfg, {n: o.history for n, o in outcomes.items()})
     cells = curves.groupby(["method", "seed", "shuffle_proportion"])["round"].agg(list)
     assert len(cells) == len(cfg.methods) * 4 and all(c == [1, 2] for c in cells)
     first = outcomes["baseline"].history.iloc[:4]["validation_loss"].tolist()
@@ -83,7 +69,7 @@ def test_progress_knows_each_run_by_its_place(smoke):
 
 def test_protocols_are_what_text_and_code_say():
     described, released = (
-        audio.settings("paper", p, features="fsdkaggle2018") for p in results.PROTOCOLS
+        AUDIO.settings("paper", p, features="fsdkaggle2018") for p in results.PROTOCOLS
     )
     assert (described.clients, described.rounds, described.steps, described.units) == (
         10,
@@ -98,8 +84,7 @@ def test_protocols_are_what_text_and_code_say():
     assert released.method("baseline").per == 32 and released.method("cgau_averaged").per == 1
     assert released.method("baseline").positive == 50 and described.method("baseline").positive == 1
     with pytest.raises(SettingsError, match="no method"):
-        audio.settings("quick", methods=("cgau",))
-    assert experiments.find("cgau.audio") is audio
+        AUDIO.settings("quick", methods=("cgau",))
 
 
 def made_up(gain: dict[float, float], gamma: dict[float, float], spread=0.02) -> pd.DataFrame:
@@ -121,7 +106,7 @@ def made_up(gain: dict[float, float], gamma: dict[float, float], spread=0.02) ->
             ]
     columns = ["seed", "shuffle_proportion", "method", "selection", "metric", "value"]
     table = pd.DataFrame(lines, columns=columns)
-    return table.assign(table=audio.TABLE, protocol="as_described", stand_in="")
+    return table.assign(table=AUDIO.table, protocol="as_described", stand_in="")
 
 
 PAPER = {0.0: 1784.4, 0.2: 980.0, 0.4: 550.5, 0.6: 271.0, 0.8: 91.8, 1.0: 19.9}
@@ -129,22 +114,13 @@ PAPER = {0.0: 1784.4, 0.2: 980.0, 0.4: 550.5, 0.6: 271.0, 0.8: 91.8, 1.0: 19.9}
 
 def test_what_the_paper_draws_would_be_confirmed():
     gain = {0.0: 0.4, 0.2: 0.3, 0.4: 0.2, 0.6: 0.1, 0.8: 0.0, 1.0: 0.0}
-    said = audio.verdicts(made_up(gain, PAPER))["verdict"]
+    said = claims.judged(made_up(gain, PAPER))["said"]
     assert said.tolist() == ["confirmed"] * 3
 
 
 def test_what_it_does_not_draw_would_not():
     worse = dict.fromkeys(PAPER, -0.5)
-    said = audio.verdicts(made_up(worse, dict(zip(PAPER, [1, 2, 3, 4, 5, 6], strict=True)), 0.001))
-    assert said["verdict"].tolist() == ["refuted"] * 3
-    level = audio.verdicts(made_up(dict.fromkeys(PAPER, 0.0), PAPER))["verdict"]
+    said = claims.judged(made_up(worse, dict(zip(PAPER, [1, 2, 3, 4, 5, 6], strict=True)), 0.001))
+    assert said["said"].tolist() == ["refuted"] * 3
+    level = claims.judged(made_up(dict.fromkeys(PAPER, 0.0), PAPER))["said"]
     assert level["C1"] == "confirmed" and level["C2"] != "confirmed"
-
-
-def test_an_interrupted_run_is_continued(tmp_path, monkeypatch):
-    monkeypatch.setattr(federated, "RUNS", tmp_path)
-    cfg = audio.settings("smoke", features="digits", methods=("baseline",))
-    first = dict(audio.stages(cfg, [0], lanes="batched"))
-    again = dict(audio.stages(cfg, [0], lanes="batched"))
-    assert len(list(tmp_path.rglob("*.safetensors"))) == 1
-    pd.testing.assert_frame_equal(first["baseline"].final, again["baseline"].final)

@@ -13,15 +13,12 @@ from lgfed_core.errors import NotAvailable, SettingsError
 from lgfed_core.evidence import records as results
 from lgfed_core.models.cgau import GatedMLP, client_rows
 from lgfed_core.models.layout import Layout
-from lgfed_core.papers import experiments
 from lgfed_core.papers.cgau import federated
-from lgfed_core.papers.cgau.cifar10 import (
-    claims as judged,
-    new_clients as late,
-    newcomers,
-    run as cifar10,
-    time as cost,
-)
+from lgfed_core.papers.cgau.audio.run import AUDIO
+from lgfed_core.papers.cgau.cifar10 import claims as judged, newcomers, run as cifar10, time as cost
+from lgfed_core.papers.cgau.cifar10.new_clients import NEW_CLIENTS
+from lgfed_core.papers.cgau.cifar10.run import CIFAR10
+from lgfed_core.papers.cgau.cifar10.time import TIME
 from lgfed_core.papers.cgau.gains import take_home
 
 
@@ -39,9 +36,9 @@ def toy():
 
 @pytest.fixture(scope="module", params=results.PROTOCOLS)
 def smoke(request, toy):
-    cfg = cifar10.settings("smoke", request.param)
-    outcomes = dict(cifar10.stages(cfg, [0, 1], resume=False, lanes="batched"))
-    return cfg, pd.concat([cifar10.rows(cfg, part, o) for part, o in outcomes.items()]), outcomes
+    cfg = CIFAR10.settings("smoke", request.param)
+    outcomes = dict(CIFAR10.stages(cfg, [0, 1], resume=False, lanes="batched"))
+    return cfg, pd.concat([CIFAR10.records(cfg, part, o) for part, o in outcomes.items()]), outcomes
 
 
 def test_every_seed_proportion_and_method_has_its_numbers(smoke, tmp_path):
@@ -52,61 +49,48 @@ def test_every_seed_proportion_and_method_has_its_numbers(smoke, tmp_path):
     assert len(each) == 2 * 2 * len(cfg.methods) * 2
     assert all({"test_acc", "test_loss"} <= names for names in each)
     assert set(rows["features"]) == {"cifar_cnn"} and set(rows["clients"]) == {3}
-    results.record(cifar10.NAME, rows, tmp_path)
-    assert len(results.load(cifar10.NAME, tmp_path)) == len(rows)
-
-
-def test_looped_and_batched_lanes_see_the_same_clients(toy):
-    cfg = cifar10.settings("smoke", dropout=0.0, methods=("cgau_kept",))
-    found = []
-    for lanes in ("looped", "batched"):
-        outcomes = dict(cifar10.stages(cfg, [0], resume=False, lanes=lanes, workers=1))
-        found.append(outcomes["cgau_kept"].final["last_test_loss"].to_numpy())
-    assert found[0] == pytest.approx(found[1], rel=1e-4)
+    results.record(CIFAR10.name, rows, tmp_path)
+    assert len(results.load(CIFAR10.name, tmp_path)) == len(rows)
 
 
 def test_one_client_alone_trains_and_has_no_distances(toy):
-    cfg = cifar10.settings("smoke", clients=1, methods=("baseline",))
-    assert list(dict(cifar10.stages(cfg, [0], resume=False, workers=1))) == ["baseline"]
+    cfg = CIFAR10.settings("smoke", clients=1, methods=("baseline",))
+    assert list(dict(CIFAR10.stages(cfg, [0], resume=False, workers=1))) == ["baseline"]
 
 
 def test_only_the_audio_baseline_weighs_by_batches(toy):
-    from lgfed_core.papers.cgau.audio import run as audio
-
     rows = torch.tensor([161, 192])
-    for module, right in ((audio, [0.5, 0.5]), (cifar10, [161 / 353, 192 / 353])):
-        method = module.settings("paper", "as_released").method("baseline")
+    for experiment, right in ((AUDIO, [0.5, 0.5]), (CIFAR10, [161 / 353, 192 / 353])):
+        method = experiment.settings("paper", "as_released").method("baseline")
         assert method.weights(rows).tolist() == pytest.approx(right)
 
 
 def test_settings_are_what_text_and_code_say():
-    text, code = (cifar10.settings("paper", p) for p in results.PROTOCOLS)
+    text, code = (CIFAR10.settings("paper", p) for p in results.PROTOCOLS)
     assert (text.features, text.units, text.rounds, text.lr) == ("inception_v3", 128, 500, 0.01)
     assert (text.clients, text.steps, text.batch_size, text.validation) == (10, 10, 32, 0.2)
     assert text.shuffles == (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
     assert (code.features, code.units, code.rounds) == ("cifar_cnn", 64, 50)
     assert code.used * 10 * (1 - code.validation) == pytest.approx(10_000)
-    assert cifar10.settings("paper", features="mobilenet_v2").lr == 0.01
+    assert CIFAR10.settings("paper", features="mobilenet_v2").lr == 0.01
     with pytest.raises(SettingsError, match="none of inception_v3, mobilenet_v2, cifar_cnn"):
-        cifar10.settings("paper", features="vgg")
-    assert experiments.find("cgau.cifar10") is cifar10
-    assert experiments.find("cgau.new_clients") is late
+        CIFAR10.settings("paper", features="vgg")
 
 
 def test_a_hundred_clients_cost_what_ten_cost():
-    ten, hundred = (cifar10.settings("paper", clients=k) for k in (10, 100))
+    ten, hundred = (CIFAR10.settings("paper", clients=k) for k in (10, 100))
     assert hundred.shuffles == (0.0, 1.0)
     assert ten.participation.cohort(10) == hundred.participation.cohort(100) == 10
     assert cifar10.tables(ten) == ("cgau_cifar10_frechet", "cgau_figure2b")
     assert cifar10.tables(hundred)[1] == "cgau_cifar10_100_clients"
-    other = cifar10.settings("paper", features="cifar_cnn", clients=50)
+    other = CIFAR10.settings("paper", features="cifar_cnn", clients=50)
     assert cifar10.tables(other)[0] == "cgau_cifar10_cifar_cnn_50_clients_frechet"
 
 
 def test_the_control_has_rows_of_its_own(toy):
-    cfg = cifar10.settings("paper", within_classes=False)
+    cfg = CIFAR10.settings("paper", within_classes=False)
     assert cfg.shuffles == (0.0,) and cifar10.tables(cfg)[1] == "cgau_cifar10_all_classes"
-    cfg = cifar10.settings("smoke", within_classes=False)
+    cfg = CIFAR10.settings("smoke", within_classes=False)
     who = federated.simulated(cfg, toy, 0)
     nearest = ((who.plane[:, None] - who.means[0]) ** 2).sum(-1).argmin(1)
     assert (who.client == nearest).all()
@@ -128,15 +112,15 @@ def test_rows_that_lie_idle_are_training_rows(toy):
 
 
 def test_of_several_parts_the_largest_counts(smoke, tmp_path, monkeypatch):
-    rows = smoke[1].assign(scale="paper", table=cifar10.TABLE)
+    rows = smoke[1].assign(scale="paper", table=CIFAR10.table)
     for name in ("first 50 of each class", "first 300 of each class"):
-        results.record(cifar10.NAME, rows.assign(stand_in=name), tmp_path)
-    monkeypatch.setattr(results, "load", lambda name, load=results.load: load(name, tmp_path))
+        results.record(CIFAR10.name, rows.assign(stand_in=name), tmp_path)
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
     assert set(cifar10.stored()["stand_in"]) == {"first 300 of each class"}
-    results.record(cifar10.NAME, rows.assign(stand_in=""), tmp_path)
+    results.record(CIFAR10.name, rows.assign(stand_in=""), tmp_path)
     assert set(cifar10.stored()["stand_in"]) == {""} and cifar10.stored("cifar_cnn").empty
     assert len(cifar10.stored()) == len(rows)
-    monkeypatch.setattr(results, "load", lambda name: pd.DataFrame(columns=rows.columns))
+    monkeypatch.setattr(results, "RESULTS", tmp_path / "none")
     assert cifar10.stored().empty and judged.by_number_of_clients().empty
 
 
@@ -157,7 +141,7 @@ def made_up(gain, base=lambda p: 78.0, spread=0.1, seeds=5, stand_in=""):
             lines.append((seed, p, "", "last", federated.GAMMA, gamma))
     columns = ["seed", "shuffle_proportion", "method", "selection", "metric", "value"]
     rows = pd.DataFrame(lines, columns=columns)
-    return rows.assign(table=cifar10.TABLE, protocol="as_described", stand_in=stand_in)
+    return rows.assign(table=CIFAR10.table, protocol="as_described", stand_in=stand_in)
 
 
 def timed(ratio, seeds=5):
@@ -177,25 +161,25 @@ def timed(ratio, seeds=5):
 
 def test_what_the_paper_says_would_be_confirmed():
     found = made_up(lambda p: 3.0 - 2.5 * p)
-    said = judged.verdicts(found, made_up(lambda p: 0.3), timed(1.85))["verdict"]
+    said = judged.judged(found, made_up(lambda p: 0.3), timed(1.85))["said"]
     assert said.to_dict() == dict.fromkeys(["C3", "C4", "C5", "C6", "C7", "C9"], "confirmed")
 
 
 def test_what_it_does_not_say_would_not():
     found = made_up(lambda p: -1.0 + p, base=lambda p: 78 + 5 * p)
     other = made_up(lambda p: 2.0, stand_in="a small CNN")
-    said = judged.verdicts(found, other, timed(4.0))["verdict"]
+    said = judged.judged(found, other, timed(4.0))["said"]
     assert said[["C3", "C4", "C6", "C9"]].tolist() == ["refuted"] * 4
     assert said["C7"] == "on stand-in data (a small CNN): refuted"
-    level = judged.verdicts(made_up(lambda p: 0.0))["verdict"]
+    level = judged.judged(made_up(lambda p: 0.0))["said"]
     assert "C7" not in level and "C9" not in level
     assert not level[["C3", "C4"]].eq("confirmed").any()
 
 
 def test_a_part_of_cifar10_is_no_cifar10():
     found = made_up(lambda p: 3.0 - 2.5 * p, stand_in="first 100 of each class")
-    assert judged.verdicts(found)["verdict"].str.startswith("on stand-in data (first 100").all()
-    assert judged.verdicts(found.iloc[:0]).empty
+    assert judged.judged(found)["said"].str.startswith("on stand-in data (first 100").all()
+    assert judged.judged(found.iloc[:0]).empty
 
 
 def test_times_are_compared_within_a_repetition():
@@ -205,21 +189,21 @@ def test_times_are_compared_within_a_repetition():
 
 
 def test_rounds_are_timed_in_turn(tmp_path):
-    cfg = cost.settings("smoke", methods=("baseline", "cgau_kept"))
-    parts = list(cost.stages(cfg, [0, 1], resume=False, workers=1))
+    cfg = TIME.settings("smoke", methods=("baseline", "cgau_kept"))
+    parts = list(TIME.stages(cfg, [0, 1], resume=False, workers=1))
     order = ["looped_baseline", "looped_cgau_kept", "batched_baseline", "batched_cgau_kept"]
     assert [name for name, _ in parts] == 2 * order
-    rows = pd.concat([cost.rows(cfg, name, outcome) for name, outcome in parts])
+    rows = pd.concat([TIME.records(cfg, name, outcome) for name, outcome in parts])
     assert (rows["value"] > 0).all() and set(rows["seed"]) == {0, 1}
-    results.record(cost.NAME, rows, tmp_path)
-    assert len(cost.ratios(results.load(cost.NAME, tmp_path))) == 4
+    results.record(TIME.name, rows, tmp_path)
+    assert len(cost.ratios(results.load(TIME.name, tmp_path))) == 4
     with pytest.raises(SettingsError, match="there are looped and batched"):
-        cost.settings("smoke", ways=("both",))
+        TIME.settings("smoke", ways=("both",))
 
 
 def test_slopes_by_hand():
     found = made_up(lambda p: 4.0 - 2.0 * p, spread=0.0)
-    level, tilted = judged.slopes(found)
+    level, tilted = (part.evidence for part in judged.slopes(judged.Found(found)))
     assert level.estimate == pytest.approx(0) and tilted.estimate == pytest.approx(2.0)
     assert judged.size_ratio() == pytest.approx((564_600 - 4 * 128 - 11 * 10) / 280_074)
 
@@ -245,7 +229,7 @@ def test_the_control_stands_beside_what_it_controls(monkeypatch):
 
 
 def test_the_last_clients_stay_away(toy):
-    cfg = late.settings("smoke")
+    cfg = NEW_CLIENTS.settings("smoke")
     who = federated.simulated(cfg, toy, 0).partition()
     known, new = newcomers.apart(who, 1)
     assert (len(known), len(new)) == (2, 1)
@@ -277,14 +261,14 @@ def test_a_fitted_row_learns_what_is_special_about_the_newcomer():
 
 
 def test_newcomers_from_end_to_end(toy, tmp_path):
-    cfg = late.settings("smoke")
-    outcomes = dict(late.stages(cfg, [0, 1], resume=False, lanes="batched"))
-    rows = pd.concat([late.rows(cfg, part, o) for part, o in outcomes.items()])
+    cfg = NEW_CLIENTS.settings("smoke")
+    outcomes = dict(NEW_CLIENTS.stages(cfg, [0, 1], resume=False, lanes="batched"))
+    rows = pd.concat([NEW_CLIENTS.records(cfg, part, o) for part, o in outcomes.items()])
     each = rows.groupby("method")["way"].agg(set)
     assert each["baseline"] == {"known", "as_it_is"}
     assert each["cgau_kept"] == {"known", "zero", "mean", "fitted_2"}
     assert len(rows) == 2 * 2 * (2 + 4 + 4) and rows["value"].between(0, 100).all()
-    results.record(late.NAME, rows, tmp_path)
+    results.record(NEW_CLIENTS.name, rows, tmp_path)
     assert outcomes["cgau_kept"].tensors["personal"].shape[1] == cfg.clients - 1
 
 

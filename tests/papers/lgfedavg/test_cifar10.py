@@ -7,18 +7,18 @@ import pytest
 import torch
 
 from lgfed_core import plotting
-from lgfed_core.evidence import printed as published, records as results, report
-from lgfed_core.papers import experiments
+from lgfed_core.evidence import records as results, report
 from lgfed_core.papers.lgfedavg import comparisons, records as lgfedavg_rows
 from lgfed_core.papers.lgfedavg.cifar10 import figures as figures_cifar10, run as cifar10
+from lgfed_core.papers.lgfedavg.cifar10.run import CIFAR10
+from lgfed_core.papers.lgfedavg.printed import TABLES
+from lgfed_core.paths import PAPER
 
 
 @pytest.fixture(scope="module", params=results.PROTOCOLS)
 def smoke(request):
-    cfg = cifar10.settings("smoke", request.param)
-    rows, histories = experiments.run(
-        cifar10, cfg, [0], record=False, resume=False, workers=1, device="cpu"
-    )
+    cfg = CIFAR10.settings("smoke", request.param)
+    rows, histories = CIFAR10.run(cfg, [0], record=False, resume=False, workers=1, device="cpu")
     return cfg, rows, histories
 
 
@@ -27,7 +27,7 @@ def test_every_row_of_both_tables(smoke):
     assert list(histories) == ["fedavg", "lg_1200", "lg_1800", "local", "mtl"]
     tables = rows.groupby("method")["table"].agg(set)
     assert tables["mtl"] == {"lgfedavg_v2_table1_cifar10"}
-    assert set().union(*tables.drop("mtl")) == {cifar10.TABLE}
+    assert set().union(*tables.drop("mtl")) == {CIFAR10.table}
     served = rows[(rows["selection"] == "last") & (rows["method"] != "fedavg")]
     ways = {f"new_test_acc_{way}" for way in lgfedavg_rows.NEW}
     assert served.groupby(["method", "fedavg_rounds"])["metric"].agg(ways.issubset).all()
@@ -37,7 +37,7 @@ def test_every_row_of_both_tables(smoke):
 
 def test_the_rows_are_found_by_the_claims_and_the_tables(smoke, tmp_path):
     cfg, rows, _ = smoke
-    results.record(cifar10.NAME, rows.assign(scale="paper"), tmp_path)
+    results.record(CIFAR10.name, rows.assign(scale="paper"), tmp_path)
     stored = results.load(folder=tmp_path)
     reading = (cfg.protocol, report.SELECTION[cfg.protocol])
     read = comparisons.Read(lgfedavg_rows.by_seed(stored), reading)
@@ -45,12 +45,12 @@ def test_the_rows_are_found_by_the_claims_and_the_tables(smoke, tmp_path):
         assert len(read.local("cifar10", 2, who)) == len(read.new("cifar10", 2, who)) == 1
     served = lgfedavg_rows.ways_to_serve(stored, 2, "cifar10")
     assert len(served) == 4 and set(served.columns.get_level_values(0)) == set(lgfedavg_rows.NEW)
-    mtl = report.table("lgfedavg_v2_table1_cifar10", folder=tmp_path)
+    mtl = report.table(TABLES["lgfedavg_v2_table1_cifar10"], folder=tmp_path)
     assert (mtl.loc[mtl["method"] == "mtl", "seeds"] > 0).any()
 
 
 def test_quick_scale_is_the_same_method_on_less():
-    quick, paper = (cifar10.settings(scale) for scale in ("quick", "paper"))
+    quick, paper = (CIFAR10.settings(scale) for scale in ("quick", "paper"))
     assert quick.rounds(1800) == 54 and paper.rounds(1800) == 1800
     same = ("lr", "decay", "shared_layers", "shared_side", "validation", "mtl_scale", "softmax")
     assert all(getattr(quick, name) == getattr(paper, name) for name in same)
@@ -91,9 +91,9 @@ def test_differences_take_the_budgets_asked_for_and_mtl_if_there():
 
 
 def test_tables_without_any_row():
-    empty = results.load(folder=published.PAPER / "none")
+    empty = results.load(folder=PAPER / "none")
     assert lgfedavg_rows.ways_to_serve(empty, 2, "cifar10").empty
-    nothing = report.table(cifar10.TABLE, folder=published.PAPER / "none")
+    nothing = report.table(TABLES[CIFAR10.table], folder=PAPER / "none")
     gaps = lgfedavg_rows.differences(nothing[nothing["classes_per_device"] == 2], 1200, 1800)
     assert gaps[["as_released", "as_described"]].isna().all(axis=None)
     assert gaps.loc[("local test", "LG-FedAvg 1200+100 - local only"), "paper"] == pytest.approx(

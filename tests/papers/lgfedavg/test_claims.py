@@ -6,10 +6,11 @@ import pandas as pd
 import pytest
 
 from lgfed_core import plotting
-from lgfed_core.evidence import printed as published, records as results, verdict
+from lgfed_core.evidence import printed, records as results, verdict
 from lgfed_core.papers.lgfedavg import claims, figures as figures_lgfedavg, records as lgfedavg_rows
 from lgfed_core.papers.lgfedavg.cifar10 import by_classes
 from lgfed_core.papers.lgfedavg.comparisons import BUDGETS, CLASSES, LOCAL, READINGS, SOUND
+from lgfed_core.papers.lgfedavg.printed import TABLES
 
 SEEDS = (0, 1, 2, 3)
 NOISE = np.array([0.02, -0.01, 0.01, -0.02])  # of each seed, in points
@@ -91,7 +92,7 @@ def test_every_claim_has_its_verdict_under_every_reading(world, expected):
 
 
 def test_without_rows_nothing_is_said():
-    empty = results.load(folder=published.PAPER / "none")
+    empty = results.load(folder=printed.PAPER / "none")
     lines = claims.judged(empty)
     assert lines["verdict"].eq(verdict.NOT_RUN).all()
     assert claims.shown(lines).eq(verdict.NOT_RUN).all(axis=None)
@@ -108,7 +109,7 @@ def test_a_missing_split_leaves_open_what_a_bad_split_refutes():
     assert (line["verdict"], line["so_far"]) == (verdict.INCONCLUSIVE, verdict.CONFIRMED)
     assert (line["ran"], line["parts"]) == (4, 10)
     text = claims.shown(some)[SOUND].iloc[0]
-    assert "(4; 10 classes, 1200+100) inconclusive: 4 of 10 run, confirmed so far" in text
+    assert "(4; 10 classes, 1200+100) confirmed so far, 4 of 10 comparisons" in text
     assert some.loc[("L8", SOUND), "verdict"] == verdict.NOT_RUN  # a trend needs all five
     assert verdicts(stored(all_false, classes=(2,)))["L1"] == verdict.REFUTED
 
@@ -197,8 +198,8 @@ def test_the_parts_of_a_gap_sum_to_the_papers():
         assert parts["value"].tolist()[:3] == pytest.approx([10, 3, 3])
         assert parts["end"].tolist()[:-1] == pytest.approx(parts["start"].tolist()[1:])
         assert parts["validated"].eq(12).all()
-        printed = published.cells(published.find(lgfedavg_rows.PRINTED[dataset][0]))
-        cells = printed[(printed["classes_per_device"] == 2) & (printed["metric"] == test)]
+        cells = printed.cells(TABLES[lgfedavg_rows.PRINTED[dataset][0]])
+        cells = results.select(cells, classes_per_device=2, metric=test)
         paper = cells.set_index(["method", "fedavg_rounds"])["paper"]
         fedavg = paper["fedavg"].item()
         assert parts["paper"].iloc[0] == pytest.approx(paper["lg_fedavg", budget] - fedavg)
@@ -240,7 +241,7 @@ def test_advantage_by_classes():
 
 @pytest.mark.parametrize("rows", [stored(all_true), stored(all_true, ["mnist"], (2,), (0,)), None])
 def test_figures_draw_what_is_there(rows):
-    rows = results.load(folder=published.PAPER / "none") if rows is None else rows
+    rows = results.load(folder=printed.PAPER / "none") if rows is None else rows
     with plotting.style():
         gaps = figures_lgfedavg.gap_by_parts(figures_lgfedavg.decomposition(rows))
         missing = [ax for ax in gaps.axes if any(t.get_text() == "not yet run" for t in ax.texts)]

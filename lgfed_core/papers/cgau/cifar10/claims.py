@@ -1,15 +1,17 @@
 """Claims C3, C4, C6, C7 and C9 of the CGAU paper as tests over repetitions on CIFAR-10."""
 
+from typing import NamedTuple
+
 import pandas as pd
 
 from lgfed_core import models
-from lgfed_core.evidence import stand_ins
-from lgfed_core.evidence.verdict import Evidence, equivalent, every, greater, judge, rising
+from lgfed_core.evidence import claims
+from lgfed_core.evidence.claims import Claim, Part, exact, paired, tested
+from lgfed_core.evidence.records import select, stand_in
+from lgfed_core.evidence.verdict import equivalent, greater, rising
 from lgfed_core.models.cgau import Baseline, GatedMLP
 
-from .. import federated
-from ..audio.run import distances_fall
-from ..gains import gains
+from ..gains import distances_fall, gains, have
 from . import run as cifar10, time as cgau_time
 
 METRIC = "test_acc"
@@ -17,88 +19,107 @@ SAME = 1.0  # points of accuracy that count as no difference, as for printed acc
 TIME, TIME_MARGIN = 1.85, 0.25  # seconds of the CGAU over the baseline's, as printed; our margin
 
 
-def verdicts(
+class Found(NamedTuple):
+    """rows: tidy rows of one protocol, scale and kind of features; method: the CGAU that is judged;
+    itself: rows with features of a network that was trained on CIFAR-10 itself; times: rows of
+    `time`, of one protocol and scale."""
+
+    rows: pd.DataFrame
+    method: str = "cgau_kept"
+    itself: pd.DataFrame | None = None
+    times: pd.DataFrame | None = None
+
+
+def a_gain(found: Found) -> list[Part]:
+    """C3: at every proportion there is a gain."""
+    gain = _gain(found)
+    return [tested(f"{p:g} shuffled", gain[p], greater) for p in gain]
+
+
+def gain_falls(found: Found) -> list[Part]:
+    """C4: without shuffling there is a gain, and it falls with the proportion."""
+    gain = _gain(found)
+    if len(gain.columns) < 2:
+        return []
+    p = gain.columns.to_numpy(float)
+    falls = Part("falls", len(gain), rising(-p, gain.to_numpy()))
+    return [tested("nothing shuffled", gain[p[0]], greater), falls]
+
+
+def slopes(found: Found) -> list[Part]:
+    """C6: the slope of the baseline's accuracy over the proportion is within `SAME` of zero; minus
+    the CGAU's is above zero. Points of accuracy from proportion 0 to 1."""
+    parts = []
+    for name in ("baseline", found.method) if len(_gain(found).columns) > 1 else ():
+        accuracy = _accuracy(found.rows, name)
+        p = accuracy.columns.to_numpy(float)
+        slope = accuracy.to_numpy() @ (p - p.mean()) / ((p - p.mean()) @ (p - p.mean()))  # [n]
+        test = (slope, equivalent, 0.0, SAME) if name == "baseline" else (-slope, greater)
+        parts.append(tested(name, *test))
+    return parts
+
+
+def smaller_gain(found: Found) -> list[Part]:
+    """C7: the gain, averaged over proportions, is greater in ``rows`` than in ``itself``."""
+    if found.itself is None or not (have(*found[:2]) and have(found.itself, found.method)):
+        return []
+    both = [gain_table(rows, found.method).mean(axis=1) for rows in (found.rows, found.itself)]
+    return [paired("other features", *both, greater)]
+
+
+def time_and_size(found: Found) -> list[Part]:
+    """C9: twice the parameters (to 5 %), and `TIME` times the seconds (to `TIME_MARGIN`), where one
+    client trains after the other."""
+    if found.times is None or found.method not in set(found.times["method"]):
+        return []
+    ratio = cgau_time.ratios(select(found.times, way="looped"))
+    ratio = select(ratio, method=found.method)["ratio"]
+    size = size_ratio()
+    return [
+        tested("time", ratio, equivalent, TIME, TIME_MARGIN),
+        exact("size", size, abs(size - 2) < 0.1),
+    ]
+
+
+CLAIMS = (
+    Claim("C3", "cgau/cifar10", "a gain at every proportion", a_gain),
+    Claim("C4", "cgau/cifar10", "the gain falls as clients are shuffled", gain_falls),
+    Claim(
+        "C5",
+        "cgau/clients",
+        "distances fall as clients are shuffled",
+        lambda found: distances_fall(found.rows),
+        where="CIFAR-10",
+    ),
+    Claim("C6", "cgau/cifar10", "the baseline does not change, the CGAU falls", slopes),
+    Claim("C7", "cgau/cifar10", "less gain where features fit the task", smaller_gain),
+    Claim("C9", "cgau/cifar10", "twice the parameters, 1.85 times the seconds", time_and_size),
+)
+
+
+def judged(
     found: pd.DataFrame,
     itself: pd.DataFrame | None = None,
     times: pd.DataFrame | None = None,
     protocol: str = "as_described",
     method: str = "cgau_kept",
 ) -> pd.DataFrame:
-    """Verdicts by claim, for as many claims as ``found`` has rows for; empty where nothing was run.
+    """Lines of `evidence.claims.judged`, for as many claims as there are rows for.
 
-    found: rows of `cgau_cifar10.stored`; itself: those with features of a network that was trained
-    on CIFAR-10 itself, for C7; times: rows of `cgau_time.stored`, for C9. Where data or features
-    stand in for the paper's, verdicts say so.
+    found: rows of `run.stored`; itself: those with features of a network that was trained on
+    CIFAR-10 itself, for C7; times: rows of `time.stored`, for C9. Where data or features stand in
+    for the paper's, verdicts say so.
     """
-    mine = found[found["protocol"] == protocol]
-    tests, other = {}, ""
-    if {method, "baseline"} <= set(mine["method"]):
-        tests |= gains_claims(mine, method)
-        if itself is not None:
-            own = itself[itself["protocol"] == protocol]
-            if {method, "baseline"} <= set(own["method"]):
-                tests["C7"] = smaller_gain(mine, own, method)
-                other = stand_ins.names(own)
-    if times is not None and method in set(times["method"]):
-        tests["C9"] = time_and_size(times, method)
-    if (mine["metric"] == federated.GAMMA).any():
-        tests |= distances_fall(mine)
-    if not tests:
-        return pd.DataFrame(columns=["estimate", "low", "high", "p", "p_against", "verdict"])
-    judged = judge(dict(sorted(tests.items())))
-    here = stand_ins.names(mine)
-    for claim in judged.index:
-        names = [here, other if claim == "C7" else ""]
-        said = stand_ins.said(judged.loc[claim, "verdict"], ", ".join(filter(None, names)))
-        judged.loc[claim, "verdict"] = said
-    return judged
+    mine = select(found, protocol=protocol)
+    own = None if itself is None else select(itself, protocol=protocol)
+    here, other = (stand_in(rows) if rows is not None else "" for rows in (mine, own))
+    names = {claim.id: here for claim in CLAIMS} | {"C7": ", ".join(filter(None, [here, other]))}
+    return claims.judged(CLAIMS, Found(mine, method, own, times), names)
 
 
-def gains_claims(found: pd.DataFrame, method: str = "cgau_kept") -> dict[str, Evidence]:
-    """C3, C4 and C6; found: tidy rows of one protocol, scale and kind of features.
-
-    C3: at every proportion there is a gain. C4: the gain falls with the proportion, and is there
-    without shuffling. C6: the baseline's accuracy changes by less than `SAME` from proportion 0 to
-    1, by the slope of a line, and the CGAU's falls.
-    """
-    gain = gain_table(found, method)
-    p = gain.columns.to_numpy(float)
-    tests = {"C3": every([greater(gain[at]) for at in gain])}
-    if len(p) > 1:
-        tests["C4"] = every([greater(gain[p[0]]), rising(-p, gain.to_numpy())])
-        level, tilted = slopes(found, method)
-        tests["C6"] = every([level, tilted])
-    return tests
-
-
-def slopes(found: pd.DataFrame, method: str = "cgau_kept") -> tuple[Evidence, Evidence]:
-    """C6's two statements: the baseline's slope over the proportion is within `SAME` of zero; minus
-    the CGAU's slope is above zero. Points of accuracy from proportion 0 to 1."""
-    out = []
-    for name in ("baseline", method):
-        accuracy = _accuracy(found, name)
-        p = accuracy.columns.to_numpy(float)
-        slope = accuracy.to_numpy() @ (p - p.mean()) / ((p - p.mean()) @ (p - p.mean()))  # [n]
-        out.append(equivalent(slope, 0.0, SAME) if name == "baseline" else greater(-slope))
-    return out[0], out[1]
-
-
-def smaller_gain(found: pd.DataFrame, itself: pd.DataFrame, method: str = "cgau_kept") -> Evidence:
-    """C7: the gain, averaged over proportions, is greater in ``found`` than in ``itself``."""
-    both = [gain_table(rows, method).mean(axis=1) for rows in (found, itself)]
-    a, b = both[0].align(both[1], join="inner")
-    return greater(a, b)
-
-
-def time_and_size(times: pd.DataFrame, method: str = "cgau_kept") -> Evidence:
-    """C9: twice the parameters (to 5 %), and `TIME` times the seconds (to `TIME_MARGIN`), where one
-    client trains after the other. times: rows of `cgau_time`, of one protocol and scale."""
-    ratio = cgau_time.ratios(times[times["way"] == "looped"])
-    ratio = ratio[ratio["method"] == method]["ratio"]
-    size = size_ratio()
-    right = abs(size - 2) < 0.1
-    counted = Evidence(size, size, size, float(not right), float(right))
-    return every([equivalent(ratio, TIME, TIME_MARGIN), counted])
+def from_stored() -> pd.DataFrame:
+    """The claims on the recorded runs, of the rows kept on the device."""
+    return judged(cifar10.stored(), cifar10.stored("cifar_cnn"), cgau_time.stored())
 
 
 def size_ratio() -> float:
@@ -109,8 +130,7 @@ def size_ratio() -> float:
 
 def gain_table(found: pd.DataFrame, method: str = "cgau_kept") -> pd.DataFrame:
     """Gains in points of accuracy: a line per seed, a column per proportion."""
-    gain = gains(found, METRIC)
-    gain = gain[gain["method"] == method]
+    gain = select(gains(found, METRIC), method=method)
     return gain.pivot(index="seed", columns="shuffle_proportion", values="gain").dropna()
 
 
@@ -122,11 +142,9 @@ def by_number_of_clients(method: str = "cgau_kept", protocol: str = "as_describe
     for features in cifar10.FEATURES:
         here = []
         for clients in (10, 50, 100):
-            found = cifar10.stored(features, clients)
-            found = found[found["protocol"] == protocol]
-            if {method, "baseline"} <= set(found["method"]):
-                gain = gains(found, METRIC)
-                gain = gain[gain["method"] == method]
+            found = select(cifar10.stored(features, clients), protocol=protocol)
+            if have(found, method):
+                gain = select(gains(found, METRIC), method=method)
                 here.append(gain.assign(clients=clients, features=features))
         if any((part["clients"] > 10).any() for part in here):
             parts += here
@@ -143,18 +161,22 @@ def control(method: str = "cgau_kept", protocol: str = "as_described") -> pd.Dat
     for features in cifar10.FEATURES:
         for within, name in ((True, "class by class"), (False, "all classes together")):
             found = cifar10.stored(features, within_classes=within)
-            found = found[(found["protocol"] == protocol) & (found["shuffle_proportion"] == 0)]
-            if {method, "baseline"} <= set(found["method"]):
+            found = select(found, protocol=protocol, shuffle_proportion=0)
+            if have(found, method):
                 gain = gain_table(found, method)[0.0]
                 level = _accuracy(found, "baseline")[0.0].reindex(gain.index).mean()
-                said = greater(gain)
-                lines[features, name] = [level, said.estimate, said.low, said.high, len(gain)]
+                more = greater(gain)
+                lines[features, name] = [level, more.estimate, more.low, more.high, len(gain)]
     index = pd.MultiIndex.from_tuples(lines, names=["features", "clients made"]) if lines else None
     columns = ["baseline", "gain", "low", "high", "repetitions"]
     return pd.DataFrame(list(lines.values()), index, columns)
 
 
+def _gain(found: Found) -> pd.DataFrame:
+    """`gain_table`; empty where nothing was run."""
+    return gain_table(*found[:2]) if have(*found[:2]) else pd.DataFrame()
+
+
 def _accuracy(found: pd.DataFrame, method: str) -> pd.DataFrame:
-    mine = found[(found["metric"] == METRIC) & (found["selection"] == "best_val")]
-    mine = mine[mine["method"] == method]
+    mine = select(found, metric=METRIC, selection="best_val", method=method)
     return mine.pivot(index="seed", columns="shuffle_proportion", values="value").dropna()

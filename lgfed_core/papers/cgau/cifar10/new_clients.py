@@ -5,15 +5,15 @@ the shared network and a row that they have not learnt in it (`new_clients`). Th
 what such a client should do.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import pandas as pd
-import torch
 
 from lgfed_core.data.features.stored import Features
-from lgfed_core.engine import CPU, Outcome, run
-from lgfed_core.evidence import records as results
+from lgfed_core.engine import Outcome
+from lgfed_core.evidence.records import select
+from lgfed_core.papers.experiment import Part, who
 
 from .. import federated
 from . import newcomers, run as cifar10
@@ -21,8 +21,6 @@ from .newcomers import KNOWN
 
 NAME = "cgau.new_clients"
 TABLE = "cgau_new_clients"
-CHOOSES = {"features", "methods", "per_class"}
-RELEASED = cifar10.RELEASED
 SCALES = {
     "smoke": cifar10.SCALES["smoke"] | dict(new=1, fit=(2,)),
     "quick": cifar10.SCALES["quick"] | dict(fit=(10, 100), shuffles=(0.0,)),
@@ -37,73 +35,67 @@ class Settings(cifar10.Settings):
     new: int = 2
     fit: tuple[int, ...] = (10, 100, 1000)
 
-    NAME, RELEASED, SCALES = NAME, RELEASED, SCALES
 
+class NewClients(cifar10.Cifar10):
+    """Each method, trained without the newcomers."""
 
-settings = Settings.at
+    name, table = NAME, TABLE
+    Settings, scales = Settings, SCALES
+    chooses = frozenset({"features", "methods", "per_class"})
 
+    def parts(self, cfg, seeds, device) -> Iterable[Part]:
+        return (part for part in super().parts(cfg, seeds, device) if part.name != "clients")
 
-def stages(
-    cfg: Settings, seeds: Sequence[int], device: torch.device = CPU, resume: bool = True, **engine
-) -> Iterator[tuple[str, Outcome]]:
-    """Each method, trained without the newcomers, as (name, outcome)."""
-    folder = federated.folder_of(cfg, seeds) if resume else None
-    for name in cfg.methods:
-        fed, start = _federation(cfg, tuple(seeds), name, device)
-        saved = folder / f"{name}.safetensors" if folder else None
-        who = f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds"
-        label = f"{cfg.protocol} {who}, {cfg.new} stay away: {name}"
-        method = cfg.method(name)
-        yield (
-            name,
-            run(fed, method, cfg.training, cfg.rounds, start, saved=saved, label=label, **engine),
+    def federation(self, cfg, stored, seeds, method, device):
+        fed, start = super().federation(cfg, stored, seeds, method, device)
+        known = [newcomers.apart(partition, cfg.new)[0] for partition in fed.partitions]
+        return replace(fed, partitions=known), start
+
+    def tracker(self, cfg: Settings) -> None:
+        return None
+
+    def label(self, cfg: Settings, seeds, name: str) -> str:
+        return f"{cfg.protocol} {who(seeds)}, {cfg.new} stay away: {name}"
+
+    def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
+        """Accuracies at the last round, percent: of the known clients' test rows with their own
+        rows, and of the newcomers' with each way to choose one; columns method and way."""
+        stored, seeds = cfg.load(), list(dict.fromkeys(outcome.final.index))
+        lines, at = [], 0
+        for seed in seeds:
+            clients = federated.simulated(cfg, stored, seed)
+            net = cfg.net(part, stored.x.shape[1], stored.dataset().classes)
+            for p in cfg.shuffles:
+                known, late = newcomers.apart(clients.shuffled(p, seed).partition(), cfg.new)
+                shared, personal = (outcome.tensors[k][at].cpu() for k in ("shared", "personal"))
+                found = _accuracies(cfg, stored, net, outcome, shared, personal, known, late, seed)
+                lines += [(seed, p, part, way, value) for way, value in found.items()]
+                at += 1
+        columns = ["seed", "shuffle_proportion", "method", "way", "value"]
+        return pd.DataFrame(lines, columns=columns).assign(
+            table=TABLE,
+            features=cfg.features,
+            stand_in=stored.stand_in,
+            metric="test_acc",
+            selection="last",
+            protocol=cfg.protocol,
+            scale=cfg.scale,
+            seconds=outcome.seconds,
+            **outcome.provenance,
         )
 
-
-def rows(cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
-    """Accuracies at the last round, percent: of the known clients' test rows with their own rows,
-    and of the newcomers' with each way to choose one; columns method and way."""
-    stored, seeds = cfg.load(), list(dict.fromkeys(outcome.final.index))
-    lines, at = [], 0
-    for seed in seeds:
-        who = federated.simulated(cfg, stored, seed)
-        net = cfg.net(part, stored.x.shape[1], stored.dataset().classes)
-        for p in cfg.shuffles:
-            known, late = newcomers.apart(who.shuffled(p, seed).partition(), cfg.new)
-            shared, personal = (outcome.tensors[k][at].cpu() for k in ("shared", "personal"))
-            found = _accuracies(cfg, stored, net, outcome, shared, personal, known, late, seed)
-            lines += [(seed, p, part, way, value) for way, value in found.items()]
-            at += 1
-    columns = ["seed", "shuffle_proportion", "method", "way", "value"]
-    return pd.DataFrame(lines, columns=columns).assign(
-        table=TABLE,
-        features=cfg.features,
-        stand_in=stored.stand_in,
-        metric="test_acc",
-        selection="last",
-        protocol=cfg.protocol,
-        scale=cfg.scale,
-        seconds=outcome.seconds,
-        **outcome.provenance,
-    )
+    def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
+        """Nothing is measured on the way."""
+        return pd.DataFrame(columns=["method", "shuffle_proportion", "seed", "round"])
 
 
-def progress(cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Nothing is measured on the way."""
-    return pd.DataFrame(columns=["method", "shuffle_proportion", "seed", "round"])
+NEW_CLIENTS = NewClients()
 
 
 def stored(features: str = "inception_v3", scale: str = "paper") -> pd.DataFrame:
     """Our recorded rows; may be empty."""
     ours = ("shuffle_proportion", "method", "way", "features", "stand_in")
-    found = results.of_tables(NAME, [TABLE], scale, ours)
-    return found[found["features"] == features]
-
-
-def _federation(cfg: Settings, seeds: tuple[int, ...], method: str, device: torch.device):
-    fed, start = federated.federation(cfg, cfg.load(), seeds, method, device)
-    known = [newcomers.apart(p, cfg.new)[0] for p in fed.partitions]
-    return replace(fed, partitions=known), start
+    return select(NAME, columns=ours, table=TABLE, scale=scale, features=features)
 
 
 def _accuracies(cfg, stored: Features, net, outcome, shared, personal, known, late, seed):

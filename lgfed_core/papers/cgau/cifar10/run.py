@@ -17,16 +17,14 @@ from lgfed_core.data.features import cifar10 as cifar_features
 from lgfed_core.data.features.stored import Features
 from lgfed_core.engine import Outcome, Participation
 from lgfed_core.errors import NotAvailable, one_of
-from lgfed_core.evidence import records as results
+from lgfed_core.evidence import records
 
 from .. import federated
-from ..federated import federation as federation, progress as progress, stages as stages
 from . import cnn
 
 NAME = "cgau.cifar10"
 TABLE = "cgau_figure2b"
 FEATURES = (*cifar_features.NETS, cnn.NAME)
-CHOOSES = {"features", "clients", "within_classes", "shuffles", "methods", "per_class"}
 RELEASED = dict(
     features=cnn.NAME,
     units=64,
@@ -85,18 +83,9 @@ class Settings(federated.Settings):
     participants: int = 10
     used: int | None = None
 
-    NAME, RELEASED, SCALES = NAME, RELEASED, SCALES
-
     def __post_init__(self):
         super().__post_init__()
         one_of("features", self.features, FEATURES)
-
-    @classmethod
-    def at(cls, scale: str = "paper", protocol: str = "as_described", **changes) -> "Settings":
-        ends = MANY if changes.get("clients", 10) > 10 else {}
-        if not changes.get("within_classes", True):
-            ends = CONTROL
-        return super().at(scale, protocol, **(ends | changes))
 
     @property
     def participation(self) -> Participation:
@@ -104,9 +93,6 @@ class Settings(federated.Settings):
 
     def load(self) -> Features:
         return _load(self.features, self.precision, self.per_class, self.epochs, self.used)
-
-
-settings = Settings.at
 
 
 @lru_cache(maxsize=2)
@@ -136,7 +122,7 @@ def at_hand(scale: str, protocol: str = "as_described") -> tuple[str, str]:
 
     A network trained on CIFAR-10 itself takes their place: it needs no weights from elsewhere.
     """
-    cfg = settings(scale, protocol)
+    cfg = CIFAR10.settings(scale, protocol)
     try:
         cfg.load()
     except NotAvailable as error:
@@ -157,10 +143,28 @@ def tables(cfg: Settings) -> tuple[str, str]:
     return f"{name}_frechet", TABLE if plain else name
 
 
-def rows(cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
-    """The tidy result rows of one part, with the columns features and clients as well."""
-    found = federated.rows(cfg, part, outcome, tables(cfg))
-    return found.assign(features=cfg.features, clients=cfg.clients)
+class Cifar10(federated.FederatedExperiment):
+    """The experiment; its rows have the columns features and clients as well."""
+
+    name, table = NAME, TABLE
+    Settings, scales, released = Settings, SCALES, RELEASED
+    chooses = frozenset(
+        {"features", "clients", "within_classes", "shuffles", "methods", "per_class"}
+    )
+    tables = staticmethod(tables)
+
+    def usual(self, scale: str, protocol: str, changes: dict) -> dict:
+        ends = MANY if changes.get("clients", 10) > 10 else {}
+        if not changes.get("within_classes", True):
+            ends = CONTROL
+        return super().usual(scale, protocol, changes) | ends
+
+    def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
+        found = super().measured(cfg, part, outcome)
+        return found.assign(features=cfg.features, clients=cfg.clients)
+
+
+CIFAR10 = Cifar10()
 
 
 def stored(
@@ -174,14 +178,16 @@ def stored(
     Of each protocol those of the most pictures: where all of CIFAR-10 was run, rows of a part of it
     are left out.
     """
-    cfg = settings("paper", features=features, clients=clients, within_classes=within_classes)
+    cfg = CIFAR10.settings(
+        "paper", features=features, clients=clients, within_classes=within_classes
+    )
     ours = ("shuffle_proportion", "method", "stand_in", "features", "clients")
-    found = results.of_tables(NAME, tables(cfg), scale, ours)
+    found = records.select(NAME, columns=ours, table=tables(cfg), scale=scale)
     many = found["stand_in"].map(_pictures).astype(int)
     return found[many == many.groupby(found["protocol"]).transform("max")]
 
 
 def _pictures(stand_in: object) -> int:
     """Training pictures of each class behind rows with this ``stand_in``."""
-    part = re.search(r"first (\d+) of each class", results.plain(stand_in))
+    part = re.search(r"first (\d+) of each class", records.plain(stand_in))
     return int(part[1]) if part else 5_000

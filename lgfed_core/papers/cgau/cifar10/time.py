@@ -5,35 +5,30 @@ dimensions of Figure 2b (2,048 numbers, 2 x 128 units, ten clients, ten steps of
 methods take turns within a repetition, so that a machine that slows down does so for all.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 import pandas as pd
-import torch
 from tqdm.auto import tqdm
 
 from lgfed_core.data.features.stored import Features, features
-from lgfed_core.engine import CPU, Outcome, run
+from lgfed_core.engine import Outcome, run
 from lgfed_core.errors import SettingsError
-from lgfed_core.evidence import records as results
+from lgfed_core.evidence.records import select
+from lgfed_core.papers.experiment import Part
 
-from .. import federated
-from ..pooled import Pooled
 from . import run as cifar10
 
 NAME = "cgau.time"
 TABLE = "cgau_time"
 METRIC = "ms_per_round"  # milliseconds
-CHOOSES = {"methods", "ways"}
-RELEASED = cifar10.RELEASED
 SCALES = {
     "smoke": dict(rounds=2, units=8, rows=300),
     "quick": dict(rounds=5),
     "paper": dict(rounds=20),
 }
-TOGETHER = True  # a seed is a repetition; the first of a process comes after a warm-up
 
 
 @dataclass(frozen=True)
@@ -45,8 +40,6 @@ class Settings(cifar10.Settings):
     ways: tuple[str, ...] = ("looped", "batched")
     rows: int = 12_000
 
-    NAME, RELEASED, SCALES = NAME, RELEASED, SCALES
-
     def __post_init__(self):
         super().__post_init__()
         if unknown := set(self.ways) - {"looped", "batched"}:
@@ -56,9 +49,6 @@ class Settings(cifar10.Settings):
         return _random(self.rows)
 
 
-settings = Settings.at
-
-
 @lru_cache(maxsize=1)
 def _random(rows: int) -> Features:
     rng, y = np.random.default_rng(0), np.arange(rows) % 10
@@ -66,60 +56,68 @@ def _random(rows: int) -> Features:
     return features("random", x, y, y, test=np.arange(rows) < rows // 6, stand_in="random numbers")
 
 
-def stages(
-    cfg: Settings, seeds: Sequence[int], device: torch.device = CPU, resume: bool = True, **engine
-) -> Iterator[tuple[str, Outcome]]:
-    """Each way and method in turn, yielding (``way_method``, outcome) once per repetition.
+class Time(cifar10.Cifar10):
+    """Each way and method in turn (``way_method``), once per repetition; nothing is resumed.
 
-    ``final`` has the milliseconds per round; nothing is resumed, and of ``engine`` only ``workers``
-    counts.
+    ``final`` has the milliseconds per round. A seed is a repetition; the first comes after a
+    warm-up.
     """
-    ways = [way for way in cfg.ways if way == "batched" or device.type == "cpu"]
-    contenders = [(way, name) for way in ways for name in cfg.methods]
-    made = {name: federated.federation(cfg, cfg.load(), [0], name, device) for name in cfg.methods}
 
-    def once(way: str, name: str, rounds: int) -> Outcome:
-        fed, start = made[name]
-        workers = engine.get("workers") if way == "looped" else None
-        return run(
-            fed,
-            cfg.method(name),
-            cfg.training,
-            rounds,
-            start,
-            lanes=way,
-            workers=workers,
-            tracker=Pooled(cfg.every),
+    name, table, together = NAME, TABLE, True
+    Settings, scales, chooses = Settings, SCALES, frozenset({"methods", "ways"})
+
+    def check(self, cfg, seeds, device="auto", lanes="auto", workers=None):
+        if lanes != "auto":
+            raise SettingsError(
+                f"lanes is {lanes}; {NAME} times both kinds: choose by its settings, ways={lanes}"
+            )
+        return super().check(cfg, seeds, device, lanes, workers)
+
+    def parts(self, cfg, seeds, device) -> Iterable[Part]:
+        ways = [way for way in cfg.ways if way == "batched" or device.type == "cpu"]
+        for seed in seeds:
+            for name in (f"{way}_{method}" for way in ways for method in cfg.methods):
+                yield Part(name, cfg.rounds, seeds=(seed,))
+
+    def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
+        stored, parts = cfg.load(), list(self.parts(cfg, seeds, device))
+        made = {m: self.federation(cfg, stored, [0], m, device) for m in cfg.methods}
+
+        def once(part: str, rounds: int) -> Outcome:
+            way, _, name = part.partition("_")
+            fed, start = made[name]
+            workers = engine.get("workers") if way == "looped" else None
+            how = dict(lanes=way, workers=workers, tracker=self.tracker(cfg))
+            return run(fed, cfg.method(name), cfg.training, rounds, start, **how)
+
+        for name in dict.fromkeys(part.name for part in parts):
+            once(name, 2)
+        for part in tqdm(parts, f"{cfg.protocol} repetitions", leave=False):
+            found = once(part.name, cfg.rounds)
+            final = pd.DataFrame({METRIC: 1000 * found.seconds / cfg.rounds}, index=part.seeds)
+            yield part.name, replace(found, final=final.rename_axis("seed"))
+
+    def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
+        """One row: milliseconds per round, with the columns way and method."""
+        way, _, method = part.partition("_")
+        return pd.DataFrame({"seed": outcome.final.index, "value": outcome.final[METRIC]}).assign(
+            table=TABLE,
+            way=way,
+            method=method,
+            metric=METRIC,
+            selection="last",
+            scale=cfg.scale,
+            protocol=cfg.protocol,
+            seconds=outcome.seconds,
+            **outcome.provenance,
         )
 
-    for way, name in contenders:
-        once(way, name, 2)
-    for seed in tqdm(seeds, f"{cfg.protocol} repetitions", leave=False):
-        for way, name in contenders:
-            found = once(way, name, cfg.rounds)
-            final = pd.DataFrame({METRIC: 1000 * found.seconds / cfg.rounds}, index=[seed])
-            yield f"{way}_{name}", replace(found, final=final.rename_axis("seed"))
+    def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
+        """Nothing is measured on the way."""
+        return pd.DataFrame(columns=["method", "seed", "round"])
 
 
-def rows(cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
-    """One row: milliseconds per round, with the columns way and method."""
-    way, _, method = part.partition("_")
-    return pd.DataFrame({"seed": outcome.final.index, "value": outcome.final[METRIC]}).assign(
-        table=TABLE,
-        way=way,
-        method=method,
-        metric=METRIC,
-        selection="last",
-        scale=cfg.scale,
-        protocol=cfg.protocol,
-        seconds=outcome.seconds,
-        **outcome.provenance,
-    )
-
-
-def progress(cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Nothing is measured on the way."""
-    return pd.DataFrame(columns=["method", "seed", "round"])
+TIME = Time()
 
 
 def ratios(found: pd.DataFrame) -> pd.DataFrame:
@@ -134,5 +132,4 @@ def ratios(found: pd.DataFrame) -> pd.DataFrame:
 
 def stored(protocol: str = "as_described", scale: str = "paper") -> pd.DataFrame:
     """Our recorded rows of one protocol and scale; may be empty."""
-    found = results.of_tables(NAME, [TABLE], scale, ("way", "method"))
-    return found[found["protocol"] == protocol]
+    return select(NAME, columns=("way", "method"), table=TABLE, scale=scale, protocol=protocol)

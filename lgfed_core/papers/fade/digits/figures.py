@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lgfed_core.plotting import WIDTH
+from lgfed_core.plotting import WIDTH, room
 
 LOSS = {"vanilla": ("#0072B2", "o"), "squared": ("#D55E00", "D")}
 DIRECTION = {"mnist-usps": "MNIST to USPS", "usps-mnist": "USPS to MNIST"}
@@ -33,8 +33,7 @@ def figure2(end: pd.DataFrame, way: pd.DataFrame, reference: dict[str, dict[str,
         third.set_ylabel("target, adversarial loss")
         third.axhline(np.log(2), color="#222222", lw=0.8, ls=":")  # D cannot tell
     axes[0, 0].legend()
-    low, high = axes[0, 2].get_ylim()
-    axes[0, 2].set_ylim(low, high + 0.75 * (high - low))  # room for the legend
+    room(axes[0, 2], above=0.75)
     axes[0, 2].legend(fontsize=7, loc="upper left", labelspacing=0.2)
     return fig
 

@@ -11,7 +11,7 @@ Only `as_described` exists: the released code has no settings for digits. What t
 other experiments.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,14 +21,13 @@ from torch import Tensor
 
 from lgfed_core import models
 from lgfed_core.engine import CPU, Federation, Outcome, Participation, Training, run
-from lgfed_core.engine.checkpoint import folder_name
 from lgfed_core.errors import SettingsError, one_of
 from lgfed_core.methods import FADE
 from lgfed_core.methods.interface import BATCH_NORM as KINDS
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.digits import DigitsNet
 from lgfed_core.models.layout import joined
-from lgfed_core.paths import RUNS
+from lgfed_core.papers.experiment import Experiment, Part
 
 from . import domains
 from .adaptation import Adaptation
@@ -38,8 +37,6 @@ TABLE = "fade_figure2"
 CURVES = "fade_figure2_curves"  # the same, by round
 OPT_OUT = "fade_digits_opt_out"  # tables of ours
 STATISTICS = "fade_digits_statistics"
-PROTOCOLS = ("as_described",)
-CHOOSES = {"directions", "probabilities", "losses", "opt_outs", "statistics", "central", "rounds"}
 POWERS = {"vanilla": 1.0, "squared": 2.0}
 SCALES = {
     "smoke": dict(
@@ -112,10 +109,15 @@ class Settings:
         if not all(0 < p < 1 for p in self.probabilities):
             raise SettingsError(f"probabilities are {self.probabilities}; they lie between 0 and 1")
 
-
-def settings(scale: str = "paper", protocol: str = "as_described", **changes) -> Settings:
-    """Settings of a scale, with single values changed."""
-    return replace(Settings(protocol, scale), **(SCALES.get(scale, {}) | changes))
+    @property
+    def lengths(self) -> dict[str, int]:
+        """The parts of a direction, in order, and how many rounds each trains."""
+        names = ["losses", *(f"opt_out:{rate:g}" for rate in self.opt_outs)]
+        names += [f"statistics:{kind}" for kind in self.statistics]
+        found = {"pretraining": self.pretraining} | dict.fromkeys(names[:1], self.rounds)
+        if self.central:
+            found["central"] = self.rounds * self.steps // 2
+        return found | dict.fromkeys(names[1:], self.rounds)
 
 
 def federation(
@@ -183,6 +185,20 @@ class Parts:
         start = _start(before, len(probabilities))
         return self._run(name, fed, playing, training, cfg.rounds, start, cfg.pretraining)
 
+    def played(self, before: Outcome, name: str) -> Outcome:
+        """The part called ``name``, from the pre-trained model."""
+        cfg, (kind, *what) = self.cfg, name.split(":")
+        if kind == "central":
+            return self.central(before)
+        name = name.replace(":", "_")
+        if kind == "opt_out":
+            return self.game(before, name, [0.5], opt_out=float(what[0]))
+        if kind == "statistics":
+            return self.game(before, name, cfg.probabilities, batch_norm=what[0])
+        lanes = [(POWERS[loss], p) for loss in cfg.losses for p in cfg.probabilities]
+        powers, probabilities = zip(*lanes, strict=True)
+        return self.game(before, name, probabilities, powers)
+
     def central(self, before: Outcome) -> Outcome:
         """Both domains in every step, in equal parts: what a server with all data would do.
 
@@ -192,7 +208,7 @@ class Parts:
         cfg = self.cfg
         fed, _ = federation(cfg, self.direction, self.seeds, [0.5], self.device)
         fed = replace(fed, participation=Participation())
-        rounds = cfg.rounds * cfg.steps // 2
+        rounds = cfg.lengths["central"]
         method = FADE(beta=1.0, weighted=False, rounds=rounds, start=cfg.pretraining)
         training = self._training(annealing=Annealing(rounds), batches=1)
         start = _start(before, 1)
@@ -227,64 +243,8 @@ def _start(before: Outcome, times: int) -> Tensor:
     return before.layout.join(t["shared"], t["personal"][:, 0]).repeat_interleave(times, 0)
 
 
-def stages(
-    cfg: Settings, seeds: Sequence[int], device: torch.device = CPU, resume: bool = True, **engine
-) -> Iterator[tuple[str, Outcome]]:
-    """The parts, as they finish: ``mnist-usps:losses``, ``mnist-usps:opt_out:0.5``, ..."""
-    for direction in cfg.directions:
-        folder = RUNS / NAME / _folder(cfg, seeds) if resume else None
-        parts = Parts(cfg, direction, seeds, device, folder, engine)
-        before = parts.pretraining()
-        yield f"{direction}:pretraining", before
-        lanes = [(POWERS[loss], p) for loss in cfg.losses for p in cfg.probabilities]
-        powers, probabilities = zip(*lanes, strict=True)
-        found = parts.game(before, "losses", probabilities, powers)
-        yield f"{direction}:losses", found
-        if cfg.central:
-            yield f"{direction}:central", parts.central(before)
-        for rate in cfg.opt_outs:
-            name = f"opt_out_{rate:g}"
-            yield f"{direction}:opt_out:{rate:g}", parts.game(before, name, [0.5], opt_out=rate)
-        for kind in cfg.statistics:
-            name = f"statistics_{kind}"
-            found = parts.game(before, name, cfg.probabilities, batch_norm=kind)
-            yield f"{direction}:statistics:{kind}", found
-
-
-def rows(cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
-    """Tidy rows of one part: the end, and for the losses also the way there, by round.
-
-    Accuracies in percent, losses in nats. ``probability`` is the target's, blank where there is
-    none.
-    """
-    direction, kind, *what = part.split(":")
-    both = domains.digits(direction, per_class=cfg.per_class, tested=cfg.tested)
-    common = dict(
-        direction=direction,
-        stand_in=both.stand_in,
-        protocol=cfg.protocol,
-        selection="last",
-        rounds=cfg.pretraining if kind == "pretraining" else cfg.rounds,
-        scale=cfg.scale,
-        seconds=outcome.seconds,
-        **outcome.provenance,
-    )
-    history = outcome.history
-    end = history[history["round"] == history["round"].max()].drop(columns="round")
-    end = _long(cfg, part, end).assign(**common)
-    if kind == "opt_out":
-        return end.drop(columns="probability").assign(table=OPT_OUT, opt_out=float(what[0]))
-    if kind == "statistics":
-        return end.assign(table=STATISTICS, statistics=what[0])
-    end = end.assign(table=TABLE)
-    if kind != "losses":
-        return end
-    way = _long(cfg, part, history).assign(table=CURVES, **common)
-    return pd.concat([end, way], ignore_index=True)
-
-
 def _long(cfg: Settings, part: str, wide: pd.DataFrame) -> pd.DataFrame:
-    """Lines of the runs [R] -> a row per metric; a seed's runs are in the order of `stages`."""
+    """Lines of the runs [R] -> a row per metric; a seed's runs are in the order of `Parts.game`."""
     kind = part.split(":")[1]
     lanes = {
         "losses": [{"loss": x, "probability": p} for x in cfg.losses for p in cfg.probabilities],
@@ -299,17 +259,80 @@ def _long(cfg: Settings, part: str, wide: pd.DataFrame) -> pd.DataFrame:
     return long.assign(value=long["value"].where(~percent, 100 * long["value"]))
 
 
-def progress(cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Curves to draw: direction, loss, probability, seed, round, metric, value."""
-    played = {part: h for part, h in histories.items() if part.endswith(":losses")}
-    return pd.concat(
-        [_long(cfg, part, h).assign(direction=part.split(":")[0]) for part, h in played.items()],
-        ignore_index=True,
+class Digits(Experiment):
+    """The parts of each direction: ``mnist-usps:losses``, ``mnist-usps:opt_out:0.5``, ..."""
+
+    name, table = NAME, TABLE
+    Settings, scales, protocols = Settings, SCALES, ("as_described",)
+    chooses = frozenset(
+        {"directions", "probabilities", "losses", "opt_outs", "statistics", "central", "rounds"}
     )
+    federation = staticmethod(federation)
+
+    def parts(self, cfg, seeds, device) -> Iterable[Part]:
+        folder = self.folder(cfg, seeds)
+        for direction in cfg.directions:
+            for name, rounds in cfg.lengths.items():
+                saved = folder / f"{direction}_{name.replace(':', '_')}.safetensors"
+                yield Part(f"{direction}:{name}", rounds, saved)
+
+    def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
+        for direction in cfg.directions:
+            parts = Parts(cfg, direction, seeds, device, folder, engine)
+            for name in cfg.lengths:
+                if name == "pretraining":
+                    outcome = before = parts.pretraining()
+                else:
+                    outcome = parts.played(before, name)
+                yield f"{direction}:{name}", outcome
+
+    def places(self, cfg) -> tuple[str, Iterable[str]]:
+        lanes = {"rounds", "losses", "probabilities"}  # these change what trains together
+        return cfg.scale, self.chooses - lanes
+
+    def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
+        """Tidy rows of one part: the end, and for the losses also the way there, by round.
+
+        Accuracies in percent, losses in nats. ``probability`` is the target's, blank where there is
+        none.
+        """
+        direction, kind, *what = part.split(":")
+        both = domains.digits(direction, per_class=cfg.per_class, tested=cfg.tested)
+        common = dict(
+            direction=direction,
+            stand_in=both.stand_in,
+            protocol=cfg.protocol,
+            selection="last",
+            rounds=cfg.pretraining if kind == "pretraining" else cfg.rounds,
+            scale=cfg.scale,
+            seconds=outcome.seconds,
+            **outcome.provenance,
+        )
+        history = outcome.history
+        if history.empty:  # all runs ended before the first look
+            history = pd.DataFrame({"round": 1, "seed": outcome.final.index, "target_acc": 0.0})
+        end = history[history["round"] == history["round"].max()].drop(columns="round")
+        end = _long(cfg, part, end).assign(**common)
+        if kind == "opt_out":
+            return end.drop(columns="probability").assign(table=OPT_OUT, opt_out=float(what[0]))
+        if kind == "statistics":
+            return end.assign(table=STATISTICS, statistics=what[0])
+        end = end.assign(table=TABLE)
+        if kind != "losses":
+            return end
+        way = _long(cfg, part, history).assign(table=CURVES, **common)
+        return pd.concat([end, way], ignore_index=True)
+
+    def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
+        """Curves to draw: direction, loss, probability, seed, round, metric, value."""
+        played = {part: h for part, h in histories.items() if part.endswith(":losses")}
+        return pd.concat(
+            [
+                _long(cfg, part, h).assign(direction=part.split(":")[0])
+                for part, h in played.items()
+            ],
+            ignore_index=True,
+        )
 
 
-def _folder(cfg: Settings, seeds: Sequence[int]) -> str:
-    """Where checkpoints go: changed settings and other seeds never share a folder."""
-    lanes = {"rounds", "losses", "probabilities"}  # these change what trains together
-    usual = settings(cfg.scale, **{n: getattr(cfg, n) for n in CHOOSES - lanes})
-    return folder_name(f"{cfg.scale}", cfg, usual, seeds)
+DIGITS = Digits()

@@ -32,7 +32,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, rel_entr, softmax, xlogy
 
 from lgfed_core.errors import SettingsError
-from lgfed_core.evidence.verdict import Evidence
+from lgfed_core.evidence.verdict import Evidence, exact
 
 PAIRS = ((0.5, 0.5), (0.05, 0.95), (0.3, 0.9), (1.0, 1.0))  # (a1, a2); the first two sum to 1
 SMALL = tuple(10.0**-k for k in range(1, 9))  # a1 on its way to 0, with a2 = 1 - a1
@@ -152,7 +152,7 @@ def claim_f4(formula: Callable[[float, float], float] = printed_minimum) -> Evid
     """
     gaps = [formula(*a) - search_minimum(*a)[0] for a in PAIRS]
     worst = max(gaps, key=abs)
-    return _settled(worst, abs(worst) < 1e-6)
+    return exact(worst, abs(worst) < 1e-6)
 
 
 def claim_f5(of: str = "discrepancy", pairs: int = 200, seed: int = 0) -> Evidence:
@@ -169,11 +169,7 @@ def claim_f5(of: str = "discrepancy", pairs: int = 200, seed: int = 0) -> Eviden
     for eps in (0.01, 0.1, 0.5, 2.0):
         laws_ = [two_point(eps), *(within(eps, 5, rng) for _ in range(pairs // 4))]
         ratios += [abs(value(*law, a, 1 - a)) / (a * eps) for a in SMALL for law in laws_]
-    return _settled(max(ratios), max(ratios) <= 1)
-
-
-def _settled(estimate: float, holds: bool) -> Evidence:
-    return Evidence(estimate, estimate, estimate, float(not holds), float(holds))
+    return exact(max(ratios), max(ratios) <= 1)
 
 
 def laws(p1: ArrayLike, p2: ArrayLike, a1: float, a2: float) -> tuple[NDArray, NDArray]:

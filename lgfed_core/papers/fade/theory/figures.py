@@ -14,8 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 from numpy.typing import NDArray
 
-from lgfed_core.papers.lgfedavg.theory.figures import CORRECTED, MEASURED, PRINTED
-from lgfed_core.plotting import WIDTH
+from lgfed_core.plotting import CORRECTED, MEASURED, PRINTED, WIDTH
 
 from . import attack, closed_form as theory_fade, squared_loss, user_collapse
 from .squared_loss import BATCH_MEAN, PER_SAMPLE, VANILLA

@@ -32,9 +32,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from lgfed_core.errors import SettingsError
-from lgfed_core.evidence.verdict import Evidence
+from lgfed_core.evidence.verdict import Evidence, exact
 from lgfed_core.methods.adversary import reverse
-from lgfed_core.papers.lgfedavg.theory import minimax
+from lgfed_core.metrics import information as measures
 
 from . import closed_form as theory_fade
 
@@ -82,7 +82,7 @@ def accuracy(target: NDArray) -> float:
 
 def information(target: NDArray) -> float:
     """I(z; t) in nats: what codes say of classes in the target. log 2 at most; 0 is collapse."""
-    return minimax.information(target / 2)
+    return measures.information(target / 2)
 
 
 def seen(q: NDArray, condition: Condition, group: str) -> NDArray:
@@ -180,4 +180,4 @@ def claim_f15(condition: Condition = CONDITIONS[-1]) -> Evidence:
     best, codes = least_gap(condition)
     excluded = least_gap(condition, collapsed=True)[0] - best
     holds = exists and excluded > 1e-6 and accuracy(codes) > 1 - 1e-6
-    return Evidence(excluded, excluded, excluded, float(not holds), float(holds))
+    return exact(excluded, holds)

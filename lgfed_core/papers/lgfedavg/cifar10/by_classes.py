@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from lgfed_core.evidence import verdict
 from lgfed_core.evidence.printed import METHODS
-from lgfed_core.plotting import METHOD, PROTOCOL, WIDTH
+from lgfed_core.plotting import METHOD, PROTOCOL, WIDTH, room
 
 from ..comparisons import CLASSES, FULL, LOCAL, READINGS, SOUND, gaps, lg, printed
 from ..records import by_seed
@@ -27,7 +27,7 @@ def accuracies(
 ) -> pd.DataFrame:
     """Local test of FedAvg, local only and LG-FedAvg at each number of classes, in percent.
 
-    stored: rows of `results.load`. One line per method and number of classes: mean, low, high
+    stored: rows of `records.load`. One line per method and number of classes: mean, low, high
     (95 %), seeds (0: not run, mean NaN), and paper, the printed mean.
     """
     numbers, lines = by_seed(stored), []
@@ -81,8 +81,7 @@ def by_classes(
         _ours(axes["levels"], lines, colour, marker, METHODS[method])
     axes["levels"].set(ylabel="local test, %", xlabel="classes per device")
     axes["levels"].set_title("Devices' own classes; ours as described, best on validation")
-    low, high = axes["levels"].get_ylim()
-    axes["levels"].set_ylim(low - 0.4 * (high - low), high)  # room for the legend
+    room(axes["levels"], below=0.4)
     axes["levels"].legend(ncols=2, loc="lower left")
     words = {"fedavg": "over FedAvg", "local_only": "over local only"}
     for rival, said in words.items():
@@ -93,8 +92,7 @@ def by_classes(
             _ours(ax, lines, *PROTOCOL[READINGS[reading][0]], reading, 0.12 * (n - 0.5))
         ax.axhline(0, color="#222222", linewidth=0.8)
         ax.set(title=f"LG-FedAvg {said}", xlabel="classes per device")
-        low, high = ax.get_ylim()
-        ax.set_ylim(low, high + 0.35 * (high - low))
+        room(ax, above=0.35)
         ax.legend(fontsize=6.5, loc="upper left")
     axes["fedavg"].set_ylabel("local test, points")
     for ax in axes.values():

@@ -18,13 +18,8 @@ from lgfed_core.data.augment import CropFlip
 from lgfed_core.data.cifar10 import MEAN, STD
 from lgfed_core.engine import Outcome
 
-from .. import phases, records as lgfedavg_rows
-from ..phases import federation as federation, stages as stages
-from ..records import progress as progress
+from .. import phases, records
 
-NAME = "lgfedavg.cifar10"
-TABLE = "lgfedavg_v2_table8_cifar10"
-CHOOSES = phases.CHOOSES
 BLACK = tuple(-mean / std for mean, std in zip(MEAN, STD, strict=True))
 RELEASED = dict(
     decay=None,
@@ -78,24 +73,28 @@ class Settings(phases.Settings):
     mtl_scale: float = 1e-6
     mtl_rounds: int = 1800
 
-    NAME, DATA, RELEASED, SCALES = NAME, "cifar10", RELEASED, SCALES
+    DATA = "cifar10"
     AUGMENT = CropFlip(BLACK)
-
-    @classmethod
-    def by_classes(cls, classes: int, protocol: str) -> dict:
-        """MTL is printed for two classes only; released i.i.d. devices train longer alone."""
-        longer = classes == 10 and protocol == "as_released"
-        alone = ("local", "mtl") if classes == 2 else ("local",)
-        return dict(alone=alone, local_epochs=400 if longer else 200)
 
     def net(self) -> models.CifarCNN:
         return models.cnn_cifar(self.softmax)
 
 
-settings = Settings.at
+class Cifar10(phases.PhasedExperiment):
+    """The experiment; Table 1 prints MTL's row, for two classes."""
+
+    name, table = "lgfedavg.cifar10", "lgfedavg_v2_table8_cifar10"
+    Settings, scales, released = Settings, SCALES, RELEASED
+
+    def by_classes(self, classes: int, protocol: str) -> dict:
+        """MTL is printed for two classes only; released i.i.d. devices train longer alone."""
+        longer = classes == 10 and protocol == "as_released"
+        alone = ("local", "mtl") if classes == 2 else ("local",)
+        return dict(alone=alone, local_epochs=400 if longer else 200)
+
+    def measured(self, cfg, part: str, outcome: Outcome) -> pd.DataFrame:
+        printed = "lgfedavg_v2_table1_cifar10" if cfg.classes == 2 else "lgfedavg_mtl_cifar10"
+        return records.rows(cfg, part, outcome, printed if part == "mtl" else self.table)
 
 
-def rows(cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
-    """The tidy result rows of one part; see `lgfedavg_rows.rows`."""
-    printed = "lgfedavg_v2_table1_cifar10" if cfg.classes == 2 else "lgfedavg_mtl_cifar10"
-    return lgfedavg_rows.rows(cfg, part, outcome, printed if part == "mtl" else TABLE)
+CIFAR10 = Cifar10()

@@ -15,18 +15,17 @@ import pandas as pd
 
 from lgfed_core import models
 from lgfed_core.engine import Participation
-from lgfed_core.evidence import printed as published, records as results
+from lgfed_core.evidence.printed import cells, row_name
+from lgfed_core.evidence.records import select
 from lgfed_core.evidence.report import SELECTION
 from lgfed_core.evidence.verdict import reach_of
 from lgfed_core.paths import PAPER
 
+from ..printed import TABLES
+from ..records import PRINTED
 from .counts import BYTES, SYSTEMS, System
 
 TESTS = ("local_test_acc", "new_test_acc")
-TABLES = {  # data set -> the paper's tables with its accuracies
-    "mnist": ("lgfedavg_v2_table6_mnist",),
-    "cifar10": ("lgfedavg_v2_table8_cifar10", "lgfedavg_v2_table1_cifar10"),
-}
 HALF = {800: 400, 1800: 1200}  # FedAvg's rounds -> the paper's smaller headline budget
 ROW = ["method", "fedavg_rounds", "lg_rounds"]
 
@@ -70,14 +69,13 @@ def points(
 ) -> pd.DataFrame:
     """Every budget at paper scale, the papers' points and ours, one line per row and test.
 
-    stored: rows of `results.load`; ours are those at the protocol's own selection, on the paper's
+    stored: rows of `records.load`; ours are those at the protocol's own selection, on the paper's
     own data. Columns: method, fedavg_rounds, lg_rounds, gigabytes, metric, who ("paper", "ours"),
     mean, low, high (95 % interval of the mean; NaN with one run), seeds (NaN for the paper's).
     """
-    tables = [*TABLES[dataset], f"lgfedavg_mtl_{dataset}"]
     found = [
         *_printed(dataset, classes, paper),
-        *_ours(stored[stored["table"].isin(tables)], classes, protocol),
+        *_ours(select(stored, table=PRINTED[dataset]), classes, protocol),
     ]
     columns = [*ROW, "metric", "who", "mean", "low", "high", "seeds"]
     table = pd.DataFrame(found, columns=columns)
@@ -96,7 +94,7 @@ def beside(groups: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """
     parts = {}
     for title, table in groups.items():
-        names = [published.row_name(row) for row in table[ROW].to_dict("records")]
+        names = [row_name(row) for row in table[ROW].to_dict("records")]
         wide = table.assign(row=names).pivot(
             index=["gigabytes", "row"], columns=["metric", "who"], values="mean"
         )
@@ -127,11 +125,10 @@ def bought(groups: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def _printed(dataset: str, classes: int, paper: Path):
-    for name in TABLES[dataset]:
-        spec = published.find(name)
-        cells = published.cells(spec, paper)
-        of_all = cells.get("classes_per_device", pd.Series(2, cells.index))  # Table 1 has two
-        for cell in cells[(of_all == classes) & cells["metric"].isin(TESTS)].to_dict("records"):
+    for spec in (TABLES[name] for name in PRINTED[dataset] if name in TABLES):
+        found = select(cells(spec, paper), metric=TESTS)
+        of_all = found.get("classes_per_device", pd.Series(2, found.index))  # Table 1 has two
+        for cell in found[of_all == classes].to_dict("records"):
             mean, df = cell["paper"], spec.runs - 1
             reach = reach_of(cell["paper_sd"] / np.sqrt(df), df)  # a population deviation
             row = [cell["method"], *(int(cell[c]) for c in ROW[1:])]
@@ -139,14 +136,17 @@ def _printed(dataset: str, classes: int, paper: Path):
 
 
 def _ours(rows: pd.DataFrame, classes: int, protocol: str):
-    if rows.empty:
-        return
-    keep = (rows["scale"] == "paper") & (rows["protocol"] == protocol)
-    keep &= (rows["selection"] == SELECTION[protocol]) & rows["metric"].isin(TESTS)
-    keep &= rows["classes_per_device"].map(results.plain) == str(classes)
-    if "stand_in" in rows:
-        keep &= rows["stand_in"].map(results.plain) == ""
-    for (method, fed, lg, metric), group in rows[keep].groupby([*ROW, "metric"]):
+    rows = select(
+        rows,
+        columns=ROW,
+        scale="paper",
+        protocol=protocol,
+        selection=SELECTION[protocol],
+        metric=TESTS,
+        classes_per_device=classes,
+        stand_in="",
+    )
+    for (method, fed, lg, metric), group in rows.groupby([*ROW, "metric"]):
         values = group["value"].to_numpy()
         n, mean = values.size, values.mean()
         reach = reach_of(values.std(ddof=1) / np.sqrt(n), n - 1) if n > 1 else np.nan

@@ -21,8 +21,8 @@ import numpy as np
 import pandas as pd
 
 from lgfed_core.errors import ResultsError
+from lgfed_core.evidence.claims import Claim, Part, exact, judged
 from lgfed_core.evidence.printed import row_name
-from lgfed_core.evidence.verdict import Evidence
 from lgfed_core.paths import PAPER
 
 BYTES = 4  # of a parameter sent as float32
@@ -156,15 +156,18 @@ def budgets(table: pd.DataFrame) -> pd.DataFrame:
     return counted.rename("lines").reset_index()
 
 
-def claim_l19(table: pd.DataFrame | None = None) -> Evidence:
-    """L19: the communicated parameters of every row are (P R_fed + P_g R_lg) (m + K).
-
-    table: of `recompute_tables`. The estimate is the number of rows that do not follow. There is no
-    chance in it: the p-value against the claim is 0 where there are such rows, else the one for it.
-    """
-    table = recompute_tables() if table is None else table
+def follow(table: pd.DataFrame) -> list[Part]:
+    """How many rows do not follow from (P R_fed + P_g R_lg) (m + K); table: `recompute_tables`."""
     wrong = int((~table["matches"]).sum())
-    return Evidence(wrong, wrong, wrong, float(wrong > 0), float(wrong == 0))
+    return [exact("every row", wrong, wrong == 0)]
+
+
+CLAIMS = (Claim("L19", "lgfedavg/communication", "every count follows", follow),)
+
+
+def from_stored() -> pd.DataFrame:
+    """L19, which needs no run."""
+    return judged(CLAIMS, recompute_tables())
 
 
 _TABLES = {  # table -> {data set: value of the last printed digit}

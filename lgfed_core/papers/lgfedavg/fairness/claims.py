@@ -8,12 +8,12 @@ margin: twice the printed deviation, at least 2 points of AUC and 1 of accuracy.
 import pandas as pd
 
 from lgfed_core.data.adult import GROUPS
-from lgfed_core.errors import ResultsError
-from lgfed_core.evidence import printed as published, records as results, verdict
+from lgfed_core.evidence import claims, printed, records, verdict
+from lgfed_core.evidence.claims import Claim, Part, paired, tested
 from lgfed_core.evidence.printed import METHODS, METRICS
-from lgfed_core.evidence.records import plain
-from lgfed_core.evidence.verdict import Evidence
+from lgfed_core.evidence.records import select
 
+from ..printed import TABLES
 from . import run as adult
 
 RANDOM = 50.0
@@ -21,15 +21,8 @@ _LEAKS = ("adv_auc", "probe_logistic", "probe_trees", "probe_network", "probe_be
 
 
 def stored_rows() -> pd.DataFrame:
-    """All rows recorded by the experiment; empty, with the usual columns, before the first."""
-    try:
-        rows = results.load(adult.NAME)
-    except ResultsError:
-        rows = results.load(folder=results.RESULTS / "none")
-    return rows.reindex(columns=[*dict.fromkeys([*rows, *_IDS])])
-
-
-_IDS = ("method", "split", "loss", "lambda", "round")
+    """All rows recorded by the experiment, with the columns that a table needs in any case."""
+    return select(adult.NAME, columns=("method", "split", "loss", "lambda", "round"))
 
 
 def by_seed(stored: pd.DataFrame, metric: str, scale: str = "paper", **ids: object) -> pd.Series:
@@ -38,9 +31,7 @@ def by_seed(stored: pd.DataFrame, metric: str, scale: str = "paper", **ids: obje
     ``metric`` may be a kind of probe without an attribute (``probe_network``): then it is the mean
     over race and sex. ids: columns and the values they must have, e.g. method="fedavg".
     """
-    rows = stored[stored["scale"] == scale]
-    for column, value in ids.items():
-        rows = rows[rows[column].map(plain) == plain(value)]
+    rows = select(stored, scale=scale, **ids)
     names = [metric] if (rows["metric"] == metric).any() else [f"{metric}_{g}" for g in GROUPS]
     values = rows[rows["metric"].isin(names)].groupby("seed")["value"].agg(["mean", "count"])
     return values.loc[values["count"] == len(names), "mean"]
@@ -55,11 +46,11 @@ def cell(stored: pd.DataFrame, metric: str, method: str, split: str, protocol: s
 def leakage(stored: pd.DataFrame, metrics: tuple[str, ...] = _LEAKS) -> pd.DataFrame:
     """Means at paper scale: a line per protocol, split and method, a column per metric."""
     lines = {}
-    for protocol in results.PROTOCOLS:
+    for protocol in records.PROTOCOLS:
         for split in adult.SPLITS:
             for method in adult.METHODS:
                 found = {m: cell(stored, m, method, split, protocol).mean() for m in metrics}
-                words = published.row_name({"split": split})
+                words = printed.row_name({"split": split})
                 lines[protocol.replace("_", " "), words, METHODS[method]] = found
     table = pd.DataFrame(lines).T.rename_axis(["protocol", "devices", "method"])
     return table.dropna(how="all").rename(columns=METRICS)
@@ -71,8 +62,7 @@ def frontier(stored: pd.DataFrame, split: str = "iid", scale: str = "paper") -> 
     Metrics: class_acc, class_auc, adv_auc, probe_best and by attribute, validation_acc and
     validation_probe. lambda = 0 belongs to both losses.
     """
-    rows = stored[(stored["table"] == adult.FRONTIER) & (stored["scale"] == scale)]
-    rows = rows[rows["split"] == split]
+    rows = select(stored, table=adult.FRONTIER, scale=scale, split=split)
     if rows.empty:
         return pd.DataFrame()
     zero = rows[(rows["lambda"].astype(float) == 0) & (rows["loss"] == "vanilla")]
@@ -94,59 +84,76 @@ def chosen(stored: pd.DataFrame, loss: str = "vanilla", split: str = "iid") -> f
 
 def margin(metric: str, split: str) -> float:
     """How far from a printed number of the row with an adversary still counts as about it."""
-    return published.margin(adult.TABLE, metric, method="lg_fedavg_adv", split=split)
+    return printed.margin(TABLES[adult.TABLE], metric, method="lg_fedavg_adv", split=split)
 
 
-def claim_l14(
+def l14(
     stored: pd.DataFrame, judge: str = "probe_network", protocol: str = "as_described"
-) -> Evidence:
+) -> list[Part]:
     """L14: the adversary's AUC is about 50, at a cost of about 4 points of accuracy.
 
     The adversary is ``judge``: by default one that is trained to convergence, a network probe;
     "adv_auc" is the one that took part. The cost counts against LG-FedAvg without adversary.
     """
-    tests = []
+    parts = []
     for split in adult.SPLITS:
         area = cell(stored, judge, "lg_fedavg_adv", split, protocol)
-        tests.append(verdict.equivalent(area, RANDOM, margin("adv_auc", split)))
-        with_adv, without = (
-            cell(stored, "class_acc", method, split, protocol)
-            for method in ("lg_fedavg_adv", "lg_fedavg")
-        )
-        with_adv, without = with_adv.align(without, join="inner")
-        tests.append(
-            verdict.greater(with_adv, without, by=-adult.COST - margin("class_acc", split))
-        )
-    return verdict.every(tests)
+        within, least = margin("adv_auc", split), -adult.COST - margin("class_acc", split)
+        parts.append(tested(f"{split}, {judge}", area, verdict.equivalent, RANDOM, within))
+        both = [
+            cell(stored, "class_acc", m, split, protocol) for m in ("lg_fedavg_adv", "lg_fedavg")
+        ]
+        parts.append(paired(f"{split}, accuracy", *both, verdict.greater, by=least))
+    return parts
 
 
-def claim_l15(stored: pd.DataFrame, protocol: str = "as_described") -> Evidence:
+def l15(stored: pd.DataFrame, protocol: str = "as_described") -> list[Part]:
     """L15: classifiers fitted afterwards are close to random, too: logistic and network probes."""
-    tests = [
-        verdict.equivalent(
-            cell(stored, kind, "lg_fedavg_adv", split, protocol), RANDOM, margin("adv_auc", split)
+    return [
+        tested(
+            f"{split}, {kind}",
+            cell(stored, kind, "lg_fedavg_adv", split, protocol),
+            verdict.equivalent,
+            RANDOM,
+            margin("adv_auc", split),
         )
         for split in adult.SPLITS
         for kind in ("probe_logistic", "probe_network")
     ]
-    return verdict.every(tests)
+
+
+_PAGE = "lgfedavg/fairness"
+CLAIMS = (
+    Claim("L14", _PAGE, "a converged adversary is at 50, for 4 points", l14),
+    Claim("L15", _PAGE, "probes are close to random", l15),
+)
+BESIDE = (  # how the protocols and judges compare
+    Claim("L14 by the adversary that took part", _PAGE, "", lambda rows: l14(rows, "adv_auc")),
+    Claim(
+        "L14 as released, by its own adversary",
+        _PAGE,
+        "",
+        lambda rows: l14(rows, "adv_auc", "as_released"),
+    ),
+    Claim(
+        "L14 as released, converged adversary",
+        _PAGE,
+        "",
+        lambda rows: l14(rows, protocol="as_released"),
+    ),
+    Claim("L15 as released", _PAGE, "", lambda rows: l15(rows, "as_released")),
+)
 
 
 def judged(stored: pd.DataFrame) -> pd.DataFrame:
-    """L14 and L15 with Holm's correction, and beside them how the protocols and judges compare."""
-    claims = {
-        "L14: a converged adversary is at 50, for 4 points": claim_l14(stored),
-        "L15: probes are close to random": claim_l15(stored),
-    }
-    beside = {
-        "L14 by the adversary that took part": claim_l14(stored, "adv_auc"),
-        "L14 as released, by its own adversary": claim_l14(stored, "adv_auc", "as_released"),
-        "L14 as released, converged adversary": claim_l14(stored, protocol="as_released"),
-        "L15 as released": claim_l15(stored, "as_released"),
-    }
-    lines = pd.concat([verdict.judge(claims), verdict.judge(beside)])
-    lines.loc[lines["estimate"].isna(), "verdict"] = verdict.NOT_RUN
-    return lines
+    """L14 and L15 with Holm's correction, and what stands `BESIDE` them."""
+    lines = [claims.judged(some, stored) for some in (CLAIMS, BESIDE)]
+    return claims.named(pd.concat(lines))
+
+
+def from_stored() -> pd.DataFrame:
+    """L14 and L15 on the recorded runs."""
+    return claims.judged(CLAIMS, stored_rows())
 
 
 def take_home(stored: pd.DataFrame, label: float) -> str:

@@ -1,7 +1,7 @@
 """What is measured on a trained model of the Adult experiment: one line of numbers per seed."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
@@ -25,13 +25,15 @@ from lgfed_core.seeds import Purpose, stream
 class Measured:
     """What a part leaves: metrics by seed (percent), curves, time and origin.
 
-    final: one line per seed, one column per metric; history: lines of round, seed, ...
+    final: one line per seed, one column per metric; history: lines of round, seed, ...; diverged:
+    the round in which a seed left the finite numbers, and then its line means nothing.
     """
 
     final: pd.DataFrame
     history: pd.DataFrame
     seconds: float
     provenance: dict[str, str]
+    diverged: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,8 @@ def measure(
     """
     lines, net = [], fed.net.eval()
     for r, seed in enumerate(fed.seeds):
-        models = [_params(outcome, r, k) for k in range(fed.devices)]
+        broken = seed in outcome.diverged
+        models = [_params(outcome, r, k, broken) for k in range(fed.devices)]
         part = fed.partitions[r]
         line = scores(_all(net, models, fed.data.test, part.test))
         some = models[: 1 if one_model else probed]
@@ -121,12 +124,15 @@ def measure(
             line["validation_probe"] = _checked(encoders, fed.data.train, part, one_model)
         lines.append(line)
     final = pd.DataFrame(lines, index=pd.Index(fed.seeds, name="seed"))
-    return Measured(final, outcome.history, outcome.seconds, outcome.provenance)
+    of = outcome.history, outcome.seconds, outcome.provenance, outcome.diverged
+    return Measured(final, *of)
 
 
-def _params(outcome: Outcome, run: int, device: int) -> dict[str, Tensor]:
+def _params(outcome: Outcome, run: int, device: int, broken: bool) -> dict[str, Tensor]:
+    """One device's model; of a ``broken`` run zeros take the place of what is not finite."""
     t = outcome.tensors
-    return outcome.layout.views(t["shared"][run], t["personal"][run, device])
+    pair = t["shared"][run].cpu(), t["personal"][run, device].cpu()
+    return outcome.layout.views(*(v.nan_to_num(0.0, 0.0, 0.0) if broken else v for v in pair))
 
 
 def _all(net: AdultNet, models: list[dict], split: Split, rows: Rows) -> list[Seen]:

@@ -27,7 +27,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lgfed_core.engine import CPU
 from lgfed_core.engine.provenance import provenance
 from lgfed_core.seeds import draw
 
@@ -38,17 +37,18 @@ STEPS = "lgfedavg_adult_released_steps"
 LOUD, LAMBDA = 30.0, 0.03  # of the adversary's loss, before and in the joint phase
 
 
-def run(cfg, seeds, split: str, method: str) -> Measured:
+def run(cfg, seeds, split: str, method: str, device: torch.device) -> Measured:
     """One row of Table 4 as the released code makes it; methods as in the table."""
     began = time.perf_counter()
-    with torch.random.fork_rng(devices=[]):
+    lanes = Lanes(cfg, seeds, split, 0 if method == "fedavg" else 2, device)
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(draw(seeds[0], 0, 0, 1))
         if method == "fedavg":
-            final, history = _baseline(Lanes(cfg, seeds, split, 0))
+            final, history = _baseline(lanes)
         else:
-            final, history = _local(Lanes(cfg, seeds, split, 2), method == "lg_fedavg_adv")
+            final, history = _local(lanes, method == "lg_fedavg_adv")
     spent = time.perf_counter() - began
-    return Measured(final, history, spent, provenance(CPU))
+    return Measured(final, history, spent, provenance(device), lanes.diverged)
 
 
 def _local(lanes: Lanes, adv: bool) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -82,6 +82,7 @@ def _local(lanes: Lanes, adv: bool) -> tuple[pd.DataFrame, pd.DataFrame]:
         means["adversary_norm"] = _norm({n: params[n] for n in r})
         means["head_moved"] = _norm({n: params[n] - v for n, v in head.items()})
         lines.append(_by_run(lanes, means).assign(round=number))
+        lanes.watch(params, number)
     return tested(lanes, params), pd.concat(lines, ignore_index=True)
 
 
@@ -152,7 +153,7 @@ def joint_step(
 def _baseline(lanes: Lanes) -> tuple[pd.DataFrame, pd.DataFrame]:
     """FedAvg of model and adversary, measured on the last user after every round."""
     cfg, params, lines = lanes.cfg, lanes.fresh(alike=True), []
-    for _ in range(cfg.released_rounds):
+    for number in range(1, cfg.released_rounds + 1):
         momenta = {n: torch.zeros_like(v) for n, v in params.items()}
         for _ in range(cfg.released_epochs):
             for x, y, z in lanes.batches():
@@ -167,6 +168,7 @@ def _baseline(lanes: Lanes) -> tuple[pd.DataFrame, pd.DataFrame]:
         for value in params.values():
             runs = value.unflatten(0, (-1, lanes.users))
             value.copy_(runs.mean(1, keepdim=True).expand_as(runs).flatten(0, 1))
+        lanes.watch(params, number)
         lines.append(tested(lanes, params, last_user=True, probes=False))
     final = pd.concat(lines).groupby("seed").mean()
     return final.join(probed(lanes, params, 1)), pd.DataFrame()

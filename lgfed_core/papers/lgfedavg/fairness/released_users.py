@@ -16,6 +16,7 @@ from torch.func import functional_call, stack_module_state, vmap
 
 from lgfed_core import models
 from lgfed_core.data import Split
+from lgfed_core.engine import CPU
 from lgfed_core.errors import SettingsError
 from lgfed_core.models.adult import AdultNet
 from lgfed_core.seeds import Purpose, draw, stream
@@ -29,15 +30,16 @@ Params = dict[str, Tensor]  # name -> [L, ...], L = runs * users
 class Lanes:
     """All users of all runs: their rows, and networks side by side."""
 
-    def __init__(self, cfg, seeds, split: str, head_layers: int):
+    def __init__(self, cfg, seeds, split: str, head_layers: int, device: torch.device = CPU):
         rows = cfg.first_rows or (30_000 if split == "noniid" else None)
         self.adult = rows_of_adult(rows)
         self.cfg, self.seeds, self.users = cfg, list(seeds), cfg.devices
         held = [users_rows(self.adult.train.y, cfg.devices, split, s) for s in seeds]
         index = torch.cat(held)  # [L, n]; all users have equally many
         train = self.adult.train
-        self.x, self.y = train.x[index], train.y[index].float()  # [L, n, 93], [L, n]
-        self.z = train.groups[index].float()  # [L, n, 2]
+        rows = train.x[index], train.y[index].float(), train.groups[index].float()
+        self.x, self.y, self.z = (t.to(device) for t in rows)  # [L, n, 93], [L, n], [L, n, 2]
+        self.diverged: dict[int, int] = {}  # seed -> the round after which it was not finite
         self.tested = self.adult.test.take(index.flatten()) if len(index) else None
         self.index = index
         self.make = partial(AdultNet, head_layers, 0.2, 0.0)
@@ -54,7 +56,7 @@ class Lanes:
                     own.head.load_state_dict(head.head.state_dict())
                 made.append(head if alike else own)
         values, _ = stack_module_state(made)
-        return {n: v.detach() for n, v in values.items()}
+        return {n: v.detach().to(self.x.device) for n, v in values.items()}
 
     def batches(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """One epoch, never shuffled: x [L, B, 93], y [L, B], z [L, B, 2]."""
@@ -70,7 +72,15 @@ class Lanes:
             return functional_call(self.net, params, (x,), dict(own=own, watch=watch))
 
         income, protected = vmap(one, randomness="different")(params, x)
-        return income[..., 1].sigmoid(), protected.sigmoid()
+        # a diverged lane says "a half", which keeps the losses of its neighbours computable
+        return tuple(p.sigmoid().nan_to_num(0.5) for p in (income[..., 1], protected))
+
+    def watch(self, params: Params, round: int) -> None:
+        """Note the seeds that have left the finite numbers by the end of ``round``."""
+        fine = torch.stack([v.isfinite().flatten(1).all(1) for v in params.values()]).all(0)  # [L]
+        for seed, ok in zip(self.seeds, fine.view(-1, self.users).all(1).tolist(), strict=True):
+            if not ok:
+                self.diverged.setdefault(seed, round)
 
 
 def users_rows(y: Tensor, users: int, split: str, seed: int) -> Tensor:
@@ -100,8 +110,9 @@ def tested(
 ) -> pd.DataFrame:
     """The released test, by seed: rows by the numbers of training rows, dropout on."""
     test, each = lanes.tested, lanes.index.shape[1]
-    x = test.x.view(-1, each, test.x.shape[1])
-    income, protected = lanes.play(params, x, own=lanes.net.head is None)
+    x = test.x.view(-1, each, test.x.shape[1]).to(lanes.x.device)
+    said = lanes.play(params, x, own=lanes.net.head is None)
+    income, protected = (p.cpu() for p in said)
     lines = []
     for i in range(len(lanes.seeds)):
         mine = range(i * lanes.users, (i + 1) * lanes.users)
@@ -125,7 +136,11 @@ def tested(
 def probed(lanes: Lanes, params: Params, users: int) -> pd.DataFrame:
     """Fresh probes of the first users' encoders, with dropout off."""
     quiet, lines = lanes.net.local.eval(), []
-    local = {n.removeprefix("local."): v for n, v in params.items() if n.startswith("local.")}
+    local = {
+        n.removeprefix("local."): v.cpu().nan_to_num(0.0, 0.0, 0.0)  # zeros for what diverged
+        for n, v in params.items()
+        if n.startswith("local.")
+    }
     for i, seed in enumerate(lanes.seeds):
         encoders = []
         for lane in range(i * lanes.users, i * lanes.users + min(users, lanes.users)):

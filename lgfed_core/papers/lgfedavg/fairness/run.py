@@ -11,7 +11,7 @@ trained to hide race and sex from it. Two protocols:
 Probes, odds and the frontier over lambda are ours.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -22,14 +22,13 @@ from torch import Tensor
 from lgfed_core import models, partition
 from lgfed_core.engine import CPU, Federation, Outcome, Training, run
 from lgfed_core.engine.accuracy import accuracies
-from lgfed_core.engine.checkpoint import folder_name
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.errors import SettingsError, one_of
-from lgfed_core.evidence.records import PROTOCOLS
+from lgfed_core.evidence.records import PROTOCOLS, SCALES as KNOWN
 from lgfed_core.methods import FairLGFedAvg, Method, WatchedFedAvg
 from lgfed_core.models.adult import AdultNet
 from lgfed_core.models.layout import joined
-from lgfed_core.paths import RUNS
+from lgfed_core.papers.experiment import Experiment, Part
 
 from . import released as adult_released
 from .measures import Measured, measure, rows_of_adult
@@ -38,8 +37,6 @@ NAME = "lgfedavg.adult"
 TABLE = "lgfedavg_table4_adult_fairness"
 FRONTIER = "lgfedavg_adult_frontier"  # a table of ours: lambda against accuracy and leakage
 STEPS = adult_released.STEPS  # a table of ours: gradients and weights, round by round
-TOGETHER = True  # the networks are tiny: all seeds fit in one stack of lanes
-CHOOSES = {"splits", "methods", "frontier", "frontier_splits", "losses"}
 SPLITS = ("iid", "noniid")
 METHODS = ("fedavg", "lg_fedavg", "lg_fedavg_adv")
 POWERS = {"vanilla": 1.0, "squared": 2.0}
@@ -110,7 +107,7 @@ class Settings:
 
     def __post_init__(self):
         one_of("protocol", self.protocol, PROTOCOLS)
-        one_of("scale", self.scale, SCALES)
+        one_of("scale", self.scale, KNOWN)
         picks = self.strength is None and not self.released and "lg_fedavg_adv" in self.methods
         if picks and not ("vanilla" in self.losses and self.splits[:1] == self.frontier_splits[:1]):
             raise SettingsError(
@@ -131,24 +128,20 @@ class Settings:
         return self.protocol == "as_released"
 
 
-def settings(scale: str = "paper", protocol: str = "as_described", **changes) -> Settings:
-    """Settings of a scale, with single values changed."""
-    return replace(Settings(protocol, scale), **(SCALES[scale] | changes))
-
-
 def pick(line: pd.DataFrame) -> float:
     """The lambda of Table 4, by validation rows alone.
 
     line: one row per lambda (the index, 0 among them), means over seeds of ``validation_acc`` and
     ``validation_probe``, in percent. Of all lambdas that cost at most `COST` points of accuracy
-    against lambda = 0, the one with the least leakage to a logistic probe.
+    against lambda = 0, the one with the least leakage to a logistic probe; 0 where all runs of 0
+    have diverged.
     """
     able = line[line["validation_acc"] >= line.loc[0.0, "validation_acc"] - COST]
-    return float(able["validation_probe"].idxmin())
+    return float(able["validation_probe"].idxmin()) if len(able) else 0.0
 
 
 def federation(
-    cfg: Settings, seeds: Sequence[int], split: str, head: bool = True
+    cfg: Settings, seeds: Sequence[int], split: str, head: bool = True, device: torch.device = CPU
 ) -> tuple[Federation, Tensor]:
     """The devices of one split ("iid" or "noniid"), and each run's first parameters [R, P].
 
@@ -168,7 +161,7 @@ def federation(
             lambda: AdultNet(cfg.head_layers if head else 0, cfg.dropout, cfg.dropout), seed
         )
         starts.append(joined(net))
-    return Federation(adult, parts, net, list(seeds)), torch.stack(starts)
+    return Federation(adult, parts, net, list(seeds), device), torch.stack(starts)
 
 
 class Watch(Tracker):
@@ -186,13 +179,15 @@ class Parts:
     cfg: Settings
     seeds: Sequence[int]
     split: str
+    device: torch.device
     folder: Path | None
+    engine: dict  # more arguments of `engine.run`
     done: dict[str, Outcome] = field(default_factory=dict)  # pre-training, which parts share
 
     def fedavg(self) -> Measured:
         """One model for all, and one adversary that looks on."""
         cfg = self.cfg
-        fed, start = federation(cfg, self.seeds, self.split, head=False)
+        fed, start = federation(cfg, self.seeds, self.split, False, self.device)
         training = Training(cfg.lr, cfg.batch_size, cfg.momentum, cfg.fedavg_epochs)
         out = self._run("fedavg", fed, WatchedFedAvg(), training, cfg.fedavg_rounds, start)
         return measure(fed, out, cfg.probed, cfg.probe_rows, one_model=True)
@@ -200,7 +195,7 @@ class Parts:
     def joint(self, name: str, play: str, strength: float, power: float = 1.0) -> Measured:
         """Pre-training without an adversary's say, then the joint phase with ``strength``."""
         cfg = self.cfg
-        fed, start = federation(cfg, self.seeds, self.split)
+        fed, start = federation(cfg, self.seeds, self.split, True, self.device)
         training = Training(cfg.lr, cfg.batch_size, cfg.momentum, keep_momentum=True)
         method = FairLGFedAvg(pretraining=True, play="reversal")
         if "pretraining" not in self.done:
@@ -213,7 +208,8 @@ class Parts:
         out = self._run(name, fed, method, training, cfg.rounds, own, cfg.pretraining)
         found = measure(fed, out, cfg.probed, cfg.probe_rows)
         both = before.seconds + out.seconds
-        return replace(found, final=found.final.assign(strength=strength), seconds=both)
+        final, lost = found.final.assign(strength=strength), before.diverged | found.diverged
+        return replace(found, final=final, seconds=both, diverged=lost)
 
     def _run(
         self,
@@ -234,64 +230,10 @@ class Parts:
             start,
             tracker=Watch(),
             first_round=first_round,
-            lanes="batched",
             saved=saved,
             label=f"{self.split}: {name}",
+            **self.engine,
         )
-
-
-def stages(
-    cfg: Settings, seeds: Sequence[int], device: torch.device = CPU, resume: bool = True, **engine
-) -> Iterator[tuple[str, Measured]]:
-    """The parts, as they finish: ``split:method``, and ``split:loss:lambda`` on the frontier.
-
-    All seeds train together in one stack of lanes, on the CPU; ``engine`` changes nothing.
-    Table 4's lambda is picked on the frontier of the first of ``frontier_splits``.
-    """
-    line: dict[float, pd.Series] = {}  # lambda -> means over seeds
-    for split in cfg.splits:
-        if cfg.released:
-            for method in cfg.methods:
-                yield f"{split}:{method}", adult_released.run(cfg, seeds, split, method)
-            continue
-        parts = Parts(cfg, seeds, split, _folder(cfg, seeds) if resume else None)
-        if split in cfg.frontier_splits:
-            for loss in cfg.losses:
-                for strength in (0.0, *cfg.frontier) if loss == "vanilla" else cfg.frontier:
-                    name = f"{loss}:{strength:g}"
-                    found = parts.joint(name.replace(":", "_"), "reversal", strength, POWERS[loss])
-                    if loss == "vanilla" and split == cfg.frontier_splits[0]:
-                        line[strength] = found.final.mean()
-                    yield f"{split}:{name}", found
-        if "lg_fedavg" in cfg.methods:
-            yield f"{split}:lg_fedavg", parts.joint("lg_fedavg", cfg.play, 0.0)
-        if "lg_fedavg_adv" in cfg.methods:
-            strength = pick(pd.DataFrame(line).T) if cfg.strength is None else cfg.strength
-            name = f"lg_fedavg_adv_{strength:g}"
-            yield f"{split}:lg_fedavg_adv", parts.joint(name, cfg.play, strength)
-        if "fedavg" in cfg.methods:
-            yield f"{split}:fedavg", parts.fedavg()
-
-
-def rows(cfg: Settings, part: str, found: Measured) -> pd.DataFrame:
-    """The tidy result rows of one part: last round, a line per seed and metric."""
-    split, *rest = part.split(":")
-    if len(rest) == 1:
-        ids = {"table": TABLE, "method": rest[0], "split": split}
-    else:
-        ids = {"table": FRONTIER, "split": split, "loss": rest[0], "lambda": float(rest[1])}
-    long = found.final.reset_index().melt("seed", var_name="metric").dropna(subset="value")
-    common = {
-        "protocol": cfg.protocol,
-        "selection": "last",
-        "scale": cfg.scale,
-        "seconds": found.seconds,
-        **found.provenance,
-    }
-    out = long.assign(**ids, **common)
-    if cfg.released and len(found.history):
-        out = pd.concat([out, _steps(found.history, rest[0], split, common)], ignore_index=True)
-    return out
 
 
 def _steps(history: pd.DataFrame, method: str, split: str, common: dict) -> pd.DataFrame:
@@ -300,18 +242,105 @@ def _steps(history: pd.DataFrame, method: str, split: str, common: dict) -> pd.D
     return long.assign(table=STEPS, method=method, split=split, **common)
 
 
-def progress(cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Curves: one line per part, round and seed, ``local_test_acc`` in percent where measured."""
-    out = []
-    for part, history in histories.items():
-        if "local_test_acc" in history:
-            lines = history.assign(part=part, method=part.split(":")[1])
-            out.append(lines.assign(local_test_acc=100 * lines["local_test_acc"]))
-    return pd.concat(out, ignore_index=True) if out else pd.DataFrame()
+class Adult(Experiment):
+    """``split:method``, and on the frontier ``split:loss:lambda``; all seeds in one stack of lanes.
+
+    Table 4's lambda is picked on the frontier of the first of ``frontier_splits``.
+    """
+
+    name, table, together, usual_lanes = NAME, TABLE, True, "batched"
+    Settings, scales = Settings, SCALES
+    chooses = frozenset({"splits", "methods", "frontier", "frontier_splits", "losses"})
+    federation = staticmethod(federation)
+
+    def check(self, cfg, seeds, device="auto", lanes="auto", workers=None) -> torch.device:
+        place = super().check(cfg, seeds, device, lanes, workers)
+        if cfg.released and lanes == "looped":
+            raise SettingsError(
+                "lanes is looped; the released loop of Adult trains all users in one stack: use "
+                "batched"
+            )
+        return place
+
+    def names(self, cfg: Settings, split: str) -> dict[str, tuple[str, float | None, float]]:
+        """The parts of a split, in order: how the game is played, lambda (None: picked), power."""
+        if cfg.released:
+            return dict.fromkeys(cfg.methods, ("", None, 1.0))
+        found = {}
+        for loss in cfg.losses if split in cfg.frontier_splits else ():
+            for strength in (0.0, *cfg.frontier) if loss == "vanilla" else cfg.frontier:
+                found[f"{loss}:{strength:g}"] = ("reversal", strength, POWERS[loss])
+        own = {"lg_fedavg": 0.0, "lg_fedavg_adv": cfg.strength, "fedavg": 0.0}
+        return found | {m: (cfg.play, lamb, 1.0) for m, lamb in own.items() if m in cfg.methods}
+
+    def parts(self, cfg, seeds, device) -> Iterable[Part]:
+        folder = self.folder(cfg, seeds)
+        for split in cfg.splits:
+            for name, (_, strength, _) in self.names(cfg, split).items():
+                saved, rounds = f"{split}_{_saved(name, strength)}.safetensors", cfg.rounds
+                if cfg.released:
+                    rounds = cfg.released_rounds
+                elif name == "fedavg":
+                    rounds = cfg.fedavg_rounds
+                known = not cfg.released and strength is not None
+                yield Part(f"{split}:{name}", rounds, folder / saved if known else None)
+
+    def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Measured]]:
+        line: dict[float, pd.Series] = {}  # lambda -> means over seeds
+        for split in cfg.splits:
+            parts = Parts(cfg, seeds, split, device, folder, engine)
+            for name, (play, strength, power) in self.names(cfg, split).items():
+                if cfg.released:
+                    found = adult_released.run(cfg, seeds, split, name, device)
+                elif name == "fedavg":
+                    found = parts.fedavg()
+                else:
+                    strength = pick(pd.DataFrame(line).T) if strength is None else strength
+                    found = parts.joint(_saved(name, strength), play, strength, power)
+                if name.startswith("vanilla:") and split == cfg.frontier_splits[0]:
+                    line[strength] = found.final.drop(index=list(found.diverged)).mean()
+                yield f"{split}:{name}", found
+
+    def places(self, cfg) -> tuple[str, Iterable[str]]:
+        return f"{cfg.scale}-{cfg.protocol}", self.chooses | {"strength"}  # in a part's own name
+
+    def measured(self, cfg: Settings, part: str, found: Measured) -> pd.DataFrame:
+        """The tidy result rows of one part: last round, a line per seed and metric."""
+        split, *rest = part.split(":")
+        if len(rest) == 1:
+            ids = {"table": TABLE, "method": rest[0], "split": split}
+        else:
+            ids = {"table": FRONTIER, "split": split, "loss": rest[0], "lambda": float(rest[1])}
+        long = found.final.reset_index().melt("seed", var_name="metric").dropna(subset="value")
+        common = {
+            "protocol": cfg.protocol,
+            "selection": "last",
+            "scale": cfg.scale,
+            "seconds": found.seconds,
+            **found.provenance,
+        }
+        out = long.assign(**ids, **common)
+        if cfg.released and len(found.history):
+            out = pd.concat([out, _steps(found.history, rest[0], split, common)], ignore_index=True)
+        return out
+
+    def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
+        """Curves: a line per part, round and seed, ``local_test_acc`` in percent if measured."""
+        out = []
+        for part, history in histories.items():
+            if "local_test_acc" in history:
+                lines = history.assign(part=part, method=part.split(":")[1])
+                out.append(lines.assign(local_test_acc=100 * lines["local_test_acc"]))
+        return pd.concat(out, ignore_index=True) if out else pd.DataFrame()
 
 
-def _folder(cfg: Settings, seeds: Sequence[int]) -> Path:
-    """Where checkpoints go: changed settings and other seeds never share a folder."""
-    choices = CHOOSES | {"strength"}  # which is in the name of its part
-    usual = settings(cfg.scale, cfg.protocol, **{name: getattr(cfg, name) for name in choices})
-    return RUNS / NAME / folder_name(f"{cfg.scale}-{cfg.protocol}", cfg, usual, seeds)
+ADULT = Adult()
+
+
+def _saved(part: str, strength: float | None) -> str:
+    """The name of a part's checkpoint."""
+    return (
+        f"{part}_{strength:g}"
+        if part == "lg_fedavg_adv" and strength is not None
+        else (part.replace(":", "_"))
+    )

@@ -10,23 +10,23 @@ checkpoints are read (or made): a cut costs 100 rounds, and the paper's own cut 
 that experiment has run. All cuts of a seed see the same devices and batches: compare them in pairs.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pandas as pd
-import torch
 
 from lgfed_core import models
-from lgfed_core.engine import CPU, Outcome
+from lgfed_core.engine import Outcome
 from lgfed_core.errors import SettingsError, one_of
+from lgfed_core.papers import experiment
 
 from .. import phases, records as lgfedavg_rows
-from ..cifar10 import run as lgfedavg_cifar10
-from ..mnist import run as lgfedavg_mnist
+from ..cifar10.run import CIFAR10
+from ..mnist.run import MNIST
 
 NAME = "lgfedavg.cuts"
 TABLE = "lgfedavg_cuts"  # of our own: no paper prints it
-CHOOSES = {"data", "classes", "budget", "last", "first"}  # all identify rows, none changes them
 SCALES = {  # changes to the data set's own scale: ten cuts must take no longer than its page
     "smoke": {},
     "quick": {
@@ -35,7 +35,7 @@ SCALES = {  # changes to the data set's own scale: ten cuts must take no longer 
     },
     "paper": {},
 }
-TASKS = {"mnist": (lgfedavg_mnist, 800), "cifar10": (lgfedavg_cifar10, 1200)}  # and the start
+TASKS = {"mnist": (MNIST, 800), "cifar10": (CIFAR10, 1200)}  # and the start
 TITLES = {"mnist": "MNIST", "cifar10": "CIFAR-10"}
 NEW_TESTS = tuple(f"new_test_acc_{way}" for way in ("weights", "outputs", "probabilities"))
 
@@ -87,58 +87,77 @@ class Settings:
         return [("last", n) for n in self.last] + [("first", n) for n in self.first]
 
 
-def settings(scale: str = "paper", protocol: str = "as_described", **changes) -> Settings:
-    """Settings of a scale: ``settings("quick", data="cifar10")``."""
-    return Settings(protocol, scale, **changes)
+class Cuts(experiment.Experiment):
+    """FedAvg ("start"), then LG-FedAvg from it with each cut ("last_3", ...)."""
 
+    name, table = NAME, TABLE
+    Settings, scales = Settings, SCALES
+    chooses = frozenset({"data", "classes", "budget", "last", "first"})  # all identify rows
 
-def stages(
-    cfg: Settings, seeds: Sequence[int], device: torch.device = CPU, resume: bool = True, **engine
-) -> Iterator[tuple[str, Outcome]]:
-    """FedAvg, then LG-FedAvg from it with each cut; yields ("start" or "last_3", outcome)."""
-    base = cfg.base
-    start = phases.Phases.of(base, seeds, device, resume, **engine)
-    fedavg = start.fedavg()
-    yield "start", fedavg
-    for side, n in cfg.cuts:
-        part, changed = f"{side}_{n}", cfg.at_cut(side, n)
-        folder = start.folder
-        if folder and changed != base:  # the paper's cut has its place in its own experiment
-            folder = phases.RUNS / NAME / f"{cfg.data}-{folder.name}" / part
-        cut = replace(start, cfg=changed, folder=folder, label=f"{start.label}, {part} shared")
-        yield part, cut.lg(fedavg, cfg.start)
+    def usual(self, scale: str, protocol: str, changes: dict) -> dict:
+        return {}  # scales change the data set's own settings
 
+    def at_cut(self, cfg: Settings, seeds, side: str, n: int) -> tuple[phases.Settings, Path]:
+        """The settings with a cut, and the folder of its checkpoint."""
+        own, base, changed = TASKS[cfg.data][0], cfg.base, cfg.at_cut(side, n)
+        folder = own.folder(base, seeds)
+        if changed != base:  # the paper's cut has its place in its own experiment
+            folder = experiment.RUNS / NAME / f"{cfg.data}-{folder.name}" / f"{side}_{n}"
+        return changed, folder
 
-def rows(cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
-    """The tidy result rows of one cut at both selections; see `results` for the columns.
+    def parts(self, cfg, seeds, device) -> Iterable[experiment.Part]:
+        base, lg = cfg.base, f"lg_{cfg.start}.safetensors"
+        saved = TASKS[cfg.data][0].folder(base, seeds) / "fedavg.safetensors"
+        yield experiment.Part("start", base.fedavg_rounds, saved)
+        for side, n in cfg.cuts:
+            changed, folder = self.at_cut(cfg, seeds, side, n)
+            yield experiment.Part(f"{side}_{n}", changed.rounds(changed.lg_rounds), folder / lg)
 
-    Accuracies in percent: local test, and new test by averaged weights, outputs, probabilities.
-    Part "start" is FedAvg's model before the cut: one for everybody, so the three are equal.
-    """
-    side, _, n = part.partition("_")
-    changed = cfg.base if side == "start" else cfg.at_cut(side, int(n))
-    net = changed.net()
-    if side == "start":
-        n, shared, found = len(net.layers), models.count(net), _start(cfg, outcome)
-    else:
-        shared = models.count(net, changed.shared(net))
-        found = lgfedavg_rows.rows(changed, f"lg_{cfg.start}", outcome, TABLE)
-        found = found[found["metric"] != "new_test_acc"].drop(columns="method")
-    size = found.drop_duplicates(["seed", "selection"]).assign(metric="params_shared", value=shared)
-    found = pd.concat([found, size], ignore_index=True)
-    return found.assign(dataset=cfg.data, side=side, shared_layers=int(n))
+    def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
+        own, base = TASKS[cfg.data][0], cfg.base
+        start = own.start(base, seeds, device, folder and own.folder(base, seeds), engine)
+        fedavg = start.fedavg()
+        yield "start", fedavg
+        for side, n in cfg.cuts:
+            part, (changed, place) = f"{side}_{n}", self.at_cut(cfg, seeds, side, n)
+            label = f"{start.label}, {part} shared"
+            cut = replace(start, cfg=changed, folder=folder and place, label=label)
+            yield part, cut.lg(fedavg, cfg.start)
 
+    def places(self, cfg) -> tuple[str, Iterable[str]]:
+        return f"{cfg.data}-{cfg.scale}-{cfg.protocol}-{cfg.classes}", self.chooses
 
-def progress(cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Curves to draw: part, side, shared_layers, round, seed and local test in percent."""
-    out = []
-    for part, history in histories.items():
+    def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
+        """The tidy result rows of one cut at both selections; see `results` for the columns.
+
+        Accuracies in percent: local test, and new test by averaged weights, outputs, probabilities.
+        Part "start" is FedAvg's model before the cut: one for everybody, so the three are equal.
+        """
         side, _, n = part.partition("_")
-        lines = history.reindex(columns=["round", "seed", "local_test_acc"])
-        lines["local_test_acc"] *= 100
-        lines["round"] += 0 if side == "start" else cfg.base.rounds(cfg.start)
-        out.append(lines.assign(part=part, side=side, shared_layers=int(n or 0)))
-    return pd.concat(out, ignore_index=True)
+        changed = cfg.base if side == "start" else cfg.at_cut(side, int(n))
+        net = changed.net()
+        if side == "start":
+            n, shared, found = len(net.layers), models.count(net), _start(cfg, outcome)
+        else:
+            shared = models.count(net, changed.shared(net))
+            found = lgfedavg_rows.rows(changed, f"lg_{cfg.start}", outcome, TABLE)
+            found = found[found["metric"] != "new_test_acc"].drop(columns="method")
+        size = found.drop_duplicates(["seed", "selection"]).assign(
+            metric="params_shared", value=shared
+        )
+        found = pd.concat([found, size], ignore_index=True)
+        return found.assign(dataset=cfg.data, side=side, shared_layers=int(n))
+
+    def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
+        """Curves to draw: part, side, shared_layers, round, seed and local test in percent."""
+        out = []
+        for part, history in histories.items():
+            side, _, n = part.partition("_")
+            lines = history.reindex(columns=["round", "seed", "local_test_acc"])
+            lines["local_test_acc"] *= 100
+            lines["round"] += 0 if side == "start" else cfg.base.rounds(cfg.start)
+            out.append(lines.assign(part=part, side=side, shared_layers=int(n or 0)))
+        return pd.concat(out, ignore_index=True)
 
 
 def _start(cfg: Settings, outcome: Outcome) -> pd.DataFrame:
@@ -147,7 +166,8 @@ def _start(cfg: Settings, outcome: Outcome) -> pd.DataFrame:
     lines = []
     for seed in outcome.final.index:
         mine = history[(history["seed"] == seed) & (history["round"] <= end)]
-        line = mine.max() if cfg.base.released else mine[mine["round"] == end].iloc[0]
+        line = lgfedavg_rows.at_round(mine, end)
+        line = mine.max() if cfg.base.released and len(mine) else line
         tests = dict.fromkeys(NEW_TESTS, line["new_test_acc"])
         if not cfg.base.released:
             tests["local_test_acc"] = line["local_test_acc"]
@@ -177,3 +197,6 @@ def layers(data: str, side: str, n: int) -> str:
     if n in (0, len(names)):
         return "all" if n else "none"
     return " ".join(names[-n:] if side == "last" else names[:n])
+
+
+CUTS = Cuts()

@@ -1,15 +1,13 @@
 """Tables of "which layers should be shared?": means, paired differences, what each cut loses."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 
-from lgfed_core.evidence import records as results
-from lgfed_core.evidence.verdict import reach_of
-from lgfed_core.paths import RESULTS
+from lgfed_core.evidence.claims import said
+from lgfed_core.evidence.records import select
+from lgfed_core.evidence.verdict import NOT_RUN, Evidence, reach_of
 
-from .run import NAME, NEW_TESTS, TABLE, TASKS, TITLES, Settings, chosen, layers
+from .run import NEW_TESTS, TABLE, TASKS, TITLES, Settings, chosen, layers
 
 OUTPUTS = "new_test_acc_outputs"  # how new devices are served as described
 WORDS = {
@@ -18,15 +16,6 @@ WORDS = {
     "new_test_acc_probabilities": "new test, probabilities",
     "new_test_acc_weights": "new test, weights",
 }
-
-
-def stored(folder: Path = RESULTS) -> pd.DataFrame:
-    """The recorded rows of all cuts; an empty frame with their columns while there are none."""
-    if (folder / f"{NAME}.csv").exists():
-        return results.load(NAME, folder)
-    ids = ["dataset", "classes_per_device", "side", "shared_layers", "fedavg_rounds", "lg_rounds"]
-    columns = ["table", *ids, "protocol", "selection", "seed", "metric", "value", "scale"]
-    return pd.DataFrame(columns=columns).astype({"value": float})
 
 
 def cell(
@@ -39,13 +28,19 @@ def cell(
 ) -> pd.DataFrame:
     """One value per seed and cut: index (side, shared_layers, seed), a column per metric.
 
-    rows: of `rows` or `results.load`. The data set's usual start; the start's line ("start", 5) has
-    no selection and is there for each. Empty when there is nothing of the kind.
+    rows: of `run.rows` or `records.select`. The data set's usual start; the start's line
+    ("start", 5) has no selection and is there for each. Empty when there is nothing of the kind.
     """
-    wanted = {"table": TABLE, "dataset": data, "scale": scale, "protocol": protocol}
-    for column, value in wanted.items():
-        rows = rows[rows[column] == value]
-    rows = rows[(rows["classes_per_device"] == classes) & (rows["fedavg_rounds"] == TASKS[data][1])]
+    rows = select(
+        rows,
+        columns=("side", "shared_layers"),
+        table=TABLE,
+        dataset=data,
+        scale=scale,
+        protocol=protocol,
+        classes_per_device=classes,
+        fedavg_rounds=TASKS[data][1],
+    )
     rows = rows[(rows["selection"] == selection) | (rows["side"] == "start")]
     return rows.pivot_table("value", ["side", "shared_layers", "seed"], "metric")
 
@@ -134,7 +129,7 @@ def questions(values: pd.DataFrame, data: str) -> pd.DataFrame:
         gaps = against(values, (side, n), cut)
         lines[words] = {WORDS[metric]: _gap(gap) for metric, gap in gaps.iterrows()}
     name = f"{TITLES[data]}: {layers(data, side, n)} against"
-    return pd.DataFrame(lines, list(WORDS.values())).T.fillna("not yet run").rename_axis(name)
+    return pd.DataFrame(lines, list(WORDS.values())).T.fillna(NOT_RUN).rename_axis(name)
 
 
 def answer(values: pd.DataFrame, data: str) -> str:
@@ -147,31 +142,28 @@ def answer(values: pd.DataFrame, data: str) -> str:
     ran = cuts.groupby(level="seed").size()
     seeds = ran.index[ran == len(Settings(data=data).cuts)]
     if not len(seeds):
-        return f"{title}: not yet run for every cut"
+        return f"{title}: {NOT_RUN} for every cut"
     cuts = cuts[cuts.index.get_level_values("seed").isin(seeds)]
     lost, means = losses(cuts), table(cuts)
-    said = [f"{title}, {len(lost)} cuts, {len(seeds)} seed{'s' * (len(seeds) > 1)}:"]
+    lines = [f"{title}, {len(lost)} cuts, {len(seeds)} seed{'s' * (len(seeds) > 1)}:"]
     for test, metric in (("local", "local_test_acc"), ("new", OUTPUTS)):
         best = lost[test].idxmin()
-        said.append(
+        lines.append(
             f"best on {test} test: {layers(data, *best)} shared, "
             f"{means.loc[best, (metric, 'mean')]:.2f} %"
         )
     best, worst = lost.index[0], lost["worst"].iloc[0]
-    said.append(
+    lines.append(
         f"best compromise: {layers(data, *best)} shared, "
         f"within {worst:.2f} points of the best on both"
     )
     mine = lost.loc[cut]
-    said.append(
+    lines.append(
         f"the paper's choice: {layers(data, *cut)} shared, loses {mine['local']:.2f} "
         f"points on local and {mine['new']:.2f} on new test"
     )
-    return "\n  ".join(said)
+    return "\n  ".join(lines)
 
 
 def _gap(gap: pd.Series) -> str:
-    if not gap["seeds"]:
-        return "not yet run"
-    reach = "" if np.isnan(gap["low"]) else f" [{gap['low']:+.2f}, {gap['high']:+.2f}]"
-    return f"{gap['difference']:+.2f}{reach} ({gap['seeds']:.0f})"
+    return said(Evidence(gap["difference"], gap["low"], gap["high"]), int(gap["seeds"]))

@@ -12,13 +12,8 @@ import pandas as pd
 from lgfed_core import models
 from lgfed_core.engine import Outcome
 
-from .. import phases, records as lgfedavg_rows
-from ..phases import federation as federation, stages as stages
-from ..records import progress as progress
+from .. import phases, records
 
-NAME = "lgfedavg.mnist"
-TABLE = "lgfedavg_v2_table6_mnist"
-CHOOSES = phases.CHOOSES
 RELEASED = dict(
     fedavg_lr=0.1,  # the released FedAvg never passes its learning rate on
     softmax=True,  # the network ends in one, the loss applies another
@@ -62,20 +57,26 @@ class Settings(phases.Settings):
     mtl_scale: float = 1e-7
     mtl_rounds: int = 800
 
-    NAME, DATA, RELEASED, SCALES = NAME, "mnist", RELEASED, SCALES
-
-    @classmethod
-    def by_classes(cls, classes: int, protocol: str) -> dict:
-        """Released i.i.d. devices train longer alone."""
-        return dict(local_epochs=400) if (classes, protocol) == (10, "as_released") else {}
+    DATA = "mnist"
 
     def net(self) -> models.MnistMLP:
         return models.mlp_mnist(self.softmax)
 
 
-settings = Settings.at
+class Mnist(phases.PhasedExperiment):
+    """The experiment; no table prints MTL's row."""
+
+    name, table = "lgfedavg.mnist", "lgfedavg_v2_table6_mnist"
+    Settings, scales, released = Settings, SCALES, RELEASED
+
+    def by_classes(self, classes: int, protocol: str) -> dict:
+        """Released i.i.d. devices train longer alone."""
+        return dict(local_epochs=400) if (classes, protocol) == (10, "as_released") else {}
+
+    def measured(self, cfg, part: str, outcome: Outcome) -> pd.DataFrame:
+        return records.rows(
+            cfg, part, outcome, "lgfedavg_mtl_mnist" if part == "mtl" else self.table
+        )
 
 
-def rows(cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
-    """The tidy result rows of one part; see `lgfedavg_rows.rows`. No table prints MTL's."""
-    return lgfedavg_rows.rows(cfg, part, outcome, "lgfedavg_mtl_mnist" if part == "mtl" else TABLE)
+MNIST = Mnist()

@@ -12,13 +12,12 @@ import pandas as pd
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
 
-from lgfed_core.plotting import WIDTH
+from lgfed_core.plotting import CORRECTED, MEASURED, PRINTED, WIDTH
 
 from . import best_weight, closed_form as theory
 from .closed_form import Problem
 from .interpolation import Draws
 
-MEASURED, CORRECTED, PRINTED = "#222222", "#0072B2", "#D55E00"
 LAWS = {  # law of x -> (colour, marker, words)
     "cube": ("#0072B2", "o", "uniform on the cube"),
     "normal": ("#E69F00", "^", "normal"),

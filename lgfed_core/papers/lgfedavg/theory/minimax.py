@@ -36,9 +36,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize, root
-from scipy.special import rel_entr, softmax, xlogy
+from scipy.special import rel_entr, softmax
 
 from lgfed_core.errors import SettingsError
+from lgfed_core.metrics.information import entropy, information
 
 
 @dataclass(frozen=True)
@@ -55,17 +56,6 @@ class Solution:
     information: float
     encoder: NDArray
     gap: float
-
-
-def entropy(law: NDArray) -> float:
-    """H of a law of any shape that sums to 1."""
-    return float(-xlogy(law, law).sum())
-
-
-def information(law: NDArray) -> float:
-    """I(A; B) of a joint law [a, b]."""
-    apart = law.sum(1, keepdims=True) * law.sum(0, keepdims=True)
-    return max(0.0, float(rel_entr(law, apart).sum()))
 
 
 def bound(joint: NDArray, strength: float = 1.0) -> float:

@@ -12,7 +12,6 @@ Only `as_described` exists: no released code has this version's Algorithm 1. The
 validation rows.
 """
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -21,24 +20,20 @@ from torch import Tensor
 
 from lgfed_core import models, partition
 from lgfed_core.data import Dataset
-from lgfed_core.engine import CPU, Federation, Outcome, Participation
+from lgfed_core.engine import Federation, Outcome, Participation
 from lgfed_core.engine.trackers import Personal
 from lgfed_core.errors import SettingsError, one_of
 from lgfed_core.methods import FedAvg, LGFedAvg, LGFedAvgV1
 from lgfed_core.models.layout import joined
 
 from .. import phases, records as lgfedavg_rows
-from ..cifar10 import run as lgfedavg_cifar10
+from ..cifar10 import run as cifar10
 from ..communication.counts import papers_count
-from ..mnist import run as lgfedavg_mnist
-from ..phases import federation as federation
+from ..mnist import run as mnist
 from .goals import Goal
 
-NAME = "lgfedavg.v1"
 TABLE = "lgfedavg_v1_table1"
 BESIDE = "lgfedavg_v1_beside_v2"  # of our own: version 2's method from the same start
-CHOOSES = {"data", "alone"}
-PROTOCOLS = ("as_described",)
 SCALES = {
     "smoke": dict(
         devices=10,
@@ -102,7 +97,6 @@ class Settings(phases.Settings):
     lg_shrink: float | None = None  # of these rounds, where it is not ``shrink``
     shared_layers: int = 2
 
-    NAME, SCALES = NAME, SCALES
     DATA = property(lambda self: self.data)
     AUGMENT = property(lambda self: self._own.AUGMENT)
 
@@ -113,18 +107,8 @@ class Settings(phases.Settings):
                 "version 1 has no released protocol: no code has its Algorithm 1; run as_described"
             )
         one_of("data", self.data, OF_DATA)
-
-    @classmethod
-    def at(cls, scale: str = "paper", protocol: str = "as_described", **changes) -> "Settings":
-        """Settings of a scale: ``at("quick", data="cifar10")``."""
-        data = changes.get("data", "mnist")
-        own, live = OF_DATA.get(data, {}), LIVE.get((scale, data), {})
-        return replace(cls(protocol, scale), **(own | cls.SCALES.get(scale, {}) | live | changes))
-
-    @property
-    def fedavg_rounds(self) -> int:
-        """How long FedAvg trains; its own row is the best of so many rounds."""
-        return self.rounds(max(self.budgets))
+        if "mtl" in self.alone:
+            raise SettingsError("alone has mtl, of which version 1 says nothing; leave it out")
 
     @property
     def further(self) -> int:
@@ -133,17 +117,13 @@ class Settings(phases.Settings):
 
     @property
     def _own(self) -> type[phases.Settings]:
-        module = lgfedavg_mnist if self.data == "mnist" else lgfedavg_cifar10
-        return module.Settings
+        return mnist.Settings if self.data == "mnist" else cifar10.Settings
 
     def split(self, images: Dataset, seed: int) -> partition.Partition:
         return partition.label_shards(images.train.y, images.test.y, self.devices, 2, seed)
 
     def net(self) -> torch.nn.Module:
         return models.mlp_mnist() if self.data == "mnist" else models.cnn_cifar()
-
-
-settings = Settings.at
 
 
 @dataclass(frozen=True)
@@ -156,10 +136,10 @@ class Phases(phases.Phases):
         goal, method = Goal(cfg.goal, every=cfg.every), FedAvg(weighted=cfg.weighted)
         return self._part("fedavg", method, cfg.fedavg_lr, cfg.fedavg_rounds, goal)
 
-    def lg(self, fedavg: Outcome, version: int) -> Outcome:
-        """LG-FedAvg from there, as version 1 (MNIST alone) or version 2 has it."""
+    def lg(self, fedavg: Outcome, version: str) -> Outcome:
+        """LG-FedAvg from there, as version 1 (MNIST alone) or 2 has it: "v1" or "v2"."""
         cfg, start, fed = self.cfg, fedavg.tensors["at_goal"], self.fed
-        if version == 1:
+        if version == "v1":
             fed, start = with_own_heads(fed, start)
             method = LGFedAvgV1(
                 layers=cfg.shared(fed.net),
@@ -169,8 +149,8 @@ class Phases(phases.Phases):
         else:
             method = LGFedAvg(layers=cfg.shared(fed.net), weighted=cfg.weighted)
         tracker = Personal(every=cfg.every, light=True)
-        return replace(self, fed=fed)._part(
-            f"lg_v{version}",
+        out = replace(self, fed=fed)._part(
+            f"lg_{version}",
             method,
             cfg.lr,
             cfg.further,
@@ -179,6 +159,8 @@ class Phases(phases.Phases):
             first_round=cfg.fedavg_rounds,
             before=cfg.rounds(PRINTED_ROUNDS[cfg.data]),
         )
+        reached = fedavg.final[["goal_round", "reached"]]
+        return replace(out, final=out.final.join(reached))
 
 
 def with_own_heads(fed: Federation, start: Tensor) -> tuple[Federation, Tensor]:
@@ -195,51 +177,6 @@ def with_own_heads(fed: Federation, start: Tensor) -> tuple[Federation, Tensor]:
         net.own5.load_state_dict(plain.fc5.state_dict())
         starts.append(joined(net))
     return replace(fed, net=net), torch.stack(starts).to(start.device)
-
-
-def stages(
-    cfg: Settings, seeds: Sequence[int], device: torch.device = CPU, resume: bool = True, **engine
-) -> Iterator[tuple[str, Outcome]]:
-    """Run the experiment part by part, yielding (name, outcome): fedavg, lg_v1, lg_v2, local."""
-    parts = Phases.of(cfg, seeds, device, resume, **engine)
-    fedavg = parts.fedavg()
-    yield "fedavg", fedavg
-    reached = fedavg.final[["goal_round", "reached"]]
-    for version in (1, 2) if cfg.data == "mnist" else (2,):
-        lg = parts.lg(fedavg, version)
-        yield f"lg_v{version}", replace(lg, final=lg.final.join(reached))
-    if "local" in cfg.alone:
-        yield "local", parts.local()
-
-
-def rows(cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
-    """The tidy result rows of one part; rounds and parameters sent are found, not set.
-
-    FedAvg's rounds are those until its best round on validation rows, LG-FedAvg's those until the
-    goal; ``goal_reached`` is 1 where the goal was reached at all.
-    """
-    method = {"fedavg": "fedavg", "local": "local_only"}.get(part, "lg_fedavg")
-    lines = []
-    for seed, final in outcome.final.iterrows():
-        history = outcome.history[outcome.history["seed"] == seed]
-        kind = lgfedavg_rows.global_model if part == "fedavg" else lgfedavg_rows.personal_models
-        for selection, metrics in kind(cfg, history, final).items():
-            values = {name: 100 * value for name, value in metrics.items()}
-            values |= _rounds(cfg, part, selection, final)
-            lines += [(seed, selection, name, value) for name, value in values.items()]
-    tidy = pd.DataFrame(lines, columns=["seed", "selection", "metric", "value"])
-    lg_rounds = cfg.lg_rounds if method == "lg_fedavg" else 0
-    printed = part != "lg_v2" or cfg.data == "cifar10"
-    return tidy.assign(
-        table=TABLE if printed else BESIDE,
-        dataset=cfg.data,
-        method=method,
-        lg_rounds=lg_rounds,
-        protocol=cfg.protocol,
-        scale=cfg.scale,
-        seconds=outcome.seconds,
-        **outcome.provenance,
-    )
 
 
 def _rounds(cfg: Settings, part: str, selection: str, final: pd.Series) -> dict[str, float]:
@@ -259,25 +196,72 @@ def _rounds(cfg: Settings, part: str, selection: str, final: pd.Series) -> dict[
     return {"fedavg_rounds": float(done), "params_communicated": float(sent)} | reached
 
 
-def progress(cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Curves to draw: part, round, seed and local test in percent; LG-FedAvg from the goal on.
+class Version1(phases.PhasedExperiment):
+    """FedAvg to a goal, LG-FedAvg from there as both versions have it, and devices alone."""
 
-    ``before`` is the round that LG-FedAvg goes on from, 0 for the others; ``sent`` the parameters
-    sent until then by the papers' convention.
-    """
-    net, m = cfg.net(), Participation(cfg.fraction).cohort(cfg.devices)
-    shared, total = models.count(net, cfg.shared(net)), models.count(net)
-    out = []
-    for part, history in histories.items():
-        lines = history.reindex(columns=["round", "seed", "local_test_acc", "validation_acc"])
-        lines["before"], each = 0, 0 if part == "local" else total
-        if part.startswith("lg"):
-            fedavg = histories["fedavg"]
-            there = fedavg[fedavg["validation_acc"] >= cfg.goal].groupby("seed")["round"].min()
-            lines["before"] = lines["seed"].map(there).fillna(cfg.fedavg_rounds).astype(int)
-            lines["round"] += lines["before"]
-            each = shared
-        sent = total * lines["before"] + each * (lines["round"] - lines["before"])
-        lines["sent"] = (m + cfg.devices) * sent
-        out.append(lines.assign(part=part, local_test_acc=100 * lines["local_test_acc"]))
-    return pd.concat(out, ignore_index=True)
+    name, table = "lgfedavg.v1", TABLE
+    Settings, scales, phases = Settings, SCALES, Phases
+    protocols, chooses = ("as_described",), frozenset({"data", "alone"})
+
+    def usual(self, scale: str, protocol: str, changes: dict) -> dict:
+        data = changes.get("data", "mnist")
+        return OF_DATA.get(data, {}) | self.scales[scale] | LIVE.get((scale, data), {})
+
+    def continued(self, cfg: Settings) -> dict[str, int]:
+        names = ("lg_v1", "lg_v2") if cfg.data == "mnist" else ("lg_v2",)
+        return dict.fromkeys(names, cfg.further)
+
+    def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
+        """The tidy rows of one part; rounds and parameters sent are found, not set.
+
+        FedAvg's rounds are those until its best round on validation rows, LG-FedAvg's those until
+        the goal; ``goal_reached`` is 1 where the goal was reached at all.
+        """
+        method = {"fedavg": "fedavg", "local": "local_only"}.get(part, "lg_fedavg")
+        lines = []
+        for seed, final in outcome.final.iterrows():
+            history = outcome.history[outcome.history["seed"] == seed]
+            kind = lgfedavg_rows.global_model if part == "fedavg" else lgfedavg_rows.personal_models
+            for selection, metrics in kind(cfg, history, final).items():
+                values = {name: 100 * value for name, value in metrics.items()}
+                values |= _rounds(cfg, part, selection, final)
+                lines += [(seed, selection, name, value) for name, value in values.items()]
+        tidy = pd.DataFrame(lines, columns=["seed", "selection", "metric", "value"])
+        lg_rounds = cfg.lg_rounds if method == "lg_fedavg" else 0
+        printed = part != "lg_v2" or cfg.data == "cifar10"
+        return tidy.assign(
+            table=TABLE if printed else BESIDE,
+            dataset=cfg.data,
+            method=method,
+            lg_rounds=lg_rounds,
+            protocol=cfg.protocol,
+            scale=cfg.scale,
+            seconds=outcome.seconds,
+            **outcome.provenance,
+        )
+
+    def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
+        """Curves to draw: part, round, seed and local test in percent; LG-FedAvg from the goal on.
+
+        ``before`` is the round that LG-FedAvg goes on from, 0 for the others; ``sent`` the
+        parameters sent until then by the papers' convention.
+        """
+        net, m = cfg.net(), Participation(cfg.fraction).cohort(cfg.devices)
+        shared, total = models.count(net, cfg.shared(net)), models.count(net)
+        out = []
+        for part, history in histories.items():
+            lines = history.reindex(columns=["round", "seed", "local_test_acc", "validation_acc"])
+            lines["before"], each = 0, 0 if part == "local" else total
+            if part.startswith("lg"):
+                fedavg = histories["fedavg"]
+                there = fedavg[fedavg["validation_acc"] >= cfg.goal].groupby("seed")["round"].min()
+                lines["before"] = lines["seed"].map(there).fillna(cfg.fedavg_rounds).astype(int)
+                lines["round"] += lines["before"]
+                each = shared
+            sent = total * lines["before"] + each * (lines["round"] - lines["before"])
+            lines["sent"] = (m + cfg.devices) * sent
+            out.append(lines.assign(part=part, local_test_acc=100 * lines["local_test_acc"]))
+        return pd.concat(out, ignore_index=True)
+
+
+VERSION1 = Version1()

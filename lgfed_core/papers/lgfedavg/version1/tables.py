@@ -5,10 +5,13 @@ import pandas as pd
 
 from lgfed_core import partition
 from lgfed_core.data import Dataset
-from lgfed_core.evidence import printed as published, records as results, verdict
-from lgfed_core.evidence.printed import METHODS, METRICS
+from lgfed_core.evidence import verdict
+from lgfed_core.evidence.claims import said
+from lgfed_core.evidence.printed import METHODS, METRICS, cells
+from lgfed_core.evidence.records import select
 
 from ..comparisons import LOCAL, READINGS, SOUND, WORDS as TITLES, lg
+from ..printed import TABLES
 from ..records import PRINTED, by_seed
 from .run import BESIDE, PRINTED_ROUNDS, TABLE
 
@@ -81,10 +84,10 @@ def strangers(images: Dataset, devices: int, seed: int) -> np.ndarray:
 def contrasts(stored: pd.DataFrame) -> pd.DataFrame:
     """What section 3.1 says of Table 1, per data set: the paper's contrast and ours at paper scale.
 
-    stored: rows of `results.load`. Accuracies in points, parameters in percent of FedAvg's, chosen
+    stored: rows of `records.load`. Accuracies in points, parameters in percent of FedAvg's, chosen
     on validation rows and paired over seeds: "mean [95 % interval] (seeds)" or "not yet run".
     """
-    printed, lines = published.cells(published.find(TABLE)), {}
+    printed, lines = cells(TABLES[TABLE]), {}
     for data, title in TITLES.items():
         paper = printed[printed["dataset"] == data].set_index(["method", "metric"])["paper"]
         for other, metric in (
@@ -118,17 +121,17 @@ def versions(stored: pd.DataFrame) -> pd.DataFrame:
     lines = {}
     for metric, name in zip(metrics, words, strict=True):
         pairs = {
-            said: _paired(stored, TABLE, "mnist", metric, "lg_fedavg", BESIDE, selection)
-            for said, selection in (("best on validation", "best_val"), ("last round", "last"))
+            when: _paired(stored, TABLE, "mnist", metric, "lg_fedavg", BESIDE, selection)
+            for when, selection in (("best on validation", "best_val"), ("last round", "last"))
         }
-        lines[name] = {said: _said(p["a"] - p["b"]) for said, p in pairs.items()}
+        lines[name] = {when: _said(p["a"] - p["b"]) for when, p in pairs.items()}
     return pd.DataFrame(lines).T
 
 
 def two_meanings(stored: pd.DataFrame) -> pd.DataFrame:
     """New test as versions 1 and 2 print it, beside three ways of averaging in our own runs.
 
-    stored: rows of `results.load`. Ours are as described, at paper scale and chosen on validation
+    stored: rows of `records.load`. Ours are as described, at paper scale and chosen on validation
     rows: the runs of version 1's table, and those of version 2's with two classes per device.
     """
     numbers, lines = by_seed(stored), {}
@@ -151,35 +154,25 @@ def two_meanings(stored: pd.DataFrame) -> pd.DataFrame:
 
 def _printed(table: str, data: str, method: str, rounds: int | None = None) -> str:
     """A paper's new test of ``method``, with two classes per device where a table has several."""
-    cells = published.cells(published.find(table))
-    cells = cells[(cells["method"] == method) & (cells["metric"] == TESTS[1])]
-    for column, wanted in {
-        "dataset": data,
-        "classes_per_device": 2,
-        "fedavg_rounds": rounds,
-    }.items():
-        if column in cells and wanted is not None:
-            cells = cells[cells[column].map(results.plain) == str(wanted)]
-    return f"{cells['paper'].iloc[0]:.2f} ± {cells['paper_sd'].iloc[0]:.2f}"
+    spec = TABLES[table]
+    ids = {"method": method, "dataset": data, "classes_per_device": 2, "fedavg_rounds": rounds}
+    ids = {c: v for c, v in ids.items() if c in spec.ids and v is not None}
+    cell = select(cells(spec), metric=TESTS[1], **ids).iloc[0]
+    return f"{cell['paper']:.2f} ± {cell['paper_sd']:.2f}"
 
 
 def _values(stored, table, data, metric, method, selection="best_val") -> pd.Series:
     """One number of every seed at paper scale, index seed; empty while nothing has run."""
-    wanted = {
-        "table": table,
-        "dataset": data,
-        "metric": metric,
-        "method": method,
-        "selection": selection,
-        "scale": "paper",
-        "protocol": "as_described",
-    }
-    for column, value in wanted.items():
-        stored = (
-            stored[stored[column].map(results.plain) == value]
-            if column in stored
-            else (stored.iloc[:0])
-        )
+    stored = select(
+        stored,
+        table=table,
+        dataset=data,
+        metric=metric,
+        method=method,
+        selection=selection,
+        scale="paper",
+        protocol="as_described",
+    )
     return stored.set_index("seed")["value"].astype(float).sort_index()
 
 
@@ -191,11 +184,7 @@ def _paired(stored, table, data, metric, other, beside="", selection="best_val")
 
 
 def _said(differences: pd.Series, sign: str = "+") -> str:
-    if differences.empty:
-        return verdict.NOT_RUN
-    found = verdict.greater(differences.to_numpy())
-    reach = "" if np.isnan(found.low) else f" [{found.low:{sign}.2f}, {found.high:{sign}.2f}]"
-    return f"{found.estimate:{sign}.2f}{reach} ({len(differences)})"
+    return said(verdict.greater(differences), len(differences), sign)
 
 
 def _mean(values: pd.Series) -> str:

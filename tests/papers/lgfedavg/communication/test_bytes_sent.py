@@ -7,7 +7,7 @@ from scipy import stats
 
 from lgfed_core.evidence import records as results
 from lgfed_core.papers.lgfedavg.communication import bytes_sent, figures as figures_communication
-from lgfed_core.papers.lgfedavg.mnist import run as mnist
+from lgfed_core.papers.lgfedavg.mnist.run import MNIST
 
 P, P_G = 633_226, 99_978
 
@@ -92,7 +92,7 @@ def test_what_bytes_buy_and_the_table_beside(points):
 
 @pytest.fixture(scope="module")
 def cfg():
-    return mnist.settings("smoke")  # 10 devices, 2 in a round; 4 rounds for 800, 2 for 400
+    return MNIST.settings("smoke")  # 10 devices, 2 in a round; 4 rounds for 800, 2 for 400
 
 
 def test_bytes_of_a_live_run_round_by_round(cfg):

@@ -6,14 +6,15 @@ import pytest
 
 from lgfed_core import models
 from lgfed_core.errors import ResultsError
-from lgfed_core.evidence import verdict
+from lgfed_core.evidence import claims
 from lgfed_core.papers.lgfedavg.communication.counts import (
+    CLAIMS,
     SYSTEMS,
     System,
     budgets,
-    claim_l19,
     deployed_count,
     deployment,
+    from_stored,
     one_off,
     papers_count,
     recompute_tables,
@@ -216,10 +217,10 @@ def test_budgets_tell_repeated_counts_once(table):
 
 def test_claim_l19_is_refuted_by_one_row_and_confirmed_by_none(table):
     def said(rows):
-        return verdict.judge({"L19": claim_l19(rows)}).loc["L19"]
+        return claims.judged(CLAIMS, rows).loc["L19"]
 
     assert said(table)[["estimate", "verdict"]].tolist() == [2, "refuted"]
     one = table.drop(index=table.index[~table["matches"]][0])
     assert said(one)[["estimate", "verdict"]].tolist() == [1, "refuted"]
     assert said(table[table["matches"]])[["estimate", "verdict"]].tolist() == [0, "confirmed"]
-    assert claim_l19() == claim_l19(table)
+    assert from_stored().loc["L19", "said"] == "refuted"

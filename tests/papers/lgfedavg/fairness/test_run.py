@@ -1,20 +1,27 @@
 """The Adult experiment end to end at smoke scale, and its networks against the paper's tables."""
 
+from dataclasses import replace
+
+import pandas as pd
 import pytest
 import torch
 
 from lgfed_core import models
+from lgfed_core.engine import Training, run
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results, report
+from lgfed_core.methods import WatchedFedAvg
 from lgfed_core.models.adult import AdultNet, Dropout, parts
-from lgfed_core.papers import experiments
 from lgfed_core.papers.lgfedavg.fairness import run as adult
+from lgfed_core.papers.lgfedavg.fairness.measures import measure
+from lgfed_core.papers.lgfedavg.fairness.run import ADULT
+from lgfed_core.papers.lgfedavg.printed import TABLES
 
 
 @pytest.fixture(scope="module", params=results.PROTOCOLS)
 def smoke(request):
-    cfg = adult.settings("smoke", request.param)
-    rows, histories = experiments.run(adult, cfg, [0, 1], record=False, resume=False)
+    cfg = ADULT.settings("smoke", request.param)
+    rows, histories = ADULT.run(cfg, [0, 1], record=False, resume=False)
     return cfg, rows, histories
 
 
@@ -29,8 +36,8 @@ def test_networks_are_those_of_the_tables():
 
 
 def test_validation_rows_are_too_few_for_odds_and_are_not_asked_for_any():
-    cfg = adult.settings("smoke", methods=("fedavg",), frontier=(), strength=0.0)
-    rows, _ = experiments.run(adult, cfg, [3], record=False, resume=False)
+    cfg = ADULT.settings("smoke", methods=("fedavg",), frontier=(), strength=0.0)
+    rows, _ = ADULT.run(cfg, [3], record=False, resume=False)
     assert rows["metric"].eq("class_acc").any()
 
 
@@ -58,7 +65,7 @@ def test_dropout_keeps_its_share_and_the_mean():
 
 def test_every_row_of_the_table_and_the_frontier(smoke):
     cfg, rows, _ = smoke
-    table = rows[rows["table"] == adult.TABLE]
+    table = rows[rows["table"] == ADULT.table]
     assert set(table["method"]) == set(adult.METHODS) and set(table["split"]) == {"iid"}
     wanted = {"class_acc", "class_auc", "adv_auc", "adv_auc_race", "adv_auc_sex", "probe_best"}
     wanted |= {"probe_logistic_race", "probe_trees_sex", "probe_network_sex", "eo_race", "dp_sex"}
@@ -74,10 +81,10 @@ def test_every_row_of_the_table_and_the_frontier(smoke):
 
 def test_rows_are_accepted_and_reported(smoke, tmp_path):
     cfg, rows, _ = smoke
-    results.record(adult.NAME, rows, tmp_path)
-    results.record(adult.NAME, rows, tmp_path)  # again: replaced, not doubled
-    assert len(results.load(adult.NAME, tmp_path)) == len(rows)
-    table = report.table(adult.TABLE, "smoke", cfg.protocol, folder=tmp_path)
+    results.record(ADULT.name, rows, tmp_path)
+    results.record(ADULT.name, rows, tmp_path)  # again: replaced, not doubled
+    assert len(results.load(ADULT.name, tmp_path)) == len(rows)
+    table = report.table(TABLES[ADULT.table], "smoke", cfg.protocol, folder=tmp_path)
     assert set(table.loc[table["seeds"] > 0, "split"]) == {"iid"}
     assert set(table["selection"]) == {"last"}
 
@@ -93,9 +100,9 @@ def test_as_released_the_head_never_moves_and_the_push_never_arrives(smoke):
 
 
 def test_the_papers_devices():
-    cfg = adult.settings("paper")
+    cfg = ADULT.settings("paper")
     for split, rows, held in (("iid", 15_470, 1547), ("noniid", 15_000, 1500)):
-        fed, start = adult.federation(cfg, [0], split)
+        fed, start = ADULT.federation(cfg, [0], split)
         part = fed.partitions[0]
         assert len(fed.data.train.y) == len(fed.data.test.y) == rows
         assert part.test.size.tolist() == [held] * 10
@@ -104,7 +111,7 @@ def test_the_papers_devices():
 
 
 def test_non_iid_test_rows_match_their_device():
-    fed, _ = adult.federation(adult.settings("paper"), [0], "noniid")
+    fed, _ = ADULT.federation(ADULT.settings("paper"), [0], "noniid")
     part, data = fed.partitions[0], fed.data
     mine = torch.stack([data.train.y[part.train.of(k)].float().mean() for k in range(10)])
     tested = torch.stack([data.test.y[part.test.of(k)].float().mean() for k in range(10)])
@@ -119,4 +126,27 @@ def test_impossible_settings_are_refused():
         dict(methods=("magic",)),
     ):
         with pytest.raises((SettingsError, KeyError)):
-            adult.settings(**({"scale": "smoke"} | change))
+            ADULT.settings(**({"scale": "smoke"} | change))
+
+
+def test_a_diverged_seed_is_measured_as_nothing_and_the_other_as_ever():
+    cfg = ADULT.settings("smoke", dropout=0.0)
+    fed, start = ADULT.federation(cfg, [0, 1], "iid", False)
+    out = run(fed, WatchedFedAvg(), Training(0.1, 32), 1, start, lanes="batched")
+    whole = measure(fed, out, 1, 200, one_model=True).final
+    out.tensors["shared"][1] = torch.nan
+    found = measure(fed, replace(out, diverged={1: 1}), 1, 200, one_model=True)
+    assert found.final.loc[0].equals(whole.loc[0]) and found.diverged == {1: 1}
+
+
+def test_no_lambda_can_be_picked_where_nobody_stayed_finite():
+    line = pd.DataFrame({"validation_acc": [torch.nan], "validation_probe": [torch.nan]}, [0.0])
+    assert adult.pick(line) == 0.0
+
+
+@pytest.mark.parametrize("method", adult.METHODS)
+def test_the_released_loop_that_diverges_says_when(method):
+    cfg = ADULT.settings("smoke", "as_released", methods=(method,), lr=1e38)
+    rows, _ = ADULT.run(cfg, [0, 1], device="cpu", record=False, resume=False)
+    assert set(rows["metric"]) == {"diverged"} and set(rows["value"]) == {1.0}
+    assert set(rows["method"]) == {method} and sorted(rows["seed"]) == [0, 1]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from lgfed_core.errors import SettingsError
+from lgfed_core.metrics import information
 from lgfed_core.papers.lgfedavg.theory import minimax, minimax_cases
 
 CASES = minimax_cases.cases()
@@ -35,7 +36,7 @@ def test_bound_is_attained_exactly_where_groups_agree_on_average(name):
 
 
 def test_independence_of_y_and_p_is_neither_enough_nor_needed():
-    tied = {name: minimax.information(joint.sum(0)) for name, joint in CASES.items()}
+    tied = {name: information.information(joint.sum(0)) for name, joint in CASES.items()}
     assert tied["P acts past X"] > 0.01 and ATTAINED["P acts past X"]
     assert tied["P hides behind X"] < 1e-12 and not ATTAINED["P hides behind X"]
     for name in list(CASES)[:4]:  # P reaches Y through X alone: there it decides
@@ -89,9 +90,9 @@ def test_partitions_are_counted_by_bell_numbers():
 
 
 def test_entropies():
-    assert minimax.entropy(np.full(8, 1 / 8)) == pytest.approx(np.log(8))
-    assert minimax.information(np.outer([0.2, 0.8], [0.5, 0.5])) == pytest.approx(0, abs=1e-15)
-    assert minimax.information(np.eye(2) / 2) == pytest.approx(np.log(2))
+    assert information.entropy(np.full(8, 1 / 8)) == pytest.approx(np.log(8))
+    assert information.information(np.outer([0.2, 0.8], [0.5, 0.5])) == pytest.approx(0, abs=1e-15)
+    assert information.information(np.eye(2) / 2) == pytest.approx(np.log(2))
 
 
 def test_claim():

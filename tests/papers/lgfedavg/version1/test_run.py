@@ -9,15 +9,15 @@ from lgfed_core.evidence import records as results
 from lgfed_core.evidence.printed import find
 from lgfed_core.evidence.report import table
 from lgfed_core.models.layout import joined
-from lgfed_core.papers import experiments
 from lgfed_core.papers.lgfedavg.version1 import run as v1
+from lgfed_core.papers.lgfedavg.version1.run import VERSION1
 
 
 @pytest.fixture(scope="module", params=["mnist", "cifar10"])
 def smoke(request):
     alone = ("local",) if request.param == "cifar10" else ()
-    cfg = v1.settings("smoke", data=request.param, goal=0.0, shrink=0.001, alone=alone)
-    rows, _ = experiments.run(v1, cfg, [0], record=False, resume=False, workers=1, device="cpu")
+    cfg = VERSION1.settings("smoke", data=request.param, goal=0.0, shrink=0.001, alone=alone)
+    rows, _ = VERSION1.run(cfg, [0], record=False, resume=False, workers=1, device="cpu")
     return cfg, rows.set_index(["method", "selection", "metric"])["value"].sort_index()
 
 
@@ -37,17 +37,17 @@ def test_rounds_and_parameters_are_those_that_were_run(smoke):
 
 def test_rows_fill_the_papers_table(smoke, tmp_path):
     cfg, _ = smoke
-    outcome = next(iter(v1.stages(cfg, [0], resume=False, workers=1)))[1]
-    results.record(v1.NAME, v1.rows(cfg, "fedavg", outcome), tmp_path)
-    cells = table(v1.TABLE, "smoke", "as_described", folder=tmp_path)
+    outcome = next(iter(VERSION1.stages(cfg, [0], resume=False, workers=1)))[1]
+    results.record(VERSION1.name, VERSION1.records(cfg, "fedavg", outcome), tmp_path)
+    cells = table(VERSION1.table, "smoke", "as_described", folder=tmp_path)
     ran = cells[cells["seeds"] > 0]
     assert set(ran["dataset"]) == {cfg.data} and set(ran["method"]) == {"fedavg"}
-    assert set(ran["metric"]) == {m.name for m in find(v1.TABLE).metrics}
+    assert set(ran["metric"]) == {m.name for m in find(VERSION1.table).metrics}
 
 
 def test_own_heads_start_as_copies_of_the_global_one():
-    cfg = v1.settings("smoke", data="mnist")
-    fed, first = v1.federation(cfg, [0, 1])
+    cfg = VERSION1.settings("smoke", data="mnist")
+    fed, first = VERSION1.federation(cfg, [0, 1])
     two_heads, start = v1.with_own_heads(fed, first)
     assert start.shape == (2, models.count(two_heads.net))
     net, x = models.mlp_mnist_v1(), torch.randn(4, 784)
@@ -59,7 +59,7 @@ def test_own_heads_start_as_copies_of_the_global_one():
 
 
 def test_settings_are_the_papers():
-    mnist, cifar = (v1.settings("paper", data=data) for data in ("mnist", "cifar10"))
+    mnist, cifar = (VERSION1.settings("paper", data=data) for data in ("mnist", "cifar10"))
     assert models.count(mnist.net(), mnist.shared(mnist.net())) == 34_186
     assert models.count(cifar.net(), cifar.shared(cifar.net())) == 2_872
     assert (mnist.batch_size, mnist.lr, mnist.goal, mnist.lg_rounds) == (10, 0.05, 0.975, 50)
@@ -68,6 +68,6 @@ def test_settings_are_the_papers():
 
 def test_there_is_no_released_protocol():
     with pytest.raises(SettingsError, match="no released protocol"):
-        v1.settings("smoke", "as_released")
+        VERSION1.settings("smoke", "as_released")
     with pytest.raises(SettingsError, match="mnist, cifar10"):
-        v1.settings("smoke", data="faces")
+        VERSION1.settings("smoke", data="faces")

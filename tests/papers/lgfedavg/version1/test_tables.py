@@ -8,7 +8,9 @@ import torch
 from lgfed_core import plotting
 from lgfed_core.data import Dataset, Split
 from lgfed_core.evidence import records as results, report, verdict
+from lgfed_core.papers.lgfedavg.printed import TABLES
 from lgfed_core.papers.lgfedavg.version1 import figures as figures_version1, run as v1, tables
+from lgfed_core.papers.lgfedavg.version1.run import VERSION1
 
 
 def stored(tmp_path, values: dict[tuple, float], **more) -> pd.DataFrame:
@@ -33,7 +35,7 @@ def stored(tmp_path, values: dict[tuple, float], **more) -> pd.DataFrame:
         | more
         for (table, data, method, metric, seed), value in values.items()
     ]
-    results.record(v1.NAME, pd.DataFrame(rows), tmp_path)
+    results.record(VERSION1.name, pd.DataFrame(rows), tmp_path)
     return results.load(folder=tmp_path)
 
 
@@ -59,10 +61,10 @@ def test_strangers_counted_by_hand():
 
 
 def test_contrasts_are_paired_over_common_seeds(tmp_path):
-    names = [(v1.TABLE, "mnist", m, "local_test_acc") for m in ("lg_fedavg", "fedavg")]
+    names = [(VERSION1.table, "mnist", m, "local_test_acc") for m in ("lg_fedavg", "fedavg")]
     values = {(*names[0], s): 98 + s for s in (0, 1, 2)} | {(*names[1], s): 97.0 for s in (1, 2)}
     sent = {"lg_fedavg": 1e9, "fedavg": 4e9}
-    values |= {(v1.TABLE, "mnist", m, "params_communicated", 0): n for m, n in sent.items()}
+    values |= {(VERSION1.table, "mnist", m, "params_communicated", 0): n for m, n in sent.items()}
     found = tables.contrasts(stored(tmp_path, values))["ours"]
     assert found["MNIST", "LG-FedAvg - FedAvg, local test"].startswith("+2.50 [")
     assert found["MNIST", "LG-FedAvg - FedAvg, local test"].endswith("] (2)")
@@ -80,7 +82,9 @@ def test_contrasts_print_the_papers_own(tmp_path):
 
 
 def test_versions_subtract_the_table_beside(tmp_path):
-    one, two = ((name, "mnist", "lg_fedavg", "local_test_acc", 3) for name in (v1.TABLE, v1.BESIDE))
+    one, two = (
+        (name, "mnist", "lg_fedavg", "local_test_acc", 3) for name in (VERSION1.table, v1.BESIDE)
+    )
     found = tables.versions(stored(tmp_path, {one: 99.0, two: 98.75}))
     assert found.loc["local test", "best on validation"] == "+0.25 (1)"
     assert found.loc["local test", "last round"] == verdict.NOT_RUN
@@ -88,14 +92,14 @@ def test_versions_subtract_the_table_beside(tmp_path):
 
 
 def test_smaller_scales_do_not_count(tmp_path):
-    one = {(v1.TABLE, "mnist", "lg_fedavg", "new_test_acc_outputs", 0): 50.0}
+    one = {(VERSION1.table, "mnist", "lg_fedavg", "new_test_acc_outputs", 0): 50.0}
     rows = stored(tmp_path, one, scale="quick")
     assert (tables.two_meanings(rows)["our runs of version 1"] == verdict.NOT_RUN).all(axis=None)
 
 
 def test_both_meanings_of_new_test_side_by_side(tmp_path):
     metric = "new_test_acc_weights"
-    values = {(v1.TABLE, "mnist", "local_only", metric, s): 30.0 + s for s in (0, 2)}
+    values = {(VERSION1.table, "mnist", "local_only", metric, s): 30.0 + s for s in (0, 2)}
     found = tables.two_meanings(stored(tmp_path, values))
     alone = found.loc["MNIST", "local only"]
     assert alone["printed"].tolist() == ["84.01 ± 7.42", "30.41 ± 7.88"]
@@ -119,8 +123,8 @@ def histories():
 
 
 def test_curves_go_on_from_the_goal_and_count_what_is_sent(histories):
-    cfg = v1.settings("smoke", goal=0.6)
-    curves = v1.progress(cfg, histories).set_index(["part", "round"])
+    cfg = VERSION1.settings("smoke", goal=0.6)
+    curves = VERSION1.progress(cfg, histories).set_index(["part", "round"])
     everybody = cfg.devices + 2  # two of ten devices upload
     assert curves.loc[("fedavg", 3), "sent"] == everybody * 633_226 * 3
     assert curves.loc[("lg_v1", 4), "sent"] == everybody * (633_226 * 2 + 34_186 * 2)
@@ -129,27 +133,27 @@ def test_curves_go_on_from_the_goal_and_count_what_is_sent(histories):
 
 
 def test_a_missed_goal_counts_all_rounds(histories):
-    cfg = v1.settings("smoke", goal=0.9)
-    curves = v1.progress(cfg, histories)
+    cfg = VERSION1.settings("smoke", goal=0.9)
+    curves = VERSION1.progress(cfg, histories)
     assert set(curves.loc[curves["part"] == "lg_v1", "before"]) == {cfg.fedavg_rounds}
 
 
 def test_quick_scale_has_goals_of_its_own():
     for data, goal in (("mnist", 0.975), ("cifar10", 0.57)):
-        quick, paper = (v1.settings(scale, data=data) for scale in ("quick", "paper"))
+        quick, paper = (VERSION1.settings(scale, data=data) for scale in ("quick", "paper"))
         assert quick.goal < goal == paper.goal
         assert paper.further == paper.lg_rounds > quick.further >= 10
-        assert v1.settings("quick", data=data, goal=0.5).goal == 0.5
+        assert VERSION1.settings("quick", data=data, goal=0.5).goal == 0.5
 
 
 def test_figures_draw_what_there_is(histories, tmp_path):
-    cfg = v1.settings("smoke", goal=0.6)
-    figure = figures_version1.race(v1.progress(cfg, histories), cfg.goal)
+    cfg = VERSION1.settings("smoke", goal=0.6)
+    figure = figures_version1.race(VERSION1.progress(cfg, histories), cfg.goal)
     drawn = {line.get_label(): line for line in figure.axes[0].lines}
     assert set(drawn) == {*tables.PARTS.values(), "goal"}
     assert drawn["LG-FedAvg, version 1"].get_xdata().tolist() == [2, 3, 4]  # FedAvg's point first
     assert drawn["LG-FedAvg, version 1"].get_ydata() == pytest.approx([60, 80, 80])
     with plotting.style():
-        figure = figures_version1.table1(report.table(v1.TABLE, folder=tmp_path))
+        figure = figures_version1.table1(report.table(TABLES[VERSION1.table], folder=tmp_path))
     assert all("not yet run" in ax.get_title(loc="left") for ax in figure.axes)
     plt.close("all")

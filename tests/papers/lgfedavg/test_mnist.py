@@ -7,23 +7,21 @@ import pytest
 from lgfed_core import models, paths
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results, report
-from lgfed_core.papers import experiments
 from lgfed_core.papers.lgfedavg import records as lgfedavg_rows
-from lgfed_core.papers.lgfedavg.mnist import run as mnist
+from lgfed_core.papers.lgfedavg.mnist.run import MNIST
+from lgfed_core.papers.lgfedavg.printed import TABLES
 
 
 @pytest.mark.parametrize("protocol, validation", [("as_described", 0.0), ("as_released", 0.1)])
 def test_each_protocol_chooses_on_its_own_rows(protocol, validation):
     with pytest.raises(SettingsError, match=f"validation is {validation}; {protocol} chooses on"):
-        mnist.settings("smoke", protocol, validation=validation)
+        MNIST.settings("smoke", protocol, validation=validation)
 
 
 @pytest.fixture(scope="module", params=results.PROTOCOLS)
 def smoke(request):
-    cfg = mnist.settings("smoke", request.param)
-    rows, histories = experiments.run(
-        mnist, cfg, [0], record=False, resume=False, workers=1, device="cpu"
-    )
+    cfg = MNIST.settings("smoke", request.param)
+    rows, histories = MNIST.run(cfg, [0], record=False, resume=False, workers=1, device="cpu")
     return cfg, rows, histories
 
 
@@ -78,20 +76,20 @@ def test_the_headline_is_the_best_and_last_is_the_last(smoke):
 def test_rows_are_accepted_and_reported(smoke, tmp_path):
 
     cfg, rows, _ = smoke
-    results.record(mnist.NAME, rows.assign(seed=0), tmp_path)
-    results.record(mnist.NAME, rows.assign(seed=0), tmp_path)  # again: replaced, not doubled
-    stored = results.load(mnist.NAME, tmp_path)
+    results.record(MNIST.name, rows.assign(seed=0), tmp_path)
+    results.record(MNIST.name, rows.assign(seed=0), tmp_path)  # again: replaced, not doubled
+    stored = results.load(MNIST.name, tmp_path)
     assert len(stored) == len(rows)
-    table = report.table(mnist.TABLE, "smoke", cfg.protocol, folder=tmp_path)
+    table = report.table(TABLES[MNIST.table], "smoke", cfg.protocol, folder=tmp_path)
     ran = table[table["seeds"] > 0]
     assert set(ran["verdict"]) == {"smoke scale, not judged"}
 
 
 def test_paper_settings_are_the_papers():
-    cfg = mnist.settings("paper", "as_described")
+    cfg = MNIST.settings("paper", "as_described")
     assert (cfg.devices, cfg.fraction, cfg.batch_size, cfg.lr) == (100, 0.1, 10, 0.05)
     assert cfg.rounds(800) == 800 and cfg.budgets == (400, 500, 600, 700, 800)
-    printed = pd.read_csv(paths.PAPER / f"{mnist.TABLE}.csv")
+    printed = pd.read_csv(paths.PAPER / f"{MNIST.table}.csv")
     assert set(printed["fedavg_rounds"]) == {0, *cfg.budgets}
     assert set(printed["lg_rounds"]) == {0, cfg.lg_rounds}
     net = models.mlp_mnist()
@@ -99,8 +97,8 @@ def test_paper_settings_are_the_papers():
 
 
 def test_full_scale_partition_on_real_labels():
-    cfg = mnist.settings("paper", "as_described")
-    federation, start = mnist.federation(cfg, [0])
+    cfg = MNIST.settings("paper", "as_described")
+    federation, start = MNIST.federation(cfg, [0])
     split = federation.partitions[0]
     assert start.shape == (1, 633_226)
     sizes = split.train.size + split.validation.size
@@ -112,7 +110,7 @@ def test_full_scale_partition_on_real_labels():
 
 def test_progress_puts_lg_after_its_fedavg(smoke):
     cfg, _, histories = smoke
-    curves = mnist.progress(cfg, histories)
+    curves = MNIST.progress(cfg, histories)
     first = curves[curves["part"] == "lg_800"]["round"].min()
     assert first == cfg.rounds(800) + 1
     assert curves["local_test_acc"].between(0, 100).all()
@@ -125,35 +123,13 @@ def test_impossible_settings_are_refused(change):
     from lgfed_core.errors import LgfedError
 
     with pytest.raises(LgfedError):
-        mnist.federation(mnist.settings(**({"scale": "smoke"} | change)), [0])
-
-
-def test_unknown_experiment_lists_the_known():
-    with pytest.raises(SettingsError, match="lgfedavg.mnist"):
-        experiments.find("lgfedavg.mnits")
-
-
-def test_two_seeds_together_equal_each_alone(smoke):
-    cfg, rows, _ = smoke
-    parts = mnist.stages(cfg, [0, 1], resume=False, workers=1)
-    both = pd.concat([mnist.rows(cfg, name, outcome) for name, outcome in parts])
-    key = ["method", "fedavg_rounds", "selection", "metric"]
-    together = both[both["seed"] == 0].set_index(key)["value"]
-    alone = rows.set_index(key)["value"]
-    assert together.equals(alone.reindex(together.index))
-    assert not both[both["seed"] == 1].set_index(key)["value"].equals(together)
-
-
-def test_a_gpu_that_is_not_there_is_named(monkeypatch):
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    with pytest.raises(SettingsError, match="no GPU"):
-        experiments.run(mnist, mnist.settings("smoke"), [0], device="cuda", record=False)
+        MNIST.federation(MNIST.settings(**({"scale": "smoke"} | change)), [0])
 
 
 def test_selection_and_serving_tables(tmp_path):
     cells = [
         {
-            "table": mnist.TABLE,
+            "table": MNIST.table,
             "classes_per_device": 2,
             "method": "lg_fedavg",
             "fedavg_rounds": 800,
@@ -179,16 +155,16 @@ def test_selection_and_serving_tables(tmp_path):
             ("last", "new_test_acc_outputs", 70.0),
         )
     ]
-    results.record(mnist.NAME, pd.DataFrame(cells), tmp_path)
-    worth = lgfedavg_rows.worth_of_selection(report.table(mnist.TABLE, folder=tmp_path))
+    results.record(MNIST.name, pd.DataFrame(cells), tmp_path)
+    worth = lgfedavg_rows.worth_of_selection(report.table(TABLES[MNIST.table], folder=tmp_path))
     assert worth.index.tolist() == ["2 classes, LG-FedAvg 800+100"]
     assert worth["local_test_acc"].iloc[0].tolist() == pytest.approx([91.0, 88.0, 3.0])
     assert worth["new_test_acc", "gain"].item() == pytest.approx(1.0)
-    served = lgfedavg_rows.ways_to_serve(results.load(mnist.NAME, tmp_path), 2)
+    served = lgfedavg_rows.ways_to_serve(results.load(MNIST.name, tmp_path), 2)
     assert served["weights"].iloc[0].tolist() == pytest.approx([80.0, np.sqrt(2)])
     assert served["outputs", "mean"].item() == pytest.approx(71.0)
-    assert lgfedavg_rows.ways_to_serve(results.load(mnist.NAME, tmp_path), 5).empty
-    nothing = report.table(mnist.TABLE, folder=tmp_path / "none")
+    assert lgfedavg_rows.ways_to_serve(results.load(MNIST.name, tmp_path), 5).empty
+    nothing = report.table(TABLES[MNIST.table], folder=tmp_path / "none")
     assert lgfedavg_rows.worth_of_selection(nothing).empty
     assert lgfedavg_rows.differences(nothing[nothing["seeds"] > 0]).isna().all(axis=None)
 

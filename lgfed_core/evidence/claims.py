@@ -1,0 +1,156 @@
+"""A claim of a paper, the comparisons that it needs, and what those that have run say of it.
+
+A claim holds where all its comparisons hold. While some are missing, or have one run, it can be
+refuted but not confirmed; what has run is then judged apart ("so far"). Holm's correction is over
+the claims that are judged together.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from . import verdict
+from .verdict import NO_EVIDENCE, Evidence
+
+LIVE = "judged live on its page"
+SURE = 2  # the runs that an exact comparison, without chance in it, stands for at least
+
+
+@dataclass(frozen=True)
+class Part:
+    """One comparison that a claim needs: its name, the runs that were paired, what they say."""
+
+    name: str
+    runs: int
+    evidence: Evidence
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of data/paper/claims.csv.
+
+    page: of the book, that judges it. words: what it says, for that page. comparisons: from the
+    page's evidence to the parts of the claim, with ``runs`` 0 for those that have not run; none at
+    all where it cannot be judged yet. total: how many it needs, where that is more than are named.
+    where: the data it is judged on, for a claim that several pages judge. live: whether its
+    evidence is made where it is shown.
+    """
+
+    id: str
+    page: str
+    words: str
+    comparisons: Callable[[Any], Sequence[Part]]
+    total: int = 0
+    where: str = ""
+    live: bool = False
+
+
+def paired(name: str, a: pd.Series, b: pd.Series, test: Callable[..., Evidence], **how) -> Part:
+    """Compare a with b, values by seed, over the seeds that both have."""
+    a, b = a.align(b, join="inner")
+    return Part(name, len(a), test(a.to_numpy(), b.to_numpy(), **how))
+
+
+def tested(name: str, values: ArrayLike, test: Callable[..., Evidence], *how, **more) -> Part:
+    """Test one value per run [n] (or one line per run, [n, k])."""
+    return Part(name, len(values), test(values, *how, **more))
+
+
+def exact(name: str, value: float, holds: bool) -> Part:
+    """A comparison without chance in it: p-values are 0 or 1."""
+    return Part(name, SURE, verdict.exact(value, holds))
+
+
+def decided(evidence: Evidence) -> list[Part]:
+    """A claim whose comparisons have been joined already, and all been made."""
+    return [Part("", SURE, evidence)]
+
+
+def judged(
+    claims: Iterable[Claim], found: Any, stand_in: str | Mapping[str, str] = "", limits: str = ""
+) -> pd.DataFrame:
+    """A line for every claim that names comparisons, by id.
+
+    found: what the claims' ``comparisons`` take. stand_in: the data that stand in for the paper's,
+    of all claims or by claim. limits: what else a verdict must say.
+
+    Columns: words; estimate, low, high of the weakest comparison that has run, and its name ``at``;
+    p, p_against and verdict by Holm over these claims; how many have ``ran`` of how many ``parts``,
+    on how many ``runs`` at least; so_far, the verdict on those that have run; said, the sentence.
+    """
+    parts = {claim: claim.comparisons(found) for claim in claims}
+    parts = {claim: some for claim, some in parts.items() if some}
+    ran = {claim: [part for part in some if part.runs] for claim, some in parts.items()}
+    totals = {claim: max(claim.total, len(some)) for claim, some in parts.items()}
+    lines = verdict.judge({c.id: joint(some, totals[c]) for c, some in ran.items()})
+    lines["so_far"] = verdict.judge({c.id: joint(some) for c, some in ran.items()})["verdict"]
+    lines["at"] = [weakest(some).name if some else "" for some in ran.values()]
+    lines["ran"] = [len(some) for some in ran.values()]
+    lines["parts"] = list(totals.values())
+    lines["runs"] = [min((part.runs for part in some), default=0) for some in ran.values()]
+    lines["words"] = [claim.words for claim in parts]
+    lines.loc[lines["ran"] == 0, ["verdict", "so_far"]] = verdict.NOT_RUN
+    names = stand_in if isinstance(stand_in, Mapping) else dict.fromkeys(lines.index, stand_in)
+    lines["said"] = [
+        on_stand_in(sentence(line) + limits * (line.ran > 0), names.get(line.Index, ""))
+        for line in lines.itertuples()
+    ]
+    return lines
+
+
+def joint(ran: Sequence[Part], total: int = 0) -> Evidence:
+    """That all of ``total`` comparisons hold, with the estimate of the weakest that has run."""
+    if not ran:
+        return NO_EVIDENCE
+    missing = [NO_EVIDENCE] * (total - len(ran))
+    whole = verdict.every([*(part.evidence for part in ran), *missing])
+    return replace(weakest(ran).evidence, p=whole.p, p_against=whole.p_against)
+
+
+def weakest(ran: Sequence[Part]) -> Part:
+    """The part with the weakest evidence for the claim; of equals the one that estimates less."""
+    return max(ran, key=lambda part: (part.evidence.p, -part.evidence.estimate))
+
+
+def brief(lines: pd.DataFrame) -> pd.DataFrame:
+    """Lines of `judged` with their sentence as verdict: estimate, low, high, p, p_against."""
+    numbers = lines[["estimate", "low", "high", "p", "p_against"]]
+    return numbers.assign(verdict=lines["said"])
+
+
+def named(lines: pd.DataFrame) -> pd.DataFrame:
+    """`brief` with an index for people: "L14: what it says"."""
+    words = [f"{id}: {text}" if text else id for id, text in lines["words"].items()]
+    return brief(lines).set_axis(words)
+
+
+def sentence(line) -> str:
+    """The verdict of a line of `judged` in words; where something is missing, what."""
+    settled = line.verdict == verdict.REFUTED or (line.ran == line.parts and line.runs > 1)
+    if settled or not line.ran:
+        return line.verdict
+    one = ", one seed" * (line.runs == 1)
+    return f"{line.so_far} so far, {line.ran} of {line.parts} comparisons{one}"
+
+
+def on_stand_in(words: str, name: str) -> str:
+    """The verdict, which says so where data called ``name`` stand in for the paper's."""
+    return f"{verdict.STAND_IN} ({name}): {words}" if name else words
+
+
+def said(found, runs: int | None = None, sign: str = "+", digits: int = 2) -> str:
+    """ "+1.23 [+0.45, +2.01] (3)": an estimate with its 95 % interval, and of how many runs.
+
+    found: anything with ``estimate``, ``low`` and ``high``. Without an interval (one run) there is
+    none; of no run it is "not yet run". ``sign`` "" leaves out the plus.
+    """
+    if runs == 0:
+        return verdict.NOT_RUN
+    ends = (round(value, digits) + 0.0 for value in (found.estimate, found.low, found.high))
+    estimate, low, high = (f"{value:{sign}.{digits}f}" for value in ends)  # no minus before 0.00
+    interval = "" if np.isnan(found.low) else f" [{low}, {high}]"
+    return f"{estimate}{interval}" + (f" ({runs})" if runs else "")

@@ -1,0 +1,86 @@
+"""Claims C1, C2 and C5 of the CGAU paper as tests over repetitions on audio."""
+
+from typing import NamedTuple
+
+import pandas as pd
+
+from lgfed_core.evidence import claims
+from lgfed_core.evidence.claims import Claim, Part, tested
+from lgfed_core.evidence.records import select, stand_in
+from lgfed_core.evidence.verdict import equivalent, greater, rising
+
+from ..gains import distances_fall, gains, have
+from .run import NAME, TABLES
+
+SAME = 0.2  # points of AUC that count as no difference: half of the largest gain the paper reports
+
+
+class Found(NamedTuple):
+    """rows: tidy rows of one protocol and scale; method: the CGAU that is judged."""
+
+    rows: pd.DataFrame
+    method: str
+
+
+def not_lower(found: Found) -> list[Part]:
+    """C1: at every proportion the AUC is not lower than the baseline's by `SAME` or more."""
+    gain = _gain(found)
+    return [tested(f"{p:g} shuffled", gain[p], greater, by=-SAME) for p in gain]
+
+
+def gain_falls(found: Found) -> list[Part]:
+    """C2: without shuffling there is a gain; it falls with the proportion; at 1 it is within
+    `SAME`."""
+    gain = _gain(found)
+    if gain.empty:
+        return []
+    p = gain.columns.to_numpy(float)
+    return [
+        tested("nothing shuffled", gain[p[0]], greater),
+        Part("falls", len(gain), rising(-p, gain.to_numpy())),
+        tested("all shuffled", gain[p[-1]], equivalent, 0.0, SAME),
+    ]
+
+
+CLAIMS = (
+    Claim("C1", "cgau/audio", "the AUC is at least the baseline's", not_lower),
+    Claim("C2", "cgau/audio", "the gain falls as clients are shuffled", gain_falls),
+    Claim(
+        "C5",
+        "cgau/clients",
+        "distances fall as clients are shuffled",
+        lambda found: distances_fall(found.rows),
+        where="audio",
+    ),
+)
+
+
+def stored(features: str = "clips", scale: str = "paper") -> pd.DataFrame:
+    """Our recorded rows of the paper's data, or of the ``features`` that stand in; may be empty."""
+    columns = ("shuffle_proportion", "method", "stand_in")
+    own = features != "digits"
+    return select(NAME, columns=columns, own=own, table=TABLES[features], scale=scale)
+
+
+def judged(
+    found: pd.DataFrame, protocol: str = "as_described", method: str = "cgau_kept"
+) -> pd.DataFrame:
+    """C1, C2 and C5 by id, as far as there are rows, from rows of `stored`.
+
+    On stand-in data verdicts say so: they are about these data, not about the paper's.
+    """
+    mine = select(found, protocol=protocol)
+    return claims.judged(CLAIMS, Found(mine, method), stand_in(mine))
+
+
+def from_stored() -> pd.DataFrame:
+    """The claims on the recorded runs, of the rows kept on the device."""
+    return judged(stored())
+
+
+def _gain(found: Found) -> pd.DataFrame:
+    """Gains: a line per seed, a column per proportion; empty where nothing was run."""
+    if not have(*found):
+        return pd.DataFrame()
+    gain = select(gains(found.rows), method=found.method)
+    return gain.pivot(index="seed", columns="shuffle_proportion", values="gain").dropna()

@@ -1,0 +1,271 @@
+"""An experiment: settings, parts that run one after another, and the records that they leave.
+
+A page's experiment is a class of a dozen lines or two; what those of one paper share is a class
+between it and `Experiment` (`lgfedavg.phases`, `cgau.federated`).
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+import torch
+from safetensors import SafetensorError, safe_open
+
+from lgfed_core.engine import CPU, Outcome
+from lgfed_core.engine.checkpoint import folder_name
+from lgfed_core.engine.processes import checked_workers
+from lgfed_core.errors import SettingsError, one_of
+from lgfed_core.evidence import records as results
+from lgfed_core.paths import RUNS
+
+DIVERGED = "diverged"  # the metric of a seed that left the finite numbers; its value is the round
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of an experiment, before it runs: how long it trains, and where it is saved."""
+
+    name: str
+    rounds: int | None = None  # None: it does not train
+    saved: Path | None = None  # None: it always runs
+    seeds: tuple[int, ...] = ()  # those that train together
+
+    @property
+    def complete(self) -> bool:
+        """Whether its checkpoint has all rounds, so that it is read instead of run."""
+        if not (self.saved and self.saved.exists()):
+            return False
+        try:
+            with safe_open(self.saved, framework="pt") as file:
+                facts = json.loads((file.metadata() or {}).get("facts", "{}"))
+        except (OSError, SafetensorError, ValueError):
+            return False  # running it will say what is wrong
+        return facts.get("round") == self.rounds
+
+
+class Experiment:
+    """What all experiments have in common; a page's own class says what is special about it.
+
+    It gives the attributes without a default, and `parts`, `train`, `measured` and `progress`.
+    """
+
+    name: ClassVar[str]  # as `python -m lgfed_core run` and data/results call it
+    table: ClassVar[str]  # the table of the paper that it fills, or one of our own
+    Settings: ClassVar[type]  # a frozen dataclass with ``protocol`` and ``scale``
+    scales: ClassVar[dict[str, dict]]  # what each scale changes
+    released: ClassVar[dict] = {}  # what the protocol `as_released` changes
+    protocols: ClassVar[tuple[str, ...]] = results.PROTOCOLS
+    chooses: ClassVar[frozenset[str]] = frozenset()  # settings that pick cells and change none
+    together: ClassVar[bool] = False  # all seeds at once on a CPU as well (tiny networks)
+    usual_lanes: ClassVar[str] = "auto"  # what lanes are if nobody says; "auto": by the device
+
+    def settings(self, scale: str = "paper", protocol: str = "as_described", **changes):
+        """Settings of a scale, with single values changed: ``settings("quick", classes=5)``."""
+        one_of("scale", scale, self.scales)
+        one_of("protocol", protocol, results.PROTOCOLS)
+        known = [f.name for f in fields(self.Settings)]
+        if unknown := set(changes) - set(known):
+            raise SettingsError(
+                f"{self.name} has no setting {', '.join(sorted(unknown))}; there are: "
+                f"{', '.join(known)}"
+            )
+        base = self.Settings(protocol, scale)
+        return replace(base, **(self.usual(scale, protocol, changes) | changes))
+
+    def usual(self, scale: str, protocol: str, changes: dict) -> dict:
+        """What a scale and a protocol change, and what follows from ``changes``."""
+        return (self.released if protocol == "as_released" else {}) | self.scales[scale]
+
+    def parts(self, cfg, seeds: Sequence[int], device: torch.device) -> Iterable[Part]:
+        """What `train` yields for these seeds, in order."""
+        raise NotImplementedError
+
+    def train(
+        self, cfg, seeds: Sequence[int], device: torch.device, folder: Path | None, **engine
+    ) -> Iterator[tuple[str, Outcome]]:
+        """Run part by part, all ``seeds`` together; without ``folder`` nothing is read or saved.
+
+        engine: ``lanes`` and ``workers`` of `engine.run`.
+        """
+        raise NotImplementedError
+
+    def measured(self, cfg, part: str, outcome: Outcome) -> pd.DataFrame:
+        """The tidy rows of one part (see `records` for the columns), for each of its seeds."""
+        raise NotImplementedError
+
+    def progress(self, cfg, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
+        """Curves to draw; histories: by part, as `run` returns them."""
+        raise NotImplementedError
+
+    def check(
+        self,
+        cfg,
+        seeds: Sequence[int],
+        device: str | torch.device = "auto",
+        lanes: str = "auto",
+        workers: int | None = None,
+    ) -> torch.device:
+        """The device that is meant. Raises SettingsError for what cannot run, before any data."""
+        if type(cfg) is not self.Settings:
+            raise SettingsError(f"{self.name} takes settings of its own: {self.name}.settings(...)")
+        wrong = [s for s in seeds if not isinstance(s, int | np.integer) or not 0 <= s < 2**32]
+        if wrong or not len(seeds) or len(set(seeds)) < len(seeds):
+            raise SettingsError(f"seeds are {list(seeds)}; whole numbers from 0, each once")
+        place = _place(device)
+        one_of("lanes", lanes, ("auto", "looped", "batched"))
+        lanes = self.usual_lanes if lanes == "auto" else lanes
+        if lanes == "looped" and place.type != "cpu":
+            raise SettingsError(f"looped lanes run on a CPU, not on {place.type}; use batched")
+        if lanes == "auto":
+            lanes = "looped" if place.type == "cpu" else "batched"
+        if workers is not None and checked_workers(workers) > 1 and lanes == "batched":
+            raise SettingsError(
+                f"workers is {workers}; here {self.name} trains batched lanes, in one process: "
+                "leave workers out, or use looped lanes on a CPU"
+            )
+        return place
+
+    def stages(
+        self,
+        cfg,
+        seeds: Sequence[int],
+        device: str | torch.device = CPU,
+        resume: bool = True,
+        *,
+        lanes: str = "auto",
+        workers: int | None = None,
+    ) -> Iterator[tuple[str, Outcome]]:
+        """Run part by part, yielding (name, outcome); all ``seeds`` train together.
+
+        A part that is complete is read from its checkpoint instead of run, unless not ``resume``.
+        """
+        place = self.check(cfg, seeds, device, lanes, workers)
+        engine = dict(lanes=self.usual_lanes if lanes == "auto" else lanes, workers=workers)
+        return self.train(cfg, seeds, place, self.folder(cfg, seeds) if resume else None, **engine)
+
+    def records(self, cfg, part: str, outcome: Outcome) -> pd.DataFrame:
+        """The tidy rows of one part, for each of its seeds.
+
+        A seed that diverged, or of which a number is not finite, has one row for each selection
+        instead, with the metric `DIVERGED` and the round (from 1); the others stay as they are.
+        """
+        lost = dict(outcome.diverged)
+        rows = self.measured(cfg, part, _readable(outcome, lost))
+        broken = rows.loc[~np.isfinite(rows["value"].astype(float)), "seed"]
+        lost = dict.fromkeys(broken, _last_round(outcome)) | lost
+        own, main = rows["seed"].isin(lost), rows["table"] == rows["table"].iloc[0]
+        told = rows[own & main].drop_duplicates(["seed", "selection", *results.identifying(rows)])
+        told = told.assign(metric=DIVERGED, value=told["seed"].map(lost).astype(float))
+        return pd.concat([rows[~own], told], ignore_index=True) if lost else rows
+
+    def plan(
+        self,
+        cfg,
+        seeds: Sequence[int],
+        device: str | torch.device = "auto",
+        lanes: str = "auto",
+        workers: int | None = None,
+    ) -> list[Part]:
+        """What `run` will run, in order; reads the heads of checkpoints, and no data."""
+        place = self.check(cfg, seeds, device, lanes, workers)
+        return [
+            replace(part, seeds=part.seeds or tuple(group))
+            for group in self._groups(seeds, place)
+            for part in self.parts(cfg, group, place)
+        ]
+
+    def run(
+        self,
+        cfg,
+        seeds: Sequence[int],
+        *,
+        device: str | torch.device = "auto",
+        record: bool = True,
+        resume: bool = True,
+        workers: int | None = None,
+        lanes: str = "auto",
+    ) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
+        """Run at ``cfg`` for each seed; rows go to data/results part by part.
+
+        device: "cpu", "cuda", or "auto" (a GPU if there is one). A GPU takes all seeds at once, a
+        CPU one after the other, which is as fast there and leaves complete seeds behind when
+        stopped, unless the experiment takes them ``together``.
+
+        Returns the tidy rows and, by part, the histories (one line per evaluated round and seed).
+        """
+        place = self.check(cfg, seeds, device, lanes, workers)
+        found, histories = [], {}
+        for group in self._groups(seeds, place):
+            parts = self.stages(cfg, group, place, resume, workers=workers, lanes=lanes)
+            for part, outcome in parts:
+                found.append(self.records(cfg, part, outcome))
+                if record:
+                    results.record(self.name, found[-1])
+                histories.setdefault(part, []).append(outcome.history)
+        return pd.concat(found, ignore_index=True), {n: pd.concat(h) for n, h in histories.items()}
+
+    def folder(self, cfg, seeds: Sequence[int]) -> Path:
+        """Where checkpoints go: changed settings and other seeds never share a folder."""
+        start, free = self.places(cfg)
+        usual = self.settings(cfg.scale, cfg.protocol, **{n: getattr(cfg, n) for n in free})
+        return RUNS / self.name / folder_name(start, cfg, usual, seeds)
+
+    def places(self, cfg) -> tuple[str, Iterable[str]]:
+        """How that folder's name begins, and the settings that have no part in it otherwise."""
+        return f"{cfg.scale}-{cfg.protocol}", self.chooses
+
+    def _groups(self, seeds: Sequence[int], place: torch.device) -> list[list[int]]:
+        """The seeds that train together."""
+        alone = place.type == "cpu" and not self.together
+        return [[seed] for seed in seeds] if alone else [list(seeds)]
+
+
+def said(plan: list[Part]) -> str:
+    """A plan in lines for people: each part with its rounds, and how much of it is complete."""
+    lines = []
+    for name in dict.fromkeys(part.name for part in plan):
+        mine = [part for part in plan if part.name == name]
+        seeds, done = (sum(len(p.seeds) for p in mine if p.complete or n) for n in (1, 0))
+        rounds = f"{mine[0].rounds:,} rounds" if mine[0].rounds else "no training"
+        left = f"complete for {done} of {seeds}" if done < seeds else "complete"
+        lines.append(f"  {name}: {rounds}{f', {left}' if done else ''}")
+    return "\n".join(lines)
+
+
+def who(seeds: Sequence[int]) -> str:
+    """The seeds of a run in words, for its progress bar."""
+    return f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds"
+
+
+def _place(device: str | torch.device) -> torch.device:
+    if isinstance(device, torch.device):
+        return device
+    one_of("device", device, ("auto", "cpu", "cuda"))
+    if device == "cuda" and not torch.cuda.is_available():
+        raise SettingsError("device cuda: PyTorch sees no GPU here; use cpu or auto")
+    if device == "cpu" or not torch.cuda.is_available():
+        return CPU
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+    return torch.device("cuda")
+
+
+def _readable(outcome: Outcome, lost: dict[int, int]) -> Outcome:
+    """``outcome`` with zeros for what diverged seeds have no number of: only names are read."""
+    if not lost:
+        return outcome
+    final, history = outcome.final.copy(), outcome.history.copy()
+    own = final.index.isin(lost)
+    final.loc[own] = final.loc[own].fillna(0)
+    history = history if len(history) else pd.DataFrame(columns=["round", "seed"])
+    own = history["seed"].isin(lost)
+    history.loc[own] = history.loc[own].fillna(0)
+    return replace(outcome, final=final, history=history)
+
+
+def _last_round(outcome: Outcome) -> int:
+    """The round at which an outcome was measured."""
+    return int(outcome.history["round"].max()) if len(outcome.history) else 1

@@ -1,0 +1,91 @@
+"""A claim from its comparisons: what is missing, Holm's correction, and the words for both."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lgfed_core.evidence import claims
+from lgfed_core.evidence.claims import Claim, Part, judged, said
+from lgfed_core.evidence.verdict import NO_EVIDENCE, Evidence
+
+GOOD = Evidence(2.0, 1.0, 3.0, 1e-6, 1.0)
+BAD = Evidence(-2.0, -3.0, -1.0, 1.0, 1e-6)
+WEAK = Evidence(0.5, -0.1, 1.1, 0.2, 0.8)
+
+
+def line(parts, total=0, **how):
+    """The line of one claim with these (runs, evidence), and of one beside it that is certain."""
+    some = [Part(f"part {n}", *part) for n, part in enumerate(parts)]
+    claim = Claim("X1", "a page", "words", lambda found: some, total)
+    sure = Claim("X2", "a page", "", lambda found: [Part("all", 9, GOOD)])
+    return judged([claim, sure], None, **how).loc["X1"]
+
+
+@pytest.mark.parametrize(
+    ("parts", "total", "words"),
+    [
+        ([(3, GOOD)] * 2, 0, "confirmed"),
+        ([(3, GOOD), (3, WEAK)], 0, "inconclusive"),
+        ([(3, GOOD), (3, BAD)], 0, "refuted"),
+        ([(3, GOOD)] * 2, 10, "confirmed so far, 2 of 10 comparisons"),
+        ([(3, GOOD), (0, NO_EVIDENCE)], 0, "confirmed so far, 1 of 2 comparisons"),
+        ([(3, BAD), (0, NO_EVIDENCE)], 0, "refuted"),
+        ([(1, WEAK)], 0, "inconclusive so far, 1 of 1 comparisons, one seed"),
+        ([(0, NO_EVIDENCE)] * 10, 0, "not yet run"),
+    ],
+)
+def test_the_sentence_says_what_is_missing(parts, total, words):
+    assert line(parts, total)["said"] == words
+
+
+def test_a_claim_is_as_good_as_its_weakest_comparison_that_has_run():
+    found = line([(5, GOOD), (3, WEAK), (0, NO_EVIDENCE)])
+    assert found[["estimate", "low", "high"]].tolist() == [0.5, -0.1, 1.1]
+    assert found[["at", "ran", "parts", "runs"]].tolist() == ["part 1", 2, 3, 3]
+    assert found[["verdict", "so_far"]].tolist() == ["inconclusive", "inconclusive"]
+    assert found["p"] == 1.0  # the missing one decides
+
+
+def test_holm_is_over_the_claims_that_are_judged_together():
+    p = [0.03, 0.04]
+    some = [
+        Claim(f"X{n}", "", "", lambda found, p=p: [Part("", 5, Evidence(1, 0, 2, p, 1.0))])
+        for n, p in enumerate(p)
+    ]
+    assert judged(some[:1], None)["said"].tolist() == ["confirmed"]
+    both = judged(some, None)
+    assert both["p"].tolist() == pytest.approx([0.06, 0.06])
+    assert both["said"].tolist() == ["inconclusive"] * 2
+
+
+def test_a_claim_that_names_no_comparison_is_left_out():
+    nothing = Claim("X1", "", "", lambda found: [])
+    assert judged([nothing], None).empty
+    assert list(claims.brief(judged([nothing], None))) == [
+        "estimate",
+        "low",
+        "high",
+        "p",
+        "p_against",
+        "verdict",
+    ]
+
+
+def test_stand_ins_and_limits_are_said():
+    words = line([(3, GOOD)], stand_in={"X1": "clips"}, limits=", after 5 of 9 rounds")["said"]
+    assert words == "on stand-in data (clips): confirmed, after 5 of 9 rounds"
+
+
+@pytest.mark.parametrize(
+    ("found", "how", "words"),
+    [
+        (Evidence(1.234, 0.5, 2), {}, "+1.23 [+0.50, +2.00]"),
+        (Evidence(-0.001, -1, 1), {"runs": 3}, "+0.00 [-1.00, +1.00] (3)"),
+        (Evidence(1.0, np.nan, np.nan), {"runs": 1}, "+1.00 (1)"),
+        (Evidence(98.2, 97, 99.4), {"sign": "", "digits": 1}, "98.2 [97.0, 99.4]"),
+        (NO_EVIDENCE, {"runs": 0}, "not yet run"),
+        (pd.Series({"estimate": 1, "low": 0, "high": 2}), {}, "+1.00 [+0.00, +2.00]"),
+    ],
+)
+def test_an_estimate_in_words(found, how, words):
+    assert said(found, **how) == words

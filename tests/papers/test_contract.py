@@ -1,0 +1,352 @@
+"""What every experiment promises, whoever wrote it: held against all of them at smoke scale.
+
+Each runs once as a user would have it: told what will run, killed in the middle, run again. Shorter
+runs of the same cells, with other lanes, workers and seeds, are held against that one.
+"""
+
+import time
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from lgfed_core import data
+from lgfed_core.data import Dataset, Split
+from lgfed_core.data.features.stored import features
+from lgfed_core.engine import loop
+from lgfed_core.errors import SettingsError
+from lgfed_core.evidence import records as results
+from lgfed_core.models.adult import AdultNet
+from lgfed_core.papers import experiment as base, experiments
+from lgfed_core.papers.cgau.cifar10 import run as cgau_cifar10, time as cgau_time
+from lgfed_core.papers.fade.digits import domains
+from lgfed_core.papers.lgfedavg.fairness import released_users
+
+CPU, SECONDS = torch.device("cpu"), 90  # a smoke run takes some ten of them on two slow cores
+MADE = ["value", "seconds", "device", "torch", "commit"]  # columns that do not name a record
+
+
+@dataclass(frozen=True)
+class Case:
+    """An experiment, and how to have it without noise and on data that are at hand."""
+
+    name: str
+    few: dict  # settings that pick some of the cells
+    quiet: dict = field(default_factory=dict)  # lanes of different kinds draw their dropout anew
+    protocol: str = "as_described"
+    stand_in: str = ""
+    timed: bool = False  # its numbers are times
+
+    def __str__(self):
+        return f"{self.name}-{self.protocol}"
+
+
+QUIET, ONE = dict(dropout=0.0), dict(methods=("cgau_kept",))
+DIGITS = "UCI digits, 8 against the rest"
+CASES = [
+    Case("lgfedavg.mnist", dict(starts=(800,), alone=())),
+    Case("lgfedavg.cifar10", dict(starts=(), alone=()), dict(starts=(1800,), alone=())),
+    Case("lgfedavg.v1", dict(alone=())),
+    Case("lgfedavg.cuts", dict(last=(1,), first=()), dict(last=(3, 1), first=(1,))),
+    Case("lgfedavg.adult", dict(methods=("lg_fedavg",), frontier_splits=()), QUIET),
+    Case("lgfedavg.adult", dict(methods=("fedavg",)), protocol="as_released"),
+    Case("cgau.audio", ONE, QUIET | dict(features="digits"), stand_in=DIGITS),
+    Case("cgau.cifar10", ONE, QUIET, stand_in="made up"),
+    Case("cgau.new_clients", ONE, QUIET, stand_in="made up"),
+    Case("cgau.time", dict(methods=("baseline",)), timed=True),
+    Case("fade.digits", dict(opt_outs=(), statistics=(), central=False), stand_in="made up"),
+]  # fmt: skip
+
+
+def test_every_experiment_is_here_and_an_unknown_name_lists_them():
+    assert {case.name for case in CASES} == set(experiments.ALL)
+    with pytest.raises(SettingsError, match="lgfedavg.mnist, lgfedavg.cifar10"):
+        experiments.find("lgfedavg.mnits")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def at_hand():
+    """Made-up data where the paper's own cannot be had offline; the others are read once."""
+    rng, y = np.random.default_rng(0), np.arange(300) % 10
+    x = rng.standard_normal((300, 12)) + 3 * np.eye(12)[y]
+    made = features("toy", x, y, y, test=np.arange(300) // 10 % 6 == 5, stand_in="made up")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cgau_cifar10, "_load", lambda *args: made)
+        patch.setattr(cgau_time, "_random", lambda rows: made)
+        patch.setattr(data, "load", lru_cache(data.load))
+        patch.setattr(released_users, "AdultNet", _quiet)  # its dropout is no setting
+        patch.setattr(domains, "_mnist", lambda: _pictures("mnist", 0))
+        patch.setattr(domains, "_second", lambda: (_pictures("usps", 1), "made up"))
+        domains.digits.cache_clear()
+        yield
+    domains.digits.cache_clear()
+
+
+def _quiet(head_layers: int, *dropout: float) -> AdultNet:
+    return AdultNet(head_layers, 0.0, 0.0)
+
+
+def _pictures(name: str, seed: int) -> Dataset:
+    rng = torch.Generator().manual_seed(seed)
+    parts = (
+        Split(torch.rand(n, 1, 28, 28, generator=rng), torch.arange(n) % 10) for n in (120, 60)
+    )
+    return Dataset(name, *parts, classes=10)
+
+
+class Killed(Exception):
+    """Stands for a kill in the middle of a run."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One smoke run, and what was said about it before."""
+
+    case: Case
+    experiment: base.Experiment
+    cfg: object
+    short: object  # the same settings with fewer cells
+    plan: list[base.Part]
+    killed: bool
+    names: list[str]
+    rows: pd.DataFrame
+    seconds: float
+
+    def again(self, seeds=(0,), resume=False, **engine) -> tuple[list, pd.DataFrame]:
+        """(part, outcome) of each part, and the records, of fewer cells."""
+        parts = list(self.experiment.stages(self.short, list(seeds), resume=resume, **engine))
+        records = [self.experiment.records(self.short, *part) for part in parts]
+        return parts, pd.concat(records, ignore_index=True)
+
+
+@pytest.fixture(scope="module", params=CASES, ids=str)
+def ran(request, tmp_path_factory):
+    case = request.param
+    experiment = experiments.find(case.name)
+    cfg, short = (
+        experiment.settings("smoke", case.protocol, **(case.quiet | few)) for few in ({}, case.few)
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(base, "RUNS", tmp_path_factory.mktemp("runs"))
+        patch.setattr(loop, "SAVE_SECONDS", 0.0)
+        patch.setattr(loop, "SAVE_SHARE", np.inf)
+        began, plan = time.perf_counter(), experiment.plan(cfg, [0], "cpu")
+        assert not any(part.complete for part in plan)
+        killed, rounds = False, []
+        real = loop.round_of
+
+        def some(*args):
+            rounds.append(args)
+            if len(rounds) == 4:
+                raise Killed
+            return real(*args)
+
+        if any(part.saved for part in plan):
+            patch.setattr(loop, "round_of", some)
+            with pytest.raises(Killed):
+                list(experiment.stages(cfg, [0], workers=1))
+            killed = True
+            patch.setattr(loop, "round_of", real)
+        names, rows = [], []
+        for name, outcome in experiment.stages(cfg, [0], workers=1):
+            names.append(name)
+            rows.append(experiment.records(cfg, name, outcome))
+        seconds = time.perf_counter() - began
+        rows = pd.concat(rows, ignore_index=True)
+        yield Ran(case, experiment, cfg, short, plan, killed, names, rows, seconds)
+
+
+@pytest.fixture(scope="module")
+def looped(ran) -> pd.DataFrame | None:
+    """One seed in looped lanes; None where an experiment has none."""
+    if ran.experiment.usual_lanes == "auto":
+        return ran.rows
+    return None if ran.cfg.released else ran.again(lanes="looped", workers=1)[1]
+
+
+@pytest.fixture(scope="module")
+def two(ran) -> tuple[list, pd.DataFrame]:
+    """Two seeds, with two workers where there can be any."""
+    has = ran.experiment.usual_lanes == "auto" or not ran.cfg.released
+    lanes = {} if ran.case.timed else dict(lanes="looped")
+    return ran.again([0, 1], **(lanes | dict(workers=2) if has else {}))
+
+
+def keyed(rows: pd.DataFrame, seed: int = 0) -> pd.Series:
+    """Values by all columns that name a record."""
+    rows = rows[rows["seed"] == seed]
+    names = rows[sorted(set(rows) - {*MADE})].map(results.plain).to_dict("records")
+    keys = [" ".join(f"{k}={v}" for k, v in name.items() if v) for name in names]
+    return rows["value"].set_axis(keys).sort_index()
+
+
+def test_the_plan_is_what_runs_and_it_runs_in_seconds(ran):
+    assert [part.name for part in ran.plan] == ran.names
+    assert all(part.seeds == (0,) for part in ran.plan)
+    trained = [part for part in ran.plan if part.rounds]
+    assert trained and all(part.name in base.said(ran.plan) for part in ran.plan)
+    assert ran.seconds < SECONDS
+
+
+def test_what_was_killed_continues_and_what_is_complete_is_read(ran, monkeypatch):
+    plan = ran.experiment.plan(ran.short, [0], "cpu")
+    assert all(part.complete for part in plan if part.saved)
+    if not ran.killed:
+        assert not any(part.saved for part in plan)
+        return
+    assert "complete" in base.said(plan)
+    monkeypatch.setattr(loop, "round_of", None)  # any round would now fail
+    assert_found(ran.again(resume=True, workers=1)[1], ran.rows)
+
+
+def assert_found(some: pd.DataFrame, all_of_them: pd.DataFrame, within: float = 0.0):
+    """Every record of ``some`` is in the other, with the same value, or one ``within`` that."""
+    some, whole = keyed(some), keyed(all_of_them)
+    assert len(some) and set(some.index) <= set(whole.index)
+    there = whole.reindex(some.index)
+    if within:
+        assert some.to_numpy() == pytest.approx(there.to_numpy(), rel=1e-3, abs=within)
+    else:
+        assert some.equals(there)
+
+
+def test_lanes_of_both_kinds_agree_or_one_is_refused(ran, monkeypatch):
+    if ran.experiment.usual_lanes == "auto" and not ran.case.timed:
+        assert_found(ran.again(lanes="batched")[1], ran.rows, within=0.01)
+    elif not ran.case.timed and not ran.cfg.released:
+        assert_found(ran.again(lanes="looped", workers=1)[1], ran.rows, within=0.01)
+    else:
+        forbid_training(ran, monkeypatch)
+        with pytest.raises(SettingsError, match="lanes"):
+            ran.experiment.stages(ran.cfg, [0], lanes="looped")
+
+
+def test_a_seed_and_a_worker_alone_are_as_among_two(ran, looped, two, monkeypatch):
+    _, rows = two
+    assert set(rows["seed"]) == {0, 1}
+    if ran.case.timed:
+        assert set(keyed(rows).index) <= set(keyed(ran.rows).index)
+    elif looped is not None:
+        assert_found(rows, looped)
+    else:
+        assert_found(rows, ran.rows, within=0.01)
+    if looped is None:
+        forbid_training(ran, monkeypatch)
+        with pytest.raises(SettingsError, match="workers is 2"):
+            ran.experiment.stages(ran.cfg, [0], workers=2)
+
+
+def test_the_device_that_was_asked_for_is_used(ran, monkeypatch):
+    class Reached(Exception):
+        pass
+
+    def tell(of, *args):
+        raise Reached(of.device if hasattr(of, "device") else of.x.device)
+
+    monkeypatch.setattr(loop, "prepare", tell)
+    monkeypatch.setattr(released_users.Lanes, "batches", tell)
+    with pytest.raises(Reached, match="^meta$"):
+        list(ran.experiment.stages(ran.cfg, [0], torch.device("meta"), resume=False))
+    with pytest.raises(Reached, match="^cpu$"):
+        list(ran.experiment.stages(ran.cfg, [0], "cpu", resume=False))
+
+
+def forbid_training(ran, monkeypatch):
+    monkeypatch.setattr(type(ran.experiment), "train", None)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (dict(device="cuda"), "device cuda: PyTorch sees no GPU here"),
+        (dict(device="tpu"), "device 'tpu' is none of auto, cpu, cuda"),
+        (dict(lanes="both"), "lanes"),
+        (dict(workers=0), "workers is 0"),
+        (dict(seeds=[]), r"seeds are \[\]"),
+        (dict(seeds=[0, 0]), r"seeds are \[0, 0\]"),
+        (dict(seeds=[-1]), r"seeds are \[-1\]"),
+        (dict(cfg="smoke"), "takes settings of its own"),
+    ],
+    ids=str,
+)
+def test_what_cannot_run_is_refused_by_name_before_any_data(ran, asked, said, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    forbid_training(ran, monkeypatch)
+    asked = dict(cfg=ran.cfg, seeds=[0]) | asked
+    for call in (ran.experiment.run, ran.experiment.plan):
+        with pytest.raises(SettingsError, match=said):
+            call(
+                asked["cfg"],
+                asked["seeds"],
+                **{k: asked[k] for k in asked if k not in ("cfg", "seeds")},
+            )
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_unknown_settings_are_refused_by_name(case):
+    experiment = experiments.find(case.name)
+    for change in (dict(colour="red"), dict(scale="huge"), dict(protocol="guess")):
+        with pytest.raises(SettingsError, match="|".join(map(str, change.values())) + "|colour"):
+            experiment.settings(**(dict(scale="smoke") | change))
+
+
+def test_records_are_accepted_and_say_on_which_data(ran, tmp_path):
+    results.record(ran.experiment.name, ran.rows, tmp_path)
+    stored = results.load(ran.experiment.name, tmp_path)
+    assert len(stored) == len(ran.rows)
+    assert set(stored["scale"]) == {"smoke"} and set(stored["protocol"]) == {ran.case.protocol}
+    assert set(stored.get("stand_in", [""])) == {ran.case.stand_in}
+
+
+def test_a_seed_that_diverged_says_so_and_leaves_the_others_alone(ran, two, tmp_path):
+    for name, outcome in two[0]:
+        whole = ran.experiment.records(ran.short, name, outcome)
+        if set(whole["seed"]) != {0, 1}:  # a repetition each
+            continue
+        final = outcome.final.copy()
+        final.loc[0] = np.nan
+        for found, round in (
+            (replace(outcome, diverged={0: 3}), 3),
+            (replace(outcome, diverged={0: 3}, final=final), 3),
+        ):
+            rows = ran.experiment.records(ran.short, name, found)
+            assert keyed(rows, 1).equals(keyed(whole, 1))
+            lost = rows[rows["seed"] == 0]
+            assert set(lost["metric"]) == {base.DIVERGED} and set(lost["value"]) == {round}
+            assert set(lost["selection"]) <= set(whole["selection"])
+            ids = results.identifying(whole)
+            there = whole[whole["table"] == whole["table"].iloc[0]]
+            same = (
+                f[[*ids, "selection"]].map(results.plain).drop_duplicates() for f in (lost, there)
+            )
+            assert set(map(tuple, next(same).to_numpy())) == set(map(tuple, next(same).to_numpy()))
+            results.record(ran.experiment.name, rows, tmp_path)
+        everybody = replace(outcome, diverged={0: 3, 1: 1})
+        ended = replace(everybody, final=outcome.final * np.nan, history=pd.DataFrame())
+        for found in (everybody, ended):
+            both = ran.experiment.records(ran.short, name, found)
+            assert set(both["metric"]) == {base.DIVERGED} and set(both["seed"]) == {0, 1}
+            assert keyed(both)[keyed(rows[rows["seed"] == 0]).index].eq(3).all()
+
+
+def test_a_number_that_is_not_finite_takes_no_neighbour_down(ran, two, tmp_path, monkeypatch):
+    name, outcome = two[0][-1]
+    whole = ran.experiment.records(ran.short, name, outcome)
+    if set(whole["seed"]) != {0, 1}:
+        return
+    real = type(ran.experiment).measured
+
+    def broken(*args):
+        rows = real(*args).reset_index(drop=True)
+        rows.loc[rows.index[rows["seed"] == 1][-1], "value"] = np.inf
+        return rows
+
+    monkeypatch.setattr(type(ran.experiment), "measured", broken)
+    rows = ran.experiment.records(ran.short, name, outcome)
+    assert keyed(rows).equals(keyed(whole))
+    assert set(rows.loc[rows["seed"] == 1, "metric"]) == {base.DIVERGED}
+    assert rows["value"].ge(1)[rows["metric"] == base.DIVERGED].all()
+    results.record(ran.experiment.name, rows, tmp_path)

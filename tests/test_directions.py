@@ -1,0 +1,103 @@
+"""Imports run one way between rooms, papers do not know each other, no module is in a circle."""
+
+import ast
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import lgfed_core
+
+ROOT = Path(lgfed_core.__file__).parent
+GROUND = {"paths", "errors", "files", "seeds"}
+ROLES = {"data", "partition", "models", "metrics", "evidence"}  # do not know each other
+SEES = {"paths": {"errors"}, "errors": {"paths"}, "files": {"paths", "errors"}}
+SEES |= {"seeds": SEES["files"], "plotting": GROUND | {"evidence"}}
+SEES |= dict.fromkeys(ROLES, GROUND) | {"methods": GROUND | ROLES}
+SEES |= {"engine": GROUND | ROLES | {"methods"}}
+SEES |= {"papers": SEES["engine"] | {"engine", "plotting"}}
+ANY = {"lgfed_core", "__main__", "bench"}  # the face, the command line and its benchmark
+
+
+def modules() -> dict[str, str]:
+    """Dotted name below lgfed_core -> source; a package is its folder's name."""
+    paths = {path.relative_to(ROOT).with_suffix(""): path for path in ROOT.rglob("*.py")}
+    names = {".".join(p.parts).removesuffix("__init__").rstrip("."): f for p, f in paths.items()}
+    return {name or "lgfed_core": path.read_text("utf-8") for name, path in names.items()}
+
+
+def imports(name: str, source: str, known: set[str]) -> dict[str, bool]:
+    """Modules of ours that one imports, and whether it does so as soon as it is loaded."""
+    tree, found = ast.parse(source), {}
+    here = [] if name == "lgfed_core" else name.split(".")
+    package = any(other.startswith(f"{name}.") for other in known)
+    at_once = {node for part in tree.body for node in _reached(part)}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        base = (node.module or "").split(".") if node.module else []
+        if node.level:
+            base = here[: len(here) - node.level + package] + base
+        elif base[:1] == ["lgfed_core"]:
+            base = base[1:]
+        else:
+            continue
+        for alias in node.names:
+            parts = [*base, alias.name]
+            target = ".".join(parts if ".".join(parts) in known else parts[:-1]) or "lgfed_core"
+            found[target] = found.get(target, False) or node in at_once
+    return found
+
+
+def _reached(node: ast.AST):
+    """The imports that run when a module is loaded: outside functions and TYPE_CHECKING."""
+    if isinstance(node, ast.ImportFrom):
+        yield node
+    elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+        return
+    elif not isinstance(node, ast.FunctionDef):
+        for child in ast.iter_child_nodes(node):
+            yield from _reached(child)
+
+
+def broken(sources: dict[str, str]) -> list[str]:
+    """What breaks the rules, in words; nothing where all is well."""
+    wrong, graph = [], {}
+    for name, source in sources.items():
+        found, (room, *inside) = imports(name, source, set(sources)), name.split(".")
+        graph[name] = {other for other, now in found.items() if now and other != name}
+        for other in found:
+            to, *beyond = other.split(".")
+            one = inside[:1] and inside[0] in PAPERS and beyond[:1] and beyond[0] in PAPERS
+            if to != room and room not in ANY and to not in SEES[room]:
+                wrong.append(f"{name} imports {other}")
+            elif room == to == "papers" and one and inside[0] != beyond[0]:
+                wrong.append(f"{name} imports {other}, of another paper")
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        wrong.append("a circle: " + " -> ".join(error.args[1]))
+    return wrong
+
+
+PAPERS = {path.name for path in (ROOT / "papers").iterdir() if path.is_dir()}
+
+
+def test_imports_run_one_way():
+    assert broken(modules()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "said"),
+    [
+        ("evidence.report", "from lgfed_core.papers.lgfedavg import front", "imports papers"),
+        ("data.mnist", "from lgfed_core.partition import iid", "data.mnist imports partition"),
+        ("engine.loop", "def f():\n    from ..papers import board", "engine.loop imports papers"),
+        ("papers.fade.theory.attack", "from ...cgau import gains", "of another paper"),
+        ("errors", "from .seeds import stream", "errors imports seeds"),
+        ("engine.training", "from .loop import run", "a circle: "),
+    ],
+)
+def test_an_import_that_breaks_a_rule_is_named(name, line, said):
+    sources = modules()
+    assert any(said in words for words in broken(sources | {name: f"{sources[name]}\n{line}\n"}))
