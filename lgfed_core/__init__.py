@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .data import Dataset as Dataset, Split as Split
-    from .engine import Federation as Federation, Training as Training, run as run
+    from .engine import (
+        Federation as Federation,
+        Participation as Participation,
+        Training as Training,
+        run as run,
+    )
     from .engine.trackers import Tracker as Tracker
     from .methods import (
         FedAvg as FedAvg,
@@ -25,7 +30,7 @@ __version__ = "0.1.0"
 
 _FACE = {
     "data": ("Dataset", "Split"),
-    "engine": ("Federation", "Training", "run"),
+    "engine": ("Federation", "Participation", "Training", "run"),
     "engine.trackers": ("Tracker",),
     "methods": (
         *("FedAvg", "FedProx", "LGFedAvg", "LocalOnly"),

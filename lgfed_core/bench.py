@@ -22,7 +22,7 @@ from torch import Tensor
 from tqdm.auto import tqdm
 
 from . import data, models as nets, partition
-from .engine import CPU, Federation, Training
+from .engine import CPU, Federation, Participation, Training
 from .engine.accuracy import accuracies
 from .engine.batched import Batched
 from .engine.federation import prepare, round_of
@@ -52,7 +52,8 @@ class Task:
         images = data.load(self.dataset)
         labels = images.train.y, images.test.y
         splits = [partition.classes_per_device(*labels, 100, 2, seed) for seed in seeds]
-        return Federation(images, splits, nets.make(self.net, 0), seeds, device)
+        net = nets.make(self.net, 0)
+        return Federation(images, splits, net, seeds, device, Participation(0.1))
 
 
 # Forward 2 operations a weight and row, backward twice that, less the gradient of the input.
@@ -74,18 +75,16 @@ class Ours:
 
     def __init__(self, federation: Federation, task: Task, method=None, tracker=None, workers=None):
         workers = workers or checked_workers(None)
-        self.federation, self.method = federation, method or FedAvg()
-        self.tracker = tracker or Tracker()
+        self.federation, self.tracker = federation, tracker or Tracker()
         start = joined(federation.net).expand(len(federation.seeds), -1)
-        self.work = prepare(
-            federation, self.method, task.training, start, self.tracker, workers > 1
-        )
+        method = method or FedAvg()
+        self.work = prepare(federation, method, task.training, start, self.tracker, workers > 1)
         looped = federation.device.type == "cpu"
         self.engine = Looped(self.work, workers) if looped else Batched(self.work)
 
     def round(self, number: int) -> None:
         lr = self.work.training.lr
-        round_of(self.federation, self.method, self.tracker, self.work, self.engine, number, lr)
+        round_of(self.federation, self.tracker, self.work, self.engine, number, lr)
 
 
 class Plain:
@@ -98,7 +97,7 @@ class Plain:
 
     def round(self, number: int) -> None:
         cfg, split, seed = self.task.training, self.federation.data.train, self.federation.seeds[0]
-        chosen = FedAvg().participants(stream(seed, Purpose.SELECT, number), 100)
+        chosen = self.federation.participation.chosen(stream(seed, Purpose.SELECT, number), 100)
         models, sizes = [], []
         for k in chosen.tolist():
             model = copy.deepcopy(self.model)

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from lgfed_core.data import Dataset, Split
-from lgfed_core.engine import Federation, Training
+from lgfed_core.engine import Federation, Participation, Training
 from lgfed_core.partition import Partition, Rows
 
 
@@ -47,14 +47,16 @@ def toy_partition(rows: int, tests: int, devices: int, seed: int) -> Partition:
     )
 
 
-def toy_federation(seeds=(0,), devices: int = 10, net: nn.Module | None = None) -> Federation:
+def toy_federation(
+    seeds=(0,), devices: int = 10, net: nn.Module | None = None, fraction: float = 1.0
+) -> Federation:
     if net is None:
         with torch.random.fork_rng():
             torch.manual_seed(0)
             net = Toy()
     data = Dataset("toy", toy_split(150, 1), toy_split(60, 2), 3)
     splits = [toy_partition(150, 60, devices, seed) for seed in seeds]
-    return Federation(data, splits, net, list(seeds))
+    return Federation(data, splits, net, list(seeds), participation=Participation(fraction))
 
 
 SGD = Training(lr=0.1, batch_size=4, momentum=0.5)
@@ -82,7 +84,7 @@ class Small(nn.Module):
         return outputs if watch is None else (outputs, self.discriminator(watch(z)))
 
 
-def grouped(seeds=(0,), devices=4, normalised=False, presence=None):
+def grouped(seeds=(0,), devices=4, normalised=False, who=None):
     """A federation of devices with 20 rows each, in which device k belongs to group k mod 2."""
     torch.manual_seed(3)
     plain = toy_federation(seeds, devices, Small(normalised))
@@ -91,7 +93,5 @@ def grouped(seeds=(0,), devices=4, normalised=False, presence=None):
     group[held[1::2].flatten()] = 1
     data = replace(plain.data, train=Split(split.x, split.y, group))
     partition = replace(plain.partitions[0], train=Rows.from_lists(list(held)), validation=None)
-    return replace(plain, data=data, partitions=[partition] * len(seeds), presence=presence)
-
-
-ALL = dict(fraction=1.0, beta=1.0)
+    who = who or Participation()
+    return replace(plain, data=data, partitions=[partition] * len(seeds), participation=who)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
 from lgfed_core.errors import SettingsError
-from lgfed_core.methods import Batch, Local
+from lgfed_core.methods import Batch, Local, Method
 from lgfed_core.seeds import draw, lot, pictures, visits
 
 from .looped import Job
@@ -34,39 +34,47 @@ class Batched:
         self.statistics = [
             n for n in work.layout.shapes if n not in dict(work.net.named_parameters())
         ]
-        self.steps = []  # (loss, names of the parameters that move, when)
-        for loss, names, when in work.method.steps(work.net):
-            self.steps.append((loss, moving(work.net, names), when))
+        self.stacks: list[tuple[Method, list[tuple]]] = []  # runs of one method, and its steps
+        for method in work.methods:
+            if all(method != known for known, _ in self.stacks):
+                self.stacks.append((method, self._steps(method)))
 
     def train(self, jobs: list[Job], round: int, lr: float) -> None:
-        """Train each device of ``jobs``; see `lanes.Looped.train`."""
+        """Train each device of ``jobs``; see `looped.Looped.train`."""
         self.trained, self.before = jobs, self.work.own(jobs)
-        place, seed = self.work.tensors["shared"].device, draw(self.work.seeds[jobs[0][0]], round)
+        place = self.work.tensors["shared"].device
         gpu = [place] if place.type == "cuda" else []
         with torch.random.fork_rng(devices=gpu):
-            torch.default_generator.manual_seed(seed)  # for dropout: lanes that train together
-            if gpu:  # draw together
-                torch.cuda.manual_seed(seed)
-            self._train(jobs, round, lr)
+            for method, steps in self.stacks:
+                slots = [slot for slot, (r, _) in enumerate(jobs) if self.work.methods[r] == method]
+                if slots:
+                    mine = [jobs[slot] for slot in slots]
+                    seed = draw(self.work.seeds[mine[0][0]], round)
+                    torch.default_generator.manual_seed(seed)  # for dropout: a stack draws together
+                    if gpu:
+                        torch.cuda.manual_seed(seed)
+                    self._train(mine, slots, steps, round, lr)
 
-    def _train(self, jobs: list[Job], round: int, lr: float) -> None:
+    def _train(
+        self, jobs: list[Job], slots: list[int], steps: list[tuple], round: int, lr: float
+    ) -> None:
         work, cfg, at = self.work, self.work.training, self.work.layout.size_shared
         t, split = work.tensors, work.rows["train"][0]
         run, device = torch.tensor(jobs, device=t["shared"].device).T  # [L], [L]
-        lent = [work.received(run, device), Lent(lambda: (run.clone(),))]
-        received, numbers = work.layout.views(*lent[0].parts), lent[1].parts[0]
+        lent = [work.received(run, device)]
+        received = work.layout.views(*lent[0].parts)
         flat = torch.cat(lent[0].parts, 1)  # [L, P]
         velocity = t["velocity"][run, device] if cfg.keep_momentum else torch.zeros_like(flat)
         values, momenta = (
             work.layout.views(v[:, :at], v[:, at:]) for v in (flat, velocity)
         )  # name -> [L, ...]; views, so that flat and velocity change with them
         peers = (None, 1)
-        if work.method.compares:
+        if work.method.needs_peers:
             many = self._participants(jobs)
-            lent += [work.others(slice(len(jobs))), Lent(lambda: (many.clone(),))]
-            peers = work.layout.views(*lent[2].parts), lent[3].parts[0]
+            lent += [work.others(slots), Lent(lambda: (many.clone(),))]
+            peers = work.layout.views(*lent[1].parts), lent[2].parts[0]
         index, weight, active = self._plan(jobs, round)
-        plans = self._turns(jobs, round, active)
+        plans = self._turns(jobs, steps, round, active)
         rates = self._rates(lr, t["taken"][run, device].cpu(), active) if cfg.annealing else None
         changes = self._changes(jobs, round, index.shape) if cfg.augment else None
 
@@ -77,16 +85,16 @@ class Batched:
             rows = (x, y, weight[step])
             if split.groups is not None:
                 rows += (split.groups[index[step]],)  # [L, B, g]
-            todo = zip(self.steps, plans, for_each(self.steps, rows), strict=True)
+            todo = zip(steps, plans, for_each(steps, rows), strict=True)
             for (loss, moves, _), (turn, everyone), given in todo:
                 on, all_on = turn[step], everyone[step]  # [L]
                 leaves = {n: v.detach().requires_grad_(n in moves) for n, v in values.items()}
                 leaves |= {n: values[n].clone() for n in self.statistics}  # vmap needs them dense
                 lane = partial(self._loss, loss, round)
-                axes = (0, 0, 0, (None, None) if peers[0] is None else 0, 0)
+                axes = (0, 0, 0, (None, None) if peers[0] is None else 0)
                 for one in lent:
                     one.mend()
-                inputs = leaves, received, given, peers, numbers
+                inputs = leaves, received, given, peers
                 losses = vmap(lane, axes, randomness="different")(*inputs)  # [L]
                 grads = gradients(losses.sum(), [leaves[n] for n in moves])
                 for name, grad in zip(moves, grads, strict=True):
@@ -106,7 +114,7 @@ class Batched:
                 for name in self.statistics:
                     value = values[name]
                     value.copy_(torch.where(_wide(on, value), leaves[name], value))
-        t["uploads"][: len(jobs)] = flat[:, :at]
+        t["uploads"][slots] = flat[:, :at]
         t["personal"][run, device] = flat[:, at:]
         if cfg.keep_momentum:
             t["velocity"][run, device] = velocity
@@ -175,15 +183,22 @@ class Batched:
     def close(self) -> None:
         """Nothing to end."""
 
-    def _turns(self, jobs: list[Job], round: int, active: Tensor) -> list[tuple]:
-        """For each of a method's steps who takes it, bool [T, L], and whether all do, [T].
+    def _steps(self, method: Method) -> list[tuple]:
+        """A method's steps: (loss, names of the parameters that move, when)."""
+        net = self.work.net
+        return [(loss, moving(net, names), when) for loss, names, when in method.steps(net)]
+
+    def _turns(
+        self, jobs: list[Job], steps: list[tuple], round: int, active: Tensor
+    ) -> list[tuple]:
+        """For each of a method's ``steps`` who takes it, bool [T, L], and whether all do, [T].
 
         Known on the host before the round begins, so that a GPU is never asked.
         """
-        asked = any(when for *_, when in self.steps)
+        asked = any(when for *_, when in steps)
         lots = [lot(self.work.seeds[r], round, k) if asked else 1.0 for r, k in jobs]
         place, plans = self.work.tensors["shared"].device, []
-        for _, _, when in self.steps:
+        for _, _, when in steps:
             plays = torch.tensor([when is None or when(chance) for chance in lots])
             turn = active & plays  # [T, L]
             plans.append((turn.to(place), turn.all(1).tolist()))
@@ -196,13 +211,14 @@ class Batched:
         return rates.to(self.work.tensors["shared"].device)
 
     def _loss(
-        self, loss, round: int, params: dict, received: dict, rows: tuple, peers: tuple, run: Tensor
+        self, loss, round: int, params: dict, received: dict, rows: tuple, peers: tuple
     ) -> Tensor:
         """``loss`` of one lane; ``rows`` make its `Batch`, ``peers`` the rest of its `Local`."""
 
         net = _filled(self.trainee, params)
         values = {n: v for n, v in params.items() if n not in self.statistics}
-        return loss(Local(net, values, received, *peers, round, run), Batch(*rows))
+        others, participants = peers
+        return loss(Local(net, values, received, others, participants, round), Batch(*rows))
 
     def _participants(self, jobs: list[Job]) -> Tensor:
         """For each lane the participants of its run [L]."""

@@ -1,8 +1,8 @@
-"""One round: who holds what, which devices are chosen, what they send, how it is merged."""
+"""One round: who holds what, who takes part, what they send, what the server makes of it."""
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
@@ -11,12 +11,13 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from lgfed_core.data import Dataset, Split
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import Method
-from lgfed_core.models.layout import Layout
+from lgfed_core.models.layout import Layout, values
 from lgfed_core.partition.label_skew import Partition, Rows
 from lgfed_core.seeds import Purpose, stream
 
 from .batched import Batched
 from .looped import Looped
+from .participation import Participation
 from .processes import common
 from .trackers import Tracker
 from .training import Training, Work, normalises, trainee
@@ -26,17 +27,14 @@ CPU = torch.device("cpu")
 
 @dataclass(frozen=True)
 class Federation:
-    """Who has what: a data set, one partition and one seed per run, and the network's shape.
-
-    presence: [R, K], how probable it is that a device takes part, for each run; None: all alike.
-    """
+    """Who has what, a partition and a seed for each run; the network's shape; who takes part."""
 
     data: Dataset
     partitions: Sequence[Partition]
     net: nn.Module
     seeds: Sequence[int]
     device: torch.device = CPU
-    presence: Tensor | None = None
+    participation: Participation = field(default_factory=Participation)
 
     def __post_init__(self):
         if len(self.partitions) != len(self.seeds) or not self.seeds:
@@ -62,15 +60,11 @@ class Federation:
                     f"{type(self.net).__name__}: {name or 'it'} keeps buffers that would leak "
                     "between devices; only batch normalisation with a momentum may have some"
                 )
-        if self.presence is not None:
-            shape, sums = (len(self.seeds), self.devices), self.presence.double().sum(-1)
-            one = torch.allclose(sums, torch.ones_like(sums))
-            if self.presence.shape != shape or not one or (self.presence < 0).any():
-                raise SettingsError(
-                    f"presence has shape {tuple(self.presence.shape)} and rows that sum to "
-                    f"{sums.tolist()}; it must have {shape}, nothing negative, and each run's must "
-                    "sum to 1"
-                )
+        there, shape = self.participation.availability, (len(self.seeds), self.devices)
+        if there is not None and there.shape != shape:
+            raise SettingsError(
+                f"availability has shape {tuple(there.shape)}; these runs and devices need {shape}"
+            )
 
     @property
     def devices(self) -> int:
@@ -94,14 +88,15 @@ class Federation:
 
 def prepare(
     federation: Federation,
-    method: Method,
+    method: Method | Sequence[Method],
     training: Training,
     start: Tensor,
     tracker: Tracker,
     forked: bool,
 ) -> Work:
     """Allocate every tensor of a phase; in memory that workers share if ``forked``."""
-    layout = Layout(federation.net, method.shared(federation.net))
+    methods = _one_each(federation, method)
+    layout = Layout(federation.net, _averaged(methods[0], federation.net))
     runs, devices, place = len(federation.seeds), federation.devices, federation.device
     size = layout.size_shared + layout.size_personal
     if start.shape not in ((runs, size), (runs, devices, size)):
@@ -124,19 +119,54 @@ def prepare(
 
     allocate("shared", *shared.shape).copy_(shared)
     allocate("personal", runs, devices, layout.size_personal).copy_(personal)
-    allocate("uploads", runs * method.cohort(devices), layout.size_shared)
-    if method.compares:
-        allocate("others", runs * method.cohort(devices), size)
+    slots = runs * federation.participation.cohort(devices)
+    allocate("uploads", slots, layout.size_shared)
+    if methods[0].needs_peers:
+        allocate("others", slots, size)
     if training.keep_momentum:
         allocate("velocity", runs, devices, size)
     if training.annealing:
         allocate("taken", runs, devices)  # steps of each device so far
     net = copy.deepcopy(federation.net).eval()  # for testing; training has its own copies
-    work = Work(net, layout, method, training, list(federation.seeds), federation.rows(), tensors)
+    work = Work(net, layout, methods, training, list(federation.seeds), federation.rows(), tensors)
     if normalises(trainee(work)):
         _refuse_lonely_rows(work)
     tracker.allocate(allocate, work)
     return work
+
+
+def _one_each(federation: Federation, method: Method | Sequence[Method]) -> list[Method]:
+    """The method of each run, which differ in nothing that the tensors or the lanes depend on."""
+    runs, net = len(federation.seeds), federation.net
+    methods = [method] * runs if isinstance(method, Method) else list(method)
+    if len(methods) != runs:
+        raise SettingsError(f"{len(methods)} methods for {runs} runs; give one, or one for each")
+    first, names = methods[0], frozenset(dict(net.named_parameters()))
+
+    def moved(m: Method) -> list[tuple]:
+        return [(names if s.params is None else s.params, s.when is None) for s in m.steps(net)]
+
+    for r, other in enumerate(methods):
+        alike = {
+            "class": type(other) is type(first),
+            "shared": other.shared(net) == first.shared(net),
+            "batch_norm": other.batch_norm == first.batch_norm,
+            "steps": moved(other) == moved(first),
+        }
+        if not all(alike.values()):
+            what = ", ".join(name for name, same in alike.items() if not same)
+            raise SettingsError(
+                f"the methods of runs 0 and {r} differ in {what}: {first} and {other}; runs that "
+                "train together differ in numbers alone"
+            )
+    return methods
+
+
+def _averaged(method: Method, net: nn.Module) -> frozenset[str]:
+    """What ``method`` shares, and running statistics if it averages them."""
+    known = dict(net.named_parameters())
+    averaged = method.batch_norm == "averaged"
+    return method.shared(net) | {n for n, _ in values(net) if averaged and n not in known}
 
 
 def _refuse_lonely_rows(work: Work) -> None:
@@ -153,7 +183,6 @@ def _refuse_lonely_rows(work: Work) -> None:
 
 def round_of(
     federation: Federation,
-    method: Method,
     tracker: Tracker,
     work: Work,
     engine: Looped | Batched,
@@ -161,28 +190,24 @@ def round_of(
     lr: float,
 ) -> bool:
     """One round: select, train, merge. False when every device has stopped."""
-    jobs = _jobs(federation, method, tracker, work, number)
+    jobs = _jobs(federation, tracker, work, number)
     if jobs:
-        if method.compares:
+        if work.method.needs_peers:
             _show_others(work, jobs)
-        before = work.tensors["personal"].clone() if method.keeps_part else None
+        before = work.tensors["personal"].clone() if work.method.keep else None
         engine.train(jobs, number, lr)
-        if method.privacy:
-            _veil(method, work, jobs, number)
-        _merge(method, work, jobs)
-        if method.keeps_part:
-            _keep(method, work, jobs, before)
+        _privatise(work, jobs, number)
+        _merge(work, jobs, before)
     return bool(jobs)
 
 
-def _jobs(federation, method, tracker, work, number) -> list[tuple[int, int]]:
-    """The (run, device) pairs of this round."""
+def _jobs(federation, tracker, work, number) -> list[tuple[int, int]]:
+    """The (run, device) pairs of this round; those of a run lie together."""
     stopped = tracker.stopped(work)
     jobs = []
     for r, seed in enumerate(federation.seeds):
         rng = stream(seed, Purpose.SELECT, number)
-        presence = None if federation.presence is None else federation.presence[r].cpu().numpy()
-        chosen = method.participants(rng, federation.devices, presence).tolist()
+        chosen = federation.participation.chosen(rng, federation.devices, r).tolist()
         jobs += [(r, k) for k in chosen if stopped is None or not stopped[r, k]]
     return jobs
 
@@ -197,37 +222,31 @@ def _show_others(work, jobs) -> None:
         t["others"][slots] = (models.sum(0) - models) / max(1, len(slots) - 1)  # [m, P]
 
 
-def _veil(method, work, jobs, number: int) -> None:
-    """Clip and blur what each device sends."""
+def _privatise(work, jobs, number: int) -> None:
+    """Do to each upload what the method has listed (to clip it, say, and to blur it)."""
     t = work.tensors
     for slot, (run, device) in enumerate(jobs):
-        rng = stream(work.seeds[run], Purpose.PRIVACY, number, device)
-        t["uploads"][slot] = method.privacy.veil(t["shared"][run], t["uploads"][slot], rng)
+        if work.methods[run].upload:
+            rng = stream(work.seeds[run], Purpose.PRIVACY, number, device)
+            for treatment in work.methods[run].upload:
+                before, sent = t["shared"][run], t["uploads"][slot]
+                t["uploads"][slot] = treatment.privatise(before, sent, rng)
 
 
-def _merge(method, work, jobs) -> None:
-    """Replace each run's shared vector by the merge of what its devices sent."""
-    if work.layout.size_shared == 0:
-        return
+def _merge(work, jobs, before: Tensor | None) -> None:
+    """Move each run's server; ``before`` [R, K, P_p], if a method asks what devices `keep`."""
     _, rows = work.rows["train"]
-    t = work.tensors
-    for r in range(len(work.seeds)):
+    shared, personal, uploads = (work.tensors[n] for n in ("shared", "personal", "uploads"))
+    for r, method in enumerate(work.methods):
         slots = [slot for slot, (run, _) in enumerate(jobs) if run == r]
         if slots:
-            sizes = rows[r].size[[jobs[slot][1] for slot in slots]]
-            uploads = t["uploads"][slots[0] : slots[-1] + 1]  # the jobs of a run lie together
-            t["shared"][r] = method.merge(t["shared"][r], uploads, sizes.to(uploads.device))
-
-
-def _keep(method, work, jobs, before: Tensor) -> None:
-    """What each device keeps of its own parameters, which were ``before`` [R, K, P_p]."""
-    _, rows = work.rows["train"]
-    personal = work.tensors["personal"]
-    for r in range(len(work.seeds)):
-        who = [device for run, device in jobs if run == r]
-        if who:
-            sizes = rows[r].size[who].to(personal.device)
-            personal[r, who] = method.keep(before[r, who], personal[r, who], sizes)
+            who = [jobs[slot][1] for slot in slots]
+            weights = method.weights(rows[r].size[who].to(uploads.device))
+            if shared.shape[1]:
+                average = method.aggregate(uploads[slots[0] : slots[-1] + 1], weights)
+                shared[r] = method.server_update(shared[r], average)
+            if method.keep and before is not None:
+                personal[r, who] = method.keep(before[r, who], personal[r, who], weights)
 
 
 def _to(split: Split, place: torch.device) -> Split:

@@ -56,7 +56,7 @@ class Outcome:
 
 def run(
     federation: Federation,
-    method: Method,
+    method: Method | Sequence[Method],
     training: Training,
     rounds: int,
     start: Tensor | None = None,
@@ -70,6 +70,8 @@ def run(
 ) -> Outcome:
     """Run ``rounds`` rounds of ``method`` and return the `Outcome`.
 
+    method: one for all runs, or one for each: of the same class, which share the same parameters
+        and take steps on the same ones.
     start: joined parameters [R, P] that every device of a run begins with, or [R, K, P] with a
         start for each (the shared ones alike); default: the net's own.
     first_round: number of the first round, so that a later phase draws new devices and batches.
@@ -105,7 +107,7 @@ def run(
 
 def _loop(federation, engine, tracker, rounds, first_round, saved, identity, label) -> Outcome:
     """Continue from the checkpoint, if there is one, to the last round; save now and then."""
-    work, method = engine.work, engine.work.method
+    work = engine.work
     done, lines, final, spent = 0, [], {}, 0.0
     where, diverged = provenance(federation.device), Diverged(work, tracker, label)
     keep = {n: t for n, t in work.tensors.items() if n not in ("uploads", "others")}
@@ -137,7 +139,7 @@ def _loop(federation, engine, tracker, rounds, first_round, saved, identity, lab
         for index in bar:
             number, lr = first_round + index, work.training.rate(index)
             before = work.tensors["shared"].clone()
-            busy = round_of(federation, method, diverged, work, engine, number, lr)
+            busy = round_of(federation, diverged, work, engine, number, lr)
             if busy:
                 work.rest(before)
                 diverged.look(index + 1, engine, before)
@@ -214,13 +216,14 @@ def _identity(federation, work, start, tracker, rounds, first_round, looped) -> 
 
     The kind of lanes is among it, because networks with noise (dropout) draw it by kind.
     """
+    there = federation.participation.availability
     splits = (federation.data.train, federation.data.test)
     groups = [s.groups for s in splits if s.groups is not None]
     kinds = [k for p in federation.partitions for k in (p.train, p.validation, p.test) if k]
     return checkpoint.fingerprint(
         numbers=NUMBERS,
         net=named.network(federation.net),
-        method=named.written(work.method, "the method"),
+        methods=[named.written(method, "the method") for method in work.methods],
         training=named.written(work.training, "the training"),
         tracker=named.written(tracker, "the tracker"),
         seeds=list(federation.seeds),
@@ -228,7 +231,10 @@ def _identity(federation, work, start, tracker, rounds, first_round, looped) -> 
         device=federation.device.type,
         data=[federation.data.name, checkpoint.digest(*(t for s in splits for t in (s.x, s.y)))],
         content=checkpoint.digest(start, *(t for k in kinds for t in (k.index, k.size))),
-        **({} if federation.presence is None else {"presence": federation.presence.tolist()}),
+        participation=[
+            federation.participation.fraction,
+            None if there is None else there.tolist(),
+        ],
         **({"groups": checkpoint.digest(*groups)} if groups else {}),
         **({} if looped else {"lanes": "batched"}),
     )

@@ -133,14 +133,15 @@ class Looped:
         self._flat[split_at:] = t["personal"][run, device]
         kept = t.get("velocity")
         self._velocity.copy_(kept[run, device]) if kept is not None else self._velocity.zero_()
-        net, params, steps = self._trainee()
+        net, params, each = self._trainee()
+        steps = each[run]
         # torch.manual_seed would keep a stack trace for every accelerator that never wakes up
         torch.default_generator.manual_seed(draw(work.seeds[run], round, device))  # for dropout
         lent = [work.received(run, device)]
-        if work.method.compares:
+        if work.method.needs_peers:
             lent.append(work.others(slot))
         received, others = (*(work.layout.views(*one.parts) for one in lent), None)[:2]
-        local = Local(sheltered(net), params, received, others, many, round, run)
+        local = Local(sheltered(net), params, received, others, many, round)
         if any(when for *_, when in steps):
             chance = lot(work.seeds[run], round, device)
             steps = [step for step in steps if step[3] is None or step[3](chance)]
@@ -188,8 +189,8 @@ class Looped:
         if cfg.annealing:
             t["taken"][run, device] = taken
 
-    def _trainee(self) -> tuple[nn.Module, dict[str, Tensor], list[tuple]]:
-        """This worker's own network in a flat buffer, its parameters, the steps on each batch.
+    def _trainee(self) -> tuple[nn.Module, dict[str, Tensor], list[list[tuple]]]:
+        """This worker's own network in a flat buffer, its parameters, each run's steps on a batch.
 
         A step is (loss, parameters that move, their momenta, when it is taken).
         """
@@ -199,13 +200,16 @@ class Looped:
             values = work.layout.views(self._flat[:at], self._flat[at:])
             momenta = work.layout.views(self._velocity[:at], self._velocity[at:])
             Slots(net).fill(values)
-            steps = []
-            for loss, names, when in work.method.steps(net):
-                moves = moving(net, names)
-                params = [net.get_parameter(n) for n in moves]
-                held = [momenta[n] if work.training.momentum else None for n in moves]
-                steps.append((loss, params, held, when))
-            self._own = net, dict(net.named_parameters()), steps
+            each = []
+            for method in work.methods:
+                steps = []
+                for loss, names, when in method.steps(net):
+                    moves = moving(net, names)
+                    params = [net.get_parameter(n) for n in moves]
+                    held = [momenta[n] if work.training.momentum else None for n in moves]
+                    steps.append((loss, params, held, when))
+                each.append(steps)
+            self._own = net, dict(net.named_parameters()), each
         return self._own
 
     @torch.no_grad()

@@ -96,11 +96,16 @@ class Work:
 
     net: nn.Module
     layout: Layout
-    method: Method
+    methods: list[Method]  # one per run
     training: Training
     seeds: list[int]  # one per run
     rows: dict[str, tuple[Split, list[Rows]]]  # "train", "validation", "test", "pool"; Rows per run
     tensors: dict[str, Tensor]  # shared [R, P_s], personal [R, K, P_p], uploads [S, P_s], ...
+
+    @property
+    def method(self) -> Method:
+        """Any of the methods, for what they agree on."""
+        return self.methods[0]
 
     def models(self, shared: str, personal: str, run: int, device: int) -> tuple[Tensor, Tensor]:
         """Vectors (shared [P_s], personal [P_p]) of one lane; [R, P] tensors serve all devices."""
@@ -127,7 +132,7 @@ class Work:
         shared, personal = self.tensors["shared"], self.tensors["personal"]
         return Lent(lambda: (shared[run].clone(), personal[run, device].clone()))
 
-    def others(self, slot: int | slice) -> Lent:
+    def others(self, slot: int | list[int]) -> Lent:
         """The mean of the other participants' models, for the job (or jobs) in ``slot``."""
         at, vector = self.layout.size_shared, self.tensors["others"][slot]
         return Lent(lambda: (vector[..., :at].clone(), vector[..., at:].clone()))
@@ -141,7 +146,7 @@ def trainee(work: Work) -> nn.Module:
     """A copy of the network in training; batch normalisation rests if the method says so."""
     net = copy.deepcopy(work.net).train()
     for module in net.modules():
-        if isinstance(module, _BatchNorm) and work.method.rests:
+        if isinstance(module, _BatchNorm) and work.method.batch_norm == "frozen":
             module.eval()
     return net
 

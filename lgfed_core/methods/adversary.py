@@ -64,7 +64,7 @@ def adversary_loss(logits: Tensor, batch: Batch, power: float = 1.0) -> Tensor:
 
 
 def group_loss(
-    logits: Tensor, batch: Batch, power: float | Tensor = 1.0, per_sample: bool = False
+    logits: Tensor, batch: Batch, power: float = 1.0, per_sample: bool = False
 ) -> Tensor:
     """The loss of a discriminator D that guesses the group of each row (FADE, eqs 3, 6 and 7).
 
@@ -84,7 +84,7 @@ def group_loss(
     """
     if batch.groups is None:
         raise SettingsError("a discriminator needs the device's group; this data set has none")
-    if not isinstance(power, Tensor) and power < 1:
+    if power < 1:
         raise SettingsError(f"power is {power}; it must be at least 1 (1: vanilla, 2: squared)")
     group = batch.groups[:, 0]  # [b]
     if logits.shape[-1] == 1:

@@ -1,4 +1,4 @@
-"""CGAU's federated learning (Rieger et al., 2020): everybody takes part, client rows in two ways.
+"""CGAU's federated learning (Rieger et al., 2020): client rows in two ways.
 
 * `ClientRowsKept`: client k's rows of V_f and V_g stay on the device, as the text says they may.
 * `ClientRowsAveraged`: they are averaged with everything else, as in the released code. Row k
@@ -10,7 +10,6 @@ network that carries all rows as one matrix (a test says so).
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -23,7 +22,7 @@ from .interface import Batch, Local, Method, cross_entropy
 
 @dataclass(frozen=True, kw_only=True)
 class ClientBaseline(Method):
-    """FedAvg with all clients in every round, and the losses of both experiments.
+    """FedAvg with the losses of both experiments.
 
     A network with one output is trained by binary cross-entropy, in which a positive row counts
     ``positive`` times (50 in the released audio code); others by cross-entropy.
@@ -32,7 +31,6 @@ class ClientBaseline(Method):
     per: weights count rows (1), or batches of so many: the released baseline's slip.
     """
 
-    fraction: float = 1.0
     positive: float = 1.0
     cap: int | None = None
     per: int = 1
@@ -45,14 +43,10 @@ class ClientBaseline(Method):
         each = F.binary_cross_entropy_with_logits(outputs[:, 0], y, reduction="none")
         return batch.mean(each * (1 + (self.positive - 1) * y))
 
-    def shares(self, rows: Tensor) -> Tensor:
-        """w_k [m], the weights of clients with ``rows`` [m] training rows; they sum to one."""
+    def weights(self, rows: Tensor) -> Tensor:
         seen = rows if self.cap is None else rows.clamp(max=self.cap)
         seen = -(-seen // self.per)
         return seen / seen.sum()
-
-    def merge(self, before: Tensor, uploads: Tensor, rows: Tensor) -> Tensor:
-        return self.shares(rows).to(uploads) @ uploads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,8 +66,5 @@ class ClientRowsKept(ClientBaseline):
 class ClientRowsAveraged(ClientRowsKept):
     """CGAU with client rows averaged as released: a row moves by its client's share of the step."""
 
-    keeps_part: ClassVar[bool] = True
-
-    def keep(self, before: Tensor, trained: Tensor, rows: Tensor) -> Tensor:
-        share = self.shares(rows).to(trained)[:, None]  # [m, 1]
-        return before + share * (trained - before)
+    def keep(self, before: Tensor, trained: Tensor, weights: Tensor) -> Tensor:
+        return before + weights.to(trained)[:, None] * (trained - before)

@@ -17,19 +17,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lgfed_core.errors import SettingsError
-from lgfed_core.models.layout import values
 
 from .adversary import group_loss, reverse
 from .interface import Batch, Local, Method, Step
-from .privacy import Privacy
 from .schedules import rising
 
-STATISTICS = ("frozen", "local", "averaged")
 DISCRIMINATOR = "discriminator."  # how the names of its parameters begin
 
 
@@ -39,42 +35,28 @@ class FADE(Method):
 
     rounds: T of the schedule of lambda, which begins with round ``start``.
     strength: a constant lambda instead.
-    power: q of the adversarial loss, 1 vanilla and 2 squared, for all runs or one for each of them;
-        ``per_sample`` takes the power of each row's loss (eq. 7 as printed) and not of the batch's
-        mean (as released).
+    power: q of the adversarial loss, 1 vanilla and 2 squared; ``per_sample`` takes the power of
+        each row's loss (eq. 7 as printed) and not of the batch's mean (as released).
     opt_out: how probable it is that a device declines the game in a round.
-    statistics: of batch normalisation: "frozen" (as in appendix B.2), "local" or "averaged".
+    batch_norm: "frozen" as in appendix B.2.
     """
 
     rounds: int = 1
     start: int = 0
     strength: float | None = None
-    power: float | tuple[float, ...] = 1.0
+    power: float = 1.0
     per_sample: bool = False
     beta: float = 0.5
     opt_out: float = 0.0
-    statistics: str = "frozen"
-    privacy: Privacy | None = None
+    batch_norm: str = "frozen"
 
     def __post_init__(self):
         super().__post_init__()
-        if self.statistics not in STATISTICS:
-            raise SettingsError(f"statistics is {self.statistics!r}; choose one of {STATISTICS}")
         if not (0 < self.beta <= 1 and 0 <= self.opt_out <= 1 and self.rounds > 0):
             raise SettingsError(
                 f"beta is {self.beta}, opt_out {self.opt_out}, rounds {self.rounds}; they must lie "
                 "in (0, 1], in [0, 1] and above 0"
             )
-
-    @property
-    def rests(self) -> bool:
-        """Whether batch normalisation keeps the statistics it started with."""
-        return self.statistics == "frozen"
-
-    def shared(self, net: nn.Module) -> frozenset[str]:
-        if self.statistics == "averaged":
-            return frozenset(name for name, _ in values(net))
-        return super().shared(net)
 
     def steps(self, net: nn.Module) -> Sequence[Step]:
         others = frozenset(n for n, _ in net.named_parameters() if not n.startswith(DISCRIMINATOR))
@@ -91,33 +73,22 @@ class FADE(Method):
     def declines(self, chance: float) -> bool:
         return not self.plays(chance)
 
-    def q(self, local: Local) -> float | Tensor:
-        """The power of this run."""
-        if not isinstance(self.power, tuple):
-            return self.power
-        if isinstance(local.run, Tensor):  # a lane of a stack
-            powers = torch.tensor(self.power, device=local.run.device)
-            return powers.index_select(0, local.run.reshape(1))[0]
-        if local.run >= len(self.power):
-            raise SettingsError(f"run {local.run} has no power: {len(self.power)} are given")
-        return self.power[local.run]
-
-    def weight(self, round: int) -> float:
+    def strength_at(self, round: int) -> float:
         """lambda_t."""
         return rising(round - self.start, self.rounds) if self.strength is None else self.strength
 
     def loss(self, local: Local, batch: Batch) -> Tensor:
         """What all three descend together, the sign turned between D and G."""
-        watch = partial(reverse, strength=self.weight(local.round))
+        watch = partial(reverse, strength=self.strength_at(local.round))
         outputs, logits = local.net(batch.x, watch=watch)
-        return known(outputs, batch) + group_loss(logits, batch, self.q(local), self.per_sample)
+        return known(outputs, batch) + group_loss(logits, batch, self.power, self.per_sample)
 
     def task(self, local: Local, batch: Batch) -> Tensor:
         """L_task alone."""
         return known(local.net(batch.x), batch)
 
-    def merge(self, before: Tensor, uploads: Tensor, rows: Tensor) -> Tensor:
-        return self.beta * super().merge(before, uploads, rows) + (1 - self.beta) * before
+    def server_update(self, before: Tensor, average: Tensor) -> Tensor:
+        return self.beta * average + (1 - self.beta) * before
 
 
 def known(outputs: Tensor, batch: Batch) -> Tensor:

@@ -42,7 +42,6 @@ class FairLGFedAvg(Method):
     play: str = "alternating"
     pretraining: bool = False
     power: float = 1.0
-    fraction: float = 1.0
 
     def __post_init__(self):
         super().__post_init__()
@@ -99,8 +98,6 @@ class WatchedFedAvg(Method):
 
     v2 section 5.5: "both updated using FedAvg".
     """
-
-    fraction: float = 1.0
 
     def loss(self, local: Local, batch: Batch) -> Tensor:
         outputs, protected = local.net(batch.x, watch=Tensor.detach)

@@ -1,25 +1,31 @@
-"""What a federated method is: four choices, each with the plainest default.
+"""What a federated method is: four answers, each with the plainest default.
 
-The engine (`federation.run`) is the same for all methods. A method states
+The engine (`loop.run`) is the same for all methods. A method answers
 
-* **share**: which parameters the server averages,
-* **objective**: what a device minimises on a batch, in one step or several,
-* **participation**: who takes part in a round,
-* **merge**: how the server combines what was sent.
+* ``shared(net)``: which parameters the server averages;
+* ``steps(net)``: what a device minimises on a batch, in one step or several. Where it is one step
+  on all parameters, ``loss(local, batch)`` says it;
+* ``weights(rows)``: how much each upload counts in the average;
+* ``server_update(before, average)``: where the server moves.
+
+A server that wants no weighted average overrides ``aggregate(uploads, weights)``, which takes it;
+a device that does not keep all that it has learnt for itself has a ``keep``. Who takes part is no
+answer of a method but a fact of the federation, `engine.Participation`.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lgfed_core.errors import SettingsError
+from lgfed_core.errors import one_of
 
-from .privacy import Privacy
+from .privacy import Treatment
+
+BATCH_NORM = ("frozen", "local", "averaged")
 
 
 @dataclass(frozen=True)
@@ -46,9 +52,8 @@ class Local:
     params: dict[str, Tensor]  # current values, differentiable
     received: dict[str, Tensor]  # values at the start of the round, constant
     others: dict[str, Tensor] | None = None  # mean of the other participants' models then
-    participants: int | Tensor = 1  # of this round; like ``others`` if the method `compares`
+    participants: int | Tensor = 1  # of this round; like ``others`` for who `needs_peers`
     round: int = 0  # the number of this round
-    run: int | Tensor = 0  # which of the runs that train together, for settings of their own
 
 
 class Step(NamedTuple):
@@ -65,26 +70,28 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """Defaults: share everything, cross-entropy, a uniform fraction takes part, n_k/n weights."""
+    """Defaults: share everything, cross-entropy, n_k/n weights, the server moves to the average.
 
-    fraction: float = 0.1  # C of McMahan et al.: the share of devices in a round
-    weighted: bool = True  # True: weights n_k/n; False: 1/m, as LG-FedAvg's code has it
+    weighted: True for weights n_k/n; False for 1/m, as LG-FedAvg's code has it.
+    batch_norm: what becomes of running statistics: "frozen" as the run begins, "local" to each
+        device, or "averaged" with what is shared.
+    upload: what is done to each upload before it leaves the device, in order.
+    """
 
-    compares: ClassVar[bool] = False  # whether the objective reads the other devices' models
-    keeps_part: ClassVar[bool] = False  # whether `keep` says more than "what was trained"
-    rests: ClassVar[bool] = False  # whether batch normalisation keeps its statistics in training
-    privacy: ClassVar[Privacy | None] = None  # clipping and noise of what a device sends
+    weighted: bool = True
+    batch_norm: str = "local"
+    upload: Sequence[Treatment] = ()
+
+    needs_peers: ClassVar[bool] = False  # whether the objective reads the other devices' models
+    # keep(before, trained, weights): what participants keep of their own parameters, [m, P_p] both;
+    # None: all that they have trained
+    keep: ClassVar[Callable[..., Tensor] | None] = None
 
     def __post_init__(self):
-        if not 0 < self.fraction <= 1:
-            raise SettingsError(f"fraction is {self.fraction}; it must lie in (0, 1]")
+        one_of("batch_norm", self.batch_norm, BATCH_NORM)
 
     def shared(self, net: nn.Module) -> frozenset[str]:
-        """Names of the parameters that are averaged.
-
-        Running statistics of batch normalisation are named in the same way; where a method does not
-        name them, they stay on the device.
-        """
+        """Names of the parameters that are averaged."""
         return frozenset(name for name, _ in net.named_parameters())
 
     def loss(self, local: Local, batch: Batch) -> Tensor:
@@ -95,48 +102,20 @@ class Method:
         """What a device does with each batch, in order: by default one step on all parameters."""
         return (Step(self.loss),)
 
-    def cohort(self, devices: int) -> int:
-        """m, the largest number of devices in one round: max(1, C K)."""
-        return max(1, int(self.fraction * devices + 1e-9))
+    def weights(self, rows: Tensor) -> Tensor | None:
+        """Weights [m] that sum to one, of uploads with ``rows`` [m] training rows behind them.
 
-    def participants(
-        self, rng: np.random.Generator, devices: int, presence: np.ndarray | None = None
-    ) -> np.ndarray:
-        """Indices of the devices in this round, at most `cohort` of them, sorted.
-
-        presence: [K], with which probability each is drawn (one after the other, without
-            replacement); None: alike.
-
-        Raises SettingsError where fewer devices than `cohort` can be drawn at all.
+        None stands for 1/m everywhere.
         """
-        m = self.cohort(devices)
-        if presence is not None:
-            if np.count_nonzero(presence) < m:
-                raise SettingsError(
-                    f"{m} devices are drawn a round, but only {np.count_nonzero(presence)} have a "
-                    "presence above zero; lower the fraction"
-                )
-            total = presence.sum(dtype=float)  # numpy wants 1 to eight digits
-            presence = presence if abs(total - 1) < 1e-9 else presence.astype(float) / total
-            return np.sort(rng.choice(devices, m, replace=False, p=presence))
-        return np.arange(devices) if m == devices else np.sort(rng.permutation(devices)[:m])
+        return rows / rows.sum() if self.weighted else None
 
-    def merge(self, before: Tensor, uploads: Tensor, rows: Tensor) -> Tensor:
-        """New shared vector [P_s] from ``before`` [P_s], ``uploads`` [m, P_s], ``rows`` [m].
+    def aggregate(self, uploads: Tensor, weights: Tensor | None) -> Tensor:
+        """One vector [P_s] of ``uploads`` [m, P_s]: their average by ``weights`` [m]."""
+        return uploads.mean(0) if weights is None else weights.to(uploads) @ uploads
 
-        ``rows`` is the number of training rows behind each upload.
-        """
-        if not self.weighted:
-            return uploads.mean(0)
-        return (rows / rows.sum()).to(uploads) @ uploads
-
-    def keep(self, before: Tensor, trained: Tensor, rows: Tensor) -> Tensor:
-        """What the participants keep of their own parameters: ``trained`` [m, P_p], by default.
-
-        ``before`` [m, P_p] are their values at the start of the round, ``rows`` [m] as in `merge`.
-        Called only where ``keeps_part`` is set.
-        """
-        return trained
+    def server_update(self, before: Tensor, average: Tensor) -> Tensor:
+        """The shared vector [P_s] after a round, from that before it and from `aggregate`'s."""
+        return average
 
 
 def cross_entropy(outputs: Tensor, batch: Batch) -> Tensor:

@@ -9,9 +9,7 @@ from .interface import Method
 
 @dataclass(frozen=True, kw_only=True)
 class LocalOnly(Method):
-    """No parameter is averaged and every device takes part."""
-
-    fraction: float = 1.0
+    """No parameter is averaged."""
 
     def shared(self, net: nn.Module) -> frozenset[str]:
         return frozenset()

@@ -28,7 +28,7 @@ class MTL(Method):
     """
 
     scale: float = 1e-6
-    compares: ClassVar[bool] = True
+    needs_peers: ClassVar[bool] = True
 
     def shared(self, net: nn.Module) -> frozenset[str]:
         return frozenset()

@@ -7,6 +7,7 @@ of Opacus, an optional package.
 
 import warnings
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -15,6 +16,16 @@ from torch import Tensor
 from lgfed_core.errors import SettingsError
 
 LARGE = 50.0  # an epsilon that protects nobody; a bound on it will do, and takes no memory
+
+
+class Treatment(Protocol):
+    """What is done to an upload before it leaves the device; `Method.upload` lists them."""
+
+    def privatise(self, before: Tensor, upload: Tensor, rng: np.random.Generator) -> Tensor:
+        """What leaves the device instead of ``upload`` [P_s]; ``before`` [P_s] is what it got.
+
+        ``rng`` is that of the device in the round.
+        """
 
 
 @dataclass(frozen=True)
@@ -35,8 +46,8 @@ class Privacy:
                 "second at least 0"
             )
 
-    def veil(self, before: Tensor, upload: Tensor, rng: np.random.Generator) -> Tensor:
-        """What leaves the device instead of ``upload`` [P_s]; ``before`` [P_s] is what it got."""
+    def privatise(self, before: Tensor, upload: Tensor, rng: np.random.Generator) -> Tensor:
+        """The change from ``before`` to ``upload`` [P_s], clipped and blurred; see `Treatment`."""
         change = upload - before  # [P_s]
         change = change * (self.clip / change.norm().clamp(min=1e-12)).clamp(max=1)
         noise = torch.from_numpy(rng.standard_normal(len(change), dtype=np.float32))

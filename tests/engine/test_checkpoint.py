@@ -5,7 +5,7 @@ import os
 import random
 import signal
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -34,7 +34,7 @@ def go(path: Path) -> None:
     loop.SAVE_SECONDS, loop.SAVE_SHARE = 0.0, 1e9
     run(
         toy_federation((0, 1)),
-        LGFedAvg(layers=ABOVE, fraction=0.5),
+        LGFedAvg(layers=ABOVE),
         Training(0.1, 4, keep_momentum=True),
         25,
         tracker=AveragedBest(),
@@ -112,7 +112,7 @@ def _alive(pid: int) -> bool:
 def test_a_finished_run_is_read_not_run(tmp_path, monkeypatch):
     saved = tmp_path / "run.safetensors"
     arguments = dict(tracker=Personal(), workers=1, saved=saved)
-    method = LGFedAvg(layers=ABOVE, fraction=0.5)
+    method = LGFedAvg(layers=ABOVE)
     first = run(toy_federation(), method, SGD, 3, **arguments)
     monkeypatch.setattr(loop, "round_of", None)  # any round would now fail
     again = run(toy_federation(), method, SGD, 3, **arguments)
@@ -121,17 +121,14 @@ def test_a_finished_run_is_read_not_run(tmp_path, monkeypatch):
     assert again.seconds == first.seconds
 
 
-@dataclass(frozen=True, kw_only=True)
-class Private(FedAvg):
-    privacy: Privacy
-
-
 def test_a_method_with_settings_of_its_own_is_checkpointed(tmp_path):
     saved, arguments = tmp_path / "run.safetensors", dict(lanes="batched", workers=1)
-    for privacy in (Privacy(1.0, 0.5), Privacy(1.0, 0.5)):
-        run(toy_federation(), Private(privacy=privacy), SGD, 2, saved=saved, **arguments)
+    for _ in range(2):
+        private = FedAvg(upload=[Privacy(1.0, 0.5)])
+        run(toy_federation(), private, SGD, 2, saved=saved, **arguments)
     with pytest.raises(CheckpointError, match="belongs to another run"):
-        run(toy_federation(), Private(privacy=Privacy(1.0, 0.6)), SGD, 2, saved=saved, **arguments)
+        other = FedAvg(upload=[Privacy(1.0, 0.6)])
+        run(toy_federation(), other, SGD, 2, saved=saved, **arguments)
 
 
 def test_light_trackers_keep_little(tmp_path):

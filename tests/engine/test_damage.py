@@ -16,7 +16,7 @@ from toy import ABOVE, models, toy_federation
 
 
 def go(path, rounds=5):
-    method, training = LGFedAvg(layers=ABOVE, fraction=0.5), Training(0.1, 4, keep_momentum=True)
+    method, training = LGFedAvg(layers=ABOVE), Training(0.1, 4, keep_momentum=True)
     how = dict(tracker=Personal(), workers=1, saved=path)
     return run(toy_federation((0, 1), devices=4), method, training, rounds, **how)
 

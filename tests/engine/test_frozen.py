@@ -32,7 +32,7 @@ class InTurn(FedAvg):
 
 @dataclass(frozen=True, kw_only=True)
 class Private(FedAvg):
-    privacy: Privacy = Privacy(1.0, 0.5)
+    upload: tuple[Privacy, ...] = (Privacy(1.0, 0.5),)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,8 +47,8 @@ class Shrink(FedAvg):
 @pytest.mark.parametrize(
     "method",
     [
-        *(FedAvg(fraction=0.7), LocalOnly(), FedProx(mu=0.5), LGFedAvg(layers=ABOVE, fraction=0.5)),
-        *(LGFedAvg(layers=BELOW), InTurn(fraction=0.5), Private(fraction=0.5)),
+        *(FedAvg(), LocalOnly(), FedProx(mu=0.5), LGFedAvg(layers=ABOVE)),
+        *(LGFedAvg(layers=BELOW), InTurn(), Private()),
     ],
 )
 def test_frozen_parameters_stay(method, lanes):
@@ -61,7 +61,7 @@ def test_frozen_parameters_stay(method, lanes):
         assert same.all() if not p.requires_grad else not same.all(), name
 
 
-@pytest.mark.parametrize("method", [FedAvg(fraction=0.5), InTurn(fraction=0.5), LocalOnly()])
+@pytest.mark.parametrize("method", [FedAvg(), InTurn(), LocalOnly()])
 def test_batched_lanes_equal_looped_lanes(method):
     fed = toy_federation((0, 1), net=frozen(BELOW))
     looped, batched = (
@@ -87,7 +87,7 @@ def test_nothing_left_to_learn_is_no_error(method, names, lanes):
 def test_a_frozen_discriminator_stays_in_the_game(lanes):
     fed = grouped()
     fed.net.discriminator.requires_grad_(False)
-    outcome = run(fed, FADE(fraction=1.0, rounds=4), HARD, 3, lanes=lanes, workers=1)
+    outcome = run(fed, FADE(rounds=4), HARD, 3, lanes=lanes, workers=1)
     found = outcome.layout.views(outcome.tensors["shared"][0], torch.empty(0))
     assert torch.equal(found["discriminator.weight"], fed.net.discriminator.weight)
     assert not torch.equal(found["classifier.weight"], fed.net.classifier.weight)

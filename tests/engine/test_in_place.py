@@ -71,7 +71,7 @@ class Twice(FedProx):
 
 
 @pytest.mark.parametrize(("lanes", "workers"), WAYS)
-@pytest.mark.parametrize("method", [FedAvg(fraction=0.5), Twice(fraction=0.5), MTL(fraction=0.5)])
+@pytest.mark.parametrize("method", [FedAvg(), Twice(), MTL()])
 @pytest.mark.parametrize("kind", [Centred, rectified])
 def test_a_network_may_work_in_place(lanes, workers, method, kind):
     found = []
@@ -131,9 +131,8 @@ def spoil(local, batch) -> None:
         for values in (local.received, local.others or {}):
             for value in values.values():
                 value.fill_(3.0)
-        for number in (local.run, local.participants):
-            if isinstance(number, torch.Tensor):
-                number.fill_(0)
+        if isinstance(local.participants, torch.Tensor):
+            local.participants.fill_(0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,8 +140,7 @@ class Reader(Method):
     """Reads everything that there is to read, in two steps, and spoils it where told to."""
 
     spoils: bool = False
-    fraction: float = 0.5
-    compares: ClassVar[bool] = True
+    needs_peers: ClassVar[bool] = True
 
     def steps(self, net):
         return Step(self.loss, ABOVE), Step(self.loss, BELOW)
@@ -157,7 +155,7 @@ class Reader(Method):
         for name, param in local.params.items():
             value = value + 0.1 * ((param - local.received[name]) ** 2).sum()
             value = value + 0.1 * ((param - local.others[name]) ** 2).sum()
-        return value * (1 + local.run) / local.participants
+        return value / local.participants
 
 
 @pytest.mark.parametrize(("lanes", "workers"), WAYS)

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from lgfed_core.engine import Federation, Training, run
+from lgfed_core.engine import Federation, Participation, Training, run
 from lgfed_core.engine.trackers import AveragedBest, Global, Personal
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import MTL, FedAvg, FedProx, LGFedAvg, LocalOnly, Method, ReleasedMTL
@@ -26,7 +26,8 @@ def test_fedprox_without_pull_is_fedavg(federation, lanes):
     assert torch.equal(models(pulled), models(plain))
 
 
-def test_fedprox_with_a_pull_stays_closer(federation):
+def test_fedprox_with_a_pull_stays_closer():
+    federation = toy_federation(fraction=0.1)
     start = joined(federation.net)
     drift = {
         mu: (run(federation, FedProx(mu=mu), SGD, 1, workers=1).tensors["shared"] - start).norm()
@@ -43,7 +44,7 @@ def test_lg_fedavg_sharing_all_is_fedavg(federation):
 
 
 def test_lg_fedavg_sharing_nothing_is_local_only(federation):
-    none = run(federation, LGFedAvg(layers=frozenset(), fraction=1.0), SGD, 4, workers=1)
+    none = run(federation, LGFedAvg(layers=frozenset()), SGD, 4, workers=1)
     alone = run(federation, LocalOnly(), SGD, 4, workers=1)
     assert torch.equal(models(none), models(alone))
     assert not torch.allclose(models(none)[0, 0], models(none)[0, 1])
@@ -69,16 +70,16 @@ def test_one_device_is_plain_sgd():
 @pytest.mark.parametrize(
     "method",
     [
-        FedAvg(fraction=0.3),
-        LGFedAvg(layers=ABOVE, fraction=0.5),
+        FedAvg(),
+        LGFedAvg(layers=ABOVE),
         LocalOnly(),
         FedProx(),
-        MTL(fraction=0.4, scale=0.1),
-        ReleasedMTL(fraction=0.4, scale=0.01),
+        MTL(scale=0.1),
+        ReleasedMTL(scale=0.01),
     ],
 )
 def test_batched_lanes_equal_looped_lanes(method, keep):
-    federation = toy_federation(seeds=(0, 1))
+    federation = toy_federation(seeds=(0, 1), fraction=0.4)
     training = Training(0.1, 4, epochs=2, weight_decay=0.01, keep_momentum=keep)
     looped, batched = (
         run(federation, method, training, 3, tracker=Personal(), lanes=lanes, workers=1)
@@ -90,8 +91,8 @@ def test_batched_lanes_equal_looped_lanes(method, keep):
 
 
 def test_workers_change_no_bit():
-    federation = toy_federation(seeds=(0, 1))
-    method = LGFedAvg(layers=ABOVE, fraction=0.5)
+    federation = toy_federation(seeds=(0, 1), fraction=0.5)
+    method = LGFedAvg(layers=ABOVE)
     one, two = (run(federation, method, SGD, 3, tracker=Personal(), workers=w) for w in (1, 2))
     assert all(torch.equal(one.tensors[n], two.tensors[n]) for n in one.tensors)
     assert one.final.equals(two.final)
@@ -99,15 +100,16 @@ def test_workers_change_no_bit():
 
 @pytest.mark.parametrize("lanes", ["looped", "batched"])
 def test_a_seed_alone_equals_that_seed_among_ten(lanes):
-    method = LGFedAvg(layers=ABOVE, fraction=0.3)
-    many = run(toy_federation(range(10)), method, SGD, 3, lanes=lanes, workers=1)
-    alone = run(toy_federation([7]), method, SGD, 3, lanes=lanes, workers=1)
+    method, third = LGFedAvg(layers=ABOVE), dict(fraction=0.3)
+    many = run(toy_federation(range(10), **third), method, SGD, 3, lanes=lanes, workers=1)
+    alone = run(toy_federation([7], **third), method, SGD, 3, lanes=lanes, workers=1)
     equal = torch.equal if lanes == "looped" else torch.allclose
     assert equal(models(alone)[0], models(many)[7])
     assert not torch.allclose(models(many)[6], models(many)[7])
 
 
-def test_a_later_phase_draws_other_devices_and_batches(federation):
+def test_a_later_phase_draws_other_devices_and_batches():
+    federation = toy_federation(fraction=0.1)
     first = run(federation, FedAvg(), SGD, 1, workers=1)
     later = run(federation, FedAvg(), SGD, 1, workers=1, first_round=1)
     both = run(federation, FedAvg(), SGD, 2, workers=1)
@@ -116,37 +118,39 @@ def test_a_later_phase_draws_other_devices_and_batches(federation):
     assert torch.equal(then.tensors["shared"], both.tensors["shared"])
 
 
-def test_merge_by_hand():
-    before, rows = torch.zeros(2), torch.tensor([1, 3])
-    uploads = torch.tensor([[0.0, 8.0], [4.0, 0.0]])
-    assert FedAvg().merge(before, uploads, rows).tolist() == [3.0, 2.0]
-    assert FedAvg(weighted=False).merge(before, uploads, rows).tolist() == [2.0, 4.0]
+def test_the_average_by_hand():
+    uploads, rows = torch.tensor([[0.0, 8.0], [4.0, 0.0]]), torch.tensor([1, 3])
+    for method, average in ((FedAvg(), [3.0, 2.0]), (FedAvg(weighted=False), [2.0, 4.0])):
+        found = method.aggregate(uploads, method.weights(rows))
+        assert found.tolist() == average
+        assert method.server_update(torch.zeros(2), found) is found
 
 
 def test_only_shared_layers_are_equal_across_devices(federation):
-    outcome = run(federation, LGFedAvg(layers=ABOVE, fraction=1.0), SGD, 2, workers=1)
+    outcome = run(federation, LGFedAvg(layers=ABOVE), SGD, 2, workers=1)
     assert outcome.tensors["shared"].shape == (1, 21)
     assert outcome.tensors["personal"].shape == (1, 10, 54)
     below = outcome.tensors["personal"][0]
     assert all(not torch.equal(below[0], other) for other in below[1:])
 
 
-def test_devices_left_out_keep_their_personal_layers(federation):
-    method = LGFedAvg(layers=ABOVE, fraction=0.3)
-    chosen = method.participants(stream(0, Purpose.SELECT, 0), 10).tolist()
-    outcome = run(federation, method, SGD, 1, workers=1)
+def test_devices_left_out_keep_their_personal_layers():
+    federation = toy_federation(fraction=0.3)
+    chosen = federation.participation.chosen(stream(0, Purpose.SELECT, 0), 10).tolist()
+    outcome = run(federation, LGFedAvg(layers=ABOVE), SGD, 1, workers=1)
     start = Layout(federation.net, ABOVE).split(joined(federation.net))[1]
     moved = [k for k in range(10) if not torch.equal(outcome.tensors["personal"][0, k], start)]
     assert moved == chosen and len(chosen) == 3
 
 
 def test_participants_are_fair_and_the_cohort_is_max_1():
-    method = FedAvg(fraction=0.1)
-    drawn = [method.participants(stream(0, Purpose.SELECT, t), 20) for t in range(2000)]
+    tenth = Participation(0.1)
+    drawn = [tenth.chosen(stream(0, Purpose.SELECT, t), 20) for t in range(2000)]
     assert {len(d) for d in drawn} == {2}
     counts = np.bincount(np.concatenate(drawn), minlength=20)  # each 200 on average, sd 13.4
     assert counts.min() > 140 and counts.max() < 260
-    assert FedAvg(fraction=0.01).cohort(10) == 1 and FedAvg(fraction=0.29).cohort(100) == 29
+    assert Participation(0.01).cohort(10) == 1 and Participation(0.29).cohort(100) == 29
+    assert Participation().chosen(stream(0, Purpose.SELECT, 0), 4).tolist() == [0, 1, 2, 3]
 
 
 def test_layout_splits_and_joins():
@@ -196,25 +200,23 @@ def test_impossible_federations_are_named(federation):
     with pytest.raises(SettingsError, match="1 keeps buffers"):
         toy_federation(net=nn.Sequential(nn.Linear(8, 3), leaky))
     with pytest.raises(SettingsError, match="fraction"):
-        FedAvg(fraction=0.0)
+        Participation(0.0)
     with pytest.raises(SettingsError, match="negative"):
         toy_federation(seeds=(-1,))
 
 
-@pytest.mark.parametrize("presence", [[1.5, -0.5], [0.5, 0.4]])
-def test_an_impossible_presence_is_named(federation, presence):
-    others = torch.zeros(federation.devices - 2)
-    with pytest.raises(SettingsError, match="presence"):
-        replace(federation, presence=torch.cat([torch.tensor(presence), others])[None])
+@pytest.mark.parametrize("there", [[1.5, -0.5], [0.5, 0.4], [float("nan"), 1.0]])
+def test_an_impossible_availability_is_named(there):
+    with pytest.raises(SettingsError, match="availability"):
+        Participation(0.5, torch.tensor([there]))
 
 
-def test_presence_must_leave_enough_devices(federation):
+def test_availability_must_leave_enough_devices(federation):
     here = torch.zeros(1, federation.devices)
     here[0, :3] = 1 / 3  # in float32, so that the sum is one to seven digits alone
-    alone = replace(federation, presence=here)
-    run(alone, FedAvg(fraction=0.3), SGD, 1)
+    run(replace(federation, participation=Participation(0.3, here)), FedAvg(), SGD, 1)
     with pytest.raises(SettingsError, match="5 devices are drawn a round, but only 3"):
-        run(alone, FedAvg(fraction=0.5), SGD, 1)
+        run(replace(federation, participation=Participation(0.5, here)), FedAvg(), SGD, 1)
 
 
 @pytest.mark.parametrize(
@@ -278,12 +280,10 @@ def test_a_new_method_is_one_short_class(federation):
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_gpu_equals_cpu():
-    cpu = toy_federation(seeds=(0, 1))
-    gpu = Federation(
-        cpu.data, cpu.partitions, copy.deepcopy(cpu.net).cuda(), cpu.seeds, torch.device("cuda")
-    )
+    cpu = toy_federation(seeds=(0, 1), fraction=0.5)
+    gpu = replace(cpu, net=copy.deepcopy(cpu.net).cuda(), device=torch.device("cuda"))
     cases = [
-        (LGFedAvg(layers=ABOVE, fraction=0.5), SGD, AveragedBest),
+        (LGFedAvg(layers=ABOVE), SGD, AveragedBest),
         (FedAvg(), SGD, lambda: Global((2,))),
         (
             LocalOnly(),
@@ -305,7 +305,8 @@ class HeadOnly(Method):
         return (score - 1).square().sum() * batch.mean(torch.ones(len(batch.y)))
 
 
-def test_parameters_that_an_objective_leaves_out_stay(federation):
+def test_parameters_that_an_objective_leaves_out_stay():
+    federation = toy_federation(fraction=0.1)  # an average of equal numbers may round
     looped, batched = (
         run(federation, HeadOnly(), SGD, 2, lanes=lanes, workers=1)
         for lanes in ("looped", "batched")

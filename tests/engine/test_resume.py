@@ -1,12 +1,12 @@
 """Every kind of run that keeps something between rounds resumes from its checkpoint to the bit."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 import torch
 from torch import nn
 
-from lgfed_core.engine import Training, loop, run
+from lgfed_core.engine import Participation, Training, loop, run
 from lgfed_core.engine.trackers import AveragedBest, Global, Personal
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import MTL, FedAvg, LGFedAvg, LocalOnly
@@ -17,7 +17,7 @@ from lgfed_core.papers.lgfedavg.version1.goals import Goal
 from toy import ABOVE, Toy, toy_federation
 
 SGD = Training(lr=0.1, batch_size=4)
-HALF = LGFedAvg(layers=ABOVE, fraction=0.5)
+HALF = LGFedAvg(layers=ABOVE)
 
 
 class Forgetful(Toy):
@@ -31,16 +31,11 @@ class Forgetful(Toy):
         return self.above(self.drop(self.norm(self.below(x)).relu()))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Private(FedAvg):
-    privacy: Privacy
-
-
 def here_and_there(net: nn.Module | None = None):
     """Two runs, in each of which half of the devices are rare."""
     fed = toy_federation((0, 1), net=net)
-    presence = torch.tensor([[0.15, 0.05] * 5, [0.05, 0.15] * 5])
-    return replace(fed, presence=presence)
+    there = torch.tensor([[0.15, 0.05] * 5, [0.05, 0.15] * 5])
+    return replace(fed, participation=Participation(0.5, there))
 
 
 CASES = {
@@ -49,10 +44,10 @@ CASES = {
     "local, early stop": (LocalOnly(), SGD, Personal(stop_at=(0.6, 2)), None),
     "annealing": (HALF, replace(SGD, annealing=Annealing(30)), Personal(), None),
     "decay, some batches": (HALF, replace(SGD, decay=0.1, batches=2), Global((2, 4)), None),
-    "pulled together": (MTL(scale=0.1, fraction=0.5), SGD, Personal(), None),
-    "a goal": (FedAvg(fraction=0.5), SGD, Goal(0.6), None),
+    "pulled together": (MTL(scale=0.1), SGD, Personal(), None),
+    "a goal": (FedAvg(), SGD, Goal(0.6), None),
     "pooled": (HALF, SGD, Pooled(2), None),
-    "noise that protects": (Private(privacy=Privacy(1.0, 0.5)), SGD, Global(), None),
+    "noise that protects": (FedAvg(upload=[Privacy(1.0, 0.5)]), SGD, Global(), None),
     "dropout, statistics": (HALF, replace(SGD, batch_size=2, batches=1), Personal(), Forgetful),
 }
 

@@ -54,10 +54,9 @@ def test_steps_in_turn_are_two_optimisers_in_turn(momentum):
 
 
 def test_steps_in_batched_lanes_equal_looped_lanes():
-    federation = toy_federation(seeds=(0, 1))
+    federation = toy_federation(seeds=(0, 1), fraction=0.5)
     looped, batched = (
-        run(federation, InTurn(fraction=0.5), SGD, 3, lanes=lanes, workers=1)
-        for lanes in ("looped", "batched")
+        run(federation, InTurn(), SGD, 3, lanes=lanes, workers=1) for lanes in ("looped", "batched")
     )
     assert torch.allclose(models(looped), models(batched), atol=1e-5)
 
@@ -157,10 +156,10 @@ class Shift:
 
 
 def test_augmentation_is_the_same_in_both_lanes_and_drawn_by_place():
-    federation = toy_federation(seeds=(0, 1))
+    federation = toy_federation(seeds=(0, 1), fraction=0.4)
     training = replace(SGD, epochs=2, augment=Shift())
     looped, batched = (
-        run(federation, FedAvg(fraction=0.4), training, 2, lanes=lanes, workers=1)
+        run(federation, FedAvg(), training, 2, lanes=lanes, workers=1)
         for lanes in ("looped", "batched")
     )
     assert torch.allclose(models(looped), models(batched), atol=1e-5)
@@ -225,12 +224,12 @@ def test_mtl_has_the_gradient_of_its_formula(method):
 
 
 def test_mtl_pulls_models_together_and_the_released_one_towards_zero():
-    federation = toy_federation()
+    federation = toy_federation(fraction=0.5)
     spread, size = {}, {}
     for name, method in {
-        "none": MTL(fraction=0.5, scale=0.0),
-        "text": MTL(fraction=0.5, scale=0.3),
-        "released": ReleasedMTL(fraction=0.5, scale=0.03),
+        "none": MTL(scale=0.0),
+        "text": MTL(scale=0.3),
+        "released": ReleasedMTL(scale=0.03),
     }.items():
         found = models(run(federation, method, SGD, 12, workers=1))[0]
         spread[name], size[name] = found.var(0).sum(), found.mean(0).square().sum()
@@ -240,7 +239,7 @@ def test_mtl_pulls_models_together_and_the_released_one_towards_zero():
 
 @pytest.mark.parametrize("lanes", ["looped", "batched"])
 def test_mtl_sees_the_others_as_they_were(lanes):
-    federation = toy_federation()
+    federation = toy_federation(fraction=0.3)
     seen = []
 
     class Watch(MTL):
@@ -249,7 +248,7 @@ def test_mtl_sees_the_others_as_they_were(lanes):
                 seen.append(_flat(local.others).clone())
             return super().loss(local, batch)
 
-    run(federation, Watch(fraction=0.3), SGD, 1, lanes=lanes, workers=1)
+    run(federation, Watch(), SGD, 1, lanes=lanes, workers=1)
     start = Layout(federation.net, ()).split(joined(federation.net))[1]
     assert all(torch.allclose(vector, start) for vector in seen)
     assert bool(seen) == (lanes == "looped")
@@ -278,14 +277,14 @@ class TwoHeads(Toy):
 
 def version_1(federation, **more):
     own = frozenset({"own.weight", "own.bias"})
-    method = LGFedAvgV1(layers=ABOVE, auxiliary=own, fraction=0.5)
+    method = LGFedAvgV1(layers=ABOVE, auxiliary=own)
     return run(federation, method, SGD, 3, workers=1, **more)
 
 
 def two_heads():
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        return toy_federation((0, 1), net=TwoHeads())
+        return toy_federation((0, 1), net=TwoHeads(), fraction=0.5)
 
 
 def test_version_1_shares_the_head_and_keeps_the_rest():
@@ -296,8 +295,8 @@ def test_version_1_shares_the_head_and_keeps_the_rest():
 
 def test_version_1_takes_algorithm_1s_steps():
     federation = two_heads()
-    device = int(LocalOnly(fraction=0.5).participants(stream(0, Purpose.SELECT, 0), 10)[0])
-    method = LGFedAvgV1(layers=ABOVE, auxiliary=frozenset({"own.weight", "own.bias"}), fraction=0.5)
+    device = int(federation.participation.chosen(stream(0, Purpose.SELECT, 0), 10)[0])
+    method = LGFedAvgV1(layers=ABOVE, auxiliary=frozenset({"own.weight", "own.bias"}))
     plain = Training(0.1, 4, momentum=0.0)
     ours = run(federation, method, plain, 1, workers=1)
     net, split = copy.deepcopy(federation.net), federation.data.train

@@ -210,13 +210,13 @@ def test_rows_that_never_move_leave_the_unconditioned_network():
 
 def test_the_baseline_is_fedavg_and_weights_can_be_capped_or_slip():
     fed = toy_federation()
-    plain = run(fed, FedAvg(fraction=1.0), Training(0.1, 4), 2, workers=1)
+    plain = run(fed, FedAvg(), Training(0.1, 4), 2, workers=1)
     same = run(fed, ClientBaseline(), Training(0.1, 4), 2, workers=1)
     assert torch.equal(plain.tensors["shared"], same.tensors["shared"])
     rows = torch.tensor([10, 40, 400])
-    assert torch.allclose(ClientBaseline().shares(rows), rows / 450)
-    assert torch.allclose(ClientBaseline(cap=320).shares(rows), torch.tensor([10, 40, 320]) / 370)
-    slip = ClientBaseline(cap=320, per=32).shares(rows)
+    assert torch.allclose(ClientBaseline().weights(rows), rows / 450)
+    assert torch.allclose(ClientBaseline(cap=320).weights(rows), torch.tensor([10, 40, 320]) / 370)
+    slip = ClientBaseline(cap=320, per=32).weights(rows)
     assert torch.allclose(slip, torch.tensor([1, 2, 10]) / 13)
     with pytest.raises(SettingsError, match="clients=1"):
         ClientRowsKept().shared(GatedMLP(4, 2, 1, clients=3))
@@ -244,19 +244,14 @@ def test_positive_rows_count_as_often_as_the_released_loss_says():
 def test_a_device_takes_only_so_many_batches(lanes, federation):
     def after(batches, **more):
         training = Training(0.1, 2, batches=batches, **more)
-        out = run(federation, FedAvg(fraction=1.0), training, 2, lanes=lanes, workers=1)
+        out = run(federation, FedAvg(), training, 2, lanes=lanes, workers=1)
         return out.tensors["shared"]
 
     assert torch.equal(after(None), after(100))
     assert not torch.equal(after(None), after(2))
     other = "batched" if lanes == "looped" else "looped"
     there = run(
-        federation,
-        FedAvg(fraction=1.0),
-        Training(0.1, 2, batches=2, epochs=2),
-        2,
-        lanes=other,
-        workers=1,
+        federation, FedAvg(), Training(0.1, 2, batches=2, epochs=2), 2, lanes=other, workers=1
     )
     assert torch.allclose(after(2, epochs=2), there.tensors["shared"], atol=1e-6)
 

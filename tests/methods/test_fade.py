@@ -8,19 +8,19 @@ import torch
 from torch import nn
 
 from lgfed_core.data import Split
-from lgfed_core.engine import Training, run
+from lgfed_core.engine import Participation, Training, run
 from lgfed_core.engine.batched import Batched
 from lgfed_core.engine.federation import prepare
 from lgfed_core.engine.looped import Looped
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.errors import SettingsError
-from lgfed_core.methods import FADE, Batch, FedAvg, Local
+from lgfed_core.methods import FADE, Batch, FedAvg, Local, LocalOnly
 from lgfed_core.methods.adversary import group_loss, reverse
 from lgfed_core.methods.schedules import Annealing, rising
 from lgfed_core.models.digits import DigitsNet, WeightNormalised
 from lgfed_core.models.layout import Layout, joined, values
 from lgfed_core.seeds import Purpose, stream, visits
-from toy import ALL, SGD, Small, grouped, models
+from toy import SGD, Small, grouped, models
 
 # Losses.
 
@@ -93,7 +93,7 @@ def test_without_the_game_it_is_fedavg(lanes):
     federation = grouped()
     ours, plain = (
         run(federation, method, SGD, 3, lanes=lanes, workers=1)
-        for method in (FADE(opt_out=1.0, **ALL), FedAvg(fraction=1.0))
+        for method in (FADE(opt_out=1.0, beta=1.0), FedAvg())
     )
     assert torch.equal(ours.tensors["shared"], plain.tensors["shared"])
 
@@ -102,7 +102,7 @@ def test_with_lambda_zero_the_task_is_learnt_as_without_the_game():
     federation = grouped()
     ours, plain = (
         run(federation, method, SGD, 3, workers=1)
-        for method in (FADE(strength=0.0, **ALL), FADE(opt_out=1.0, **ALL))
+        for method in (FADE(strength=0.0, beta=1.0), FADE(opt_out=1.0, beta=1.0))
     )
     views = [out.layout.views(out.tensors["shared"][0], torch.empty(0)) for out in (ours, plain)]
     for name in views[0]:
@@ -113,19 +113,19 @@ def test_with_lambda_zero_the_task_is_learnt_as_without_the_game():
 def test_server_moves_by_beta_towards_the_average():
     federation = grouped()
     start = joined(federation.net)
-    full = run(federation, FADE(fraction=1.0, beta=1.0), SGD, 1, workers=1).tensors["shared"][0]
-    half = run(federation, FADE(fraction=1.0, beta=0.5), SGD, 1, workers=1).tensors["shared"][0]
+    full = run(federation, FADE(beta=1.0), SGD, 1, workers=1).tensors["shared"][0]
+    half = run(federation, FADE(beta=0.5), SGD, 1, workers=1).tensors["shared"][0]
     assert torch.allclose(half, (start + full) / 2, atol=1e-7)
 
 
 @pytest.mark.parametrize("opt_out", [0.0, 0.5])
 @pytest.mark.parametrize("power", [1.0, 2.0])
 def test_batched_lanes_equal_looped_lanes(power, opt_out):
-    federation = grouped(seeds=(0, 1))
+    federation = grouped(seeds=(0, 1), who=Participation(0.5))
     training = Training(
         0.1, 4, 0.9, weight_decay=1e-3, keep_momentum=True, nesterov=True, annealing=Annealing(40)
     )
-    method = FADE(rounds=4, power=power, opt_out=opt_out, fraction=0.5)
+    method = FADE(rounds=4, power=power, opt_out=opt_out)
     looped, batched = (
         run(federation, method, training, 4, lanes=lanes, workers=1)
         for lanes in ("looped", "batched")
@@ -134,31 +134,36 @@ def test_batched_lanes_equal_looped_lanes(power, opt_out):
 
 
 @pytest.mark.parametrize("lanes", ["looped", "batched"])
-def test_each_run_may_have_a_loss_of_its_own(lanes):
-    both = run(
-        grouped(seeds=(0, 0)),
-        FADE(strength=1.0, power=(1.0, 2.0), **ALL),
-        SGD,
-        2,
-        lanes=lanes,
-        workers=1,
-    )
-    for r, power in enumerate((1.0, 2.0)):
-        alone = run(
-            grouped(), FADE(strength=1.0, power=power, **ALL), SGD, 2, lanes=lanes, workers=1
-        )
-        assert torch.allclose(both.tensors["shared"][r], alone.tensors["shared"][0], atol=1e-6)
-    assert not torch.allclose(both.tensors["shared"][0], both.tensors["shared"][1], atol=1e-4)
+def test_each_run_may_have_a_method_of_its_own(lanes):
+    settings = (dict(power=1.0), dict(power=2.0), dict(power=1.0, beta=0.3, strength=0.5))
+    methods = [FADE(**(dict(beta=1.0, strength=1.0) | own)) for own in settings]
+    who, how = Participation(0.75), dict(lanes=lanes, workers=1)
+    several = run(grouped(seeds=(0, 0, 0), who=who), methods, SGD, 3, **how).tensors["shared"]
+    for r, method in enumerate(methods):
+        alone = run(grouped(who=who), method, SGD, 3, **how).tensors["shared"]
+        assert torch.equal(several[r], alone[0])
+    assert not torch.allclose(several[0], several[1], atol=1e-4)
 
 
-def test_a_run_without_a_loss_is_named():
-    with pytest.raises(SettingsError, match="run 1 has no power"):
-        run(grouped(seeds=(0, 1)), FADE(power=(2.0,), **ALL), SGD, 1, workers=1)
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (FedAvg(batch_norm="frozen"), "class, steps"),
+        (FADE(batch_norm="averaged"), "batch_norm"),
+        (FADE(opt_out=0.5), "steps"),
+    ],
+)
+def test_methods_that_cannot_train_together_are_named(other, said):
+    first = FADE(opt_out=1.0)
+    with pytest.raises(SettingsError, match=f"runs 0 and 1 differ in .*{said}"):
+        run(grouped(seeds=(0, 1)), [first, other], SGD, 1, workers=1)
+    with pytest.raises(SettingsError, match="1 methods for 2 runs"):
+        run(grouped(seeds=(0, 1)), [first], SGD, 1, workers=1)
 
 
 def test_who_declines_returns_the_discriminator_as_it_came():
     federation, training = grouped(), Training(0.1, 4, 0.9, weight_decay=0.1, keep_momentum=True)
-    method = FADE(opt_out=0.5, **ALL)
+    method = FADE(opt_out=0.5, beta=1.0)
     start = joined(federation.net)[None]
     work = prepare(federation, method, training, start, Tracker(), False)
     engine = Looped(work)
@@ -184,7 +189,7 @@ def test_opting_in_and_out_is_drawn_by_the_device_not_by_the_order():
 
 def test_messages_hold_parameters_and_no_group_label():
     federation = grouped()
-    work = prepare(federation, FADE(**ALL), SGD, joined(federation.net)[None], Tracker(), False)
+    work = prepare(federation, FADE(beta=1.0), SGD, joined(federation.net)[None], Tracker(), False)
     sent = work.tensors["uploads"]
     assert sent.shape == (4, sum(p.numel() for p in federation.net.parameters()))
     assert not sent.any()  # nothing is in a message that training has not put there
@@ -194,7 +199,7 @@ def test_messages_hold_parameters_and_no_group_label():
         labels = torch.full_like(federation.data.train.groups, group)
         split = replace(federation.data.train, groups=labels)
         lie = replace(federation, data=replace(federation.data, train=split))
-        method = FADE(opt_out=opt_out, **ALL)
+        method = FADE(opt_out=opt_out, beta=1.0)
         work = prepare(lie, method, SGD, joined(lie.net)[None], Tracker(), False)
         Looped(work).train([(0, 0)], 0, 0.1)
         return work.tensors["uploads"][0]
@@ -207,8 +212,7 @@ def test_messages_hold_parameters_and_no_group_label():
 
 
 def test_a_device_anneals_by_its_own_steps():
-    presence = torch.tensor([[0.4, 0.6]])
-    federation = grouped(devices=2, presence=presence)
+    federation = grouped(devices=2, who=Participation(0.5, torch.tensor([[0.4, 0.6]])))
     annealing = Annealing(30)
     training = Training(
         0.1,
@@ -220,7 +224,7 @@ def test_a_device_anneals_by_its_own_steps():
         annealing=annealing,
         batches=2,
     )
-    method = FADE(fraction=0.5, beta=1.0, opt_out=1.0)
+    method = FADE(beta=1.0, opt_out=1.0)
     ours = run(federation, method, training, 6, workers=1)
     assert ours.tensors["taken"].sum() == 12 and (ours.tensors["taken"] > 0).all()
 
@@ -231,7 +235,7 @@ def test_a_device_anneals_by_its_own_steps():
     taken = [0, 0]
     for number in range(6):
         drawn = stream(0, Purpose.SELECT, number)
-        (k,) = method.participants(drawn, 2, presence[0].numpy()).tolist()
+        (k,) = federation.participation.chosen(drawn, 2).tolist()
         rows = federation.partitions[0].train.of(k)
         order = torch.from_numpy(visits(0, number, k, len(rows), 1)[0])[:10]
         for at in rows[order].split(5):
@@ -254,25 +258,26 @@ def test_schedules_begin_and_end_where_they_should():
         Annealing(0)
 
 
-def test_presence_says_how_often_a_device_takes_part():
-    federation = grouped(devices=2, presence=torch.tensor([[0.1, 0.9]]))
+def test_availability_says_how_often_a_device_takes_part():
+    federation = grouped(devices=2, who=Participation(0.5, torch.tensor([[0.1, 0.9]])))
     training = Training(0.1, 5, batches=1, annealing=Annealing(10), keep_momentum=True)
-    out = run(federation, FADE(fraction=0.5), training, 200, workers=1)
+    out = run(federation, FADE(), training, 200, workers=1)
     rare, often = out.tensors["taken"][0].tolist()
     assert rare + often == 200 and 8 <= rare <= 34  # 20 expected, deviation 4.2
     with pytest.raises(SettingsError, match="sum to 1"):
-        grouped(devices=2, presence=torch.tensor([[0.5, 0.9]]))
+        Participation(0.5, torch.tensor([[0.5, 0.9]]))
     with pytest.raises(SettingsError, match="shape"):
-        grouped(devices=4, presence=torch.tensor([[0.5, 0.5]]))
+        grouped(devices=4, who=Participation(0.5, torch.tensor([[0.5, 0.5]])))
 
 
 FULL = Training(0.1, 5, 0.9, batches=2)
 
 
+@pytest.mark.parametrize("kind", [FADE, FedAvg])
 @pytest.mark.parametrize("statistics", ["frozen", "local", "averaged"])
-def test_running_statistics_go_where_the_setting_says(statistics):
+def test_running_statistics_go_where_the_setting_says(kind, statistics):
     federation = grouped(seeds=(0, 1), normalised=True)
-    method = FADE(statistics=statistics, **ALL)
+    method = kind(batch_norm=statistics)
     looped, batched = (
         run(federation, method, FULL, 3, lanes=lanes, workers=1) for lanes in ("looped", "batched")
     )
@@ -286,15 +291,20 @@ def test_running_statistics_go_where_the_setting_says(statistics):
     assert personal == (0 if statistics == "averaged" else 12)
 
 
+def test_an_unknown_kind_of_statistics_is_named():
+    with pytest.raises(SettingsError, match="batch_norm 'frozn' is none of frozen, local"):
+        LocalOnly(batch_norm="frozn")
+
+
 def test_local_statistics_are_those_of_the_device():
     federation = grouped(devices=1, normalised=True)
-    out = run(federation, FADE(statistics="local", **ALL), FULL, 1, workers=1)
+    out = run(federation, FADE(batch_norm="local", beta=1.0), FULL, 1, workers=1)
     net, split = Small(True), federation.data.train
     net.load_state_dict(federation.net.state_dict())
     optimiser = torch.optim.SGD(net.parameters(), 0.1, 0.9)
     rows = federation.partitions[0].train.of(0)
     local = Local(net.train(), dict(net.named_parameters()), {})
-    method = FADE(**ALL)
+    method = FADE(beta=1.0)
     for at in rows[torch.from_numpy(visits(0, 0, 0, len(rows), 1)[0])[:10]].split(5):
         optimiser.zero_grad()
         method.loss(local, Batch(split.x[at], split.y[at], None, split.groups[at])).backward()
@@ -305,13 +315,13 @@ def test_local_statistics_are_those_of_the_device():
 def test_batched_lanes_refuse_padding_under_batch_normalisation():
     federation = grouped(normalised=True)
     with pytest.raises(SettingsError, match="padding"):
-        run(federation, FADE(statistics="local", **ALL), Training(0.1, 6), 1, lanes="batched")
-    run(federation, FADE(statistics="frozen", **ALL), Training(0.1, 6), 1, lanes="batched")
+        run(federation, FADE(batch_norm="local", beta=1.0), Training(0.1, 6), 1, lanes="batched")
+    run(federation, FADE(batch_norm="frozen", beta=1.0), Training(0.1, 6), 1, lanes="batched")
 
 
 def test_a_lane_that_declines_keeps_its_statistics_to_one_pass():
     federation = grouped(normalised=True)
-    method = FADE(statistics="local", opt_out=0.5, **ALL)
+    method = FADE(batch_norm="local", opt_out=0.5, beta=1.0)
     looped, batched = (
         run(federation, method, FULL, 3, lanes=lanes, workers=1) for lanes in ("looped", "batched")
     )
@@ -366,7 +376,7 @@ def test_digits_net_trains_alike_in_both_kinds_of_lanes():
     data = replace(small.data, train=split, test=Split(x[:60], small.data.test.y))
     federation = replace(small, data=data, net=net)
     start = joined(net)[None]
-    method = FADE(rounds=2, statistics="averaged", power=2.0, **ALL)
+    method = FADE(rounds=2, batch_norm="averaged", power=2.0, beta=1.0)
     for kind in (Looped, Batched):
         work = prepare(federation, method, FULL, start, Tracker(), False)
         engine = kind(work)
@@ -396,7 +406,7 @@ def test_reversal_does_not_touch_values():
 def test_gpu_agrees_with_cpu(statistics):
     federation = grouped(seeds=(0, 1), normalised=True)
     training = replace(FULL, nesterov=True, keep_momentum=True, annealing=Annealing(12))
-    method = FADE(rounds=3, power=2.0, opt_out=0.3, statistics=statistics, **ALL)
+    method = FADE(rounds=3, power=2.0, opt_out=0.3, batch_norm=statistics, beta=1.0)
     cpu = run(federation, method, training, 3, workers=1)
     gpu = run(replace(federation, device=torch.device("cuda")), method, training, 3)
     assert torch.allclose(models(gpu).cpu(), models(cpu), atol=1e-4)

@@ -1,6 +1,6 @@
 """Differential privacy: what leaves a device, and what the accountant says of it."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -10,26 +10,27 @@ from scipy.stats import norm
 
 from lgfed_core.engine import run
 from lgfed_core.errors import SettingsError
-from lgfed_core.methods import FADE
+from lgfed_core.methods import FADE, LGFedAvg
 from lgfed_core.methods.privacy import Privacy
-from toy import ALL, SGD, grouped, models
+from lgfed_core.models.layout import joined
+from toy import SGD, grouped, models
 
 RNG = np.random.default_rng
 
 
 def test_long_changes_are_clipped_and_short_ones_are_not():
     before = torch.tensor([1.0, 1.0])
-    veil = Privacy(clip=5.0, noise=0.0).veil
-    assert veil(before, before + torch.tensor([6.0, 8.0]), RNG(0)).tolist() == [4.0, 5.0]
-    assert veil(before, before + torch.tensor([0.3, 0.4]), RNG(0)).tolist() == pytest.approx(
+    sent = Privacy(clip=5.0, noise=0.0).privatise
+    assert sent(before, before + torch.tensor([6.0, 8.0]), RNG(0)).tolist() == [4.0, 5.0]
+    assert sent(before, before + torch.tensor([0.3, 0.4]), RNG(0)).tolist() == pytest.approx(
         [1.3, 1.4]
     )
-    assert veil(before, before, RNG(0)).tolist() == [1.0, 1.0]
+    assert sent(before, before, RNG(0)).tolist() == [1.0, 1.0]
 
 
 def test_noise_has_the_deviation_it_says():
     before = torch.zeros(20_000)
-    sent = Privacy(clip=0.5, noise=3.0).veil(before, before, RNG(0))
+    sent = Privacy(clip=0.5, noise=3.0).privatise(before, before, RNG(0))
     assert sent.std().item() == pytest.approx(1.5, rel=0.03)
     assert abs(sent.mean().item()) < 0.04
 
@@ -42,18 +43,18 @@ def test_impossible_settings_are_named(bad):
 
 def test_a_run_sends_what_is_veiled_and_only_that():
     federation = grouped()
-    free = run(federation, FADE(**ALL), SGD, 2, workers=1)
+    free = run(federation, FADE(beta=1.0), SGD, 2, workers=1)
     loose = Privacy(clip=1e6, noise=0.0)
-    same = run(federation, FADE(privacy=loose, **ALL), SGD, 2, workers=1)
+    same = run(federation, FADE(upload=[loose], beta=1.0), SGD, 2, workers=1)
     assert torch.allclose(models(free), models(same), atol=1e-6)
     tight = Privacy(clip=1e-3, noise=0.0)
-    held = run(federation, FADE(privacy=tight, **ALL), SGD, 2, workers=1)
-    start = run(federation, FADE(**ALL), SGD, 0, workers=1).tensors["shared"]
+    held = run(federation, FADE(upload=[tight], beta=1.0), SGD, 2, workers=1)
+    start = run(federation, FADE(beta=1.0), SGD, 0, workers=1).tensors["shared"]
     assert (held.tensors["shared"] - start).norm() <= 2e-3 + 1e-6
     noisy = [
         run(
             replace(federation, seeds=[seed]),
-            FADE(privacy=Privacy(1e-3, 1.0), **ALL),
+            FADE(upload=[Privacy(1e-3, 1.0)], beta=1.0),
             SGD,
             1,
             workers=1,
@@ -61,6 +62,24 @@ def test_a_run_sends_what_is_veiled_and_only_that():
         for seed in (0, 0, 1)
     ]
     assert torch.equal(noisy[0], noisy[1]) and not torch.equal(noisy[0], noisy[2])
+
+
+@dataclass(frozen=True)
+class Shifted:
+    by: float
+
+    def privatise(self, before, upload, rng):
+        return upload + self.by
+
+
+@pytest.mark.parametrize("lanes", ["looped", "batched"])
+def test_treatments_go_in_order_on_any_method(lanes):
+    federation, still, clip = grouped(), replace(SGD, lr=0.0), Privacy(clip=0.5, noise=0.0)
+    start = joined(federation.net)
+    for upload, moved in (([Shifted(1.0), clip], 0.5), ([clip, Shifted(1.0)], len(start) ** 0.5)):
+        method = LGFedAvg(layers=frozenset(dict(federation.net.named_parameters())), upload=upload)
+        out = run(federation, method, still, 1, lanes=lanes, workers=1).tensors["shared"][0]
+        assert (out - start).norm().item() == pytest.approx(moved, rel=1e-4)
 
 
 def test_epsilon_is_that_of_the_gaussian_mechanism():

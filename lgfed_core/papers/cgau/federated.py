@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from lgfed_core import models
 from lgfed_core.data.features.stored import Features
-from lgfed_core.engine import CPU, Federation, Outcome, Training, run
+from lgfed_core.engine import CPU, Federation, Outcome, Participation, Training, run
 from lgfed_core.engine.provenance import provenance
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.errors import SettingsError, one_of
@@ -87,6 +87,11 @@ class Settings:
         """How a client optimises in a round."""
         return Training(self.lr, self.batch_size, self.momentum, batches=self.steps)
 
+    @property
+    def participation(self) -> Participation:
+        """Which clients take part in a round: all of them."""
+        return Participation()
+
     def load(self) -> Features:
         """The stored features this experiment learns from."""
         raise NotImplementedError
@@ -131,7 +136,8 @@ def federation(
             splits.append(who.shuffled(p, seed).partition())
             starts.append(joined(net))
             names.append(seed)
-    return Federation(stored.dataset(), splits, net, names, device), torch.stack(starts)
+    fed = Federation(stored.dataset(), splits, net, names, device, cfg.participation)
+    return fed, torch.stack(starts)
 
 
 def rows_of_clients(cfg: Settings, outcomes: dict[str, Outcome]) -> pd.DataFrame:

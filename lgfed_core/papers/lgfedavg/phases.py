@@ -9,7 +9,7 @@ Two protocols, for which the settings of a data set say what differs:
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from lgfed_core import data, models, partition
 from lgfed_core.data.augment import CropFlip
-from lgfed_core.engine import CPU, Federation, Outcome, Training, run
+from lgfed_core.engine import CPU, Federation, Outcome, Participation, Training, run
 from lgfed_core.engine.trackers import AveragedBest, Global, Personal, Tracker
 from lgfed_core.errors import SettingsError, at_least, one_of
 from lgfed_core.evidence.records import PROTOCOLS, SCALES
@@ -130,7 +130,7 @@ class Settings:
     def mtl(self) -> Method:
         """MTL as the protocol has it."""
         kind = ReleasedMTL if self.released else MTL
-        return kind(fraction=self.fraction, scale=self.mtl_scale)
+        return kind(scale=self.mtl_scale)
 
 
 def federation(
@@ -151,7 +151,8 @@ def federation(
         splits.append(split)
         net = models.make(cfg.net, seed)
         starts.append(joined(net))
-    return Federation(images, splits, net, list(seeds), device), torch.stack(starts)
+    who = Participation(cfg.fraction)
+    return Federation(images, splits, net, list(seeds), device, who), torch.stack(starts)
 
 
 @dataclass(frozen=True)
@@ -173,13 +174,13 @@ class Phases:
         cfg = self.cfg
         snapshots = tuple(cfg.rounds(b) for b in cfg.budgets)
         tracker = Global(snapshots, self._on_test, cfg.every)
-        method = FedAvg(**self._share)
+        method = FedAvg(weighted=cfg.weighted)
         return self._part("fedavg", method, cfg.fedavg_lr, cfg.fedavg_rounds, tracker)
 
     def lg(self, fedavg: Outcome, budget: int | str) -> Outcome:
         """LG-FedAvg from the model that ``fedavg`` had after ``budget`` rounds."""
         cfg, done = self.cfg, self.cfg.rounds(int(budget))
-        method = LGFedAvg(layers=cfg.shared(self.fed.net), **self._share)
+        method = LGFedAvg(layers=cfg.shared(self.fed.net), weighted=cfg.weighted)
         on_test = self._on_test
         tracker = AveragedBest(light=True) if on_test else Personal(every=cfg.every, light=True)
         out = self._part(
@@ -199,7 +200,8 @@ class Phases:
         cfg = self.cfg
         stops = dict(patience=cfg.patience, stop_at=cfg.local_stop)
         tracker = Personal(**self._judge, **stops, light=True)
-        return self._part("local", LocalOnly(), cfg.lr, cfg.local_epochs, tracker)
+        everybody = replace(self, fed=replace(self.fed, participation=Participation()))
+        return everybody._part("local", LocalOnly(), cfg.lr, cfg.local_epochs, tracker)
 
     def mtl(self) -> Outcome:
         """Mean-regularised multi-task learning."""
@@ -211,10 +213,6 @@ class Phases:
     @property
     def _on_test(self) -> bool:
         return not self.cfg.validation
-
-    @property
-    def _share(self) -> dict:
-        return dict(fraction=self.cfg.fraction, weighted=self.cfg.weighted)
 
     @property
     def _judge(self) -> dict:

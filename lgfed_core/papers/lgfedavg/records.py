@@ -7,11 +7,10 @@ from collections.abc import Mapping
 import pandas as pd
 
 from lgfed_core import models
-from lgfed_core.engine import Outcome
+from lgfed_core.engine import Outcome, Participation
 from lgfed_core.evidence.printed import METRICS
 from lgfed_core.evidence.records import plain, select
 from lgfed_core.evidence.report import SELECTION
-from lgfed_core.methods import FedAvg
 
 from .communication.counts import papers_count
 
@@ -223,7 +222,7 @@ def _sent(cfg, method: str, fed_rounds: int, lg_rounds: int) -> float:
     if method == "local_only":
         return 0.0
     net = cfg.net()
-    m = FedAvg(fraction=cfg.fraction).cohort(cfg.devices)
+    m = Participation(cfg.fraction).cohort(cfg.devices)
     receivers = m if method == "mtl" else cfg.devices
     done = [cfg.rounds(r) if r else 0 for r in (fed_rounds, lg_rounds)]
     return float(

@@ -62,7 +62,7 @@ def test_only_the_audio_baseline_weighs_by_batches(toy):
     rows = torch.tensor([161, 192])
     for experiment, right in ((AUDIO, [0.5, 0.5]), (CIFAR10, [161 / 353, 192 / 353])):
         method = experiment.settings("paper", "as_released").method("baseline")
-        assert method.shares(rows).tolist() == pytest.approx(right)
+        assert method.weights(rows).tolist() == pytest.approx(right)
 
 
 def test_settings_are_what_text_and_code_say():
@@ -80,7 +80,7 @@ def test_settings_are_what_text_and_code_say():
 def test_a_hundred_clients_cost_what_ten_cost():
     ten, hundred = (CIFAR10.settings("paper", clients=k) for k in (10, 100))
     assert hundred.shuffles == (0.0, 1.0)
-    assert ten.method("cgau_kept").cohort(10) == hundred.method("cgau_kept").cohort(100) == 10
+    assert ten.participation.cohort(10) == hundred.participation.cohort(100) == 10
     assert cifar10.tables(ten) == ("cgau_cifar10_frechet", "cgau_figure2b")
     assert cifar10.tables(hundred)[1] == "cgau_cifar10_100_clients"
     other = CIFAR10.settings("paper", features="cifar_cnn", clients=50)

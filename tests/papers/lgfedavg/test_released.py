@@ -17,11 +17,6 @@ SGD = Training(lr=0.3, batch_size=4, momentum=0.5)
 ROUNDS = 25
 
 
-@pytest.fixture
-def fed():
-    return toy_federation(seeds=(3,))
-
-
 def train(net, fed, device, round, optimiser=None):
     split, rows = fed.data.train, fed.partitions[0].train.of(device)
     optimiser = optimiser or torch.optim.SGD(net.parameters(), SGD.lr, SGD.momentum)
@@ -61,15 +56,16 @@ def give(net, source, names):
             p.copy_(dict(source.named_parameters())[name])
 
 
-def test_lg_fedavg_as_released(fed):
-    method = LGFedAvg(layers=ABOVE, fraction=0.3, weighted=False)
+def test_lg_fedavg_as_released():
+    fed = toy_federation(seeds=(3,), fraction=0.3)
+    method = LGFedAvg(layers=ABOVE, weighted=False)
     ours = run(fed, method, SGD, ROUNDS, tracker=AveragedBest(), workers=1)
 
     nets = [copy.deepcopy(fed.net) for _ in range(10)]
     best, reached = copy.deepcopy(nets), [own(n, fed, k) for k, n in enumerate(nets)]
     improved_by_start = list(reached)
     for t in range(ROUNDS):
-        chosen = method.participants(stream(3, Purpose.SELECT, t), 10).tolist()
+        chosen = fed.participation.chosen(stream(3, Purpose.SELECT, t), 10).tolist()
         for k in chosen:
             train(nets[k], fed, k, t)
         server = averaged([nets[k] for k in chosen])
@@ -91,7 +87,8 @@ def test_lg_fedavg_as_released(fed):
     assert final["last_new_test_acc_weights"] == pytest.approx(everything(averaged(nets), fed))
 
 
-def test_local_only_as_released(fed):
+def test_local_only_as_released():
+    fed = toy_federation(seeds=(3,))
     stop = (0.6, 11)
     tracker = Personal("test", ties="first", stop_at=stop)
     training = Training(SGD.lr, SGD.batch_size, keep_momentum=True)
@@ -121,15 +118,16 @@ def test_local_only_as_released(fed):
     assert final["best_new_test_acc_outputs"] == pytest.approx(together)
 
 
-def test_fedavg_as_released_keeps_the_best_on_test(fed):
-    method = FedAvg(fraction=0.3, weighted=False)
+def test_fedavg_as_released_keeps_the_best_on_test():
+    fed = toy_federation(seeds=(3,), fraction=0.3)
+    method = FedAvg(weighted=False)
     tracker = Global((2, 20), best_on_test=True)
     ours = run(fed, method, SGD, ROUNDS, tracker=tracker, workers=1)
 
     net, best, at, found = copy.deepcopy(fed.net), -1.0, {}, []
     for t in range(ROUNDS):
         copies = []
-        for k in method.participants(stream(3, Purpose.SELECT, t), 10).tolist():
+        for k in fed.participation.chosen(stream(3, Purpose.SELECT, t), 10).tolist():
             copies.append(copy.deepcopy(net))
             train(copies[-1], fed, k, t)
         net = averaged(copies)

@@ -15,10 +15,9 @@ import pandas as pd
 
 from lgfed_core.data.features import cifar10 as cifar_features
 from lgfed_core.data.features.stored import Features
-from lgfed_core.engine import Outcome
+from lgfed_core.engine import Outcome, Participation
 from lgfed_core.errors import NotAvailable, one_of
 from lgfed_core.evidence import records
-from lgfed_core.methods import Method
 
 from .. import federated
 from . import cnn
@@ -88,9 +87,9 @@ class Settings(federated.Settings):
         super().__post_init__()
         one_of("features", self.features, FEATURES)
 
-    def method(self, name: str) -> Method:
-        fraction = min(1.0, self.participants / self.clients)
-        return replace(super().method(name), fraction=fraction)
+    @property
+    def participation(self) -> Participation:
+        return Participation(min(1.0, self.participants / self.clients))
 
     def load(self) -> Features:
         return _load(self.features, self.precision, self.per_class, self.epochs, self.used)

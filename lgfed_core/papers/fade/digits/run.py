@@ -12,7 +12,7 @@ other experiments.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -20,10 +20,10 @@ import torch
 from torch import Tensor
 
 from lgfed_core import models
-from lgfed_core.engine import CPU, Federation, Outcome, Training, run
+from lgfed_core.engine import CPU, Federation, Outcome, Participation, Training, run
 from lgfed_core.errors import SettingsError, one_of
 from lgfed_core.methods import FADE
-from lgfed_core.methods.fade import STATISTICS as KINDS
+from lgfed_core.methods.interface import BATCH_NORM as KINDS
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.digits import DigitsNet
 from lgfed_core.models.layout import joined
@@ -133,7 +133,7 @@ def federation(
     """
     both = domains.digits(direction, per_class=cfg.per_class, tested=cfg.tested)
     found = [models.make(DigitsNet, seed) for seed in seeds]
-    presence = torch.tensor([[1 - p, p] for p in probabilities], dtype=torch.double)
+    there = torch.tensor([[1 - p, p] for p in probabilities], dtype=torch.double)  # [P, 2]
     runs = [seed for seed in seeds for _ in probabilities]
     fed = Federation(
         both.data,
@@ -141,7 +141,7 @@ def federation(
         found[0],
         runs,
         device,
-        presence.repeat(len(seeds), 1),
+        Participation(0.5, there.repeat(len(seeds), 1)),
     )
     return fed, torch.stack([joined(net) for net in found for _ in probabilities])
 
@@ -161,16 +161,26 @@ class Parts:
         """The source alone, until it knows its digits."""
         cfg = self.cfg
         fed, start = federation(cfg, self.direction, self.seeds, [0.0], self.device)
-        method = FADE(fraction=0.5, opt_out=1.0, beta=1.0, statistics="averaged")
+        method = FADE(opt_out=1.0, beta=1.0, batch_norm="averaged")
         return self._run("pretraining", fed, method, self._training(), cfg.pretraining, start)
 
-    def game(self, before: Outcome, name: str, probabilities: Sequence[float], **method) -> Outcome:
-        """FADE from the pre-trained model; ``method`` are settings of `methods.FADE`."""
+    def game(
+        self,
+        before: Outcome,
+        name: str,
+        probabilities: Sequence[float],
+        powers: Sequence[float] | None = None,
+        **method,
+    ) -> Outcome:
+        """FADE from the pre-trained model, a run for each of ``probabilities`` and ``powers``.
+
+        ``method`` are further settings of `methods.FADE`.
+        """
         cfg = self.cfg
         fed, _ = federation(cfg, self.direction, self.seeds, probabilities, self.device)
-        playing = FADE(
-            fraction=0.5, beta=cfg.beta, rounds=cfg.rounds, start=cfg.pretraining, **method
-        )
+        usual = dict(beta=cfg.beta, rounds=cfg.rounds, start=cfg.pretraining)
+        powers = powers or [1.0] * len(probabilities)
+        playing = [FADE(power=q, **usual, **method) for q in powers] * len(self.seeds)
         training = self._training(annealing=Annealing(cfg.rounds * cfg.steps))
         start = _start(before, len(probabilities))
         return self._run(name, fed, playing, training, cfg.rounds, start, cfg.pretraining)
@@ -184,10 +194,10 @@ class Parts:
         if kind == "opt_out":
             return self.game(before, name, [0.5], opt_out=float(what[0]))
         if kind == "statistics":
-            return self.game(before, name, cfg.probabilities, statistics=what[0])
+            return self.game(before, name, cfg.probabilities, batch_norm=what[0])
         lanes = [(POWERS[loss], p) for loss in cfg.losses for p in cfg.probabilities]
         powers, probabilities = zip(*lanes, strict=True)
-        return self.game(before, name, probabilities, power=powers * len(self.seeds))
+        return self.game(before, name, probabilities, powers)
 
     def central(self, before: Outcome) -> Outcome:
         """Both domains in every step, in equal parts: what a server with all data would do.
@@ -197,8 +207,9 @@ class Parts:
         """
         cfg = self.cfg
         fed, _ = federation(cfg, self.direction, self.seeds, [0.5], self.device)
+        fed = replace(fed, participation=Participation())
         rounds = cfg.lengths["central"]
-        method = FADE(fraction=1.0, beta=1.0, weighted=False, rounds=rounds, start=cfg.pretraining)
+        method = FADE(beta=1.0, weighted=False, rounds=rounds, start=cfg.pretraining)
         training = self._training(annealing=Annealing(rounds), batches=1)
         start = _start(before, 1)
         return self._run("central", fed, method, training, rounds, start, cfg.pretraining)

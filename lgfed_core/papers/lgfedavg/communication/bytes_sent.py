@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 
 from lgfed_core import models
+from lgfed_core.engine import Participation
 from lgfed_core.evidence.printed import cells, row_name
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.report import SELECTION
 from lgfed_core.evidence.verdict import reach_of
-from lgfed_core.methods import FedAvg
 from lgfed_core.paths import PAPER
 
 from ..printed import TABLES
@@ -33,7 +33,7 @@ ROW = ["method", "fedavg_rounds", "lg_rounds"]
 def system(cfg) -> System:
     """The network and federation of an experiment's settings."""
     net = cfg.net()
-    m = FedAvg(fraction=cfg.fraction).cohort(cfg.devices)
+    m = Participation(cfg.fraction).cohort(cfg.devices)
     return System(models.count(net, cfg.shared(net)), models.count(net), m, cfg.devices)
 
 

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from lgfed_core import models, partition
 from lgfed_core.data import Dataset
-from lgfed_core.engine import Federation, Outcome
+from lgfed_core.engine import Federation, Outcome, Participation
 from lgfed_core.engine.trackers import Personal
 from lgfed_core.errors import SettingsError, one_of
 from lgfed_core.methods import FedAvg, LGFedAvg, LGFedAvgV1
@@ -134,7 +134,7 @@ class Phases(phases.Phases):
     def fedavg(self) -> Outcome:
         """FedAvg for all its rounds; ``at_goal`` is the first model that reached the goal."""
         cfg = self.cfg
-        goal, method = Goal(cfg.goal, every=cfg.every), FedAvg(**self._share)
+        goal, method = Goal(cfg.goal, every=cfg.every), FedAvg(weighted=cfg.weighted)
         return self._part("fedavg", method, cfg.fedavg_lr, cfg.fedavg_rounds, goal)
 
     def lg(self, fedavg: Outcome, version: str) -> Outcome:
@@ -144,11 +144,11 @@ class Phases(phases.Phases):
             fed, start = with_own_heads(fed, start)
             method = LGFedAvgV1(
                 layers=cfg.shared(fed.net),
-                **self._share,
+                weighted=cfg.weighted,
                 auxiliary=models.auxiliary_layers(fed.net),
             )
         else:
-            method = LGFedAvg(layers=cfg.shared(fed.net), **self._share)
+            method = LGFedAvg(layers=cfg.shared(fed.net), weighted=cfg.weighted)
         tracker = Personal(every=cfg.every, light=True)
         out = replace(self, fed=fed)._part(
             f"lg_{version}",
@@ -190,7 +190,7 @@ def _rounds(cfg: Settings, part: str, selection: str, final: pd.Series) -> dict[
     else:
         reached = {"goal_reached": float(final["reached"])}
         done = int(final["goal_round"]) or last
-    net, m = cfg.net(), FedAvg(fraction=cfg.fraction).cohort(cfg.devices)
+    net, m = cfg.net(), Participation(cfg.fraction).cohort(cfg.devices)
     more = 0 if part == "fedavg" else cfg.further
     sizes = models.count(net, cfg.shared(net)), models.count(net)
     sent = papers_count(*sizes, m, cfg.devices, done, more)
@@ -247,7 +247,7 @@ class Version1(phases.PhasedExperiment):
         ``before`` is the round that LG-FedAvg goes on from, 0 for the others; ``sent`` the
         parameters sent until then by the papers' convention.
         """
-        net, m = cfg.net(), FedAvg(fraction=cfg.fraction).cohort(cfg.devices)
+        net, m = cfg.net(), Participation(cfg.fraction).cohort(cfg.devices)
         shared, total = models.count(net, cfg.shared(net)), models.count(net)
         out = []
         for part, history in histories.items():

@@ -1,0 +1,58 @@
+"""Who takes part in a round: a share of the devices, each as often as it is there."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lgfed_core.errors import SettingsError
+
+
+@dataclass(frozen=True, eq=False)
+class Participation:
+    """How many of K devices take part in a round, and which.
+
+    fraction: C of McMahan et al. (2017), the share of devices in a round; by default everybody.
+    availability: [R, K], how probable it is that a device is drawn, for each run; None: all alike.
+
+    Raises SettingsError for a fraction outside (0, 1] or probabilities that do not sum to 1.
+    """
+
+    fraction: float = 1.0
+    availability: Tensor | None = None
+
+    def __post_init__(self):
+        if not 0 < self.fraction <= 1:
+            raise SettingsError(f"fraction is {self.fraction}; it must lie in (0, 1]")
+        if self.availability is not None:
+            sums = self.availability.double().sum(-1)
+            one = torch.allclose(sums, torch.ones_like(sums))
+            if not one or (self.availability < 0).any():
+                raise SettingsError(
+                    f"availability has rows that sum to {sums.tolist()}; nothing can be negative, "
+                    "and each run's must sum to 1"
+                )
+
+    def cohort(self, devices: int) -> int:
+        """m, the largest number of ``devices`` in one round: max(1, C K)."""
+        return max(1, int(self.fraction * devices + 1e-9))
+
+    def chosen(self, rng: np.random.Generator, devices: int, run: int = 0) -> np.ndarray:
+        """Indices of the devices in this round, `cohort` of them, sorted.
+
+        With an availability they are drawn one after the other, without replacement. Raises
+        SettingsError where fewer devices than `cohort` can be drawn at all.
+        """
+        m = self.cohort(devices)
+        if self.availability is None:
+            return np.arange(devices) if m == devices else np.sort(rng.permutation(devices)[:m])
+        there = self.availability[run].cpu().numpy()  # [K]
+        if np.count_nonzero(there) < m:
+            raise SettingsError(
+                f"{m} devices are drawn a round, but only {np.count_nonzero(there)} have an "
+                "availability above zero; lower the fraction"
+            )
+        total = there.sum(dtype=float)  # numpy wants 1 to eight digits
+        there = there if abs(total - 1) < 1e-9 else there.astype(float) / total
+        return np.sort(rng.choice(devices, m, replace=False, p=there))
