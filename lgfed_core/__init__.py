@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from .data import Dataset as Dataset, Split as Split
     from .engine import (
         Federation as Federation,
+        LocalTraining as LocalTraining,
         Participation as Participation,
-        Training as Training,
         run as run,
     )
     from .engine.trackers import Tracker as Tracker
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
         Step as Step,
         cross_entropy as cross_entropy,
     )
-    from .partition import Partition as Partition, Rows as Rows
+    from .partition import ClientIndices as ClientIndices, Partition as Partition
 
 __version__ = "0.1.0"
 
 _FACE = {
     "data": ("Dataset", "Split"),
-    "engine": ("Federation", "Participation", "Training", "run"),
+    "engine": ("Federation", "LocalTraining", "Participation", "run"),
     "engine.trackers": ("Tracker",),
     "methods": (
         *("FedAvg", "FedProx", "LGFedAvg", "LocalOnly"),
         *("Method", "Step", "cross_entropy"),
     ),
-    "partition": ("Partition", "Rows"),
+    "partition": ("ClientIndices", "Partition"),
 }
 _ROOM = {name: room for room, names in _FACE.items() for name in names}
 __all__ = ["__version__", *_ROOM]

@@ -22,7 +22,7 @@ from torch import Tensor
 from tqdm.auto import tqdm
 
 from . import data, models as nets, partition
-from .engine import CPU, Federation, Participation, Training
+from .engine import CPU, Federation, LocalTraining, Participation
 from .engine.accuracy import accuracies
 from .engine.batched import Batched
 from .engine.federation import prepare, round_of
@@ -45,7 +45,7 @@ class Task:
     name: str
     dataset: str
     net: Callable
-    training: Training
+    training: LocalTraining
     flops_per_row: int  # multiply-adds count as two; forward and backward
 
     def federation(self, seeds: list[int], device: torch.device = CPU) -> Federation:
@@ -58,14 +58,14 @@ class Task:
 
 # Forward 2 operations a weight and row, backward twice that, less the gradient of the input.
 MNIST = Task(
-    "MNIST MLP, B=10", "mnist", nets.mlp_mnist, Training(0.05, 10), 2 * (3 * 632_064 - 401_408)
+    "MNIST MLP, B=10", "mnist", nets.mlp_mnist, LocalTraining(0.05, 10), 2 * (3 * 632_064 - 401_408)
 )
 # conv1 28x28 places x 450 weights, conv2 10x10 x 2,400, then the three linear layers.
 CIFAR = Task(
     "CIFAR-10 CNN, B=50",
     "cifar10",
     nets.cnn_cifar,
-    Training(0.1, 50),
+    LocalTraining(0.1, 50),
     2 * (3 * (352_800 + 240_000 + 61_000) - 352_800),
 )
 
@@ -78,13 +78,13 @@ class Ours:
         self.federation, self.tracker = federation, tracker or Tracker()
         start = joined(federation.net).expand(len(federation.seeds), -1)
         method = method or FedAvg()
-        self.work = prepare(federation, method, task.training, start, self.tracker, workers > 1)
+        self.phase = prepare(federation, method, task.training, start, self.tracker, workers > 1)
         looped = federation.device.type == "cpu"
-        self.engine = Looped(self.work, workers) if looped else Batched(self.work)
+        self.engine = Looped(self.phase, workers) if looped else Batched(self.phase)
 
     def round(self, number: int) -> None:
-        lr = self.work.training.lr
-        round_of(self.federation, self.tracker, self.work, self.engine, number, lr)
+        lr = self.phase.training.lr
+        round_of(self.federation, self.tracker, self.phase, self.engine, number, lr)
 
 
 class Plain:
@@ -163,7 +163,7 @@ def on_gpu(task: Task, rounds: int) -> list[dict]:
         )
         if number == 0:
             for seed, one in enumerate(singles):
-                _same(one.work.tensors["shared"][0], together, task, seed)
+                _same(one.phase.tensors["shared"][0], together, task, seed)
     lines = _lines(task, times)
     turn = lines[-1]["median_s"]
     return [x | {"plain_over_this": turn / x["median_s"]} for x in lines]
@@ -269,7 +269,7 @@ def _lines(task: Task, times: Times) -> list[dict]:
 
 def _same(plain: Tensor, ours: Ours, task: Task, run: int = 0) -> None:
     """Raise unless both are equal up to rounding; later rounds amplify the rounding of float32."""
-    gap = (plain.detach() - ours.work.tensors["shared"][run]).abs().max().item()
+    gap = (plain.detach() - ours.phase.tensors["shared"][run]).abs().max().item()
     if not gap < 1e-3:
         raise LgfedError(f"{task.name}: the two loops differ by {gap:.1e}; they must agree")
 

@@ -58,7 +58,7 @@ def draw(seed: int, round: int, *place: int) -> int:
     return int(stream(seed, Purpose.DROPOUT, round, *place).integers(2**63))
 
 
-def lot(seed: int, round: int, device: int) -> float:
+def coin(seed: int, round: int, device: int) -> float:
     """A number from 0 to 1 for what a device decides by chance in a round."""
     return float(stream(seed, Purpose.CONSENT, round, device).random())
 

@@ -11,10 +11,10 @@ from torch import nn
 import toy
 from lgfed_core import bench
 from lgfed_core.data import Split
-from lgfed_core.engine import Training
+from lgfed_core.engine import LocalTraining
 from lgfed_core.errors import LgfedError
 from lgfed_core.models.layout import joined
-from lgfed_core.partition import Partition, Rows
+from lgfed_core.partition import ClientIndices, Partition
 from toy import Toy, toy_federation
 
 
@@ -29,7 +29,7 @@ def task(monkeypatch) -> ToyTask:
     monkeypatch.setattr(toy, "toy_partition", wide_partition)
     torch.manual_seed(0)
     net = Toy()
-    return ToyTask("toy", "mnist", lambda: net, Training(0.1, 4), 450)
+    return ToyTask("toy", "mnist", lambda: net, LocalTraining(0.1, 4), 450)
 
 
 def many_rows(seed):
@@ -39,7 +39,7 @@ def many_rows(seed):
 
 def wide_partition(rows, tests, devices, seed):
     order = torch.randperm(6000, generator=torch.Generator().manual_seed(seed))
-    mine = Rows.from_lists(order.tensor_split(devices))
+    mine = ClientIndices.from_lists(order.tensor_split(devices))
     return Partition("toy", train=mine, validation=None, test=mine)
 
 
@@ -62,7 +62,7 @@ def test_both_loops_stay_together_in_float64(task):
         for number in range(10):
             ours.round(number)
             plain.round(number)
-        shared = ours.work.tensors["shared"][0]
+        shared = ours.phase.tensors["shared"][0]
         assert shared.dtype == torch.float64
         assert torch.allclose(joined(plain.model), shared, rtol=0, atol=1e-13)
         assert not torch.allclose(joined(fed.net), shared, atol=1e-2)
@@ -72,10 +72,10 @@ def test_both_loops_stay_together_in_float64(task):
 
 def test_a_difference_is_an_error(task):
     ours = bench.Ours(task.federation([0]), task, workers=1)
-    bench._same(ours.work.tensors["shared"][0].clone(), ours, task)
+    bench._same(ours.phase.tensors["shared"][0].clone(), ours, task)
     for wrong in (1.0, float("nan")):
         with pytest.raises(LgfedError, match="must agree"):
-            bench._same(ours.work.tensors["shared"][0] + wrong, ours, task)
+            bench._same(ours.phase.tensors["shared"][0] + wrong, ours, task)
 
 
 def test_operations_of_the_networks_by_hooks():

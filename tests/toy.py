@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 from lgfed_core.data import Dataset, Split
-from lgfed_core.engine import Federation, Participation, Training
-from lgfed_core.partition import Partition, Rows
+from lgfed_core.engine import Federation, LocalTraining, Participation
+from lgfed_core.partition import ClientIndices, Partition
 
 
 class Toy(nn.Module):
@@ -41,9 +41,9 @@ def toy_partition(rows: int, tests: int, devices: int, seed: int) -> Partition:
     train = order[: sum(sizes)].split(sizes)
     return Partition(
         "toy",
-        train=Rows.from_lists([mine[3:] for mine in train]),
-        validation=Rows.from_lists([mine[:3] for mine in train]),
-        test=Rows.from_lists(torch.randperm(tests, generator=rng).tensor_split(devices)),
+        train=ClientIndices.from_lists([mine[3:] for mine in train]),
+        validation=ClientIndices.from_lists([mine[:3] for mine in train]),
+        test=ClientIndices.from_lists(torch.randperm(tests, generator=rng).tensor_split(devices)),
     )
 
 
@@ -59,7 +59,7 @@ def toy_federation(
     return Federation(data, splits, net, list(seeds), participation=Participation(fraction))
 
 
-SGD = Training(lr=0.1, batch_size=4, momentum=0.5)
+SGD = LocalTraining(lr=0.1, batch_size=4, momentum=0.5)
 
 
 def models(outcome) -> torch.Tensor:
@@ -92,6 +92,8 @@ def grouped(seeds=(0,), devices=4, normalised=False, who=None):
     group = torch.zeros(len(split.y), 1, dtype=torch.long)
     group[held[1::2].flatten()] = 1
     data = replace(plain.data, train=Split(split.x, split.y, group))
-    partition = replace(plain.partitions[0], train=Rows.from_lists(list(held)), validation=None)
+    partition = replace(
+        plain.partitions[0], train=ClientIndices.from_lists(list(held)), validation=None
+    )
     who = who or Participation()
     return replace(plain, data=data, partitions=[partition] * len(seeds), participation=who)

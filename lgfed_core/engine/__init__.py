@@ -3,4 +3,4 @@
 from .federation import CPU as CPU, Federation as Federation
 from .loop import Outcome as Outcome, run as run
 from .participation import Participation as Participation
-from .training import Training as Training
+from .training import LocalTraining as LocalTraining

@@ -13,7 +13,7 @@ def accuracies(engine, shared: str, personal: str, rows: str, only=None) -> Tens
 
     ``only``: (run, device) pairs to test; the others get a negative number.
     """
-    size = torch.stack([r.size for r in engine.work.rows[rows][1]]).cpu()
+    size = torch.stack([r.size for r in engine.phase.rows[rows][1]]).cpu()
     return engine.correct(shared, personal, rows, only) / size
 
 
@@ -24,13 +24,13 @@ def mean_accuracy(engine, shared: str, personal: str, rows: str) -> Tensor:
 
 def pooled_accuracy(engine, shared: str, personal: str, rows: str) -> Tensor:
     """Accuracy of one model on all ``rows`` together -> [R]."""
-    size = torch.stack([r.size for r in engine.work.rows[rows][1]]).sum(1)
+    size = torch.stack([r.size for r in engine.phase.rows[rows][1]]).sum(1)
     return engine.correct(shared, personal, rows).sum(1) / size
 
 
 def ensemble(engine, shared: str, personal: str) -> dict[str, Tensor]:
     """Accuracy [R] on the whole test set of the devices' averaged outputs, and probabilities."""
     means = engine.mean_outputs(shared, personal, "test")  # [R, 2, n, classes]
-    right = (means.argmax(-1) == engine.work.rows["test"][0].y).float().mean(-1).cpu()  # [R, 2]
+    right = (means.argmax(-1) == engine.phase.rows["test"][0].y).float().mean(-1).cpu()  # [R, 2]
     ways = ("new_test_acc_outputs", "new_test_acc_probabilities")
     return dict(zip(ways, right.unbind(1), strict=True))

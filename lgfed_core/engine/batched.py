@@ -16,40 +16,42 @@ from torch.func import functional_call, vmap
 
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import Batch, Local, Method
-from lgfed_core.seeds import draw, lot, pictures, visits
+from lgfed_core.seeds import coin, draw, pictures, visits
 
 from .looped import Job
-from .training import Lent, Work, both, for_each, gradients, moving, normalises, sheltered, trainee
+from .training import Lent, Phase, both, for_each, gradients, moving, normalises, sheltered, trainee
 
 
 class Batched:
     """All lanes at once, ``at_once`` of them where only testing is concerned."""
 
-    def __init__(self, work: Work, at_once: int = 128):
-        self.work = work
+    def __init__(self, phase: Phase, at_once: int = 128):
+        self.phase = phase
         self.at_once = at_once
         self.trained: list[Job] = []  # in the last round,
-        self.before = work.own([])  # and their personal parameters before it [L, P_p]
-        self.trainee = trainee(work)
+        self.before = phase.own([])  # and their personal parameters before it [L, P_p]
+        self.trainee = trainee(phase)
         self.statistics = [
-            n for n in work.layout.shapes if n not in dict(work.net.named_parameters())
+            n for n in phase.layout.shapes if n not in dict(phase.net.named_parameters())
         ]
         self.stacks: list[tuple[Method, list[tuple]]] = []  # runs of one method, and its steps
-        for method in work.methods:
+        for method in phase.methods:
             if all(method != known for known, _ in self.stacks):
                 self.stacks.append((method, self._steps(method)))
 
     def train(self, jobs: list[Job], round: int, lr: float) -> None:
         """Train each device of ``jobs``; see `looped.Looped.train`."""
-        self.trained, self.before = jobs, self.work.own(jobs)
-        place = self.work.tensors["shared"].device
+        self.trained, self.before = jobs, self.phase.own(jobs)
+        place = self.phase.tensors["shared"].device
         gpu = [place] if place.type == "cuda" else []
         with torch.random.fork_rng(devices=gpu):
             for method, steps in self.stacks:
-                slots = [slot for slot, (r, _) in enumerate(jobs) if self.work.methods[r] == method]
+                slots = [
+                    slot for slot, (r, _) in enumerate(jobs) if self.phase.methods[r] == method
+                ]
                 if slots:
                     mine = [jobs[slot] for slot in slots]
-                    seed = draw(self.work.seeds[mine[0][0]], round)
+                    seed = draw(self.phase.seeds[mine[0][0]], round)
                     torch.default_generator.manual_seed(seed)  # for dropout: a stack draws together
                     if gpu:
                         torch.cuda.manual_seed(seed)
@@ -58,21 +60,21 @@ class Batched:
     def _train(
         self, jobs: list[Job], slots: list[int], steps: list[tuple], round: int, lr: float
     ) -> None:
-        work, cfg, at = self.work, self.work.training, self.work.layout.size_shared
-        t, split = work.tensors, work.rows["train"][0]
+        phase, cfg, at = self.phase, self.phase.training, self.phase.layout.size_shared
+        t, split = phase.tensors, phase.rows["train"][0]
         run, device = torch.tensor(jobs, device=t["shared"].device).T  # [L], [L]
-        lent = [work.received(run, device)]
-        received = work.layout.views(*lent[0].parts)
+        lent = [phase.received(run, device)]
+        received = phase.layout.views(*lent[0].parts)
         flat = torch.cat(lent[0].parts, 1)  # [L, P]
         velocity = t["velocity"][run, device] if cfg.keep_momentum else torch.zeros_like(flat)
         values, momenta = (
-            work.layout.views(v[:, :at], v[:, at:]) for v in (flat, velocity)
+            phase.layout.views(v[:, :at], v[:, at:]) for v in (flat, velocity)
         )  # name -> [L, ...]; views, so that flat and velocity change with them
         peers = (None, 1)
-        if work.method.needs_peers:
+        if phase.method.needs_peers:
             many = self._participants(jobs)
-            lent += [work.others(slots), Lent(lambda: (many.clone(),))]
-            peers = work.layout.views(*lent[1].parts), lent[2].parts[0]
+            lent += [phase.others(slots), Lent(lambda: (many.clone(),))]
+            peers = phase.layout.views(*lent[1].parts), lent[2].parts[0]
         index, weight, active = self._plan(jobs, round)
         plans = self._turns(jobs, steps, round, active)
         rates = self._rates(lr, t["taken"][run, device].cpu(), active) if cfg.annealing else None
@@ -126,8 +128,8 @@ class Batched:
         self, shared: str, personal: str, rows: str, only: list[Job] | None = None
     ) -> Tensor:
         """Number of rows each device's model gets right -> int64 [R, K]; see `lanes.Looped`."""
-        split, per_run = self.work.rows[rows]
-        devices = self.work.devices(rows)
+        split, per_run = self.phase.rows[rows]
+        devices = self.phase.devices(rows)
         width = max(r.index.shape[1] for r in per_run)
         index = [F.pad(r.index, (0, width - r.index.shape[1])) for r in per_run]
         jobs = (
@@ -150,8 +152,8 @@ class Batched:
     @torch.no_grad()
     def own_outputs(self, shared: str, personal: str, rows: str, **more: object) -> Tensor:
         """Outputs of each device's model on its own rows -> [R, K, n_max, classes]; see `lanes`."""
-        split, per_run = self.work.rows[rows]
-        devices = self.work.devices(rows)
+        split, per_run = self.phase.rows[rows]
+        devices = self.phase.devices(rows)
         width = max(int(r.size.max()) for r in per_run)
         index = torch.stack([F.pad(r.index, (0, width))[:, :width] for r in per_run])  # [R, K, n]
         size = torch.stack([r.size for r in per_run])  # [R, K]
@@ -167,8 +169,8 @@ class Batched:
     @torch.no_grad()
     def mean_outputs(self, shared: str, personal: str, split: str) -> Tensor:
         """Averaged outputs and probabilities -> [R, 2, n, classes]; see `lanes.Looped`."""
-        x = self.work.rows[split][0].x
-        runs, devices = self.work.tensors[personal].shape[:2]
+        x = self.phase.rows[split][0].x
+        runs, devices = self.phase.tensors[personal].shape[:2]
         means = []
         for r in range(runs):
             total = 0
@@ -176,7 +178,7 @@ class Batched:
                 jobs = [(r, j) for j in range(k, min(k + 10, devices))]
                 stacked = x.expand(len(jobs), *x.shape)  # [l, n, ...]
                 outputs = self._outputs(shared, personal, jobs, stacked)  # [l, n, classes]
-                total = total + both(self.work.net, outputs).sum(0)
+                total = total + both(self.phase.net, outputs).sum(0)
             means.append(total / devices)
         return torch.stack(means)
 
@@ -185,7 +187,7 @@ class Batched:
 
     def _steps(self, method: Method) -> list[tuple]:
         """A method's steps: (loss, names of the parameters that move, when)."""
-        net = self.work.net
+        net = self.phase.net
         return [(loss, moving(net, names), when) for loss, names, when in method.steps(net)]
 
     def _turns(
@@ -196,8 +198,8 @@ class Batched:
         Known on the host before the round begins, so that a GPU is never asked.
         """
         asked = any(when for *_, when in steps)
-        lots = [lot(self.work.seeds[r], round, k) if asked else 1.0 for r, k in jobs]
-        place, plans = self.work.tensors["shared"].device, []
+        lots = [coin(self.phase.seeds[r], round, k) if asked else 1.0 for r, k in jobs]
+        place, plans = self.phase.tensors["shared"].device, []
         for _, _, when in steps:
             plays = torch.tensor([when is None or when(chance) for chance in lots])
             turn = active & plays  # [T, L]
@@ -207,8 +209,8 @@ class Batched:
     def _rates(self, lr: float, taken: Tensor, active: Tensor) -> Tensor:
         """The learning rate of each lane's next steps [T, L]; ``taken`` [L] lie behind it."""
         before = taken + active.cumsum(0) - active.int()
-        rates = lr * self.work.training.annealing.factor(before)
-        return rates.to(self.work.tensors["shared"].device)
+        rates = lr * self.phase.training.annealing.factor(before)
+        return rates.to(self.phase.tensors["shared"].device)
 
     def _loss(
         self, loss, round: int, params: dict, received: dict, rows: tuple, peers: tuple
@@ -223,43 +225,43 @@ class Batched:
     def _participants(self, jobs: list[Job]) -> Tensor:
         """For each lane the participants of its run [L]."""
         many = Counter(run for run, _ in jobs)
-        place = self.work.tensors["shared"].device
+        place = self.phase.tensors["shared"].device
         return torch.tensor([many[run] for run, _ in jobs], device=place)
 
     def _changes(self, jobs: list[Job], round: int, shape: torch.Size) -> Tensor:
         """What augmentation does to each row of `_plan` -> [T, L, B, ...]."""
-        work, (_, per_run) = self.work, self.work.rows["train"]
-        cfg, lanes = work.training, []
+        phase, (_, per_run) = self.phase, self.phase.rows["train"]
+        cfg, lanes = phase.training, []
         for r, k in jobs:
             size = int(per_run[r].size[k])
-            drawn = pictures(cfg.augment, work.seeds[r], round, k, size, cfg.epochs)
+            drawn = pictures(cfg.augment, phase.seeds[r], round, k, size, cfg.epochs)
             drawn = torch.from_numpy(drawn)[:, : cfg.seen(size)]  # [epochs, n_k, ...]
             width = shape[0] // cfg.epochs * cfg.batch_size
             whole = drawn.new_zeros(cfg.epochs, width, *drawn.shape[2:])
             whole[:, : drawn.shape[1]] = drawn
             lanes.append(whole.view(shape[0], cfg.batch_size, *drawn.shape[2:]))
-        return torch.stack(lanes, 1).to(work.tensors["shared"].device)
+        return torch.stack(lanes, 1).to(phase.tensors["shared"].device)
 
     def _outputs(
         self, shared: str, personal: str, jobs: list[Job], x: Tensor, **more: object
     ) -> Tensor:
         """x [l, n, ...] -> [l, n, classes], row i through the model of jobs[i]."""
-        lanes = [self.work.models(shared, personal, r, k) for r, k in jobs]
-        params = self.work.layout.views(*map(torch.stack, zip(*lanes, strict=True)))
-        return vmap(lambda p, x: _filled(self.work.net, p)(x, **more))(params, x)
+        lanes = [self.phase.models(shared, personal, r, k) for r, k in jobs]
+        params = self.phase.layout.views(*map(torch.stack, zip(*lanes, strict=True)))
+        return vmap(lambda p, x: _filled(self.phase.net, p)(x, **more))(params, x)
 
     def _plan(self, jobs: list[Job], round: int) -> tuple[Tensor, Tensor, Tensor]:
         """Batches of all lanes, padded: row index [T, L, B], weight [T, L, B], active [T, L].
 
         ``active`` stays on the host.
         """
-        cfg, (split, per_run) = self.work.training, self.work.rows["train"]
+        cfg, (split, per_run) = self.phase.training, self.phase.rows["train"]
         held = [int(per_run[r].size[k]) for r, k in jobs]
         sizes = np.array([cfg.seen(n) for n in held])
         width = cfg.batch_size * -(-sizes.max() // cfg.batch_size)  # an epoch, in whole batches
         index = np.zeros((len(jobs), cfg.epochs, width), dtype=np.int64)
         for lane, (r, k) in enumerate(jobs):
-            order = visits(self.work.seeds[r], round, k, held[lane], cfg.epochs)[:, : sizes[lane]]
+            order = visits(self.phase.seeds[r], round, k, held[lane], cfg.epochs)[:, : sizes[lane]]
             index[lane, :, : sizes[lane]] = per_run[r].of(k).cpu().numpy()[order]
         real = np.broadcast_to(np.arange(width) < sizes[:, None, None], index.shape)
         shape = (len(jobs), -1, cfg.batch_size)  # [L, T, B]

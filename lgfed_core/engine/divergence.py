@@ -12,28 +12,28 @@ import torch
 from torch import Tensor
 
 from .trackers import Tracker
-from .training import Work
+from .training import Phase
 
 
 class Diverged:
     """``since``: the round, counted from one, in which each run that diverged did so."""
 
-    def __init__(self, work: Work, tracker: Tracker, label: str):
-        self.work, self.tracker, self.label = work, tracker, label or "run"
+    def __init__(self, phase: Phase, tracker: Tracker, label: str):
+        self.phase, self.tracker, self.label = phase, tracker, label or "run"
         self.since: dict[int, int] = {}
 
-    def stopped(self, work: Work) -> Tensor | None:
+    def stopped(self, phase: Phase) -> Tensor | None:
         """Which devices no longer train: those that the tracker stops, all of a diverged run."""
-        stopped = self.tracker.stopped(work)
+        stopped = self.tracker.stopped(phase)
         if self.since:
-            runs, devices = work.tensors["personal"].shape[:2]
+            runs, devices = phase.tensors["personal"].shape[:2]
             stopped = torch.zeros(runs, devices, dtype=bool) if stopped is None else stopped
             stopped[list(self.since)] = True
         return stopped
 
     def look(self, round: int, engine, before: Tensor) -> None:
         """After a round: end the runs that diverged in it; ``before`` [R, P_s] was shared."""
-        t, jobs = self.work.tensors, engine.trained
+        t, jobs = self.phase.tensors, engine.trained
         lost = {}
         for slot in _broken(t["uploads"][: len(jobs)]):
             run, client = jobs[slot]
@@ -47,9 +47,9 @@ class Diverged:
                 if other == run:
                     t["personal"][run, device] = engine.before[slot]
             warnings.warn(
-                f"{self.label}: run {run} (seed {self.work.seeds[run]}), round {round}: {what} not "
-                "finite; this run takes no further part, and stays as it was before that round. A "
-                f"lower learning rate than {self.work.training.lr} may help",
+                f"{self.label}: run {run} (seed {self.phase.seeds[run]}), round {round}: {what} "
+                "not finite; this run takes no further part, and stays as it was before that round. A "
+                f"lower learning rate than {self.phase.training.lr} may help",
                 RuntimeWarning,
                 stacklevel=4,
             )
@@ -66,18 +66,18 @@ class Diverged:
         """The first round in which a run of each seed diverged."""
         found: dict[int, int] = {}
         for run, round in sorted(self.since.items(), key=lambda one: one[1]):
-            found.setdefault(self.work.seeds[run], round)
+            found.setdefault(self.phase.seeds[run], round)
         return found
 
     def closing(self) -> None:
         """Say which runs have left the finite numbers without sending any such."""
-        t, seeds = self.work.tensors, self.work.seeds
+        t, seeds = self.phase.tensors, self.phase.seeds
         fine = t["shared"].isfinite().all(1) & t["personal"].isfinite().flatten(1).all(1)  # [R]
         lost = [seeds[r] for r, ok in enumerate(fine.tolist()) if not ok and r not in self.since]
         if lost:
             warnings.warn(
                 f"{self.label}: parameters of seeds {lost} are no longer finite; a lower learning "
-                f"rate than {self.work.training.lr} may help",
+                f"rate than {self.phase.training.lr} may help",
                 RuntimeWarning,
                 stacklevel=4,
             )

@@ -12,7 +12,7 @@ from lgfed_core.data import Dataset, Split
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import Method
 from lgfed_core.models.layout import Layout, values
-from lgfed_core.partition.label_skew import Partition, Rows
+from lgfed_core.partition.label_skew import ClientIndices, Partition
 from lgfed_core.seeds import Purpose, stream
 
 from .batched import Batched
@@ -20,7 +20,7 @@ from .looped import Looped
 from .participation import Participation
 from .processes import common
 from .trackers import Tracker
-from .training import Training, Work, normalises, trainee
+from .training import LocalTraining, Phase, normalises, trainee
 
 CPU = torch.device("cpu")
 
@@ -60,22 +60,22 @@ class Federation:
                     f"{type(self.net).__name__}: {name or 'it'} keeps buffers that would leak "
                     "between devices; only batch normalisation with a momentum may have some"
                 )
-        there, shape = self.participation.availability, (len(self.seeds), self.devices)
+        there, shape = self.participation.availability, (len(self.seeds), self.clients)
         if there is not None and there.shape != shape:
             raise SettingsError(
                 f"availability has shape {tuple(there.shape)}; these runs and devices need {shape}"
             )
 
     @property
-    def devices(self) -> int:
+    def clients(self) -> int:
         """K, the number of devices."""
         return len(self.partitions[0].train.size)
 
-    def rows(self) -> dict[str, tuple[Split, list[Rows]]]:
+    def rows(self) -> dict[str, tuple[Split, list[ClientIndices]]]:
         """Named sets of rows: train, validation, test per device; pool = the whole test set."""
         place = self.device
         train, test = _to(self.data.train, place), _to(self.data.test, place)
-        pool = Rows.from_lists(torch.arange(len(test.y)).tensor_split(self.devices))
+        pool = ClientIndices.from_lists(torch.arange(len(test.y)).tensor_split(self.clients))
         rows = {
             "train": (train, [p.train for p in self.partitions]),
             "test": (test, [p.test for p in self.partitions]),
@@ -89,15 +89,15 @@ class Federation:
 def prepare(
     federation: Federation,
     method: Method | Sequence[Method],
-    training: Training,
+    training: LocalTraining,
     start: Tensor,
     tracker: Tracker,
     forked: bool,
-) -> Work:
+) -> Phase:
     """Allocate every tensor of a phase; in memory that workers share if ``forked``."""
     methods = _one_each(federation, method)
     layout = Layout(federation.net, _averaged(methods[0], federation.net))
-    runs, devices, place = len(federation.seeds), federation.devices, federation.device
+    runs, devices, place = len(federation.seeds), federation.clients, federation.device
     size = layout.size_shared + layout.size_personal
     if start.shape not in ((runs, size), (runs, devices, size)):
         raise SettingsError(
@@ -128,11 +128,13 @@ def prepare(
     if training.annealing:
         allocate("taken", runs, devices)  # steps of each device so far
     net = copy.deepcopy(federation.net).eval()  # for testing; training has its own copies
-    work = Work(net, layout, methods, training, list(federation.seeds), federation.rows(), tensors)
-    if normalises(trainee(work)):
-        _refuse_lonely_rows(work)
-    tracker.allocate(allocate, work)
-    return work
+    phase = Phase(
+        net, layout, methods, training, list(federation.seeds), federation.rows(), tensors
+    )
+    if normalises(trainee(phase)):
+        _refuse_lonely_rows(phase)
+    tracker.allocate(allocate, phase)
+    return phase
 
 
 def _one_each(federation: Federation, method: Method | Sequence[Method]) -> list[Method]:
@@ -169,14 +171,14 @@ def _averaged(method: Method, net: nn.Module) -> frozenset[str]:
     return method.shared(net) | {n for n, _ in values(net) if averaged and n not in known}
 
 
-def _refuse_lonely_rows(work: Work) -> None:
+def _refuse_lonely_rows(phase: Phase) -> None:
     """Batch normalisation of one row has no variance."""
-    for r, rows in enumerate(work.rows["train"][1]):
+    for r, rows in enumerate(phase.rows["train"][1]):
         for k, n in enumerate(rows.size.tolist()):
-            if work.training.seen(n) % work.training.batch_size == 1:
+            if phase.training.seen(n) % phase.training.batch_size == 1:
                 raise SettingsError(
                     f"device {k} of run {r} has {n} rows, so that a batch of "
-                    f"{work.training.batch_size} is left with one, which batch normalisation "
+                    f"{phase.training.batch_size} is left with one, which batch normalisation "
                     "cannot take; choose another batch_size, or limit batches"
                 )
 
@@ -184,60 +186,60 @@ def _refuse_lonely_rows(work: Work) -> None:
 def round_of(
     federation: Federation,
     tracker: Tracker,
-    work: Work,
+    phase: Phase,
     engine: Looped | Batched,
     number: int,
     lr: float,
 ) -> bool:
     """One round: select, train, merge. False when every device has stopped."""
-    jobs = _jobs(federation, tracker, work, number)
+    jobs = _jobs(federation, tracker, phase, number)
     if jobs:
-        if work.method.needs_peers:
-            _show_others(work, jobs)
-        before = work.tensors["personal"].clone() if work.method.keep else None
+        if phase.method.needs_peers:
+            _show_others(phase, jobs)
+        before = phase.tensors["personal"].clone() if phase.method.keep else None
         engine.train(jobs, number, lr)
-        _privatise(work, jobs, number)
-        _merge(work, jobs, before)
+        _privatise(phase, jobs, number)
+        _merge(phase, jobs, before)
     return bool(jobs)
 
 
-def _jobs(federation, tracker, work, number) -> list[tuple[int, int]]:
+def _jobs(federation, tracker, phase, number) -> list[tuple[int, int]]:
     """The (run, device) pairs of this round; those of a run lie together."""
-    stopped = tracker.stopped(work)
+    stopped = tracker.stopped(phase)
     jobs = []
     for r, seed in enumerate(federation.seeds):
         rng = stream(seed, Purpose.SELECT, number)
-        chosen = federation.participation.chosen(rng, federation.devices, r).tolist()
+        chosen = federation.participation.chosen(rng, federation.clients, r).tolist()
         jobs += [(r, k) for k in chosen if stopped is None or not stopped[r, k]]
     return jobs
 
 
-def _show_others(work, jobs) -> None:
+def _show_others(phase, jobs) -> None:
     """For each job, the mean of the other participants' models before anybody trains."""
-    t = work.tensors
-    for r in range(len(work.seeds)):
+    t = phase.tensors
+    for r in range(len(phase.seeds)):
         slots = [slot for slot, (run, _) in enumerate(jobs) if run == r]
         shared = t["shared"][r].expand(len(slots), -1)
         models = torch.cat([shared, t["personal"][r, [jobs[slot][1] for slot in slots]]], 1)
         t["others"][slots] = (models.sum(0) - models) / max(1, len(slots) - 1)  # [m, P]
 
 
-def _privatise(work, jobs, number: int) -> None:
+def _privatise(phase, jobs, number: int) -> None:
     """Do to each upload what the method has listed (to clip it, say, and to blur it)."""
-    t = work.tensors
+    t = phase.tensors
     for slot, (run, device) in enumerate(jobs):
-        if work.methods[run].upload:
-            rng = stream(work.seeds[run], Purpose.PRIVACY, number, device)
-            for treatment in work.methods[run].upload:
+        if phase.methods[run].upload:
+            rng = stream(phase.seeds[run], Purpose.PRIVACY, number, device)
+            for treatment in phase.methods[run].upload:
                 before, sent = t["shared"][run], t["uploads"][slot]
                 t["uploads"][slot] = treatment.privatise(before, sent, rng)
 
 
-def _merge(work, jobs, before: Tensor | None) -> None:
+def _merge(phase, jobs, before: Tensor | None) -> None:
     """Move each run's server; ``before`` [R, K, P_p], if a method asks what devices `keep`."""
-    _, rows = work.rows["train"]
-    shared, personal, uploads = (work.tensors[n] for n in ("shared", "personal", "uploads"))
-    for r, method in enumerate(work.methods):
+    _, rows = phase.rows["train"]
+    shared, personal, uploads = (phase.tensors[n] for n in ("shared", "personal", "uploads"))
+    for r, method in enumerate(phase.methods):
         slots = [slot for slot, (run, _) in enumerate(jobs) if run == r]
         if slots:
             who = [jobs[slot][1] for slot in slots]

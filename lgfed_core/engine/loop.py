@@ -27,7 +27,7 @@ from .looped import Looped
 from .processes import checked_workers
 from .provenance import provenance
 from .trackers import Tracker
-from .training import Training
+from .training import LocalTraining
 
 NUMBERS = 2  # raise when a change of the engine changes numbers: older checkpoints are refused
 SAVE_SECONDS = 5.0  # no checkpoint sooner than this after the last,
@@ -57,7 +57,7 @@ class Outcome:
 def run(
     federation: Federation,
     method: Method | Sequence[Method],
-    training: Training,
+    training: LocalTraining,
     rounds: int,
     start: Tensor | None = None,
     *,
@@ -92,13 +92,13 @@ def run(
     tracker = tracker or Tracker()
     if start is None:
         start = joined(federation.net).expand(len(federation.seeds), -1)
-    work = prepare(federation, method, training, start, tracker, workers > 1)
+    phase = prepare(federation, method, training, start, tracker, workers > 1)
     identity = ""
     if saved:
-        identity = _identity(federation, work, start, tracker, rounds, first_round, looped)
+        identity = _identity(federation, phase, start, tracker, rounds, first_round, looped)
 
     with checkpoint.claimed(saved):
-        engine = Looped(work, workers) if looped else Batched(work)
+        engine = Looped(phase, workers) if looped else Batched(phase)
         try:
             return _loop(federation, engine, tracker, rounds, first_round, saved, identity, label)
         finally:
@@ -107,23 +107,23 @@ def run(
 
 def _loop(federation, engine, tracker, rounds, first_round, saved, identity, label) -> Outcome:
     """Continue from the checkpoint, if there is one, to the last round; save now and then."""
-    work = engine.work
+    phase = engine.phase
     done, lines, final, spent = 0, [], {}, 0.0
-    where, diverged = provenance(federation.device), Diverged(work, tracker, label)
-    keep = {n: t for n, t in work.tensors.items() if n not in ("uploads", "others")}
+    where, diverged = provenance(federation.device), Diverged(phase, tracker, label)
+    keep = {n: t for n, t in phase.tensors.items() if n not in ("uploads", "others")}
 
     def lasting(round: int) -> dict[str, Tensor]:
         return {n: t for n, t in keep.items() if round < rounds or tracker.lasts(n)}
 
     def check(tensors: dict[str, Tensor], facts: dict) -> None:
-        _check_facts(facts, rounds, work.seeds)
+        _check_facts(facts, rounds, phase.seeds)
         _check_tensors(tensors, lasting(facts["round"]))
 
     stored = checkpoint.load(saved, identity, check) if saved else None
     if stored:
         tensors, facts = stored
         for name, tensor in tensors.items():
-            work.tensors[name].copy_(tensor)
+            phase.tensors[name].copy_(tensor)
         done, lines, final, spent, where = (
             facts[k] for k in ("round", "history", "final", "seconds", "provenance")
         )
@@ -137,11 +137,11 @@ def _loop(federation, engine, tracker, rounds, first_round, saved, identity, lab
         range(done, rounds), label, rounds, initial=done, disable=not label, leave=False
     ) as bar:
         for index in bar:
-            number, lr = first_round + index, work.training.rate(index)
-            before = work.tensors["shared"].clone()
-            busy = round_of(federation, diverged, work, engine, number, lr)
+            number, lr = first_round + index, phase.training.rate(index)
+            before = phase.tensors["shared"].clone()
+            busy = round_of(federation, diverged, phase, engine, number, lr)
             if busy:
-                work.rest(before)
+                phase.rest(before)
                 diverged.look(index + 1, engine, before)
             metrics = tracker.after(index + 1, rounds, engine) if busy else {}
             lines += _lines(diverged.blank(metrics), index + 1, federation.seeds)
@@ -165,7 +165,7 @@ def _loop(federation, engine, tracker, rounds, first_round, saved, identity, lab
     diverged.closing()
     final = pd.DataFrame(final, index=pd.Index(federation.seeds, name="seed"))
     history, kept = pd.DataFrame(lines), lasting(rounds)
-    return Outcome(work.layout, kept, history, final, spent, where, diverged.by_seed())
+    return Outcome(phase.layout, kept, history, final, spent, where, diverged.by_seed())
 
 
 def _lines(metrics: dict[str, list], number: int, seeds: Sequence[int]) -> list[dict]:
@@ -211,7 +211,7 @@ def _check_tensors(tensors: dict[str, Tensor], due: dict[str, Tensor]) -> None:
             )
 
 
-def _identity(federation, work, start, tracker, rounds, first_round, looped) -> str:
+def _identity(federation, phase, start, tracker, rounds, first_round, looped) -> str:
     """What a checkpoint must agree on: settings, seeds, data, rows, starting point, network.
 
     The kind of lanes is among it, because networks with noise (dropout) draw it by kind.
@@ -223,8 +223,8 @@ def _identity(federation, work, start, tracker, rounds, first_round, looped) -> 
     return checkpoint.fingerprint(
         numbers=NUMBERS,
         net=named.network(federation.net),
-        methods=[named.written(method, "the method") for method in work.methods],
-        training=named.written(work.training, "the training"),
+        methods=[named.written(method, "the method") for method in phase.methods],
+        training=named.written(phase.training, "the training"),
         tracker=named.written(tracker, "the tracker"),
         seeds=list(federation.seeds),
         rounds=[first_round, rounds],

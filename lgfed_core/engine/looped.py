@@ -27,10 +27,10 @@ from torch.optim.sgd import sgd
 
 from lgfed_core.errors import LgfedError
 from lgfed_core.methods import Batch, Local
-from lgfed_core.seeds import draw, lot, pictures, visits
+from lgfed_core.seeds import coin, draw, pictures, visits
 
 from .processes import one_thread
-from .training import Work, both, for_each, gradients, moving, sheltered, trainee
+from .training import Phase, both, for_each, gradients, moving, sheltered, trainee
 
 Job = tuple[int, int]  # (run, device)
 ROWS_AT_ONCE = 500  # in tests on a whole data set, so that activations stay in a core's cache
@@ -60,23 +60,23 @@ class Slots:
 class Looped:
     """One lane after another, on one thread per worker."""
 
-    def __init__(self, work: Work, workers: int = 1):
-        self.work = work
+    def __init__(self, phase: Phase, workers: int = 1):
+        self.phase = phase
         self.workers = workers
         self.trained: list[Job] = []  # in the last round,
-        self.before = work.own([])  # and their personal parameters before it [L, P_p]
+        self.before = phase.own([])  # and their personal parameters before it [L, P_p]
         self._pool = None
-        self._flat = torch.empty(work.layout.size_shared + work.layout.size_personal)
+        self._flat = torch.empty(phase.layout.size_shared + phase.layout.size_personal)
         self._velocity = torch.zeros_like(self._flat)
         self._own = None
-        self._tested = Slots(copy.deepcopy(work.net))
+        self._tested = Slots(copy.deepcopy(phase.net))
 
     def train(self, jobs: list[Job], round: int, lr: float) -> None:
         """Train each device of ``jobs``; slot i of ``uploads`` receives what device i sends.
 
         Reads ``shared`` and ``personal``; overwrites ``personal`` (and ``velocity`` if kept).
         """
-        self.trained, self.before = jobs, self.work.own(jobs)
+        self.trained, self.before = jobs, self.phase.own(jobs)
         many = Counter(run for run, _ in jobs)  # participants of each run
         calls = [(slot, *job, many[job[0]], round, lr) for slot, job in enumerate(jobs)]
         self._map(self._train_one, calls, 1)
@@ -89,12 +89,12 @@ class Looped:
         ``shared`` and ``personal`` name tensors of parameters, ``rows`` the rows to predict;
         ``only`` the lanes to test, all others get -1.
         """
-        work, devices = self.work, self.work.devices(rows)
-        lanes = [(r, k) for r in range(len(work.seeds)) for k in range(devices)]
+        phase, devices = self.phase, self.phase.devices(rows)
+        lanes = [(r, k) for r in range(len(phase.seeds)) for k in range(devices)]
         lanes = lanes if only is None else only
         jobs = [(shared, personal, rows, *lane) for lane in lanes]
         found = self._map(self._correct_one, jobs, -(-len(jobs) // (4 * self.workers)))
-        hits = torch.full((len(work.seeds), devices), -1)
+        hits = torch.full((len(phase.seeds), devices), -1)
         for lane, right in zip(lanes, found, strict=True):
             hits[lane] = right
         return hits
@@ -104,17 +104,17 @@ class Looped:
 
         In the order of the device's rows; zero behind them. ``more`` goes to the network.
         """
-        runs, devices = len(self.work.seeds), self.work.devices(rows)
+        runs, devices = len(self.phase.seeds), self.phase.devices(rows)
         jobs = [(shared, personal, rows, r, k, more) for r in range(runs) for k in range(devices)]
         found = self._map(self._own_outputs, jobs, -(-len(jobs) // (4 * self.workers)))
         return pad_sequence(found, batch_first=True).unflatten(0, (runs, devices))
 
     def mean_outputs(self, shared: str, personal: str, split: str) -> Tensor:
         """Outputs and probabilities, averaged over devices' models, -> [R, 2, n, classes]."""
-        devices = self.work.tensors[personal].shape[1]
+        devices = self.phase.tensors[personal].shape[1]
         groups = [range(k, min(k + 10, devices)) for k in range(0, devices, 10)]
         jobs = [
-            (shared, personal, split, r, g) for r in range(len(self.work.seeds)) for g in groups
+            (shared, personal, split, r, g) for r in range(len(self.phase.seeds)) for g in groups
         ]
         sums = self._map(self._sum_outputs, jobs, 1)
         per_run = [sums[i : i + len(groups)] for i in range(0, len(sums), len(groups))]
@@ -127,8 +127,8 @@ class Looped:
             self._pool = None
 
     def _train_one(self, slot: int, run: int, device: int, many: int, round: int, lr: float):
-        work, split_at = self.work, self.work.layout.size_shared
-        t = work.tensors
+        phase, split_at = self.phase, self.phase.layout.size_shared
+        t = phase.tensors
         self._flat[:split_at] = t["shared"][run]
         self._flat[split_at:] = t["personal"][run, device]
         kept = t.get("velocity")
@@ -136,20 +136,20 @@ class Looped:
         net, params, each = self._trainee()
         steps = each[run]
         # torch.manual_seed would keep a stack trace for every accelerator that never wakes up
-        torch.default_generator.manual_seed(draw(work.seeds[run], round, device))  # for dropout
-        lent = [work.received(run, device)]
-        if work.method.needs_peers:
-            lent.append(work.others(slot))
-        received, others = (*(work.layout.views(*one.parts) for one in lent), None)[:2]
+        torch.default_generator.manual_seed(draw(phase.seeds[run], round, device))  # for dropout
+        lent = [phase.received(run, device)]
+        if phase.method.needs_peers:
+            lent.append(phase.others(slot))
+        received, others = (*(phase.layout.views(*one.parts) for one in lent), None)[:2]
         local = Local(sheltered(net), params, received, others, many, round)
         if any(when for *_, when in steps):
-            chance = lot(work.seeds[run], round, device)
+            chance = coin(phase.seeds[run], round, device)
             steps = [step for step in steps if step[3] is None or step[3](chance)]
 
-        split, rows = work.rows["train"]
+        split, rows = phase.rows["train"]
         mine = rows[run].of(device)
-        cfg = work.training
-        place = work.seeds[run], round, device, len(mine), cfg.epochs
+        cfg = phase.training
+        place = phase.seeds[run], round, device, len(mine), cfg.epochs
         seen = cfg.seen(len(mine))
         order = torch.from_numpy(visits(*place))[:, :seen]  # [epochs, n_k], or fewer
         changes = torch.from_numpy(pictures(cfg.augment, *place)) if cfg.augment else None
@@ -195,18 +195,18 @@ class Looped:
         A step is (loss, parameters that move, their momenta, when it is taken).
         """
         if self._own is None:
-            at, work = self.work.layout.size_shared, self.work
-            net = trainee(work)
-            values = work.layout.views(self._flat[:at], self._flat[at:])
-            momenta = work.layout.views(self._velocity[:at], self._velocity[at:])
+            at, phase = self.phase.layout.size_shared, self.phase
+            net = trainee(phase)
+            values = phase.layout.views(self._flat[:at], self._flat[at:])
+            momenta = phase.layout.views(self._velocity[:at], self._velocity[at:])
             Slots(net).fill(values)
             each = []
-            for method in work.methods:
+            for method in phase.methods:
                 steps = []
                 for loss, names, when in method.steps(net):
                     moves = moving(net, names)
                     params = [net.get_parameter(n) for n in moves]
-                    held = [momenta[n] if work.training.momentum else None for n in moves]
+                    held = [momenta[n] if phase.training.momentum else None for n in moves]
                     steps.append((loss, params, held, when))
                 each.append(steps)
             self._own = net, dict(net.named_parameters()), each
@@ -214,7 +214,7 @@ class Looped:
 
     @torch.no_grad()
     def _correct_one(self, shared: str, personal: str, rows: str, run: int, device: int) -> int:
-        split, per_run = self.work.rows[rows]
+        split, per_run = self.phase.rows[rows]
         mine = per_run[run].of(device)
         outputs = self._outputs(shared, personal, run, device, split.x[mine])
         return int((outputs.argmax(-1) == split.y[mine]).sum())
@@ -223,23 +223,25 @@ class Looped:
     def _own_outputs(
         self, shared: str, personal: str, rows: str, run: int, device: int, more: dict
     ) -> Tensor:
-        split, per_run = self.work.rows[rows]
+        split, per_run = self.phase.rows[rows]
         parts = split.x[per_run[run].of(device)].split(ROWS_AT_ONCE)
         return torch.cat([self._outputs(shared, personal, run, device, x, **more) for x in parts])
 
     @torch.no_grad()
     def _sum_outputs(self, shared: str, personal: str, split: str, run: int, devices: range):
-        x = self.work.rows[split][0].x
+        x = self.phase.rows[split][0].x
         total = 0
         for k in devices:
             parts = [self._outputs(shared, personal, run, k, few) for few in x.split(ROWS_AT_ONCE)]
-            total = total + both(self.work.net, torch.cat(parts))
+            total = total + both(self.phase.net, torch.cat(parts))
         return total
 
     def _outputs(
         self, shared: str, personal: str, run: int, device: int, x: Tensor, **more: object
     ) -> Tensor:
-        self._tested.fill(self.work.layout.views(*self.work.models(shared, personal, run, device)))
+        self._tested.fill(
+            self.phase.layout.views(*self.phase.models(shared, personal, run, device))
+        )
         return sheltered(self._tested.net)(x, **more)
 
     def _map(self, function: Callable, jobs: list, chunk: int) -> list:

@@ -22,13 +22,13 @@ from lgfed_core.errors import SettingsError, at_least, one_of
 from .accuracy import accuracies, ensemble, mean_accuracy, pooled_accuracy
 
 if TYPE_CHECKING:
-    from .training import Work
+    from .training import Phase
 
 
 class Tracker:
     """Measures nothing, remembers nothing, stops nobody."""
 
-    def allocate(self, allocate: Callable[..., Tensor], work: Work) -> None:
+    def allocate(self, allocate: Callable[..., Tensor], phase: Phase) -> None:
         """Reserve tensors with ``allocate(name, *shape)``; they are zero, and checkpointed."""
 
     def before(self, engine) -> None:
@@ -46,7 +46,7 @@ class Tracker:
         """Whether the tensor ``name`` is kept once the run is complete."""
         return True
 
-    def stopped(self, work: Work) -> Tensor | None:
+    def stopped(self, phase: Phase) -> Tensor | None:
         """Which devices no longer train: bool [R, K], or None for nobody."""
         return None
 
@@ -64,16 +64,16 @@ class Global(Tracker):
         at_least(1, every=every)
         self.snapshots, self.best_on_test, self.every = tuple(snapshots), best_on_test, every
 
-    def allocate(self, allocate, work):
-        _need(work, *(() if self.best_on_test else ("validation", "test")))
-        runs, size = work.tensors["shared"].shape
+    def allocate(self, allocate, phase):
+        _need(phase, *(() if self.best_on_test else ("validation", "test")))
+        runs, size = phase.tensors["shared"].shape
         allocate("best", runs, size)
         allocate("best_accuracy", runs).fill_(-1)
         for budget in self.snapshots:
             allocate(f"at_{budget}", runs, size)
 
     def after(self, round, rounds, engine):
-        t, metrics = engine.work.tensors, {}
+        t, metrics = engine.phase.tensors, {}
         if max(self.snapshots, default=0) > rounds:
             raise SettingsError(f"snapshots {self.snapshots} are asked of {rounds} rounds")
         if round % self.every == 0 or round == rounds or round in self.snapshots:
@@ -129,13 +129,13 @@ class Personal(Tracker):
     def lasts(self, name):
         return not self.light or name == "best_accuracy"
 
-    def allocate(self, allocate, work):
-        _need(work, self.judge, "test")
-        runs, devices = work.tensors["personal"].shape[:2]
+    def allocate(self, allocate, phase):
+        _need(phase, self.judge, "test")
+        runs, devices = phase.tensors["personal"].shape[:2]
         for kind in ("best", "mean"):
             lead = (runs, devices) if kind == "best" else (runs,)
-            allocate(f"{kind}_shared", *lead, work.layout.size_shared)
-            allocate(f"{kind}_personal", *lead, work.layout.size_personal)
+            allocate(f"{kind}_shared", *lead, phase.layout.size_shared)
+            allocate(f"{kind}_personal", *lead, phase.layout.size_personal)
         allocate("best_accuracy", runs, devices).fill_(-1)
         allocate("accuracy", runs, devices).fill_(-1)
         allocate("waited", runs, devices)
@@ -144,7 +144,7 @@ class Personal(Tracker):
     def after(self, round, rounds, engine):
         if round % self.every and round != rounds:
             return {}
-        t = engine.work.tensors
+        t = engine.phase.tensors
         accuracy = self._judge(engine)  # [R, K]
         if self.patience is not None:
             t["done"][t["waited"] >= self.patience] = 1
@@ -158,8 +158,8 @@ class Personal(Tracker):
 
     def _judge(self, engine) -> Tensor:
         """Test the current models on ``judge`` rows, remember the best; -> accuracy [R, K]."""
-        t = engine.work.tensors
-        alone = engine.work.layout.size_shared == 0 and self.every == 1  # nobody else has changed
+        t = engine.phase.tensors
+        alone = engine.phase.layout.size_shared == 0 and self.every == 1  # nobody else has changed
         only = engine.trained if alone and (t["accuracy"] >= 0).all() else None
         accuracy = accuracies(engine, "shared", "personal", self.judge, only).to(t["accuracy"])
         accuracy = t["accuracy"].copy_(torch.where(accuracy < 0, t["accuracy"], accuracy))
@@ -175,25 +175,25 @@ class Personal(Tracker):
         return accuracy
 
     def final(self, engine):
-        average_best(engine.work)
-        mean = engine.work.tensors["mean_personal"]
+        average_best(engine.phase)
+        mean = engine.phase.tensors["mean_personal"]
         best = {
             "local_test_acc": mean_accuracy(engine, "best_shared", "best_personal", "test"),
             "new_test_acc_weights": pooled_accuracy(engine, "mean_shared", "mean_personal", "pool"),
             **ensemble(engine, "best_shared", "best_personal"),
         }
-        torch.mean(engine.work.tensors["personal"], 1, out=mean)
+        torch.mean(engine.phase.tensors["personal"], 1, out=mean)
         last = {
             "local_test_acc": mean_accuracy(engine, "shared", "personal", "test"),
             "new_test_acc_weights": pooled_accuracy(engine, "shared", "mean_personal", "pool"),
             **ensemble(engine, "shared", "personal"),
         }
-        average_best(engine.work)  # what is kept is the average of the best, all of it
+        average_best(engine.phase)  # what is kept is the average of the best, all of it
         found = {f"best_{name}": value for name, value in best.items()}
         return found | {f"last_{name}": value for name, value in last.items()}
 
-    def stopped(self, work):
-        return work.tensors["done"].cpu().bool() if self.patience or self.stop_at else None
+    def stopped(self, phase):
+        return phase.tensors["done"].cpu().bool() if self.patience or self.stop_at else None
 
 
 class AveragedBest(Personal):
@@ -213,27 +213,27 @@ class AveragedBest(Personal):
 
     def after(self, round, rounds, engine):
         metrics = super().after(round, rounds, engine)
-        average_best(engine.work)
+        average_best(engine.phase)
         new = pooled_accuracy(engine, "mean_shared", "mean_personal", "pool")
         local = mean_accuracy(engine, "mean_shared", "best_personal", "test")
         return metrics | {"averaged_new_test_acc": new, "averaged_local_test_acc": local}
 
 
-def average_best(work: Work) -> None:
+def average_best(phase: Phase) -> None:
     """``mean_shared`` and ``mean_personal``: the average over devices of their best models."""
     for part in ("shared", "personal"):
-        torch.mean(work.tensors[f"best_{part}"], 1, out=work.tensors[f"mean_{part}"])
+        torch.mean(phase.tensors[f"best_{part}"], 1, out=phase.tensors[f"mean_{part}"])
 
 
-def _need(work: Work, *names: str) -> None:
+def _need(phase: Phase, *names: str) -> None:
     """Raise SettingsError unless every device has rows of each kind in ``names``."""
     for name in names:
-        if name not in work.rows:
+        if name not in phase.rows:
             raise SettingsError(
-                f"no {name!r} rows to judge by; there are {', '.join(work.rows)}. For validation "
+                f"no {name!r} rows to judge by; there are {', '.join(phase.rows)}. For validation "
                 "rows make the partition with partition.with_validation"
             )
-        for run, rows in enumerate(work.rows[name][1]):
+        for run, rows in enumerate(phase.rows[name][1]):
             if (rows.size == 0).any():
                 device = int((rows.size == 0).nonzero()[0])
                 raise SettingsError(f"device {device} of run {run} has no {name} rows to judge by")

@@ -14,11 +14,11 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.methods import Method
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.layout import Layout
-from lgfed_core.partition.label_skew import Rows
+from lgfed_core.partition.label_skew import ClientIndices
 
 
 @dataclass(frozen=True)
-class Training:
+class LocalTraining:
     """How a device optimises: SGD with momentum, ``epochs`` passes in batches of ``batch_size``.
 
     Momentum starts from zero in every round unless ``keep_momentum``. The learning rate is
@@ -91,15 +91,17 @@ class Lent:
 
 
 @dataclass(frozen=True)
-class Work:
+class Phase:
     """All that training and testing read: fixed for a phase, so that workers inherit it."""
 
     net: nn.Module
     layout: Layout
     methods: list[Method]  # one per run
-    training: Training
+    training: LocalTraining
     seeds: list[int]  # one per run
-    rows: dict[str, tuple[Split, list[Rows]]]  # "train", "validation", "test", "pool"; Rows per run
+    rows: dict[
+        str, tuple[Split, list[ClientIndices]]
+    ]  # "train", "validation", "test", "pool"; indices per run
     tensors: dict[str, Tensor]  # shared [R, P_s], personal [R, K, P_p], uploads [S, P_s], ...
 
     @property
@@ -142,11 +144,11 @@ class Work:
         return len(self.rows[rows][1][0].size)
 
 
-def trainee(work: Work) -> nn.Module:
+def trainee(phase: Phase) -> nn.Module:
     """A copy of the network in training; batch normalisation rests if the method says so."""
-    net = copy.deepcopy(work.net).train()
+    net = copy.deepcopy(phase.net).train()
     for module in net.modules():
-        if isinstance(module, _BatchNorm) and work.method.batch_norm == "frozen":
+        if isinstance(module, _BatchNorm) and phase.method.batch_norm == "frozen":
             module.eval()
     return net
 

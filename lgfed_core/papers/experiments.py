@@ -9,8 +9,8 @@ from .cgau.cifar10.time import TIME
 from .experiment import Experiment
 from .fade.digits.run import DIGITS
 from .lgfedavg.cifar10.run import CIFAR10
-from .lgfedavg.fairness.run import ADULT
-from .lgfedavg.layers.run import CUTS
+from .lgfedavg.fairness.run import FAIRNESS
+from .lgfedavg.layers.run import LAYERS
 from .lgfedavg.mnist.run import MNIST
 from .lgfedavg.version1.run import VERSION1
 
@@ -20,8 +20,8 @@ ALL: dict[str, Experiment] = {
         MNIST,
         CIFAR10,
         VERSION1,
-        CUTS,
-        ADULT,
+        LAYERS,
+        FAIRNESS,
         AUDIO,
         CGAU_CIFAR10,
         NEW_CLIENTS,

@@ -7,4 +7,4 @@ from .label_skew import (
     label_shards as label_shards,
     with_validation as with_validation,
 )
-from .partition import Partition as Partition, Rows as Rows
+from .partition import ClientIndices as ClientIndices, Partition as Partition

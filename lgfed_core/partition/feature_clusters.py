@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from lgfed_core.errors import PartitionError
 from lgfed_core.seeds import Purpose, stream
 
-from .partition import Partition, Rows
+from .partition import ClientIndices, Partition
 
 TRAIN, VALIDATION, TEST = 0, 1, 2  # what a row is for
 
@@ -59,7 +59,7 @@ class Clients:
         training rows.
         """
         train, validation, test = (
-            Rows.from_lists(
+            ClientIndices.from_lists(
                 [np.flatnonzero((self.client == k) & (self.part == p)) for k in range(self.clients)]
             )
             for p in (TRAIN, VALIDATION, TEST)

@@ -24,7 +24,7 @@ from torch import Tensor
 from lgfed_core.errors import PartitionError
 from lgfed_core.seeds import Purpose, stream
 
-from .partition import Partition as Partition, Rows as Rows
+from .partition import ClientIndices as ClientIndices, Partition as Partition
 
 
 def label_shards(
@@ -49,9 +49,11 @@ def label_shards(
     numbers = _rng(seed, Purpose.LABEL_SHARDS).permutation(shards)
     numbers = numbers.reshape(devices, shards_per_device)
 
-    def deal(y: np.ndarray) -> Rows:
+    def deal(y: np.ndarray) -> ClientIndices:
         cut = np.array_split(np.argsort(y, kind="stable"), shards)
-        return Rows.from_lists([np.concatenate([cut[i] for i in mine]) for mine in numbers])
+        return ClientIndices.from_lists(
+            [np.concatenate([cut[i] for i in mine]) for mine in numbers]
+        )
 
     name = f"{shards_per_device} label shards per device"
     return Partition(name, deal(train_y), None, deal(test_y))
@@ -86,14 +88,14 @@ def classes_per_device(
     rng = _rng(seed, Purpose.CLASSES_PER_DEVICE)
     wanted = rng.permutation(np.repeat(labels, per_class))  # [K * s], row k = wanted[k*s:(k+1)*s]
 
-    def deal(y: np.ndarray, what: str) -> Rows:
+    def deal(y: np.ndarray, what: str) -> ClientIndices:
         dealt = [np.empty(0, np.int64)] * len(wanted)
         for c in labels:
             shards = _shards(np.flatnonzero(y == c), per_class, f"class {c} of the {what} set")
             places, order = np.flatnonzero(wanted == c), rng.permutation(per_class)
             for place, i in zip(places, order, strict=True):
                 dealt[place] = shards[i]
-        return Rows.from_lists(
+        return ClientIndices.from_lists(
             [np.concatenate(dealt[k * classes : (k + 1) * classes]) for k in range(devices)]
         )
 
@@ -111,7 +113,8 @@ def iid(train_y: ArrayLike, test_y: ArrayLike, devices: int, seed: int) -> Parti
     _a_row_for_each(devices, train_y, test_y)
     rng = _rng(seed, Purpose.IID)
     train, test = (
-        Rows.from_lists(np.array_split(rng.permutation(len(y)), devices)) for y in (train_y, test_y)
+        ClientIndices.from_lists(np.array_split(rng.permutation(len(y)), devices))
+        for y in (train_y, test_y)
     )
     return Partition("i.i.d.", train, None, test)
 
@@ -138,14 +141,14 @@ def dirichlet(
     if not np.allclose(shares.sum(1), 1):
         raise PartitionError(f"alpha is {alpha}: too extreme to draw proportions in floating point")
 
-    def deal(y: np.ndarray) -> Rows:
+    def deal(y: np.ndarray) -> ClientIndices:
         counts = _counts(shares, np.array([(y == c).sum() for c in labels]))  # [C, K]
         parts: list[list[np.ndarray]] = [[] for _ in range(devices)]
         for c, label in enumerate(labels):
             mixed = rng.permutation(np.flatnonzero(y == label))
             for k, rows in enumerate(np.split(mixed, np.cumsum(counts[c])[:-1])):
                 parts[k].append(rows)
-        return Rows.from_lists([np.concatenate(rows) for rows in parts])
+        return ClientIndices.from_lists([np.concatenate(rows) for rows in parts])
 
     return Partition(f"Dirichlet({alpha:g})", deal(train_y), None, deal(test_y))
 
@@ -168,7 +171,11 @@ def with_validation(partition: Partition, fraction: float, seed: int) -> Partiti
         out[rng.permutation(len(rows))[:held]] = True
         train.append(rows[~out])
         validation.append(rows[out])
-    return replace(partition, train=Rows.from_lists(train), validation=Rows.from_lists(validation))
+    return replace(
+        partition,
+        train=ClientIndices.from_lists(train),
+        validation=ClientIndices.from_lists(validation),
+    )
 
 
 def _shards(rows: np.ndarray, n: int, what: str) -> list[np.ndarray]:

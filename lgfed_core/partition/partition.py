@@ -16,14 +16,14 @@ from lgfed_core.errors import PartitionError
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class ClientIndices:
     """Row numbers of K devices: ``index`` int64 [K, n_max], padded with 0; ``size`` int64 [K]."""
 
     index: Tensor
     size: Tensor
 
     @classmethod
-    def from_lists(cls, lists: Sequence[ArrayLike]) -> "Rows":
+    def from_lists(cls, lists: Sequence[ArrayLike]) -> "ClientIndices":
         """One array of row numbers [n_k] per device.
 
         Raises PartitionError for no device, and for what is no row number: a fraction, a mask, a
@@ -58,9 +58,9 @@ class Partition:
     set. ``validation`` is None until `with_validation` has taken some of the training rows."""
 
     name: str
-    train: Rows
-    validation: Rows | None
-    test: Rows
+    train: ClientIndices
+    validation: ClientIndices | None
+    test: ClientIndices
 
     def __post_init__(self):
         parts = [self.train, self.test] + [v for v in [self.validation] if v is not None]
@@ -129,7 +129,7 @@ def _numbers(k: int, rows: ArrayLike) -> np.ndarray:
     return found.astype(np.int64)
 
 
-def _classes(k: int, parts: list[Rows], y: Tensor, what: str) -> tuple[int, ...]:
+def _classes(k: int, parts: list[ClientIndices], y: Tensor, what: str) -> tuple[int, ...]:
     rows = torch.cat([rows.of(k) for rows in parts])
     if len(rows) and int(rows.max()) >= len(y):
         raise PartitionError(

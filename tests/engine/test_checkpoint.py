@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from lgfed_core.engine import Training, checkpoint, loop, run
+from lgfed_core.engine import LocalTraining, checkpoint, loop, run
 from lgfed_core.engine.trackers import AveragedBest, Personal
 from lgfed_core.errors import CheckpointError
 from lgfed_core.methods import FedAvg, FedProx, LGFedAvg
 from lgfed_core.methods.privacy import Privacy
 from toy import ABOVE, Toy, toy_federation
 
-SGD = Training(lr=0.1, batch_size=4)
+SGD = LocalTraining(lr=0.1, batch_size=4)
 # Python 3.12 warns; the processes to be killed fork as the engine's do (`lgfed_core.lanes`).
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 
@@ -35,7 +35,7 @@ def go(path: Path) -> None:
     run(
         toy_federation((0, 1)),
         LGFedAvg(layers=ABOVE),
-        Training(0.1, 4, keep_momentum=True),
+        LocalTraining(0.1, 4, keep_momentum=True),
         25,
         tracker=AveragedBest(),
         workers=2,
@@ -190,7 +190,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path, change, monkeypatch):
         run(
             fed,
             FedProx(mu=mu),
-            Training(lr, 4),
+            LocalTraining(lr, 4),
             rounds,
             tracker=Personal(judge),
             lanes=lanes,

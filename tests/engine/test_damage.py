@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from lgfed_core.engine import Training, checkpoint, loop, run
+from lgfed_core.engine import LocalTraining, checkpoint, loop, run
 from lgfed_core.engine.trackers import Personal
 from lgfed_core.errors import CheckpointError
 from lgfed_core.methods import LGFedAvg
@@ -16,7 +16,7 @@ from toy import ABOVE, models, toy_federation
 
 
 def go(path, rounds=5):
-    method, training = LGFedAvg(layers=ABOVE), Training(0.1, 4, keep_momentum=True)
+    method, training = LGFedAvg(layers=ABOVE), LocalTraining(0.1, 4, keep_momentum=True)
     how = dict(tracker=Personal(), workers=1, saved=path)
     return run(toy_federation((0, 1), devices=4), method, training, rounds, **how)
 

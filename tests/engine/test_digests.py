@@ -21,7 +21,7 @@ if __name__ == "__main__":
 
 from lgfed_core import methods as m, partition
 from lgfed_core.data import Dataset, Split
-from lgfed_core.engine import Participation, Training, run
+from lgfed_core.engine import LocalTraining, Participation, run
 from lgfed_core.engine.checkpoint import digest
 from lgfed_core.methods.privacy import Privacy
 from lgfed_core.methods.schedules import Annealing
@@ -98,7 +98,7 @@ def gated():
 
 
 OWN = frozenset({"own.weight", "own.bias"})
-FALLING = Training(
+FALLING = LocalTraining(
     0.1, 5, 0.9, weight_decay=1e-3, keep_momentum=True, nesterov=True, annealing=Annealing(40)
 )
 CASES = {

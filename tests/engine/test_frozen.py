@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from lgfed_core.engine import Training, run
+from lgfed_core.engine import LocalTraining, run
 from lgfed_core.methods import FADE, FedAvg, FedProx, LGFedAvg, LocalOnly, Step
 from lgfed_core.methods.privacy import Privacy
 from toy import ABOVE, Toy, grouped, models, toy_federation
 
-HARD = Training(0.1, 4, epochs=2, weight_decay=0.1, keep_momentum=True)
+HARD = LocalTraining(0.1, 4, epochs=2, weight_decay=0.1, keep_momentum=True)
 BELOW = frozenset({"below.weight", "below.bias"})
 
 
@@ -77,7 +77,7 @@ def test_batched_lanes_equal_looped_lanes(method):
 def test_nothing_left_to_learn_is_no_error(method, names, lanes):
     """All is frozen, or all that the objective depends on."""
     fed = toy_federation(net=frozen(names))
-    plain = Training(0.1, 4)
+    plain = LocalTraining(0.1, 4)
     outcome = run(fed, method, plain, 2, lanes=lanes, workers=1)
     start = torch.cat([p.detach().flatten() for p in fed.net.parameters()])
     assert torch.equal(outcome.tensors["shared"][0, :48], start[:48])

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from lgfed_core.data import Split
-from lgfed_core.engine import Training, run
+from lgfed_core.engine import LocalTraining, run
 from lgfed_core.engine.batched import Batched
 from lgfed_core.engine.federation import prepare
 from lgfed_core.engine.looped import Looped
@@ -164,7 +164,7 @@ def test_a_loss_may_write_on_all_that_it_is_given(lanes, workers):
     for spoils in (False, True, True):
         fed = federation_of(Toy)
         before = [tensor.clone() for tensor in held(fed)]
-        training = Training(0.1, 4, epochs=2, keep_momentum=True)
+        training = LocalTraining(0.1, 4, epochs=2, keep_momentum=True)
         method = Reader(spoils=spoils)
         found.append(run(fed, method, training, 2, lanes=lanes, workers=workers))
         assert all(map(torch.equal, before, held(fed)))

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from lgfed_core.engine import Federation, Participation, Training, run
+from lgfed_core.engine import Federation, LocalTraining, Participation, run
 from lgfed_core.engine.trackers import AveragedBest, Global, Personal
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import MTL, FedAvg, FedProx, LGFedAvg, LocalOnly, Method, ReleasedMTL
@@ -80,7 +80,7 @@ def test_one_device_is_plain_sgd():
 )
 def test_batched_lanes_equal_looped_lanes(method, keep):
     federation = toy_federation(seeds=(0, 1), fraction=0.4)
-    training = Training(0.1, 4, epochs=2, weight_decay=0.01, keep_momentum=keep)
+    training = LocalTraining(0.1, 4, epochs=2, weight_decay=0.01, keep_momentum=keep)
     looped, batched = (
         run(federation, method, training, 3, tracker=Personal(), lanes=lanes, workers=1)
         for lanes in ("looped", "batched")
@@ -162,8 +162,8 @@ def test_layout_splits_and_joins():
 
 
 def test_momentum_is_kept_only_when_asked(federation):
-    kept = run(federation, LocalOnly(), Training(0.1, 4, keep_momentum=True), 2, workers=1)
-    reset = run(federation, LocalOnly(), Training(0.1, 4), 2, workers=1)
+    kept = run(federation, LocalOnly(), LocalTraining(0.1, 4, keep_momentum=True), 2, workers=1)
+    reset = run(federation, LocalOnly(), LocalTraining(0.1, 4), 2, workers=1)
     assert not torch.allclose(models(kept), models(reset))
     assert kept.tensors["velocity"].abs().sum() > 0 and "velocity" not in reset.tensors
 
@@ -212,7 +212,7 @@ def test_an_impossible_availability_is_named(there):
 
 
 def test_availability_must_leave_enough_devices(federation):
-    here = torch.zeros(1, federation.devices)
+    here = torch.zeros(1, federation.clients)
     here[0, :3] = 1 / 3  # in float32, so that the sum is one to seven digits alone
     run(replace(federation, participation=Participation(0.3, here)), FedAvg(), SGD, 1)
     with pytest.raises(SettingsError, match="5 devices are drawn a round, but only 3"):
@@ -234,7 +234,7 @@ def test_availability_must_leave_enough_devices(federation):
 )
 def test_impossible_training_is_named(change):
     with pytest.raises(SettingsError, match=next(iter(change))):
-        Training(**(dict(lr=0.1, batch_size=4) | change))
+        LocalTraining(**(dict(lr=0.1, batch_size=4) | change))
 
 
 def test_trackers_name_what_they_cannot_do():
@@ -287,7 +287,7 @@ def test_gpu_equals_cpu():
         (FedAvg(), SGD, lambda: Global((2,))),
         (
             LocalOnly(),
-            Training(0.1, 4, keep_momentum=True),
+            LocalTraining(0.1, 4, keep_momentum=True),
             lambda: Personal("test", patience=2, stop_at=(0.9, 1)),
         ),
     ]

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from lgfed_core.engine import Participation, Training, loop, run
+from lgfed_core.engine import LocalTraining, Participation, loop, run
 from lgfed_core.engine.trackers import AveragedBest, Global, Personal
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import MTL, FedAvg, LGFedAvg, LocalOnly
@@ -16,7 +16,7 @@ from lgfed_core.papers.cgau.pooled import Pooled
 from lgfed_core.papers.lgfedavg.version1.goals import Goal
 from toy import ABOVE, Toy, toy_federation
 
-SGD = Training(lr=0.1, batch_size=4)
+SGD = LocalTraining(lr=0.1, batch_size=4)
 HALF = LGFedAvg(layers=ABOVE)
 
 

@@ -11,7 +11,7 @@ from torch import nn
 from lgfed_core import models as nets
 from lgfed_core.data import Split
 from lgfed_core.data.augment import CropFlip
-from lgfed_core.engine import Training, run
+from lgfed_core.engine import LocalTraining, run
 from lgfed_core.engine.batched import Batched
 from lgfed_core.engine.federation import prepare
 from lgfed_core.engine.looped import Looped
@@ -35,7 +35,7 @@ class InTurn(Method):
 @pytest.mark.parametrize("momentum", [0.0, 0.5])
 def test_steps_in_turn_are_two_optimisers_in_turn(momentum):
     federation = toy_federation(devices=1)
-    training = Training(0.1, 4, momentum)
+    training = LocalTraining(0.1, 4, momentum)
     ours = run(federation, InTurn(), training, 2, workers=1)
 
     split, rows = federation.data.train, federation.partitions[0].train.of(0)
@@ -183,15 +183,17 @@ def test_augmentation_is_the_same_in_both_lanes_and_drawn_by_place():
 @pytest.mark.parametrize("lanes", ["looped", "batched"])
 def test_the_rate_decays_by_rounds_of_the_phase(lanes):
     federation = toy_federation(devices=1)
-    decaying = Training(0.1, 4, decay=1.0)
+    decaying = LocalTraining(0.1, 4, decay=1.0)
     assert [decaying.rate(t) for t in (0, 1, 3)] == [0.1, 0.05, 0.025]
     assert replace(decaying, before=3).rate(1) == 0.02
     ours = run(federation, FedAvg(), decaying, 2, first_round=7, lanes=lanes, workers=1)
-    first = run(federation, FedAvg(), Training(0.1, 4), 1, first_round=7, lanes=lanes, workers=1)
+    first = run(
+        federation, FedAvg(), LocalTraining(0.1, 4), 1, first_round=7, lanes=lanes, workers=1
+    )
     second = run(
         federation,
         FedAvg(),
-        Training(0.05, 4),
+        LocalTraining(0.05, 4),
         1,
         first.tensors["shared"],
         first_round=8,
@@ -258,8 +260,8 @@ def test_mtl_sees_the_others_as_they_were(lanes):
 def test_dropout_is_off_in_tests(lanes):
     federation = noisy_federation()
     start = joined(federation.net).expand(1, -1)
-    work = prepare(federation, FedAvg(), SGD, start, Tracker(), False)
-    engine, x = lanes(work), federation.data.test.x
+    phase = prepare(federation, FedAvg(), SGD, start, Tracker(), False)
+    engine, x = lanes(phase), federation.data.test.x
     expected = copy.deepcopy(federation.net).eval()(x).detach()
     assert torch.allclose(
         engine.mean_outputs("shared", "personal", "test")[0, 0], expected, atol=1e-6
@@ -297,7 +299,7 @@ def test_version_1_takes_algorithm_1s_steps():
     federation = two_heads()
     device = int(federation.participation.chosen(stream(0, Purpose.SELECT, 0), 10)[0])
     method = LGFedAvgV1(layers=ABOVE, auxiliary=frozenset({"own.weight", "own.bias"}))
-    plain = Training(0.1, 4, momentum=0.0)
+    plain = LocalTraining(0.1, 4, momentum=0.0)
     ours = run(federation, method, plain, 1, workers=1)
     net, split = copy.deepcopy(federation.net), federation.data.train
     rows = federation.partitions[0].train.of(device)
@@ -355,6 +357,6 @@ def test_pictures_in_any_memory_order_with_crops_and_flips(layout):
 
 
 def test_a_run_that_diverges_is_named():
-    hot = Training(1e20, 4)
+    hot = LocalTraining(1e20, 4)
     with pytest.warns(RuntimeWarning, match=r"seeds \[0\] are no longer finite"):
         run(toy_federation(), LocalOnly(), hot, 2, workers=1)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from lgfed_core.engine import Training, run
+from lgfed_core.engine import LocalTraining, run
 from lgfed_core.engine.accuracy import accuracies, ensemble
 from lgfed_core.engine.federation import prepare
 from lgfed_core.engine.looped import Looped
@@ -17,7 +17,7 @@ from lgfed_core.models.layout import joined
 from lgfed_core.papers.lgfedavg.version1.goals import Goal
 from toy import ABOVE, toy_federation
 
-SGD = Training(lr=0.1, batch_size=4)
+SGD = LocalTraining(lr=0.1, batch_size=4)
 
 
 class Scripted:
@@ -27,7 +27,7 @@ class Scripted:
         devices = len(script[0])
         sizes = SimpleNamespace(size=torch.full((devices,), rows))
         tensors = {"shared": torch.zeros(1, 2), "personal": torch.zeros(1, devices, 1)}
-        self.work = SimpleNamespace(
+        self.phase = SimpleNamespace(
             tensors=tensors,
             layout=SimpleNamespace(size_shared=2, size_personal=1),
             seeds=[0],
@@ -38,15 +38,15 @@ class Scripted:
             tensors[name] = torch.zeros(shape)
             return tensors[name]
 
-        tracker.allocate(allocate, self.work)
+        tracker.allocate(allocate, self.phase)
         self.script, self.tracker = script, tracker
 
     def play(self) -> list[dict]:
         out = []
         for round, hits in enumerate(self.script, 1):
             self.hits = torch.tensor([hits])
-            self.work.tensors["shared"].fill_(round)
-            self.work.tensors["personal"].fill_(10 * round)
+            self.phase.tensors["shared"].fill_(round)
+            self.phase.tensors["personal"].fill_(10 * round)
             out.append(self.tracker.after(round, len(self.script), self))
         return out
 
@@ -57,7 +57,7 @@ class Scripted:
 def test_personal_keeps_each_devices_best_and_later_models_win_ties():
     engine = Scripted([[1, 4], [3, 2], [3, 1]], Personal("validation"))
     lines = engine.play()
-    t = engine.work.tensors
+    t = engine.phase.tensors
     assert t["best_accuracy"].tolist() == [[0.75, 1.0]]
     assert t["best_shared"][0, :, 0].tolist() == [3, 1]
     assert t["best_personal"][0, :, 0].tolist() == [30, 10]
@@ -77,27 +77,27 @@ def test_patience_counts_evaluations_without_a_strict_gain():
     engine = Scripted([[1, 1], [2, 1], [2, 1], [2, 3]], tracker)
     stopped = []
     after = tracker.after
-    tracker.after = lambda *a: (after(*a), stopped.append(tracker.stopped(engine.work).tolist()))
+    tracker.after = lambda *a: (after(*a), stopped.append(tracker.stopped(engine.phase).tolist()))
     engine.play()
     assert stopped == [[[False, False]], [[False, False]], [[False, True]], [[True, True]]]
-    assert engine.work.tensors["best_accuracy"].tolist() == [[0.5, 0.25]]  # 3 came too late
+    assert engine.phase.tensors["best_accuracy"].tolist() == [[0.5, 0.25]]  # 3 came too late
 
 
 def test_the_released_early_stop_needs_both_accuracy_and_rounds():
     tracker = Personal("test", stop_at=(0.99, 2))
     engine = Scripted([[4, 4], [4, 4], [4, 3], [4, 4]], tracker)
     engine.play()
-    assert engine.work.tensors["done"].tolist() == [[1, 1]]
+    assert engine.phase.tensors["done"].tolist() == [[1, 1]]
     engine = Scripted([[4, 4], [4, 4], [4, 3]], Personal("test", stop_at=(0.99, 2)))
     engine.play()
-    assert engine.work.tensors["done"].tolist() == [[1, 0]]
+    assert engine.phase.tensors["done"].tolist() == [[1, 0]]
 
 
 def test_averaged_best_averages_models_of_different_rounds():
     engine = Scripted([[4, 1], [1, 4]], AveragedBest())
     engine.play()
-    assert engine.work.tensors["mean_shared"].tolist() == [[1.5, 1.5]]
-    assert engine.work.tensors["mean_personal"].tolist() == [[15.0]]
+    assert engine.phase.tensors["mean_shared"].tolist() == [[1.5, 1.5]]
+    assert engine.phase.tensors["mean_personal"].tolist() == [[15.0]]
 
 
 def test_global_snapshots_differ_by_protocol():
@@ -106,15 +106,15 @@ def test_global_snapshots_differ_by_protocol():
     for tracker, expected in ((best, 1.0), (last, 2.0)):
         engine = Scripted(script, tracker)
         engine.play()
-        assert engine.work.tensors["at_2"].unique().tolist() == [expected]
-        assert engine.work.tensors["best"].unique().tolist() == [1.0]
+        assert engine.phase.tensors["at_2"].unique().tolist() == [expected]
+        assert engine.phase.tensors["best"].unique().tolist() == [1.0]
 
 
 def test_the_goal_keeps_the_first_model_that_reaches_it():
     tracker = Goal(0.5, best_on_test=True)
     engine = Scripted([[1, 1], [2, 2], [1, 1], [4, 3]], tracker)
     engine.play()
-    t = engine.work.tensors
+    t = engine.phase.tensors
     assert (t["goal_round"].tolist(), t["best_round"].tolist()) == ([2], [4])
     assert t["at_goal"].unique().tolist() == [2.0]
     final = tracker.final(engine)
@@ -127,7 +127,7 @@ def test_a_goal_that_is_never_reached_leaves_the_best_model():
     engine.play()
     final = tracker.final(engine)
     assert (final["goal_round"].item(), final["reached"].item()) == (0, 0)
-    assert engine.work.tensors["at_goal"].unique().tolist() == [2.0]
+    assert engine.phase.tensors["at_goal"].unique().tolist() == [2.0]
 
 
 def test_evaluation_is_every_so_often_and_last():
@@ -150,16 +150,16 @@ def test_devices_without_rows_to_judge_by_are_named():
 def test_accuracies_and_ensemble_against_a_plain_loop(forked):
     federation, method = toy_federation((0, 1)), LGFedAvg(layers=ABOVE)
     start = joined(federation.net).expand(2, -1)
-    work = prepare(federation, method, SGD, start, Personal(), forked)
+    phase = prepare(federation, method, SGD, start, Personal(), forked)
     rng = torch.Generator().manual_seed(3)
     for name in ("best_shared", "best_personal"):
-        work.tensors[name].copy_(torch.randn(work.tensors[name].shape, generator=rng))
-    engine = Looped(work, 2 if forked else 1)
+        phase.tensors[name].copy_(torch.randn(phase.tensors[name].shape, generator=rng))
+    engine = Looped(phase, 2 if forked else 1)
     split = federation.data.test
     outputs = torch.zeros(2, 10, len(split.y), 3)
     for r in range(2):
         for k in range(10):
-            vector = work.layout.join(*work.models("best_shared", "best_personal", r, k))
+            vector = phase.layout.join(*phase.models("best_shared", "best_personal", r, k))
             torch.nn.utils.vector_to_parameters(vector, federation.net.parameters())
             outputs[r, k] = federation.net(split.x).detach()
     right = outputs.argmax(-1) == split.y  # [R, K, n]

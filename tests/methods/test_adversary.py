@@ -9,7 +9,7 @@ from torch import Tensor
 
 from lgfed_core import models
 from lgfed_core.data import Dataset, Split
-from lgfed_core.engine import Federation, Training, run
+from lgfed_core.engine import Federation, LocalTraining, run
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import Batch, FairLGFedAvg, Local, Step, WatchedFedAvg
 from lgfed_core.methods.adversary import adversary_loss, reverse
@@ -134,7 +134,7 @@ def test_the_push_reaches_the_local_model_and_the_adversary_never_sees_its_sign(
 def test_one_step_of_the_engine_moves_each_player_by_its_own_gradient(lanes, play):
     fed = toy(small, devices=1)
     method = FairLGFedAvg(lambda_local=LAMBDA, play=play, pretraining=True)
-    out = run(fed, method, Training(0.1, 1000, 0.0), 1, lanes=lanes, workers=1)
+    out = run(fed, method, LocalTraining(0.1, 1000, 0.0), 1, lanes=lanes, workers=1)
     net, mine = fed.net, fed.partitions[0].train.of(0)
     rows = fed.data.train.take(mine)
     batch = Batch(rows.x, rows.y, None, rows.groups)
@@ -168,7 +168,7 @@ class Unwatched(FairLGFedAvg):
 @pytest.mark.parametrize(("play", "dropout"), [("alternating", 0.0), ("reversal", 0.2)])
 def test_lambda_zero_is_the_run_without_an_adversary_bit_for_bit(lanes, play, dropout):
     fed = toy(partial(small, dropout=dropout), seeds=(0, 1))
-    training = Training(0.1, 4, 0.5)
+    training = LocalTraining(0.1, 4, 0.5)
     watched, unwatched, hiding = (
         run(fed, method, training, 3, lanes=lanes, workers=1)
         for method in (
@@ -193,7 +193,8 @@ def test_groups_are_not_in_what_is_sent(method):
     """Other people's race and sex change no bit of the model that is sent."""
     make = small if isinstance(method, FairLGFedAvg) else partial(small, head_layers=0)
     one, other = (
-        run(toy(make, groups_seed=s), method, Training(0.1, 4, 0.5), 3, workers=1) for s in (5, 6)
+        run(toy(make, groups_seed=s), method, LocalTraining(0.1, 4, 0.5), 3, workers=1)
+        for s in (5, 6)
     )
     sent = {n.split(".")[0] for n in one.layout.shared}
     a, b = (
@@ -208,10 +209,10 @@ def test_groups_are_not_in_what_is_sent(method):
 
 def test_pretraining_hands_each_device_its_own_start():
     fed = toy(small)
-    before = run(fed, FairLGFedAvg(pretraining=True), Training(0.1, 4), 2, workers=1)
+    before = run(fed, FairLGFedAvg(pretraining=True), LocalTraining(0.1, 4), 2, workers=1)
     assert before.layout.size_shared == 0
     own = before.layout.join(before.tensors["shared"][:, None], before.tensors["personal"])
-    after = run(fed, FairLGFedAvg(), Training(0.0, 4), 1, own, workers=1)
+    after = run(fed, FairLGFedAvg(), LocalTraining(0.0, 4), 1, own, workers=1)
     layout = after.layout
     again = layout.join(
         after.tensors["shared"][:, None].expand(-1, 10, -1), after.tensors["personal"]
@@ -220,5 +221,5 @@ def test_pretraining_hands_each_device_its_own_start():
     wrong = own.clone()
     wrong[0, 3] += 1.0
     with pytest.raises(SettingsError, match="different values"):
-        run(fed, FairLGFedAvg(), Training(0.0, 4), 1, wrong, workers=1)
+        run(fed, FairLGFedAvg(), LocalTraining(0.0, 4), 1, wrong, workers=1)
     assert joined(fed.net).shape == own.shape[2:]

@@ -10,7 +10,7 @@ from torch import nn
 
 from lgfed_core import models
 from lgfed_core.data import Dataset, Split
-from lgfed_core.engine import Federation, Training, run
+from lgfed_core.engine import Federation, LocalTraining, run
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import ClientBaseline, ClientRowsAveraged, ClientRowsKept, FedAvg
 from lgfed_core.models import cgau as nets_cgau, gated_unit
@@ -18,7 +18,7 @@ from lgfed_core.models.cgau import Baseline, GatedMLP, client_rows, joined_clien
 from lgfed_core.models.gated_unit import CGAU
 from lgfed_core.models.layout import Layout, joined
 from lgfed_core.papers.cgau.pooled import Pooled, auc, judged
-from lgfed_core.partition import Partition, Rows
+from lgfed_core.partition import ClientIndices, Partition
 from toy import toy_federation
 
 
@@ -129,9 +129,9 @@ def clients(devices: int = 4, rows: int = 60, outputs: int = 1) -> Federation:
     order = torch.randperm(rows, generator=rng).split(sizes.tolist())
     split = Partition(
         "toy",
-        train=Rows.from_lists([mine[3:] for mine in order]),
-        validation=Rows.from_lists([mine[:3] for mine in order]),
-        test=Rows.from_lists(torch.arange(rows).split(sizes.tolist())),
+        train=ClientIndices.from_lists([mine[3:] for mine in order]),
+        validation=ClientIndices.from_lists([mine[:3] for mine in order]),
+        test=ClientIndices.from_lists(torch.arange(rows).split(sizes.tolist())),
     )
 
     def part(seed: int) -> Split:
@@ -146,7 +146,7 @@ def clients(devices: int = 4, rows: int = 60, outputs: int = 1) -> Federation:
     return Federation(Dataset("toy", part(1), part(2), 2), [split], net, [0])
 
 
-TRAINING = Training(0.1, 4, momentum=0.9)
+TRAINING = LocalTraining(0.1, 4, momentum=0.9)
 
 
 @pytest.mark.parametrize("lanes", ["looped", "batched"])
@@ -161,7 +161,7 @@ def test_averaged_rows_are_fedavg_of_the_one_hot_network(lanes):
         p.data = state[name].repeat(1, 4) if name in client_rows(fed.net) else state[name]
     h = torch.eye(4)
 
-    def with_clients(split: Split, rows: list[Rows]) -> Split:
+    def with_clients(split: Split, rows: list[ClientIndices]) -> Split:
         who = torch.zeros(len(split), dtype=torch.long)
         for part in rows:
             for k in range(4):
@@ -210,8 +210,8 @@ def test_rows_that_never_move_leave_the_unconditioned_network():
 
 def test_the_baseline_is_fedavg_and_weights_can_be_capped_or_slip():
     fed = toy_federation()
-    plain = run(fed, FedAvg(), Training(0.1, 4), 2, workers=1)
-    same = run(fed, ClientBaseline(), Training(0.1, 4), 2, workers=1)
+    plain = run(fed, FedAvg(), LocalTraining(0.1, 4), 2, workers=1)
+    same = run(fed, ClientBaseline(), LocalTraining(0.1, 4), 2, workers=1)
     assert torch.equal(plain.tensors["shared"], same.tensors["shared"])
     rows = torch.tensor([10, 40, 400])
     assert torch.allclose(ClientBaseline().weights(rows), rows / 450)
@@ -243,7 +243,7 @@ def test_positive_rows_count_as_often_as_the_released_loss_says():
 @pytest.mark.parametrize("lanes", ["looped", "batched"])
 def test_a_device_takes_only_so_many_batches(lanes, federation):
     def after(batches, **more):
-        training = Training(0.1, 2, batches=batches, **more)
+        training = LocalTraining(0.1, 2, batches=batches, **more)
         out = run(federation, FedAvg(), training, 2, lanes=lanes, workers=1)
         return out.tensors["shared"]
 
@@ -251,7 +251,7 @@ def test_a_device_takes_only_so_many_batches(lanes, federation):
     assert not torch.equal(after(None), after(2))
     other = "batched" if lanes == "looped" else "looped"
     there = run(
-        federation, FedAvg(), Training(0.1, 2, batches=2, epochs=2), 2, lanes=other, workers=1
+        federation, FedAvg(), LocalTraining(0.1, 2, batches=2, epochs=2), 2, lanes=other, workers=1
     )
     assert torch.allclose(after(2, epochs=2), there.tensors["shared"], atol=1e-6)
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from lgfed_core.data import Split
-from lgfed_core.engine import Participation, Training, run
+from lgfed_core.engine import LocalTraining, Participation, run
 from lgfed_core.engine.batched import Batched
 from lgfed_core.engine.federation import prepare
 from lgfed_core.engine.looped import Looped
@@ -122,7 +122,7 @@ def test_server_moves_by_beta_towards_the_average():
 @pytest.mark.parametrize("power", [1.0, 2.0])
 def test_batched_lanes_equal_looped_lanes(power, opt_out):
     federation = grouped(seeds=(0, 1), who=Participation(0.5))
-    training = Training(
+    training = LocalTraining(
         0.1, 4, 0.9, weight_decay=1e-3, keep_momentum=True, nesterov=True, annealing=Annealing(40)
     )
     method = FADE(rounds=4, power=power, opt_out=opt_out)
@@ -162,15 +162,18 @@ def test_methods_that_cannot_train_together_are_named(other, said):
 
 
 def test_who_declines_returns_the_discriminator_as_it_came():
-    federation, training = grouped(), Training(0.1, 4, 0.9, weight_decay=0.1, keep_momentum=True)
+    federation, training = (
+        grouped(),
+        LocalTraining(0.1, 4, 0.9, weight_decay=0.1, keep_momentum=True),
+    )
     method = FADE(opt_out=0.5, beta=1.0)
     start = joined(federation.net)[None]
-    work = prepare(federation, method, training, start, Tracker(), False)
-    engine = Looped(work)
+    phase = prepare(federation, method, training, start, Tracker(), False)
+    engine = Looped(phase)
     played = []
     for number in range(6):
         engine.train([(0, k) for k in range(4)], number, 0.1)
-        sent = work.layout.views(work.tensors["uploads"], torch.empty(4, 0))
+        sent = phase.layout.views(phase.tensors["uploads"], torch.empty(4, 0))
         moved = (sent["discriminator.weight"] != federation.net.discriminator.weight).flatten(1)
         played += moved.any(1).tolist()
         assert (
@@ -189,8 +192,8 @@ def test_opting_in_and_out_is_drawn_by_the_device_not_by_the_order():
 
 def test_messages_hold_parameters_and_no_group_label():
     federation = grouped()
-    work = prepare(federation, FADE(beta=1.0), SGD, joined(federation.net)[None], Tracker(), False)
-    sent = work.tensors["uploads"]
+    phase = prepare(federation, FADE(beta=1.0), SGD, joined(federation.net)[None], Tracker(), False)
+    sent = phase.tensors["uploads"]
     assert sent.shape == (4, sum(p.numel() for p in federation.net.parameters()))
     assert not sent.any()  # nothing is in a message that training has not put there
 
@@ -200,9 +203,9 @@ def test_messages_hold_parameters_and_no_group_label():
         split = replace(federation.data.train, groups=labels)
         lie = replace(federation, data=replace(federation.data, train=split))
         method = FADE(opt_out=opt_out, beta=1.0)
-        work = prepare(lie, method, SGD, joined(lie.net)[None], Tracker(), False)
-        Looped(work).train([(0, 0)], 0, 0.1)
-        return work.tensors["uploads"][0]
+        phase = prepare(lie, method, SGD, joined(lie.net)[None], Tracker(), False)
+        Looped(phase).train([(0, 0)], 0, 0.1)
+        return phase.tensors["uploads"][0]
 
     assert torch.equal(uploads(0, 1.0), uploads(1, 1.0))  # who declines, tells nothing of it
     assert not torch.equal(uploads(0, 0.0), uploads(1, 0.0))  # who plays, tells through gradients
@@ -214,7 +217,7 @@ def test_messages_hold_parameters_and_no_group_label():
 def test_a_device_anneals_by_its_own_steps():
     federation = grouped(devices=2, who=Participation(0.5, torch.tensor([[0.4, 0.6]])))
     annealing = Annealing(30)
-    training = Training(
+    training = LocalTraining(
         0.1,
         5,
         0.9,
@@ -260,7 +263,7 @@ def test_schedules_begin_and_end_where_they_should():
 
 def test_availability_says_how_often_a_device_takes_part():
     federation = grouped(devices=2, who=Participation(0.5, torch.tensor([[0.1, 0.9]])))
-    training = Training(0.1, 5, batches=1, annealing=Annealing(10), keep_momentum=True)
+    training = LocalTraining(0.1, 5, batches=1, annealing=Annealing(10), keep_momentum=True)
     out = run(federation, FADE(), training, 200, workers=1)
     rare, often = out.tensors["taken"][0].tolist()
     assert rare + often == 200 and 8 <= rare <= 34  # 20 expected, deviation 4.2
@@ -270,7 +273,7 @@ def test_availability_says_how_often_a_device_takes_part():
         grouped(devices=4, who=Participation(0.5, torch.tensor([[0.5, 0.5]])))
 
 
-FULL = Training(0.1, 5, 0.9, batches=2)
+FULL = LocalTraining(0.1, 5, 0.9, batches=2)
 
 
 @pytest.mark.parametrize("kind", [FADE, FedAvg])
@@ -315,8 +318,14 @@ def test_local_statistics_are_those_of_the_device():
 def test_batched_lanes_refuse_padding_under_batch_normalisation():
     federation = grouped(normalised=True)
     with pytest.raises(SettingsError, match="padding"):
-        run(federation, FADE(batch_norm="local", beta=1.0), Training(0.1, 6), 1, lanes="batched")
-    run(federation, FADE(batch_norm="frozen", beta=1.0), Training(0.1, 6), 1, lanes="batched")
+        run(
+            federation,
+            FADE(batch_norm="local", beta=1.0),
+            LocalTraining(0.1, 6),
+            1,
+            lanes="batched",
+        )
+    run(federation, FADE(batch_norm="frozen", beta=1.0), LocalTraining(0.1, 6), 1, lanes="batched")
 
 
 def test_a_lane_that_declines_keeps_its_statistics_to_one_pass():
@@ -378,13 +387,13 @@ def test_digits_net_trains_alike_in_both_kinds_of_lanes():
     start = joined(net)[None]
     method = FADE(rounds=2, batch_norm="averaged", power=2.0, beta=1.0)
     for kind in (Looped, Batched):
-        work = prepare(federation, method, FULL, start, Tracker(), False)
-        engine = kind(work)
+        phase = prepare(federation, method, FULL, start, Tracker(), False)
+        engine = kind(phase)
         engine.train([(0, 0), (0, 1)], 1, 0.05)
         if kind is Looped:
-            expected = work.tensors["uploads"].clone()
+            expected = phase.tensors["uploads"].clone()
             said = engine.own_outputs("shared", "personal", "test", everything=True)
-    assert torch.allclose(work.tensors["uploads"], expected, atol=1e-4)
+    assert torch.allclose(phase.tensors["uploads"], expected, atol=1e-4)
     again = engine.own_outputs("shared", "personal", "test", everything=True)
     assert said.shape == (1, 2, 30, 11) and torch.allclose(said, again, atol=1e-4)
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from lgfed_core.errors import PartitionError
 from lgfed_core.partition import classes_per_device, dirichlet, iid, label_shards, with_validation
-from lgfed_core.partition.label_skew import Partition, Rows
+from lgfed_core.partition.label_skew import ClientIndices, Partition
 
 MNIST_TRAIN = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]  # rows per digit
 MNIST_TEST = [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
@@ -262,7 +262,7 @@ def test_a_device_with_one_row_keeps_it():
 
 
 def test_rows_are_padded_and_masked():
-    rows = Rows.from_lists([[5, 3], np.array([9]), []])
+    rows = ClientIndices.from_lists([[5, 3], np.array([9]), []])
     assert rows.index.tolist() == [[5, 3], [9, 0], [0, 0]] and rows.index.dtype == torch.int64
     assert rows.size.tolist() == [2, 1, 0] and rows.size.dtype == torch.int64
     assert rows.mask.tolist() == [[True, True], [True, False], [False, False]]
@@ -272,7 +272,16 @@ def test_rows_are_padded_and_masked():
 def test_rows_come_as_anything_that_counts():
     kinds = [torch.tensor([1, 2]), np.array([3], dtype=np.uint8), range(2), (4,), [torch.tensor(5)]]
     empty = [[], torch.empty(0), np.array([], dtype=bool)]
-    assert lists(Rows.from_lists(kinds + empty)) == [[1, 2], [3], [0, 1], [4], [5], [], [], []]
+    assert lists(ClientIndices.from_lists(kinds + empty)) == [
+        [1, 2],
+        [3],
+        [0, 1],
+        [4],
+        [5],
+        [],
+        [],
+        [],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -290,7 +299,7 @@ def test_rows_come_as_anything_that_counts():
 )
 def test_what_is_no_row_number_is_refused(rows, said):
     with pytest.raises(PartitionError, match=said):
-        Rows.from_lists([[0, 1], rows])
+        ClientIndices.from_lists([[0, 1], rows])
 
 
 def test_a_partition_says_what_it_made(mnist):
@@ -306,9 +315,9 @@ def test_describe_has_one_line_per_device():
     data = dataset([0, 0, 1, 1, 1], [0, 1, 1])
     partition = Partition(
         "by hand",
-        train=Rows.from_lists([[0, 1], [2, 3]]),
-        validation=Rows.from_lists([[4], []]),
-        test=Rows.from_lists([[0], [1, 2]]),
+        train=ClientIndices.from_lists([[0, 1], [2, 3]]),
+        validation=ClientIndices.from_lists([[4], []]),
+        test=ClientIndices.from_lists([[0], [1, 2]]),
     )
     table = partition.describe(data)
     assert table.index.name == "device" and table.index.tolist() == [0, 1]
@@ -335,7 +344,7 @@ REFUSED = {
     "no device, dirichlet": (lambda: dirichlet(A, B, 0, 1.0, 0), "devices is 0"),
     "negative devices": (lambda: iid(A, B, -3, 0), "devices is -3"),
     "half a device": (lambda: iid(A, B, 1.5, 0), "devices is 1.5"),
-    "no rows for anyone": (lambda: Rows.from_lists([]), "0 devices"),
+    "no rows for anyone": (lambda: ClientIndices.from_lists([]), "0 devices"),
     "more devices than rows": (lambda: iid(A, B, 4, 0), "4 devices, but only 6 .* and 3 test rows"),
     "the same, dirichlet": (lambda: dirichlet(A, B, 4, 1.0, 0), "4 devices, but only"),
     "more shards than rows": (lambda: label_shards(A, B, 2, 2, 0), "4 shards, but the test set"),
@@ -378,7 +387,9 @@ REFUSED = {
         "row 5 of a training set with 4 rows",
     ),
     "parts of different size": (
-        lambda: Partition("x", Rows.from_lists([[0]]), None, Rows.from_lists([[0], [1]])),
+        lambda: Partition(
+            "x", ClientIndices.from_lists([[0]]), None, ClientIndices.from_lists([[0], [1]])
+        ),
         "different numbers of devices",
     ),
 }

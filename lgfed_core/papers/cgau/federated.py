@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from lgfed_core import models
 from lgfed_core.data.features.stored import Features
-from lgfed_core.engine import CPU, Federation, Outcome, Participation, Training, run
+from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, Participation, run
 from lgfed_core.engine.provenance import provenance
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.errors import SettingsError, one_of
@@ -83,9 +83,9 @@ class Settings:
         return self.protocol == "as_released"
 
     @property
-    def training(self) -> Training:
+    def training(self) -> LocalTraining:
         """How a client optimises in a round."""
-        return Training(self.lr, self.batch_size, self.momentum, batches=self.steps)
+        return LocalTraining(self.lr, self.batch_size, self.momentum, batches=self.steps)
 
     @property
     def participation(self) -> Participation:

@@ -25,20 +25,20 @@ class Pooled(Tracker):
         at_least(1, every=every)
         self.every = every
 
-    def allocate(self, allocate, work):
+    def allocate(self, allocate, phase):
         for name in ("validation", "test"):
-            held = work.rows.get(name, (None, ()))[1]
+            held = phase.rows.get(name, (None, ()))[1]
             if not held or any(int(rows.size.sum()) == 0 for rows in held):
                 raise SettingsError(f"no {name} rows in one of the runs to measure on")
         for kind in ("shared", "personal"):
-            allocate(f"best_{kind}", *work.tensors[kind].shape)
-        allocate("best_loss", len(work.seeds)).fill_(torch.inf)
-        allocate("best_round", len(work.seeds))
+            allocate(f"best_{kind}", *phase.tensors[kind].shape)
+        allocate("best_loss", len(phase.seeds)).fill_(torch.inf)
+        allocate("best_round", len(phase.seeds))
 
     def after(self, round, rounds, engine):
         if round % self.every and round != rounds:
             return {}
-        t = engine.work.tensors
+        t = engine.phase.tensors
         loss = torch.tensor(
             [m["loss"] for m in measured(engine, "shared", "personal", "validation")]
         )
@@ -50,7 +50,7 @@ class Pooled(Tracker):
         return {"validation_loss": loss}
 
     def final(self, engine):
-        out = {"best_round": engine.work.tensors["best_round"].cpu()}
+        out = {"best_round": engine.phase.tensors["best_round"].cpu()}
         for when in ("best", "last"):
             prefix = "best_" if when == "best" else ""
             found = measured(engine, f"{prefix}shared", f"{prefix}personal", "test")
@@ -67,7 +67,7 @@ class Pooled(Tracker):
 def measured(engine, shared: str, personal: str, rows: str) -> list[dict[str, float]]:
     """For each run: loss, acc and, with one output, auc, over the ``rows`` of all its clients."""
     outputs = engine.own_outputs(shared, personal, rows)  # [R, K, n, outputs]
-    split, per_run = engine.work.rows[rows]
+    split, per_run = engine.phase.rows[rows]
     out = []
     for mine, said in zip(per_run, outputs, strict=True):
         real = mine.mask.to(said.device)  # [K, n_max]

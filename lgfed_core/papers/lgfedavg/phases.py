@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from lgfed_core import data, models, partition
 from lgfed_core.data.augment import CropFlip
-from lgfed_core.engine import CPU, Federation, Outcome, Participation, Training, run
+from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, Participation, run
 from lgfed_core.engine.trackers import AveragedBest, Global, Personal, Tracker
 from lgfed_core.errors import SettingsError, at_least, one_of
 from lgfed_core.evidence.records import PROTOCOLS, SCALES
@@ -231,7 +231,7 @@ class Phases:
     ) -> Outcome:
         """Run one phase; a learning rate that decays goes on from ``before`` rounds."""
         cfg = self.cfg
-        training = Training(
+        training = LocalTraining(
             lr,
             cfg.batch_size,
             keep_momentum=name == "local",

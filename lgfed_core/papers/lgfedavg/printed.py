@@ -29,7 +29,7 @@ TABLES = {
             ),
             runs=10,
             headline=("as_described", "best_val"),
-            experiments=("lgfedavg.v1",),
+            experiments=("lgfedavg.version1",),
             sets=("data=mnist", "data=cifar10"),
             protocols=("as_described",),
             note="Trained to a goal accuracy, so rounds and parameters sent vary from run to run. "
@@ -111,7 +111,7 @@ TABLES = {
             ),
             runs=10,
             headline=("as_released", "last"),
-            experiments=("lgfedavg.adult",),
+            experiments=("lgfedavg.fairness",),
             note="Ten runs by the text; the released code takes its spread over devices as well.",
         ),
     )

@@ -8,7 +8,7 @@ from torch import nn
 
 from lgfed_core.data import Split
 from lgfed_core.data.features.stored import features
-from lgfed_core.engine import Training
+from lgfed_core.engine import LocalTraining
 from lgfed_core.errors import NotAvailable, SettingsError
 from lgfed_core.evidence import records as results
 from lgfed_core.models.cgau import GatedMLP, client_rows
@@ -246,7 +246,7 @@ def test_a_fitted_row_learns_what_is_special_about_the_newcomer():
     before, known = shared.clone(), torch.randn(3, layout.size_personal)
     x = torch.randn(200, 2)
     mine = Split(x, torch.zeros(200, dtype=torch.long))
-    training = Training(0.5, 32, 0.9)
+    training = LocalTraining(0.5, 32, 0.9)
     found = newcomers.ways(net, layout, shared, known, mine, training, (1, 50), seed=0)
     assert list(found) == ["zero", "mean", "fitted_1", "fitted_50"]
     assert not found["zero"].any() and torch.allclose(found["mean"], known.mean(0))

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from lgfed_core.data import Dataset, Split
-from lgfed_core.engine import Federation, Training
+from lgfed_core.engine import Federation, LocalTraining
 from lgfed_core.engine.federation import prepare
 from lgfed_core.engine.looped import Looped
 from lgfed_core.engine.trackers import Tracker
@@ -120,8 +120,8 @@ def test_measures_are_those_of_each_domain():
     data = replace(both.data, train=_flat(both.data.train), test=_flat(both.data.test))
     net = Everything()
     fed = Federation(data, [both.partition], net, [0])
-    work = prepare(fed, FADE(), Training(0.1, 3), joined(net)[None], Tracker(), False)
-    found = measured(Looped(work))
+    phase = prepare(fed, FADE(), LocalTraining(0.1, 3), joined(net)[None], Tracker(), False)
+    found = measured(Looped(phase))
     for k, name in enumerate(("source", "target")):
         x, y = sets[k].test.x, sets[k].test.y
         outputs, logit = net(x, watch=lambda z: z)

@@ -11,7 +11,7 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results
 from lgfed_core.papers import experiment
 from lgfed_core.papers.lgfedavg.layers import figures as figures_cuts, run as cuts, tables
-from lgfed_core.papers.lgfedavg.layers.run import CUTS
+from lgfed_core.papers.lgfedavg.layers.run import LAYERS
 from lgfed_core.papers.lgfedavg.mnist.run import MNIST
 
 
@@ -24,8 +24,8 @@ def runs(tmp_path_factory):
         cpu = torch.device("cpu")
         own = dict(MNIST.stages(MNIST.settings("smoke"), [0], cpu, workers=1))
         before = {p: p.stat().st_mtime_ns for p in place.rglob("*.safetensors")}
-        cfg = CUTS.settings("smoke", budget=400, last=(3, 0, 5), first=(2, 3))
-        found = dict(CUTS.stages(cfg, [0], cpu, workers=1))
+        cfg = LAYERS.settings("smoke", budget=400, last=(3, 0, 5), first=(2, 3))
+        found = dict(LAYERS.stages(cfg, [0], cpu, workers=1))
     return cfg, own, found, before, place
 
 
@@ -53,9 +53,9 @@ def test_all_layers_shared_is_fedavg_going_on(runs):
 
 def test_rows_are_accepted_and_name_what_is_shared(runs, tmp_path):
     cfg, own, found, _, _ = runs
-    rows = pd.concat([CUTS.records(cfg, part, outcome) for part, outcome in found.items()])
-    results.record(CUTS.name, rows, tmp_path)
-    stored = results.select(CUTS.name, folder=tmp_path)
+    rows = pd.concat([LAYERS.records(cfg, part, outcome) for part, outcome in found.items()])
+    results.record(LAYERS.name, rows, tmp_path)
+    stored = results.select(LAYERS.name, folder=tmp_path)
     assert len(stored) == len(rows)
     sizes = stored[stored["metric"] == "params_shared"].groupby(["side", "shared_layers"])["value"]
     total, last, first = 633_226, 99_978, 784 * 512 + 512 + 512 * 256 + 256
@@ -76,13 +76,13 @@ def test_rows_are_accepted_and_name_what_is_shared(runs, tmp_path):
     line = own["fedavg"].history.set_index("round").loc[cfg.base.rounds(400)]
     assert start.item() == pytest.approx(100 * line["local_test_acc"])
     assert stored["value"][stored["metric"].str.contains("_acc")].between(0, 100).all()
-    results.record(CUTS.name, rows, tmp_path)
-    assert len(results.select(CUTS.name, folder=tmp_path)) == len(rows)
+    results.record(LAYERS.name, rows, tmp_path)
+    assert len(results.select(LAYERS.name, folder=tmp_path)) == len(rows)
 
 
 def test_as_released_starts_at_the_best_on_test():
-    cfg = CUTS.settings("smoke", "as_released", last=(5,), first=())
-    rows, _ = CUTS.run(cfg, [0], record=False, resume=False, workers=1, device="cpu")
+    cfg = LAYERS.settings("smoke", "as_released", last=(5,), first=())
+    rows, _ = LAYERS.run(cfg, [0], record=False, resume=False, workers=1, device="cpu")
     start = rows[rows["side"] == "start"]
     assert set(start["selection"]) == {"best_test"} and "local_test_acc" not in set(start["metric"])
     assert set(rows.loc[rows["side"] == "last", "selection"]) == {"last", "best_test"}
@@ -90,7 +90,7 @@ def test_as_released_starts_at_the_best_on_test():
 
 def test_paper_scale_is_the_papers_setting_and_cut():
     for data, shared in (("mnist", 99_978), ("cifar10", 2_872)):
-        cfg = CUTS.settings(data=data)
+        cfg = LAYERS.settings(data=data)
         own = cuts.TASKS[data][0].settings()
         assert cfg.base == own and cfg.start in own.budgets
         assert len(cfg.cuts) == len(set(cfg.cuts)) == 10
@@ -115,14 +115,14 @@ def test_paper_scale_is_the_papers_setting_and_cut():
 )
 def test_impossible_cuts_are_refused(change):
     with pytest.raises(SettingsError):
-        CUTS.settings(**({"scale": "smoke"} | change))
+        LAYERS.settings(**({"scale": "smoke"} | change))
 
 
 def invented(values: dict) -> pd.DataFrame:
     """Stored rows of MNIST: {(side, n): (local of each seed, new of each seed)}."""
     lines = [
         {
-            "table": CUTS.table,
+            "table": LAYERS.table,
             "dataset": "mnist",
             "classes_per_device": 2,
             "side": side,
@@ -182,7 +182,9 @@ def test_one_seed_has_no_interval():
 
 
 def test_the_answer_waits_for_every_cut_and_is_computed():
-    ran = {cut: ([90 + i, 91 + i], [80 - i, 80 - i]) for i, cut in enumerate(CUTS.settings().cuts)}
+    ran = {
+        cut: ([90 + i, 91 + i], [80 - i, 80 - i]) for i, cut in enumerate(LAYERS.settings().cuts)
+    }
     ran["first", 4] = ([70], [70])  # the second seed lacks this one
     values = tables.cell(invented(ran), "mnist")
     said = tables.answer(values, "mnist").splitlines()
@@ -205,7 +207,7 @@ def test_the_answer_waits_for_every_cut_and_is_computed():
 def test_figure_rings_the_papers_choice_and_says_what_has_not_run(tmp_path):
     values = {
         "mnist": tables.cell(invented({("last", 3): ([91], [70])}), "mnist"),
-        "cifar10": tables.cell(results.select(CUTS.name, folder=tmp_path), "cifar10"),
+        "cifar10": tables.cell(results.select(LAYERS.name, folder=tmp_path), "cifar10"),
     }
     figure = figures_cuts.every_cut(values)
     local = figure.axes[0]

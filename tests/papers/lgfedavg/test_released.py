@@ -7,13 +7,13 @@ import torch
 import torch.nn.functional as F
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from lgfed_core.engine import Training, run
+from lgfed_core.engine import LocalTraining, run
 from lgfed_core.engine.trackers import AveragedBest, Global, Personal
 from lgfed_core.methods import FedAvg, LGFedAvg, LocalOnly
 from lgfed_core.seeds import Purpose, stream, visits
 from toy import ABOVE, toy_federation
 
-SGD = Training(lr=0.3, batch_size=4, momentum=0.5)
+SGD = LocalTraining(lr=0.3, batch_size=4, momentum=0.5)
 ROUNDS = 25
 
 
@@ -91,7 +91,7 @@ def test_local_only_as_released():
     fed = toy_federation(seeds=(3,))
     stop = (0.6, 11)
     tracker = Personal("test", ties="first", stop_at=stop)
-    training = Training(SGD.lr, SGD.batch_size, keep_momentum=True)
+    training = LocalTraining(SGD.lr, SGD.batch_size, keep_momentum=True)
     ours = run(fed, LocalOnly(), training, ROUNDS, tracker=tracker, workers=1)
 
     kept, reached, epochs = [], [], []

@@ -18,9 +18,9 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from lgfed_core.data import Split
-from lgfed_core.engine import Training
+from lgfed_core.engine import LocalTraining
 from lgfed_core.models.layout import Layout
-from lgfed_core.partition import Partition, Rows
+from lgfed_core.partition import ClientIndices, Partition
 
 KNOWN, AS_IT_IS = "known", "as_it_is"
 
@@ -29,8 +29,8 @@ def apart(partition: Partition, new: int) -> tuple[Partition, Partition]:
     """The first K - ``new`` clients, who train, and the last ``new``, who come later."""
     known = len(partition) - new
 
-    def some(rows: Rows, which: range) -> Rows:
-        return Rows.from_lists([rows.of(k) for k in which])
+    def some(rows: ClientIndices, which: range) -> ClientIndices:
+        return ClientIndices.from_lists([rows.of(k) for k in which])
 
     return tuple(
         Partition(
@@ -56,7 +56,7 @@ def fitted(
     layout: Layout,
     shared: Tensor,
     data: Split,
-    training: Training,
+    training: LocalTraining,
     steps: Sequence[int],
     seed: int,
 ) -> dict[int, Tensor]:
@@ -87,7 +87,7 @@ def ways(
     shared: Tensor,
     rows: Tensor,
     train: Split,
-    training: Training,
+    training: LocalTraining,
     steps: Sequence[int],
     seed: int,
 ) -> dict[str, Tensor]:

@@ -30,7 +30,7 @@ class Adaptation(Tracker):
 
 def measured(engine) -> dict[str, torch.Tensor]:
     """The metrics of `Adaptation` [R], of the models as they are."""
-    split, per_run = engine.work.rows["test"]
+    split, per_run = engine.phase.rows["test"]
     said = engine.own_outputs("shared", "personal", "test", everything=True)  # [R, 2, n, C + 1]
     found: dict[str, list[float]] = {}
     for r, rows in enumerate(per_run):

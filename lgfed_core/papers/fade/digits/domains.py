@@ -13,7 +13,7 @@ from torch import Tensor
 from lgfed_core import data
 from lgfed_core.data import Dataset, Split, mnist, usps
 from lgfed_core.errors import NotAvailable, one_of
-from lgfed_core.partition import Partition, Rows
+from lgfed_core.partition import ClientIndices, Partition
 
 DIRECTIONS = ("mnist-usps", "usps-mnist")  # source-target
 UNLABELLED = -1
@@ -62,12 +62,12 @@ def joined(source: Dataset, target: Dataset, channels: int = 1, stand_in: str = 
     return Domains(Dataset(source.name, train, test, source.classes), partition, stand_in)
 
 
-def _joined(source: Split, target: Split, channels: int) -> tuple[Split, Rows]:
+def _joined(source: Split, target: Split, channels: int) -> tuple[Split, ClientIndices]:
     x = torch.cat([source.x, target.x]).repeat(1, channels, 1, 1)  # [n, channels, 28, 28]
     x = x.to(memory_format=torch.channels_last)  # convolves faster on a CPU
     sizes = [len(source), len(target)]
     group = torch.arange(2).repeat_interleave(torch.tensor(sizes))[:, None]  # [n, 1]
-    held = Rows.from_lists(list(torch.arange(sum(sizes)).split(sizes)))
+    held = ClientIndices.from_lists(list(torch.arange(sum(sizes)).split(sizes)))
     return Split(x, torch.cat([source.y, target.y]), group), held
 
 

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from lgfed_core import models
-from lgfed_core.engine import CPU, Federation, Outcome, Participation, Training, run
+from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, Participation, run
 from lgfed_core.errors import SettingsError, one_of
 from lgfed_core.methods import FADE
 from lgfed_core.methods.interface import BATCH_NORM as KINDS
@@ -214,12 +214,12 @@ class Parts:
         start = _start(before, 1)
         return self._run("central", fed, method, training, rounds, start, cfg.pretraining)
 
-    def _training(self, **more) -> Training:
+    def _training(self, **more) -> LocalTraining:
         cfg = self.cfg
         usual = dict(
             weight_decay=cfg.weight_decay, keep_momentum=True, nesterov=True, batches=cfg.steps
         )
-        return Training(cfg.lr, cfg.batch_size, cfg.momentum, **(usual | more))
+        return LocalTraining(cfg.lr, cfg.batch_size, cfg.momentum, **(usual | more))
 
     def _run(self, name, fed, method, training, rounds, start, first_round=0) -> Outcome:
         saved = self.folder / f"{self.direction}_{name}.safetensors" if self.folder else None

@@ -17,7 +17,7 @@ from lgfed_core.engine import Federation, Outcome
 from lgfed_core.metrics.fairness import auc, demographic_parity, equalised_odds
 from lgfed_core.metrics.probes import KINDS, probe
 from lgfed_core.models.adult import AdultNet
-from lgfed_core.partition import Rows
+from lgfed_core.partition import ClientIndices
 from lgfed_core.seeds import Purpose, stream
 
 
@@ -112,7 +112,7 @@ def measure(
     lines, net = [], fed.net.eval()
     for r, seed in enumerate(fed.seeds):
         broken = seed in outcome.diverged
-        models = [_params(outcome, r, k, broken) for k in range(fed.devices)]
+        models = [_params(outcome, r, k, broken) for k in range(fed.clients)]
         part = fed.partitions[r]
         line = scores(_all(net, models, fed.data.test, part.test))
         some = models[: 1 if one_model else probed]
@@ -135,7 +135,7 @@ def _params(outcome: Outcome, run: int, device: int, broken: bool) -> dict[str, 
     return outcome.layout.views(*(v.nan_to_num(0.0, 0.0, 0.0) if broken else v for v in pair))
 
 
-def _all(net: AdultNet, models: list[dict], split: Split, rows: Rows) -> list[Seen]:
+def _all(net: AdultNet, models: list[dict], split: Split, rows: ClientIndices) -> list[Seen]:
     """Every device's model on its own rows."""
     return [_see(net, params, split.take(rows.of(k))) for k, params in enumerate(models)]
 

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from lgfed_core import models, partition
-from lgfed_core.engine import CPU, Federation, Outcome, Training, run
+from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, run
 from lgfed_core.engine.accuracy import accuracies
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.errors import SettingsError, one_of
@@ -33,7 +33,7 @@ from lgfed_core.papers.experiment import Experiment, Part, following
 from . import released as adult_released
 from .measures import Measured, measure, rows_of_adult
 
-NAME = "lgfedavg.adult"
+NAME = "lgfedavg.fairness"
 TABLE = "lgfedavg_table4_adult_fairness"
 FRONTIER = "lgfedavg_adult_frontier"  # a table of ours: lambda against accuracy and leakage
 STEPS = adult_released.STEPS  # a table of ours: gradients and weights, round by round
@@ -188,7 +188,7 @@ class Parts:
         """One model for all, and one adversary that looks on."""
         cfg = self.cfg
         fed, start = federation(cfg, self.seeds, self.split, False, self.device)
-        training = Training(cfg.lr, cfg.batch_size, cfg.momentum, cfg.fedavg_epochs)
+        training = LocalTraining(cfg.lr, cfg.batch_size, cfg.momentum, cfg.fedavg_epochs)
         out = self._run("fedavg", fed, WatchedFedAvg(), training, cfg.fedavg_rounds, start)
         return measure(fed, out, cfg.probed, cfg.probe_rows, one_model=True)
 
@@ -196,14 +196,14 @@ class Parts:
         """Pre-training without an adversary's say, then the joint phase with ``strength``."""
         cfg = self.cfg
         fed, start = federation(cfg, self.seeds, self.split, True, self.device)
-        training = Training(cfg.lr, cfg.batch_size, cfg.momentum, keep_momentum=True)
+        training = LocalTraining(cfg.lr, cfg.batch_size, cfg.momentum, keep_momentum=True)
         method = FairLGFedAvg(pretraining=True, play="reversal")
         if "pretraining" not in self.done:
             found = self._run("pretraining", fed, method, training, cfg.pretraining, start)
             self.done["pretraining"] = found
         before = self.done["pretraining"]
         own = before.layout.join(before.tensors["shared"][:, None], before.tensors["personal"])
-        training = Training(cfg.lr, cfg.batch_size, cfg.momentum)
+        training = LocalTraining(cfg.lr, cfg.batch_size, cfg.momentum)
         method = FairLGFedAvg(lambda_local=strength, lambda_global=strength, play=play, power=power)
         out = self._run(name, fed, method, training, cfg.rounds, own, cfg.pretraining)
         found = measure(fed, following(before, out), cfg.probed, cfg.probe_rows)
@@ -215,7 +215,7 @@ class Parts:
         name: str,
         fed: Federation,
         method: Method,
-        training: Training,
+        training: LocalTraining,
         rounds: int,
         start: Tensor,
         first_round: int = 0,
@@ -241,7 +241,7 @@ def _steps(history: pd.DataFrame, method: str, split: str, common: dict) -> pd.D
     return long.assign(table=STEPS, method=method, split=split, **common)
 
 
-class Adult(Experiment):
+class Fairness(Experiment):
     """``split:method``, and on the frontier ``split:loss:lambda``; all seeds in one stack of lanes.
 
     Table 4's lambda is picked on the frontier of the first of ``frontier_splits``.
@@ -333,7 +333,7 @@ class Adult(Experiment):
         return pd.concat(out, ignore_index=True) if out else pd.DataFrame()
 
 
-ADULT = Adult()
+FAIRNESS = Fairness()
 
 
 def _saved(part: str, strength: float | None) -> str:

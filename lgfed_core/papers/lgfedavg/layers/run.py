@@ -25,7 +25,7 @@ from .. import phases, records as lgfedavg_rows
 from ..cifar10.run import CIFAR10
 from ..mnist.run import MNIST
 
-NAME = "lgfedavg.cuts"
+NAME = "lgfedavg.layers"
 TABLE = "lgfedavg_cuts"  # of our own: no paper prints it
 SCALES = {  # changes to the data set's own scale: ten cuts must take no longer than its page
     "smoke": {},
@@ -87,7 +87,7 @@ class Settings:
         return [("last", n) for n in self.last] + [("first", n) for n in self.first]
 
 
-class Cuts(experiment.Experiment):
+class Layers(experiment.Experiment):
     """FedAvg ("start"), then LG-FedAvg from it with each cut ("last_3", ...)."""
 
     name, table = NAME, TABLE
@@ -199,4 +199,4 @@ def layers(data: str, side: str, n: int) -> str:
     return " ".join(names[-n:] if side == "last" else names[:n])
 
 
-CUTS = Cuts()
+LAYERS = Layers()

@@ -17,15 +17,15 @@ class Goal(Global):
         super().__init__((), best_on_test, every)
         self.goal = goal
 
-    def allocate(self, allocate, work):
-        super().allocate(allocate, work)
-        runs, size = work.tensors["shared"].shape
+    def allocate(self, allocate, phase):
+        super().allocate(allocate, phase)
+        runs, size = phase.tensors["shared"].shape
         allocate("at_goal", runs, size)
         allocate("goal_round", runs)
         allocate("best_round", runs)
 
     def after(self, round, rounds, engine):
-        t = engine.work.tensors
+        t = engine.phase.tensors
         before = t["best_accuracy"].clone()
         metrics = super().after(round, rounds, engine)
         t["best_round"][t["best_accuracy"] > before] = round
@@ -35,7 +35,7 @@ class Goal(Global):
         return metrics
 
     def final(self, engine):
-        t = engine.work.tensors
+        t = engine.phase.tensors
         missed = t["goal_round"] == 0
         t["at_goal"][missed] = t["best"][missed]
         rounds = {f"{name}_round": t[f"{name}_round"].cpu() for name in ("goal", "best")}

@@ -200,7 +200,7 @@ def _rounds(cfg: Settings, part: str, selection: str, final: pd.Series) -> dict[
 class Version1(phases.PhasedExperiment):
     """FedAvg to a goal, LG-FedAvg from there as both versions have it, and devices alone."""
 
-    name, table = "lgfedavg.v1", TABLE
+    name, table = "lgfedavg.version1", TABLE
     Settings, scales, phases = Settings, SCALES, Phases
     protocols, chooses = ("as_described",), frozenset({"data", "alone"})
 

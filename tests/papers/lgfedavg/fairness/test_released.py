@@ -9,12 +9,12 @@ from torch import nn
 
 from lgfed_core.errors import SettingsError
 from lgfed_core.papers.lgfedavg.fairness import released, released_users as users
-from lgfed_core.papers.lgfedavg.fairness.run import ADULT
+from lgfed_core.papers.lgfedavg.fairness.run import FAIRNESS
 
 
 @pytest.fixture
 def lanes(monkeypatch):
-    cfg = ADULT.settings("smoke", "as_released", devices=2, first_rows=600)
+    cfg = FAIRNESS.settings("smoke", "as_released", devices=2, first_rows=600)
     out = users.Lanes(cfg, [0, 1], "iid", 2)
     for part in out.net.modules():  # no noise, so that two programs can agree
         if isinstance(part, nn.Dropout):

@@ -7,21 +7,21 @@ import pytest
 import torch
 
 from lgfed_core import models
-from lgfed_core.engine import Training, run
+from lgfed_core.engine import LocalTraining, run
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results, report
 from lgfed_core.methods import WatchedFedAvg
 from lgfed_core.models.adult import AdultNet, Dropout, parts
 from lgfed_core.papers.lgfedavg.fairness import run as adult
 from lgfed_core.papers.lgfedavg.fairness.measures import measure
-from lgfed_core.papers.lgfedavg.fairness.run import ADULT
+from lgfed_core.papers.lgfedavg.fairness.run import FAIRNESS
 from lgfed_core.papers.lgfedavg.printed import TABLES
 
 
 @pytest.fixture(scope="module", params=results.PROTOCOLS)
 def smoke(request):
-    cfg = ADULT.settings("smoke", request.param)
-    rows, histories = ADULT.run(cfg, [0, 1], record=False, resume=False)
+    cfg = FAIRNESS.settings("smoke", request.param)
+    rows, histories = FAIRNESS.run(cfg, [0, 1], record=False, resume=False)
     return cfg, rows, histories
 
 
@@ -36,8 +36,8 @@ def test_networks_are_those_of_the_tables():
 
 
 def test_validation_rows_are_too_few_for_odds_and_are_not_asked_for_any():
-    cfg = ADULT.settings("smoke", methods=("fedavg",), frontier=(), strength=0.0)
-    rows, _ = ADULT.run(cfg, [3], record=False, resume=False)
+    cfg = FAIRNESS.settings("smoke", methods=("fedavg",), frontier=(), strength=0.0)
+    rows, _ = FAIRNESS.run(cfg, [3], record=False, resume=False)
     assert rows["metric"].eq("class_acc").any()
 
 
@@ -65,7 +65,7 @@ def test_dropout_keeps_its_share_and_the_mean():
 
 def test_every_row_of_the_table_and_the_frontier(smoke):
     cfg, rows, _ = smoke
-    table = rows[rows["table"] == ADULT.table]
+    table = rows[rows["table"] == FAIRNESS.table]
     assert set(table["method"]) == set(adult.METHODS) and set(table["split"]) == {"iid"}
     wanted = {"class_acc", "class_auc", "adv_auc", "adv_auc_race", "adv_auc_sex", "probe_best"}
     wanted |= {"probe_logistic_race", "probe_trees_sex", "probe_network_sex", "eo_race", "dp_sex"}
@@ -81,10 +81,10 @@ def test_every_row_of_the_table_and_the_frontier(smoke):
 
 def test_rows_are_accepted_and_reported(smoke, tmp_path):
     cfg, rows, _ = smoke
-    results.record(ADULT.name, rows, tmp_path)
-    results.record(ADULT.name, rows, tmp_path)  # again: replaced, not doubled
-    assert len(results.load(ADULT.name, tmp_path)) == len(rows)
-    table = report.table(TABLES[ADULT.table], "smoke", cfg.protocol, folder=tmp_path)
+    results.record(FAIRNESS.name, rows, tmp_path)
+    results.record(FAIRNESS.name, rows, tmp_path)  # again: replaced, not doubled
+    assert len(results.load(FAIRNESS.name, tmp_path)) == len(rows)
+    table = report.table(TABLES[FAIRNESS.table], "smoke", cfg.protocol, folder=tmp_path)
     assert set(table.loc[table["seeds"] > 0, "split"]) == {"iid"}
     assert set(table["selection"]) == {"last"}
 
@@ -100,9 +100,9 @@ def test_as_released_the_head_never_moves_and_the_push_never_arrives(smoke):
 
 
 def test_the_papers_devices():
-    cfg = ADULT.settings("paper")
+    cfg = FAIRNESS.settings("paper")
     for split, rows, held in (("iid", 15_470, 1547), ("noniid", 15_000, 1500)):
-        fed, start = ADULT.federation(cfg, [0], split)
+        fed, start = FAIRNESS.federation(cfg, [0], split)
         part = fed.partitions[0]
         assert len(fed.data.train.y) == len(fed.data.test.y) == rows
         assert part.test.size.tolist() == [held] * 10
@@ -111,7 +111,7 @@ def test_the_papers_devices():
 
 
 def test_non_iid_test_rows_match_their_device():
-    fed, _ = ADULT.federation(ADULT.settings("paper"), [0], "noniid")
+    fed, _ = FAIRNESS.federation(FAIRNESS.settings("paper"), [0], "noniid")
     part, data = fed.partitions[0], fed.data
     mine = torch.stack([data.train.y[part.train.of(k)].float().mean() for k in range(10)])
     tested = torch.stack([data.test.y[part.test.of(k)].float().mean() for k in range(10)])
@@ -126,13 +126,13 @@ def test_impossible_settings_are_refused():
         dict(methods=("magic",)),
     ):
         with pytest.raises((SettingsError, KeyError)):
-            ADULT.settings(**({"scale": "smoke"} | change))
+            FAIRNESS.settings(**({"scale": "smoke"} | change))
 
 
 def test_a_diverged_seed_is_measured_as_nothing_and_the_other_as_ever():
-    cfg = ADULT.settings("smoke", dropout=0.0)
-    fed, start = ADULT.federation(cfg, [0, 1], "iid", False)
-    out = run(fed, WatchedFedAvg(), Training(0.1, 32), 1, start, lanes="batched")
+    cfg = FAIRNESS.settings("smoke", dropout=0.0)
+    fed, start = FAIRNESS.federation(cfg, [0, 1], "iid", False)
+    out = run(fed, WatchedFedAvg(), LocalTraining(0.1, 32), 1, start, lanes="batched")
     whole = measure(fed, out, 1, 200, one_model=True).final
     out.tensors["shared"][1] = torch.nan
     found = measure(fed, replace(out, diverged={1: 1}), 1, 200, one_model=True)
@@ -146,7 +146,7 @@ def test_no_lambda_can_be_picked_where_nobody_stayed_finite():
 
 @pytest.mark.parametrize("method", adult.METHODS)
 def test_the_released_loop_that_diverges_says_when(method):
-    cfg = ADULT.settings("smoke", "as_released", methods=(method,), lr=1e38)
-    rows, _ = ADULT.run(cfg, [0, 1], device="cpu", record=False, resume=False)
+    cfg = FAIRNESS.settings("smoke", "as_released", methods=(method,), lr=1e38)
+    rows, _ = FAIRNESS.run(cfg, [0, 1], device="cpu", record=False, resume=False)
     assert set(rows["metric"]) == {"diverged"} and set(rows["value"]) == {1.0}
     assert set(rows["method"]) == {method} and sorted(rows["seed"]) == [0, 1]
