@@ -6,9 +6,9 @@ import torch
 from lgfed_core import models
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results
-from lgfed_core.evidence.printed import find
 from lgfed_core.evidence.report import table
 from lgfed_core.models.layout import joined
+from lgfed_core.papers.lgfedavg.printed import TABLES
 from lgfed_core.papers.lgfedavg.version1 import run as v1
 from lgfed_core.papers.lgfedavg.version1.run import VERSION1
 
@@ -42,7 +42,7 @@ def test_rows_fill_the_papers_table(smoke, tmp_path):
     cells = table(VERSION1.table, "smoke", "as_described", folder=tmp_path)
     ran = cells[cells["seeds"] > 0]
     assert set(ran["dataset"]) == {cfg.data} and set(ran["method"]) == {"fedavg"}
-    assert set(ran["metric"]) == {m.name for m in find(VERSION1.table).metrics}
+    assert set(ran["metric"]) == {m.name for m in TABLES[VERSION1.table].metrics}
 
 
 def test_own_heads_start_as_copies_of_the_global_one():
