@@ -48,7 +48,7 @@ class Diverged:
                     t["personal"][run, device] = engine.before[slot]
             warnings.warn(
                 f"{self.label}: run {run} (seed {self.phase.seeds[run]}), round {round}: {what} "
-                "not finite; this run takes no further part and stays as it was before that round. A "
+                "not finite; this run takes no further part and stays as it was before it. A "
                 f"lower learning rate than {self.phase.training.lr} may help",
                 RuntimeWarning,
                 stacklevel=4,

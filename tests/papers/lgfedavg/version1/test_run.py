@@ -39,7 +39,7 @@ def test_rows_fill_the_papers_table(smoke, tmp_path):
     cfg, _ = smoke
     outcome = next(iter(VERSION1.stages(cfg, [0], resume=False, workers=1)))[1]
     results.record(VERSION1.name, VERSION1.records(cfg, "fedavg", outcome), tmp_path)
-    cells = table(VERSION1.table, "smoke", "as_described", folder=tmp_path)
+    cells = table(TABLES[VERSION1.table], "smoke", "as_described", folder=tmp_path)
     ran = cells[cells["seeds"] > 0]
     assert set(ran["dataset"]) == {cfg.data} and set(ran["method"]) == {"fedavg"}
     assert set(ran["metric"]) == {m.name for m in TABLES[VERSION1.table].metrics}
