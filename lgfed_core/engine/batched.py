@@ -127,7 +127,7 @@ class Batched:
     def correct(
         self, shared: str, personal: str, rows: str, only: list[Job] | None = None
     ) -> Tensor:
-        """Number of rows each device's model gets right -> int64 [R, K]; see `lanes.Looped`."""
+        """Number of rows each device's model gets right -> int64 [R, K]; see `looped.Looped`."""
         split, per_run = self.phase.rows[rows]
         devices = self.phase.devices(rows)
         width = max(r.index.shape[1] for r in per_run)
@@ -151,7 +151,7 @@ class Batched:
 
     @torch.no_grad()
     def own_outputs(self, shared: str, personal: str, rows: str, **more: object) -> Tensor:
-        """Outputs of each device's model on its own rows -> [R, K, n_max, classes]; see `lanes`."""
+        """Each device's model on its own rows -> [R, K, n_max, classes]; see `looped`."""
         split, per_run = self.phase.rows[rows]
         devices = self.phase.devices(rows)
         width = max(int(r.size.max()) for r in per_run)
@@ -168,7 +168,7 @@ class Batched:
 
     @torch.no_grad()
     def mean_outputs(self, shared: str, personal: str, split: str) -> Tensor:
-        """Averaged outputs and probabilities -> [R, 2, n, classes]; see `lanes.Looped`."""
+        """Averaged outputs and probabilities -> [R, 2, n, classes]; see `looped.Looped`."""
         x = self.phase.rows[split][0].x
         runs, devices = self.phase.tensors[personal].shape[:2]
         means = []

@@ -10,7 +10,7 @@ squared, eq. 6) and lambda_t rises from 0 to 1. A device may decline the game in
 learns the task alone, and returns D as it came. The server moves by beta towards the average.
 
 A network for FADE has a part called ``discriminator``, and forward(x, watch) -> (outputs, logits of
-D on watch(features)), as `nets_fade.DigitsNet`.
+D on watch(features)), as `models.digits.DigitsNet`.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Adversaries in federated training: fair LG-FedAvg, and FedAvg with an adversary that looks on.
 
 Liang et al. 2019 (v1), sections 2.3 and 6; 2020 (v2), appendix B. A device has a local model f, its
-own head a, a copy of the shared head g and a local adversary r, the parts of `nets_adult.AdultNet`.
+own head a, a copy of the shared head g and a local adversary r: `models.adult.AdultNet`.
 With each batch it plays twice (v1 eqs 24 and 25):
 
     local    E(f, a, r) = L_f(f, a) - lambda_local  L_r(f, r)

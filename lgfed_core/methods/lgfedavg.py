@@ -16,7 +16,7 @@ class LGFedAvg(Method):
     """Averages the parameters named in ``layers``; all others stay on their device.
 
     For the paper's MNIST network these are the last three layers (99,978 of 633,226
-    parameters), see `nets.last_layers`; for CIFAR-10 the two convolutions (2,872 of 64,102).
+    parameters), see `models.last_layers`; for CIFAR-10 the two convolutions (2,872 of 64,102).
     """
 
     layers: frozenset[str]

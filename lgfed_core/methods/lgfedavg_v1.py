@@ -21,7 +21,7 @@ from .lgfedavg import LGFedAvg
 class LGFedAvgV1(LGFedAvg):
     """Averages ``layers``, the global head g; ``auxiliary`` names the parameters of the heads a.
 
-    The network takes ``own=True`` for the device's own head, as `nets.MnistTwoHeads` does.
+    The network takes ``own=True`` for the device's own head, as `models.MnistTwoHeads` does.
     """
 
     auxiliary: frozenset[str]

@@ -9,7 +9,7 @@ clients has no K clusters: its rows are dealt at random, also as released.
 Shuffling a proportion p draws int(p n) of all n rows and permutes their client numbers among
 themselves. Clients keep their sizes, and p = 1 is a random permutation.
 
-Clients made in this way know about labels (`client_leak`). As a control, k-means can take the rows
+Clients made in this way know about labels (`clients.leak`). As a control, k-means can take the rows
 of all classes together, ``within_classes=False``: then a client is a region of the plane.
 """
 

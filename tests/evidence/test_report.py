@@ -127,7 +127,7 @@ def test_missing_files_and_columns_are_named(tmp_path):
 
 
 def test_communication_agrees_wherever_the_formula_does(tmp_path):
-    """Our counts, put in as results, are judged as `communication` judges them."""
+    """Our counts, put in as results, are judged as `counts` judges them."""
     counted = communication.recompute_tables()
     counted = counted[counted["table"].isin([TABLE6, TABLE8, TABLE1])]
     rows = counted.assign(

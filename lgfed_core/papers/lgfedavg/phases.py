@@ -167,7 +167,7 @@ class Phases:
     first: Tensor  # [R, P], each run's first parameters
     folder: Path | None  # of the checkpoints; None keeps none
     label: str  # before the name of a phase, on its progress bar
-    engine: dict  # more arguments of `federation.run`
+    engine: dict  # more arguments of `engine.run`
 
     def fedavg(self) -> Outcome:
         """FedAvg for the largest budget and the extra rounds, with a snapshot at each budget."""

@@ -26,7 +26,7 @@ EPOCHS, BATCH, LR, MOMENTUM = 20, 50, 0.02, 0.9  # the rate falls linearly to ze
 
 
 def load(per_class: int | None = None, epochs: int = EPOCHS) -> Features:
-    """The features of the pictures that `cifar_features.load` would give, in the same order.
+    """The features of the pictures that `features.cifar10.load` would give, in the same order.
 
     The network is trained on the training pictures among them. ``stand_in`` names it in any case:
     the paper's network was another one.

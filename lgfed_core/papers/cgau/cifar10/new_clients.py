@@ -1,7 +1,7 @@
 """CGAU and clients that were never trained: an experiment of ours on CIFAR-10.
 
-Two of the ten clients of `cgau_cifar10` stay away from training. Afterwards they are served with
-the shared network and a row that they have not learnt in it (`new_clients`). The paper leaves open
+Two of the ten clients of `cifar10.run` stay away from training. Afterwards they are served with
+the shared network and a row that they have not learnt in it (`newcomers`). The paper leaves open
 what such a client should do.
 """
 

@@ -1,4 +1,4 @@
-"""Claims F1, F2, F3 and F14 of FADE, from stored runs on digits (`fade_digits`).
+"""Claims F1, F2, F3 and F14 of FADE, from stored runs on digits (`run`).
 
 A claim is read over both directions: it holds where it holds in each. Seeds pair the comparisons.
 While comparisons are missing a claim can be refuted, but not confirmed. Only runs of the largest

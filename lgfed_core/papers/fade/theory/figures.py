@@ -1,7 +1,7 @@
 """The figures of FADE's theory page: what is right solid, what is printed dashed.
 
-Each function draws one figure from the exact values of `theory_fade`, `squared_loss`,
-`user_collapse` and `malicious`, and returns it.
+Each function draws one figure from the exact values of `closed_form`, `squared_loss`,
+`user_collapse` and `attack`, and returns it.
 """
 
 from collections.abc import Sequence

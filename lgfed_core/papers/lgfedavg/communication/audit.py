@@ -2,7 +2,7 @@
 
 Four statements beside the tables: which layers are shared and what MTL exchanges (the two rows
 that do not follow), whether the one-off transfer of local models is included, version 1's
-standard deviations, and how much is saved. Symbols as in `communication`.
+standard deviations, and how much is saved. Symbols as in `counts`.
 
 Source: Liang et al. (2019, v1) Table 1 and footnote 1; (2020, v2) section 5.2, C.2.2 and C.2.4.
 """
@@ -32,8 +32,8 @@ HEADLINES = {  # pair -> (table, data set, FedAvg's rounds, LG-FedAvg's)
 def ratios(table: pd.DataFrame) -> pd.DataFrame:
     """What LG-FedAvg sends of FedAvg's parameters, in percent, for the papers' headline pairs.
 
-    table: of `communication.budgets`. Columns: printed, formula (both by the papers' convention),
-    deployed (with `communication.one_off`), and rounds, the ratio of the FedAvg rounds alone: what
+    table: of `counts.budgets`. Columns: printed, formula (both by the papers' convention),
+    deployed (with `counts.one_off`), and rounds, the ratio of the FedAvg rounds alone: what
     an LG phase that sends nothing would give.
     """
     lines = {}
@@ -78,7 +78,7 @@ def explanations() -> pd.DataFrame:
 
 
 def readable(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of `communication.budgets` for people: row, printed, formula (both in 10^9), times.
+    """Rows of `counts.budgets` for people: row, printed, formula (both in 10^9), times.
 
     The formula is given with two digits more than are printed. ``times`` is how often it is.
     """
@@ -98,7 +98,7 @@ def transfer(table: pd.DataFrame) -> pd.DataFrame:
     """Whether the one-off transfer of all local models can be in the printed numbers.
 
     Both versions say that it is (v1 footnote 1; v2 section 5.2), for the ensemble of New Test.
-    table: of `communication.budgets`. One line per budget of LG-FedAvg, which would add
+    table: of `counts.budgets`. One line per budget of LG-FedAvg, which would add
     K (P - P_g), and of local-only training, which would add K P. Columns: table, row, reported,
     digit, computed, with_transfer, verdict: "not included" where only the count without
     it rounds to the printed number, "cannot tell" where both do, "neither" where none does.

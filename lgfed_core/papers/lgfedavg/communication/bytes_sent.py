@@ -1,7 +1,7 @@
 """Accuracy against bytes sent: of a live run, round by round, and of stored runs, row by row.
 
 Bytes are those of the rounds of a deployed system, as float32, over all devices
-(`communication.deployed_count`); the papers' convention multiplies them by (m + K) / 2m. MTL is
+(`counts.deployed_count`); the papers' convention multiplies them by (m + K) / 2m. MTL is
 counted as its objective needs it: a participant sends its model and receives the others' mean.
 
 Source: Liang et al. (2020), Tables 1, 6 and 8.

@@ -9,7 +9,7 @@ in a round, R_fed rounds of FedAvg followed by R_lg rounds of LG-FedAvg.
 * A deployed server sends the global part to the m participants only: (P R_fed + P_g R_lg) 2 m,
   and each device, one time, what it needs to end with a model of its own (`one_off`).
 
-Whether the papers' further statements agree with their numbers is in `communication_audit`.
+Whether the papers' further statements agree with their numbers is in `audit`.
 
 Source: Liang et al. (2019, v1) Tables 1 and 2; (2020, v2) Tables 1, 2, 6 and 8.
 """

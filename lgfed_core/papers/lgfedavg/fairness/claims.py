@@ -75,7 +75,7 @@ def frontier(stored: pd.DataFrame, split: str = "iid", scale: str = "paper") -> 
 
 
 def chosen(stored: pd.DataFrame, loss: str = "vanilla", split: str = "iid") -> float | None:
-    """What `lgfedavg_adult.pick` picks from stored runs; None while the frontier is not whole."""
+    """What `run.pick` picks from stored runs; None while the frontier is not whole."""
     table, wanted = frontier(stored, split), {0.0, *adult.Settings().frontier}
     if table.empty or not wanted <= set(table.loc[loss].index):
         return None

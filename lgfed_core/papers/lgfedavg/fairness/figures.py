@@ -1,6 +1,6 @@
 """The figures of the fairness page: gradients as released, adversaries and probes, the frontier.
 
-Each function draws one figure, from rows or tables of `experiments.adult_claims`, and returns it.
+Each function draws one figure, from rows or tables of `claims`, and returns it.
 """
 
 import matplotlib.pyplot as plt
@@ -99,7 +99,7 @@ def frontier(
 ) -> Figure:
     """Leakage to the best probe against accuracy, along lambda; up and to the left is better.
 
-    table: of `adult_claims.frontier`; points: method -> (leakage, accuracy), e.g. FedAvg's;
+    table: of `claims.frontier`; points: method -> (leakage, accuracy), e.g. FedAvg's;
     base_rate: accuracy of saying "no" to everyone, who leaks nothing; label: what the true label
     alone leaks. All in percent.
     """

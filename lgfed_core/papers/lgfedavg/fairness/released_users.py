@@ -2,7 +2,7 @@
 
 Liang et al.'s repository at af89a47. At test, dropout is on, and a user's test rows are the rows of
 the test set that have the numbers of its *training* rows. All ten non-i.i.d. runs have the shards
-of the first. See `adult_released` for what the users do.
+of the first. See `released` for what the users do.
 """
 
 from collections.abc import Iterator

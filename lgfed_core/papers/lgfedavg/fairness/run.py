@@ -6,7 +6,7 @@ trained to hide race and sex from it. Two protocols:
 
 * ``as_described``: the text, with the two players' gradients kept apart, dropout off at test, and
   lambda, of which the text says nothing, picked on validation rows (`FRONTIER` has the rest).
-* ``as_released``: what the authors' code does, step by step; see `adult_released`.
+* ``as_released``: what the authors' code does, step by step; see `released`.
 
 Probes, odds and the frontier over lambda are ours.
 """

@@ -23,7 +23,7 @@ _TESTS = {  # row of the figure -> [(metric, its line, marker filled)]
 def every_cut(values: dict[str, pd.DataFrame]) -> Figure:
     """Local and new test against the number of shared layers, from both ends of the network.
 
-    values: per data set, of `lgfedavg_cuts_tables.cell`. Both lines of a panel begin at n = 0
+    values: per data set, of `tables.cell`. Both lines of a panel begin at n = 0
     (nothing is shared, devices fine-tune) and end at n = 5 (FedAvg goes on). Bars: 95 % intervals
     of the mean over seeds, where there are several. A ring marks the paper's cut, a grey line
     FedAvg's model at the start. New test: filled by averaged outputs, hollow by averaged weights.

@@ -5,7 +5,7 @@ says little about why. Here 100 rounds of LG-FedAvg start from the same FedAvg m
 rounds on MNIST, 1200 on CIFAR-10) once for every cut: the last n layers shared, n = 0 to 5, and the
 first n, n = 1 to 4. With n = 0 each device only fine-tunes; with n = 5 FedAvg goes on.
 
-Devices, batches and the FedAvg model are those of `lgfedavg_mnist` and `lgfedavg_cifar10`, whose
+Devices, batches and the FedAvg model are those of `mnist.run` and `cifar10.run`, whose
 checkpoints are read (or made): a cut costs 100 rounds, and the paper's own cut costs none where
 that experiment has run. All cuts of a seed see the same devices and batches: compare them in pairs.
 """
@@ -128,7 +128,7 @@ class Layers(experiment.Experiment):
         return f"{cfg.data}-{cfg.scale}-{cfg.protocol}-{cfg.classes}", self.chooses
 
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
-        """The tidy result rows of one cut at both selections; see `results` for the columns.
+        """The tidy result rows of one cut at both selections; see `records` for the columns.
 
         Accuracies in percent: local test, and new test by averaged weights, outputs, probabilities.
         Part "start" is FedAvg's model before the cut: one for everybody, so the three are equal.

@@ -2,7 +2,7 @@
 
 100 devices hold two (3, 4, 5, 10) classes each. FedAvg trains one model; local-only trains one a
 device; LG-FedAvg starts from a FedAvg model and continues for 100 rounds with the last three
-layers shared. The phases, and the two protocols, are those of `lgfedavg_phases`.
+layers shared. The phases, and the two protocols, are those of `phases`.
 """
 
 from dataclasses import dataclass

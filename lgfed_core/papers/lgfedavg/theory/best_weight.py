@@ -1,7 +1,7 @@
 """The best interpolation weight, measured on simulated draws and held against its formulas.
 
 Liang et al. 2020 (v2), Corollary 1, Figures 2a, 2b and 4; claims L10 and L11. Data come from
-`lgfed_core.interpolation.simulate`, formulas from `lgfed_core.theory`.
+`interpolation.simulate`, formulas from `closed_form`.
 """
 
 from collections.abc import Callable, Iterable

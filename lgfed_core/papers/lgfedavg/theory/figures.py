@@ -1,6 +1,6 @@
 """The figures of the theory page: what is measured as black dots, what is printed dashed.
 
-Each function draws one figure, from draws or from tables of `best_weight` and `pivotal_cases`, and
+Each function draws one figure, from draws or from tables of `best_weight` and `minimax_cases`, and
 returns it.
 """
 
@@ -177,7 +177,7 @@ def few_rows(samples: Iterable[Draws], rho: float, sigma: float) -> Figure:
 def pivotal_limits(by_reliance: pd.DataFrame, by_strength: pd.DataFrame) -> Figure:
     """Proposition 3's condition: how far from the bound, and what is left of P.
 
-    Tables as of `pivotal_cases.sweep`, over the reliance on the proxy and over lambda.
+    Tables as of `minimax_cases.sweep`, over the reliance on the proxy and over lambda.
     """
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 2.8))
     looks = {"any": ("-", CORRECTED, "any encoder"), "function": ("--", PRINTED, "h = f(x)")}

@@ -1,6 +1,6 @@
 """Small laws of (X, Y, P) on which Proposition 3 is tried, and claim L20.
 
-P is a fair coin throughout. Solved by `lgfed_core.pivotal`; entropies in nats.
+P is a fair coin throughout. Solved by `minimax`; entropies in nats.
 """
 
 from collections.abc import Iterable
