@@ -1,7 +1,7 @@
 """What a simulated client's number says about the class of its rows: an observation of ours.
 
-`feature_clusters.simulate` sends a row to the client of the nearest centroid *of its class*. Whoever knows a
-row's place in the plane and its client can ask of every class: had the row been of this class, to
+`feature_clusters.simulate` sends a row to the client of the nearest centroid *of its class*. Whoever
+knows a row's place in the plane and its client can ask of every class: had the row been of this class, to
 which client would it have gone? Only the classes that answer with the row's own client are left.
 Where the answers of the other classes are like draws among K clients, that is about
 1 + (C - 1)/K of C classes. So the client's number, which a CGAU is given and a baseline is not,
