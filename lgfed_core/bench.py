@@ -84,7 +84,8 @@ class Ours:
 
     def round(self, number: int) -> None:
         lr = self.phase.training.lr
-        round_of(self.federation, self.tracker, self.phase, self.engine, number, lr)
+        stopped = self.tracker.stopped(self.phase)
+        round_of(self.federation, stopped, self.phase, self.engine, number, lr)
 
 
 class Plain:

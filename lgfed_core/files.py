@@ -5,6 +5,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks
+    fcntl = None  # type: ignore[assignment]
+
 
 @contextmanager
 def replacing(path: Path, locked: bool = False) -> Iterator[Path]:

@@ -22,7 +22,9 @@ _SCHEMAS = (
 
 def compiled_half_loads() -> bool:
     """Say whether torchvision's compiled operators fit the torch of this process."""
-    folder = Path(importlib.util.find_spec("torchvision").origin).parent
+    spec = importlib.util.find_spec("torchvision")
+    assert spec and spec.origin, "torchvision is not installed"
+    folder = Path(spec.origin).parent
     try:
         for library in (*folder.glob("_C*.so"), *folder.glob("_C*.pyd")):
             torch.ops.load_library(library)

@@ -28,9 +28,9 @@ import urllib.error
 import urllib.request
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, Any
 
 from tqdm.auto import tqdm
 
@@ -38,7 +38,7 @@ CONNECT_SECONDS = 5  # a machine without network must fall through the mirrors q
 READ_SECONDS = 60  # but a slow server that did answer is given time
 REGISTRY_SECONDS = 1800  # for npm or pip to bring one package
 CHUNK = 1 << 18
-PACKED = {".gz": gzip.open, ".bz2": bz2.open}  # one file, compressed
+PACKED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}  # one file, compressed
 DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, tarfile.TarError)
 DAMAGED += (zipfile.BadZipFile, KeyError)
 
@@ -231,7 +231,7 @@ def _said(lines: list[str]) -> str:
 
 
 @contextlib.contextmanager
-def member(archive: Path, name: str | None) -> Iterator[BinaryIO]:
+def member(archive: Path, name: str | None) -> Iterator[IO[bytes]]:
     """Open a file inside an archive (tar in any compression, zip, wheel), or unpack .gz and .bz2.
 
     Without a name, or with its own without the suffix, ``archive`` is the file itself. Raises

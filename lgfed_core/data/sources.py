@@ -9,18 +9,14 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 from lgfed_core.errors import DataError, NotAvailable
+from lgfed_core.files import fcntl
 
 from . import mirrors
 from .catalogue import File, Source, source
 from .mirrors import MirrorError, Shelf, WrongFile
-
-try:
-    import fcntl
-except ImportError:  # Windows: unique temporary names and os.replace are safe without the lock
-    fcntl = None
 
 Rebuild = Callable[[list[bytes], dict], bytes]
 
@@ -83,7 +79,7 @@ def _fetch_file(wanted: Source, file: File, shelf: Shelf, rebuild: Rebuild | Non
 
 
 @contextlib.contextmanager
-def _content(shelf: Shelf, mirror: dict, rebuild: Rebuild | None) -> Iterator[BinaryIO]:
+def _content(shelf: Shelf, mirror: dict, rebuild: Rebuild | None) -> Iterator[IO[bytes]]:
     archive = shelf.archive(mirror)
     if "members" not in mirror:
         with mirrors.member(archive, mirror.get("member")) as stream:
@@ -102,7 +98,7 @@ def _content(shelf: Shelf, mirror: dict, rebuild: Rebuild | None) -> Iterator[Bi
     yield io.BytesIO(content)
 
 
-def _copy(stream: BinaryIO, out: BinaryIO, size: int) -> None:
+def _copy(stream: IO[bytes], out: IO[bytes], size: int) -> None:
     """Copy to the end and down to the disk; stop early when it is longer than the file can be."""
     left = size + 1
     while left > 0 and (block := stream.read(min(mirrors.CHUNK, left))):

@@ -7,8 +7,13 @@ rows: "train", "validation", "test", or "pool", the whole test set.
 import torch
 from torch import Tensor
 
+from .batched import Engine
+from .looped import Job
 
-def accuracies(engine, shared: str, personal: str, rows: str, only=None) -> Tensor:
+
+def accuracies(
+    engine: Engine, shared: str, personal: str, rows: str, only: list[Job] | None = None
+) -> Tensor:
     """Accuracy of each device's model on its own ``rows`` -> float [R, K].
 
     ``only``: (run, device) pairs to test; the others get a negative number.
@@ -17,18 +22,18 @@ def accuracies(engine, shared: str, personal: str, rows: str, only=None) -> Tens
     return engine.correct(shared, personal, rows, only) / size
 
 
-def mean_accuracy(engine, shared: str, personal: str, rows: str) -> Tensor:
+def mean_accuracy(engine: Engine, shared: str, personal: str, rows: str) -> Tensor:
     """Mean over devices of `accuracies` -> [R]."""
     return accuracies(engine, shared, personal, rows).mean(1)
 
 
-def pooled_accuracy(engine, shared: str, personal: str, rows: str) -> Tensor:
+def pooled_accuracy(engine: Engine, shared: str, personal: str, rows: str) -> Tensor:
     """Accuracy of one model on all ``rows`` together -> [R]."""
     size = torch.stack([r.size for r in engine.phase.rows[rows][1]]).sum(1)
     return engine.correct(shared, personal, rows).sum(1) / size
 
 
-def ensemble(engine, shared: str, personal: str) -> dict[str, Tensor]:
+def ensemble(engine: Engine, shared: str, personal: str) -> dict[str, Tensor]:
     """Accuracy [R] on the whole test set of the devices' averaged outputs, and probabilities."""
     means = engine.mean_outputs(shared, personal, "test")  # [R, 2, n, classes]
     right = (means.argmax(-1) == engine.phase.rows["test"][0].y).float().mean(-1).cpu()  # [R, 2]

@@ -18,7 +18,7 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.methods import Batch, Local, Method
 from lgfed_core.seeds import coin, draw, pictures, visits
 
-from .looped import Job
+from .looped import Job, Looped
 from .training import Lent, Phase, both, for_each, gradients, moving, normalises, sheltered, trainee
 
 
@@ -70,19 +70,22 @@ class Batched:
         values, momenta = (
             phase.layout.views(v[:, :at], v[:, at:]) for v in (flat, velocity)
         )  # name -> [L, ...]; views, so that flat and velocity change with them
-        peers = (None, 1)
+        peers: tuple[dict[str, Tensor], int | Tensor] = ({}, 1)
         if phase.method.needs_peers:
             many = self._participants(jobs)
             lent += [phase.others(slots), Lent(lambda: (many.clone(),))]
             peers = phase.layout.views(*lent[1].parts), lent[2].parts[0]
         index, weight, active = self._plan(jobs, round)
         plans = self._turns(jobs, steps, round, active)
-        rates = self._rates(lr, t["taken"][run, device].cpu(), active) if cfg.annealing else None
+        rates = None
+        if cfg.annealing:
+            taken = t["taken"][run, device].cpu() + active.cumsum(0) - active.int()  # [T, L]
+            rates = (lr * cfg.annealing.factor(taken)).to(flat.device)  # of the next step
         changes = self._changes(jobs, round, index.shape) if cfg.augment else None
 
         for step in range(len(index)):
             x, y = split.x[index[step]], split.y[index[step]]  # [L, B, ...], [L, B]
-            if changes is not None:
+            if cfg.augment and changes is not None:
                 x = cfg.augment.apply(x, changes[step])
             rows = (x, y, weight[step])
             if split.groups is not None:
@@ -93,7 +96,7 @@ class Batched:
                 leaves = {n: v.detach().requires_grad_(n in moves) for n, v in values.items()}
                 leaves |= {n: values[n].clone() for n in self.statistics}  # vmap needs them dense
                 lane = partial(self._loss, loss, round)
-                axes = (0, 0, 0, (None, None) if peers[0] is None else 0)
+                axes = (0, 0, 0, 0 if phase.method.needs_peers else None)
                 for one in lent:
                     one.mend()
                 inputs = leaves, received, given, peers
@@ -109,7 +112,7 @@ class Batched:
                     if not all_on:
                         change = change * _wide(on, grad)
                         momentum.copy_(torch.where(_wide(on, grad), momentum, before))
-                    if cfg.annealing:
+                    if rates is not None:
                         value.sub_(change * _wide(rates[step], grad))
                     else:
                         value.sub_(change, alpha=lr)
@@ -173,7 +176,7 @@ class Batched:
         runs, devices = self.phase.tensors[personal].shape[:2]
         means = []
         for r in range(runs):
-            total = 0
+            total = x.new_zeros(())
             for k in range(0, devices, 10):
                 jobs = [(r, j) for j in range(k, min(k + 10, devices))]
                 stacked = x.expand(len(jobs), *x.shape)  # [l, n, ...]
@@ -205,12 +208,6 @@ class Batched:
             turn = active & plays  # [T, L]
             plans.append((turn.to(place), turn.all(1).tolist()))
         return plans
-
-    def _rates(self, lr: float, taken: Tensor, active: Tensor) -> Tensor:
-        """The learning rate of each lane's next steps [T, L]; ``taken`` [L] lie behind it."""
-        before = taken + active.cumsum(0) - active.int()
-        rates = lr * self.phase.training.annealing.factor(before)
-        return rates.to(self.phase.tensors["shared"].device)
 
     def _loss(
         self, loss, round: int, params: dict, received: dict, rows: tuple, peers: tuple
@@ -277,6 +274,9 @@ class Batched:
         weight = real / count.clamp(min=1)
         place = split.x.device
         return index.to(place), weight.to(place), count[..., 0] > 0
+
+
+Engine = Looped | Batched  # what trains and tests lanes
 
 
 def _filled(net: nn.Module, params: dict[str, Tensor]) -> Callable[..., Tensor]:

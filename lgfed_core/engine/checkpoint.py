@@ -14,19 +14,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 
-import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
 from lgfed_core.errors import CheckpointError
-from lgfed_core.files import replacing
-
-try:
-    import fcntl
-except ImportError:  # not on Windows
-    fcntl = None
+from lgfed_core.files import fcntl, replacing
 
 
 def fingerprint(**what: object) -> str:
@@ -58,9 +52,9 @@ def digest(*tensors: Tensor) -> str:
     return total.hexdigest()[:16]
 
 
-def _bytes(tensor: Tensor) -> np.ndarray:
-    """What ``tensor`` holds, of any type, as uint8 [...]."""
-    return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
+def _bytes(tensor: Tensor) -> memoryview:
+    """What ``tensor`` holds, of any type, as bytes."""
+    return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
 
 
 def _checksum(tensors: dict[str, Tensor], identity: str, facts: str) -> str:

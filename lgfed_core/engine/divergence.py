@@ -11,6 +11,7 @@ import warnings
 import torch
 from torch import Tensor
 
+from .batched import Engine
 from .trackers import Tracker
 from .training import Phase
 
@@ -27,14 +28,14 @@ class Diverged:
         stopped = self.tracker.stopped(phase)
         if self.since:
             runs, devices = phase.tensors["personal"].shape[:2]
-            stopped = torch.zeros(runs, devices, dtype=bool) if stopped is None else stopped
+            stopped = torch.zeros(runs, devices, dtype=torch.bool) if stopped is None else stopped
             stopped[list(self.since)] = True
         return stopped
 
-    def look(self, round: int, engine, before: Tensor) -> None:
+    def look(self, round: int, engine: Engine, before: Tensor) -> None:
         """After a round: end the runs that diverged in it; ``before`` [R, P_s] was shared."""
         t, jobs = self.phase.tensors, engine.trained
-        lost = {}
+        lost: dict[int, str] = {}
         for slot in _broken(t["uploads"][: len(jobs)]):
             run, client = jobs[slot]
             lost.setdefault(run, f"what client {client} sent is")

@@ -15,8 +15,8 @@ from lgfed_core.models.layout import Layout, values
 from lgfed_core.partition.label_skew import ClientIndices, Partition
 from lgfed_core.seeds import Purpose, stream
 
-from .batched import Batched
-from .looped import Looped
+from .batched import Engine
+from .looped import Job
 from .participation import Participation
 from .processes import common
 from .trackers import Tracker
@@ -81,8 +81,9 @@ class Federation:
             "test": (test, [p.test for p in self.partitions]),
             "pool": (test, [pool] * len(self.seeds)),
         }
-        if all(p.validation is not None for p in self.partitions):
-            rows["validation"] = (train, [p.validation for p in self.partitions])
+        validation = [p.validation for p in self.partitions if p.validation is not None]
+        if len(validation) == len(self.partitions):
+            rows["validation"] = (train, validation)
         return rows
 
 
@@ -185,14 +186,14 @@ def _refuse_lonely_rows(phase: Phase) -> None:
 
 def round_of(
     federation: Federation,
-    tracker: Tracker,
+    stopped: Tensor | None,
     phase: Phase,
-    engine: Looped | Batched,
+    engine: Engine,
     number: int,
     lr: float,
 ) -> bool:
-    """One round: select, train, merge. False when every device has stopped."""
-    jobs = _jobs(federation, tracker, phase, number)
+    """One round: select, train, merge. False when every device has ``stopped`` (bool [R, K])."""
+    jobs = _jobs(federation, stopped, number)
     if jobs:
         if phase.method.needs_peers:
             _show_others(phase, jobs)
@@ -203,9 +204,8 @@ def round_of(
     return bool(jobs)
 
 
-def _jobs(federation, tracker, phase, number) -> list[tuple[int, int]]:
+def _jobs(federation: Federation, stopped: Tensor | None, number: int) -> list[Job]:
     """The (run, device) pairs of this round; those of a run lie together."""
-    stopped = tracker.stopped(phase)
     jobs = []
     for r, seed in enumerate(federation.seeds):
         rng = stream(seed, Purpose.SELECT, number)
@@ -214,7 +214,7 @@ def _jobs(federation, tracker, phase, number) -> list[tuple[int, int]]:
     return jobs
 
 
-def _show_others(phase, jobs) -> None:
+def _show_others(phase: Phase, jobs: list[Job]) -> None:
     """For each job, the mean of the other participants' models before anybody trains."""
     t = phase.tensors
     for r in range(len(phase.seeds)):
@@ -224,7 +224,7 @@ def _show_others(phase, jobs) -> None:
         t["others"][slots] = (models.sum(0) - models) / max(1, len(slots) - 1)  # [m, P]
 
 
-def _privatise(phase, jobs, number: int) -> None:
+def _privatise(phase: Phase, jobs: list[Job], number: int) -> None:
     """Do to each upload what the method has listed (to clip it, say, and to blur it)."""
     t = phase.tensors
     for slot, (run, device) in enumerate(jobs):
@@ -235,7 +235,7 @@ def _privatise(phase, jobs, number: int) -> None:
                 t["uploads"][slot] = treatment.privatise(before, sent, rng)
 
 
-def _merge(phase, jobs, before: Tensor | None) -> None:
+def _merge(phase: Phase, jobs: list[Job], before: Tensor | None) -> None:
     """Move each run's server; ``before`` [R, K, P_p], if a method asks what devices `keep`."""
     _, rows = phase.rows["train"]
     shared, personal, uploads = (phase.tensors[n] for n in ("shared", "personal", "uploads"))

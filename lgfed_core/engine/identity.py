@@ -3,6 +3,7 @@
 import json
 import weakref
 from types import FunctionType, ModuleType
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -39,7 +40,7 @@ def network(net: nn.Module) -> dict:
     }
 
 
-def written(value: object, where: str, known: dict | None = None, inside: tuple = ()) -> object:
+def written(value: Any, where: str, known: dict | None = None, inside: tuple = ()) -> object:
     """``value`` as JSON: numbers and texts as they are, others by class and by what is in them.
 
     Functions and classes go by qualified name, tensors by contents, and objects by what pickle

@@ -20,7 +20,7 @@ from lgfed_core.methods import Method
 from lgfed_core.models.layout import Layout, joined
 
 from . import checkpoint, identity as named
-from .batched import Batched
+from .batched import Batched, Engine
 from .divergence import Diverged
 from .federation import Federation as Federation, prepare, round_of
 from .looped import Looped
@@ -105,7 +105,16 @@ def run(
             engine.close()
 
 
-def _loop(federation, engine, tracker, rounds, first_round, saved, identity, label) -> Outcome:
+def _loop(
+    federation: Federation,
+    engine: Engine,
+    tracker: Tracker,
+    rounds: int,
+    first_round: int,
+    saved: Path | None,
+    identity: str,
+    label: str,
+) -> Outcome:
     """Continue from the checkpoint, if there is one, to the last round; save now and then."""
     phase = engine.phase
     done, lines, final, spent = 0, [], {}, 0.0
@@ -139,7 +148,7 @@ def _loop(federation, engine, tracker, rounds, first_round, saved, identity, lab
         for index in bar:
             number, lr = first_round + index, phase.training.rate(index)
             before = phase.tensors["shared"].clone()
-            busy = round_of(federation, diverged, phase, engine, number, lr)
+            busy = round_of(federation, diverged.stopped(phase), phase, engine, number, lr)
             if busy:
                 phase.rest(before)
                 diverged.look(index + 1, engine, before)

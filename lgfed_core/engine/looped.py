@@ -33,6 +33,9 @@ from .processes import one_thread
 from .training import Phase, both, for_each, gradients, moving, sheltered, trainee
 
 Job = tuple[int, int]  # (run, device)
+# A worker's own network in a flat buffer, its parameters, each run's steps on a batch. A step is
+# (loss, parameters that move, their momenta, when it is taken).
+Trainee = tuple[nn.Module, dict[str, Tensor], list[list[tuple]]]
 ROWS_AT_ONCE = 500  # in tests on a whole data set, so that activations stay in a core's cache
 
 
@@ -65,10 +68,10 @@ class Looped:
         self.workers = workers
         self.trained: list[Job] = []  # in the last round,
         self.before = phase.own([])  # and their personal parameters before it [L, P_p]
-        self._pool = None
+        self._pool: ProcessPoolExecutor | None = None
         self._flat = torch.empty(phase.layout.size_shared + phase.layout.size_personal)
         self._velocity = torch.zeros_like(self._flat)
-        self._own = None
+        self._own: Trainee | None = None
         self._tested = Slots(copy.deepcopy(phase.net))
 
     def train(self, jobs: list[Job], round: int, lr: float) -> None:
@@ -140,7 +143,7 @@ class Looped:
         lent = [phase.received(run, device)]
         if phase.method.needs_peers:
             lent.append(phase.others(slot))
-        received, others = (*(phase.layout.views(*one.parts) for one in lent), None)[:2]
+        received, others = (*(phase.layout.views(*one.parts) for one in lent), {})[:2]
         local = Local(sheltered(net), params, received, others, many, round)
         if any(when for *_, when in steps):
             chance = coin(phase.seeds[run], round, device)
@@ -159,7 +162,7 @@ class Looped:
                 batch = slice(at, at + cfg.batch_size)
                 rows_now = mine_now[batch]
                 x = split.x[rows_now]
-                if changes is not None:
+                if cfg.augment and changes is not None:
                     x = cfg.augment.apply(x, changes[epoch, batch])
                 groups = None if split.groups is None else split.groups[rows_now]
                 now = for_each(steps, (x, split.y[rows_now], None, groups))
@@ -189,11 +192,8 @@ class Looped:
         if cfg.annealing:
             t["taken"][run, device] = taken
 
-    def _trainee(self) -> tuple[nn.Module, dict[str, Tensor], list[list[tuple]]]:
-        """This worker's own network in a flat buffer, its parameters, each run's steps on a batch.
-
-        A step is (loss, parameters that move, their momenta, when it is taken).
-        """
+    def _trainee(self) -> Trainee:
+        """Made when it is first asked for."""
         if self._own is None:
             at, phase = self.phase.layout.size_shared, self.phase
             net = trainee(phase)

@@ -24,8 +24,8 @@ def _cpu() -> str:
     """The processor's name, as the system tells it."""
     try:
         text = Path("/proc/cpuinfo").read_text()
-        return re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)[1].strip()
-    except (OSError, TypeError):
+        return re.findall(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)[0].strip()
+    except (OSError, IndexError):
         return platform.processor() or platform.machine() or "unknown"
 
 

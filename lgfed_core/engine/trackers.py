@@ -9,10 +9,7 @@ uses is the difference between the two protocols:
   the best model of each device, and the round.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -20,9 +17,8 @@ from torch import Tensor
 from lgfed_core.errors import SettingsError, at_least, one_of
 
 from .accuracy import accuracies, ensemble, mean_accuracy, pooled_accuracy
-
-if TYPE_CHECKING:
-    from .training import Phase
+from .batched import Engine
+from .training import Phase
 
 
 class Tracker:
@@ -31,14 +27,14 @@ class Tracker:
     def allocate(self, allocate: Callable[..., Tensor], phase: Phase) -> None:
         """Reserve tensors with ``allocate(name, *shape)``; they are zero, and checkpointed."""
 
-    def before(self, engine) -> None:
+    def before(self, engine: Engine) -> None:
         """Called once, before the first round."""
 
-    def after(self, round: int, rounds: int, engine) -> dict[str, Tensor]:
+    def after(self, round: int, rounds: int, engine: Engine) -> dict[str, Tensor]:
         """Metrics [R] after round ``round`` of ``rounds`` (counted from one); {} when not due."""
         return {}
 
-    def final(self, engine) -> dict[str, Tensor]:
+    def final(self, engine: Engine) -> dict[str, Tensor]:
         """Metrics [R] that are too dear for every round, once after the last."""
         return {}
 
@@ -156,7 +152,7 @@ class Personal(Tracker):
         local = mean_accuracy(engine, "shared", "personal", "test")
         return best | {"validation_acc": accuracy.cpu().mean(1), "local_test_acc": local}
 
-    def _judge(self, engine) -> Tensor:
+    def _judge(self, engine: Engine) -> Tensor:
         """Test the current models on ``judge`` rows, remember the best; -> accuracy [R, K]."""
         t = engine.phase.tensors
         alone = engine.phase.layout.size_shared == 0 and self.every == 1  # nobody else has changed
@@ -208,7 +204,7 @@ class AveragedBest(Personal):
     def __init__(self, light: bool = False):
         super().__init__(judge="test", light=light)
 
-    def before(self, engine):
+    def before(self, engine: Engine):
         self._judge(engine)
 
     def after(self, round, rounds, engine):

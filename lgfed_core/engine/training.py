@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVarTuple
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +16,8 @@ from lgfed_core.methods import Method
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.layout import Layout
 from lgfed_core.partition.label_skew import ClientIndices
+
+Rows = TypeVarTuple("Rows")  # what a batch is made of
 
 
 @dataclass(frozen=True)
@@ -163,7 +166,7 @@ def sheltered(net: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return call
 
 
-def for_each(steps: Sequence, rows: tuple[Tensor | None, ...]) -> list[tuple[Tensor | None, ...]]:
+def for_each(steps: Sequence, rows: tuple[*Rows]) -> list[tuple[*Rows]]:
     """``rows`` for each of ``steps``, in tensors of its own: a loss may change what it is given."""
     return [rows, *(tuple(map(_own, rows)) for _ in steps[1:])]
 
@@ -181,7 +184,7 @@ def moving(net: nn.Module, names: frozenset[str] | None) -> list[str]:
     return [n for n, p in held.items() if p.requires_grad and (names is None or n in names)]
 
 
-def _own(value: object) -> object:
+def _own(value: Any) -> Any:
     return value.clone() if isinstance(value, Tensor) else value
 
 

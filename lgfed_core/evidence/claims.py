@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from . import verdict
 from .verdict import NO_EVIDENCE, Evidence
@@ -55,7 +54,9 @@ def paired(name: str, a: pd.Series, b: pd.Series, test: Callable[..., Evidence],
     return Part(name, len(a), test(a.to_numpy(), b.to_numpy(), **how))
 
 
-def tested(name: str, values: ArrayLike, test: Callable[..., Evidence], *how, **more) -> Part:
+def tested(
+    name: str, values: Sequence | np.ndarray, test: Callable[..., Evidence], *how, **more
+) -> Part:
     """Test one value per run [n] (or one line per run, [n, k])."""
     return Part(name, len(values), test(values, *how, **more))
 

@@ -8,6 +8,7 @@ comparison allows at least.
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -57,9 +58,9 @@ class Table:
     headline: tuple[str, str] = ("as_released", "best_test")
     experiments: tuple[str, ...] = ()
     sets: tuple[str, ...] = ("",)
-    source: tuple[str, dict[str, object]] | None = None
+    source: tuple[str, dict[str, Any]] | None = None
     protocols: tuple[str, ...] = PROTOCOLS  # those that can be run
-    counts: Callable[[str, int, int], int | None] | None = None
+    counts: Callable[..., int | None] | None = None
     note: str = ""
 
 

@@ -19,18 +19,14 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from lgfed_core.errors import ResultsError
-from lgfed_core.files import replacing
+from lgfed_core.files import fcntl, replacing
 from lgfed_core.paths import RESULTS
-
-try:
-    import fcntl
-except ImportError:  # not on Windows, where one process at a time must write
-    fcntl = None
 
 PROTOCOLS = ("as_described", "as_released")
 SELECTIONS = ("last", "best_val", "best_test")
@@ -118,7 +114,7 @@ def select(
     columns: Iterable[str] = (),
     own: bool = False,
     folder: Path | None = None,
-    **where: object,
+    **where: Any,
 ) -> pd.DataFrame:
     """The rows for which every column of ``where`` has the value given, or one of several given.
 
@@ -130,20 +126,24 @@ def select(
     folder: of the files, by default data/results. Empty where there are no such rows, and before
     an experiment was first recorded.
     """
-    if not isinstance(rows, pd.DataFrame):
-        folder = folder or RESULTS
-        recorded = rows is None or (folder / f"{rows}.csv").exists()
-        rows = load(rows, folder) if recorded else _EMPTY
+    folder = folder or RESULTS
+    if isinstance(rows, pd.DataFrame):
+        found = rows
+    elif rows is None or (folder / f"{rows}.csv").exists():
+        found = load(rows, folder)
+    else:
+        found = _EMPTY
     for column, wanted in where.items():
         several = isinstance(wanted, Iterable) and not isinstance(wanted, str)
         texts = set(map(plain, wanted if several else [wanted]))
-        if column in rows:
-            rows = rows[rows[column].isin([v for v in rows[column].unique() if plain(v) in texts])]
+        if column in found:
+            fits = [v for v in found[column].unique() if plain(v) in texts]
+            found = found[found[column].isin(fits)]
         elif "" not in texts:
-            rows = rows.iloc[:0]
-    rows = rows.reindex(columns=list(dict.fromkeys([*rows, *columns])))
-    papers = select(rows, stand_in="") if own else rows
-    return rows if papers.empty else papers
+            found = found.iloc[:0]
+    found = found.reindex(columns=list(dict.fromkeys([*found, *columns])))
+    papers = select(found, stand_in="") if own else found
+    return found if papers.empty else papers
 
 
 def stand_in(rows: pd.DataFrame) -> str:
@@ -151,7 +151,7 @@ def stand_in(rows: pd.DataFrame) -> str:
     return ", ".join(sorted({plain(name) for name in rows.get("stand_in", ())} - {""}))
 
 
-def plain(value: object) -> str:
+def plain(value: Any) -> str:
     """The text of an identifying cell: "2" for 2, 2.0 and "2.0"; "" for a missing one."""
     if isinstance(value, str):
         value = value.strip()
@@ -264,7 +264,7 @@ def _order(row: dict[str, str], ids: list[str]) -> tuple:
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Wait for, and hold, the lock on ``folder``; it ends with the process, leaving no file."""
-    if fcntl is None:
+    if fcntl is None:  # Windows, where one process at a time must write
         yield
         return
     handle = os.open(folder, os.O_RDONLY)

@@ -144,7 +144,7 @@ def scoreboard_markdown(
     counts = scoreboard(tables, folder, paper)
     if not counts[verdict.STAND_IN].any():
         counts = counts.drop(columns=verdict.STAND_IN)
-    head, *body = [counts.columns.tolist(), *counts.astype(str).to_numpy().tolist()]
+    head, body = counts.columns.tolist(), counts.astype(str).to_numpy().tolist()
     rule = ["---", "---", *["---:"] * (len(head) - 2)]
     return "\n".join("| " + " | ".join(line) + " |" for line in [head, rule, *body])
 

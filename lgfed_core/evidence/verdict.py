@@ -54,8 +54,9 @@ def compare(
     difference = float(ours.mean() - paper_mean)
     if ours.size == 1:
         return Comparison(difference, np.nan, np.nan, margin, INCONCLUSIVE)
-    constant = np.isnan(sd) or paper_n is None or paper_n < 2
-    paper_variance, paper_df = (0.0, 1) if constant else (sd**2 / (paper_n - 1), paper_n - 1)
+    paper_variance, paper_df = 0.0, 1
+    if not (np.isnan(sd) or paper_n is None or paper_n < 2):
+        paper_variance, paper_df = sd**2 / (paper_n - 1), paper_n - 1
     our_variance = ours.var(ddof=1) / ours.size
     low, high = welch(difference, paper_variance, paper_df, our_variance, ours.size - 1)
     if -margin <= low and high <= margin:

@@ -61,13 +61,15 @@ class FairLGFedAvg(Method):
 
     def _game(self, net: nn.Module, top: str, strength: float) -> tuple[Step, ...]:
         """One game on a batch: the encoder and the head ``top`` against the adversary."""
-        chosen = dict(own=top == "own", strength=strength)
+        own = top == "own"
         if self.play == "reversal":
             moves = parts(net, "local", top, "adversary")
-            return (Step(partial(self.at_once, **chosen), moves),)
+            return (Step(partial(self.at_once, own=own, strength=strength), moves),)
         return (
-            Step(partial(self.value, **chosen), parts(net, "local")),  # (10), (21)
-            Step(partial(self.task, own=chosen["own"]), parts(net, top)),  # (11), (22)
+            Step(
+                partial(self.value, own=own, strength=strength), parts(net, "local")
+            ),  # (10), (21)
+            Step(partial(self.task, own=own), parts(net, top)),  # (11), (22)
             Step(self.adversary, parts(net, "adversary")),  # (12), (23)
         )
 

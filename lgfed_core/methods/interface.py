@@ -14,7 +14,7 @@ answer of a method but a fact of the federation, `engine.Participation`.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 import torch
@@ -51,8 +51,8 @@ class Local:
     net: Callable[..., Tensor]  # inputs [b, ...] -> outputs [b, classes]; more arguments pass on
     params: dict[str, Tensor]  # current values, differentiable
     received: dict[str, Tensor]  # values at the start of the round, constant
-    others: dict[str, Tensor] | None = None  # mean of the other participants' models then
-    participants: int | Tensor = 1  # of this round; like ``others`` for who `needs_peers`
+    others: dict[str, Tensor] = field(default_factory=dict)  # mean of the other models then,
+    participants: int | Tensor = 1  # of this round; both for who `needs_peers`
     round: int = 0  # the number of this round
 
 

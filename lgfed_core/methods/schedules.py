@@ -2,10 +2,13 @@
 
 import math
 from dataclasses import dataclass
+from typing import TypeVar
 
 from torch import Tensor
 
 from lgfed_core.errors import SettingsError
+
+Steps = TypeVar("Steps", float, Tensor)
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class Annealing:
         if self.steps < 1:
             raise SettingsError(f"steps is {self.steps}; annealing needs at least one")
 
-    def factor(self, n: float | Tensor) -> float | Tensor:
+    def factor(self, n: Steps) -> Steps:
         """What the learning rate is multiplied by after ``n`` steps [...]."""
         return (1 + 10 * n / self.steps) ** -0.75
 

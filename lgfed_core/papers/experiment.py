@@ -198,7 +198,8 @@ class Experiment:
         Returns the tidy rows and, by part, the histories (one line per evaluated round and seed).
         """
         place = self.check(cfg, seeds, device, lanes, workers)
-        found, histories = [], {}
+        found: list[pd.DataFrame] = []
+        histories: dict[str, list[pd.DataFrame]] = {}
         for group in self._groups(seeds, place):
             parts = self.stages(cfg, group, place, resume, workers=workers, lanes=lanes)
             for part, outcome in parts:

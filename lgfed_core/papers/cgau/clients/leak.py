@@ -1,11 +1,11 @@
 """What a simulated client's number says about the class of its rows: an observation of ours.
 
-`feature_clusters.simulate` sends a row to the client of the nearest centroid *of its class*. Whoever
-knows a row's place in the plane and its client can ask of every class: had the row been of this class, to
-which client would it have gone? Only the classes that answer with the row's own client are left.
-Where the answers of the other classes are like draws among K clients, that is about
-1 + (C - 1)/K of C classes. So the client's number, which a CGAU is given and a baseline is not,
-speaks of the label of training and of test rows, and shuffling silences it.
+`feature_clusters.simulate` sends a row to the client of the nearest centroid *of its class*.
+Whoever knows a row's place in the plane and its client can ask of every class: had the row been of
+this class, to which client would it have gone? Only the classes that answer with the row's own
+client are left. Where the answers of the other classes are like draws among K clients, that is
+about 1 + (C - 1)/K of C classes. So the client's number, which a CGAU is given and a baseline is
+not, speaks of the label of training and of test rows, and shuffling silences it.
 
 With ``within_classes=False`` the number is a function of the features: it says nothing new.
 """
