@@ -1,6 +1,7 @@
 # Needs Python 3.11 or 3.12 and make; everything else goes into .venv.
 
 SCALE ?= quick
+ROOMS := data partition models metrics evidence methods engine
 READY := .venv/.ready
 PY := .venv/bin/python
 SUITS := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 13))
@@ -10,7 +11,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3 python; do \
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export JUPYTER_PREFER_ENV_PATH = 1
 
-.PHONY: help book execute test lab data lint lock clean python
+.PHONY: help book execute test check lint lab data lock clean python
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -27,14 +28,20 @@ execute: data ## execute the notebooks that changed, without building pages
 test: data ## run all tests; ARGS='-m "not book"' leaves the notebooks out
 	@OMP_NUM_THREADS=1 $(PY) -m pytest -q -n logical --maxprocesses 8 $(ARGS)
 
+check: lint data ## form, style, types, directions and quick tests: about a minute
+	@OMP_NUM_THREADS=1 $(PY) -m pytest -q -n logical --maxprocesses 8 \
+	  -m "not book and not slow and not mirror" tests/test_directions.py $(addprefix tests/,$(ROOMS))
+
+lint: $(READY) ## form, style and types alone
+	@$(PY) -m ruff format --check .
+	@$(PY) -m ruff check --quiet .
+	@$(PY) -m mypy
+
 lab: data ## open the notebooks in JupyterLab
 	@$(PY) -m jupyterlab
 
 data: $(READY) ## fetch the data that the notebooks need
 	@$(PY) -m lgfed_core data --stand-ins mnist cifar10 adult usps
-
-lint: $(READY) ## check the style of the code
-	@$(PY) -m ruff check .
 
 lock: $(READY) ## bring constraints.txt in line with pyproject.toml; UPGRADE="numpy pandas" renews
 	@$(PY) -m uv pip compile --quiet --universal --python-version 3.11 --all-extras --no-annotate \
@@ -42,7 +49,7 @@ lock: $(READY) ## bring constraints.txt in line with pyproject.toml; UPGRADE="nu
 	  --output-file constraints.txt pyproject.toml
 
 clean: ## remove what was built (not .venv, not the data)
-	rm -rf book/_build book/_vendor .pytest_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf book/_build book/_vendor .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
 	find book lgfed_core tests -name __pycache__ -prune -exec rm -rf {} +
 
 python: # say which Python .venv is made with

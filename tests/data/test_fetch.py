@@ -361,6 +361,7 @@ def fetch_in_another_process() -> subprocess.Popen:
     return subprocess.Popen(command, stderr=subprocess.PIPE, cwd=Path(data.__file__).parents[2])
 
 
+@pytest.mark.slow
 def test_kill_9_during_a_download_leaves_no_file_and_the_next_fetch_cleans_up(declare, server):
     server.pause = 100
     target = declare(server.serve("/right"))
@@ -379,6 +380,7 @@ def test_kill_9_during_a_download_leaves_no_file_and_the_next_fetch_cleans_up(de
     assert target.read_bytes() == CONTENT
 
 
+@pytest.mark.slow
 def test_two_processes_at_once_fetch_once_and_both_succeed(declare, server):
     server.pause = 1
     target = declare(server.serve("/right"))

@@ -211,6 +211,7 @@ def test_a_cifar10_batch_can_be_rebuilt_from_a_picture(tmp_path):
         cifar10.rebuild([b"no picture", every_label], {"first": 0})
 
 
+@pytest.mark.slow
 def test_the_real_cifar10():
     if not ready("cifar10"):
         pytest.skip("CIFAR-10 is not here; `python -m lgfed_core data cifar10` gets it (139 MB)")
@@ -345,6 +346,7 @@ def test_adult_refuses_other_categories_and_impossible_rows(tmp_path):
         adult.read(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_real_adult():
     if not ready("adult"):
         pytest.skip("Adult is not here; `python -m lgfed_core data adult` gets it (28 MB)")

@@ -55,6 +55,7 @@ def finish(path: Path) -> None:
     assert process.exitcode == 0
 
 
+@pytest.mark.slow
 def test_kill_9_at_any_moment_and_resume_to_equal_bytes(tmp_path):
     whole, cut = tmp_path / "whole.safetensors", tmp_path / "cut.safetensors"
     finish(whole)

@@ -57,6 +57,7 @@ def contents(path):
         return tensors, file.metadata()
 
 
+@pytest.mark.slow
 def test_no_flipped_bit_passes(saved, never):
     good, rng = saved.read_bytes(), random.Random(0)
     header = 8 + int.from_bytes(good[:8], "little")

@@ -30,7 +30,10 @@ def first_breaks(runs: int, **more) -> list[Breaks]:
     return [Breaks(breaks=r == 0, **more) for r in range(runs)]
 
 
-@pytest.mark.parametrize(("lanes", "workers"), [("looped", 1), ("looped", 2), ("batched", 1)])
+@pytest.mark.parametrize(
+    ("lanes", "workers"),
+    [("looped", 1), pytest.param("looped", 2, marks=pytest.mark.slow), ("batched", 1)],
+)
 @pytest.mark.parametrize("upload", [(), (Privacy(1.0, 0.1),)])
 def test_a_run_that_diverges_ends_and_the_others_go_on(lanes, workers, upload):
     fed = toy_federation((5, 6, 7), fraction=0.5)

@@ -17,7 +17,7 @@ from lgfed_core.methods import MTL, FedAvg, FedProx, Method, Step
 from lgfed_core.models.layout import joined
 from toy import ABOVE, SGD, Toy, models, toy_federation
 
-WAYS = [("looped", 1), ("looped", 2), ("batched", 1)]
+WAYS = [("looped", 1), pytest.param("looped", 2, marks=pytest.mark.slow), ("batched", 1)]
 BELOW = frozenset({"below.weight", "below.bias"})
 
 

@@ -179,6 +179,7 @@ def _record_seeds(folder, seeds):
         results.record("a", tidy(seeds=[seed]), folder)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(results.fcntl is None, reason="no file locks on this system")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_processes_that_write_at_once_lose_no_rows(tmp_path):

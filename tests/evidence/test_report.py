@@ -369,12 +369,14 @@ def test_a_page_without_marks_stops_before_any_is_written(folder, tmp_path):
     assert good.read_text() == "<!-- scoreboard --><!-- /scoreboard -->"
 
 
+@pytest.mark.slow
 def test_the_readme_and_the_first_page_are_up_to_date():
     assert report.front_pages_up_to_date(TABLES.values()), (
         "run: python -m lgfed_core report --front"
     )
 
 
+@pytest.mark.slow
 def test_a_report_prints_tables_and_counts():
     said = board.printout("cgau")
     assert "== CGAU, Table 1" in said

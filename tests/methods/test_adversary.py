@@ -164,6 +164,7 @@ class Unwatched(FairLGFedAvg):
         return Step(task, parts(net, "local")), Step(task, parts(net, top))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lanes", ["looped", "batched"])
 @pytest.mark.parametrize(("play", "dropout"), [("alternating", 0.0), ("reversal", 0.2)])
 def test_lambda_zero_is_the_run_without_an_adversary_bit_for_bit(lanes, play, dropout):
