@@ -49,7 +49,7 @@ def table(
     """
     if scale not in records.SCALES or protocol not in (None, *PROTOCOLS):
         raise ResultsError(f"scale {scale!r} or protocol {protocol!r} is unknown")
-    rows = records.load(folder=folder) if rows is None else rows
+    rows = records.load(spec.experiments, folder) if rows is None else rows
     return _table(spec, scale, protocol, rows, paper)
 
 
@@ -95,7 +95,7 @@ def _table(
 
 def at_hand(spec: Table, *, folder: Path = RESULTS, paper: Path = PAPER) -> pd.DataFrame:
     """`table` at paper scale, with quick-scale lines (not judged) where there is no other."""
-    return _at_hand(spec, records.load(folder=folder), paper)
+    return _at_hand(spec, records.load(spec.experiments, folder), paper)
 
 
 def _at_hand(spec: Table, rows: pd.DataFrame, paper: Path = PAPER) -> pd.DataFrame:
