@@ -106,18 +106,13 @@ def transfer(table: pd.DataFrame) -> pd.DataFrame:
     rows = table[table["method"].isin(["lg_fedavg", "local_only"])].reset_index(drop=True)
     systems = rows["dataset"].map(SYSTEMS)
     alone = rows["method"] == "local_only"
-    once = [
-        sent_once(0 if a else s.shared, s.total, s.K) for a, s in zip(alone, systems, strict=True)
-    ]
+    pairs = zip(alone, systems, strict=True)
+    once = [sent_once(0 if a else s.shared, s.total, s.K) for a, s in pairs]
     rows = rows.assign(with_transfer=rows["computed"] + once)
-    without, included = (
-        _same(rows[c], rows["reported"], rows["digit"]) for c in ("computed", "with_transfer")
-    )
-    said = np.select(
-        [without & included, without, included],
-        ["cannot tell", "not included", "included"],
-        "neither",
-    )
+    counts = rows["computed"], rows["with_transfer"]
+    without, included = (_same(c, rows["reported"], rows["digit"]) for c in counts)
+    words = ["cannot tell", "not included", "included"]
+    said = np.select([without & included, without, included], words, "neither")
     rows["row"] = _with_data(rows)
     columns = ["table", "row", "reported", "digit", "computed", "with_transfer"]
     return rows[columns].assign(verdict=said)
