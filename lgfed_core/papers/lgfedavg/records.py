@@ -19,6 +19,7 @@ PRINTED = {  # data set -> tables whose rows its experiment fills
     "cifar10": ("lgfedavg_v2_table8_cifar10", "lgfedavg_v2_table1_cifar10", "lgfedavg_mtl_cifar10"),
 }
 IDS = ("classes_per_device", "method", "fedavg_rounds", "lg_rounds")
+EXPERIMENTS = ("lgfedavg.mnist", "lgfedavg.cifar10", "lgfedavg.version1")
 NEW = ("weights", "outputs", "probabilities")  # what is averaged to serve a new device
 
 
@@ -130,6 +131,11 @@ def worth_of_selection(table: pd.DataFrame) -> pd.DataFrame:
         best, last = (cells.loc[cells["selection"] == s, "ours"] for s in ("best_test", "last"))
         out |= {(test, "best_test"): best, (test, "last"): last, (test, "gain"): best - last}
     return pd.DataFrame(out).reindex(released["row"].unique())
+
+
+def at_hand() -> pd.DataFrame:
+    """All rows of version 2's two experiments, and of version 1's."""
+    return select(EXPERIMENTS)
 
 
 def at_paper_scale(stored: pd.DataFrame, dataset: str, **where: object) -> pd.DataFrame:
