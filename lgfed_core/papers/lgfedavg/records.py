@@ -86,7 +86,7 @@ def personal_models(cfg, history: pd.DataFrame, final: pd.Series) -> dict[str, d
     ways = (f"new_test_acc_{way}" for way in NEW)
     tests = [t for t in ("local_test_acc", *ways) if f"last_{t}" in final]
     found = {
-        selection: {test: final[f"{when}_{test}"] for test in tests}
+        selection: {t: final[f"{when}_{t}"] for t in tests if f"{when}_{t}" in final}
         for when, selection in (("last", "last"), ("best", SELECTION[cfg.protocol]))
     }
     if "averaged_local_test_acc" in history:  # LG-FedAvg as released: the peak round's average
