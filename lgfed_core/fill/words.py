@@ -73,11 +73,11 @@ def coverage(plan: Planner) -> str:
         lines.append(
             f"| {name} | {len(some)} | {done} | {len(open_)} | {len(spent)} | {len(new)} |"
         )
-    full_ = " ".join(
-        f"To {step} seeds everywhere {runs:,} runs are missing, {seconds / HOUR:,.0f} hours of one core."
-        for step, (runs, seconds) in ((step, plan.full(step)) for step in STEPS)
-    )
-    return "\n".join([*lines, "", full_])
+    for step in STEPS:
+        runs, seconds = plan.full(step)
+        hours = f"{seconds / HOUR:,.0f} hours of one core"
+        lines.append(f"\nTo {step} seeds everywhere {runs:,} runs are missing, {hours}.")
+    return "\n".join(lines)
 
 
 def _bundle(bundle: Bundle, spent: float) -> str:
