@@ -12,6 +12,7 @@ from .lgfedavg.cifar10.run import CIFAR10
 from .lgfedavg.fairness.run import FAIRNESS
 from .lgfedavg.layers.run import LAYERS
 from .lgfedavg.mnist.run import MNIST
+from .lgfedavg.rotated.run import ROTATED
 from .lgfedavg.version1.run import VERSION1
 
 ALL: dict[str, Experiment] = {
@@ -21,6 +22,7 @@ ALL: dict[str, Experiment] = {
         CIFAR10,
         VERSION1,
         LAYERS,
+        ROTATED,
         FAIRNESS,
         AUDIO,
         CGAU_CIFAR10,
