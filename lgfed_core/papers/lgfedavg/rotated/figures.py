@@ -44,6 +44,7 @@ def both_sides(curves: dict[str, pd.DataFrame]) -> Figure:
         row[0].set_ylabel("accuracy, %")
     for ax in grid[-1]:
         ax.set_xlabel("round with the newcomer")
+        ax.xaxis.get_major_locator().set_params(integer=True)
     handles = {}
     for ax in grid.flat:
         handles |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))

@@ -115,6 +115,7 @@ def test_what_must_coincide_does(phases, before):
     final, still = ends("fedavg_0", frozen=5)
     assert torch.equal(still, start.expand(11, -1)) and final["rotated"] == final["rotated_before"]
     _, lg = ends("lg_fedavg_0")
+    assert torch.equal(lg[10], ends("fedavg_0")[1][10])  # who trains alone learns the same
     own = 784 * 512 + 512 + 512 * 256 + 256  # the first two layers
     assert torch.equal(lg[:10, :own], start[:own].expand(10, -1))
     assert not torch.equal(lg[0, own:], start[own:]) and torch.equal(lg[0, own:], lg[10, own:])
