@@ -29,6 +29,7 @@ from lgfed_core.errors import LgfedError
 from lgfed_core.methods import Batch, Local
 from lgfed_core.seeds import coin, draw, pictures, visits
 
+from .adam import Adam
 from .processes import one_thread
 from .training import Phase, both, for_each, gradients, moving, sheltered, trainee
 
@@ -157,6 +158,7 @@ class Looped:
         order = torch.from_numpy(visits(*place))[:, :seen]  # [epochs, n_k], or fewer
         changes = torch.from_numpy(pictures(cfg.augment, *place)) if cfg.augment else None
         taken = int(t["taken"][run, device]) if cfg.annealing else 0
+        adam = Adam({id(p): p for p in params.values()}) if cfg.optimiser == "adam" else None
         for epoch, mine_now in enumerate(mine[order]):  # [n_k] rows of the data set
             for at in range(0, seen, cfg.batch_size):
                 batch = slice(at, at + cfg.batch_size)
@@ -172,6 +174,11 @@ class Looped:
                     for one in lent:
                         one.mend()
                     grads = gradients(loss(local, Batch(*given)), moves)
+                    if adam:
+                        for value, grad in zip(moves, grads, strict=True):
+                            grad = grad + cfg.weight_decay * value
+                            value.detach().sub_(adam.change(id(value), grad), alpha=lr_now)
+                        continue
                     grads = [g.contiguous() for g in grads]  # the fused kernel ignores strides
                     sgd(
                         moves,

@@ -11,7 +11,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from lgfed_core.data import Split
 from lgfed_core.data.augment import CropFlip
-from lgfed_core.errors import SettingsError
+from lgfed_core.errors import SettingsError, one_of
 from lgfed_core.methods import Method
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.layout import Layout
@@ -27,8 +27,9 @@ class LocalTraining:
     Momentum starts from zero in every round unless ``keep_momentum``. The learning rate is
     lr / (1 + decay t) in round t, where t goes on from ``before`` in the first round of a phase.
     With ``annealing`` it also falls with the steps that the device itself has taken so far.
-    With ``batches``, a device takes only the first so many batches of each pass. Raises
-    SettingsError for impossible values.
+    With ``batches``, a device takes only the first so many batches of each pass. ``optimiser``
+    "adam" is Adam in place of SGD: its moments start from zero in every round, ``momentum``
+    has no say. Raises SettingsError for impossible values.
     """
 
     lr: float
@@ -43,8 +44,15 @@ class LocalTraining:
     nesterov: bool | None = None
     annealing: Annealing | None = None  # by a device's own steps
     batches: int | None = None
+    optimiser: str = "sgd"
 
     def __post_init__(self):
+        one_of("optimiser", self.optimiser, ("sgd", "adam"))
+        if self.optimiser == "adam" and (self.keep_momentum or self.annealing):
+            raise SettingsError(
+                "adam starts afresh in every round, at one rate: leave out keep_momentum and "
+                "annealing, or train by sgd"
+            )
         least = {
             "batch_size": 1,
             "epochs": 1,
