@@ -265,6 +265,12 @@ def _long(cfg: Settings, part: str, wide: pd.DataFrame) -> pd.DataFrame:
     return long.assign(value=long["value"].where(~percent, 100 * long["value"]))
 
 
+def scale_of(cfg: Settings, kind: str) -> str:
+    """The scale of a part's rows: "short" where the game has fewer rounds than the paper's."""
+    fewer = cfg.rounds < Settings.rounds and kind != "pretraining"
+    return "short" if cfg.scale == "paper" and fewer else cfg.scale
+
+
 class Digits(Experiment):
     """The parts of each direction: ``mnist-usps:losses``, ``mnist-usps:opt_out:0.5``, ..."""
 
@@ -311,7 +317,7 @@ class Digits(Experiment):
             protocol=cfg.protocol,
             selection="last",
             rounds=cfg.pretraining if kind == "pretraining" else cfg.rounds,
-            scale=cfg.scale,
+            scale=scale_of(cfg, kind),
             seconds=outcome.seconds,
             **outcome.provenance,
         )
