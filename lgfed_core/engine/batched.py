@@ -83,7 +83,7 @@ class Batched:
             taken = t["taken"][run, device].cpu() + active.cumsum(0) - active.int()  # [T, L]
             rates = (lr * cfg.annealing.factor(taken)).to(flat.device)  # of the next step
         changes = self._changes(jobs, round, index.shape) if cfg.augment else None
-        adam = Adam(values, len(jobs)) if cfg.optimiser == "adam" else None
+        adam = Adam(values, len(jobs)) if cfg.adam else None
 
         for step in range(len(index)):
             x, y = split.x[index[step]], split.y[index[step]]  # [L, B, ...], [L, B]

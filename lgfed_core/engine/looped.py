@@ -158,7 +158,7 @@ class Looped:
         order = torch.from_numpy(visits(*place))[:, :seen]  # [epochs, n_k], or fewer
         changes = torch.from_numpy(pictures(cfg.augment, *place)) if cfg.augment else None
         taken = int(t["taken"][run, device]) if cfg.annealing else 0
-        adam = Adam({id(p): p for p in params.values()}) if cfg.optimiser == "adam" else None
+        adam = Adam({id(p): p for p in params.values()}) if cfg.adam else None
         for epoch, mine_now in enumerate(mine[order]):  # [n_k] rows of the data set
             for at in range(0, seen, cfg.batch_size):
                 batch = slice(at, at + cfg.batch_size)

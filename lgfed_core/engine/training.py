@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVarTuple
+from typing import Any, ClassVar, TypeVarTuple
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +11,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from lgfed_core.data import Split
 from lgfed_core.data.augment import CropFlip
-from lgfed_core.errors import SettingsError, one_of
+from lgfed_core.errors import SettingsError
 from lgfed_core.methods import Method
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.layout import Layout
@@ -27,9 +27,8 @@ class LocalTraining:
     Momentum starts from zero in every round unless ``keep_momentum``. The learning rate is
     lr / (1 + decay t) in round t, where t goes on from ``before`` in the first round of a phase.
     With ``annealing`` it also falls with the steps that the device itself has taken so far.
-    With ``batches``, a device takes only the first so many batches of each pass. ``optimiser``
-    "adam" is Adam in place of SGD: its moments start from zero in every round, ``momentum``
-    has no say. Raises SettingsError for impossible values.
+    With ``batches``, a device takes only the first so many batches of each pass. Raises
+    SettingsError for impossible values.
     """
 
     lr: float
@@ -44,15 +43,10 @@ class LocalTraining:
     nesterov: bool | None = None
     annealing: Annealing | None = None  # by a device's own steps
     batches: int | None = None
-    optimiser: str = "sgd"
+
+    adam: ClassVar[bool] = False
 
     def __post_init__(self):
-        one_of("optimiser", self.optimiser, ("sgd", "adam"))
-        if self.optimiser == "adam" and (self.keep_momentum or self.annealing):
-            raise SettingsError(
-                "adam starts afresh in every round, at one rate: leave out keep_momentum and "
-                "annealing, or train by sgd"
-            )
         least = {
             "batch_size": 1,
             "epochs": 1,
@@ -81,6 +75,21 @@ class LocalTraining:
     def rate(self, t: int) -> float:
         """The learning rate in round ``t`` of a phase, from 0."""
         return self.lr / (1 + (self.decay or 0.0) * ((self.before or 0) + t))
+
+
+@dataclass(frozen=True)
+class AdamTraining(LocalTraining):
+    """The same by Adam; its moments start from zero in every round, and ``momentum`` has no say."""
+
+    adam: ClassVar[bool] = True
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.keep_momentum or self.annealing:
+            raise SettingsError(
+                "Adam starts afresh in every round, at one rate: leave out keep_momentum and "
+                "annealing, or train by SGD"
+            )
 
 
 class Lent:

@@ -17,13 +17,14 @@ from lgfed_core.errors import ResultsError
 from lgfed_core.files import replacing
 from lgfed_core.paths import PAPER, RESULTS, ROOT
 
-from . import printed, records, verdict
+from . import printed, records, verdict, worth
 from .display import display as display, text
 from .printed import PAPERS, Table
 from .records import PROTOCOLS, plain
 
 SELECTION = {"as_released": "best_test", "as_described": "best_val"}
 FRONT_PAGES = (ROOT / "README.md", ROOT / "book" / "intro.md")
+TOLD = "told apart"  # reproduced, and no other method's runs would be in its place
 _BEGIN, _END = "<!-- scoreboard -->", "<!-- /scoreboard -->"
 
 
@@ -38,8 +39,9 @@ def table(
     """One line per printed number, protocol (both when None) and selection.
 
     Columns: the table's ids, row (their words), metric, paper, paper_sd (population, as printed),
-    ours, ours_sd (sample), seeds, difference, low, high (95 %), margin, verdict, protocol,
-    selection, scale. Parameters sent that follow from a row's budget need no run (seeds is 0).
+    ours, ours_sd (sample), seeds, difference, low, high (95 %), margin, verdict, why (what kind of
+    inconclusive), rivals (of `worth.rivals`), protocol, selection, scale. Parameters sent that
+    follow from a row's budget need no run (seeds is 0).
     Where other data stand in for the paper's, the verdict says so; below paper scale it says that
     nothing is judged. Raises ResultsError for an unknown scale or protocol, and when one seed has
     two values for the same number.
@@ -60,12 +62,21 @@ def _table(
         runs = cell.pop("runs")
         for name in [protocol] if protocol else spec.protocols[::-1]:
             for selection in _selections(spec, name):
-                ours, stand_in = found.get((*ids, cell["metric"], name, selection), (_NONE, ""))
+                key = *ids, cell["metric"], name, selection
+                values, stand_in = found.get(key, (pd.Series(dtype=float), ""))
+                ours = values.to_numpy()
                 metric, seeds = metrics[cell["metric"]], ours.size
                 if not seeds and metric.digit and scale == "paper":
                     ours = _follows(spec, cell)
                 against = _compare(cell, runs, ours, metric)
-                said = against.verdict
+                sd = ours.std(ddof=1) if ours.size > 1 else np.nan
+                said, why = against.verdict, ""
+                if not metric.digit:
+                    least = metric.least(cell["paper"])
+                    why = worth.why(against, sd, seeds, cell["paper_sd"], runs)
+                    open_ = said in (verdict.NOT_RUN, verdict.INCONCLUSIVE)
+                    if open_ and not worth.reachable(cell["paper_sd"], runs, least):
+                        said, why = verdict.UNREACHABLE, ""
                 if ours.size and scale != "paper":
                     said = f"{scale} scale, not judged"
                 elif ours.size and stand_in:
@@ -74,19 +85,30 @@ def _table(
                     cell
                     | {
                         "ours": ours.mean() if ours.size else np.nan,
-                        "ours_sd": ours.std(ddof=1) if ours.size > 1 else np.nan,
+                        "ours_sd": sd,
                         "seeds": seeds,
                         "difference": against.difference,
                         "low": against.low,
                         "high": against.high,
                         "margin": against.margin,
                         "verdict": said,
+                        "why": why,
                         "protocol": name,
                         "selection": selection,
                         "scale": scale,
                     }
                 )
-    return pd.DataFrame(lines)
+    table = pd.DataFrame(lines)
+    return table.assign(rivals=worth.rivals(table, spec, found))
+
+
+def contrasts(spec: Table, *, folder: Path = RESULTS, paper: Path = PAPER) -> pd.DataFrame:
+    """`worth.contrasts` of one table, at the protocol and selection of its headline."""
+    return _contrasts(spec, records.load(folder=folder), paper)
+
+
+def _contrasts(spec: Table, rows: pd.DataFrame, paper: Path) -> pd.DataFrame:
+    return worth.contrasts(spec, _runs(spec, rows, "paper"), *spec.headline, folder=paper)
 
 
 def at_hand(spec: Table, *, folder: Path = RESULTS, paper: Path = PAPER) -> pd.DataFrame:
@@ -105,7 +127,8 @@ def scoreboard(
     """Printed numbers by paper and verdict, each counted once, at its table's headline protocol.
 
     Two lines for a paper that also prints numbers which follow from the settings (parameters
-    sent). Columns: paper, numbers, printed, reproduced, differs, inconclusive, on stand-in data,
+    sent). Columns: paper, numbers, printed, reproduced, told apart (those of them that no other
+    method's runs would reproduce as well), differs, inconclusive, out of reach, on stand-in data,
     not yet run.
     """
     rows, lines = records.load(folder=folder), []
@@ -115,21 +138,19 @@ def scoreboard(
         sums = cells["metric"].isin([m.name for m in spec.metrics if m.digit])
         lines.append(cells[cells["selection"] == selection].assign(paper=spec.paper, sums=sums))
     cells = pd.concat(lines)
-    stand_in = cells["verdict"].str.startswith(verdict.STAND_IN)
-    cells.loc[stand_in, "verdict"] = verdict.STAND_IN
-    kinds = [
-        verdict.REPRODUCED,
-        verdict.DIFFERS,
-        verdict.INCONCLUSIVE,
-        verdict.STAND_IN,
-        verdict.NOT_RUN,
-    ]
+    alone = cells["rivals"].str.startswith("0 of") & ~cells["sums"]
+    alone &= cells["verdict"] == verdict.REPRODUCED
+    kinds = [verdict.DIFFERS, verdict.INCONCLUSIVE, verdict.UNREACHABLE]
+    kinds += [verdict.STAND_IN, verdict.NOT_RUN]
+    cells = cells.assign(kind=_kinds(cells["verdict"]), alone=alone)
     return pd.DataFrame(
         {
             "paper": PAPERS[name],
             "numbers": "parameters sent" if sums else "measured",
             "printed": len(group),
-            **{kind: int(group["verdict"].eq(kind).sum()) for kind in kinds},
+            verdict.REPRODUCED: int(group["kind"].eq(verdict.REPRODUCED).sum()),
+            TOLD: int(group["alone"].sum()) if not sums else "",
+            **{kind: int(group["kind"].eq(kind).sum()) for kind in kinds},
         }
         for (name, sums), group in sorted(
             cells.groupby(["paper", "sums"]), key=lambda g: (list(PAPERS).index(g[0][0]), g[0][1])
@@ -137,15 +158,49 @@ def scoreboard(
     )
 
 
+def contrast_board(
+    tables: Iterable[Table], folder: Path = RESULTS, paper: Path = PAPER
+) -> pd.DataFrame:
+    """Contrasts by paper and verdict; columns as of `scoreboard`, and those without a print."""
+    rows, lines = records.load(folder=folder), []
+    for spec in tables:
+        lines.append(_contrasts(spec, rows, paper).assign(paper=spec.paper))
+    found = pd.concat(lines)
+    found = found.assign(kind=_kinds(found["verdict"]))
+    kinds = [verdict.REPRODUCED, verdict.DIFFERS, verdict.INCONCLUSIVE, verdict.STAND_IN]
+    kinds += [verdict.NOT_RUN, worth.NO_CONTRAST]
+    return pd.DataFrame(
+        {
+            "paper": PAPERS[name],
+            "contrasts": len(group),
+            **{kind: int(group["kind"].eq(kind).sum()) for kind in kinds},
+        }
+        for name, group in sorted(found.groupby("paper"), key=lambda g: list(PAPERS).index(g[0]))
+    )
+
+
+def _kinds(verdicts: pd.Series) -> pd.Series:
+    return verdicts.where(~verdicts.str.startswith(verdict.STAND_IN), verdict.STAND_IN)
+
+
 def scoreboard_markdown(
     tables: Iterable[Table], folder: Path = RESULTS, paper: Path = PAPER
 ) -> str:
     """`scoreboard` as a Markdown table; with stand-in data as a column once there are some."""
-    counts = scoreboard(tables, folder, paper)
+    return _markdown(scoreboard(tables, folder, paper))
+
+
+def contrasts_markdown(tables: Iterable[Table], folder: Path = RESULTS, paper: Path = PAPER) -> str:
+    """`contrast_board` as a Markdown table, in the same way."""
+    return _markdown(contrast_board(tables, folder, paper))
+
+
+def _markdown(counts: pd.DataFrame) -> str:
     if not counts[verdict.STAND_IN].any():
         counts = counts.drop(columns=verdict.STAND_IN)
     head, body = counts.columns.tolist(), counts.astype(str).to_numpy().tolist()
-    rule = ["---", "---", *["---:"] * (len(head) - 2)]
+    words = sum(counts[column].map(lambda v: isinstance(v, str)).all() for column in counts)
+    rule = [*["---"] * words, *["---:"] * (len(head) - words)]
     return "\n".join("| " + " | ".join(line) + " |" for line in [head, rule, *body])
 
 
@@ -219,8 +274,8 @@ def _compare(cell: dict, runs: int | None, ours: np.ndarray, metric: printed.Met
     return verdict.compare(cell["paper"], cell["paper_sd"], runs, ours, least)
 
 
-def _runs(spec: Table, rows: pd.DataFrame, scale: str) -> dict[tuple, tuple]:
-    """(ids..., metric, protocol, selection) -> (values [seeds], name of the stand-in or "")."""
+def _runs(spec: Table, rows: pd.DataFrame, scale: str) -> dict[tuple, tuple[pd.Series, str]]:
+    """(ids..., metric, protocol, selection) -> (values by seed, name of the stand-in or "")."""
     rows = records.select(rows, scale=scale)
     found = records.select(rows, table=spec.name)
     if spec.source:
@@ -242,13 +297,15 @@ def _runs(spec: Table, rows: pd.DataFrame, scale: str) -> dict[tuple, tuple]:
                 f"{spec.name}: seed {seed} has several values for {', '.join(map(str, names))}; "
                 "rows that are no rows of the paper's table need a table name of their own"
             )
-        out[names] = group["value"].to_numpy(), records.stand_in(group)
+        out[names] = group.set_index("seed")["value"], records.stand_in(group)
     return out
 
 
 def _pages(tables, paths: Sequence[Path], folder: Path, paper: Path) -> dict[Path, tuple[str, str]]:
     """Each page as it is and as it should be."""
+    tables = list(tables)
     counts = scoreboard_markdown(tables, folder, paper)
+    counts += f"\n\n{contrasts_markdown(tables, folder, paper)}"
     out = {}
     for path in paths:
         before = path.read_text(encoding="utf-8")

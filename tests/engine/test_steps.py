@@ -16,6 +16,7 @@ from lgfed_core.engine.batched import Batched
 from lgfed_core.engine.federation import prepare
 from lgfed_core.engine.looped import Looped
 from lgfed_core.engine.trackers import Personal, Tracker
+from lgfed_core.engine.training import AdamTraining
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import MTL, FedAvg, LGFedAvgV1, LocalOnly, Method, ReleasedMTL, Step
 from lgfed_core.methods.mtl import _flat
@@ -372,7 +373,7 @@ class Sometimes(InTurn):
 
 def test_adam_is_pytorchs_on_each_part_and_the_same_in_both_lanes():
     federation = toy_federation(devices=1)
-    training = LocalTraining(0.01, 4, epochs=2, optimiser="adam", weight_decay=0.01)
+    training = AdamTraining(0.01, 4, epochs=2, weight_decay=0.01)
     ours = run(federation, InTurn(), training, 1, workers=1)
     split, rows = federation.data.train, federation.partitions[0].train.of(0)
     net = Toy()
@@ -396,4 +397,4 @@ def test_adam_is_pytorchs_on_each_part_and_the_same_in_both_lanes():
     )
     assert torch.allclose(looped.tensors["shared"], batched.tensors["shared"], atol=1e-5)
     with pytest.raises(SettingsError, match="keep_momentum"):
-        LocalTraining(0.01, 4, optimiser="adam", keep_momentum=True)
+        AdamTraining(0.01, 4, keep_momentum=True)

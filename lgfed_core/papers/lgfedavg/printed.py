@@ -11,6 +11,7 @@ _BOTH_TESTS = (
     accuracy("new_test_acc", "new_test_std"),
 )
 _ROUNDS = ("method", "fedavg_rounds", "lg_rounds")
+_CONTRASTS = tuple(("lg_fedavg", other) for other in ("fedavg", "local_only", "mtl", "fedprox"))
 _TEN = "Ten runs by the text; the released scripts make five."
 _SPLITS = tuple(f"classes={n}" for n in (2, 3, 4, 5, 10))
 
@@ -21,6 +22,7 @@ TABLES = {
             "lgfedavg_v1_table1",
             "lgfedavg",
             "Table 1 of 2019: MNIST and CIFAR-10",
+            contrasts=_CONTRASTS,
             ids=("dataset", "method", "lg_rounds"),
             metrics=(
                 *_BOTH_TESTS,
@@ -39,6 +41,7 @@ TABLES = {
             "lgfedavg_v2_table1_cifar10",
             "lgfedavg",
             "Table 1 of 2020: CIFAR-10",
+            contrasts=_CONTRASTS,
             ids=_ROUNDS,
             metrics=(*_BOTH_TESTS, Metric("params_communicated", digit=1e8)),
             runs=10,
@@ -52,6 +55,7 @@ TABLES = {
             "lgfedavg_v2_table6_mnist",
             "lgfedavg",
             "Table 6 of 2020: MNIST",
+            contrasts=_CONTRASTS,
             ids=("classes_per_device", *_ROUNDS),
             metrics=(*_BOTH_TESTS, Metric("params_communicated", digit=1e9)),
             runs=10,
@@ -64,6 +68,7 @@ TABLES = {
             "lgfedavg_v2_table8_cifar10",
             "lgfedavg",
             "Table 8 of 2020: CIFAR-10",
+            contrasts=_CONTRASTS,
             ids=("classes_per_device", *_ROUNDS),
             metrics=(*_BOTH_TESTS, Metric("params_communicated", digit=1e8)),
             runs=10,
@@ -76,6 +81,7 @@ TABLES = {
             "lgfedavg_table2_vqa",
             "lgfedavg",
             "Table 2: visual question answering",
+            contrasts=_CONTRASTS,
             ids=("method",),
             metrics=(
                 accuracy("local_test_acc"),
@@ -90,6 +96,7 @@ TABLES = {
             "lgfedavg_table3_rotated_mnist",
             "lgfedavg",
             "Table 3: a device with rotated MNIST",
+            contrasts=_CONTRASTS,
             ids=("method", "finetune_fraction_C"),
             metrics=tuple(
                 accuracy(m, f"{m}_std")
@@ -103,6 +110,7 @@ TABLES = {
             "lgfedavg_table4_adult_fairness",
             "lgfedavg",
             "Table 4: fair incomes, UCI Adult",
+            contrasts=(("lg_fedavg_adv", "lg_fedavg"), ("lg_fedavg_adv", "fedavg")),
             ids=("method", "split"),
             metrics=(
                 accuracy("class_acc", "class_acc_std"),

@@ -23,6 +23,7 @@ from lgfed_core import models, partition
 from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, run
 from lgfed_core.engine.accuracy import accuracies
 from lgfed_core.engine.trackers import Tracker
+from lgfed_core.engine.training import AdamTraining
 from lgfed_core.errors import SettingsError, at_least, one_of
 from lgfed_core.evidence.records import PROTOCOLS, SCALES as KNOWN
 from lgfed_core.methods import FairLGFedAvg, Method, WatchedFedAvg
@@ -218,8 +219,8 @@ class Parts:
     def swept(self, name: str, strength: float) -> Measured:
         """The same with the optimiser and the adversary of the sweep."""
         cfg = self.cfg
-        how = cfg.sweep_optimiser
-        training = LocalTraining(RATES[how], cfg.batch_size, cfg.momentum, optimiser=how)
+        kind = AdamTraining if cfg.sweep_optimiser == "adam" else LocalTraining
+        training = kind(RATES[cfg.sweep_optimiser], cfg.batch_size, cfg.momentum)
         steps, width = cfg.adversary_steps, cfg.adversary_width
         return self._joint(name, strength, training, width, adversary_steps=steps)
 
