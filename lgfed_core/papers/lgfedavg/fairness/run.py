@@ -105,6 +105,7 @@ class Settings:
     sweep_optimiser: str = "adam"  # in the joint phase; its rate is in `RATES`
     adversary_steps: int = 5  # with each batch and game
     adversary_width: int = 32  # units of its hidden layers
+    adversary_dropout: float | None = None  # of the sweep's; None: as `dropout`
     validation: float = 0.1  # share of each device's training rows
     probed: int = 3  # devices whose encoders are probed
     probe_rows: int = 5000  # half to fit, half to judge
@@ -157,16 +158,18 @@ def federation(
     head: bool = True,
     device: torch.device = CPU,
     width: int = WIDTH,
+    dropout: float | None = None,
 ) -> tuple[Federation, Tensor]:
     """The devices of one split ("iid" or "noniid"), and each run's first parameters [R, P].
 
     Non-i.i.d.: 100 shards of the label-sorted rows, ten a device, the same numbers for its test
     rows. ``head``: with LG-FedAvg's shared head, or without, for FedAvg. ``width``: of the
-    adversary's hidden layers.
+    adversary's hidden layers, ``dropout``: behind them.
     """
     rows = cfg.first_rows or (FIRST_ROWS if split == "noniid" else None)
     adult = rows_of_adult(rows)
     labels, parts, starts = (adult.train.y, adult.test.y), [], []
+    behind = cfg.dropout if dropout is None else dropout
     for seed in seeds:
         if split == "iid":
             part = partition.iid(*labels, cfg.devices, seed)
@@ -175,7 +178,7 @@ def federation(
         parts.append(partition.with_validation(part, cfg.validation, seed))
         net = models.make(
             lambda: AdultNet(
-                cfg.head_layers if head else 0, cfg.dropout, cfg.dropout, adversary_width=width
+                cfg.head_layers if head else 0, cfg.dropout, behind, adversary_width=width
             ),
             seed,
         )
@@ -221,15 +224,16 @@ class Parts:
         cfg = self.cfg
         kind = AdamTraining if cfg.sweep_optimiser == "adam" else LocalTraining
         training = kind(RATES[cfg.sweep_optimiser], cfg.batch_size, cfg.momentum)
-        steps, width = cfg.adversary_steps, cfg.adversary_width
-        return self._joint(name, strength, training, width, adversary_steps=steps)
+        who = cfg.adversary_width, cfg.adversary_dropout
+        return self._joint(name, strength, training, who, adversary_steps=cfg.adversary_steps)
 
-    def _joint(self, name, strength, training, width=WIDTH, **game) -> Measured:
+    def _joint(self, name, strength, training, who=(WIDTH, None), **game) -> Measured:
+        """``who``: width and dropout of the adversary."""
         cfg = self.cfg
-        fed, start = federation(cfg, self.seeds, self.split, True, self.device, width)
+        fed, start = federation(cfg, self.seeds, self.split, True, self.device, *who)
         first = LocalTraining(cfg.lr, cfg.batch_size, cfg.momentum, keep_momentum=True)
         method = FairLGFedAvg(pretraining=True, play="reversal")
-        kind = "pretraining" if width == WIDTH else f"pretraining_{width}"
+        kind = "pretraining" if who == (WIDTH, None) else f"pretraining_{who[0]}_{who[1]}"
         if kind not in self.done:
             self.done[kind] = self._run(kind, fed, method, first, cfg.pretraining, start)
         before = self.done[kind]
@@ -350,6 +354,7 @@ class Fairness(Experiment):
         elif rest[0] == "sweep":
             names = ("optimiser", "adversary_steps", "adversary_width", "lambda")
             ids = {"table": SWEEP, "split": split} | dict(zip(names, rest[1:], strict=True))
+            ids["adversary_dropout"] = cfg.adversary_dropout  # blank: that of the others
         else:
             ids = {"table": FRONTIER, "split": split, "loss": rest[0], "lambda": float(rest[1])}
         long = found.final.reset_index().melt("seed", var_name="metric").dropna(subset="value")

@@ -7,11 +7,11 @@ import pandas as pd
 from lgfed_core.data.adult import GROUPS
 from lgfed_core.evidence import printed, records
 from lgfed_core.evidence.printed import METHODS, METRICS
-from lgfed_core.evidence.records import select
+from lgfed_core.evidence.records import plain, select
 
 from . import run as adult
 
-_HOW = ("optimiser", "adversary_steps", "adversary_width")
+_HOW = ("optimiser", "adversary_steps", "adversary_width", "adversary_dropout")
 _IDS = ("method", "split", "loss", "lambda", "round", *_HOW)
 _LEAKS = ("adv_auc", "probe_logistic", "probe_trees", "probe_network", "probe_best")
 
@@ -85,14 +85,20 @@ class Tried:
     optimiser: str
     adversary_steps: int
     adversary_width: int
+    adversary_dropout: str  # "" for that of the text
     strength: float
     lambdas: tuple[float, ...]  # that were run, 0 left out
     validation_probe: float  # at ``strength``
 
     def __str__(self) -> str:
         found = ", ".join(f"{x:g}" for x in self.lambdas)
-        many = f"{self.adversary_steps} adversary steps of {self.adversary_width} units"
-        return f"{self.optimiser}, {many}, lambda {found}"
+        return f"{self.how}, lambda {found}"
+
+    @property
+    def how(self) -> str:
+        words = f"{self.optimiser}, {self.adversary_steps} adversary steps"
+        words += f" of {self.adversary_width} units"
+        return words + (f", its dropout {self.adversary_dropout}" if self.adversary_dropout else "")
 
     def values(self, stored: pd.DataFrame, metric: str, strength: float | None = None):
         """`by_seed` at a lambda, by default the chosen one."""
@@ -105,15 +111,16 @@ def sweep(stored: pd.DataFrame) -> list[Tried]:
     """The ways that were run at paper scale on i.i.d. devices, lambda = 0 among them."""
     rows = select(stored, table=adult.SWEEP, scale="paper", split="iid")
     found = []
+    rows = rows.assign(adversary_dropout=rows["adversary_dropout"].map(plain))
     for how, mine in rows.groupby(list(_HOW)):
         mine = mine.assign(**{"lambda": mine["lambda"].astype(float)})
         line = mine.pivot_table("value", "lambda", "metric")
         if 0.0 in line.index and len(line) > 1:
             best = adult.pick(line)
-            optimiser, steps, width = how
+            optimiser, steps, width, dropout = how
             leak = line.loc[best, "validation_probe"]
             lambdas = tuple(line.index[line.index > 0])
-            found.append(Tried(optimiser, int(steps), int(width), best, lambdas, leak))
+            found.append(Tried(optimiser, int(steps), int(width), dropout, best, lambdas, leak))
     return found
 
 
@@ -124,9 +131,8 @@ def sweep_table(stored: pd.DataFrame) -> pd.DataFrame:
     for way in sweep(stored):
         for x in (0.0, *way.lambdas):
             found = {n: way.values(stored, n, x) for n in names}
-            how = f"{way.optimiser}, {way.adversary_steps} steps, {way.adversary_width} units"
             means = {METRICS.get(n, n.replace("_", " ")): v.mean() for n, v in found.items()}
-            lines[how, f"{x:g}"] = means | {"seeds": len(found["class_acc"])}
+            lines[way.how, f"{x:g}"] = means | {"seeds": len(found["class_acc"])}
     table = pd.DataFrame(lines).T
     return table.rename_axis(["adversary", "lambda"]) if lines else table
 
@@ -135,7 +141,7 @@ def sweep_points(stored: pd.DataFrame) -> dict[str, tuple[float, float]]:
     """Words for each way of the sweep -> (leakage, accuracy) at its lambda, means over seeds."""
     metrics = ("probe_best", "class_acc")
     return {
-        f"{way.optimiser}, {way.adversary_steps} steps, lambda {way.strength:g}": tuple(
+        f"{way.how}, lambda {way.strength:g}": tuple(
             way.values(stored, metric).mean() for metric in metrics
         )
         for way in sweep(stored)
