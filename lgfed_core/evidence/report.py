@@ -31,6 +31,7 @@ def table(
     *,
     folder: Path = RESULTS,
     paper: Path = PAPER,
+    rows: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """One line per printed number, protocol (both when None) and selection.
 
@@ -41,10 +42,13 @@ def table(
     Where other data stand in for the paper's, the verdict says so; below paper scale it says that
     nothing is judged. Raises ResultsError for an unknown scale or protocol, and when one seed has
     two values for the same number.
+
+    rows: of `records.load`, where they have been read.
     """
     if scale not in records.SCALES or protocol not in (None, *PROTOCOLS):
         raise ResultsError(f"scale {scale!r} or protocol {protocol!r} is unknown")
-    return table_of(spec, scale, protocol, records.load(folder=folder), paper)
+    rows = records.load(spec.experiments, folder) if rows is None else rows
+    return table_of(spec, scale, protocol, rows, paper)
 
 
 def table_of(
@@ -100,7 +104,7 @@ def table_of(
 
 def contrasts(spec: Table, *, folder: Path = RESULTS, paper: Path = PAPER) -> pd.DataFrame:
     """`worth.contrasts` of one table, at the protocol and selection of its headline."""
-    return contrasts_of(spec, records.load(folder=folder), paper)
+    return contrasts_of(spec, records.load(spec.experiments, folder), paper)
 
 
 def contrasts_of(spec: Table, rows: pd.DataFrame, paper: Path) -> pd.DataFrame:
@@ -109,7 +113,7 @@ def contrasts_of(spec: Table, rows: pd.DataFrame, paper: Path) -> pd.DataFrame:
 
 def at_hand(spec: Table, *, folder: Path = RESULTS, paper: Path = PAPER) -> pd.DataFrame:
     """`table` at paper scale, with quick-scale lines (not judged) where there is no other."""
-    return _at_hand(spec, records.load(folder=folder), paper)
+    return _at_hand(spec, records.load(spec.experiments, folder), paper)
 
 
 def _at_hand(spec: Table, rows: pd.DataFrame, paper: Path = PAPER) -> pd.DataFrame:
@@ -137,10 +141,10 @@ _NONE = np.empty(0)
 
 
 def _selections(spec: Table, protocol: str) -> list[str]:
-    return list(dict.fromkeys([_headline(spec, protocol), "last"]))
+    return list(dict.fromkeys([headline(spec, protocol), "last"]))
 
 
-def _headline(spec: Table, protocol: str) -> str:
+def headline(spec: Table, protocol: str) -> str:
     """A table that stands for the last round has no other selection."""
     return "last" if spec.headline[1] == "last" else SELECTION[protocol]
 

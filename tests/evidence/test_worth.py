@@ -17,6 +17,7 @@ SPEC = Table(
     runs=10,
     headline=DONE,
     protocols=("as_described",),
+    experiments=("made",),
     contrasts=(("ours", "theirs"), ("ours", "third")),
 )
 PRINTED = """task,method,acc,std

@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pandas as pd
 
@@ -31,34 +31,26 @@ def rows(cfg, part: str, outcome: Outcome, table: str) -> pd.DataFrame:
     The headline selection fills the paper's own column names, in percent; as released, New Test
     is the averaged weights, of LG-FedAvg at the round where the local test accuracy peaks.
     """
-    method, fed_rounds, lg_rounds = _named(cfg, part)
-    lines = []
+    method, fed_rounds, lg_rounds = named(cfg, part)
+    sent = {"params_communicated": _sent(cfg, method, fed_rounds, lg_rounds)}
+    ids = dict(classes_per_device=cfg.classes, method=method)
+    ids |= dict(fedavg_rounds=fed_rounds, lg_rounds=lg_rounds)
+    return tidy(cfg, part, outcome, lambda selection, final: sent).assign(table=table, **ids)
+
+
+def tidy(cfg, part: str, outcome: Outcome, more: Callable[[str, pd.Series], dict]) -> pd.DataFrame:
+    """Columns seed, selection, metric, value: tests in percent, and ``more(selection, final)``."""
+    kind, lines = global_model if part == "fedavg" else personal_models, []
     for seed, final in outcome.final.iterrows():
         history = outcome.history[outcome.history["seed"] == seed]
-        found = (
-            global_model(cfg, history, final)
-            if part == "fedavg"
-            else personal_models(cfg, history, final)
-        )
-        for selection, metrics in found.items():
+        for selection, metrics in kind(cfg, history, final).items():
             values = {name: 100 * value for name, value in metrics.items()}
-            values["params_communicated"] = _sent(cfg, method, fed_rounds, lg_rounds)
+            values |= more(selection, final)
             lines += [(seed, selection, name, value) for name, value in values.items()]
-    tidy = pd.DataFrame(lines, columns=["seed", "selection", "metric", "value"])
-    return tidy.assign(
-        table=table,
-        classes_per_device=cfg.classes,
-        method=method,
-        fedavg_rounds=fed_rounds,
-        lg_rounds=lg_rounds,
-        protocol=cfg.protocol,
-        scale=cfg.scale,
-        seconds=outcome.seconds,
-        **outcome.provenance,
-    )
+    return pd.DataFrame(lines, columns=["seed", "selection", "metric", "value"])
 
 
-def _named(cfg, part: str) -> tuple[str, int, int]:
+def named(cfg, part: str) -> tuple[str, int, int]:
     """Method, FedAvg rounds and LG rounds, as the paper's tables name a row."""
     if part.startswith("lg_"):
         return "lg_fedavg", int(part.removeprefix("lg_")), cfg.lg_rounds
@@ -101,9 +93,8 @@ def personal_models(cfg, history: pd.DataFrame, final: pd.Series) -> dict[str, d
         names = {"local_test_acc": "local_test_acc", "new_test_acc_weights": "new_test_acc"}
         found["best_test"] = {name: peak[f"averaged_{column}"] for name, column in names.items()}
     for metrics in found.values():
-        metrics["new_test_acc"] = metrics[
-            f"new_test_acc_{'weights' if cfg.released else 'outputs'}"
-        ]
+        served = "weights" if cfg.released else "outputs"
+        metrics["new_test_acc"] = metrics[f"new_test_acc_{served}"]
     return found
 
 
@@ -116,7 +107,7 @@ def progress(cfg, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """
     out = []
     for part, history in histories.items():
-        method, budget, _ = _named(cfg, part)
+        method, budget, _ = named(cfg, part)
         lines = history.reindex(columns=["round", "seed", "local_test_acc", "new_test_acc"])
         if part == "fedavg":  # as released: one accuracy for both
             lines["local_test_acc"] = lines["local_test_acc"].fillna(lines["new_test_acc"])
