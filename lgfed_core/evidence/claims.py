@@ -135,6 +135,13 @@ def weakest(ran: Sequence[Part]) -> Part:
     return max(ran, key=lambda part: (part.evidence.p, -part.evidence.estimate))
 
 
+def only_suggested(lines: pd.DataFrame, why: str) -> pd.DataFrame:
+    """Lines of `judged` by shortened runs, which judge nothing; ``why`` says by how much."""
+    ran = lines["ran"] > 0
+    said = lines["said"].where(~ran, f"{verdict.SUGGESTED} by {why}: " + lines["said"])
+    return lines.assign(said=said, verdict=lines["verdict"].where(~ran, verdict.SUGGESTED))
+
+
 def brief(lines: pd.DataFrame) -> pd.DataFrame:
     """Lines of `judged` with their sentence as verdict: estimate, low, high, p, p_against."""
     numbers = lines[["estimate", "low", "high", "p", "p_against"]]
