@@ -53,7 +53,9 @@ def first_layer(phase: Phase) -> str | None:
     name, layer = next(((n, m) for n, m in net.named_modules() if m._parameters), ("", None))
     if type(layer) is not nn.Linear or not layer.weight.requires_grad:
         return None
-    if layer.weight.numel() < LEAST or training.batch_size * STEPS > BLOCK or training.augment:
+    if training.adam or training.augment:
+        return None
+    if layer.weight.numel() < LEAST or training.batch_size * STEPS > BLOCK:
         return None
     split, per_run = phase.rows["train"]
     some = per_run[0].of(int(per_run[0].size.argmax()))[: training.batch_size]

@@ -29,6 +29,7 @@ from lgfed_core.errors import LgfedError
 from lgfed_core.methods import Batch, Local
 from lgfed_core.seeds import coin, draw, pictures, visits
 
+from .adam import Adam
 from .dual import Dual, NotTheRows, ahead, first_layer
 from .processes import one_thread
 from .training import Phase, both, for_each, gradients, moving, sheltered, trainee
@@ -169,6 +170,7 @@ class Looped:
         order = torch.from_numpy(visits(*place))[:, :seen]  # [epochs, n_k], or fewer
         changes = torch.from_numpy(pictures(cfg.augment, *place)) if cfg.augment else None
         taken = int(t["taken"][run, device]) if cfg.annealing else 0
+        adam = Adam({id(p): p for p in params.values()}) if cfg.adam else None
         fetched = ahead(cfg.batch_size)
         if dual:
             steps = [dual.without_its_weights(step) for step in steps]
@@ -202,6 +204,11 @@ class Looped:
                         dual.step(back, lr_now)
                     else:
                         grads = gradients(value, moves)
+                    if adam:
+                        for param, grad in zip(moves, grads, strict=True):
+                            grad = grad + cfg.weight_decay * param
+                            param.detach().sub_(adam.change(id(param), grad), alpha=lr_now)
+                        continue
                     grads = [g.contiguous() for g in grads]  # the fused kernel ignores strides
                     sgd(
                         moves,

@@ -29,7 +29,7 @@ from lgfed_core.paths import RESULTS
 
 PROTOCOLS = ("as_described", "as_released")
 SELECTIONS = ("last", "best_val", "best_test")
-SCALES = ("smoke", "quick", "paper")
+SCALES = ("smoke", "quick", "short", "paper")  # short: paper scale but for fewer rounds
 
 _CHOICES = {"protocol": PROTOCOLS, "selection": SELECTIONS, "scale": SCALES}
 _FIRST = ["table"]

@@ -8,7 +8,7 @@ from scipy import stats
 
 from lgfed_core import plotting
 from lgfed_core.errors import ResultsError
-from lgfed_core.evidence import printed as published, records as results, report
+from lgfed_core.evidence import printed as published, records as results, report, scoreboard
 from lgfed_core.papers import board
 from lgfed_core.papers.board import TABLES
 from lgfed_core.papers.lgfedavg.communication import counts as communication
@@ -215,7 +215,7 @@ def test_short_runs_are_never_judged(tmp_path):
     assert quick["seeds"] == 3
     assert quick["verdict"] == "quick scale, not judged"
     assert line(report.table(TABLES[TABLE6], folder=tmp_path), **cell)["verdict"] == "not yet run"
-    counts = report.scoreboard(TABLES.values(), tmp_path)
+    counts = scoreboard.scoreboard(TABLES.values(), tmp_path)
     assert counts.loc[counts["numbers"] == "measured", "reproduced"].sum() == 0
 
 
@@ -246,9 +246,9 @@ def test_stand_in_data_never_count(tmp_path):
     results.record("cgau.audio", rows.assign(stand_in="other sounds"), tmp_path)
     found = line(report.table(spec, folder=tmp_path), **cell)
     assert found["verdict"] == "on stand-in data (other sounds)"
-    counts = report.scoreboard(TABLES.values(), tmp_path).set_index("paper").loc["CGAU"]
+    counts = scoreboard.scoreboard(TABLES.values(), tmp_path).set_index("paper").loc["CGAU"]
     assert (counts["reproduced"], counts["on stand-in data"]) == (0, 1)
-    assert "on stand-in data" in report.scoreboard_markdown(TABLES.values(), tmp_path)
+    assert "on stand-in data" in scoreboard.scoreboard_markdown(TABLES.values(), tmp_path)
     results.record("cgau.audio", rows.assign(stand_in=""), tmp_path)  # the real data win
     found = line(report.table(spec, folder=tmp_path), **cell)
     assert (found["verdict"], found["seeds"]) == ("reproduced", 2)
@@ -325,8 +325,9 @@ def test_text_is_the_same_in_columns(folder):
 
 
 def test_scoreboard_counts_each_printed_number_once(folder):
-    counts = report.scoreboard(TABLES.values(), folder)
-    kinds = ["reproduced", "differs", "inconclusive", "on stand-in data", "not yet run"]
+    counts = scoreboard.scoreboard(TABLES.values(), folder)
+    kinds = ["reproduced", "differs", "inconclusive", "out of reach", "on stand-in data"]
+    kinds += ["not yet run"]
     assert (counts[kinds].sum(axis=1) == counts["printed"]).all()
     printed = sum(len(published.cells(spec)) for spec in TABLES.values())
     assert counts["printed"].sum() == printed
@@ -338,29 +339,30 @@ def test_scoreboard_counts_each_printed_number_once(folder):
 
 
 def test_scoreboard_as_markdown(folder):
-    head, rule, first, *_ = report.scoreboard_markdown(TABLES.values(), folder).splitlines()
-    assert (
-        head == "| paper | numbers | printed | reproduced | differs | inconclusive | not yet run |"
+    head, rule, first, *_ = scoreboard.scoreboard_markdown(TABLES.values(), folder).splitlines()
+    assert head == (
+        "| paper | numbers | printed | reproduced | told apart | differs | inconclusive | "
+        "out of reach | not yet run |"
     )
     assert rule.count("|") == head.count("|")
     assert first.startswith("| LG-FedAvg | measured | ")
-    assert "| 1 | 1 | 0 |" in first
+    assert "| 1 | 0 | 1 | 0 | 0 |" in first, "reproduced, but beside nothing to be told from"
 
 
 def test_front_pages_are_renewed_between_their_marks(folder, tmp_path):
     pages = [tmp_path / "a.md", tmp_path / "b.md"]
     for page in pages:
-        page.write_text("before\n<!-- scoreboard -->\nold\n<!-- /scoreboard -->\nafter\n")
-    assert not report.front_pages_up_to_date(TABLES.values(), pages, folder)
-    assert report.update_front_pages(TABLES.values(), pages, folder) == pages
-    assert report.front_pages_up_to_date(TABLES.values(), pages, folder)
-    assert report.update_front_pages(TABLES.values(), pages, folder) == []
+        page.write_text("before\n<!-- scoreboard -->\nstale\n<!-- /scoreboard -->\nafter\n")
+    assert not scoreboard.front_pages_up_to_date(TABLES.values(), pages, folder)
+    assert scoreboard.update_front_pages(TABLES.values(), pages, folder) == pages
+    assert scoreboard.front_pages_up_to_date(TABLES.values(), pages, folder)
+    assert scoreboard.update_front_pages(TABLES.values(), pages, folder) == []
     text = pages[0].read_text()
     assert text.startswith("before\n<!-- scoreboard -->\n\n| paper |")
     assert text.endswith("|\n\n<!-- /scoreboard -->\nafter\n")
-    assert "old" not in text
+    assert "stale" not in text
     results.record("lgfedavg.mnist", tidy([98.0, 98.1], fedavg_rounds=400), folder)
-    assert not report.front_pages_up_to_date(TABLES.values(), pages, folder)
+    assert not scoreboard.front_pages_up_to_date(TABLES.values(), pages, folder)
 
 
 def test_a_page_without_marks_stops_before_any_is_written(folder, tmp_path):
@@ -368,13 +370,13 @@ def test_a_page_without_marks_stops_before_any_is_written(folder, tmp_path):
     good.write_text("<!-- scoreboard --><!-- /scoreboard -->")
     bad.write_text("<!-- scoreboard --> and no end")
     with pytest.raises(ResultsError, match=r"bad\.md has no lines"):
-        report.update_front_pages(TABLES.values(), [good, bad], folder)
+        scoreboard.update_front_pages(TABLES.values(), [good, bad], folder)
     assert good.read_text() == "<!-- scoreboard --><!-- /scoreboard -->"
 
 
 @pytest.mark.slow
 def test_the_readme_and_the_first_page_are_up_to_date():
-    assert report.front_pages_up_to_date(TABLES.values()), (
+    assert scoreboard.front_pages_up_to_date(TABLES.values()), (
         "run: python -m lgfed_core report --front"
     )
 

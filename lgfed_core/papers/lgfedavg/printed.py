@@ -11,6 +11,7 @@ _BOTH_TESTS = (
     accuracy("new_test_acc", "new_test_std"),
 )
 _ROUNDS = ("method", "fedavg_rounds", "lg_rounds")
+_CONTRASTS = tuple(("lg_fedavg", other) for other in ("fedavg", "local_only", "mtl", "fedprox"))
 _TEN = "Ten runs by the text; the released scripts make five."
 _SPLITS = tuple(f"classes={n}" for n in (2, 3, 4, 5, 10))
 
@@ -20,6 +21,7 @@ def _version2(name: str, title: str, data: str = "cifar10", digit: float = 1e8, 
     usual = dict(ids=("classes_per_device", *_ROUNDS), sets=_SPLITS, runs=10, note=_TEN)
     usual["metrics"] = (*_BOTH_TESTS, Metric("params_communicated", digit=digit))
     usual |= dict(experiments=(f"lgfedavg.{data}",), counts=partial(by_formula, data))
+    usual["contrasts"] = _CONTRASTS
     return Table(name, "lgfedavg", title, **(usual | more))
 
 
@@ -30,6 +32,7 @@ TABLES = {
             "lgfedavg_v1_table1",
             "lgfedavg",
             "Table 1 of 2019: MNIST and CIFAR-10",
+            contrasts=_CONTRASTS,
             ids=("dataset", "method", "lg_rounds"),
             metrics=(
                 *_BOTH_TESTS,
@@ -57,6 +60,7 @@ TABLES = {
             "lgfedavg_table2_vqa",
             "lgfedavg",
             "Table 2: visual question answering",
+            contrasts=_CONTRASTS,
             ids=("method",),
             metrics=(
                 accuracy("local_test_acc"),
@@ -71,6 +75,7 @@ TABLES = {
             "lgfedavg_table3_rotated_mnist",
             "lgfedavg",
             "Table 3: a device with rotated MNIST",
+            contrasts=_CONTRASTS,
             ids=("method", "finetune_fraction_C"),
             metrics=tuple(
                 accuracy(m, f"{m}_std")
@@ -87,6 +92,7 @@ TABLES = {
             "lgfedavg_table4_adult_fairness",
             "lgfedavg",
             "Table 4: fair incomes, UCI Adult",
+            contrasts=(("lg_fedavg_adv", "lg_fedavg"), ("lg_fedavg_adv", "fedavg")),
             ids=("method", "split"),
             metrics=(
                 accuracy("class_acc", "class_acc_std"),

@@ -21,7 +21,6 @@ import numpy as np
 import pandas as pd
 
 from lgfed_core.errors import ResultsError
-from lgfed_core.evidence.claims import Claim, Part, exact, judged
 from lgfed_core.evidence.printed import row_name
 from lgfed_core.paths import PAPER
 
@@ -154,20 +153,6 @@ def budgets(table: pd.DataFrame) -> pd.DataFrame:
     told = table.drop(columns=["classes_per_device"])
     counted = told.groupby(list(told), sort=False, dropna=False).size()
     return counted.rename("lines").reset_index()
-
-
-def follow(table: pd.DataFrame) -> list[Part]:
-    """How many rows do not follow from (P R_fed + P_g R_lg) (m + K); table: `recompute_tables`."""
-    wrong = int((~table["matches"]).sum())
-    return [exact("every row", wrong, wrong == 0)]
-
-
-CLAIMS = (Claim("L19", "lgfedavg/communication", "every count follows", follow),)
-
-
-def from_stored() -> pd.DataFrame:
-    """L19, which needs no run."""
-    return judged(CLAIMS, recompute_tables())
 
 
 _TABLES = {  # table -> {data set: value of the last printed digit}
