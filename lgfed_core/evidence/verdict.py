@@ -160,8 +160,8 @@ def greater(a: ArrayLike, b: ArrayLike = 0.0, by: float = 0.0, shared: float = 0
 def equivalent(a: ArrayLike, b: ArrayLike, margin: float, shared: float = 0.0) -> Evidence:
     """That a and b differ by less than ``margin``, paired over runs: two one-sided tests (TOST).
 
-    Pairs and ``shared`` as for `greater`. Against it speaks a difference beyond the margin, on either side (p
-    doubled for the two).
+    Pairs and ``shared`` as for `greater`. Against it speaks a difference beyond the margin, on
+    either side (p doubled for the two).
     """
     shift = _pairs(a, b)
     mean, error, df = _mean(shift, shared)
