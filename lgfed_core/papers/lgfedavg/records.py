@@ -19,6 +19,7 @@ PRINTED = {  # data set -> tables whose rows its experiment fills
     "cifar10": ("lgfedavg_v2_table8_cifar10", "lgfedavg_v2_table1_cifar10", "lgfedavg_mtl_cifar10"),
 }
 IDS = ("classes_per_device", "method", "fedavg_rounds", "lg_rounds")
+EXPERIMENTS = ("lgfedavg.mnist", "lgfedavg.cifar10", "lgfedavg.version1")
 NEW = ("weights", "outputs", "probabilities")  # what is averaged to serve a new device
 
 
@@ -85,7 +86,7 @@ def personal_models(cfg, history: pd.DataFrame, final: pd.Series) -> dict[str, d
     ways = (f"new_test_acc_{way}" for way in NEW)
     tests = [t for t in ("local_test_acc", *ways) if f"last_{t}" in final]
     found = {
-        selection: {test: final[f"{when}_{test}"] for test in tests}
+        selection: {t: final[f"{when}_{t}"] for t in tests if f"{when}_{t}" in final}
         for when, selection in (("last", "last"), ("best", SELECTION[cfg.protocol]))
     }
     if "averaged_local_test_acc" in history:  # LG-FedAvg as released: the peak round's average
@@ -156,6 +157,11 @@ def without(stored: pd.DataFrame, lost: pd.DataFrame) -> pd.DataFrame:
     keys = [tuple(map(plain, line)) for line in lost.to_numpy()]
     own = stored[list(lost)].map(plain).apply(tuple, axis=1)
     return stored[~own.isin(keys)]
+
+
+def at_hand() -> pd.DataFrame:
+    """All rows of version 2's two experiments, and of version 1's."""
+    return select(EXPERIMENTS)
 
 
 def at_paper_scale(stored: pd.DataFrame, dataset: str, **where: object) -> pd.DataFrame:
