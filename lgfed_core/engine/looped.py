@@ -150,6 +150,7 @@ class Looped:
             steps = [step for step in steps if step[3] is None or step[3](chance)]
 
         split, rows = phase.rows["train"]
+        labels = t["labels"][run].long() if "labels" in t else split.y
         mine = rows[run].of(device)
         cfg = phase.training
         place = phase.seeds[run], round, device, len(mine), cfg.epochs
@@ -165,7 +166,7 @@ class Looped:
                 if cfg.augment and changes is not None:
                     x = cfg.augment.apply(x, changes[epoch, batch])
                 groups = None if split.groups is None else split.groups[rows_now]
-                now = for_each(steps, (x, split.y[rows_now], None, groups))
+                now = for_each(steps, (x, labels[rows_now], None, groups))
                 lr_now = lr * cfg.annealing.factor(taken) if cfg.annealing else lr
                 taken += 1
                 for (loss, moves, momenta, _), given in zip(steps, now, strict=True):
