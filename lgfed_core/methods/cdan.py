@@ -1,7 +1,7 @@
 """CDAN (Long et al., NeurIPS 2018): a discriminator that sees which class a row seems to have.
 
-D reads the outer product of probabilities p and features z (`conditioned`, [b, C d]), and rows of
-which f is sure count more (entropy conditioning, CDAN+E):
+D reads the outer product of probabilities p and features z (`conditioned`, [b, C d]; `mixed` at
+random where C d is above 4,096), and rows of which f is sure count more (CDAN+E):
 
     B = sum_i w_i B_i / sum_i w_i,    w_i = 1 + exp(-H(p_i)),    B_i = -log D_g(p_i (x) z_i).
 
@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from torch import Tensor
 
 from lgfed_core.errors import one_of
-from lgfed_core.models.objects import conditioned as conditioned
+from lgfed_core.models.objects import conditioned as conditioned, mixed as mixed
 
 from .adversary import reverse
 from .dann import DANN

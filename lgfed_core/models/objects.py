@@ -21,7 +21,8 @@ from lgfed_core.errors import SettingsError
 
 from .digits import FEATURES, Watch, WeightNormalised
 
-BOTTLENECKS = ("relu", "norm")
+BOTTLENECKS, CONDITIONAL = ("relu", "norm"), ("", "whole", "mixed")
+MIXED = 1024  # numbers that D reads of a mixed product
 
 
 def conditioned(z: Tensor, outputs: Tensor) -> Tensor:
@@ -37,32 +38,50 @@ def conditioned(z: Tensor, outputs: Tensor) -> Tensor:
     return (p[..., :, None] * z[..., None, :]).flatten(-2)
 
 
+def mixed(z: Tensor, outputs: Tensor, maps: tuple[Tensor, Tensor]) -> Tensor:
+    """`conditioned` at random in fewer dimensions: (R_z z) (R_p p) / sqrt(m), [b, m].
+
+    maps: R_z [d, m] and R_p [C, m]; of independent entries with mean 0 and variance 1 inner
+    products are those of `conditioned` in expectation. Source: Long et al. (2018), eq. 6.
+    """
+    on_z, on_p = (m.to(z) for m in maps)
+    return (z @ on_z) * (outputs.detach().softmax(-1) @ on_p) / on_z.shape[1] ** 0.5
+
+
+def random_maps(features: int, classes: int) -> tuple[Tensor, Tensor]:
+    """The maps of `mixed`, standard normal, the same for everybody."""
+    rng = torch.Generator().manual_seed(0)
+    return tuple(torch.randn(n, MIXED, generator=rng) for n in (features, classes))
+
+
 class ObjectsNet(nn.Module):
     """Bottleneck, classifier and discriminator of two groups, on features [n, width].
 
-    conditional: D reads `conditioned` features (CDAN), so that it compares groups class by class.
+    conditional: "whole": D reads `conditioned` features (CDAN), so that it compares groups class by
+        class; "mixed": reads them mixed at random; "": reads the features alone.
     """
 
     def __init__(
         self,
         width: int,
         classes: int,
-        conditional: bool = False,
+        conditional: str = "",
         bottleneck: str = "relu",
         dropout: float = 0.5,
     ):
         super().__init__()
         if bottleneck not in BOTTLENECKS:
             raise SettingsError(f"bottleneck is {bottleneck!r}; choose {' or '.join(BOTTLENECKS)}")
+        if conditional not in CONDITIONAL:
+            raise SettingsError(f"conditional is {conditional!r}; choose one of {CONDITIONAL}")
         self.conditional = conditional
+        self.maps = random_maps(FEATURES, classes) if conditional == "mixed" else None
+        seen = {"": FEATURES, "whole": FEATURES * classes, "mixed": MIXED}[conditional]
         after = {"relu": [nn.ReLU(), nn.Dropout(dropout)], "norm": [nn.BatchNorm1d(FEATURES)]}
         self.encoder = nn.Sequential(nn.Linear(width, FEATURES), *after[bottleneck])
         self.classifier = WeightNormalised(FEATURES, classes)
         self.discriminator = nn.Sequential(
-            nn.Linear(FEATURES * (classes if conditional else 1), 256),
-            nn.ReLU(),
-            nn.Dropout(dropout),
-            nn.Linear(256, 1),
+            nn.Linear(seen, 256), nn.ReLU(), nn.Dropout(dropout), nn.Linear(256, 1)
         )
 
     def forward(
@@ -80,5 +99,6 @@ class ObjectsNet(nn.Module):
         if watch is None:
             return outputs
         seen = watch(z)
-        seen = conditioned(seen, outputs) if self.conditional else seen
+        if self.conditional:
+            seen = mixed(seen, outputs, self.maps) if self.maps else conditioned(seen, outputs)
         return outputs, self.discriminator(seen)

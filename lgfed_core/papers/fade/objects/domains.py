@@ -6,13 +6,13 @@ the users that have it. As released, all pictures of the target are trained on, 
 labels, and tested on.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
+from sklearn.decomposition import PCA
 
 from lgfed_core.data import Dataset, Split
 from lgfed_core.data.features import digits, objects
@@ -63,15 +63,30 @@ class Task:
         return self.data.test.y[self.sources :].numpy()
 
 
-def load(data: str, task: str, backbone: str) -> Task:
+def load(data: str, task: str, backbone: str, components: int | None = None) -> Task:
     """The ``task`` "source->target" of a set, see `TASKS`; features that are missing are computed.
+
+    components: only so many principal components of the features, those of the source's rows.
 
     Raises as `objects.load` does, and SettingsError for a task with unknown letters.
     """
     letters, known = task.split("->"), LETTERS[data]
     if unknown := [letter for letter in letters if letter not in known]:
         raise SettingsError(f"task {task!r} of {data}: no domain {unknown[0]!r} in {list(known)}")
-    return joined(task, *(_features(data, known[letter], backbone) for letter in letters))
+    source, target = (_features(data, known[letter], backbone) for letter in letters)
+    if components:
+        source, target = reduced(source, target, components)
+    return joined(task, source, target)
+
+
+def reduced(source: Features, target: Features, components: int) -> tuple[Features, Features]:
+    """Both in the source's first principal components, whose squares are 1 in the mean there."""
+    pca = PCA(components, svd_solver="covariance_eigh").fit(source.x.numpy())
+    scale = float(np.sqrt(pca.explained_variance_.mean()))
+    return tuple(
+        replace(part, x=torch.from_numpy(pca.transform(part.x.numpy()) / scale).float())
+        for part in (source, target)
+    )
 
 
 @lru_cache(maxsize=4)
@@ -141,8 +156,3 @@ def partition(task: Task, users: int, each: int, stride: int, seed: int) -> Part
     held = [task.sources + rows for rows in dealt(task.y, owned, seed)]
     rows = ClientIndices.from_lists([np.arange(task.sources), *held])
     return Partition(f"{each} classes a target user", rows, None, rows)
-
-
-def target_of(outputs: Tensor, task: Task) -> Tensor:
-    """Those rows of ``outputs`` [n + m, ...] that are the target's."""
-    return outputs[task.sources :]
