@@ -14,10 +14,8 @@ A file may hold several tables; identifying columns that a table does not have s
 are written with seven significant digits, whole numbers in full, and rows in a fixed order.
 """
 
-import os
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from lgfed_core.errors import ResultsError
-from lgfed_core.files import fcntl, replacing
+from lgfed_core.files import locked, replacing
 from lgfed_core.paths import RESULTS
 
 PROTOCOLS = ("as_described", "as_released")
@@ -68,7 +66,7 @@ def record(experiment: str, rows: pd.DataFrame, folder: Path = RESULTS) -> Path:
     if new.empty:
         return path
     folder.mkdir(parents=True, exist_ok=True)
-    with _locked(folder):
+    with locked(folder):
         old = _read(path) if path.exists() else new.iloc[:0]
         _same_columns(old, new, path)
         ids = list(dict.fromkeys([*identifying(old), *identifying(new)]))
@@ -259,17 +257,3 @@ def _order(row: dict[str, str], ids: list[str]) -> tuple:
 
     columns = ["table", *ids, "scale", "protocol", "seed", "selection", "metric"]
     return tuple(natural(row[c]) for c in columns)
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Wait for, and hold, the lock on ``folder``; it ends with the process, leaving no file."""
-    if fcntl is None:  # Windows, where one process at a time must write
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)

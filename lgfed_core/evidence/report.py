@@ -34,6 +34,7 @@ def table(
     *,
     folder: Path = RESULTS,
     paper: Path = PAPER,
+    rows: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """One line per printed number, protocol (both when None) and selection.
 
@@ -43,10 +44,13 @@ def table(
     Where other data stand in for the paper's, the verdict says so; below paper scale it says that
     nothing is judged. Raises ResultsError for an unknown scale or protocol, and when one seed has
     two values for the same number.
+
+    rows: of `records.load`, where they have been read.
     """
     if scale not in records.SCALES or protocol not in (None, *PROTOCOLS):
         raise ResultsError(f"scale {scale!r} or protocol {protocol!r} is unknown")
-    return _table(spec, scale, protocol, records.load(folder=folder), paper)
+    rows = records.load(folder=folder) if rows is None else rows
+    return _table(spec, scale, protocol, rows, paper)
 
 
 def _table(
@@ -197,10 +201,10 @@ _NONE = np.empty(0)
 
 
 def _selections(spec: Table, protocol: str) -> list[str]:
-    return list(dict.fromkeys([_headline(spec, protocol), "last"]))
+    return list(dict.fromkeys([headline(spec, protocol), "last"]))
 
 
-def _headline(spec: Table, protocol: str) -> str:
+def headline(spec: Table, protocol: str) -> str:
     """A table that stands for the last round has no other selection."""
     return "last" if spec.headline[1] == "last" else SELECTION[protocol]
 

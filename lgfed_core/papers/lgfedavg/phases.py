@@ -11,7 +11,7 @@ Two protocols, for which the settings of a data set say what differs:
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pandas as pd
 import torch
@@ -25,7 +25,7 @@ from lgfed_core.errors import SettingsError, at_least, one_of
 from lgfed_core.evidence.records import PROTOCOLS, SCALES
 from lgfed_core.methods import MTL, FedAvg, LGFedAvg, LocalOnly, Method, ReleasedMTL
 from lgfed_core.models.layout import joined
-from lgfed_core.papers.experiment import Experiment, Part, following, who
+from lgfed_core.papers.experiment import Experiment, Part, Piece, following, who
 
 from . import records
 
@@ -258,6 +258,7 @@ class PhasedExperiment(Experiment):
     """FedAvg, LG-FedAvg from it and the baselines, on one data set."""
 
     chooses = frozenset({"classes", "fedavg", "starts", "alone"})
+    splits: ClassVar[tuple[dict[str, Any], ...]] = tuple(dict(classes=n) for n in (2, 3, 4, 5, 10))
     phases = Phases
     federation = staticmethod(federation)
 
@@ -302,6 +303,43 @@ class PhasedExperiment(Experiment):
         """The parts that go on from FedAvg's models, and their rounds."""
         return {f"lg_{budget}": cfg.rounds(cfg.lg_rounds) for budget in cfg.starts}
 
+    def pieces(self, protocol: str) -> list[Piece]:
+        """A piece for each line of the data set's tables: FedAvg, LG-FedAvg from it, baselines."""
+        return [
+            self._piece(self.settings("paper", protocol, **split), split, name)
+            for split in self.splits
+            for name in self.rounds(self.settings("paper", protocol, **split))
+        ]
+
+    def _piece(self, cfg: Settings, split: dict[str, Any], name: str) -> Piece:
+        """One part at paper scale; split: the settings that say which devices."""
+        lg, alone = name.startswith("lg_"), name in cfg.alone
+        changes = split | dict(alone=(name,) if alone else ())
+        if "fedavg" in self.chooses:
+            changes["fedavg"] = not alone
+        if "starts" in self.chooses:
+            changes["starts"] = (int(name.removeprefix("lg_")),) if lg else ()
+        cell = self.cell(cfg, name)
+        like = {id: value for id, value in cell.items() if id not in ("classes_per_device", "data")}
+        return Piece(
+            self.name,
+            cfg.protocol,
+            name,
+            changes=tuple(changes.items()),
+            cell=tuple(cell.items()),
+            after=("fedavg",) if lg else (),
+            like=tuple(like.items()),
+        )
+
+    def cell(self, cfg: Settings, part: str) -> dict[str, Any]:
+        """The table and the ids of the rows that a part leaves."""
+        ids = zip(records.IDS, (cfg.classes, *records.named(cfg, part)), strict=True)
+        return dict(table=self.table_of(cfg, part), **dict(ids))
+
+    def table_of(self, cfg: Settings, part: str) -> str:
+        """The table whose line a part fills."""
+        return self.table
+
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
         """Every part has its own checkpoint; LG-FedAvg starts where FedAvg was."""
         phases, fedavg = self.start(cfg, seeds, device, folder, engine), None
@@ -314,7 +352,7 @@ class PhasedExperiment(Experiment):
                 yield name, outcome
 
     def measured(self, cfg, part: str, outcome: Outcome) -> pd.DataFrame:
-        return records.rows(cfg, part, outcome, self.table)
+        return records.rows(cfg, part, outcome, self.table_of(cfg, part))
 
     def progress(self, cfg, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
         return records.progress(cfg, histories)

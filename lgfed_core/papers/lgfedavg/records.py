@@ -31,7 +31,7 @@ def rows(cfg, part: str, outcome: Outcome, table: str) -> pd.DataFrame:
     The headline selection fills the paper's own column names, in percent; as released, New Test
     is the averaged weights, of LG-FedAvg at the round where the local test accuracy peaks.
     """
-    method, fed_rounds, lg_rounds = _named(cfg, part)
+    method, fed_rounds, lg_rounds = named(cfg, part)
     lines = []
     for seed, final in outcome.final.iterrows():
         history = outcome.history[outcome.history["seed"] == seed]
@@ -58,7 +58,7 @@ def rows(cfg, part: str, outcome: Outcome, table: str) -> pd.DataFrame:
     )
 
 
-def _named(cfg, part: str) -> tuple[str, int, int]:
+def named(cfg, part: str) -> tuple[str, int, int]:
     """Method, FedAvg rounds and LG rounds, as the paper's tables name a row."""
     if part.startswith("lg_"):
         return "lg_fedavg", int(part.removeprefix("lg_")), cfg.lg_rounds
@@ -116,7 +116,7 @@ def progress(cfg, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """
     out = []
     for part, history in histories.items():
-        method, budget, _ = _named(cfg, part)
+        method, budget, _ = named(cfg, part)
         lines = history.reindex(columns=["round", "seed", "local_test_acc", "new_test_acc"])
         if part == "fedavg":  # as released: one accuracy for both
             lines["local_test_acc"] = lines["local_test_acc"].fillna(lines["new_test_acc"])

@@ -27,7 +27,7 @@ from lgfed_core.methods.interface import BATCH_NORM as KINDS
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.digits import DigitsNet
 from lgfed_core.models.layout import joined
-from lgfed_core.papers.experiment import Experiment, Part, following
+from lgfed_core.papers.experiment import Experiment, Part, Piece, following
 
 from . import domains
 from .adaptation import Adaptation
@@ -38,6 +38,8 @@ CURVES = "fade_figure2_curves"  # the same, by round
 OPT_OUT = "fade_digits_opt_out"  # tables of ours
 STATISTICS = "fade_digits_statistics"
 POWERS = {"vanilla": 1.0, "squared": 2.0}
+ENDS = (0.05, 0.5, 0.95)  # the probabilities that claims are about
+SHORT = 500  # rounds of recorded runs from which the time of longer ones is told
 SCALES = {
     "smoke": dict(
         pretraining=2,
@@ -275,6 +277,29 @@ class Digits(Experiment):
             for name, rounds in cfg.lengths.items():
                 saved = folder / f"{direction}_{name.replace(':', '_')}.safetensors"
                 yield Part(f"{direction}:{name}", rounds, saved)
+
+    def pieces(self, protocol: str) -> list[Piece]:
+        """Figure 2 at full length, by direction: its middle and ends; beside it, opting out."""
+        full, found = Settings(), []
+        for direction in full.directions:
+            lanes = dict(directions=(direction,), losses=full.losses, probabilities=ENDS)
+            plain = lanes | dict(opt_outs=(), statistics=(), central=False)
+            first = f"{direction}:pretraining"
+            for name, table, more, after in (
+                ("losses", TABLE, {}, (first,)),
+                ("opt_out", OPT_OUT, dict(opt_outs=full.opt_outs), (first, f"{direction}:losses")),
+            ):
+                ids = dict(table=table, direction=direction)
+                piece = Piece(
+                    *(self.name, protocol, f"{direction}:{name}"),
+                    changes=tuple((plain | more).items()),
+                    cell=tuple((ids | dict(rounds=full.rounds)).items()),
+                    after=after,
+                    like=tuple((ids | dict(rounds=SHORT)).items()),
+                    share=full.rounds / SHORT,
+                )
+                found.append(piece)
+        return found
 
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
         for direction in cfg.directions:

@@ -7,12 +7,9 @@ layers shared. The phases, and the two protocols, are those of `phases`.
 
 from dataclasses import dataclass
 
-import pandas as pd
-
 from lgfed_core import models
-from lgfed_core.engine import Outcome
 
-from .. import phases, records
+from .. import phases
 
 RELEASED = dict(
     fedavg_lr=0.1,  # the released FedAvg never passes its learning rate on
@@ -73,10 +70,8 @@ class Mnist(phases.PhasedExperiment):
         """Released i.i.d. devices train longer alone."""
         return dict(local_epochs=400) if (classes, protocol) == (10, "as_released") else {}
 
-    def measured(self, cfg, part: str, outcome: Outcome) -> pd.DataFrame:
-        return records.rows(
-            cfg, part, outcome, "lgfedavg_mtl_mnist" if part == "mtl" else self.table
-        )
+    def table_of(self, cfg: Settings, part: str) -> str:
+        return "lgfedavg_mtl_mnist" if part == "mtl" else self.table
 
 
 MNIST = Mnist()

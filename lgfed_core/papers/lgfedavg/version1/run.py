@@ -13,6 +13,7 @@ validation rows.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pandas as pd
 import torch
@@ -27,7 +28,7 @@ from lgfed_core.methods import FedAvg, LGFedAvg, LGFedAvgV1
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import following
 
-from .. import phases, records as lgfedavg_rows
+from .. import phases, records
 from ..cifar10 import run as cifar10
 from ..communication.counts import papers_count
 from ..mnist import run as mnist
@@ -203,6 +204,7 @@ class Version1(phases.PhasedExperiment):
     name, table = "lgfedavg.version1", TABLE
     Settings, scales, phases = Settings, SCALES, Phases
     protocols, chooses = ("as_described",), frozenset({"data", "alone"})
+    splits = (dict(data="mnist"), dict(data="cifar10"))
 
     def usual(self, scale: str, protocol: str, changes: dict) -> dict:
         data = changes.get("data", "mnist")
@@ -212,29 +214,33 @@ class Version1(phases.PhasedExperiment):
         names = ("lg_v1", "lg_v2") if cfg.data == "mnist" else ("lg_v2",)
         return dict.fromkeys(names, cfg.further)
 
+    def cell(self, cfg: Settings, part: str) -> dict[str, Any]:
+        lg = part.startswith("lg_")
+        method = "lg_fedavg" if lg else records.named(cfg, part)[0]
+        ids = dict(dataset=cfg.data, method=method, lg_rounds=cfg.lg_rounds if lg else 0)
+        return dict(table=self.table_of(cfg, part)) | ids
+
+    def table_of(self, cfg: Settings, part: str) -> str:
+        """Version 2's method goes beside the paper's table where version 1's is in it."""
+        return TABLE if part != "lg_v2" or cfg.data == "cifar10" else BESIDE
+
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """The tidy rows of one part; rounds and parameters sent are found, not set.
 
         FedAvg's rounds are those until its best round on validation rows, LG-FedAvg's those until
         the goal; ``goal_reached`` is 1 where the goal was reached at all.
         """
-        method = {"fedavg": "fedavg", "local": "local_only"}.get(part, "lg_fedavg")
         lines = []
         for seed, final in outcome.final.iterrows():
             history = outcome.history[outcome.history["seed"] == seed]
-            kind = lgfedavg_rows.global_model if part == "fedavg" else lgfedavg_rows.personal_models
+            kind = records.global_model if part == "fedavg" else records.personal_models
             for selection, metrics in kind(cfg, history, final).items():
                 values = {name: 100 * value for name, value in metrics.items()}
                 values |= _rounds(cfg, part, selection, final)
                 lines += [(seed, selection, name, value) for name, value in values.items()]
         tidy = pd.DataFrame(lines, columns=["seed", "selection", "metric", "value"])
-        lg_rounds = cfg.lg_rounds if method == "lg_fedavg" else 0
-        printed = part != "lg_v2" or cfg.data == "cifar10"
         return tidy.assign(
-            table=TABLE if printed else BESIDE,
-            dataset=cfg.data,
-            method=method,
-            lg_rounds=lg_rounds,
+            **self.cell(cfg, part),
             protocol=cfg.protocol,
             scale=cfg.scale,
             seconds=outcome.seconds,
