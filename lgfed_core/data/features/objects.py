@@ -75,16 +75,18 @@ def load(name: str, domain: str, backbone: str = "mobilenet_v2") -> Features:
     return features(f"{name}-{domain}", x, pictures.y, pictures.y, stand_in=STAND_IN[backbone])
 
 
-def at_hand() -> str:
-    """The backbone that stands first in the table above and whose weights are here.
-
-    Nothing is fetched but MobileNetV2, which is small. Raises NotAvailable without any.
-    """
-    for name in ("resnet50", "inception_v3"):
-        if (_resnet_file() if name == "resnet50" else _inception_file()).is_file():
-            return name
-    BACKBONES["mobilenet_v2"].weights()
-    return "mobilenet_v2"
+def stored(name: str, backbone: str) -> bool:
+    """Whether the features of all domains of a set are in the cache; nothing is fetched for it."""
+    one_of("backbone", backbone, BACKBONES)
+    try:
+        kind = objects.KINDS[name]
+        return all(
+            path.is_file()
+            for domain in kind.domains
+            for path in _files(name, domain, backbone, len(objects.read(name, domain)))
+        )
+    except NotAvailable:
+        return False
 
 
 def _blocks(name: str, domain: str, backbone: str, pictures: objects.Pictures) -> Iterator[NDArray]:
@@ -92,9 +94,8 @@ def _blocks(name: str, domain: str, backbone: str, pictures: objects.Pictures) -
     net, function, ground = BACKBONES[backbone], None, b""
     weights = net.weights()
     checksum = hashlib.sha256(weights.read_bytes()).digest()
-    folder = paths.CACHE / "embeddings" / f"{name}-{backbone}"
     starts = range(0, len(pictures), BLOCK)
-    files = [folder / f"{domain}-{i:03d}.npz" for i, _ in enumerate(starts)]
+    files = _files(name, domain, backbone, len(pictures))
     missing = sum(not path.is_file() for path in files)
     contents = pictures.contents()
     bar = tqdm(
@@ -115,6 +116,12 @@ def _blocks(name: str, domain: str, backbone: str, pictures: objects.Pictures) -
                     bar.update(len(images))
                 save_arrays(path, x=np.concatenate(found), ground=np.array(ground))
             yield _read(path, (len(block), net.width), ground)
+
+
+def _files(name: str, domain: str, backbone: str, pictures: int) -> list[Path]:
+    """Where the blocks of a domain are, or will be."""
+    folder = paths.CACHE / "embeddings" / f"{name}-{backbone}"
+    return [folder / f"{domain}-{i:03d}.npz" for i in range(-(-pictures // BLOCK))]
 
 
 def _read(path: Path, shape: tuple[int, int], ground: str) -> NDArray:
@@ -179,10 +186,6 @@ def _resnet() -> Path:
     if not path.is_file():
         raise DataError(f"LGFED_RESNET50 names {path}, which is no file")
     return path
-
-
-def _inception_file() -> Path:
-    return paths.CACHE / "inception_v3" / inception.WEIGHTS
 
 
 BACKBONES = {

@@ -2,8 +2,10 @@
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.func import functional_call
 
+from lgfed_core.engine import Outcome
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.methods import Batch
 from lgfed_core.methods.shot import information
@@ -43,3 +45,11 @@ def measured(engine) -> dict[str, Tensor]:
         for name, value in (now | {"information": weight @ told[1:]}).items():
             found.setdefault(name, []).append(float(value))
     return {name: torch.tensor(values) for name, values in found.items()}
+
+
+@torch.no_grad()
+def embedded(net: nn.Module, outcome: Outcome, x: Tensor, run: int = 0) -> Tensor:
+    """What the server's model of a run says of rows x [n, width]: logits, then features."""
+    t = outcome.tensors
+    values = outcome.layout.views(t["shared"][run], t["personal"][run, 0])
+    return functional_call(net.eval(), values, x, {"features": True})

@@ -89,6 +89,11 @@ def reduced(source: Features, target: Features, components: int) -> tuple[Featur
     )
 
 
+def at_hand(backbone: str) -> str:
+    """The set of a live run: Office-31 where its features have been computed, or else digits."""
+    return "office31" if objects.stored("office31", backbone) else "digits"
+
+
 @lru_cache(maxsize=4)
 def _features(data: str, place: tuple[str, str], backbone: str) -> Features:
     if data == "digits":

@@ -50,6 +50,7 @@ SCALES = {
         tasks=("M->U",),
         users=("noniid",),
         noniid=6,
+        components=10,
         pretraining=4,
         rounds=4,
         looks=2,
@@ -61,6 +62,7 @@ SCALES = {
         tasks=("U->M",),
         users=("noniid",),
         noniid=6,
+        components=128,
         pretraining=40,
         rounds=60,
         looks=6,
@@ -307,7 +309,7 @@ def _file(task: str, name: str) -> str:
 class Objects(Experiment):
     """The parts of each task: ``A->D:pretraining_relu``, ``A->D:noniid_cdan_2``, ..."""
 
-    name, table = NAME, TABLE
+    name, table = NAME, PRINTED
     Settings, scales = Settings, SCALES
     released: ClassVar[dict] = dict(
         noniid=15, conditional="whole", entropy="cancels", information=0.0, relabelled=0.1, least=10
