@@ -59,7 +59,7 @@ CASES = [
     Case("cgau.new_clients", ONE, QUIET, stand_in="made up"),
     Case("cgau.time", dict(methods=("baseline",)), timed=True),
     Case("fade.digits", dict(opt_outs=(), statistics=(), central=False), stand_in="made up"),
-    Case("fade.objects", dict(methods=("dann+shot",), central_methods=()), QUIET, stand_in="made up"),
+    Case("fade.objects", dict(central_methods=()), QUIET, stand_in="made up"),
 ]  # fmt: skip
 
 

@@ -66,7 +66,7 @@ def pictures(domain: str) -> tuple[Tensor, Tensor]:
 def gradients(images: Tensor) -> Tensor:
     """Histograms of oriented gradients of pictures [n, 3, h, w] -> [n, 7 * 7 * 8], length 7."""
     grey = images.float().mean(1, keepdim=True) / 255
-    grey = F.avg_pool2d(F.pad(grey, (1, 1, 1, 1)), 3, 1)  # a little blurred
+    grey = F.avg_pool2d(F.pad(grey, (1, 1, 1, 1), mode="replicate"), 3, 1)  # a little blurred
     dx = F.pad(grey[..., 2:] - grey[..., :-2], (1, 1))
     dy = F.pad(grey[..., 2:, :] - grey[..., :-2, :], (0, 0, 1, 1))
     middle = torch.arange(ORIENTATIONS).view(1, -1, 1, 1) * (math.pi / ORIENTATIONS)

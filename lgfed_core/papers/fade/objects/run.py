@@ -202,7 +202,7 @@ class Parts:
         alone = _drawn([1.0, 0.0], len(self.seeds))
         fed, start = self.federation("shot" if kind == "norm" else "dann", alone)
         method = DANN(opt_out=1.0, beta=1.0, batch_norm="averaged", smoothing=cfg.smoothing)
-        batches = min(PRETRAINING_STEPS, -(-rows // PRETRAINING_ROWS))
+        batches = min(PRETRAINING_STEPS, max(1, rows // PRETRAINING_ROWS))  # whole ones
         passes = -(-PRETRAINING_STEPS // batches)
         training = self.training(
             batch_size=PRETRAINING_ROWS,

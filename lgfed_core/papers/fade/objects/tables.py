@@ -31,13 +31,13 @@ def by_task(found: pd.DataFrame, data: str = "office31", **which) -> pd.DataFram
     tasks, lines = list(TASKS[data]), {}
     for users, words in USERS.items():
         wide = claims.accuracy(found, users, **which)
-        for method in ("source_only", "source_only_norm", *METHODS):
-            if method not in wide or (method.startswith("source_only") and users != "noniid"):
+        for method in (*claims.BEFORE, *METHODS):
+            if method not in wide or (method in claims.BEFORE and users != "noniid"):
                 continue
             means = wide[method].groupby("task").mean().reindex(tasks)
             seeds = wide[method].groupby("task").count().reindex(tasks, fill_value=0).min()
             name = WORDS.get(method, "source only, normalised")
-            key = ("before", name) if method.startswith("source_only") else (words, name)
+            key = ("before" if method in claims.BEFORE else words, name)
             lines[key] = [*means, means.mean(skipna=False), seeds]
     return pd.DataFrame(lines, [*tasks, "average", "seeds"]).T
 
