@@ -26,6 +26,7 @@ from .adversary import reverse
 from .dann import DANN
 from .interface import Batch
 
+SMALL = 1e-12  # a lane that waits for the others has a batch without weight
 ENTROPY = ("weighs", "cancels", "none")
 
 
@@ -46,11 +47,11 @@ class CDAN(DANN):
         if self.entropy == "weighs":
             w = certainty(outputs.detach())  # [b]
             w = w if batch.weight is None else w * batch.weight
-            batch = replace(batch, weight=w / w.sum())
+            batch = replace(batch, weight=w / w.sum().clamp(min=SMALL))
         loss = super().game(outputs, logits, batch, strength)
         if self.entropy == "cancels":
             w = batch.mean(certainty(outputs, strength))
-            loss = loss * w / w.detach()
+            loss = loss * w / w.detach().clamp(min=SMALL)
         return loss
 
 

@@ -99,6 +99,15 @@ def test_padding_does_not_move_a_loss():
         torch.testing.assert_close(method.loss(one, rows), method.loss(one, more))
 
 
+def test_a_batch_without_weight_has_a_gradient_of_zero():
+    one, rows = local(quiet(conditional="mixed")), replace(batch(1), weight=torch.zeros(8))
+    for method in (CDAN(rounds=9), CDAN(rounds=9, entropy="cancels"), CDANSHOT(rounds=9)):
+        grads = torch.autograd.grad(
+            method.loss(one, rows), list(one.params.values()), allow_unused=True
+        )
+        assert all(g is None or (g == 0).all() for g in grads)
+
+
 def test_mixed_products_keep_inner_products():
     rng = torch.Generator().manual_seed(1)
     z, outputs = (torch.randn(40, n, generator=rng) for n in (256, 31))
