@@ -26,7 +26,7 @@ BEFORE = ("source_only", "source_only_norm")  # by bottleneck
 _PLAIN = {printed: name for name, printed in FEDERATED.items()}
 _IDS = (
     *("data", "task", "method", "setting", "target_users", "per_round", "backbone", "round"),
-    "stand_in",
+    *("rounds", "stand_in"),
 )
 
 
@@ -48,12 +48,15 @@ def accuracy(
     selection: str = "last",
     per_round: int = 2,
     protocol: str = "as_described",
+    rounds: int | str = "",
 ) -> pd.DataFrame:
     """One measure: lines (task, seed), a column per method, among them those before the game.
 
-    users: of `run.USERS`, or "central". A method has a column as soon as one of its runs is here.
+    users: of `run.USERS`, or "central". rounds: of runs of another length than the usual. A method
+    has a column as soon as one of its runs is here.
     """
     mine = select(found, metric=metric, selection=selection, protocol=protocol, round="")
+    mine = select(mine, rounds=rounds)
     before = select(mine, method=BEFORE)
     if users == "central":
         mine = select(mine, setting="central")

@@ -43,6 +43,7 @@ TASKS = {
     "visda": ("T->V",),
     "digits": tuple(f"{a}->{b}" for a in "BMU" for b in "BMU" if a != b),
 }
+NONIID = {"caltech": 6, "officehome": 45, "visda": 5, "digits": 6}  # classes of a user
 STRIDES = {"office31": 10, "caltech": 3, "officehome": 20, "visda": 4, "digits": 3}
 
 

@@ -315,8 +315,16 @@ class Objects(Experiment):
         noniid=15, conditional="whole", entropy="cancels", information=0.0, relabelled=0.1, least=10
     )
     chooses = frozenset(
-        {"data", "backbone", "tasks", "users", "methods", "central_methods", "per_round"}
+        {"data", "backbone", "tasks", "users", "methods", "central_methods", "per_round", "rounds"}
     )
+
+    def usual(self, scale: str, protocol: str, changes: dict) -> dict:
+        """Another set brings its own tasks, and how many classes its users have."""
+        found = super().usual(scale, protocol, changes)
+        if "data" in changes and changes["data"] in domains.TASKS:
+            data = changes["data"]
+            found |= dict(tasks=domains.TASKS[data], noniid=domains.NONIID.get(data, 20))
+        return found
 
     def names(self, cfg: Settings) -> dict[str, int]:
         """The parts of a task, in order, and how many rounds each trains."""
@@ -347,7 +355,7 @@ class Objects(Experiment):
 
     def places(self, cfg) -> tuple[str, Iterable[str]]:
         start = f"{cfg.data}-{cfg.backbone}-{cfg.scale}-{cfg.protocol}"
-        return start, self.chooses - {"users"}  # those train together
+        return start, self.chooses - {"users", "rounds"}  # these change what is trained
 
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """Tidy rows of one part: the last round, the round of most information, and the way.
@@ -363,6 +371,7 @@ class Objects(Experiment):
             data=cfg.data,
             task=task,
             backbone=cfg.backbone if cfg.data != "digits" else "gradients",
+            rounds=None if cfg.rounds == Settings.rounds else cfg.rounds,
             stand_in=loaded(cfg.data, task, cfg.backbone, cfg.components).stand_in,
             protocol=cfg.protocol,
             scale=cfg.scale,
@@ -428,6 +437,7 @@ def _printed(cfg: Settings, cell: dict) -> bool:
     return (
         cfg.data in ("office31", "officehome")
         and cfg.backbone != "mobilenet_v2"
+        and cfg.rounds == Settings.rounds
         and cell["per_round"] in (None, 2)
         and cell["target_users"] != "noniid15"
         and cell["method"] in ("source_only", "dann", "cdan", "shot", *FEDERATED.values())

@@ -8,7 +8,7 @@ from lgfed_core.evidence.printed import METHODS as WORDS
 
 from . import claims
 from .domains import TASKS
-from .run import METHODS
+from .run import METHODS, Settings
 
 USERS = {"noniid": "20 classes", "noniid15": "15 classes", "iid": "i.i.d.", "central": "central"}
 # The Transfer-Learning-Library's own runs (ResNet-50, end to end, best epoch on the target), as its
@@ -51,6 +51,22 @@ def central_beside(found: pd.DataFrame) -> pd.DataFrame:
     both = {name: table for name, table in both.items() if len(table)}
     table = pd.concat(both)
     return table.assign(average=table.mean(axis=1, skipna=False))
+
+
+def by_length(found: pd.DataFrame) -> pd.DataFrame:
+    """Central methods by rounds of the federated run whose batches they take: lines (task, method).
+
+    Of the tasks and seeds that have run at every length; empty without another length than usual.
+    """
+    longer = sorted({int(r) for r in found["rounds"].dropna()})
+    wide = {Settings.rounds: claims.accuracy(found, "central")}
+    wide |= {r: claims.accuracy(found, "central", rounds=r) for r in longer}
+    both = pd.concat(wide, axis=1).dropna().groupby("task").mean() if longer else pd.DataFrame()
+    if both.empty:
+        return both
+    table = both.stack(future_stack=True).rename(index=lambda m: WORDS.get(m, m))
+    table["before"] = wide[Settings.rounds]["source_only"].groupby("task").mean()
+    return table.dropna()
 
 
 def choices(found: pd.DataFrame) -> pd.DataFrame:
