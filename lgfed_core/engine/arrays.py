@@ -10,11 +10,12 @@ True
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from torch.func import functional_call
 
 from lgfed_core.data import Dataset, Split
@@ -39,7 +40,7 @@ PRETRAINING = 20  # rounds on the labelled rows
 class Adapted:
     """A model that has been adapted; rows are [n, d], as those that it was made from."""
 
-    net: ObjectsNet
+    net: nn.Module
     values: dict[str, Tensor]
     classes: NDArray  # [C], as they were called
     middle: NDArray  # [d]
@@ -110,7 +111,8 @@ def adapt(
         "norm" if isinstance(method, SHOT) else "relu",
     )
     net = make(lambda: ObjectsNet(x.shape[1], len(classes), *kinds), seed)
-    usual = dict(lr=lr, batch_size=batch_size, momentum=0.9, weight_decay=0.001, nesterov=True)
+    usual: dict[str, Any] = dict(lr=lr, batch_size=batch_size, momentum=0.9, nesterov=True)
+    usual |= dict(weight_decay=0.001, keep_momentum=True)
     start, batches = joined(net)[None], max(1, len(held[0]) // batch_size)
     for plays, length, users, many in (
         (DANN(opt_out=1.0, beta=1.0, batch_norm="averaged"), PRETRAINING, held[:1], batches),
@@ -118,9 +120,7 @@ def adapt(
     ):
         rows = ClientIndices.from_lists(users)
         fed = Federation(data, [Partition("arrays", rows, None, rows)], net, [seed])
-        training = LocalTraining(
-            **usual, batches=many, keep_momentum=True, annealing=Annealing(length * many)
-        )
+        training = LocalTraining(**usual, batches=many, annealing=Annealing(length * many))
         first = 0 if users is not held else PRETRAINING
         out = run(fed, plays, training, length, start, first_round=first, workers=1)
         start = out.layout.join(out.tensors["shared"], out.tensors["personal"][:, 0])

@@ -51,7 +51,8 @@ def mixed(z: Tensor, outputs: Tensor, maps: tuple[Tensor, Tensor]) -> Tensor:
 def random_maps(features: int, classes: int) -> tuple[Tensor, Tensor]:
     """The maps of `mixed`, standard normal, the same for everybody."""
     rng = torch.Generator().manual_seed(0)
-    return tuple(torch.randn(n, MIXED, generator=rng) for n in (features, classes))
+    z, p = (torch.randn(n, MIXED, generator=rng) for n in (features, classes))
+    return z, p
 
 
 class ObjectsNet(nn.Module):
@@ -77,8 +78,9 @@ class ObjectsNet(nn.Module):
         self.conditional = conditional
         self.maps = random_maps(FEATURES, classes) if conditional == "mixed" else None
         seen = {"": FEATURES, "whole": FEATURES * classes, "mixed": MIXED}[conditional]
-        after = {"relu": [nn.ReLU(), nn.Dropout(dropout)], "norm": [nn.BatchNorm1d(FEATURES)]}
-        self.encoder = nn.Sequential(nn.Linear(width, FEATURES), *after[bottleneck])
+        relu: list[nn.Module] = [nn.ReLU(), nn.Dropout(dropout)]
+        after = relu if bottleneck == "relu" else [nn.BatchNorm1d(FEATURES)]
+        self.encoder = nn.Sequential(nn.Linear(width, FEATURES), *after)
         self.classifier = WeightNormalised(FEATURES, classes)
         self.discriminator = nn.Sequential(
             nn.Linear(seen, 256), nn.ReLU(), nn.Dropout(dropout), nn.Linear(256, 1)

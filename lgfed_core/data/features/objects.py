@@ -162,7 +162,8 @@ def _body(kind: str, weights: Path) -> torch.nn.Module:
     except (RuntimeError, OSError, ValueError, EOFError) as error:
         raise DataError(f"{weights} holds no weights of {kind}: {error}") from error
     body = torch.nn.Sequential(*list(net.children())[:-2]) if kind == "resnet50" else net.features
-    return body.eval().requires_grad_(False).to(memory_format=torch.channels_last)
+    body.eval().requires_grad_(False)
+    return body.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
 def _resnet_file() -> Path:
