@@ -109,7 +109,7 @@ def judged(
     lines["at"] = [weakest(some).name if some else "" for some in ran.values()]
     lines["ran"] = [len(some) for some in ran.values()]
     lines["parts"] = list(totals.values())
-    lines["runs"] = [min((part.runs for part in some), default=0) for some in ran.values()]
+    lines["runs"] = [_fewest(some) for some in ran.values()]
     lines["words"] = [claim.words for claim in parts]
     lines["of"] = [tuple({of: 0 for part in some for of in part.of}) for some in parts.values()]
     lines.loc[lines["ran"] == 0, ["verdict", "so_far"]] = verdict.NOT_RUN
@@ -119,6 +119,12 @@ def judged(
         for line in lines.itertuples()
     ]
     return lines
+
+
+def _fewest(ran: Sequence[Part]) -> int:
+    """The runs of the comparison that has the fewest; one without chance in it needs no more."""
+    chance = [part.runs for part in ran if part.evidence.low != part.evidence.high]
+    return min(chance or [part.runs for part in ran], default=0)
 
 
 def joint(ran: Sequence[Part], total: int = 0) -> Evidence:
@@ -133,6 +139,13 @@ def joint(ran: Sequence[Part], total: int = 0) -> Evidence:
 def weakest(ran: Sequence[Part]) -> Part:
     """The part with the weakest evidence for the claim; of equals the one that estimates less."""
     return max(ran, key=lambda part: (part.evidence.p, -part.evidence.estimate))
+
+
+def only_suggested(lines: pd.DataFrame, why: str) -> pd.DataFrame:
+    """Lines of `judged` by shortened runs, which judge nothing; ``why`` says by how much."""
+    ran = lines["ran"] > 0
+    said = lines["said"].where(~ran, f"{verdict.SUGGESTED} by {why}: " + lines["said"])
+    return lines.assign(said=said, verdict=lines["verdict"].where(~ran, verdict.SUGGESTED))
 
 
 def brief(lines: pd.DataFrame) -> pd.DataFrame:

@@ -5,6 +5,7 @@ from itertools import islice
 import pandas as pd
 
 from lgfed_core.evidence.steps import STEPS
+from lgfed_core.evidence.verdict import NOT_RUN
 
 from .plan import Bundle, Planner
 
@@ -44,19 +45,39 @@ def full(plan: Planner) -> str:
 
 
 def table(plan: Planner, most: int = 10) -> pd.DataFrame:
-    """The same for a page: experiment, what, seeds, hours, verdicts, first purpose."""
+    """The first bundles for a page: what they are for, runs, seeds, hours, verdicts expected."""
     return pd.DataFrame(
         {
-            "runs": "; ".join(
-                dict.fromkeys(" ".join(str(t).split(" seed")[0].split()) for t in b.tasks)
-            ),
-            "to seeds": b.step,
-            "hours": b.seconds / HOUR,
-            "verdicts": b.decided,
-            "for": b.why[0],
+            "for": bundle.why[0] + (f" (+{len(bundle.why) - 1})" if len(bundle.why) > 1 else ""),
+            "runs": len(bundle.tasks),
+            "to seeds": bundle.step,
+            "hours": bundle.seconds / HOUR,
+            "verdicts": bundle.decided,
         }
-        for b in islice(plan.bundles(), most)
+        for bundle in islice(plan.bundles(), most)
     )
+
+
+def coverage(plan: Planner) -> str:
+    """How far the board is, in Markdown: verdicts by standing, and what a full one takes."""
+    lines = [
+        "| | all | decided | open | of these out of seeds | not yet run |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    for claims, name in ((False, "printed numbers, both protocols"), (True, "claims")):
+        some = [goal for goal in plan.goals if goal.claim == claims]
+        new = [goal for goal in some if goal.at == NOT_RUN]
+        open_ = [goal for goal in some if goal.chances and goal.at != NOT_RUN]
+        spent = [goal for goal in open_ if max(goal.chances.values()) == 0]
+        done = len(some) - len(new) - len(open_)
+        lines.append(
+            f"| {name} | {len(some)} | {done} | {len(open_)} | {len(spent)} | {len(new)} |"
+        )
+    for step in STEPS:
+        runs, seconds = plan.full(step)
+        hours = f"{seconds / HOUR:,.0f} hours of one core"
+        lines.append(f"\nTo {step} seeds everywhere {runs:,} runs are missing, {hours}.")
+    return "\n".join(lines)
 
 
 def _bundle(bundle: Bundle, spent: float) -> str:

@@ -10,9 +10,10 @@ from pathlib import Path
 import pandas as pd
 
 from lgfed_core.errors import ResultsError
-from lgfed_core.evidence import report, verdict
+from lgfed_core.evidence import report, scoreboard, verdict
 from lgfed_core.evidence.claims import LIVE, Claim
 from lgfed_core.evidence.printed import PAPERS, Table
+from lgfed_core.evidence.steps import standing
 from lgfed_core.paths import PAPER
 
 from .cgau import printed as cgau
@@ -24,20 +25,11 @@ from .fade.digits import claims as digits
 from .fade.objects import claims as objects
 from .fade.theory import claims as fade_theory
 from .lgfedavg import claims as accuracies, printed as lgfedavg
-from .lgfedavg.communication import counts
 from .lgfedavg.fairness import claims as fairness
 from .lgfedavg.theory import claims as theory
 
 TABLES: dict[str, Table] = lgfedavg.TABLES | cgau.TABLES | fade.TABLES
-STORED = (
-    accuracies,
-    fairness,
-    counts,
-    audio,
-    cifar10,
-    digits,
-    objects,
-)  # judged on stored runs, together
+STORED = (accuracies, fairness, audio, cifar10, digits, objects)  # judged on stored runs
 CLAIMS: tuple[Claim, ...] = tuple(
     claim for page in (*STORED, theory, xor, fade_theory) for claim in page.CLAIMS
 )
@@ -64,10 +56,12 @@ def verdicts() -> dict[str, str]:
     """The verdict on every claim that a page judges, in words; of several data sets, on each."""
     found: dict[str, dict[str, str]] = {c.id: {"": LIVE} for c in CLAIMS if c.live}
     for page in STORED:
-        said = page.from_stored()["said"]
+        lines = page.from_stored()
         for claim in page.CLAIMS:
-            some = found.setdefault(claim.id, {})
-            some[claim.where] = said.get(claim.id, verdict.NOT_RUN)
+            line = lines.loc[claim.id] if claim.id in lines.index else None
+            ran = line is not None and line["ran"] > 0
+            said = f"{line['said']}, {standing(line['runs'])}" if ran else verdict.NOT_RUN
+            found.setdefault(claim.id, {})[claim.where] = said
     return {id: _joined(some) for id, some in found.items()}
 
 
@@ -98,13 +92,13 @@ def printout(paper: str | None = None, front: bool = False) -> str:
     if paper or not front:
         out.append(report.printout(t for t in TABLES.values() if paper in (None, t.paper)))
         out.append("Printed numbers, each once, at the protocol they stand for:\n")
-        out.append(report.scoreboard(TABLES.values()).to_string(index=False))
+        out.append(scoreboard.scoreboard(TABLES.values()).to_string(index=False))
     return "\n".join(out)
 
 
 def _renewed() -> str:
     """Renew the counts on the first pages, and the figure there once it has runs."""
-    changed: Sequence[Path] = report.update_front_pages(TABLES.values())
+    changed: Sequence[Path] = scoreboard.update_front_pages(TABLES.values())
     if (report.table(TABLES["lgfedavg_v2_table6_mnist"])["seeds"] > 0).any():
         from .lgfedavg.front import front  # matplotlib takes a while
 

@@ -24,6 +24,7 @@ from lgfed_core.evidence import records as results
 from lgfed_core.files import locked
 from lgfed_core.paths import RUNS
 
+Place = str | torch.device
 DIVERGED = "diverged"  # the metric of a seed that left the finite numbers; its value is the round
 
 
@@ -130,7 +131,7 @@ class Experiment:
         raise NotImplementedError
 
     def measured(self, cfg, part: str, outcome: Outcome) -> pd.DataFrame:
-        """The tidy rows of one part (see `records` for the columns), for each of its seeds."""
+        """The tidy rows of one part, for each of its seeds, but for what `records` says of all."""
         raise NotImplementedError
 
     def progress(self, cfg, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
@@ -141,7 +142,7 @@ class Experiment:
         self,
         cfg,
         seeds: Sequence[int],
-        device: str | torch.device = "auto",
+        device: Place = "auto",
         lanes: str = "auto",
         workers: int | None = None,
     ) -> torch.device:
@@ -166,31 +167,28 @@ class Experiment:
         return place
 
     def stages(
-        self,
-        cfg,
-        seeds: Sequence[int],
-        device: str | torch.device = CPU,
-        resume: bool = True,
-        *,
-        lanes: str = "auto",
-        workers: int | None = None,
+        self, cfg, seeds: Sequence[int], device: Place = CPU, resume: bool = True, **engine
     ) -> Iterator[tuple[str, Outcome]]:
         """Run part by part, yielding (name, outcome); all ``seeds`` train together.
 
         A part that is complete is read from its checkpoint instead of run, unless not ``resume``.
+        engine: ``lanes`` and ``workers``, as for `run`.
         """
-        place = self.check(cfg, seeds, device, lanes, workers)
-        engine = dict(lanes=self.usual_lanes if lanes == "auto" else lanes, workers=workers)
+        place = self.check(cfg, seeds, device, **engine)
+        if engine.get("lanes", "auto") == "auto":
+            engine["lanes"] = self.usual_lanes
         return self.train(cfg, seeds, place, self.folder(cfg, seeds) if resume else None, **engine)
 
     def records(self, cfg, part: str, outcome: Outcome) -> pd.DataFrame:
-        """The tidy rows of one part, for each of its seeds.
+        """The tidy rows of one part, for each of its seeds, with its scale, place and time.
 
         A seed that diverged, or of which a number is not finite, has one row for each selection
         instead, with the metric `DIVERGED` and the round (from 1); the others stay as they are.
         """
         lost = dict(outcome.diverged)
-        rows = self.measured(cfg, part, _readable(outcome, lost))
+        rows = self.measured(cfg, part, _readable(outcome, lost)).assign(
+            protocol=cfg.protocol, scale=cfg.scale, seconds=outcome.seconds, **outcome.provenance
+        )
         broken = rows.loc[~np.isfinite(rows["value"].astype(float)), "seed"]
         lost = dict.fromkeys(broken, _last_round(outcome)) | lost
         own, main = rows["seed"].isin(lost), rows["table"] == rows["table"].iloc[0]
@@ -198,16 +196,9 @@ class Experiment:
         told = told.assign(metric=DIVERGED, value=told["seed"].map(lost).astype(float))
         return pd.concat([rows[~own], told], ignore_index=True) if lost else rows
 
-    def plan(
-        self,
-        cfg,
-        seeds: Sequence[int],
-        device: str | torch.device = "auto",
-        lanes: str = "auto",
-        workers: int | None = None,
-    ) -> list[Part]:
+    def plan(self, cfg, seeds: Sequence[int], device: Place = "auto", **engine) -> list[Part]:
         """What `run` will run, in order; reads the heads of checkpoints, and no data."""
-        place = self.check(cfg, seeds, device, lanes, workers)
+        place = self.check(cfg, seeds, device, **engine)
         return [
             replace(part, seeds=part.seeds or tuple(group))
             for group in self._groups(seeds, place)
@@ -215,34 +206,27 @@ class Experiment:
         ]
 
     def run(
-        self,
-        cfg,
-        seeds: Sequence[int],
-        *,
-        device: str | torch.device = "auto",
-        record: bool = True,
-        resume: bool = True,
-        workers: int | None = None,
-        lanes: str = "auto",
+        self, cfg, seeds: Sequence[int], *, record: bool = True, resume: bool = True, **engine
     ) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
         """Run at ``cfg`` for each seed; rows go to data/results part by part.
 
-        device: "cpu", "cuda", or "auto" (a GPU if there is one). A GPU takes all seeds at once, a
-        CPU one after the other, which is as fast there and leaves complete seeds behind when
-        stopped, unless the experiment takes them ``together``.
+        engine: ``device``, "cpu", "cuda", or "auto" (a GPU if there is one), ``lanes`` and
+        ``workers``, as for `check`. A GPU takes all seeds at once, a CPU one after the other, which
+        is as fast there and leaves complete seeds behind when stopped, unless the experiment takes
+        them ``together``.
 
         While it lasts it holds the folder of its checkpoints, unless not ``resume``; raises Busy
         where another process does.
 
         Returns the tidy rows and, by part, the histories (one line per evaluated round and seed).
         """
-        place = self.check(cfg, seeds, device, lanes, workers)
+        place = self.check(cfg, seeds, **engine)
+        engine["device"] = place
         found: list[pd.DataFrame] = []
         histories: dict[str, list[pd.DataFrame]] = {}
         for group in self._groups(seeds, place):
-            parts = self.stages(cfg, group, place, resume, workers=workers, lanes=lanes)
             with _alone(self.folder(cfg, group)) if resume else nullcontext():
-                for part, outcome in parts:
+                for part, outcome in self.stages(cfg, group, resume=resume, **engine):
                     found.append(self.records(cfg, part, outcome))
                     if record:
                         results.record(self.name, found[-1])
@@ -308,7 +292,7 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def place_of(device: str | torch.device) -> torch.device:
+def place_of(device: Place) -> torch.device:
     """The device that a name stands for. Raises SettingsError for one that is not here."""
     if isinstance(device, torch.device):
         return device

@@ -101,7 +101,9 @@ def dann_fails(found: pd.DataFrame) -> list[Part]:
     where = int((fell.index.get_level_values("task") == "D->A").sum())
     against = 1.0 if some else (1 - PRINTED_SHARE) ** where
     evidence = Evidence(100 * some / n, 100 * exact.low, 100 * exact.high, float(not some), against)
-    return [Part("share of collapsed runs", n, evidence)]
+    return [
+        Part("share of collapsed runs", fell.index.get_level_values("seed").nunique(), evidence)
+    ]
 
 
 def better(method: str, users: str, others: Sequence[str], found: pd.DataFrame) -> list[Part]:

@@ -373,10 +373,6 @@ class Objects(Experiment):
             backbone=cfg.backbone if cfg.data != "digits" else "gradients",
             rounds=None if cfg.rounds == Settings.rounds else cfg.rounds,
             stand_in=loaded(cfg.data, task, cfg.backbone, cfg.components).stand_in,
-            protocol=cfg.protocol,
-            scale=cfg.scale,
-            seconds=outcome.seconds,
-            **outcome.provenance,
         )
 
     def _cell(self, cfg: Settings, cell: dict, history: pd.DataFrame) -> pd.DataFrame:
