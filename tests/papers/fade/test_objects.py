@@ -218,3 +218,17 @@ def test_figures_are_drawn_of_what_there_is(stored):
 def test_the_librarys_numbers_have_its_own_averages():
     means = tables.LIBRARY.mean(axis=1).round(1)
     assert means.to_dict() == {"source only": 79.5, "DANN": 86.1, "CDAN": 87.7}
+
+
+def test_a_longer_run_stands_beside_the_usual_and_nowhere_else(stored):
+    some = rows()
+    central = some["method"].isin(["fade_dann", "fade_cdan"])
+    usual = some[central].assign(setting="central", target_users="", per_round=None)
+    usual = usual.assign(method=usual["method"].str.removeprefix("fade_"))
+    alone = usual[(usual["task"] == "A->W") & (usual["seed"] == 0)]
+    longer = alone.assign(rounds=400, value=alone["value"] + 5)
+    found = stored(pd.concat([some, usual, longer]).assign(rounds=lambda f: f["rounds"]))
+    table = tables.by_length(found)
+    assert list(table.index) == [("A->W", "CDAN"), ("A->W", "DANN")]
+    assert (table[400] - table[run.Settings.rounds]).tolist() == pytest.approx([5, 5])
+    assert claims.accuracy(found, "central").notna().all().all()

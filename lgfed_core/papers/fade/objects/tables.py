@@ -64,7 +64,8 @@ def by_length(found: pd.DataFrame) -> pd.DataFrame:
     both = pd.concat(wide, axis=1).dropna().groupby("task").mean() if longer else pd.DataFrame()
     if both.empty:
         return both
-    table = both.stack(future_stack=True).rename(index=lambda m: WORDS.get(m, m))
+    table = both.drop(columns=list(claims.BEFORE), level=1, errors="ignore")
+    table = table.stack(future_stack=True).rename(index=lambda m: WORDS.get(m, m))
     table["before"] = wide[Settings.rounds]["source_only"].groupby("task").mean()
     return table.dropna()
 
