@@ -10,6 +10,7 @@ from .experiment import Experiment
 from .fade.digits.run import DIGITS
 from .fade.objects.run import OBJECTS
 from .lgfedavg.cifar10.run import CIFAR10
+from .lgfedavg.cifar10.scratch import SCRATCH
 from .lgfedavg.fairness.run import FAIRNESS
 from .lgfedavg.layers.run import LAYERS
 from .lgfedavg.mnist.run import MNIST
@@ -20,6 +21,7 @@ ALL: dict[str, Experiment] = {
     for experiment in (
         MNIST,
         CIFAR10,
+        SCRATCH,
         VERSION1,
         LAYERS,
         FAIRNESS,
