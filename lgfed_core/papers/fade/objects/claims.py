@@ -19,9 +19,10 @@ from lgfed_core.evidence.verdict import Evidence, greater
 from lgfed_core.papers.experiment import DIVERGED
 
 from .domains import TASKS
-from .run import COLLAPSED, FEDERATED, METHODS, NAME, bottleneck
+from .run import COLLAPSED, FEDERATED, METHODS, NAME, Settings, bottleneck
 
 PRINTED_SHARE = 1 / 3  # of collapsed runs that make the printed D->A, 43.1 with a deviation of 33
+RELEASED_ROUNDS = 300  # of the shortest released sweeps
 BEFORE = ("source_only", "source_only_norm")  # by bottleneck
 _PLAIN = {printed: name for name, printed in FEDERATED.items()}
 _IDS = (
@@ -168,8 +169,9 @@ BESIDE = (
 
 
 def judged(found: pd.DataFrame, which: Sequence[Claim] = CLAIMS) -> pd.DataFrame:
-    """Lines of `evidence.claims.judged`, from rows of `stored`."""
-    return claims.judged(which, found, stand_in(found))
+    """Lines of `evidence.claims.judged`, from rows of `stored`; verdicts say how long these ran."""
+    limits = f", frozen backbone, {Settings.rounds} of {RELEASED_ROUNDS} rounds"
+    return claims.judged(which, found, stand_in(found), limits)
 
 
 def from_stored() -> pd.DataFrame:

@@ -107,7 +107,7 @@ def failures(found: pd.DataFrame) -> pd.DataFrame:
 def answer(found: pd.DataFrame) -> str:
     """In Markdown what stored runs say: averages with non-i.i.d. users, and who collapsed."""
     lines, seeds = [], 0
-    for users in ("noniid", "iid", "central"):
+    for users in USERS:
         wide = claims.accuracy(found, users)
         mean = claims.average(wide).dropna(how="all")
         some = [m for m in ("source_only", *METHODS) if m in mean and mean[m].notna().any()]
