@@ -38,6 +38,7 @@ METHOD = {  # method -> (colour, marker)
     "dann": (_ORANGE, "<"),
     "cdan": (_RED, "d"),
     "shot": (_GREEN, ">"),
+    "dann+shot": (_SKY, "p"),
     "cdan+shot": (_PINK, "P"),
 }
 MEASURED, CORRECTED, PRINTED = _BLACK, _BLUE, _RED  # of a formula

@@ -87,6 +87,8 @@ class Batched:
 
         for step in range(len(index)):
             x, y = split.x[index[step]], split.y[index[step]]  # [L, B, ...], [L, B]
+            if "labels" in t:
+                y = t["labels"][run[:, None], index[step]].long()
             if cfg.augment and changes is not None:
                 x = cfg.augment.apply(x, changes[step])
             rows = (x, y, weight[step])

@@ -134,6 +134,9 @@ def prepare(
         allocate("velocity", runs, devices, size)
     if training.annealing:
         allocate("taken", runs, devices)  # steps of each device so far
+    if methods[0].relabel:
+        y = federation.data.train.y
+        allocate("labels", runs, len(y)).copy_(y)  # in the place of the data's own
     net = copy.deepcopy(federation.net).eval()  # for testing; training has its own copies
     phase = Phase(
         net, layout, methods, training, list(federation.seeds), federation.rows(), tensors
@@ -203,6 +206,8 @@ def round_of(
     if jobs:
         if phase.method.needs_peers:
             _show_others(phase, jobs)
+        if phase.method.relabel:
+            _relabel(phase, engine, number)
         before = phase.tensors["personal"].clone() if phase.method.keep else None
         engine.train(jobs, number, lr)
         _privatise(phase, jobs, number)
@@ -228,6 +233,21 @@ def _show_others(phase: Phase, jobs: list[Job]) -> None:
         shared = t["shared"][r].expand(len(slots), -1)
         models = torch.cat([shared, t["personal"][r, [jobs[slot][1] for slot in slots]]], 1)
         t["others"][slots] = (models.sum(0) - models) / max(1, len(slots) - 1)  # [m, P]
+
+
+def _relabel(phase: Phase, engine: Engine, number: int) -> None:
+    """Every device's own labels of rows that the data have none for, where the methods say so."""
+    how = [method.relabel and method.relabel(number) for method in phase.methods]
+    if not any(how):
+        return
+    (split, rows), labels = phase.rows["train"], phase.tensors["labels"]
+    said = engine.own_outputs("shared", "personal", "train", features=True)  # [R, K, n_max, ...]
+    for r, label in enumerate(how):
+        for k in range(len(rows[r])):
+            mine = rows[r].of(k).to(labels.device)
+            bare = split.y[mine] < 0
+            if label and bare.any():
+                labels[r, mine[bare]] = label(said[r, k, : len(mine)])[bare].to(labels)
 
 
 def _privatise(phase: Phase, jobs: list[Job], number: int) -> None:

@@ -100,6 +100,7 @@ METHODS = {
     "dann": "DANN",
     "cdan": "CDAN",
     "shot": "SHOT",
+    "dann+shot": "DANN+SHOT",
     "cdan+shot": "CDAN+SHOT",
     "baseline": "baseline",
     "cgau": "CGAU",

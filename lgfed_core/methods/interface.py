@@ -86,6 +86,9 @@ class Method:
     # keep(before, trained, weights): what participants keep of their own parameters, [m, P_p] both;
     # None: all that they have trained
     keep: ClassVar[Callable[..., Tensor] | None] = None
+    # relabel(round): None, or how a device labels its rows that have no label (-1), before anybody
+    # trains: from what the network says with features=True, [n_k, ...], to labels [n_k]
+    relabel: ClassVar[Callable[..., Callable[[Tensor], Tensor] | None] | None] = None
 
     def __post_init__(self):
         one_of("batch_norm", self.batch_norm, BATCH_NORM)

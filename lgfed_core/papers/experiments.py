@@ -8,6 +8,7 @@ from .cgau.cifar10.run import CIFAR10 as CGAU_CIFAR10
 from .cgau.cifar10.time import TIME
 from .experiment import Experiment
 from .fade.digits.run import DIGITS
+from .fade.objects.run import OBJECTS
 from .lgfedavg.cifar10.run import CIFAR10
 from .lgfedavg.cifar10.scratch import SCRATCH
 from .lgfedavg.fairness.run import FAIRNESS
@@ -31,6 +32,7 @@ ALL: dict[str, Experiment] = {
         NEW_CLIENTS,
         TIME,
         DIGITS,
+        OBJECTS,
     )
 }
 

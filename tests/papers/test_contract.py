@@ -23,6 +23,7 @@ from lgfed_core.models.adult import AdultNet
 from lgfed_core.papers import experiment as base, experiments
 from lgfed_core.papers.cgau.cifar10 import run as cgau_cifar10, time as cgau_time
 from lgfed_core.papers.fade.digits import domains
+from lgfed_core.papers.fade.objects import domains as objects, run as fade_objects
 from lgfed_core.papers.lgfedavg.fairness import released_users
 
 CPU, SECONDS = torch.device("cpu"), 90  # a smoke run takes some ten of them on two slow cores
@@ -60,6 +61,7 @@ CASES = [
     Case("cgau.new_clients", ONE, QUIET, stand_in="made up"),
     Case("cgau.time", dict(methods=("baseline",)), timed=True),
     Case("fade.digits", dict(opt_outs=(), statistics=(), central=False), stand_in="made up"),
+    Case("fade.objects", dict(central_methods=()), QUIET, stand_in="made up"),
 ]  # fmt: skip
 
 
@@ -83,8 +85,11 @@ def at_hand():
         patch.setattr(domains, "_mnist", lambda: _pictures("mnist", 0))
         patch.setattr(domains, "_second", lambda: (_pictures("usps", 1), "made up"))
         domains.digits.cache_clear()
+        patch.setattr(objects, "_features", lambda *place: made)
+        fade_objects.loaded.cache_clear()
         yield
     domains.digits.cache_clear()
+    fade_objects.loaded.cache_clear()
 
 
 def _quiet(head_layers: int, *dropout: float) -> AdultNet:

@@ -12,7 +12,8 @@ from lgfed_core.evidence.claims import Claim, Line, Part, paired
 from lgfed_core.evidence.records import plain, select
 from lgfed_core.evidence.verdict import greater
 
-from .run import NAME, SPLITS, TABLE, ids
+from .run import NAME, TABLE, ids
+from .settings import SPLITS
 
 PAGE = "lgfedavg/rotated"
 FORGETS, KEEPS, LOST = 10.0, 5.0, 1.0  # points of accuracy

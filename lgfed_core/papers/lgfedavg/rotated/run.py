@@ -5,25 +5,25 @@ are turned by 90 degrees, and 500 more rounds are trained by the newcomer and a 
 old devices: by FedAvg, FedProx or LG-FedAvg, all from the same model. What of the old remains?
 
 There is no code, and the text leaves much open. Each such choice is a setting; `vary` names those
-of which other values are tried as well, one at a time (`VARIED`), and so are remedies.
+of which other values are tried as well, one at a time (`settings.VARIED`), and so are remedies.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pandas as pd
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from lgfed_core import models
 from lgfed_core.data import Dataset
 from lgfed_core.engine import Federation, LocalTraining, Outcome, Participation, run
-from lgfed_core.errors import SettingsError, at_least, one_of
-from lgfed_core.methods import FedAvg, FedProx, LGFedAvg, Method
+from lgfed_core.methods import FedAvg
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment, Part, Piece, following, who
 
-from .newcomer import WithNewcomers, arrived, old_devices, pictures
+from .newcomer import arrived, old_devices, pictures
+from .settings import LINES, SCALES, SPLITS, Settings, named
 from .sides import BothSides, Until
 
 NAME = "lgfedavg.rotated"
@@ -31,149 +31,6 @@ TABLE = "lgfedavg_table3_rotated_mnist"
 CURVES = "lgfedavg_rotated_curves"  # tables of ours: the same by round,
 CHOICES = "lgfedavg_rotated_choices"  # with another choice,
 BEFORE = "lgfedavg_rotated_before"  # and the model that all go on from
-SPLITS = {10: "iid", 2: "noniid"}  # classes per device -> as the table calls it
-LINES = ("fedavg_0", "lg_fedavg_0", "fedavg_0.1", "fedprox_0.1", "lg_fedavg_0.1")
-VARIED = {  # setting -> other values, tried one at a time
-    "angle": (-90, 45, 180),
-    "overlap": (False,),
-    "weighted": (False,),
-    "always": (False,),
-    "shared_layers": (2, 4),
-    "shared_side": ("first",),
-    "mu": (0.001, 0.1, 1.0),
-    "newcomers": (3,),
-    "upright": (1.0,),
-    "frozen": (3,),
-    "lr": (0.005,),
-}
-SCALES = {
-    "smoke": dict(
-        devices=10,
-        rows_per_class=(40, 20),
-        goal=0.15,
-        before=3,
-        every=1,
-        rounds=2,
-        looks=2,
-        train_rows=30,
-        test_rows=20,
-        cohort=0.2,
-    ),
-    "quick": dict(
-        devices=20,
-        rows_per_class=(300, 50),
-        goal=0.85,
-        before=60,
-        cohort=0.25,
-        rounds=20,
-        looks=10,
-        train_rows=400,
-        test_rows=200,
-    ),
-    "paper": {},
-}
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The text's values, and what it leaves open; the last three are remedies of ours."""
-
-    protocol: str = "as_described"
-    scale: str = "paper"
-    classes: int = 10  # per old device; 10 is i.i.d.
-    lines: tuple[str, ...] = LINES  # method and C
-    vary: tuple[str, ...] = ()  # settings of `VARIED` of which other values are run, too
-    devices: int = 100  # old ones
-    batch_size: int = 10
-    cohort: float = 0.1  # C before the newcomer comes
-    goal: float = 0.98  # mean accuracy of the old devices on validation rows, of FedAvg
-    before: int = 1500  # rounds to get there, at most
-    every: int = 5  # rounds between two looks at the goal
-    validation: float = 0.1  # share of each old device's training rows
-    rounds: int = 500  # from then on
-    looks: int = 20  # at both sides on the way
-    train_rows: int = 3000  # of a newcomer
-    test_rows: int = 500
-    rows_per_class: tuple[int, int] | None = None  # (train, test) of MNIST; None: all
-    angle: int = 90  # degrees, counter-clockwise
-    overlap: bool = True  # whether old devices hold the newcomers' pictures, too, upright
-    weighted: bool = True  # average by n_k/n, a newcomer counts for five; False: 1/m
-    always: bool = True  # newcomers take part in every round; False: drawn as all others
-    shared_layers: int = 3  # by LG-FedAvg,
-    shared_side: str = "last"  # next to the output; "first": next to the input
-    mu: float = 0.01  # of FedProx
-    newcomers: int = 1
-    upright: float = 0.0  # upright pictures that a newcomer has beside each turned one
-    frozen: int = 0  # layers next to the output that nobody moves any more
-    lr: float = 0.05
-
-    def __post_init__(self):
-        if self.protocol != "as_described":
-            raise SettingsError(
-                "Table 3 has no released protocol: no code turns a picture; run as_described"
-            )
-        one_of("scale", self.scale, SCALES)
-        one_of("classes", self.classes, SPLITS)
-        one_of("shared_side", self.shared_side, ("first", "last"))
-        for name, known in (("lines", LINES), ("vary", VARIED)):
-            if unknown := set(getattr(self, name)) - set(known):
-                raise SettingsError(f"{name} has {sorted(unknown)}; there are {', '.join(known)}")
-        names = ("devices", "before", "every", "rounds", "looks", "newcomers", "train_rows")
-        at_least(1, **{name: getattr(self, name) for name in (*names, "test_rows")})
-        at_least(0, **{name: getattr(self, name) for name in ("mu", "upright", "frozen", "lr")})
-
-    @property
-    def first(self) -> "Settings":
-        """What the old devices' model depends on: no choice that only matters after it."""
-        later = set(VARIED) - ({"overlap"} if self.overlap else {"overlap", "newcomers"})
-        return replace(self, **{name: getattr(Settings, name) for name in later})
-
-    @property
-    def cells(self) -> dict[str, tuple[str, "Settings"]]:
-        """The parts, in order: name -> (line, or "before"; settings)."""
-        found = dict.fromkeys(["before"], ("before", self))
-        found |= {line: (line, self) for line in self.lines}
-        for name in self.vary:
-            for value in VARIED[name]:
-                other, said = replace(self, **{name: value}), f"{name}={value}"
-                if name == "overlap":
-                    found[f"before:{said}"] = "before", other
-                for line in filter(lambda line: matters(name, line), self.lines):
-                    found[f"{line}:{said}"] = line, other
-        return found
-
-    def method(self, line: str, net: nn.Module) -> Method:
-        """The method of a line, with the setting it depends on."""
-        name, _ = named(line)
-        if name == "fedprox":
-            return FedProx(mu=self.mu, weighted=self.weighted)
-        if name == "fedavg":
-            return FedAvg(weighted=self.weighted)
-        side = models.last_layers if self.shared_side == "last" else models.first_layers
-        return LGFedAvg(layers=side(net, self.shared_layers), weighted=self.weighted)
-
-    def participation(self, line: str) -> Participation:
-        """Who takes part in a round of ``line``; where C is 0 the newcomers, whatever is set."""
-        _, fraction = named(line)
-        if self.always or not fraction:
-            return WithNewcomers(fraction, newcomers=self.newcomers)
-        return Participation(fraction)
-
-
-def named(line: str) -> tuple[str, float]:
-    """Method and C of a line: "lg_fedavg_0.1" -> ("lg_fedavg", 0.1)."""
-    method, _, fraction = line.rpartition("_")
-    return method, float(fraction)
-
-
-def matters(setting: str, line: str) -> bool:
-    """Whether a line depends on a setting at all."""
-    method, fraction = named(line)
-    if setting in ("weighted", "always"):
-        return fraction > 0
-    if setting in ("shared_layers", "shared_side"):
-        return method == "lg_fedavg"
-    return method == "fedprox" if setting == "mu" else True
 
 
 @dataclass(frozen=True)

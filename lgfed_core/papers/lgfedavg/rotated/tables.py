@@ -9,7 +9,8 @@ from lgfed_core.evidence.verdict import NOT_RUN
 
 from ..printed import TABLES
 from .claims import WORDS
-from .run import CHOICES, CURVES, NAME, SPLITS, TABLE, named
+from .run import CHOICES, CURVES, NAME, TABLE
+from .settings import SPLITS, named
 
 USUAL = "as assumed"
 ASKED = {  # setting -> what the text leaves open, or what one would try today

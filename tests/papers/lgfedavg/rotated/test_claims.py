@@ -6,7 +6,8 @@ import pytest
 
 from lgfed_core.evidence import records as results, verdict
 from lgfed_core.papers.lgfedavg.rotated import claims, figures, tables
-from lgfed_core.papers.lgfedavg.rotated.run import ROTATED, SPLITS, ids
+from lgfed_core.papers.lgfedavg.rotated.run import ROTATED, ids
+from lgfed_core.papers.lgfedavg.rotated.settings import SPLITS
 from toy import stored_row
 
 SIDES = ("normal", "normal_averaged", "normal_before", "rotated", "rotated_before")

@@ -12,7 +12,8 @@ from lgfed_core.engine import Participation
 from lgfed_core.errors import SettingsError
 from lgfed_core.papers.lgfedavg.rotated import newcomer
 from lgfed_core.papers.lgfedavg.rotated.newcomer import WithNewcomers
-from lgfed_core.papers.lgfedavg.rotated.run import ROTATED, VARIED, Phases, matters
+from lgfed_core.papers.lgfedavg.rotated.run import ROTATED, Phases
+from lgfed_core.papers.lgfedavg.rotated.settings import VARIED, matters
 
 SMOKE = ROTATED.settings("smoke", goal=0.0)
 

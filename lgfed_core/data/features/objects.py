@@ -1,0 +1,215 @@
+"""Pictures of objects as stored features: what a network trained on ImageNet says about each.
+
+============  =======  ==============================================================  =========
+backbone      numbers  weights                                                         MB
+============  =======  ==============================================================  =========
+resnet50      2,048    torchvision's file, from its address or from the file that      98
+..                     the environment variable ``LGFED_RESNET50`` names; the paper's
+inception_v3  2,048    `data.features.inception`; stands in                            87
+mobilenet_v2  1,280    torchvision's file, from a registry; stands in                  14
+============  =======  ==============================================================  =========
+
+The middle 224 of 256 pixels are shown, once: no crops at random. A domain is computed in blocks of
+128 pictures, each a file of its own in the cache, so that what was computed before a kill is not
+computed again. A file says which weights and pictures it was made from, and others are refused.
+
+    python -m lgfed_core.data.features.objects office31 mobilenet_v2
+"""
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from tqdm.auto import tqdm
+
+from lgfed_core import paths
+from lgfed_core.errors import DataError, NotAvailable, one_of
+
+from .. import objects, sources
+from . import inception
+from .stored import Features, features, load_arrays, save_arrays
+
+CROP, BLOCK, AT_ONCE = 224, 128, 16
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet
+RESNET = "resnet50-0676ba61.pth"  # "IMAGENET1K_V1"; the digits begin its sha256
+STAND_IN = {  # what the column of that name says
+    "resnet50": "",
+    "inception_v3": "Inception v3 features",
+    "mobilenet_v2": "MobileNetV2 features",
+}
+
+
+@dataclass(frozen=True)
+class Backbone:
+    """A frozen network: its width, where its weights are, and what a file of them makes."""
+
+    width: int
+    weights: Callable[[], Path]
+    body: Callable[[Path], torch.nn.Module]
+
+    def function(self, weights: Path) -> Callable[[Tensor], Tensor]:
+        """From pictures uint8 [n, 3, 256, 256] to float32 [n, width]."""
+        body = self.body(weights)
+        if isinstance(body, inception.Inception):
+            return lambda images: body.features(middle(images))
+        return lambda images: pooled(body, normalised(middle(images).float() / 255))
+
+
+def load(name: str, domain: str, backbone: str = "mobilenet_v2") -> Features:
+    """Features of all pictures of one ``domain``; what is missing is computed, with a bar.
+
+    Raises NotAvailable where pictures or weights cannot be had here; DataError for what is damaged,
+    and for stored features of other pictures or another backbone.
+    """
+    one_of("backbone", backbone, BACKBONES)
+    pictures = objects.read(name, domain)
+    x = np.concatenate(list(_blocks(name, domain, backbone, pictures)))
+    return features(f"{name}-{domain}", x, pictures.y, pictures.y, stand_in=STAND_IN[backbone])
+
+
+def stored(name: str, backbone: str) -> bool:
+    """Whether the features of all domains of a set are in the cache; nothing is fetched for it."""
+    one_of("backbone", backbone, BACKBONES)
+    try:
+        kind = objects.KINDS[name]
+        return all(
+            path.is_file()
+            for domain in kind.domains
+            for path in _files(name, domain, backbone, len(objects.read(name, domain)))
+        )
+    except NotAvailable:
+        return False
+
+
+def _blocks(name: str, domain: str, backbone: str, pictures: objects.Pictures) -> Iterator[NDArray]:
+    """The features of each block, [up to 128, width]."""
+    net, function, ground = BACKBONES[backbone], None, b""
+    weights = net.weights()
+    checksum = hashlib.sha256(weights.read_bytes()).digest()
+    starts = range(0, len(pictures), BLOCK)
+    files = _files(name, domain, backbone, len(pictures))
+    missing = sum(not path.is_file() for path in files)
+    contents = pictures.contents()
+    bar = tqdm(
+        total=missing * BLOCK, desc=f"{backbone}: {domain}", unit="picture", disable=not missing
+    )
+    with bar:
+        for path, start in zip(files, starts, strict=True):
+            place = range(start, min(start + BLOCK, len(pictures)))
+            block = [next(contents) for _ in place]
+            ground = hashlib.sha256(checksum + b"".join(block)).hexdigest()
+            if not path.is_file():
+                function = function or net.function(weights)
+                found = []
+                for at in range(0, len(block), AT_ONCE):
+                    some = zip(block[at : at + AT_ONCE], place[at : at + AT_ONCE], strict=True)
+                    images = torch.stack([pictures.decoded(c, i) for c, i in some])
+                    found.append(function(images).numpy())
+                    bar.update(len(images))
+                save_arrays(path, x=np.concatenate(found), ground=np.array(ground))
+            yield _read(path, (len(block), net.width), ground)
+
+
+def _files(name: str, domain: str, backbone: str, pictures: int) -> list[Path]:
+    """Where the blocks of a domain are, or will be."""
+    folder = paths.CACHE / "embeddings" / f"{name}-{backbone}"
+    return [folder / f"{domain}-{i:03d}.npz" for i in range(-(-pictures // BLOCK))]
+
+
+def _read(path: Path, shape: tuple[int, int], ground: str) -> NDArray:
+    x, found = load_arrays(path, "x", "ground")
+    if str(found) != ground or x.shape != shape or not np.isfinite(x).all():
+        raise DataError(
+            f"{path} was made from other pictures or by another backbone; delete it to compute it "
+            "again"
+        )
+    return x
+
+
+def middle(images: Tensor) -> Tensor:
+    """The middle of pictures [n, 3, 256, 256] -> [n, 3, 224, 224]."""
+    edge = (objects.SIDE - CROP) // 2
+    return images[..., edge : edge + CROP, edge : edge + CROP]
+
+
+def normalised(x: Tensor) -> Tensor:
+    """Pictures [n, 3, h, w] with values from 0 to 1, as networks trained on ImageNet like them."""
+    mean, std = (torch.tensor(v).view(3, 1, 1) for v in (MEAN, STD))
+    return ((x - mean) / std).contiguous(memory_format=torch.channels_last)
+
+
+@torch.inference_mode()
+def pooled(body: torch.nn.Module, x: Tensor) -> Tensor:
+    """The last maps of ``body`` on normalised pictures [n, 3, h, w], averaged -> [n, width]."""
+    return body(x).mean((2, 3))
+
+
+def _body(kind: str, weights: Path) -> torch.nn.Module:
+    """torchvision's network ``kind`` up to its last maps, frozen."""
+    from .._torchvision import torchvision
+
+    net = getattr(torchvision.models, kind)()
+    try:
+        net.load_state_dict(torch.load(weights, weights_only=True))
+    except (RuntimeError, OSError, ValueError, EOFError) as error:
+        raise DataError(f"{weights} holds no weights of {kind}: {error}") from error
+    body = torch.nn.Sequential(*list(net.children())[:-2]) if kind == "resnet50" else net.features
+    body.eval().requires_grad_(False)
+    return body.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+
+def _resnet_file() -> Path:
+    named = os.environ.get("LGFED_RESNET50")
+    return Path(named).expanduser() if named else paths.CACHE / "resnet50" / RESNET
+
+
+def _resnet() -> Path:
+    """The file of ResNet-50's weights; fetched from torchvision's address when it is not here."""
+    path = _resnet_file()
+    if not path.is_file() and not os.environ.get("LGFED_RESNET50"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        address = f"https://download.pytorch.org/models/{RESNET}"
+        try:
+            torch.hub.download_url_to_file(address, str(path), RESNET.split("-")[1][:8])
+        except (OSError, RuntimeError) as error:
+            raise NotAvailable(
+                f"ResNet-50's weights cannot be had here ({error}); put torchvision's {RESNET} at "
+                f"{path}, or name a file in LGFED_RESNET50"
+            ) from error
+    if not path.is_file():
+        raise DataError(f"LGFED_RESNET50 names {path}, which is no file")
+    return path
+
+
+BACKBONES = {
+    "resnet50": Backbone(2048, _resnet, partial(_body, "resnet50")),
+    "inception_v3": Backbone(
+        inception.WIDTH,
+        lambda: sources.fetch("inception_v3") / inception.WEIGHTS,
+        partial(inception.Inception, precision="bfloat16"),
+    ),
+    "mobilenet_v2": Backbone(
+        1280,
+        lambda: sources.fetch("mobilenet_v2") / "mobilenet_v2-b0353104.pth",
+        partial(_body, "mobilenet_v2"),
+    ),
+}
+
+
+def main(name: str, backbone: str = "mobilenet_v2") -> None:
+    """Compute all features of a set that are not in the cache yet."""
+    for domain in objects.KINDS[name].domains:
+        found = load(name, domain, backbone)
+        print(f"{found.name}: {len(found):,} rows of {found.x.shape[1]:,} numbers are ready")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,128 @@
+"""Arrays in, arrays out: unsupervised domain adaptation of one's own features in one call.
+
+>>> rng = np.random.default_rng(0)
+>>> y = np.arange(120) % 3
+>>> user = np.repeat([0, 1, 2], 40)  # 0 has labels, 1 and 2 have none
+>>> x = 4 * np.eye(3)[y] + 0.3 * rng.standard_normal((120, 3)) + user[:, None]
+>>> adapted = adapt(x, y, user, rounds=10)
+>>> bool((adapted.predict(x[user > 0]) == y[user > 0]).mean() > 0.9)
+True
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from lgfed_core.data import Dataset, Split
+from lgfed_core.errors import SettingsError
+from lgfed_core.methods.cdan import CDAN
+from lgfed_core.methods.dann import DANN
+from lgfed_core.methods.schedules import Annealing
+from lgfed_core.methods.shot import SHOT
+from lgfed_core.models import make
+from lgfed_core.models.layout import joined
+from lgfed_core.models.objects import ObjectsNet
+from lgfed_core.partition import ClientIndices, Partition
+
+from .federation import Federation
+from .loop import run
+from .training import LocalTraining
+
+PRETRAINING = 20  # rounds on the labelled rows
+
+
+@dataclass(frozen=True, eq=False)
+class Adapted:
+    """A model that has been adapted; rows are [n, d], as those that it was made from."""
+
+    net: nn.Module
+    values: dict[str, Tensor]
+    classes: NDArray  # [C], as they were called
+    middle: NDArray  # [d]
+    scale: float
+
+    @torch.no_grad()
+    def said(self, x: ArrayLike) -> Tensor:
+        """Logits and features of rows x, [n, C + 256]."""
+        rows = torch.as_tensor((np.asarray(x) - self.middle) / self.scale).float()
+        return functional_call(self.net.eval(), self.values, rows, {"features": True})
+
+    def predict(self, x: ArrayLike) -> NDArray:
+        """The class of each row x -> [n], as the classes were called."""
+        return self.classes[self.said(x)[:, : len(self.classes)].argmax(-1).numpy()]
+
+    def features(self, x: ArrayLike) -> NDArray:
+        """The adapted features of rows x -> [n, 256]."""
+        return self.said(x)[:, len(self.classes) :].numpy()
+
+
+def adapt(
+    x: ArrayLike,
+    y: ArrayLike,
+    user: ArrayLike,
+    method: DANN | None = None,
+    *,
+    rounds: int = 100,
+    steps: int = 5,
+    batch_size: int = 32,
+    lr: float = 0.01,
+    seed: int = 0,
+) -> Adapted:
+    """Federated adaptation from user 0, who has labels, to the others, who have none.
+
+    x: features [n, d]; y: labels [n], of which those of user 0 alone are read; user: [n], the
+    number of each row's user. method: `DANN`, `CDAN` or `SHOT` with settings of its own; None:
+    SHOT. Everybody takes part in each of ``rounds``, with ``steps`` batches.
+
+    Raises SettingsError for arrays that do not belong together, and for a user 0 without rows.
+    """
+    x, y, user = np.asarray(x, float), np.asarray(y), np.asarray(user)
+    if x.ndim != 2 or y.shape != x.shape[:1] or user.shape != x.shape[:1]:
+        raise SettingsError(
+            f"x is {list(x.shape)}, y {list(y.shape)}, user {list(user.shape)}; they must be "
+            "[n, d], [n] and [n]"
+        )
+    own = user == 0
+    if own.sum() < 2 or own.all():
+        raise SettingsError(
+            f"user 0 has {own.sum()} of {len(user)} rows; it must have the labelled ones, and "
+            "others the rest"
+        )
+    classes, label = np.unique(y[own], return_inverse=True)
+    middle, scale = x[own].mean(0), float(x[own].std(0).mean()) or 1.0
+    known = np.full(len(y), -1)
+    known[own] = label
+    split = Split(
+        torch.from_numpy((x - middle) / scale).float(),
+        torch.from_numpy(known),
+        torch.from_numpy((user != 0).astype(int))[:, None],
+    )
+    data = Dataset("arrays", split, replace(split, y=split.y.clamp(min=0)), len(classes))
+    held = [np.flatnonzero(user == name) for name in (0, *np.unique(user[~own]))]
+
+    method = method or SHOT()
+    kinds = (
+        "mixed" if isinstance(method, CDAN) else "",
+        "norm" if isinstance(method, SHOT) else "relu",
+    )
+    net = make(lambda: ObjectsNet(x.shape[1], len(classes), *kinds), seed)
+    usual: dict[str, Any] = dict(lr=lr, batch_size=batch_size, momentum=0.9, nesterov=True)
+    usual |= dict(weight_decay=0.001, keep_momentum=True)
+    start, batches = joined(net)[None], max(1, len(held[0]) // batch_size)
+    for plays, length, users, many in (
+        (DANN(opt_out=1.0, beta=1.0, batch_norm="averaged"), PRETRAINING, held[:1], batches),
+        (replace(method, rounds=rounds, start=PRETRAINING), rounds, held, steps),
+    ):
+        rows = ClientIndices.from_lists(users)
+        fed = Federation(data, [Partition("arrays", rows, None, rows)], net, [seed])
+        training = LocalTraining(**usual, batches=many, annealing=Annealing(length * many))
+        first = 0 if users is not held else PRETRAINING
+        out = run(fed, plays, training, length, start, first_round=first, workers=1)
+        start = out.layout.join(out.tensors["shared"], out.tensors["personal"][:, 0])
+    values = out.layout.views(out.tensors["shared"][0], out.tensors["personal"][0, 0])
+    return Adapted(net, values, classes, middle, scale)

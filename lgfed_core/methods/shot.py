@@ -1,0 +1,123 @@
+"""SHOT (Liang, Hu & Feng, ICML 2020): adaptation without the source's data.
+
+The classifier f is frozen; the encoder moves so that target rows fit it. With p_i = softmax f(z_i),
+
+    L = a (mean_i H(p_i) - H(mean_i p_i))  +  r CE(f(z), y'),          (eqs 3, 4, 7)
+
+sure of each row, of all classes together (information maximisation), and true to pseudo-labels y':
+the nearest of the classes' centroids, weighted by p, then once more by the labels themselves
+(eqs 5, 6). The source's device, where there is one, goes on with its own labels.
+
+FADE's text takes SHOT's own parameters (a = 1, r = 0.3). Its released code multiplies the first
+term by zero and has r = 0.1, and counts classes with more than ten rows alone.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from lgfed_core.errors import at_least
+
+from .cdan import CDAN, entropy
+from .dann import DANN, smoothed
+from .fade import DISCRIMINATOR
+from .interface import Batch, Step
+
+CLASSIFIER = "classifier."  # how the names of its parameters begin
+
+
+@dataclass(frozen=True, kw_only=True)
+class SHOT(DANN):
+    """SHOT on devices whose data have no labels; ``opt_out=1`` (the default) is FedAvg-SHOT.
+
+    With ``opt_out=0`` the game of DANN is played beside it (DANN+SHOT). Rows of group 0 are the
+    source's. information: a. relabelled: r. every: rounds between two pseudo-labellings. least: a
+    class needs more than so many predicted rows to have a centroid.
+    """
+
+    information: float = 1.0
+    relabelled: float = 0.3
+    every: int = 20
+    least: int = 0
+    opt_out: float = 1.0
+
+    def __post_init__(self):
+        super().__post_init__()
+        at_least(1, every=self.every)
+
+    def steps(self, net: nn.Module) -> Sequence[Step]:
+        """Those of FADE, without the classifier."""
+        names = [n for n, _ in net.named_parameters() if not n.startswith(CLASSIFIER)]
+        encoder = frozenset(n for n in names if not n.startswith(DISCRIMINATOR))
+        both = frozenset(names)
+        return [
+            step._replace(params=encoder if step.params is not None else both)
+            for step in super().steps(net)
+        ]
+
+    def relabel(self, round: int) -> Callable[[Tensor], Tensor] | None:
+        due = (round - self.start) % self.every == 0
+        return partial(pseudo_labels, least=self.least) if due else None
+
+    def learnt(self, outputs: Tensor, batch: Batch) -> Tensor:
+        if batch.groups is None:
+            return super().learnt(outputs, batch)
+        weight = torch.full_like(outputs[:, 0], 1 / len(outputs))
+        weight = weight if batch.weight is None else batch.weight  # [b]
+        target = weight * (batch.groups[:, 0] != 0)
+        # a device holds rows of one group, so that one of the two sums is empty
+        own = smoothed(outputs, Batch(batch.x, batch.y, weight - target), self.smoothing)
+        mine = Batch(batch.x, batch.y, target)
+        return (
+            own
+            + self.relabelled * smoothed(outputs, mine)
+            + self.information * information(outputs, mine)
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CDANSHOT(SHOT, CDAN):
+    """CDAN and SHOT together, FADE's CDAN+SHOT."""
+
+    opt_out: float = 0.0
+
+
+def information(outputs: Tensor, batch: Batch) -> Tensor:
+    """mean_i H(p_i) - H(mean_i p_i) of outputs [b, C]: minus the information of rows on classes.
+
+    >>> sure = torch.tensor([[50.0, 0.0], [0.0, 50.0]])  # two rows, two classes: log 2
+    >>> information(sure, Batch(sure, torch.tensor([-1, -1])))
+    tensor(-0.6931)
+    """
+    p = batch.mean(outputs.softmax(-1))  # [C]
+    return batch.mean(entropy(outputs)) + (p * (p + 1e-8).log()).sum()
+
+
+def pseudo_labels(said: Tensor, least: int = 0, width: int = 256) -> Tensor:
+    """The class of the nearest centroid (cosine), twice: int64 [n].
+
+    said: logits and features side by side [n, C + width]. least: only classes with more than so
+    many predicted rows have a centroid; without any, the predictions stay.
+
+    >>> z = torch.tensor([[1.0, 0.1], [0.9, 0.0], [0.0, 1.0], [0.1, 0.9]])
+    >>> outputs = torch.tensor([[4.0, 0.0], [0.0, 1.0], [0.0, 4.0], [0.0, 4.0]])
+    >>> pseudo_labels(torch.cat([outputs, z], 1), width=2)  # row 1 lies with row 0
+    tensor([0, 0, 1, 1])
+    """
+    outputs, z = said[:, :-width], said[:, -width:]
+    p = outputs.softmax(-1)  # [n, C]
+    label = p.argmax(-1)
+    kept = torch.bincount(label, minlength=p.shape[1]) > least  # [C]
+    if not kept.any():
+        return label
+    z = F.normalize(F.pad(z, (0, 1), value=1.0), dim=-1)  # [n, d + 1]
+    for _ in range(2):
+        centroid = p.T @ z / (p.sum(0)[:, None] + 1e-8)  # [C, d + 1]
+        near = z @ F.normalize(centroid, dim=-1).T  # [n, C], cosine
+        label = near.masked_fill(~kept, -2.0).argmax(-1)
+        p = F.one_hot(label, p.shape[1]).to(z)
+    return label

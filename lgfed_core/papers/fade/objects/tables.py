@@ -1,0 +1,128 @@
+"""What the page of FADE on objects shows in tables, from rows of `claims.stored`."""
+
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+
+from lgfed_core.evidence.printed import METHODS as WORDS
+
+from . import claims
+from .domains import TASKS
+from .run import METHODS, Settings
+
+USERS = {"noniid": "20 classes", "noniid15": "15 classes", "iid": "i.i.d.", "central": "central"}
+# The Transfer-Learning-Library's own runs (ResNet-50, end to end, best epoch on the target), as its
+# documentation prints them: docs/dalib/benchmarks/image_classification.rst, 1cd7e04 (2021)
+LIBRARY = pd.DataFrame(
+    {
+        "source only": (79.3, 75.8, 63.6, 95.5, 63.8, 99.0),
+        "DANN": (83.6, 91.4, 73.3, 97.9, 70.4, 100.0),
+        "CDAN": (89.9, 93.8, 73.4, 98.5, 70.4, 100.0),
+    },
+    index=pd.Index(TASKS["office31"], name="task"),
+).T
+
+
+def by_task(found: pd.DataFrame, data: str = "office31", **which) -> pd.DataFrame:
+    """Mean target accuracy, %: lines (users, method), a column per task, their average, seeds.
+
+    A method whose tasks have not all run has no average.
+    """
+    tasks, lines = list(TASKS[data]), {}
+    for users, words in USERS.items():
+        wide = claims.accuracy(found, users, **which)
+        for method in (*claims.BEFORE, *METHODS):
+            if method not in wide or (method in claims.BEFORE and users != "noniid"):
+                continue
+            means = wide[method].groupby("task").mean().reindex(tasks)
+            seeds = wide[method].groupby("task").count().reindex(tasks, fill_value=0).min()
+            name = WORDS.get(method, "source only, normalised")
+            key = ("before" if method in claims.BEFORE else words, name)
+            lines[key] = [*means, means.mean(skipna=False), seeds]
+    return pd.DataFrame(lines, [*tasks, "average", "seeds"]).T
+
+
+def central_beside(found: pd.DataFrame) -> pd.DataFrame:
+    """Our central methods beside the library's own runs, in percent: lines (who, method)."""
+    wide = claims.accuracy(found, "central").groupby("task").mean()
+    ours = wide.reindex(LIBRARY.columns).T.rename(index=lambda m: WORDS.get(m, m))
+    ours = ours.reindex(["source only", "DANN", "CDAN", "SHOT"]).dropna(how="all")
+    both = {"ours, features": ours, "library, ResNet-50 end to end": LIBRARY}
+    both = {name: table for name, table in both.items() if len(table)}
+    table = pd.concat(both)
+    return table.assign(average=table.mean(axis=1, skipna=False))
+
+
+def by_length(found: pd.DataFrame) -> pd.DataFrame:
+    """Central methods by rounds of the federated run whose batches they take: lines (task, method).
+
+    Of the tasks and seeds that have run at every length; empty without another length than usual.
+    """
+    longer = sorted({int(r) for r in found["rounds"].dropna()})
+    wide = {Settings.rounds: claims.accuracy(found, "central")}
+    wide |= {r: claims.accuracy(found, "central", rounds=r) for r in longer}
+    both = pd.concat(wide, axis=1).dropna().groupby("task").mean() if longer else pd.DataFrame()
+    if both.empty:
+        return both
+    table = both.drop(columns=list(claims.BEFORE), level=1, errors="ignore")
+    table = table.stack(future_stack=True).rename(index=lambda m: WORDS.get(m, m))
+    table["before"] = wide[Settings.rounds]["source_only"].groupby("task").mean()
+    return table.dropna()
+
+
+def choices(found: pd.DataFrame) -> pd.DataFrame:
+    """What a choice of the round is worth: lines (users, method), means over tasks and seeds, %."""
+    lines = {}
+    for users, words in USERS.items():
+        ways = {
+            "last round": claims.accuracy(found, users),
+            "most information": claims.accuracy(found, users, selection="best_val"),
+            "target's labels": claims.accuracy(found, users, "oracle_acc"),
+        }
+        for method in METHODS:
+            if all(method in wide for wide in ways.values()):
+                means = {name: wide[method].mean() for name, wide in ways.items()}
+                lines[words, WORDS[method]] = means
+    return pd.DataFrame(lines).T
+
+
+def failures(found: pd.DataFrame) -> pd.DataFrame:
+    """Collapsed runs, %: lines (users, method): runs, share, mean of the others, the lowest."""
+    lines = {}
+    for users, words in USERS.items():
+        wide, fell = claims.accuracy(found, users), claims.collapsed(found, users)
+        for method in fell.columns.intersection(list(METHODS), sort=False):
+            runs = fell[method].dropna()
+            values = wide[method] if method in wide else pd.Series(dtype=float)
+            whole = values[(runs == 0).reindex(values.index, fill_value=False)]
+            lines[words, WORDS[method]] = {
+                "runs": len(runs),
+                "collapsed": 100 * runs.mean(),
+                "mean of the others": whole.mean(),
+                "lowest": values.min(),
+            }
+    return pd.DataFrame(lines).T
+
+
+def answer(found: pd.DataFrame) -> str:
+    """In Markdown what stored runs say: averages with non-i.i.d. users, and who collapsed."""
+    lines, seeds = [], 0
+    for users in USERS:
+        wide = claims.accuracy(found, users)
+        mean = claims.average(wide).dropna(how="all")
+        some = [m for m in ("source_only", *METHODS) if m in mean and mean[m].notna().any()]
+        if some:
+            seeds = max(seeds, len(mean))
+            said = ", ".join(f"{WORDS[m]} {mean[m].mean():.1f}" for m in some)
+            lines.append(f"- {USERS[users]}: {said}")
+    fell = pd.concat([claims.collapsed(found, users).stack() for users in USERS]).dropna()
+    if not lines:
+        return f"Not all tasks have run yet; of {len(fell)} runs {int(fell.sum())} have collapsed."
+    head = f"Target accuracy in percent, mean over six tasks ({seeds} seed{'s' * (seeds > 1)}):"
+    tail = f"Of {len(fell)} runs **{int(fell.sum())}** have collapsed."
+    return "\n".join([head, "", *lines, "", tail])
+
+
+def probe(x: NDArray, y: NDArray, on: NDArray, right: NDArray) -> float:
+    """Accuracy in percent on rows ``on`` [m, d] of a linear classifier of x [n, d], y [n]."""
+    return 100 * LogisticRegression(max_iter=300).fit(x / 3, y).score(on / 3, right)

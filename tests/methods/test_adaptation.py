@@ -1,0 +1,200 @@
+"""DANN, CDAN and SHOT: what must coincide, values by hand, and labels that devices make."""
+
+import doctest
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch.func import functional_call
+
+from lgfed_core.data import Dataset, Split
+from lgfed_core.engine import Federation, LocalTraining, arrays, run
+from lgfed_core.errors import SettingsError
+from lgfed_core.methods import FADE, Batch, Local, cdan, dann, shot
+from lgfed_core.methods.adversary import group_loss
+from lgfed_core.methods.cdan import CDAN, certainty, conditioned, mixed
+from lgfed_core.methods.dann import DANN
+from lgfed_core.methods.shot import CDANSHOT, SHOT, information, pseudo_labels
+from lgfed_core.models import objects
+from lgfed_core.models.layout import joined
+from lgfed_core.models.objects import ObjectsNet
+from lgfed_core.partition import ClientIndices, Partition
+
+ROWS, WIDTH, CLASSES = 48, 6, 3
+
+
+@pytest.mark.parametrize("module", [dann, cdan, shot, objects, arrays], ids=lambda m: m.__name__)
+def test_examples_run(module):
+    found = doctest.testmod(module, extraglobs={"np": np, "torch": torch})
+    assert found.attempted and not found.failed
+
+
+def batch(group: int, labelled: bool = True) -> Batch:
+    rng = torch.Generator().manual_seed(group)
+    y = torch.arange(8) % CLASSES if labelled else torch.full((8,), -1)
+    return Batch(torch.randn(8, WIDTH, generator=rng), y, groups=torch.full((8, 1), group))
+
+
+def local(net: ObjectsNet, round: int = 5) -> Local:
+    params = {n: p.detach().clone().requires_grad_() for n, p in net.named_parameters()}
+
+    def call(x, **more):
+        return functional_call(net, params, x, more)
+
+    return Local(call, params, {}, round=round)
+
+
+def quiet(**more) -> ObjectsNet:
+    torch.manual_seed(0)
+    return ObjectsNet(WIDTH, CLASSES, dropout=0.0, **more)
+
+
+def test_sizes_are_those_of_the_released_code():
+    count = lambda part: sum(p.numel() for p in part.parameters())  # noqa: E731
+    net, norm = ObjectsNet(2048, 31), ObjectsNet(2048, 31, "whole", "norm")
+    assert (count(net.discriminator), count(norm.discriminator)) == (66_049, 2_032_129)
+    assert (count(net.encoder), count(norm.encoder)) == (524_544, 525_056)
+    assert count(ObjectsNet(9, 31, "mixed").discriminator) == 262_657
+    with pytest.raises(SettingsError, match="bottleneck is 'bn'; choose relu or norm"):
+        ObjectsNet(9, 3, bottleneck="bn")
+
+
+def test_dann_without_smoothing_is_fade_and_without_weight_is_the_task():
+    one, rows, usual = local(quiet()), batch(0), dict(rounds=10)
+    assert DANN(smoothing=0, **usual).loss(one, rows) == FADE(**usual).loss(one, rows)
+    method = DANN(weight=0, **usual)
+    assert method.loss(one, rows) == method.task(one, rows)
+
+
+def test_cdans_weights_weigh_and_as_released_they_cancel():
+    net, rows = quiet(conditional="whole"), batch(1, labelled=False)
+    one = local(net)
+    outputs, logits = one.net(rows.x, watch=lambda z: z)
+    each = torch.nn.functional.binary_cross_entropy_with_logits(
+        logits[:, 0], torch.ones(8), reduction="none"
+    )
+    w = 1 + (torch.softmax(outputs, -1) * torch.log_softmax(outputs, -1)).sum(-1).exp()
+    weighs, cancels, none = (CDAN(entropy=e, rounds=10) for e in cdan.ENTROPY)
+    game = [m.game(outputs, logits, rows, 0.5) for m in (weighs, cancels, none)]
+    assert game[0].item() == pytest.approx(((w * each).sum() / w.sum()).item())
+    assert game[1].item() == pytest.approx(game[2].item()) == pytest.approx(each.mean().item())
+    assert game[0].item() != pytest.approx(game[2].item(), abs=1e-6)
+    head = [one.params["classifier.g"]]
+    through = [torch.autograd.grad(g, head, retain_graph=True, allow_unused=True)[0] for g in game]
+    assert through[0] is None and through[2] is None  # weights are constants
+    (up,) = torch.autograd.grad(certainty(outputs).mean(), head)
+    torch.testing.assert_close(through[1], -0.5 * game[2].detach() / w.mean().detach() * up)
+
+
+def test_padding_does_not_move_a_loss():
+    one, rows = local(quiet(conditional="mixed")), batch(1, labelled=False)
+    more = Batch(
+        torch.cat([rows.x, torch.randn(3, WIDTH)]),
+        torch.cat([rows.y, torch.zeros(3, dtype=torch.long)]),
+        torch.cat([torch.full((8,), 1 / 8), torch.zeros(3)]),
+        torch.cat([rows.groups, torch.ones(3, 1, dtype=torch.long)]),
+    )
+    for method in (CDAN(rounds=9), CDAN(rounds=9, entropy="cancels"), CDANSHOT(rounds=9)):
+        torch.testing.assert_close(method.loss(one, rows), method.loss(one, more))
+
+
+def test_a_batch_without_weight_has_a_gradient_of_zero():
+    one, rows = local(quiet(conditional="mixed")), replace(batch(1), weight=torch.zeros(8))
+    for method in (CDAN(rounds=9), CDAN(rounds=9, entropy="cancels"), CDANSHOT(rounds=9)):
+        grads = torch.autograd.grad(
+            method.loss(one, rows), list(one.params.values()), allow_unused=True
+        )
+        assert all(g is None or (g == 0).all() for g in grads)
+
+
+def test_mixed_products_keep_inner_products():
+    rng = torch.Generator().manual_seed(1)
+    z, outputs = (torch.randn(40, n, generator=rng) for n in (256, 31))
+    whole, some = conditioned(z, outputs), mixed(z, outputs, objects.random_maps(256, 31))
+    ratio = some.square().sum(-1) / whole.square().sum(-1)
+    assert ratio.mean().item() == pytest.approx(1, abs=0.1)
+
+
+def test_shot_leaves_the_source_its_labels_and_the_classifier_alone():
+    net, method = quiet(bottleneck="norm").eval(), SHOT(rounds=10)
+    (step,) = method.steps(net)
+    assert step.params == {n for n, _ in net.named_parameters() if n.startswith("encoder.")}
+    both = CDANSHOT().steps(net)[0].params
+    assert both == {n for n, _ in net.named_parameters() if not n.startswith("classifier.")}
+    one = local(net)
+    source, target = batch(0), batch(1, labelled=False)
+    torch.testing.assert_close(method.task(one, source), DANN(rounds=10).task(one, source))
+    outputs = one.net(target.x)
+    torch.testing.assert_close(method.task(one, target), information(outputs, target))
+    told = replace(target, y=torch.zeros(8, dtype=torch.long))
+    plain = torch.nn.functional.cross_entropy(outputs, told.y)
+    assert (method.task(one, told) - method.task(one, target)).item() == pytest.approx(
+        0.3 * plain.item()
+    )
+
+
+def test_information_is_zero_where_all_rows_look_alike_or_are_unsure():
+    for rows in (torch.tensor([[9.0, 0.0, 0.0]] * 4), torch.zeros(4, 3)):
+        assert information(rows, Batch(rows, torch.zeros(4))).item() == pytest.approx(0, abs=1e-5)
+
+
+def test_rare_classes_lose_their_centroid():
+    outputs = torch.tensor([[5.0, 0.0], [5.0, 0.0], [0.0, 5.0]])
+    said = torch.cat([outputs, torch.eye(3)[[0, 0, 1]]], 1)
+    assert pseudo_labels(said, width=3).tolist() == [0, 0, 1]
+    assert pseudo_labels(said, least=1, width=3).tolist() == [0, 0, 0]
+    assert pseudo_labels(said, least=5, width=3).tolist() == [0, 0, 1]  # nobody: predictions
+
+
+@pytest.fixture
+def three() -> Federation:
+    """A source and two users without labels, whose rows lie elsewhere."""
+    rng, y = torch.Generator().manual_seed(0), torch.arange(ROWS) % CLASSES
+    group = (torch.arange(ROWS) >= 24).long()[:, None]
+    x = 3 * torch.eye(WIDTH)[y] + 0.3 * torch.randn(ROWS, WIDTH, generator=rng) + 0.5 * group
+    hidden = torch.where(group[:, 0] == 1, -1, y)
+    data = Dataset("three", Split(x, hidden, group), Split(x, y, group), CLASSES)
+    rows = ClientIndices.from_lists(np.split(np.arange(ROWS), [24, 36]))
+    return Federation(data, [Partition("", rows, None, rows)] * 2, quiet(), [0, 1])
+
+
+TRAINING = LocalTraining(0.05, 12, 0.9, keep_momentum=True)
+
+
+def labelled(fed: Federation, **more):
+    start = torch.stack([joined(fed.net)] * 2)
+    method = SHOT(rounds=4, every=2)
+    return run(fed, method, TRAINING, 4, start, workers=1, **more)
+
+
+def test_devices_label_their_own_rows_in_each_run_and_lanes_agree(three):
+    looped, batched = labelled(three), labelled(three, lanes="batched")
+    labels = looped.tensors["labels"].long()  # [R, n]
+    assert torch.equal(labels[:, :24], three.data.train.y[:24].expand(2, -1))
+    assert (labels[:, 24:] >= 0).all() and (three.data.train.y[24:] == -1).all()
+    assert torch.equal(batched.tensors["labels"].long(), labels)
+    torch.testing.assert_close(batched.tensors["shared"], looped.tensors["shared"])
+    names = three.net.state_dict()
+    moved = looped.layout.views(looped.tensors["shared"], looped.tensors["personal"][:, 0])
+    still = [n for n in names if torch.equal(moved[n][0], names[n])]
+    assert sorted(still) == sorted(n for n in names if not n.startswith("encoder."))
+
+
+def test_without_relabelling_no_labels_are_kept(three):
+    start = torch.stack([joined(three.net)] * 2)
+    assert "labels" not in run(three, DANN(rounds=2), TRAINING, 1, start, workers=1).tensors
+
+
+def test_arrays_that_do_not_belong_together_are_refused():
+    x, y = np.zeros((4, 2)), np.zeros(4)
+    with pytest.raises(SettingsError, match=r"x is \[4, 2\], y \[4\], user \[3\]"):
+        arrays.adapt(x, y, np.zeros(3))
+    with pytest.raises(SettingsError, match="user 0 has 0 of 4 rows"):
+        arrays.adapt(x, y, np.ones(4))
+
+
+def test_group_loss_sees_the_weights():
+    rows, logits = batch(1), torch.arange(8.0)[:, None]
+    one = replace(rows, weight=torch.eye(8)[3])
+    assert group_loss(logits, one).item() == pytest.approx(np.log1p(np.exp(-3.0)))

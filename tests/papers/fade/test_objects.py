@@ -1,0 +1,234 @@
+"""Users with few classes, what is recorded of them, and what stored runs say."""
+
+import doctest
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given, settings, strategies as st
+
+from lgfed_core.data.features.stored import Features, features
+from lgfed_core.errors import PartitionError, SettingsError
+from lgfed_core.evidence import records
+from lgfed_core.papers.experiment import DIVERGED
+from lgfed_core.papers.fade.objects import claims, domains, figures, run, tables
+from lgfed_core.papers.fade.objects.run import OBJECTS
+
+
+@pytest.mark.parametrize("module", [claims, domains], ids=lambda m: m.__name__)
+def test_examples_run(module):
+    found = doctest.testmod(module)
+    assert found.attempted and not found.failed
+
+
+def test_the_papers_users_have_the_classes_that_it_names():
+    first, second, third = domains.classes_of(3, 31, 20, 10)
+    assert first.tolist() == list(range(20)) and second.tolist() == list(range(10, 30))
+    assert third.tolist() == [*range(9), *range(20, 31)]  # goes round
+    assert all(len(c) == 31 for c in domains.classes_of(3, 31, 99, 10))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, 12), st.integers(1, 5), st.integers(0, 9))
+def test_every_row_has_one_owner_and_classes_are_dealt_evenly(each, users, seed):
+    y = np.random.default_rng(seed).integers(0, 12, 200)
+    owned = domains.classes_of(users, 12, each, 12 // users)
+    if set(y) - set(np.concatenate(owned)):
+        with pytest.raises(PartitionError, match="belongs to no user"):
+            domains.dealt(y, owned, seed)
+        return
+    held = domains.dealt(y, owned, seed)
+    assert sorted(np.concatenate(held)) == list(range(200))
+    for label in set(y):
+        sizes = [
+            (y[rows] == label).sum()
+            for rows, mine in zip(held, owned, strict=True)
+            if label in mine
+        ]
+        assert max(sizes) - min(sizes) <= 1
+        assert sum(sizes) == (y == label).sum()
+
+
+def some(rows: int, shift: float, width: int = 12) -> Features:
+    rng, y = np.random.default_rng(rows), np.arange(rows) % 10
+    x = rng.standard_normal((rows, width)) + 3 * np.eye(width)[y] + shift
+    return features(f"rows{rows}", x, y, y, stand_in="made up")
+
+
+def test_a_task_hides_the_targets_labels_and_refuses_another_backbone():
+    task = domains.joined("a->b", some(60, 0), some(50, 1))
+    assert (task.data.train.y[60:] == -1).all() and task.sources == 60
+    assert task.y.tolist() == (np.arange(50) % 10).tolist()
+    assert task.data.train.groups[:, 0].bincount().tolist() == [60, 50]
+    held = domains.partition(task, 3, 6, 3, 0)
+    assert held.train.of(0).tolist() == list(range(60)) and int(held.train.size.sum()) == 110
+    with pytest.raises(SettingsError, match="has 12 features and rows50 10; both must come from"):
+        domains.joined("a->b", some(60, 0), some(50, 1, 10))
+
+
+def test_components_are_the_sources():
+    source, target = domains.reduced(some(60, 0), some(50, 5), 4)
+    assert source.x.shape == (60, 4) and target.x.shape == (50, 4)
+    assert source.x.mean(0).abs().max() < 1e-4 < target.x.mean(0).abs().max()
+    assert source.x.var(0).mean().item() == pytest.approx(1, rel=1e-3)
+    more, _ = domains.reduced(some(60, 0), some(50, -5), 4)
+    assert torch.equal(more.x, source.x)
+
+
+def test_the_ten_shared_classes_are_numbered_alike():
+    y = np.arange(31)
+    found = domains.shared_classes(features("office", np.eye(31), y, y), "office31")
+    assert found.y.sort().values.tolist() == list(range(10))
+    mugs = domains.objects.objects.KINDS["caltech10"].classes.index("mug")
+    at = domains.objects.objects.KINDS["office31"].classes.index("mug")
+    assert found.x[found.y == mugs].argmax() == at
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (dict(tasks=("A->A",)), "tasks has"),
+        (dict(per_round=(5,)), "from 1 to 4 users"),
+        (dict(methods=("mdd",)), "methods has"),
+        (dict(backbone="vgg"), "backbone 'vgg'"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(wrong, said):
+    with pytest.raises(SettingsError, match=said):
+        OBJECTS.settings("paper", **wrong)
+
+
+def test_released_is_what_the_code_does():
+    cfg = OBJECTS.settings("paper", "as_released")
+    assert (cfg.noniid, cfg.information, cfg.relabelled, cfg.least) == (15, 0.0, 0.1, 10)
+    parts = run.Parts(cfg, "A->D", [0])
+    assert parts.method("cdan", 9).entropy == "cancels"
+    assert parts.method("shot", 9).opt_out == 1 and parts.method("dann+shot", 9).opt_out == 0
+
+
+TASKS, SEEDS = domains.TASKS["office31"], (0, 1, 2)
+WORTH = {"source_only": 70, "source_only_norm": 70, "dann": 75, "cdan": 80, "shot": 78}
+
+
+def rows(users: str = "noniid", lost: tuple = (), **worth) -> pd.DataFrame:
+    """Stored rows of all tasks; ``lost``: (task, seed) of runs of DANN at chance."""
+    lines = []
+    for method, value in (WORTH | worth).items():
+        before = method.startswith("source_only")
+        for task in TASKS:
+            for seed in SEEDS:
+                chance = method == "dann" and (task, seed) in lost
+                value_now = 3.0 if chance else value + 0.3 * seed * (1 + (method == "shot"))
+                common = dict(
+                    table=run.TABLE, data="office31", task=task, setting="federated",
+                    method=run.FEDERATED.get(method, method), backbone="inception_v3",
+                    target_users="" if before else users, per_round=None if before else 2,
+                    stand_in="Inception v3 features", protocol="as_described", seed=seed,
+                    scale="paper", device="cpu", torch="2", commit="c", seconds=1.0,
+                )  # fmt: skip
+                for selection, metric, number in (
+                    ("last", "target_acc", value_now),
+                    ("best_val", "target_acc", value_now + 1),
+                    ("last", "oracle_acc", value_now + 2),
+                ):
+                    lines.append(common | dict(selection=selection, metric=metric, value=number))
+    return pd.DataFrame(lines)
+
+
+@pytest.fixture
+def stored(tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "RESULTS", tmp_path)
+
+    def keep(*frames: pd.DataFrame) -> pd.DataFrame:
+        for frame in frames:
+            records.record(run.NAME, frame, tmp_path)
+        return claims.stored()
+
+    return keep
+
+
+def test_before_any_run_nothing_is_judged(stored):
+    found = claims.stored()
+    assert found.empty and claims.judged(found).empty
+    assert len(tables.by_task(found)) == len(tables.failures(found)) == 0
+    assert "0 runs" in tables.answer(found)
+
+
+def test_claims_go_by_the_averages_of_seeds(stored):
+    found = stored(rows(), rows("iid", shot=90))
+    lines = claims.judged(found)
+    assert lines.loc["F7", "verdict"] == "confirmed" and lines.loc["F8", "verdict"] == "confirmed"
+    assert lines.loc["F7", "estimate"] == pytest.approx(80 - 78 - 0.3)  # over SHOT, the weaker
+    assert "F9" not in lines.index and "on stand-in data" in lines.loc["F7", "said"]
+    found = stored(rows(cdan=60))
+    assert claims.judged(found).loc["F7", "verdict"] == "refuted"
+
+
+def test_a_task_that_has_not_run_leaves_no_average(stored):
+    some = rows()
+    found = stored(some[(some["task"] != "D->A") | (some["method"] != "fade_cdan")])
+    assert "F7" not in claims.judged(found).index
+    table = tables.by_task(found)
+    assert np.isnan(table.loc[("20 classes", "CDAN"), "average"])
+    assert table.loc[("20 classes", "DANN"), "average"] == pytest.approx(75.3)
+
+
+def test_one_collapse_proves_that_there_are_some(stored):
+    whole = claims.judged(stored(rows())).loc["F6"]
+    assert whole["verdict"] == "inconclusive" and whole["estimate"] == 0
+    assert claims.dann_fails(claims.stored())[0].evidence.p_against == pytest.approx((2 / 3) ** 3)
+    found = stored(rows(lost=[("D->A", 1)]))
+    line = claims.judged(found).loc["F6"]
+    assert line["verdict"] == "confirmed" and line["estimate"] == pytest.approx(100 / 18)
+    table = tables.failures(found).loc[("20 classes", "DANN")]
+    assert table["runs"] == 18 and table["lowest"] == 3
+    assert table["mean of the others"] == pytest.approx(75.3, abs=0.1)
+    assert "**1** have collapsed" in tables.answer(found)
+
+
+def test_a_run_that_left_the_finite_numbers_has_collapsed(stored):
+    some = rows()
+    gone = (some["task"] == "W->A") & (some["seed"] == 2) & (some["method"] == "fade_dann")
+    lost = some[gone].iloc[:1].assign(metric=DIVERGED, value=7.0, selection="last")
+    found = stored(some[~gone], lost)
+    fell = claims.collapsed(found)["dann"]
+    assert fell["W->A", 2] == 1 and fell.sum() == 1 and fell.notna().sum() == 18
+
+
+def test_choices_are_three(stored):
+    line = tables.choices(stored(rows())).loc[("20 classes", "CDAN")]
+    assert np.diff(line.to_numpy()).tolist() == pytest.approx([1, 1])
+
+
+def test_figures_are_drawn_of_what_there_is(stored):
+    found = stored(rows())
+    figures.averages(found)
+    curves = pd.DataFrame(
+        dict(method="fade_dann", task="D->A", target_users="noniid", metric="user1_acc",
+             round=[1, 2], value=[50.0, 60.0])
+    )  # fmt: skip
+    assert len(figures.users_by_round(curves, "D->A").axes) == 1
+    z = np.random.default_rng(0).standard_normal((30, 5))
+    figures.plane({"before": z, "after": z}, np.arange(30) % 8, np.arange(30) % 4)
+    plt.close("all")
+
+
+def test_the_librarys_numbers_have_its_own_averages():
+    means = tables.LIBRARY.mean(axis=1).round(1)
+    assert means.to_dict() == {"source only": 79.5, "DANN": 86.1, "CDAN": 87.7}
+
+
+def test_a_longer_run_stands_beside_the_usual_and_nowhere_else(stored):
+    some = rows()
+    central = some["method"].isin(["fade_dann", "fade_cdan"])
+    usual = some[central].assign(setting="central", target_users="", per_round=None)
+    usual = usual.assign(method=usual["method"].str.removeprefix("fade_"))
+    alone = usual[(usual["task"] == "A->W") & (usual["seed"] == 0)]
+    longer = alone.assign(rounds=400, value=alone["value"] + 5)
+    found = stored(pd.concat([some, usual, longer]).assign(rounds=lambda f: f["rounds"]))
+    table = tables.by_length(found)
+    assert list(table.index) == [("A->W", "CDAN"), ("A->W", "DANN")]
+    assert (table[400] - table[run.Settings.rounds]).tolist() == pytest.approx([5, 5])
+    assert claims.accuracy(found, "central").notna().all().all()
