@@ -30,6 +30,7 @@ class Batched:
         self.at_once = at_once
         self.trained: list[Job] = []  # in the last round,
         self.before = phase.own([])  # and their personal parameters before it [L, P_p]
+        self.drawn: dict[tuple[int, ...], np.ndarray] = {}  # the order of rows, in this round
         self.trainee = trainee(phase)
         self.statistics = [
             n for n in phase.layout.shapes if n not in dict(phase.net.named_parameters())
@@ -42,6 +43,7 @@ class Batched:
     def train(self, jobs: list[Job], round: int, lr: float) -> None:
         """Train each device of ``jobs``; see `looped.Looped.train`."""
         self.trained, self.before = jobs, self.phase.own(jobs)
+        self.drawn.clear()
         place = self.phase.tensors["shared"].device
         gpu = [place] if place.type == "cuda" else []
         with torch.random.fork_rng(devices=gpu):
@@ -247,6 +249,12 @@ class Batched:
         params = self.phase.layout.views(*map(torch.stack, zip(*lanes, strict=True)))
         return vmap(lambda p, x: _filled(self.phase.net, p)(x, **more))(params, x)
 
+    def _visits(self, *place: int) -> np.ndarray:
+        """`seeds.visits`, once a round for all runs of a seed that share a device."""
+        if place not in self.drawn:
+            self.drawn[place] = visits(*place, self.phase.training.epochs)
+        return self.drawn[place]
+
     def _plan(self, jobs: list[Job], round: int) -> tuple[Tensor, Tensor, Tensor]:
         """Batches of all lanes, padded: row index [T, L, B], weight [T, L, B], active [T, L].
 
@@ -258,7 +266,7 @@ class Batched:
         width = cfg.batch_size * -(-sizes.max() // cfg.batch_size)  # an epoch, in whole batches
         index = np.zeros((len(jobs), cfg.epochs, width), dtype=np.int64)
         for lane, (r, k) in enumerate(jobs):
-            order = visits(self.phase.seeds[r], round, k, held[lane], cfg.epochs)[:, : sizes[lane]]
+            order = self._visits(self.phase.seeds[r], round, k, held[lane])[:, : sizes[lane]]
             index[lane, :, : sizes[lane]] = per_run[r].of(k).cpu().numpy()[order]
         real = np.broadcast_to(np.arange(width) < sizes[:, None, None], index.shape)
         shape = (len(jobs), -1, cfg.batch_size)  # [L, T, B]
