@@ -68,7 +68,10 @@ class Batched:
         lent = [phase.received(run, device)]
         received = phase.layout.views(*lent[0].parts)
         flat = torch.cat(lent[0].parts, 1)  # [L, P]
-        velocity = t["velocity"][run, device] if cfg.keep_momentum else torch.zeros_like(flat)
+        slot = run * phase.devices("train") + device  # [L], in velocity [R * K, P]
+        velocity = torch.zeros_like(flat)
+        if cfg.keep_momentum:
+            velocity = t["velocity"].flatten(0, 1).index_select(0, slot)
         values, momenta = (
             phase.layout.views(v[:, :at], v[:, at:]) for v in (flat, velocity)
         )  # name -> [L, ...]; views, so that flat and velocity change with them
@@ -121,10 +124,10 @@ class Batched:
                 for name in self.statistics:
                     value = values[name]
                     value.copy_(torch.where(_wide(on, value), leaves[name], value))
-        t["uploads"][slots] = flat[:, :at]
+        t["uploads"].index_copy_(0, torch.tensor(slots, device=slot.device), flat[:, :at])
         t["personal"][run, device] = flat[:, at:]
         if cfg.keep_momentum:
-            t["velocity"][run, device] = velocity
+            t["velocity"].flatten(0, 1).index_copy_(0, slot, velocity)
         if cfg.annealing:
             t["taken"][run, device] += active.sum(0).to(flat)
 
