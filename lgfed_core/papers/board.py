@@ -21,6 +21,7 @@ from .cgau.cifar10 import claims as cifar10
 from .cgau.xor import claims as xor
 from .fade import printed as fade
 from .fade.digits import claims as digits
+from .fade.income import claims as income
 from .fade.theory import claims as fade_theory
 from .lgfedavg import claims as accuracies, printed as lgfedavg
 from .lgfedavg.communication import counts
@@ -28,7 +29,15 @@ from .lgfedavg.fairness import claims as fairness
 from .lgfedavg.theory import claims as theory
 
 TABLES: dict[str, Table] = lgfedavg.TABLES | cgau.TABLES | fade.TABLES
-STORED = (accuracies, fairness, counts, audio, cifar10, digits)  # judged on stored runs, together
+STORED = (
+    accuracies,
+    fairness,
+    counts,
+    audio,
+    cifar10,
+    digits,
+    income,
+)  # judged on stored runs, together
 CLAIMS: tuple[Claim, ...] = tuple(
     claim for page in (*STORED, theory, xor, fade_theory) for claim in page.CLAIMS
 )

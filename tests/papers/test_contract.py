@@ -57,6 +57,7 @@ CASES = [
     Case("cgau.cifar10", ONE, QUIET, stand_in="made up"),
     Case("cgau.new_clients", ONE, QUIET, stand_in="made up"),
     Case("cgau.time", dict(methods=("baseline",)), timed=True),
+    Case("fade.income", dict(parts=("figure",)), QUIET),
     Case("fade.digits", dict(opt_outs=(), statistics=(), central=False), stand_in="made up"),
 ]  # fmt: skip
 
