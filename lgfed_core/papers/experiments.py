@@ -8,6 +8,7 @@ from .cgau.cifar10.run import CIFAR10 as CGAU_CIFAR10
 from .cgau.cifar10.time import TIME
 from .experiment import Experiment
 from .fade.digits.run import DIGITS
+from .fade.impairment.run import IMPAIRMENT
 from .fade.income.run import INCOME
 from .lgfedavg.cifar10.run import CIFAR10
 from .lgfedavg.fairness.run import FAIRNESS
@@ -29,6 +30,7 @@ ALL: dict[str, Experiment] = {
         TIME,
         DIGITS,
         INCOME,
+        IMPAIRMENT,
     )
 }
 

@@ -58,6 +58,7 @@ CASES = [
     Case("cgau.new_clients", ONE, QUIET, stand_in="made up"),
     Case("cgau.time", dict(methods=("baseline",)), timed=True),
     Case("fade.income", dict(parts=("figure",)), QUIET),
+    Case("fade.impairment", {}, stand_in="made-up homes"),
     Case("fade.digits", dict(opt_outs=(), statistics=(), central=False), stand_in="made up"),
 ]  # fmt: skip
 
