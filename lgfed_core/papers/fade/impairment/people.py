@@ -76,9 +76,8 @@ def _recording(name: str, raw: pd.DataFrame) -> pd.DataFrame:
     raw.columns = [*COLUMNS, "activity"]
     raw["day"] = (raw["time"] // SECONDS).astype(int)
     raw["label"] = raw["activity"].isin([2, 4])
-    found = raw.groupby("day").agg(
-        dict.fromkeys(("frontal", "vertical", "lateral", "strength", "label"), "mean")
-        | {"linenum": lambda lines: lines.mode().iloc[0]}
-    )
+    found = raw.groupby("day")[["frontal", "vertical", "lateral", "strength", "label"]].mean()
+    heard = raw.groupby(["day", "linenum"]).size().unstack(fill_value=0)
+    found["linenum"] = heard.idxmax(axis=1)  # the antenna with most readings
     found["label"] = (found["label"] > 0.5).astype(int)
     return found.reset_index().assign(user=name, sex=name[-1])
