@@ -1,6 +1,7 @@
 # Needs Python 3.11 or 3.12 and make; everything else goes into .venv.
 
 SCALE ?= quick
+HOURS ?= 1
 ROOMS := data partition models metrics evidence methods engine
 READY := .venv/.ready
 PY := .venv/bin/python
@@ -11,7 +12,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3 python; do \
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export JUPYTER_PREFER_ENV_PATH = 1
 
-.PHONY: help book execute test check lint lab data lock clean python
+.PHONY: help book execute test check lint fill lab data lock clean python
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -36,6 +37,9 @@ lint: $(READY) ## form, style and types alone
 	@$(PY) -m ruff format --check .
 	@$(PY) -m ruff check --quiet .
 	@$(PY) -m mypy
+
+fill: data ## run what is worth most for the scoreboard; HOURS=2 says for how long
+	@$(PY) -m lgfed_core fill --hours $(HOURS)
 
 lab: data ## open the notebooks in JupyterLab
 	@$(PY) -m jupyterlab

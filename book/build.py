@@ -15,7 +15,7 @@ from pathlib import Path
 import yaml
 
 import draw
-from execute import BuildError, core_digest, cores, execute, shown
+from execute import BuildError, cores, execute, shown
 from progress import spoken
 
 BOOK = Path(__file__).resolve().parent
@@ -60,7 +60,7 @@ def build(source: Path, scale: str, jobs: int, html: bool = True) -> None:
     names = notebooks(source)
     check_contents(source, names)
     print(f"{len(names)} notebooks at scale {scale} ({SCALES[scale]}):", flush=True)
-    count = execute(source, names, scale, out, jobs, core_digest())
+    count = execute(source, names, scale, out, jobs)
     if count:
         print(f"{count} executed in {spoken(time.monotonic() - start)}", flush=True)
     if html:

@@ -16,12 +16,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import inputs
+
 import tidy
 from progress import Watch, expected, line, spoken
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = Path(os.environ.get("LGFED_CACHE", ROOT / "data" / "cache"))
-INPUTS = ("lgfed_core/**/*.py", "data/paper/*.csv", "data/results/*.csv", "data/sources.toml")
 
 
 class BuildError(Exception):
@@ -33,32 +34,22 @@ def shown(path: Path) -> str:
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
-def core_digest(root: Path = ROOT) -> str:
-    """Digest of everything but the notebook that decides what a notebook shows."""
-    digest = hashlib.sha256(f"python {sys.version_info.major}.{sys.version_info.minor}".encode())
-    inputs = {path for pattern in INPUTS for path in root.glob(pattern)}
-    own = [Path(__file__), Path(tidy.__file__)]
-    for path in [*sorted(inputs), root / "constraints.txt", *own]:
-        digest.update(os.path.relpath(path, root).encode())
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
+def key(notebook: Path, scale: str, reads: list[str]) -> str:
+    """Key of one execution: what the page is made of, the rows that it reads, and the scale."""
+    text = f"{inputs.code(notebook)} {inputs.results(reads)} {scale}"
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
-def key(notebook: Path, scale: str, core: str) -> str:
-    """Key of one execution: notebook source, scale and `core_digest`."""
-    return hashlib.sha256(notebook.read_bytes() + f"{scale} {core}".encode()).hexdigest()
-
-
-def execute(source: Path, names: list[str], scale: str, out: Path, jobs: int, core: str) -> int:
+def execute(source: Path, names: list[str], scale: str, out: Path, jobs: int) -> int:
     """Execute the notebooks ``names`` of the folder ``source`` into ``out``; return how many ran.
 
-    A notebook whose key matches the one stored beside its copy is left alone. The others start in
-    the order of their length, the longest first. The first failure ends the others and raises
-    `BuildError` with notebook, cell and error.
+    One of which nothing has changed since its copy was made is left alone: neither itself, nor a
+    module that it imports, nor a row that it reads. The others start in the order of their length,
+    the longest first. The first failure ends the others and raises `BuildError` with notebook,
+    cell and error.
     """
-    keys = {name: key(source / name, scale, core) for name in names}
     seconds = {name: expected(name, scale, stamp(out / name)) for name in names}
-    waiting = [name for name in names if stored_key(out / name) != keys[name]]
+    waiting = [name for name in names if not unchanged(source / name, out / name, scale)]
     waiting.sort(key=seconds.get, reverse=True)
     if len(waiting) < len(names):
         line(f"  unchanged: {len(names) - len(waiting)} of {len(names)} notebooks")
@@ -76,10 +67,11 @@ def execute(source: Path, names: list[str], scale: str, out: Path, jobs: int, co
     if jobs > 1:
         environment.setdefault("LGFED_WORKERS", str(max(1, cores() // jobs)))
     width = max(map(len, names), default=0)
-    for name, took in run_all(source, waiting, scale, out, watch, environment):
+    for name, took, reads in run_all(source, waiting, scale, out, watch, environment):
         others = stand_ins(out / name)
         awaits = sorted({found["set"] for found in others if found["set"]})
-        known = {"key": keys[name], "seconds": round(took, 1), "awaits": awaits}
+        made = key(source / name, scale, reads)
+        known = {"key": made, "reads": reads, "seconds": round(took, 1), "awaits": awaits}
         stamp(out / name).write_text(json.dumps(known))
         on = "".join(f", on {found['stand_in']} for {found['papers']}" for found in others)
         line(f"  {name:<{width}}  {took:6.1f} s   {watch.state()}{on}")
@@ -88,8 +80,11 @@ def execute(source: Path, names: list[str], scale: str, out: Path, jobs: int, co
 
 def run_all(
     source: Path, names: list[str], scale: str, out: Path, watch: Watch, environment: dict[str, str]
-) -> Iterator[tuple[str, float]]:
-    """Yield (name, seconds) as notebooks finish; end all of them on a failure or an interrupt."""
+) -> Iterator[tuple[str, float, list[str]]]:
+    """Yield (name, seconds, results it read) as notebooks finish.
+
+    A failure or an interrupt ends all of them.
+    """
     waiting, running = list(names), {}
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -98,7 +93,8 @@ def run_all(
                     name = waiting.pop(0)
                     words = Words(Path(folder) / f"{len(waiting)}")
                     command = [sys.executable, __file__, str(source), name, scale, str(out / name)]
-                    running[words.start(command, environment)] = (name, words)
+                    own = environment | {"LGFED_READS": str(words.reads)}
+                    running[words.start(command, own)] = (name, words)
                     watch.start(name)
                 watch.tick()
                 time.sleep(0.05)
@@ -106,7 +102,7 @@ def run_all(
                     name, words = running.pop(process)
                     if process.returncode:
                         raise BuildError(words.failure(name, process.returncode))
-                    yield name, watch.end(name)
+                    yield name, watch.end(name), words.results()
         finally:
             for process in running:
                 process.terminate()
@@ -122,6 +118,7 @@ class Words:
 
     def __init__(self, place: Path):
         self.message, self.noise = place.with_suffix(".message"), place.with_suffix(".noise")
+        self.reads = place.with_suffix(".reads")
 
     def start(self, command: list[str], environment: dict[str, str]) -> subprocess.Popen:
         """Start the process, in a session of its own: Ctrl-C comes to the parent alone."""
@@ -134,6 +131,10 @@ class Words:
                 stderr=stderr,
                 start_new_session=True,
             )
+
+    def results(self) -> list[str]:
+        """The experiments whose stored rows it read, as `lgfed_core` has noted them."""
+        return sorted(set(self.reads.read_text().split())) if self.reads.exists() else []
 
     def failure(self, name: str, status: int) -> str:
         """Why the process failed: its own message, or all that was said when it left none."""
@@ -200,15 +201,15 @@ def stamp(target: Path) -> Path:
     return target.with_suffix(".key.json")
 
 
-def stored_key(target: Path) -> str | None:
-    """The key an executed copy was made with; None without a whole copy on the best data."""
+def unchanged(notebook: Path, target: Path, scale: str) -> bool:
+    """Whether there is a whole executed copy, on the best data, that would come out the same."""
     try:
         known = json.loads(stamp(target).read_text())
         if not target.exists() or any(map(arrived, known.get("awaits", []))):
-            return None
-        return known["key"]
+            return False
+        return known["key"] == key(notebook, scale, known["reads"])
     except (OSError, ValueError, KeyError):
-        return None
+        return False
 
 
 def arrived(name: str) -> bool:

@@ -1,9 +1,10 @@
-"""python -m lgfed_core list | data | run | report | bench"""
+"""python -m lgfed_core list | data | run | fill | report | bench"""
 
 import argparse
 import os
 import sys
 from dataclasses import fields
+from functools import partial
 from types import NoneType, UnionType
 from typing import get_args, get_origin, get_type_hints
 
@@ -65,6 +66,14 @@ def _parser() -> argparse.ArgumentParser:
         "--lanes", default="auto", help="looped, batched (small networks) or auto (by device)"
     )
     run.set_defaults(command=_run)
+
+    fill = commands.add_parser("fill", help="run what is worth most; stop and go on at any time")
+    fill.add_argument("--plan", action="store_true", help="say what would run, and run nothing")
+    fill.add_argument("--hours", type=float, default=1.0, help="how long to work (default 1)")
+    fill.add_argument("--only", default="", metavar="EXPERIMENT", help="nothing else")
+    fill.add_argument("--device", default="auto", help="cpu, cuda or auto (default)")
+    fill.add_argument("--workers", type=int, help="processes (default: one a core)")
+    fill.set_defaults(command=_fill)
 
     report = commands.add_parser("report", help="the papers' tables beside ours, with verdicts")
     report.add_argument("paper", nargs="?", help="lgfedavg, cgau or fade (default: all)")
@@ -178,6 +187,18 @@ def _shown(rows) -> str:
     keys = [*results.identifying(rows), "selection"]
     rows = rows.assign(**rows[keys].astype(object).fillna(""))
     return rows.pivot_table("value", keys, "metric", sort=False).to_string()
+
+
+def _fill(args) -> int:
+    from .fill import work
+    from .fill.words import said
+
+    if args.plan:
+        print(said(work.planner(args.device, args.only)))
+    else:
+        plan = partial(work.planner, args.device, args.only)
+        work.fill(args.hours, plan, args.device, args.workers, partial(print, flush=True))
+    return 0
 
 
 def _report(args) -> int:

@@ -23,6 +23,10 @@ class CheckpointError(LgfedError):
     """A stored state is damaged or belongs to another run."""
 
 
+class Busy(LgfedError):
+    """Another process is doing the same; nothing is wrong."""
+
+
 class ResultsError(LgfedError, ValueError):
     """A results file or a row for it is malformed."""
 

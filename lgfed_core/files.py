@@ -27,3 +27,20 @@ def replacing(path: Path, locked: bool = False) -> Iterator[Path]:
     finally:
         with suppress(OSError):  # a folder that cannot be written has been named already
             part.unlink(missing_ok=True)
+
+
+@contextmanager
+def locked(folder: Path, wait: bool = True) -> Iterator[None]:
+    """Hold the lock on ``folder``; it ends with the process, leaving no file.
+
+    Raises BlockingIOError where another process has it and one does not ``wait``.
+    """
+    if fcntl is None:  # Windows, where one process at a time must write
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        yield
+    finally:
+        os.close(handle)

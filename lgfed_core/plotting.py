@@ -114,25 +114,13 @@ def curves(
     for method, (colour, marker) in looks(history[by]).items():
         points = history[history[by] == method].groupby(x)[y].agg(["mean", "std", "count"])
         some = slice(None, None, max(1, len(points) // 8))
-        ax.plot(
-            points.index,
-            points["mean"],
-            color=colour,
-            marker=marker,
-            markevery=some,
-            label=METHODS.get(method, str(method)),
-        )
+        look = dict(color=colour, marker=marker, markevery=some)
+        ax.plot(points.index, points["mean"], label=METHODS.get(method, str(method)), **look)
         n = points["count"]
         reach = reach_of(points["std"] / np.sqrt(n), n - 1)
         if (n > 1).any():
-            ax.fill_between(
-                points.index,
-                points["mean"] - reach,
-                points["mean"] + reach,
-                color=colour,
-                alpha=0.18,
-                linewidth=0,
-            )
+            low, high = points["mean"] - reach, points["mean"] + reach
+            ax.fill_between(points.index, low, high, color=colour, alpha=0.18, linewidth=0)
     if pd.api.types.is_integer_dtype(history[x]):
         ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_xlabel(x.replace("_", " "))
@@ -161,15 +149,8 @@ def paper_vs_ours(
     if xlim:
         ax.set_xlim(*xlim)
     for cell in lines.drop_duplicates("row").itertuples():
-        ax.barh(
-            cell.y,
-            2 * cell.margin,
-            left=cell.paper - cell.margin,
-            height=0.84,
-            color="#EFEFEF",
-            linewidth=0,
-            zorder=0,
-        )
+        band = dict(height=0.84, color="#EFEFEF", linewidth=0, zorder=0)
+        ax.barh(cell.y, 2 * cell.margin, left=cell.paper - cell.margin, **band)
     used = [p for p in PROTOCOL if (lines.loc[lines["seeds"] > 0, "protocol"] == p).any()]
     steps = np.linspace(-0.26, 0.26, 1 + len(used)) if used else [0.0]
     _dots(ax, lines.drop_duplicates("row"), "paper", steps[0], _BLACK, "o", "white", "paper")
@@ -190,26 +171,11 @@ def _dots(ax, cells, value, step, colour, marker, face, label) -> None:
     """Dots with deviation; a dot beyond fixed limits becomes its number, written at the edge."""
     low, high = ax.get_xlim() if not ax.get_autoscalex_on() else (-np.inf, np.inf)
     inside = cells[cells[value].between(low, high)]
-    ax.errorbar(
-        inside[value],
-        inside["y"] + step,
-        xerr=inside[f"{value}_sd"].fillna(0),
-        fmt=marker,
-        color=colour,
-        markerfacecolor=face,
-        elinewidth=1.1,
-        label=label,
-    )
+    look = dict(fmt=marker, color=colour, markerfacecolor=face, elinewidth=1.1, label=label)
+    spread = inside[f"{value}_sd"].fillna(0)
+    ax.errorbar(inside[value], inside["y"] + step, xerr=spread, **look)
     for cell in cells[~cells[value].between(low, high)].itertuples():
-        at, side, arrow = (
-            (low, "left", "← {}") if getattr(cell, value) < low else (high, "right", "{} →")
-        )
-        ax.text(
-            at,
-            cell.y + step,
-            arrow.format(f"{getattr(cell, value):.1f}"),
-            ha=side,
-            va="center",
-            fontsize=6.5,
-            color=colour,
-        )
+        found = getattr(cell, value)
+        at, side, arrow = (low, "left", "← {:.1f}") if found < low else (high, "right", "{:.1f} →")
+        look = dict(ha=side, va="center", fontsize=6.5, color=colour)
+        ax.text(at, cell.y + step, arrow.format(found), **look)

@@ -7,6 +7,7 @@ import sys
 import tarfile
 from pathlib import Path
 
+import inputs
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
@@ -42,18 +43,13 @@ def test_notebook_keeps_the_rules(name):
     assert re.search(r'^scale = "quick"', settings[0].source, re.MULTILINE)
 
 
-@pytest.fixture(scope="session")
-def core():
-    return execute.core_digest()
-
-
 @pytest.mark.book
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_notebook_runs_at_smoke_scale(name, core, monkeypatch):
+def test_notebook_runs_at_smoke_scale(name, monkeypatch):
     """The copies are those of `make book SCALE=smoke`, which does not run them a second time."""
     monkeypatch.setenv("LGFED_WORKERS", "1")
     executed = BOOK / "_build" / "executed" / "smoke"
-    execute.execute(BOOK, [name], "smoke", executed, 1, core)
+    execute.execute(BOOK, [name], "smoke", executed, 1)
     text = (executed / name).read_text()
     assert str(ROOT) not in text and str(Path.home()) + "/" not in text
     for cell in code_cells(nbformat.reads(text, as_version=4)):
@@ -127,14 +123,26 @@ def test_unchanged_notebooks_are_not_executed_again(small, capsys):
     book = small(one=["import os; print(scale, os.path.basename(os.getcwd()))"])
     out = book / "_build" / "executed" / "smoke"
     names = build.notebooks(book)
-    assert execute.execute(book, names, "smoke", out, 2, "core 1") == 1
+    assert execute.execute(book, names, "smoke", out, 2) == 1
     cells = code_cells(nbformat.read(out / "part/one.ipynb", as_version=4))
     assert cells[-1].outputs[0].text == "smoke part\n"
-    assert execute.execute(book, names, "smoke", out, 2, "core 1") == 0
+    assert execute.execute(book, names, "smoke", out, 2) == 0
     assert "unchanged" in capsys.readouterr().out
-    assert execute.execute(book, names, "smoke", out, 2, "core 2") == 1
     small(one=["print('other')"])
-    assert execute.execute(book, names, "smoke", out, 2, "core 2") == 1
+    assert execute.execute(book, names, "smoke", out, 2) == 1
+
+
+@pytest.mark.book
+def test_a_page_notes_the_results_that_it_reads(small, monkeypatch):
+    book = small(one=["from lgfed_core.evidence import records; records.select('lgfedavg.mnist')"])
+    out, names = book / "_build" / "executed" / "smoke", build.notebooks(book)
+    execute.execute(book, names, "smoke", out, 1)
+    known = json.loads(execute.stamp(out / "part/one.ipynb").read_text())
+    assert known["reads"] == ["lgfedavg.mnist"]
+    asked = []
+    monkeypatch.setattr(inputs, "results", lambda reads: asked.append(reads) or "new rows")
+    assert not execute.unchanged(book / "part/one.ipynb", out / "part/one.ipynb", "smoke")
+    assert asked == [["lgfedavg.mnist"]]
 
 
 def test_a_page_says_under_its_title_what_stood_in_and_waits_for_the_data(tmp_path, monkeypatch):
@@ -151,14 +159,16 @@ def test_a_page_says_under_its_title_what_stood_in_and_waits_for_the_data(tmp_pa
     assert "USPS" in lines[4] and "UCI digits" in lines[4]
     nbformat.write(notebook, tmp_path / "page.ipynb")
     assert execute.stand_ins(tmp_path / "page.ipynb") == [told]
-    known = {"key": "k", "seconds": 1, "awaits": ["usps"]}
+    monkeypatch.setattr(execute, "key", lambda notebook, scale, reads: "k")
+    known = {"key": "k", "reads": [], "seconds": 1, "awaits": ["usps"]}
     (tmp_path / "page.key.json").write_text(json.dumps(known))
     monkeypatch.setattr(execute, "CACHE", tmp_path / "cache")
     (tmp_path / "cache" / "usps").mkdir(parents=True)
     (tmp_path / "cache" / "usps" / ".lock").touch()
-    assert execute.stored_key(tmp_path / "page.ipynb") == "k"
+    page = tmp_path / "page.ipynb"
+    assert execute.unchanged(page, page, "smoke")
     (tmp_path / "cache" / "usps" / "usps-train.bin").touch()
-    assert execute.stored_key(tmp_path / "page.ipynb") is None
+    assert not execute.unchanged(page, page, "smoke")
 
 
 def test_the_longest_goes_first_and_what_is_left_follows_the_pace(tmp_path, monkeypatch):
@@ -174,13 +184,8 @@ def test_the_longest_goes_first_and_what_is_left_follows_the_pace(tmp_path, monk
     now = 40.0
     assert watch.end("b") == 40, "twice as long as expected"
     assert watch.left() == 40 and watch.state() == "1 of 3, about 40 s left"
-    assert [progress.spoken(s) for s in (3.2, 75, 120, 599, 3601)] == [
-        "3 s",
-        "1 min 20 s",
-        "2 min",
-        "10 min",
-        "60 min",
-    ]
+    said = [progress.spoken(s) for s in (3.2, 75, 120, 599, 3601)]
+    assert said == ["3 s", "1 min 20 s", "2 min", "10 min", "60 min"]
 
 
 def test_the_installation_says_what_pip_is_doing(tmp_path):
@@ -194,24 +199,36 @@ def test_the_installation_says_what_pip_is_doing(tmp_path):
     assert install.state(tmp_path / "log", tmp_path, there) == "unpacked 0 of 3 packages"
 
 
-def test_the_key_follows_everything_a_page_shows(tmp_path):
-    files = ["lgfed_core/a.py", "lgfed_core/deep/b.py", "data/paper/t.csv", "data/results/r.csv"]
-    files += ["data/sources.toml", "constraints.txt"]
-    for name in files:
+def test_the_key_follows_what_a_page_shows_and_nothing_else(tmp_path):
+    """Its own source, modules it imports (through others, too), papers' numbers, rows it reads."""
+    cell = new_code_cell("%matplotlib inline\nfrom lgfed_core.deep import b")
+    texts = {
+        "lgfed_core/__init__.py": "",
+        "lgfed_core/a.py": "",
+        "lgfed_core/other.py": "",
+        "lgfed_core/deep/__init__.py": "",
+        "lgfed_core/deep/b.py": "def f():\n    from ..a import x",
+        "data/paper/t.csv": "",
+        "data/results/r.csv": "",
+        "data/results/s.csv": "",
+        "page.ipynb": nbformat.writes(new_notebook(cells=[cell])),
+    }
+    for name, text in texts.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("before")
-    digests = {execute.core_digest(tmp_path)}
-    for name in files:
-        (tmp_path / name).write_text("after")
-        digests.add(execute.core_digest(tmp_path))
-    (tmp_path / "lgfed_core" / "deep" / "b.py").rename(tmp_path / "lgfed_core" / "b.py")
-    digests.add(execute.core_digest(tmp_path))
-    assert len(digests) == len(files) + 2
-    (tmp_path / "data" / "cache").mkdir()
-    (tmp_path / "data" / "cache" / "download").write_text("not in the key")
-    assert execute.core_digest(tmp_path) in digests
-    notebook = tmp_path / "data" / "paper" / "t.csv"
-    assert execute.key(notebook, "smoke", "x") != execute.key(notebook, "quick", "x")
+        (tmp_path / name).write_text(text)
+
+    def digest():
+        return inputs.code(tmp_path / "page.ipynb", tmp_path), inputs.results(["r"], tmp_path)
+
+    before = digest()
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text + " ")
+        changes = digest() != before
+        assert changes == (name not in ("lgfed_core/other.py", "data/results/s.csv")), name
+        before = digest()
+    everything = inputs.results([inputs.ALL], tmp_path)
+    (tmp_path / "data" / "results" / "s.csv").write_text("a row")
+    assert inputs.results([inputs.ALL], tmp_path) != everything
 
 
 def test_contents_and_folder_must_name_the_same_pages(small):

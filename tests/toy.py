@@ -1,4 +1,7 @@
-"""A toy federation that every engine test can afford: ten devices, three classes, 8 numbers."""
+"""A toy federation that every engine test can afford: ten devices, three classes, 8 numbers.
+
+And a row of results, for tests of what is made of stored rows.
+"""
 
 from dataclasses import replace
 
@@ -66,6 +69,13 @@ def models(outcome) -> torch.Tensor:
     """All devices' full parameter vectors [R, K, P]."""
     t = outcome.tensors
     return outcome.layout.join(t["shared"][:, None], t["personal"])
+
+
+def stored_row(**columns) -> dict:
+    """A row as `evidence.records` keeps it: as described and at paper scale, unless ``columns``."""
+    usual = dict(protocol="as_described", selection="best_val", scale="paper")
+    made = dict(device="cpu", torch="2", commit="x", seconds=1.0)
+    return usual | made | columns
 
 
 class Small(nn.Module):

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from lgfed_core.errors import DataError
 
-from .dataset import Dataset, Split
+from .dataset import Dataset, Split, raw_numbers
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # ImageNet's, as LG-FedAvg uses them
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
@@ -55,10 +55,7 @@ def read_batch(path: Path) -> tuple[Tensor, Tensor]:
     Raises:
         DataError: no such file, no whole number of records, or a label above 9.
     """
-    try:
-        raw = np.fromfile(path, np.uint8)
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}") from error
+    raw = raw_numbers(path, np.uint8)
     if len(raw) == 0 or len(raw) % (1 + PIXELS):
         raise DataError(f"{path}: {len(raw):,} bytes are no whole number of {1 + PIXELS} B records")
     records = torch.from_numpy(raw).view(-1, 1 + PIXELS)

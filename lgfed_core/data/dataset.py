@@ -1,8 +1,11 @@
-"""The two shapes every data set is handed over in, and a small copy for smoke scale."""
+"""The two shapes every data set is handed over in, a small copy for smoke scale, raw files."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+import numpy as np
 import torch
+from numpy.typing import DTypeLike, NDArray
 from torch import Tensor
 
 from lgfed_core.errors import DataError
@@ -115,3 +118,11 @@ def _first(dataset: Dataset, part: str, per_class: int) -> Split:
             )
         kept.append(rows[:per_class])
     return split.take(torch.cat(kept).sort().values)
+
+
+def raw_numbers(path: Path, dtype: DTypeLike) -> NDArray:
+    """What a file holds, number by number -> [n]. Raises DataError where it cannot be read."""
+    try:
+        return np.fromfile(path, dtype)
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from error

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from lgfed_core.errors import DataError
 
-from .dataset import Dataset, Split
+from .dataset import Dataset, Split, raw_numbers
 
 MEAN, STD = 0.1307, 0.3081  # of the training pixels in [0, 1]; LG-FedAvg's released code
 MAGIC = {3: 2051, 1: 2049}  # number of dimensions -> magic number
@@ -54,10 +54,7 @@ def read_idx(path: Path, dimensions: int) -> Tensor:
     Raises:
         DataError: no such file, another magic number, or a length that the header does not say.
     """
-    try:
-        raw = np.fromfile(path, np.uint8)
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}") from error
+    raw = raw_numbers(path, np.uint8)
     start = 4 * (1 + dimensions)
     if len(raw) < start:
         raise DataError(f"{path}: {len(raw)} bytes, too short for the {start} of an idx header")

@@ -16,7 +16,7 @@ from torch import Tensor
 from lgfed_core.errors import DataError
 from lgfed_core.seeds import Purpose, stream
 
-from .dataset import Dataset, Split
+from .dataset import Dataset, Split, raw_numbers
 
 SIDE, COLUMNS = 16, 257
 
@@ -42,10 +42,7 @@ def read(folder: Path, turned: float = 0.0) -> Dataset:
 
 
 def _split(path: Path) -> Split:
-    try:
-        raw = np.fromfile(path, "<i2")
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}") from error
+    raw = raw_numbers(path, "<i2")
     if not len(raw) or len(raw) % COLUMNS:
         raise DataError(f"{path}: {2 * len(raw):,} bytes are no whole number of 514 B records")
     records = torch.from_numpy(raw.astype(np.float32)).view(-1, COLUMNS)

@@ -18,6 +18,7 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.methods import Batch, Local, Method
 from lgfed_core.seeds import coin, draw, pictures, visits
 
+from .adam import Adam
 from .looped import Job, Looped
 from .training import Lent, Phase, both, for_each, gradients, moving, normalises, sheltered, trainee
 
@@ -87,6 +88,7 @@ class Batched:
             taken = t["taken"][run, device].cpu() + active.cumsum(0) - active.int()  # [T, L]
             rates = (lr * cfg.annealing.factor(taken)).to(flat.device)  # of the next step
         changes = self._changes(jobs, round, index.shape) if cfg.augment else None
+        adam = Adam(values, len(jobs)) if cfg.adam else None
 
         for step in range(len(index)):
             x, y = split.x[index[step]], split.y[index[step]]  # [L, B, ...], [L, B]
@@ -111,6 +113,9 @@ class Batched:
                     value, momentum = values[name], momenta[name]
                     if cfg.weight_decay:
                         grad = grad + cfg.weight_decay * value
+                    if adam:
+                        value.sub_(adam.change(name, grad, on), alpha=lr)
+                        continue
                     before = momentum if all_on else momentum.clone()
                     momentum.mul_(cfg.momentum).add_(grad)
                     change = grad + cfg.momentum * momentum if cfg.nesterov else momentum

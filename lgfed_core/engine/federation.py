@@ -46,6 +46,12 @@ class Federation:
         if len({len(p.train.size) for p in self.partitions}) > 1:
             raise SettingsError("runs that train together need the same number of devices")
         kinds = {p.dtype for p in self.net.parameters()}
+        usual = torch.get_default_dtype()  # of the tensors in which lanes train
+        if odd := kinds - {usual}:
+            raise SettingsError(
+                f"the network has parameters in {', '.join(map(str, odd))}; lanes train in {usual}"
+                f": convert it and its rows by .to({usual}), or call torch.set_default_dtype"
+            )
         for name, rows in (("training", self.data.train), ("test", self.data.test)):
             if kinds and rows.x.dtype not in kinds:
                 raise SettingsError(

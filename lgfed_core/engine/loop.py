@@ -22,12 +22,13 @@ from lgfed_core.models.layout import Layout, joined
 from . import checkpoint, identity as named
 from .batched import Batched, Engine
 from .divergence import Diverged
+from .dual import first_layer
 from .federation import Federation as Federation, prepare, round_of
 from .looped import Looped
 from .processes import checked_workers
 from .provenance import provenance
 from .trackers import Tracker
-from .training import LocalTraining
+from .training import LocalTraining, Phase
 
 NUMBERS = 2  # raise when a change of the engine changes numbers: older checkpoints are refused
 SAVE_SECONDS = 5.0  # no checkpoint sooner than this after the last,
@@ -223,7 +224,8 @@ def _check_tensors(tensors: dict[str, Tensor], due: dict[str, Tensor]) -> None:
 def _identity(federation, phase, start, tracker, rounds, first_round, looped) -> str:
     """What a checkpoint must agree on: settings, seeds, data, rows, starting point, network.
 
-    The kind of lanes is among it, because networks with noise (dropout) draw it by kind.
+    The kind of lanes is among it, because networks with noise (dropout) draw it by kind; and which
+    layer is trained in dual form, which rounds otherwise.
     """
     there = federation.participation.availability
     splits = (federation.data.train, federation.data.test)
@@ -245,5 +247,10 @@ def _identity(federation, phase, start, tracker, rounds, first_round, looped) ->
             None if there is None else there.tolist(),
         ],
         **({"groups": checkpoint.digest(*groups)} if groups else {}),
-        **({} if looped else {"lanes": "batched"}),
+        **(_by_lanes(phase) if looped else {"lanes": "batched"}),
     )
+
+
+def _by_lanes(phase: Phase) -> dict[str, str]:
+    name = first_layer(phase)
+    return {"dual": name} if name else {}

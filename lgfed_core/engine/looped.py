@@ -29,6 +29,8 @@ from lgfed_core.errors import LgfedError
 from lgfed_core.methods import Batch, Local
 from lgfed_core.seeds import coin, draw, pictures, visits
 
+from .adam import Adam
+from .dual import Dual, NotTheRows, ahead, first_layer
 from .processes import one_thread
 from .training import Phase, both, for_each, gradients, moving, sheltered, trainee
 
@@ -72,6 +74,7 @@ class Looped:
         self._flat = torch.empty(phase.layout.size_shared + phase.layout.size_personal)
         self._velocity = torch.zeros_like(self._flat)
         self._own: Trainee | None = None
+        self._dual: Dual | None = None  # of the trainee's first layer, where that holds
         self._tested = Slots(copy.deepcopy(phase.net))
 
     def train(self, jobs: list[Job], round: int, lr: float) -> None:
@@ -129,12 +132,22 @@ class Looped:
             self._pool.shutdown()
             self._pool = None
 
-    def _train_one(self, slot: int, run: int, device: int, many: int, round: int, lr: float):
+    def _train_one(self, *job) -> None:
+        self._trainee()
+        try:
+            self._local_pass(self._dual, *job)
+        except NotTheRows:  # once more, from the same start
+            self._dual.stop()
+            self._local_pass(None, *job)
+
+    def _local_pass(
+        self, dual: Dual | None, slot: int, run: int, device: int, many: int, round: int, lr: float
+    ) -> None:
         phase, split_at = self.phase, self.phase.layout.size_shared
         t = phase.tensors
         self._flat[:split_at] = t["shared"][run]
         self._flat[split_at:] = t["personal"][run, device]
-        kept = t.get("velocity")
+        kept, keeps = t.get("velocity"), "velocity" in t
         self._velocity.copy_(kept[run, device]) if kept is not None else self._velocity.zero_()
         net, params, each = self._trainee()
         steps = each[run]
@@ -157,21 +170,45 @@ class Looped:
         order = torch.from_numpy(visits(*place))[:, :seen]  # [epochs, n_k], or fewer
         changes = torch.from_numpy(pictures(cfg.augment, *place)) if cfg.augment else None
         taken = int(t["taken"][run, device]) if cfg.annealing else 0
+        adam = Adam({id(p): p for p in params.values()}) if cfg.adam else None
+        fetched = ahead(cfg.batch_size)
+        if dual:
+            steps = [dual.without_its_weights(step) for step in steps]
         for epoch, mine_now in enumerate(mine[order]):  # [n_k] rows of the data set
             for at in range(0, seen, cfg.batch_size):
-                batch = slice(at, at + cfg.batch_size)
-                rows_now = mine_now[batch]
-                x = split.x[rows_now]
+                first = at % fetched  # row of those fetched together
+                if not first:
+                    soon = mine_now[at : at + fetched]
+                    x_soon, y_soon = split.x[soon], split.y[soon]
+                    groups_soon = None if split.groups is None else split.groups[soon]
+                    if dual:
+                        moving, last = (
+                            epoch + at > 0,
+                            epoch + 1 == cfg.epochs and at + fetched >= seen,
+                        )
+                        dual.start(x_soon, moving or keeps, keeps or not last)
+                batch = slice(first, first + cfg.batch_size)
+                x = x_soon[batch]
                 if cfg.augment and changes is not None:
-                    x = cfg.augment.apply(x, changes[epoch, batch])
-                groups = None if split.groups is None else split.groups[rows_now]
-                now = for_each(steps, (x, split.y[rows_now], None, groups))
+                    x = cfg.augment.apply(x, changes[epoch, at : at + cfg.batch_size])
+                groups = None if groups_soon is None else groups_soon[batch]
+                now = for_each(steps, (x, y_soon[batch], None, groups))
                 lr_now = lr * cfg.annealing.factor(taken) if cfg.annealing else lr
                 taken += 1
                 for (loss, moves, momenta, _), given in zip(steps, now, strict=True):
                     for one in lent:
                         one.mend()
-                    grads = gradients(loss(local, Batch(*given)), moves)
+                    value = loss(local, Batch(*given))
+                    if dual:
+                        *grads, back = gradients(value, [*moves, dual.outputs()])
+                        dual.step(back, lr_now)
+                    else:
+                        grads = gradients(value, moves)
+                    if adam:
+                        for param, grad in zip(moves, grads, strict=True):
+                            grad = grad + cfg.weight_decay * param
+                            param.detach().sub_(adam.change(id(param), grad), alpha=lr_now)
+                        continue
                     grads = [g.contiguous() for g in grads]  # the fused kernel ignores strides
                     sgd(
                         moves,
@@ -209,6 +246,10 @@ class Looped:
                     held = [momenta[n] if phase.training.momentum else None for n in moves]
                     steps.append((loss, params, held, when))
                 each.append(steps)
+            if name := first_layer(phase):
+                self._dual = Dual(
+                    net.get_submodule(name), momenta[f"{name}.weight"], phase.training
+                )
             self._own = net, dict(net.named_parameters()), each
         return self._own
 

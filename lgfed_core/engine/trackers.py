@@ -10,6 +10,7 @@ uses is the difference between the two protocols:
 """
 
 from collections.abc import Callable
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -108,6 +109,8 @@ class Personal(Tracker):
     with ``light`` only the last of them outlives the run (100 devices' models are 0.25 GB).
     """
 
+    best_together: ClassVar[bool] = True  # whether the best models' averaged outputs are tested
+
     def __init__(
         self,
         judge: str = "validation",
@@ -176,7 +179,7 @@ class Personal(Tracker):
         best = {
             "local_test_acc": mean_accuracy(engine, "best_shared", "best_personal", "test"),
             "new_test_acc_weights": pooled_accuracy(engine, "mean_shared", "mean_personal", "pool"),
-            **ensemble(engine, "best_shared", "best_personal"),
+            **(ensemble(engine, "best_shared", "best_personal") if self.best_together else {}),
         }
         torch.mean(engine.phase.tensors["personal"], 1, out=mean)
         last = {
@@ -198,8 +201,11 @@ class AveragedBest(Personal):
     The models that LG-FedAvg starts from are the first best ones; later models win ties. The
     average of all layers over devices gives ``averaged_new_test_acc``; its shared layers, put
     into the devices' best models (which come from different rounds), give
-    ``averaged_local_test_acc``. The table's row is taken at the first peak of the latter.
+    ``averaged_local_test_acc``. The table's row is taken at the first peak of the latter, so that
+    the best models' averaged outputs, dear as sixty rounds' tests, are of no use to it.
     """
+
+    best_together = False
 
     def __init__(self, light: bool = False):
         super().__init__(judge="test", light=light)

@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVarTuple
+from typing import Any, ClassVar, TypeVarTuple
 
 import torch
 from torch import Tensor, nn
@@ -44,6 +44,8 @@ class LocalTraining:
     annealing: Annealing | None = None  # by a device's own steps
     batches: int | None = None
 
+    adam: ClassVar[bool] = False
+
     def __post_init__(self):
         least = {
             "batch_size": 1,
@@ -73,6 +75,21 @@ class LocalTraining:
     def rate(self, t: int) -> float:
         """The learning rate in round ``t`` of a phase, from 0."""
         return self.lr / (1 + (self.decay or 0.0) * ((self.before or 0) + t))
+
+
+@dataclass(frozen=True)
+class AdamTraining(LocalTraining):
+    """The same by Adam; its moments start from zero in every round, and ``momentum`` has no say."""
+
+    adam: ClassVar[bool] = True
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.keep_momentum or self.annealing:
+            raise SettingsError(
+                "Adam starts afresh in every round, at one rate: leave out keep_momentum and "
+                "annealing, or train by SGD"
+            )
 
 
 class Lent:

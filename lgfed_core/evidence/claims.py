@@ -20,12 +20,24 @@ SURE = 2  # the runs that an exact comparison, without chance in it, stands for 
 
 
 @dataclass(frozen=True)
+class Line:
+    """One line of a table, by the experiment that fills it and its ids, as text."""
+
+    experiment: str
+    ids: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
 class Part:
-    """One comparison that a claim needs: its name, the runs that were paired, what they say."""
+    """One comparison that a claim needs: its name, the runs that were paired, what they say.
+
+    of: the lines of tables that it compares, where they are known.
+    """
 
     name: str
     runs: int
     evidence: Evidence
+    of: tuple[Line, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -49,9 +61,13 @@ class Claim:
 
 
 def paired(name: str, a: pd.Series, b: pd.Series, test: Callable[..., Evidence], **how) -> Part:
-    """Compare a with b, values by seed, over the seeds that both have."""
+    """Compare a with b, values by seed, over the seeds that both have.
+
+    A series whose name is a `Line` says to the part what it compares.
+    """
+    of = tuple(series.name for series in (a, b) if isinstance(series.name, Line))
     a, b = a.align(b, join="inner")
-    return Part(name, len(a), test(a.to_numpy(), b.to_numpy(), **how))
+    return Part(name, len(a), test(a.to_numpy(), b.to_numpy(), **how), of)
 
 
 def tested(
@@ -81,7 +97,8 @@ def judged(
 
     Columns: words; estimate, low, high of the weakest comparison that has run, and its name ``at``;
     p, p_against and verdict by Holm over these claims; how many have ``ran`` of how many ``parts``,
-    on how many ``runs`` at least; so_far, the verdict on those that have run; said, the sentence.
+    on how many ``runs`` at least; so_far, the verdict on those that have run; said, the sentence;
+    of, the lines of tables that all its parts compare.
     """
     parts = {claim: claim.comparisons(found) for claim in claims}
     parts = {claim: some for claim, some in parts.items() if some}
@@ -94,6 +111,7 @@ def judged(
     lines["parts"] = list(totals.values())
     lines["runs"] = [min((part.runs for part in some), default=0) for some in ran.values()]
     lines["words"] = [claim.words for claim in parts]
+    lines["of"] = [tuple({of: 0 for part in some for of in part.of}) for some in parts.values()]
     lines.loc[lines["ran"] == 0, ["verdict", "so_far"]] = verdict.NOT_RUN
     names = stand_in if isinstance(stand_in, Mapping) else dict.fromkeys(lines.index, stand_in)
     lines["said"] = [
@@ -115,6 +133,13 @@ def joint(ran: Sequence[Part], total: int = 0) -> Evidence:
 def weakest(ran: Sequence[Part]) -> Part:
     """The part with the weakest evidence for the claim; of equals the one that estimates less."""
     return max(ran, key=lambda part: (part.evidence.p, -part.evidence.estimate))
+
+
+def only_suggested(lines: pd.DataFrame, why: str) -> pd.DataFrame:
+    """Lines of `judged` by shortened runs, which judge nothing; ``why`` says by how much."""
+    ran = lines["ran"] > 0
+    said = lines["said"].where(~ran, f"{verdict.SUGGESTED} by {why}: " + lines["said"])
+    return lines.assign(said=said, verdict=lines["verdict"].where(~ran, verdict.SUGGESTED))
 
 
 def brief(lines: pd.DataFrame) -> pd.DataFrame:

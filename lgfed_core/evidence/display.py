@@ -26,7 +26,8 @@ def display(table: pd.DataFrame) -> Page:
     """A compact table for notebooks: per metric, a line per row, a column per protocol.
 
     A cell reads "98.16 ± 0.03 (10)", or "(formula)" for a number that needs no run; below it stand
-    "-0.04 ✓ reproduced" and the last round's mean.
+    "-0.04 ✓ reproduced", of how many others of its setting one would say the same in its place, and
+    the last round's mean.
     """
     blocks, protocols = [], _protocols(table)
     for metric, lines in _wide(table):
@@ -74,11 +75,14 @@ def _said(cells: pd.DataFrame) -> list[str]:
     first = cells.iloc[0]
     last = [f"last round {_number(c.ours)}" for c in cells.iloc[1:].itertuples() if c.seeds]
     if np.isnan(first["ours"]):
-        return [verdict.NOT_RUN, *last]
+        return [first["verdict"], *last]
     value = f"{_spread(first['ours'], first['ours_sd'])} ({int(first['seeds']) or 'formula'})"
     shift = _number(first["difference"], "+")
     said = " ".join(filter(None, [shift, _MARKS.get(first["verdict"]), first["verdict"]]))
-    return [value, said, *last]
+    said += f" ({first['why']})" if first.get("why") else ""
+    alike = str(first.get("rivals", "")).partition(":")[0]
+    alike = [] if alike[:1] in ("", "0") else [f"as would be {alike} others"]
+    return [value, said, *alike, *last]
 
 
 def _spread(mean: float, sd: float) -> str:

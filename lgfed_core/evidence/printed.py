@@ -45,6 +45,8 @@ class Table:
     experiments: what `python -m lgfed_core run` takes to fill it; empty while no chapter does.
     sets: the settings (of ``--set``) with which it has to run, one after the other.
     source: (table, cells): rows of ours that serve this table too, as the same runs fill both.
+    contrasts: pairs of methods (a, b) whose difference a - b, at the same setting, the paper argues
+        with; `worth.contrasts` judges them.
     counts: from (method, fedavg_rounds, lg_rounds) of a row to the parameters that it sends, where
         these follow from its budget alone; None where they do not.
     """
@@ -62,6 +64,7 @@ class Table:
     protocols: tuple[str, ...] = PROTOCOLS  # those that can be run
     counts: Callable[..., int | None] | None = None
     note: str = ""
+    contrasts: tuple[tuple[str, str], ...] = ()
 
 
 def accuracy(name: str, sd: str | None = None) -> Metric:

@@ -16,8 +16,7 @@ are written with seven significant digits, whole numbers in full, and rows in a 
 
 import os
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +24,12 @@ import numpy as np
 import pandas as pd
 
 from lgfed_core.errors import ResultsError
-from lgfed_core.files import fcntl, replacing
+from lgfed_core.files import locked, replacing
 from lgfed_core.paths import RESULTS
 
 PROTOCOLS = ("as_described", "as_released")
 SELECTIONS = ("last", "best_val", "best_test")
-SCALES = ("smoke", "quick", "paper")
+SCALES = ("smoke", "quick", "short", "paper")  # short: paper scale but for fewer rounds
 
 _CHOICES = {"protocol": PROTOCOLS, "selection": SELECTIONS, "scale": SCALES}
 _FIRST = ["table"]
@@ -68,7 +67,7 @@ def record(experiment: str, rows: pd.DataFrame, folder: Path = RESULTS) -> Path:
     if new.empty:
         return path
     folder.mkdir(parents=True, exist_ok=True)
-    with _locked(folder):
+    with locked(folder):
         old = _read(path) if path.exists() else new.iloc[:0]
         _same_columns(old, new, path)
         ids = list(dict.fromkeys([*identifying(old), *identifying(new)]))
@@ -84,17 +83,28 @@ def record(experiment: str, rows: pd.DataFrame, folder: Path = RESULTS) -> Path:
     return path
 
 
-def load(experiment: str | None = None, folder: Path = RESULTS) -> pd.DataFrame:
-    """The stored rows of one experiment, or of all when None; an empty frame when there are none.
+def load(experiment: str | Iterable[str] | None = None, folder: Path = RESULTS) -> pd.DataFrame:
+    """The stored rows of one experiment, of several as far as there are any, or of all when None.
 
     ``seed`` is int, ``value`` and ``seconds`` are float, identifying columns are numbers where
-    all their cells are. Raises ResultsError for a damaged file or an experiment never recorded.
+    all their cells are. Raises ResultsError for a damaged file or one experiment never recorded.
+
+    Where the environment names a file in ``LGFED_READS``, what was asked for is noted there: a page
+    is executed again when its rows change (book/execute.py).
     """
-    paths = sorted(folder.glob("*.csv")) if experiment is None else [folder / f"{experiment}.csv"]
-    if experiment is not None and not paths[0].exists():
-        known = ", ".join(sorted(p.stem for p in folder.glob("*.csv"))) or "none"
-        raise ResultsError(f"no results of {experiment!r} in {folder}; there are: {known}")
-    frames = [_read(path) for path in paths]
+    known = sorted(path.stem for path in folder.glob("*.csv"))
+    if isinstance(experiment, str):
+        if experiment not in known:
+            raise ResultsError(
+                f"no results of {experiment!r} in {folder}; there are: {', '.join(known) or 'none'}"
+            )
+        names = [experiment]
+    else:
+        names = known if experiment is None else list(experiment)
+    if place := os.environ.get("LGFED_READS"):
+        with open(place, "a", encoding="utf-8") as notes:
+            notes.write("".join(f"{name}\n" for name in (names if experiment else ["*"])))
+    frames = [_read(folder / f"{name}.csv") for name in names if name in known]
     if not frames:
         return _EMPTY.copy()
     rows = pd.concat(frames, ignore_index=True)
@@ -109,7 +119,7 @@ def load(experiment: str | None = None, folder: Path = RESULTS) -> pd.DataFrame:
 
 
 def select(
-    rows: pd.DataFrame | str | None = None,
+    rows: pd.DataFrame | str | Iterable[str] | None = None,
     *,
     columns: Iterable[str] = (),
     own: bool = False,
@@ -118,7 +128,8 @@ def select(
 ) -> pd.DataFrame:
     """The rows for which every column of ``where`` has the value given, or one of several given.
 
-    rows: an experiment, whose file alone is read; None for all; or rows that were read before.
+    rows: an experiment, or several, whose files alone are read; None for all; or rows that were
+    read before.
     Values are compared as `plain` text, so that 2, 2.0 and "2" are the same; a column that rows
     lack is blank, e.g. ``stand_in=""`` on the paper's data. own: leave out rows on other data than
     the paper's, as soon as there are some on it. columns: are there in any case.
@@ -129,10 +140,8 @@ def select(
     folder = folder or RESULTS
     if isinstance(rows, pd.DataFrame):
         found = rows
-    elif rows is None or (folder / f"{rows}.csv").exists():
-        found = load(rows, folder)
     else:
-        found = _EMPTY
+        found = load([rows] if isinstance(rows, str) else rows, folder)
     for column, wanted in where.items():
         several = isinstance(wanted, Iterable) and not isinstance(wanted, str)
         texts = set(map(plain, wanted if several else [wanted]))
@@ -259,17 +268,3 @@ def _order(row: dict[str, str], ids: list[str]) -> tuple:
 
     columns = ["table", *ids, "scale", "protocol", "seed", "selection", "metric"]
     return tuple(natural(row[c]) for c in columns)
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Wait for, and hold, the lock on ``folder``; it ends with the process, leaving no file."""
-    if fcntl is None:  # Windows, where one process at a time must write
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)

@@ -23,6 +23,8 @@ from scipy import stats
 REPRODUCED, DIFFERS, INCONCLUSIVE = "reproduced", "differs", "inconclusive"
 NOT_RUN, STAND_IN = "not yet run", "on stand-in data"
 CONFIRMED, REFUTED = "confirmed", "refuted"
+UNREACHABLE = "out of reach"  # a cell that no runs could reproduce: its own print is too vague
+SUGGESTED = "suggested"  # what runs of fewer rounds than the protocol's can do
 _ROUNDING = 1e-9  # differences below this are those of floating point
 
 

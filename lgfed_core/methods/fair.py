@@ -18,7 +18,7 @@ from functools import partial
 
 from torch import Tensor, nn
 
-from lgfed_core.errors import SettingsError
+from lgfed_core.errors import SettingsError, at_least
 from lgfed_core.models.adult import parts
 
 from .adversary import adversary_loss, reverse
@@ -35,6 +35,7 @@ class FairLGFedAvg(Method):
         (21)-(23); or "reversal", one step for all three through gradient reversal.
     pretraining: only the local game, and nothing is shared.
     power: q of the adversary's loss, 1 vanilla and 2 squared.
+    adversary_steps: how many the adversary takes with each batch and game.
     """
 
     lambda_local: float = 0.0
@@ -42,9 +43,11 @@ class FairLGFedAvg(Method):
     play: str = "alternating"
     pretraining: bool = False
     power: float = 1.0
+    adversary_steps: int = 1
 
     def __post_init__(self):
         super().__post_init__()
+        at_least(1, adversary_steps=self.adversary_steps)
         if self.play not in PLAYS:
             raise SettingsError(f"play is {self.play!r}; choose one of {PLAYS}")
         if min(self.lambda_local, self.lambda_global) < 0:
@@ -62,15 +65,18 @@ class FairLGFedAvg(Method):
     def _game(self, net: nn.Module, top: str, strength: float) -> tuple[Step, ...]:
         """One game on a batch: the encoder and the head ``top`` against the adversary."""
         own = top == "own"
+        reads = Step(self.adversary, parts(net, "adversary"))  # (12), (23)
+        more = (reads,) * (self.adversary_steps - 1)
         if self.play == "reversal":
             moves = parts(net, "local", top, "adversary")
-            return (Step(partial(self.at_once, own=own, strength=strength), moves),)
+            return (Step(partial(self.at_once, own=own, strength=strength), moves), *more)
         return (
             Step(
                 partial(self.value, own=own, strength=strength), parts(net, "local")
             ),  # (10), (21)
             Step(partial(self.task, own=own), parts(net, top)),  # (11), (22)
-            Step(self.adversary, parts(net, "adversary")),  # (12), (23)
+            reads,
+            *more,
         )
 
     def value(self, local: Local, batch: Batch, own: bool, strength: float) -> Tensor:

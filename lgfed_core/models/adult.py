@@ -52,6 +52,7 @@ class AdultNet(nn.Module):
         dropout: float = 0.2,
         adversary_dropout: float = 0.2,
         inputs: int = INPUTS,
+        adversary_width: int = WIDTH,
     ):
         super().__init__()
         self.dropout, self.adversary_dropout = dropout, adversary_dropout
@@ -60,8 +61,9 @@ class AdultNet(nn.Module):
         self.own = nn.Sequential(nn.ReLU(), Dropout(dropout), nn.Linear(WIDTH, 1))
         hidden = _hidden(WIDTH, head_layers, dropout)
         self.head = nn.Sequential(*hidden, nn.Linear(WIDTH, 1)) if head_layers else None
-        hidden = _hidden(WIDTH, 3, adversary_dropout)
-        self.adversary = nn.Sequential(*hidden, nn.Linear(WIDTH, ATTRIBUTES))
+        wide = adversary_width
+        hidden = _hidden(WIDTH, 3, adversary_dropout, wide)
+        self.adversary = nn.Sequential(*hidden, nn.Linear(wide, ATTRIBUTES))
 
     def forward(
         self, x: Tensor, own: bool = False, watch: Callable[[Tensor], Tensor] | None = None
@@ -89,10 +91,10 @@ def parts(net: nn.Module, *names: str) -> frozenset[str]:
     return frozenset(n for n, _ in net.named_parameters() if n.startswith(starts))
 
 
-def _hidden(inputs: int, layers: int, dropout: float) -> list[nn.Module]:
-    """So many layers of 32 units, each with ReLU and, unless it is 0, dropout."""
+def _hidden(inputs: int, layers: int, dropout: float, width: int = WIDTH) -> list[nn.Module]:
+    """So many layers of ``width`` units, each with ReLU and, unless it is 0, dropout."""
     out: list[nn.Module] = []
     for n in range(layers):
-        out += [nn.Linear(WIDTH if n else inputs, WIDTH), nn.ReLU()]
+        out += [nn.Linear(width if n else inputs, width), nn.ReLU()]
         out += [Dropout(dropout)] if dropout else []
     return out

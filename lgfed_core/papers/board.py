@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from lgfed_core.errors import ResultsError
-from lgfed_core.evidence import report, verdict
+from lgfed_core.evidence import report, scoreboard, verdict
 from lgfed_core.evidence.claims import LIVE, Claim
 from lgfed_core.evidence.printed import PAPERS, Table
 from lgfed_core.paths import PAPER
@@ -25,13 +25,12 @@ from .fade.impairment import claims as impairment
 from .fade.income import claims as income
 from .fade.theory import claims as fade_theory
 from .lgfedavg import claims as accuracies, printed as lgfedavg
-from .lgfedavg.communication import counts
 from .lgfedavg.fairness import claims as fairness
 from .lgfedavg.theory import claims as theory
 
 TABLES: dict[str, Table] = lgfedavg.TABLES | cgau.TABLES | fade.TABLES
 # judged on stored runs, together
-STORED = (accuracies, fairness, counts, audio, cifar10, digits, income, impairment)
+STORED = (accuracies, fairness, audio, cifar10, digits, income, impairment)
 CLAIMS: tuple[Claim, ...] = tuple(
     claim for page in (*STORED, theory, xor, fade_theory) for claim in page.CLAIMS
 )
@@ -92,13 +91,13 @@ def printout(paper: str | None = None, front: bool = False) -> str:
     if paper or not front:
         out.append(report.printout(t for t in TABLES.values() if paper in (None, t.paper)))
         out.append("Printed numbers, each once, at the protocol they stand for:\n")
-        out.append(report.scoreboard(TABLES.values()).to_string(index=False))
+        out.append(scoreboard.scoreboard(TABLES.values()).to_string(index=False))
     return "\n".join(out)
 
 
 def _renewed() -> str:
     """Renew the counts on the first pages, and the figure there once it has runs."""
-    changed: Sequence[Path] = report.update_front_pages(TABLES.values())
+    changed: Sequence[Path] = scoreboard.update_front_pages(TABLES.values())
     if (report.table(TABLES["lgfedavg_v2_table6_mnist"])["seeds"] > 0).any():
         from .lgfedavg.front import front  # matplotlib takes a while
 

@@ -6,9 +6,10 @@ between it and `Experiment` (`lgfedavg.phases`, `cgau.federated`).
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -18,10 +19,12 @@ from safetensors import SafetensorError, safe_open
 from lgfed_core.engine import CPU, Outcome
 from lgfed_core.engine.checkpoint import folder_name
 from lgfed_core.engine.processes import checked_workers
-from lgfed_core.errors import SettingsError, one_of
+from lgfed_core.errors import Busy, CheckpointError, SettingsError, one_of
 from lgfed_core.evidence import records as results
+from lgfed_core.files import locked
 from lgfed_core.paths import RUNS
 
+Place = str | torch.device
 DIVERGED = "diverged"  # the metric of a seed that left the finite numbers; its value is the round
 
 
@@ -45,6 +48,25 @@ class Part:
         except (OSError, SafetensorError, ValueError):
             return False  # running it will say what is wrong
         return facts.get("round") == self.rounds
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What a run leaves for one line of a table: it can be asked for, and its rows found again.
+
+    changes: settings that pick it (of `Experiment.chooses`); those of several are joined. cell: the
+    ids of its rows, the table among them. after: the parts it goes on from, which run before it.
+    like: ids of rows which took about as long as it would, for its ``share``.
+    """
+
+    experiment: str
+    protocol: str
+    name: str  # of its part, or "" for all parts of a run
+    changes: tuple[tuple[str, Any], ...] = ()
+    cell: tuple[tuple[str, Any], ...] = ()
+    after: tuple[str, ...] = ()
+    like: tuple[tuple[str, Any], ...] = ()
+    share: float = 1.0
 
 
 class Experiment:
@@ -84,6 +106,21 @@ class Experiment:
         """What `train` yields for these seeds, in order."""
         raise NotImplementedError
 
+    def pieces(self, protocol: str) -> list[Piece]:
+        """What can be run of it at paper scale, each to be had alone; here: one for all of it."""
+        return [Piece(self.name, protocol, "", cell=(("table", self.table),))]
+
+    def joined(self, pieces: Iterable[Piece]) -> dict[str, Any]:
+        """The changed settings under which one run makes all of ``pieces``: tuples are joined, and
+        what one of them switches on is on."""
+        found: dict[str, Any] = {}
+        for name, value in (change for piece in pieces for change in piece.changes):
+            if isinstance(value, tuple):
+                found[name] = tuple(dict.fromkeys((*found.get(name, ()), *value)))
+            else:
+                found[name] = found.get(name) or value
+        return found
+
     def train(
         self, cfg, seeds: Sequence[int], device: torch.device, folder: Path | None, **engine
     ) -> Iterator[tuple[str, Outcome]]:
@@ -94,7 +131,7 @@ class Experiment:
         raise NotImplementedError
 
     def measured(self, cfg, part: str, outcome: Outcome) -> pd.DataFrame:
-        """The tidy rows of one part (see `records` for the columns), for each of its seeds."""
+        """The tidy rows of one part, for each of its seeds, but for what `records` says of all."""
         raise NotImplementedError
 
     def progress(self, cfg, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
@@ -105,7 +142,7 @@ class Experiment:
         self,
         cfg,
         seeds: Sequence[int],
-        device: str | torch.device = "auto",
+        device: Place = "auto",
         lanes: str = "auto",
         workers: int | None = None,
     ) -> torch.device:
@@ -115,7 +152,7 @@ class Experiment:
         wrong = [s for s in seeds if not isinstance(s, int | np.integer) or not 0 <= s < 2**32]
         if wrong or not len(seeds) or len(set(seeds)) < len(seeds):
             raise SettingsError(f"seeds are {list(seeds)}; whole numbers from 0, each once")
-        place = _place(device)
+        place = place_of(device)
         one_of("lanes", lanes, ("auto", "looped", "batched"))
         lanes = self.usual_lanes if lanes == "auto" else lanes
         if lanes == "looped" and place.type != "cpu":
@@ -130,31 +167,28 @@ class Experiment:
         return place
 
     def stages(
-        self,
-        cfg,
-        seeds: Sequence[int],
-        device: str | torch.device = CPU,
-        resume: bool = True,
-        *,
-        lanes: str = "auto",
-        workers: int | None = None,
+        self, cfg, seeds: Sequence[int], device: Place = CPU, resume: bool = True, **engine
     ) -> Iterator[tuple[str, Outcome]]:
         """Run part by part, yielding (name, outcome); all ``seeds`` train together.
 
         A part that is complete is read from its checkpoint instead of run, unless not ``resume``.
+        engine: ``lanes`` and ``workers``, as for `run`.
         """
-        place = self.check(cfg, seeds, device, lanes, workers)
-        engine = dict(lanes=self.usual_lanes if lanes == "auto" else lanes, workers=workers)
+        place = self.check(cfg, seeds, device, **engine)
+        if engine.get("lanes", "auto") == "auto":
+            engine["lanes"] = self.usual_lanes
         return self.train(cfg, seeds, place, self.folder(cfg, seeds) if resume else None, **engine)
 
     def records(self, cfg, part: str, outcome: Outcome) -> pd.DataFrame:
-        """The tidy rows of one part, for each of its seeds.
+        """The tidy rows of one part, for each of its seeds, with its scale, place and time.
 
         A seed that diverged, or of which a number is not finite, has one row for each selection
         instead, with the metric `DIVERGED` and the round (from 1); the others stay as they are.
         """
         lost = dict(outcome.diverged)
-        rows = self.measured(cfg, part, _readable(outcome, lost))
+        rows = self.measured(cfg, part, _readable(outcome, lost)).assign(
+            protocol=cfg.protocol, scale=cfg.scale, seconds=outcome.seconds, **outcome.provenance
+        )
         broken = rows.loc[~np.isfinite(rows["value"].astype(float)), "seed"]
         lost = dict.fromkeys(broken, _last_round(outcome)) | lost
         own, main = rows["seed"].isin(lost), rows["table"] == rows["table"].iloc[0]
@@ -162,16 +196,9 @@ class Experiment:
         told = told.assign(metric=DIVERGED, value=told["seed"].map(lost).astype(float))
         return pd.concat([rows[~own], told], ignore_index=True) if lost else rows
 
-    def plan(
-        self,
-        cfg,
-        seeds: Sequence[int],
-        device: str | torch.device = "auto",
-        lanes: str = "auto",
-        workers: int | None = None,
-    ) -> list[Part]:
+    def plan(self, cfg, seeds: Sequence[int], device: Place = "auto", **engine) -> list[Part]:
         """What `run` will run, in order; reads the heads of checkpoints, and no data."""
-        place = self.check(cfg, seeds, device, lanes, workers)
+        place = self.check(cfg, seeds, device, **engine)
         return [
             replace(part, seeds=part.seeds or tuple(group))
             for group in self._groups(seeds, place)
@@ -179,34 +206,31 @@ class Experiment:
         ]
 
     def run(
-        self,
-        cfg,
-        seeds: Sequence[int],
-        *,
-        device: str | torch.device = "auto",
-        record: bool = True,
-        resume: bool = True,
-        workers: int | None = None,
-        lanes: str = "auto",
+        self, cfg, seeds: Sequence[int], *, record: bool = True, resume: bool = True, **engine
     ) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
         """Run at ``cfg`` for each seed; rows go to data/results part by part.
 
-        device: "cpu", "cuda", or "auto" (a GPU if there is one). A GPU takes all seeds at once, a
-        CPU one after the other, which is as fast there and leaves complete seeds behind when
-        stopped, unless the experiment takes them ``together``.
+        engine: ``device``, "cpu", "cuda", or "auto" (a GPU if there is one), ``lanes`` and
+        ``workers``, as for `check`. A GPU takes all seeds at once, a CPU one after the other, which
+        is as fast there and leaves complete seeds behind when stopped, unless the experiment takes
+        them ``together``.
+
+        While it lasts it holds the folder of its checkpoints, unless not ``resume``; raises Busy
+        where another process does.
 
         Returns the tidy rows and, by part, the histories (one line per evaluated round and seed).
         """
-        place = self.check(cfg, seeds, device, lanes, workers)
+        place = self.check(cfg, seeds, **engine)
+        engine["device"] = place
         found: list[pd.DataFrame] = []
         histories: dict[str, list[pd.DataFrame]] = {}
         for group in self._groups(seeds, place):
-            parts = self.stages(cfg, group, place, resume, workers=workers, lanes=lanes)
-            for part, outcome in parts:
-                found.append(self.records(cfg, part, outcome))
-                if record:
-                    results.record(self.name, found[-1])
-                histories.setdefault(part, []).append(outcome.history)
+            with _alone(self.folder(cfg, group)) if resume else nullcontext():
+                for part, outcome in self.stages(cfg, group, resume=resume, **engine):
+                    found.append(self.records(cfg, part, outcome))
+                    if record:
+                        results.record(self.name, found[-1])
+                    histories.setdefault(part, []).append(outcome.history)
         return pd.concat(found, ignore_index=True), {n: pd.concat(h) for n, h in histories.items()}
 
     def folder(self, cfg, seeds: Sequence[int]) -> Path:
@@ -251,7 +275,25 @@ def who(seeds: Sequence[int]) -> str:
     return f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds"
 
 
-def _place(device: str | torch.device) -> torch.device:
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold a folder of checkpoints. Raises Busy where another process does."""
+    with ExitStack() as held:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            held.enter_context(locked(folder, wait=False))
+        except BlockingIOError:
+            raise Busy(
+                f"another process runs this, with its checkpoints in {folder}; wait for it, or "
+                "take other seeds"
+            ) from None
+        except OSError as error:
+            raise CheckpointError(f"cannot keep checkpoints in {folder}: {error}") from error
+        yield
+
+
+def place_of(device: Place) -> torch.device:
+    """The device that a name stands for. Raises SettingsError for one that is not here."""
     if isinstance(device, torch.device):
         return device
     one_of("device", device, ("auto", "cpu", "cuda"))

@@ -14,13 +14,8 @@ from lgfed_core.errors import DataError, NotAvailable
 
 
 def test_a_sound_is_cut_in_patches():
-    assert [len(yamnet.cut(np.zeros(n))) for n in (1, 15_600, 23_279, 23_280, 160_000)] == [
-        1,
-        1,
-        1,
-        2,
-        19,
-    ]
+    lengths = (1, 15_600, 23_279, 23_280, 160_000)
+    assert [len(yamnet.cut(np.zeros(n))) for n in lengths] == [1, 1, 1, 2, 19]
     assert len(yamnet.cut(np.zeros(500_000))) == 19, "no more than ten seconds"
     sound = np.arange(30_000) / 30_000
     assert (yamnet.cut(sound)[1] == sound[7_680:23_280].astype(np.float32)).all()

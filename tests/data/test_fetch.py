@@ -290,11 +290,13 @@ def test_a_file_rebuilt_from_members(declare, server):
 
 
 def test_a_host_that_does_not_answer_is_asked_once_for_all_files(declare, server, monkeypatch):
-    asked = []
-    download = mirrors._download
-    monkeypatch.setattr(
-        mirrors, "_download", lambda url, *rest: (asked.append(url), download(url, *rest))[1]
-    )
+    asked, download = [], mirrors._download
+
+    def counted(url, *rest):
+        asked.append(url)
+        return download(url, *rest)
+
+    monkeypatch.setattr(mirrors, "_download", counted)
     dead = "http://127.0.0.1:9"
     declare({"url": dead + "/a"}, {"url": dead + "/b"}, server.serve("/ok"), names=("1", "2", "3"))
     data.get("tiny")
@@ -467,10 +469,8 @@ def test_the_real_sources_are_complete():
         assert all([source.title, source.licence, source.cite, source.citation, source.home])
         for file in source.files:
             assert len(bytes.fromhex(file.sha256)) == 32
-            kinds = [
-                next(k for k in m if k in ("local", "url", "npm", "pip")) for m in file.mirrors
-            ]
-            order = [{"local": 0, "url": 1}.get(kind, 2) for kind in kinds]
+            rank = {"local": 0, "url": 1, "npm": 2, "pip": 2}
+            order = [next(rank[key] for key in m if key in rank) for m in file.mirrors]
             assert order == sorted(order), "your own copy, then the official address, then packages"
             assert {0, 1, 2} == set(order) or (source.name in alone and 0 in order)
             urls = [urlsplit(m["url"]) for m in file.mirrors if "url" in m]

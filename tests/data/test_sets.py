@@ -219,27 +219,17 @@ def test_the_real_cifar10():
     assert (got.train.x.shape, got.test.x.shape) == ((50000, 3, 32, 32), (10000, 3, 32, 32))
     assert got.train.y.bincount().tolist() == [5000] * 10
     assert got.test.y.bincount().tolist() == [1000] * 10
-    assert [cifar10.CLASSES[i] for i in got.train.y[:5]] == [
-        "frog",
-        "truck",
-        "truck",
-        "deer",
-        "automobile",
-    ]
+    first = [cifar10.CLASSES[i] for i in got.train.y[:5]]
+    assert first == ["frog", "truck", "truck", "deer", "automobile"]
     means = got.train.x.mean((0, 2, 3)) * torch.tensor(cifar10.STD) + torch.tensor(cifar10.MEAN)
     torch.testing.assert_close(means, torch.tensor([0.4914, 0.4822, 0.4465]), atol=1e-3, rtol=0)
 
 
 # --- Adult ---------------------------------------------------------------------------------
 
-LEVELS = {  # categories of the White and Black rows of adult.data, a missing value included
-    "workclass": 9,
-    "education": 16,
-    "marital_status": 7,
-    "occupation": 15,
-    "relationship": 6,
-    "country": 41,
-}
+# categories of the White and Black rows of adult.data, a missing value included
+LEVELS = dict(workclass=9, education=16, marital_status=7, occupation=15, relationship=6)
+LEVELS["country"] = 41
 
 
 def adult_lines(n: int = 120) -> list[str]:
@@ -252,11 +242,8 @@ def adult_lines(n: int = 120) -> list[str]:
             level = (i * (j + 1) + i // count) % count if i >= 82 else (i // 2) % count
             row[column] = "?" if level == 0 and column == "workclass" else f"{column[0]}{level:02d}"
         row |= {"age": 17 + i % 70, "fnlwgt": 1000 + i, "education_num": 1 + i % 16}
-        row |= {
-            "capital_gain": i % 3 * 500,
-            "capital_loss": i % 5 * 7,
-            "hours_per_week": 20 + i % 9,
-        }
+        row |= {"capital_gain": i % 3 * 500, "capital_loss": i % 5 * 7}
+        row |= {"hours_per_week": 20 + i % 9}
         row |= {"race": races[i % 6] if i >= 82 else ("White", "Black")[i % 2]}
         row |= {"sex": ("Male", "Female")[i % 3 == 0], "target": (">50K", "<=50K")[i % 4 > 0]}
         lines.append(", ".join(str(row[c]) for c in adult.COLUMNS))
@@ -320,10 +307,7 @@ def test_the_test_file_of_adult_is_read_despite_its_comment_and_dots(tmp_path):
     [
         (lambda line: line.rsplit(",", 1)[0], "line 3: not 15 fields"),
         (lambda line: line + ", more", "line 3: not 15 fields"),
-        (
-            lambda line: line.replace("50K", "60K"),
-            "line 3: not 15 fields that end in <=50K or >50K",
-        ),
+        (lambda line: line.replace("50K", "60K"), "line 3: .* that end in <=50K or >50K"),
         (lambda line: "old" + line, "column age holds something else"),
         (lambda line: "é" + line, "cannot be read"),
     ],
@@ -368,9 +352,7 @@ def test_the_real_adult():
 
 def test_an_unknown_set_is_refused_with_the_known_ones():
     for call in (data.load, data.get):
-        with pytest.raises(
-            DataError, match="no data set 'emnist'; known are: mnist, cifar10, adult"
-        ):
+        with pytest.raises(DataError, match="'emnist'; known are: mnist, cifar10, adult"):
             call("emnist")
 
 

@@ -16,6 +16,8 @@ from lgfed_core.engine.batched import Batched
 from lgfed_core.engine.federation import prepare
 from lgfed_core.engine.looped import Looped
 from lgfed_core.engine.trackers import Personal, Tracker
+from lgfed_core.engine.training import AdamTraining
+from lgfed_core.errors import SettingsError
 from lgfed_core.methods import MTL, FedAvg, LGFedAvgV1, LocalOnly, Method, ReleasedMTL, Step
 from lgfed_core.methods.mtl import _flat
 from lgfed_core.models.layout import Layout, joined
@@ -360,3 +362,39 @@ def test_a_run_that_diverges_is_named():
     hot = LocalTraining(1e20, 4)
     with pytest.warns(RuntimeWarning, match=r"seeds \[0\] are no longer finite"):
         run(toy_federation(), LocalOnly(), hot, 2, workers=1)
+
+
+class Sometimes(InTurn):
+    """The lower layer learns in some rounds only, on some devices."""
+
+    def steps(self, net):
+        return Step(self.loss, ABOVE), Step(self.loss, BELOW, lambda chance: chance < 0.5)
+
+
+def test_adam_is_pytorchs_on_each_part_and_the_same_in_both_lanes():
+    federation = toy_federation(devices=1)
+    training = AdamTraining(0.01, 4, epochs=2, weight_decay=0.01)
+    ours = run(federation, InTurn(), training, 1, workers=1)
+    split, rows = federation.data.train, federation.partitions[0].train.of(0)
+    net = Toy()
+    nn.utils.vector_to_parameters(joined(federation.net), net.parameters())
+    parts = [
+        torch.optim.Adam(layer.parameters(), 0.01, weight_decay=0.01)
+        for layer in (net.above, net.below)
+    ]
+    for epoch in visits(0, 0, 0, len(rows), 2):
+        for at in rows[torch.from_numpy(epoch)].split(4):
+            for part in parts:
+                net.zero_grad()
+                nn.functional.cross_entropy(net(split.x[at]), split.y[at]).backward()
+                part.step()
+    assert torch.allclose(ours.tensors["shared"][0], joined(net), atol=1e-6)
+
+    many = toy_federation(seeds=(0, 1))
+    looped, batched = (
+        run(many, Sometimes(), training, 3, lanes=lanes, workers=1)
+        for lanes in ("looped", "batched")
+    )
+    assert torch.allclose(looped.tensors["shared"], batched.tensors["shared"], atol=1e-5)
+    with pytest.raises(SettingsError, match="keep_momentum"):
+        AdamTraining(0.01, 4, keep_momentum=True)

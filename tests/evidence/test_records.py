@@ -6,6 +6,7 @@ import os
 import pandas as pd
 import pytest
 
+from lgfed_core import files
 from lgfed_core.errors import ResultsError
 from lgfed_core.evidence import records as results
 
@@ -180,7 +181,7 @@ def _record_seeds(folder, seeds):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(results.fcntl is None, reason="no file locks on this system")
+@pytest.mark.skipif(files.fcntl is None, reason="no file locks on this system")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_processes_that_write_at_once_lose_no_rows(tmp_path):
     fork = multiprocessing.get_context("fork")

@@ -8,7 +8,7 @@ from scipy import stats
 
 from lgfed_core import plotting
 from lgfed_core.errors import ResultsError
-from lgfed_core.evidence import printed as published, records as results, report
+from lgfed_core.evidence import printed as published, records as results, report, scoreboard
 from lgfed_core.papers import board
 from lgfed_core.papers.board import TABLES
 from lgfed_core.papers.lgfedavg.communication import counts as communication
@@ -146,8 +146,9 @@ def test_communication_agrees_wherever_the_formula_does(tmp_path):
     # Table 1's lines come with Table 8's, but for MTL
     own = (rows["table"] != TABLE1) | (rows["method"] == "mtl")
     results.record("all", rows.loc[own, keep], tmp_path)
+    stored = results.load("all", tmp_path)
     for name in (TABLE6, TABLE8, TABLE1):
-        found = report.table(TABLES[name], protocol="as_released", folder=tmp_path)
+        found = report.table(TABLES[name], protocol="as_released", rows=stored)
         found = found[(found["metric"] == "params_communicated")]
         found = found[found["selection"] == "best_test"]
         expected = counted.loc[counted["table"] == name, "matches"]
@@ -208,19 +209,19 @@ def test_one_protocol_alone(folder):
 
 
 def test_short_runs_are_never_judged(tmp_path):
-    results.record("a", tidy([98.5, 98.5, 98.6], scale="quick"), tmp_path)
+    results.record("lgfedavg.mnist", tidy([98.5, 98.5, 98.6], scale="quick"), tmp_path)
     cell = dict(**IDS, metric="local_test_acc", selection="best_test")
     quick = line(report.table(TABLES[TABLE6], "quick", folder=tmp_path), **cell)
     assert quick["seeds"] == 3
     assert quick["verdict"] == "quick scale, not judged"
     assert line(report.table(TABLES[TABLE6], folder=tmp_path), **cell)["verdict"] == "not yet run"
-    counts = report.scoreboard(TABLES.values(), tmp_path)
+    counts = scoreboard.scoreboard(TABLES.values(), tmp_path)
     assert counts.loc[counts["numbers"] == "measured", "reproduced"].sum() == 0
 
 
 def test_quick_lines_fill_in_where_no_other_is(folder):
     both = pd.concat([tidy([50.0], scale="quick"), tidy([60.0], scale="quick", fedavg_rounds=400)])
-    results.record("quick", both, folder)
+    results.record("lgfedavg.mnist", both, folder)
     found = report.at_hand(TABLES[TABLE6], folder=folder)
     cell = {"classes_per_device": 2, "metric": "local_test_acc", "selection": "best_test"}
     assert line(found, **cell, fedavg_rounds=800, lg_rounds=100)["verdict"] == "reproduced"
@@ -231,23 +232,25 @@ def test_quick_lines_fill_in_where_no_other_is(folder):
 
 def test_stand_in_data_never_count(tmp_path):
     rows = tidy(
-        [46.6, 46.6],
-        table="fade_table2_visda",
-        method="source_only",
-        setting="central",
-        metric="target_acc",
+        [3.0, 3.0],
+        table="cgau_table1_frechet",
+        shuffle_proportion=0,
+        metric="average_client_frechet_distance",
         protocol="as_described",
         selection="last",
-    )
-    cell = {"method": "source_only", "setting": "central", "protocol": "as_described"}
-    results.record("a", rows.assign(stand_in="rendered digits"), tmp_path)
-    found = line(report.table(TABLES["fade_table2_visda"], folder=tmp_path), **cell)
-    assert found["verdict"] == "on stand-in data (rendered digits)"
-    counts = report.scoreboard(TABLES.values(), tmp_path).set_index("paper").loc["FADE"]
+    ).drop(columns=["classes_per_device", "method", "fedavg_rounds", "lg_rounds"])
+    spec = TABLES["cgau_table1_frechet"]
+    cell = {"shuffle_proportion": 0, "protocol": "as_described"}
+    printed = line(report.table(spec, folder=tmp_path), **cell)["paper"]
+    rows["value"] = printed
+    results.record("cgau.audio", rows.assign(stand_in="other sounds"), tmp_path)
+    found = line(report.table(spec, folder=tmp_path), **cell)
+    assert found["verdict"] == "on stand-in data (other sounds)"
+    counts = scoreboard.scoreboard(TABLES.values(), tmp_path).set_index("paper").loc["CGAU"]
     assert (counts["reproduced"], counts["on stand-in data"]) == (0, 1)
-    assert "on stand-in data" in report.scoreboard_markdown(TABLES.values(), tmp_path)
-    results.record("a", rows.assign(stand_in=""), tmp_path)  # the real data win
-    found = line(report.table(TABLES["fade_table2_visda"], folder=tmp_path), **cell)
+    assert "on stand-in data" in scoreboard.scoreboard_markdown(TABLES.values(), tmp_path)
+    results.record("cgau.audio", rows.assign(stand_in=""), tmp_path)  # the real data win
+    found = line(report.table(spec, folder=tmp_path), **cell)
     assert (found["verdict"], found["seeds"]) == ("reproduced", 2)
 
 
@@ -256,7 +259,7 @@ def test_table_8_fills_table_1(tmp_path):
         tidy([90.0, 91.0], TABLE8, fedavg_rounds=1800),
         tidy([80.0, 81.0], TABLE8, fedavg_rounds=1800, classes_per_device=3),
     ]
-    results.record("a", pd.concat(rows), tmp_path)
+    results.record("lgfedavg.cifar10", pd.concat(rows), tmp_path)
     found = report.table(TABLES[TABLE1], folder=tmp_path)
     assert found.loc[found["seeds"] > 0, ["fedavg_rounds", "ours"]].values.tolist() == [
         [1800, 90.5]
@@ -264,7 +267,7 @@ def test_table_8_fills_table_1(tmp_path):
 
 
 def test_two_values_for_one_cell_are_refused(folder):
-    results.record("b", tidy([98.0]), folder)
+    results.record("lgfedavg.mnist", tidy([98.0]).assign(kind="other"), folder)
     with pytest.raises(ResultsError, match="seed 0 has several values for 2, lg_fedavg, 800, 100"):
         report.table(TABLES[TABLE6], folder=folder)
 
@@ -322,8 +325,9 @@ def test_text_is_the_same_in_columns(folder):
 
 
 def test_scoreboard_counts_each_printed_number_once(folder):
-    counts = report.scoreboard(TABLES.values(), folder)
-    kinds = ["reproduced", "differs", "inconclusive", "on stand-in data", "not yet run"]
+    counts = scoreboard.scoreboard(TABLES.values(), folder)
+    kinds = ["reproduced", "differs", "inconclusive", "out of reach", "on stand-in data"]
+    kinds += ["not yet run"]
     assert (counts[kinds].sum(axis=1) == counts["printed"]).all()
     printed = sum(len(published.cells(spec)) for spec in TABLES.values())
     assert counts["printed"].sum() == printed
@@ -335,29 +339,30 @@ def test_scoreboard_counts_each_printed_number_once(folder):
 
 
 def test_scoreboard_as_markdown(folder):
-    head, rule, first, *_ = report.scoreboard_markdown(TABLES.values(), folder).splitlines()
-    assert (
-        head == "| paper | numbers | printed | reproduced | differs | inconclusive | not yet run |"
+    head, rule, first, *_ = scoreboard.scoreboard_markdown(TABLES.values(), folder).splitlines()
+    assert head == (
+        "| paper | numbers | printed | reproduced | told apart | differs | inconclusive | "
+        "out of reach | not yet run |"
     )
     assert rule.count("|") == head.count("|")
     assert first.startswith("| LG-FedAvg | measured | ")
-    assert "| 1 | 1 | 0 |" in first
+    assert "| 1 | 0 | 1 | 0 | 0 |" in first, "reproduced, but beside nothing to be told from"
 
 
 def test_front_pages_are_renewed_between_their_marks(folder, tmp_path):
     pages = [tmp_path / "a.md", tmp_path / "b.md"]
     for page in pages:
-        page.write_text("before\n<!-- scoreboard -->\nold\n<!-- /scoreboard -->\nafter\n")
-    assert not report.front_pages_up_to_date(TABLES.values(), pages, folder)
-    assert report.update_front_pages(TABLES.values(), pages, folder) == pages
-    assert report.front_pages_up_to_date(TABLES.values(), pages, folder)
-    assert report.update_front_pages(TABLES.values(), pages, folder) == []
+        page.write_text("before\n<!-- scoreboard -->\nstale\n<!-- /scoreboard -->\nafter\n")
+    assert not scoreboard.front_pages_up_to_date(TABLES.values(), pages, folder)
+    assert scoreboard.update_front_pages(TABLES.values(), pages, folder) == pages
+    assert scoreboard.front_pages_up_to_date(TABLES.values(), pages, folder)
+    assert scoreboard.update_front_pages(TABLES.values(), pages, folder) == []
     text = pages[0].read_text()
     assert text.startswith("before\n<!-- scoreboard -->\n\n| paper |")
     assert text.endswith("|\n\n<!-- /scoreboard -->\nafter\n")
-    assert "old" not in text
-    results.record("more", tidy([98.0, 98.1], fedavg_rounds=400), folder)
-    assert not report.front_pages_up_to_date(TABLES.values(), pages, folder)
+    assert "stale" not in text
+    results.record("lgfedavg.mnist", tidy([98.0, 98.1], fedavg_rounds=400), folder)
+    assert not scoreboard.front_pages_up_to_date(TABLES.values(), pages, folder)
 
 
 def test_a_page_without_marks_stops_before_any_is_written(folder, tmp_path):
@@ -365,13 +370,13 @@ def test_a_page_without_marks_stops_before_any_is_written(folder, tmp_path):
     good.write_text("<!-- scoreboard --><!-- /scoreboard -->")
     bad.write_text("<!-- scoreboard --> and no end")
     with pytest.raises(ResultsError, match=r"bad\.md has no lines"):
-        report.update_front_pages(TABLES.values(), [good, bad], folder)
+        scoreboard.update_front_pages(TABLES.values(), [good, bad], folder)
     assert good.read_text() == "<!-- scoreboard --><!-- /scoreboard -->"
 
 
 @pytest.mark.slow
 def test_the_readme_and_the_first_page_are_up_to_date():
-    assert report.front_pages_up_to_date(TABLES.values()), (
+    assert scoreboard.front_pages_up_to_date(TABLES.values()), (
         "run: python -m lgfed_core report --front"
     )
 

@@ -45,12 +45,8 @@ def test_cifar_counts():
 
 
 def test_parts_are_parameter_names():
-    assert first_layers(cnn_cifar(), 2) == {
-        "conv1.weight",
-        "conv1.bias",
-        "conv2.weight",
-        "conv2.bias",
-    }
+    both = {f"{name}.{part}" for name in ("conv1", "conv2") for part in ("weight", "bias")}
+    assert first_layers(cnn_cifar(), 2) == both
     assert last_layers(mlp_mnist(), 1) == {"fc5.weight", "fc5.bias"}
 
 

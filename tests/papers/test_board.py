@@ -12,14 +12,8 @@ from lgfed_core.evidence.claims import LIVE
 from lgfed_core.papers import board as claims_board
 from lgfed_core.paths import PAPER, ROOT
 
-WORDS = (
-    verdict.CONFIRMED,
-    verdict.REFUTED,
-    verdict.INCONCLUSIVE,
-    verdict.NOT_RUN,
-    verdict.STAND_IN,
-    LIVE,
-)
+WORDS = (verdict.CONFIRMED, verdict.REFUTED, verdict.INCONCLUSIVE, verdict.NOT_RUN)
+WORDS += (verdict.STAND_IN, LIVE)
 
 
 @pytest.fixture(scope="module")

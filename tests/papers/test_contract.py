@@ -281,14 +281,9 @@ def forbid_training(ran, monkeypatch):
 def test_what_cannot_run_is_refused_by_name_before_any_data(ran, asked, said, monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     forbid_training(ran, monkeypatch)
-    asked = dict(cfg=ran.cfg, seeds=[0]) | asked
     for call in (ran.experiment.run, ran.experiment.plan):
         with pytest.raises(SettingsError, match=said):
-            call(
-                asked["cfg"],
-                asked["seeds"],
-                **{k: asked[k] for k in asked if k not in ("cfg", "seeds")},
-            )
+            call(**(dict(cfg=ran.cfg, seeds=[0]) | asked))
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -314,21 +309,18 @@ def test_a_seed_that_diverged_says_so_and_leaves_the_others_alone(ran, two, tmp_
             continue
         final = outcome.final.copy()
         final.loc[0] = np.nan
-        for found, round in (
-            (replace(outcome, diverged={0: 3}), 3),
-            (replace(outcome, diverged={0: 3}, final=final), 3),
-        ):
+        lost = replace(outcome, diverged={0: 3})
+        for found in (lost, replace(lost, final=final)):
             rows = ran.experiment.records(ran.short, name, found)
             assert keyed(rows, 1).equals(keyed(whole, 1))
             lost = rows[rows["seed"] == 0]
-            assert set(lost["metric"]) == {base.DIVERGED} and set(lost["value"]) == {round}
+            assert set(lost["metric"]) == {base.DIVERGED} and set(lost["value"]) == {3}
             assert set(lost["selection"]) <= set(whole["selection"])
             ids = results.identifying(whole)
             there = whole[whole["table"] == whole["table"].iloc[0]]
-            same = (
-                f[[*ids, "selection"]].map(results.plain).drop_duplicates() for f in (lost, there)
-            )
-            assert set(map(tuple, next(same).to_numpy())) == set(map(tuple, next(same).to_numpy()))
+            named = (f[[*ids, "selection"]].map(results.plain).to_numpy() for f in (lost, there))
+            lost_ids, ids_there = (set(map(tuple, names)) for names in named)
+            assert lost_ids == ids_there
             results.record(ran.experiment.name, rows, tmp_path)
         everybody = replace(outcome, diverged={0: 3, 1: 1})
         ended = replace(everybody, final=outcome.final * np.nan, history=pd.DataFrame())

@@ -152,11 +152,7 @@ def test_cifar_users_are_equal():
 
 def test_left_over_rows_go_to_the_first_shards():
     partition = classes_per_device([0] * 8, [0] * 3, devices=3, classes=1, seed=0)
-    assert {frozenset(mine) for mine in lists(partition.train)} == {
-        frozenset({0, 1, 6}),
-        frozenset({2, 3, 7}),
-        frozenset({4, 5}),
-    }
+    assert sorted(map(sorted, lists(partition.train))) == [[0, 1, 6], [2, 3, 7], [4, 5]]
 
 
 def test_train_and_test_shards_are_drawn_independently():
@@ -272,16 +268,8 @@ def test_rows_are_padded_and_masked():
 def test_rows_come_as_anything_that_counts():
     kinds = [torch.tensor([1, 2]), np.array([3], dtype=np.uint8), range(2), (4,), [torch.tensor(5)]]
     empty = [[], torch.empty(0), np.array([], dtype=bool)]
-    assert lists(ClientIndices.from_lists(kinds + empty)) == [
-        [1, 2],
-        [3],
-        [0, 1],
-        [4],
-        [5],
-        [],
-        [],
-        [],
-    ]
+    found = lists(ClientIndices.from_lists(kinds + empty))
+    assert found == [[1, 2], [3], [0, 1], [4], [5], [], [], []]
 
 
 @pytest.mark.parametrize(

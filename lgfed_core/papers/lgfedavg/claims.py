@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from lgfed_core.evidence import claims, records, verdict
+from lgfed_core.evidence import claims, verdict
 from lgfed_core.evidence.claims import Claim
 
 from .comparisons import (
@@ -26,7 +26,7 @@ from .comparisons import (
     on_new,
     same_served,
 )
-from .records import by_seed
+from .records import at_hand, by_seed
 
 CLAIMS = (
     Claim(
@@ -127,7 +127,7 @@ def judged(stored: pd.DataFrame, asked: Iterable[Claim] = CLAIMS) -> pd.DataFram
 
 def from_stored() -> pd.DataFrame:
     """L1 to L9 under the sound reading, of the recorded runs."""
-    return judged(records.load()).xs(SOUND, level="reading")
+    return judged(at_hand()).xs(SOUND, level="reading")
 
 
 def shown(lines: pd.DataFrame, asked: Iterable[str] | None = None) -> pd.DataFrame:

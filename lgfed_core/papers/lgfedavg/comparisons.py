@@ -15,12 +15,13 @@ import numpy as np
 import pandas as pd
 
 from lgfed_core.evidence import verdict
-from lgfed_core.evidence.claims import Part, paired
+from lgfed_core.evidence.claims import Line, Part, paired
 from lgfed_core.evidence.printed import cells, margin
+from lgfed_core.evidence.records import plain
 from lgfed_core.evidence.verdict import Evidence
 
 from .printed import TABLES
-from .records import PRINTED
+from .records import IDS, PRINTED
 
 CLASSES = (2, 3, 4, 5, 10)  # per device; 10 is i.i.d.
 BUDGETS = {"mnist": (400, 800), "cifar10": (1200, 1800)}  # FedAvg rounds of the headline rows
@@ -57,9 +58,11 @@ class Read:
         return read.get(dataset, classes, who, f"new_test_acc_{way}" if way else "new_test_acc")
 
     def get(self, dataset: str, classes: int, who: tuple[str, int], metric: str) -> pd.Series:
-        """Any number by seed; empty where it has not run."""
+        """Any number by seed, named by its line; empty where it has not run."""
         key = (dataset, classes, who, metric, self.reading)
-        return self.numbers.get(key, pd.Series(dtype=float))
+        ids = tuple((id, plain(value)) for id, value in zip(IDS, (classes, *who), strict=False))
+        found = self.numbers.get(key, pd.Series(dtype=float))
+        return found.rename(Line(f"lgfedavg.{dataset}", ids))
 
 
 def gaps(
@@ -151,14 +154,15 @@ def grows_with_variance(read: Read) -> list[Part]:
     from one split to the next."""
     parts = []
     for budget in BUDGETS["cifar10"]:
-        gaps = [
-            read.local("cifar10", classes, lg(budget))
-            - read.local("cifar10", classes, FULL["cifar10"])
-            for classes in reversed(CLASSES)
-        ]
+        ours, theirs = (
+            [read.local("cifar10", classes, who) for classes in reversed(CLASSES)]
+            for who in (lg(budget), FULL["cifar10"])
+        )
+        gaps = [a - b for a, b in zip(ours, theirs, strict=True)]
         whole = pd.concat(gaps, axis=1, join="inner").dropna()  # [seeds, splits]
         slope = verdict.rising(np.arange(len(CLASSES)), whole.to_numpy(float))
-        parts.append(Part(f"{budget}+100", len(whole), slope))
+        of = tuple(series.name for series in (*ours, *theirs))
+        parts.append(Part(f"{budget}+100", len(whole), slope, of))
     return parts
 
 

@@ -55,40 +55,13 @@ def decomposition(
                 target = paper[lg(budget), test] - paper[who, test]
                 ends = [verdict.greater(shared[n]) for n in range(len(_LEVELS))]
                 ends.append(verdict.Evidence(target, np.nan, np.nan))
-                start = 0.0
+                seeds, validated, start = len(shared), shared[len(_LEVELS)].mean(), 0.0
                 for part, end in zip(PARTS, ends, strict=True):
-                    lines.append(
-                        {
-                            "dataset": dataset,
-                            "test": test,
-                            "budget": budget,
-                            "part": part,
-                            "start": start,
-                            "end": end.estimate,
-                            "value": end.estimate - start,
-                            "low": end.low,
-                            "high": end.high,
-                            "seeds": len(shared),
-                            "paper": target,
-                            "validated": shared[len(_LEVELS)].mean(),
-                        }
-                    )
+                    bar = part, start, end.estimate, end.estimate - start, end.low, end.high
+                    lines.append((dataset, test, budget, *bar, seeds, target, validated))
                     start = end.estimate
-    columns = [
-        "dataset",
-        "test",
-        "budget",
-        "part",
-        "start",
-        "end",
-        "value",
-        "low",
-        "high",
-        "seeds",
-        "paper",
-        "validated",
-    ]
-    return pd.DataFrame(lines, columns=columns)
+    ids, bar = ["dataset", "test", "budget"], ["part", "start", "end", "value", "low", "high"]
+    return pd.DataFrame(lines, columns=[*ids, *bar, "seeds", "paper", "validated"])
 
 
 def waiting(parts: pd.DataFrame, dataset: str, classes: int = 2) -> list[str]:
@@ -107,9 +80,8 @@ def gap_by_parts(
     """
     datasets = list(datasets)
     tall = [max(1, parts.loc[parts["dataset"] == d, "budget"].nunique()) for d in datasets]
-    figure, grid = plt.subplots(
-        len(datasets), 2, figsize=(WIDTH, 1.1 + 1.05 * sum(tall)), squeeze=False, height_ratios=tall
-    )
+    look = dict(figsize=(WIDTH, 1.1 + 1.05 * sum(tall)), height_ratios=tall)
+    figure, grid = plt.subplots(len(datasets), 2, squeeze=False, **look)
     for row, dataset in zip(grid, datasets, strict=True):
         for ax, test in zip(row, TESTS, strict=True):
             panel = parts[(parts["dataset"] == dataset) & (parts["test"] == test)]
@@ -126,10 +98,8 @@ def gap_by_parts(
     for ax in grid[-1]:
         ax.set_xlabel(f"LG-FedAvg minus {METHODS[rival]}, points")
     handles = [plt.Rectangle((0, 0), 1, 1, color=colour) for colour, _ in PARTS.values()]
-    handles += [
-        plt.Line2D([], [], marker="D", linestyle="", color="white", markeredgecolor="#222222"),
-        plt.Line2D([], [], marker="o", linestyle="", color="white", markeredgecolor="#222222"),
-    ]
+    hollow = dict(linestyle="", color="white", markeredgecolor="#222222")
+    handles += [plt.Line2D([], [], marker=marker, **hollow) for marker in "Do"]
     words = [words for _, words in PARTS.values()]
     words += ["as described, best on validation", "the paper's gap"]
     figure.legend(handles, words, loc="outside lower center", ncols=2)
@@ -150,10 +120,9 @@ def _waterfalls(ax, panel: pd.DataFrame) -> None:
                 ax.plot([line.start] * 2, [y - 1.39, y + 0.39], color="#555555", linewidth=0.6)
             if line.low < line.high:
                 ax.plot([line.low, line.high], [y, y], color="#222222", linewidth=1.1)
-            right = np.nanmax([line.start, line.end, line.high]) + 0.02 * span * (
-                m == len(PARTS) - 1
-            )
-            ax.text(right + 0.02 * span, y, f"{line.value:+.2f}", va="center", fontsize=7)
+            gap = 0.04 if m == len(PARTS) - 1 else 0.02
+            right = np.nanmax([line.start, line.end, line.high]) + gap * span
+            ax.text(right, y, f"{line.value:+.2f}", va="center", fontsize=7)
         first = lines.iloc[0]
         look = {"color": "white", "markeredgecolor": "#222222", "markersize": 4.5, "zorder": 4}
         ax.plot(first["validated"], n * step, "D", **look)
@@ -161,15 +130,10 @@ def _waterfalls(ax, panel: pd.DataFrame) -> None:
     ax.axvline(0, color="#222222", linewidth=0.8)
     low, high = min(np.nanmin(reach), 0.0), max(np.nanmax(reach), 0.0)
     ax.set_xlim(low - 0.06 * span, high + 0.2 * span)
-    ax.set_yticks(
-        [n * step + (len(PARTS) - 1) / 2 for n in range(len(budgets))],
-        [f"{budget}+100\nseeds: {_seeds(panel, budget)}" for budget in budgets],
-    )
+    middles = [n * step + (len(PARTS) - 1) / 2 for n in range(len(budgets))]
+    seeds = panel.groupby("budget")["seeds"].first()
+    ax.set_yticks(middles, [f"{budget}+100\nseeds: {seeds[budget]}" for budget in budgets])
     ax.set_ylim((len(budgets) - 1) * step + len(PARTS) - 0.4, -0.6)
-
-
-def _seeds(panel: pd.DataFrame, budget: int) -> int:
-    return panel.loc[panel["budget"] == budget, "seeds"].iloc[0]
 
 
 def _budgets(paper: dict[tuple, float]) -> list[int]:

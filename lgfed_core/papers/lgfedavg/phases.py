@@ -1,136 +1,24 @@
-"""The phases of LG-FedAvg's experiments, for every data set: FedAvg, LG-FedAvg from it, baselines.
-
-Two protocols, for which the settings of a data set say what differs:
-
-* ``as_described``: the paper's text, its gaps closed in the sound way: models are chosen on a tenth
-  of each device's training rows, and new devices are served by averaged outputs.
-* ``as_released``: what the authors' code does: every choice is made on test rows, and new devices
-  are served by averaged weights.
-"""
+"""The phases of LG-FedAvg's experiments: FedAvg, LG-FedAvg from it, and the baselines."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pandas as pd
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from lgfed_core import data, models, partition
-from lgfed_core.data.augment import CropFlip
 from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, Participation, run
 from lgfed_core.engine.trackers import AveragedBest, Global, Personal, Tracker
-from lgfed_core.errors import SettingsError, at_least, one_of
-from lgfed_core.evidence.records import PROTOCOLS, SCALES
-from lgfed_core.methods import MTL, FedAvg, LGFedAvg, LocalOnly, Method, ReleasedMTL
+from lgfed_core.errors import SettingsError
+from lgfed_core.methods import FedAvg, LGFedAvg, LocalOnly, Method
 from lgfed_core.models.layout import joined
-from lgfed_core.papers.experiment import Experiment, Part, following, who
+from lgfed_core.papers.experiment import Experiment, Part, Piece, following, who
 
 from . import records
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What both data sets have in common; a data set's own settings give the numbers.
-
-    Round counts name the rows of the paper's table; ``shrink`` multiplies what is actually run,
-    so that a quick look keeps the proportions.
-    """
-
-    protocol: str = "as_described"
-    scale: str = "paper"
-    classes: int = 2  # classes per device; 10 means i.i.d.
-    devices: int = 100  # K
-    fraction: float = 0.1  # C
-    batch_size: int = 10  # B
-    fedavg_lr: float = 0.05
-    lr: float = 0.05  # of all other methods
-    decay: float | None = None  # of the learning rate: lr / (1 + decay t) after t rounds
-    softmax: bool = False  # True: the network ends in one (or its logarithm), as released
-    weighted: bool = True  # average by n_k/n; False: 1/m
-    shared_layers: int = 3  # how many layers LG-FedAvg shares,
-    shared_side: str = "last"  # "last": next to the output, "first": next to the input
-    validation: float = 0.1  # share of each device's training rows; as released 0
-    every: int = 5  # rounds between two evaluations of FedAvg and LG-FedAvg
-    fedavg: bool = True  # False: neither FedAvg nor what starts from it, the baselines only
-    budgets: tuple[int, ...] = ()  # FedAvg rounds before LG-FedAvg
-    extra_rounds: int = 0  # FedAvg's own row is the best of so many more
-    starts: tuple[int, ...] = ()  # which budgets LG continues, in order
-    lg_rounds: int = 100
-    alone: tuple[str, ...] = ("local",)  # baselines that share nothing: "local", "mtl"
-    local_epochs: int = 200
-    patience: int | None = 20  # a device alone stops after so many epochs without gain
-    local_stop: tuple[float, int] | None = None  # or at this accuracy after so many epochs
-    mtl_scale: float = 0.0  # strength of MTL's regulariser
-    mtl_rounds: int = 0
-    rows_per_class: tuple[int, int] | None = None  # (train, test); None is the whole data set
-    shrink: float = 1.0
-
-    DATA: ClassVar[str] = ""
-    AUGMENT: ClassVar[CropFlip | None] = None
-
-    def __post_init__(self):
-        one_of("protocol", self.protocol, PROTOCOLS)
-        one_of("scale", self.scale, SCALES)
-        at_least(
-            1,
-            devices=self.devices,
-            batch_size=self.batch_size,
-            every=self.every,
-            lg_rounds=self.lg_rounds,
-            local_epochs=self.local_epochs,
-            patience=self.patience,
-        )
-        at_least(
-            0,
-            shared_layers=self.shared_layers,
-            extra_rounds=self.extra_rounds,
-            mtl_rounds=self.mtl_rounds,
-            validation=self.validation,
-        )
-        if not self.shrink > 0:
-            raise SettingsError(f"shrink is {self.shrink}; it must be above 0")
-        if not set(self.starts) <= set(self.budgets):
-            raise SettingsError(f"starts {self.starts} must be among the budgets {self.budgets}")
-        if self.shared_side not in ("first", "last"):
-            raise SettingsError(f"shared_side {self.shared_side!r} is neither first nor last")
-        if unknown := set(self.alone) - {"local", "mtl"}:
-            raise SettingsError(f"alone has {sorted(unknown)}; there are local and mtl")
-
-    @property
-    def released(self) -> bool:
-        return self.protocol == "as_released"
-
-    def rounds(self, nominal: int) -> int:
-        """Rounds to run for a number printed in the paper; at least one."""
-        return max(1, round(nominal * self.shrink))
-
-    @property
-    def fedavg_rounds(self) -> int:
-        """How long FedAvg trains: the largest budget and the extra rounds."""
-        return self.rounds(max(self.budgets)) + round(self.extra_rounds * self.shrink)
-
-    def split(self, images: data.Dataset, seed: int) -> partition.Partition:
-        """Who holds what, before validation rows are set aside."""
-        labels = images.train.y, images.test.y
-        if self.classes == images.classes:
-            return partition.iid(*labels, self.devices, seed)
-        return partition.classes_per_device(*labels, self.devices, self.classes, seed)
-
-    def net(self) -> nn.Module:
-        """The network of this data set, of random weights."""
-        raise NotImplementedError
-
-    def shared(self, net: nn.Module) -> frozenset[str]:
-        """The parameters that LG-FedAvg shares."""
-        side = models.last_layers if self.shared_side == "last" else models.first_layers
-        return side(net, self.shared_layers)
-
-    def mtl(self) -> Method:
-        """MTL as the protocol has it."""
-        kind = ReleasedMTL if self.released else MTL
-        return kind(scale=self.mtl_scale)
+from .settings import Settings
 
 
 def federation(
@@ -183,16 +71,9 @@ class Phases:
         method = LGFedAvg(layers=cfg.shared(self.fed.net), weighted=cfg.weighted)
         on_test = self._on_test
         tracker = AveragedBest(light=True) if on_test else Personal(every=cfg.every, light=True)
-        out = self._part(
-            f"lg_{budget}",
-            method,
-            cfg.lr,
-            cfg.rounds(cfg.lg_rounds),
-            tracker,
-            start=fedavg.tensors[f"at_{done}"],
-            first_round=done,
-            before=done,
-        )
+        further = dict(start=fedavg.tensors[f"at_{done}"], first_round=done, before=done)
+        rounds = cfg.rounds(cfg.lg_rounds)
+        out = self._part(f"lg_{budget}", method, cfg.lr, rounds, tracker, **further)
         return following(fedavg, out, done)
 
     def local(self) -> Outcome:
@@ -258,6 +139,7 @@ class PhasedExperiment(Experiment):
     """FedAvg, LG-FedAvg from it and the baselines, on one data set."""
 
     chooses = frozenset({"classes", "fedavg", "starts", "alone"})
+    splits: ClassVar[tuple[dict[str, Any], ...]] = tuple(dict(classes=n) for n in (2, 3, 4, 5, 10))
     phases = Phases
     federation = staticmethod(federation)
 
@@ -302,6 +184,43 @@ class PhasedExperiment(Experiment):
         """The parts that go on from FedAvg's models, and their rounds."""
         return {f"lg_{budget}": cfg.rounds(cfg.lg_rounds) for budget in cfg.starts}
 
+    def pieces(self, protocol: str) -> list[Piece]:
+        """A piece for each line of the data set's tables: FedAvg, LG-FedAvg from it, baselines."""
+        return [
+            self._piece(self.settings("paper", protocol, **split), split, name)
+            for split in self.splits
+            for name in self.rounds(self.settings("paper", protocol, **split))
+        ]
+
+    def _piece(self, cfg: Settings, split: dict[str, Any], name: str) -> Piece:
+        """One part at paper scale; split: the settings that say which devices."""
+        lg, alone = name.startswith("lg_"), name in cfg.alone
+        changes = split | dict(alone=(name,) if alone else ())
+        if "fedavg" in self.chooses:
+            changes["fedavg"] = not alone
+        if "starts" in self.chooses:
+            changes["starts"] = (int(name.removeprefix("lg_")),) if lg else ()
+        cell = self.cell(cfg, name)
+        like = {id: value for id, value in cell.items() if id not in ("classes_per_device", "data")}
+        return Piece(
+            self.name,
+            cfg.protocol,
+            name,
+            changes=tuple(changes.items()),
+            cell=tuple(cell.items()),
+            after=("fedavg",) if lg else (),
+            like=tuple(like.items()),
+        )
+
+    def cell(self, cfg: Settings, part: str) -> dict[str, Any]:
+        """The table and the ids of the rows that a part leaves."""
+        ids = zip(records.IDS, (cfg.classes, *records.named(cfg, part)), strict=True)
+        return dict(table=self.table_of(cfg, part), **dict(ids))
+
+    def table_of(self, cfg: Settings, part: str) -> str:
+        """The table whose line a part fills."""
+        return self.table
+
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
         """Every part has its own checkpoint; LG-FedAvg starts where FedAvg was."""
         phases, fedavg = self.start(cfg, seeds, device, folder, engine), None
@@ -314,7 +233,7 @@ class PhasedExperiment(Experiment):
                 yield name, outcome
 
     def measured(self, cfg, part: str, outcome: Outcome) -> pd.DataFrame:
-        return records.rows(cfg, part, outcome, self.table)
+        return records.rows(cfg, part, outcome, self.table_of(cfg, part))
 
     def progress(self, cfg, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
         return records.progress(cfg, histories)

@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pandas as pd
 
@@ -19,6 +19,7 @@ PRINTED = {  # data set -> tables whose rows its experiment fills
     "cifar10": ("lgfedavg_v2_table8_cifar10", "lgfedavg_v2_table1_cifar10", "lgfedavg_mtl_cifar10"),
 }
 IDS = ("classes_per_device", "method", "fedavg_rounds", "lg_rounds")
+EXPERIMENTS = ("lgfedavg.mnist", "lgfedavg.cifar10", "lgfedavg.version1")
 NEW = ("weights", "outputs", "probabilities")  # what is averaged to serve a new device
 
 
@@ -31,34 +32,26 @@ def rows(cfg, part: str, outcome: Outcome, table: str) -> pd.DataFrame:
     The headline selection fills the paper's own column names, in percent; as released, New Test
     is the averaged weights, of LG-FedAvg at the round where the local test accuracy peaks.
     """
-    method, fed_rounds, lg_rounds = _named(cfg, part)
-    lines = []
+    method, fed_rounds, lg_rounds = named(cfg, part)
+    sent = {"params_communicated": _sent(cfg, method, fed_rounds, lg_rounds)}
+    ids = dict(classes_per_device=cfg.classes, method=method)
+    ids |= dict(fedavg_rounds=fed_rounds, lg_rounds=lg_rounds)
+    return tidy(cfg, part, outcome, lambda selection, final: sent).assign(table=table, **ids)
+
+
+def tidy(cfg, part: str, outcome: Outcome, more: Callable[[str, pd.Series], dict]) -> pd.DataFrame:
+    """Columns seed, selection, metric, value: tests in percent, and ``more(selection, final)``."""
+    kind, lines = global_model if part == "fedavg" else personal_models, []
     for seed, final in outcome.final.iterrows():
         history = outcome.history[outcome.history["seed"] == seed]
-        found = (
-            global_model(cfg, history, final)
-            if part == "fedavg"
-            else personal_models(cfg, history, final)
-        )
-        for selection, metrics in found.items():
+        for selection, metrics in kind(cfg, history, final).items():
             values = {name: 100 * value for name, value in metrics.items()}
-            values["params_communicated"] = _sent(cfg, method, fed_rounds, lg_rounds)
+            values |= more(selection, final)
             lines += [(seed, selection, name, value) for name, value in values.items()]
-    tidy = pd.DataFrame(lines, columns=["seed", "selection", "metric", "value"])
-    return tidy.assign(
-        table=table,
-        classes_per_device=cfg.classes,
-        method=method,
-        fedavg_rounds=fed_rounds,
-        lg_rounds=lg_rounds,
-        protocol=cfg.protocol,
-        scale=cfg.scale,
-        seconds=outcome.seconds,
-        **outcome.provenance,
-    )
+    return pd.DataFrame(lines, columns=["seed", "selection", "metric", "value"])
 
 
-def _named(cfg, part: str) -> tuple[str, int, int]:
+def named(cfg, part: str) -> tuple[str, int, int]:
     """Method, FedAvg rounds and LG rounds, as the paper's tables name a row."""
     if part.startswith("lg_"):
         return "lg_fedavg", int(part.removeprefix("lg_")), cfg.lg_rounds
@@ -93,7 +86,7 @@ def personal_models(cfg, history: pd.DataFrame, final: pd.Series) -> dict[str, d
     ways = (f"new_test_acc_{way}" for way in NEW)
     tests = [t for t in ("local_test_acc", *ways) if f"last_{t}" in final]
     found = {
-        selection: {test: final[f"{when}_{test}"] for test in tests}
+        selection: {t: final[f"{when}_{t}"] for t in tests if f"{when}_{t}" in final}
         for when, selection in (("last", "last"), ("best", SELECTION[cfg.protocol]))
     }
     if "averaged_local_test_acc" in history:  # LG-FedAvg as released: the peak round's average
@@ -101,9 +94,8 @@ def personal_models(cfg, history: pd.DataFrame, final: pd.Series) -> dict[str, d
         names = {"local_test_acc": "local_test_acc", "new_test_acc_weights": "new_test_acc"}
         found["best_test"] = {name: peak[f"averaged_{column}"] for name, column in names.items()}
     for metrics in found.values():
-        metrics["new_test_acc"] = metrics[
-            f"new_test_acc_{'weights' if cfg.released else 'outputs'}"
-        ]
+        served = "weights" if cfg.released else "outputs"
+        metrics["new_test_acc"] = metrics[f"new_test_acc_{served}"]
     return found
 
 
@@ -116,7 +108,7 @@ def progress(cfg, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """
     out = []
     for part, history in histories.items():
-        method, budget, _ = _named(cfg, part)
+        method, budget, _ = named(cfg, part)
         lines = history.reindex(columns=["round", "seed", "local_test_acc", "new_test_acc"])
         if part == "fedavg":  # as released: one accuracy for both
             lines["local_test_acc"] = lines["local_test_acc"].fillna(lines["new_test_acc"])
@@ -139,6 +131,11 @@ def worth_of_selection(table: pd.DataFrame) -> pd.DataFrame:
         best, last = (cells.loc[cells["selection"] == s, "ours"] for s in ("best_test", "last"))
         out |= {(test, "best_test"): best, (test, "last"): last, (test, "gain"): best - last}
     return pd.DataFrame(out).reindex(released["row"].unique())
+
+
+def at_hand() -> pd.DataFrame:
+    """All rows of version 2's two experiments, and of version 1's."""
+    return select(EXPERIMENTS)
 
 
 def at_paper_scale(stored: pd.DataFrame, dataset: str, **where: object) -> pd.DataFrame:

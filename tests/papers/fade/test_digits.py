@@ -18,6 +18,7 @@ from lgfed_core.methods import FADE
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.fade.digits import (
     claims as judged,
+    dann,
     domains,
     figures as figures_fade,
     run as digits,
@@ -282,9 +283,47 @@ def test_what_has_not_run_confirms_nothing():
     assert judged.judged(bad)["said"]["F14"] == "refuted"
 
 
-def test_verdicts_on_shorter_runs_say_so():
-    said = judged.judged(made_up().assign(rounds=500.0))["said"]
-    assert set(said) == {"confirmed, after 500 of 8,600 rounds"}
+def test_shorter_games_suggest_and_do_not_judge():
+    said = judged.judged(made_up().assign(rounds=500.0))
+    assert set(said["said"]) == {"suggested by 500 of 8,600 rounds: confirmed"}
+    assert set(said["verdict"]) == {"suggested"}
+
+
+def test_rows_of_shorter_games_have_a_scale_of_their_own():
+    cfg = DIGITS.settings("paper", rounds=500)
+    kinds = ("losses", "central", "pretraining")
+    assert [digits.scale_of(cfg, kind) for kind in kinds] == ["short", "short", "paper"]
+    assert digits.scale_of(DIGITS.settings("paper"), "losses") == "paper"
+    assert digits.scale_of(DIGITS.settings("smoke"), "losses") == "smoke"
+
+
+def test_dann_is_set_beside_the_library_at_each_length():
+    rows = made_up()
+    rows = rows[(rows["metric"] == "target_acc") & (rows["probability"] == 0.5)]
+    games = rows[rows["loss"] == "vanilla"].assign(rounds=500.0, statistics="")
+    some = [games]
+    for rounds, shift in ((500.0, -10.0), (2000.0, -3.0)):
+        some.append(
+            games.assign(loss="central", rounds=rounds, probability=None, value=games.value + shift)
+        )
+    some.append(some[-1].assign(statistics="local", value=99.0))
+    found = pd.concat(some, ignore_index=True)
+    table = dann.central(found)
+    line = table.loc["mnist-usps", 2000, "frozen"]
+    assert line["ours"] == pytest.approx(92, abs=0.5) and line["seeds"] == 3
+    assert line["difference"] == pytest.approx(line["ours"] - 91.7)
+    assert pd.isna(line["federated"]) and table.loc["mnist-usps", 500, "frozen"]["federated"] > 94
+    assert table.loc["mnist-usps", 2000, "local"]["ours"] == 99
+    said = dann.sentences(found)
+    assert said.count("still a gain") == 2 and "+7.0" in said
+    assert dann.sentences(games) == "not yet run"
+
+
+def test_losses_may_be_left_out_and_dann_have_each_domains_statistics():
+    cfg = DIGITS.settings("smoke", losses=(), opt_outs=(), statistics=(), central=False)
+    assert list(cfg.lengths) == ["pretraining"]
+    cfg = DIGITS.settings("smoke", losses=(), opt_outs=(), central_statistics=("local",))
+    assert list(cfg.lengths) == ["pretraining", "central", "central:local", "statistics:local"]
 
 
 def test_verdicts_on_stand_in_data_say_so():

@@ -58,19 +58,10 @@ def test_quick_scale_is_the_same_method_on_less():
 
 def lines(*cells):
     """Lines as of `report.table`: (row, metric, paper, ours), as described and as released."""
-    return pd.DataFrame(
-        {
-            "row": row,
-            "metric": metric,
-            "protocol": protocol,
-            "selection": selection,
-            "seeds": 3,
-            "paper": paper,
-            "ours": ours,
-        }
-        for row, metric, paper, ours in cells
-        for protocol, selection in report.SELECTION.items()
-    )
+    names = ["row", "metric", "paper", "ours", "protocol", "selection"]
+    readings = report.SELECTION.items()
+    lines = [(*cell, *reading) for cell in cells for reading in readings]
+    return pd.DataFrame(lines, columns=names).assign(seeds=3)
 
 
 def test_differences_take_the_budgets_asked_for_and_mtl_if_there():

@@ -1,5 +1,7 @@
 """Claims L1 to L9 on made-up rows whose verdict is known, and the parts of a published gap."""
 
+from itertools import product
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -11,51 +13,32 @@ from lgfed_core.papers.lgfedavg import claims, figures as figures_lgfedavg, reco
 from lgfed_core.papers.lgfedavg.cifar10 import by_classes
 from lgfed_core.papers.lgfedavg.comparisons import BUDGETS, CLASSES, LOCAL, READINGS, SOUND
 from lgfed_core.papers.lgfedavg.printed import TABLES
+from toy import stored_row
 
 SEEDS = (0, 1, 2, 3)
 NOISE = np.array([0.02, -0.01, 0.01, -0.02])  # of each seed, in points
-SELECTIONS = {"as_described": ("last", "best_val"), "as_released": ("last", "best_test")}
+SELECTIONS = tuple(READINGS.values())
 
 
 def stored(worlds, datasets=("mnist", "cifar10"), classes=CLASSES, seeds=SEEDS):
     """Rows of all methods; ``worlds``: (dataset, classes, method, rounds, metric, protocol,
     selection) -> mean, or None for no row."""
     lines = []
-    for dataset in datasets:
+    metrics = ["local_test_acc", "new_test_acc", "new_test_acc_weights", "new_test_acc_outputs"]
+    for dataset, number in product(datasets, classes):
         who = [("fedavg", BUDGETS[dataset][-1]), LOCAL, ("mtl", 1800)]
         who += [("lg_fedavg", budget) for budget in BUDGETS[dataset]]
-        metrics = ["local_test_acc", "new_test_acc", "new_test_acc_weights", "new_test_acc_outputs"]
-        for number in classes:
-            for method, rounds in who:
-                for protocol, selections in SELECTIONS.items():
-                    for selection in selections:
-                        for metric in metrics:
-                            key = dataset, number, method, rounds, metric, protocol, selection
-                            mean = worlds(*key)
-                            if mean is None:
-                                continue
-                            table = lgfedavg_rows.PRINTED[dataset][0]
-                            sign = 1 if method == "fedavg" else -1
-                            for seed in seeds:
-                                lines.append(
-                                    {
-                                        "table": table,
-                                        "classes_per_device": number,
-                                        "seed": seed,
-                                        "method": method,
-                                        "fedavg_rounds": rounds,
-                                        "metric": metric,
-                                        "lg_rounds": 100 * (method == "lg_fedavg"),
-                                        "protocol": protocol,
-                                        "selection": selection,
-                                        "value": mean + sign * NOISE[seed % 4],
-                                        "scale": "paper",
-                                        "device": "x",
-                                        "torch": "2",
-                                        "commit": "x",
-                                        "seconds": 1.0,
-                                    }
-                                )
+        table = lgfedavg_rows.PRINTED[dataset][0]
+        for (method, rounds), (protocol, selection), metric in product(who, SELECTIONS, metrics):
+            mean = worlds(dataset, number, method, rounds, metric, protocol, selection)
+            if mean is None:
+                continue
+            ids = dict(table=table, classes_per_device=number, method=method, fedavg_rounds=rounds)
+            ids |= dict(lg_rounds=100 * (method == "lg_fedavg"), metric=metric)
+            ids |= dict(protocol=protocol, selection=selection)
+            sign = 1 if method == "fedavg" else -1
+            values = {seed: mean + sign * NOISE[seed % 4] for seed in seeds}
+            lines += [stored_row(**ids, seed=seed, value=value) for seed, value in values.items()]
     return pd.DataFrame(lines)
 
 
@@ -131,12 +114,9 @@ def test_runs_are_paired_by_seed():
 
 def test_the_weakest_comparison_is_the_one_shown():
     def world(dataset, classes, method, rounds, metric, *reading):
+        weak = ("lg_fedavg", 4, 1200, "local_test_acc")
         usual = all_true(dataset, classes, method, rounds, metric, *reading)
-        return (
-            60.1
-            if (method, classes, rounds, metric) == ("lg_fedavg", 4, 1200, "local_test_acc")
-            else usual
-        )
+        return 60.1 if (method, classes, rounds, metric) == weak else usual
 
     line = claims.judged(stored(world)).loc[("L1", SOUND)]
     assert line["at"] == "4 classes, 1200+100"

@@ -1,8 +1,8 @@
 """Claims F1, F2, F3 and F14 of FADE, from stored runs on digits (`run`).
 
 A claim is read over both directions: it holds where it holds in each. Seeds pair the comparisons.
-While comparisons are missing a claim can be refuted, but not confirmed. Only runs of the largest
-number of rounds that is stored count; a verdict says which that is where it is not the full one.
+While comparisons are missing a claim can be refuted, but not confirmed. Only games of the largest
+number of rounds that is stored count; fewer than the paper's suggest a verdict, and give none.
 """
 
 from collections.abc import Iterator
@@ -17,20 +17,25 @@ from lgfed_core.evidence.verdict import equivalent, greater
 from . import run as digits
 
 MARGIN = 1.0  # points of accuracy: the book's margin where the paper prints no deviation
-_IDS = ("direction", "loss", "probability", "opt_out", "rounds", "round", "stand_in")
+_IDS = ("direction", "loss", "probability", "opt_out", "rounds", "round", "stand_in", "statistics")
 
 
-def stored(scale: str = "paper") -> pd.DataFrame:
-    """Recorded rows of the experiment, of the longest runs; empty before the first.
+def stored(scale: str = "paper", longest: bool = True) -> pd.DataFrame:
+    """Recorded rows of the experiment; at paper scale shortened runs, too. Empty before the first.
 
-    Those on stand-in data are left out as soon as there are others.
+    longest: only those of the longest games. Those on stand-in data are left out as soon as there
+    are others.
     """
-    found = select(digits.NAME, columns=_IDS, own=True, scale=scale)
+    scales = ("short", "paper") if scale == "paper" else scale
+    found = select(digits.NAME, columns=_IDS, own=True, scale=scales)
+    if not longest:
+        return found
     return found[(found["rounds"] == _longest(found)) | (found["loss"] == "pretraining")]
 
 
 def _longest(found: pd.DataFrame) -> float:
-    return found.loc[found["loss"] != "pretraining", "rounds"].max()
+    games = select(found, loss=digits.POWERS)
+    return (games if len(games) else found[found["loss"] != "pretraining"])["rounds"].max()
 
 
 def wide(found: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -95,12 +100,14 @@ CLAIMS = (
 def judged(found: pd.DataFrame) -> pd.DataFrame:
     """Lines of `evidence.claims.judged`, for as many claims as ``found``, of `stored`, has rows.
 
-    Verdicts say so where comparisons or rounds are missing, and where data stand in.
+    Verdicts say so where comparisons are missing, and where data stand in. Games of fewer rounds
+    than the paper's suggest and do not judge.
     """
-    rounds, limits = _longest(found), ""
-    if rounds < digits.Settings.rounds:
-        limits = f", after {rounds:,.0f} of {digits.Settings.rounds:,} rounds"
-    return claims.judged(CLAIMS, found, stand_in(found), limits)
+    rounds, full = _longest(found), digits.Settings.rounds
+    lines = claims.judged(CLAIMS, found, stand_in(found))
+    if not rounds < full:
+        return lines
+    return claims.only_suggested(lines, f"{rounds:,.0f} of {full:,} rounds")
 
 
 def from_stored() -> pd.DataFrame:

@@ -27,7 +27,7 @@ from lgfed_core.methods.interface import BATCH_NORM as KINDS
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.digits import DigitsNet
 from lgfed_core.models.layout import joined
-from lgfed_core.papers.experiment import Experiment, Part, following
+from lgfed_core.papers.experiment import Experiment, Part, Piece, following
 
 from . import domains
 from .adaptation import Adaptation
@@ -38,6 +38,8 @@ CURVES = "fade_figure2_curves"  # the same, by round
 OPT_OUT = "fade_digits_opt_out"  # tables of ours
 STATISTICS = "fade_digits_statistics"
 POWERS = {"vanilla": 1.0, "squared": 2.0}
+ENDS = (0.05, 0.5, 0.95)  # the probabilities that claims are about
+SHORT = 500  # rounds of recorded runs from which the time of longer ones is told
 SCALES = {
     "smoke": dict(
         pretraining=2,
@@ -78,6 +80,7 @@ class Settings:
     opt_outs: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0)  # vanilla loss, probability 1/2
     statistics: tuple[str, ...] = ("local", "averaged")  # beside "frozen"; vanilla loss
     central: bool = True
+    central_statistics: tuple[str, ...] = ()  # of `central`, beside "frozen"
     pretraining: int = 400  # rounds on the source, without the game
     rounds: int = 8600
     steps: int = 10  # of a device in a round
@@ -101,6 +104,7 @@ class Settings:
             ("losses", POWERS),
             ("directions", domains.DIRECTIONS),
             ("statistics", KINDS),
+            ("central_statistics", KINDS),
         ):
             if unknown := set(getattr(self, name)) - set(known):
                 raise SettingsError(f"{name} has {sorted(unknown)}; there are {', '.join(known)}")
@@ -112,12 +116,14 @@ class Settings:
     @property
     def lengths(self) -> dict[str, int]:
         """The parts of a direction, in order, and how many rounds each trains."""
-        names = ["losses", *(f"opt_out:{rate:g}" for rate in self.opt_outs)]
+        names = [f"opt_out:{rate:g}" for rate in self.opt_outs]
         names += [f"statistics:{kind}" for kind in self.statistics]
-        found = {"pretraining": self.pretraining} | dict.fromkeys(names[:1], self.rounds)
-        if self.central:
-            found["central"] = self.rounds * self.steps // 2
-        return found | dict.fromkeys(names[1:], self.rounds)
+        central = ["central"] * self.central
+        central += [f"central:{kind}" for kind in self.central_statistics]
+        games = ["losses"] if self.losses and self.probabilities else []
+        found = {"pretraining": self.pretraining} | dict.fromkeys(games, self.rounds)
+        found |= dict.fromkeys(central, self.rounds * self.steps // 2)
+        return found | dict.fromkeys(names, self.rounds)
 
 
 def federation(
@@ -189,7 +195,7 @@ class Parts:
         """The part called ``name``, from the pre-trained model."""
         cfg, (kind, *what) = self.cfg, name.split(":")
         if kind == "central":
-            return self.central(before)
+            return self.central(before, *what)
         name = name.replace(":", "_")
         if kind == "opt_out":
             return self.game(before, name, [0.5], opt_out=float(what[0]))
@@ -199,20 +205,22 @@ class Parts:
         powers, probabilities = zip(*lanes, strict=True)
         return self.game(before, name, probabilities, powers)
 
-    def central(self, before: Outcome) -> Outcome:
+    def central(self, before: Outcome, batch_norm: str = "frozen") -> Outcome:
         """Both domains in every step, in equal parts: what a server with all data would do.
 
         A step of each device and their plain average is one step on both batches. As many batches
-        as in a federated run.
+        as in a federated run. With ``batch_norm`` "local" each domain is normalised by itself.
         """
         cfg = self.cfg
         fed, _ = federation(cfg, self.direction, self.seeds, [0.5], self.device)
         fed = replace(fed, participation=Participation())
-        rounds = cfg.lengths["central"]
-        method = FADE(beta=1.0, weighted=False, rounds=rounds, start=cfg.pretraining)
+        rounds = cfg.rounds * cfg.steps // 2
+        playing = dict(beta=1.0, weighted=False, rounds=rounds, start=cfg.pretraining)
+        method = FADE(**playing, batch_norm=batch_norm)
         training = self._training(annealing=Annealing(rounds), batches=1)
         start = _start(before, 1)
-        return self._run("central", fed, method, training, rounds, start, cfg.pretraining)
+        name = "central" if batch_norm == "frozen" else f"central_{batch_norm}"
+        return self._run(name, fed, method, training, rounds, start, cfg.pretraining)
 
     def _training(self, **more) -> LocalTraining:
         cfg = self.cfg
@@ -259,6 +267,12 @@ def _long(cfg: Settings, part: str, wide: pd.DataFrame) -> pd.DataFrame:
     return long.assign(value=long["value"].where(~percent, 100 * long["value"]))
 
 
+def scale_of(cfg: Settings, kind: str) -> str:
+    """The scale of a part's rows: "short" where the game has fewer rounds than the paper's."""
+    fewer = cfg.rounds < Settings.rounds and kind != "pretraining"
+    return "short" if cfg.scale == "paper" and fewer else cfg.scale
+
+
 class Digits(Experiment):
     """The parts of each direction: ``mnist-usps:losses``, ``mnist-usps:opt_out:0.5``, ..."""
 
@@ -266,6 +280,7 @@ class Digits(Experiment):
     Settings, scales, protocols = Settings, SCALES, ("as_described",)
     chooses = frozenset(
         {"directions", "probabilities", "losses", "opt_outs", "statistics", "central", "rounds"}
+        | {"central_statistics"}
     )
     federation = staticmethod(federation)
 
@@ -275,6 +290,29 @@ class Digits(Experiment):
             for name, rounds in cfg.lengths.items():
                 saved = folder / f"{direction}_{name.replace(':', '_')}.safetensors"
                 yield Part(f"{direction}:{name}", rounds, saved)
+
+    def pieces(self, protocol: str) -> list[Piece]:
+        """Figure 2 at full length, by direction: its middle and ends; beside it, opting out."""
+        full, found = Settings(), []
+        for direction in full.directions:
+            lanes = dict(directions=(direction,), losses=full.losses, probabilities=ENDS)
+            plain = lanes | dict(opt_outs=(), statistics=(), central=False)
+            first = f"{direction}:pretraining"
+            for name, table, more, after in (
+                ("losses", TABLE, {}, (first,)),
+                ("opt_out", OPT_OUT, dict(opt_outs=full.opt_outs), (first, f"{direction}:losses")),
+            ):
+                ids = dict(table=table, direction=direction)
+                piece = Piece(
+                    *(self.name, protocol, f"{direction}:{name}"),
+                    changes=tuple((plain | more).items()),
+                    cell=tuple((ids | dict(rounds=full.rounds)).items()),
+                    after=after,
+                    like=tuple((ids | dict(rounds=SHORT)).items()),
+                    share=full.rounds / SHORT,
+                )
+                found.append(piece)
+        return found
 
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
         for direction in cfg.directions:
@@ -304,7 +342,7 @@ class Digits(Experiment):
             protocol=cfg.protocol,
             selection="last",
             rounds=cfg.pretraining if kind == "pretraining" else cfg.rounds,
-            scale=cfg.scale,
+            scale=scale_of(cfg, kind),
             seconds=outcome.seconds,
             **outcome.provenance,
         )
@@ -317,7 +355,7 @@ class Digits(Experiment):
             return end.drop(columns="probability").assign(table=OPT_OUT, opt_out=float(what[0]))
         if kind == "statistics":
             return end.assign(table=STATISTICS, statistics=what[0])
-        end = end.assign(table=TABLE)
+        end = end.assign(table=TABLE, statistics="".join(what))  # of `central`; "" is frozen
         if kind != "losses":
             return end
         way = _long(cfg, part, history).assign(table=CURVES, **common)

@@ -208,11 +208,7 @@ class Impairment(Experiment):
                 stand_in=people.SOURCES[name],
                 per_round=int(m),
                 rounds=cfg.pretraining + (cfg.rounds if kind == "game" else 0),
-                protocol=cfg.protocol,
                 selection="last",
-                scale=cfg.scale,
-                seconds=outcome.seconds,
-                **outcome.provenance,
             )
         )
 

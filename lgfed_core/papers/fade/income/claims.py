@@ -129,10 +129,9 @@ CLAIMS = (
 
 def judged(found: pd.DataFrame) -> pd.DataFrame:
     """Lines of `evidence.claims.judged`; verdicts say so where tunings are missing."""
-    rounds, limits = found["rounds"].max(), ""
+    rounds, out = found["rounds"].max(), claims.judged(CLAIMS, found)
     if rounds < Settings.rounds:
-        limits = f", after {rounds:,.0f} of {Settings.rounds:,} rounds"
-    out = claims.judged(CLAIMS, found, limits=limits)
+        return claims.only_suggested(out, f"{rounds:,.0f} of {Settings.rounds:,} rounds")
     ran = len(select(found, table=income.SWEEP)[list(Tuning._fields)].drop_duplicates())
     for claim in out.index[out.index.isin(["F11", "F12"]) & (out["ran"] > 0)]:
         if ran < len(income.SWEPT):

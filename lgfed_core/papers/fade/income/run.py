@@ -287,11 +287,7 @@ class Income(Experiment):
             table=tables.get(name, SWEEP),
             inputs=inputs,
             rounds=0 if name == "central" else cfg.rounds,
-            protocol=cfg.protocol,
             selection="last",
-            scale=cfg.scale,
-            seconds=outcome.seconds,
-            **outcome.provenance,
         )
 
     def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:

@@ -53,15 +53,8 @@ def advantage(stored: pd.DataFrame, budget: int = 1800, dataset: str = "cifar10"
             paper = means[lg(budget), TEST] - means[who, TEST]
             for reading in READINGS:
                 found = gaps(numbers, dataset, classes, TEST, lg(budget), who, reading)
-                lines.append(
-                    {
-                        "rival": rival,
-                        "classes": classes,
-                        "reading": reading,
-                        "paper": paper,
-                        **_line(found),
-                    }
-                )
+                ids = {"rival": rival, "classes": classes, "reading": reading}
+                lines.append({**ids, "paper": paper, **_line(found)})
     return pd.DataFrame(lines)
 
 
@@ -72,9 +65,8 @@ def by_classes(
 
     Bars are 95 % intervals; a number in brackets is that of seeds.
     """
-    figure, axes = plt.subplot_mosaic(
-        [["levels"] * 2, ["fedavg", "local_only"]], figsize=(WIDTH, 5.6)
-    )
+    places = [["levels"] * 2, ["fedavg", "local_only"]]
+    figure, axes = plt.subplot_mosaic(places, figsize=(WIDTH, 5.6))
     for method, lines in levels.groupby("method", sort=False):
         colour, marker = METHOD[method]
         _paper(axes["levels"], lines, colour, marker, f"{METHODS[method]}, paper")
@@ -107,15 +99,8 @@ def _line(values: pd.Series) -> dict:
 
 
 def _paper(ax: Axes, lines: pd.DataFrame, colour: str, marker: str, label: str) -> None:
-    ax.plot(
-        lines["classes"].map(_AT),
-        lines["paper"],
-        ":",
-        marker=marker,
-        color=colour,
-        markerfacecolor="white",
-        label=label,
-    )
+    look = dict(marker=marker, color=colour, markerfacecolor="white", label=label)
+    ax.plot(lines["classes"].map(_AT), lines["paper"], ":", **look)
 
 
 def _ours(
@@ -126,12 +111,5 @@ def _ours(
     bars = np.nan_to_num(lines[["low", "high"]].sub(lines["mean"], axis=0).abs().T)
     seeds = "-".join(str(n) for n in sorted({lines["seeds"].min(), lines["seeds"].max()}))
     ran = f"seeds: {seeds}" if len(lines) else verdict.NOT_RUN
-    ax.errorbar(
-        lines["classes"].map(_AT) + shift,
-        lines["mean"],
-        bars,
-        fmt=marker,
-        color=colour,
-        elinewidth=1.1,
-        label=f"{label} ({ran})",
-    )
+    look = dict(fmt=marker, color=colour, elinewidth=1.1, label=f"{label} ({ran})")
+    ax.errorbar(lines["classes"].map(_AT) + shift, lines["mean"], bars, **look)

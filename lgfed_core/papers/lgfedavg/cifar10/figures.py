@@ -37,9 +37,8 @@ def regularisers(devices: int = 10, steps: int = 40, rate: float = 0.02, seed: i
     rng = torch.Generator().manual_seed(seed)
     start = torch.randn(devices, 2, generator=rng) * 0.5 + torch.tensor([1.0, 0.6])  # [M, 2]
     figure, axes = plt.subplots(1, 2, figsize=(WIDTH, 3.0), sharex=True, sharey=True)
-    for ax, method, title in zip(
-        axes, (MTL(), ReleasedMTL()), ("the text's Ω", "the released Ω"), strict=True
-    ):
+    kinds = ((MTL(), "the text's Ω"), (ReleasedMTL(), "the released Ω"))
+    for ax, (method, title) in zip(axes, kinds, strict=True):
         paths = [start]
         for _ in range(steps):
             w = paths[-1].clone().requires_grad_()
@@ -51,14 +50,8 @@ def regularisers(devices: int = 10, steps: int = 40, rate: float = 0.02, seed: i
         ax.plot(*track[0].T, "o", color="white", markeredgecolor="#222222", label="before")
         ax.plot(*track[-1].T, "o", color="#0072B2", label="after")
         for at, face, label in ((0, "white", "mean before"), (-1, "#D55E00", "mean after")):
-            ax.plot(
-                *track[at].mean(0),
-                "P",
-                color="#D55E00",
-                markerfacecolor=face,
-                markersize=8,
-                label=label,
-            )
+            look = dict(color="#D55E00", markerfacecolor=face, markersize=8, label=label)
+            ax.plot(*track[at].mean(0), "P", **look)
         ax.axhline(0, color="#BBBBBB", linewidth=0.8, zorder=0)
         ax.axvline(0, color="#BBBBBB", linewidth=0.8, zorder=0)
         ax.set(title=title, xlabel="first parameter", aspect="equal")

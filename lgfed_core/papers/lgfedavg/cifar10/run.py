@@ -11,53 +11,27 @@ devices leave the finite numbers within a round. The released code has no decay.
 
 from dataclasses import dataclass
 
-import pandas as pd
-
 from lgfed_core import models
 from lgfed_core.data.augment import CropFlip
 from lgfed_core.data.cifar10 import MEAN, STD
-from lgfed_core.engine import Outcome
 
-from .. import phases, records
+from .. import phases, settings
 
 BLACK = tuple(-mean / std for mean, std in zip(MEAN, STD, strict=True))
-RELEASED = dict(
+RELEASED = settings.RELEASED | dict(
     decay=None,
-    softmax=True,
-    weighted=False,
-    validation=0.0,
-    every=1,
-    patience=None,
     extra_rounds=4,  # the released notebook adds 4 % of the 100 LG rounds to FedAvg's
-    local_stop=(0.99, 51),  # "epoch > 50", counted from 0: after 52 epochs at the earliest
 )
+FEW = dict(devices=10, fraction=1.0, rows_per_class=(100, 50), batch_size=10, every=2)
 SCALES = {
-    "smoke": dict(
-        devices=10,
-        fraction=0.2,
-        rows_per_class=(40, 20),
-        shrink=0.002,
-        starts=(1200, 1800),
-        local_epochs=2,
-        every=1,
-    ),
-    "quick": dict(
-        devices=10,
-        fraction=1.0,
-        rows_per_class=(100, 50),
-        shrink=0.03,
-        starts=(1200, 1800),
-        batch_size=10,
-        local_epochs=20,
-        mtl_rounds=600,
-        every=2,
-    ),
+    "smoke": settings.SMOKE | dict(shrink=0.002, starts=(1200, 1800)),
+    "quick": FEW | dict(shrink=0.03, starts=(1200, 1800), local_epochs=20, mtl_rounds=600),
     "paper": {},
 }
 
 
 @dataclass(frozen=True)
-class Settings(phases.Settings):
+class Settings(settings.Settings):
     """The paper's values, as described; `RELEASED` has what its code changes."""
 
     batch_size: int = 50
@@ -92,9 +66,9 @@ class Cifar10(phases.PhasedExperiment):
         alone = ("local", "mtl") if classes == 2 else ("local",)
         return dict(alone=alone, local_epochs=400 if longer else 200)
 
-    def measured(self, cfg, part: str, outcome: Outcome) -> pd.DataFrame:
+    def table_of(self, cfg: Settings, part: str) -> str:
         printed = "lgfedavg_v2_table1_cifar10" if cfg.classes == 2 else "lgfedavg_mtl_cifar10"
-        return records.rows(cfg, part, outcome, printed if part == "mtl" else self.table)
+        return printed if part == "mtl" else self.table
 
 
 CIFAR10 = Cifar10()

@@ -13,11 +13,10 @@ import numpy as np
 import pandas as pd
 
 from lgfed_core import models
-from lgfed_core.errors import ResultsError
 from lgfed_core.evidence.printed import row_name
 from lgfed_core.paths import PAPER
 
-from .counts import SYSTEMS, System, deployment, papers_count, sent_once
+from .counts import SYSTEMS, System, deployment, papers_count, printed_rows, sent_once
 
 DATA = {"mnist": "MNIST", "cifar10": "CIFAR-10", "vqa": "VQA"}
 HEADLINES = {  # pair -> (table, data set, FedAvg's rounds, LG-FedAvg's)
@@ -106,18 +105,13 @@ def transfer(table: pd.DataFrame) -> pd.DataFrame:
     rows = table[table["method"].isin(["lg_fedavg", "local_only"])].reset_index(drop=True)
     systems = rows["dataset"].map(SYSTEMS)
     alone = rows["method"] == "local_only"
-    once = [
-        sent_once(0 if a else s.shared, s.total, s.K) for a, s in zip(alone, systems, strict=True)
-    ]
+    pairs = zip(alone, systems, strict=True)
+    once = [sent_once(0 if a else s.shared, s.total, s.K) for a, s in pairs]
     rows = rows.assign(with_transfer=rows["computed"] + once)
-    without, included = (
-        _same(rows[c], rows["reported"], rows["digit"]) for c in ("computed", "with_transfer")
-    )
-    said = np.select(
-        [without & included, without, included],
-        ["cannot tell", "not included", "included"],
-        "neither",
-    )
+    counts = rows["computed"], rows["with_transfer"]
+    without, included = (_same(c, rows["reported"], rows["digit"]) for c in counts)
+    words = ["cannot tell", "not included", "included"]
+    said = np.select([without & included, without, included], words, "neither")
     rows["row"] = _with_data(rows)
     columns = ["table", "row", "reported", "digit", "computed", "with_transfer"]
     return rows[columns].assign(verdict=said)
@@ -131,27 +125,17 @@ def spreads(folder: Path = PAPER) -> pd.DataFrame:
     the gap, which is when they vary hand in hand with the FedAvg rounds (NaN where there is none).
     Raises ResultsError when version 1's Table 1 is missing.
     """
-    path = folder / "lgfedavg_v1_table1.csv"
-    if not path.exists():
-        raise ResultsError(f"{path} is missing; it holds the paper's numbers and is part of git")
-    lines = []
-    for row in pd.read_csv(path).dropna(subset="fedavg_rounds_std").to_dict("records"):
+    lines, table = [], printed_rows("lgfedavg_v1_table1", folder)
+    for row in table.dropna(subset="fedavg_rounds_std").to_dict("records"):
         system: System = SYSTEMS[row["dataset"]]
         digit = {"mnist": 1e8, "cifar10": 1e7}[row["dataset"]]
         computed = system.total * (system.m + system.K) * row["fedavg_rounds_std"]
         matches = round(computed / digit) == round(row["params_std"] / digit)
         gap = (row["params_std"] - digit / 2 - computed) / (system.shared * (system.m + system.K))
-        lines.append(
-            {
-                "dataset": row["dataset"],
-                "row": row_name({c: row[c] for c in ("method", "fedavg_rounds", "lg_rounds")}),
-                "reported": row["params_std"],
-                "digit": digit,
-                "computed": computed,
-                "matches": matches,
-                "lg_std": np.nan if matches else gap,
-            }
-        )
+        name = row_name({c: row[c] for c in ("method", "fedavg_rounds", "lg_rounds")})
+        ids = dict(dataset=row["dataset"], row=name, reported=row["params_std"], digit=digit)
+        gap = np.nan if matches else gap
+        lines.append(ids | dict(computed=computed, matches=matches, lg_std=gap))
     table = pd.DataFrame(lines)
     return table.assign(row=_with_data(table)).drop(columns="dataset")
 

@@ -73,17 +73,14 @@ def points(
     own data. Columns: method, fedavg_rounds, lg_rounds, gigabytes, metric, who ("paper", "ours"),
     mean, low, high (95 % interval of the mean; NaN with one run), seeds (NaN for the paper's).
     """
-    found = [
-        *_printed(dataset, classes, paper),
-        *_ours(select(stored, table=PRINTED[dataset]), classes, protocol),
-    ]
+    ours = _ours(select(stored, table=PRINTED[dataset]), classes, protocol)
+    found = [*_printed(dataset, classes, paper), *ours]
     columns = [*ROW, "metric", "who", "mean", "low", "high", "seeds"]
     table = pd.DataFrame(found, columns=columns)
     deployed = SYSTEMS[dataset].deployed
     sent = [deployed(f, n) for f, n in table[ROW[1:]].itertuples(index=False)]
-    return table.assign(gigabytes=np.array(sent, float) * BYTES / 1e9).drop_duplicates(
-        [*ROW, "metric", "who"]
-    )
+    table["gigabytes"] = np.array(sent, float) * BYTES / 1e9
+    return table.drop_duplicates([*ROW, "metric", "who"])
 
 
 def beside(groups: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -136,16 +133,8 @@ def _printed(dataset: str, classes: int, paper: Path):
 
 
 def _ours(rows: pd.DataFrame, classes: int, protocol: str):
-    rows = select(
-        rows,
-        columns=ROW,
-        scale="paper",
-        protocol=protocol,
-        selection=SELECTION[protocol],
-        metric=TESTS,
-        classes_per_device=classes,
-        stand_in="",
-    )
+    where = dict(scale="paper", protocol=protocol, selection=SELECTION[protocol], stand_in="")
+    rows = select(rows, columns=ROW, metric=TESTS, classes_per_device=classes, **where)
     for (method, fed, lg, metric), group in rows.groupby([*ROW, "metric"]):
         values = group["value"].to_numpy()
         n, mean = values.size, values.mean()

@@ -21,7 +21,6 @@ import numpy as np
 import pandas as pd
 
 from lgfed_core.errors import ResultsError
-from lgfed_core.evidence.claims import Claim, Part, exact, judged
 from lgfed_core.evidence.printed import row_name
 from lgfed_core.paths import PAPER
 
@@ -156,20 +155,6 @@ def budgets(table: pd.DataFrame) -> pd.DataFrame:
     return counted.rename("lines").reset_index()
 
 
-def follow(table: pd.DataFrame) -> list[Part]:
-    """How many rows do not follow from (P R_fed + P_g R_lg) (m + K); table: `recompute_tables`."""
-    wrong = int((~table["matches"]).sum())
-    return [exact("every row", wrong, wrong == 0)]
-
-
-CLAIMS = (Claim("L19", "lgfedavg/communication", "every count follows", follow),)
-
-
-def from_stored() -> pd.DataFrame:
-    """L19, which needs no run."""
-    return judged(CLAIMS, recompute_tables())
-
-
 _TABLES = {  # table -> {data set: value of the last printed digit}
     "lgfedavg_v1_table1": {"mnist": 1e8, "cifar10": 1e7},  # 5.05 x 10^10, 13.04 x 10^9
     "lgfedavg_v2_table1_cifar10": {"cifar10": 1e8},  # 12.7 x 10^9
@@ -201,31 +186,26 @@ def _per_direction(shared: int, total: int, m: int, K: int, fed_rounds: int, lg_
     return total * fed_rounds + shared * lg_rounds
 
 
-def _rows(table: str, folder: Path) -> list[dict]:
+def printed_rows(table: str, folder: Path) -> pd.DataFrame:
+    """``folder``/``table``.csv as it is. Raises ResultsError when it is missing."""
     path = folder / f"{table}.csv"
     if not path.exists():
         raise ResultsError(f"{path} is missing; it holds the paper's numbers and is part of git")
+    return pd.read_csv(path)
+
+
+def _rows(table: str, folder: Path) -> list[dict]:
     out = []
-    for row in pd.read_csv(path).to_dict("records"):
+    for row in printed_rows(table, folder).to_dict("records"):
         data = row.get("dataset", next(iter(_TABLES[table])))
         system, digit = SYSTEMS[data], _TABLES[table][data]
         rounds = int(row["fedavg_rounds"]), int(row["lg_rounds"])
         computed, reported = system.papers(*rounds), row["params_communicated"]
         named = {"method": row["method"], "fedavg_rounds": rounds[0], "lg_rounds": rounds[1]}
         matches = round(computed / digit) == round(reported / digit)
-        out.append(
-            {
-                "table": table,
-                "dataset": data,
-                "classes_per_device": row.get("classes_per_device"),
-                **named,
-                "row": row_name(named),
-                "reported": reported,
-                "digit": digit,
-                "computed": computed,
-                "matches": matches,
-                "deployed": system.deployed(*rounds),
-                "note": "" if matches else _NOTES.get((table, data, row["method"]), "unexplained"),
-            }
-        )
+        note = "" if matches else _NOTES.get((table, data, row["method"]), "unexplained")
+        ids = dict(table=table, dataset=data, classes_per_device=row.get("classes_per_device"))
+        ids |= named | dict(row=row_name(named), reported=reported, digit=digit)
+        found = dict(computed=computed, matches=matches, deployed=system.deployed(*rounds))
+        out.append(ids | found | dict(note=note))
     return out

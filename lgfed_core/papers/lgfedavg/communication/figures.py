@@ -40,14 +40,12 @@ def where_it_goes(groups: Mapping[str, pd.DataFrame]) -> Figure:
             scale = row.papers / rounds if rounds else 0.0
             total, once = rounds + row.down + row.up, row.down + row.up
             words = (" by the papers' count", " deployed") if place < 1 else ("", "")
-            shares = [
-                f", {100 * ratio:.0f} %" if n else "" for ratio in (row.papers_ratio, row.ratio)
-            ]
             _bar(ax, place - 0.2, {"fed": scale * row.fed, "lg": scale * row.lg}, full, 1)
             _bar(ax, place + 0.2, {"fed": row.fed, "lg": row.lg, "once": once}, full, 0)
-            for y, sent, share, word in zip(
-                (place - 0.2, place + 0.2), (row.papers, total), shares, words, strict=True
-            ):
+            above = place - 0.2, row.papers, row.papers_ratio, words[0]
+            below = place + 0.2, total, row.ratio, words[1]
+            for y, sent, ratio, word in (above, below):
+                share = f", {100 * ratio:.0f} %" if n else ""
                 text = f"{sent:#.3g}".rstrip(".") + f" GB{word}{share}"
                 ax.text(100 * sent / full + 1, y, text, va="center", fontsize=7.5)
             ticks[place] = row.row
@@ -78,10 +76,8 @@ def live(curves: pd.DataFrame, ends: pd.DataFrame) -> Figure:
         elif method == "lg_fedavg":  # a branch, from the FedAvg round it starts from
             mean = pd.concat([trunk[trunk["megabytes"] < mean["megabytes"].min()].tail(1), mean])
         colour, marker = METHOD[method]
-        thin = part.startswith("lg_")
-        left.plot(
-            mean["megabytes"], mean["local_test_acc"], color=colour, linewidth=1.1 if thin else 1.5
-        )
+        width = 1.1 if part.startswith("lg_") else 1.5
+        left.plot(mean["megabytes"], mean["local_test_acc"], color=colour, linewidth=width)
         left.plot(*mean.iloc[-1], marker=marker, color=colour)
     fed = curves[curves["method"] == "fedavg"].dropna(subset="new_test_acc")
     fed = fed.groupby("round")[["megabytes", "new_test_acc"]].mean()
@@ -144,24 +140,14 @@ def _series(ax: Axes, lines: pd.DataFrame, who: str) -> None:
     for method, cells in lines.groupby("method", sort=False):
         colour, marker = METHOD[method]
         cells = cells.sort_values("gigabytes")
-        reach = [
-            (cells["mean"] - cells["low"]).fillna(0),
-            (cells["high"] - cells["mean"]).fillna(0),
-        ]
-        ax.errorbar(
-            cells["gigabytes"],
-            cells["mean"],
-            reach,
-            color=colour,
-            marker=marker,
-            elinewidth=1,
-            markerfacecolor=colour if ours else "white",
-            linestyle="-" if ours else ":",
-            linewidth=1.1,
-            markersize=5 if ours else 4.5,
-            zorder=3 if ours else 2,
-            clip_on=False,
-        )
+        bars = [cells["mean"] - cells["low"], cells["high"] - cells["mean"]]
+        look = dict(color=colour, marker=marker, elinewidth=1, linewidth=1.1, clip_on=False)
+        if ours:
+            look |= dict(markerfacecolor=colour, linestyle="-", markersize=5, zorder=3)
+        else:
+            look |= dict(markerfacecolor="white", linestyle=":", markersize=4.5, zorder=2)
+        reach = [bar.fillna(0) for bar in bars]
+        ax.errorbar(cells["gigabytes"], cells["mean"], reach, **look)
 
 
 def _name_ends(ax: Axes, cells: pd.DataFrame) -> None:
@@ -169,31 +155,18 @@ def _name_ends(ax: Axes, cells: pd.DataFrame) -> None:
     who = "ours" if (cells["who"] == "ours").any() else "paper"
     cells = cells[cells["who"] == who].sort_values("gigabytes")
     for cell, shift, side in ((cells.iloc[0], -6, "right"), (cells.iloc[-1], 6, "left")):
-        ax.annotate(
-            f"{cell['fedavg_rounds']}+{cell['lg_rounds']}",
-            (cell["gigabytes"], cell["mean"]),
-            (shift, 0),
-            textcoords="offset points",
-            ha=side,
-            va="center",
-            fontsize=7,
-            color=METHOD["lg_fedavg"][0],
-        )
+        look = dict(va="center", fontsize=7, color=METHOD["lg_fedavg"][0])
+        place, text = cell[["gigabytes", "mean"]], f"{cell['fedavg_rounds']}+{cell['lg_rounds']}"
+        ax.annotate(text, place, (shift, 0), textcoords="offset points", ha=side, **look)
 
 
 def _below(ax: Axes, cells: pd.DataFrame) -> None:
     for n, cell in enumerate(cells.sort_values("mean", ascending=False).itertuples()):
         text = f"↓ {cell.mean:.1f} {METHODS[cell.method]}, {cell.who}"
-        right = cell.gigabytes > 0
-        ax.annotate(
-            text,
-            (cell.gigabytes, ax.get_ylim()[0]),
-            (0, 4 + 10 * n),
-            textcoords="offset points",
-            ha="right" if right else "left",
-            color=METHOD[cell.method][0],
-            fontsize=7.5,
-        )
+        look = dict(color=METHOD[cell.method][0], fontsize=7.5)
+        look["ha"] = "right" if cell.gigabytes > 0 else "left"
+        place = cell.gigabytes, ax.get_ylim()[0]
+        ax.annotate(text, place, (0, 4 + 10 * n), textcoords="offset points", **look)
 
 
 def _floor(cells: pd.DataFrame) -> float:

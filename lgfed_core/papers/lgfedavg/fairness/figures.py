@@ -95,13 +95,15 @@ def frontier(
     table: pd.DataFrame,
     points: dict[str, tuple[float, float]],
     base_rate: float,
-    label: float | None = None,
+    bits: pd.DataFrame | None = None,
+    swept: dict[str, tuple[float, float]] | None = None,
 ) -> Figure:
     """Leakage to the best probe against accuracy, along lambda; up and to the left is better.
 
     table: of `claims.frontier`; points: method -> (leakage, accuracy), e.g. FedAvg's;
-    base_rate: accuracy of saying "no" to everyone, who leaks nothing; label: what the true label
-    alone leaks. All in percent.
+    base_rate: accuracy of saying "no" to everyone, who leaks nothing; bits: of
+    `best_bit.best_bits`, above which nothing lies; swept: words -> (leakage, accuracy) of the
+    sweep. All in percent.
     """
     figure, ax = plt.subplots(figsize=(WIDTH, 3.6))
     ax.axhline(base_rate, color="#7F7F7F", linestyle=":", linewidth=1.2)
@@ -121,18 +123,14 @@ def frontier(
             markeredgecolor="white",
             label=f"{METHODS[method]}, Table 4",
         )
-    if label is not None:
-        ax.axvline(label, color="#E69F00", linestyle="--", linewidth=1.2)
-        ax.annotate(
-            "the label alone",
-            (label, 0.02),
-            xycoords=("data", "axes fraction"),
-            rotation=90,
-            ha="right",
-            va="bottom",
-            fontsize=8,
-            color="#8A5F00",
-        )
+    for words, (leak, accuracy) in (swept or {}).items():
+        ax.plot(leak, accuracy, "X", color="#CC79A7", markersize=8, label=words)
+    if bits is not None:
+        line = bits.sort_values("leak")
+        best = line["accuracy"].cummax()
+        far = max(ax.get_xlim()[1], line["leak"].max())  # who may leak more is no worse
+        ax.step([*line["leak"], far], [*best, best.iloc[-1]], where="post", color="#E69F00")
+        ax.plot([], [], color="#E69F00", label="the best bit: nothing is above")
     ax.set(
         xlabel="leakage: AUC of the best probe, mean of race and sex, %",
         ylabel="accuracy on income, %",

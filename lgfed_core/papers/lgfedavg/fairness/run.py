@@ -23,10 +23,11 @@ from lgfed_core import models, partition
 from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, run
 from lgfed_core.engine.accuracy import accuracies
 from lgfed_core.engine.trackers import Tracker
-from lgfed_core.errors import SettingsError, one_of
+from lgfed_core.engine.training import AdamTraining
+from lgfed_core.errors import SettingsError, at_least, one_of
 from lgfed_core.evidence.records import PROTOCOLS, SCALES as KNOWN
 from lgfed_core.methods import FairLGFedAvg, Method, WatchedFedAvg
-from lgfed_core.models.adult import AdultNet
+from lgfed_core.models.adult import WIDTH, AdultNet
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment, Part, following
 
@@ -36,10 +37,12 @@ from .measures import Measured, measure, rows_of_adult
 NAME = "lgfedavg.fairness"
 TABLE = "lgfedavg_table4_adult_fairness"
 FRONTIER = "lgfedavg_adult_frontier"  # a table of ours: lambda against accuracy and leakage
+SWEEP = "lgfedavg_adult_sweep"  # the same game with other optimisers and adversaries
 STEPS = adult_released.STEPS  # a table of ours: gradients and weights, round by round
 SPLITS = ("iid", "noniid")
 METHODS = ("fedavg", "lg_fedavg", "lg_fedavg_adv")
 POWERS = {"vanilla": 1.0, "squared": 2.0}
+RATES = {"adam": 0.001, "sgd": 0.1}  # of the sweep's optimisers: the usual one, and the text's
 COST = 4.0  # points of accuracy that the paper says an adversary costs, at most
 FIRST_ROWS = 30_000  # before the halves are cut, for non-i.i.d. devices
 SCALES = {
@@ -56,6 +59,7 @@ SCALES = {
         released_rounds=1,
         released_pretraining=1,
         splits=("iid",),
+        sweep=(1.0,),
     ),
     "quick": dict(
         pretraining=3,
@@ -97,6 +101,11 @@ class Settings:
     frontier: tuple[float, ...] = (0.1, 0.3, 1.0, 3.0, 10.0)  # lambdas
     frontier_splits: tuple[str, ...] = ("iid",)
     losses: tuple[str, ...] = ("vanilla", "squared")  # of the adversary, on the frontier
+    sweep: tuple[float, ...] = ()  # lambdas of a fair chance, beside 0: players in turn,
+    sweep_optimiser: str = "adam"  # in the joint phase; its rate is in `RATES`
+    adversary_steps: int = 5  # with each batch and game
+    adversary_width: int = 32  # units of its hidden layers
+    adversary_dropout: float | None = None  # of the sweep's; None: as `dropout`
     validation: float = 0.1  # share of each device's training rows
     probed: int = 3  # devices whose encoders are probed
     probe_rows: int = 5000  # half to fit, half to judge
@@ -108,6 +117,8 @@ class Settings:
     def __post_init__(self):
         one_of("protocol", self.protocol, PROTOCOLS)
         one_of("scale", self.scale, KNOWN)
+        one_of("sweep_optimiser", self.sweep_optimiser, RATES)
+        at_least(1, adversary_steps=self.adversary_steps, adversary_width=self.adversary_width)
         picks = self.strength is None and not self.released and "lg_fedavg_adv" in self.methods
         if picks and not ("vanilla" in self.losses and self.splits[:1] == self.frontier_splits[:1]):
             raise SettingsError(
@@ -141,16 +152,24 @@ def pick(line: pd.DataFrame) -> float:
 
 
 def federation(
-    cfg: Settings, seeds: Sequence[int], split: str, head: bool = True, device: torch.device = CPU
+    cfg: Settings,
+    seeds: Sequence[int],
+    split: str,
+    head: bool = True,
+    device: torch.device = CPU,
+    width: int = WIDTH,
+    dropout: float | None = None,
 ) -> tuple[Federation, Tensor]:
     """The devices of one split ("iid" or "noniid"), and each run's first parameters [R, P].
 
     Non-i.i.d.: 100 shards of the label-sorted rows, ten a device, the same numbers for its test
-    rows. ``head``: with LG-FedAvg's shared head, or without, for FedAvg.
+    rows. ``head``: with LG-FedAvg's shared head, or without, for FedAvg. ``width``: of the
+    adversary's hidden layers, ``dropout``: behind them.
     """
     rows = cfg.first_rows or (FIRST_ROWS if split == "noniid" else None)
     adult = rows_of_adult(rows)
     labels, parts, starts = (adult.train.y, adult.test.y), [], []
+    behind = cfg.dropout if dropout is None else dropout
     for seed in seeds:
         if split == "iid":
             part = partition.iid(*labels, cfg.devices, seed)
@@ -158,7 +177,10 @@ def federation(
             part = partition.label_shards(*labels, cfg.devices, 10, seed)
         parts.append(partition.with_validation(part, cfg.validation, seed))
         net = models.make(
-            lambda: AdultNet(cfg.head_layers if head else 0, cfg.dropout, cfg.dropout), seed
+            lambda: AdultNet(
+                cfg.head_layers if head else 0, cfg.dropout, behind, adversary_width=width
+            ),
+            seed,
         )
         starts.append(joined(net))
     return Federation(adult, parts, net, list(seeds), device), torch.stack(starts)
@@ -194,17 +216,29 @@ class Parts:
 
     def joint(self, name: str, play: str, strength: float, power: float = 1.0) -> Measured:
         """Pre-training without an adversary's say, then the joint phase with ``strength``."""
+        training = LocalTraining(self.cfg.lr, self.cfg.batch_size, self.cfg.momentum)
+        return self._joint(name, strength, training, play=play, power=power)
+
+    def swept(self, name: str, strength: float) -> Measured:
+        """The same with the optimiser and the adversary of the sweep."""
         cfg = self.cfg
-        fed, start = federation(cfg, self.seeds, self.split, True, self.device)
-        training = LocalTraining(cfg.lr, cfg.batch_size, cfg.momentum, keep_momentum=True)
+        kind = AdamTraining if cfg.sweep_optimiser == "adam" else LocalTraining
+        training = kind(RATES[cfg.sweep_optimiser], cfg.batch_size, cfg.momentum)
+        who = cfg.adversary_width, cfg.adversary_dropout
+        return self._joint(name, strength, training, who, adversary_steps=cfg.adversary_steps)
+
+    def _joint(self, name, strength, training, who=(WIDTH, None), **game) -> Measured:
+        """``who``: width and dropout of the adversary."""
+        cfg = self.cfg
+        fed, start = federation(cfg, self.seeds, self.split, True, self.device, *who)
+        first = LocalTraining(cfg.lr, cfg.batch_size, cfg.momentum, keep_momentum=True)
         method = FairLGFedAvg(pretraining=True, play="reversal")
-        if "pretraining" not in self.done:
-            found = self._run("pretraining", fed, method, training, cfg.pretraining, start)
-            self.done["pretraining"] = found
-        before = self.done["pretraining"]
+        kind = "pretraining" if who == (WIDTH, None) else f"pretraining_{who[0]}_{who[1]}"
+        if kind not in self.done:
+            self.done[kind] = self._run(kind, fed, method, first, cfg.pretraining, start)
+        before = self.done[kind]
         own = before.layout.join(before.tensors["shared"][:, None], before.tensors["personal"])
-        training = LocalTraining(cfg.lr, cfg.batch_size, cfg.momentum)
-        method = FairLGFedAvg(lambda_local=strength, lambda_global=strength, play=play, power=power)
+        method = FairLGFedAvg(lambda_local=strength, lambda_global=strength, **game)
         out = self._run(name, fed, method, training, cfg.rounds, own, cfg.pretraining)
         found = measure(fed, following(before, out), cfg.probed, cfg.probe_rows)
         both = before.seconds + out.seconds
@@ -242,14 +276,18 @@ def _steps(history: pd.DataFrame, method: str, split: str, common: dict) -> pd.D
 
 
 class Fairness(Experiment):
-    """``split:method``, and on the frontier ``split:loss:lambda``; all seeds in one stack of lanes.
+    """``split:method``, on the frontier ``split:loss:lambda``, in the sweep
+    ``split:sweep:optimiser:steps:width:lambda``; all seeds in one stack of lanes.
 
     Table 4's lambda is picked on the frontier of the first of ``frontier_splits``.
     """
 
     name, table, together, usual_lanes = NAME, TABLE, True, "batched"
     Settings, scales = Settings, SCALES
-    chooses = frozenset({"splits", "methods", "frontier", "frontier_splits", "losses"})
+    chooses = frozenset(
+        {"splits", "methods", "frontier", "frontier_splits", "losses", "sweep"}
+        | {"sweep_optimiser", "adversary_steps", "adversary_width"}  # in the name of a part
+    )
     federation = staticmethod(federation)
 
     def check(self, cfg, seeds, device="auto", lanes="auto", workers=None) -> torch.device:
@@ -269,6 +307,9 @@ class Fairness(Experiment):
         for loss in cfg.losses if split in cfg.frontier_splits else ():
             for strength in (0.0, *cfg.frontier) if loss == "vanilla" else cfg.frontier:
                 found[f"{loss}:{strength:g}"] = ("reversal", strength, POWERS[loss])
+        if cfg.sweep and split in cfg.frontier_splits:
+            how = f"{cfg.sweep_optimiser}:{cfg.adversary_steps}:{cfg.adversary_width}"
+            found |= {f"sweep:{how}:{x:g}": ("alternating", x, 1.0) for x in (0.0, *cfg.sweep)}
         own = {"lg_fedavg": 0.0, "lg_fedavg_adv": cfg.strength, "fedavg": 0.0}
         return found | {m: (cfg.play, lamb, 1.0) for m, lamb in own.items() if m in cfg.methods}
 
@@ -293,6 +334,8 @@ class Fairness(Experiment):
                     found = adult_released.run(cfg, seeds, split, name, device)
                 elif name == "fedavg":
                     found = parts.fedavg()
+                elif name.startswith("sweep:"):
+                    found = parts.swept(_saved(name, strength), strength)
                 else:
                     strength = pick(pd.DataFrame(line).T) if strength is None else strength
                     found = parts.joint(_saved(name, strength), play, strength, power)
@@ -308,6 +351,10 @@ class Fairness(Experiment):
         split, *rest = part.split(":")
         if len(rest) == 1:
             ids = {"table": TABLE, "method": rest[0], "split": split}
+        elif rest[0] == "sweep":
+            names = ("optimiser", "adversary_steps", "adversary_width", "lambda")
+            ids = {"table": SWEEP, "split": split} | dict(zip(names, rest[1:], strict=True))
+            ids["adversary_dropout"] = cfg.adversary_dropout  # blank: that of the others
         else:
             ids = {"table": FRONTIER, "split": split, "loss": rest[0], "lambda": float(rest[1])}
         long = found.final.reset_index().melt("seed", var_name="metric").dropna(subset="value")

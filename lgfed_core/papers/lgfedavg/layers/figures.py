@@ -58,32 +58,18 @@ def _panel(ax: Axes, means: pd.DataFrame, data: str, style: str, filled: bool) -
         line = means.reindex([("last" if n in (0, 5) else side, n) for n in range(6)])
         if line["mean"].iloc[1:5].isna().all():
             continue
-        ax.errorbar(
-            line.index.get_level_values(1),
-            line["mean"],
-            line["reach"].fillna(0),
-            fmt=marker + style,
-            color=colour,
-            markerfacecolor=colour if filled else "white",
-            label=words + ("" if filled else " (averaged weights)"),
-            elinewidth=1.1,
-            markersize=5 if filled else 4,
-        )
+        face, size = (colour, 5) if filled else ("white", 4)
+        look = dict(color=colour, markerfacecolor=face, markersize=size, elinewidth=1.1)
+        label = words + ("" if filled else " (averaged weights)")
+        cut, reach = line.index.get_level_values(1), line["reach"].fillna(0)
+        ax.errorbar(cut, line["mean"], reach, fmt=marker + style, label=label, **look)
     if filled and ("start", 5) in means.index:
         label = "FedAvg, before any cut"
         ax.axhline(means.loc[("start", 5), "mean"], color="#7F7F7F", linewidth=1, label=label)
     chosen = cuts.chosen(data)
     if filled and chosen in means.index:
-        ax.plot(
-            chosen[1],
-            means.loc[chosen, "mean"],
-            "o",
-            markersize=13,
-            color="#222222",
-            markerfacecolor="none",
-            label="the paper's choice",
-            linestyle="none",
-        )
+        ring = dict(markersize=13, color="#222222", markerfacecolor="none", linestyle="none")
+        ax.plot(chosen[1], means.loc[chosen, "mean"], "o", label="the paper's choice", **ring)
 
 
 def _names_of_layers(ax: Axes, data: str) -> None:
@@ -93,26 +79,7 @@ def _names_of_layers(ax: Axes, data: str) -> None:
     ax.set_xlabel("n, layers shared; each adds", labelpad=3)
     for line, (side, (colour, _, _)) in enumerate(SIDES.items()):
         order = names[::-1] if side == "last" else names
-        for n, name in enumerate(order, 1):
-            ax.annotate(
-                name,
-                (n, 0),
-                xycoords=("data", "axes fraction"),
-                xytext=(0, -32 - 10 * line),
-                textcoords="offset points",
-                ha="center",
-                va="top",
-                color=colour,
-                fontsize=7,
-            )
-        ax.annotate(
-            side,
-            (0, 0),
-            xycoords=("data", "axes fraction"),
-            xytext=(0, -32 - 10 * line),
-            textcoords="offset points",
-            ha="center",
-            va="top",
-            color=colour,
-            fontsize=7,
-        )
+        where = dict(xycoords=("data", "axes fraction"), textcoords="offset points")
+        look = dict(ha="center", va="top", color=colour, fontsize=7)
+        for n, name in enumerate([side, *order]):
+            ax.annotate(name, (n, 0), xytext=(0, -32 - 10 * line), **where, **look)

@@ -21,7 +21,7 @@ from lgfed_core.engine import Outcome
 from lgfed_core.errors import SettingsError, one_of
 from lgfed_core.papers import experiment
 
-from .. import phases, records as lgfedavg_rows
+from .. import records as lgfedavg_rows, settings
 from ..cifar10.run import CIFAR10
 from ..mnist.run import MNIST
 
@@ -66,7 +66,7 @@ class Settings:
             )
 
     @property
-    def base(self) -> phases.Settings:
+    def base(self) -> settings.Settings:
         """The data set's own experiment, with the paper's cut."""
         changes = SCALES.get(self.scale, {}).get(self.data, {})
         own = TASKS[self.data][0]
@@ -77,7 +77,7 @@ class Settings:
         """FedAvg rounds before the cut, as the paper's rows name them."""
         return TASKS[self.data][1] if self.budget is None else self.budget
 
-    def at_cut(self, side: str, n: int) -> phases.Settings:
+    def at_cut(self, side: str, n: int) -> settings.Settings:
         """`base` with the ``n`` layers of ``side`` shared."""
         return replace(self.base, shared_side=side, shared_layers=n)
 
@@ -97,7 +97,7 @@ class Layers(experiment.Experiment):
     def usual(self, scale: str, protocol: str, changes: dict) -> dict:
         return {}  # scales change the data set's own settings
 
-    def at_cut(self, cfg: Settings, seeds, side: str, n: int) -> tuple[phases.Settings, Path]:
+    def at_cut(self, cfg: Settings, seeds, side: str, n: int) -> tuple[settings.Settings, Path]:
         """The settings with a cut, and the folder of its checkpoint."""
         own, base, changed = TASKS[cfg.data][0], cfg.base, cfg.at_cut(side, n)
         folder = own.folder(base, seeds)
@@ -173,16 +173,9 @@ def _start(cfg: Settings, outcome: Outcome) -> pd.DataFrame:
             tests["local_test_acc"] = line["local_test_acc"]
         selection = "best_test" if cfg.base.released else "last"
         lines += [(seed, selection, name, 100 * value) for name, value in tests.items()]
-    return pd.DataFrame(lines, columns=["seed", "selection", "metric", "value"]).assign(
-        table=TABLE,
-        classes_per_device=cfg.classes,
-        fedavg_rounds=cfg.start,
-        lg_rounds=0,
-        protocol=cfg.protocol,
-        scale=cfg.scale,
-        seconds=outcome.seconds,
-        **outcome.provenance,
-    )
+    found = pd.DataFrame(lines, columns=["seed", "selection", "metric", "value"])
+    ids = dict(classes_per_device=cfg.classes, fedavg_rounds=cfg.start, lg_rounds=0)
+    return found.assign(table=TABLE, **ids)
 
 
 def chosen(data: str) -> tuple[str, int]:

@@ -31,16 +31,9 @@ def cell(
     rows: of `run.rows` or `records.select`. The data set's usual start; the start's line
     ("start", 5) has no selection and is there for each. Empty when there is nothing of the kind.
     """
-    rows = select(
-        rows,
-        columns=("side", "shared_layers"),
-        table=TABLE,
-        dataset=data,
-        scale=scale,
-        protocol=protocol,
-        classes_per_device=classes,
-        fedavg_rounds=TASKS[data][1],
-    )
+    where = dict(table=TABLE, dataset=data, scale=scale, protocol=protocol)
+    where |= dict(classes_per_device=classes, fedavg_rounds=TASKS[data][1])
+    rows = select(rows, columns=("side", "shared_layers"), **where)
     rows = rows[(rows["selection"] == selection) | (rows["side"] == "start")]
     return rows.pivot_table("value", ["side", "shared_layers", "seed"], "metric")
 
@@ -74,14 +67,8 @@ def against(values: pd.DataFrame, one: tuple[str, int], other: tuple[str, int]) 
     gap = both[0] - both[1]  # [seeds, metrics]; a metric that a run did not measure is NaN
     n = gap.count()
     reach = reach_of(gap.std() / n**0.5, n - 1)
-    return pd.DataFrame(
-        {
-            "difference": gap.mean(),
-            "low": gap.mean() - reach,
-            "high": gap.mean() + reach,
-            "seeds": n,
-        }
-    )
+    mean = gap.mean()
+    return pd.DataFrame({"difference": mean, "low": mean - reach, "high": mean + reach, "seeds": n})
 
 
 def losses(values: pd.DataFrame, new: str = OUTPUTS) -> pd.DataFrame:

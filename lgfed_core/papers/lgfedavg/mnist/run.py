@@ -2,54 +2,31 @@
 
 100 devices hold two (3, 4, 5, 10) classes each. FedAvg trains one model; local-only trains one a
 device; LG-FedAvg starts from a FedAvg model and continues for 100 rounds with the last three
-layers shared. The phases, and the two protocols, are those of `phases`.
+layers shared. The phases are those of `phases`, the two protocols those of
+`settings`.
 """
 
 from dataclasses import dataclass
 
-import pandas as pd
-
 from lgfed_core import models
-from lgfed_core.engine import Outcome
 
-from .. import phases, records
+from .. import phases, settings
 
-RELEASED = dict(
+RELEASED = settings.RELEASED | dict(
     fedavg_lr=0.1,  # the released FedAvg never passes its learning rate on
-    softmax=True,  # the network ends in one, the loss applies another
-    weighted=False,
-    validation=0.0,
-    every=1,
     local_epochs=100,
-    patience=None,
     extra_rounds=15,  # the released notebook adds 15 % of the 100 LG rounds to FedAvg's
-    local_stop=(0.99, 51),  # "epoch > 50", counted from 0: after 52 epochs at the earliest
 )
+FEW = dict(devices=20, fraction=0.25, rows_per_class=(600, 50), every=1)
 SCALES = {
-    "smoke": dict(
-        devices=10,
-        fraction=0.2,
-        rows_per_class=(40, 20),
-        shrink=0.005,
-        starts=(400, 800),
-        local_epochs=2,
-        every=1,
-    ),
-    "quick": dict(
-        devices=20,
-        fraction=0.25,
-        rows_per_class=(600, 50),
-        shrink=0.06,
-        starts=(400, 800),
-        local_epochs=6,
-        every=1,
-    ),
+    "smoke": settings.SMOKE | dict(shrink=0.005, starts=(400, 800)),
+    "quick": FEW | dict(shrink=0.06, starts=(400, 800), local_epochs=6),
     "paper": {},
 }
 
 
 @dataclass(frozen=True)
-class Settings(phases.Settings):
+class Settings(settings.Settings):
     """The paper's values, as described; `RELEASED` has what its code changes."""
 
     budgets: tuple[int, ...] = (400, 500, 600, 700, 800)
@@ -73,10 +50,8 @@ class Mnist(phases.PhasedExperiment):
         """Released i.i.d. devices train longer alone."""
         return dict(local_epochs=400) if (classes, protocol) == (10, "as_released") else {}
 
-    def measured(self, cfg, part: str, outcome: Outcome) -> pd.DataFrame:
-        return records.rows(
-            cfg, part, outcome, "lgfedavg_mtl_mnist" if part == "mtl" else self.table
-        )
+    def table_of(self, cfg: Settings, part: str) -> str:
+        return "lgfedavg_mtl_mnist" if part == "mtl" else self.table
 
 
 MNIST = Mnist()

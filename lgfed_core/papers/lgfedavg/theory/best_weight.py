@@ -100,21 +100,11 @@ def table(samples: Iterable[Draws]) -> pd.DataFrame:
     for draws, (protocol, sigma, rho) in product(samples, settings()):
         p, found = problem(draws, rho, sigma), optimum(draws, rho, sigma)
         sharp = theory.finite_sample(p).best_weight
-        lines.append(
-            {
-                "inputs": draws.inputs.name,
-                "c": draws.inputs.c,
-                "protocol": protocol,
-                "sigma": sigma,
-                "rho": rho,
-                "measured": found.weight,
-                "se": found.se,
-                "printed": theory.printed_weight(p),
-                "corrected": theory.corrected_weight(p),
-                "finite_sample": sharp,
-                "z": (found.weight - sharp) / found.se,
-            }
-        )
+        ids = dict(inputs=draws.inputs.name, c=draws.inputs.c)
+        ids |= dict(protocol=protocol, sigma=sigma, rho=rho)
+        formulas = dict(printed=theory.printed_weight(p), corrected=theory.corrected_weight(p))
+        measured = dict(measured=found.weight, se=found.se, **formulas, finite_sample=sharp)
+        lines.append(ids | measured | dict(z=(found.weight - sharp) / found.se))
     return pd.DataFrame(lines)
 
 

@@ -3,47 +3,31 @@
 They are judged on its samples: law of x -> draws.
 """
 
+from collections.abc import Callable
+
 from lgfed_core.evidence.claims import Claim, decided
+from lgfed_core.evidence.verdict import Evidence
 
 from . import best_weight, closed_form, minimax_cases
 
-_PAGE = "lgfedavg/theory"
+
+def _claim(id: str, words: str, evidence: Callable[[dict], Evidence], live: bool = True) -> Claim:
+    page = "lgfedavg/theory"
+    return Claim(id, page, words, lambda samples: decided(evidence(samples)), live=live)
+
+
+def _corrected(samples: dict) -> Evidence:
+    return best_weight.claim_l11(samples.values(), closed_form.corrected_weight)
+
+
 CLAIMS = (
-    Claim(
-        "L10",
-        _PAGE,
-        "a mixture beats both extremes",
-        lambda samples: decided(best_weight.claim_l10(samples["cube"])),
-        live=True,
-    ),
-    Claim(
-        "L11",
-        _PAGE,
-        "the printed weight is best",
-        lambda samples: decided(best_weight.claim_l11(samples.values())),
-        live=True,
-    ),
-    Claim(
-        "L20",
-        _PAGE,
-        "the minimax h is independent of P",
-        lambda samples: decided(minimax_cases.claim_l20()),
-        live=True,
-    ),
+    _claim("L10", "a mixture beats both extremes", lambda x: best_weight.claim_l10(x["cube"])),
+    _claim("L11", "the printed weight is best", lambda x: best_weight.claim_l11(x.values())),
+    _claim("L20", "the minimax h is independent of P", lambda x: minimax_cases.claim_l20()),
 )
 BESIDE = (
-    Claim(
-        "L11, on the sphere only",
-        _PAGE,
-        "",
-        lambda samples: decided(best_weight.claim_l11([samples["sphere"]])),
+    _claim(
+        "L11, on the sphere only", "", lambda x: best_weight.claim_l11([x["sphere"]]), live=False
     ),
-    Claim(
-        "L11, with the corrected weight",
-        _PAGE,
-        "",
-        lambda samples: decided(
-            best_weight.claim_l11(samples.values(), closed_form.corrected_weight)
-        ),
-    ),
+    _claim("L11, with the corrected weight", "", _corrected, live=False),
 )

@@ -40,27 +40,12 @@ def error_curves(draws: Draws) -> Figure:
             (theory.corrected(p), "-", CORRECTED, "Theorem 2 corrected"),
         ):
             ax.plot(fine, sigma**2 + terms.error(fine), style, color=colour, label=label)
-            ax.plot(
-                terms.best_weight,
-                sigma**2 + terms.best_error,
-                "*",
-                color=colour,
-                markersize=9,
-                markeredgecolor="white",
-                markeredgewidth=0.6,
-                zorder=4,
-            )
+            star = dict(color=colour, markersize=9, markeredgecolor="white", markeredgewidth=0.6)
+            ax.plot(terms.best_weight, sigma**2 + terms.best_error, "*", zorder=4, **star)
         mean, se = _mean_se(best_weight.errors(draws, rho, sigma, grid, on="test"))
-        ax.errorbar(
-            grid,
-            mean,
-            1.96 * se,
-            fmt="o",
-            color=MEASURED,
-            markersize=3,
-            elinewidth=1,
-            label=f"measured, {len(draws)} draws",
-        )
+        look = dict(color=MEASURED, markersize=3, elinewidth=1)
+        label = f"measured, {len(draws)} draws"
+        ax.errorbar(grid, mean, 1.96 * se, fmt="o", label=label, **look)
         figure_number = {0.1: " (2a)", 0.06: " (2b)"}.get(rho, "")
         ax.set_title(f"σ = {sigma:g}, ρ = {rho:g}{figure_number}", fontsize=8.5)
         ax.set_xticks([0, 0.5, 1], ["0", "½", "1"])
@@ -120,16 +105,8 @@ def weight_map(table: pd.DataFrame, law: str = "cube") -> Figure:
         image = ax.contourf(sigma, rho, formula(p), steps, **look)
         levels = [0.1, 0.5, 0.9]
         lines = ax.contour(sigma, rho, formula(p), levels, colors="#222222", linewidths=0.8)
-        ax.scatter(
-            dots["sigma"],
-            dots["rho"],
-            s=60,
-            c=dots["measured"],
-            edgecolor="black",
-            linewidth=0.9,
-            zorder=3,
-            **look,
-        )
+        disc = dict(s=60, edgecolor="black", linewidth=0.9, zorder=3)
+        ax.scatter(dots["sigma"], dots["rho"], c=dots["measured"], **disc, **look)
         ax.set(xscale="log", yscale="log", xlabel="noise σ", title=title)
         ax.minorticks_off()
         ax.set_xticks([0.75, 1.5, 2.25, 4.5], ["0.75", "1.5", "2.25", "4.5"])
@@ -158,15 +135,9 @@ def few_rows(samples: Iterable[Draws], rho: float, sigma: float) -> Figure:
         ("corrected, exact", lambda p: theory.gaussian(p).best_weight, "-", CORRECTED),
     ):
         ax.plot(fine, [value(p) for p in at], style, color=colour, label=label)
-    ax.errorbar(
-        rows,
-        [f.weight for f in found],
-        [2 * f.se for f in found],
-        fmt="o",
-        color=MEASURED,
-        markersize=4,
-        label="measured",
-    )
+    weights, reach = [f.weight for f in found], [2 * f.se for f in found]
+    look = dict(fmt="o", color=MEASURED, markersize=4, label="measured")
+    ax.errorbar(rows, weights, reach, **look)
     ax.set(xscale="log", xlabel="rows per device N", ylabel="best weight α*", ylim=(0, None))
     ax.minorticks_off()
     ax.set_xticks(rows, [f"{N:,}" for N in rows])
@@ -188,18 +159,10 @@ def pivotal_limits(by_reliance: pd.DataFrame, by_strength: pd.DataFrame) -> Figu
         some = lines[lines["information"] > 1e-12]
         right.loglog(some["strength"], some["information"], style, color=colour)
         if len(some) < len(lines):
-            end = some.iloc[-1]
-            right.plot(
-                end["strength"], end["information"], "o", color=colour, markerfacecolor="white"
-            )
-            right.annotate(
-                "then 0",
-                (end["strength"], end["information"]),
-                (7, -3),
-                textcoords="offset points",
-                fontsize=8,
-                color=colour,
-            )
+            end = some[["strength", "information"]].iloc[-1]
+            right.plot(*end, "o", color=colour, markerfacecolor="white")
+            look = dict(textcoords="offset points", fontsize=8, color=colour)
+            right.annotate("then 0", end, (7, -3), **look)
     left.set(xlabel="influence of the proxy on Y", ylabel="value above the bound, nats")
     right.set(xlabel="strength λ of the adversary", ylabel="I(H; P), nats")
     left.set_title("The bound is out of reach")

@@ -98,17 +98,15 @@ def simulate(
         _batch(inputs, range(i, min(i + per_batch, draws)), devices, rows, test_rows, seed, solver)
         for i in progress(starts)
     ]
-    stacked = [
-        None if part[0] is None else np.concatenate(part) for part in zip(*found, strict=True)
-    ]
+    parts = zip(*found, strict=True)
+    stacked = (None if part[0] is None else np.concatenate(part) for part in parts)
     return Draws(inputs, devices, rows, *stacked)
 
 
 def _batch(inputs, numbers, devices, rows, test_rows, seed, solver):
     """Draws ``numbers``: (population, test, noise) as in `Draws`."""
-    made = [
-        _training(inputs, devices, rows, stream(seed, Purpose.LINEAR_TRAINING, i)) for i in numbers
-    ]
+    streams = [stream(seed, Purpose.LINEAR_TRAINING, i) for i in numbers]
+    made = [_training(inputs, devices, rows, rng) for rng in streams]
     x, v, z, e = (torch.from_numpy(np.stack(part)) for part in zip(*made, strict=True))
     truth = torch.stack([v, z, torch.zeros_like(z)], dim=-1)  # [B, M, d, 3]: u_m part by part
     y = x @ truth  # [B, M, N, 3]
@@ -120,9 +118,8 @@ def _batch(inputs, numbers, devices, rows, test_rows, seed, solver):
     population = inputs.c * torch.einsum("bmdap,bmdcq->bapcq", error, error) / devices
     if not test_rows:
         return population.numpy(), None, None
-    made = [
-        _test(inputs, devices, test_rows, stream(seed, Purpose.LINEAR_TEST, i)) for i in numbers
-    ]
+    streams = [stream(seed, Purpose.LINEAR_TEST, i) for i in numbers]
+    made = [_test(inputs, devices, test_rows, rng) for rng in streams]
     x, e = (torch.from_numpy(np.stack(part)) for part in zip(*made, strict=True))
     off = x @ error.flatten(-2)  # [B, M, T, 6]
     count = devices * test_rows

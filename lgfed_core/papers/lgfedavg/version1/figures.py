@@ -32,13 +32,9 @@ def race(curves: pd.DataFrame, goal: float) -> Figure:
         colour, marker = LOOKS[part]
         for n, (seed, line) in enumerate(curves[curves["part"] == part].groupby("seed")):
             line = _from_fedavg(line, curves, seed).dropna(subset="local_test_acc")
-            look = {
-                "color": colour,
-                "marker": marker,
-                "markevery": max(1, len(line) // 8),
-                "label": None if n else PARTS[part],
-                "markerfacecolor": "white" if part == "lg_v2" else colour,
-            }
+            look = dict(color=colour, marker=marker, markevery=max(1, len(line) // 8))
+            look["markerfacecolor"] = "white" if part == "lg_v2" else colour
+            look["label"] = None if n else PARTS[part]
             left.plot(line["round"], line["local_test_acc"], **look)
             if part == "local":
                 line, look["clip_on"] = line.tail(1), False

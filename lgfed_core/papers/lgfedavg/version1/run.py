@@ -13,6 +13,8 @@ validation rows.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import pandas as pd
 import torch
@@ -27,7 +29,7 @@ from lgfed_core.methods import FedAvg, LGFedAvg, LGFedAvgV1
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import following
 
-from .. import phases, records as lgfedavg_rows
+from .. import phases, records, settings
 from ..cifar10 import run as cifar10
 from ..communication.counts import papers_count
 from ..mnist import run as mnist
@@ -35,39 +37,16 @@ from .goals import Goal
 
 TABLE = "lgfedavg_v1_table1"
 BESIDE = "lgfedavg_v1_beside_v2"  # of our own: version 2's method from the same start
+FEW = dict(devices=20, fraction=0.25, rows_per_class=(1000, 200), every=1)
 SCALES = {
-    "smoke": dict(
-        devices=10,
-        fraction=0.2,
-        rows_per_class=(40, 20),
-        shrink=0.002,
-        every=1,
-        local_epochs=2,
-        patience=2,
-    ),
-    "quick": dict(
-        devices=20,
-        fraction=0.25,
-        rows_per_class=(1000, 200),
-        shrink=0.03,
-        lg_shrink=0.2,
-        every=1,
-        local_epochs=4,
-    ),
+    "smoke": settings.SMOKE | dict(shrink=0.002, patience=2),
+    "quick": FEW | dict(shrink=0.03, lg_shrink=0.2, local_epochs=4),
     "paper": {},
 }
 LIVE = {  # (scale, data): goals that a few rounds reach; CIFAR-10 learns if all devices take part
     ("quick", "mnist"): dict(goal=0.85),
-    ("quick", "cifar10"): dict(
-        goal=0.25,
-        devices=10,
-        fraction=1.0,
-        rows_per_class=(200, 100),
-        batch_size=20,
-        shrink=0.035,
-        every=2,
-        local_epochs=30,
-    ),
+    ("quick", "cifar10"): dict(devices=10, fraction=1.0, rows_per_class=(200, 100), batch_size=20)
+    | dict(goal=0.25, shrink=0.035, every=2, local_epochs=30),
 }
 OF_DATA = {  # the paper's Tables 5 and 6
     "mnist": dict(goal=0.975, budgets=(1500,), lg_rounds=50, shared_layers=2, local_epochs=500),
@@ -82,14 +61,14 @@ OF_DATA = {  # the paper's Tables 5 and 6
         lr=0.1,
         decay=0.005,
         local_epochs=1200,
-        patience=100,
-    ),  # 50 validation rows: progress is coarse
+        patience=100,  # 50 validation rows: progress is coarse
+    ),
 }
 PRINTED_ROUNDS = {"mnist": 400, "cifar10": 1200}  # to the goal; a decaying rate goes on from there
 
 
 @dataclass(frozen=True)
-class Settings(phases.Settings):
+class Settings(settings.Settings):
     """The text's values for ``data``, "mnist" or "cifar10"."""
 
     data: str = "mnist"
@@ -117,7 +96,7 @@ class Settings(phases.Settings):
         return max(1, round(self.lg_rounds * (self.lg_shrink or self.shrink)))
 
     @property
-    def _own(self) -> type[phases.Settings]:
+    def _own(self) -> type[settings.Settings]:
         return mnist.Settings if self.data == "mnist" else cifar10.Settings
 
     def split(self, images: Dataset, seed: int) -> partition.Partition:
@@ -149,17 +128,10 @@ class Phases(phases.Phases):
             )
         else:
             method = LGFedAvg(layers=cfg.shared(fed.net), weighted=cfg.weighted)
-        tracker = Personal(every=cfg.every, light=True)
-        out = replace(self, fed=fed)._part(
-            f"lg_{version}",
-            method,
-            cfg.lr,
-            cfg.further,
-            tracker,
-            start,
-            first_round=cfg.fedavg_rounds,
-            before=cfg.rounds(PRINTED_ROUNDS[cfg.data]),
-        )
+        tracker, done = Personal(every=cfg.every, light=True), cfg.rounds(PRINTED_ROUNDS[cfg.data])
+        further = dict(start=start, first_round=cfg.fedavg_rounds, before=done)
+        phases = replace(self, fed=fed)
+        out = phases._part(f"lg_{version}", method, cfg.lr, cfg.further, tracker, **further)
         reached = fedavg.final[["goal_round", "reached"]]
         return following(fedavg, replace(out, final=out.final.join(reached)))
 
@@ -203,6 +175,7 @@ class Version1(phases.PhasedExperiment):
     name, table = "lgfedavg.version1", TABLE
     Settings, scales, phases = Settings, SCALES, Phases
     protocols, chooses = ("as_described",), frozenset({"data", "alone"})
+    splits = (dict(data="mnist"), dict(data="cifar10"))
 
     def usual(self, scale: str, protocol: str, changes: dict) -> dict:
         data = changes.get("data", "mnist")
@@ -212,34 +185,24 @@ class Version1(phases.PhasedExperiment):
         names = ("lg_v1", "lg_v2") if cfg.data == "mnist" else ("lg_v2",)
         return dict.fromkeys(names, cfg.further)
 
+    def cell(self, cfg: Settings, part: str) -> dict[str, Any]:
+        lg = part.startswith("lg_")
+        method = "lg_fedavg" if lg else records.named(cfg, part)[0]
+        ids = dict(dataset=cfg.data, method=method, lg_rounds=cfg.lg_rounds if lg else 0)
+        return dict(table=self.table_of(cfg, part)) | ids
+
+    def table_of(self, cfg: Settings, part: str) -> str:
+        """Version 2's method goes beside the paper's table where version 1's is in it."""
+        return TABLE if part != "lg_v2" or cfg.data == "cifar10" else BESIDE
+
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """The tidy rows of one part; rounds and parameters sent are found, not set.
 
         FedAvg's rounds are those until its best round on validation rows, LG-FedAvg's those until
         the goal; ``goal_reached`` is 1 where the goal was reached at all.
         """
-        method = {"fedavg": "fedavg", "local": "local_only"}.get(part, "lg_fedavg")
-        lines = []
-        for seed, final in outcome.final.iterrows():
-            history = outcome.history[outcome.history["seed"] == seed]
-            kind = lgfedavg_rows.global_model if part == "fedavg" else lgfedavg_rows.personal_models
-            for selection, metrics in kind(cfg, history, final).items():
-                values = {name: 100 * value for name, value in metrics.items()}
-                values |= _rounds(cfg, part, selection, final)
-                lines += [(seed, selection, name, value) for name, value in values.items()]
-        tidy = pd.DataFrame(lines, columns=["seed", "selection", "metric", "value"])
-        lg_rounds = cfg.lg_rounds if method == "lg_fedavg" else 0
-        printed = part != "lg_v2" or cfg.data == "cifar10"
-        return tidy.assign(
-            table=TABLE if printed else BESIDE,
-            dataset=cfg.data,
-            method=method,
-            lg_rounds=lg_rounds,
-            protocol=cfg.protocol,
-            scale=cfg.scale,
-            seconds=outcome.seconds,
-            **outcome.provenance,
-        )
+        tidy = records.tidy(cfg, part, outcome, partial(_rounds, cfg, part))
+        return tidy.assign(**self.cell(cfg, part))
 
     def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
         """Curves to draw: part, round, seed and local test in percent; LG-FedAvg from the goal on.

@@ -1,5 +1,7 @@
 """Tables of the page on version 1: the live run, version 1 against 2, and what "new test" is."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 
@@ -50,22 +52,14 @@ def live(rows: pd.DataFrame, cfg) -> pd.DataFrame:
         means[way] = means[way].fillna(means["new_test_acc"])
     ran = means["fedavg_rounds"].round().astype(int).astype(str)
     ran += [f" + {cfg.further}" if part.startswith("lg") else "" for part in means.index]
-    return (
-        pd.DataFrame(
-            {
-                "rounds": ran.where(means.index != "local", "none"),
-                METRICS["local_test_acc"]: means["local_test_acc"],
-                **{
-                    f"new test, {words}": means[f"new_test_acc_{way}"]
-                    for way, words in WAYS.items()
-                },
-                "parameters sent, millions": means["params_communicated"] / 1e6,
-            }
-        )
-        .reindex([p for p in PARTS if p in means.index])
-        .rename(PARTS)
-        .rename_axis(None)
-    )
+    shown = {
+        "rounds": ran.where(means.index != "local", "none"),
+        METRICS["local_test_acc"]: means["local_test_acc"],
+        **{f"new test, {words}": means[f"new_test_acc_{way}"] for way, words in WAYS.items()},
+        "parameters sent, millions": means["params_communicated"] / 1e6,
+    }
+    order = [part for part in PARTS if part in means.index]
+    return pd.DataFrame(shown).reindex(order).rename(PARTS).rename_axis(None)
 
 
 def strangers(images: Dataset, devices: int, seed: int) -> np.ndarray:
@@ -90,12 +84,7 @@ def contrasts(stored: pd.DataFrame) -> pd.DataFrame:
     printed, lines = cells(TABLES[TABLE]), {}
     for data, title in TITLES.items():
         paper = printed[printed["dataset"] == data].set_index(["method", "metric"])["paper"]
-        for other, metric in (
-            ("fedavg", TESTS[0]),
-            ("local_only", TESTS[0]),
-            ("fedavg", TESTS[1]),
-            ("local_only", TESTS[1]),
-        ):
+        for metric, other in product(TESTS, ("fedavg", "local_only")):
             words = f"LG-FedAvg - {METHODS[other]}, {METRICS[metric]}"
             ours = _paired(stored, TABLE, data, metric, other)
             gap = paper["lg_fedavg", metric] - paper[other, metric]
@@ -163,16 +152,8 @@ def _printed(table: str, data: str, method: str, rounds: int | None = None) -> s
 
 def _values(stored, table, data, metric, method, selection="best_val") -> pd.Series:
     """One number of every seed at paper scale, index seed; empty while nothing has run."""
-    stored = select(
-        stored,
-        table=table,
-        dataset=data,
-        metric=metric,
-        method=method,
-        selection=selection,
-        scale="paper",
-        protocol="as_described",
-    )
+    where = dict(scale="paper", protocol="as_described", selection=selection)
+    stored = select(stored, table=table, dataset=data, metric=metric, method=method, **where)
     return stored.set_index("seed")["value"].astype(float).sort_index()
 
 

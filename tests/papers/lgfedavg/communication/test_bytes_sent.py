@@ -8,29 +8,15 @@ from scipy import stats
 from lgfed_core.evidence import records as results
 from lgfed_core.papers.lgfedavg.communication import bytes_sent, figures as figures_communication
 from lgfed_core.papers.lgfedavg.mnist.run import MNIST
+from toy import stored_row
 
 P, P_G = 633_226, 99_978
 
 
 def row(method, fed, lg, value, seed, metric="local_test_acc", **changes):
-    usual = dict(
-        table="lgfedavg_v2_table6_mnist",
-        classes_per_device=2,
-        method=method,
-        fedavg_rounds=fed,
-        lg_rounds=lg,
-        protocol="as_described",
-        selection="best_val",
-        seed=seed,
-        metric=metric,
-        value=value,
-        scale="paper",
-        device="cpu: x",
-        torch="2",
-        commit="a",
-        seconds=1.0,
-    )
-    return usual | changes
+    ids = dict(table=MNIST.table, classes_per_device=2)
+    ids |= dict(method=method, fedavg_rounds=fed, lg_rounds=lg)
+    return stored_row(**(ids | dict(seed=seed, metric=metric, value=value) | changes))
 
 
 @pytest.fixture(scope="module")

@@ -11,29 +11,15 @@ from lgfed_core.evidence import records as results, report, verdict
 from lgfed_core.papers.lgfedavg.printed import TABLES
 from lgfed_core.papers.lgfedavg.version1 import figures as figures_version1, run as v1, tables
 from lgfed_core.papers.lgfedavg.version1.run import VERSION1
+from toy import stored_row
 
 
 def stored(tmp_path, values: dict[tuple, float], **more) -> pd.DataFrame:
     """Recorded rows: (table, data set, method, metric, seed) -> value."""
+    ids = ["table", "dataset", "method", "metric", "seed"]
     rows = [
-        dict(
-            table=table,
-            dataset=data,
-            method=method,
-            lg_rounds=50,
-            protocol="as_described",
-            selection="best_val",
-            seed=seed,
-            metric=metric,
-            value=value,
-            scale="paper",
-            device="cpu",
-            torch="2",
-            commit="0",
-            seconds=1.0,
-        )
-        | more
-        for (table, data, method, metric, seed), value in values.items()
+        stored_row(**(dict(zip(ids, key, strict=True)) | dict(lg_rounds=50, value=value) | more))
+        for key, value in values.items()
     ]
     results.record(VERSION1.name, pd.DataFrame(rows), tmp_path)
     return results.load(folder=tmp_path)

@@ -1,0 +1,97 @@
+"""What a page is made of: the modules it imports, and the stored rows that it read last time.
+
+A page is executed again when one of these changes, and no other page is.
+"""
+
+import ast
+import hashlib
+import json
+import os
+import sys
+from functools import cache
+from pathlib import Path
+
+import tidy
+
+ROOT = Path(__file__).resolve().parent.parent
+CORE = "lgfed_core"
+COMMON = ("data/paper/*.csv", "data/sources.toml", "constraints.txt")
+ALL = "*"  # what a page has read that asked for all results
+
+
+def code(notebook: Path, root: Path = ROOT) -> str:
+    """Digest of the notebook, of the core's modules that it imports, directly or not, and of what
+    every page stands on: the papers' numbers, the sources of data, the pins, this build."""
+    digest = hashlib.sha256(f"python {sys.version_info.major}.{sys.version_info.minor}".encode())
+    common = [path for pattern in COMMON for path in sorted(root.glob(pattern))]
+    own = [Path(__file__), Path(__file__).with_name("execute.py"), Path(tidy.__file__)]
+    for path in [notebook, *common, *own, *modules(notebook, root)]:
+        digest.update(os.path.relpath(path, root).encode())
+        digest.update(_digest(path, path.stat().st_mtime_ns))
+    return digest.hexdigest()
+
+
+def results(names: list[str], root: Path = ROOT) -> str:
+    """Digest of the stored rows of these experiments, of all where `ALL` is among them."""
+    folder = root / "data" / "results"
+    known = sorted(path.stem for path in folder.glob("*.csv"))
+    digest = hashlib.sha256()
+    for name in known if ALL in names else sorted(names):
+        path = folder / f"{name}.csv"
+        digest.update(name.encode() + (path.read_bytes() if path.exists() else b""))
+    return digest.hexdigest()
+
+
+def modules(notebook: Path, root: Path = ROOT) -> list[Path]:
+    """The files of the core that a notebook's code cells import, and those that these import."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    sources = ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]
+    found: dict[Path, None] = {}
+    waiting = [path for source in sources for path in _imported(source, "", root)]
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found[path] = None
+            parts = path.relative_to(root).with_suffix("").parts
+            package = ".".join(parts[:-1])
+            waiting += _imported(path.read_text(encoding="utf-8"), package, root)
+    return sorted(found)
+
+
+@cache
+def _imported(source: str, package: str, root: Path) -> tuple[Path, ...]:
+    """Files of the core that a piece of Python imports, with the packages they lie in."""
+    try:
+        tree = ast.parse(_without_magic(source))
+    except SyntaxError:
+        return ()  # executing it will say so
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1]
+            base = ".".join([*(above if node.level else []), *filter(None, [node.module])])
+            names |= {base} | {f"{base}.{alias.name}" for alias in node.names}
+    return tuple(path for name in sorted(names) for path in _files(name, root))
+
+
+def _files(name: str, root: Path) -> list[Path]:
+    """The files behind a dotted name: its own, if it is a module, and its packages'."""
+    parts = name.split(".")
+    if parts[0] != CORE:
+        return []
+    places = [root.joinpath(*parts[:n]) for n in range(1, len(parts) + 1)]
+    files = [file for place in places for file in (place / "__init__.py", place.with_suffix(".py"))]
+    return [file for file in files if file.is_file()]
+
+
+def _without_magic(source: str) -> str:
+    return "\n".join(
+        line for line in source.splitlines() if not line.lstrip().startswith(("%", "!"))
+    )
+
+
+@cache
+def _digest(path: Path, changed: int) -> bytes:
+    return hashlib.sha256(path.read_bytes()).digest()

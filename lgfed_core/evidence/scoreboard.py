@@ -1,0 +1,148 @@
+"""The verdicts of `report` summed up, and written into the README and the book's first page.
+
+Each printed number counts once, at the protocol and selection that its table stands for.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from lgfed_core.errors import ResultsError
+from lgfed_core.files import replacing
+from lgfed_core.paths import PAPER, RESULTS, ROOT
+
+from . import records, verdict, worth
+from .printed import PAPERS, Table
+from .report import contrasts_of, table_of
+
+FRONT_PAGES = (ROOT / "README.md", ROOT / "book" / "intro.md")
+TOLD = "told apart"  # reproduced, and no other method's runs would be in its place
+_BEGIN, _END = "<!-- scoreboard -->", "<!-- /scoreboard -->"
+
+
+def scoreboard(
+    tables: Iterable[Table], folder: Path = RESULTS, paper: Path = PAPER
+) -> pd.DataFrame:
+    """Printed numbers by paper and verdict, each counted once, at its table's headline protocol.
+
+    Two lines for a paper that also prints numbers which follow from the settings (parameters
+    sent). Columns: paper, numbers, printed, reproduced, told apart (those of them that no other
+    method's runs would reproduce as well), differs, inconclusive, out of reach, on stand-in data,
+    not yet run.
+    """
+    rows, lines = records.load(folder=folder), []
+    for spec in tables:
+        protocol, selection = spec.headline
+        cells = table_of(spec, "paper", protocol, rows, paper)
+        sums = cells["metric"].isin([m.name for m in spec.metrics if m.digit])
+        lines.append(cells[cells["selection"] == selection].assign(paper=spec.paper, sums=sums))
+    cells = pd.concat(lines)
+    alone = cells["rivals"].str.startswith("0 of") & ~cells["sums"]
+    alone &= cells["verdict"] == verdict.REPRODUCED
+    kinds = [verdict.DIFFERS, verdict.INCONCLUSIVE, verdict.UNREACHABLE]
+    kinds += [verdict.STAND_IN, verdict.NOT_RUN]
+    cells = cells.assign(kind=_kinds(cells["verdict"]), alone=alone)
+    return pd.DataFrame(
+        {
+            "paper": PAPERS[name],
+            "numbers": "parameters sent" if sums else "measured",
+            "printed": len(group),
+            verdict.REPRODUCED: int(group["kind"].eq(verdict.REPRODUCED).sum()),
+            TOLD: int(group["alone"].sum()) if not sums else "",
+            **{kind: int(group["kind"].eq(kind).sum()) for kind in kinds},
+        }
+        for (name, sums), group in sorted(
+            cells.groupby(["paper", "sums"]), key=lambda g: (list(PAPERS).index(g[0][0]), g[0][1])
+        )
+    )
+
+
+def contrast_board(
+    tables: Iterable[Table], folder: Path = RESULTS, paper: Path = PAPER
+) -> pd.DataFrame:
+    """Contrasts by paper and verdict; columns as of `scoreboard`, and those without a print."""
+    rows, lines = records.load(folder=folder), []
+    for spec in tables:
+        lines.append(contrasts_of(spec, rows, paper).assign(paper=spec.paper))
+    found = pd.concat(lines)
+    found = found.assign(kind=_kinds(found["verdict"]))
+    kinds = [verdict.REPRODUCED, verdict.DIFFERS, verdict.INCONCLUSIVE, verdict.STAND_IN]
+    kinds += [verdict.NOT_RUN, worth.NO_CONTRAST]
+    return pd.DataFrame(
+        {
+            "paper": PAPERS[name],
+            "contrasts": len(group),
+            **{kind: int(group["kind"].eq(kind).sum()) for kind in kinds},
+        }
+        for name, group in sorted(found.groupby("paper"), key=lambda g: list(PAPERS).index(g[0]))
+    )
+
+
+def _kinds(verdicts: pd.Series) -> pd.Series:
+    return verdicts.where(~verdicts.str.startswith(verdict.STAND_IN), verdict.STAND_IN)
+
+
+def scoreboard_markdown(
+    tables: Iterable[Table], folder: Path = RESULTS, paper: Path = PAPER
+) -> str:
+    """`scoreboard` as a Markdown table; with stand-in data as a column once there are some."""
+    return _markdown(scoreboard(tables, folder, paper))
+
+
+def contrasts_markdown(tables: Iterable[Table], folder: Path = RESULTS, paper: Path = PAPER) -> str:
+    """`contrast_board` as a Markdown table, in the same way."""
+    return _markdown(contrast_board(tables, folder, paper))
+
+
+def _markdown(counts: pd.DataFrame) -> str:
+    if not counts[verdict.STAND_IN].any():
+        counts = counts.drop(columns=verdict.STAND_IN)
+    head, body = counts.columns.tolist(), counts.astype(str).to_numpy().tolist()
+    words = sum(counts[column].map(lambda v: isinstance(v, str)).all() for column in counts)
+    rule = [*["---"] * words, *["---:"] * (len(head) - words)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in [head, rule, *body])
+
+
+def update_front_pages(
+    tables: Iterable[Table],
+    paths: Sequence[Path] = FRONT_PAGES,
+    folder: Path = RESULTS,
+    paper: Path = PAPER,
+) -> list[Path]:
+    """Write the counts between the scoreboard marks of each page; the pages that changed.
+
+    Raises ResultsError, before any page is touched, for a page without the two marks.
+    """
+    fresh = _pages(tables, paths, folder, paper)
+    for path, (_, after) in fresh.items():
+        with replacing(path) as part:
+            part.write_text(after, encoding="utf-8")
+    return [path for path, (before, after) in fresh.items() if before != after]
+
+
+def front_pages_up_to_date(
+    tables: Iterable[Table],
+    paths: Sequence[Path] = FRONT_PAGES,
+    folder: Path = RESULTS,
+    paper: Path = PAPER,
+) -> bool:
+    """Whether `update_front_pages` would change nothing."""
+    fresh = _pages(tables, paths, folder, paper)
+    return all(before == after for before, after in fresh.values())
+
+
+def _pages(tables, paths: Sequence[Path], folder: Path, paper: Path) -> dict[Path, tuple[str, str]]:
+    """Each page as it is and as it should be."""
+    tables = list(tables)
+    counts = scoreboard_markdown(tables, folder, paper)
+    counts += f"\n\n{contrasts_markdown(tables, folder, paper)}"
+    out = {}
+    for path in paths:
+        before = path.read_text(encoding="utf-8")
+        head, begin, rest = before.partition(_BEGIN)
+        _, end, tail = rest.partition(_END)
+        if not (begin and end):
+            raise ResultsError(f"{path} has no lines {_BEGIN} and {_END}")
+        out[path] = before, f"{head}{_BEGIN}\n\n{counts}\n\n{_END}{tail}"
+    return out

@@ -1,0 +1,177 @@
+"""What a verdict on a cell is worth: rivals, contrasts, cells out of reach, seeds that would do.
+
+A cell that another method's runs would reproduce as well says little about its own method. The
+papers argue with *contrasts*, one method less another at the same setting, and these are judged:
+
+    D printed, its 95 % interval holds zero            no contrast printed, nothing to judge
+    our 95 % interval inside the band from D/2 to 2D   reproduced
+    wholly outside                                     differs (so does one of the other sign)
+    across an edge of the band, or one run             inconclusive
+
+Printed means are taken as independent of each other. Ours are paired where both have the same
+seeds. No correction is made over cells or contrasts: one of twenty at an edge is misjudged.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from . import verdict
+from .printed import Table, cells, row_name
+from .records import plain
+
+NO_CONTRAST = "no contrast printed"
+SEEDS = (3, 5, 10, 20, 50, 100)  # the steps in which seeds are run
+_OWN = ("method", "fedavg_rounds", "lg_rounds")  # what tells rows of the same setting apart
+
+Runs = Mapping[tuple, tuple[pd.Series, str]]  # of `report`: values by seed, name of a stand-in
+
+
+def reachable(paper_sd: float, paper_runs: float | None, floor: float) -> bool:
+    """Whether any runs of ours could reproduce a cell: those that hit it without any spread.
+
+    Not where the print's own 95 % interval, of few runs, is wider than the margin.
+    """
+    if paper_runs is None or np.isnan(paper_sd) or np.isnan(paper_runs) or paper_runs < 2:
+        return True
+    own = float(verdict.reach_of(paper_sd / np.sqrt(paper_runs - 1), paper_runs - 1))
+    return own <= verdict.margin_of(paper_sd, floor)
+
+
+def enough(found: verdict.Comparison, sd: float, seeds: int, paper_sd: float, paper_runs) -> int:
+    """How many seeds would decide an inconclusive cell with this difference and spread; 0: no
+    number of `SEEDS` would, it lies truly between."""
+    known = not (np.isnan(paper_sd) or paper_runs is None or paper_runs < 2)
+    theirs, df = (paper_sd**2 / (paper_runs - 1), paper_runs - 1) if known else (0.0, 1)
+    for many in (n for n in SEEDS if n > seeds):
+        low, high = verdict.welch(found.difference, theirs, df, sd**2 / many, many - 1)
+        inside = -found.margin <= low and high <= found.margin
+        if inside or high < -found.margin or low > found.margin:
+            return many
+    return 0
+
+
+def why(found: verdict.Comparison, sd: float, seeds: int, paper_sd: float, paper_runs) -> str:
+    """What kind of inconclusive a cell is, in words; "" for other verdicts."""
+    if found.verdict != verdict.INCONCLUSIVE:
+        return ""
+    if seeds < 2:
+        return "one seed"
+    many = enough(found, sd, seeds, paper_sd, paper_runs)
+    return f"underpowered, {many} seeds would do" if many else "truly between"
+
+
+def rivals(table: pd.DataFrame, spec: Table, runs: Runs) -> pd.Series:
+    """For each line of `report.table`: how many others of its setting have run, and which of these
+    would be reproduced in its place -> "2 of 5: FedAvg 800, MTL 1800"; "" unless reproduced."""
+    floors = {m.name: m for m in spec.metrics}
+    setting = [c for c in spec.ids if c not in _OWN]
+    groups = {}
+    for ids, (values, _) in runs.items():
+        names = dict(zip(spec.ids, ids, strict=False))
+        key = *(names[c] for c in setting), *ids[len(spec.ids) :]
+        groups.setdefault(key, []).append((names, values))
+    said = []
+    for line in table.to_dict("records"):
+        metric, mine = floors[line["metric"]], {c: plain(line[c]) for c in spec.ids}
+        if line["verdict"] != verdict.REPRODUCED or metric.digit:
+            said.append("")
+            continue
+        place = line["metric"], line["protocol"], line["selection"]
+        others = groups.get((*(mine[c] for c in setting), *place), [])
+        others = [(names, values) for names, values in others if names != mine]
+        paper = line["paper"], line["paper_sd"], spec.runs
+        alike = [
+            row_name({c: v for c, v in names.items() if c in _OWN})
+            for names, values in others
+            if verdict.compare(*paper, values, metric.least(line["paper"])).verdict
+            == verdict.REPRODUCED
+        ]
+        said.append(f"{len(alike)} of {len(others)}: {', '.join(alike)}" if others else "")
+    return pd.Series(said, table.index, dtype=str)
+
+
+def contrasts(spec: Table, runs: Runs, protocol: str, selection: str, **where) -> pd.DataFrame:
+    """Every contrast of ``spec.contrasts`` that the table supports, printed against ours.
+
+    runs: of `report`; where: more arguments of `printed.cells`. Columns: setting, contrast,
+    metric, printed, printed_low, printed_high, ours, low, high, seeds, verdict.
+    """
+    if not spec.contrasts:
+        return pd.DataFrame({"verdict": []}, dtype=str)
+    printed = cells(spec, **where)
+    printed = printed[~printed["metric"].isin([m.name for m in spec.metrics if m.digit])]
+    setting = [c for c in spec.ids if c not in _OWN]
+    lines = []
+    by = [*setting, "metric"]
+    for _, group in printed.groupby(by, sort=False, dropna=False):
+        rows = group.to_dict("records")
+        for a, b in ((a, b) for a in rows for b in rows):
+            if (a["method"], b["method"]) in spec.contrasts:
+                lines.append(_contrast(spec, runs, a, b, (a["metric"], protocol, selection)))
+    return pd.DataFrame(lines)
+
+
+def _contrast(spec: Table, runs: Runs, a: dict, b: dict, place: tuple[str, str, str]) -> dict:
+    floor = next(m for m in spec.metrics if m.name == a["metric"]).least(0.0)
+    low, high = _printed(spec.runs, a, b, floor)
+    keys = [(*(plain(row[c]) for c in spec.ids), *place) for row in (a, b)]
+    (ours, one), (others, other) = (runs.get(key, (pd.Series(dtype=float), "")) for key in keys)
+    difference, *ends = _ours(ours, others)
+    stand_in = one or other
+    found = _judged(a["paper"] - b["paper"], (low, high), ends, min(len(ours), len(others)))
+    if stand_in and found not in (NO_CONTRAST, verdict.NOT_RUN):
+        found = f"{verdict.STAND_IN} ({stand_in})"
+    names = [row_name({c: row[c] for c in spec.ids if c in _OWN}) for row in (a, b)]
+    return {
+        "setting": row_name({c: a[c] for c in spec.ids if c not in _OWN} | {"method": ""}),
+        "contrast": " - ".join(names),
+        "metric": a["metric"],
+        "printed": a["paper"] - b["paper"],
+        "printed_low": low,
+        "printed_high": high,
+        "ours": difference,
+        "low": ends[0],
+        "high": ends[1],
+        "seeds": min(len(ours), len(others)),
+        "verdict": found,
+    }
+
+
+def _printed(runs: int | None, a: dict, b: dict, floor: float) -> tuple[float, float]:
+    """The interval of a printed contrast; without deviations the floor to either side."""
+    shift = a["paper"] - b["paper"]
+    if runs is None or runs < 2 or np.isnan([a["paper_sd"], b["paper_sd"]]).any():
+        return shift - floor, shift + floor
+    parts = [(row["paper_sd"] ** 2 / (runs - 1), runs - 1) for row in (a, b)]
+    low, high = verdict.welch(shift, *parts[0], *parts[1])
+    return float(low), float(high)
+
+
+def _ours(a: pd.Series, b: pd.Series) -> tuple[float, float, float]:
+    """Difference and interval: paired over the same seeds, or Welch's."""
+    if not (len(a) and len(b)):
+        return np.nan, np.nan, np.nan
+    shift = float(a.mean() - b.mean())
+    if set(a.index) == set(b.index):
+        found = verdict.greater(a, b.reindex(a.index))
+        return found.estimate, found.low, found.high
+    if min(len(a), len(b)) < 2:
+        return shift, np.nan, np.nan
+    parts = [(v.var() / len(v), len(v) - 1) for v in (a, b)]
+    low, high = verdict.welch(shift, *parts[0], *parts[1])
+    return shift, float(low), float(high)
+
+
+def _judged(printed: float, interval, ours, seeds: int) -> str:
+    if interval[0] <= 0 <= interval[1]:
+        return NO_CONTRAST
+    if not seeds:
+        return verdict.NOT_RUN
+    if np.isnan(ours[0]):
+        return verdict.INCONCLUSIVE
+    low, high = sorted((printed / 2, 2 * printed))
+    if low <= ours[0] and ours[1] <= high:
+        return verdict.REPRODUCED
+    return verdict.DIFFERS if ours[1] < low or ours[0] > high else verdict.INCONCLUSIVE

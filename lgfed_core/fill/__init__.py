@@ -1,0 +1,1 @@
+"""What is worth running next, and running it."""

@@ -1,0 +1,145 @@
+"""What there is to decide: the papers' printed numbers and claims, each with the runs it needs.
+
+A goal's chance at a number of seeds is that of a verdict there, from the seeds at hand
+(`evidence.steps`); a claim's is that of its weakest comparison, after Holm's correction.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from lgfed_core.evidence import records, report, verdict
+from lgfed_core.evidence.claims import Line
+from lgfed_core.evidence.printed import Table
+from lgfed_core.evidence.records import PROTOCOLS, plain
+from lgfed_core.evidence.steps import STEPS, cell_chance, comparison_chance
+from lgfed_core.papers import board, experiments
+from lgfed_core.papers.experiment import Piece
+
+from .ledger import Ledger
+
+CLAIM = 5.0  # a claim is worth so many cells
+FIRST = 0.25  # the first seed of a cell of which nothing is known, in verdicts
+TOGETHER = 0.5  # that comparisons of which nothing is known stand or fall together
+ALPHA = 0.05
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A verdict to be had. name: in words. at: how it stands, by `verdict`.
+
+    pieces: what has to run. chances: by step, of a verdict there; none where it has one already.
+    """
+
+    name: str
+    claim: bool
+    at: str
+    pieces: frozenset[Piece]
+    chances: dict[int, float]
+
+    @property
+    def worth(self) -> float:
+        return CLAIM if self.claim else 1.0
+
+
+def pieces(only: str = "") -> list[Piece]:
+    """Everything that can be run at paper scale, or of one experiment."""
+    known = [experiments.find(only)] if only else experiments.ALL.values()
+    return [
+        piece for one in known for p in PROTOCOLS if p in one.protocols for piece in one.pieces(p)
+    ]
+
+
+def every(ledger: Ledger) -> list[Goal]:
+    """All goals that the pieces of ``ledger`` can serve."""
+    rows = records.load()
+    cells = (goal for table in board.TABLES.values() for goal in of_table(table, rows, ledger))
+    return [*cells, *of_claims(ledger)]
+
+
+def of_table(table: Table, rows: pd.DataFrame, ledger: Ledger) -> Iterator[Goal]:
+    """The measured numbers of a table, under each protocol at its own selection."""
+    if not table.experiments:
+        return
+    lines = report.table(table, rows=rows)
+    own = lines["selection"] == [report.headline(table, p) for p in lines["protocol"]]
+    own &= ~lines["verdict"].str.startswith(verdict.STAND_IN).any()  # never judged
+    exact = {metric.name for metric in table.metrics if metric.digit}
+    lines = lines[own & ~lines["metric"].isin(exact)]
+    names = {table.name: {}} | ({table.source[0]: table.source[1]} if table.source else {})
+    by_line: dict[tuple, set[Piece]] = {}
+    for piece in ledger.pieces:
+        ids = {name: plain(value) for name, value in piece.cell}
+        where = names.get(ids.pop("table", ""))
+        if where is not None and all(ids.get(k) == plain(v) for k, v in where.items()):
+            whole = not piece.name  # a run of everything serves all lines
+            line = () if whole else tuple(ids.get(name, "") for name in table.ids)
+            by_line.setdefault((piece.protocol, line), set()).add(piece)
+    for line in lines.itertuples():
+        ids = tuple(plain(getattr(line, name)) for name in table.ids)
+        served = by_line.get((line.protocol, ids), set()) | by_line.get((line.protocol, ()), set())
+        if served:
+            name = f"{table.title}: {line.row}, {line.metric}, {line.protocol}"
+            usual = _usual(lines, line)
+            chances = (
+                {} if _decided(line) else {n: _cell(line, n, usual, table.runs) for n in STEPS}
+            )
+            yield Goal(name, False, line.verdict, frozenset(served), chances)
+
+
+def _decided(line) -> bool:
+    return line.seeds in STEPS and line.verdict != verdict.INCONCLUSIVE
+
+
+def _usual(lines: pd.DataFrame, line) -> float:
+    """The deviation of a run: its own, that of its like, the paper's, or half the margin."""
+    like = lines.loc[lines["metric"] == line.metric, "ours_sd"].median()
+    return next(v for v in (line.ours_sd, like, line.paper_sd, line.margin / 2) if not np.isnan(v))
+
+
+def _cell(line, step: int, sd: float, runs: int | None) -> float:
+    if step <= line.seeds:
+        return 0.0
+    if line.seeds not in (0, 1, *STEPS):
+        return 1.0  # a step that was begun is finished
+    spread = runs and runs > 1 and not np.isnan(line.paper_sd)
+    known = (line.paper_sd**2 / (runs - 1), runs - 1) if runs and spread else ()
+    return cell_chance(line.difference, sd, line.seeds, step, line.margin, *known)
+
+
+def of_claims(ledger: Ledger) -> Iterator[Goal]:
+    """The claims that stored runs decide, as described."""
+    described = [piece for piece in ledger.pieces if piece.protocol == "as_described"]
+    facts = {piece: {(id, plain(value)) for id, value in piece.cell} for piece in described}
+    for page in board.STORED:
+        lines = page.from_stored()
+        for claim in page.CLAIMS:
+            if claim.id not in lines.index or claim.live:
+                continue
+            line = lines.loc[claim.id]
+            wanted = line["of"] or [Line(claim.page.replace("/", "."), ())]
+            served = {
+                piece
+                for piece in described
+                for of in wanted
+                if of.experiment == piece.experiment and set(of.ids) <= facts[piece]
+            }
+            if served:
+                done = min(len(ledger.seeds(piece)) for piece in served)
+                chances = {n: _claim(line, done, n) for n in STEPS if n > done}
+                at = str(line["said"])
+                decided = line["verdict"] in (verdict.CONFIRMED, verdict.REFUTED) and done in STEPS
+                aside = at.startswith(verdict.STAND_IN)
+                found = {} if decided or aside else chances
+                yield Goal(f"{claim.id}: {claim.words}", True, at, frozenset(served), found)
+
+
+def _claim(line: pd.Series, done: int, step: int) -> float:
+    if done not in (0, 1, *STEPS):
+        return 1.0
+    if line["ran"] < line["parts"] or line["runs"] < 2 or done == 0:
+        return TOGETHER
+    both = (comparison_chance(p, done, step, ALPHA) for p in (line["p"], line["p_against"]))
+    return min(1.0, sum(both))

@@ -1,0 +1,49 @@
+"""What has been run and what it cost: the stored rows, as a planner reads them."""
+
+from collections.abc import Iterable
+from functools import cache
+
+import pandas as pd
+
+from lgfed_core.evidence.records import select
+from lgfed_core.papers.experiment import Piece
+
+UNKNOWN = 3600.0  # seconds of what has nothing to be compared with
+
+
+class Ledger:
+    """Rows at paper scale as they stand now; device: as rows name the one that will work."""
+
+    def __init__(self, pieces: Iterable[Piece], device: str = ""):
+        self.pieces, self.device = tuple(pieces), device
+        names = dict.fromkeys(piece.experiment for piece in self.pieces)
+        self._rows = {name: select(name, scale="paper") for name in names}
+        self.seeds, self.seconds = cache(self._seeds), cache(self._seconds)
+
+    def _seeds(self, piece: Piece) -> frozenset[int]:
+        """The seeds that a piece has rows of (those which diverged among them)."""
+        return frozenset(self._of(piece, piece.cell, piece.protocol)["seed"].astype(int))
+
+    def _seconds(self, piece: Piece) -> float:
+        """What one seed takes, without what it goes on from: the median of what such pieces took.
+
+        Those of this device count where there are any, otherwise all; where the same has not run,
+        first under the other protocol, then what resembles it (`Piece.like`).
+        """
+        for ids, share in ((piece.cell, 1.0), (piece.like, piece.share)):
+            for protocol in (piece.protocol, ""):
+                found = self._of(piece, ids, protocol)
+                if ids and len(found):
+                    here = found[found["device"] == self.device]
+                    return share * _typical(here if len(here) else found, whole=not piece.name)
+        return UNKNOWN
+
+    def _of(self, piece: Piece, ids, protocol: str) -> pd.DataFrame:
+        where = dict(ids) | ({"protocol": protocol} if protocol else {})
+        return select(self._rows[piece.experiment], **where)
+
+
+def _typical(rows: pd.DataFrame, whole: bool) -> float:
+    """Seconds of a part, or of all parts of a run together: by seed, then the median."""
+    times = rows.drop_duplicates(["seed", "seconds"]).groupby("seed")["seconds"]
+    return float((times.sum() if whole else times.median()).median())

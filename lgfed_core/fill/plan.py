@@ -1,0 +1,204 @@
+"""What is worth running next: verdicts expected per hour, comparison by comparison.
+
+A *bundle* brings all pieces of one goal to one step of seeds. Its gain is the sum over all goals
+which it completes of their worth times the chance of a verdict there; its price is the time of the
+runs that are missing, with those they go on from where no checkpoint has them. The best ratio goes
+first, until nothing is left that could decide anything. Nothing here looks at a verdict between
+two steps, and a step that was begun is finished.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from lgfed_core.evidence.steps import STEPS, missing
+from lgfed_core.papers import experiments
+from lgfed_core.papers.experiment import Experiment, Piece
+
+from .goals import FIRST, Goal
+from .ledger import Ledger
+
+Job = tuple[Piece, int]  # and the seed
+Goals = tuple[frozenset[Piece], int]  # the pieces of a goal and the step they are brought to
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run: an experiment, its settings, seeds, the pieces it makes, and how long it takes."""
+
+    experiment: Experiment
+    protocol: str
+    changes: dict[str, Any]
+    seeds: tuple[int, ...]
+    pieces: tuple[Piece, ...]
+    seconds: float
+
+    @property
+    def settings(self) -> Any:
+        return self.experiment.settings("paper", self.protocol, **self.changes)
+
+    @property
+    def folder(self) -> Path:
+        """Of its checkpoints: no two runs may share it, so it stands for the task."""
+        return self.experiment.folder(self.settings, self.seeds)
+
+    def __str__(self) -> str:
+        """Experiment, protocol, what is chosen (as for ``run --set``), seeds."""
+        chosen = [f"{name}={_text(value)}" for name, value in self.changes.items()]
+        seeds = f"seed{'s' * (len(self.seeds) > 1)} {_text(self.seeds)}"
+        return " ".join([self.experiment.name, self.protocol, *chosen, seeds])
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """Tasks that belong together, what they serve (the most worthy first), what is to be gained.
+
+    decided: how many verdicts are to be expected.
+    """
+
+    tasks: tuple[Task, ...]
+    why: tuple[str, ...]
+    step: int
+    decided: float
+
+    @property
+    def seconds(self) -> float:
+        return sum(task.seconds for task in self.tasks)
+
+
+class Planner:
+    """What to do next with goals, rows and prices as they stand; lanes: seeds run together."""
+
+    def __init__(self, goals: Iterable[Goal], ledger: Ledger, lanes: bool = False):
+        self.goals, self.ledger, self.lanes = list(goals), ledger, lanes
+        self._at, self._price = cache(self._folder), cache(self._seconds)
+        self._order = {piece: number for number, piece in enumerate(ledger.pieces)}
+        self._alike = {(self._at(piece, 0), piece.name): piece for piece in ledger.pieces}
+        self._helped: dict[Piece, dict[str, Goal]] = {piece: {} for piece in ledger.pieces}
+        for goal in self.goals:
+            for piece in goal.pieces if goal.chances else ():
+                self._helped[piece][goal.name] = goal
+
+    def bundles(self) -> Iterator[Bundle]:
+        """The best one first; what the earlier ones leave is taken as done."""
+        done: set[Job] = set()
+        open_ = {(g.pieces, step) for g in self.goals if g.chances for step in (1, *STEPS)}
+        ratios: dict[Goals, float] = {}
+        while open_:
+            for one in open_ - ratios.keys():
+                ratios[one] = self._ratio(one, done)
+            best = max(open_, key=lambda one: (ratios[one], -one[1], min(map(str, one[0]))))
+            if ratios[best] <= 0:
+                return
+            jobs, goals = self._jobs(best, done), self._served(best[0])
+            decided = sum(self._chance(g, done | jobs) - self._chance(g, done) for g in goals)
+            why = sorted((g for g in goals if g.pieces <= best[0]), key=lambda g: -g.worth)
+            yield Bundle(
+                self.tasks(jobs, done), tuple(g.name for g in why or goals), best[1], decided
+            )
+            done |= jobs | self._trained(jobs, done)
+            open_.discard(best)
+            touched = {piece for goal in goals for piece in goal.pieces}
+            ratios = {one: ratio for one, ratio in ratios.items() if not one[0] & touched}
+
+    def full(self, step: int) -> tuple[int, float]:
+        """What a board lacks to so many seeds everywhere: runs of pieces, and their seconds."""
+        jobs = {job for goal in self.goals for job in self._jobs((goal.pieces, step), set())}
+        return len(jobs), self._cost(jobs)
+
+    def tasks(self, jobs: Iterable[Job], done: Collection[Job] = ()) -> tuple[Task, ...]:
+        """Jobs that share checkpoints as one task, by seed (or of all seeds, in lanes).
+
+        done: what will have run by then.
+        """
+        found: dict[tuple, Task] = {}
+        for (folder, seed), pieces in self._together(jobs).items():
+            known, protocol = experiments.find(pieces[0].experiment), pieces[0].protocol
+            seconds = self._price(folder, pieces, self._left(pieces, seed, done))
+            task = Task(known, protocol, known.joined(pieces), (seed,), pieces, seconds)
+            same = found.get(pieces) if self.lanes else None
+            if same:
+                task = replace(same, seeds=(*same.seeds, seed), seconds=same.seconds + seconds)
+            found[pieces if self.lanes else (pieces, seed)] = task
+        return tuple(sorted(found.values(), key=lambda task: (task.seeds, str(task))))
+
+    def _together(self, jobs: Iterable[Job]) -> dict[tuple[Path, int], tuple[Piece, ...]]:
+        found: dict[tuple[Path, int], list[Piece]] = {}
+        for piece, seed in jobs:
+            found.setdefault((self._at(piece, seed), seed), []).append(piece)
+        order = self._order.__getitem__
+        return {key: tuple(sorted(found[key], key=order)) for key in sorted(found)}
+
+    def _cost(self, jobs: Iterable[Job], done: Collection[Job] = ()) -> float:
+        return sum(
+            self._price(folder, pieces, self._left(pieces, seed, done))
+            for (folder, seed), pieces in self._together(jobs).items()
+        )
+
+    def _trained(self, jobs: Iterable[Job], done: Collection[Job]) -> set[Job]:
+        """What runs along with jobs, as they go on from it."""
+        together = self._together(jobs).items()
+        return {(p, seed) for (_, seed), some in together for p in self._left(some, seed, done)}
+
+    def _left(
+        self, pieces: tuple[Piece, ...], seed: int, done: Collection[Job]
+    ) -> frozenset[Piece]:
+        """What these go on from, unless it runs with them or before."""
+        names = {name for piece in pieces for name in piece.after}
+        before = {self._alike.get((self._at(pieces[0], 0), name)) for name in names}
+        return frozenset(p for p in before if p and p not in pieces and (p, seed) not in done)
+
+    def _seconds(self, folder: Path, pieces: tuple[Piece, ...], before: frozenset[Piece]) -> float:
+        """Of these parts, and of those ``before`` them that have no checkpoint yet."""
+        files = {piece: f"{piece.name.replace(':', '_')}.safetensors" for piece in before}
+        new = [piece for piece in before if not (folder / files[piece]).exists()]
+        return sum(map(self.ledger.seconds, [*pieces, *new]))
+
+    def _folder(self, piece: Piece, seed: int) -> Path:
+        known = experiments.find(piece.experiment)
+        return known.folder(known.settings("paper", piece.protocol, **dict(piece.changes)), [seed])
+
+    def _jobs(self, one: Goals, done: Collection[Job]) -> set[Job]:
+        """What pieces lack to a step."""
+        lacking = ((p, s) for p in one[0] for s in missing(self.ledger.seeds(p), one[1]))
+        return {job for job in lacking if job not in done}
+
+    def _ratio(self, one: Goals, done: set[Job]) -> float:
+        """Worth expected per second."""
+        jobs = self._jobs(one, done)
+        if not jobs:
+            return 0.0
+        then = done | jobs
+        gain = sum(self._worth(g, then) - self._worth(g, done) for g in self._served(one[0]))
+        return gain / max(1.0, self._cost(jobs, done))
+
+    def _served(self, pieces: Iterable[Piece]) -> list[Goal]:
+        """The goals that have something to gain from these pieces."""
+        found: dict[str, Goal] = {}
+        for piece in pieces:
+            found |= self._helped[piece]
+        return list(found.values())
+
+    def _worth(self, goal: Goal, done: set[Job]) -> float:
+        """What is expected of a goal once ``done`` has run; a first look is worth something."""
+        new = not any(map(self.ledger.seeds, goal.pieces))
+        first = FIRST if new and self._reached(goal, done) else 0.0
+        return goal.worth * (self._chance(goal, done) + first)
+
+    def _chance(self, goal: Goal, done: set[Job]) -> float:
+        """Of a verdict at the steps that a goal has come to."""
+        there = self._reached(goal, done)
+        return max((chance for n, chance in goal.chances.items() if n <= there), default=0.0)
+
+    def _reached(self, goal: Goal, done: set[Job]) -> int:
+        """The seeds 0, 1, ... that all pieces of a goal have."""
+        seeds = 0
+        while all(seeds in self.ledger.seeds(p) or (p, seeds) in done for p in goal.pieces):
+            seeds += 1
+        return seeds
+
+
+def _text(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)

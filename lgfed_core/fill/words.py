@@ -1,0 +1,88 @@
+"""A plan in lines for people."""
+
+from itertools import islice
+
+import pandas as pd
+
+from lgfed_core.evidence.steps import STEPS
+from lgfed_core.evidence.verdict import NOT_RUN
+
+from .plan import Bundle, Planner
+
+HOUR = 3600
+
+
+def length(seconds: float) -> str:
+    """A time as people say it: "40 s", "12 min", "1 h 50 min"."""
+    if seconds < 90:
+        return f"{max(0, seconds):.0f} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return " ".join([f"{hours} h"] * (hours > 0) + [f"{minutes} min"] * (minutes > 0))
+
+
+def said(plan: Planner, most: int = 25) -> str:
+    """What would run, why, how long it takes and what it would decide; the first ``most`` of it."""
+    lines, spent, bundles = [], 0.0, plan.bundles()
+    for bundle in islice(bundles, most):
+        spent += bundle.seconds
+        lines.append(_bundle(bundle, spent))
+    rest = list(bundles)
+    if rest:
+        more = length(sum(bundle.seconds for bundle in rest))
+        lines.append(f"and {len(rest)} more, {more}")
+    if not lines:
+        lines.append("nothing is left that could decide anything")
+    return "\n".join([*lines, "", full(plan)])
+
+
+def full(plan: Planner) -> str:
+    """What a full board takes, at each step of seeds."""
+    lines = []
+    for step in STEPS:
+        runs, seconds = plan.full(step)
+        lines.append(f"every cell and claim at {step} seeds: {runs} runs, {length(seconds)}")
+    return "\n".join(lines)
+
+
+def table(plan: Planner, most: int = 10) -> pd.DataFrame:
+    """The first bundles for a page: what they are for, runs, seeds, hours, verdicts expected."""
+    return pd.DataFrame(
+        {
+            "for": bundle.why[0] + (f" (+{len(bundle.why) - 1})" if len(bundle.why) > 1 else ""),
+            "runs": len(bundle.tasks),
+            "to seeds": bundle.step,
+            "hours": bundle.seconds / HOUR,
+            "verdicts": bundle.decided,
+        }
+        for bundle in islice(plan.bundles(), most)
+    )
+
+
+def coverage(plan: Planner) -> str:
+    """How far the board is, in Markdown: verdicts by standing, and what a full one takes."""
+    lines = [
+        "| | all | decided | open | of these out of seeds | not yet run |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    for claims, name in ((False, "printed numbers, both protocols"), (True, "claims")):
+        some = [goal for goal in plan.goals if goal.claim == claims]
+        new = [goal for goal in some if goal.at == NOT_RUN]
+        open_ = [goal for goal in some if goal.chances and goal.at != NOT_RUN]
+        spent = [goal for goal in open_ if max(goal.chances.values()) == 0]
+        done = len(some) - len(new) - len(open_)
+        lines.append(
+            f"| {name} | {len(some)} | {done} | {len(open_)} | {len(spent)} | {len(new)} |"
+        )
+    for step in STEPS:
+        runs, seconds = plan.full(step)
+        hours = f"{seconds / HOUR:,.0f} hours of one core"
+        lines.append(f"\nTo {step} seeds everywhere {runs:,} runs are missing, {hours}.")
+    return "\n".join(lines)
+
+
+def _bundle(bundle: Bundle, spent: float) -> str:
+    what = bundle.why[0] + (f" (and {len(bundle.why) - 1} more)" if len(bundle.why) > 1 else "")
+    aim = f"to {bundle.step} seeds" if bundle.step > 1 else "a first look"
+    tasks = "".join(f"\n    {task}: {length(task.seconds)}" for task in bundle.tasks)
+    price = f"{length(bundle.seconds)}, {length(spent)} in all"
+    return f"{price}: {aim}, about {bundle.decided:.1f} verdicts; {what}{tasks}"

@@ -1,0 +1,110 @@
+"""Work through a plan: at low priority, one task after the other, for as long as is given.
+
+Two fills on one folder (of one machine, or of several that share it) never take the same task, as a
+run holds the folder of its checkpoints while it lasts. Stopped at any instant, a fill goes on where
+it was: the rows of each part are recorded as it ends, and the part that was running continues from
+its checkpoint.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+
+from lgfed_core.engine.provenance import provenance
+from lgfed_core.errors import LgfedError, SettingsError
+from lgfed_core.papers.experiment import place_of
+
+from . import goals
+from .ledger import Ledger
+from .plan import Bundle, Planner, Task
+from .words import length
+
+LOWEST = 19  # of Unix priorities
+
+
+class TimeUp(KeyboardInterrupt):
+    """The hours that were given are over."""
+
+
+def planner(device: str = "auto", only: str = "") -> Planner:
+    """A plan from the rows that are stored now, at the prices of ``device``.
+
+    only: an experiment; nothing else is planned. Raises SettingsError for one that is unknown.
+    """
+    place = place_of(device)
+    ledger = Ledger(goals.pieces(only), provenance(place)["device"])
+    return Planner(goals.every(ledger), ledger, lanes=place.type != "cpu")
+
+
+def fill(
+    hours: float,
+    plan: Callable[[], Planner],
+    device: str = "auto",
+    workers: int | None = None,
+    say: Callable[[str], None] = print,
+) -> int:
+    """Run what is worth most until the hours are over; returns how many tasks were done.
+
+    plan: makes the plan, anew after every bundle, as rows have come. device, workers: of
+    `Experiment.run`. A task that cannot run, as data are missing or somebody else runs it, is
+    named and left out.
+    """
+    if not 0 < hours < float("inf"):
+        raise SettingsError(f"hours is {hours}; it says how long to work, e.g. 2.5")
+    with suppress(OSError, AttributeError):  # Windows has no such priorities
+        os.nice(LOWEST)
+    end, done, out = time.monotonic() + 3600 * hours, 0, set[str]()
+    try:
+        with _until(end):
+            while found := choose(plan(), end - time.monotonic(), out):
+                bundle, tasks = found
+                say(f"to {bundle.step} seeds for {bundle.why[0]}:")
+                for task in tasks:
+                    left = length(end - time.monotonic())
+                    say(f"  {task}: about {length(task.seconds)}, of {left} left")
+                    try:
+                        asked = dict(device=device, workers=workers)
+                        rows, _ = task.experiment.run(task.settings, task.seeds, **asked)
+                    except LgfedError as error:
+                        say(f"  left out: {error}")
+                    else:
+                        say(f"  {len(rows)} rows in data/results/{task.experiment.name}.csv")
+                        done += 1
+                    out.add(str(task))
+            say("nothing is left that could decide anything")
+    except TimeUp:
+        say("time is up; what was running goes on from its checkpoint the next time")
+    return done
+
+
+def choose(plan: Planner, left: float, out: Collection[str]) -> tuple[Bundle, list[Task]] | None:
+    """The first bundle of which something can be done in ``left`` seconds, or the first of all,
+    and its tasks without those named in ``out``."""
+    first = None
+    for bundle in plan.bundles():
+        if tasks := [task for task in bundle.tasks if str(task) not in out]:
+            first = first or (bundle, tasks)
+            if min(task.seconds for task in tasks) <= left:
+                return bundle, tasks
+    return first
+
+
+@contextmanager
+def _until(end: float) -> Iterator[None]:
+    """Raise TimeUp inside at that moment (`time.monotonic`), where the system has such alarms."""
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def ring(*_):
+        raise TimeUp
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, max(0.001, end - time.monotonic()))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,122 @@
+"""What LG-FedAvg's experiments can be set to, for every data set.
+
+Two protocols, for which the settings of a data set say what differs:
+
+* ``as_described``: the paper's text, its gaps closed in the sound way: models are chosen on a tenth
+  of each device's training rows, and new devices are served by averaged outputs.
+* ``as_released``: what the authors' code does: every choice is made on test rows, and new devices
+  are served by averaged weights.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import nn
+
+from lgfed_core import data, models, partition
+from lgfed_core.data.augment import CropFlip
+from lgfed_core.errors import SettingsError, at_least, one_of
+from lgfed_core.evidence.records import PROTOCOLS, SCALES
+from lgfed_core.methods import MTL, Method, ReleasedMTL
+
+RELEASED = dict(  # what the released code changes on both data sets
+    softmax=True,  # the network ends in one (CIFAR-10: its logarithm), the loss applies another
+    weighted=False,
+    validation=0.0,
+    every=1,
+    patience=None,
+    local_stop=(0.99, 51),  # "epoch > 50", counted from 0: after 52 epochs at the earliest
+)
+SMOKE = dict(devices=10, fraction=0.2, rows_per_class=(40, 20), local_epochs=2, every=1)
+AT_LEAST = {
+    1: ("devices", "batch_size", "every", "lg_rounds", "local_epochs", "patience"),
+    0: ("shared_layers", "extra_rounds", "mtl_rounds", "validation"),
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What both data sets have in common; a data set's own settings give the numbers.
+
+    Round counts name the rows of the paper's table; ``shrink`` multiplies what is actually run,
+    so that a quick look keeps the proportions.
+    """
+
+    protocol: str = "as_described"
+    scale: str = "paper"
+    classes: int = 2  # classes per device; 10 means i.i.d.
+    devices: int = 100  # K
+    fraction: float = 0.1  # C
+    batch_size: int = 10  # B
+    fedavg_lr: float = 0.05
+    lr: float = 0.05  # of all other methods
+    decay: float | None = None  # of the learning rate: lr / (1 + decay t) after t rounds
+    softmax: bool = False  # True: the network ends in one (or its logarithm), as released
+    weighted: bool = True  # average by n_k/n; False: 1/m
+    shared_layers: int = 3  # how many layers LG-FedAvg shares,
+    shared_side: str = "last"  # "last": next to the output, "first": next to the input
+    validation: float = 0.1  # share of each device's training rows; as released 0
+    every: int = 5  # rounds between two evaluations of FedAvg and LG-FedAvg
+    fedavg: bool = True  # False: neither FedAvg nor what starts from it, the baselines only
+    budgets: tuple[int, ...] = ()  # FedAvg rounds before LG-FedAvg
+    extra_rounds: int = 0  # FedAvg's own row is the best of so many more
+    starts: tuple[int, ...] = ()  # which budgets LG continues, in order
+    lg_rounds: int = 100
+    alone: tuple[str, ...] = ("local",)  # baselines that share nothing: "local", "mtl"
+    local_epochs: int = 200
+    patience: int | None = 20  # a device alone stops after so many epochs without gain
+    local_stop: tuple[float, int] | None = None  # or at this accuracy after so many epochs
+    mtl_scale: float = 0.0  # strength of MTL's regulariser
+    mtl_rounds: int = 0
+    rows_per_class: tuple[int, int] | None = None  # (train, test); None is the whole data set
+    shrink: float = 1.0
+
+    DATA: ClassVar[str] = ""
+    AUGMENT: ClassVar[CropFlip | None] = None
+
+    def __post_init__(self):
+        one_of("protocol", self.protocol, PROTOCOLS)
+        one_of("scale", self.scale, SCALES)
+        one_of("shared_side", self.shared_side, ("first", "last"))
+        for least, names in AT_LEAST.items():
+            at_least(least, **{name: getattr(self, name) for name in names})
+        if not self.shrink > 0:
+            raise SettingsError(f"shrink is {self.shrink}; it must be above 0")
+        if not set(self.starts) <= set(self.budgets):
+            raise SettingsError(f"starts {self.starts} must be among the budgets {self.budgets}")
+        if unknown := set(self.alone) - {"local", "mtl"}:
+            raise SettingsError(f"alone has {sorted(unknown)}; there are local and mtl")
+
+    @property
+    def released(self) -> bool:
+        return self.protocol == "as_released"
+
+    def rounds(self, nominal: int) -> int:
+        """Rounds to run for a number printed in the paper; at least one."""
+        return max(1, round(nominal * self.shrink))
+
+    @property
+    def fedavg_rounds(self) -> int:
+        """How long FedAvg trains: the largest budget and the extra rounds."""
+        return self.rounds(max(self.budgets)) + round(self.extra_rounds * self.shrink)
+
+    def split(self, images: data.Dataset, seed: int) -> partition.Partition:
+        """Who holds what, before validation rows are set aside."""
+        labels = images.train.y, images.test.y
+        if self.classes == images.classes:
+            return partition.iid(*labels, self.devices, seed)
+        return partition.classes_per_device(*labels, self.devices, self.classes, seed)
+
+    def net(self) -> nn.Module:
+        """The network of this data set, of random weights."""
+        raise NotImplementedError
+
+    def shared(self, net: nn.Module) -> frozenset[str]:
+        """The parameters that LG-FedAvg shares."""
+        side = models.last_layers if self.shared_side == "last" else models.first_layers
+        return side(net, self.shared_layers)
+
+    def mtl(self) -> Method:
+        """MTL as the protocol has it."""
+        kind = ReleasedMTL if self.released else MTL
+        return kind(scale=self.mtl_scale)

@@ -1,0 +1,153 @@
+"""The dual form of a first layer: the plain pass's numbers, and only where it holds."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from lgfed_core.engine import LocalTraining, dual, run
+from lgfed_core.engine.federation import prepare
+from lgfed_core.engine.looped import Looped
+from lgfed_core.engine.trackers import Tracker
+from lgfed_core.methods import FedAvg, FedProx, LGFedAvg, LocalOnly
+from lgfed_core.methods.schedules import Annealing
+from lgfed_core.models.layout import joined
+from toy import ABOVE, Toy, toy_federation
+
+PLAIN = LocalTraining(0.1, 5)
+TRAININGS = {
+    "momentum": PLAIN,
+    "none": LocalTraining(0.1, 5, 0.0),
+    "epochs": LocalTraining(0.1, 4, 0.9, epochs=3),
+    "kept": LocalTraining(0.1, 5, 0.9, epochs=2, keep_momentum=True),
+    "all": LocalTraining(
+        0.1, 3, 0.8, 2, 1e-2, keep_momentum=True, nesterov=True, annealing=Annealing(60)
+    ),
+    "batches": LocalTraining(0.1, 4, batches=2, epochs=2),
+}
+
+
+class Without(Toy):
+    """A first layer without a bias, whose outputs are worked on in place."""
+
+    def __init__(self):
+        super().__init__()
+        self.below = nn.Linear(8, 6, bias=False)
+
+    def forward(self, x):
+        return self.above(self.below(x.flatten(1)).relu_())
+
+
+class Twice(Toy):
+    """Calls its first layer on the rows, and once more."""
+
+    def forward(self, x):
+        return self.above(self.below(x).relu() + self.below(x.flip(1)))
+
+
+class Scaled(Toy):
+    """Does not give its layer the rows as they are."""
+
+    def forward(self, x):
+        return super().forward(2 * x)
+
+
+class Decayed(Toy):
+    """Uses the first layer's weights beside the layer."""
+
+    def forward(self, x):
+        return super().forward(x) * (1 + self.below.weight.square().sum())
+
+
+class Turns(Toy):
+    """Gives its layer the rows as they are, if a batch is full: no probe sees that it does not."""
+
+    def forward(self, x):
+        return super().forward(x.flip(1) if len(x) < 5 else x)
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Let the dual form take networks as small as the toy."""
+    monkeypatch.setattr(dual, "LEAST", 0)
+
+
+def phase_of(net, method=None, training=PLAIN, **more):
+    fed = toy_federation((0, 1), net=net, fraction=0.5)
+    start = joined(fed.net).expand(2, -1)
+    return prepare(fed, method or FedAvg(), training, start, Tracker(), False)
+
+
+def both_ways(monkeypatch, net, method, training):
+    """All tensors after three rounds in float64, by the plain pass and by the dual form."""
+    found = []
+    torch.set_default_dtype(torch.float64)
+    try:
+        for least in (2**30, 0):
+            monkeypatch.setattr(dual, "LEAST", least)
+            with torch.random.fork_rng():
+                torch.manual_seed(0)
+                fed = toy_federation((0, 1), net=net(), fraction=0.5)
+                found.append(run(fed, method, training, 3, workers=1).tensors)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    return found
+
+
+@pytest.mark.parametrize("block", [1024, 10])
+@pytest.mark.parametrize("training", TRAININGS)
+def test_it_is_exact(monkeypatch, training, block):
+    training, started = TRAININGS[training], []
+    monkeypatch.setattr(dual, "BLOCK", block)
+    monkeypatch.setattr(dual, "STEPS", 1)
+    monkeypatch.setattr(dual, "STRIP", 7)
+    start = dual.Dual.start
+    monkeypatch.setattr(dual.Dual, "start", lambda *a: started.append(len(a[1])) or start(*a))
+    method = LocalOnly() if training.keep_momentum else LGFedAvg(layers=ABOVE)
+    plain, ours = both_ways(monkeypatch, Toy, method, training)
+    assert started and max(started) <= block
+    for name, value in plain.items():
+        assert value.dtype == torch.float64 and torch.allclose(value, ours[name], 0, 1e-13), name
+    assert any(not torch.equal(value, ours[name]) for name, value in plain.items())
+
+
+@pytest.mark.parametrize("net", [Without, Turns])
+def test_networks_that_work_in_place_or_turn(monkeypatch, net):
+    plain, ours = both_ways(monkeypatch, net, FedAvg(), PLAIN)
+    assert torch.allclose(plain["shared"], ours["shared"], 0, 1e-14)
+    assert not torch.equal(plain["shared"], torch.zeros_like(plain["shared"]))
+
+
+def test_a_pass_that_it_cannot_take_is_taken_again(monkeypatch, at_once):
+    again, plain_pass = [], Looped._local_pass
+
+    def watched(self, form, *job):
+        again.append(form is None)
+        return plain_pass(self, form, *job)
+
+    monkeypatch.setattr(Looped, "_local_pass", watched)
+    run(toy_federation((0, 1), net=Turns(), fraction=0.5), FedAvg(), PLAIN, 3, workers=1)
+    assert any(again) and not all(again)
+
+
+def test_it_knows_where_it_holds(at_once):
+    assert dual.first_layer(phase_of(Toy())) == "below"
+    assert dual.first_layer(phase_of(Toy(), LGFedAvg(layers=ABOVE))) == "below"
+    for net in (Twice(), Scaled(), Decayed()):
+        assert dual.first_layer(phase_of(net)) is None
+    still = Toy()
+    still.below.weight.requires_grad_(False)
+    assert dual.first_layer(phase_of(still)) is None
+    assert dual.first_layer(phase_of(Toy(), FedProx(mu=0.1))) is None
+    assert dual.first_layer(phase_of(Toy(), training=replace(PLAIN, batch_size=500))) is None
+
+
+def test_small_layers_are_left_alone():
+    assert dual.first_layer(phase_of(Toy())) is None
+
+
+def test_workers_change_no_bit(at_once):
+    fed = toy_federation((0, 1), net=Turns(), fraction=0.5)
+    one, two = (run(fed, FedAvg(), PLAIN, 3, workers=n).tensors["shared"] for n in (1, 2))
+    assert torch.equal(one, two)

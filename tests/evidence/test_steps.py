@@ -1,0 +1,72 @@
+"""Steps of seeds: where a verdict stands, how likely the next one is, how often the rule errs."""
+
+import numpy as np
+import pytest
+
+from lgfed_core.evidence import verdict
+from lgfed_core.evidence.steps import (
+    STEPS,
+    cell_chance,
+    comparison_chance,
+    errors,
+    missing,
+    next_step,
+    standing,
+)
+
+
+def test_a_verdict_says_at_which_step_it_stands():
+    assert [standing(n) for n in (1, 3, 4, 5, 10, 12)] == [
+        *("before 3", "at 3", "between 3 and 5", "at 5", "at 10", "beyond 10")
+    ]
+    assert [next_step(n) for n in (0, 3, 9, 10)] == [3, 5, 10, None]
+    assert missing({1, 7}, 3) == [0, 2]
+
+
+@pytest.mark.parametrize(("true", "sd"), [(0.0, 0.4), (0.8, 0.4), (1.3, 0.6), (0.9, 1.5)])
+@pytest.mark.parametrize("step", STEPS[1:])
+def test_the_chance_of_a_cell_is_how_often_a_verdict_comes(true, sd, step):
+    """Three runs are given; the rest are drawn as the chance supposes: around their mean, which is
+    itself uncertain."""
+    rng = np.random.default_rng(1)
+    some = rng.normal(0, 1, 3)
+    some = true + sd * (some - some.mean()) / some.std(ddof=1)
+    decided = 0
+    for _ in range(400):
+        middle = rng.normal(some.mean(), sd / np.sqrt(3))
+        ours = np.concatenate([some, rng.normal(middle, sd, step - 3)])
+        decided += verdict.compare(0.0, None, None, ours, 1.0).verdict != verdict.INCONCLUSIVE
+    assert cell_chance(true, sd, 3, step, 1.0) == pytest.approx(decided / 400, abs=0.13)
+
+
+def test_without_a_seed_the_paper_is_taken_at_its_word():
+    assert cell_chance(np.nan, 0.1, 0, 3, 1.0) > 0.99
+    assert cell_chance(np.nan, 2.0, 0, 3, 1.0) < 0.2
+    narrow, wide = (cell_chance(np.nan, 0.1, 0, 3, 1.0, v, 9) for v in (0.01, 1.0))
+    assert narrow > 0.9 > wide  # the print's own interval is part of ours
+
+
+@pytest.mark.parametrize("mean", [0.0, 0.5, 1.5])
+def test_the_chance_of_a_comparison_is_how_often_it_turns_out(mean):
+    rng = np.random.default_rng(2)
+    some = mean + np.array([-1.0, 0.0, 1.0])
+    sure = 0
+    for _ in range(400):
+        middle = rng.normal(mean, 1 / np.sqrt(3))
+        more = rng.normal(middle, 1.0, 7)
+        sure += verdict.greater(np.concatenate([some, more])).p < 0.05
+    p = verdict.greater(some).p
+    assert comparison_chance(p, 3, 10, 0.05) == pytest.approx(sure / 400, abs=0.1)
+
+
+def test_looking_three_times_errs_more_often_than_once_and_spends_less():
+    at_edge = errors(1.0, 1.0, 0.5)
+    once, thrice = at_edge["reproduced"]
+    assert once == pytest.approx(0.025, abs=0.004)  # the rule's own error at the edge of the margin
+    assert once < thrice < 3 * once
+    near = errors(0.0, 1.0, 0.5)
+    assert (near["reproduced"] > 0.99).all()
+    assert near["seeds"].iloc[1] < 6 < near["seeds"].iloc[0] == 10
+    assert near.loc[:, ["reproduced", "differs", "inconclusive"]].sum(axis=1).to_numpy() == (
+        pytest.approx([1, 1])
+    )

@@ -1,0 +1,104 @@
+"""What a verdict is worth: on cells and contrasts whose answer is known by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lgfed_core.evidence import records, report, scoreboard, verdict, worth
+from lgfed_core.evidence.printed import DONE, Table, accuracy
+from lgfed_core.papers.board import TABLES
+
+SPEC = Table(
+    "made_up",
+    "fade",
+    "Made up",
+    ids=("task", "method"),
+    metrics=(accuracy("acc", "std"),),
+    runs=10,
+    headline=DONE,
+    protocols=("as_described",),
+    experiments=("made",),
+    contrasts=(("ours", "theirs"), ("ours", "third")),
+)
+PRINTED = """task,method,acc,std
+one,ours,90.0,0.3
+one,theirs,80.0,0.3
+one,third,89.9,0.3
+two,ours,70.0,0.3
+two,theirs,75.0,0.3
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "made_up.csv").write_text(PRINTED)
+    return tmp_path
+
+
+def stored(folder, **means):
+    """Rows of five seeds: ``one_ours=90`` and so on, with deviations that pair."""
+    common = dict(table="made_up", protocol="as_described", selection="last", metric="acc")
+    made = dict(scale="paper", device="cpu", torch="2", commit="x", seconds=0.0)
+    lines = []
+    for name, mean in means.items():
+        task, method = name.split("_")
+        for seed, shift in enumerate((-0.4, -0.2, 0.0, 0.2, 0.4)):
+            ids = dict(task=task, method=method, seed=seed, value=mean + shift)
+            lines.append(common | made | ids)
+    (folder / "results").mkdir(exist_ok=True)
+    records.record("made", pd.DataFrame(lines), folder / "results")
+    return dict(folder=folder / "results", paper=folder)
+
+
+def test_contrasts_are_judged_between_half_and_double_of_the_print(folder):
+    where = stored(folder, one_ours=88.0, one_theirs=81.0, two_ours=76.0, two_theirs=75.0)
+    found = report.contrasts(SPEC, **where).set_index(["setting", "contrast"])
+    assert len(found) == 3
+    near = found.loc["one", "ours - theirs"]
+    assert (near["printed"], near["ours"]) == pytest.approx((10, 7))
+    assert near["low"] == pytest.approx(7) == near["high"], "seeds pair, and the noise cancels"
+    assert near["verdict"] == verdict.REPRODUCED
+    assert found.loc["one", "ours - third"]["verdict"] == worth.NO_CONTRAST, "0.1 +- 0.3"
+    assert found.loc["two", "ours - theirs"]["verdict"] == verdict.DIFFERS, "the other sign"
+    few = report.contrasts(SPEC, **stored(folder, one_ours=84.0)).set_index("setting")
+    assert few.loc["one"].iloc[0]["verdict"] == verdict.DIFFERS, "3 of 10 is less than half"
+    board = scoreboard.contrast_board([SPEC], **where).iloc[0]
+    assert board[["contrasts", "reproduced", "differs"]].tolist() == [3, 0, 2]
+    assert board[worth.NO_CONTRAST] == 1
+
+
+def test_a_reproduced_cell_names_the_rivals_that_would_be_too(folder):
+    means = dict(one_ours=90.0, one_theirs=80.0, one_third=90.1, two_ours=70.0, two_theirs=70.0)
+    table = report.table(SPEC, **stored(folder, **means)).set_index("row")["rivals"]
+    assert table["ours, one"] == "1 of 2: third" == table["third, one"].replace("ours", "third")
+    assert table["theirs, one"] == "0 of 2: "
+    assert table["ours, two"] == "1 of 1: theirs" and table["theirs, two"] == "", "not reproduced"
+    where = dict(folder=folder / "results", paper=folder)
+    counts = scoreboard.scoreboard([SPEC], **where).iloc[0]
+    assert counts[["printed", "reproduced", scoreboard.TOLD]].tolist() == [5, 4, 1]
+    assert "as would be 1 of 2 others" in report.display(report.table(SPEC, **where))
+
+
+def test_cells_of_few_vague_runs_are_out_of_reach_before_anything_runs(tmp_path):
+    assert worth.reachable(0.3, 3, 1.0) and not worth.reachable(0.4, 3, 1.0)
+    assert worth.reachable(7.0, 10, 1.0), "of ten runs the margin is the wider"
+    assert worth.reachable(np.nan, 3, 1.0) and worth.reachable(2.0, None, 1.0)
+    office = report.table(TABLES["fade_table1_office"], folder=tmp_path)
+    said = office[office["paper_sd"].notna() & (office["protocol"] == "as_described")]
+    assert len(said) == 54 and (said["verdict"] == verdict.UNREACHABLE).sum() == 39
+
+
+@pytest.mark.parametrize(
+    "ours, said",
+    [
+        ([89.4, 90.0, 90.6], "underpowered, 5 seeds would do"),
+        ([90.2, 90.8], "underpowered, 10 seeds would do"),
+        ([91.01, 91.0, 90.99], "truly between"),
+        ([90.0], "one seed"),
+        ([90.0, 90.1, 89.9], ""),
+    ],
+)
+def test_inconclusive_says_which_it_is(ours, said):
+    found = verdict.compare(90.0, None, None, ours, 1.0)
+    sd = float(np.std(ours, ddof=1)) if len(ours) > 1 else np.nan
+    assert worth.why(found, sd, len(ours), np.nan, None) == said

@@ -1,0 +1,103 @@
+"""Every printed number and claim knows the runs that it needs."""
+
+import pandas as pd
+import pytest
+
+from lgfed_core.evidence import records
+from lgfed_core.evidence.steps import STEPS
+from lgfed_core.fill import goals
+from lgfed_core.fill.ledger import UNKNOWN, Ledger
+from lgfed_core.papers import board
+from lgfed_core.papers.lgfedavg import claims
+from lgfed_core.papers.lgfedavg.mnist.run import MNIST
+
+NAME, TABLE = "lgfedavg.mnist", "lgfedavg_v2_table6_mnist"
+IDS = dict(table=TABLE, classes_per_device=2, method="fedavg", fedavg_rounds=800, lg_rounds=0)
+
+
+def rows(values, device="cpu: A", seconds=100.0, **ids) -> pd.DataFrame:
+    """Rows of FedAvg's line, as released and chosen on test data; values: by seed."""
+    lines = [
+        IDS
+        | ids
+        | dict(seed=seed, metric=metric, value=value)
+        | dict(protocol="as_released", selection="best_test", scale="paper")
+        | dict(device=device, torch="2", commit="c", seconds=seconds)
+        for seed, value in enumerate(values)
+        for metric in ("local_test_acc", "new_test_acc")
+    ]
+    return pd.DataFrame(lines)
+
+
+@pytest.fixture
+def stored(tmp_path, monkeypatch):
+    monkeypatch.setattr("lgfed_core.evidence.records.RESULTS", tmp_path)
+    return lambda frame: records.record(NAME, frame, tmp_path)
+
+
+def cells(some=NAME):
+    ledger = Ledger(goals.pieces(some), "cpu: A")
+    found = goals.of_table(board.TABLES[TABLE], records.load(folder=records.RESULTS), ledger)
+    return {goal.name: goal for goal in found}, ledger
+
+
+def test_every_measured_number_has_the_run_that_makes_it(stored):
+    ledger = Ledger(goals.pieces())
+    for table in board.TABLES.values():
+        measured = [metric for metric in table.metrics if not metric.digit]
+        found = list(goals.of_table(table, records.load(folder=records.RESULTS), ledger))
+        printed = goals.report.table(table, rows=records.load(folder=records.RESULTS))
+        wanted = printed[printed["metric"].isin([m.name for m in measured])]
+        wanted = wanted.drop_duplicates(["row", "metric", "protocol"])
+        assert len(found) == len(wanted) * bool(table.experiments), table.name
+        assert all(goal.pieces for goal in found)
+
+
+def test_a_cell_is_served_by_its_own_line(stored):
+    found, _ = cells()
+    name = "Table 6 of 2020: MNIST: 5 classes, LG-FedAvg 600+100, new_test_acc, as_released"
+    (piece,) = found[name].pieces
+    assert (piece.name, dict(piece.changes)["classes"], piece.after) == ("lg_600", 5, ("fedavg",))
+    cfg = MNIST.settings("paper", piece.protocol, **dict(piece.changes))
+    assert set(MNIST.rounds(cfg)) == {"fedavg", "lg_600"}  # and nothing else runs
+
+
+@pytest.mark.parametrize(
+    ("values", "chances"),
+    [
+        ((), "some"),
+        ((98.2, 98.3), "begun"),  # a step that was begun is finished, whatever it says
+        ((98.1, 98.2, 98.3), "none"),  # reproduced at 3
+        ((90.0, 98.0, 99.0), "some"),
+        ((98.1, 98.2, 98.3, 98.2), "begun"),  # between steps nothing is looked at
+    ],
+)
+def test_a_cell_is_open_until_a_step_decides_it(stored, values, chances):
+    if values:
+        stored(rows(values))
+    goal = cells()[0]["Table 6 of 2020: MNIST: 2 classes, FedAvg 800, local_test_acc, as_released"]
+    kind = {0: "none"}.get(len(goal.chances), "some")
+    ahead = [chance for step, chance in goal.chances.items() if step > len(values)]
+    assert ("begun" if ahead and min(ahead) == 1.0 and values else kind) == chances
+
+
+def test_prices_are_those_of_this_device_or_of_what_resembles_it(stored):
+    stored(pd.concat([rows([98.0], seconds=100.0), rows([0, 98.0], "cpu: B", 900.0).iloc[2:]]))
+    ledger = cells()[1]
+    by_name = {(p.name, p.protocol, dict(p.changes)["classes"]): p for p in ledger.pieces}
+    assert ledger.seeds(by_name["fedavg", "as_released", 2]) == {0, 1}
+    assert ledger.seconds(by_name["fedavg", "as_released", 2]) == 100
+    assert ledger.seconds(by_name["fedavg", "as_described", 5]) == 100
+    assert ledger.seconds(by_name["local", "as_described", 5]) == UNKNOWN
+
+
+def test_a_claim_needs_the_lines_that_it_compares(monkeypatch):
+    monkeypatch.setattr(board, "STORED", (claims,))
+    found = {goal.name[:2]: goal for goal in goals.of_claims(Ledger(goals.pieces()))}
+    assert set(found) == {f"L{n}" for n in range(1, 10)}
+    parts = {(dict(p.changes)["classes"], p.name) for p in found["L1"].pieces}
+    assert parts == {
+        (n, name) for n in (2, 3, 4, 5, 10) for name in ("fedavg", "lg_1200", "lg_1800")
+    }
+    assert {p.experiment for p in found["L7"].pieces} == {NAME}
+    assert all(set(goal.chances) <= set(STEPS) for goal in found.values())

@@ -1,0 +1,121 @@
+"""What is worth running next, on made-up goals, rows and prices."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from lgfed_core.fill import plan as planning
+from lgfed_core.fill.goals import Goal
+from lgfed_core.fill.plan import Planner
+from lgfed_core.fill.words import full, length, said
+from lgfed_core.papers.experiment import Piece
+
+
+def piece(name: str, classes: int = 2, after: tuple[str, ...] = ()) -> Piece:
+    lg = (int(name[3:]),) if name.startswith("lg_") else ()
+    changes = dict(classes=classes, fedavg=name != "local", starts=lg)
+    changes["alone"] = ("local",) if name == "local" else ()
+    cell = (("classes_per_device", classes), ("part", name))
+    return Piece("lgfedavg.mnist", "as_described", name, tuple(changes.items()), cell, after)
+
+
+FEDAVG, LG, LOCAL = piece("fedavg"), piece("lg_400", after=("fedavg",)), piece("local")
+FAR = piece("local", classes=5)
+HOUR = {FEDAVG: 3600.0, LG: 600.0, LOCAL: 600.0, FAR: 600.0}
+
+
+@pytest.fixture(autouse=True)
+def no_checkpoints(tmp_path, monkeypatch):
+    monkeypatch.setattr("lgfed_core.papers.experiment.RUNS", tmp_path)
+
+
+def plan(goals, seeds=None, seconds=HOUR, lanes=False) -> Planner:
+    """seeds: how many each piece has, from 0 on."""
+    there = {one: frozenset(range((seeds or {}).get(one, 0))) for one in HOUR}
+    ledger = SimpleNamespace(
+        pieces=tuple(HOUR), seeds=there.__getitem__, seconds=seconds.__getitem__
+    )
+    return Planner(goals, ledger, lanes)
+
+
+def goal(*pieces, claim=False, name="", **chances) -> Goal:
+    """chances: of a verdict, as at3=.5."""
+    found = {int(step[2:]): chance for step, chance in chances.items()}
+    return Goal(name or pieces[0].name, claim, "inconclusive", frozenset(pieces), found)
+
+
+def first(planner: Planner):
+    return next(planner.bundles())
+
+
+def test_of_two_verdicts_the_likelier_for_its_time_comes_first():
+    likely, dear = goal(LOCAL, at3=0.4), goal(FEDAVG, at3=0.9)
+    assert first(plan([dear, likely])).tasks[0].pieces == (LOCAL,)
+    dear = goal(FEDAVG, at3=0.9, name="dear")
+    assert first(plan([dear, likely], seconds=HOUR | {FEDAVG: 60.0})).tasks[0].pieces == (FEDAVG,)
+
+
+def test_a_claim_comes_before_a_single_cell():
+    cell, claim = goal(FAR, at3=0.5), goal(LOCAL, claim=True, name="claim", at3=0.5)
+    assert first(plan([cell, claim])).why == ("claim",)
+
+
+def test_all_pieces_of_a_comparison_run_together_to_the_next_step_that_can_decide():
+    found = first(plan([goal(FEDAVG, LG, LOCAL, at5=0.9)], {FEDAVG: 3, LG: 3, LOCAL: 3}))
+    assert found.step == 5 and found.decided == pytest.approx(0.9)
+    assert [(task.seeds, task.pieces) for task in found.tasks] == [
+        ((3,), (FEDAVG, LG, LOCAL)),
+        ((4,), (FEDAVG, LG, LOCAL)),
+    ]
+
+
+def test_nothing_runs_for_what_is_decided_or_cannot_be():
+    assert not list(plan([goal(LOCAL), goal(FAR, at10=0.0)], {FAR: 5}).bundles())
+
+
+def test_a_first_look_at_what_is_unknown_beats_a_third_seed_that_decides_nothing():
+    new, known = goal(FAR, at3=0.0), goal(LOCAL, at3=0.01)
+    found = first(plan([known, new], {LOCAL: 2}))
+    assert (found.step, found.tasks[0].pieces, found.tasks[0].seeds) == (1, (FAR,), (0,))
+
+
+def test_what_a_run_goes_on_from_is_paid_once(tmp_path):
+    lg = [goal(LG, at3=0.5)]
+    alone = first(plan(lg, {FEDAVG: 3, LG: 2}))
+    assert alone.seconds == 4200  # FedAvg has rows, but no checkpoint here
+    saved = alone.tasks[0].folder / "fedavg.safetensors"
+    saved.parent.mkdir(parents=True)
+    saved.touch()
+    assert first(plan(lg, {FEDAVG: 3, LG: 2})).seconds == 600
+    saved.unlink()
+    other = goal(piece("lg_400", after=("fedavg",)), FEDAVG, at3=0.5, name="both")
+    assert sum(b.seconds for b in plan([*lg, other]).bundles()) == 3 * 4200
+
+
+def test_seeds_are_lanes_where_a_gpu_works():
+    (task,) = first(plan([goal(LOCAL, at3=0.9)], lanes=True)).tasks
+    assert task.seeds == (0, 1, 2) and task.seconds == 1800
+
+
+def test_a_full_board_counts_what_is_missing_everywhere():
+    planner = plan([goal(LOCAL, at3=0.0), goal(FAR)], {LOCAL: 2, FAR: 3})
+    assert [planner.full(step) for step in (3, 5)] == [(1, 600.0), (5, 3000.0)]
+    assert full(planner).splitlines()[0].endswith("at 3 seeds: 1 runs, 10 min")
+
+
+def test_the_plan_says_what_why_and_how_long():
+    text = said(plan([goal(LOCAL, at3=0.9, name="Table 6: local only")]))
+    assert "30 min, 30 min in all: to 3 seeds, about 0.9 verdicts; Table 6: local only" in text
+    assert "lgfedavg.mnist as_described classes=2 fedavg=False starts= alone=local seed 2" in text
+    assert said(plan([])).startswith("nothing is left that could decide anything")
+    assert [length(s) for s in (20, 90, 3599, 6600)] == ["20 s", "2 min", "1 h", "1 h 50 min"]
+
+
+def test_what_is_planned_can_be_typed():
+    from lgfed_core.__main__ import _changes
+    from lgfed_core.papers import experiments
+
+    task = first(plan([goal(FEDAVG, LG, at3=1.0)])).tasks[0]
+    words = str(task).split(" seed")[0].split()[2:]
+    assert _changes(experiments.find("lgfedavg.mnist"), words) == task.changes
+    assert planning._text((1, 2)) == "1,2"

@@ -1,0 +1,100 @@
+"""Working through a plan: within its time, past what cannot run, and never twice at once."""
+
+import time
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from lgfed_core.errors import Busy, DataError, SettingsError
+from lgfed_core.fill import work
+from lgfed_core.fill.plan import Bundle, Task
+from lgfed_core.papers.lgfedavg.mnist.run import MNIST
+
+ROW = pd.DataFrame({"seed": [0]})
+
+
+class Slow:
+    """An experiment that notes what ran; ``ends`` is what a run does."""
+
+    name = "a.b"
+
+    def __init__(self, ends=lambda seeds: None):
+        self.ran, self.ends = [], ends
+
+    def settings(self, *_, **changes):
+        return changes
+
+    def run(self, cfg, seeds, **how):
+        self.ends(seeds)
+        self.ran.append((cfg["name"], *seeds))
+        return ROW, {}
+
+
+def plan(experiment, *seconds):
+    """Makes plans of a bundle for each task that has not run; seconds: of each task."""
+    tasks = [
+        Task(experiment, "as_described", {"name": n}, (0,), (), took)
+        for n, took in enumerate(seconds)
+    ]
+
+    def again():
+        left = [t for t in tasks if (t.changes["name"], 0) not in experiment.ran]
+        return SimpleNamespace(bundles=lambda: [Bundle((t,), ("why",), 3, 1.0) for t in left])
+
+    return again
+
+
+@pytest.fixture(autouse=True)
+def no_nice(monkeypatch):
+    monkeypatch.setattr(work.os, "nice", lambda by: by, raising=False)
+
+
+def test_the_plan_is_worked_through_in_order():
+    told, experiment = [], Slow()
+    assert work.fill(1, plan(experiment, 5, 6), say=told.append) == 2
+    assert experiment.ran == [(0, 0), (1, 0)]
+    assert told[0] == "to 3 seeds for why:" and told[-1].startswith("nothing is left")
+    assert "about 5 s, of 1 h left" in told[1]
+
+
+def test_what_fits_in_the_time_goes_before_what_does_not():
+    experiment = Slow()
+    work.fill(1, plan(experiment, 7200, 60), say=lambda text: None)
+    assert experiment.ran == [(1, 0), (0, 0)]
+
+
+def test_time_is_up_in_the_middle_of_a_run():
+    told, experiment = [], Slow(lambda seeds: time.sleep(5))
+    begun = time.monotonic()
+    assert work.fill(0.3 / 3600, plan(experiment, 5), say=told.append) == 0
+    assert time.monotonic() - begun < 3 and told[-1].startswith("time is up")
+
+
+@pytest.mark.parametrize("error", [DataError("no data here"), Busy("another process")])
+def test_what_cannot_run_is_named_and_left_out(error):
+    told, experiment = [], Slow()
+
+    def ends(seeds):
+        if not experiment.ran and not told[-1].startswith("  left out"):
+            experiment.ends = lambda seeds: None
+            raise error
+
+    experiment.ends = ends
+    assert work.fill(1, plan(experiment, 5, 6), say=told.append) == 1
+    assert experiment.ran == [(1, 0)] and f"  left out: {error}" in told
+
+
+def test_hours_are_a_time_to_work():
+    for hours in (0, -1, float("nan"), float("inf")):
+        with pytest.raises(SettingsError, match="how long to work"):
+            work.fill(hours, plan(Slow()))
+
+
+def test_two_runs_never_share_a_folder_of_checkpoints(tmp_path, monkeypatch):
+    monkeypatch.setattr("lgfed_core.papers.experiment.RUNS", tmp_path)
+    cfg = MNIST.settings("smoke")
+    from lgfed_core.papers.experiment import _alone
+
+    with _alone(MNIST.folder(cfg, [0])), pytest.raises(Busy, match="another process runs this"):
+        MNIST.run(cfg, [0], record=False)
