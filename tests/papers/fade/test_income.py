@@ -187,3 +187,19 @@ def test_nothing_is_said_where_nothing_has_run():
     only = made_up()
     only = only[only["loss"] == "none"]
     assert list(claims.judged(only).index) == ["F10"]
+
+
+def test_of_a_seed_whose_runs_diverge_the_others_stay(small, monkeypatch):
+    real = income.Game.loss
+
+    def broken(self, local, batch):
+        return real(self, local, batch) * (float("nan") if self.top == 0 else 1)
+
+    monkeypatch.setattr(income.Game, "loss", broken)
+    cfg = replace(small, parts=("figure",), probed=20)
+    with pytest.warns(RuntimeWarning, match="not finite"):
+        rows, _ = INCOME.run(cfg, [0, 1], record=False, resume=False)
+    lost = rows[rows["loss"] == "none"]
+    assert set(lost["metric"]) == {"diverged"} and set(lost["value"]) == {1}
+    kept = rows[rows["loss"] == "squared"]
+    assert "diverged" not in set(kept["metric"]) and set(kept["seed"]) == {0, 1}

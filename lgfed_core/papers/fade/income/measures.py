@@ -26,7 +26,8 @@ class Measured:
     """What a part leaves: a line of numbers per run, curves, time and origin.
 
     final: the index is the seed, runs in the order in which they trained. history: lines of round,
-    seed and what was watched. diverged: the round in which a seed left the finite numbers.
+    seed and what was watched. diverged: the round in which a seed left the finite numbers. A run
+    that did so alone has that round in a column of this name, and no other number.
     """
 
     final: pd.DataFrame
@@ -143,7 +144,16 @@ def measure(fed: Federation, outcome: Outcome, probed: int = 0) -> Measured:
         for (r, _), found in zip(some, _leaks(fed, seed, some, probed), strict=True):
             lines[r] |= found
     final = pd.DataFrame(lines, index=pd.Index(fed.seeds, name="seed"))
-    return Measured(final, outcome.history, outcome.seconds, outcome.provenance, outcome.diverged)
+    if (lost := _lost(outcome)).any():  # these have a round in the place of numbers
+        final.loc[lost] = float("nan")
+        final["diverged"] = final.index.map(outcome.diverged).where(lost).astype(float)
+    return Measured(final, outcome.history, outcome.seconds, outcome.provenance)
+
+
+def _lost(outcome: Outcome) -> np.ndarray:
+    """Which runs [R] left the finite numbers: a seed has several, and its others go on."""
+    last = outcome.history[outcome.history["round"] == outcome.history["round"].max()]
+    return last["validation_acc"].isna().to_numpy() & last["seed"].isin(outcome.diverged).to_numpy()
 
 
 @torch.no_grad()
