@@ -109,7 +109,7 @@ def judged(
     lines["at"] = [weakest(some).name if some else "" for some in ran.values()]
     lines["ran"] = [len(some) for some in ran.values()]
     lines["parts"] = list(totals.values())
-    lines["runs"] = [min((part.runs for part in some), default=0) for some in ran.values()]
+    lines["runs"] = [_fewest(some) for some in ran.values()]
     lines["words"] = [claim.words for claim in parts]
     lines["of"] = [tuple({of: 0 for part in some for of in part.of}) for some in parts.values()]
     lines.loc[lines["ran"] == 0, ["verdict", "so_far"]] = verdict.NOT_RUN
@@ -119,6 +119,12 @@ def judged(
         for line in lines.itertuples()
     ]
     return lines
+
+
+def _fewest(ran: Sequence[Part]) -> int:
+    """The runs of the comparison that has the fewest; one without chance in it needs no more."""
+    chance = [part.runs for part in ran if part.evidence.low != part.evidence.high]
+    return min(chance or [part.runs for part in ran], default=0)
 
 
 def joint(ran: Sequence[Part], total: int = 0) -> Evidence:

@@ -8,6 +8,7 @@ import pandas as pd
 from . import verdict
 from .printed import METRICS
 from .records import PROTOCOLS
+from .steps import STEPS, standing
 
 _CHOSEN = {"best_test": "best on test", "best_val": "best on validation", "last": "last round"}
 _MARKS = {verdict.REPRODUCED: "✓", verdict.DIFFERS: "✗", verdict.INCONCLUSIVE: "?"}
@@ -25,7 +26,8 @@ class Page(str):
 def display(table: pd.DataFrame) -> Page:
     """A compact table for notebooks: per metric, a line per row, a column per protocol.
 
-    A cell reads "98.16 ± 0.03 (10)", or "(formula)" for a number that needs no run; below it stand
+    A cell reads "98.16 ± 0.03 (10)", with a word beside the seeds where these are no step at which
+    verdicts fall, or "(formula)" for a number that needs no run; below it stand
     "-0.04 ✓ reproduced", of how many others of its setting one would say the same in its place, and
     the last round's mean.
     """
@@ -76,7 +78,9 @@ def _said(cells: pd.DataFrame) -> list[str]:
     last = [f"last round {_number(c.ours)}" for c in cells.iloc[1:].itertuples() if c.seeds]
     if np.isnan(first["ours"]):
         return [first["verdict"], *last]
-    value = f"{_spread(first['ours'], first['ours_sd'])} ({int(first['seeds']) or 'formula'})"
+    seeds = int(first["seeds"])
+    aside = f", {standing(seeds)}" * (first["scale"] == "paper" and seeds not in (0, *STEPS))
+    value = f"{_spread(first['ours'], first['ours_sd'])} ({seeds or 'formula'}{aside})"
     shift = _number(first["difference"], "+")
     said = " ".join(filter(None, [shift, _MARKS.get(first["verdict"]), first["verdict"]]))
     said += f" ({first['why']})" if first.get("why") else ""

@@ -23,14 +23,14 @@ def next_step(seeds: int) -> int | None:
 
 
 def standing(seeds: int) -> str:
-    """At which step a verdict on so many seeds stands: "at 3", "between 3 and 5"."""
-    if seeds in STEPS:
-        return f"at {seeds}"
-    before = [step for step in STEPS if step < seeds]
-    if not before:
-        return f"before {STEPS[0]}"
+    """At which step a verdict on so many seeds stands: "at 3 seeds", "between 3 and 5 seeds"."""
     after = next_step(seeds)
-    return f"between {before[-1]} and {after}" if after else f"beyond {before[-1]}"
+    before = max((step for step in STEPS if step <= seeds), default=0)
+    if before == seeds:
+        return f"at {seeds} seeds"
+    if not before:
+        return f"before {after} seeds"
+    return f"between {before} and {after} seeds" if after else f"beyond {before} seeds"
 
 
 def missing(there: Collection[int], step: int) -> list[int]:

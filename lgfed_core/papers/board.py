@@ -13,6 +13,7 @@ from lgfed_core.errors import ResultsError
 from lgfed_core.evidence import report, scoreboard, verdict
 from lgfed_core.evidence.claims import LIVE, Claim
 from lgfed_core.evidence.printed import PAPERS, Table
+from lgfed_core.evidence.steps import standing
 from lgfed_core.paths import PAPER
 
 from .cgau import printed as cgau
@@ -57,10 +58,12 @@ def verdicts() -> dict[str, str]:
     """The verdict on every claim that a page judges, in words; of several data sets, on each."""
     found: dict[str, dict[str, str]] = {c.id: {"": LIVE} for c in CLAIMS if c.live}
     for page in STORED:
-        said = page.from_stored()["said"]
+        lines = page.from_stored()
         for claim in page.CLAIMS:
-            some = found.setdefault(claim.id, {})
-            some[claim.where] = said.get(claim.id, verdict.NOT_RUN)
+            line = lines.loc[claim.id] if claim.id in lines.index else None
+            ran = line is not None and line["ran"] > 0
+            said = f"{line['said']}, {standing(line['runs'])}" if ran else verdict.NOT_RUN
+            found.setdefault(claim.id, {})[claim.where] = said
     return {id: _joined(some) for id, some in found.items()}
 
 
