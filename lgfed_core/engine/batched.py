@@ -257,8 +257,9 @@ class Batched:
         params = self.phase.layout.views(*map(torch.stack, zip(*lanes, strict=True)))
         return vmap(lambda p, x: _filled(self.phase.net, p)(x, **more))(params, x)
 
-    def _visits(self, *place: int) -> np.ndarray:
+    def _visits(self, seed: int, round: int, device: int, rows: int) -> np.ndarray:
         """`seeds.visits`, once a round for all runs of a seed that share a device."""
+        place = seed, round, device, rows
         if place not in self.drawn:
             self.drawn[place] = visits(*place, self.phase.training.epochs)
         return self.drawn[place]
