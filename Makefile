@@ -27,7 +27,7 @@ execute: data ## execute the notebooks that changed, without building pages
 	@$(PY) book/build.py --scale $(SCALE) --no-html
 
 test: data ## run all tests; ARGS='-m "not book"' leaves the notebooks out
-	@OMP_NUM_THREADS=1 $(PY) -m pytest -q -n logical --maxprocesses 8 --dist worksteal $(ARGS)
+	@OMP_NUM_THREADS=1 $(PY) -m pytest -n logical --maxprocesses 8 --dist worksteal $(ARGS)
 
 check: lint data ## form, style, types, directions and quick tests: about a minute
 	@OMP_NUM_THREADS=1 $(PY) -m pytest -q -n logical --maxprocesses 8 \

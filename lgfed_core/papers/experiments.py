@@ -11,6 +11,7 @@ from .fade.digits.run import DIGITS
 from .fade.impairment.run import IMPAIRMENT
 from .fade.income.run import INCOME
 from .lgfedavg.cifar10.run import CIFAR10
+from .lgfedavg.cifar10.scratch import SCRATCH
 from .lgfedavg.fairness.run import FAIRNESS
 from .lgfedavg.layers.run import LAYERS
 from .lgfedavg.mnist.run import MNIST
@@ -21,6 +22,7 @@ ALL: dict[str, Experiment] = {
     for experiment in (
         MNIST,
         CIFAR10,
+        SCRATCH,
         VERSION1,
         LAYERS,
         FAIRNESS,

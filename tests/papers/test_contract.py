@@ -49,6 +49,7 @@ DIGITS = "UCI digits, 8 against the rest"
 CASES = [
     Case("lgfedavg.mnist", dict(starts=(800,), alone=())),
     Case("lgfedavg.cifar10", dict(starts=(), alone=()), dict(starts=(1800,), alone=())),
+    Case("lgfedavg.scratch", {}),
     Case("lgfedavg.version1", dict(alone=())),
     Case("lgfedavg.layers", dict(last=(1,), first=()), dict(last=(3, 1), first=(1,))),
     Case("lgfedavg.fairness", dict(methods=("lg_fedavg",), frontier_splits=()), QUIET),

@@ -65,16 +65,18 @@ class Phases:
         method = FedAvg(weighted=cfg.weighted)
         return self._part("fedavg", method, cfg.fedavg_lr, cfg.fedavg_rounds, tracker)
 
-    def lg(self, fedavg: Outcome, budget: int | str) -> Outcome:
-        """LG-FedAvg from the model that ``fedavg`` had after ``budget`` rounds."""
-        cfg, done = self.cfg, self.cfg.rounds(int(budget))
+    def lg(self, fedavg: Outcome | None, budget: int | str) -> Outcome:
+        """LG-FedAvg from the model that ``fedavg`` had after ``budget`` rounds; None: from the
+        first parameters."""
+        cfg, done = self.cfg, self.cfg.rounds(int(budget)) if fedavg else 0
         method = LGFedAvg(layers=cfg.shared(self.fed.net), weighted=cfg.weighted)
         on_test = self._on_test
         tracker = AveragedBest(light=True) if on_test else Personal(every=cfg.every, light=True)
-        further = dict(start=fedavg.tensors[f"at_{done}"], first_round=done, before=done)
+        start = fedavg.tensors[f"at_{done}"] if fedavg else self.first
+        further = dict(start=start, first_round=done, before=done)
         rounds = cfg.rounds(cfg.lg_rounds)
         out = self._part(f"lg_{budget}", method, cfg.lr, rounds, tracker, **further)
-        return following(fedavg, out, done)
+        return following(fedavg, out, done) if fedavg else out
 
     def local(self) -> Outcome:
         """Every device by itself, all of them in every epoch."""
@@ -195,11 +197,9 @@ class PhasedExperiment(Experiment):
     def _piece(self, cfg: Settings, split: dict[str, Any], name: str) -> Piece:
         """One part at paper scale; split: the settings that say which devices."""
         lg, alone = name.startswith("lg_"), name in cfg.alone
-        changes = split | dict(alone=(name,) if alone else ())
-        if "fedavg" in self.chooses:
-            changes["fedavg"] = not alone
-        if "starts" in self.chooses:
-            changes["starts"] = (int(name.removeprefix("lg_")),) if lg else ()
+        own = dict(alone=(name,) if alone else (), fedavg=not alone)
+        own["starts"] = (int(name.removeprefix("lg_")),) if lg and "starts" in self.chooses else ()
+        changes = split | {key: value for key, value in own.items() if key in self.chooses}
         cell = self.cell(cfg, name)
         like = {id: value for id, value in cell.items() if id not in ("classes_per_device", "data")}
         return Piece(
@@ -208,7 +208,7 @@ class PhasedExperiment(Experiment):
             name,
             changes=tuple(changes.items()),
             cell=tuple(cell.items()),
-            after=("fedavg",) if lg else (),
+            after=("fedavg",) if lg and "fedavg" in self.rounds(cfg) else (),
             like=tuple(like.items()),
         )
 
