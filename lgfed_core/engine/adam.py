@@ -1,6 +1,7 @@
 """Adam (Kingma & Ba 2015) at its defaults, for one lane or a stack of lanes."""
 
 from collections.abc import Hashable, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,7 +16,7 @@ class Adam:
     parameter is moved by, against the gradient, at a learning rate of one.
     """
 
-    def __init__(self, values: Mapping[Hashable, Tensor], lanes: int | None = None):
+    def __init__(self, values: Mapping[Any, Tensor], lanes: int | None = None):
         self.moments = {n: (torch.zeros_like(v), torch.zeros_like(v)) for n, v in values.items()}
         shape = () if lanes is None else (lanes,)
         self.taken = {n: torch.zeros(shape, device=v.device) for n, v in values.items()}

@@ -140,38 +140,42 @@ def exact(value: float, holds: bool) -> Evidence:
     return Evidence(value, value, value, float(not holds), float(holds))
 
 
-def greater(a: ArrayLike, b: ArrayLike = 0.0, by: float = 0.0) -> Evidence:
+def greater(a: ArrayLike, b: ArrayLike = 0.0, by: float = 0.0, shared: float = 0.0) -> Evidence:
     """That a is greater than b (by more than ``by``), paired over runs: a [n], b [n] or a number.
 
     Student's t on the differences of whole pairs (one with a NaN is none). One run, or none,
     decides nothing: both p-values are 1.
+
+    shared: where runs split the same few rows again and again, test rows over training rows of a
+        split; the variance of a mean is then that of a run times 1/n + shared (Nadeau and Bengio
+        2003), and more runs do not make up for rows.
     """
     shift = _pairs(a, b)
-    mean, error, df = _mean(shift)
+    mean, error, df = _mean(shift, shared)
     low, high = _interval(mean, error, df)
     p = _above(mean - by, error, df)
     return Evidence(mean, low, high, p, _above(by - mean, error, df))
 
 
-def equivalent(a: ArrayLike, b: ArrayLike, margin: float) -> Evidence:
+def equivalent(a: ArrayLike, b: ArrayLike, margin: float, shared: float = 0.0) -> Evidence:
     """That a and b differ by less than ``margin``, paired over runs: two one-sided tests (TOST).
 
-    Pairs as for `greater`. Against it speaks a difference beyond the margin, on either side (p
-    doubled for the two).
+    Pairs and ``shared`` as for `greater`. Against it speaks a difference beyond the margin, on
+    either side (p doubled for the two).
     """
     shift = _pairs(a, b)
-    mean, error, df = _mean(shift)
+    mean, error, df = _mean(shift, shared)
     low, high = _interval(mean, error, df)
     p = max(_above(mean + margin, error, df), _above(margin - mean, error, df))
     against = 2 * min(_above(mean - margin, error, df), _above(-margin - mean, error, df))
     return Evidence(mean, low, high, p, min(1.0, against))
 
 
-def rising(x: ArrayLike, y: ArrayLike) -> Evidence:
+def rising(x: ArrayLike, y: ArrayLike, shared: float = 0.0) -> Evidence:
     """That y rises with x: x [k], y [n, k], one least-squares slope per run, tested above zero."""
     x, y = np.asarray(x, float), np.asarray(y, float)
     centred = x - x.mean()
-    return greater(y @ centred / (centred @ centred))
+    return greater(y @ centred / (centred @ centred), shared=shared)
 
 
 def every(tests: Sequence[Evidence]) -> Evidence:
@@ -218,10 +222,10 @@ def _pairs(a: ArrayLike, b: ArrayLike) -> NDArray:
     return shift[~np.isnan(shift)]
 
 
-def _mean(x: NDArray) -> tuple[float, float, int]:
+def _mean(x: NDArray, shared: float = 0.0) -> tuple[float, float, int]:
     """Mean, standard error (NaN below two values) and degrees of freedom of x [n]."""
     mean = float(x.mean()) if x.size else np.nan
-    error = float(x.std(ddof=1) / np.sqrt(x.size)) if x.size > 1 else np.nan
+    error = float(x.std(ddof=1) * np.sqrt(1 / x.size + shared)) if x.size > 1 else np.nan
     return mean, error, x.size - 1
 
 

@@ -67,7 +67,7 @@ def rivals(table: pd.DataFrame, spec: Table, runs: Runs) -> pd.Series:
     would be reproduced in its place -> "2 of 5: FedAvg 800, MTL 1800"; "" unless reproduced."""
     floors = {m.name: m for m in spec.metrics}
     setting = [c for c in spec.ids if c not in _OWN]
-    groups = {}
+    groups: dict[tuple, list[tuple[dict, pd.Series]]] = {}
     for ids, (values, _) in runs.items():
         names = dict(zip(spec.ids, ids, strict=False))
         key = *(names[c] for c in setting), *ids[len(spec.ids) :]

@@ -179,3 +179,15 @@ def test_judge_corrects_over_the_claims_of_a_paper():
     assert found["verdict"].to_dict() == {"L1": "confirmed", "L2": "refuted", "L3": "inconclusive"}
     assert found.loc["L1", "p"] == pytest.approx(0.003)
     assert verdict.judge({"L3": claims["L3"]})["verdict"].tolist() == ["confirmed"]
+
+
+def test_repetitions_that_share_their_rows_do_not_add_up():
+    few, many = np.array([1.0, 2.0, 3.0]), np.tile([1.0, 2.0, 3.0], 100)
+    alone = verdict.greater(few)
+    shared = verdict.greater(few, shared=0.5)
+    wide = (shared.high - shared.estimate) / (alone.high - alone.estimate)
+    assert wide == pytest.approx(((1 / 3 + 1 / 2) * 3) ** 0.5)
+    spread = many.std(ddof=1)
+    error = (verdict.greater(many, shared=0.5).high - 2) / 1.97
+    assert error == pytest.approx(spread * 0.5**0.5, rel=0.02), "however many there are"
+    assert verdict.equivalent(few, 2.0, 5.0, shared=0.5).p > verdict.equivalent(few, 2.0, 5.0).p

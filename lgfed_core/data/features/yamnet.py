@@ -19,7 +19,10 @@ from lgfed_core.errors import DataError, NotAvailable
 RATE, PATCH, HOP, WIDTH = 16_000, 15_600, 7_680, 1_024  # samples a second, per patch, between two
 SECONDS = 10.0  # clips are cut here, as in the released code
 WEIGHTS, CLASSES = "lite-model_yamnet_classification_tflite_1.tflite", "yamnet_class_map.csv"
-INSTALL = "pip install 'lgfed_core[audio]' (ai-edge-litert and soundfile)"
+INSTALL = (
+    ".venv/bin/python -m pip install --constraint constraints.txt --editable '.[audio]' in the "
+    "checkout (ai-edge-litert and soundfile; make leaves them out)"
+)
 
 
 class Yamnet:

@@ -22,17 +22,20 @@ def gains(found: pd.DataFrame, metric: str = "test_auc", selection: str = "best_
     return gain.stack().rename("gain").reset_index()
 
 
-def take_home(gain: pd.DataFrame, unit: str) -> str:
+def take_home(gain: pd.DataFrame, unit: str, shared: float = 0.0) -> str:
     """A Markdown line per CGAU: its gain at the two ends of the shuffling, with 95 % intervals.
 
-    gain: as from `gains`; unit: of the gain, in words.
+    gain: as from `gains`; unit: of the gain, in words; shared: of `verdict.greater`.
     """
+    # A gain is said here, none is called one: false only if the rows were others.
     lines = []
     for method, mine in gain.groupby("method", sort=False):
         wide = mine.pivot(index="seed", columns="shuffle_proportion", values="gain").dropna()
         if wide.empty:  # a run that is not complete
             continue
-        first, last = (said(greater(wide[p])) for p in (wide.columns.min(), wide.columns.max()))
+        first, last = (
+            said(greater(wide[p], shared=shared)) for p in (wide.columns.min(), wide.columns.max())
+        )
         lines.append(
             f"- **{METHODS[method]}** gains {first} {unit} over the baseline where no row is "
             f"shuffled, and {last} where all are ({len(wide)} repetitions)."

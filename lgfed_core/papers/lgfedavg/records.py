@@ -133,6 +133,32 @@ def worth_of_selection(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(out).reindex(released["row"].unique())
 
 
+def left_the_numbers(stored: pd.DataFrame, dataset: str) -> pd.DataFrame:
+    """Runs in which some device left the finite numbers: protocol, classes, method, seed.
+
+    Such devices break every average of the last round's models: a hundred averaged probabilities,
+    where each device has one vote, are then at chance although devices do well at home. How many
+    devices it were is not in the rows.
+    """
+    ids = ["protocol", *IDS[:2], "seed"]
+    rows = at_paper_scale(stored, dataset, selection="last")
+    wide = rows.pivot_table("value", ids, "metric")
+    if "new_test_acc_probabilities" not in wide:
+        return pd.DataFrame(columns=ids)
+    chance = (wide["new_test_acc_probabilities"] - 10.0).abs() < 0.05  # ten classes
+    home = wide["local_test_acc"] > 20.0
+    return wide[chance & home].reset_index()[ids]
+
+
+def without(stored: pd.DataFrame, lost: pd.DataFrame) -> pd.DataFrame:
+    """``stored`` without the runs of `left_the_numbers`."""
+    if lost.empty:
+        return stored
+    keys = [tuple(map(plain, line)) for line in lost.to_numpy()]
+    own = stored[list(lost)].map(plain).apply(tuple, axis=1)
+    return stored[~own.isin(keys)]
+
+
 def at_hand() -> pd.DataFrame:
     """All rows of version 2's two experiments, and of version 1's."""
     return select(EXPERIMENTS)

@@ -161,19 +161,29 @@ def timed(ratio, seeds=5):
 
 def test_what_the_paper_says_would_be_confirmed():
     found = made_up(lambda p: 3.0 - 2.5 * p)
-    said = judged.judged(found, made_up(lambda p: 0.3), timed(1.85))["said"]
-    assert said.to_dict() == dict.fromkeys(["C3", "C4", "C5", "C6", "C7", "C9"], "confirmed")
+    lines = judged.judged(found, made_up(lambda p: 0.3), timed(1.85))
+    assert lines["verdict"].to_dict() == dict.fromkeys(
+        ["C3", "C4", "C5", "C6", "C7", "C9"], "confirmed"
+    )
 
 
 def test_what_it_does_not_say_would_not():
     found = made_up(lambda p: -1.0 + p, base=lambda p: 78 + 5 * p)
     other = made_up(lambda p: 2.0, stand_in="a small CNN")
-    said = judged.judged(found, other, timed(4.0))["said"]
-    assert said[["C3", "C4", "C6", "C9"]].tolist() == ["refuted"] * 4
-    assert said["C7"] == "on stand-in data (a small CNN): refuted"
-    level = judged.judged(made_up(lambda p: 0.0))["said"]
+    lines = judged.judged(found, other, timed(4.0))
+    assert lines.loc[["C3", "C4", "C6", "C9"], "verdict"].tolist() == ["refuted"] * 4
+    assert lines.loc["C7", "said"] == "on stand-in data (a small CNN): refuted"
+    level = judged.judged(made_up(lambda p: 0.0))["verdict"]
     assert "C7" not in level and "C9" not in level
     assert not level[["C3", "C4"]].eq("confirmed").any()
+
+
+def test_verdicts_on_accuracies_say_at_which_level_they_were_reached():
+    found = made_up(lambda p: 3.0 - 2.5 * p, base=lambda p: 90.0, spread=0.0)
+    said = judged.judged(found)["said"]
+    for claim in ("C3", "C4", "C6"):
+        assert said[claim].endswith("(on features +12.0 points from the paper's level)")
+    assert "level" not in said["C5"]
 
 
 def test_a_part_of_cifar10_is_no_cifar10():
@@ -223,6 +233,20 @@ def test_the_control_stands_beside_what_it_controls(monkeypatch):
     assert (found["low"] < found["gain"]).all() and (found["repetitions"] == 5).all()
     assert found["baseline"].to_numpy() == pytest.approx(78.0, abs=0.05)
     assert judged.control("cgau_averaged").empty
+    said = judged.what_the_control_says(found)
+    assert "cifar_cnn**: +0.5" in said and "a gain is likely" in said
+    assert "inception_v3**, the paper's features: not yet run" in said
+    gains["cifar_cnn", False] = 0.0
+    said = judged.what_the_control_says(judged.control())
+    assert "any gain is smaller than 0.5 points" in said
+
+
+def test_an_interval_that_holds_zero_is_not_no_gain():
+    names = ["features", "clients made"]
+    index = pd.MultiIndex.from_tuples([("mobilenet_v2", "all classes together")], names=names)
+    line = {"baseline": 85.0, "gain": 0.2, "low": -1.0, "high": 1.4, "p": 0.3, "p_same": 0.3}
+    table = pd.DataFrame([line | {"repetitions": 3}], index)
+    assert "neither a gain nor one below 0.5 points is shown" in judged.what_the_control_says(table)
 
 
 # Newcomers.

@@ -8,6 +8,7 @@ from lgfed_core import models, paths
 from lgfed_core.errors import LgfedError, SettingsError
 from lgfed_core.evidence import records as results, report
 from lgfed_core.papers.lgfedavg import records as lgfedavg_rows
+from lgfed_core.papers.lgfedavg.mnist import take_home
 from lgfed_core.papers.lgfedavg.mnist.run import MNIST
 from lgfed_core.papers.lgfedavg.printed import TABLES
 from toy import stored_row
@@ -163,3 +164,38 @@ def test_differences_take_the_headline_of_each_protocol():
     line = gaps.loc["LG-FedAvg 400+100 - FedAvg 800"]
     assert (line["paper"], line["as_released"]) == (5.0, 6.0) and np.isnan(line["as_described"])
     assert gaps.loc["LG-FedAvg 400+100 - local only"].isna().all()
+
+
+def test_sentences_to_take_home_count_the_readings_that_show_them():
+    ids = dict(table="lgfedavg_v2_table6_mnist", classes_per_device=2, metric="local_test_acc")
+    lines = []
+    for protocol, chosen in (("as_described", "best_val"), ("as_released", "best_test")):
+        for selection in (chosen, "last"):
+            for seed, shift in enumerate((-0.1, 0.0, 0.1)):
+                for method, start, value in (("fedavg", 800, 98.0), ("lg_fedavg", 400, 99.0)):
+                    who = dict(method=method, fedavg_rounds=start, lg_rounds=0, seed=seed)
+                    noisy = value + shift * (method == "lg_fedavg")
+                    how = dict(protocol=protocol, selection=selection, scale="paper", value=noisy)
+                    lines.append(ids | who | how)
+    rows = pd.DataFrame(lines)
+    said = take_home.selection(rows)
+    assert "in all readings" in said and said.count("+1.00") == 3, "none chosen on test rows"
+    last = (rows["selection"] == "last") & (rows["protocol"] == "as_released")
+    rows.loc[last & (rows["method"] == "fedavg"), "value"] = 99.0
+    assert "in 2 of 3 readings" in take_home.selection(rows)
+    assert take_home.selection(rows.iloc[:0]) == "not yet run"
+    assert "not yet run" in take_home.sharing(pd.DataFrame(columns=rows.columns))
+
+
+def test_runs_that_left_the_finite_numbers_are_kept_apart():
+    ids = dict(table="lgfedavg_v2_table8_cifar10", classes_per_device=2, method="local_only")
+    ids |= dict(fedavg_rounds=0, lg_rounds=0, protocol="as_described", selection="last")
+    lines = []
+    for seed, new in enumerate((54.0, 10.0)):
+        for metric, value in (("local_test_acc", 85.0), ("new_test_acc_probabilities", new)):
+            lines.append(ids | dict(seed=seed, metric=metric, value=value, scale="paper"))
+    rows = pd.DataFrame(lines)
+    lost = lgfedavg_rows.left_the_numbers(rows, "cifar10")
+    assert lost["seed"].tolist() == [1]
+    assert set(lgfedavg_rows.without(rows, lost)["seed"]) == {0}
+    assert lgfedavg_rows.without(rows, lost.iloc[:0]) is rows

@@ -286,7 +286,7 @@ class Fairness(Experiment):
     Settings, scales = Settings, SCALES
     chooses = frozenset(
         {"splits", "methods", "frontier", "frontier_splits", "losses", "sweep"}
-        | {"sweep_optimiser", "adversary_steps", "adversary_width"}  # in the name of a part
+        | {"sweep_optimiser", "adversary_steps", "adversary_width", "adversary_dropout"}
     )
     federation = staticmethod(federation)
 
@@ -344,7 +344,8 @@ class Fairness(Experiment):
                 yield f"{split}:{name}", found
 
     def places(self, cfg) -> tuple[str, Iterable[str]]:
-        return f"{cfg.scale}-{cfg.protocol}", self.chooses | {"strength"}  # in a part's own name
+        named = self.chooses | {"strength"}  # these are in a part's own name
+        return f"{cfg.scale}-{cfg.protocol}", named - {"adversary_dropout"}
 
     def measured(self, cfg: Settings, part: str, found: Measured) -> pd.DataFrame:
         """The tidy result rows of one part: last round, a line per seed and metric."""
