@@ -46,8 +46,8 @@ def first_layer(phase: Phase) -> str | None:
     It may where devices minimise cross-entropy and nothing else, in one step on all parameters, and
     the network gives its rows as they are to a linear layer that it uses for nothing else.
     """
-    for method in map(type, phase.methods):
-        if method.loss is not Method.loss or method.steps is not Method.steps:
+    for method in phase.methods:
+        if type(method).loss is not Method.loss or type(method).steps is not Method.steps:
             return None
     training, net = phase.training, trainee(phase)
     name, layer = next(((n, m) for n, m in net.named_modules() if m._parameters), ("", None))
@@ -85,8 +85,9 @@ class Dual:
     def __init__(self, layer: nn.Linear, velocity: Tensor, training: LocalTraining):
         """``velocity`` [out, in] is read at a block's start and written at its end."""
         self.layer, self.velocity, self.training = layer, velocity, training
-        self.x: Tensor | None = None
-        layer.forward = self
+        self.running = False  # whether a pass is under way
+        self.out: Tensor | None = None
+        layer.forward = self  # type: ignore[method-assign, assignment]
 
     @torch.no_grad()
     def start(self, x: Tensor, moving: bool, goes_on: bool) -> None:
@@ -95,7 +96,8 @@ class Dual:
         moving: whether the velocity may be other than zero.
         goes_on: whether it is needed after these steps.
         """
-        self.x = x = x.flatten(1)  # [n, in]
+        self.x, self.running = x.flatten(1), True  # [n, in]
+        x = self.x
         n, weight = len(x), self.layer.weight
         self.moving = moving and self.training.momentum > 0
         self.goes_on = goes_on and self.training.momentum > 0
@@ -113,11 +115,11 @@ class Dual:
 
     def stop(self) -> None:
         """Forget a pass."""
-        self.x = None
+        self.running = False
 
     def __call__(self, x: Tensor) -> Tensor:
         """Outputs [b, out] for the next rows ``x`` [b, in]. Raises NotTheRows for any others."""
-        if self.x is None:
+        if not self.running:
             return F.linear(x, self.layer.weight, self.layer.bias)
         rows = slice(self.done, self.done + len(x))
         if self.out is not None or not torch.equal(x, self.x[rows]):
@@ -163,7 +165,7 @@ class Dual:
         weight.copy_(self._combined(self.weights))
         if new is not None:
             velocity.copy_(new)
-        self.x = None
+        self.running = False
 
     def _combined(self, of: np.ndarray) -> Tensor:
         """A combination of weights and velocity at the start and of the gradients, [out, in]."""

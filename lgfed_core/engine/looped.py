@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from typing import cast
 
 import numpy as np
 import torch
@@ -134,10 +135,12 @@ class Looped:
 
     def _train_one(self, *job) -> None:
         self._trainee()
+        dual = self._dual
         try:
-            self._local_pass(self._dual, *job)
+            self._local_pass(dual, *job)
         except NotTheRows:  # once more, from the same start
-            self._dual.stop()
+            if dual:
+                dual.stop()
             self._local_pass(None, *job)
 
     def _local_pass(
@@ -247,9 +250,8 @@ class Looped:
                     steps.append((loss, params, held, when))
                 each.append(steps)
             if name := first_layer(phase):
-                self._dual = Dual(
-                    net.get_submodule(name), momenta[f"{name}.weight"], phase.training
-                )
+                layer = cast(nn.Linear, net.get_submodule(name))
+                self._dual = Dual(layer, momenta[f"{name}.weight"], phase.training)
             self._own = net, dict(net.named_parameters()), each
         return self._own
 

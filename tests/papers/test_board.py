@@ -13,7 +13,7 @@ from lgfed_core.papers import board as claims_board
 from lgfed_core.paths import PAPER, ROOT
 
 WORDS = (verdict.CONFIRMED, verdict.REFUTED, verdict.INCONCLUSIVE, verdict.NOT_RUN)
-WORDS += (verdict.STAND_IN, verdict.SUGGESTED, LIVE)
+WORDS += (verdict.STAND_IN, LIVE, "suggested by ")
 
 
 @pytest.fixture(scope="module")
