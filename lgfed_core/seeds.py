@@ -34,6 +34,7 @@ class Purpose(IntEnum):
     TEST_SPLIT = 108  # test rows of a set without an official partition
     ROTATION = 109  # angles by which pictures are turned once and for all
     CLIENTS = 110  # k-means of simulated clients, classes dealt at random
+    NEWCOMERS = 111  # rows of devices that come late
     LINEAR_TRAINING = 201  # simulated linear models: what a draw trains on,
     LINEAR_TEST = 202  # and what it is tested on
 

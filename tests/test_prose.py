@@ -22,6 +22,7 @@ KNOWN = {  # what is neither a result of ours nor in data/paper, and why
     "lgfedavg/cifar10": {57.0, 99.0},  # goal accuracy; where the released code stops a device
     "lgfedavg/communication": {15.79, 60.0, 82.0, 83.0},  # of the text; counts, without a run
     "lgfedavg/mnist": {15.79, 30.0, 84.0, 99.0},  # of the text; Tables 1 and 6, rounded; a stop
+    "lgfedavg/rotated": {98.0},  # the goal accuracy
     "lgfedavg/version1": {15.79, 30.0, 55.0, 57.0, 60.0, 65.0, 84.0, 97.5},  # of the text, rounded
 }
 

@@ -16,6 +16,7 @@ from torch import Tensor
 from lgfed_core.errors import DataError
 
 from .dataset import Dataset, Split, raw_numbers
+from .usps import rotated
 
 MEAN, STD = 0.1307, 0.3081  # of the training pixels in [0, 1]; LG-FedAvg's released code
 MAGIC = {3: 2051, 1: 2049}  # number of dimensions -> magic number
@@ -32,6 +33,22 @@ def read(folder: Path) -> Dataset:
         DataError: a file is missing, is not idx, is truncated, or images and labels disagree.
     """
     return Dataset("mnist", _split(folder, "train"), _split(folder, "t10k"), classes=10)
+
+
+def turned(x: Tensor, degrees: float) -> Tensor:
+    """Pictures [n, 784], as `read` gives them, turned counter-clockwise -> [n, 784].
+
+    Quarter turns only move pixels; others interpolate between them, with black beyond the border.
+    """
+    square = x.view(-1, 1, 28, 28)
+    quarters, rest = divmod(degrees, 90)
+    if rest:
+        black = -MEAN / STD
+        angles = torch.full((len(x),), float(degrees))
+        square = rotated(square - black - 1, angles) + black + 1
+    else:
+        square = square.rot90(int(quarters), (2, 3))
+    return square.reshape(x.shape)
 
 
 def _split(folder: Path, prefix: str) -> Split:

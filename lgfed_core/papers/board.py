@@ -28,11 +28,21 @@ from .fade.objects import claims as objects
 from .fade.theory import claims as fade_theory
 from .lgfedavg import claims as accuracies, printed as lgfedavg
 from .lgfedavg.fairness import claims as fairness
+from .lgfedavg.rotated import claims as rotated
 from .lgfedavg.theory import claims as theory
 
 TABLES: dict[str, Table] = lgfedavg.TABLES | cgau.TABLES | fade.TABLES
-# judged on stored runs, together
-STORED = (accuracies, fairness, audio, cifar10, digits, objects, income, impairment)
+STORED = (  # judged on stored runs, together
+    accuracies,
+    rotated,
+    fairness,
+    audio,
+    cifar10,
+    digits,
+    objects,
+    income,
+    impairment,
+)
 CLAIMS: tuple[Claim, ...] = tuple(
     claim for page in (*STORED, theory, xor, fade_theory) for claim in page.CLAIMS
 )

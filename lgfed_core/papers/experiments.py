@@ -16,6 +16,7 @@ from .lgfedavg.cifar10.scratch import SCRATCH
 from .lgfedavg.fairness.run import FAIRNESS
 from .lgfedavg.layers.run import LAYERS
 from .lgfedavg.mnist.run import MNIST
+from .lgfedavg.rotated.run import ROTATED
 from .lgfedavg.version1.run import VERSION1
 
 ALL: dict[str, Experiment] = {
@@ -26,6 +27,7 @@ ALL: dict[str, Experiment] = {
         SCRATCH,
         VERSION1,
         LAYERS,
+        ROTATED,
         FAIRNESS,
         AUDIO,
         CGAU_CIFAR10,

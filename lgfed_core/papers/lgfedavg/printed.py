@@ -83,6 +83,9 @@ TABLES = {
             ),
             runs=10,
             headline=DONE,
+            experiments=("lgfedavg.rotated",),
+            sets=("classes=10", "classes=2"),
+            protocols=("as_described",),
             note="Without released code.",
         ),
         Table(

@@ -1,0 +1,93 @@
+"""Claims L12 and L13 of LG-FedAvg's paper, on stored runs at paper scale, paired over seeds.
+
+A model forgets where its accuracy on the old devices falls by more than `FORGETS` points, and does
+not where it falls by less than `KEEPS`: the printed falls are above 60, and below 2. Others are not
+lost where they are at most `LOST` points behind, the book's least margin of an accuracy.
+"""
+
+import pandas as pd
+
+from lgfed_core.evidence import claims
+from lgfed_core.evidence.claims import Claim, Line, Part, paired
+from lgfed_core.evidence.records import plain, select
+from lgfed_core.evidence.verdict import greater
+
+from .run import NAME, SPLITS, TABLE, ids
+
+PAGE = "lgfedavg/rotated"
+FORGETS, KEEPS, LOST = 10.0, 5.0, 1.0  # points of accuracy
+WORDS = {"iid": "i.i.d.", "noniid": "non-i.i.d."}
+
+
+def stored() -> pd.DataFrame:
+    """The recorded rows of Table 3's lines at paper scale."""
+    columns = ("classes_per_device", "method", "finetune_fraction_C")
+    return select(NAME, columns=columns, table=TABLE, scale="paper", selection="last")
+
+
+def values(rows: pd.DataFrame, line: str, classes: int, metric: str) -> pd.Series:
+    """One number of a line by seed, in percent; its name is the `Line`; empty where none has run.
+
+    rows: of `stored`; metric: without the split before it, as "normal".
+    """
+    where = ids(line) | dict(classes_per_device=classes)
+    mine = select(rows, metric=f"{SPLITS[classes]}_{metric}", **where)
+    names = ("classes_per_device", "method", "finetune_fraction_C")
+    line_of = Line(NAME, tuple((name, plain(where[name])) for name in names))
+    return mine.set_index("seed")["value"].sort_index().rename(line_of)
+
+
+def forgets(rows: pd.DataFrame) -> list[Part]:
+    """L12: at C = 0, old devices before and after, FedAvg's model and LG-FedAvg's own ones."""
+    parts = []
+    for classes, split in SPLITS.items():
+        fed, lg = (
+            [values(rows, line, classes, metric) for metric in ("normal_before", "normal")]
+            for line in ("fedavg_0", "lg_fedavg_0")
+        )
+        parts.append(paired(f"{WORDS[split]}, FedAvg forgets", *fed, greater, by=FORGETS))
+        parts.append(paired(f"{WORDS[split]}, LG-FedAvg keeps", *lg[::-1], greater, by=-KEEPS))
+    return parts
+
+
+def better_on_both(rows: pd.DataFrame) -> list[Part]:
+    """L13: at C = 0.1, LG-FedAvg minus FedAvg and FedProx, the newcomer and the old devices."""
+    return [
+        paired(
+            f"{WORDS[split]}, {side}, against {rival}",
+            values(rows, "lg_fedavg_0.1", classes, side),
+            values(rows, f"{rival}_0.1", classes, side),
+            greater,
+            by=by,
+        )
+        for classes, split in SPLITS.items()
+        for rival in ("fedavg", "fedprox")
+        for side, by in (("rotated", 0.0), ("normal", -LOST))
+    ]
+
+
+CLAIMS = (
+    Claim("L12", PAGE, "C = 0: FedAvg forgets the old devices, LG-FedAvg does not", forgets),
+    Claim("L13", PAGE, "C = 0.1: LG-FedAvg ahead on the newcomer, no others lost", better_on_both),
+)
+
+
+def judged(rows: pd.DataFrame) -> pd.DataFrame:
+    """Lines of `evidence.claims.judged`; rows: of `stored`."""
+    return claims.judged(CLAIMS, rows)
+
+
+def from_stored() -> pd.DataFrame:
+    """L12 and L13 on the recorded runs."""
+    return judged(stored())
+
+
+def details(rows: pd.DataFrame) -> pd.DataFrame:
+    """Every comparison, uncorrected: claim, comparison, runs, estimate with its interval, p."""
+    lines = [
+        dict(claim=claim.id, comparison=part.name, runs=part.runs)
+        | dict(estimate=claims.said(part.evidence, part.runs), p=part.evidence.p)
+        for claim in CLAIMS
+        for part in claim.comparisons(rows)
+    ]
+    return pd.DataFrame(lines).set_index(["claim", "comparison"])

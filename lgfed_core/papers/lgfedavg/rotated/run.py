@@ -1,0 +1,320 @@
+"""A newcomer with turned pictures: Table 3 of Liang et al. 2020 (v1 section 3.2, v2 section 5.4).
+
+FedAvg trains 100 devices, i.i.d. or not, to 98 %. Then a device comes whose 3,000 MNIST pictures
+are turned by 90 degrees, and 500 more rounds are trained by the newcomer and a fraction C of the
+old devices: by FedAvg, FedProx or LG-FedAvg, all from the same model. What of the old remains?
+
+There is no code, and the text leaves much open. Each such choice is a setting; `vary` names those
+of which other values are tried as well, one at a time (`VARIED`), and so are remedies.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from lgfed_core import models
+from lgfed_core.data import Dataset
+from lgfed_core.engine import Federation, LocalTraining, Outcome, Participation, run
+from lgfed_core.errors import SettingsError, at_least, one_of
+from lgfed_core.methods import FedAvg, FedProx, LGFedAvg, Method
+from lgfed_core.models.layout import joined
+from lgfed_core.papers.experiment import Experiment, Part, Piece, following, who
+
+from .newcomer import WithNewcomers, arrived, old_devices, pictures
+from .sides import BothSides, Until
+
+NAME = "lgfedavg.rotated"
+TABLE = "lgfedavg_table3_rotated_mnist"
+CURVES = "lgfedavg_rotated_curves"  # tables of ours: the same by round,
+CHOICES = "lgfedavg_rotated_choices"  # with another choice,
+BEFORE = "lgfedavg_rotated_before"  # and the model that all go on from
+SPLITS = {10: "iid", 2: "noniid"}  # classes per device -> as the table calls it
+LINES = ("fedavg_0", "lg_fedavg_0", "fedavg_0.1", "fedprox_0.1", "lg_fedavg_0.1")
+VARIED = {  # setting -> other values, tried one at a time
+    "angle": (-90, 45, 180),
+    "overlap": (False,),
+    "weighted": (False,),
+    "always": (False,),
+    "shared_layers": (2, 4),
+    "shared_side": ("first",),
+    "mu": (0.001, 0.1, 1.0),
+    "newcomers": (3,),
+    "upright": (1.0,),
+    "frozen": (3,),
+    "lr": (0.005,),
+}
+SCALES = {
+    "smoke": dict(
+        devices=10,
+        rows_per_class=(40, 20),
+        goal=0.15,
+        before=3,
+        every=1,
+        rounds=2,
+        looks=2,
+        train_rows=30,
+        test_rows=20,
+        cohort=0.2,
+    ),
+    "quick": dict(
+        devices=20,
+        rows_per_class=(300, 50),
+        goal=0.85,
+        before=60,
+        cohort=0.25,
+        rounds=20,
+        looks=10,
+        train_rows=400,
+        test_rows=200,
+    ),
+    "paper": {},
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The text's values, and what it leaves open; the last three are remedies of ours."""
+
+    protocol: str = "as_described"
+    scale: str = "paper"
+    classes: int = 10  # per old device; 10 is i.i.d.
+    lines: tuple[str, ...] = LINES  # method and C
+    vary: tuple[str, ...] = ()  # settings of `VARIED` of which other values are run, too
+    devices: int = 100  # old ones
+    batch_size: int = 10
+    cohort: float = 0.1  # C before the newcomer comes
+    goal: float = 0.98  # mean accuracy of the old devices on validation rows, of FedAvg
+    before: int = 1500  # rounds to get there, at most
+    every: int = 5  # rounds between two looks at the goal
+    validation: float = 0.1  # share of each old device's training rows
+    rounds: int = 500  # from then on
+    looks: int = 20  # at both sides on the way
+    train_rows: int = 3000  # of a newcomer
+    test_rows: int = 500
+    rows_per_class: tuple[int, int] | None = None  # (train, test) of MNIST; None: all
+    angle: int = 90  # degrees, counter-clockwise
+    overlap: bool = True  # whether old devices hold the newcomers' pictures, too, upright
+    weighted: bool = True  # average by n_k/n, a newcomer counts for five; False: 1/m
+    always: bool = True  # newcomers take part in every round; False: drawn as all others
+    shared_layers: int = 3  # by LG-FedAvg,
+    shared_side: str = "last"  # next to the output; "first": next to the input
+    mu: float = 0.01  # of FedProx
+    newcomers: int = 1
+    upright: float = 0.0  # upright pictures that a newcomer has beside each turned one
+    frozen: int = 0  # layers next to the output that nobody moves any more
+    lr: float = 0.05
+
+    def __post_init__(self):
+        if self.protocol != "as_described":
+            raise SettingsError(
+                "Table 3 has no released protocol: no code turns a picture; run as_described"
+            )
+        one_of("scale", self.scale, SCALES)
+        one_of("classes", self.classes, SPLITS)
+        one_of("shared_side", self.shared_side, ("first", "last"))
+        for name, known in (("lines", LINES), ("vary", VARIED)):
+            if unknown := set(getattr(self, name)) - set(known):
+                raise SettingsError(f"{name} has {sorted(unknown)}; there are {', '.join(known)}")
+        names = ("devices", "before", "every", "rounds", "looks", "newcomers", "train_rows")
+        at_least(1, **{name: getattr(self, name) for name in (*names, "test_rows")})
+        at_least(0, **{name: getattr(self, name) for name in ("mu", "upright", "frozen", "lr")})
+
+    @property
+    def first(self) -> "Settings":
+        """What the old devices' model depends on: no choice that only matters after it."""
+        later = set(VARIED) - ({"overlap"} if self.overlap else {"overlap", "newcomers"})
+        return replace(self, **{name: getattr(Settings, name) for name in later})
+
+    @property
+    def cells(self) -> dict[str, tuple[str, "Settings"]]:
+        """The parts, in order: name -> (line, or "before"; settings)."""
+        found = dict.fromkeys(["before"], ("before", self))
+        found |= {line: (line, self) for line in self.lines}
+        for name in self.vary:
+            for value in VARIED[name]:
+                other, said = replace(self, **{name: value}), f"{name}={value}"
+                if name == "overlap":
+                    found[f"before:{said}"] = "before", other
+                for line in filter(lambda line: matters(name, line), self.lines):
+                    found[f"{line}:{said}"] = line, other
+        return found
+
+    def method(self, line: str, net: nn.Module) -> Method:
+        """The method of a line, with the setting it depends on."""
+        name, _ = named(line)
+        if name == "fedprox":
+            return FedProx(mu=self.mu, weighted=self.weighted)
+        if name == "fedavg":
+            return FedAvg(weighted=self.weighted)
+        side = models.last_layers if self.shared_side == "last" else models.first_layers
+        return LGFedAvg(layers=side(net, self.shared_layers), weighted=self.weighted)
+
+    def participation(self, line: str) -> Participation:
+        """Who takes part in a round of ``line``; where C is 0 the newcomers, whatever is set."""
+        _, fraction = named(line)
+        if self.always or not fraction:
+            return WithNewcomers(fraction, newcomers=self.newcomers)
+        return Participation(fraction)
+
+
+def named(line: str) -> tuple[str, float]:
+    """Method and C of a line: "lg_fedavg_0.1" -> ("lg_fedavg", 0.1)."""
+    method, _, fraction = line.rpartition("_")
+    return method, float(fraction)
+
+
+def matters(setting: str, line: str) -> bool:
+    """Whether a line depends on a setting at all."""
+    method, fraction = named(line)
+    if setting in ("weighted", "always"):
+        return fraction > 0
+    if setting in ("shared_layers", "shared_side"):
+        return method == "lg_fedavg"
+    return method == "fedprox" if setting == "mu" else True
+
+
+@dataclass(frozen=True)
+class Phases:
+    """Training before and after the newcomer comes, of the seeds that go together."""
+
+    cfg: Settings
+    images: Dataset
+    seeds: Sequence[int]
+    device: torch.device
+    engine: dict
+
+    def before(self, saved) -> Outcome:
+        """FedAvg of the old devices to the goal."""
+        cfg = self.cfg
+        fed = self._federation(self.images, self._old(), Participation(cfg.cohort))
+        start = torch.stack([joined(models.make(models.mlp_mnist, seed)) for seed in self.seeds])
+        tracker = Until(cfg.goal, cfg.every)
+        return self._run(fed, FedAvg(), Settings.lr, cfg.before, start, tracker, saved, "before")
+
+    def after(self, line: str, before: Outcome, saved) -> Outcome:
+        """The rounds with the newcomers, from the model that ``before`` ended with."""
+        cfg = self.cfg
+        images, splits = arrived(cfg, self.images, self._old(), self.seeds)
+        fed = self._federation(images, splits, cfg.participation(line))
+        for name in models.last_layers(fed.net, cfg.frozen):
+            fed.net.get_parameter(name).requires_grad_(False)
+        tracker = BothSides(cfg.newcomers, max(1, cfg.rounds // cfg.looks))
+        start, method = before.tensors["shared"], cfg.method(line, fed.net)
+        out = self._run(fed, method, cfg.lr, cfg.rounds, start, tracker, saved, line, cfg.before)
+        return following(before, out)
+
+    def _old(self) -> list:
+        return [old_devices(self.cfg, self.images, seed) for seed in self.seeds]
+
+    def _federation(self, images, splits, who) -> Federation:
+        net = models.make(models.mlp_mnist, self.seeds[0])
+        return Federation(images, splits, net, list(self.seeds), self.device, who)
+
+    def _run(
+        self, fed, method, lr, rounds, start: Tensor, tracker, saved, line, first_round=0
+    ) -> Outcome:
+        return run(
+            fed,
+            method,
+            LocalTraining(lr, self.cfg.batch_size),
+            rounds,
+            start,
+            tracker=tracker,
+            first_round=first_round,
+            saved=saved,
+            label=f"{SPLITS[self.cfg.classes]}, {who(self.seeds)}: {line}",
+            **self.engine,
+        )
+
+
+class Rotated(Experiment):
+    """FedAvg of the old devices ("before"), then each line, then each with other choices."""
+
+    name, table = NAME, TABLE
+    Settings, scales, protocols = Settings, SCALES, ("as_described",)
+    chooses = frozenset({"classes", "lines", "vary"})
+
+    def parts(self, cfg, seeds, device) -> Iterable[Part]:
+        for part, (line, own) in cfg.cells.items():
+            rounds = own.before if line == "before" else own.rounds
+            yield Part(part, rounds, self._saved(line, own, seeds))
+
+    def pieces(self, protocol: str) -> list[Piece]:
+        """A piece for each line of Table 3 and each split, and what these go on from."""
+        return [
+            Piece(
+                *(self.name, protocol, line),
+                changes=(("classes", classes), ("lines", (line,) if line in LINES else ())),
+                cell=tuple((ids(line) | dict(classes_per_device=classes)).items()),
+                after=("before",) if line in LINES else (),
+                like=tuple(ids(line).items()),
+            )
+            for classes in SPLITS
+            for line in ("before", *LINES)
+        ]
+
+    def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
+        images, before = pictures(cfg), {}
+        for part, (line, own) in cfg.cells.items():
+            saved = folder and self._saved(line, own, seeds)
+            phases = Phases(own, images, seeds, device, engine)
+            if line == "before":
+                outcome = before[own.overlap] = phases.before(saved)
+            else:
+                outcome = phases.after(line, before[own.overlap], saved)
+            yield part, outcome
+
+    def places(self, cfg) -> tuple[str, Iterable[str]]:
+        return f"{cfg.scale}-{SPLITS[cfg.classes]}", self.chooses
+
+    def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
+        """The tidy rows of one part: both sides at the end and before, in percent.
+
+        Metrics begin with the split, as the table's columns do. Without another choice the way
+        there is recorded as well, by round.
+        """
+        line, _, choice = part.partition(":")
+        split, common = SPLITS[cfg.classes], dict(classes_per_device=cfg.classes, selection="last")
+        end = _long(outcome.final.reset_index(), ["seed"])
+        if line != "before":
+            end["metric"] = split + "_" + end["metric"]
+        end = end.assign(**common, **ids(line, choice))
+        if line == "before" or choice or "round" not in outcome.history:
+            return end
+        way = _long(outcome.history, ["seed", "round"])
+        return pd.concat([end, way.assign(**common, **ids(line) | dict(table=CURVES))])
+
+    def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
+        """Curves to draw: method, finetune_fraction_C, choice, seed, round, metric, value in %."""
+        out = []
+        for part, history in histories.items():
+            line, _, choice = part.partition(":")
+            if line != "before" and len(history):
+                out.append(_long(history, ["seed", "round"]).assign(**ids(line, choice)))
+        return pd.concat(out, ignore_index=True) if out else pd.DataFrame()
+
+    def _saved(self, line: str, own: Settings, seeds: Sequence[int]):
+        folder = self.folder(own.first if line == "before" else own, seeds)
+        return folder / f"{line}.safetensors"
+
+
+def ids(line: str, choice: str = "") -> dict:
+    """The table and the columns that name the rows of a line, but for the split."""
+    if line == "before":
+        return dict(table=BEFORE, choice=choice)
+    method, fraction = named(line)
+    found = dict(table=CHOICES if choice else TABLE, method=method, finetune_fraction_C=fraction)
+    return found | (dict(choice=choice) if choice else {})
+
+
+def _long(wide: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """A row per metric; accuracies in percent."""
+    found = wide.melt(keys, var_name="metric")
+    share = found["metric"] != "goal_round"
+    return found.assign(value=found["value"].where(~share, 100 * found["value"]))
+
+
+ROTATED = Rotated()

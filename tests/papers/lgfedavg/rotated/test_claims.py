@@ -1,0 +1,114 @@
+"""L12, L13 and the page's tables from made-up rows, by hand."""
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+
+from lgfed_core.evidence import records as results, verdict
+from lgfed_core.papers.lgfedavg.rotated import claims, figures, tables
+from lgfed_core.papers.lgfedavg.rotated.run import ROTATED, SPLITS, ids
+from toy import stored_row
+
+SIDES = ("normal", "normal_averaged", "normal_before", "rotated", "rotated_before")
+HELD = {  # line -> values of `SIDES`
+    "fedavg_0": (30, 30, 98, 92, 15),
+    "lg_fedavg_0": (96, 96, 98, 93, 15),
+    "fedavg_0.1": (97, 97, 98, 89, 15),
+    "fedprox_0.1": (95, 95, 98, 87, 15),
+    "lg_fedavg_0.1": (97.5, 80, 98, 93, 15),
+}
+
+
+def made(lines: dict[str, tuple], choice: str = "", seeds=(0, 1, 2), splits=(10, 2)):
+    """Rows of each line and seed, 0.1 more for each seed."""
+    return pd.DataFrame(
+        stored_row(
+            **ids(line, choice),
+            classes_per_device=classes,
+            seed=seed,
+            selection="last",
+            metric=f"{SPLITS[classes]}_{side}",
+            value=value + 0.1 * seed * (len(side) % 3),
+        )
+        for line, values in lines.items()
+        for classes in splits
+        for side, value in zip(SIDES, values, strict=True)
+        for seed in seeds
+    )
+
+
+def test_claims_are_confirmed_and_refuted_by_hand():
+    lines = claims.judged(made(HELD))
+    assert lines["said"].to_dict() == dict.fromkeys(("L12", "L13"), verdict.CONFIRMED)
+    forgets = HELD | {"lg_fedavg_0": (90, 96, 98, 93, 15)}
+    lines = claims.judged(made(forgets))
+    assert (
+        lines.loc["L12", "said"] == verdict.REFUTED and "LG-FedAvg keeps" in lines.loc["L12", "at"]
+    )
+    lost = HELD | {"lg_fedavg_0.1": (95.5, 80, 98, 93, 15)}
+    lines = claims.judged(made(lost))
+    assert lines.loc["L13", "said"] == verdict.REFUTED and "normal" in lines.loc["L13", "at"]
+    half = claims.judged(made(HELD, splits=(10,)))
+    assert half.loc["L12", "said"] == "confirmed so far, 2 of 4 comparisons"
+    assert (claims.judged(claims.stored().iloc[:0])["said"] == verdict.NOT_RUN).all()
+
+
+def test_claims_name_lines_that_can_be_run():
+    known = {
+        tuple((k, results.plain(v)) for k, v in piece.cell if k != "table"): piece
+        for piece in ROTATED.pieces("as_described")
+        if dict(piece.cell)["table"] == ROTATED.table
+    }
+    wanted = {frozenset(line.ids) for n in claims.judged(made(HELD))["of"] for line in n}
+    assert wanted == {frozenset(key) for key in known} and len(wanted) == 10
+
+
+def test_choices_are_paired_and_the_nearest_is_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
+    rows = [made(HELD)]
+    rows.append(made({"fedavg_0": (32, 32, 98, 80, 15)}, "angle=-90", seeds=(1,)))
+    results.record(ROTATED.name, pd.concat(rows), tmp_path)
+    found = tables.all_choices()
+    changed = tables.differences(found, "iid")
+    line = changed["FedAvg, C = 0"]
+    assert line.loc[tables.USUAL].tolist() == pytest.approx([30, 92.1])
+    turned = line.loc[tables.asked("angle=-90")]
+    assert turned.tolist() == pytest.approx([2, -12])  # of the one seed that both have
+    assert changed["LG-FedAvg, C = 0.1"].loc["normal: one averaged model", "old devices"] < -17
+    nearest = tables.nearest(found)
+    cell = nearest.loc["i.i.d., old devices: FedAvg, C = 0"]  # printed: 32.01
+    assert cell["with"] == "which way, how far: -90" and cell["within the margin"] == "yes"
+    kept = nearest.loc["non-i.i.d., newcomer: FedAvg, C = 0.1"]  # printed: 89.62, margin 1.1
+    assert kept["with"] == tables.USUAL and kept["within the margin"] == "yes"
+    assert (
+        tables.answer(claims.stored())
+        .splitlines()[1]
+        .endswith("98.1 -> 30.0, newcomer 15.2 -> 92.1")
+    )
+
+
+def test_before_anything_has_run_the_page_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
+    assert tables.answer(claims.stored()).count(verdict.NOT_RUN) == 2
+    found = tables.all_choices()
+    assert len(found) == 0 and tables.differences(found, "noniid").size == 0
+    assert (tables.nearest(found)["with"] == verdict.NOT_RUN).all()
+    assert (claims.details(claims.stored())["estimate"] == verdict.NOT_RUN).all()
+    figure = figures.both_sides({"i.i.d.": tables.curves()})
+    assert all("not yet run" in ax.get_title() for ax in figure.axes)
+    plt.close("all")
+
+
+def test_curves_of_a_run_are_drawn_by_method_and_fraction():
+    history = pd.DataFrame(
+        dict(seed=s, round=r, normal=0.5 + s, normal_averaged=0.1, rotated=0.2)
+        for s in (0, 1)
+        for r in (1, 2)
+    )
+    cfg = ROTATED.settings("smoke")
+    curves = ROTATED.progress(cfg, {"before": history, "fedavg_0": history})
+    figure = figures.both_sides({"i.i.d.": curves})
+    drawn = [line for line in figure.axes[0].lines if line.get_label() == "FedAvg, C = 0"]
+    assert [line.get_ydata().tolist() for line in drawn] == [[100, 100]]  # the mean of 50 and 150
+    assert len(figure.axes[0].lines) == 3
+    plt.close("all")
