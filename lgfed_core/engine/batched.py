@@ -31,6 +31,7 @@ class Batched:
         self.at_once = at_once
         self.trained: list[Job] = []  # in the last round,
         self.before = phase.own([])  # and their personal parameters before it [L, P_p]
+        self.drawn: dict[tuple[int, ...], np.ndarray] = {}  # the order of rows, in this round
         self.trainee = trainee(phase)
         self.statistics = [
             n for n in phase.layout.shapes if n not in dict(phase.net.named_parameters())
@@ -43,6 +44,7 @@ class Batched:
     def train(self, jobs: list[Job], round: int, lr: float) -> None:
         """Train each device of ``jobs``; see `looped.Looped.train`."""
         self.trained, self.before = jobs, self.phase.own(jobs)
+        self.drawn.clear()
         place = self.phase.tensors["shared"].device
         gpu = [place] if place.type == "cuda" else []
         with torch.random.fork_rng(devices=gpu):
@@ -67,7 +69,10 @@ class Batched:
         lent = [phase.received(run, device)]
         received = phase.layout.views(*lent[0].parts)
         flat = torch.cat(lent[0].parts, 1)  # [L, P]
-        velocity = t["velocity"][run, device] if cfg.keep_momentum else torch.zeros_like(flat)
+        slot = run * phase.devices("train") + device  # [L], in velocity [R * K, P]
+        velocity = torch.zeros_like(flat)
+        if cfg.keep_momentum:
+            velocity = t["velocity"].flatten(0, 1).index_select(0, slot)
         values, momenta = (
             phase.layout.views(v[:, :at], v[:, at:]) for v in (flat, velocity)
         )  # name -> [L, ...]; views, so that flat and velocity change with them
@@ -126,10 +131,10 @@ class Batched:
                 for name in self.statistics:
                     value = values[name]
                     value.copy_(torch.where(_wide(on, value), leaves[name], value))
-        t["uploads"][slots] = flat[:, :at]
+        t["uploads"].index_copy_(0, torch.tensor(slots, device=slot.device), flat[:, :at])
         t["personal"][run, device] = flat[:, at:]
         if cfg.keep_momentum:
-            t["velocity"][run, device] = velocity
+            t["velocity"].flatten(0, 1).index_copy_(0, slot, velocity)
         if cfg.annealing:
             t["taken"][run, device] += active.sum(0).to(flat)
 
@@ -254,6 +259,13 @@ class Batched:
         params = self.phase.layout.views(*map(torch.stack, zip(*lanes, strict=True)))
         return vmap(lambda p, x: _filled(self.phase.net, p)(x, **more))(params, x)
 
+    def _visits(self, seed: int, round: int, device: int, rows: int) -> np.ndarray:
+        """`seeds.visits`, once a round for all runs of a seed that share a device."""
+        place = seed, round, device, rows
+        if place not in self.drawn:
+            self.drawn[place] = visits(*place, self.phase.training.epochs)
+        return self.drawn[place]
+
     def _plan(self, jobs: list[Job], round: int) -> tuple[Tensor, Tensor, Tensor]:
         """Batches of all lanes, padded: row index [T, L, B], weight [T, L, B], active [T, L].
 
@@ -265,7 +277,7 @@ class Batched:
         width = cfg.batch_size * -(-sizes.max() // cfg.batch_size)  # an epoch, in whole batches
         index = np.zeros((len(jobs), cfg.epochs, width), dtype=np.int64)
         for lane, (r, k) in enumerate(jobs):
-            order = visits(self.phase.seeds[r], round, k, held[lane], cfg.epochs)[:, : sizes[lane]]
+            order = self._visits(self.phase.seeds[r], round, k, held[lane])[:, : sizes[lane]]
             index[lane, :, : sizes[lane]] = per_run[r].of(k).cpu().numpy()[order]
         real = np.broadcast_to(np.arange(width) < sizes[:, None, None], index.shape)
         shape = (len(jobs), -1, cfg.batch_size)  # [L, T, B]

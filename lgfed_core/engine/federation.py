@@ -217,11 +217,14 @@ def round_of(
 
 def _jobs(federation: Federation, stopped: Tensor | None, number: int) -> list[Job]:
     """The (run, device) pairs of this round; those of a run lie together."""
-    jobs = []
+    jobs, drawn = [], {}  # runs alike in seed and availability are alike in who takes part
+    there = federation.participation.availability
     for r, seed in enumerate(federation.seeds):
-        rng = stream(seed, Purpose.SELECT, number)
-        chosen = federation.participation.chosen(rng, federation.clients, r).tolist()
-        jobs += [(r, k) for k in chosen if stopped is None or not stopped[r, k]]
+        alike = seed, None if there is None else there[r].cpu().numpy().tobytes()
+        if alike not in drawn:
+            rng = stream(seed, Purpose.SELECT, number)
+            drawn[alike] = federation.participation.chosen(rng, federation.clients, r).tolist()
+        jobs += [(r, k) for k in drawn[alike] if stopped is None or not stopped[r, k]]
     return jobs
 
 

@@ -20,3 +20,4 @@ from .lgfedavg import LGFedAvg as LGFedAvg
 from .lgfedavg_v1 import LGFedAvgV1 as LGFedAvgV1
 from .local import LocalOnly as LocalOnly
 from .mtl import MTL as MTL, ReleasedMTL as ReleasedMTL
+from .qffl import QFFL as QFFL

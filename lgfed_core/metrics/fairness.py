@@ -7,8 +7,11 @@ d in {0, 1}, "difference" is the largest gap between groups:
 * equalised odds: of P(d = 1 | y, group), the larger of the gaps at y = 0 (false alarms) and at
   y = 1 (hits) (Hardt, Price & Srebro 2016).
 
-0 is fair, 1 as unfair as can be. The tests hold these against fairlearn.
+0 is fair, 1 as unfair as can be. `delta_eo` is the sum of the two gaps of equalised odds, as FADE
+has it: from 0 to 2. The tests hold all of these against fairlearn.
 """
+
+import warnings
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -52,6 +55,30 @@ def equalised_odds(decisions: ArrayLike, labels: ArrayLike, group: ArrayLike) ->
             shares.append(_share(chosen.astype(float), f"class {y} of group {g}"))
         gaps.append(_gap(shares))
     return max(gaps)
+
+
+def delta_eo(decisions: ArrayLike, labels: ArrayLike, group: ArrayLike) -> float:
+    """|FPR_0 - FPR_1| + |FNR_0 - FNR_1| of groups 0 and 1; all arguments [n] of 0 and 1.
+
+    Hong et al. (2021), eq. (9), for decisions: the gap in false alarms plus that in misses. Warns,
+    and is NaN, where a group has no row of one of the two classes.
+    """
+    decisions, labels, group = (np.asarray(a) for a in (decisions, labels, group))
+    wrong, gaps = decisions.astype(bool) != labels.astype(bool), []
+    for y in (0, 1):
+        rates = []
+        for g in (0, 1):
+            some = wrong[(labels == y) & (group == g)]
+            if not some.size:
+                warnings.warn(
+                    f"no row of class {y} of group {g}: delta EO is not a number here",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+                return float("nan")
+            rates.append(float(some.mean()))
+        gaps.append(abs(rates[0] - rates[1]))
+    return sum(gaps)
 
 
 def label_leak(labels: ArrayLike, group: ArrayLike) -> float:

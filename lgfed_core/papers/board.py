@@ -22,6 +22,8 @@ from .cgau.cifar10 import claims as cifar10
 from .cgau.xor import claims as xor
 from .fade import printed as fade
 from .fade.digits import claims as digits
+from .fade.impairment import claims as impairment
+from .fade.income import claims as income
 from .fade.objects import claims as objects
 from .fade.theory import claims as fade_theory
 from .lgfedavg import claims as accuracies, printed as lgfedavg
@@ -30,7 +32,17 @@ from .lgfedavg.rotated import claims as rotated
 from .lgfedavg.theory import claims as theory
 
 TABLES: dict[str, Table] = lgfedavg.TABLES | cgau.TABLES | fade.TABLES
-STORED = (accuracies, rotated, fairness, audio, cifar10, digits, objects)  # on stored runs
+STORED = (  # judged on stored runs, together
+    accuracies,
+    rotated,
+    fairness,
+    audio,
+    cifar10,
+    digits,
+    objects,
+    income,
+    impairment,
+)
 CLAIMS: tuple[Claim, ...] = tuple(
     claim for page in (*STORED, theory, xor, fade_theory) for claim in page.CLAIMS
 )

@@ -8,6 +8,8 @@ from .cgau.cifar10.run import CIFAR10 as CGAU_CIFAR10
 from .cgau.cifar10.time import TIME
 from .experiment import Experiment
 from .fade.digits.run import DIGITS
+from .fade.impairment.run import IMPAIRMENT
+from .fade.income.run import INCOME
 from .fade.objects.run import OBJECTS
 from .lgfedavg.cifar10.run import CIFAR10
 from .lgfedavg.cifar10.scratch import SCRATCH
@@ -33,6 +35,8 @@ ALL: dict[str, Experiment] = {
         TIME,
         DIGITS,
         OBJECTS,
+        INCOME,
+        IMPAIRMENT,
     )
 }
 

@@ -7,7 +7,13 @@ from fairlearn.metrics import demographic_parity_difference, equalized_odds_diff
 from sklearn.metrics import roc_auc_score
 
 from lgfed_core.errors import SettingsError
-from lgfed_core.metrics.fairness import auc, demographic_parity, equalised_odds, label_leak
+from lgfed_core.metrics.fairness import (
+    auc,
+    delta_eo,
+    demographic_parity,
+    equalised_odds,
+    label_leak,
+)
 from lgfed_core.metrics.probes import KINDS, probe
 
 RNG = np.random.default_rng(0)
@@ -36,6 +42,13 @@ def test_gaps_are_fairlearns(seed):
     assert equalised_odds(decisions, labels, group) == pytest.approx(
         equalized_odds_difference(labels, decisions, sensitive_features=group)
     )
+    mean = equalized_odds_difference(labels, decisions, sensitive_features=group, agg="mean")
+    assert delta_eo(decisions, labels, group) == pytest.approx(2 * mean)
+
+
+def test_an_empty_group_is_named_and_is_not_fair():
+    with pytest.warns(RuntimeWarning, match="no row of class 1 of group 0"):
+        assert np.isnan(delta_eo([0, 1, 0], [0, 1, 0], [0, 1, 1]))
 
 
 def test_gaps_by_hand():

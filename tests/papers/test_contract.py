@@ -60,6 +60,8 @@ CASES = [
     Case("cgau.cifar10", ONE, QUIET, stand_in="made up"),
     Case("cgau.new_clients", ONE, QUIET, stand_in="made up"),
     Case("cgau.time", dict(methods=("baseline",)), timed=True),
+    Case("fade.income", dict(parts=("figure",)), QUIET),
+    Case("fade.impairment", {}, stand_in="made-up homes"),
     Case("fade.digits", dict(opt_outs=(), statistics=(), central=False), stand_in="made up"),
     Case("fade.objects", dict(central_methods=()), QUIET, stand_in="made up"),
 ]  # fmt: skip
@@ -122,6 +124,10 @@ class Ran:
     rows: pd.DataFrame
     seconds: float
 
+    @property
+    def released(self) -> bool:
+        return self.case.protocol == "as_released"
+
     def again(self, seeds=(0,), resume=False, **engine) -> tuple[list, pd.DataFrame]:
         """(part, outcome) of each part, and the records, of fewer cells."""
         parts = list(self.experiment.stages(self.short, list(seeds), resume=resume, **engine))
@@ -171,13 +177,13 @@ def looped(ran) -> pd.DataFrame | None:
     """One seed in looped lanes; None where an experiment has none."""
     if ran.experiment.usual_lanes == "auto":
         return ran.rows
-    return None if ran.cfg.released else ran.again(lanes="looped", workers=1)[1]
+    return None if ran.released else ran.again(lanes="looped", workers=1)[1]
 
 
 @pytest.fixture(scope="module")
 def two(ran) -> tuple[list, pd.DataFrame]:
     """Two seeds, with two workers where there can be any."""
-    has = ran.experiment.usual_lanes == "auto" or not ran.cfg.released
+    has = ran.experiment.usual_lanes == "auto" or not ran.released
     lanes = {} if ran.case.timed else dict(lanes="looped")
     return ran.again([0, 1], **(lanes | dict(workers=2) if has else {}))
 
@@ -223,7 +229,7 @@ def assert_found(some: pd.DataFrame, all_of_them: pd.DataFrame, within: float = 
 def test_lanes_of_both_kinds_agree_or_one_is_refused(ran, monkeypatch):
     if ran.experiment.usual_lanes == "auto" and not ran.case.timed:
         assert_found(ran.again(lanes="batched")[1], ran.rows, within=0.01)
-    elif not ran.case.timed and not ran.cfg.released:
+    elif not ran.case.timed and not ran.released:
         assert_found(ran.again(lanes="looped", workers=1)[1], ran.rows, within=0.01)
     else:
         forbid_training(ran, monkeypatch)

@@ -1,0 +1,38 @@
+"""q-FFL (Li et al., ICLR 2020): devices that do badly count for more.
+
+A device minimises F^(q+1) / (q+1), F its mean loss on a batch, so that its step is F^q times as
+long as in FedAvg; ``unit`` is the loss at which both are alike. q = 0 is FedAvg, and with a large q
+the worst device alone counts, as in AFL (Mohri et al. 2019). The server takes the plain average:
+the step that Li et al. estimate from the losses is the learning rate here.
+"""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from lgfed_core.errors import at_least
+
+from .interface import Batch, Local, Method
+
+
+@dataclass(frozen=True, kw_only=True)
+class QFFL(Method):
+    """FedAvg of devices that minimise F (F / unit)^q / (q + 1); q at least 0, unit above 0."""
+
+    q: float = 1.0
+    unit: float = 1.0
+    beta: float = 1.0
+    weighted: bool = False
+
+    def __post_init__(self):
+        super().__post_init__()
+        at_least(0, q=self.q)
+        at_least(1e-9, unit=self.unit)
+
+    def loss(self, local: Local, batch: Batch) -> Tensor:
+        task = super().loss(local, batch)
+        return task * (task / self.unit) ** self.q / (self.q + 1)
+
+    def server_update(self, before: Tensor, average: Tensor) -> Tensor:
+        """A step of ``beta`` towards the average."""
+        return self.beta * average + (1 - self.beta) * before

@@ -1,0 +1,65 @@
+"""Claim F13 of FADE, from stored runs on the data that stand in for the study (`run`).
+
+The paper reports the users it trains with, so the claim is judged on them; people who were left out
+are on the page. Seeds pair the comparisons, delta EO goes from 0 to 2.
+"""
+
+import pandas as pd
+
+from lgfed_core.evidence import claims
+from lgfed_core.evidence.claims import Claim, Part, paired
+from lgfed_core.evidence.records import select, stand_in
+from lgfed_core.evidence.verdict import greater
+
+from . import run as impairment
+from .run import Settings
+
+UNFAIR = 0.2  # delta EO without an adversary, as the paper has it
+MANY = 10  # users a round from which the paper says so
+_IDS = ("stand_in", "per_round", "loss", "rounds")
+
+
+def stored(scale: str = "paper") -> pd.DataFrame:
+    """Recorded rows after the last round; empty before the first."""
+    found = select(impairment.NAME, columns=_IDS, scale=scale)
+    return found[found["rounds"].isin({Settings.pretraining, found["rounds"].max()})]
+
+
+def wide(found: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """One measure at the end: lines (stand_in, per_round, seed), a column per loss."""
+    mine = select(found, metric=metric, loss=impairment.LOSSES)
+    return mine.pivot_table("value", ["stand_in", "per_round", "seed"], "loss")
+
+
+def debiasing(found: pd.DataFrame) -> list[Part]:
+    """F13, in each set and for each number of users a round: without an adversary delta EO is above
+    `UNFAIR` (from `MANY` users on), the squared loss lowers it, and more than the vanilla loss."""
+    parts, table = [], wide(found, "train_delta_eo")
+    if not set(impairment.LOSSES) <= set(table):
+        return []
+    for (name, m), mine in table.dropna().groupby(["stand_in", "per_round"]):
+        where = f"{name}, {m:g} a round"
+        if m >= MANY:
+            none = mine["none"]
+            parts.append(Part(f"{where}: unfair", len(none), greater(none.to_numpy(), by=UNFAIR)))
+        for other in ("none", "vanilla"):
+            parts.append(
+                paired(f"{where}: squared below {other}", mine[other], mine["squared"], greater)
+            )
+    return parts
+
+
+_CELLS = len(Settings.people) * (
+    2 * len(Settings.per_round) + sum(m >= MANY for m in Settings.per_round)
+)
+CLAIMS = (Claim("F13", "fade/impairment", "squared debiases, vanilla does not", debiasing, _CELLS),)
+
+
+def judged(found: pd.DataFrame) -> pd.DataFrame:
+    """Lines of `evidence.claims.judged`; the verdict names the data that stand in."""
+    return claims.judged(CLAIMS, found, stand_in(found))
+
+
+def from_stored() -> pd.DataFrame:
+    """The claim on the recorded runs."""
+    return judged(stored())

@@ -1,0 +1,83 @@
+"""Who stands in for the private study: made-up homes, and real sensors worn in a room.
+
+``made_up`` has the study's variables but ethnicity, and a *known* effect of the group. ``worn`` are
+87 recordings of older people with a sensor tag (Shinmoto Torres et al. 2013), 62 of women and 25 of
+men, in the same format: a "day" is two seconds, the line is the antenna, and the label is whether
+the person is out of bed. They know no diagnosis.
+"""
+
+import io
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from lgfed_core import data
+from lgfed_core.errors import DataError
+from lgfed_core.seeds import Purpose, stream
+
+SOURCES = {"made_up": "made-up homes", "worn": "sensors worn by older people"}
+SECONDS = 2.0  # of what takes the place of a day
+_VARIABLES = ["meanws", "wsq3", "numwalks", "wscv", "wsstddev", "compuse", "numcsess"]
+COLUMNS = ["time", "frontal", "vertical", "lateral", "linenum", "strength", "phase", "frequency"]
+
+
+def made_up(
+    seed: int = 0, women: int = 40, men: int = 16, days: int = 280, effect: float = 1.0
+) -> pd.DataFrame:
+    """Homes in the format of `homes`, half of the people of each sex impaired.
+
+    The impaired walk slower and less, and use the computer less, by one deviation of people. Men
+    walk faster by ``effect`` deviations, so that an impaired man walks as a healthy woman does:
+    with 0, sex has no effect at all. A tenth of all days is missing, in runs.
+    """
+    rng = stream(seed, Purpose.CLIENTS)
+    tables = []
+    for k in range(women + men):
+        male, impaired = k >= women, k % 2
+        person = rng.normal(0, 0.5, 7) - impaired * np.array([1, 1, 1, -0.5, -0.5, 1, 1])
+        person[:3] += effect * male
+        there = np.flatnonzero(np.repeat(rng.random(days // 7 + 1) > 0.1, 7)[:days])
+        daily = person + rng.normal(0, 1, (len(there), 7))
+        table = pd.DataFrame(daily, columns=_VARIABLES)
+        table["ageyrs"] = 70 + 10 * rng.random() + 3 * impaired + there / 365
+        table["Ryrschool"] = float(rng.integers(8, 20))
+        table["linenum"] = rng.integers(1, 4)
+        tables.append(table.assign(user=k, day=there, sex="M" if male else "F", label=impaired))
+    return pd.concat(tables, ignore_index=True)
+
+
+def worn() -> pd.DataFrame:
+    """The recordings in the format of `homes`. Raises DataError where they cannot be had."""
+    path = data.get("older_people") / "healthy_older_people.tar.xz"
+    return table_of(path)
+
+
+def table_of(path: Path) -> pd.DataFrame:
+    """A line per recording and `SECONDS`: means of the readings; ``label`` 1 where the person is
+    out of bed (on a chair, or walking) for most of them. Raises DataError for a damaged archive."""
+    tables = []
+    try:
+        with tarfile.open(path) as archive:
+            for member in archive:
+                name = Path(member.name).name
+                if member.isfile() and name[:1] == "d" and name[-1:] in "FM":
+                    raw = archive.extractfile(member).read()
+                    tables.append(_recording(name, pd.read_csv(io.BytesIO(raw), header=None)))
+    except (OSError, ValueError, tarfile.TarError) as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+    if not tables:
+        raise DataError(f"{path} holds no recording (d1p01F and the like)")
+    return pd.concat(tables, ignore_index=True)
+
+
+def _recording(name: str, raw: pd.DataFrame) -> pd.DataFrame:
+    raw.columns = [*COLUMNS, "activity"]
+    raw["day"] = (raw["time"] // SECONDS).astype(int)
+    raw["label"] = raw["activity"].isin([2, 4])
+    found = raw.groupby("day")[["frontal", "vertical", "lateral", "strength", "label"]].mean()
+    heard = raw.groupby(["day", "linenum"]).size().unstack(fill_value=0)
+    found["linenum"] = heard.idxmax(axis=1)  # the antenna with most readings
+    found["label"] = (found["label"] > 0.5).astype(int)
+    return found.reset_index().assign(user=name, sex=name[-1])

@@ -1,0 +1,287 @@
+"""FADE on impairment: Figure 3b of Hong et al. (KDD 2021), section 6.2, on data that stand in.
+
+26 users, 6 of them men, train on their windows of seven days: 400 rounds without the game, then 300
+with it, as each loss plays it, for several numbers of users a round. The paper reports the users it
+trains with; beside them we report people who were left out.
+
+Only `as_described` exists: there is no released code, and the study is private. `people` says who
+stands in. What the text leaves open: SGD with momentum 0.9 that each user keeps, eight variables.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.func import functional_call
+
+from lgfed_core import models
+from lgfed_core.data import Dataset, Split
+from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, Participation, run
+from lgfed_core.engine.trackers import Tracker
+from lgfed_core.errors import SettingsError, one_of
+from lgfed_core.methods import FADE
+from lgfed_core.methods.schedules import Annealing
+from lgfed_core.metrics.fairness import auc, delta_eo
+from lgfed_core.models.layout import joined
+from lgfed_core.models.sensors import SensorNet
+from lgfed_core.papers.experiment import Experiment, Part, following, who
+from lgfed_core.partition import ClientIndices, Partition
+
+from . import homes, people
+
+NAME = "fade.impairment"
+TABLE = "fade_figure3b"
+LOSSES = {"none": 1.0, "vanilla": 1.0, "squared": 2.0}
+SCALES = {
+    "smoke": dict(
+        people=("made_up",),
+        per_round=(2,),
+        losses=("none", "squared"),
+        pretraining=2,
+        rounds=2,
+        hidden=6,
+        looks=1,
+        men=3,
+        women=6,
+    ),
+    "quick": dict(people=("made_up",), per_round=(10,), pretraining=80, rounds=40, lr=0.1, looks=5),
+    "paper": {},
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The text's values, and ours where it has none."""
+
+    protocol: str = "as_described"
+    scale: str = "paper"
+    people: tuple[str, ...] = tuple(people.SOURCES)
+    per_round: tuple[int, ...] = (2, 5, 10, 20)  # users
+    losses: tuple[str, ...] = tuple(LOSSES)
+    pretraining: int = 400
+    rounds: int = 300
+    batch_size: int = 16
+    lr: float = 1e-2
+    momentum: float = 0.9
+    beta: float = 0.5
+    hidden: int = 100
+    variables: int = 8  # kept by mutual information
+    men: int = 6
+    women: int = 20
+    effect: float = 1.0  # of sex, in made-up homes
+    looks: int = 10  # measurements on the way
+
+    def __post_init__(self):
+        if self.protocol != "as_described":
+            raise SettingsError(
+                "impairment has no released protocol: the study is private; run as_described"
+            )
+        one_of("scale", self.scale, SCALES)
+        for name, known in (("losses", LOSSES), ("people", people.SOURCES)):
+            if unknown := set(getattr(self, name)) - set(known):
+                raise SettingsError(f"{name} has {sorted(unknown)}; there are {', '.join(known)}")
+        if not all(1 <= m <= self.men + self.women for m in self.per_round):
+            raise SettingsError(
+                f"per_round is {self.per_round}; each from 1 to the {self.men + self.women} users"
+            )
+
+
+@lru_cache(4)
+def users_of(name: str, men: int, women: int, variables: int, effect: float):
+    """(`Dataset`, `Partition`, names of the inputs): training users, and on test rows those left
+    out. Scales and variables are learnt from all people's windows and from training users' labels.
+    """
+    one_of("people", name, people.SOURCES)
+    table = people.made_up(effect=effect) if name == "made_up" else people.worn()
+    some = homes.windows(table, people.SOURCES[name], leave_out=True)
+    taken, left = homes.chosen(some, men, women)
+    train, test = some.of(taken), some.of(left)
+    kept = homes.telling(train, variables)
+    splits, held = [], []
+    for part in (homes.narrowed(train, kept), homes.narrowed(test, kept)):
+        y, male = (torch.from_numpy(a.astype(np.int64)) for a in (part.label, part.male))
+        splits.append(Split(torch.from_numpy(part.x), y, male[:, None]))
+    held.append([np.flatnonzero(train.user == user) for user in taken])
+    held.append(np.array_split(np.arange(len(test.user)), len(taken)))
+    partition = Partition(
+        "a person each", ClientIndices.from_lists(held[0]), None, ClientIndices.from_lists(held[1])
+    )
+    return Dataset(people.SOURCES[name], *splits, classes=2), partition, tuple(kept)
+
+
+def federation(
+    cfg: Settings,
+    name: str,
+    seeds: Sequence[int],
+    per_round: int,
+    times: int = 1,
+    device: torch.device = CPU,
+) -> tuple[Federation, Tensor]:
+    """``times`` runs of each seed, side by side, and their first parameters [R, P]."""
+    data, part, kept = users_of(name, cfg.men, cfg.women, cfg.variables, cfg.effect)
+    found = [models.make(lambda: SensorNet(len(kept), cfg.hidden), seed) for seed in seeds]
+    runs = [seed for seed in seeds for _ in range(times)]
+    there = Participation(per_round / len(part))
+    fed = Federation(data, [part] * len(runs), found[0], runs, device, there)
+    return fed, torch.stack([joined(net) for net in found for _ in range(times)])
+
+
+def scores(said: Tensor, guessed: Tensor, split: Split) -> dict[str, float]:
+    """F1 of the impaired and AUC of D in percent, delta EO from 0 to 2; said, guessed [n]."""
+    from sklearn.metrics import f1_score
+
+    y, group = split.y.cpu().numpy(), split.groups[:, 0].cpu().numpy()
+    return {
+        "f1": 100 * float(f1_score(y, said, zero_division=0)),
+        "acc": 100 * float((said == y).mean()),
+        "delta_eo": delta_eo(said, y, group),
+        "adv_auc": 100 * float(auc(guessed, group)),
+    }
+
+
+class Watch(Tracker):
+    """`scores` of the users trained with (``train_``) and of those left out (``left_``)."""
+
+    def __init__(self, every: int = 1):
+        self.every = every
+
+    def after(self, round, rounds, engine):
+        return {} if round % self.every and round != rounds else self.final(engine)
+
+    @torch.no_grad()
+    def final(self, engine):
+        phase, found = engine.phase, {}
+        for r in range(len(phase.seeds)):
+            params = phase.layout.views(*phase.models("shared", "personal", r, 0))
+            for name, rows in (("train", "train"), ("left", "test")):
+                split = phase.rows[rows][0]
+                watch = dict(watch=Tensor.detach)
+                outputs, logit = functional_call(phase.net, params, (split.x,), watch)
+                said, guess = outputs.argmax(-1).cpu().numpy(), logit[:, 0].cpu().numpy()
+                for metric, value in scores(said, guess, split).items():
+                    found.setdefault(f"{name}_{metric}", []).append(value)
+        return {name: torch.tensor(values) for name, values in found.items()}
+
+
+class Impairment(Experiment):
+    """``made_up:5:alone``, then ``made_up:5:game``: all losses from one model, side by side."""
+
+    name, table = NAME, TABLE
+    Settings, scales, protocols = Settings, SCALES, ("as_described",)
+    chooses = frozenset({"people", "per_round"})
+    federation = staticmethod(federation)
+
+    def parts(self, cfg, seeds, device) -> Iterable[Part]:
+        folder = self.folder(cfg, seeds)
+        for name in cfg.people:
+            for m in cfg.per_round:
+                for kind, rounds in (("alone", cfg.pretraining), ("game", cfg.rounds)):
+                    yield Part(
+                        f"{name}:{m}:{kind}", rounds, folder / f"{name}_{m}_{kind}.safetensors"
+                    )
+
+    def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
+        for name in cfg.people:
+            for m in cfg.per_round:
+                where = _Where(cfg, name, m, seeds, device, folder, engine)
+                before = where.alone()
+                yield f"{name}:{m}:alone", before
+                yield f"{name}:{m}:game", following(before, where.game(before))
+
+    def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
+        """The tidy rows of one part, after its last round."""
+        name, m, kind = part.split(":")
+        losses = cfg.losses if kind == "game" else ("before",)
+        wide = outcome.final.reset_index()
+        ids = pd.DataFrame({"loss": losses}).iloc[wide.groupby("seed").cumcount()]
+        wide = pd.concat([wide, ids.reset_index(drop=True)], axis=1)
+        return (
+            wide.melt(["seed", "loss"], var_name="metric")
+            .dropna(subset="value")
+            .assign(
+                table=TABLE,
+                stand_in=people.SOURCES[name],
+                per_round=int(m),
+                rounds=cfg.pretraining + (cfg.rounds if kind == "game" else 0),
+                selection="last",
+            )
+        )
+
+    def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
+        """Curves to draw: people, per_round, loss, round, seed and what `Watch` measures."""
+        out = []
+        for part, history in histories.items():
+            name, m, kind = part.split(":")
+            if not len(history):
+                continue
+            losses = cfg.losses if kind == "game" else ("before",)
+            at = history.groupby(["round", "seed"]).cumcount().to_numpy()
+            start = cfg.pretraining * (kind == "game")
+            lines = history.assign(loss=np.array(losses)[at], people=name, per_round=int(m))
+            out.append(lines.assign(round=lines["round"] + start))
+        return pd.concat(out, ignore_index=True) if out else pd.DataFrame()
+
+
+@dataclass(frozen=True)
+class _Where:
+    """Whose windows, how many users a round, and which seeds: the two phases of a cell."""
+
+    cfg: Settings
+    name: str
+    per_round: int
+    seeds: Sequence[int]
+    device: torch.device
+    folder: Path | None
+    engine: dict
+
+    def alone(self) -> Outcome:
+        """The task without the game."""
+        method = FADE(opt_out=1.0, beta=self.cfg.beta)
+        return self._run("alone", [method], self.cfg.pretraining, None)
+
+    def game(self, before: Outcome) -> Outcome:
+        """Each loss from where `alone` ended; of "none" D learns, and nobody listens."""
+        cfg, t = self.cfg, before.tensors
+        usual = dict(rounds=cfg.rounds, start=cfg.pretraining, beta=cfg.beta)
+        methods = [
+            FADE(power=LOSSES[x], strength=0.0 if x == "none" else None, **usual)
+            for x in cfg.losses
+        ]
+        start = before.layout.join(t["shared"], t["personal"][:, 0])
+        start = start.repeat_interleave(len(methods), 0)
+        return self._run("game", methods, cfg.rounds, start, cfg.pretraining)
+
+    def _run(self, kind, methods, rounds, start, first_round=0) -> Outcome:
+        cfg = self.cfg
+        fed, fresh = federation(
+            cfg, self.name, self.seeds, self.per_round, len(methods), self.device
+        )
+        training = LocalTraining(
+            cfg.lr,
+            cfg.batch_size,
+            cfg.momentum,
+            keep_momentum=True,
+            batches=1,
+            annealing=Annealing(cfg.rounds) if kind == "game" else None,
+        )
+        saved = f"{self.name}_{self.per_round}_{kind}.safetensors"
+        return run(
+            fed,
+            methods * len(self.seeds),
+            training,
+            rounds,
+            fresh if start is None else start,
+            first_round=first_round,
+            saved=self.folder / saved if self.folder else None,
+            tracker=Watch(max(1, rounds // cfg.looks)),
+            label=f"{who(self.seeds)}, {self.name}, {self.per_round} a round: {kind}",
+            **self.engine,
+        )
+
+
+IMPAIRMENT = Impairment()

@@ -1,0 +1,180 @@
+"""What is measured on trained models: accuracy, delta EO, users apart, and what z tells of sex."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.func import functional_call
+
+from lgfed_core.data import Split
+from lgfed_core.engine import Federation, Outcome
+from lgfed_core.engine.trackers import Tracker
+from lgfed_core.metrics.fairness import auc, delta_eo, demographic_parity
+from lgfed_core.metrics.probes import KINDS, probe
+from lgfed_core.models.income import IncomeNet
+from lgfed_core.partition import ClientIndices
+from lgfed_core.seeds import Purpose, stream
+
+from .census import FEMALE, MALE
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a part leaves: a line of numbers per run, curves, time and origin.
+
+    final: the index is the seed, runs in the order in which they trained. history: lines of round,
+    seed and what was watched. diverged: the round in which a seed left the finite numbers. A run
+    that did so alone has that round in a column of this name, and no other number.
+    """
+
+    final: pd.DataFrame
+    history: pd.DataFrame
+    seconds: float
+    provenance: dict[str, str]
+    diverged: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one model says about some rows, and the truth."""
+
+    income: np.ndarray  # [n], P(y = 1)
+    male: np.ndarray  # [n], D's probability of group 1
+    y: np.ndarray  # [n]
+    group: np.ndarray  # [n]
+    users: list[np.ndarray]  # positions in these rows, of every user who has some
+
+
+@torch.no_grad()
+def see(net: IncomeNet, params: dict[str, Tensor], split: Split, rows: ClientIndices) -> Seen:
+    """The model with values ``params`` on all users' ``rows``, dropout off."""
+    each = [rows.of(k) for k in range(len(rows)) if rows.size[k]]
+    some = split.take(torch.cat(each))
+    income, male = functional_call(net, params, (some.x,), dict(watch=Tensor.detach))
+    ends = np.cumsum([len(rows) for rows in each])[:-1]
+    return Seen(
+        income.softmax(-1)[:, 1].numpy(),
+        male.sigmoid()[:, 0].numpy(),
+        some.y.numpy(),
+        some.groups[:, 0].numpy(),
+        np.split(np.arange(len(some)), ends),
+    )
+
+
+def scores(seen: Seen, decisions: np.ndarray | None = None) -> dict[str, float]:
+    """Accuracies, AUCs, parity in percent; delta EO as FADE prints it, a number from 0 to 2.
+
+    acc: of all rows; acc_female, acc_male; of users one by one the worst (user_worst), the lowest
+    tenth (user_decile) and the gap between best and worst (user_gap). decisions: others than
+    P(y = 1) > 1/2.
+    """
+    decisions = (seen.income > 0.5).astype(int) if decisions is None else decisions
+    right = decisions == seen.y
+    users = np.array([right[u].mean() for u in seen.users])
+    found = {
+        "acc": right.mean(),
+        "acc_female": _mean(right[seen.group == FEMALE]),
+        "acc_male": _mean(right[seen.group == MALE]),
+        "parity": demographic_parity(decisions, seen.group),
+        "user_worst": users.min(),
+        "user_decile": np.quantile(users, 0.1),
+        "user_gap": users.max() - users.min(),
+        "adv_auc": auc(seen.male, seen.group),
+    }
+    found = {name: 100 * float(value) for name, value in found.items()}
+    return found | {"delta_eo": delta_eo(decisions, seen.y, seen.group)}
+
+
+def _mean(right: np.ndarray) -> float:
+    return right.mean() if right.size else float("nan")
+
+
+class Watch(Tracker):
+    """Accuracy (a share) and delta EO on validation rows, every so many rounds."""
+
+    def __init__(self, every: int = 1):
+        self.every = every
+
+    def after(self, round, rounds, engine):
+        if round % self.every and round != rounds:
+            return {}
+        phase, found = engine.phase, []
+        split, per_run = phase.rows["validation"]
+        for r, rows in enumerate(per_run):
+            params = phase.layout.views(*phase.models("shared", "personal", r, 0))
+            some = torch.cat([rows.of(k) for k in range(len(rows))])
+            with torch.no_grad():
+                said = functional_call(phase.net, params, (split.x[some],)).argmax(-1).cpu()
+            y, group = split.y[some].cpu(), split.groups[some, 0].cpu()
+            found.append(((said == y).float().mean(), delta_eo(said, y, group)))
+        acc, gap = torch.tensor(found).T
+        return {"validation_acc": acc, "validation_delta_eo": gap}
+
+
+def models(outcome: Outcome, runs: int) -> Iterable[dict[str, Tensor]]:
+    """The model of each run; of what is not finite zeros take the place."""
+    t = outcome.tensors
+    for r in range(runs):
+        pair = t["shared"][r].cpu(), t["personal"][r, 0].cpu()
+        yield outcome.layout.views(*(v.nan_to_num(0.0, 0.0, 0.0) for v in pair))
+
+
+def measure(fed: Federation, outcome: Outcome, probed: int = 0) -> Measured:
+    """Test rows, validation rows (``validation_acc``, ``validation_delta_eo``), and probes.
+
+    probed: test rows of which z is probed, half to fit and half to judge; 0 where there is no D,
+        which is then left out as well.
+    """
+    net, lines, z = fed.net.eval(), [], {}
+    for r, params in enumerate(models(outcome, len(fed.seeds))):
+        part = fed.partitions[r]
+        line = scores(see(net, params, fed.data.test, part.test))
+        held = see(net, params, fed.data.train, part.validation)
+        line["validation_acc"] = 100 * float(((held.income > 0.5) == held.y).mean())
+        line["validation_delta_eo"] = delta_eo(held.income > 0.5, held.y, held.group)
+        if not probed:
+            del line["adv_auc"]
+        lines.append(line)
+        if probed:
+            z.setdefault(fed.seeds[r], []).append((r, params))
+    for seed, some in z.items():
+        for (r, _), found in zip(some, _leaks(fed, seed, some, probed), strict=True):
+            lines[r] |= found
+    final = pd.DataFrame(lines, index=pd.Index(fed.seeds, name="seed"))
+    if (lost := _lost(outcome)).any():  # these have a round in the place of numbers
+        final.loc[lost] = float("nan")
+        final["diverged"] = final.index.map(outcome.diverged).where(lost).astype(float)
+    return Measured(final, outcome.history, outcome.seconds, outcome.provenance)
+
+
+def _lost(outcome: Outcome) -> np.ndarray:
+    """Which runs [R] left the finite numbers: a seed has several, and its others go on."""
+    last = outcome.history[outcome.history["round"] == outcome.history["round"].max()]
+    return last["validation_acc"].isna().to_numpy() & last["seed"].isin(outcome.diverged).to_numpy()
+
+
+@torch.no_grad()
+def _leaks(fed: Federation, seed: int, some: list, probed: int) -> list[dict[str, float]]:
+    """AUC in percent of fresh probes of z for sex, of each of a seed's runs.
+
+    The runs of a seed are tested on the same rows, whatever the number of users.
+    """
+    rows = fed.partitions[some[0][0]].test
+    held = torch.cat([rows.of(k) for k in range(len(rows))]).sort().values
+    order = stream(seed, Purpose.PROBES).permutation(len(held))[:probed]
+    chosen = fed.data.test.take(held[torch.from_numpy(order)])
+    z = torch.stack([_features(fed.net, params, chosen.x) for _, params in some])  # [E, n, 64]
+    found = probe(z, chosen.groups, len(order) // 2, seed)  # {kind: [E, 1]}
+    out = []
+    for e in range(len(some)):
+        line = {f"probe_{kind}": 100 * float(found[kind][e, 0]) for kind in KINDS}
+        out.append(line | {"probe_best": max(line.values())})
+    return out
+
+
+def _features(net: IncomeNet, params: dict[str, Tensor], x: Tensor) -> Tensor:
+    own = {n.removeprefix("encoder."): v for n, v in params.items() if n.startswith("encoder.")}
+    return functional_call(net.encoder, own, (x,))

@@ -1,0 +1,165 @@
+"""Records of homes as windows: what is refused, cut and chosen; what stored runs say."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from lgfed_core.errors import DataError, SettingsError
+from lgfed_core.models.sensors import LSTM, SensorNet
+from lgfed_core.papers.fade.impairment import claims, homes, people, run as impairment
+from lgfed_core.papers.fade.impairment.run import IMPAIRMENT
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    return people.made_up(women=6, men=4, days=70)
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        (lambda t: t.drop(columns=["sex", "label"]), "no column sex, label"),
+        (lambda t: t.assign(meanws=0.5, wscv=1), "meanws, wscv never varies"),
+        (lambda t: t.assign(sex="F"), "sex never varies"),
+        (lambda t: t.assign(sex=t["sex"].replace("M", "m")), "sex is m"),
+        (lambda t: t.assign(label=t["label"].replace(1, 2)), "label is 2"),
+        (lambda t: t.assign(label=t["label"].where(t["day"] != 3)), "label is nothing"),
+        (lambda t: t.assign(compuse="much"), "compuse holds text"),
+        (lambda t: pd.concat([t, t.tail(1)]), "user 9 has day .* more than once"),
+        (lambda t: t[(t["user"] != 4) | (t["day"] < 20)], "1 people have fewer .*: 4 \\("),
+        (lambda t: t[t["day"] < 5], "9 people have fewer"),
+    ],
+)
+def test_bad_records_are_refused_by_name(table, change, said):
+    with pytest.raises(DataError, match=said):
+        homes.windows(change(table))
+
+
+def test_a_file_is_read_or_named(table, tmp_path):
+    table.to_csv(tmp_path / "homes.csv", index=False)
+    again = homes.read(tmp_path / "homes.csv")
+    assert homes.windows(again).x == pytest.approx(homes.windows(table).x, abs=1e-6)
+    with pytest.raises(DataError, match="none.csv cannot be read"):
+        homes.read(tmp_path / "none.csv")
+
+
+def days(user="a", sex="F", label=0, there=range(35), walk=None) -> pd.DataFrame:
+    there = list(there)
+    walk = np.arange(len(there)) if walk is None else walk
+    return pd.DataFrame(dict(user=user, day=there, sex=sex, label=label, meanws=walk))
+
+
+def test_windows_follow_each_other_and_gaps_are_filled_from_the_day_before():
+    first = days(there=[d for d in range(35) if d not in (3, 15, 16, 17)])
+    first["meanws"] = first["day"].astype(float)
+    other = days("b", "M", 1, range(28), np.linspace(0, 34, 28))
+    found = homes.windows(pd.concat([first, other]))
+    own = found.of(["a"])
+    assert len(own.label) == 4  # the third week lacks three of seven days
+    speed = own.x[:, :, own.names.index("meanws")]
+    assert speed[0] == pytest.approx(2 * np.array([0, 1, 2, 2, 4, 5, 6]) / 34 - 1, abs=1e-6)
+    assert speed[2, 0] == pytest.approx(2 * 21 / 34 - 1, abs=1e-6)
+    assert set(found.of(["b"]).label) == {1} and set(found.of(["b"]).male) == {1}
+    assert np.abs(found.x).max() <= 1
+
+
+def test_people_with_too_little_are_left_out_when_asked(table):
+    short = table[(table["user"] != 4) | (table["day"] < 20)]
+    assert set(homes.windows(short, leave_out=True).user) == set(range(10)) - {4}
+
+
+def test_ages_have_three_bins_and_lines_an_indicator_each(table):
+    some = homes.windows(table)
+    age = some.x[:, :, some.names.index("ageyrs")]
+    assert set(np.unique(age)) == {-1, 0, 1}
+    lines = [i for i, n in enumerate(some.names) if n.startswith("linenum=")]
+    assert len(lines) == 3 and (some.x[:, :, lines].sum(2) == 1).all()
+
+
+def test_what_tells_most_is_kept_and_lines_come_with_walking():
+    rng = np.random.default_rng(0)
+    label = np.arange(200) % 2
+    x = rng.normal(size=(200, 7, 4)).astype(np.float32)
+    x[:, :, 0] += 3 * label[:, None]
+    for name, wanted in (("meanws", ["meanws", "linenum=1"]), ("compuse", ["compuse"])):
+        names = (name, "Ryrschool", "numcsess", "linenum=1")
+        some = homes.Windows(x, label, label, np.arange(200), names)
+        assert homes.telling(some, 1) == wanted
+        assert homes.narrowed(some, wanted).x.shape == (200, 7, len(wanted))
+
+
+def test_men_and_women_are_chosen_in_number_and_others_left_out(table):
+    some = homes.windows(table)
+    taken, left = homes.chosen(some, men=2, women=4)
+    own = some.of(taken)
+    assert len(set(own.user[own.male == 1])) == 2 and len(set(own.user[own.male == 0])) == 4
+    assert not set(taken) & set(left) and len(taken) + len(left) == 10
+    assert {len(set(own.user[(own.label == c) & (own.male == 0)])) for c in (0, 1)} == {2}
+    with pytest.raises(DataError, match="4 men have enough windows; 4 are trained with"):
+        homes.chosen(some, men=4, women=4)
+
+
+def test_made_up_men_differ_by_the_effect_alone():
+    plain, moved = (people.made_up(effect=e) for e in (0.0, 2.0))
+    shift = moved["meanws"] - plain["meanws"]
+    assert shift[plain["sex"] == "M"].to_numpy() == pytest.approx(2)
+    assert (shift[plain["sex"] == "F"] == 0).all()
+    assert (moved["compuse"] == plain["compuse"]).all()
+
+
+@pytest.mark.mirror
+def test_real_recordings_are_read_where_they_are_at_hand():
+    try:
+        found = people.worn()
+    except DataError:
+        pytest.skip("the recordings are not here")
+    people_of = found.drop_duplicates("user")["sex"].value_counts()
+    assert (people_of["F"], people_of["M"]) == (62, 25)
+    assert len(homes.windows(found, leave_out=True).label) > 1000
+
+
+def test_the_cells_are_pytorchs():
+    torch.manual_seed(0)
+    own, theirs = LSTM(5, 8), torch.nn.LSTM(5, 8, batch_first=True)
+    with torch.no_grad():
+        theirs.weight_ih_l0.copy_(own.x.weight), theirs.bias_ih_l0.copy_(own.x.bias)
+        theirs.weight_hh_l0.copy_(own.h.weight), theirs.bias_hh_l0.copy_(own.h.bias)
+    x = torch.randn(3, 7, 5)
+    assert torch.allclose(own(x), theirs(x)[0], atol=1e-6)
+    outputs, logit = SensorNet(5)(x, watch=torch.Tensor.detach)
+    assert outputs.shape == (3, 2) and logit.shape == (3, 1)
+
+
+def test_impossible_settings_are_refused_by_name():
+    for changes, said in (
+        (dict(protocol="as_released"), "no released protocol"),
+        (dict(per_round=(40,)), "per_round is"),
+        (dict(people=("isaac",)), "isaac"),
+    ):
+        with pytest.raises(SettingsError, match=said):
+            IMPAIRMENT.settings("smoke", **changes)
+
+
+def made_up(squared=0.1, none=0.5) -> pd.DataFrame:
+    rng, lines = np.random.default_rng(0), []
+    for name in people.SOURCES.values():
+        for m in impairment.Settings.per_round:
+            for loss, value in (("none", none), ("vanilla", 0.4), ("squared", squared)):
+                for seed in range(4):
+                    noisy = value + rng.normal(0, 0.005)
+                    lines.append(
+                        dict(stand_in=name, per_round=m, loss=loss, seed=seed, value=noisy)
+                    )
+    return pd.DataFrame(lines).assign(metric="train_delta_eo", rounds=700, table=impairment.TABLE)
+
+
+def test_the_claim_holds_or_fails_on_stand_in_data():
+    said = claims.judged(made_up())["said"]["F13"]
+    assert said.startswith("on stand-in data (made-up homes, sensors") and "confirmed" in said
+    for rows in (made_up(squared=0.6), made_up(none=0.1)):
+        assert claims.judged(rows)["verdict"]["F13"] == "refuted"
+    some = made_up()
+    some = some[some["per_round"] < 10]
+    assert "so far, 8 of 20 comparisons" in claims.judged(some)["said"]["F13"]
+    assert claims.judged(some.iloc[:0]).empty
