@@ -51,24 +51,35 @@ class Tuning(NamedTuple):
     own_steps: int = 0
 
     def __str__(self):
-        return f"{self.top:g},{self.lr:g},{self.own_steps}"
+        return f"{self.top:g}_{self.lr:g}_{self.own_steps}"
+
+    @classmethod
+    def read(cls, text: str) -> "Tuning":
+        """The tuning that reads so: "3_0.01_4". Raises SettingsError for anything else."""
+        try:
+            top, lr, own = text.split("_")
+            return cls(float(top), float(lr), int(own))
+        except ValueError:
+            raise SettingsError(
+                f"swept has {text!r}; it is top_lr_own steps, e.g. {cls()}"
+            ) from None
 
 
-SWEPT = (  # the first is the text's rate
-    Tuning(1, 0.001, 0),
-    Tuning(3, 0.01, 0),
-    Tuning(10, 0.01, 0),
-    Tuning(1, 0.01, 4),
-    Tuning(3, 0.01, 4),
-    Tuning(1, 0.03, 0),
-    Tuning(3, 0.03, 0),
+SWEPT = (  # the first has the text's rate
+    "1_0.001_0",
+    "3_0.01_0",
+    "10_0.01_0",
+    "1_0.01_4",
+    "3_0.01_4",
+    "1_0.03_0",
+    "3_0.03_0",
 )
 SCALES = {
     "smoke": dict(
         inputs=("with_sex",),
         males=(1, 2),
         losses=("none", "squared"),
-        swept=(Tuning(3, 0.01, 1),),
+        swept=("3_0.01_1",),
         qs=(2.0,),
         rounds=3,
         looks=1,
@@ -101,7 +112,7 @@ class Settings:
     males: tuple[int, ...] = (1, 4, 16)  # users with the rows of men; the ends are swept
     losses: tuple[str, ...] = ("none", "vanilla", "squared")
     parts: tuple[str, ...] = PARTS
-    swept: tuple[Tuning, ...] = SWEPT
+    swept: tuple[str, ...] = SWEPT  # each a `Tuning`
     qs: tuple[float, ...] = (2.0,)  # of q-FFL
     rounds: int = 8000
     per_round: int = 2  # users
@@ -132,7 +143,8 @@ class Settings:
                 f"males are {self.males} with {self.per_round} users a round; at least one male "
                 "user, and no more users a round than there are"
             )
-        object.__setattr__(self, "swept", tuple(Tuning(*t) for t in self.swept))
+        for text in self.swept:
+            Tuning.read(text)
 
     @property
     def ends(self) -> tuple[int, ...]:
@@ -153,7 +165,7 @@ class Settings:
             return [dict(q=q, males=m) for q in self.qs for m in self.ends]
         if kind == "central":
             return [dict(method=name) for name in practice.METHODS]
-        tuned = dict(zip(Tuning._fields, map(float, what[0].split(",")), strict=True))
+        tuned = dict(zip(Tuning._fields, map(float, Tuning.read(what[0])), strict=True))
         games = [x for x in self.losses if x != "none" or tuned["lr"] != self.lr]
         return [dict(loss=x, males=m, **tuned) for x in games for m in self.ends]
 
