@@ -29,18 +29,34 @@ def replacing(path: Path, locked: bool = False) -> Iterator[Path]:
             part.unlink(missing_ok=True)
 
 
+_held: set[int] = set()  # handles of locks
+
+
+def _let_go() -> None:
+    """In a forked process: a lock is its parent's alone, and ends with it."""
+    for handle in _held:
+        os.close(handle)
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go)
+
+
 @contextmanager
-def locked(folder: Path, wait: bool = True) -> Iterator[None]:
-    """Hold the lock on ``folder``; it ends with the process, leaving no file.
+def locked(path: Path, wait: bool = True) -> Iterator[None]:
+    """Hold the lock on a file or folder; it ends with the process, and leaves nothing behind.
 
     Raises BlockingIOError where another process has it and one does not ``wait``.
     """
     if fcntl is None:  # Windows, where one process at a time must write
         yield
         return
-    handle = os.open(folder, os.O_RDONLY)
+    handle = os.open(path, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        _held.add(handle)
         yield
     finally:
+        _held.discard(handle)
         os.close(handle)

@@ -1,8 +1,14 @@
 """Files written whole or not at all; rows on other data than the paper's."""
 
+import os
+import signal
+import subprocess
+import sys
+
 import pandas as pd
 import pytest
 
+from lgfed_core import files
 from lgfed_core.evidence import claims, records
 from lgfed_core.files import replacing
 
@@ -44,3 +50,22 @@ def test_rows_on_the_papers_own_data_come_first():
     assert records.stand_in(rows.iloc[1:3]) == ""
     assert claims.on_stand_in("confirmed", "clips") == "on stand-in data (clips): confirmed"
     assert claims.on_stand_in("confirmed", "") == "confirmed"
+
+
+@pytest.mark.skipif(files.fcntl is None, reason="no file locks on this system")
+def test_a_lock_ends_with_its_process_though_a_worker_lives_on(tmp_path):
+    holder = (
+        "import os, sys, time; from pathlib import Path; from lgfed_core.files import locked\n"
+        f"with locked(Path({str(tmp_path)!r})):\n"
+        "    if not os.fork(): print('worker', flush=True); time.sleep(30); os._exit(0)\n"
+        "    time.sleep(30)"
+    )
+    command = [sys.executable, "-c", holder]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
+        process.stdout.readline()
+        with pytest.raises(BlockingIOError), files.locked(tmp_path, wait=False):
+            pass
+        process.kill()
+        process.wait()
+        with files.locked(tmp_path, wait=False):
+            os.killpg(process.pid, signal.SIGKILL)  # its worker was there until now

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from lgfed_core.errors import CheckpointError
-from lgfed_core.files import fcntl, replacing
+from lgfed_core.files import locked, replacing
 
 
 def fingerprint(**what: object) -> str:
@@ -100,19 +100,19 @@ def save(
 @contextmanager
 def claimed(path: Path | None) -> Iterator[None]:
     """Hold the run of ``path``; raises CheckpointError while another process holds it."""
-    if path is None or fcntl is None:
+    if path is None:
         yield
         return
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = open(path.with_name(f".{path.name}.lock"), "w")  # noqa: SIM115
-    except OSError as error:
-        raise CheckpointError(f"cannot write beside {path}: {error}; set LGFED_RUNS") from error
-    with lock:
+    with ExitStack() as held:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock = path.with_name(f".{path.name}.lock")
+            lock.touch()
+            held.enter_context(locked(lock, wait=False))
         except BlockingIOError:
             raise CheckpointError(f"another process is running {path}; wait for it") from None
+        except OSError as error:
+            raise CheckpointError(f"cannot write beside {path}: {error}; set LGFED_RUNS") from error
         yield
 
 
