@@ -1,7 +1,7 @@
 """What is measured on trained models: accuracy, delta EO, users apart, and what z tells of sex."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -15,26 +15,11 @@ from lgfed_core.engine.trackers import Tracker
 from lgfed_core.metrics.fairness import auc, delta_eo, demographic_parity
 from lgfed_core.metrics.probes import KINDS, probe
 from lgfed_core.models.income import IncomeNet
+from lgfed_core.papers.measured import Measured
 from lgfed_core.partition import ClientIndices
 from lgfed_core.seeds import Purpose, stream
 
 from .census import FEMALE, MALE
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What a part leaves: a line of numbers per run, curves, time and origin.
-
-    final: the index is the seed, runs in the order in which they trained. history: lines of round,
-    seed and what was watched. diverged: the round in which a seed left the finite numbers. A run
-    that did so alone has that round in a column of this name, and no other number.
-    """
-
-    final: pd.DataFrame
-    history: pd.DataFrame
-    seconds: float
-    provenance: dict[str, str]
-    diverged: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,10 @@ import torch
 
 from lgfed_core.engine.provenance import provenance
 from lgfed_core.errors import LgfedError
+from lgfed_core.papers.measured import Measured
 
 from . import census
-from .measures import Measured, Seen, scores
+from .measures import Seen, scores
 
 METHODS = ("logistic", "thresholds", "reduction")
 

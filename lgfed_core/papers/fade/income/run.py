@@ -31,10 +31,11 @@ from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.income import IncomeNet
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment, Part, who
+from lgfed_core.papers.measured import Measured
 
 from . import census, practice
 from .game import Game
-from .measures import Measured, Watch, measure
+from .measures import Watch, measure
 
 NAME = "fade.income"
 TABLE = "fade_figure3a"

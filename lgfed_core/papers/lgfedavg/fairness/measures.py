@@ -1,7 +1,7 @@
 """What is measured on a trained model of the Adult experiment: one line of numbers per seed."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -17,23 +17,9 @@ from lgfed_core.engine import Federation, Outcome
 from lgfed_core.metrics.fairness import auc, demographic_parity, equalised_odds
 from lgfed_core.metrics.probes import KINDS, probe
 from lgfed_core.models.adult import AdultNet
+from lgfed_core.papers.measured import Measured
 from lgfed_core.partition import ClientIndices
 from lgfed_core.seeds import Purpose, stream
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What a part leaves: metrics by seed (percent), curves, time and origin.
-
-    final: one line per seed, one column per metric; history: lines of round, seed, ...; diverged:
-    the round in which a seed left the finite numbers, and then its line means nothing.
-    """
-
-    final: pd.DataFrame
-    history: pd.DataFrame
-    seconds: float
-    provenance: dict[str, str]
-    diverged: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

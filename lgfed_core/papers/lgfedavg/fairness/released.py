@@ -28,9 +28,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lgfed_core.engine.provenance import provenance
+from lgfed_core.papers.measured import Measured
 from lgfed_core.seeds import draw
 
-from .measures import Measured
 from .released_users import Lanes, Params, probed, tested
 
 STEPS = "lgfedavg_adult_released_steps"

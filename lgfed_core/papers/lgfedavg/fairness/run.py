@@ -30,9 +30,10 @@ from lgfed_core.methods import FairLGFedAvg, Method, WatchedFedAvg
 from lgfed_core.models.adult import WIDTH, AdultNet
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment, Part, following
+from lgfed_core.papers.measured import Measured
 
 from . import released as adult_released
-from .measures import Measured, measure, rows_of_adult
+from .measures import measure, rows_of_adult
 
 NAME = "lgfedavg.fairness"
 TABLE = "lgfedavg_table4_adult_fairness"
