@@ -1,22 +1,22 @@
 """Execute notebooks through papermill, several at once, and only those that changed.
 
-``book/build.py`` calls `execute`. Each notebook runs in a process of its own (this file as a
-program), with one PyTorch thread, in the folder of its source. An executed copy is kept with the
+``book/build.py`` calls `execute`. Each notebook runs in a process of its own
+(`warm`), with one PyTorch thread, in the folder of its source. An executed copy is kept with the
 key of all that went into it; it gets its final name only when every cell of it has run.
 """
 
 import hashlib
 import json
 import os
-import signal
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import inputs
+from warm import start
 
 import tidy
 from progress import Watch, expected, line, spoken
@@ -40,13 +40,17 @@ def key(notebook: Path, scale: str, reads: list[str]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def execute(source: Path, names: list[str], scale: str, out: Path, jobs: int) -> int:
+def execute(
+    source: Path, names: list[str], scale: str, out: Path, jobs: int, warm: bool | None = None
+) -> int:
     """Execute the notebooks ``names`` of the folder ``source`` into ``out``; return how many ran.
 
     One of which nothing has changed since its copy was made is left alone: neither itself, nor a
     module that it imports, nor a row that it reads. The others start in the order of their length,
     the longest first. The first failure ends the others and raises `BuildError` with notebook,
     cell and error.
+
+    warm: start them as `warm` does; by default where several are to be executed.
     """
     seconds = {name: expected(name, scale, stamp(out / name)) for name in names}
     waiting = [name for name in names if not unchanged(source / name, out / name, scale)]
@@ -67,7 +71,8 @@ def execute(source: Path, names: list[str], scale: str, out: Path, jobs: int) ->
     if jobs > 1:
         environment.setdefault("LGFED_WORKERS", str(max(1, cores() // jobs)))
     width = max(map(len, names), default=0)
-    for name, took, reads in run_all(source, waiting, scale, out, watch, environment):
+    warm = len(waiting) > 1 if warm is None else warm
+    for name, took, reads in run_all(source, waiting, scale, out, watch, environment, warm):
         others = stand_ins(out / name)
         awaits = sorted({found["set"] for found in others if found["set"]})
         made = key(source / name, scale, reads)
@@ -79,7 +84,13 @@ def execute(source: Path, names: list[str], scale: str, out: Path, jobs: int) ->
 
 
 def run_all(
-    source: Path, names: list[str], scale: str, out: Path, watch: Watch, environment: dict[str, str]
+    source: Path,
+    names: list[str],
+    scale: str,
+    out: Path,
+    watch: Watch,
+    environment: dict[str, str],
+    warm: bool,
 ) -> Iterator[tuple[str, float, list[str]]]:
     """Yield (name, seconds, results it read) as notebooks finish.
 
@@ -92,25 +103,22 @@ def run_all(
                 while waiting and len(running) < watch.jobs:
                     name = waiting.pop(0)
                     words = Words(Path(folder) / f"{len(waiting)}")
-                    command = [sys.executable, __file__, str(source), name, scale, str(out / name)]
                     own = environment | {"LGFED_READS": str(words.reads)}
-                    running[words.start(command, own)] = (name, words)
+                    running[words.start((source, name, scale, out / name), own, warm)] = name, words
                     watch.start(name)
                 watch.tick()
                 time.sleep(0.05)
-                for process in [p for p in running if p.poll() is not None]:
+                for process in [p for p in running if p.exitcode is not None]:
                     name, words = running.pop(process)
-                    if process.returncode:
-                        raise BuildError(words.failure(name, process.returncode))
+                    if process.exitcode:
+                        raise BuildError(words.failure(name, process.exitcode))
                     yield name, watch.end(name), words.results()
         finally:
             for process in running:
                 process.terminate()
             for process in running:
-                try:
-                    process.wait(timeout=5)
-                except subprocess.TimeoutExpired:
-                    process.kill()  # its kernel follows by itself
+                process.join(5)
+                process.kill()  # its kernel follows by itself
 
 
 class Words:
@@ -120,17 +128,9 @@ class Words:
         self.message, self.noise = place.with_suffix(".message"), place.with_suffix(".noise")
         self.reads = place.with_suffix(".reads")
 
-    def start(self, command: list[str], environment: dict[str, str]) -> subprocess.Popen:
-        """Start the process, in a session of its own: Ctrl-C comes to the parent alone."""
-        with self.message.open("w") as stdout, self.noise.open("w") as stderr:
-            return subprocess.Popen(
-                command,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
-                start_new_session=True,
-            )
+    def start(self, arguments: tuple, environment: dict[str, str], warm: bool) -> BaseProcess:
+        """Start the process of one notebook."""
+        return start(run_told, arguments, environment, (self.message, self.noise), warm)
 
     def results(self) -> list[str]:
         """The experiments whose stored rows it read, as `lgfed_core` has noted them."""
@@ -141,6 +141,15 @@ class Words:
         said = self.message.read_text(errors="replace").strip()
         noise = self.noise.read_text(errors="replace").strip()
         return said or f"{name} ended with status {status}:\n{noise}"
+
+
+def run_told(source: Path, name: str, scale: str, target: Path) -> None:
+    """`run_one` in a process of its own, which prints what went wrong."""
+    try:
+        run_one(source, name, scale, target)
+    except BuildError as problem:
+        print(problem)
+        sys.exit(1)
 
 
 def run_one(source: Path, name: str, scale: str, target: Path) -> None:
@@ -234,13 +243,3 @@ def cores() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # macOS
         return os.cpu_count() or 1
-
-
-if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    folder, notebook_name, scale_name, copy = sys.argv[1:]
-    try:
-        run_one(Path(folder), notebook_name, scale_name, Path(copy))
-    except BuildError as problem:
-        print(problem)
-        sys.exit(1)

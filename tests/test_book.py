@@ -49,7 +49,7 @@ def test_notebook_runs_at_smoke_scale(name, monkeypatch):
     """The copies are those of `make book SCALE=smoke`, which does not run them a second time."""
     monkeypatch.setenv("LGFED_WORKERS", "1")
     executed = BOOK / "_build" / "executed" / "smoke"
-    execute.execute(BOOK, [name], "smoke", executed, 1)
+    execute.execute(BOOK, [name], "smoke", executed, 1, warm=True)
     text = (executed / name).read_text()
     assert str(ROOT) not in text and str(Path.home()) + "/" not in text
     for cell in code_cells(nbformat.reads(text, as_version=4)):
