@@ -14,17 +14,20 @@ def tidy(notebook) -> None:
     notebook.metadata.pop("papermill", None)
     notebook.metadata.pop("widgets", None)
     settings = "\n".join(c.source for c in notebook.cells if "parameters" in tags(c))
+    usual = {line.split("  #")[0] for line in settings.splitlines()}
     for cell in notebook.cells:
         cell.metadata.pop("papermill", None)
         cell.metadata.pop("execution", None)
         if "parameters" in tags(cell):
             cell.metadata["mystnb"] = {"code_prompt_show": "Settings"}
         if "injected-parameters" in tags(cell):
-            changed = [x for x in cell.source.splitlines()[1:] if x not in settings.splitlines()]
+            changed = [x for x in cell.source.splitlines()[1:] if x not in usual]
             tags(cell).append("hide-input" if changed else "remove-cell")
             cell.metadata["mystnb"] = {"code_prompt_show": "Settings changed for this build"}
         kept = []
         for output in cell.get("outputs", []):
+            if alt := output.get("metadata", {}).get("image/png", {}).get("alt"):
+                cell.metadata.setdefault("mystnb", {})["image"] = {"alt": alt}
             if output.get("name") == "stderr":
                 lines = [line.rsplit("\r", 1)[-1] for line in output.text.split("\n")]
                 lines = [line for line in lines if line.strip() and not PROGRESS_BAR.search(line)]

@@ -32,7 +32,8 @@ def start(
 ) -> BaseProcess:
     """Start ``run(*arguments)`` in a process with this environment.
 
-    out: the files that take its stdout and stderr. It has a session of its own: Ctrl-C comes to the parent alone, and SIGTERM ends it with 143.
+    out: the files that take its stdout and stderr. The process has a session of its own: Ctrl-C
+    comes to the parent alone, and SIGTERM ends it with 143.
     """
     warm = warm and POSSIBLE
     context = get_context("forkserver" if warm else "spawn")

@@ -12,6 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from .evidence.printed import METHODS, METRICS
 from .evidence.verdict import reach_of
@@ -76,6 +77,37 @@ def use() -> None:
     """Set the style for all figures that follow (first cell of a notebook); tables say all."""
     mpl.rcParams.update(_STYLE)
     pd.set_option("display.max_colwidth", None)
+    _describe_figures()
+
+
+def _describe_figures() -> None:
+    """Have a notebook keep what a figure shows, in words, as its alternative text."""
+    from IPython import get_ipython
+    from IPython.core.pylabtools import print_figure
+
+    shell = get_ipython()
+    if shell is None:
+        return
+    plt.switch_backend(mpl.get_backend())  # loads the notebook's, which sets its own way to draw
+
+    def drawn(figure: Figure):
+        picture = print_figure(figure, "png", bbox_inches="tight", base64=True)
+        return picture and (picture, {"alt": described(figure)})
+
+    shell.display_formatter.formatters["image/png"].for_type(Figure, drawn)
+
+
+def described(figure: Figure) -> str:
+    """A figure in words, for those who cannot see it: titles, axes, and what is drawn."""
+    said = [figure.get_suptitle()]
+    for ax in figure.axes:
+        axes = " against ".join(filter(None, [ax.get_ylabel(), ax.get_xlabel()]))
+        said.append(": ".join(filter(None, [ax.get_title("left") or ax.get_title(), axes])))
+    legends = [*figure.legends, *(ax.get_legend() for ax in figure.axes)]
+    lines = [text.get_text() for legend in legends if legend for text in legend.get_texts()]
+    words = "; ".join(dict.fromkeys(filter(None, said))) or "no axes are labelled"
+    shown = f". Shown: {', '.join(dict.fromkeys(lines))}" if lines else ""
+    return " ".join(f"Figure. {words}{shown}.".split())
 
 
 @contextmanager

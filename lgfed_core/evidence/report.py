@@ -121,6 +121,16 @@ def _at_hand(spec: Table, rows: pd.DataFrame, paper: Path = PAPER) -> pd.DataFra
     return full.where(full["ours"].notna() | (quick["seeds"] == 0), quick)
 
 
+def lacking(lines: pd.DataFrame) -> str:
+    """The rows of `table` that have not run, in words, protocol by protocol."""
+    runs = lines.groupby(["protocol", "row"], sort=False)["seeds"].max()
+    said = [
+        f"not yet run {str(protocol).replace('_', ' ')}: {'; '.join(rows)}"
+        for protocol, rows in runs[runs == 0].reset_index().groupby("protocol")["row"]
+    ]
+    return "\n".join(said) or "all rows have run, under each protocol"
+
+
 def printout(tables: Iterable[Table]) -> str:
     """Each table for a terminal, and the commands that fill it."""
     rows, out = records.load(), []

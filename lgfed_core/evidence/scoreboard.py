@@ -109,12 +109,14 @@ def update_front_pages(
     paths: Sequence[Path] = FRONT_PAGES,
     folder: Path = RESULTS,
     paper: Path = PAPER,
+    *,
+    words: str = "",
 ) -> list[Path]:
-    """Write the counts between the scoreboard marks of each page; the pages that changed.
+    """Write ``words`` and counts between the scoreboard marks of each page; the pages that changed.
 
     Raises ResultsError, before any page is touched, for a page without the two marks.
     """
-    fresh = _pages(tables, paths, folder, paper)
+    fresh = _pages(tables, words, paths, folder, paper)
     for path, (_, after) in fresh.items():
         with replacing(path) as part:
             part.write_text(after, encoding="utf-8")
@@ -126,16 +128,20 @@ def front_pages_up_to_date(
     paths: Sequence[Path] = FRONT_PAGES,
     folder: Path = RESULTS,
     paper: Path = PAPER,
+    *,
+    words: str = "",
 ) -> bool:
     """Whether `update_front_pages` would change nothing."""
-    fresh = _pages(tables, paths, folder, paper)
+    fresh = _pages(tables, words, paths, folder, paper)
     return all(before == after for before, after in fresh.values())
 
 
-def _pages(tables, paths: Sequence[Path], folder: Path, paper: Path) -> dict[Path, tuple[str, str]]:
+def _pages(
+    tables, words: str, paths: Sequence[Path], folder: Path, paper: Path
+) -> dict[Path, tuple[str, str]]:
     """Each page as it is and as it should be."""
     tables = list(tables)
-    counts = scoreboard_markdown(tables, folder, paper)
+    counts = f"{words}\n\n" * bool(words) + scoreboard_markdown(tables, folder, paper)
     counts += f"\n\n{contrasts_markdown(tables, folder, paper)}"
     out = {}
     for path in paths:

@@ -84,6 +84,39 @@ def _joined(by_data: dict[str, str]) -> str:
     return "; ".join(f"{said} ({where})" if where else said for where, said in by_data.items())
 
 
+_GROUPS = {  # what a verdict begins with -> words over it on the first pages, whether in full
+    verdict.CONFIRMED: ("Holds", True),
+    verdict.REFUTED: ("Does not hold", True),
+    verdict.STAND_IN: ("On other data than the papers', which these cannot decide", False),
+    verdict.INCONCLUSIVE: ("Undecided by the runs so far", False),
+    verdict.SUGGESTED: ("Shortened runs that only suggest", False),
+    LIVE: ("Theory and toys, judged live on their pages", False),
+    verdict.NOT_RUN: ("Not yet run", False),
+}
+
+
+def in_words(table: pd.DataFrame) -> str:
+    """``table`` of `board` in a list for a reader in a hurry, as Markdown: claims by verdict."""
+    out = []
+    for start, (words, whole) in _GROUPS.items():
+        some = table[table["verdict"].str.startswith(start)]
+        if some.empty:
+            continue
+        claims = (
+            "; ".join(f"{id} {row['claim']}{_aside(row['verdict'])}" for id, row in some.iterrows())
+            if whole
+            else ", ".join(some.index)
+        )
+        out.append(f"- **{words}** ({len(some)}): {claims}.")
+    return f"Of {len(table)} claims:\n\n" + "\n".join(out)
+
+
+def _aside(said: str) -> str:
+    """What limits a verdict: its first remark in brackets, unless that is what was tried."""
+    inside = said.partition("(")[2].partition(")")[0]
+    return f" ({inside})" if inside and not inside.startswith("tried") else ""
+
+
 def markdown(table: pd.DataFrame) -> str:
     """``table`` of `board` as Markdown; each verdict links to the claim's page."""
     lines = ["| | claim | verdict |", "|---|---|---|"]
@@ -111,7 +144,9 @@ def printout(paper: str | None = None, front: bool = False) -> str:
 
 def _renewed() -> str:
     """Renew the counts on the first pages, and the figure there once it has runs."""
-    changed: Sequence[Path] = scoreboard.update_front_pages(TABLES.values())
+    changed: Sequence[Path] = scoreboard.update_front_pages(
+        TABLES.values(), words=in_words(board())
+    )
     if (report.table(TABLES["lgfedavg_v2_table6_mnist"])["seeds"] > 0).any():
         from .lgfedavg.front import front  # matplotlib takes a while
 

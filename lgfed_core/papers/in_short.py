@@ -1,0 +1,162 @@
+"""The box under a page's title: what came out, and what one asks of any number in this field.
+
+Findings are the claims that the page judges, the decided ones first, as its stored runs have them.
+A page whose claims are judged live fills its box in when they are (`Box.judge`).
+"""
+
+import html
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from lgfed_core.evidence import records, report, verdict
+from lgfed_core.evidence.claims import Claim, said
+from lgfed_core.evidence.printed import Table
+
+from .experiment import Experiment
+
+SHOWN = 3  # findings; the others are folded
+KINDS = {  # a verdict's look, in this order
+    verdict.CONFIRMED: "holds",
+    verdict.REFUTED: "fails",
+    verdict.SUGGESTED: "open",
+    verdict.STAND_IN: "aside",
+    verdict.INCONCLUSIVE: "open",
+    verdict.NOT_RUN: "none",
+}
+FEDERATED = {  # facts of LG-FedAvg's experiments on pictures
+    "split": "100 devices with 2 classes each, or 3, 4, 5, 10 (i.i.d.)",
+    "checkpoint": "as described: best on validation rows; as released: best on test rows",
+    "tests": "local: a device's own classes; new: all classes, by averaged outputs "
+    "(as released: averaged weights)",
+}
+
+
+@dataclass
+class Box:
+    """*In short*: findings with their verdicts, then a strip of facts.
+
+    page: as claims name it. claims: the module of the page's claims, with ``CLAIMS`` and, unless
+    they are judged live, ``from_stored``. tables: of the papers, whose cells it fills. experiments:
+    whose rows it shows. findings: sentences of the page's own, made from rows, before the claims.
+    facts: what the rows do not say, e.g. ``split``, ``checkpoint``, ``test set``, ``start``. sums:
+    count the tables' parameters sent, not what was measured.
+    """
+
+    page: str
+    claims: Any = None
+    tables: Sequence[Table] = ()
+    experiments: Sequence[Experiment] = ()
+    findings: Sequence[str] = ()
+    facts: dict[str, str] = field(default_factory=dict)
+    sums: bool = False
+    _place: Any = field(default=None, init=False, repr=False)
+
+    def show(self) -> None:
+        """Display it here."""
+        from IPython.display import Markdown, display
+
+        lines = self._stored()
+        self._place = display(Markdown(self.markdown(lines)), display_id=True)
+
+    def judge(self, lines: pd.DataFrame) -> None:
+        """Renew what is displayed with lines of `claims.judged`, made on the page."""
+        from IPython.display import Markdown
+
+        self._place.update(Markdown(self.markdown(lines)))
+
+    def markdown(self, lines: pd.DataFrame) -> str:
+        """The box with these lines of `claims.judged`, in MyST's Markdown."""
+        found = [_Finding.of(claim, lines) for claim in self._own()]
+        found.sort(key=lambda one: list(KINDS).index(one.kind))
+        items = [*self.findings, *(one.words for one in found)]
+        parts = [":::{div} in-short", "**In short**", _bullets(items[:SHOWN])]
+        parts += [_counts(table, self.sums) for table in self.tables]
+        if rest := items[SHOWN:]:
+            head = f"::::{{dropdown}} {len(rest)} more".replace("::::", "```")
+            parts.append(f"{head}\n{_bullets(rest)}\n```")
+        return "\n\n".join([*filter(None, parts), self._strip(), ":::"])
+
+    def _own(self) -> list[Claim]:
+        known = self.claims.CLAIMS if self.claims else ()
+        return [claim for claim in known if claim.page == self.page]
+
+    def _stored(self) -> pd.DataFrame:
+        if self.claims and hasattr(self.claims, "from_stored"):
+            return self.claims.from_stored()
+        return pd.DataFrame()
+
+    def _strip(self) -> str:
+        facts = dict(self.facts)
+        for experiment in self.experiments:
+            facts |= _of_rows(experiment)
+        lines = (f"<dt>{html.escape(k)}</dt><dd>{v}</dd>" for k, v in facts.items())
+        return f'<dl class="facts">{"".join(lines)}</dl>'
+
+
+@dataclass(frozen=True)
+class _Finding:
+    kind: str
+    words: str
+
+    @classmethod
+    def of(cls, claim: Claim, lines: pd.DataFrame) -> "_Finding":
+        """A claim's finding; its verdict is one of `KINDS`, with what limits it after it."""
+        line = lines.loc[claim.id] if claim.id in lines.index else None
+        if line is None or not line["ran"]:
+            words = "judged below, live" if claim.live else verdict.NOT_RUN
+            return cls(
+                verdict.NOT_RUN, f"{_chip(verdict.NOT_RUN, words)} {claim.id}: {claim.words}"
+            )
+        kind = next(kind for kind in KINDS if str(line["said"]).startswith(kind))
+        at = f", weakest at {line['at']}" if line["at"] and line["parts"] > 1 else ""
+        figures = f"{said(line, int(line['runs']))}{at}"
+        words = f"{_chip(kind, line['said'])} {claim.id}: {claim.words}. *{figures}*"
+        return cls(kind, words)
+
+
+def _chip(kind: str, words: str) -> str:
+    return f'<span class="verdict {KINDS[kind]}">{html.escape(words)}</span>'
+
+
+def _bullets(items: Iterable[str]) -> str:
+    return "\n".join(f"- {item}" for item in items)
+
+
+def _counts(spec: Table, sums: bool) -> str:
+    """How many numbers of a printed table have which verdict, at its headline reading."""
+    protocol, selection = spec.headline
+    cells = report.table(spec, protocol=protocol)
+    exact = cells["metric"].isin([metric.name for metric in spec.metrics if metric.digit])
+    cells = cells[cells["selection"].eq(selection) & (exact if sums else ~exact)]
+    kinds = cells["verdict"].str.replace(r" \(.*", "", regex=True).value_counts()
+    many = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
+    what = (
+        "counts of parameters sent" if sums else f"measured numbers, {protocol.replace('_', ' ')}"
+    )
+    return f"{spec.title}: {len(cells)} {what}: {many}."
+
+
+def _of_rows(experiment: Experiment) -> dict[str, str]:
+    """Seeds, device and time of an experiment's rows at paper scale, and the command for them."""
+    rows = records.select(experiment.name, scale="paper")
+    command = f"python -m lgfed_core run {experiment.name} --scale paper"
+    if rows.empty:
+        return {experiment.name: f"not yet run at full length: <code>{command}</code>"}
+    runs = rows.drop_duplicates(["seed", "protocol", "seconds"])
+    seeds = ", ".join(
+        f"{_range(group['seed'])} {str(name).replace('_', ' ')}"
+        for name, group in rows.groupby("protocol")
+    )
+    devices = ", ".join(sorted({str(name).split(":")[0] for name in rows["device"]}))
+    hours = runs["seconds"].sum() / 3600
+    text = f"seeds {seeds}; {devices}; {hours:,.1f} h in all; <code>{command}</code>"
+    return {experiment.name: text}
+
+
+def _range(seeds: pd.Series) -> str:
+    some = sorted(set(map(int, seeds)))
+    whole = some == list(range(some[0], some[-1] + 1))
+    return f"{some[0]}–{some[-1]}" if whole and len(some) > 1 else ", ".join(map(str, some))
