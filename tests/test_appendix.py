@@ -1,0 +1,72 @@
+"""The pages that are lists say what is in the book, in data/paper and in the papers' texts."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+import appendix
+from lgfed_core.paths import PAPER, ROOT
+
+BOOK = ROOT / "book"
+ERRATA, CONCORDANCE = appendix.read("errata"), appendix.read("concordance")
+ITEMS = [(document, item) for document, part in CONCORDANCE.items() for item in part["items"]]
+TEXTS = {
+    "v1": "lgfedavg_v1_2019",
+    "v2": "lgfedavg_v2_2020",
+    "slides": "lgfedavg_slides",
+    "cgau": "cgau_2020",
+    "fade": "fade_2021",
+}
+CAPTION = re.compile(
+    r"^\W*((?:Table|Figure|Algorithm|Theorem|Proposition|Corollary) \d(?:\d|\.\d)?)\b", re.MULTILINE
+)
+
+
+@pytest.mark.parametrize("name", appendix.PAGES)
+def test_a_list_is_up_to_date_and_its_links_lead_somewhere(name):
+    text = (BOOK / f"{name}.md").read_text(encoding="utf-8")
+    assert text == appendix.PAGES[name](), "to renew it: python book/appendix.py"
+    links = re.findall(r"\]\(([^)#]+)\)", text)
+    assert len(links) > 50 and not [link for link in links if not (BOOK / link).exists()]
+
+
+def test_an_erratum_says_where_what_and_how_one_can_tell():
+    needed = {"in", "of", "place", "about", "printed", "true", "proof", "changes"}
+    for entry in ERRATA["erratum"]:
+        assert needed <= set(entry) <= needed | {"page", "section"}, entry
+        assert all(entry.values()), entry
+        assert entry["in"] in ERRATA["sections"], entry
+        assert set(entry["of"]) <= set(appendix.DOCUMENTS), entry
+        if "page" in entry:
+            assert entry["section"] in appendix.headings(entry["page"]), entry
+
+
+def test_every_place_of_the_concordance_is_known_or_excused():
+    assert set(CONCORDANCE) == set(appendix.DOCUMENTS)
+    for document, item in ITEMS:
+        there = [page for page in item["pages"] if appendix.source(page)]
+        whole = there and there == item["pages"]
+        assert whole or item.get("why"), f"{document}, {item['name']}: a page is missing, why?"
+        assert set(item) <= {"name", "what", "pages", "table", "why"}
+
+
+def test_the_concordance_has_every_table_and_every_chapter():
+    tables = {item["table"] for _, item in ITEMS if "table" in item}
+    assert tables == {path.stem for path in PAPER.glob("*.csv")} - {"claims"}
+    pages = {page for _, item in ITEMS for page in item["pages"]}
+    chapters = {f"{path.parent.name}/{path.stem}" for path in BOOK.glob("[!_]*/*.ipynb")}
+    assert chapters <= pages, f"in which document? {chapters - pages}"
+
+
+@pytest.mark.parametrize("document", TEXTS)
+def test_the_concordance_has_what_the_text_has(document):
+    mirror = os.environ.get("LGFED_MIRROR")
+    places = [Path(mirror).parent] if mirror else [ROOT.parent / "shared"]
+    path = places[0] / "papers" / f"{TEXTS[document]}.txt"
+    if not path.exists():
+        pytest.skip(f"the text {path.stem} is not at hand")
+    found = set(CAPTION.findall(path.read_text(encoding="utf-8").replace("**", "")))
+    names = {item["name"] for of, item in ITEMS if of == document}
+    assert found and found <= names, f"without an entry: {sorted(found - names)}"
