@@ -37,7 +37,7 @@ CONCORDANCE = """\
 
 Where each table, figure, statement, algorithm and appendix of the five documents is in this book;
 numbers in brackets are equations. What is wrong or unclear in them is under [](errata.md), what
-came out on the [scoreboard](scoreboard.ipynb). Printed numbers lie in `data/paper`, in the file named.
+came out on the [scoreboard](scoreboard.ipynb). Printed numbers: `data/paper`.
 """
 
 
