@@ -22,11 +22,13 @@ ERRATA = """\
 
 {count} places where a paper and its released code differ, where its numbers or formulas do not fit
 each other, or where the text leaves open what one has to know. They could be found because the
-authors gave what most do not: full tables, proofs, code, and the notebooks behind them. Most of
-them change nothing, and each entry says so. What was released may not be what was run.
+authors gave what most do not: full tables, proofs, code, and the notebooks behind them. What was
+released may not be what was run. Most are details; {moves} bear on a conclusion:
 
-Each entry opens: what is printed, what is so, how one can tell, what it changes. *v1* and *v2* are
-the versions of LG-FedAvg {{cite}}`liang2019think,liang2020think`; then FADE
+{first}
+
+Each entry below opens: what is printed, what is so, how one can tell, what it changes. *v1* and
+*v2* are the versions of LG-FedAvg {{cite}}`liang2019think,liang2020think`; then FADE
 {{cite}}`hong2021federated` and CGAU {{cite}}`rieger2020client`. Released code is that of
 commit 7af0568 (LG-FedAvg; incomes: af89a47), 7997485 (FADE) and ea2882b (CGAU). Where a page
 runs both, the text is called *as described* and the code *as released*.
@@ -73,7 +75,10 @@ def link(page: str, book: Path = BOOK) -> str:
 def errata(book: Path = BOOK) -> str:
     """The text of errata.md."""
     found = read("errata")
-    out = [ERRATA.format(count=len(found["erratum"]))]
+    moving = [erratum for erratum in found["erratum"] if erratum.get("moves")]
+    first = "\n".join(f"- {_upper(e['moves'])}: {link(e['page'], book)}" for e in moving)
+    counts = dict(count=len(found["erratum"]), moves=len(moving))
+    out = [ERRATA.format(first=first, **counts)]
     for key, title in found["sections"].items():
         entries = [erratum for erratum in found["erratum"] if erratum["in"] == key]
         out += [f"## {title}\n", *(_opens(erratum, book) for erratum in entries)]
