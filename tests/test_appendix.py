@@ -2,9 +2,12 @@
 
 import os
 import re
+import tomllib
 from pathlib import Path
+from pydoc import locate
 
 import pytest
+import yaml
 
 import appendix
 from lgfed_core.paths import PAPER, ROOT
@@ -71,3 +74,26 @@ def test_the_concordance_has_what_the_text_has(document):
     found = set(CAPTION.findall(path.read_text(encoding="utf-8").replace("**", "")))
     names = {item["name"] for of, item in ITEMS if of == document}
     assert found and found <= names, f"without an entry: {sorted(found - names)}"
+
+
+def test_every_term_of_the_glossary_is_defined_once_on_a_page_or_in_code():
+    text = (BOOK / "glossary.md").read_text(encoding="utf-8")
+    entries = re.findall(r"^(\S.*)\n: ((?:.+\n?)+)", text, re.MULTILINE)
+    assert len(entries) == text.count("\n: ") and len({term for term, _ in entries}) == len(entries)
+    for term, said in entries:
+        code = re.findall(r"`(lgfed_core[\w.]+)`", said)
+        assert code or re.search(r"\]\(", said), f"{term} leads nowhere"
+        assert all(locate(name) is not None for name in code), f"{term}: {code}"
+
+
+def test_the_citation_is_of_this_version_and_of_the_papers():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert {"cff-version", "message", "title", "authors"} <= set(cited)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert cited["version"] == project["version"] and cited["license"] == project["license"]
+    page = (BOOK / "references.md").read_text(encoding="utf-8")
+    assert f"version = {{{project['version']}}}" in page
+    known = (BOOK / "references.bib").read_text(encoding="utf-8").replace("{IID}", "IID")
+    for paper in cited["references"]:
+        assert paper["title"] in known
+        assert all(author["family-names"][-3:] in known for author in paper["authors"])
