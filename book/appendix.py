@@ -95,7 +95,7 @@ def _opens(erratum: dict, book: Path) -> str:
         tell += f" {link(erratum['page'], book)}{where}."
     return (
         f":::{{dropdown}} {_upper(erratum['about'])} ({place})\n"
-        f"**Printed.** {erratum['printed']}\n\n**So.** {erratum['true']}\n\n"
+        f"**Printed.** {erratum['printed']}\n\n**In fact.** {erratum['true']}\n\n"
         f"**How one can tell.** {tell}\n\n**What it changes.** {erratum['changes']}\n:::\n"
     )
 
