@@ -153,6 +153,7 @@ def _data(args) -> int:
 
 
 def _run(args) -> int:
+    from .evidence import records as results
     from .papers import experiment as base, experiments
 
     experiment = experiments.find(args.experiment)
@@ -161,6 +162,8 @@ def _run(args) -> int:
     why_not = "The smallest scale is for trying things out" if args.scale == "smoke" else ""
     if not changes.keys() <= experiment.chooses:
         why_not = "Changed settings make other cells than the paper's"
+    if not why_not:
+        results.writable()
     if why_not:
         print(f"{why_not}: nothing is recorded.")
     asked = dict(device=args.device, workers=args.workers, lanes=args.lanes)

@@ -1,11 +1,35 @@
-"""Where things live. Everything hangs under one root: the checkout, or ``LGFED_HOME``."""
+"""Where things live: below one root, a checkout or ``LGFED_HOME``; or in what a wheel carries.
+
+A wheel (setup.py) carries the list of sources, the papers' numbers and the stored rows. They are
+read where pip has put them and never written; downloads and checkpoints then go to the user's
+cache folder. With ``LGFED_HOME`` rows have a place of their own, and the lists are the wheel's
+until there are some.
+"""
 
 import os
 from pathlib import Path
 
-ROOT = Path(os.environ.get("LGFED_HOME", Path(__file__).resolve().parent.parent))
-SOURCES = ROOT / "data" / "sources.toml"  # mirrors, checksums, licences
-PAPER = ROOT / "data" / "paper"  # the papers' numbers, read only
-RESULTS = ROOT / "data" / "results"  # ours, appended by `run`
-CACHE = Path(os.environ.get("LGFED_CACHE", ROOT / "data" / "cache"))  # downloads, not in git
-RUNS = Path(os.environ.get("LGFED_RUNS", ROOT / "data" / "runs"))  # checkpoints, not in git
+from platformdirs import user_cache_path
+
+_PACKAGE = Path(__file__).resolve().parent
+_NAMED = os.environ.get("LGFED_HOME")
+CARRIED = _PACKAGE / "_data"  # of a wheel; a checkout has none
+INSTALLED = CARRIED.is_dir() and not _NAMED  # nothing here is ours to write
+ROOT = Path(_NAMED or (_PACKAGE if INSTALLED else _PACKAGE.parent))
+
+
+def _list(name: str) -> Path:
+    own = ROOT / "data" / name
+    return CARRIED / name if CARRIED.is_dir() and not (_NAMED and own.exists()) else own
+
+
+def _place(variable: str, name: str) -> Path:
+    usual = user_cache_path("lgfed", appauthor=False) if INSTALLED else ROOT / "data"
+    return Path(os.environ.get(variable, usual / name))
+
+
+SOURCES = _list("sources.toml")  # mirrors, checksums, licences
+PAPER = _list("paper")  # the papers' numbers, read only
+RESULTS = CARRIED / "results" if INSTALLED else ROOT / "data" / "results"  # appended by `run`
+CACHE = _place("LGFED_CACHE", "cache")  # downloads, not in git
+RUNS = _place("LGFED_RUNS", "runs")  # checkpoints, not in git

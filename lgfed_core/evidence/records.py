@@ -26,7 +26,7 @@ import pandas as pd
 
 from lgfed_core.errors import ResultsError
 from lgfed_core.files import locked, replacing
-from lgfed_core.paths import RESULTS
+from lgfed_core.paths import CARRIED, RESULTS
 
 PROTOCOLS = ("as_described", "as_released")
 SELECTIONS = ("last", "best_val", "best_test")
@@ -52,6 +52,15 @@ _EMPTY = pd.DataFrame(columns=_FIRST + _LAST).astype(_TYPES)
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
+def writable(folder: Path = RESULTS) -> None:
+    """Raise ResultsError where ``folder`` is a wheel's, whose rows are not to change."""
+    if folder.is_relative_to(CARRIED):
+        raise ResultsError(
+            "the stored rows came with the wheel that lgfed_core was installed from, and are read "
+            "alone; set LGFED_HOME to a folder of yours, and rows go to its data/results"
+        )
+
+
 def record(experiment: str, rows: pd.DataFrame, folder: Path = RESULTS) -> Path:
     """Put ``rows`` into ``folder``/``experiment``.csv and return that path.
 
@@ -61,6 +70,7 @@ def record(experiment: str, rows: pd.DataFrame, folder: Path = RESULTS) -> Path:
     a row is malformed: a column missing, a value that is no finite number, an unknown scale,
     protocol or selection, a seed that is not a whole number, the same key twice.
     """
+    writable(folder)
     if not re.fullmatch(r"\w+(\.\w+)*", experiment):
         raise ResultsError(f"{experiment!r} cannot name an experiment; use e.g. 'lgfedavg.mnist'")
     new = _checked(rows, f"rows for {experiment}")

@@ -140,6 +140,8 @@ def _pages(
     tables, words: str, paths: Sequence[Path], folder: Path, paper: Path
 ) -> dict[Path, tuple[str, str]]:
     """Each page as it is and as it should be."""
+    if missing := [path for path in paths if not path.exists()]:
+        raise ResultsError(f"{missing[0]} is missing; the first pages are those of a checkout")
     tables = list(tables)
     counts = f"{words}\n\n" * bool(words) + scoreboard_markdown(tables, folder, paper)
     counts += f"\n\n{contrasts_markdown(tables, folder, paper)}"

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 
 from lgfed_core.engine.provenance import provenance
 from lgfed_core.errors import LgfedError, SettingsError
+from lgfed_core.evidence import records
 from lgfed_core.papers.experiment import place_of
 
 from . import goals
@@ -53,6 +54,7 @@ def fill(
     """
     if not 0 < hours < float("inf"):
         raise SettingsError(f"hours is {hours}; it says how long to work, e.g. 2.5")
+    records.writable()
     with suppress(OSError, AttributeError):  # Windows has no such priorities
         os.nice(LOWEST)
     end, done, out = time.monotonic() + 3600 * hours, 0, set[str]()

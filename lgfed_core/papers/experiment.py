@@ -221,6 +221,8 @@ class Experiment:
         Returns the tidy rows and, by part, the histories (one line per evaluated round and seed).
         """
         place = self.check(cfg, seeds, **engine)
+        if record:
+            results.writable()
         engine["device"] = place
         found: list[pd.DataFrame] = []
         histories: dict[str, list[pd.DataFrame]] = {}

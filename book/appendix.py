@@ -1,0 +1,132 @@
+"""Write the pages that are lists: ``errata.md`` and ``concordance.md``, each from one file of
+data/paper.
+
+    python book/appendix.py
+
+The titles of pages are read from the pages, and a page that does not exist yet is said so; a test
+asks for this command whenever the two no longer fit.
+"""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+BOOK = Path(__file__).resolve().parent
+PAPER = BOOK.parent / "data" / "paper"
+DOCUMENTS = ("v2", "v1", "slides", "cgau", "fade")
+
+ERRATA = """\
+<!-- made of data/paper/errata.toml by `python book/appendix.py` -->
+# Errata and ambiguities
+
+{count} places where a paper and its released code differ, where its numbers or formulas do not fit
+each other, or where the text leaves open what one has to know. They could be found because the
+authors gave what most do not: full tables, proofs, code, and the notebooks behind them. What was
+released may not be what was run. Most are details; {moves} bear on a conclusion:
+
+{first}
+
+Each entry below opens: what is printed, what is so, how one can tell, what it changes. *v1* and
+*v2* are the versions of LG-FedAvg {{cite}}`liang2019think,liang2020think`; then FADE
+{{cite}}`hong2021federated` and CGAU {{cite}}`rieger2020client`. Released code is that of
+commit 7af0568 (LG-FedAvg; incomes: af89a47), 7997485 (FADE) and ea2882b (CGAU). Where a page
+runs both, the text is called *as described* and the code *as released*.
+"""
+CONCORDANCE = """\
+<!-- made of data/paper/concordance.toml by `python book/appendix.py` -->
+# Concordance
+
+Where each table, figure, statement, algorithm and appendix of the five documents is in this book;
+numbers in brackets are equations. What is wrong or unclear in them is under [](errata.md), what
+came out on the [scoreboard](scoreboard.ipynb). Printed numbers: `data/paper`.
+"""
+
+
+def read(name: str) -> dict:
+    """A file of data/paper, e.g. "errata"."""
+    return tomllib.loads((PAPER / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def source(page: str, book: Path = BOOK) -> Path | None:
+    """The file of a page such as "lgfedavg/mnist"; None where there is none (yet)."""
+    places = (book / f"{page}{suffix}" for suffix in (".ipynb", ".md"))
+    return next((place for place in places if place.exists()), None)
+
+
+def headings(page: str, book: Path = BOOK) -> list[str]:
+    """The headings of a page that exists, its title first."""
+    path = source(page, book)
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".ipynb":
+        cells = json.loads(text)["cells"]
+        text = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+    return re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+
+
+def link(page: str, book: Path = BOOK) -> str:
+    """A page by its title before the colon, or after it where one word is before it."""
+    path = source(page, book)
+    before, _, after = headings(page, book)[0].partition(": ")
+    title = before if " " in before or not after else after
+    return f"[{title}]({path.relative_to(book).as_posix()})"
+
+
+def errata(book: Path = BOOK) -> str:
+    """The text of errata.md."""
+    found = read("errata")
+    moving = [erratum for erratum in found["erratum"] if erratum.get("moves")]
+    first = "\n".join(f"- {_upper(e['moves'])}: {link(e['page'], book)}" for e in moving)
+    counts = dict(count=len(found["erratum"]), moves=len(moving))
+    out = [ERRATA.format(first=first, **counts)]
+    for key, title in found["sections"].items():
+        entries = [erratum for erratum in found["erratum"] if erratum["in"] == key]
+        out += [f"## {title}\n", *(_opens(erratum, book) for erratum in entries)]
+    return "\n".join(out)
+
+
+def _opens(erratum: dict, book: Path) -> str:
+    place, of = erratum["place"], [d for d in erratum["of"] if d in ("v1", "v2", "slides")]
+    if of and not re.search(r"\bv[12] ", place):
+        place = f"{', '.join(of)}: {place}"
+    tell = erratum["proof"]
+    if "page" in erratum:
+        where = f", *{erratum['section']}*" if "section" in erratum else ""
+        tell += f" {link(erratum['page'], book)}{where}."
+    return (
+        f":::{{dropdown}} {_upper(erratum['about'])} ({place})\n"
+        f"**Printed.** {erratum['printed']}\n\n**In fact.** {erratum['true']}\n\n"
+        f"**How one can tell.** {tell}\n\n**What it changes.** {erratum['changes']}\n:::\n"
+    )
+
+
+def _upper(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def concordance(book: Path = BOOK) -> str:
+    """The text of concordance.md."""
+    found, out = read("concordance"), [CONCORDANCE]
+    for document in DOCUMENTS:
+        part = found[document]
+        out.append(f"## {part['title']}\n\n{{cite}}`{part['cite']}`\n")
+        out += [_line(item, book) for item in part["items"]]
+        out.append("")
+    return "\n".join(out)
+
+
+def _line(item: dict, book: Path) -> str:
+    said = [link(page, book) for page in item["pages"] if source(page, book)]
+    if len(said) < len(item["pages"]):
+        said.append(f"not in the book yet: {item['why']}")
+    elif not said:
+        said.append(f"no page: {item['why']}")
+    numbers = f" (`{item['table']}.csv`)" if "table" in item else ""
+    return f"- **{item['name']}**, {item['what']}{numbers}: {', '.join(said)}"
+
+
+PAGES = {"errata": errata, "concordance": concordance}
+
+if __name__ == "__main__":
+    for name, page in PAGES.items():
+        (BOOK / f"{name}.md").write_text(page(), encoding="utf-8")
