@@ -69,11 +69,33 @@ def draw(pages: Path, target: Path) -> Path:
         said = said.replace(str(pages), shown(pages.parent.parent)).splitlines()
         wrong = [line for line in said if re.search(r"WARNING|ERROR|CRITICAL", line)]
         raise BuildError("Jupyter Book warned or failed:\n" + "\n".join(wrong or said[-30:]))
+    for page in (work / "_build" / "html").rglob("*.html"):
+        page.write_text(without_extras(page.read_text(encoding="utf-8")), encoding="utf-8")
     shutil.rmtree(target, ignore_errors=True)
     (work / "_build" / "html").rename(target)
     (target / ".key").write_text(made_from)
     shutil.rmtree(work)
     return target / "index.html"
+
+
+def without_extras(html: str) -> str:
+    """A page without the scripts that Jupyter Book adds twice (both copies of MathJax fail then),
+    and without thebe, which would run cells on somebody's server."""
+    seen = set()
+
+    def once(tag: re.Match) -> str:
+        again = tag[1] in seen
+        seen.add(tag[1])
+        return "" if again else tag[0]
+
+    return re.sub(r'<script[^>]*\ssrc="([^"]+)"[^>]*></script>', once, _THEBE.sub("", html))
+
+
+_THEBE = re.compile(
+    r"<script[^>]*>\s*(?:const THEBE_JS_URL|kernelName).*?</script>"
+    r"|<script[^>]*(?:sphinx-thebe\.js|x-thebe-config)[^>]*>.*?</script>",
+    re.DOTALL,
+)
 
 
 def vendor_mathjax(folder: Path) -> bool:

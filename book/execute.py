@@ -64,6 +64,7 @@ def execute(
     environment = os.environ | {
         "OMP_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
         "JUPYTER_PREFER_ENV_PATH": "1",  # this venv's python3 kernel, not one of the user's
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
         "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),

@@ -37,7 +37,8 @@ def start(
     """
     warm = warm and POSSIBLE
     context = get_context("forkserver" if warm else "spawn")
-    if warm:
+    if warm:  # libraries read how many threads they may use as they are loaded
+        os.environ.update({k: v for k, v in environment.items() if k.endswith("_NUM_THREADS")})
         context.set_forkserver_preload(PRELOAD)
     given = (run, arguments, environment, out, warm)
     process = context.Process(target=_enter, args=given)
