@@ -46,16 +46,27 @@ class LSTM(nn.Module):
         is the one at the first step. lengths: of the sequences, int [n]; what lies behind them
         changes nothing, and has the state zero.
         """
+        outputs, finals = self._run(x, lengths)
+        return outputs, finals[-1][0]
+
+    def final(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """x [n, t, inputs] -> every layer's final state and cell, in order, [n, 2 layers D H]."""
+        _, finals = self._run(x, lengths)
+        return torch.cat([value for pair in finals for value in pair], -1)
+
+    def _run(self, x: Tensor, lengths: Tensor | None) -> tuple[Tensor, list[tuple]]:
+        """The last layer's states, and each layer's final state and cell, [n, D H] both."""
         there = None
         if lengths is not None:
             steps = torch.arange(x.shape[1], device=x.device)  # [t]
             there = (steps < lengths[:, None])[..., None]  # [n, t, 1]
-        last = x[:, 0]
+        finals = []
         for layer in range(self.layers):
-            x, last = self._layer(layer, x, there)
-        return x, last
+            x, *final = self._layer(layer, x, there)
+            finals.append(tuple(final))
+        return x, finals
 
-    def _layer(self, layer: int, x: Tensor, there: Tensor | None) -> tuple[Tensor, Tensor]:
+    def _layer(self, layer: int, x: Tensor, there: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """Both directions at once: step s is number s from the start for one, from the end for the
         other. D, n, t, H as in `forward`."""
         each, keep = [], []
@@ -84,7 +95,7 @@ class LSTM(nn.Module):
         outputs = _turned(torch.stack(states, 2))  # [D, n, t, H]
         if there is not None:
             outputs = outputs * there
-        return torch.cat(outputs.unbind(0), -1), torch.cat(h.unbind(0), -1)
+        return tuple(torch.cat(value.unbind(0), -1) for value in (outputs, h, c))
 
 
 def _turned(x: Tensor) -> Tensor:

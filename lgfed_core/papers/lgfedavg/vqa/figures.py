@@ -1,0 +1,105 @@
+"""Figures of the page on questions about pictures: some rows, curves, bytes to the goal."""
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.figure import Figure
+
+from lgfed_core.data.questions import Asked
+from lgfed_core.evidence import verdict
+from lgfed_core.plotting import METHOD as LOOKS, WIDTH
+
+from ..communication.counts import BYTES, System
+from .run import METHOD, ids
+from .tables import LINES
+
+
+def rows(asked: Asked, numbers: range) -> Figure:
+    """Some training rows: the picture as the network sees it, its question and the answer."""
+    figure, axes = plt.subplots(2, -(-len(numbers) // 2), figsize=(WIDTH, 3.4))
+    for ax, n in zip(axes.flat, numbers, strict=True):
+        row, y = asked.data.train.x[n], int(asked.data.train.y[n])
+        ax.imshow(asked.picture(row))
+        ax.set(xticks=[], yticks=[])
+        ax.set_title(_wrapped(asked.question(row)) + f"\n{asked.answers[y]}", fontsize=7)
+        ax.grid(visible=False)
+    return figure
+
+
+def ways(curves: pd.DataFrame, cfg, own: System, floor: float | None = None) -> Figure:
+    """Local test against rounds, and against megabytes sent: a line per method and start.
+
+    curves: of `Questions.progress` or `tables.curves`. Thick: means over seeds; thin: single ones.
+    LG-FedAvg's line goes on from FedAvg's at ``cfg.start``; dashed: from the first weights. own:
+    what a round sends. floor: accuracy, in percent, without looking at pictures.
+    """
+    figure, axes = plt.subplots(1, 2, figsize=(WIDTH, 3.3), sharey=True)
+    wide = _by_line(curves)
+    for line, table in wide.items():
+        rounds, megabytes = _sent(line, table.index, cfg, own)
+        colour, marker = LOOKS[METHOD[line]]
+        look = dict(color=colour, linestyle="--" if line == "lg_scratch" else "-")
+        for ax, x in zip(axes, (rounds, megabytes), strict=True):
+            if table.shape[1] > 1:
+                ax.plot(x, table, linewidth=0.5, alpha=0.5, **look)
+            marks = dict(marker=marker, markevery=max(1, len(x) // 6))
+            ax.plot(x, table.mean(axis=1), label=LINES[line], **marks, **look)
+    for ax in axes:
+        ax.axhline(100 * cfg.goal, color="#222222", linestyle=":", linewidth=1, label="goal")
+        if floor is not None:
+            ax.axhline(floor, color="#7F7F7F", linestyle="-.", linewidth=1, label="no picture seen")
+    missing = "" if wide else f": {verdict.NOT_RUN}"
+    axes[0].set(xlabel="round", ylabel="local test accuracy, %", title=f"Rounds{missing}")
+    axes[1].set(xlabel="megabytes sent, all devices", title=f"Bytes{missing}")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    return figure
+
+
+def to_goal(shares: pd.Series, printed: float) -> Figure:
+    """Parameters that LG-FedAvg has sent at the goal, in percent of FedAvg's: ours by seed beside
+    the print. shares: of `claims.shares`."""
+    figure, ax = plt.subplots(figsize=(WIDTH, 1.5))
+    colour, marker = LOOKS["lg_fedavg"]
+    ours = shares.dropna()
+    ax.plot(
+        ours, [0] * len(ours), linestyle="", marker=marker, color=colour, label="ours, a seed each"
+    )
+    ax.plot(
+        [printed],
+        [0],
+        linestyle="",
+        marker="o",
+        color="#222222",
+        markerfacecolor="white",
+        label="paper",
+    )
+    ax.axvline(100, color="#0072B2", linewidth=1, label="FedAvg")
+    ax.set(yticks=[], xlabel="parameters sent at the goal, % of FedAvg's", xlim=(0, None))
+    ax.set_title("" if len(ours) else f"ours: {verdict.NOT_RUN}")
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    return figure
+
+
+def _by_line(curves: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Local test of each line that ran: index round of the line, a column per seed."""
+    out = {}
+    for line in LINES:
+        own = {name: ids(line)[name] for name in ("method", "start")}
+        mine = curves[curves["metric"] == "local_test_acc"] if len(curves) else curves
+        for name, value in own.items():
+            mine = mine[mine[name] == value]
+        if len(mine):
+            out[line] = mine.pivot_table("value", "round", "seed")
+    return out
+
+
+def _sent(line: str, rounds: pd.Index, cfg, own: System) -> tuple[list, list]:
+    """Rounds in all, and megabytes by the papers' count, at each of a line's ``rounds``."""
+    begin = cfg.start if line == "lg_fedavg" else 0
+    pairs = [(int(r), 0) if line == "fedavg" else (begin, int(r)) for r in rounds]
+    return [begin + int(r) for r in rounds], [own.papers(*p) * BYTES / 1e6 for p in pairs]
+
+
+def _wrapped(text: str, width: int = 18) -> str:
+    import textwrap
+
+    return "\n".join(textwrap.wrap(text, width))
