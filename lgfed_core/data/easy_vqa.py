@@ -28,8 +28,9 @@ def read(
     """The set out of its package, which is opened, not installed; pictures of ``side`` pixels.
 
     questions: how many for training and testing; None: all. closed: whether those to be answered by
-    yes or no are among them, of which four in five can be had without looking. Raises DataError for a
-    damaged package, text or picture, by name and entry.
+    yes or no are among them, of which four in five can be had without looking.
+
+    Raises DataError for a damaged package, text or picture, by name and entry.
     """
     limits = zip(("train", "test"), questions or (None, None), strict=True)
     try:

@@ -23,7 +23,7 @@ from lgfed_core.models.vqa import shared
 from lgfed_core.papers.experiment import Experiment, Part, Piece, following, who
 
 from ..communication.counts import System
-from .settings import GOALS, LINES, SCALES, Settings, asked_of
+from .settings import LINES, SCALES, Settings, asked_of
 from .watch import Watch
 
 NAME = "lgfedavg.vqa"
@@ -77,12 +77,6 @@ class Questions(Experiment):
     name, table = NAME, TABLE
     Settings, scales, protocols = Settings, SCALES, ("as_described",)
     chooses = frozenset({"lines", "data"})
-
-    def usual(self, scale: str, protocol: str, changes: dict) -> dict:
-        return (
-            dict(goal=GOALS.get(changes.get("data", Settings.data), Settings.goal))
-            | self.scales[scale]
-        )
 
     def parts(self, cfg, seeds, device) -> Iterable[Part]:
         folder = self.folder(cfg, seeds)

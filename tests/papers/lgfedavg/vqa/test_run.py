@@ -45,7 +45,7 @@ def test_the_print_follows_from_the_papers_sizes():
 
 def made(fed: tuple, lg: tuple, seeds=(0, 1, 2)) -> pd.DataFrame:
     """Rows of both lines; fed, lg: (rounds to the goal, local test 20 rounds on, reached)."""
-    own, out = system(QUESTIONS.settings()), []
+    own, out = system(SMOKE), []
     for line, (rounds, then, reached) in (("fedavg", fed), ("lg_fedavg", lg)):
         for seed in seeds:
             n = rounds + seed
@@ -65,7 +65,7 @@ def test_claims_are_judged_by_hand():
     assert lines["verdict"].tolist() == [verdict.CONFIRMED] * 2
     assert lines["said"].str.startswith(f"{verdict.STAND_IN} (toy)").all()
     share = claims.shares(made((80, 50, True), (10, 55, True), seeds=(0,)))[0]
-    own = system(QUESTIONS.settings())
+    own = system(SMOKE)
     assert share == pytest.approx(100 * (32 + 10 * own.shared / own.total) / 80)
     lines = claims.judged(made((34, 50, True), (10, 45, True)))
     assert lines["verdict"].tolist() == [verdict.REFUTED] * 2
