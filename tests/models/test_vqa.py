@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from lgfed_core import models
+from lgfed_core.data._torchvision import torchvision
 from lgfed_core.models.recurrent import LSTM
 from lgfed_core.models.vqa import QuestionNet, ResNet, shared
 from lgfed_core.papers.lgfedavg.vqa.settings import SMALL
@@ -26,9 +27,7 @@ def _named(net, part):
 
 
 def test_the_residual_network_is_torchvisions():
-    from torchvision.models import resnet18
-
-    theirs, own = resnet18().eval(), ResNet().eval()
+    theirs, own = torchvision.models.resnet18().eval(), ResNet().eval()
     values = zip(own.state_dict().values(), theirs.state_dict().values(), strict=True)
     assert all(a.shape == b.shape for a, b in values)
     own.load_state_dict(dict(zip(own.state_dict(), theirs.state_dict().values(), strict=True)))
