@@ -116,14 +116,18 @@ class Questions(Experiment):
 
         Where the goal was not reached, ``goal_reached`` is 0 and the numbers are the last round's.
         """
-        way = outcome.history.melt(["seed", "round"], var_name="metric")
+        history = outcome.history
+        if history.empty:  # nobody was looked at: every seed has diverged before
+            nothing = dict(round=0, validation_acc=0.0, local_test_acc=0.0)
+            history = pd.DataFrame(dict(seed=outcome.final.index)).assign(**nothing)
+        way = history.melt(["seed", "round"], var_name="metric")
         way = way.assign(value=100 * way["value"], **ids(part) | dict(table=CURVES))
         if part == "lg_scratch":
             return way.assign(stand_in=cfg.stand_in, selection="last")
         lines = [
             dict(seed=seed, metric=metric, value=float(value))
-            for seed, history in outcome.history.groupby("seed")
-            for metric, value in at_goal(cfg, part, history).items()
+            for seed, mine in history.groupby("seed")
+            for metric, value in at_goal(cfg, part, mine).items()
         ]
         end = pd.DataFrame(lines).assign(**ids(part))
         return pd.concat([end, way]).assign(stand_in=cfg.stand_in, selection="last")
