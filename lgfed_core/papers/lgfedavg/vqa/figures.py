@@ -6,10 +6,13 @@ from matplotlib.figure import Figure
 
 from lgfed_core.data.questions import Asked
 from lgfed_core.evidence import verdict
+from lgfed_core.evidence.printed import METHODS, cells
 from lgfed_core.plotting import METHOD as LOOKS, WIDTH
 
 from ..communication.counts import BYTES, System
-from .run import METHOD, ids
+from ..printed import TABLES
+from . import claims
+from .run import METHOD, TABLE, ids
 from .tables import LINES
 
 
@@ -43,6 +46,7 @@ def ways(curves: pd.DataFrame, cfg, own: System, floor: float | None = None) -> 
                 ax.plot(x, table, linewidth=0.5, alpha=0.5, **look)
             marks = dict(marker=marker, markevery=max(1, len(x) // 6))
             ax.plot(x, table.mean(axis=1), label=LINES[line], **marks, **look)
+    axes[0].xaxis.get_major_locator().set_params(integer=True)
     for ax in axes:
         ax.axhline(100 * cfg.goal, color="#222222", linestyle=":", linewidth=1, label="goal")
         if floor is not None:
@@ -54,28 +58,32 @@ def ways(curves: pd.DataFrame, cfg, own: System, floor: float | None = None) -> 
     return figure
 
 
-def to_goal(shares: pd.Series, printed: float) -> Figure:
-    """Parameters that LG-FedAvg has sent at the goal, in percent of FedAvg's: ours by seed beside
-    the print. shares: of `claims.shares`."""
-    figure, ax = plt.subplots(figsize=(WIDTH, 1.5))
-    colour, marker = LOOKS["lg_fedavg"]
-    ours = shares.dropna()
-    ax.plot(
-        ours, [0] * len(ours), linestyle="", marker=marker, color=colour, label="ours, a seed each"
-    )
-    ax.plot(
-        [printed],
-        [0],
-        linestyle="",
-        marker="o",
-        color="#222222",
-        markerfacecolor="white",
-        label="paper",
-    )
-    ax.axvline(100, color="#0072B2", linewidth=1, label="FedAvg")
-    ax.set(yticks=[], xlabel="parameters sent at the goal, % of FedAvg's", xlim=(0, None))
-    ax.set_title("" if len(ours) else f"ours: {verdict.NOT_RUN}")
-    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+def to_goal(rows: pd.DataFrame) -> Figure:
+    """Rounds until the goal, and parameters that LG-FedAvg has sent by then in percent of FedAvg's.
+
+    rows: of `claims.stored`. Filled: ours, a mark per seed; hollow: the paper. A seed that did not
+    get to the goal stands at its last round on the left, and is missing on the right.
+    """
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 1.8))
+    printed = cells(TABLES[TABLE]).set_index(["method", "metric"])["paper"]
+    paper = dict(linestyle="", marker="o", color="#222222", markerfacecolor="white", label="paper")
+    methods = ("fedavg", "lg_fedavg")
+    for y, method in enumerate(methods):
+        colour, marker = LOOKS[method]
+        rounds = sum(claims.at_goal(rows, method, f"{kind}_rounds") for kind in ("fedavg", "lg"))
+        left.plot(rounds, [y] * len(rounds), linestyle="", marker=marker, color=colour)
+        whole = printed[method, "fedavg_rounds"] + printed[method, "lg_rounds"]
+        left.plot([whole], [y], **paper)
+    left.set_yticks(range(len(methods)), [METHODS[method] for method in methods])
+    left.set(ylim=(1.6, -0.6), xlabel="rounds to the goal", xlim=(0, None))
+    ours, (colour, marker) = claims.shares(rows).dropna(), LOOKS["lg_fedavg"]
+    look = dict(linestyle="", marker=marker, color=colour, label="ours, a seed each")
+    right.plot(ours, [0] * len(ours), **look)
+    right.plot([claims.printed_share()], [0], **paper)
+    right.axvline(100, color=LOOKS["fedavg"][0], linewidth=1, label="FedAvg")
+    right.set(yticks=[], xlabel="parameters LG-FedAvg has sent, % of FedAvg's", xlim=(0, None))
+    left.set_title("" if len(rows) else f"ours: {verdict.NOT_RUN}")
+    figure.legend(*right.get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure
 
 

@@ -19,6 +19,7 @@ from . import claims
 from .run import CURVES, NAME, TABLE
 from .settings import Settings
 
+WIDTHS = (50, 100, 128, 200, 256, 300, 512, 600, 1024)  # usual ones of an embedding
 WORDS = 64_437  # of a vocabulary with which the network has the printed size, see `paper_size`
 LINES = {
     "fedavg": "FedAvg",
@@ -31,9 +32,9 @@ def paper_size(words: int = WORDS) -> pd.DataFrame:
     """The network at the paper's sizes, counted without being allocated: parameters, and all that
     its state has (running statistics too), by part; the last lines are what is shared, and all.
 
-    words: of the vocabulary, of which the text says nothing. Of the usual widths of an embedding
-    512 alone gives the printed total with a whole number of words, and only if running statistics
-    are counted, as the authors' code elsewhere does.
+    words: of the vocabulary, of which the text says nothing. Of `WIDTHS` of an embedding only 128,
+    256 and 512 give the printed total with a whole number of words, and only where running
+    statistics are counted.
     """
     with torch.device("meta"):
         net = QuestionNet(224, words, 1000)
@@ -48,7 +49,7 @@ def paper_size(words: int = WORDS) -> pd.DataFrame:
         "shared": table[table["who keeps it"] == "server"].sum(numeric_only=True),
         "all": table.sum(numeric_only=True),
     }
-    return pd.concat([table, pd.DataFrame(sums).T.astype(int)])
+    return pd.concat([table, pd.DataFrame(sums).T.astype(int)]).fillna("")
 
 
 def sent() -> pd.DataFrame:
