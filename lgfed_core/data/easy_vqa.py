@@ -35,10 +35,10 @@ def read(
     limits = zip(("train", "test"), questions or (None, None), strict=True)
     try:
         with zipfile.ZipFile(archive) as box:
-            parts = [_part(box, archive, name, side, limit, closed) for name, limit in limits]
+            train, test = (_part(box, archive, name, side, limit, closed) for name, limit in limits)
     except (OSError, KeyError, zipfile.BadZipFile) as error:
         raise DataError(f"{archive} cannot be read: {error}") from error
-    return encoded("easy_vqa", *parts)
+    return encoded("easy_vqa", train, test)
 
 
 def _part(

@@ -47,8 +47,8 @@ def read(folder: Path, side: int, answers: int = 1000) -> Asked:
             f"VQA v1 is not here: unpack the files that visualqa.org names for it in {folder}"
         )
     found = [entries(folder, part) for part in PARTS]  # all of it before any picture
-    parts = [_part(folder, *pair, side) for pair in zip(PARTS, found, strict=True)]
-    return encoded("vqa_v1", *parts, answers)
+    train, test = (_part(folder, *pair, side) for pair in zip(PARTS, found, strict=True))
+    return encoded("vqa_v1", train, test, answers)
 
 
 def entries(folder: Path, part: str) -> list[Entry]:
@@ -128,7 +128,8 @@ def _listed(path: Path, key: str, fields: tuple[str, ...]) -> dict[Any, dict]:
 
 
 def _part(folder: Path, part: str, found: list[Entry], side: int) -> Part:
-    numbers, pictures = {}, []
+    numbers: dict[int, int] = {}
+    pictures: list[torch.Tensor] = []
     for entry in found:
         if entry.image not in numbers:
             numbers[entry.image] = len(pictures)

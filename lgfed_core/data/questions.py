@@ -83,7 +83,7 @@ def encoded(name: str, train: Part, test: Part, answers: int = 1000) -> Asked:
             raise DataError(f"{name}: no question has one of the answers {', '.join(chosen[:5])}")
         splits.append(split)
         lost.append(share)
-    data = Dataset(name, *splits, classes=len(chosen))
+    data = Dataset(name, splits[0], splits[1], classes=len(chosen))
     side = train.pictures.shape[-1]
     return Asked(data, words, chosen, side, *colours, (lost[0], lost[1]))
 

@@ -95,7 +95,8 @@ class LSTM(nn.Module):
         outputs = _turned(torch.stack(states, 2))  # [D, n, t, H]
         if there is not None:
             outputs = outputs * there
-        return tuple(torch.cat(value.unbind(0), -1) for value in (outputs, h, c))
+        outputs, h, c = (torch.cat(value.unbind(0), -1) for value in (outputs, h, c))
+        return outputs, h, c
 
 
 def _turned(x: Tensor) -> Tensor:
