@@ -24,6 +24,7 @@ KNOWN = {  # what is neither a result of ours nor in data/paper, and why
     "lgfedavg/mnist": {15.79, 30.0, 84.0, 99.0},  # of the text; Tables 1 and 6, rounded; a stop
     "lgfedavg/rotated": {98.0},  # the goal accuracy
     "lgfedavg/version1": {15.79, 30.0, 55.0, 57.0, 60.0, 65.0, 84.0, 97.5},  # of the text, rounded
+    "lgfedavg/vqa": {40.0},  # the goal accuracy
 }
 
 

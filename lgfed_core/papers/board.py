@@ -30,11 +30,13 @@ from .lgfedavg import claims as accuracies, printed as lgfedavg
 from .lgfedavg.fairness import claims as fairness
 from .lgfedavg.rotated import claims as rotated
 from .lgfedavg.theory import claims as theory
+from .lgfedavg.vqa import claims as vqa
 
 TABLES: dict[str, Table] = lgfedavg.TABLES | cgau.TABLES | fade.TABLES
 STORED = (  # judged on stored runs, together
     accuracies,
     rotated,
+    vqa,
     fairness,
     audio,
     cifar10,

@@ -18,6 +18,7 @@ from .lgfedavg.layers.run import LAYERS
 from .lgfedavg.mnist.run import MNIST
 from .lgfedavg.rotated.run import ROTATED
 from .lgfedavg.version1.run import VERSION1
+from .lgfedavg.vqa.run import QUESTIONS
 
 ALL: dict[str, Experiment] = {
     experiment.name: experiment
@@ -28,6 +29,7 @@ ALL: dict[str, Experiment] = {
         VERSION1,
         LAYERS,
         ROTATED,
+        QUESTIONS,
         FAIRNESS,
         AUDIO,
         CGAU_CIFAR10,

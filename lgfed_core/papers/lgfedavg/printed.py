@@ -69,6 +69,8 @@ TABLES = {
                 other("params_communicated"),
             ),
             headline=DONE,
+            experiments=("lgfedavg.vqa",),
+            protocols=("as_described",),
             note="Trained to 40 % accuracy; the data are split in a way that is not described.",
         ),
         Table(

@@ -1,0 +1,147 @@
+"""VQA v1 (Antol et al. 2015) in its official form, as https://visualqa.org/vqa_v1_download.html
+gives it. Unpacked in one folder:
+
+    OpenEnded_mscoco_train2014_questions.json   {"questions": [{question_id, image_id, question}]}
+    mscoco_train2014_annotations.json           {"annotations": [{question_id, image_id,
+                                                 multiple_choice_answer}]}
+    train2014/COCO_train2014_000000000009.jpg   a picture of COCO
+
+and the same with val2014, on which it is tested: the answers of test2015 are not public. Other
+fields are not read. Everything is checked before the first picture is opened.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from lgfed_core.errors import DataError, NotAvailable
+
+from .questions import Asked, Part, encoded, shrunk
+
+PARTS = ("train2014", "val2014")  # training, testing
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One question: its place in the file, its picture's number and file, and the answer."""
+
+    place: int
+    question: str
+    image: int
+    picture: Path
+    answer: str
+
+
+def read(folder: Path, side: int, answers: int = 1000) -> Asked:
+    """Rows of both parts, pictures of ``side`` pixels, the most frequent ``answers``.
+
+    Raises NotAvailable where there is no such folder; DataError, with file and line or entry, for a
+    damaged text, an entry without a field, a question given twice, without its picture or without
+    an answer, an answer without its question, and a picture that cannot be read.
+    """
+    if not folder.is_dir():
+        raise NotAvailable(
+            f"VQA v1 is not here: unpack the files that visualqa.org names for it in {folder}"
+        )
+    found = [entries(folder, part) for part in PARTS]  # all of it before any picture
+    train, test = (_part(folder, *pair, side) for pair in zip(PARTS, found, strict=True))
+    return encoded("vqa_v1", train, test, answers)
+
+
+def entries(folder: Path, part: str) -> list[Entry]:
+    """Every question of ``part`` with its answer, in the order of the file."""
+    asked = folder / f"OpenEnded_mscoco_{part}_questions.json"
+    said = folder / f"mscoco_{part}_annotations.json"
+    questions = _listed(asked, "questions", ("question_id", "image_id", "question"))
+    answers = _listed(said, "annotations", ("question_id", "multiple_choice_answer"))
+    if left := answers.keys() - questions.keys():
+        id = min(left, key=lambda id: answers[id]["place"])
+        raise DataError(
+            f"{said}, entry {answers[id]['place']} of annotations: question {id} is not asked in "
+            f"{asked.name}; the two files belong to different editions"
+        )
+    found = []
+    for id, question in questions.items():
+        where = f"{asked}, entry {question['place']} of questions"
+        if id not in answers:
+            raise DataError(f"{where}: question {id} has no answer in {said.name}")
+        checked_text(question["question"], where)
+        image = question["image_id"]
+        if type(image) is not int:
+            raise DataError(f"{where}: image_id is {image!r}; it must be a whole number")
+        picture = folder / part / f"COCO_{part}_{image:012d}.jpg"
+        if not picture.is_file():
+            raise DataError(
+                f"{where}: question {id} is about picture {image}; {picture} is missing"
+            )
+        answer = answers[id]["multiple_choice_answer"]
+        at = answers[id]["place"]
+        answer = checked_text(answer, f"{said}, entry {at} of annotations")
+        found.append(Entry(question["place"], question["question"], image, picture, answer))
+    return found
+
+
+def parsed(content: bytes, where: str) -> Any:
+    """JSON as Python has it. Raises DataError with its line where it is damaged."""
+    try:
+        return json.loads(content.decode("utf-8"))
+    except json.JSONDecodeError as error:
+        raise DataError(
+            f"{where}, line {error.lineno}, column {error.colno}: {error.msg}; fetch it again"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{where}, byte {error.start}: this is no UTF-8; fetch it again") from error
+
+
+def checked_text(text: Any, where: str) -> str:
+    """``text`` itself. Raises DataError unless it says something."""
+    if not isinstance(text, str) or not text.strip():
+        raise DataError(f"{where}: {text!r} is no text")
+    return text
+
+
+def _listed(path: Path, key: str, fields: tuple[str, ...]) -> dict[Any, dict]:
+    """The entries under ``key`` by question_id, each with its ``place`` from 0."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from error
+    whole = parsed(content, str(path))
+    if not isinstance(whole, dict) or not isinstance(whole.get(key), list) or not whole[key]:
+        raise DataError(f"{path} has no list {key!r}; it must have one with an entry per question")
+    found: dict[Any, dict] = {}
+    for place, entry in enumerate(whole[key]):
+        where = f"{path}, entry {place} of {key}"
+        lacking = [f for f in fields if not isinstance(entry, dict) or f not in entry]
+        if lacking:
+            raise DataError(f"{where} has no {', '.join(lacking)}")
+        id = entry["question_id"]
+        if not isinstance(id, int | str):
+            raise DataError(f"{where}: question_id is {id!r}; it must be a number")
+        if id in found:
+            raise DataError(f"{where}: question {id} is there already, entry {found[id]['place']}")
+        found[id] = entry | dict(place=place)
+    return found
+
+
+def _part(folder: Path, part: str, found: list[Entry], side: int) -> Part:
+    numbers: dict[int, int] = {}
+    pictures: list[torch.Tensor] = []
+    for entry in found:
+        if entry.image not in numbers:
+            numbers[entry.image] = len(pictures)
+            where = f"{entry.picture} (entry {entry.place} of {part}'s questions)"
+            try:
+                content = entry.picture.read_bytes()
+            except OSError as error:
+                raise DataError(f"{where} cannot be read: {error.strerror}") from error
+            pictures.append(shrunk(content, side, where))
+    return Part(
+        [entry.question for entry in found],
+        [entry.answer for entry in found],
+        [numbers[entry.image] for entry in found],
+        torch.stack(pictures),
+    )

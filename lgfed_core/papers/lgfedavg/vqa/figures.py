@@ -1,0 +1,113 @@
+"""Figures of the page on questions about pictures: some rows, curves, bytes to the goal."""
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.figure import Figure
+
+from lgfed_core.data.questions import Asked
+from lgfed_core.evidence import verdict
+from lgfed_core.evidence.printed import METHODS, cells
+from lgfed_core.plotting import METHOD as LOOKS, WIDTH
+
+from ..communication.counts import BYTES, System
+from ..printed import TABLES
+from . import claims
+from .run import METHOD, TABLE, ids
+from .tables import LINES
+
+
+def rows(asked: Asked, numbers: range) -> Figure:
+    """Some training rows: the picture as the network sees it, its question and the answer."""
+    figure, axes = plt.subplots(2, -(-len(numbers) // 2), figsize=(WIDTH, 3.4))
+    for ax, n in zip(axes.flat, numbers, strict=True):
+        row, y = asked.data.train.x[n], int(asked.data.train.y[n])
+        ax.imshow(asked.picture(row))
+        ax.set(xticks=[], yticks=[])
+        ax.set_title(_wrapped(asked.question(row)) + f"\n{asked.answers[y]}", fontsize=7)
+        ax.grid(visible=False)
+    return figure
+
+
+def ways(curves: pd.DataFrame, cfg, own: System, floor: float | None = None) -> Figure:
+    """Local test against rounds, and against megabytes sent: a line per method and start.
+
+    curves: of `Questions.progress` or `tables.curves`. Thick: means over seeds; thin: single ones.
+    LG-FedAvg's line goes on from FedAvg's at ``cfg.start``; dashed: from the first weights. own:
+    what a round sends. floor: accuracy, in percent, without looking at pictures.
+    """
+    figure, axes = plt.subplots(1, 2, figsize=(WIDTH, 3.3), sharey=True)
+    wide = _by_line(curves)
+    for line, table in wide.items():
+        rounds, megabytes = _sent(line, table.index, cfg, own)
+        colour, marker = LOOKS[METHOD[line]]
+        look = dict(color=colour, linestyle="--" if line == "lg_scratch" else "-")
+        for ax, x in zip(axes, (rounds, megabytes), strict=True):
+            if table.shape[1] > 1:
+                ax.plot(x, table, linewidth=0.5, alpha=0.5, **look)
+            marks = dict(marker=marker, markevery=max(1, len(x) // 6))
+            ax.plot(x, table.mean(axis=1), label=LINES[line], **marks, **look)
+    axes[0].xaxis.get_major_locator().set_params(integer=True)
+    for ax in axes:
+        ax.axhline(100 * cfg.goal, color="#222222", linestyle=":", linewidth=1, label="goal")
+        if floor is not None:
+            ax.axhline(floor, color="#7F7F7F", linestyle="-.", linewidth=1, label="no picture seen")
+    missing = "" if wide else f": {verdict.NOT_RUN}"
+    axes[0].set(xlabel="round", ylabel="local test accuracy, %", title=f"Rounds{missing}")
+    axes[1].set(xlabel="megabytes sent, all devices", title=f"Bytes{missing}")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    return figure
+
+
+def to_goal(rows: pd.DataFrame) -> Figure:
+    """Rounds until the goal, and parameters that LG-FedAvg has sent by then in percent of FedAvg's.
+
+    rows: of `claims.stored`. Filled: ours, a mark per seed; hollow: the paper. A seed that did not
+    get to the goal stands at its last round on the left, and is missing on the right.
+    """
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 1.8))
+    printed = cells(TABLES[TABLE]).set_index(["method", "metric"])["paper"]
+    paper = dict(linestyle="", marker="o", color="#222222", markerfacecolor="white", label="paper")
+    methods = ("fedavg", "lg_fedavg")
+    for y, method in enumerate(methods):
+        colour, marker = LOOKS[method]
+        rounds = sum(claims.at_goal(rows, method, f"{kind}_rounds") for kind in ("fedavg", "lg"))
+        left.plot(rounds, [y] * len(rounds), linestyle="", marker=marker, color=colour)
+        whole = printed[method, "fedavg_rounds"] + printed[method, "lg_rounds"]
+        left.plot([whole], [y], **paper)
+    left.set_yticks(range(len(methods)), [METHODS[method] for method in methods])
+    left.set(ylim=(1.6, -0.6), xlabel="rounds to the goal", xlim=(0, None))
+    ours, (colour, marker) = claims.shares(rows).dropna(), LOOKS["lg_fedavg"]
+    look = dict(linestyle="", marker=marker, color=colour, label="ours, a seed each")
+    right.plot(ours, [0] * len(ours), **look)
+    right.plot([claims.printed_share()], [0], **paper)
+    right.axvline(100, color=LOOKS["fedavg"][0], linewidth=1, label="FedAvg")
+    right.set(yticks=[], xlabel="parameters LG-FedAvg has sent, % of FedAvg's", xlim=(0, None))
+    left.set_title("" if len(rows) else f"ours: {verdict.NOT_RUN}")
+    figure.legend(*right.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    return figure
+
+
+def _by_line(curves: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Local test of each line that ran: index round of the line, a column per seed."""
+    out = {}
+    for line in LINES:
+        own = {name: ids(line)[name] for name in ("method", "start")}
+        mine = curves[curves["metric"] == "local_test_acc"] if len(curves) else curves
+        for name, value in own.items():
+            mine = mine[mine[name] == value]
+        if len(mine):
+            out[line] = mine.pivot_table("value", "round", "seed")
+    return out
+
+
+def _sent(line: str, rounds: pd.Index, cfg, own: System) -> tuple[list, list]:
+    """Rounds in all, and megabytes by the papers' count, at each of a line's ``rounds``."""
+    begin = cfg.start if line == "lg_fedavg" else 0
+    pairs = [(int(r), 0) if line == "fedavg" else (begin, int(r)) for r in rounds]
+    return [begin + int(r) for r in rounds], [own.papers(*p) * BYTES / 1e6 for p in pairs]
+
+
+def _wrapped(text: str, width: int = 18) -> str:
+    import textwrap
+
+    return "\n".join(textwrap.wrap(text, width))

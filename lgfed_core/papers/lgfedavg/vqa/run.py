@@ -1,0 +1,182 @@
+"""Questions about pictures: Table 2 and the learning curves of Liang et al. (v1 3.2, v2 C.2.3).
+
+50 devices answer questions about pictures with ResNet-18 and a two-layer LSTM. FedAvg trains all of
+it; LG-FedAvg goes on from FedAvg's model of round 32 and sends what lies behind both encoders. How
+many rounds, and parameters, until the mean accuracy is 40 %?
+
+VQA cannot be had here: made-up questions and a smaller network stand in. FedAvg's curve, and both
+of LG-FedAvg's (from round 32, and from the first weights), go on for the whole budget; when they
+reached the goal is found afterwards, on validation rows.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+import torch
+
+from lgfed_core import models
+from lgfed_core.engine import Federation, LocalTraining, Outcome, Participation, run
+from lgfed_core.methods import FedAvg, LGFedAvg, Method
+from lgfed_core.models.layout import joined
+from lgfed_core.models.vqa import shared
+from lgfed_core.papers.experiment import Experiment, Part, Piece, following, who
+
+from ..communication.counts import System
+from .settings import LINES, SCALES, Settings, asked_of
+from .watch import Watch
+
+NAME = "lgfedavg.vqa"
+TABLE = "lgfedavg_table2_vqa"
+CURVES = "lgfedavg_vqa_curves"  # of our own: the same by round
+METHOD = {"fedavg": "fedavg", "lg_fedavg": "lg_fedavg", "lg_scratch": "lg_fedavg"}
+
+
+@dataclass(frozen=True)
+class Phases:
+    """FedAvg, and LG-FedAvg from it or from nothing, of the seeds that go together."""
+
+    cfg: Settings
+    fed: Federation
+    weights: torch.Tensor  # [R, P], each run's first
+    engine: dict
+
+    def fedavg(self, saved) -> Outcome:
+        """FedAvg for its whole budget; keeps its model of round ``start``."""
+        return self._run("fedavg", FedAvg(weighted=self.cfg.weighted), saved)
+
+    def lg(self, line: str, fedavg: Outcome, saved) -> Outcome:
+        """LG-FedAvg from FedAvg's model, or ("lg_scratch") from the first parameters."""
+        cfg = self.cfg
+        method = LGFedAvg(layers=shared(self.fed.net), weighted=cfg.weighted)
+        if line == "lg_scratch":
+            return self._run(line, method, saved)
+        out = self._run(line, method, saved, fedavg.tensors["at_start"], cfg.start)
+        return following(fedavg, out, cfg.start)
+
+    def _run(self, line: str, method: Method, saved, start=None, done: int = 0) -> Outcome:
+        cfg = self.cfg
+        training = LocalTraining(cfg.lr, cfg.batch_size, cfg.momentum, decay=cfg.decay, before=done)
+        return run(
+            self.fed,
+            method,
+            training,
+            lengths(cfg)[line],
+            self.weights if start is None else start,
+            tracker=Watch(cfg.every, cfg.start if line == "fedavg" else 0),
+            first_round=done,
+            saved=saved,
+            label=f"{who(self.fed.seeds)}: {line}",
+            **self.engine,
+        )
+
+
+class Questions(Experiment):
+    """FedAvg, then LG-FedAvg from its model, then LG-FedAvg alone."""
+
+    name, table = NAME, TABLE
+    Settings, scales, protocols = Settings, SCALES, ("as_described",)
+    chooses = frozenset({"lines", "data"})
+
+    def parts(self, cfg, seeds, device) -> Iterable[Part]:
+        folder = self.folder(cfg, seeds)
+        for line in ("fedavg", *cfg.lines):
+            yield Part(line, lengths(cfg)[line], folder / f"{line}.safetensors")
+
+    def pieces(self, protocol: str) -> list[Piece]:
+        """FedAvg and LG-FedAvg, as Table 2 has them, and LG-FedAvg from nothing."""
+        return [
+            Piece(
+                *(self.name, protocol, line),
+                changes=(("lines", (line,) if line in LINES else ()),),
+                cell=tuple(ids(line).items()),
+                after=("fedavg",) if line in LINES else (),
+            )
+            for line in METHOD
+        ]
+
+    def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
+        asked = asked_of(cfg)
+        splits = [cfg.split(asked, seed) for seed in seeds]
+        nets = [models.make(cfg.net, seed) for seed in seeds]
+        who = Participation(cfg.fraction)
+        fed = Federation(asked.data, splits, nets[0], list(seeds), device, who)
+        phases = Phases(cfg, fed, torch.stack([joined(net) for net in nets]), engine)
+        saved = {line: folder and folder / f"{line}.safetensors" for line in METHOD}
+        fedavg = phases.fedavg(saved["fedavg"])
+        yield "fedavg", fedavg
+        for line in cfg.lines:
+            yield line, phases.lg(line, fedavg, saved[line])
+
+    def places(self, cfg) -> tuple[str, Iterable[str]]:
+        return f"{cfg.scale}-{cfg.data}", self.chooses
+
+    def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
+        """Both accuracies by round, in percent; of the lines of Table 2, at the goal as well.
+
+        Where the goal was not reached, ``goal_reached`` is 0 and the numbers are the last round's.
+        """
+        history = outcome.history
+        if history.empty:  # nobody was looked at: every seed has diverged before
+            nothing = dict(round=0, validation_acc=0.0, local_test_acc=0.0)
+            history = pd.DataFrame(dict(seed=outcome.final.index)).assign(**nothing)
+        way = history.melt(["seed", "round"], var_name="metric")
+        way = way.assign(value=100 * way["value"], **ids(part) | dict(table=CURVES))
+        if part == "lg_scratch":
+            return way.assign(stand_in=cfg.stand_in, selection="last")
+        lines = [
+            dict(seed=seed, metric=metric, value=float(value))
+            for seed, mine in history.groupby("seed")
+            for metric, value in at_goal(cfg, part, mine).items()
+        ]
+        end = pd.DataFrame(lines).assign(**ids(part))
+        return pd.concat([end, way]).assign(stand_in=cfg.stand_in, selection="last")
+
+    def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
+        """Curves to draw: method, start, seed, round (of the line), metric, value in percent."""
+        out = []
+        for part, history in histories.items():
+            way = history.melt(["seed", "round"], var_name="metric")
+            out.append(way.assign(value=100 * way["value"], **ids(part)))
+        return pd.concat(out, ignore_index=True)
+
+
+def ids(line: str) -> dict:
+    """The table and the columns that name the rows of a line.
+
+    start: "first" weights, or "fedavg", the model of FedAvg that it goes on from.
+    """
+    start = "fedavg" if line == "lg_fedavg" else "first"
+    table = CURVES if line == "lg_scratch" else TABLE
+    return dict(table=table, method=METHOD[line], start=start)
+
+
+def lengths(cfg: Settings) -> dict[str, int]:
+    """Rounds of each line."""
+    return dict(fedavg=cfg.rounds, lg_fedavg=cfg.further, lg_scratch=cfg.scratch)
+
+
+def at_goal(cfg: Settings, part: str, history: pd.DataFrame) -> dict[str, float]:
+    """Table 2's numbers of one seed at the first look at which it had the goal, or in the last
+    round; parameters sent by the papers' count, of the network that was trained."""
+    there = history[history["validation_acc"] >= cfg.goal]
+    line = (there if len(there) else history.tail(1)).iloc[0]
+    own = int(line["round"])
+    rounds = (own, 0) if part == "fedavg" else (cfg.start, own)
+    return dict(
+        local_test_acc=100 * line["local_test_acc"],
+        fedavg_rounds=rounds[0],
+        lg_rounds=rounds[1],
+        params_communicated=system(cfg).papers(*rounds),
+        goal_reached=len(there) > 0,
+    )
+
+
+def system(cfg: Settings) -> System:
+    """The network's counts and the federation's."""
+    net = models.make(cfg.net, 0)
+    sizes = models.count(net, shared(net)), models.count(net)
+    return System(*sizes, Participation(cfg.fraction).cohort(cfg.devices), cfg.devices)
+
+
+QUESTIONS = Questions()

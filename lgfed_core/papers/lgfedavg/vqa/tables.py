@@ -1,0 +1,195 @@
+"""Tables of the page on questions about pictures: parameters, floors, the live run, the answer."""
+
+from collections import Counter, defaultdict
+
+import pandas as pd
+import torch
+
+from lgfed_core import models
+from lgfed_core.data.questions import Asked
+from lgfed_core.evidence import verdict
+from lgfed_core.evidence.claims import said
+from lgfed_core.evidence.printed import METHODS, cells
+from lgfed_core.evidence.records import select
+from lgfed_core.models.vqa import SHARED, QuestionNet
+
+from ..communication.counts import SYSTEMS, System
+from ..printed import TABLES
+from . import claims
+from .run import CURVES, NAME, TABLE
+from .settings import Settings
+
+WIDTHS = (50, 100, 128, 200, 256, 300, 512, 600, 1024)  # usual ones of an embedding
+WORDS = 64_437  # of a vocabulary with which the network has the printed size, see `paper_size`
+LINES = {
+    "fedavg": "FedAvg",
+    "lg_fedavg": "LG-FedAvg from FedAvg's model",
+    "lg_scratch": "LG-FedAvg from the first weights",
+}
+
+
+def paper_size(words: int = WORDS) -> pd.DataFrame:
+    """The network at the paper's sizes, counted without being allocated: parameters, and all that
+    its state has (running statistics too), by part; the last lines are what is shared, and all.
+
+    words: of the vocabulary, of which the text says nothing. Of `WIDTHS` of an embedding only 128,
+    256 and 512 give the printed total with a whole number of words, and only where running
+    statistics are counted.
+    """
+    with torch.device("meta"):
+        net = QuestionNet(224, words, 1000)
+    state = {
+        name: sum(v.numel() for v in part.state_dict().values())
+        for name, part in net.named_children()
+    }
+    own = {name: models.count(net, _of(net, [name])) for name in state}
+    table = pd.DataFrame(dict(parameters=own, state=state))
+    table["who keeps it"] = ["server" if name in SHARED else "device" for name in table.index]
+    sums = {
+        "shared": table[table["who keeps it"] == "server"].sum(numeric_only=True),
+        "all": table.sum(numeric_only=True),
+    }
+    return pd.concat([table, pd.DataFrame(sums).T.astype(int)]).fillna("")
+
+
+def sent() -> pd.DataFrame:
+    """Table 2's parameters sent, as printed and by the papers' count with the printed sizes."""
+    table = cells(TABLES[TABLE]).pivot_table("paper", "method", "metric")
+    lines = {}
+    for method, row in table.iterrows():
+        rounds = int(row["fedavg_rounds"]), int(row["lg_rounds"])
+        count = SYSTEMS["vqa"].papers(*rounds)
+        printed = row["params_communicated"]
+        lines[METHODS[method]] = dict(
+            rounds=" + ".join(str(n) for n in rounds if n),
+            printed=f"{printed / 1e10:.2f}e10",
+            counted=f"{count / 1e10:.2f}e10",
+            agrees=round(count / 1e8) == round(printed / 1e8),
+        )
+    return pd.DataFrame(lines).T
+
+
+def floors(cfg: Settings, asked: Asked, seed: int) -> pd.Series:
+    """Mean local test accuracy, in percent, of three answerers who see no picture.
+
+    One says the commonest answer of all training questions; one, on each device, the commonest
+    there; one the commonest to this very question.
+    """
+    train, test, split = asked.data.train, asked.data.test, cfg.split(asked, seed)
+    common = int(train.y.bincount().argmax())
+    known: dict[tuple, Counter] = defaultdict(Counter)
+    pixels = 3 * asked.side**2
+    for words, y in zip(train.x[:, pixels:].tolist(), train.y.tolist(), strict=True):
+        known[tuple(words)][y] += 1
+    best = {words: answers.most_common(1)[0][0] for words, answers in known.items()}
+    asked_now = [best.get(tuple(words), common) for words in test.x[:, pixels:].tolist()]
+    blind, right = torch.tensor(asked_now), defaultdict(list)
+    for k in range(len(split)):
+        mine, y = split.train.of(k), test.y[split.test.of(k)]
+        own = train.y[mine].bincount().argmax()
+        right["the commonest answer of all"].append((y == common).float().mean())
+        right["the device's own commonest answer"].append((y == own).float().mean())
+        right["the commonest answer to the question"].append(
+            (y == blind[split.test.of(k)]).float().mean()
+        )
+    return pd.Series({name: 100 * float(torch.stack(v).mean()) for name, v in right.items()})
+
+
+def live(rows: pd.DataFrame) -> pd.DataFrame:
+    """A run at the goal: a line per method, means over seeds; rows: of `Experiment.run`."""
+    mine = select(rows, table=TABLE)
+    means = mine.pivot_table("value", "method", "metric").reindex(["fedavg", "lg_fedavg"])
+    share = means["params_communicated"] / means.loc["fedavg", "params_communicated"]
+    shown = {
+        "local test at the goal, %": means["local_test_acc"],
+        "FedAvg rounds": means["fedavg_rounds"],
+        "LG rounds": means["lg_rounds"],
+        "parameters sent, millions": means["params_communicated"] / 1e6,
+        "of FedAvg's, %": 100 * share,
+        "seeds at the goal, %": 100 * means["goal_reached"],
+    }
+    return pd.DataFrame(shown).rename(METHODS).rename_axis(None)
+
+
+def curves(scale: str = "paper") -> pd.DataFrame:
+    """Stored accuracies by round: columns method, start, seed, round, metric, value."""
+    columns = ("method", "start", "round")
+    return select(NAME, columns=columns, own=True, table=CURVES, scale=scale)
+
+
+def beside_print(rows: pd.DataFrame) -> pd.DataFrame:
+    """Ours at the goal beside Table 2; rows: of `claims.stored`. "mean ± deviation (seeds)"."""
+    printed = cells(TABLES[TABLE]).set_index(["method", "metric"])["paper"]
+    names = {
+        "local_test_acc": "local test, %",
+        "fedavg_rounds": "FedAvg rounds",
+        "lg_rounds": "LG rounds",
+        "params_communicated": "parameters sent",
+    }
+    out = {}
+    for method in ("fedavg", "lg_fedavg"):
+        for metric, words in names.items():
+            ours = claims.at_goal(rows, method, metric)
+            out[METHODS[method], words] = dict(
+                paper=f"{printed[method, metric]:.6g}", ours=_mean(ours)
+            )
+    share = claims.shares(rows).dropna()
+    out["LG-FedAvg", "parameters sent, % of FedAvg's"] = dict(
+        paper=f"{claims.printed_share():.1f}", ours=_mean(share)
+    )
+    return pd.DataFrame(out).T
+
+
+def answer(rows: pd.DataFrame, goal: float) -> str:
+    """What the recorded runs say, in a few lines; rows: of `claims.stored`."""
+    reached = {line: claims.at_goal(rows, line, "goal_reached") for line in ("fedavg", "lg_fedavg")}
+    if not len(reached["fedavg"]):
+        return f"stored runs: {verdict.NOT_RUN}"
+    said_of = [f"goal {100 * goal:g} %, mean over the devices' validation rows:"]
+    for line, there in reached.items():
+        rounds = claims.at_goal(rows, line, "fedavg_rounds") + claims.at_goal(
+            rows, line, "lg_rounds"
+        )
+        said_of.append(
+            f"  {METHODS[line]}: {int(there.sum())} of {len(there)} seeds get there, "
+            f"after {_mean(rounds)} rounds in all"
+        )
+    share = claims.shares(rows).dropna()
+    said_of.append(
+        f"  parameters that LG-FedAvg has sent by then: {_mean(share)} % of FedAvg's; "
+        f"printed {claims.printed_share():.1f} %"
+    )
+    for scratch in (False, True):
+        (part,) = claims.ahead(rows, scratch)
+        begin = "the first weights" if scratch else "FedAvg's model"
+        said_of.append(
+            f"  LG-FedAvg minus FedAvg {Settings.figure} rounds after {begin}: "
+            f"{said(part.evidence, part.runs)} points of local test"
+        )
+    return "\n".join(said_of)
+
+
+def sizes(own: System) -> pd.DataFrame:
+    """The paper's network and the one that was trained: parameters, and the shared ones."""
+    both = {"the paper's": SYSTEMS["vqa"], "trained here": own}
+    return pd.DataFrame(
+        {
+            name: {
+                "parameters": f"{s.total:,}",
+                "shared": f"{s.shared:,}",
+                "shared, %": f"{100 * s.shared / s.total:.2f}",
+            }
+            for name, s in both.items()
+        }
+    ).T
+
+
+def _of(net, parts) -> list[str]:
+    return [name for name, _ in net.named_parameters() if name.split(".")[0] in parts]
+
+
+def _mean(values: pd.Series) -> str:
+    if values.empty:
+        return verdict.NOT_RUN
+    spread = f" ± {values.std():.3g}" if len(values) > 1 else ""
+    return f"{values.mean():.4g}{spread} ({len(values)})"

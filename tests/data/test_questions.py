@@ -1,0 +1,161 @@
+"""Questions about pictures: the official format on a tiny excerpt, the stand-in's package."""
+
+import io
+import json
+import re
+import zipfile
+from pathlib import Path
+
+import pytest
+import torch
+from PIL import Image
+
+from lgfed_core.data import easy_vqa, official_vqa
+from lgfed_core.errors import DataError, NotAvailable
+
+ASKED = [  # question, answer, number of the picture
+    ("What colour is the cat?", "black", 9),
+    ("Is there a cat?", "yes", 9),
+    ("Is there a dog?", "no", 25),
+    ("Is it the cat's?", "yes", 25),
+]
+
+
+def picture(value: int, kind: str = "JPEG") -> bytes:
+    out = io.BytesIO()
+    Image.new("RGB", (20, 10), (value, 0, 255 - value)).save(out, kind)
+    return out.getvalue()
+
+
+def write(path: Path, key: str, entries: list[dict]) -> None:
+    path.write_text(json.dumps({"info": {}, key: entries}, indent=1))
+
+
+@pytest.fixture
+def home(tmp_path) -> Path:
+    """VQA v1 in its official form: four questions to train on, four others to test."""
+    for part, last in (("train2014", "yes"), ("val2014", "a zebra")):
+        asked = [*ASKED[:3], (ASKED[3][0] + (" now" if part == "val2014" else ""), last, 25)]
+        questions, answers = [], []
+        for i, (question, answer, image) in enumerate(asked):
+            id = 10 * image + i
+            questions.append(dict(question_id=id, image_id=image, question=question))
+            said = [dict(answer=answer, answer_confidence="yes", answer_id=1)]
+            one = dict(question_id=id, image_id=image, multiple_choice_answer=answer, answers=said)
+            answers.append(one)
+        write(tmp_path / f"OpenEnded_mscoco_{part}_questions.json", "questions", questions)
+        write(tmp_path / f"mscoco_{part}_annotations.json", "annotations", answers[::-1])
+        (tmp_path / part).mkdir()
+        for image in (9, 25):
+            name = f"COCO_{part}_{image:012d}.jpg"
+            (tmp_path / part / name).write_bytes(picture(10 * image))
+    return tmp_path
+
+
+def test_official_files_become_rows_of_pixels_and_words(home):
+    asked = official_vqa.read(home, side=4)
+    train, test = asked.data.train, asked.data.test
+    assert asked.answers == ("black", "no", "yes") and asked.left_out == (0, 0.25)  # the zebra
+    assert [asked.answers[y] for y in train.y] == [answer for _, answer, _ in ASKED]
+    assert asked.words == ("a", "cat", "cat's", "colour", "dog", "is", "it", "the", "there", "what")
+    assert asked.question(train.x[0]) == "what colour is the cat" and asked.vocabulary == 12
+    assert train.x.shape == (4, 48 + 5) and len(test) == 3
+    assert train.x[1, 48:].tolist() == [6, 9, 1, 2, 0]  # four words, then nothing
+    seen = 255 * asked.picture(train.x[0])
+    assert torch.allclose(seen, torch.tensor([90.0, 0, 165]), atol=3)
+    assert torch.equal(train.x[0, :48], train.x[1, :48])  # both about picture 9
+    few = official_vqa.read(home, side=4, answers=1)
+    assert few.answers == ("yes",) and few.left_out == (0.5, 0.75)
+
+
+def changed(path: Path, key: str, change) -> None:
+    whole = json.loads(path.read_text())
+    change(whole[key])
+    path.write_text(json.dumps(whole))
+
+
+Q, A = "OpenEnded_mscoco_train2014_questions.json", "mscoco_train2014_annotations.json"
+PICTURE = "train2014/COCO_train2014_000000000025.jpg"
+BROKEN = {
+    "no file": (lambda h: (h / A).unlink(), rf"{A} cannot be read: No such file"),
+    "damaged text": (
+        lambda h: (h / Q).write_text((h / Q).read_text()[:-40]),
+        rf"{Q}, line \d+, column \d+: ",
+    ),
+    "no text at all": (lambda h: (h / Q).write_bytes(b"\xff\xfe"), rf"{Q}, byte 0: this is no UTF"),
+    "no list": (lambda h: (h / Q).write_text("{}"), rf"{Q} has no list 'questions'"),
+    "no field": (
+        lambda h: changed(h / Q, "questions", lambda q: q[2].pop("image_id")),
+        rf"{Q}, entry 2 of questions has no image_id",
+    ),
+    "empty question": (
+        lambda h: changed(h / Q, "questions", lambda q: q[1].update(question=" ")),
+        rf"{Q}, entry 1 of questions: ' ' is no text",
+    ),
+    "twice": (
+        lambda h: changed(h / Q, "questions", lambda q: q.append(q[0])),
+        rf"{Q}, entry 4 of questions: question 90 is there already, entry 0",
+    ),
+    "answer without question": (
+        lambda h: changed(h / Q, "questions", lambda q: q.pop(0)),
+        rf"{A}, entry 3 of annotations: question 90 is not asked in {Q}",
+    ),
+    "question without answer": (
+        lambda h: changed(h / A, "annotations", lambda a: a.pop(0)),
+        rf"{Q}, entry 3 of questions: question 253 has no answer in {A}",
+    ),
+    "no picture": (
+        lambda h: (h / PICTURE).unlink(),
+        rf"{Q}, entry 2 of questions: question 252 is about picture 25; .*{PICTURE} is missing",
+    ),
+    "damaged picture": (
+        lambda h: (h / PICTURE).write_bytes(picture(3)[:100]),
+        rf"{PICTURE} \(entry 2 of train2014's questions\) is no readable picture",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_bad_input_is_refused_with_its_file_and_place(home, what):
+    damage, said = BROKEN[what]
+    damage(home)
+    with pytest.raises(DataError, match=said):
+        official_vqa.read(home, side=4)
+
+
+def test_without_the_files_others_may_stand_in(tmp_path):
+    with pytest.raises(NotAvailable, match="unpack the files"):
+        official_vqa.read(tmp_path / "vqa_v1", side=4)
+
+
+def package(path: Path, entries: list, damaged: bool = False) -> Path:
+    with zipfile.ZipFile(path, "w") as box:
+        for part in ("train", "test"):
+            folder = f"easy_vqa/data/{part}"
+            box.writestr(f"{folder}/questions.json", json.dumps(entries))
+            for number in (0, 1):
+                content = picture(200, "PNG")[: 40 if damaged else None]
+                box.writestr(f"{folder}/images/{number}.png", content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("entries", "said"),
+    [
+        ([["what is it?", "red", 0], ["who?", "red"]], r"entry 1: \['who\?', 'red'\] is no \["),
+        ([["what is it?", "", 0]], "entry 0: '' is no text"),
+        ([["what is it?", "red", 7]], "entry 0: there is no picture 7"),
+        ([["what is it?", "red", 1]], "images/1.png is no readable picture"),
+    ],
+)
+def test_a_damaged_package_is_refused_by_entry(tmp_path, entries, said):
+    with pytest.raises(DataError, match=said):
+        easy_vqa.read(package(tmp_path / "p.whl", entries, "readable" in said), side=4)
+
+
+def test_the_package_is_read_as_it_counts_itself():
+    asked = easy_vqa.load(4, (400, 350))
+    assert len(asked.answers) == 13 and len(asked.words) == 26 and asked.left_out == (0, 0)
+    assert (len(asked.data.train), len(asked.data.test)) == (400, 350)
+    assert re.fullmatch("what is the blue shape", asked.question(asked.data.train.x[0]))
+    assert asked.answers[asked.data.train.y[0]] == "rectangle"

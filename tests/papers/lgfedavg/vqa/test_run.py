@@ -1,0 +1,144 @@
+"""Table 2's numbers from curves, claims from made-up rows, and what the stand-in's devices hold."""
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+import torch
+
+from lgfed_core.errors import SettingsError
+from lgfed_core.evidence import records as results, verdict
+from lgfed_core.papers.lgfedavg.vqa import claims, figures, tables
+from lgfed_core.papers.lgfedavg.vqa.run import CURVES, QUESTIONS, TABLE, at_goal, ids, system
+from lgfed_core.papers.lgfedavg.vqa.settings import LINES, asked_of
+from toy import stored_row
+
+SMOKE = QUESTIONS.settings("smoke")
+
+
+def history(values, every=1) -> pd.DataFrame:
+    rounds = range(every, every * len(values) + 1, every)
+    one = dict(seed=0, round=list(rounds), validation_acc=values)
+    return pd.DataFrame(one | dict(local_test_acc=[v + 0.01 for v in values]))
+
+
+def test_the_goal_is_where_validation_rows_first_have_it():
+    cfg, own = QUESTIONS.settings("smoke", goal=0.5), system(SMOKE)
+    found = at_goal(cfg, "fedavg", history([0.3, 0.5, 0.4, 0.6]))
+    assert found["fedavg_rounds"] == 2 and found["lg_rounds"] == 0 and found["goal_reached"]
+    assert found["local_test_acc"] == pytest.approx(51)
+    assert found["params_communicated"] == 2 * own.total * (own.m + own.K)
+    found = at_goal(cfg, "lg_fedavg", history([0.3, 0.4]))
+    assert (found["fedavg_rounds"], found["lg_rounds"]) == (cfg.start, 2)
+    assert not found["goal_reached"]
+    sent = (2 * own.shared + cfg.start * own.total) * (own.m + own.K)
+    assert found["params_communicated"] == sent and (own.m, own.K) == (2, 4)
+
+
+def test_the_print_follows_from_the_papers_sizes():
+    sent = tables.sent()
+    assert sent["agrees"].all() and sent["counted"].tolist() == ["13.97e10", "9.99e10"]
+    counted = tables.paper_size()
+    assert counted.loc["shared", "parameters"] == 5_149_200
+    assert counted.loc["all", "state"] == 54_042_572
+    left = 54_042_572 - 5_149_200 - int(counted.loc["pictures", "state"])
+    whole = [e for e in tables.WIDTHS if (left - _lstm(e)) % e == 0]
+    assert whole == [128, 256, 512] and (left - _lstm(512)) // 512 == tables.WORDS
+    assert claims.printed_share() == pytest.approx(71.5, abs=0.05)
+
+
+def _lstm(width: int) -> int:
+    """Parameters of two layers of 512 units on words of ``width`` numbers."""
+    return 4 * 512 * (width + 512 + 2) + 4 * 512 * (1024 + 2)
+
+
+def made(fed: tuple, lg: tuple, seeds=(0, 1, 2)) -> pd.DataFrame:
+    """Rows of both lines; fed, lg: (rounds to the goal, local test 20 rounds on, reached)."""
+    own, out = system(SMOKE), []
+    for line, (rounds, then, reached) in (("fedavg", fed), ("lg_fedavg", lg)):
+        for seed in seeds:
+            n = rounds + seed
+            pair = (n, 0) if line == "fedavg" else (32, n)
+            ends = dict(fedavg_rounds=pair[0], lg_rounds=pair[1], goal_reached=float(reached))
+            ends |= dict(params_communicated=own.papers(*pair), local_test_acc=40.0)
+            at = 52 if line == "fedavg" else 20
+            way = dict(table=CURVES, metric="local_test_acc", round=at, value=then + 0.1 * seed**2)
+            common = dict(stand_in="toy", selection="last", seed=seed)
+            lines = [dict(metric=m, value=v, round="") for m, v in ends.items()]
+            out += [stored_row(**(ids(line) | common | one)) for one in (*lines, way)]
+    return pd.DataFrame(out)
+
+
+def test_claims_are_judged_by_hand():
+    lines = claims.judged(made((80, 50, True), (10, 55, True)))
+    assert lines["verdict"].tolist() == [verdict.CONFIRMED] * 2
+    assert lines["said"].str.startswith(f"{verdict.STAND_IN} (toy)").all()
+    share = claims.shares(made((80, 50, True), (10, 55, True), seeds=(0,)))[0]
+    own = system(SMOKE)
+    assert share == pytest.approx(100 * (32 + 10 * own.shared / own.total) / 80)
+    lines = claims.judged(made((34, 50, True), (10, 45, True)))
+    assert lines["verdict"].tolist() == [verdict.REFUTED] * 2
+    never = claims.judged(made((80, 50, True), (68, 55, False)))
+    assert never.loc["L16", "verdict"] == verdict.REFUTED
+    assert "0 of 3 seeds get there" in tables.answer(made((80, 50, True), (68, 55, False)), 0.4)
+    assert (claims.judged(claims.stored().iloc[:0])["said"] == verdict.NOT_RUN).all()
+
+
+def test_claims_name_lines_that_can_be_run():
+    known = [set(piece.cell) for piece in QUESTIONS.pieces("as_described")]
+    for line in claims.judged(made((80, 50, True), (10, 55, True)))["of"]:
+        assert line and all(any(set(of.ids) <= cell for cell in known) for of in line)
+
+
+def test_devices_hold_every_question_once_and_differ():
+    cfg = QUESTIONS.settings("smoke", alpha=0.3)
+    asked = asked_of(cfg)
+    split = cfg.split(asked, 0)
+    held = torch.cat([rows.of(k) for k in range(4) for rows in (split.train, split.validation)])
+    assert held.sort().values.tolist() == list(range(len(asked.data.train)))
+    floors = tables.floors(cfg, asked, 0)
+    assert floors["the device's own commonest answer"] > floors["the commonest answer of all"]
+    assert floors.between(0, 100).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (dict(data="vqa_v2"), "data 'vqa_v2' is none of easy_vqa, vqa_v1"),
+        (dict(lines=("fedprox",)), "lines has"),
+        (dict(start=4), "start is 4; it must be below rounds, 4"),
+        (dict(network="large"), "network 'large' is none of small, paper"),
+        (dict(protocol="as_released"), "no released protocol"),
+    ],
+)
+def test_impossible_settings_are_refused_by_name(changes, said):
+    protocol = changes.pop("protocol", "as_described")
+    with pytest.raises(SettingsError, match=said):
+        QUESTIONS.settings("smoke", protocol, **changes)
+
+
+def test_curves_are_drawn_from_where_they_begin(tmp_path, monkeypatch):
+    cfg, own = SMOKE, system(SMOKE)
+    ways = {line: history([0.1, 0.2]) for line in ("fedavg", *LINES)}
+    figure = figures.ways(QUESTIONS.progress(cfg, ways), cfg, own, floor=15)
+    drawn = {line.get_label(): line for line in figure.axes[0].lines}
+    assert drawn["LG-FedAvg from FedAvg's model"].get_xdata().tolist() == [3, 4]
+    assert drawn["FedAvg"].get_ydata().tolist() == pytest.approx([11, 21])
+    lines = {line.get_label(): line for line in figure.axes[1].lines}
+    end = {name: line.get_xdata()[-1] for name, line in lines.items() if name in drawn}
+    full = own.papers(2, 0) * 4 / 1e6
+    assert end["FedAvg"] == pytest.approx(full)
+    assert end["LG-FedAvg from FedAvg's model"] > full > end["LG-FedAvg from the first weights"]
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
+    empty = claims.stored()
+    assert verdict.NOT_RUN in tables.answer(empty, 0.4)
+    assert (tables.beside_print(empty)["ours"] == verdict.NOT_RUN).all()
+    figures.ways(tables.curves(), cfg, own)
+    figures.to_goal(empty)
+    figures.to_goal(made((80, 50, True), (10, 55, True)))
+    plt.close("all")
+
+
+def test_rows_of_the_papers_table_are_accepted(tmp_path):
+    results.record(QUESTIONS.name, made((80, 50, True), (10, 55, True)), tmp_path)
+    stored = results.load(QUESTIONS.name, tmp_path)
+    assert set(stored["table"]) == {TABLE, CURVES}
