@@ -28,6 +28,7 @@ from .fade.objects import claims as objects
 from .fade.theory import claims as fade_theory
 from .lgfedavg import claims as accuracies, printed as lgfedavg
 from .lgfedavg.fairness import claims as fairness
+from .lgfedavg.mood import claims as mood
 from .lgfedavg.rotated import claims as rotated
 from .lgfedavg.theory import claims as theory
 
@@ -35,6 +36,7 @@ TABLES: dict[str, Table] = lgfedavg.TABLES | cgau.TABLES | fade.TABLES
 STORED = (  # judged on stored runs, together
     accuracies,
     rotated,
+    mood,
     fairness,
     audio,
     cifar10,

@@ -92,17 +92,21 @@ def made_up(rho: float, seed: int, persons: int = PERSONS, each: int = EACH) -> 
     x = vectors[drawn].sum(1) / np.sqrt(PER_TEXT)  # [n, d]
     who = np.repeat(np.arange(persons), each)
     score = (x * teachers[who]).sum(1) + SIGMA * rng.standard_normal(len(who))
-    spread = np.sqrt(LENGTH**2 + FEATURES * rho**2 + SIGMA**2)
-    fifth = np.minimum((LABELS * norm.cdf(score / spread)).astype(np.int64), LABELS - 1)
     names = [f"w{i}" for i in range(WORDS)]
     texts = Texts(
         f"made-up texts, rho {rho:g}",
         who,
         tuple(tuple(names[i] for i in row) for row in drawn),
-        fifth,
+        fifth(score, rho),
         dict(zip(names, vectors, strict=True)),
     )
     return Made(texts, x, score, teachers)
+
+
+def fifth(score: NDArray, rho: float) -> NDArray:
+    """In which fifth a score is of all that persons with this ``rho`` could have, from 0 to 4."""
+    spread = np.sqrt(LENGTH**2 + FEATURES * rho**2 + SIGMA**2)
+    return np.minimum((LABELS * norm.cdf(score / spread)).astype(np.int64), LABELS - 1)
 
 
 def _whitened(z: NDArray) -> NDArray:

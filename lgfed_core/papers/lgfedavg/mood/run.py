@@ -44,7 +44,7 @@ def federation(
     points to its own. Restarts differ in their first weights.
     """
     found = [cfg.texts(source, seed) for seed in seeds]
-    words = vocabulary(found[0])  # the same for all: chats have no seed, made-up words no rho
+    words = vocabulary(found[0], cfg.words)  # the same for all seeds
     x = [words.encoded(texts.words, cfg.words) for texts in found]
     width = max(some.shape[1] for some in x)
     x = [torch.nn.functional.pad(some, (0, width - some.shape[1])) for some in x]
@@ -67,7 +67,7 @@ def federation(
 
 
 def _net(cfg: Settings, texts: Texts) -> partial[TextNet]:
-    words = vocabulary(texts)
+    words = vocabulary(texts, cfg.words)
     vectors = words.vectors
     if vectors is not None:
         vectors = vectors[:, : cfg.width]
@@ -139,7 +139,7 @@ class Mood(Experiment):
             Piece(
                 *(self.name, protocol, name),
                 changes=(("sources", (source,)), ("alphas", (alpha,))),
-                cell=tuple(ids(source, alpha).items()),
+                cell=tuple(ids(source, alpha, cfg.lr).items()),
                 like=(("table", TABLE),),
             )
             for name, source, alpha in _cells(cfg)
@@ -166,6 +166,9 @@ class Mood(Experiment):
                 ),
             )
 
+    def records(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
+        return super().records(cfg, part, outcome).assign(scale=cfg.recorded)
+
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """The tidy rows of one part, in percent.
 
@@ -185,10 +188,10 @@ class Mood(Experiment):
             _percent(chosen, ["seed"]).assign(selection="best_val"),
             _percent(last, ["seed"]).assign(selection="last"),
         ]
-        found = [lines.assign(**ids(source, alpha)) for lines in found]
+        found = [lines.assign(**ids(source, alpha, cfg.lr)) for lines in found]
         if "test_acc" in outcome.history:
             way = _mean(outcome.history)
-            line = ids(source, alpha) | dict(table=CURVES, selection="last")
+            line = ids(source, alpha, cfg.lr) | dict(table=CURVES, selection="last")
             found.append(_percent(way, ["seed", "round"]).assign(**line))
         return pd.concat(found, ignore_index=True)
 
@@ -197,7 +200,7 @@ class Mood(Experiment):
         out = []
         for part, history in histories.items():
             if len(history):
-                line = ids(*named(part))
+                line = ids(*named(part), cfg.lr)
                 out.append(_percent(_mean(history), ["seed", "round"]).assign(**line))
         return pd.concat(out, ignore_index=True) if out else pd.DataFrame()
 
@@ -205,10 +208,10 @@ class Mood(Experiment):
         return self.folder(cfg, seeds) / f"{source}_{alpha:g}.safetensors"
 
 
-def ids(source: str, alpha: float) -> dict:
+def ids(source: str, alpha: float, lr: float = Settings.lr) -> dict:
     """The table and the columns that name the rows of a part."""
     title = "one's own file" if source == OWN else people.SOURCES[source]
-    return dict(table=TABLE, stand_in=title, alpha=alpha)
+    return dict(table=TABLE, stand_in=title, alpha=alpha, lr=lr)
 
 
 def named(part: str) -> tuple[str, float]:

@@ -29,13 +29,7 @@ SCALES = {
         lr=1e-3,
     ),
     "quick": dict(
-        sources=("apart",),
-        alphas=(0.0, 0.4, 1.0),
-        restarts=1,
-        rounds=8,
-        hidden=32,
-        mlp=128,
-        persons=6,
+        sources=("alike", "apart"), alphas=(0.0, 0.4, 1.0), restarts=1, rounds=8, hidden=32, mlp=128
     ),
     "paper": {},
 }
@@ -51,7 +45,7 @@ class Settings:
     alphas: tuple[float, ...] = ALPHAS  # the share of layers that is shared
     side: str = "last"  # next to the output; "first": next to the words
     restarts: int = 5
-    rounds: int = 30
+    rounds: int = 15
     epochs: int = 2  # in a round
     words: int = 24  # read of each text
     tokens: int = 2000  # words of a batch, at most
@@ -84,6 +78,13 @@ class Settings:
         at_least(self.words, tokens=self.tokens)
         if not 0 < self.shrink <= 1:
             raise SettingsError(f"shrink is {self.shrink}; it must lie above 0 and at most at 1")
+
+    @property
+    def recorded(self) -> str:
+        """The scale of its rows: "short" where there is less of it than the text says, or we do."""
+        names = ("restarts", "rounds", "epochs")
+        less = any(getattr(self, name) < getattr(Settings, name) for name in names)
+        return "short" if self.scale == "paper" and less else self.scale
 
     @property
     def training(self) -> AdamTraining:

@@ -172,13 +172,14 @@ class Vocabulary:
         return out
 
 
-def vocabulary(texts: Texts, least: int = 2) -> Vocabulary:
-    """The words that ``texts`` have ``least`` times or more, or those with known vectors."""
+def vocabulary(texts: Texts, most: int, least: int = 2) -> Vocabulary:
+    """Words that are ``least`` times or more among the first ``most`` of all texts, whoever has
+    them and whatever for; or those with known vectors."""
     if texts.vectors is not None:
         numbers = {word: 2 + i for i, word in enumerate(texts.vectors)}
         known = torch.from_numpy(np.stack(list(texts.vectors.values()))).float()
         return Vocabulary(numbers, known)
-    often = Counter(word for text in texts.words for word in text)
+    often = Counter(word for text in texts.words for word in text[:most])
     kept = sorted(word for word, n in often.items() if n >= least)
     return Vocabulary({word: 2 + i for i, word in enumerate(kept)})
 
