@@ -81,7 +81,7 @@ def alone(texts: Texts, seeds: Sequence[int], most: int | None = None) -> pd.Ser
 
 def answer(rows: pd.DataFrame) -> str:
     """What became of the splits in between, in a line per source. Says what has not run."""
-    lines = []
+    lines = ["in points of accuracy, with 95 % intervals:"]
     for source, title in SOURCES.items():
         own, tested = chosen(rows, source), wide(rows, source, "test_acc")
         if own.empty:
@@ -92,9 +92,9 @@ def answer(rows: pd.DataFrame) -> str:
         for alpha, name in ((0.0, "local only"), (1.0, "FedAvg")):
             a, b = own["test_acc"].align(tested[alpha].dropna(), join="inner")
             gain = greater(a.to_numpy(), b.to_numpy(), shared=SHARED.get(source, 0.0))
-            gains.append(f"{said(gain, digits=1)} points to {name}")
+            gains.append(f"{said(gain, digits=1)} ahead of {name}")
         seeds = f"{len(own)} seed{'s' * (len(own) > 1)}{short}"
-        lines.append(f"{title} ({seeds}): a split in between {', '.join(gains)}")
+        lines.append(f"{title} ({seeds}): a split in between is {', '.join(gains)}")
     return "\n".join(lines)
 
 
