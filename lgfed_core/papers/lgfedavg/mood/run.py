@@ -125,12 +125,15 @@ class Mood(Experiment):
 
     name, table = NAME, TABLE
     Settings, scales, protocols = Settings, SCALES, ("as_described",)
-    chooses = frozenset({"sources", "alphas"})
+    chooses = frozenset({"sources", "alphas", "restarts", "lr"})  # what rows say of themselves
     federation = staticmethod(federation)
 
     def parts(self, cfg, seeds, device) -> Iterable[Part]:
         for name, source, alpha in _cells(cfg):
             yield Part(name, cfg.rounds, self._saved(cfg, seeds, source, alpha))
+
+    def places(self, cfg) -> tuple[str, Iterable[str]]:
+        return f"{cfg.scale}-{cfg.protocol}", {"sources", "alphas"}
 
     def pieces(self, protocol: str) -> list[Piece]:
         """A piece for each source and alpha."""

@@ -16,14 +16,16 @@ from .texts import LABELS, Texts, split
 NAMES = {alpha: f"{alpha:g}" for alpha in ALPHAS} | {0.0: "0, local only", 1.0: "1, FedAvg"}
 
 
-def by_alpha(rows: pd.DataFrame, lr: float = Settings.lr) -> pd.DataFrame:
+def by_alpha(
+    rows: pd.DataFrame, lr: float = Settings.lr, selection: str = "best_val"
+) -> pd.DataFrame:
     """Test accuracy of the run that is best on validation rows: mean ± deviation (seeds).
 
-    rows: of `claims.stored`, or of a live run. A line per source that has run, a column per alpha.
+    rows: of `claims.stored`, or of a live run. selection: "last" for the last round instead. A line per source that has run, a column per alpha.
     """
     lines = {}
     for source, title in SOURCES.items():
-        found = wide(rows, source, "test_acc", lr=lr)
+        found = wide(rows, source, "test_acc", selection, lr)
         if len(found):
             lines[title] = {NAMES[a]: _mean(found[a]) for a in ALPHAS if found[a].notna().any()}
     return pd.DataFrame(lines).T
