@@ -21,7 +21,8 @@ def by_alpha(
 ) -> pd.DataFrame:
     """Test accuracy of the run that is best on validation rows: mean ± deviation (seeds).
 
-    rows: of `claims.stored`, or of a live run. selection: "last" for the last round instead. A line per source that has run, a column per alpha.
+    rows: of `claims.stored`, or of a live run. selection: "last" for the last round instead. A line
+    per source that has run, a column per alpha.
     """
     lines = {}
     for source, title in SOURCES.items():
