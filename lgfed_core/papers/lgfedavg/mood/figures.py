@@ -15,12 +15,14 @@ from .claims import wide
 from .people import SOURCES
 from .settings import ALPHAS
 
+STYLES = (":", "--", "-.", (0, (1, 4)))  # of what needs no network
+
 
 def by_share(rows: pd.DataFrame, rules: dict[str, pd.Series] | None = None) -> Figure:
     """Test accuracy against the share of layers that is shared, a panel per source that has run.
 
     Thin lines are seeds, bars 95 % intervals of their mean. rules: by source, percent of what needs
-    no network (`tables.alone`, `linear.accuracies`), as dotted lines.
+    no network (`tables.alone`, `linear.accuracies`), as black lines.
     """
     found = {s: wide(rows, s, "test_acc").dropna(axis=1, how="all") for s in SOURCES}
     found = {source: table for source, table in found.items() if len(table)}
@@ -35,12 +37,13 @@ def by_share(rows: pd.DataFrame, rules: dict[str, pd.Series] | None = None) -> F
         n, mean = table.count(), table.mean()
         reach = np.nan_to_num(reach_of(table.std() / np.sqrt(n), n - 1))
         ax.errorbar(table.columns, mean, reach, color=colour, marker=marker, capsize=2)
-        for i, (name, value) in enumerate((rules or {}).get(source, {}).items()):
-            ax.axhline(value, color=MEASURED, lw=0.8, ls=":")
-            side = "right" if i % 2 else "left"
-            ax.annotate(name, (i % 2, value), fontsize=6.5, va="bottom", ha=side)
-        ax.set(title=f"{SOURCES[source]} (stand-in)", xticks=ALPHAS)
-        ax.set_xlabel("share of layers shared (0: local only, 1: FedAvg)")
+        own = (rules or {}).get(source, pd.Series(dtype=float))
+        for style, (name, value) in zip(STYLES, own.items(), strict=False):
+            ax.axhline(value, color=MEASURED, lw=0.8, ls=style, label=name)
+        if len(own):
+            ax.legend(fontsize=6.5)
+        ax.set(title=f"{SOURCES[source]} (stand-in)", xticks=ALPHAS, xlim=(-0.05, 1.05))
+        ax.set_xlabel("share of the layers that is shared")
     for row in grid:
         row[0].set_ylabel("test accuracy, %")
     return figure
