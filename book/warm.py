@@ -8,6 +8,7 @@ of this project is imported beforehand: a page gets it as it is when it asks.
 Only Linux forks safely here; elsewhere, and for a single notebook, each starts from nothing.
 """
 
+import atexit
 import os
 import signal
 import sys
@@ -118,6 +119,7 @@ def _become(pipe: Connection) -> int:
         IPKernelApp.launch_instance(argv=command[command.index("ipykernel_launcher") + 1 :])
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else 0
+    atexit._run_exitfuncs()  # what an interpreter does at its end, and a forked process does not
     sys.stdout.flush()
     sys.stderr.flush()
     return status

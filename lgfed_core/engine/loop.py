@@ -24,6 +24,7 @@ from .batched import Batched, Engine
 from .divergence import Diverged
 from .dual import first_layer
 from .federation import Federation as Federation, prepare, round_of
+from .layers import refuse_layers
 from .looped import Looped
 from .processes import checked_workers
 from .provenance import provenance
@@ -89,6 +90,7 @@ def run(
     looped = lanes == "looped" or (lanes == "auto" and federation.device.type == "cpu")
     if looped and federation.device.type != "cpu":
         raise SettingsError(f"looped lanes run on a CPU, not on {federation.device}; use batched")
+    refuse_layers(federation.net, batched=not looped)
     workers = checked_workers(workers) if looped else 1
     tracker = tracker or Tracker()
     if start is None:

@@ -28,6 +28,7 @@ from .fade.objects import claims as objects
 from .fade.theory import claims as fade_theory
 from .lgfedavg import claims as accuracies, printed as lgfedavg
 from .lgfedavg.fairness import claims as fairness
+from .lgfedavg.mood import claims as mood
 from .lgfedavg.rotated import claims as rotated
 from .lgfedavg.theory import claims as theory
 from .lgfedavg.vqa import claims as vqa
@@ -37,6 +38,7 @@ STORED = (  # judged on stored runs, together
     accuracies,
     rotated,
     vqa,
+    mood,
     fairness,
     audio,
     cifar10,

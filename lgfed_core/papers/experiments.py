@@ -16,6 +16,7 @@ from .lgfedavg.cifar10.scratch import SCRATCH
 from .lgfedavg.fairness.run import FAIRNESS
 from .lgfedavg.layers.run import LAYERS
 from .lgfedavg.mnist.run import MNIST
+from .lgfedavg.mood.run import MOOD
 from .lgfedavg.rotated.run import ROTATED
 from .lgfedavg.version1.run import VERSION1
 from .lgfedavg.vqa.run import QUESTIONS
@@ -30,6 +31,7 @@ ALL: dict[str, Experiment] = {
         LAYERS,
         ROTATED,
         QUESTIONS,
+        MOOD,
         FAIRNESS,
         AUDIO,
         CGAU_CIFAR10,

@@ -55,6 +55,7 @@ CASES = [
     Case("lgfedavg.layers", dict(last=(1,), first=()), dict(last=(3, 1), first=(1,))),
     Case("lgfedavg.rotated", dict(lines=("lg_fedavg_0.1",), vary=())),
     Case("lgfedavg.vqa", dict(lines=("lg_fedavg",)), stand_in="easy-VQA, a small network"),
+    Case("lgfedavg.mood", dict(alphas=(0.4,)), stand_in="made-up texts, rho 0.2"),
     Case("lgfedavg.fairness", dict(methods=("lg_fedavg",), frontier_splits=()), QUIET),
     Case("lgfedavg.fairness", dict(methods=("fedavg",)), protocol="as_released"),
     Case("cgau.audio", ONE, QUIET | dict(features="digits"), stand_in=DIGITS),

@@ -1,0 +1,35 @@
+"""Layers of PyTorch that lanes cannot take, refused by name before anything trains.
+
+Batched lanes lift a network by vmap, which does not know the kernels of recurrent layers, and reads
+an embedding without its ``padding_idx`` and ``max_norm``: it would train another network, silently.
+"""
+
+from torch import nn
+
+from lgfed_core.errors import SettingsError
+
+RECURRENT = (nn.RNNBase, nn.LSTMCell)
+
+
+def refuse_layers(net: nn.Module, batched: bool) -> None:
+    """Raise SettingsError for the first layer of ``net`` that the lanes meant cannot take."""
+    for name, module in net.named_modules():
+        what = f"{type(net).__name__}: {name or 'it'} is an nn.{type(module).__name__}"
+        embeds = isinstance(module, nn.Embedding | nn.EmbeddingBag)
+        if embeds and module.sparse:
+            raise SettingsError(
+                f"{what} with sparse gradients; lanes need dense ones: sparse=False"
+            )
+        if not batched:
+            continue
+        if isinstance(module, RECURRENT):
+            raise SettingsError(
+                f"{what}, which batched lanes cannot take; use lgfed_core.models.recurrent.LSTM, "
+                'nn.GRUCell or nn.RNNCell, or lanes="looped" on a CPU'
+            )
+        lost = [n for n in ("padding_idx", "max_norm") if embeds and getattr(module, n) is not None]
+        if lost:
+            raise SettingsError(
+                f"{what} with {' and '.join(lost)}, which batched lanes would ignore; leave it out "
+                '(LSTM of lgfed_core.models.recurrent takes lengths instead), or lanes="looped"'
+            )

@@ -1,0 +1,244 @@
+"""Personal mood from what people type: Figure 2d of Liang et al. 2020 (v2, 5.3, appendix C.3).
+
+Each person is a device. A Bi-LSTM with an MLP reads a text and says which of five moods it goes
+with. Of its five layers LG-FedAvg shares alpha = 0 (local only), .2, .4, .6, .8 or 1 (FedAvg): the
+number of parameters on a device is the same for all. Adam, a random 80/10/10 split in each
+repetition, five restarts on it, of which the best on validation rows is tested.
+
+There is no code, and the study is private: `people` says whose texts stand in. What the text leaves
+open is a setting with our value; the page lists them.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from lgfed_core import models
+from lgfed_core.data import Dataset, Split
+from lgfed_core.engine import CPU, Federation, Outcome, run
+from lgfed_core.engine.accuracy import pooled_accuracy
+from lgfed_core.engine.trackers import Tracker
+from lgfed_core.models.layout import joined
+from lgfed_core.models.text import TextNet
+from lgfed_core.papers.experiment import Experiment, Part, Piece, who
+from lgfed_core.partition import ClientIndices, Partition
+
+from . import people
+from .settings import OWN, SCALES, Settings
+from .texts import LABELS, Texts, split, vocabulary
+
+NAME = "lgfedavg.mood"
+TABLE = "lgfedavg_figure2d_mood"
+CURVES = "lgfedavg_mood_curves"  # a table of ours: the same by round
+
+
+def federation(
+    cfg: Settings, source: str, seeds: Sequence[int], device: torch.device = CPU
+) -> tuple[Federation, Tensor]:
+    """``cfg.restarts`` runs of each seed, side by side, and their first parameters [R, P].
+
+    All texts are rows of one set, those of one seed behind those of another; a run's partition
+    points to its own. Restarts differ in their first weights.
+    """
+    found = [cfg.texts(source, seed) for seed in seeds]
+    words = vocabulary(found[0], cfg.words)  # the same for all seeds
+    x = [words.encoded(texts.words, cfg.words) for texts in found]
+    width = max(some.shape[1] for some in x)
+    x = [torch.nn.functional.pad(some, (0, width - some.shape[1])) for some in x]
+    rows = Split(torch.cat(x), torch.cat([torch.from_numpy(texts.label) for texts in found]))
+    before = torch.tensor([0, *map(len, found)]).cumsum(0).tolist()
+    splits = [
+        _moved(split(texts, seed), at)
+        for texts, seed, at in zip(found, seeds, before[:-1], strict=True)
+    ]
+    nets = [
+        models.make(_net(cfg, texts), 1000 * seed + restart)
+        for seed, texts in zip(seeds, found, strict=True)
+        for restart in range(cfg.restarts)
+    ]
+    runs = [seed for seed in seeds for _ in range(cfg.restarts)]
+    parts = [part for part in splits for _ in range(cfg.restarts)]
+    data = Dataset(found[0].title, rows, rows, classes=LABELS)
+    fed = Federation(data, parts, nets[0], runs, device)
+    return fed, torch.stack([joined(net) for net in nets])
+
+
+def _net(cfg: Settings, texts: Texts) -> partial[TextNet]:
+    words = vocabulary(texts, cfg.words)
+    vectors = words.vectors
+    if vectors is not None:
+        vectors = vectors[:, : cfg.width]
+    return partial(TextNet, len(words), LABELS, cfg.width, cfg.hidden, cfg.mlp, vectors)
+
+
+def _moved(part: Partition, by: int) -> Partition:
+    """The same rows of a set that has ``by`` others before them."""
+    kinds = (
+        ClientIndices.from_lists([rows.of(k) + by for k in range(len(part))])
+        for rows in (part.train, part.validation, part.test)
+        if rows is not None
+    )
+    return Partition(part.name, *kinds)
+
+
+class Watch(Tracker):
+    """Accuracy on all validation rows and all test rows, each through its person's own model.
+
+    Keeps the best on validation rows with its round and its accuracy on test rows: the first of
+    equally good ones. Models do not outlive the run.
+    """
+
+    def allocate(self, allocate, phase):
+        for name in ("best_validation", "best_test", "best_round"):
+            allocate(name, len(phase.seeds)).fill_(-1)
+
+    def after(self, round, rounds, engine):
+        t = engine.phase.tensors
+        found = self._now(engine)
+        judged = found["validation_acc"].to(t["best_validation"])
+        better = judged > t["best_validation"]
+        t["best_validation"][better] = judged[better]
+        t["best_test"][better] = found["test_acc"].to(judged)[better]
+        t["best_round"][better] = round
+        return found
+
+    def final(self, engine):
+        t = engine.phase.tensors
+        best = ("best_validation", "best_test", "best_round")
+        return self._now(engine) | {name: t[name].cpu() for name in best}
+
+    def lasts(self, name):
+        return name.startswith("best_")
+
+    def _now(self, engine) -> dict[str, Tensor]:
+        return {
+            f"{rows}_acc": pooled_accuracy(engine, "shared", "personal", rows)
+            for rows in ("validation", "test")
+        }
+
+
+class Mood(Experiment):
+    """``chats:0.2`` and so on: one source and one alpha, all restarts side by side."""
+
+    name, table = NAME, TABLE
+    Settings, scales, protocols = Settings, SCALES, ("as_described",)
+    chooses = frozenset({"sources", "alphas", "restarts", "lr"})  # what rows say of themselves
+    federation = staticmethod(federation)
+
+    def parts(self, cfg, seeds, device) -> Iterable[Part]:
+        for name, source, alpha in _cells(cfg):
+            yield Part(name, cfg.rounds, self._saved(cfg, seeds, source, alpha))
+
+    def places(self, cfg) -> tuple[str, Iterable[str]]:
+        return f"{cfg.scale}-{cfg.protocol}", {"sources", "alphas"}
+
+    def pieces(self, protocol: str) -> list[Piece]:
+        """A piece for each source and alpha."""
+        cfg = self.settings("paper", protocol)
+        return [
+            Piece(
+                *(self.name, protocol, name),
+                changes=(("sources", (source,)), ("alphas", (alpha,))),
+                cell=tuple(ids(source, alpha, cfg.lr).items()),
+                like=(("table", TABLE),),
+            )
+            for name, source, alpha in _cells(cfg)
+        ]
+
+    def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
+        federations: dict[str, tuple[Federation, Tensor]] = {}
+        for name, source, alpha in _cells(cfg):
+            if source not in federations:
+                federations[source] = federation(cfg, source, seeds, device)
+            fed, start = federations[source]
+            yield (
+                name,
+                run(
+                    fed,
+                    cfg.method(alpha, fed.net),
+                    cfg.training,
+                    cfg.rounds,
+                    start,
+                    tracker=Watch(),
+                    saved=folder and self._saved(cfg, seeds, source, alpha),
+                    label=f"{who(seeds)}, {source}: alpha {alpha:g}",
+                    **engine,
+                ),
+            )
+
+    def records(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
+        return super().records(cfg, part, outcome).assign(scale=cfg.recorded)
+
+    def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
+        """The tidy rows of one part, in percent.
+
+        best_val: of each seed the restart and the round that are best on validation rows. last: the
+        mean over restarts after the last round, where nothing is selected; and that by round.
+        """
+        source, alpha = named(part)
+        ends = outcome.final.reset_index()
+        best = ends.loc[ends.groupby("seed")["best_validation"].idxmax()]
+        best = best.assign(
+            restart=best.index - ends.groupby("seed")["seed"].idxmin().loc[best["seed"]].to_numpy()
+        )
+        names = dict(best_validation="validation_acc", best_test="test_acc", best_round="round")
+        chosen = best[["seed", "restart", *names]].rename(columns=names)
+        last = ends.groupby("seed")[["validation_acc", "test_acc"]].mean().reset_index()
+        found = [
+            _percent(chosen, ["seed"]).assign(selection="best_val"),
+            _percent(last, ["seed"]).assign(selection="last"),
+        ]
+        found = [lines.assign(**ids(source, alpha, cfg.lr)) for lines in found]
+        if "test_acc" in outcome.history:
+            way = _mean(outcome.history)
+            line = ids(source, alpha, cfg.lr) | dict(table=CURVES, selection="last")
+            found.append(_percent(way, ["seed", "round"]).assign(**line))
+        return pd.concat(found, ignore_index=True)
+
+    def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
+        """Curves to draw: stand_in, alpha, seed, round, metric, value (mean over restarts, %)."""
+        out = []
+        for part, history in histories.items():
+            if len(history):
+                line = ids(*named(part), cfg.lr)
+                out.append(_percent(_mean(history), ["seed", "round"]).assign(**line))
+        return pd.concat(out, ignore_index=True) if out else pd.DataFrame()
+
+    def _saved(self, cfg, seeds, source: str, alpha: float):
+        return self.folder(cfg, seeds) / f"{source}_{alpha:g}.safetensors"
+
+
+def ids(source: str, alpha: float, lr: float = Settings.lr) -> dict:
+    """The table and the columns that name the rows of a part."""
+    title = "one's own file" if source == OWN else people.SOURCES[source]
+    return dict(table=TABLE, stand_in=title, alpha=alpha, lr=lr)
+
+
+def named(part: str) -> tuple[str, float]:
+    """Source and alpha of a part: "chats:0.2" -> ("chats", 0.2)."""
+    source, _, alpha = part.partition(":")
+    return source, float(alpha)
+
+
+def _cells(cfg: Settings) -> Iterator[tuple[str, str, float]]:
+    for source in cfg.sources:
+        for alpha in cfg.alphas:
+            yield f"{source}:{alpha:g}", source, alpha
+
+
+def _mean(history: pd.DataFrame) -> pd.DataFrame:
+    """Over restarts, by seed and round."""
+    return history.groupby(["seed", "round"])[["validation_acc", "test_acc"]].mean().reset_index()
+
+
+def _percent(wide: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """A row per metric; accuracies in percent."""
+    found = wide.melt(keys, var_name="metric")
+    share = found["metric"].str.endswith("_acc")
+    return found.assign(value=found["value"].where(~share, 100 * found["value"]))
+
+
+MOOD = Mood()

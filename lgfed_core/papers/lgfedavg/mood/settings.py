@@ -1,0 +1,104 @@
+"""Settings of the page on personal mood: the text's values, and ours where it has none."""
+
+from dataclasses import dataclass
+
+from lgfed_core import models
+from lgfed_core.engine.training import AdamTraining
+from lgfed_core.errors import SettingsError, at_least, one_of
+from lgfed_core.methods import LGFedAvg
+from lgfed_core.models.text import TextNet
+
+from . import people
+from .texts import Texts, read
+
+ALPHAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+OWN = "own"  # the source that is one's own file
+SCALES = {
+    "smoke": dict(
+        sources=("between",),
+        alphas=(0.0, 0.4, 1.0),
+        restarts=2,
+        rounds=3,
+        epochs=1,
+        words=6,
+        width=8,
+        hidden=4,
+        mlp=8,
+        persons=3,
+        each=20,
+        lr=1e-3,
+    ),
+    "quick": dict(
+        sources=("alike", "apart"), alphas=(0.0, 0.4, 1.0), restarts=1, rounds=8, hidden=32, mlp=128
+    ),
+    "paper": {},
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """As the text has it; what it leaves open has a comment."""
+
+    protocol: str = "as_described"
+    scale: str = "paper"
+    sources: tuple[str, ...] = tuple(people.SOURCES)
+    alphas: tuple[float, ...] = ALPHAS  # the share of layers that is shared
+    side: str = "last"  # next to the output; "first": next to the words
+    restarts: int = 5
+    rounds: int = 15
+    epochs: int = 2  # in a round
+    words: int = 24  # read of each text
+    tokens: int = 2000  # words of a batch, at most
+    lr: float = 5e-3
+    shrink: float = 0.5  # what is left of the rate after half of the rounds
+    width: int = 64  # numbers of a word
+    hidden: int = 128
+    mlp: int = 512
+    persons: int = people.PERSONS
+    each: int = people.EACH  # texts of each person
+    file: str = ""  # one's own, for the source "own"
+
+    def __post_init__(self):
+        if self.protocol != "as_described":
+            raise SettingsError(
+                "mood has no released protocol: neither code nor data are public; run as_described"
+            )
+        one_of("scale", self.scale, SCALES)
+        one_of("side", self.side, ("last", "first"))
+        known = dict(alphas=ALPHAS, sources=(*people.SOURCES, *([OWN] if self.file else [])))
+        for name, all_ in known.items():
+            if unknown := set(getattr(self, name)) - set(all_):
+                raise SettingsError(
+                    f"{name} has {sorted(unknown)}; there are {', '.join(map(str, all_))}, and "
+                    f"{OWN} with a file"
+                )
+        names = ("restarts", "rounds", "epochs", "words", "width", "hidden", "mlp")
+        at_least(1, **{name: getattr(self, name) for name in names})
+        at_least(2, persons=self.persons), at_least(10, each=self.each)
+        at_least(self.words, tokens=self.tokens)
+        if not 0 < self.shrink <= 1:
+            raise SettingsError(f"shrink is {self.shrink}; it must lie above 0 and at most at 1")
+
+    @property
+    def recorded(self) -> str:
+        """The scale of its rows: "short" where there is less of it than the text says, or we do."""
+        names = ("restarts", "rounds", "epochs")
+        less = any(getattr(self, name) < getattr(Settings, name) for name in names)
+        return "short" if self.scale == "paper" and less else self.scale
+
+    @property
+    def training(self) -> AdamTraining:
+        """Adam; "learning rate shrink 0.5" is read as a rate that falls to a half midway."""
+        decay = (1 / self.shrink - 1) / (self.rounds / 2)
+        return AdamTraining(self.lr, self.tokens // self.words, epochs=self.epochs, decay=decay)
+
+    def texts(self, source: str, seed: int) -> Texts:
+        """The texts of a source, in the repetition ``seed``."""
+        if source == OWN:
+            return read(self.file)
+        return people.texts_of(source, seed, self.persons, self.each)
+
+    def method(self, alpha: float, net: TextNet) -> LGFedAvg:
+        """LG-FedAvg that shares ``alpha`` of the layers."""
+        layers = models.last_layers if self.side == "last" else models.first_layers
+        return LGFedAvg(layers=layers(net, round(alpha * len(net.layers))))

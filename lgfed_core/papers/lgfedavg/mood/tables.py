@@ -1,0 +1,111 @@
+"""Tables of the page on mood: accuracies by share, what texts and persons say alone, the answer."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from lgfed_core.evidence.claims import said
+from lgfed_core.evidence.verdict import NOT_RUN, greater
+
+from .claims import SHARED, chosen, wide
+from .people import SOURCES
+from .settings import ALPHAS, Settings
+from .texts import LABELS, Texts, split
+
+NAMES = {alpha: f"{alpha:g}" for alpha in ALPHAS} | {0.0: "0, local only", 1.0: "1, FedAvg"}
+
+
+def by_alpha(
+    rows: pd.DataFrame, lr: float = Settings.lr, selection: str = "best_val"
+) -> pd.DataFrame:
+    """Test accuracy of the run that is best on validation rows: mean ± deviation (seeds).
+
+    rows: of `claims.stored`, or of a live run. selection: "last" for the last round instead. A line
+    per source that has run, a column per alpha.
+    """
+    lines = {}
+    for source, title in SOURCES.items():
+        found = wide(rows, source, "test_acc", selection, lr)
+        if len(found):
+            lines[title] = {NAMES[a]: _mean(found[a]) for a in ALPHAS if found[a].notna().any()}
+    return pd.DataFrame(lines).T
+
+
+def against_extremes(rows: pd.DataFrame) -> pd.DataFrame:
+    """By source: the shares chosen on validation rows, and the share with the best mean on test
+    rows, which says what the curve looks like and judges nothing."""
+    lines = {}
+    for source, title in SOURCES.items():
+        tested, own = wide(rows, source, "test_acc").mean(), chosen(rows, source)
+        if len(own):
+            lines[title] = {
+                "chosen in between": ", ".join(f"{a:g}" for a in own["alpha"]),
+                "its accuracy": own["test_acc"].mean(),
+                "local only": tested[0.0],
+                "FedAvg": tested[1.0],
+                "best mean at": NAMES[float(tested.idxmax())],
+            }
+    return pd.DataFrame(lines).T
+
+
+def alone(texts: Texts, seeds: Sequence[int], most: int | None = None) -> pd.Series:
+    """Percent of test texts that simple rules get right, mean over the splits of ``seeds``.
+
+    The commonest label of all training texts; the commonest of the person; and logistic regression
+    on counts of words (the first ``most``; tf-idf), with and without who wrote them.
+    """
+    from scipy.sparse import hstack
+    from sklearn.feature_extraction.text import TfidfVectorizer  # slow to import
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.preprocessing import OneHotEncoder
+
+    documents = [text[:most] for text in texts.words]
+    words = TfidfVectorizer(analyzer=list, min_df=2).fit_transform(documents)
+    persons = OneHotEncoder().fit_transform(np.asarray(texts.person)[:, None])
+    inputs = {"words": words, "words and person": hstack([words, persons]).tocsr()}
+    found: dict[str, list[float]] = {}
+    for seed in seeds:
+        part = split(texts, seed)
+        rows = [(part.train.of(k).numpy(), part.test.of(k).numpy()) for k in range(len(part))]
+        train, test = (np.concatenate(some) for some in zip(*rows, strict=True))
+        own = np.concatenate([np.full(len(b), _commonest(texts.label[a])) for a, b in rows])
+        guesses = {
+            "commonest label": np.full(len(test), _commonest(texts.label[train])),
+            "the person's commonest": own,
+        }
+        for name, x in inputs.items():
+            model = LogisticRegression(C=3.0, max_iter=500).fit(x[train], texts.label[train])
+            guesses[name] = model.predict(x[test])
+        for name, guess in guesses.items():
+            found.setdefault(name, []).append(100 * (guess == texts.label[test]).mean())
+    return pd.Series({name: np.mean(values) for name, values in found.items()})
+
+
+def answer(rows: pd.DataFrame) -> str:
+    """What became of the splits in between, in a line per source. Says what has not run."""
+    lines = ["in points of accuracy, with 95 % intervals:"]
+    for source, title in SOURCES.items():
+        own, tested = chosen(rows, source), wide(rows, source, "test_acc")
+        if own.empty:
+            lines.append(f"{title}: {NOT_RUN}")
+            continue
+        short = "" if set(rows["scale"][rows["stand_in"] == title]) == {"paper"} else ", short runs"
+        gains = []
+        for alpha, name in ((0.0, "local only"), (1.0, "FedAvg")):
+            a, b = own["test_acc"].align(tested[alpha].dropna(), join="inner")
+            gain = greater(a.to_numpy(), b.to_numpy(), shared=SHARED.get(source, 0.0))
+            gains.append(f"{said(gain, digits=1)} ahead of {name}")
+        seeds = f"{len(own)} seed{'s' * (len(own) > 1)}{short}"
+        lines.append(f"{title} ({seeds}): a split in between is {', '.join(gains)}")
+    return "\n".join(lines)
+
+
+def _commonest(labels: np.ndarray) -> int:
+    return int(np.bincount(labels, minlength=LABELS).argmax())
+
+
+def _mean(values: pd.Series) -> str:
+    values = values.dropna()
+    spread = f" ± {values.std():.1f}" if len(values) > 1 else ""
+    return f"{values.mean():.1f}{spread} ({len(values)})"

@@ -1,0 +1,200 @@
+"""Texts of persons with a mood each, as numbers of words: the format of one's own file.
+
+A table (CSV, UTF-8) with one line per text and these columns, in any order; others are ignored:
+
+==========  ===================================================================================
+column      holds
+==========  ===================================================================================
+``person``  who wrote it; any name. A person is a device, and has `LEAST` texts or more
+``text``    what was typed: on one day, say. Quoted where it holds commas or line breaks
+``label``   the mood, a whole number from 1 (worst) to 5 (best); `binned` makes it of a score
+==========  ===================================================================================
+
+Words are runs of letters and digits in lower case, and single signs.
+"""
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from lgfed_core.errors import DataError
+from lgfed_core.models.text import UNKNOWN
+from lgfed_core.partition import ClientIndices, Partition
+from lgfed_core.seeds import Purpose, stream
+
+COLUMNS = ("person", "text", "label")
+LABELS = 5
+LEAST = 10  # texts of a person: a tenth to test, a tenth to validate
+_WORD = re.compile(r"\w+(?:'\w+)*|[^\w\s]")
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """n texts: who wrote each, its words, its label from 0 to 4.
+
+    vectors: what is known of the words beforehand, by word, numbers [d] each.
+    """
+
+    title: str
+    person: NDArray  # [n]
+    words: tuple[tuple[str, ...], ...]
+    label: NDArray  # int64 [n]
+    vectors: dict[str, NDArray] | None = None
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @property
+    def people(self) -> list:
+        """Those who wrote them, sorted."""
+        return sorted(set(self.person.tolist()))
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """The words of a text, in order.
+
+    >>> words_of("I'm fine, thanks :)")
+    ("i'm", 'fine', ',', 'thanks', ':', ')')
+    """
+    return tuple(_WORD.findall(text.lower()))
+
+
+def binned(score: ArrayLike, low: float, high: float) -> NDArray:
+    """Scores from ``low`` to ``high`` in five bins of one width -> int64, 1 to 5.
+
+    >>> binned([1, 20, 21, 100], 1, 100).tolist()
+    [1, 1, 2, 5]
+    """
+    score = np.asarray(score, float)
+    if not ((score >= low) & (score <= high)).all():
+        raise DataError(f"scores go from {score.min()} to {score.max()}, not {low} to {high}")
+    width = (high - low + 1) / LABELS  # of whole numbers from low to high
+    return np.minimum((score - low) // width, LABELS - 1).astype(np.int64) + 1
+
+
+def read(path: Path | str) -> Texts:
+    """The texts of a file in the format above.
+
+    Raises DataError, with file and line, for the first thing that is wrong: a file or a line that
+    cannot be read, a missing column, nobody's name, an empty text, a label that is none; and for a
+    person with too few texts, or only one person.
+    """
+    path = Path(path)
+    lines = _lines(path)
+    if not lines:
+        raise DataError(f"{path} is empty; its first line names the columns {', '.join(COLUMNS)}")
+    at, header = lines[0]
+    names = [name.strip() for name in header]
+    for name in COLUMNS:
+        if names.count(name) != 1:
+            has = "no" if name not in names else "more than one"
+            raise DataError(
+                f"{path}, line {at}: {has} column {name!r} among {', '.join(names)}; there must be "
+                f"{', '.join(COLUMNS)}"
+            )
+    place = [names.index(name) for name in COLUMNS]
+    person, text, label, first = [], [], [], {}
+    for at, fields in lines[1:]:
+        if len(fields) != len(names):
+            raise DataError(
+                f"{path}, line {at}: {len(fields)} fields, but {len(names)} columns; put texts "
+                'with commas or line breaks in quotes ("...")'
+            )
+        who, what, mood = (fields[i].strip() for i in place)
+        if not who:
+            raise DataError(f"{path}, line {at}: no person; a line says who wrote the text")
+        if not what:
+            raise DataError(f"{path}, line {at}: the text is empty; leave the line out")
+        if mood not in map(str, range(1, LABELS + 1)):
+            raise DataError(
+                f"{path}, line {at}: label is {mood!r}; it must be a whole number from 1 to "
+                f"{LABELS} (papers.lgfedavg.mood.texts.binned makes it of a score)"
+            )
+        person.append(who), text.append(words_of(what)), label.append(int(mood) - 1)
+        first.setdefault(who, at)
+    if short := {who: n for who, n in Counter(person).items() if n < LEAST}:
+        few = ", ".join(f"{who} ({n}, line {first[who]})" for who, n in list(short.items())[:5])
+        raise DataError(
+            f"{path}: {len(short)} persons have fewer than {LEAST} texts: {few}; leave them out"
+        )
+    if len(first) < 2:
+        raise DataError(f"{path}: texts of {len(first)} persons; a federation needs two or more")
+    return Texts(f"texts of {path.name}", np.array(person), tuple(text), np.array(label))
+
+
+def _lines(path: Path) -> list[tuple[int, list[str]]]:
+    """The lines of a table that are not blank: (the number of its first line, fields)."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from error
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        at = content[: error.start].count(b"\n") + 1
+        raise DataError(f"{path}, line {at}: it is no UTF-8 text; save it as UTF-8") from error
+    reader, found, at = csv.reader(io.StringIO(text, newline=""), strict=True), [], 1
+    try:
+        for fields in reader:
+            if fields:
+                found.append((at, fields))
+            at = reader.line_num + 1
+    except csv.Error as error:
+        raise DataError(f"{path}, line {at}: no line of a CSV table ({error})") from error
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """Words by their number, from 2 on; 0 is no word, 1 any other. vectors: [v, d] of the first."""
+
+    numbers: dict[str, int]
+    vectors: Tensor | None = None
+
+    def __len__(self) -> int:
+        return 2 + len(self.numbers)
+
+    def encoded(self, words: Sequence[Sequence[str]], most: int) -> Tensor:
+        """The first ``most`` words of n texts -> their numbers as floats [n, t], 0 behind them."""
+        rows = [[self.numbers.get(w, UNKNOWN) for w in text[:most]] for text in words]
+        out = torch.zeros(len(rows), max(map(len, rows)))
+        for row, numbers in zip(out, rows, strict=True):
+            row[: len(numbers)] = torch.tensor(numbers, dtype=out.dtype)
+        return out
+
+
+def vocabulary(texts: Texts, most: int, least: int = 2) -> Vocabulary:
+    """Words that are ``least`` times or more among the first ``most`` of all texts, whoever has
+    them and whatever for; or those with known vectors."""
+    if texts.vectors is not None:
+        numbers = {word: 2 + i for i, word in enumerate(texts.vectors)}
+        known = torch.from_numpy(np.stack(list(texts.vectors.values()))).float()
+        return Vocabulary(numbers, known)
+    often = Counter(word for text in texts.words for word in text[:most])
+    kept = sorted(word for word, n in often.items() if n >= least)
+    return Vocabulary({word: 2 + i for i, word in enumerate(kept)})
+
+
+def split(texts: Texts, seed: int) -> Partition:
+    """A device for each person: of its texts a random tenth to test and a tenth to validate, at
+    least one each, the others to train; all are row numbers of the same n texts."""
+    parts: tuple[list, list, list] = [], [], []
+    for k, who in enumerate(texts.people):
+        rows = np.flatnonzero(texts.person == who)
+        mixed = stream(seed, Purpose.TEST_SPLIT, k).permutation(rows)
+        tenth = max(1, round(len(rows) / 10))
+        for part, some in zip(
+            parts, np.split(mixed, [len(rows) - 2 * tenth, len(rows) - tenth]), strict=True
+        ):
+            part.append(some)
+    train, validation, test = map(ClientIndices.from_lists, parts)
+    return Partition("a person each", train, validation, test)

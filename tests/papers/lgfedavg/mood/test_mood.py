@@ -1,0 +1,158 @@
+"""What is selected and claimed, by hand; impossible settings; one's own file; tables."""
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+import torch
+
+from lgfed_core import models
+from lgfed_core.engine import Outcome
+from lgfed_core.errors import DataError, SettingsError
+from lgfed_core.evidence import verdict
+from lgfed_core.papers.lgfedavg.mood import claims, figures, tables
+from lgfed_core.papers.lgfedavg.mood.people import SOURCES
+from lgfed_core.papers.lgfedavg.mood.run import MOOD, federation, ids
+from lgfed_core.papers.lgfedavg.mood.settings import ALPHAS
+from toy import stored_row
+
+
+def test_the_restart_that_is_best_on_validation_rows_is_tested():
+    seeds = pd.Index([4, 4, 4, 7, 7, 7], name="seed")
+    final = pd.DataFrame(
+        dict(
+            validation_acc=[0.1, 0.2, 0.3, 0.4, 0.5, 0.6],
+            test_acc=[0.2, 0.3, 0.4, 0.1, 0.1, 0.4],
+            best_validation=[0.5, 0.7, 0.7, 0.9, 0.8, 0.9],
+            best_test=[0.9, 0.6, 0.8, 0.3, 0.9, 0.9],
+            best_round=[1, 2, 3, 4, 5, 6],
+        ),
+        index=seeds,
+    )
+    outcome = Outcome(None, {}, pd.DataFrame(), final, 1.0, {})
+    rows = MOOD.measured(MOOD.settings("paper"), "chats:0.4", outcome)
+    wide = rows.pivot_table("value", ["selection", "seed"], "metric")
+    assert wide.loc["best_val", "restart"].to_dict() == {4: 1, 7: 0}
+    assert wide.loc["best_val", "round"].to_dict() == {4: 2, 7: 4}
+    assert wide.loc["best_val", "test_acc"].to_dict() == pytest.approx({4: 60, 7: 30})
+    assert wide.loc["last", "test_acc"].to_dict() == pytest.approx({4: 30, 7: 20})
+    assert set(rows["alpha"]) == {0.4} and set(rows["stand_in"]) == {SOURCES["chats"]}
+
+
+def test_runs_with_less_than_the_text_says_are_short():
+    assert MOOD.settings("paper").recorded == "paper"
+    for less in (dict(restarts=2), dict(rounds=5), dict(epochs=1)):
+        assert MOOD.settings("paper", **less).recorded == "short"
+    assert MOOD.settings("quick").recorded == "quick"
+
+
+def test_a_fifth_of_the_layers_is_shared_from_either_side_and_the_rate_falls_by_half():
+    cfg = MOOD.settings("smoke", restarts=1)
+    net = federation(cfg, "between", [0])[0].net
+    assert {n.split(".")[0] for n in cfg.method(0.4, net).layers} == {"fc2", "out"}
+    first = MOOD.settings("smoke", side="first").method(0.4, net)
+    assert {n.split(".")[0] for n in first.layers} == {"embedding", "encoder"}
+    assert not cfg.method(0.0, net).layers
+    assert models.count(net, cfg.method(1.0, net).layers) == models.count(net)
+    training = MOOD.settings("paper", rounds=10).training
+    assert training.rate(5) == pytest.approx(training.rate(0) / 2) and training.adam
+
+
+def test_a_seed_has_the_texts_splits_and_weights_that_it_has_alone():
+    cfg = MOOD.settings("smoke")
+    (alone, start), (both, starts) = (federation(cfg, "between", s) for s in ([5], [3, 5]))
+    assert both.seeds == [3, 3, 5, 5] and torch.equal(starts[2:], start)
+    assert not torch.equal(start[0], start[1])  # restarts
+    for kind in ("train", "validation", "test"):
+        own, among = (getattr(f.partitions[-1], kind).of(2) for f in (alone, both))
+        assert torch.equal(alone.data.train.x[own], both.data.train.x[among])
+        assert torch.equal(alone.data.train.y[own], both.data.train.y[among])
+
+
+def test_settings_that_cannot_be_are_refused():
+    for wrong, said in (
+        (dict(sources=("diaries",)), "sources has .*diaries"),
+        (dict(sources=("own",)), "own with a file"),
+        (dict(alphas=(0.5,)), "alphas has .*0.5"),
+        (dict(side="top"), "side 'top'"),
+        (dict(shrink=0.0), "shrink is 0.0"),
+        (dict(words=30, tokens=20), "tokens is 20"),
+        (dict(each=5), "each is 5"),
+        (dict(protocol="as_released"), "no released protocol"),
+    ):
+        with pytest.raises(SettingsError, match=said):
+            MOOD.settings(**(dict(scale="smoke") | wrong))
+
+
+def test_ones_own_file_is_trained_on_and_a_bad_one_refused_before(tmp_path, monkeypatch):
+    file = tmp_path / "moods.csv"
+    lines = [f"{who},day {i} was {word},{mood}" for who in ("ann", "ben") for i in range(12)
+             for word, mood in ((("fine", 5), ("bad", 1))[i % 2],)]  # fmt: skip
+    file.write_text("\n".join(["person,text,label", *lines]))
+    own = dict(sources=("own",), file=str(file), alphas=(0.4,), rounds=1)
+    rows, _ = MOOD.run(MOOD.settings("smoke", **own), [0], record=False, resume=False, workers=1)
+    assert set(rows["stand_in"]) == {"one's own file"} and rows["value"].notna().all()
+    file.write_text("\n".join(["person,text,label", *lines, "ann,,3"]))
+    monkeypatch.setattr("lgfed_core.papers.lgfedavg.mood.run.run", None)  # it would train
+    with pytest.raises(DataError, match="moods.csv, line 26: the text is empty"):
+        MOOD.run(MOOD.settings("smoke", **own), [0], record=False, resume=False, workers=1)
+
+
+def made(values: dict[float, float], source="chats", seeds=(0, 1, 2), **more) -> pd.DataFrame:
+    """Test accuracies by alpha, a little more for each seed; 0.6 is best on validation rows."""
+    return pd.DataFrame(
+        stored_row(**ids(source, alpha), seed=seed, metric=metric, value=value) | more
+        for alpha, level in values.items()
+        for seed in seeds
+        for metric, value in (
+            ("test_acc", level + 0.1 * seed * (alpha + 1)),
+            ("validation_acc", 90 if alpha == 0.6 else 50 + level / 10),
+        )
+    )
+
+
+HUMP = dict(zip(ALPHAS, (50, 55, 99, 60, 58, 52), strict=True))  # 0.4 is best on test rows alone
+
+
+def test_the_claim_is_judged_at_the_share_chosen_on_validation_rows():
+    line = claims.judged(made(HUMP)).loc["L18"]
+    assert line["said"] == f"{verdict.STAND_IN} ({SOURCES['chats']}): {verdict.CONFIRMED}"
+    assert line["estimate"] == pytest.approx(60 - 50 + 0.1 * 0.6)
+    assert (line["at"], line["runs"], line["ran"]) == ("against local only", 3, 2)
+    assert {dict(of.ids)["alpha"] for of in line["of"]} == {"0", "0.2", "0.4", "0.6", "0.8", "1"}
+    worse = claims.judged(made(HUMP | {0.6: 51})).loc["L18"]
+    assert worse["said"].endswith(verdict.REFUTED)
+    short = claims.judged(made(HUMP, scale="short")).loc["L18"]
+    assert "suggested by" in short["said"] and short["said"].startswith(verdict.STAND_IN)
+    assert claims.judged(made(HUMP, "apart")).loc["L18", "said"] == verdict.NOT_RUN
+    some = {alpha: HUMP[alpha] for alpha in (0.0, 0.6, 1.0)}
+    assert claims.judged(made(some)).loc["L18", "said"].endswith(verdict.NOT_RUN)
+
+
+def test_the_same_texts_split_again_and_again_are_no_new_texts():
+    wide = claims.details(pd.concat([made(HUMP), made(HUMP, "apart")]))["estimate"]
+    chats, apart = (wide[SOURCES[s], "against FedAvg"] for s in ("chats", "apart"))
+    assert chats.split(" [")[0] == apart.split(" [")[0] and chats != apart
+
+
+def test_tables_and_figures_say_what_has_run_and_what_has_not():
+    rows = pd.concat([made(HUMP), made(HUMP, "apart", scale="short")])
+    said = tables.answer(rows).splitlines()
+    assert len(said) == 5 and sum("not yet run" in line for line in said) == 2
+    assert "+10.1" in said[1] and "short runs" in said[-1] and "short" not in said[1]
+    assert tables.by_alpha(rows).loc[SOURCES["chats"], "0.6"].startswith("60.2 ± ")
+    table = tables.against_extremes(rows)
+    assert table.loc[SOURCES["chats"], ["chosen in between", "best mean at"]].tolist() == [
+        "0.6, 0.6, 0.6",
+        "0.4",
+    ]
+    figure = figures.by_share(rows, {"chats": pd.Series({"commonest label": 50.0})})
+    assert len([ax for ax in figure.axes if ax.lines]) == 2
+    plt.close("all")
+
+
+def test_every_source_and_share_is_a_piece_that_can_be_run_alone():
+    pieces = MOOD.pieces("as_described")
+    assert len(pieces) == len(SOURCES) * len(ALPHAS)
+    cfg = MOOD.settings("paper", **MOOD.joined([p for p in pieces if p.name.startswith("chats")]))
+    assert (cfg.sources, cfg.alphas) == (("chats",), ALPHAS)
+    assert [p.name for p in MOOD.plan(cfg, [0], "cpu")] == [p.name for p in pieces[:6]]
