@@ -27,11 +27,12 @@ execute: data ## execute the notebooks that changed, without building pages
 	@$(PY) book/build.py --scale $(SCALE) --no-html
 
 test: data ## run all tests; ARGS='-m "not book"' leaves the notebooks out
-	@OMP_NUM_THREADS=1 $(PY) -m pytest -n logical --maxprocesses 8 --dist worksteal $(ARGS)
+	@OMP_NUM_THREADS=1 $(PY) -m pytest -n logical --maxprocesses 8 --dist worksteal \
+	  -m "not drawn" $(ARGS)
 
 check: lint data ## form, style, types, directions and quick tests: about a minute
 	@OMP_NUM_THREADS=1 $(PY) -m pytest -q -n logical --maxprocesses 8 \
-	  -m "not book and not slow and not mirror" tests/test_directions.py $(addprefix tests/,$(ROOMS))
+	  -m "not book and not slow and not mirror and not drawn" tests/test_directions.py $(addprefix tests/,$(ROOMS))
 
 lint: $(READY) ## form, style and types alone
 	@$(PY) -m ruff format --check .
@@ -45,7 +46,7 @@ lab: data ## open the notebooks in JupyterLab
 	@$(PY) -m jupyterlab
 
 data: $(READY) ## fetch the data that the notebooks need
-	@$(PY) -m lgfed_core data --stand-ins mnist cifar10 adult usps
+	@$(PY) -m lgfed_core data --stand-ins mnist cifar10 adult usps easy_vqa chitchat
 
 lock: $(READY) ## bring constraints.txt in line with pyproject.toml; UPGRADE="numpy pandas" renews
 	@$(PY) -m uv pip compile --quiet --universal --python-version 3.11 --all-extras --no-annotate \

@@ -10,6 +10,7 @@ from pathlib import Path
 import inputs
 import nbformat
 import pytest
+import warm
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 import build
@@ -109,6 +110,23 @@ def test_a_dying_kernel_stops_the_build_and_is_named(small):
     done = run_build(small(grim=["import os; os._exit(3)"]), "--no-html")
     assert done.returncode == 1
     assert "part/grim.ipynb: the kernel died in code cell 2 of 2" in done.stderr
+
+
+@pytest.mark.book
+@pytest.mark.skipif(not warm.POSSIBLE, reason="only Linux forks safely")
+def test_a_page_from_a_warm_process_is_like_one_from_nothing(small):
+    asks = """import os, sys
+print(os.path.basename(os.getcwd()), __name__, "lgfed_core" in sys.modules, scale)
+print([p for p in sys.path if "tests" in p or p.endswith("book")], os.environ["OMP_NUM_THREADS"])"""
+    book, said = small(asks=[asks], grim=["import os; os._exit(3)"]), {}
+    for hot in (True, False):
+        out = book / "_build" / str(hot)
+        execute.execute(book, ["part/asks.ipynb"], "smoke", out, 1, warm=hot)
+        cells = code_cells(nbformat.read(out / "part/asks.ipynb", as_version=4))
+        said[hot] = cells[-1].outputs[0].text
+    assert said[True] == said[False] == "part __main__ False smoke\n[] 1\n"
+    with pytest.raises(BuildError, match="the kernel died in code cell 2 of 2"):
+        execute.execute(book, ["part/grim.ipynb"], "smoke", out, 1, warm=True)
 
 
 @pytest.mark.book
@@ -254,6 +272,15 @@ def test_pages_are_drawn_and_a_warning_is_an_error(small, monkeypatch):
     (book / "intro.md").write_text("# Intro\n\n[nowhere](nowhere.md)\n")
     with pytest.raises(BuildError, match=r"intro\.md.*nowhere"):
         draw.draw(draw.gather(book, [], book, "smoke"), book / "_build" / "html")
+
+
+def test_a_script_is_there_once_and_thebe_is_not():
+    math, thebe = '<script defer src="a/mj.js"></script>', "<script>const THEBE_JS_URL = 1</script>"
+    again = '<script src="a/mj.js"></script><script src="b.js"></script>'
+    served = '<script async="async" src="_static/sphinx-thebe.js?v=1"></script>'
+    page = f"<head>{math}{thebe}{served}</head><p>{again}</p><script>own()</script>"
+    left = '<head><script defer src="a/mj.js"></script></head><p><script src="b.js"></script></p>'
+    assert draw.without_extras(page) == f"{left}<script>own()</script>"
 
 
 def test_mathjax_is_checked_and_done_without_where_npm_cannot_fetch(tmp_path, monkeypatch, capsys):

@@ -5,7 +5,6 @@ and axe-core judges contrast, names and roles (`pip install --editable ".[pages]
 these, or before the book is drawn, the tests are skipped and say what is missing.
 """
 
-import os
 import re
 import shutil
 from urllib.parse import unquote, urlparse
@@ -48,14 +47,16 @@ CUT = """() => {
   if (page.scrollWidth > page.clientWidth + 2) wide.push('the page itself');
   return wide;
 }"""
+PROSE = """() => [...document.querySelectorAll('article p, article li, article td')]
+  .filter(n => !n.closest('pre, .cell_input, .math')).map(n => n.innerText).join('\\n')"""
+UNNAMED = """() => [...document.querySelectorAll('article img')]
+  .filter(i => i.alt.length < 10 || i.alt.includes('_images/')).map(i => i.src.split('/').pop())"""
 
 pytestmark = [pytest.mark.drawn, pytest.mark.timeout(120)]
 
 
 @pytest.fixture(scope="module")
 def browser():
-    if os.environ.get("LGFED_PAGES") != "1" and not PAGES:
-        pytest.skip("no page is drawn; `make book` does it")
     sync = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
     if CHROMIUM is None:
         pytest.skip("there is no Chromium here (Debian: apt-get install chromium)")
@@ -66,26 +67,16 @@ def browser():
 
 
 @pytest.fixture
-def opened(browser):
-    """Open a page of the book at a size and without a network: (page, what went wrong)."""
-    contexts = []
-
-    def opening(name: str, size: dict[str, int], theme: str = "light"):
-        context = browser.new_context(viewport=size, offline=False)
-        contexts.append(context)
-        context.add_init_script(f"localStorage.setItem('mode', '{theme}')")
-        page, wrong = context.new_page(), []
-        page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
-        page.route(re.compile("^https?://"), lambda route: _refuse(route, wrong))
-        page.on("requestfailed", lambda r: wrong.append(f"not loaded: {r.url}"))
-        page.goto((HTML / name).as_uri())
-        page.wait_for_load_state("load")
-        page.evaluate("window.MathJax && MathJax.startup ? MathJax.startup.promise : null")
-        return page, wrong
-
-    yield opening
-    for context in contexts:
-        context.close()
+def page(browser):
+    """A page without a network; ``page.wrong`` has what went wrong."""
+    context = browser.new_context(viewport=DESK)
+    page = context.new_page()
+    page.wrong = wrong = []
+    page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
+    page.on("requestfailed", lambda request: wrong.append(f"not loaded: {request.url}"))
+    page.route(re.compile("^https?://"), lambda route: _refuse(route, wrong))
+    yield page
+    context.close()
 
 
 def _refuse(route, wrong: list[str]) -> None:
@@ -94,39 +85,33 @@ def _refuse(route, wrong: list[str]) -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-@pytest.mark.parametrize("size", [PHONE, DESK], ids=["phone", "desk"])
-def test_a_page_draws_without_errors_and_nothing_is_cut_off(name, size, opened):
-    page, wrong = opened(name, size)
-    assert not wrong
-    assert page.evaluate(CUT) == []
-    text = page.inner_text("article.bd-article" if page.query_selector("article") else "body")
-    prose = page.evaluate(
-        "() => [...document.querySelectorAll('article p, article li, article td')]"
-        ".filter(n => !n.closest('pre, .cell_input, .math')).map(n => n.innerText).join('\\n')"
-    )
-    assert text.strip()
-    assert LEFT_OVER.findall(prose) == []
+def test_a_page_is_whole_and_can_be_read_by_everybody(name, page):
+    page.goto((HTML / name).as_uri())
+    page.evaluate("window.MathJax && MathJax.startup ? MathJax.startup.promise : null")
+    wrong = {"errors": page.wrong, "cut off": page.evaluate(CUT)}
+    wrong["left over"] = LEFT_OVER.findall(page.evaluate(PROSE))
+    wrong["unnamed pictures"] = page.evaluate(UNNAMED)
+    wrong["axe"] = _grave(page)
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    wrong["axe, dark"] = _grave(page, {"runOnly": ["color-contrast"]})
+    page.set_viewport_size(PHONE)
+    wrong["cut off on a phone"] = page.evaluate(CUT)
+    assert {kind: some for kind, some in wrong.items() if some} == {}
 
 
-@pytest.mark.parametrize("name", PAGES)
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_page_can_be_read_by_everybody(name, theme, opened):
+def _grave(page, options: dict | None = None) -> list[str]:
+    """Critical and serious violations, those of the theme's own parts left out."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="it brings axe-core")
-    page, _ = opened(name, DESK, theme)
-    rules = None if theme == "light" else {"runOnly": ["color-contrast"]}
-    found = axe.Axe().run(page, options=rules).response["violations"]
-    grave = [v for v in found if v["impact"] in ("critical", "serious") and v["id"] not in THEME]
-    assert {v["id"]: [n["html"][:120] for n in v["nodes"]][:4] for v in grave} == {}
-    pictures = page.evaluate(
-        "() => [...document.querySelectorAll('article img')].map(i => [i.alt, i.src])"
-    )
-    assert [src for alt, src in pictures if len(alt) < 10 or "_images/" in alt] == []
+    found = axe.Axe().run(page, options=options).response["violations"]
+    return [
+        f"{one['id']} ({len(one['nodes'])}): {one['nodes'][0]['html'][:150]}"
+        for one in found
+        if one["impact"] in ("critical", "serious") and one["id"] not in THEME
+    ]
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_every_link_into_the_book_leads_somewhere(name):
-    if not PAGES:
-        pytest.skip("no page is drawn")
     html = (HTML / name).read_text(encoding="utf-8")
     broken = []
     for link in re.findall(r'href="([^"]+)"', html):

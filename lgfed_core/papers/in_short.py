@@ -89,7 +89,7 @@ class Box:
         return pd.DataFrame()
 
     def _strip(self) -> str:
-        facts = dict(self.facts)
+        facts = {name: html.escape(words, quote=False) for name, words in self.facts.items()}
         for experiment in self.experiments:
             facts |= _of_rows(experiment)
         lines = (f"<dt>{html.escape(k)}</dt><dd>{v}</dd>" for k, v in facts.items())

@@ -1,0 +1,79 @@
+"""The box under a page's title: the decided first, the rest folded, nothing said without a row."""
+
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+from lgfed_core import plotting
+from lgfed_core.evidence import verdict
+from lgfed_core.evidence.claims import Claim, judged, tested as part
+from lgfed_core.papers import in_short
+from lgfed_core.papers.lgfedavg.printed import TABLES
+from lgfed_core.papers.lgfedavg.rotated.run import ROTATED
+
+
+def _claims(**values: list[float]) -> SimpleNamespace:
+    def claim(id: str) -> Claim:
+        def parts(found: dict):
+            return [part("", np.array(found[id]), verdict.greater)] if found[id] else []
+
+        return Claim(id, "a/page", f"{id} is above zero", parts, live=id == "live")
+
+    found = {id: values[id] for id in values}
+    claims = tuple(claim(id) for id in values)
+    return SimpleNamespace(CLAIMS=claims, from_stored=lambda: judged(claims, found))
+
+
+@pytest.fixture
+def claims():
+    none, near, sure = [], [0.1, -0.2, 0.3], [5.0, 5.1, 5.2, 5.1]
+    return _claims(open=near, live=none, also=near, holds=sure, fails=[-v for v in sure])
+
+
+def test_decided_claims_come_first_and_the_others_are_folded(claims):
+    text = in_short.Box("a/page", claims).markdown(claims.from_stored())
+    assert text.index("holds is") < text.index("fails is") < text.index("open is")
+    shown, folded = text.split("dropdown} 2 more")
+    assert "also is" in folded and "judged below, live" in folded and "also is" not in shown
+    assert '<span class="verdict holds">confirmed</span>' in shown
+    assert "*+5.10 [+4.97, +5.23] (4)*" in shown
+    assert in_short.Box("another/page", claims).markdown(claims.from_stored()).count("<span") == 0
+
+
+def test_a_live_claim_gets_its_verdict_where_it_is_judged(claims):
+    some = (claims.CLAIMS[1],)
+    lines = judged(some, {"live": [5.0, 5.1, 5.2, 5.1]})
+    text = in_short.Box("a/page", SimpleNamespace(CLAIMS=some)).markdown(lines)
+    assert "confirmed" in text and "judged below" not in text
+    before = in_short.Box("a/page", SimpleNamespace(CLAIMS=some)).markdown(pd.DataFrame())
+    assert "judged below, live" in before
+
+
+def test_the_strip_has_the_facts_and_how_to_run_what_has_not_run(monkeypatch):
+    table = TABLES["lgfedavg_table3_rotated_mnist"]
+    box = in_short.Box("a/page", None, [table], [ROTATED], facts={"split": "by <class>"})
+    rows = pd.DataFrame({"seed": [0, 1, 1], "protocol": "as_described", "seconds": [1800.0] * 3})
+    rows["device"] = "cpu: some"
+    monkeypatch.setattr(in_short.records, "select", lambda *_, **__: rows)
+    text = box.markdown(pd.DataFrame())
+    assert "<dt>split</dt><dd>by &lt;class&gt;</dd>" in text
+    assert "seeds 0–1 as described; cpu; 1.0 h in all" in text
+    monkeypatch.setattr(in_short.records, "select", lambda *_, **__: rows.iloc[:0])
+    assert "not yet run at full length: <code>python -m lgfed_core run lgfedavg.rotated" in (
+        box.markdown(pd.DataFrame())
+    )
+
+
+def test_a_figure_is_described_by_what_it_says():
+    figure, (left, right) = plt.subplots(1, 2)
+    left.plot([1, 2], label="ours")
+    left.set(title="MNIST", xlabel="rounds", ylabel="accuracy")
+    right.plot([1, 2], label="the paper's")
+    right.legend()
+    left.legend()
+    said = plotting.described(figure)
+    plt.close(figure)
+    assert said == "Figure. MNIST: accuracy against rounds. Shown: ours, the paper's."
