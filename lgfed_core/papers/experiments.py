@@ -16,6 +16,7 @@ from .lgfedavg.cifar10.scratch import SCRATCH
 from .lgfedavg.fairness.run import FAIRNESS
 from .lgfedavg.layers.run import LAYERS
 from .lgfedavg.mnist.run import MNIST
+from .lgfedavg.representations.run import REPRESENTATIONS
 from .lgfedavg.rotated.run import ROTATED
 from .lgfedavg.version1.run import VERSION1
 
@@ -28,6 +29,7 @@ ALL: dict[str, Experiment] = {
         VERSION1,
         LAYERS,
         ROTATED,
+        REPRESENTATIONS,
         FAIRNESS,
         AUDIO,
         CGAU_CIFAR10,

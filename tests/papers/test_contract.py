@@ -47,6 +47,7 @@ class Case:
 
 QUIET, ONE = dict(dropout=0.0), dict(methods=("cgau_kept",))
 DIGITS = "UCI digits, 8 against the rest"
+DRAWN_NOTHING = ("plain", "supervised", "autoencoder", "adversarial", "fedavg")  # no puzzles
 CASES = [
     Case("lgfedavg.mnist", dict(starts=(800,), alone=())),
     Case("lgfedavg.cifar10", dict(starts=(), alone=()), dict(starts=(1800,), alone=())),
@@ -54,6 +55,7 @@ CASES = [
     Case("lgfedavg.version1", dict(alone=())),
     Case("lgfedavg.layers", dict(last=(1,), first=()), dict(last=(3, 1), first=(1,))),
     Case("lgfedavg.rotated", dict(lines=("lg_fedavg_0.1",), vary=())),
+    Case("lgfedavg.representations", dict(ways=("autoencoder",)), dict(ways=DRAWN_NOTHING)),
     Case("lgfedavg.fairness", dict(methods=("lg_fedavg",), frontier_splits=()), QUIET),
     Case("lgfedavg.fairness", dict(methods=("fedavg",)), protocol="as_released"),
     Case("cgau.audio", ONE, QUIET | dict(features="digits"), stand_in=DIGITS),
