@@ -63,7 +63,7 @@ class Pretext(Auxiliary):
 
 
 def rearranged(x: Tensor, task: str, answers: Tensor) -> Tensor:
-    """Square pictures x [b, side^2] or [b, ..., side, side], each in the order ``answers`` [b] says.
+    """Square pictures x [b, side^2] or [b, ..., side, side], in the orders ``answers`` [b].
 
     Raises SettingsError for rows that are no square pictures, or an odd side for jigsaw.
     """

@@ -4,17 +4,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lgfed_core.data import Split
 from lgfed_core.engine.accuracy import ensemble, mean_accuracy
 from lgfed_core.engine.batched import Engine
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.engine.training import Phase
 from lgfed_core.errors import at_least
+from lgfed_core.methods.pretext import ANSWERS, rearranged
 from lgfed_core.metrics.linear import linear_probe
 from lgfed_core.partition import ClientIndices
 from lgfed_core.seeds import Purpose, stream
 
+from .settings import WITHOUT
+
 PROBES = ("probe_digit", "probe_slant", "probe_common")
-FIT, JUDGE = "probe_fit", "probe_judge"  # rows that every device sees
+FIT, JUDGE, TASKS = "probe_fit", "probe_judge", "tasks"  # rows for probes, and with auxiliary tasks
 
 
 class Representations(Tracker):
@@ -27,12 +31,14 @@ class Representations(Tracker):
     ``probe_digit``  a probe for each device's h, which of ten digits: the mean over devices.
     ``probe_slant``  the same, which group.
     ``probe_common`` one probe for the digit on the h of all devices together: how far these agree.
+    ``auxiliary``    how well the auxiliary network solves its task on the device's test rows: the
+                     share of right answers, or of the rows' variance that an autoencoder explains.
     """
 
-    def __init__(self, every: int = 1, rows: tuple[int, int] = (1000, 1000)):
+    def __init__(self, way: str, every: int = 1, rows: tuple[int, int] = (1000, 1000)):
         at_least(1, every=every)
         at_least(10, fitted=rows[0], judged=rows[1])
-        self.every, self.rows = every, tuple(rows)
+        self.way, self.every, self.rows = way, every, tuple(rows)
 
     def allocate(self, allocate, phase):
         for name in PROBES:
@@ -44,6 +50,8 @@ class Representations(Tracker):
                 for seed, rows in zip(phase.seeds, held, strict=True)
             ]
             phase.rows[name] = split, shared
+        test, held = phase.rows["test"]
+        phase.rows[TASKS] = _puzzles(test, self.way) if self.way in ANSWERS else test, held
 
     def before(self, engine):
         for name, value in self._probed(engine).items():
@@ -56,7 +64,8 @@ class Representations(Tracker):
         t = engine.phase.tensors
         judged = mean_accuracy(engine, "shared", "personal", "validation")
         before = {f"{name}_before": t[f"{name}_before"].cpu() for name in PROBES}
-        return _tests(engine) | dict(validation_acc=judged) | self._probed(engine) | before
+        found = _tests(engine) | dict(validation_acc=judged) | self._probed(engine) | before
+        return found if self.way in WITHOUT else found | dict(auxiliary=self._solved(engine))
 
     def _probed(self, engine: Engine) -> dict[str, Tensor]:
         """Accuracies [R] of the probes, on the models as they are."""
@@ -76,6 +85,33 @@ class Representations(Tracker):
             common = linear_probe(h, np.tile(y, len(each)), g, np.tile(truth, len(each)))
             found.append((*np.mean(each, 0), common))
         return dict(zip(PROBES, torch.tensor(found, dtype=torch.float32).T, strict=True))
+
+    def _solved(self, engine: Engine) -> Tensor:
+        """How well auxiliary networks solve their tasks [R], the mean over devices."""
+        said = engine.own_outputs("shared", "personal", TASKS, own=True)  # [R, K, n_max, z]
+        split, held = engine.phase.rows[TASKS]
+        return torch.stack(
+            [
+                torch.stack([self._score(of[k], split.take(mine.of(k))) for k in range(len(mine))])
+                for of, mine in zip(said, held, strict=True)
+            ]
+        ).mean(1)
+
+    def _score(self, said: Tensor, rows: Split) -> Tensor:
+        """Of one device: ``said`` [n_max, z] about its ``rows`` [n]."""
+        said = said[: len(rows)]
+        if self.way == "autoencoder":
+            return 1 - (said - rows.x).square().mean() / (rows.x - rows.x.mean(0)).square().mean()
+        if self.way == "adversarial" and rows.groups is not None:
+            return ((said[:, 0] > 0) == rows.groups[:, 0]).float().mean()
+        return (said.argmax(1) == rows.y).float().mean()
+
+
+def _puzzles(split: Split, task: str) -> Split:
+    """Every row rearranged once, with its answer in place of the label."""
+    drawn = stream(0, Purpose.PROBES, 2).integers(ANSWERS[task], size=len(split))
+    answers = torch.from_numpy(drawn).to(split.y)
+    return Split(rearranged(split.x, task, answers), answers)
 
 
 def _tests(engine: Engine) -> dict[str, Tensor]:

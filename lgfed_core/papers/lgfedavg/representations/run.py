@@ -54,6 +54,7 @@ class RepresentationsLearned(Experiment):
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
         images = pictures(cfg)
         splits = [split(cfg, images, seed) for seed in seeds]
+        every = max(1, cfg.rounds // cfg.looks)
         for part, (way, labels, weight) in cfg.cells.items():
             given, held = few(images, splits, seeds, labels)
             nets = [cfg.net(way, seed) for seed in seeds]
@@ -63,7 +64,7 @@ class RepresentationsLearned(Experiment):
                 LocalTraining(cfg.lr, cfg.batch_size),
                 cfg.rounds,
                 torch.stack([joined(net) for net in nets]).to(device),
-                tracker=Representations(max(1, cfg.rounds // cfg.looks), cfg.probe_rows),
+                tracker=Representations(way, every, cfg.probe_rows),
                 saved=folder and self._saved(cfg, part, seeds),
                 label=f"{who(seeds)}: {part}",
                 **engine,

@@ -1,9 +1,9 @@
 """The protected attribute of the adversarial panel, a stand-in: does the writing lean?
 
-MNIST says nothing of its writers. How far a digit leans is a trait of the hand that wrote it, and is
-in the pixels themselves. A picture's group is 1 where it leans to the right by more than the median
-of its own digit, so that in every digit half of the pictures do, and to hide it costs no accuracy
-that depends on the label alone.
+MNIST says nothing of its writers. How far a digit leans is a trait of the hand that wrote it, and
+is in the pixels themselves. A picture's group is 1 where it leans to the right by more than the
+median of its own digit: in every digit half of the pictures do, so that the label says nothing of
+the group.
 """
 
 import torch
