@@ -11,6 +11,7 @@ from lgfed_core.engine.trackers import Tracker
 from lgfed_core.engine.training import Phase
 from lgfed_core.errors import at_least
 from lgfed_core.methods.pretext import ANSWERS, rearranged
+from lgfed_core.metrics.fairness import auc
 from lgfed_core.metrics.linear import linear_probe
 from lgfed_core.partition import ClientIndices
 from lgfed_core.seeds import Purpose, stream
@@ -29,10 +30,11 @@ class Representations(Tracker):
     test rows.
 
     ``probe_digit``  a probe for each device's h, which of ten digits: the mean over devices.
-    ``probe_slant``  the same, which group.
+    ``probe_slant``  the same, which group, as area under the curve: test rows lean less.
     ``probe_common`` one probe for the digit on the h of all devices together: how far these agree.
     ``auxiliary``    how well the auxiliary network solves its task on the device's test rows: the
-                     share of right answers, or of the rows' variance that an autoencoder explains.
+                     share of right answers; of the rows' variance that an autoencoder explains; the
+                     area under an adversary's curve.
     """
 
     def __init__(self, way: str, every: int = 1, rows: tuple[int, int] = (1000, 1000)):
@@ -78,33 +80,32 @@ class Representations(Tracker):
         for r in range(len(phase.seeds)):
             (y, slant), (truth, leans) = (_labels(phase, rows, r) for rows in (FIT, JUDGE))
             each = [
-                (linear_probe(h, y, g, truth), linear_probe(h, slant, g, leans))
+                (linear_probe(h, y, g, truth)[0], linear_probe(h, slant, g, leans)[1])
                 for h, g in zip(fit[r], judge[r], strict=True)
             ]
             h, g = (of[r].reshape(-1, of.shape[-1]) for of in (fit, judge))  # [K n, 64], [K m, 64]
-            common = linear_probe(h, np.tile(y, len(each)), g, np.tile(truth, len(each)))
+            common, _ = linear_probe(h, np.tile(y, len(each)), g, np.tile(truth, len(each)))
             found.append((*np.mean(each, 0), common))
         return dict(zip(PROBES, torch.tensor(found, dtype=torch.float32).T, strict=True))
 
     def _solved(self, engine: Engine) -> Tensor:
         """How well auxiliary networks solve their tasks [R], the mean over devices."""
-        said = engine.own_outputs("shared", "personal", TASKS, own=True)  # [R, K, n_max, z]
+        said = engine.own_outputs("shared", "personal", TASKS, own=True).cpu()  # [R, K, n_max, z]
         split, held = engine.phase.rows[TASKS]
-        return torch.stack(
-            [
-                torch.stack([self._score(of[k], split.take(mine.of(k))) for k in range(len(mine))])
-                for of, mine in zip(said, held, strict=True)
-            ]
-        ).mean(1)
+        found = [
+            [self._score(of[k], split.take(mine.of(k))) for k in range(len(mine))]
+            for of, mine in zip(said, held, strict=True)
+        ]
+        return torch.tensor(found).nanmean(1)  # a device may have one group alone
 
-    def _score(self, said: Tensor, rows: Split) -> Tensor:
+    def _score(self, said: Tensor, rows: Split) -> float:
         """Of one device: ``said`` [n_max, z] about its ``rows`` [n]."""
-        said = said[: len(rows)]
+        said, x, y = said[: len(rows)], rows.x.cpu(), rows.y.cpu()
         if self.way == "autoencoder":
-            return 1 - (said - rows.x).square().mean() / (rows.x - rows.x.mean(0)).square().mean()
+            return 1 - float((said - x).square().mean() / (x - x.mean(0)).square().mean())
         if self.way == "adversarial" and rows.groups is not None:
-            return ((said[:, 0] > 0) == rows.groups[:, 0]).float().mean()
-        return (said.argmax(1) == rows.y).float().mean()
+            return float(auc(said[:, 0], rows.groups[:, 0].cpu()))
+        return float((said.argmax(1) == y).float().mean())
 
 
 def _puzzles(split: Split, task: str) -> Split:
