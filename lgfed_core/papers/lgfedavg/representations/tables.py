@@ -68,6 +68,16 @@ def shown(values: pd.DataFrame, labels: int) -> pd.DataFrame:
     return pd.DataFrame(lines).T
 
 
+def start(rows: pd.DataFrame) -> str:
+    """What probes read off h before any training, in percent: with which the tables compare."""
+    found = every(rows)
+    if found.empty:
+        return NOT_RUN
+    means = found.groupby(level="seed").mean().mean()
+    said = [f"{MEASURES[name]} {means[f'{name}_before']:.1f}" for name in PROBES]
+    return "before any training: " + ", ".join(said)
+
+
 def gaps(values: pd.DataFrame, than: str = "plain") -> pd.DataFrame:
     """How far each way is ahead of ``than``, in points: estimate, low, high (95 %, paired), seeds.
 
@@ -122,6 +132,22 @@ def answer(values: pd.DataFrame) -> str:
             more = "; ahead of g alone: " + ", ".join(clear) if clear else "; none clearly ahead"
             lines.append(f"  {test}: highest {WORDS[best]}, {means[best]:.1f} %{more}")
     return "\n".join(lines)
+
+
+def tried(rows: pd.DataFrame) -> pd.DataFrame:
+    """What the weight of the auxiliary loss does: means over seeds, in percent.
+
+    rows: of `stored`. A line per number of labels and way, a column per test and weight; validation
+    rows, by which a weight is chosen, come first. NaN where one has not run.
+    """
+    found = every(rows).drop(list(WITHOUT), level="way", errors="ignore")
+    names = {"validation_acc": "validation"} | TESTS
+    means = found.groupby(level=["labels", "way", "weight"]).mean().reindex(columns=list(names))
+    wide = means.rename(columns=names).unstack("weight")
+    order = [(n, way) for n in LABELS for way in WAYS if (n, way) in wide.index]
+    wide = wide.reindex(order)
+    lines = [(words(n), WORDS[way]) for n, way in order]
+    return wide.set_axis(pd.MultiIndex.from_tuples(lines, names=["", ""])) if lines else wide
 
 
 def late(curves: pd.DataFrame) -> pd.DataFrame:
