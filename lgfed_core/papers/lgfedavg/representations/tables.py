@@ -6,6 +6,7 @@ from lgfed_core.evidence.claims import said
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import NOT_RUN, Evidence, reach_of
 
+from .measures import PROBES
 from .run import NAME, TABLE
 from .settings import LABELS, WAYS, WITHOUT
 
@@ -41,17 +42,21 @@ def every(rows: pd.DataFrame) -> pd.DataFrame:
 def chosen(rows: pd.DataFrame) -> pd.DataFrame:
     """`every`, of each way and number of labels the weight that is best on validation rows.
 
-    Of the weights that have run as often as that which ran most, by the mean over seeds. Index
-    (labels, way, seed); the column ``weight`` says which.
+    Of the weights that have run for most seeds, those that diverged in fewest; of these the one with
+    the highest mean over seeds. Index (labels, way, seed), without seeds that diverged; the column
+    ``weight`` says which.
     """
     found = every(rows)
     if found.empty:
         return found
-    runs = found.groupby(level=["labels", "way", "weight"])["validation_acc"].agg(["mean", "count"])
-    most = runs.groupby(level=["labels", "way"])["count"].transform("max")
-    best = runs.loc[runs["count"] == most, "mean"].groupby(level=["labels", "way"]).idxmax()
-    kept = found.index.droplevel("seed").isin(best.tolist())
-    return found[kept].reset_index("weight")
+    lines = found.assign(lost=found["validation_acc"].isna())
+    runs = lines.groupby(level=["labels", "way", "weight"]).agg(
+        seeds=("lost", "size"), lost=("lost", "sum"), mean=("validation_acc", "mean")
+    )
+    order = runs.sort_values(["seeds", "lost", "mean"], ascending=[False, True, False])
+    best = order.reset_index().groupby(["labels", "way"])["weight"].first()
+    kept = found.index.droplevel("seed").isin([(*at, weight) for at, weight in best.items()])
+    return found[kept & found["validation_acc"].notna()].reset_index("weight")
 
 
 def shown(values: pd.DataFrame, labels: int) -> pd.DataFrame:
@@ -135,19 +140,34 @@ def answer(values: pd.DataFrame) -> str:
 
 
 def tried(rows: pd.DataFrame) -> pd.DataFrame:
-    """What the weight of the auxiliary loss does: means over seeds, in percent.
+    """What the weight of the auxiliary loss does: means in percent, over seeds that ran with all.
 
     rows: of `stored`. A line per number of labels and way, a column per test and weight; validation
-    rows, by which a weight is chosen, come first. NaN where one has not run.
+    rows, by which a weight is chosen, come first. Where a seed diverged, it says so.
     """
     found = every(rows).drop(list(WITHOUT), level="way", errors="ignore")
-    names = {"validation_acc": "validation"} | TESTS
-    means = found.groupby(level=["labels", "way", "weight"]).mean().reindex(columns=list(names))
-    wide = means.rename(columns=names).unstack("weight")
-    order = [(n, way) for n in LABELS for way in WAYS if (n, way) in wide.index]
-    wide = wide.reindex(order)
-    lines = [(words(n), WORDS[way]) for n, way in order]
-    return wide.set_axis(pd.MultiIndex.from_tuples(lines, names=["", ""])) if lines else wide
+    names, lines = {"validation_acc": "validation"} | TESTS, {}
+    for labels, way in ((n, way) for n in LABELS for way in WAYS if way not in WITHOUT):
+        mine = _of(found, labels, way)
+        if mine.empty:
+            continue
+        ran = mine.groupby(level="seed").size()
+        mine = mine[mine.index.get_level_values("seed").isin(ran.index[ran == ran.max()])]
+        line = {
+            (words, f"{weight:g}"): _mean_or_lost(some[metric])
+            for metric, words in names.items()
+            for weight, some in mine.groupby(level="weight")
+        }
+        lines[f"{labels or 'all'} labels, {WORDS[way]}"] = line | {
+            ("", "seeds"): int((ran == ran.max()).sum())
+        }
+    return pd.DataFrame(lines).T.fillna("–")
+
+
+def _mean_or_lost(found: pd.Series) -> str:
+    lost = int(found.isna().sum())
+    mean = "" if lost == len(found) else f"{found.mean():.1f}"
+    return mean + f"{' ' * bool(mean)}({lost} diverged)" * bool(lost)
 
 
 def late(curves: pd.DataFrame) -> pd.DataFrame:
