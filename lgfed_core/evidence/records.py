@@ -17,6 +17,7 @@ are written with seven significant digits, whole numbers in full, and rows in a 
 import os
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -104,18 +105,38 @@ def load(experiment: str | Iterable[str] | None = None, folder: Path = RESULTS) 
     if place := os.environ.get("LGFED_READS"):
         with open(place, "a", encoding="utf-8") as notes:
             notes.write("".join(f"{name}\n" for name in (names if experiment else ["*"])))
-    frames = [_read(folder / f"{name}.csv") for name in names if name in known]
+    files = [folder / f"{name}.csv" for name in names if name in known]
+    return _joined(tuple(map(_version, files))).copy()
+
+
+Version = tuple[Path, int, int, int]  # of a file: it, when it was written, its size, its inode
+
+
+def _version(path: Path) -> Version:
+    found = path.stat()
+    return path, found.st_mtime_ns, found.st_size, found.st_ino
+
+
+@lru_cache(maxsize=32)
+def _joined(files: tuple[Version, ...]) -> pd.DataFrame:
+    """The rows of these files, typed; read once while they stay as they are."""
+    frames = [_once(file) for file in files]
     if not frames:
-        return _EMPTY.copy()
+        return _EMPTY
     rows = pd.concat(frames, ignore_index=True)
     ids = identifying(rows)
     for column in ids:
         filled = rows[column].fillna("")
-        if filled.map(lambda text: bool(_NUMBER.fullmatch(text)) or text == "").all():
+        if all(text == "" or _NUMBER.fullmatch(text) for text in filled.unique()):
             rows[column] = pd.to_numeric(filled.replace("", np.nan))
         else:
             rows[column] = filled
     return rows[_FIRST + ids + _LAST].astype(_TYPES)
+
+
+@lru_cache(maxsize=64)
+def _once(file: Version) -> pd.DataFrame:
+    return _read(file[0])
 
 
 def select(
@@ -144,20 +165,26 @@ def select(
         found = load([rows] if isinstance(rows, str) else rows, folder)
     for column, wanted in where.items():
         several = isinstance(wanted, Iterable) and not isinstance(wanted, str)
-        texts = set(map(plain, wanted if several else [wanted]))
+        named = set(map(plain, wanted if several else [wanted]))
         if column in found:
-            fits = [v for v in found[column].unique() if plain(v) in texts]
+            fits = [v for v in found[column].unique() if plain(v) in named]
             found = found[found[column].isin(fits)]
-        elif "" not in texts:
+        elif "" not in named:
             found = found.iloc[:0]
-    found = found.reindex(columns=list(dict.fromkeys([*found, *columns])))
+    if lacking := [column for column in dict.fromkeys(columns) if column not in found]:
+        found = found.reindex(columns=[*found, *lacking])
     papers = select(found, stand_in="") if own else found
     return found if papers.empty else papers
 
 
+def texts(cells: pd.Series) -> pd.Series:
+    """`plain` of every cell."""
+    return cells.map({value: plain(value) for value in cells.unique()}, na_action=None)
+
+
 def stand_in(rows: pd.DataFrame) -> str:
     """The data that stand in for the paper's in these rows, by name; "" where none do."""
-    return ", ".join(sorted({plain(name) for name in rows.get("stand_in", ())} - {""}))
+    return ", ".join(sorted({plain(name) for name in set(rows.get("stand_in", ()))} - {""}))
 
 
 def plain(value: Any) -> str:
@@ -211,7 +238,7 @@ def _checked(rows: pd.DataFrame, where: str) -> pd.DataFrame:
     )
 
     ids = identifying(rows)
-    out = pd.DataFrame({c: rows[c].map(plain) for c in [*_FIRST, *ids]}, dtype=str)
+    out = pd.DataFrame({c: texts(rows[c]) for c in [*_FIRST, *ids]}, dtype=str)
     for column in _LAST:
         out[column] = rows[column].astype(str)
     out["seed"] = [str(int(s)) for s in seed]

@@ -165,26 +165,28 @@ def _compare(cell: dict, runs: int | None, ours: np.ndarray, metric: printed.Met
 
 def _runs(spec: Table, rows: pd.DataFrame, scale: str) -> dict[tuple, tuple[pd.Series, str]]:
     """(ids..., metric, protocol, selection) -> (values by seed, name of the stand-in or "")."""
-    rows = records.select(rows, scale=scale)
-    found = records.select(rows, table=spec.name)
+    found = records.select(rows, table=spec.name, scale=scale)
     if spec.source:
         other, where = spec.source
-        found = pd.concat([found, records.select(rows, table=other, **where)]).sort_index()
+        others = records.select(rows, table=other, scale=scale, **where)
+        found = pd.concat([found, others]).sort_index()
     if found.empty:
         return {}
-    rows = found.reindex(columns=list(dict.fromkeys([*found, *spec.ids, "stand_in"])))
-    for column in (*spec.ids, "stand_in"):
-        rows[column] = rows[column].map(plain)
     key = [*spec.ids, "metric", "protocol", "selection"]
+    rows = found.reindex(columns=[*key, "stand_in", "seed", "value"])
+    for column in (*spec.ids, "stand_in"):
+        rows[column] = records.texts(rows[column])
+    stand_in, seeds, values = (rows[c].to_numpy() for c in ("stand_in", "seed", "value"))
     out = {}
-    for names, group in rows.groupby(key, sort=False):
-        group = records.select(group, own=True)
-        twice = group["seed"].duplicated()
-        if twice.any():
-            seed = group.loc[twice, "seed"].iloc[0]
+    for names, at in rows.groupby(key, sort=False).indices.items():
+        own = at[stand_in[at] == ""]  # the paper's data, as soon as there are rows on them
+        at = np.sort(own if own.size else at)
+        runs = pd.Series(values[at], pd.Index(seeds[at], name="seed"), name="value")
+        if runs.index.has_duplicates:
+            seed = runs.index[runs.index.duplicated()][0]
             raise ResultsError(
                 f"{spec.name}: seed {seed} has several values for {', '.join(map(str, names))}; "
                 "rows that are no rows of the paper's table need a table name of their own"
             )
-        out[names] = group.set_index("seed")["value"], records.stand_in(group)
+        out[names] = runs, ", ".join(sorted({*stand_in[at]} - {""}))
     return out

@@ -10,7 +10,7 @@ from collections.abc import Collection
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from .verdict import reach_of
 
@@ -93,9 +93,13 @@ def cell_chance(
     df = error**2 / (paper_variance**2 / paper_df + (sd**2 / step) ** 2 / (step - 1) + 1e-300)
     reach = float(reach_of(np.sqrt(error), df)) if error > 0 else 0.0
     moves = error if not seeds else sd**2 * (1 / seeds - 1 / step)
-    middle = stats.norm(0.0 if not seeds else difference, np.sqrt(max(moves, 1e-12)))
-    inside = max(0.0, middle.cdf(margin - reach) - middle.cdf(reach - margin))
-    outside = middle.cdf(-margin - reach) + middle.sf(margin + reach)
+    middle, spread = difference if seeds else 0.0, np.sqrt(max(moves, 1e-12))
+
+    def below(value: float) -> float:
+        return special.ndtr((value - middle) / spread)
+
+    inside = max(0.0, below(margin - reach) - below(reach - margin))
+    outside = below(-margin - reach) + 1 - below(margin + reach)
     return float(inside + outside)
 
 
@@ -105,8 +109,6 @@ def comparison_chance(p: float, seeds: int, step: int, alpha: float) -> float:
     p: its p-value today, of ``seeds`` pairs (two at least). The statistic grows with the root of
     the seeds, and scatters as the new ones do.
     """
-    now = np.clip(stats.t.isf(p, seeds - 1), -50, 50)
-    more = step / seeds
-    return float(
-        stats.norm.cdf((now * np.sqrt(more) - stats.t.isf(alpha, step - 1)) / np.sqrt(more - 1))
-    )
+    now = np.clip(-special.stdtrit(seeds - 1, p), -50, 50)
+    more, needed = step / seeds, -special.stdtrit(step - 1, alpha)
+    return float(special.ndtr((now * np.sqrt(more) - needed) / np.sqrt(more - 1)))

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import special
 
 REPRODUCED, DIFFERS, INCONCLUSIVE = "reproduced", "differs", "inconclusive"
 NOT_RUN, STAND_IN = "not yet run", "on stand-in data"
@@ -79,7 +79,7 @@ def reach_of(error: ArrayLike, df: ArrayLike) -> NDArray:
     """Half a 95 % interval of a mean (Student's t), from its standard error and degrees of freedom;
     NaN without any of these. Arguments broadcast."""
     df = np.asarray(df, float)
-    return stats.t.ppf(0.975, np.where(df > 0, df, np.nan)) * error
+    return special.stdtrit(np.where(df > 0, df, np.nan), 0.975) * error
 
 
 def compare_exact(printed: float, digit: float, ours: ArrayLike) -> Comparison:
@@ -113,7 +113,7 @@ def welch(
     total = a + b
     with np.errstate(divide="ignore", invalid="ignore"):
         df = total**2 / (a**2 / df_a + b**2 / df_b)
-    reach = stats.t.ppf((1 + confidence) / 2, np.where(total > 0, df, 1.0)) * np.sqrt(total)
+    reach = special.stdtrit(np.where(total > 0, df, 1.0), (1 + confidence) / 2) * np.sqrt(total)
     return difference - reach, difference + reach
 
 
@@ -240,4 +240,4 @@ def _above(mean: float, error: float, df: int) -> float:
         return 1.0
     if error < _ROUNDING:  # all runs agree; of two, by chance, as accuracies are counts
         return 0.0 if mean > _ROUNDING and df > 1 else 1.0
-    return float(stats.t.sf(mean / error, df))
+    return float(special.stdtr(df, -mean / error))

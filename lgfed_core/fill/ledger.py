@@ -5,7 +5,7 @@ from functools import cache
 
 import pandas as pd
 
-from lgfed_core.evidence.records import select
+from lgfed_core.evidence.records import plain, select, texts
 from lgfed_core.papers.experiment import Piece
 
 UNKNOWN = 3600.0  # seconds of what has nothing to be compared with
@@ -18,6 +18,7 @@ class Ledger:
         self.pieces, self.device = tuple(pieces), device
         names = dict.fromkeys(piece.experiment for piece in self.pieces)
         self._rows = {name: select(name, scale="paper") for name in names}
+        self._where: dict[tuple, pd.Series] = {}  # which rows have one value, by experiment
         self.seeds, self.seconds = cache(self._seeds), cache(self._seconds)
 
     def _seeds(self, piece: Piece) -> frozenset[int]:
@@ -39,8 +40,21 @@ class Ledger:
         return UNKNOWN
 
     def _of(self, piece: Piece, ids, protocol: str) -> pd.DataFrame:
-        where = dict(ids) | ({"protocol": protocol} if protocol else {})
-        return select(self._rows[piece.experiment], **where)
+        """Its rows, in the columns that count here."""
+        rows = self._rows[piece.experiment]
+        fits = pd.Series(True, rows.index)
+        for column, value in (*ids, *((("protocol", protocol),) if protocol else ())):
+            fits &= self._has(piece.experiment, column, plain(value))
+        return rows.loc[fits, ["seed", "seconds", "device"]]
+
+    def _has(self, experiment: str, column: str, text: str) -> pd.Series:
+        """Whether a column of each row has this value (`select`'s rule), looked up once."""
+        key = experiment, column, text
+        if key not in self._where:
+            rows = self._rows[experiment]
+            blank = pd.Series("", rows.index)
+            self._where[key] = texts(rows.get(column, blank)) == text
+        return self._where[key]
 
 
 def _typical(rows: pd.DataFrame, whole: bool) -> float:

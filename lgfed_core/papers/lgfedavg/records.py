@@ -178,7 +178,7 @@ def by_seed(stored: pd.DataFrame) -> dict[tuple, pd.Series]:
     columns = [*IDS[:3], "metric", "protocol", "selection"]
     out = {}
     for dataset in PRINTED:
-        rows = at_paper_scale(stored, dataset)
+        rows = at_paper_scale(stored, dataset)[[*columns, "seed", "value"]]
         for key, lines in rows.groupby(columns) if len(rows) else ():
             classes, method, rounds, metric, *reading = map(plain, key)
             who = method, int(rounds)
