@@ -42,9 +42,9 @@ def every(rows: pd.DataFrame) -> pd.DataFrame:
 def chosen(rows: pd.DataFrame) -> pd.DataFrame:
     """`every`, of each way and number of labels the weight that is best on validation rows.
 
-    Of the weights that have run for most seeds, those that diverged in fewest; of these the one with
-    the highest mean over seeds. Index (labels, way, seed), without seeds that diverged; the column
-    ``weight`` says which.
+    Of the weights that have run for most seeds, those that diverged in fewest; of these the one
+    with the highest mean over seeds. Index (labels, way, seed), without seeds that diverged; the
+    column ``weight`` says which.
     """
     found = every(rows)
     if found.empty:
@@ -171,21 +171,19 @@ def _mean_or_lost(found: pd.Series) -> str:
 
 
 def late(curves: pd.DataFrame) -> pd.DataFrame:
-    """How much each test still moved in the last third of the rounds, in points.
+    """How far each way still moved in the last quarter of the rounds, in points, at weight one.
 
-    curves: rows of table `CURVES`. A line per number of labels: the median and the largest of the
-    ways' absolute changes, of means over seeds, at the usual weight.
+    curves: rows of table `CURVES`. Changes of means over seeds: a line per way, a column per number
+    of labels and test.
     """
     curves = curves[curves["weight"].astype(float) == 1]
-    lines = {}
+    found = {}
     for (labels, metric), mine in curves.groupby(["labels", "metric"]):
         wide = mine.pivot_table("value", "round", "way")
-        early = wide.index[wide.index <= wide.index[-1] * 2 / 3][-1:]
-        moved = (wide.iloc[-1] - wide.loc[early].mean()).abs()
-        lines.setdefault(words(int(labels)), {}).update(
-            {f"{TESTS[metric]}, median": moved.median(), f"{TESTS[metric]}, most": moved.max()}
-        )
-    return pd.DataFrame(lines).T
+        early = wide[wide.index <= 0.75 * wide.index[-1]].tail(1)
+        moved = (wide.iloc[-1] - early.mean()).rename(WORDS)
+        found[words(int(labels)), TESTS[metric]] = moved
+    return pd.DataFrame(found).reindex([WORDS[way] for way in WAYS])
 
 
 def words(labels: int) -> str:
