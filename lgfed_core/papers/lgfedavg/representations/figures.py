@@ -52,8 +52,9 @@ def panels(curves: pd.DataFrame) -> Figure:
     """
     many = sorted(curves["labels"].astype(int).unique(), key=lambda n: n or np.inf)
     tests = list(TESTS)[:2]
-    shape = dict(figsize=(WIDTH, 4.6), sharex=True, sharey="row", squeeze=False)
-    figure, grid = plt.subplots(len(tests), max(1, len(many)), **shape)
+    figure, grid = plt.subplots(
+        len(tests), len(many), figsize=(WIDTH, 4.6), sharex=True, sharey="row", squeeze=False
+    )
     for row, metric in zip(grid, tests, strict=True):
         row[0].set_ylabel(f"{TESTS[metric]}, %")
         for ax, labels in zip(row, many, strict=False):
@@ -94,7 +95,7 @@ def few_labels(values: pd.DataFrame) -> Figure:
 
 
 def _legend(figure: Figure, axes) -> None:
-    handles = {}
+    handles: dict = {}
     for ax in np.ravel(axes):
         handles |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
     if handles:

@@ -45,7 +45,8 @@ def few(
         moved = (_further(of, n * rows) for of in (mine.train, mine.validation))
         found.append(replace(mine, train=next(moved), validation=next(moved)))
     times = len(parts)
-    whole = Split(train.x.repeat(times, 1), torch.cat(parts), train.groups.repeat(times, 1))
+    groups = None if train.groups is None else train.groups.repeat(times, 1)
+    whole = Split(train.x.repeat(times, 1), torch.cat(parts), groups)
     return replace(images, train=whole), found
 
 

@@ -9,7 +9,7 @@ from lgfed_core.engine.accuracy import ensemble, mean_accuracy
 from lgfed_core.engine.batched import Engine
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.engine.training import Phase
-from lgfed_core.errors import at_least
+from lgfed_core.errors import SettingsError, at_least
 from lgfed_core.methods.pretext import ANSWERS, rearranged
 from lgfed_core.metrics.fairness import auc
 from lgfed_core.metrics.linear import linear_probe
@@ -132,5 +132,7 @@ def _everybody(rows: ClientIndices, most: int, seed: int, which: int) -> ClientI
 def _labels(phase: Phase, rows: str, run: int):
     """What there is to say of the shared ``rows``: labels [n] and groups [n]."""
     split, per_run = phase.rows[rows]
-    mine = per_run[run].of(0)
-    return split.y[mine].cpu().numpy(), split.groups[mine, 0].cpu().numpy()
+    mine = split.take(per_run[run].of(0))
+    if mine.groups is None:
+        raise SettingsError("a probe for the group needs rows with one; this data set has none")
+    return mine.y.cpu().numpy(), mine.groups[:, 0].cpu().numpy()
