@@ -18,6 +18,7 @@ SECONDS = {  # at scale quick, on two slow cores that others use, too
     "lgfedavg/fairness.ipynb": 70,
     "lgfedavg/layers.ipynb": 75,
     "lgfedavg/mnist.ipynb": 75,
+    "lgfedavg/representations.ipynb": 80,
     "lgfedavg/rotated.ipynb": 75,
     "lgfedavg/theory.ipynb": 45,
     "lgfedavg/version1.ipynb": 110,

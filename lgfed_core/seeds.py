@@ -35,6 +35,7 @@ class Purpose(IntEnum):
     ROTATION = 109  # angles by which pictures are turned once and for all
     CLIENTS = 110  # k-means of simulated clients, classes dealt at random
     NEWCOMERS = 111  # rows of devices that come late
+    LABELS = 115  # which rows of a device keep their label
     LINEAR_TRAINING = 201  # simulated linear models: what a draw trains on,
     LINEAR_TEST = 202  # and what it is tested on
 

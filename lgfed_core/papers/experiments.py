@@ -17,6 +17,7 @@ from .lgfedavg.fairness.run import FAIRNESS
 from .lgfedavg.layers.run import LAYERS
 from .lgfedavg.mnist.run import MNIST
 from .lgfedavg.mood.run import MOOD
+from .lgfedavg.representations.run import REPRESENTATIONS
 from .lgfedavg.rotated.run import ROTATED
 from .lgfedavg.version1.run import VERSION1
 from .lgfedavg.vqa.run import QUESTIONS
@@ -32,6 +33,7 @@ ALL: dict[str, Experiment] = {
         ROTATED,
         QUESTIONS,
         MOOD,
+        REPRESENTATIONS,
         FAIRNESS,
         AUDIO,
         CGAU_CIFAR10,

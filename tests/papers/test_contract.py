@@ -47,6 +47,7 @@ class Case:
 
 QUIET, ONE = dict(dropout=0.0), dict(methods=("cgau_kept",))
 DIGITS = "UCI digits, 8 against the rest"
+DRAWN_NOTHING = ("plain", "supervised", "autoencoder", "adversarial", "fedavg")  # no puzzles
 CASES = [
     Case("lgfedavg.mnist", dict(starts=(800,), alone=())),
     Case("lgfedavg.cifar10", dict(starts=(), alone=()), dict(starts=(1800,), alone=())),
@@ -56,6 +57,7 @@ CASES = [
     Case("lgfedavg.rotated", dict(lines=("lg_fedavg_0.1",), vary=())),
     Case("lgfedavg.vqa", dict(lines=("lg_fedavg",)), stand_in="easy-VQA, a small network"),
     Case("lgfedavg.mood", dict(alphas=(0.4,)), stand_in="made-up texts, rho 0.2"),
+    Case("lgfedavg.representations", dict(ways=("autoencoder",)), dict(ways=DRAWN_NOTHING)),
     Case("lgfedavg.fairness", dict(methods=("lg_fedavg",), frontier_splits=()), QUIET),
     Case("lgfedavg.fairness", dict(methods=("fedavg",)), protocol="as_released"),
     Case("cgau.audio", ONE, QUIET | dict(features="digits"), stand_in=DIGITS),

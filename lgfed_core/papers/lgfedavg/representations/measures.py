@@ -1,0 +1,138 @@
+"""What is measured: both tests over rounds, and what linear probes read off each device's h."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lgfed_core.data import Split
+from lgfed_core.engine.accuracy import ensemble, mean_accuracy
+from lgfed_core.engine.batched import Engine
+from lgfed_core.engine.trackers import Tracker
+from lgfed_core.engine.training import Phase
+from lgfed_core.errors import SettingsError, at_least
+from lgfed_core.methods.pretext import ANSWERS, rearranged
+from lgfed_core.metrics.fairness import auc
+from lgfed_core.metrics.linear import linear_probe
+from lgfed_core.partition import ClientIndices
+from lgfed_core.seeds import Purpose, stream
+
+from .settings import WITHOUT
+
+PROBES = ("probe_digit", "probe_slant", "probe_common")
+FIT, JUDGE, TASKS = "probe_fit", "probe_judge", "tasks"  # rows for probes, and with auxiliary tasks
+
+
+class Representations(Tracker):
+    """Tests over rounds; probes of h before the first round and after the last.
+
+    Probes see the same rows at every device: at most ``rows`` = (fitted to, judged on), the first
+    from all devices' validation rows, which have labels and trained nobody, the others from their
+    test rows.
+
+    ``probe_digit``  a probe for each device's h, which of ten digits: the mean over devices.
+    ``probe_slant``  the same, which group, as area under the curve: test rows lean less.
+    ``probe_common`` one probe for the digit on the h of all devices together: how far these agree.
+    ``auxiliary``    how well the auxiliary network solves its task on the device's test rows: the
+                     share of right answers; of the rows' variance that an autoencoder explains; the
+                     area under an adversary's curve.
+    """
+
+    def __init__(self, way: str, every: int = 1, rows: tuple[int, int] = (1000, 1000)):
+        at_least(1, every=every)
+        at_least(10, fitted=rows[0], judged=rows[1])
+        self.way, self.every, self.rows = way, every, tuple(rows)
+
+    def allocate(self, allocate, phase):
+        for name in PROBES:
+            allocate(f"{name}_before", len(phase.seeds))
+        for which, (name, kind) in enumerate(((FIT, "validation"), (JUDGE, "test"))):
+            split, held = phase.rows[kind]
+            shared = [
+                _everybody(rows, self.rows[which], seed, which)
+                for seed, rows in zip(phase.seeds, held, strict=True)
+            ]
+            phase.rows[name] = split, shared
+        test, held = phase.rows["test"]
+        phase.rows[TASKS] = _puzzles(test, self.way) if self.way in ANSWERS else test, held
+
+    def before(self, engine):
+        for name, value in self._probed(engine).items():
+            engine.phase.tensors[f"{name}_before"].copy_(value)
+
+    def after(self, round, rounds, engine):
+        return _tests(engine) if round % self.every == 0 or round == rounds else {}
+
+    def final(self, engine):
+        t = engine.phase.tensors
+        judged = mean_accuracy(engine, "shared", "personal", "validation")
+        before = {f"{name}_before": t[f"{name}_before"].cpu() for name in PROBES}
+        found = _tests(engine) | dict(validation_acc=judged) | self._probed(engine) | before
+        return found if self.way in WITHOUT else found | dict(auxiliary=self._solved(engine))
+
+    def _probed(self, engine: Engine) -> dict[str, Tensor]:
+        """Accuracies [R] of the probes, on the models as they are."""
+        phase = engine.phase
+        fit, judge = (
+            engine.own_outputs("shared", "personal", rows, features=True).cpu().numpy()
+            for rows in (FIT, JUDGE)
+        )  # [R, K, n, 64], [R, K, m, 64]
+        found = []
+        for r in range(len(phase.seeds)):
+            (y, slant), (truth, leans) = (_labels(phase, rows, r) for rows in (FIT, JUDGE))
+            each = [
+                (linear_probe(h, y, g, truth)[0], linear_probe(h, slant, g, leans)[1])
+                for h, g in zip(fit[r], judge[r], strict=True)
+            ]
+            h, g = (of[r].reshape(-1, of.shape[-1]) for of in (fit, judge))  # [K n, 64], [K m, 64]
+            common, _ = linear_probe(h, np.tile(y, len(each)), g, np.tile(truth, len(each)))
+            found.append((*np.mean(each, 0), common))
+        return dict(zip(PROBES, torch.tensor(found, dtype=torch.float32).T, strict=True))
+
+    def _solved(self, engine: Engine) -> Tensor:
+        """How well auxiliary networks solve their tasks [R], the mean over devices."""
+        said = engine.own_outputs("shared", "personal", TASKS, own=True).cpu()  # [R, K, n_max, z]
+        split, held = engine.phase.rows[TASKS]
+        found = [
+            [self._score(of[k], split.take(mine.of(k))) for k in range(len(mine))]
+            for of, mine in zip(said, held, strict=True)
+        ]
+        return torch.tensor(found).nanmean(1)  # a device may have one group alone
+
+    def _score(self, said: Tensor, rows: Split) -> float:
+        """Of one device: ``said`` [n_max, z] about its ``rows`` [n]."""
+        said, x, y = said[: len(rows)], rows.x.cpu(), rows.y.cpu()
+        if self.way == "autoencoder":
+            return 1 - float((said - x).square().mean() / (x - x.mean(0)).square().mean())
+        if self.way == "adversarial" and rows.groups is not None:
+            return float(auc(said[:, 0], rows.groups[:, 0].cpu()))
+        return float((said.argmax(1) == y).float().mean())
+
+
+def _puzzles(split: Split, task: str) -> Split:
+    """Every row rearranged once, with its answer in place of the label."""
+    drawn = stream(0, Purpose.PROBES, 2).integers(ANSWERS[task], size=len(split))
+    answers = torch.from_numpy(drawn).to(split.y)
+    return Split(rearranged(split.x, task, answers), answers)
+
+
+def _tests(engine: Engine) -> dict[str, Tensor]:
+    """Each device on its own test rows, and all of them together on the whole test set, [R]."""
+    local = mean_accuracy(engine, "shared", "personal", "test")
+    together = ensemble(engine, "shared", "personal")["new_test_acc_outputs"]
+    return {"local_test_acc": local, "new_test_acc": together}
+
+
+def _everybody(rows: ClientIndices, most: int, seed: int, which: int) -> ClientIndices:
+    """The same rows for every device: at most so many of those that they hold together."""
+    held = torch.cat([rows.of(k) for k in range(len(rows))]).sort().values
+    drawn = stream(seed, Purpose.PROBES, which).permutation(len(held))[:most]
+    return ClientIndices.from_lists([held[torch.from_numpy(drawn)]] * len(rows))
+
+
+def _labels(phase: Phase, rows: str, run: int):
+    """What there is to say of the shared ``rows``: labels [n] and groups [n]."""
+    split, per_run = phase.rows[rows]
+    mine = split.take(per_run[run].of(0))
+    if mine.groups is None:
+        raise SettingsError("a probe for the group needs rows with one; this data set has none")
+    return mine.y.cpu().numpy(), mine.groups[:, 0].cpu().numpy()

@@ -1,0 +1,93 @@
+"""What can be set: the ways to learn a representation, how many labels, and how long."""
+
+from dataclasses import dataclass
+from functools import partial
+
+from torch import nn
+
+from lgfed_core import models
+from lgfed_core.errors import SettingsError, at_least, one_of
+from lgfed_core.methods.auxiliary import Autoencoder, Auxiliary, Hiding, OwnHead
+from lgfed_core.methods.pretext import ANSWERS, Pretext
+from lgfed_core.models.auxiliary import AuxiliaryMLP, auxiliary, head
+
+WAYS = {  # way -> (its auxiliary loss, outputs of the auxiliary network)
+    "plain": (Auxiliary, 1),
+    "supervised": (OwnHead, 10),
+    "autoencoder": (Autoencoder, 784),
+    "jigsaw": (partial(Pretext, task="jigsaw"), ANSWERS["jigsaw"]),
+    "rotation": (partial(Pretext, task="rotation"), ANSWERS["rotation"]),
+    "adversarial": (Hiding, 1),
+    "fedavg": (Auxiliary, 1),  # for comparison: f is shared as well
+}
+WITHOUT = ("plain", "fedavg")  # any auxiliary loss
+WEIGHTS = (0.1, 1.0, 10.0)  # of the auxiliary loss, tried
+LABELS = (10, 50, 0)  # rows of a device that have a label; 0: all of them
+SCALES = {
+    "smoke": dict(
+        fraction=0.4, rows_per_class=(40, 20), labels=(10,), rounds=2, looks=2, probe_rows=(60, 40)
+    ),
+    "quick": dict(rows_per_class=(300, 50), labels=(10, 0), rounds=24, probe_rows=(300, 300)),
+    "paper": {},
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Ten devices as large as the paper's, two digits each; the paper has a hundred."""
+
+    protocol: str = "as_described"
+    scale: str = "paper"
+    ways: tuple[str, ...] = tuple(WAYS)
+    labels: tuple[int, ...] = LABELS  # per device; 0: all
+    weights: tuple[float, ...] = (1.0,)  # of the auxiliary loss
+    devices: int = 10
+    classes: int = 2  # per device
+    rows_per_class: tuple[int, int] = (600, 100)  # (train, test) of MNIST: 600 and 100 a device
+    validation: float = 0.1  # share of each device's training rows; these keep their labels
+    fraction: float = 0.5  # C
+    rounds: int = 40
+    looks: int = 8  # at both tests on the way
+    lr: float = 0.05
+    batch_size: int = 50
+    probe_rows: tuple[int, int] = (600, 1000)  # that probes are fitted to, and judged on
+
+    def __post_init__(self):
+        if self.protocol != "as_described":
+            raise SettingsError(
+                "no auxiliary network was released; run this experiment as_described"
+            )
+        one_of("scale", self.scale, SCALES)
+        if unknown := set(self.ways) - set(WAYS):
+            raise SettingsError(f"ways has {sorted(unknown)}; there are {', '.join(WAYS)}")
+        names = ("devices", "rounds", "looks", "batch_size")
+        at_least(1, **{name: getattr(self, name) for name in names})
+        for value in self.labels:
+            at_least(0, labels=value)
+        for value in self.weights:
+            at_least(0, weights=value)
+
+    @property
+    def cells(self) -> dict[str, tuple[str, int, float]]:
+        """The parts, in order: name -> (way, labels, weight)."""
+        return {
+            named(way, n, weight): (way, n, weight)
+            for n in self.labels
+            for way in self.ways
+            for weight in (self.weights if way not in WITHOUT else (1.0,))
+        }
+
+    def net(self, way: str, seed: int) -> nn.Module:
+        """The network of a way; f and g begin alike with every way of a seed."""
+        return models.make(partial(AuxiliaryMLP, WAYS[way][1]), seed)
+
+    def method(self, way: str, weight: float, net: nn.Module) -> Auxiliary:
+        """What a device minimises, and what is averaged."""
+        everything = frozenset(name for name, _ in net.named_parameters())
+        layers = everything - auxiliary(net) if way == "fedavg" else head(net)
+        return WAYS[way][0](layers=layers, weight=weight)
+
+
+def named(way: str, labels: int, weight: float) -> str:
+    """The name of a part: "jigsaw_10", or "jigsaw_all:0.3" of another weight than one."""
+    return f"{way}_{labels or 'all'}" + (f":{weight:g}" if weight != 1 else "")

@@ -1,0 +1,213 @@
+"""Tables of the page on representations: each way's numbers, and how far it is from plain."""
+
+import pandas as pd
+
+from lgfed_core.evidence.claims import said
+from lgfed_core.evidence.records import select
+from lgfed_core.evidence.verdict import NOT_RUN, Evidence, reach_of
+
+from .measures import PROBES
+from .run import NAME, TABLE
+from .settings import LABELS, WAYS, WITHOUT
+
+WORDS = {  # way -> what is on the page
+    "plain": "labels, by g alone",
+    "supervised": "labels, own head too",
+    "autoencoder": "autoencoder",
+    "jigsaw": "jigsaw",
+    "rotation": "rotation",
+    "adversarial": "against an adversary",
+    "fedavg": "FedAvg",
+}
+TESTS = {"local_test_acc": "local test", "new_test_acc": "new test", "probe_digit": "digit from h"}
+MEASURES = TESTS | {
+    "probe_common": "digit from all h",
+    "probe_slant": "slant from h",
+    "auxiliary": "auxiliary task",
+}
+
+
+def stored(table: str = TABLE, scale: str = "paper") -> pd.DataFrame:
+    """The recorded rows; of table `CURVES` by round."""
+    columns = ("way", "labels", "weight", "round")
+    return select(NAME, columns=columns, table=table, scale=scale, selection="last")
+
+
+def every(rows: pd.DataFrame) -> pd.DataFrame:
+    """A column per metric, in percent: index (labels, way, weight, seed). rows: of `stored`."""
+    rows = rows[rows["table"] == TABLE]
+    return rows.pivot_table("value", ["labels", "way", "weight", "seed"], "metric")
+
+
+def chosen(rows: pd.DataFrame) -> pd.DataFrame:
+    """`every`, of each way and number of labels the weight that is best on validation rows.
+
+    Of the weights that have run for most seeds, those that diverged in fewest; of these the one
+    with the highest mean over seeds. Index (labels, way, seed), without seeds that diverged; the
+    column ``weight`` says which.
+    """
+    found = every(rows)
+    if found.empty:
+        return found
+    lines = found.assign(lost=found["validation_acc"].isna())
+    runs = lines.groupby(level=["labels", "way", "weight"]).agg(
+        seeds=("lost", "size"), lost=("lost", "sum"), mean=("validation_acc", "mean")
+    )
+    order = runs.sort_values(["seeds", "lost", "mean"], ascending=[False, True, False])
+    best = order.reset_index().groupby(["labels", "way"])["weight"].first()
+    kept = found.index.droplevel("seed").isin([(*at, weight) for at, weight in best.items()])
+    return found[kept & found["validation_acc"].notna()].reset_index("weight")
+
+
+def shown(values: pd.DataFrame, labels: int) -> pd.DataFrame:
+    """A line per way: means over seeds ± deviation, in percent; "–" where a way has no such number.
+
+    values: of `chosen`.
+    """
+    lines = {}
+    for way, words in WORDS.items():
+        mine = _of(values, labels, way)
+        line = {name: _mean(mine.get(metric)) for metric, name in MEASURES.items()}
+        weight = f"{mine['weight'].iloc[0]:g}" if len(mine) and way not in WITHOUT else "–"
+        lines[words] = {"weight": weight} | line | {"seeds": len(mine)}
+    return pd.DataFrame(lines).T
+
+
+def start(rows: pd.DataFrame) -> str:
+    """What probes read off h before any training, in percent: with which the tables compare."""
+    found = every(rows)
+    if found.empty:
+        return NOT_RUN
+    means = found.groupby(level="seed").mean().mean()
+    said = [f"{MEASURES[name]} {means[f'{name}_before']:.1f}" for name in PROBES]
+    return "before any training: " + ", ".join(said)
+
+
+def gaps(values: pd.DataFrame, than: str = "plain") -> pd.DataFrame:
+    """How far each way is ahead of ``than``, in points: estimate, low, high (95 %, paired), seeds.
+
+    values: of `chosen`. Index (labels, way, metric), for `TESTS`.
+    """
+    lines = {}
+    for labels in LABELS:
+        for way in (w for w in WAYS if w != than):
+            mine, base = (_of(values, labels, w).reindex(columns=list(TESTS)) for w in (way, than))
+            gap = mine - base  # [seeds, tests]
+            for metric in TESTS:
+                found = gap[metric].dropna()
+                n, mean = len(found), found.mean()
+                reach = float(reach_of(found.std() / max(1, n) ** 0.5, n - 1))
+                lines[labels, way, metric] = (mean, mean - reach, mean + reach, n)
+    names = ["estimate", "low", "high", "seeds"]
+    return pd.DataFrame.from_dict(lines, "index", columns=names).set_axis(
+        pd.MultiIndex.from_tuples(lines, names=["labels", "way", "metric"])
+    )
+
+
+def against(values: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """`gaps` from plain on one test for people: a line per way, a column per number of labels."""
+    found = gaps(values).xs(metric, level="metric")
+    table = {
+        words(labels): {WORDS[way]: _gap(found.loc[labels, way]) for way in found.loc[labels].index}
+        for labels in LABELS
+    }
+    return pd.DataFrame(table)
+
+
+def answer(values: pd.DataFrame) -> str:
+    """What to use, for each number of labels and test: the best way, and how far plain is behind.
+
+    values: of `chosen`. A way whose interval from plain holds zero is not called better.
+    """
+    lines, found = [], gaps(values)
+    for labels in LABELS:
+        ran = [way for way in WAYS if len(_of(values, labels, way))]
+        if len(ran) < len(WAYS):
+            lines.append(f"{words(labels)}: {NOT_RUN}")
+            continue
+        lines.append(f"{words(labels)}:")
+        for metric, test in TESTS.items():
+            means = {way: _of(values, labels, way)[metric].mean() for way in ran}
+            best = max(means, key=lambda way: means[way])
+            clear = [
+                f"{WORDS[way]} {_gap(found.loc[labels, way, metric])}"
+                for way in ran
+                if way != "plain" and found.loc[(labels, way, metric), "low"] > 0
+            ]
+            more = "; ahead of g alone: " + ", ".join(clear) if clear else "; none clearly ahead"
+            lines.append(f"  {test}: highest {WORDS[best]}, {means[best]:.1f} %{more}")
+    return "\n".join(lines)
+
+
+def tried(rows: pd.DataFrame) -> pd.DataFrame:
+    """What the weight of the auxiliary loss does: means in percent, over seeds that ran with all.
+
+    rows: of `stored`. A line per number of labels and way, a column per test and weight; validation
+    rows, by which a weight is chosen, come first. Where a seed diverged, it says so.
+    """
+    found = every(rows).drop(list(WITHOUT), level="way", errors="ignore")
+    names, lines = {"validation_acc": "validation"} | TESTS, {}
+    for labels, way in ((n, way) for n in LABELS for way in WAYS if way not in WITHOUT):
+        mine = _of(found, labels, way)
+        if mine.empty:
+            continue
+        ran = mine.groupby(level="seed").size()
+        mine = mine[mine.index.get_level_values("seed").isin(ran.index[ran == ran.max()])]
+        line = {
+            (words, f"{weight:g}"): _mean_or_lost(some[metric])
+            for metric, words in names.items()
+            for weight, some in mine.groupby(level="weight")
+        }
+        lines[f"{labels or 'all'} labels, {WORDS[way]}"] = line | {
+            ("", "seeds"): int((ran == ran.max()).sum())
+        }
+    return pd.DataFrame(lines).T.fillna("–")
+
+
+def _mean_or_lost(found: pd.Series) -> str:
+    lost = int(found.isna().sum())
+    mean = "" if lost == len(found) else f"{found.mean():.1f}"
+    return mean + f"{' ' * bool(mean)}({lost} diverged)" * bool(lost)
+
+
+def late(curves: pd.DataFrame) -> pd.DataFrame:
+    """How far each way still moved in the last quarter of the rounds, in points, at weight one.
+
+    curves: rows of table `CURVES`. Changes of means over seeds: a line per way, a column per number
+    of labels and test.
+    """
+    curves = curves[curves["weight"].astype(float) == 1]
+    found = {}
+    for (labels, metric), mine in curves.groupby(["labels", "metric"]):
+        wide = mine.pivot_table("value", "round", "way")
+        early = wide[wide.index <= 0.75 * wide.index[-1]].tail(1)
+        moved = (wide.iloc[-1] - early.mean()).rename(WORDS)
+        found[words(int(labels)), TESTS[metric]] = moved
+    return pd.DataFrame(found).reindex([WORDS[way] for way in WAYS])
+
+
+def words(labels: int) -> str:
+    """ "10 labels" or "all labels"."""
+    return f"{labels or 'all'} labels"
+
+
+def _of(values: pd.DataFrame, labels: int, way: str) -> pd.DataFrame:
+    """The seeds of one cell; empty where it has not run."""
+    if values.empty:
+        return pd.DataFrame()
+    index = values.index
+    there = (index.get_level_values("labels") == labels) & (index.get_level_values("way") == way)
+    return values[there].droplevel(["labels", "way"])
+
+
+def _mean(found: pd.Series | None) -> str:
+    if found is None or not found.notna().any():
+        return "–"
+    spread = "" if len(found) < 2 else f" ± {found.std():.1f}"
+    return f"{found.mean():.1f}{spread}"
+
+
+def _gap(gap: pd.Series) -> str:
+    if not gap["seeds"]:
+        return NOT_RUN
+    return said(Evidence(gap["estimate"], gap["low"], gap["high"]), int(gap["seeds"]), digits=1)

@@ -1,0 +1,101 @@
+"""How representations are learned: who keeps labels, what leans, which weight is chosen."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from lgfed_core.data.mnist import MEAN, STD
+from lgfed_core.errors import SettingsError
+from lgfed_core.metrics.linear import linear_probe
+from lgfed_core.models import count
+from lgfed_core.models.auxiliary import AuxiliaryMLP, head
+from lgfed_core.papers.lgfedavg.representations import labels, slant, tables
+from lgfed_core.papers.lgfedavg.representations.run import REPRESENTATIONS, TABLE
+from lgfed_core.papers.lgfedavg.representations.settings import WAYS
+from toy import stored_row
+
+
+def test_each_device_keeps_its_labels_and_the_fewer_are_among_the_more():
+    cfg = REPRESENTATIONS.settings("smoke")
+    images = labels.pictures(cfg)
+    splits = [labels.split(cfg, images, seed) for seed in (0, 1)]
+    kept = {}
+    for n in (5, 10, 0):
+        given, held = labels.few(images, splits, [0, 1], n)
+        for r, (old, new) in enumerate(zip(splits, held, strict=True)):
+            for k in range(cfg.devices):
+                rows = new.train.of(k)
+                known = given.train.y[rows] >= 0
+                assert int(known.sum()) == (n or len(rows))
+                kept[n, r, k] = set(rows[known].tolist())
+                assert torch.equal(given.train.x[rows], images.train.x[old.train.of(k)])
+                right = images.train.y[old.validation.of(k)]
+                assert torch.equal(given.train.y[new.validation.of(k)], right)
+    assert all(kept[5, r, k] < kept[10, r, k] < kept[0, r, k] for _, r, k in kept)
+    assert labels.few(images, splits, [0, 1], 10)[0].test is images.test
+
+
+def test_a_stroke_leans_to_where_its_top_is_and_half_of_each_digit_leans():
+    bar = torch.zeros(3, 28, 28)
+    for row in range(4, 24):
+        bar[0, row, 14] = bar[1, row, 24 - row] = bar[2, row, row] = 1  # "|", "/", "\\"
+    upright, right, left = slant.leaning(((bar - MEAN) / STD).view(3, 784)).tolist()
+    assert (upright, right, left) == pytest.approx((0, 1, -1), abs=1e-4)
+    images = labels.pictures(REPRESENTATIONS.settings("smoke"))
+    for digit in range(10):
+        assert images.train.groups[images.train.y == digit].float().mean() == 0.5
+
+
+def test_a_probe_reads_what_is_linear_and_nothing_where_nothing_is():
+    rng = np.random.default_rng(0)
+    h, y = rng.standard_normal((400, 8)), np.arange(400) % 3
+    there = h + 4 * np.eye(8)[y]
+    assert linear_probe(there[:200], y[:200], there[200:], y[200:])[0] > 0.95
+    assert linear_probe(h[:200], y[:200], h[200:], y[200:])[0] < 0.5
+    two = y > 0
+    moved = there[200:] + 50 * (np.arange(8) == 0)  # a threshold would say one class of all
+    accuracy, area = linear_probe(there[:200], two[:200], moved, two[200:])
+    assert accuracy < 0.7 and area > 0.95
+    with pytest.raises(SettingsError, match="all 200 have one"):
+        linear_probe(h[:200], y[:200] * 0, h, y)
+
+
+def test_the_network_has_the_parameters_of_its_table():
+    net = AuxiliaryMLP(24)
+    assert count(net, head(net)) == 2_410
+    assert count(net) == 169_864 + 2_410 + (64 * 200 + 200) + (200 * 24 + 24)
+    assert net(torch.ones(2, 784), features=True).shape == (2, 64)
+
+
+def cell(way: str, weight: float, seed: int, value: float | None, n: int = 10) -> list[dict]:
+    ids = dict(table=TABLE, way=way, labels=n, weight=weight, selection="last", seed=seed)
+    if value is None:
+        return [stored_row(metric="diverged", value=3, **ids)]
+    names = ("validation_acc", *tables.TESTS)
+    return [stored_row(metric=name, value=value, **ids) for name in names]
+
+
+def test_the_weight_is_chosen_on_validation_rows_of_those_that_ran_and_held():
+    rows = [line for seed in range(3) for line in cell("jigsaw", 1.0, seed, 80 + seed)]
+    rows += [line for seed in range(3) for line in cell("jigsaw", 0.1, seed, 85)]
+    rows += [line for seed in range(3) for line in cell("jigsaw", 10, seed, 99 if seed else None)]
+    rows += (
+        cell("rotation", 1.0, 0, 70) + cell("rotation", 1.0, 1, 70) + cell("rotation", 10, 0, 99)
+    )
+    rows += [line for way in ("plain", "fedavg") for line in cell(way, 1.0, 0, 60)]
+    rows = pd.DataFrame(rows)
+    values = tables.chosen(rows)
+    weights = values["weight"].groupby(level="way").first()
+    assert weights["jigsaw"] == 0.1 and weights["rotation"] == 1
+    gap = tables.gaps(values).loc[10, "jigsaw", "local_test_acc"]
+    assert gap["estimate"] == 25 and gap["seeds"] == 1
+    assert "not yet run" in tables.answer(values)
+    assert "1 diverged" in tables.tried(rows).loc["10 labels, jigsaw", ("local test", "10")]
+    rows = pd.DataFrame(
+        [line for way in WAYS for s in range(2) for n in (10, 50, 0)
+         for line in cell(way, 1.0, s, 90 + s + 3 * (way == "jigsaw"), n)]
+    )  # fmt: skip
+    said = tables.answer(tables.chosen(rows))
+    assert "local test: highest jigsaw, 93.5 %" in said and "ahead of g alone: jigsaw +3.0" in said
+    assert "own head" not in said
