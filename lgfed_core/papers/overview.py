@@ -1,0 +1,142 @@
+"""The whole board at once: each number, contrast and claim, as bars and as files to take away."""
+
+import base64
+import json
+from collections.abc import Mapping
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from lgfed_core import plotting
+from lgfed_core.evidence import records, report, verdict
+from lgfed_core.evidence.display import Page
+from lgfed_core.evidence.printed import PAPERS
+
+from .board import TABLES
+
+KINDS = {  # from the best known to the least: verdicts of numbers and contrasts, then of claims
+    "holds": (verdict.REPRODUCED, verdict.CONFIRMED),
+    "fails": (verdict.DIFFERS, verdict.REFUTED),
+    "undecided": (verdict.INCONCLUSIVE, verdict.SUGGESTED, verdict.UNREACHABLE),
+    "on other data": (verdict.STAND_IN,),
+    "judged live": ("judged live",),
+    "not yet run": (verdict.NOT_RUN,),
+}
+_LOOKS = {  # colour and hatching: both carry the same information
+    "holds": ("#0072B2", ""),
+    "fails": ("#D55E00", "xx"),
+    "undecided": ("#BBBBBB", ""),
+    "on other data": ("#DDDDDD", "//"),
+    "judged live": ("#FFFFFF", ".."),
+    "not yet run": ("#FFFFFF", ""),
+}
+TAUS = np.linspace(0, 10, 201)  # points
+
+
+def cells() -> pd.DataFrame:
+    """Every measured number that is printed, under each protocol at its own selection.
+
+    Columns as of `report.table`, and ``paper_name``, ``table``, ``kind`` (of `KINDS`).
+    """
+    found, rows = [], records.load()
+    for name, spec in TABLES.items():
+        lines = report.table(spec, rows=rows)
+        own = lines["selection"] == [report.headline(spec, p) for p in lines["protocol"]]
+        exact = lines["metric"].isin([metric.name for metric in spec.metrics if metric.digit])
+        lines = lines[own & ~exact]
+        found.append(lines.assign(paper_name=PAPERS[spec.paper], table=name))
+    return _with_kind(pd.concat(found, ignore_index=True))
+
+
+def contrasts() -> pd.DataFrame:
+    """Every contrast that a table supports and its print decides, as of `report.contrasts`."""
+    lines = [
+        report.contrasts(spec).assign(paper_name=PAPERS[spec.paper], table=name)
+        for name, spec in TABLES.items()
+        if spec.contrasts
+    ]
+    return _with_kind(pd.concat(lines, ignore_index=True)).dropna(subset="kind")
+
+
+def claims(board: pd.DataFrame) -> pd.DataFrame:
+    """The claims of `board.board`, with their kind."""
+    return _with_kind(board.rename(columns={"paper": "paper_name"}))
+
+
+def bars(parts: Mapping[str, pd.DataFrame]) -> Figure:
+    """Stacked bars of kinds, one for each paper and part; parts: words -> lines with ``kind``."""
+    counts = {
+        f"{paper}: {words}": lines.loc[lines["paper_name"] == paper, "kind"].value_counts()
+        for words, lines in parts.items()
+        for paper in dict.fromkeys(lines["paper_name"])
+    }
+    table = pd.DataFrame(counts).T.reindex(columns=list(KINDS)).fillna(0)
+    table = table.loc[sorted(table.index, key=lambda name: name.split(":")[0], reverse=True)]
+    shares = table.div(table.sum(axis=1), axis=0)
+    figure, ax = plt.subplots(figsize=(plotting.WIDTH, 0.34 * len(table) + 1.1))
+    left = np.zeros(len(table))
+    for kind, (colour, hatch) in _LOOKS.items():
+        width = shares[kind].to_numpy()
+        ax.barh(
+            range(len(table)), width, left=left, color=colour, hatch=hatch, edgecolor="#666666",
+            linewidth=0.5, label=kind,
+        )  # fmt: skip
+        for y, (start, wide, many) in enumerate(zip(left, width, table[kind], strict=True)):
+            if wide > 0.05:
+                words = ax.text(start + wide / 2, y, f"{many:.0f}", ha="center", va="center")
+                words.set_color("white" if kind == "holds" else "black")
+                if hatch:
+                    words.set_bbox({"facecolor": colour, "edgecolor": "none", "pad": 1.5})
+        left += width
+    ax.set_yticks(range(len(table)), [f"{name} ({n:.0f})" for name, n in table.sum(axis=1).items()])
+    ax.set(xlim=(0, 1), xlabel="share", title="What runs say of what is printed")
+    ax.grid(visible=False)
+    figure.legend(loc="outside lower center", ncols=3)
+    return figure
+
+
+def profile(lines: pd.DataFrame, draws: int = 500) -> Figure:
+    """Share of the numbers that have run whose mean lies within tau points of the print.
+
+    lines: of `cells`; those on other data than the papers' are left out. A curve per protocol;
+    bands are 95 % of bootstrap draws over numbers.
+    """
+    figure, ax = plt.subplots()
+    ran = lines[lines["ours"].notna() & lines["kind"].ne("on other data")]
+    for protocol, group in ran.groupby("protocol"):
+        gaps = group["difference"].abs().to_numpy()
+        colour, _ = plotting.PROTOCOL[str(protocol)]
+        again = np.random.default_rng(0).choice(gaps, (draws, gaps.size))
+        shares = (again[:, None, :] <= TAUS[None, :, None]).mean(2)
+        low, high = np.quantile(shares, (0.025, 0.975), axis=0)
+        words = f"{str(protocol).replace('_', ' ')} ({gaps.size})"
+        ax.plot(TAUS, (gaps[None] <= TAUS[:, None]).mean(1), color=colour, label=words)
+        ax.fill_between(TAUS, low, high, color=colour, alpha=0.15, linewidth=0)
+    ax.set(xlabel="tau, in points", ylabel="share within tau of the print", ylim=(0, 1.02))
+    ax.set_title("How near our means come to the printed ones")
+    ax.legend()
+    return figure
+
+
+def downloads(parts: Mapping[str, pd.DataFrame]) -> Page:
+    """Links that save each part as CSV, and all of them as one JSON; nothing is fetched."""
+    links = [
+        _link(f"{name}.csv", "text/csv", lines.to_csv(index=False)) for name, lines in parts.items()
+    ]
+    tree = {name: json.loads(lines.to_json(orient="records")) for name, lines in parts.items()}
+    links.append(_link("board.json", "application/json", json.dumps(tree)))
+    return Page(" · ".join(links))
+
+
+def _link(name: str, kind: str, text: str) -> str:
+    data = base64.b64encode(text.encode()).decode()
+    return f'<a download="lgfed-{name}" href="data:{kind};base64,{data}">{name}</a>'
+
+
+def _with_kind(lines: pd.DataFrame) -> pd.DataFrame:
+    def of(said: str) -> str | None:
+        return next((kind for kind, starts in KINDS.items() if said.startswith(starts)), None)
+
+    return lines.assign(kind=lines["verdict"].map(of))

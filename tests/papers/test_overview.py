@@ -1,0 +1,56 @@
+"""The whole board at once: nothing is lost on the way to bars and files."""
+
+import base64
+import json
+import re
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+
+from lgfed_core.evidence import scoreboard, verdict
+from lgfed_core.papers import board, overview
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def cells():
+    return overview.cells()
+
+
+def test_every_measured_number_has_a_kind_and_the_counts_are_the_scoreboards(cells):
+    assert cells["kind"].notna().all()
+    headline = {name: spec.headline[0] for name, spec in board.TABLES.items()}
+    counted = cells[cells["protocol"] == cells["table"].map(headline)]
+    counts = scoreboard.scoreboard(board.TABLES.values())
+    measured = counts[counts["numbers"] == "measured"].set_index("paper")
+    for paper, group in counted.groupby("paper_name"):
+        kinds = group["kind"].value_counts()
+        assert kinds.sum() == measured.loc[paper, "printed"]
+        assert kinds.get("holds", 0) == measured.loc[paper, verdict.REPRODUCED]
+        assert kinds.get("not yet run", 0) == measured.loc[paper, verdict.NOT_RUN]
+
+
+def test_bars_and_profile_show_what_is_there(cells):
+    lines = pd.DataFrame({"paper_name": ["A", "A", "B"], "kind": ["holds", "fails", "not yet run"]})
+    figure = overview.bars({"claims": lines})
+    names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert names == ["B: claims (1)", "A: claims (2)"]
+    drawn = overview.profile(cells)
+    ran = cells["ours"].notna() & (cells["kind"] != "on other data")
+    within = (cells.loc[ran, "difference"].abs() <= 5).groupby(cells["protocol"]).mean()
+    for line, (_, share) in zip(drawn.axes[0].get_lines(), within.items(), strict=True):
+        x, y = line.get_data()
+        assert y[abs(x - 5).argmin()] == pytest.approx(share)
+    plt.close("all")
+
+
+def test_a_download_holds_the_lines_it_names():
+    lines = pd.DataFrame({"claim": ["L1"], "verdict": ["refuted, <by> a row"]})
+    page = overview.downloads({"claims": lines})
+    saved = dict(re.findall(r'download="lgfed-(\S+)" href="data:[^;]+;base64,([^"]+)"', page))
+    assert base64.b64decode(saved["claims.csv"]).decode() == lines.to_csv(index=False)
+    assert json.loads(base64.b64decode(saved["board.json"])) == {
+        "claims": [{"claim": "L1", "verdict": "refuted, <by> a row"}]
+    }
