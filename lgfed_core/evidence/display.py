@@ -29,14 +29,15 @@ def display(table: pd.DataFrame) -> Page:
     A cell reads "98.16 ± 0.03 (10)", with a word beside the seeds where these are no step at which
     verdicts fall, or "(formula)" for a number that needs no run; below it stand
     "-0.04 ✓ reproduced", of how many others of its setting one would say the same in its place, and
-    the last round's mean.
+    the last round's mean. A cell opens and says where its runs come from and, where ``table`` has a
+    column ``command``, what makes them again.
     """
     blocks, protocols = [], _protocols(table)
     for metric, lines in _wide(table):
         head = "".join(f"<th>{c}</th>" for c in ["", "paper", *protocols.values()])
         body = []
         for row, paper, ours in lines:
-            said = "".join(f"<td>{'<br>'.join(map(html.escape, ours[p]))}</td>" for p in protocols)
+            said = "".join(f"<td>{_opened(ours[p])}</td>" for p in protocols)
             name = f'<th style="text-align:left;font-weight:normal">{html.escape(row)}</th>'
             body.append(f"<tr>{name}<td>{paper}</td>{said}</tr>".replace(" ± ", _KEEP_TOGETHER))
         caption = f"<caption>{html.escape(METRICS.get(metric, metric))}</caption>"
@@ -45,6 +46,16 @@ def display(table: pd.DataFrame) -> Page:
             f"{caption}<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
         )
     return Page("\n".join(blocks))
+
+
+def _opened(cell: "_Cell") -> str:
+    first, *rest = map(html.escape, cell)
+    if cell.origin:
+        again = f"<br><code>{html.escape(cell.command)}</code>" if cell.command else ""
+        more = f"<small>{html.escape(cell.origin)}{again}</small>"
+        first = f"<details class='origin'><summary>{first}</summary>{more}</details>"
+        return first + "<br>".join(rest)
+    return "<br>".join([first, *rest])
 
 
 def text(table: pd.DataFrame) -> str:
@@ -61,6 +72,12 @@ def text(table: pd.DataFrame) -> str:
     return "\n".join(out)
 
 
+class _Cell(list[str]):
+    """What a cell says, line by line; ``origin`` and ``command`` are of its runs."""
+
+    origin = command = ""
+
+
 def _wide(table: pd.DataFrame):
     """(metric, [(row, paper, {protocol: [ours, difference and verdict, last round]})])."""
     for metric, block in table.groupby("metric", sort=False):
@@ -72,9 +89,15 @@ def _wide(table: pd.DataFrame):
         yield metric, lines
 
 
-def _said(cells: pd.DataFrame) -> list[str]:
+def _said(cells: pd.DataFrame) -> _Cell:
     """Ours of one protocol: its selection first, then the last round, as it comes in `table`."""
     first = cells.iloc[0]
+    cell = _Cell(_lines(cells, first))
+    cell.origin, cell.command = str(first.get("origin", "")), str(first.get("command", ""))
+    return cell
+
+
+def _lines(cells: pd.DataFrame, first: pd.Series) -> list[str]:
     last = [f"last round {_number(c.ours)}" for c in cells.iloc[1:].itertuples() if c.seeds]
     if np.isnan(first["ours"]):
         return [first["verdict"], *last]

@@ -37,7 +37,8 @@ def table(
 
     Columns: the table's ids, row (their words), metric, paper, paper_sd (population, as printed),
     ours, ours_sd (sample), seeds, difference, low, high (95 %), margin, verdict, why (what kind of
-    inconclusive), rivals (of `worth.rivals`), protocol, selection, scale. Parameters sent that
+    inconclusive), rivals (of `worth.rivals`), protocol, selection, scale, origin (seeds, devices,
+    commits and seconds of its runs). Parameters sent that
     follow from a row's budget need no run (seeds is 0).
     Where other data stand in for the paper's, the verdict says so; below paper scale it says that
     nothing is judged. Raises ResultsError for an unknown scale or protocol, and when one seed has
@@ -96,6 +97,7 @@ def table_of(
                         "protocol": name,
                         "selection": selection,
                         "scale": scale,
+                        "origin": values.attrs.get("origin", ""),
                     }
                 )
     table = pd.DataFrame(lines)
@@ -183,7 +185,7 @@ def _runs(spec: Table, rows: pd.DataFrame, scale: str) -> dict[tuple, tuple[pd.S
     if found.empty:
         return {}
     key = [*spec.ids, "metric", "protocol", "selection"]
-    rows = found.reindex(columns=[*key, "stand_in", "seed", "value"])
+    rows = found.reindex(columns=[*key, "stand_in", "seed", "value", *_ORIGIN])
     for column in (*spec.ids, "stand_in"):
         rows[column] = records.texts(rows[column])
     stand_in, seeds, values = (rows[c].to_numpy() for c in ("stand_in", "seed", "value"))
@@ -198,5 +200,16 @@ def _runs(spec: Table, rows: pd.DataFrame, scale: str) -> dict[tuple, tuple[pd.S
                 f"{spec.name}: seed {seed} has several values for {', '.join(map(str, names))}; "
                 "rows that are no rows of the paper's table need a table name of their own"
             )
+        runs.attrs["origin"] = _origin(rows.iloc[at])
         out[names] = runs, ", ".join(sorted({*stand_in[at]} - {""}))
     return out
+
+
+_ORIGIN = ["device", "commit", "seconds"]
+
+
+def _origin(rows: pd.DataFrame) -> str:
+    """Where a cell's runs come from: seeds, devices, commits, time."""
+    seeds = ", ".join(str(seed) for seed in sorted(rows["seed"]))
+    device, commit = (", ".join(dict.fromkeys(map(str, rows[c]))) for c in _ORIGIN[:2])
+    return f"seeds {seeds}; {device}; commit {commit}; {rows['seconds'].sum():,.0f} s"

@@ -8,8 +8,8 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
-from lgfed_core.evidence import scoreboard, verdict
-from lgfed_core.papers import board, overview
+from lgfed_core.evidence import report, scoreboard, verdict
+from lgfed_core.papers import board, commands, overview
 
 pytestmark = pytest.mark.slow
 
@@ -54,3 +54,17 @@ def test_a_download_holds_the_lines_it_names():
     assert json.loads(base64.b64decode(saved["board.json"])) == {
         "claims": [{"claim": "L1", "verdict": "refuted, <by> a row"}]
     }
+
+
+def test_a_cell_opens_on_its_runs_and_on_the_command_that_makes_only_them():
+    spec = board.TABLES["lgfedavg_v2_table8_cifar10"]
+    table = commands.added(report.table(spec), spec)
+    line = table[table["origin"].ne("") & table["method"].eq("lg_fedavg")].iloc[0]
+    asked = line["command"].partition(" --set ")[2].split()
+    assert f"classes={line['classes_per_device']}" in asked
+    assert f"starts={line['fedavg_rounds']}" in asked and "alone=" in asked
+    assert f"--protocol {line['protocol']}" in line["command"]
+    seeds = line["origin"].partition(";")[0].removeprefix("seeds ").split(", ")
+    assert len(seeds) == line["seeds"]
+    page = report.display(table[table["row"] == line["row"]])
+    assert line["command"] in page and line["origin"] in page
