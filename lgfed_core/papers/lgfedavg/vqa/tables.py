@@ -162,9 +162,10 @@ def answer(rows: pd.DataFrame, goal: float) -> str:
     for scratch in (False, True):
         (part,) = claims.ahead(rows, scratch)
         begin = "the first weights" if scratch else "FedAvg's model"
+        points = " points of local test" if part.runs else ""
         said_of.append(
             f"  LG-FedAvg minus FedAvg {Settings.figure} rounds after {begin}: "
-            f"{said(part.evidence, part.runs)} points of local test"
+            f"{said(part.evidence, part.runs)}{points}"
         )
     return "\n".join(said_of)
 
