@@ -95,9 +95,9 @@ def answer(rows: pd.DataFrame) -> str:
         for alpha, name in ((0.0, "local only"), (1.0, "FedAvg")):
             a, b = own["test_acc"].align(tested[alpha].dropna(), join="inner")
             gain = greater(a.to_numpy(), b.to_numpy(), shared=SHARED.get(source, 0.0))
-            gains.append(f"{said(gain, digits=1)} ahead of {name}")
+            gains.append(f"less {name} {said(gain, digits=1)}")
         seeds = f"{len(own)} seed{'s' * (len(own) > 1)}{short}"
-        lines.append(f"{title} ({seeds}): a split in between is {', '.join(gains)}")
+        lines.append(f"{title} ({seeds}): a split in between {', '.join(gains)}")
     return "\n".join(lines)
 
 
