@@ -186,8 +186,10 @@ class Experiment:
         instead, with the metric `DIVERGED` and the round (from 1); the others stay as they are.
         """
         lost = dict(outcome.diverged)
-        rows = self.measured(cfg, part, _readable(outcome, lost)).assign(
-            protocol=cfg.protocol, scale=cfg.scale, seconds=outcome.seconds, **outcome.provenance
+        rows = self.measured(cfg, part, _readable(outcome, lost))
+        scale = rows.get("scale", cfg.scale)  # "short", where a measure knows that it is
+        rows = rows.assign(
+            protocol=cfg.protocol, scale=scale, seconds=outcome.seconds, **outcome.provenance
         )
         broken = rows.loc[~np.isfinite(rows["value"].astype(float)), "seed"]
         lost = dict.fromkeys(broken, _last_round(outcome)) | lost

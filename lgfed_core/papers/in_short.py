@@ -13,7 +13,7 @@ import pandas as pd
 
 from lgfed_core.evidence import records, report, verdict
 from lgfed_core.evidence.claims import Claim, said
-from lgfed_core.evidence.printed import Table
+from lgfed_core.evidence.printed import METRICS, Table
 
 from .experiment import Experiment
 
@@ -71,7 +71,9 @@ class Box:
         """The box with these lines of `claims.judged`, in MyST's Markdown."""
         found = [_Finding.of(claim, lines) for claim in self._own()]
         found.sort(key=lambda one: list(KINDS).index(one.kind))
-        items = [*self.findings, *(one.words for one in found)]
+        shown = [] if self.sums else [_contrast(table) for table in self.tables]
+        once = {text.partition("*")[2]: text for text in shown if text}  # two tables may print it
+        items = [*self.findings, *once.values(), *(one.words for one in found)]
         parts = [":::{div} in-short", "**In short**", _bullets(items[:SHOWN])]
         parts += [_counts(table, self.sums) for table in self.tables]
         if rest := items[SHOWN:]:
@@ -123,6 +125,23 @@ def _chip(kind: str, words: str) -> str:
 
 def _bullets(items: Iterable[str]) -> str:
     return "\n".join(f"- {item}" for item in items)
+
+
+def _contrast(spec: Table) -> str:
+    """The largest printed difference of which our runs have decided: printed, ours, verdict."""
+    found = report.contrasts(spec)
+    kinds = {verdict.REPRODUCED: "holds", verdict.DIFFERS: "fails"}
+    found = found[found["verdict"].isin(list(kinds))]
+    if found.empty:
+        return ""
+    line = found.loc[found["printed"].abs().idxmax()]
+    where = METRICS.get(line["metric"], line["metric"])
+    look = f'<span class="verdict {kinds[line["verdict"]]}">{line["verdict"]}</span>'
+    return (
+        f"{look} {', '.join(filter(None, [line['setting'], where]))}: "
+        f"{line['contrast']} is {line['printed']:+.1f} in print. "
+        f"*{said(line.rename({'ours': 'estimate'}), int(line['seeds']), digits=1)}*"
+    )
 
 
 def _counts(spec: Table, sums: bool) -> str:
