@@ -106,7 +106,7 @@ def _refuse(route, wrong: list[str]) -> None:
 def test_a_page_is_whole_and_can_be_read_by_everybody(name, page, address):
     page.goto(f"{address}/{name}")
     page.evaluate("window.MathJax && MathJax.startup ? MathJax.startup.promise : null")
-    wrong = {"errors": page.wrong, "cut off": page.evaluate(CUT)}
+    wrong = {"errors": [*page.wrong], "cut off": page.evaluate(CUT)}
     wrong["left over"] = LEFT_OVER.findall(page.evaluate(PROSE))
     wrong["unnamed pictures"] = page.evaluate(UNNAMED)
     wrong["axe"] = _grave(page)
