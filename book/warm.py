@@ -78,7 +78,7 @@ class Kernel:
         there.close()
 
     def launch(self, command: list[str], environment: dict[str, str], folder: str | None) -> None:
-        self._here.send((command, environment, folder))
+        self._here.send((command, environment, folder or os.getcwd()))
 
     def poll(self) -> int | None:
         return self.wait(os.WNOHANG)
@@ -108,7 +108,7 @@ def _become(pipe: Connection) -> int:
     except EOFError:  # the notebook's process has ended before
         return 0
     _environment(environment)
-    os.chdir(folder or ".")
+    os.chdir(folder)
     asked = environment.get("PYTHONPATH", "").split(os.pathsep)
     installed = (sys.prefix, sys.base_prefix)
     sys.path[:] = [*filter(None, asked), *(p for p in sys.path if p.startswith(installed))]
