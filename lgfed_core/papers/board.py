@@ -26,6 +26,7 @@ from .fade.impairment import claims as impairment
 from .fade.income import claims as income
 from .fade.objects import claims as objects
 from .fade.theory import claims as fade_theory
+from .in_short import decided
 from .lgfedavg import claims as accuracies, printed as lgfedavg
 from .lgfedavg.fairness import claims as fairness
 from .lgfedavg.mood import claims as mood
@@ -100,8 +101,14 @@ _GROUPS = {  # what a verdict begins with -> words over it on the first pages, w
 
 
 def in_words(table: pd.DataFrame) -> str:
-    """``table`` of `board` in a list for a reader in a hurry, as Markdown: claims by verdict."""
-    out = []
+    """For a reader in a hurry, as Markdown: the largest printed differences that runs decide, table
+    by table, and the claims of ``table`` of `board` by verdict."""
+    largest = [(spec, decided(spec)) for spec in TABLES.values()]
+    once = {said.partition("*")[2]: (spec, said) for spec, said in largest if said}
+    shown = [f"- {PAPERS[spec.paper]}, {spec.title}: {said}" for spec, said in once.values()]
+    head = ["The largest printed difference of each table that our runs decide:", ""]
+    out = [*head, *shown, ""] if shown else []
+    out += [f"Of {len(table)} claims:", ""]
     for start, (words, whole) in _GROUPS.items():
         some = table[table["verdict"].str.startswith(start)]
         if some.empty:
@@ -112,7 +119,7 @@ def in_words(table: pd.DataFrame) -> str:
             else ", ".join(some.index)
         )
         out.append(f"- **{words}** ({len(some)}): {claims}.")
-    return f"Of {len(table)} claims:\n\n" + "\n".join(out)
+    return "\n".join(out)
 
 
 def _aside(said: str) -> str:

@@ -71,7 +71,7 @@ class Box:
         """The box with these lines of `claims.judged`, in MyST's Markdown."""
         found = [_Finding.of(claim, lines) for claim in self._own()]
         found.sort(key=lambda one: list(KINDS).index(one.kind))
-        shown = [] if self.sums else [_contrast(table) for table in self.tables]
+        shown = [] if self.sums else [decided(table) for table in self.tables]
         once = {text.partition("*")[2]: text for text in shown if text}  # two tables may print it
         items = [*self.findings, *once.values(), *(one.words for one in found)]
         parts = [":::{div} in-short", "**In short**", _bullets(items[:SHOWN])]
@@ -127,8 +127,9 @@ def _bullets(items: Iterable[str]) -> str:
     return "\n".join(f"- {item}" for item in items)
 
 
-def _contrast(spec: Table) -> str:
-    """The largest printed difference of which our runs have decided: printed, ours, verdict."""
+def decided(spec: Table) -> str:
+    """The largest printed difference that our runs have decided: verdict, printed, ours, as HTML in
+    Markdown; "" where they have decided none."""
     found = report.contrasts(spec)
     kinds = {verdict.REPRODUCED: "holds", verdict.DIFFERS: "fails"}
     found = found[found["verdict"].isin(list(kinds))]
