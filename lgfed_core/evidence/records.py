@@ -188,8 +188,13 @@ def select(
 
 
 def texts(cells: pd.Series) -> pd.Series:
-    """`plain` of every cell."""
-    return cells.map({value: plain(value) for value in cells.unique()}, na_action=None)
+    """`plain` of every cell, each different one looked at once (but among mixed objects, of which
+    True and 1 are equal)."""
+    if cells.dtype == object:
+        return cells.map(plain)
+    codes, different = pd.factorize(cells, use_na_sentinel=False)
+    said = np.array([plain(value) for value in different], object)
+    return pd.Series(said[codes], cells.index, dtype=object, name=cells.name)
 
 
 def stand_in(rows: pd.DataFrame) -> str:
