@@ -151,6 +151,8 @@ def _counts(spec: Table, sums: bool) -> str:
     cells = report.table(spec, protocol=protocol)
     exact = cells["metric"].isin([metric.name for metric in spec.metrics if metric.digit])
     cells = cells[cells["selection"].eq(selection) & (exact if sums else ~exact)]
+    if cells.empty:
+        return ""
     kinds = cells["verdict"].str.replace(r" \(.*", "", regex=True).value_counts()
     many = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
     what = (
@@ -172,7 +174,8 @@ def _of_rows(experiment: Experiment) -> dict[str, str]:
     )
     devices = ", ".join(sorted({str(name).split(":")[0] for name in rows["device"]}))
     hours = runs["seconds"].sum() / 3600
-    text = f"seeds {seeds}; {devices}; {hours:,.1f} h in all; <code>{command}</code>"
+    several = "s" if rows["seed"].nunique() > 1 else ""
+    text = f"seed{several} {seeds}; {devices}; {hours:,.1f} h in all; <code>{command}</code>"
     return {experiment.name: text}
 
 
