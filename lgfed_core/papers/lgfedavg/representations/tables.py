@@ -11,8 +11,8 @@ from .run import NAME, TABLE
 from .settings import LABELS, WAYS, WITHOUT
 
 WORDS = {  # way -> what is on the page
-    "plain": "labels, by g alone",
-    "supervised": "labels, own head too",
+    "plain": "g alone",
+    "supervised": "own head",
     "autoencoder": "autoencoder",
     "jigsaw": "jigsaw",
     "rotation": "rotation",
