@@ -4,6 +4,7 @@ Colours are Okabe and Ito's, which colour-blind readers tell apart; markers and 
 information. Sizes are those of a book column (about 6.5 inches), text stays text in SVG and PDF.
 """
 
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -82,6 +83,8 @@ def use() -> None:
 
 def _describe_figures() -> None:
     """Have a notebook keep what a figure shows, in words, as its alternative text."""
+    if "IPython" not in sys.modules:  # no notebook, and none of the book's packages needed
+        return
     from IPython import get_ipython
     from IPython.core.pylabtools import print_figure
 

@@ -161,6 +161,13 @@ def headline(spec: Table, protocol: str) -> str:
     return "last" if spec.headline[1] == "last" else SELECTION[protocol]
 
 
+def measured(spec: Table, lines: pd.DataFrame) -> pd.DataFrame:
+    """Those of `table` that were measured, under each protocol at its own selection."""
+    own = lines["selection"] == [headline(spec, protocol) for protocol in lines["protocol"]]
+    exact = lines["metric"].isin([metric.name for metric in spec.metrics if metric.digit])
+    return lines[own & ~exact]
+
+
 def _follows(spec: Table, cell: dict) -> np.ndarray:
     """[1] what the row's budget alone says it sends; [0] where it says nothing."""
     row = (cell.get(c) for c in ("method", "fedavg_rounds", "lg_rounds"))

@@ -64,10 +64,9 @@ def of_table(table: Table, rows: pd.DataFrame, ledger: Ledger) -> Iterator[Goal]
     if not table.experiments:
         return
     lines = report.table(table, rows=rows)
-    own = lines["selection"] == [report.headline(table, p) for p in lines["protocol"]]
-    own &= ~lines["verdict"].str.startswith(verdict.STAND_IN).any()  # never judged
-    exact = {metric.name for metric in table.metrics if metric.digit}
-    lines = lines[own & ~lines["metric"].isin(exact)]
+    if lines["verdict"].str.startswith(verdict.STAND_IN).any():  # never judged
+        return
+    lines = report.measured(table, lines)
     names = {table.name: {}} | ({table.source[0]: table.source[1]} if table.source else {})
     by_line: dict[tuple, set[Piece]] = {}
     for piece in ledger.pieces:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lgfed_core.evidence.steps import STEPS, missing
-from lgfed_core.papers import experiments
+from lgfed_core.papers import commands, experiments
 from lgfed_core.papers.experiment import Experiment, Piece
 
 from .goals import FIRST, Goal
@@ -46,9 +46,9 @@ class Task:
 
     def __str__(self) -> str:
         """Experiment, protocol, what is chosen (as for ``run --set``), seeds."""
-        chosen = [f"{name}={_text(value)}" for name, value in self.changes.items()]
-        seeds = f"seed{'s' * (len(self.seeds) > 1)} {_text(self.seeds)}"
-        return " ".join([self.experiment.name, self.protocol, *chosen, seeds])
+        chosen = commands.chosen(self.changes.items())
+        seeds = f"seed{'s' * (len(self.seeds) > 1)} {commands.text(self.seeds)}"
+        return " ".join(filter(None, [self.experiment.name, self.protocol, chosen, seeds]))
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,3 @@ class Planner:
         while all(seeds in self.ledger.seeds(p) or (p, seeds) in done for p in goal.pieces):
             seeds += 1
         return seeds
-
-
-def _text(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)

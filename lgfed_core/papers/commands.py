@@ -1,5 +1,7 @@
 """The one command that makes the runs of one cell of a printed table again, and no others."""
 
+from collections.abc import Iterable
+
 import pandas as pd
 
 from lgfed_core.evidence.printed import Table
@@ -21,11 +23,10 @@ def added(table: pd.DataFrame, spec: Table) -> pd.DataFrame:
 
 
 def _command(piece: Piece, line: dict) -> str:
-    chosen = " ".join(f"{name}={_text(value)}" for name, value in piece.changes)
     seeds = f"0-{max(int(line['seeds']), 3) - 1}"
     return (
         f"python -m lgfed_core run {piece.experiment} --scale paper --protocol {piece.protocol} "
-        f"--seeds {seeds}" + (f" --set {chosen}" if chosen else "")
+        f"--seeds {seeds}" + (f" --set {chosen(piece.changes)}" if piece.changes else "")
     )
 
 
@@ -42,5 +43,11 @@ def _pieces(spec: Table, protocol: str) -> dict[tuple[str, ...], Piece]:
     return found
 
 
-def _text(value: object) -> str:
+def chosen(changes: Iterable[tuple[str, object]]) -> str:
+    """Changed settings as ``run --set`` takes them: "classes=2 starts=1200,1800"."""
+    return " ".join(f"{name}={text(value)}" for name, value in changes)
+
+
+def text(value: object) -> str:
+    """One value as ``--set`` and ``--seeds`` take it."""
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)

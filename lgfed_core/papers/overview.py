@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from lgfed_core import plotting
 from lgfed_core.evidence import records, report, verdict
+from lgfed_core.evidence.claims import LIVE
 from lgfed_core.evidence.display import Page
 from lgfed_core.evidence.printed import PAPERS
 
@@ -21,7 +22,7 @@ KINDS = {  # from the best known to the least: verdicts of numbers and contrasts
     "fails": (verdict.DIFFERS, verdict.REFUTED),
     "undecided": (verdict.INCONCLUSIVE, verdict.SUGGESTED, verdict.UNREACHABLE),
     "on other data": (verdict.STAND_IN,),
-    "judged live": ("judged live",),
+    "judged live": (LIVE,),
     "not yet run": (verdict.NOT_RUN,),
 }
 _LOOKS = {  # colour and hatching: both carry the same information
@@ -42,10 +43,7 @@ def cells() -> pd.DataFrame:
     """
     found, rows = [], records.load()
     for name, spec in TABLES.items():
-        lines = report.table(spec, rows=rows)
-        own = lines["selection"] == [report.headline(spec, p) for p in lines["protocol"]]
-        exact = lines["metric"].isin([metric.name for metric in spec.metrics if metric.digit])
-        lines = lines[own & ~exact]
+        lines = report.measured(spec, report.table(spec, rows=rows))
         found.append(lines.assign(paper_name=PAPERS[spec.paper], table=name))
     return _with_kind(pd.concat(found, ignore_index=True))
 

@@ -4,10 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from lgfed_core.fill import plan as planning
 from lgfed_core.fill.goals import Goal
 from lgfed_core.fill.plan import Planner
 from lgfed_core.fill.words import full, length, said
+from lgfed_core.papers import commands
 from lgfed_core.papers.experiment import Piece
 
 
@@ -118,4 +118,4 @@ def test_what_is_planned_can_be_typed():
     task = first(plan([goal(FEDAVG, LG, at3=1.0)])).tasks[0]
     words = str(task).split(" seed")[0].split()[2:]
     assert _changes(experiments.find("lgfedavg.mnist"), words) == task.changes
-    assert planning._text((1, 2)) == "1,2"
+    assert commands.text((1, 2)) == "1,2"
