@@ -1,4 +1,4 @@
-"""python -m lgfed_core list | data | run | fill | report | bench"""
+"""python -m lgfed_core list | data | run | fill | report | bench | gpu-check"""
 
 import argparse
 import os
@@ -88,6 +88,10 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument("--rounds", type=int, default=12, help="rounds to time (default 12)")
     bench.add_argument("--json", metavar="FILE", help="also write the figures to FILE")
     bench.set_defaults(command=_bench)
+
+    check = commands.add_parser("gpu-check", help="hold every experiment on a GPU against the CPU")
+    check.add_argument("--json", metavar="FILE", help="also write the lines to FILE")
+    check.set_defaults(command=_gpu_check)
     return parser
 
 
@@ -246,6 +250,12 @@ def _bench(args) -> int:
     from . import bench
 
     return bench.main(args.rounds, args.json)
+
+
+def _gpu_check(args) -> int:
+    from . import gpu_check
+
+    return gpu_check.main(args.json)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,12 @@ SEES |= dict.fromkeys(ROLES, GROUND) | {"methods": GROUND | ROLES}
 SEES |= {"engine": GROUND | ROLES | {"methods"}}
 SEES |= {"papers": SEES["engine"] | {"engine", "plotting"}}
 SEES |= {"fill": SEES["papers"] | {"papers"}}
-ANY = {"lgfed_core", "__main__", "bench"}  # the face, the command line and its benchmark
+ANY = {
+    "lgfed_core",
+    "__main__",
+    "bench",
+    "gpu_check",
+}  # the face, the command line, what measures and checks
 
 
 def modules() -> dict[str, str]:

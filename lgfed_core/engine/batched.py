@@ -25,7 +25,7 @@ from .training import Lent, Phase, both, for_each, gradients, moving, normalises
 
 
 class Given(NamedTuple):
-    """What a stack of lanes is told before its first step; all of it on the device but ``turns``."""
+    """What a stack of lanes is told before its first step; on the device, and ``turns`` off it."""
 
     run: Tensor  # [L]
     device: Tensor  # [L]
@@ -45,6 +45,7 @@ class Batched:
     def __init__(self, phase: Phase, at_once: int = 128):
         self.phase = phase
         self.at_once = at_once
+        self.most: int = 2**31  # lanes that train together; fewer once they did not fit
         self.trained: list[Job] = []  # in the last round,
         self.before = phase.own([])  # and their personal parameters before it [L, P_p]
         self.drawn: dict[tuple[int, ...], np.ndarray] = {}  # the order of rows, in this round
@@ -62,24 +63,42 @@ class Batched:
         self.trained, self.before = jobs, self.phase.own(jobs)
         self.drawn.clear()
         place = self.phase.tensors["shared"].device
-        gpu = [place] if place.type == "cuda" else []
-        with torch.random.fork_rng(devices=gpu):
+        with torch.random.fork_rng(devices=[place] if place.type == "cuda" else []):
             for method, steps in self.stacks:
                 slots = [
                     slot for slot, (r, _) in enumerate(jobs) if self.phase.methods[r] == method
                 ]
                 if slots:
-                    mine = [jobs[slot] for slot in slots]
-                    seed = draw(self.phase.seeds[mine[0][0]], round)
-                    torch.default_generator.manual_seed(seed)  # for dropout: a stack draws together
-                    if gpu:
-                        torch.cuda.manual_seed(seed)
-                    self._train(mine, slots, steps, round, lr)
+                    self._fitting([jobs[slot] for slot in slots], slots, steps, round, lr)
+
+    def _fitting(
+        self, jobs: list[Job], slots: list[int], steps: list[tuple], round: int, lr: float
+    ) -> None:
+        """Train a stack, in parts where the memory of the device does not take all of it.
+
+        What does not fit leaves nothing behind, so that a part begins where it would have begun.
+        Dropout is drawn for a part together: its numbers depend on how many lanes fit.
+        """
+        done = 0
+        while done < len(jobs):
+            now = slice(done, done + min(self.most, len(jobs)))
+            again = (done,) if done else ()
+            torch.manual_seed(draw(self.phase.seeds[jobs[done][0]], round, *again))
+            try:
+                self._train(jobs[now], slots[now], steps, round, lr)
+                done = now.stop
+            except torch.OutOfMemoryError as error:
+                lanes = len(jobs[now])
+                if lanes == 1:
+                    raise SettingsError(f"not even one device's training fits: {error}") from error
+                self.most = -(-lanes // 2)
+            if done < now.stop:  # by now the error holds no tensors any more
+                torch.cuda.empty_cache()
 
     def _train(
         self, jobs: list[Job], slots: list[int], steps: list[tuple], round: int, lr: float
     ) -> None:
-        """One stack: all that the host knows is sent to the device first, which then is not asked."""
+        """One stack: what the host knows goes to the device first, which then is not asked."""
         phase, cfg = self.phase, self.phase.training
         place = phase.tensors["shared"].device
         run, device = torch.tensor(jobs, device=place).T  # [L], [L]

@@ -17,6 +17,7 @@ from lgfed_core.engine.batched import Batched, Given
 from lgfed_core.engine.federation import prepare, round_of
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.engine.training import AdamTraining
+from lgfed_core.errors import SettingsError
 from lgfed_core.methods import LGFedAvg
 from lgfed_core.models.layout import joined
 from toy import ABOVE, SGD, toy_federation
@@ -118,3 +119,34 @@ def test_what_was_left_on_the_host_is_found():
 def test_a_loss_that_asks_is_found():
     with pytest.raises(RuntimeError):
         play(toy_federation(), Asks(layers=ABOVE))
+
+
+class Small(Batched):
+    """A device with room for three lanes."""
+
+    def _play(self, given, steps, round, lr):
+        if len(given.run) > 3:
+            raise torch.OutOfMemoryError("too much")
+        super()._play(given, steps, round, lr)
+
+
+def test_lanes_that_do_not_fit_train_in_parts():
+    found = []
+    for lanes in (Batched, Small):
+        federation = toy_federation((0, 1))
+        start = joined(federation.net).expand(2, -1)
+        phase = prepare(federation, LGFedAvg(layers=ABOVE), SGD, start, Tracker(), False)
+        engine = lanes(phase)
+        for number in range(2):
+            round_of(federation, None, phase, engine, number, 0.1)
+        found.append(torch.cat([phase.tensors[n].flatten() for n in ("shared", "personal")]))
+    assert engine.most == 3 and torch.allclose(*found, atol=1e-6)
+
+
+def test_what_does_not_fit_alone_is_named():
+    class Full(Batched):
+        def _play(self, *told):
+            raise torch.OutOfMemoryError("too much")
+
+    with pytest.raises(SettingsError, match="not even one device's training fits: too much"):
+        play(toy_federation(), LGFedAvg(layers=ABOVE), lanes=Full)
