@@ -10,8 +10,8 @@ the GPU those of two seeds at once (batched lanes). A line says
 * that no step of a round waited for the GPU: what does raises there and then.
 
 Where steps draw numbers (dropout that no setting switches off, puzzles), a GPU draws others than a
-CPU: then the ends must be finite, and no more is held. At the end a run is stopped on the GPU in the middle
-and goes on to the same bits. Speed is what `bench` is for.
+CPU: then the ends must be finite, and no more is held. Last, a run is stopped on the GPU in the
+middle, and goes on to the same bits. Speed is what `bench` is for.
 """
 
 import json
@@ -58,11 +58,8 @@ class Line:
 
     @property
     def good(self) -> bool:
-        return (
-            bool(self.missing)
-            or not self.error
-            and self.apart < (math.inf if self.noisy else CLOSE)
-        )
+        within = math.inf if self.noisy else CLOSE
+        return bool(self.missing) or (not self.error and self.apart < within)
 
 
 def main(path: str | None, device: str = "cuda") -> int:
@@ -95,9 +92,9 @@ def compared(experiment: Experiment, protocol: str, place: torch.device) -> Iter
     quiet = {f.name: 0.0 for f in fields(experiment.Settings) if f.name == "dropout"}
     try:
         cfg = experiment.settings("smoke", protocol, **quiet)
-        lanes = "batched" if experiment.usual_lanes == "batched" else "looped"
-        here = experiment.stages(cfg, SEEDS, CPU, resume=False, lanes=lanes)
-        there = experiment.stages(cfg, SEEDS, place, resume=False, lanes="batched")
+        lanes = "auto" if place.type == "cuda" else "batched"  # a CPU in the place of a GPU
+        here = experiment.stages(cfg, SEEDS, CPU, resume=False)
+        there = experiment.stages(cfg, SEEDS, place, resume=False, lanes=lanes)
         while True:
             line = Line(experiment.name, protocol)
             with ends() as mine:

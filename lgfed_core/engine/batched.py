@@ -30,7 +30,7 @@ class Given(NamedTuple):
     run: Tensor  # [L]
     device: Tensor  # [L]
     slots: Tensor  # [L], among all jobs of the round
-    index: Tensor  # [T, L, B], rows
+    rows: Tensor  # [T, L, B], their numbers
     weight: Tensor  # [T, L, B]
     steps: Tensor  # [L], how many batches each has
     turns: list[tuple]  # of `Batched._turns`
@@ -125,7 +125,7 @@ class Batched:
         """The steps of one stack, on the device alone."""
         phase, cfg, at = self.phase, self.phase.training, self.phase.layout.size_shared
         t, split = phase.tensors, phase.rows["train"][0]
-        run, device, index = given.run, given.device, given.index
+        run, device, index = given.run, given.device, given.rows
         lent = [phase.received(run, device)]
         received = phase.layout.views(*lent[0].parts)
         flat = torch.cat(lent[0].parts, 1)  # [L, P]
