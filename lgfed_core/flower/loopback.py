@@ -1,7 +1,8 @@
 """A whole federation on this machine: one SuperLink and a SuperNode per folder, on free ports.
 
     with Loopback(folders) as machines:
-        machines.run(DIGITS, {"method": "LG-FedAvg"}, out)
+        machines.run(DIGITS, {"method": "LG-FedAvg", "rounds": 3}, out)
+        history = machines.wait(out, 3)
 
 Real processes and real messages, over 127.0.0.1 alone. Nothing is sent home, nothing is written but
 to the nodes' folders, ``out`` and a temporary folder, and no process outlives the block.
@@ -18,18 +19,25 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
+
+import pandas as pd
 
 from lgfed_core.errors import LgfedError, SettingsError
 
+from .plan import HISTORY, TESTED
+
 DIGITS = Path(__file__).with_name("app")  # the app of this room
 HOST = "127.0.0.1"
-PATIENCE = 60.0  # seconds for a server to listen, and for `flwr run` to be accepted
+PATIENCE = 120.0  # seconds for a server to listen, and for `flwr run` to be accepted
+WAIT = 300.0  # for a round
 QUIET = {
     "FLWR_TELEMETRY_ENABLED": "0",
     "FLWR_DISABLE_UPDATE_CHECK": "1",
     "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",  # by a download
     "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.1",
+    **{"NO_COLOR": "1", "FORCE_COLOR": "", "CLICOLOR_FORCE": "0"},  # which Jupyter asks for
     "PYTHONUNBUFFERED": "1",
     "OMP_NUM_THREADS": "1",
 }
@@ -44,8 +52,16 @@ class Loopback:
     def __init__(self, folders: Sequence[Path]):
         self.folders = [Path(folder).resolve() for folder in folders]
         self.processes: dict[str, subprocess.Popen] = {}
+        self.ports: dict[int, int] = {}  # of the SuperNodes, by client
 
     def __enter__(self) -> "Loopback":
+        return self.open()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def open(self) -> "Loopback":
+        """Start all of them; for a notebook, where a block would be one cell."""
         self._scratch = tempfile.TemporaryDirectory(prefix="lgfed-flower-")
         self.home = Path(self._scratch.name)
         self.port, self._mark = _free(), f"FLWR_HOME={self.home}"
@@ -57,11 +73,12 @@ class Loopback:
             for k in range(len(self.folders)):
                 self.start(k)
         except BaseException:
-            self.__exit__()
+            self.close()
             raise
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """End every process."""
         for name in list(self.processes):
             self._end(name, signal.SIGTERM)
         for process in _marked(self._mark):
@@ -71,11 +88,12 @@ class Loopback:
 
     def start(self, k: int, superlink: str | None = None) -> None:
         """Start the SuperNode of client ``k``; ``superlink``: another address to reach it by."""
+        self.ports[k] = _free()
         self._start(
             f"node-{k}",
             "flower-supernode",
             *("--superlink", superlink or f"{HOST}:{self.port}"),
-            *("--host", HOST, "--port", str(_free())),
+            *("--host", HOST, "--port", str(self.ports[k])),
             *("--node-config", f"folder={json.dumps(str(self.folders[k]))}"),
         )
 
@@ -86,8 +104,10 @@ class Loopback:
     def run(self, app: Path, config: Mapping[str, object], out: Path) -> int:
         """`flwr run` with ``config`` in the place of the app's own; the number of the run.
 
-        It returns when the run has been accepted. What it leaves is in ``out``.
+        It returns when the run has been accepted; `wait` waits for what it leaves in ``out``.
         """
+        for name in self.processes.keys() - {"link"}:
+            self._listening(name, self.ports[int(name.removeprefix("node-"))])
         settings = {"clients": len(self.folders)} | dict(config) | {"out": str(out.resolve())}
         said = " ".join(f"{name}={json.dumps(value)}" for name, value in settings.items())
         command = [_tool("flwr"), "run", str(app), "here", "--format", "json", "-c", said]
@@ -98,6 +118,20 @@ class Loopback:
             return int(json.loads(done.stdout)["run-id"])
         except (ValueError, KeyError, TypeError):
             raise LgfedError(f"flwr run failed:\n{done.stdout}{done.stderr}{self.log()}") from None
+
+    def wait(self, out: Path, round: int, tested: bool = False) -> pd.DataFrame:
+        """The history of a run once it has been through ``round``, from 1, or ``tested`` as well.
+
+        Raises LgfedError, with what the server has said, after a long while.
+        """
+        end, path = time.monotonic() + WAIT, out / HISTORY
+        while time.monotonic() < end:
+            if path.exists() and (not tested or (out / TESTED).exists()):
+                history = pd.read_csv(path)
+                if history["round"].max() >= round:
+                    return history
+            time.sleep(0.2)
+        raise LgfedError(f"{out} has no round {round} after {WAIT:g} s:\n{self.log()}")
 
     def log(self, name: str = "link", lines: int = 30) -> str:
         """The last lines that a process has said; its name is link or node-K."""
@@ -152,6 +186,11 @@ def _tool(name: str) -> str:
             "--constraint constraints.txt --editable '.[flower]'"
         )
     return str(path)
+
+
+def installed() -> bool:
+    """Whether this Python has Flower."""
+    return find_spec("flwr") is not None
 
 
 def _free() -> int:

@@ -16,6 +16,9 @@ from lgfed_core.models.layout import Layout, joined
 from lgfed_core.partition import ClientIndices
 from lgfed_core.seeds import Purpose, stream
 
+# the files that a server leaves
+SHARED, HISTORY, WIRE, TESTED = "shared.safetensors", "history.csv", "wire.csv", "tested.csv"
+
 
 @dataclass(frozen=True)
 class Plan:

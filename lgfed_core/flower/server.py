@@ -16,11 +16,10 @@ from lgfed_core.errors import LgfedError
 from lgfed_core.files import replacing
 
 from . import wire
-from .plan import Plan
+from .plan import HISTORY, SHARED, TESTED, WIRE, Plan
 
 log = logging.getLogger("flwr")  # what `flwr log` shows
 POLL = 0.2  # seconds between two looks for replies
-SHARED, HISTORY, WIRE, TESTED = "shared.safetensors", "history.csv", "wire.csv", "tested.csv"
 
 
 def server_app(plan_of: Callable[[Mapping[str, Any]], Plan]) -> ServerApp:
@@ -68,8 +67,8 @@ class Server:
             named = self.layout.views(self.shared, self.shared.new_zeros(self.layout.size_personal))
             with replacing(self.out / SHARED) as path:
                 save_file({n: named[n].contiguous() for n in self.layout.shared}, path)
-            self._write(HISTORY, self.history)
             self._write(WIRE, self.wire)
+            self._write(HISTORY, self.history)  # the last: who waits for a round looks here
         return self.shared
 
     def round(self, t: int) -> None:
@@ -108,8 +107,8 @@ class Server:
         replies = self._ask("evaluate", list(self.client), {}, self.plan.rounds + 1)
         said = [r.content["metrics"] for r in replies.values() if not r.has_error()]
         lines = [{name: one[name] for name in ("client", "right", "rows")} for one in said]
-        self._write(TESTED, sorted(lines, key=lambda line: line["client"]))
         self._write(WIRE, self.wire)
+        self._write(TESTED, sorted(lines, key=lambda line: line["client"]))
 
     def _gather(self, least: int) -> None:
         """Wait until ``least`` nodes are there, or the time is over."""
@@ -155,11 +154,11 @@ class Server:
         return replies
 
     def _update(self, node: int, reply: Message | None) -> tuple[Tensor, int] | str | None:
-        """[P_s] and a number of rows, as a node has sent them; None if it rests; or what is wrong."""
+        """A vector [P_s] and its number of rows; None of a node that rests; or what is wrong."""
         if reply is None:
             return f"no answer in {self.timeout:g} s"
         if reply.has_error():
-            return f"error: {reply.error.reason}"
+            return f"error: {reply.error.reason}".replace("error: Error:", "error:")
         try:
             says = reply.content["metrics"]
             self.client[node] = int(says["client"])

@@ -26,19 +26,21 @@ from toy import ABOVE, SGD, grouped, toy_federation
 
 KEPT = LocalTraining(lr=0.1, batch_size=4, momentum=0.9, keep_momentum=True, decay=0.1)
 
+few = partial(toy_federation, devices=4)
+
 
 def gated():
     return toy_federation(devices=4, net=make(partial(GatedMLP, 8, 4, 3), 0))
 
 
 CASES = {
-    "FedAvg": (toy_federation, FedAvg(), SGD),
-    "some of them": (partial(toy_federation, fraction=0.3), FedAvg(weighted=False), SGD),
-    "LG-FedAvg": (toy_federation, LGFedAvg(layers=ABOVE), KEPT),
+    "FedAvg": (few, FedAvg(), SGD),
+    "some of them": (partial(few, fraction=0.5), FedAvg(weighted=False), SGD),
+    "LG-FedAvg": (few, LGFedAvg(layers=ABOVE), KEPT),
     "CGAU": (gated, ClientRowsKept(), AdamTraining(lr=0.01, batch_size=4)),
     "FADE": (grouped, FADE(rounds=3, power=2.0, opt_out=0.3), SGD),
     "normalised": (partial(grouped, normalised=True), FADE(batch_norm="averaged"), SGD),
-    "private": (toy_federation, FedAvg(upload=[Privacy(clip=0.1, noise=0.5)]), SGD),
+    "private": (few, FedAvg(upload=[Privacy(clip=0.1, noise=0.5)]), SGD),
 }
 
 
