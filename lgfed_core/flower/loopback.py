@@ -36,7 +36,7 @@ QUIET = {
     "FLWR_TELEMETRY_ENABLED": "0",
     "FLWR_DISABLE_UPDATE_CHECK": "1",
     "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",  # by a download
-    "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.1",
+    "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.5",
     **{"NO_COLOR": "1", "FORCE_COLOR": "", "CLICOLOR_FORCE": "0"},  # which Jupyter asks for
     "PYTHONUNBUFFERED": "1",
     "OMP_NUM_THREADS": "1",
@@ -97,9 +97,13 @@ class Loopback:
             *("--node-config", f"folder={json.dumps(str(self.folders[k]))}"),
         )
 
-    def kill(self, k: int) -> None:
-        """End the SuperNode of client ``k`` without a word, as a power failure would."""
-        self._end(f"node-{k}", signal.SIGKILL)
+    def kill(self, k: int, word: bool = False) -> None:
+        """End the SuperNode of client ``k``, as a power failure would, or with a last word.
+
+        Without it the server waits for the run's timeout, or for Flower to give the node up, which
+        takes a minute.
+        """
+        self._end(f"node-{k}", signal.SIGTERM if word else signal.SIGKILL)
 
     def run(self, app: Path, config: Mapping[str, object], out: Path) -> int:
         """`flwr run` with ``config`` in the place of the app's own; the number of the run.

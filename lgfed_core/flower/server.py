@@ -19,7 +19,7 @@ from . import wire
 from .plan import HISTORY, SHARED, TESTED, WIRE, Plan
 
 log = logging.getLogger("flwr")  # what `flwr log` shows
-POLL = 0.2  # seconds between two looks for replies
+POLL = 0.5  # seconds between two looks for replies
 
 
 def server_app(plan_of: Callable[[Mapping[str, Any]], Plan]) -> ServerApp:
@@ -85,6 +85,8 @@ class Server:
             found = self._update(node, replies.get(node))
             if isinstance(found, str):
                 wrong[node] = found
+            elif found and self.client[node] not in chosen:
+                wrong[node] = "sends what nobody has asked it for"
             elif found and self.client[node] in updates:
                 wrong[node] = "answers for a client that another node has answered for"
             elif found:
@@ -105,8 +107,9 @@ class Server:
     def test(self) -> None:
         """Ask each node how many of its own test rows its model gets right."""
         replies = self._ask("evaluate", list(self.client), {}, self.plan.rounds + 1)
-        said = [r.content["metrics"] for r in replies.values() if not r.has_error()]
-        lines = [{name: one[name] for name in ("client", "right", "rows")} for one in said]
+        names = ("client", "right", "rows")
+        said = [r.content.get("metrics", {}) for r in replies.values() if not r.has_error()]
+        lines = [{n: one[n] for n in names} for one in said if one.keys() >= set(names)]
         self._write(WIRE, self.wire)
         self._write(TESTED, sorted(lines, key=lambda line: line["client"]))
 
@@ -140,7 +143,8 @@ class Server:
         ]
         for message in messages:
             self.wire += wire.ledger(message, "to", message.metadata.dst_node_id)
-        asked = dict(zip(self.grid.push_messages(messages), nodes, strict=True))
+        numbers = self.grid.push_messages(messages)  # none for a message that could not be sent
+        asked = {number: node for number, node in zip(numbers, nodes, strict=False) if number}
         replies: dict[int, Message] = {}
         end, waiting = time.monotonic() + self.timeout, set(told.get("chosen", nodes))
         while asked and waiting and time.monotonic() < end:
@@ -149,8 +153,9 @@ class Server:
                 node = asked.pop(reply.metadata.reply_to_message_id)
                 replies[node] = reply
                 self.wire += wire.ledger(reply, "from", node)
-                if not reply.has_error() and "metrics" in reply.content:
-                    waiting.discard(reply.content["metrics"].get("client"))
+                if not reply.has_error():
+                    client = reply.content.get("metrics", {}).get("client")
+                    waiting = {k for k in waiting if k != client}
         return replies
 
     def _update(self, node: int, reply: Message | None) -> tuple[Tensor, int] | str | None:
@@ -167,7 +172,7 @@ class Server:
             if not says["rows"] > 0:
                 raise ValueError(f"it has {says['rows']} rows")
             return wire.vector(self.layout, reply.content["arrays"]), int(says["rows"])
-        except (KeyError, TypeError, ValueError) as error:
+        except Exception as error:  # whatever a node may send
             return f"what it sent cannot be averaged: {error}"
 
     def _why(self, client: int, wrong: Mapping[int, str]) -> str:

@@ -85,10 +85,10 @@ def test_real_processes_end_where_the_engine_ends_and_one_may_die(federation, tm
         machines.folders = folders
         for k in range(2):
             machines.start(k, ear.address)
-        settings = CONFIG | {"timeout": 60.0, "test": False}
+        settings = CONFIG | {"timeout": 120.0, "test": False}
         number = machines.run(loopback.DIGITS, settings, out)
         machines.wait(out, 2)
-        machines.kill(1)
+        machines.kill(1, word=True)
         states["two"] = load_file(out / "shared.safetensors")
         own = [Node(folder).personal(number) for folder in folders]
         history = machines.wait(out, 3).set_index(["round", "client"]).what

@@ -122,9 +122,21 @@ def short(said: Message) -> Message:
     return said
 
 
+def nonsense(said: Message) -> Message:
+    said.content["arrays"]["below.bias"] = Array("float32", (6,), "numpy.ndarray", b"garbage")
+    return said
+
+
+def another(said: Message) -> Message:
+    said.content["metrics"]["client"] = 7
+    return said
+
+
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
+        (nonsense, "cannot be averaged"),
+        (another, r"nobody has asked it for|not connected"),
         (nan, "cannot be averaged: below.weight is not finite"),
         (short, r"cannot be averaged: arrays \['above.weight'"),
         (lambda said: None, "no answer in 0.2 s"),
