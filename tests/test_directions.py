@@ -15,6 +15,7 @@ SEES = {"paths": {"errors"}, "errors": {"paths"}, "files": {"paths", "errors"}}
 SEES |= {"seeds": SEES["files"], "plotting": GROUND | {"evidence"}}
 SEES |= dict.fromkeys(ROLES, GROUND) | {"methods": GROUND | ROLES}
 SEES |= {"engine": GROUND | ROLES | {"methods"}}
+SEES |= {"flower": SEES["engine"] | {"engine"}}
 SEES |= {"papers": SEES["engine"] | {"engine", "plotting"}}
 SEES |= {"fill": SEES["papers"] | {"papers"}}
 ANY = {
