@@ -19,7 +19,7 @@ from typing import Any
 
 from lgfed_core.errors import DataError, PartitionError, SettingsError
 from lgfed_core.papers import experiment as base, experiments
-from lgfed_core.papers.settings import Kind, _declared, _kinds
+from lgfed_core.papers.settings import USUAL, Kind, _declared, _kinds
 
 NUMBERS = {
     int: (-1, 0, 1, 2, 3, 5, 7, 12),
@@ -31,17 +31,21 @@ ODD = (None, "x", 2.5, True, (), ("x",), [1], 2**70, float("-inf"))
 
 
 def drawn(rng: random.Random, experiment: base.Experiment, name: str) -> Any:
-    """A value for a setting: mostly of its type, often at an edge, at times of another type."""
+    """A value for a setting: mostly of its type and in its range, often at an edge."""
     cls = experiment.Settings
     kind: Kind = _kinds(cls)[name]
-    if rng.random() < 0.1:
+    if rng.random() < 0.05:
         return rng.choice(ODD)
     if kind.optional and rng.random() < 0.2:
         return None
     known = tuple(_declared(cls, "CHOICES").get(name, ()))
 
     def one(of: type) -> Any:
-        return rng.choice(known) if known and rng.random() < 0.9 else rng.choice(NUMBERS[of])
+        if known and rng.random() < 0.9:
+            return rng.choice(known)
+        allowed = _declared(cls, "RANGES").get(name) or USUAL.get(of)
+        numbers = [n for n in NUMBERS[of] if allowed is None or n in allowed]
+        return rng.choice(numbers if rng.random() < 0.9 else NUMBERS[of])
 
     if kind.many:
         return tuple(one(kind.kinds[0]) for _ in range(rng.randrange(4)))
