@@ -66,7 +66,7 @@ class Privacy:
             from opacus.accountants import PRVAccountant, RDPAccountant
         except ImportError as error:
             raise SettingsError(
-                "an epsilon needs the package opacus: pip install 'lgfed_core[privacy]'"
+                "an epsilon needs the package opacus: pip install opacus"
             ) from error
         bound, tight = RDPAccountant(), PRVAccountant()
         bound.history = tight.history = [(self.noise, 1.0, uploads)]  # noise, sampling rate, times
