@@ -8,6 +8,7 @@ the same values, and trains nothing.
 
 import argparse
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -21,6 +22,7 @@ from lgfed_core.errors import DataError, PartitionError, SettingsError
 from lgfed_core.papers import experiment as base, experiments
 from lgfed_core.papers.settings import USUAL, Kind, _declared, _kinds
 
+LONGEST = 30  # seconds for one of them
 NUMBERS = {
     int: (-1, 0, 1, 2, 3, 5, 7, 12),
     float: (float("inf"), float("nan"), -1.0, 0.0, 1e-9, 0.2, 0.5, 0.9, 1.0, 1.5, 30.0, 1e30),
@@ -60,7 +62,7 @@ def changes(rng: random.Random, experiment: base.Experiment, most: int = 3) -> d
 
 
 def tried(experiment: base.Experiment, protocol: str, changed: dict[str, Any]) -> str:
-    """How it ended: "refused", "refused with data" or "ran". Raises what else happens."""
+    """How it ended: "refused", "refused with data", "ran", "too long". Raises what else happens."""
     try:
         cfg = experiment.settings("smoke", protocol, **changed)
         experiment.plan(cfg, [0], "cpu")
@@ -69,14 +71,23 @@ def tried(experiment: base.Experiment, protocol: str, changed: dict[str, Any]) -
         assert any(name in told for name in (*changed, "no part", "protocol")), told
         return "refused"
     rows = histories = None
+    signal.alarm(LONGEST)
     try:
         rows, histories = experiment.run(cfg, [0], record=False, device="cpu", workers=None)
     except (SettingsError, PartitionError, DataError):
         assert rows is None
         return "refused with data"
+    except TimeoutError:
+        return "too long"
+    finally:
+        signal.alarm(0)
     assert len(rows) and rows["value"].notna().all()
     experiment.progress(cfg, histories)
     return "ran"
+
+
+def _late(*_):
+    raise TimeoutError
 
 
 def main() -> int:
@@ -90,6 +101,7 @@ def main() -> int:
     names = [name for name in experiments.ALL if name.startswith(asked.only)]
     end = time.monotonic() + 60 * asked.minutes
     warnings.simplefilter("ignore")
+    signal.signal(signal.SIGALRM, _late)
     with tempfile.TemporaryDirectory() as folder:
         base.RUNS = Path(folder)
         while time.monotonic() < end:
