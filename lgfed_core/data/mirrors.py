@@ -268,7 +268,7 @@ class _Modest(tarfile.TarInfo):
     def _proc_member(self, box):
         if self.type not in tarfile.REGULAR_TYPES and self.size > LONGEST_NAME:
             raise ValueError(f"an entry has a header of {self.size:,} bytes")
-        return super()._proc_member(box)  # type: ignore[misc]
+        return super()._proc_member(box)
 
 
 @contextlib.contextmanager
