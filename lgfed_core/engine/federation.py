@@ -124,7 +124,7 @@ def prepare(
 ) -> Phase:
     """Allocate every tensor of a phase; in memory that workers share if ``forked``."""
     methods = _one_each(federation, method)
-    layout = Layout(federation.net, _averaged(methods[0], federation.net))
+    layout = Layout(federation.net, averaged(methods[0], federation.net))
     runs, devices, place = len(federation.seeds), federation.clients, federation.device
     size = layout.size_shared + layout.size_personal
     _refuse_data(federation, methods[0])
@@ -196,11 +196,11 @@ def _one_each(federation: Federation, method: Method | Sequence[Method]) -> list
     return methods
 
 
-def _averaged(method: Method, net: nn.Module) -> frozenset[str]:
+def averaged(method: Method, net: nn.Module) -> frozenset[str]:
     """What ``method`` shares, and running statistics if it averages them."""
     known = dict(net.named_parameters())
-    averaged = method.batch_norm == "averaged"
-    return method.shared(net) | {n for n, _ in values(net) if averaged and n not in known}
+    statistics = method.batch_norm == "averaged"
+    return method.shared(net) | {n for n, _ in values(net) if statistics and n not in known}
 
 
 def _refuse_data(federation: Federation, method: Method) -> None:
@@ -253,8 +253,8 @@ def round_of(
             _relabel(phase, engine, number)
         before = phase.tensors["personal"].clone() if phase.method.keep else None
         engine.train(jobs, number, lr)
-        _privatise(phase, jobs, number)
-        _merge(phase, jobs, before)
+        privatise(phase, jobs, number)
+        merge(phase, jobs, before)
     return bool(jobs)
 
 
@@ -296,7 +296,7 @@ def _relabel(phase: Phase, engine: Engine, number: int) -> None:
                 labels[r, mine[bare]] = label(said[r, k, : len(mine)])[bare].to(labels)
 
 
-def _privatise(phase: Phase, jobs: list[Job], number: int) -> None:
+def privatise(phase: Phase, jobs: list[Job], number: int) -> None:
     """Do to each upload what the method has listed (to clip it, say, and to blur it)."""
     t = phase.tensors
     for slot, (run, device) in enumerate(jobs):
@@ -307,7 +307,7 @@ def _privatise(phase: Phase, jobs: list[Job], number: int) -> None:
                 t["uploads"][slot] = treatment.privatise(before, sent, rng)
 
 
-def _merge(phase: Phase, jobs: list[Job], before: Tensor | None) -> None:
+def merge(phase: Phase, jobs: list[Job], before: Tensor | None) -> None:
     """Move each run's server; ``before`` [R, K, P_p], if a method asks what devices `keep`."""
     _, rows = phase.rows["train"]
     shared, personal, uploads = (phase.tensors[n] for n in ("shared", "personal", "uploads"))
