@@ -58,8 +58,8 @@ class Seven(Tracker):
         ("device 0 .*label below 0.*FedAvg reads", lambda: run(
             federation(y=FED.data.train.y - 1), FedAvg(), TRAINING, 1)),
         ("train labels go from 99", lambda: federation(y=FED.data.train.y + 99)),
-        ("does not take rows of shape .1.", lambda: run(
-            federation(x=FED.data.train.x[:, :1]), FedAvg(), TRAINING, 1)),
+        ("does not take rows of shape .8.", lambda: run(
+            federation(net=nn.Linear(5, 3)), FedAvg(), TRAINING, 1)),
         ("training row 999; toy has 150", lambda: federation([0, 999], [1])),
         ("no device of run 0 has a training row", lambda: federation([], [])),
         ("lr inf", lambda: LocalTraining(float("inf"), 4)),
