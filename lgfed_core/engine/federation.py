@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 
 import torch
 from torch import Tensor, nn
@@ -41,8 +42,12 @@ class Federation:
             raise SettingsError(
                 f"{len(self.partitions)} partitions for {len(self.seeds)} seeds; give one each"
             )
-        if min(self.seeds) < 0:
-            raise SettingsError(f"seeds are {list(self.seeds)}; none can be negative")
+        if not all(isinstance(seed, Integral) and seed >= 0 for seed in self.seeds):
+            raise SettingsError(
+                f"seeds are {list(self.seeds)}; they are whole numbers, and none can be negative"
+            )
+        if not isinstance(self.device, torch.device):
+            raise SettingsError(f"device is {self.device!r}; give torch.device({self.device!r})")
         if len({len(p.train.size) for p in self.partitions}) > 1:
             raise SettingsError("runs that train together need the same number of devices")
         kinds = {p.dtype for p in self.net.parameters()}
@@ -59,6 +64,7 @@ class Federation:
                     f"{', '.join(map(str, kinds))}; convert the rows, as with x.float()"
                 )
             rows.refuse_broken(f"{self.data.name}, {name} rows")
+        self._refuse_rows()
         for name, module in self.net.named_modules():
             known = isinstance(module, _BatchNorm) and module.momentum is not None
             if not known and any(True for _ in module.buffers(recurse=False)):
@@ -71,6 +77,21 @@ class Federation:
             raise SettingsError(
                 f"availability has shape {tuple(there.shape)}; these runs and devices need {shape}"
             )
+
+    def _refuse_rows(self) -> None:
+        """Raise SettingsError for rows that the data do not have, and where nobody has any."""
+        for r, part in enumerate(self.partitions):
+            held = [("training", part.train, self.data.train), ("test", part.test, self.data.test)]
+            if part.validation is not None:
+                held.append(("validation", part.validation, self.data.train))
+            for name, rows, split in held:
+                if rows.index.numel() and (last := int(rows.index.max())) >= len(split.y):
+                    raise SettingsError(
+                        f"a device of run {r} holds {name} row {last}; {self.data.name} has "
+                        f"{len(split.y)}, numbered from 0"
+                    )
+            if not part.train.size.any():
+                raise SettingsError(f"no device of run {r} has a training row")
 
     @property
     def clients(self) -> int:
@@ -106,6 +127,7 @@ def prepare(
     layout = Layout(federation.net, averaged(methods[0], federation.net))
     runs, devices, place = len(federation.seeds), federation.clients, federation.device
     size = layout.size_shared + layout.size_personal
+    _refuse_data(federation, methods[0])
     if start.shape not in ((runs, size), (runs, devices, size)):
         raise SettingsError(
             f"start has shape {tuple(start.shape)}; this network and {runs} runs need "
@@ -179,6 +201,27 @@ def averaged(method: Method, net: nn.Module) -> frozenset[str]:
     known = dict(net.named_parameters())
     statistics = method.batch_norm == "averaged"
     return method.shared(net) | {n for n, _ in values(net) if statistics and n not in known}
+
+
+def _refuse_data(federation: Federation, method: Method) -> None:
+    """Rows that the network does not take, and labels that are missing where they are read."""
+    rows, net = federation.data.train, copy.deepcopy(federation.net).to("cpu").eval()
+    try:
+        with torch.no_grad():
+            net(rows.x[:1].to("cpu"))
+    except (RuntimeError, ValueError, IndexError, TypeError) as error:
+        raise SettingsError(
+            f"{type(net).__name__} does not take rows of shape {list(rows.x.shape[1:])}: {error}"
+        ) from error
+    if method.unlabelled or not (rows.y < 0).any():
+        return
+    for r, part in enumerate(federation.partitions):
+        for k in range(len(part)):
+            if (rows.y[part.train.of(k).to(rows.y.device)] < 0).any():
+                raise SettingsError(
+                    f"device {k} of run {r} has rows with a label below 0, that is without one, "
+                    f"which {type(method).__name__} reads"
+                )
 
 
 def _refuse_lonely_rows(phase: Phase) -> None:

@@ -5,6 +5,7 @@ itself, before it sends, so that nobody else has to be trusted. `epsilon` comes 
 of Opacus, an optional package.
 """
 
+import math
 import warnings
 from dataclasses import dataclass
 from typing import Protocol
@@ -40,10 +41,10 @@ class Privacy:
     noise: float
 
     def __post_init__(self):
-        if not (self.clip > 0 and self.noise >= 0):
+        if not (0 < self.clip < math.inf and 0 <= self.noise < math.inf):
             raise SettingsError(
                 f"clip is {self.clip} and noise {self.noise}; the first must be positive, the "
-                "second at least 0"
+                "second at least 0, and both finite"
             )
 
     def privatise(self, before: Tensor, upload: Tensor, rng: np.random.Generator) -> Tensor:
@@ -60,13 +61,18 @@ class Privacy:
         them its change is zero. Sampling amplifies nothing, as the server sees who sends.
         Infinite without noise. Raises SettingsError where Opacus is not installed.
         """
+        if not (isinstance(uploads, int) and uploads >= 0 and 0 < delta < 1):
+            raise SettingsError(
+                f"uploads is {uploads}, delta {delta}; they are a whole number from 0 and a "
+                "probability between 0 and 1"
+            )
         if self.noise == 0 or uploads == 0:
             return 0.0 if uploads == 0 else float("inf")
         try:
             from opacus.accountants import PRVAccountant, RDPAccountant
         except ImportError as error:
             raise SettingsError(
-                "an epsilon needs the package opacus: pip install 'lgfed_core[privacy]'"
+                "an epsilon needs the package opacus: pip install opacus"
             ) from error
         bound, tight = RDPAccountant(), PRVAccountant()
         bound.history = tight.history = [(self.noise, 1.0, uploads)]  # noise, sampling rate, times
