@@ -42,3 +42,9 @@ def markdown(lines: pd.DataFrame) -> str:
             f"| {line.what} | {line.tried:,} {line.unit} | {line.failed:,} | {line.found} | {how} |"
         )
     return "\n".join(rows)
+
+
+def in_words(lines: pd.DataFrame) -> str:
+    """One bullet: how much was tried, and how much of it failed."""
+    parts = [f"{line.tried:,} {line.unit} ({line.failed:,} failed)" for line in lines.itertuples()]
+    return f"- Of the code here were tried: {'; '.join(parts)}."

@@ -66,7 +66,7 @@ def behind(
     high: float,
     *,
     steps: int = 400,
-    restarts: int = 3,
+    restarts: int = 2,
     smooth: float = 0.1,
     seed: int = 0,
 ) -> Tensor:

@@ -169,7 +169,9 @@ def attacks(
         more = until - done
         way = run(scene.federation(rows), local, batch, more, start, first_round=done, workers=1)
         start = way.layout.join(way.tensors["shared"][:, None], way.tensors["personal"])
-        found[f"LG-FedAvg, {until} rounds later"] = sought(start, net)  # of layers [1, K, P]
+        found[f"LG-FedAvg, {until} round{'s' * (until > 1)} later"] = sought(
+            start, net
+        )  # of layers [1, K, P]
         done = until
     found["LG-FedAvg, a stranger"] = sought(start, make(MnistMLP, 1))
     return found
@@ -259,3 +261,28 @@ def _epsilon(privacy: Privacy) -> float:
         return privacy.epsilon(1, 1e-5)
     except SettingsError:  # no accountant here
         return float("nan")
+
+
+def said_of_noise(numbers: pd.DataFrame) -> pd.DataFrame:
+    """`noised` in words."""
+    lines = pd.DataFrame(index=numbers.index.map("{:g}".format))
+    for name in ("FedAvg", "LG-FedAvg, just now"):
+        lines[name] = ["{:.2f} [{:.2f}, {:.2f}]".format(*v) for v in numbers[name]]
+    for name in ("labels, FedAvg", "labels, LG-FedAvg"):
+        lines[name] = [f"{v:.0%}" for v in numbers[name]]
+    lines["ε"] = ["not computed" if np.isnan(v) else f"{v:,.3g}" for v in numbers["epsilon"]]
+    return lines
+
+
+def in_words(numbers: pd.DataFrame, labels: Sequence[float]) -> str:
+    """What came out of `attacks`, as Markdown; labels: read of FedAvg's and LG-FedAvg's devices."""
+    said = {n: "{:.2f} [{:.2f}, {:.2f}]".format(*v) for n, v in numbers["correlation"].items()}
+    last = [name for name in said if name.endswith("later")][-1]
+    return (
+        "- One step of **FedAvg** on one row gives away the row (correlation with the true one "
+        f"{said['FedAvg, one row']}) and its label ({labels[0]:.0%} of devices).\n"
+        "- **LG-FedAvg** hides the row only from who does not know the private layers. As it "
+        f"begins, the server knows them: {said['LG-FedAvg, just now']}. {last.split(', ')[1]}: "
+        f"{said[last]}, while the mean picture of the label, which can be read all the same "
+        f"({labels[1]:.0%}), has {said['the label alone']}.\n"
+    )

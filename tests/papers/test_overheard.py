@@ -27,7 +27,7 @@ def test_the_servers_see_what_they_should(scene):
     assert known["FedAvg, one row"] > 0.999
     assert list(known) == [
         *("FedAvg, one row", "FedAvg, a round of 10 rows", "LG-FedAvg, just now"),
-        *("LG-FedAvg, 1 rounds later", "LG-FedAvg, a stranger"),
+        *("LG-FedAvg, 1 round later", "LG-FedAvg, a stranger"),
     ]
     assert known["LG-FedAvg, just now"] > 0.2 + known["LG-FedAvg, a stranger"]
     assert all(said.shape == true.shape == (3, 784) for said, true in found.values())
