@@ -177,6 +177,11 @@ def attacks(
     return found
 
 
+def by_nothing(scene: Scene) -> tuple[Tensor, Tensor]:
+    """Who has heard nothing: the mean of all public pictures."""
+    return scene.public().x.mean(0).expand(len(scene.held), -1), scene.rows()
+
+
 def by_label(scene: Scene) -> tuple[Tensor, Tensor]:
     """Who knows the label alone: the mean picture of its class, from rows of nobody's."""
     public, labels = scene.public(), scene.data.train.y[scene.held[:, 0]]
@@ -229,6 +234,7 @@ def pictures(found: dict[str, tuple[Tensor, Tensor]], devices: int = 6) -> Figur
             )
             ax.set_xticks([]), ax.set_yticks([])
             ax.grid(False)
+            ax.spines[:].set_visible(False)
         line[0].set_ylabel(name, rotation=0, ha="right", va="center")
     return figure
 
