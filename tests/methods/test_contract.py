@@ -274,14 +274,15 @@ def test_the_server_alone_moves_what_is_shared_and_sees_nothing_else(case, lanes
 
 
 @every
-def test_a_weighted_average_is_what_moves_the_server(case):
+def test_a_weighted_average_of_who_is_there_moves_the_server(case):
     kind, settings = CASES[case]
     ear = Listens()
     method = made(kind, **settings, upload=[ear])
-    found = go(method)
+    there = Participation(0.75, torch.tensor([[0.0, 0.4, 0.3, 0.3]]))  # all but the first
+    found = go(method, federation(who=there))
     before = found.layout.split(joined(NET))[0]
-    weights = method.weights(torch.tensor(SIZES))
-    weights = torch.full((4,), 0.25) if weights is None else weights
+    weights = method.weights(torch.tensor(SIZES[1:]))
+    weights = torch.full((3,), 1 / 3) if weights is None else weights
     average = sum(w * sent for w, sent in zip(weights.tolist(), ear.sent, strict=True))
     torch.testing.assert_close(
         found.tensors["shared"][0], method.server_update(before, average), rtol=1e-4, atol=1e-6
