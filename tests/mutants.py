@@ -62,7 +62,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
     ("partition/label_skew.py", "shards[i] = np.append(shards[i], row)", "pass", SHARES),
     ("partition/label_skew.py", "len(rows) - 1) if len(rows) > 1", "len(rows)) if len(rows) > 1",
      SHARES),
-    ("partition/label_skew.py", "edges[:, -1] = totals", "pass", SHARES),
+    ("partition/label_skew.py", "donors.any()", "not donors.any()", SHARES),
     ("partition/label_skew.py", "counts.sum(0) > 1",
      "counts.sum(0) > 0", SHARES),
     # measures
