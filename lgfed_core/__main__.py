@@ -1,4 +1,4 @@
-"""python -m lgfed_core list | data | run | fill | report | bench"""
+"""python -m lgfed_core list | data | run | fill | report | bench | gpu-check"""
 
 import argparse
 import os
@@ -10,6 +10,8 @@ from typing import get_args, get_origin, get_type_hints
 
 from . import __version__
 from .errors import LgfedError, SettingsError
+
+CLUSTER = "let the workers of Dask's scheduler run it, e.g. tcp://10.0.0.5:8786"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -65,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--lanes", default="auto", help="looped, batched (small networks) or auto (by device)"
     )
+    run.add_argument("--cluster", metavar="ADDRESS", help=CLUSTER)
     run.set_defaults(command=_run)
 
     fill = commands.add_parser("fill", help="run what is worth most; stop and go on at any time")
@@ -73,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     fill.add_argument("--only", default="", metavar="EXPERIMENT", help="nothing else")
     fill.add_argument("--device", default="auto", help="cpu, cuda or auto (default)")
     fill.add_argument("--workers", type=int, help="processes (default: one a core)")
+    fill.add_argument("--cluster", metavar="ADDRESS", help=CLUSTER)
     fill.set_defaults(command=_fill)
 
     report = commands.add_parser("report", help="the papers' tables beside ours, with verdicts")
@@ -84,6 +88,10 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument("--rounds", type=int, default=12, help="rounds to time (default 12)")
     bench.add_argument("--json", metavar="FILE", help="also write the figures to FILE")
     bench.set_defaults(command=_bench)
+
+    check = commands.add_parser("gpu-check", help="hold every experiment on a GPU against the CPU")
+    check.add_argument("--json", metavar="FILE", help="also write the lines to FILE")
+    check.set_defaults(command=_gpu_check)
     return parser
 
 
@@ -167,6 +175,8 @@ def _run(args) -> int:
     if why_not:
         print(f"{why_not}: nothing is recorded.")
     asked = dict(device=args.device, workers=args.workers, lanes=args.lanes)
+    if args.cluster:
+        return _run_elsewhere(args, experiment, protocols, changes, record=not why_not)
     plans = []
     for protocol in protocols:  # all of them are checked before the first one runs
         cfg = experiment.settings(args.scale, protocol, **changes)
@@ -183,6 +193,25 @@ def _run(args) -> int:
     return 0
 
 
+def _run_elsewhere(args, experiment, protocols: list[str], changes: dict, record: bool) -> int:
+    """`_run` by the workers of a cluster, one errand for each protocol and seed."""
+    from .fill.cluster import Cluster
+    from .fill.errand import Errand
+
+    groups = [args.seeds] if experiment.together else [[seed] for seed in args.seeds]
+    errands = []
+    for protocol in protocols:
+        cfg = experiment.settings(args.scale, protocol, **changes)
+        experiment.check(cfg, args.seeds, "cpu")
+        how = args.device, args.workers or 1, args.lanes
+        what = experiment.name, args.scale, protocol, changes
+        errands += [Errand(*what, tuple(group), *how) for group in groups]
+    with Cluster(args.cluster) as cluster:
+        done = list(cluster.recorded(partial(next, iter(errands), None), print, record))
+    print(f"{sum(n > 0 for n in done)} of {len(errands)} runs, {sum(done)} rows")
+    return int(0 in done)
+
+
 def _shown(rows) -> str:
     """Result rows of any experiment as a table: a line per cell and selection, means over seeds."""
     from .evidence import records as results
@@ -194,13 +223,19 @@ def _shown(rows) -> str:
 
 def _fill(args) -> int:
     from .fill import work
+    from .fill.cluster import Cluster
     from .fill.words import said
 
     if args.plan:
         print(said(work.planner(args.device, args.only)))
     else:
         plan = partial(work.planner, args.device, args.only)
-        work.fill(args.hours, plan, args.device, args.workers, partial(print, flush=True))
+        how = args.hours, plan, args.device, args.workers, partial(print, flush=True)
+        if args.cluster:
+            with Cluster(args.cluster) as cluster:
+                work.fill_cluster(cluster, *how)
+        else:
+            work.fill(*how)
     return 0
 
 
@@ -215,6 +250,12 @@ def _bench(args) -> int:
     from . import bench
 
     return bench.main(args.rounds, args.json)
+
+
+def _gpu_check(args) -> int:
+    from . import gpu_check
+
+    return gpu_check.main(args.json)
 
 
 if __name__ == "__main__":

@@ -15,9 +15,15 @@ SEES = {"paths": {"errors"}, "errors": {"paths"}, "files": {"paths", "errors"}}
 SEES |= {"seeds": SEES["files"], "plotting": GROUND | {"evidence"}}
 SEES |= dict.fromkeys(ROLES, GROUND) | {"methods": GROUND | ROLES}
 SEES |= {"engine": GROUND | ROLES | {"methods"}}
+SEES |= {"flower": SEES["engine"] | {"engine"}}
 SEES |= {"papers": SEES["engine"] | {"engine", "plotting"}}
 SEES |= {"fill": SEES["papers"] | {"papers"}}
-ANY = {"lgfed_core", "__main__", "bench"}  # the face, the command line and its benchmark
+ANY = {
+    "lgfed_core",
+    "__main__",
+    "bench",
+    "gpu_check",
+}  # the face, the command line, what measures and checks
 
 
 def modules() -> dict[str, str]:

@@ -7,6 +7,7 @@ lane's own gradient. Lanes with fewer rows than others are padded, and rest once
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -23,12 +24,28 @@ from .looped import Job, Looped
 from .training import Lent, Phase, both, for_each, gradients, moving, normalises, sheltered, trainee
 
 
+class Given(NamedTuple):
+    """What a stack of lanes is told before its first step; on the device, and ``turns`` off it."""
+
+    run: Tensor  # [L]
+    device: Tensor  # [L]
+    slots: Tensor  # [L], among all jobs of the round
+    rows: Tensor  # [T, L, B], their numbers
+    weight: Tensor  # [T, L, B]
+    steps: Tensor  # [L], how many batches each has
+    turns: list[tuple]  # of `Batched._turns`
+    rates: Tensor | None  # [T, L]
+    changes: Tensor | None  # [T, L, B, ...], of augmentation
+    participants: Tensor | None  # [L]
+
+
 class Batched:
     """All lanes at once, ``at_once`` of them where only testing is concerned."""
 
     def __init__(self, phase: Phase, at_once: int = 128):
         self.phase = phase
         self.at_once = at_once
+        self.most: int = 2**31  # lanes that train together; fewer once they did not fit
         self.trained: list[Job] = []  # in the last round,
         self.before = phase.own([])  # and their personal parameters before it [L, P_p]
         self.drawn: dict[tuple[int, ...], np.ndarray] = {}  # the order of rows, in this round
@@ -46,26 +63,69 @@ class Batched:
         self.trained, self.before = jobs, self.phase.own(jobs)
         self.drawn.clear()
         place = self.phase.tensors["shared"].device
-        gpu = [place] if place.type == "cuda" else []
-        with torch.random.fork_rng(devices=gpu):
+        with torch.random.fork_rng(devices=[place] if place.type == "cuda" else []):
             for method, steps in self.stacks:
                 slots = [
                     slot for slot, (r, _) in enumerate(jobs) if self.phase.methods[r] == method
                 ]
                 if slots:
-                    mine = [jobs[slot] for slot in slots]
-                    seed = draw(self.phase.seeds[mine[0][0]], round)
-                    torch.default_generator.manual_seed(seed)  # for dropout: a stack draws together
-                    if gpu:
-                        torch.cuda.manual_seed(seed)
-                    self._train(mine, slots, steps, round, lr)
+                    self._fitting([jobs[slot] for slot in slots], slots, steps, round, lr)
+
+    def _fitting(
+        self, jobs: list[Job], slots: list[int], steps: list[tuple], round: int, lr: float
+    ) -> None:
+        """Train a stack, in parts where the memory of the device does not take all of it.
+
+        What does not fit leaves nothing behind, so that a part begins where it would have begun.
+        Dropout is drawn for a part together: its numbers depend on how many lanes fit.
+        """
+        done = 0
+        while done < len(jobs):
+            now = slice(done, done + min(self.most, len(jobs)))
+            again = (done,) if done else ()
+            torch.manual_seed(draw(self.phase.seeds[jobs[done][0]], round, *again))
+            try:
+                self._train(jobs[now], slots[now], steps, round, lr)
+                done = now.stop
+            except torch.OutOfMemoryError as error:
+                lanes = len(jobs[now])
+                if lanes == 1:
+                    raise SettingsError(f"not even one device's training fits: {error}") from error
+                self.most = -(-lanes // 2)
+            if done < now.stop:  # by now the error holds no tensors any more
+                torch.cuda.empty_cache()
 
     def _train(
         self, jobs: list[Job], slots: list[int], steps: list[tuple], round: int, lr: float
     ) -> None:
+        """One stack: what the host knows goes to the device first, which then is not asked."""
+        phase, cfg = self.phase, self.phase.training
+        place = phase.tensors["shared"].device
+        run, device = torch.tensor(jobs, device=place).T  # [L], [L]
+        index, weight, active = self._plan(jobs, round)
+        rates = None
+        if cfg.annealing:
+            taken = phase.tensors["taken"][run, device].cpu() + active.cumsum(0) - active.int()
+            rates = (lr * cfg.annealing.factor(taken)).to(place)  # [T, L], of the next step
+        given = Given(
+            run,
+            device,
+            torch.tensor(slots, device=place),
+            index,
+            weight,
+            active.sum(0).to(place),
+            self._turns(jobs, steps, round, active),
+            rates,
+            self._changes(jobs, round, index.shape) if cfg.augment else None,
+            self._participants(jobs) if phase.method.needs_peers else None,
+        )
+        self._play(given, steps, round, lr)
+
+    def _play(self, given: Given, steps: list[tuple], round: int, lr: float) -> None:
+        """The steps of one stack, on the device alone."""
         phase, cfg, at = self.phase, self.phase.training, self.phase.layout.size_shared
         t, split = phase.tensors, phase.rows["train"][0]
-        run, device = torch.tensor(jobs, device=t["shared"].device).T  # [L], [L]
+        run, device, index = given.run, given.device, given.rows
         lent = [phase.received(run, device)]
         received = phase.layout.views(*lent[0].parts)
         flat = torch.cat(lent[0].parts, 1)  # [L, P]
@@ -77,30 +137,23 @@ class Batched:
             phase.layout.views(v[:, :at], v[:, at:]) for v in (flat, velocity)
         )  # name -> [L, ...]; views, so that flat and velocity change with them
         peers: tuple[dict[str, Tensor], int | Tensor] = ({}, 1)
-        if phase.method.needs_peers:
-            many = self._participants(jobs)
-            lent += [phase.others(slots), Lent(lambda: (many.clone(),))]
+        if given.participants is not None:
+            many = given.participants
+            lent += [phase.others(given.slots), Lent(lambda: (many.clone(),))]
             peers = phase.layout.views(*lent[1].parts), lent[2].parts[0]
-        index, weight, active = self._plan(jobs, round)
-        plans = self._turns(jobs, steps, round, active)
-        rates = None
-        if cfg.annealing:
-            taken = t["taken"][run, device].cpu() + active.cumsum(0) - active.int()  # [T, L]
-            rates = (lr * cfg.annealing.factor(taken)).to(flat.device)  # of the next step
-        changes = self._changes(jobs, round, index.shape) if cfg.augment else None
-        adam = Adam(values, len(jobs)) if cfg.adam else None
+        adam = Adam(values, len(run)) if cfg.adam else None
 
         for step in range(len(index)):
             x, y = split.x[index[step]], split.y[index[step]]  # [L, B, ...], [L, B]
             if "labels" in t:
                 y = t["labels"][run[:, None], index[step]].long()
-            if cfg.augment and changes is not None:
-                x = cfg.augment.apply(x, changes[step])
-            rows = (x, y, weight[step])
+            if cfg.augment and given.changes is not None:
+                x = cfg.augment.apply(x, given.changes[step])
+            rows = (x, y, given.weight[step])
             if split.groups is not None:
                 rows += (split.groups[index[step]],)  # [L, B, g]
-            todo = zip(steps, plans, for_each(steps, rows), strict=True)
-            for (loss, moves, _), (turn, everyone), given in todo:
+            todo = zip(steps, given.turns, for_each(steps, rows), strict=True)
+            for (loss, moves, _), (turn, everyone), own in todo:
                 on, all_on = turn[step], everyone[step]  # [L]
                 leaves = {n: v.detach().requires_grad_(n in moves) for n, v in values.items()}
                 leaves |= {n: values[n].clone() for n in self.statistics}  # vmap needs them dense
@@ -108,7 +161,7 @@ class Batched:
                 axes = (0, 0, 0, 0 if phase.method.needs_peers else None)
                 for one in lent:
                     one.mend()
-                inputs = leaves, received, given, peers
+                inputs = leaves, received, own, peers
                 losses = vmap(lane, axes, randomness="different")(*inputs)  # [L]
                 grads = gradients(losses.sum(), [leaves[n] for n in moves])
                 for name, grad in zip(moves, grads, strict=True):
@@ -124,19 +177,19 @@ class Batched:
                     if not all_on:
                         change = change * _wide(on, grad)
                         momentum.copy_(torch.where(_wide(on, grad), momentum, before))
-                    if rates is not None:
-                        value.sub_(change * _wide(rates[step], grad))
+                    if given.rates is not None:
+                        value.sub_(change * _wide(given.rates[step], grad))
                     else:
                         value.sub_(change, alpha=lr)
                 for name in self.statistics:
                     value = values[name]
                     value.copy_(torch.where(_wide(on, value), leaves[name], value))
-        t["uploads"].index_copy_(0, torch.tensor(slots, device=slot.device), flat[:, :at])
+        t["uploads"].index_copy_(0, given.slots, flat[:, :at])
         t["personal"][run, device] = flat[:, at:]
         if cfg.keep_momentum:
             t["velocity"].flatten(0, 1).index_copy_(0, slot, velocity)
         if cfg.annealing:
-            t["taken"][run, device] += active.sum(0).to(flat)
+            t["taken"][run, device] += given.steps.to(flat)
 
     @torch.no_grad()
     def correct(

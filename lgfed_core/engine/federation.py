@@ -1,7 +1,7 @@
 """One round: who holds what, who takes part, what they send, what the server makes of it."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -110,7 +110,7 @@ def prepare(
                 f"no device of run {r} has any training rows; look at its partition, "
                 f"{partition.name}"
             )
-    layout = Layout(federation.net, _averaged(methods[0], federation.net))
+    layout = Layout(federation.net, averaged(methods[0], federation.net))
     runs, devices, place = len(federation.seeds), federation.clients, federation.device
     size = layout.size_shared + layout.size_personal
     if start.shape not in ((runs, size), (runs, devices, size)):
@@ -181,11 +181,11 @@ def _one_each(federation: Federation, method: Method | Sequence[Method]) -> list
     return methods
 
 
-def _averaged(method: Method, net: nn.Module) -> frozenset[str]:
+def averaged(method: Method, net: nn.Module) -> frozenset[str]:
     """What ``method`` shares, and running statistics if it averages them."""
     known = dict(net.named_parameters())
-    averaged = method.batch_norm == "averaged"
-    return method.shared(net) | {n for n, _ in values(net) if averaged and n not in known}
+    statistics = method.batch_norm == "averaged"
+    return method.shared(net) | {n for n, _ in values(net) if statistics and n not in known}
 
 
 def _refuse_lonely_rows(phase: Phase) -> None:
@@ -217,9 +217,9 @@ def round_of(
             _relabel(phase, engine, number)
         before = phase.tensors["personal"].clone() if phase.method.keep else None
         engine.train(jobs, number, lr)
-        _privatise(phase, jobs, number)
+        privatise(phase, jobs, number)
         out = keep_out(phase, engine, number) if federation.participation.keep_out else set()
-        _merge(phase, jobs, before, out)
+        merge(phase, jobs, before, out)
     return bool(jobs)
 
 
@@ -261,7 +261,7 @@ def _relabel(phase: Phase, engine: Engine, number: int) -> None:
                 labels[r, mine[bare]] = label(said[r, k, : len(mine)])[bare].to(labels)
 
 
-def _privatise(phase: Phase, jobs: list[Job], number: int) -> None:
+def privatise(phase: Phase, jobs: list[Job], number: int) -> None:
     """Do to each upload what the method has listed (to clip it, say, and to blur it)."""
     t = phase.tensors
     for slot, (run, device) in enumerate(jobs):
@@ -272,7 +272,7 @@ def _privatise(phase: Phase, jobs: list[Job], number: int) -> None:
                 t["uploads"][slot] = treatment.privatise(before, sent, rng)
 
 
-def _merge(phase: Phase, jobs: list[Job], before: Tensor | None, out: set[int]) -> None:
+def merge(phase: Phase, jobs: list[Job], before: Tensor | None, out: Collection[int] = ()) -> None:
     """Move each run's server, but for slots that are ``out``, or where nobody has a row.
 
     before: [R, K, P_p], if a method asks what devices `keep`.

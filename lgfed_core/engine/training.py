@@ -160,7 +160,7 @@ class Phase:
             )
         )
 
-    def others(self, slot: int | list[int]) -> Lent:
+    def others(self, slot: int | Tensor) -> Lent:
         """The mean of the other participants' models, for the job (or jobs) in ``slot``."""
         at, vector = self.layout.size_shared, self.tensors["others"][slot]
         return Lent(lambda: (vector[..., :at].clone(), vector[..., at:].clone()))

@@ -18,6 +18,8 @@ from lgfed_core.evidence import records
 from lgfed_core.papers.experiment import place_of
 
 from . import goals
+from .cluster import Cluster
+from .errand import Errand
 from .ledger import Ledger
 from .plan import Bundle, Planner, Task
 from .words import length
@@ -52,9 +54,7 @@ def fill(
     `Experiment.run`. A task that cannot run, as data are missing or somebody else runs it, is
     named and left out.
     """
-    if not 0 < hours < float("inf"):
-        raise SettingsError(f"hours is {hours}; it says how long to work, e.g. 2.5")
-    records.writable()
+    _check(hours)
     with suppress(OSError, AttributeError):  # Windows has no such priorities
         os.nice(LOWEST)
     end, done, out = time.monotonic() + 3600 * hours, 0, set[str]()
@@ -79,6 +79,48 @@ def fill(
     except TimeUp:
         say("time is up; what was running goes on from its checkpoint the next time")
     return done
+
+
+def fill_cluster(
+    cluster: Cluster,
+    hours: float,
+    plan: Callable[[], Planner],
+    device: str = "auto",
+    workers: int | None = None,
+    say: Callable[[str], None] = print,
+) -> int:
+    """`fill` by the workers of a cluster; the plan is made anew as one of them becomes free.
+
+    device, workers: on each of them, of `Experiment.run`; one process where nobody says.
+    """
+    _check(hours)
+    end, out = time.monotonic() + 3600 * hours, set[str]()
+
+    def next_one() -> Errand | None:
+        found = choose(plan(), end - time.monotonic(), out)
+        if not found:
+            return None
+        task = found[1][0]
+        out.add(str(task))
+        what = task.experiment.name, "paper", task.protocol, task.changes, task.seeds
+        return Errand(*what, device, workers or 1)
+
+    done = 0
+    try:
+        with _until(end):
+            for rows in cluster.recorded(next_one, say):
+                done += rows > 0
+            say("nothing is left that could decide anything")
+    except TimeUp:
+        say("time is up; what was running goes on from its checkpoint the next time")
+    return done
+
+
+def _check(hours: float) -> None:
+    """Before anything is planned: a time to work, and a place for rows."""
+    if not 0 < hours < float("inf"):
+        raise SettingsError(f"hours is {hours}; it says how long to work, e.g. 2.5")
+    records.writable()
 
 
 def choose(plan: Planner, left: float, out: Collection[str]) -> tuple[Bundle, list[Task]] | None:

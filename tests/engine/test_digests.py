@@ -9,7 +9,6 @@ moves one of these on purpose says so in the change log, and prints the new ones
 
 import sys
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,18 +16,15 @@ import pytest
 import torch
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parents[1]))  # for toy; pytest has it
+    sys.path.insert(0, str(Path(__file__).parents[1]))  # for cases; pytest has it
 
-from lgfed_core import methods as m, partition
-from lgfed_core.data import Dataset, Split
-from lgfed_core.engine import LocalTraining, Participation, run
+from cases import CASES, FALLING
+
+from lgfed_core import partition
+from lgfed_core.engine import run
 from lgfed_core.engine.checkpoint import digest
-from lgfed_core.methods.privacy import Privacy
-from lgfed_core.methods.schedules import Annealing
-from lgfed_core.models.adult import AdultNet
-from lgfed_core.models.cgau import GatedMLP
 from lgfed_core.partition import feature_clusters
-from toy import ABOVE, SGD, Toy, grouped, toy_federation
+from toy import SGD
 
 TRAIN, TEST = np.arange(503) % 10, np.arange(131) % 10
 
@@ -62,72 +58,6 @@ ROWS = {
 }
 
 
-class TwoHeads(Toy):
-    """A head of the device's own beside the shared one."""
-
-    def __init__(self):
-        super().__init__()
-        self.own = torch.nn.Linear(6, 3)
-
-    def forward(self, x, own=False):
-        return (self.own if own else self.above)(self.below(x).relu())
-
-
-def adult(head: int):
-    """Two classes, two protected attributes."""
-    fed = toy_federation((0, 1), net=AdultNet(head, 0.0, 0.0, inputs=8))
-
-    def split(rows: Split) -> Split:
-        return Split(rows.x, rows.y % 2, torch.stack([rows.y % 3 == 0, rows.y < 2], 1).long())
-
-    data = Dataset("toy", split(fed.data.train), split(fed.data.test), 2)
-    return replace(fed, data=data)
-
-
-def plain(net=None):
-    return toy_federation((0, 1), net=net and net(), fraction=0.5)
-
-
-def game(normalised=False):
-    there = torch.tensor([[0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1]])
-    return grouped((0, 1), normalised=normalised, who=Participation(0.5, there))
-
-
-def gated():
-    return GatedMLP(8, 5, 3, dropout=0.0)
-
-
-OWN = frozenset({"own.weight", "own.bias"})
-FALLING = LocalTraining(
-    0.1, 5, 0.9, weight_decay=1e-3, keep_momentum=True, nesterov=True, annealing=Annealing(40)
-)
-CASES = {
-    "fedavg": (plain, m.FedAvg()),
-    "fedavg_uniform": (plain, m.FedAvg(weighted=False)),
-    "fedavg_private": (plain, m.FedAvg(upload=[Privacy(0.5, 0.0), Privacy(0.4, 0.3)])),
-    "fedprox": (plain, m.FedProx(mu=0.1)),
-    "lgfedavg": (plain, m.LGFedAvg(layers=ABOVE)),
-    "lgfedavg_v1": (lambda: plain(TwoHeads), m.LGFedAvgV1(layers=ABOVE, auxiliary=OWN)),
-    "local": (lambda: toy_federation((0, 1)), m.LocalOnly()),
-    "mtl": (plain, m.MTL(scale=0.1)),
-    "mtl_released": (plain, m.ReleasedMTL(scale=0.01)),
-    "fair": (lambda: adult(2), m.FairLGFedAvg(lambda_local=0.3, lambda_global=0.7)),
-    "fair_reversal": (
-        lambda: adult(2),
-        m.FairLGFedAvg(lambda_local=0.3, lambda_global=0.7, play="reversal", power=2.0),
-    ),
-    "fair_pretraining": (lambda: adult(2), m.FairLGFedAvg(pretraining=True)),
-    "watched": (lambda: adult(0), m.WatchedFedAvg()),
-    "fade": (game, m.FADE(rounds=4)),
-    "fade_both": (game, [m.FADE(rounds=4), m.FADE(rounds=4, power=2.0)]),
-    "fade_opt_out": (game, m.FADE(rounds=4, opt_out=0.5, power=2.0, per_sample=True)),
-    "fade_frozen": (lambda: game(True), m.FADE()),
-    "fade_local": (lambda: game(True), m.FADE(batch_norm="local")),
-    "fade_averaged": (lambda: game(True), m.FADE(batch_norm="averaged")),
-    "cgau_baseline": (plain, m.ClientBaseline(cap=6, per=4)),
-    "cgau_kept": (lambda: plain(gated), m.ClientRowsKept()),
-    "cgau_averaged": (lambda: plain(gated), m.ClientRowsAveraged(cap=6)),
-}
 ENDS = {  # sum and length, shared and then personal
     "fedavg": [1.27262411, 2.56584365, 0.0, 0.0],
     "fedavg_uniform": [1.21374104, 2.56425093, 0.0, 0.0],

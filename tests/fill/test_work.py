@@ -7,7 +7,9 @@ import pandas as pd
 import pytest
 
 from lgfed_core.errors import Busy, DataError, SettingsError
+from lgfed_core.evidence import records
 from lgfed_core.fill import work
+from lgfed_core.fill.cluster import Cluster
 from lgfed_core.fill.plan import Bundle, Task
 from lgfed_core.papers.lgfedavg.mnist.run import MNIST
 
@@ -83,6 +85,38 @@ def test_what_cannot_run_is_named_and_left_out(error):
     experiment.ends = ends
     assert work.fill(1, plan(experiment, 5, 6), say=told.append) == 1
     assert experiment.ran == [(1, 0)] and f"  left out: {error}" in told
+
+
+class There(Cluster):
+    """A cluster of one worker, which runs what it is sent at once; ``ends`` as for `Slow`."""
+
+    slots = 1
+
+    def __init__(self, experiment):
+        self.experiment = experiment
+
+    def rows(self, next_one):
+        while errand := next_one():
+            yield errand, None
+            try:
+                yield errand, self.experiment.run(errand.changes, errand.seeds)[0]
+            except DataError as error:
+                yield errand, error
+
+
+def test_a_cluster_works_through_the_same_plan(monkeypatch):
+    told, kept, experiment = [], [], Slow()
+    monkeypatch.setattr(records, "record", lambda name, rows: kept.append((name, len(rows))))
+
+    def ends(seeds):
+        if not experiment.ran and not any("left out" in line for line in told):
+            raise DataError("no data there")
+
+    experiment.ends = ends
+    assert work.fill_cluster(There(experiment), 1, plan(experiment, 5, 6, 7), say=told.append) == 2
+    assert experiment.ran == [(1, 0), (2, 0)] and kept == [("a.b", 1)] * 2
+    assert any(line.endswith("left out, no data there") for line in told)
+    assert told[-1].startswith("nothing is left")
 
 
 def test_hours_are_a_time_to_work():

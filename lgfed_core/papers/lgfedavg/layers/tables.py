@@ -25,17 +25,31 @@ def cell(
     scale: str = "paper",
     classes: int = 2,
     protocol: str = "as_described",
+    start: int | None = None,
 ) -> pd.DataFrame:
     """One value per seed and cut: index (side, shared_layers, seed), a column per metric.
 
-    rows: of `run.rows` or `records.select`. The data set's usual start; the start's line
-    ("start", 5) has no selection and is there for each. Empty when there is nothing of the kind.
+    rows: of `run.rows` or `records.select`. start: FedAvg rounds before the cut; None: the data
+    set's usual. The start's line ("start", 5) has no selection and is there for each. Empty when
+    there is nothing of the kind.
     """
+    start = TASKS[data][1] if start is None else start
     where = dict(table=TABLE, dataset=data, scale=scale, protocol=protocol)
-    where |= dict(classes_per_device=classes, fedavg_rounds=TASKS[data][1])
+    where |= dict(classes_per_device=classes, fedavg_rounds=start)
     rows = select(rows, columns=("side", "shared_layers"), **where)
     rows = rows[(rows["selection"] == selection) | (rows["side"] == "start")]
     return rows.pivot_table("value", ["side", "shared_layers", "seed"], "metric")
+
+
+def settings(rows: pd.DataFrame) -> list[dict]:
+    """What `cell` takes to find each setting that ``rows`` of full length have."""
+    rows = select(rows, table=TABLE, scale="paper")
+    names = ["dataset", "protocol", "classes_per_device", "fedavg_rounds"]
+    rows = rows.dropna(subset=names).drop_duplicates(names).sort_values(names)
+    return [
+        dict(data=data, protocol=protocol, classes=int(classes), start=int(start))
+        for data, protocol, classes, start in rows[names].itertuples(index=False)
+    ]
 
 
 def table(values: pd.DataFrame) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from lgfed_core.evidence.claims import said
 from lgfed_core.evidence.verdict import greater
 
 from ..layers import tables as cuts
-from ..layers.run import TASKS, chosen
+from ..layers.run import TITLES, chosen
 from ..records import by_seed
 
 _READINGS = {  # where nothing is chosen on test rows
@@ -46,27 +46,27 @@ def selection(stored: pd.DataFrame, starts: tuple[int, ...] = (400, 800), full: 
 
 
 def sharing(stored: pd.DataFrame) -> str:
-    """What sharing adds at home to devices that go on from the same FedAvg model, by data set.
+    """What sharing adds at home to devices that go on from the same FedAvg model, by setting.
 
-    stored: rows of ``lgfedavg.layers``.
+    stored: rows of ``lgfedavg.layers``. Nothing is chosen on test rows: best on validation rows as
+    described, the last round as released.
     """
     lines = []
-    for data, words in (("mnist", "MNIST"), ("cifar10", "CIFAR-10")):
-        values = cuts.cell(stored, data, classes=2)
-        if values.empty:
+    for where in cuts.settings(stored):
+        data, released = where["data"], where["protocol"] == "as_released"
+        values = cuts.cell(stored, selection="last" if released else "best_val", **where)
+        gap = cuts.against(values, chosen(data), ("last", 0)).loc["local_test_acc"]
+        if np.isnan(gap["low"]):
             continue
-        start = TASKS[data][1]
-        gaps = cuts.against(values, chosen(data), ("last", 0))
-        gap = gaps.loc["local_test_acc"]
         # False if the interval moved to the other side of zero, or came to hold it.
         kind = (
             "helps" if gap["low"] > 0 else "costs" if gap["high"] < 0 else "is not shown to matter"
         )
-        if not np.isnan(gap["low"]):
-            words = f"on {words}, {start}+100, it {kind}"
-            gap = gap.rename({"difference": "estimate"})
-            lines.append(f"{words}: {said(gap, int(gap['seeds']))}")
+        split = "i.i.d." if where["classes"] == 10 else f"{where['classes']} classes"
+        words = f"on {TITLES[data]}, {split}, {where['start']}+100" + ", as released" * released
+        found = said(gap.rename({"difference": "estimate"}), int(gap["seeds"]))
+        lines.append(f"{words}, it {kind}: {found}")
     return (
         "**What sharing adds at home**, against devices that go on from the same FedAvg model with "
-        f"nothing shared (points, two classes): {'; '.join(lines) or 'not yet run'}."
+        f"nothing shared (points): {'; '.join(lines) or 'not yet run'}."
     )

@@ -1,0 +1,148 @@
+"""Many machines: runs go to the workers of a Dask cluster, their rows come back to this one.
+
+    with Cluster("tcp://10.0.0.5:8786") as cluster:
+        for errand, found in cluster.rows(next_one):
+            ...
+
+Any scheduler of Dask will do: on one's laptop, over SSH, of Slurm, of Kubernetes. A worker that
+dies gives its run back to another, which goes on from the checkpoint where both see one folder
+(LGFED_RUNS), and begins again where not. Rows are recorded here alone, once a run is complete.
+
+Processes of one Dask cluster run any code for each other: give it a network of its own, or TLS.
+"""
+
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from lgfed_core.errors import LgfedError, NotAvailable, SettingsError
+from lgfed_core.evidence import records
+
+from .errand import Errand, rows
+
+LOOK = 0.5  # seconds between two looks at who is there and what is done
+CONNECT = 10.0  # seconds in which a scheduler must answer
+
+
+class Cluster:
+    """The workers behind a scheduler: its address, or the path of a scheduler file.
+
+    Raises NotAvailable without Dask, and SettingsError where no scheduler answers.
+    """
+
+    def __init__(self, address: str):
+        try:
+            import distributed
+        except ImportError:
+            raise NotAvailable(
+                "a cluster needs Dask's scheduler: pip install 'distributed>=2026.1'"
+            ) from None
+        where = "scheduler_file" if Path(address).is_file() else "address"
+        try:
+            known: dict[str, Any] = {where: address}
+            self.client = distributed.Client(**known, timeout=CONNECT, set_as_default=False)
+        except (OSError, ValueError, TypeError) as error:
+            raise SettingsError(
+                f"cluster {address!r}: no scheduler of Dask answers there ({error}); `dask "
+                "scheduler` starts one and says its address"
+            ) from error
+        self._name = f"lgfed-{uuid.uuid4().hex[:12]}"
+        self._stop = distributed.Event(self._name, client=self.client)
+
+    def __enter__(self) -> "Cluster":
+        return self
+
+    def __exit__(self, *_) -> None:
+        """What still runs is stopped; it can go on from its checkpoint."""
+        with suppress(Exception):  # a scheduler that is gone has stopped all by itself
+            self._stop.set()
+        self.client.close(timeout=CONNECT)
+
+    @property
+    def slots(self) -> int:
+        """How many runs can go on at once, now."""
+        return sum(self.client.nthreads().values())
+
+    def rows(
+        self, next_one: Callable[[], Errand | None]
+    ) -> Iterator[tuple[Errand, pd.DataFrame | LgfedError | None]]:
+        """Each errand twice: with None as it is sent, with its rows or its error as it ends.
+
+        next_one: asked for another when a worker is free, so that a plan can be made anew in
+        between; None says that there is none as things stand. Without a worker this waits for one.
+        """
+        running: dict[Any, Errand] = {}
+        more = True
+        while running or more:
+            while more and len(running) < self.slots:
+                if more := (errand := next_one()) is not None:
+                    running[self._send(errand)] = errand
+                    yield errand, None
+            time.sleep(LOOK)
+            for future in [future for future in running if future.done()]:
+                yield running.pop(future), self._answer(future)
+                more = True
+
+    def recorded(
+        self,
+        next_one: Callable[[], Errand | None],
+        say: Callable[[str], None] = print,
+        record: bool = True,
+    ) -> Iterator[int]:
+        """`rows`, said, and recorded here; how many there were of each errand, 0 for an error."""
+        for errand, found in self.rows(next_one):
+            if found is None:
+                say(f"  {errand}: sent to one of {self.slots} workers")
+            elif isinstance(found, LgfedError):
+                say(f"  {errand}: left out, {found}")
+                yield 0
+            else:
+                if record:
+                    records.record(errand.experiment, found)
+                where = f" in data/results/{errand.experiment}.csv" if record else ""
+                say(f"  {errand}: {len(found)} rows{where}")
+                yield len(found)
+
+    def _send(self, errand: Errand):
+        key = f"{self._name}-{uuid.uuid4().hex[:8]}"
+        return self.client.submit(work, errand.asked(), self._name, key=key, pure=False)
+
+    def _answer(self, future) -> pd.DataFrame | LgfedError:
+        try:
+            return rows(future.result(timeout=CONNECT))
+        except LgfedError as error:
+            return error
+        except Exception as error:  # of Dask's: all workers that took it died, one lacks lgfed_core
+            return LgfedError(f"{type(error).__name__}: {error}")
+
+
+def work(asked: str, stop: str) -> str:
+    """On a worker: run an errand in a process of its own, until it ends or ``stop`` is set."""
+    import distributed
+
+    over = distributed.Event(stop)
+    command = [sys.executable, "-m", "lgfed_core.fill.errand"]
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8") as out,
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, text=True) as child,
+    ):
+        assert child.stdin is not None
+        child.stdin.write(asked + "\n")
+        child.stdin.flush()
+        while child.poll() is None:
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(LOOK)
+            if over.is_set():
+                child.kill()  # a checkpoint is whole at any instant
+        if child.wait():
+            raise RuntimeError(f"the run ended with exit status {child.returncode}")
+        out.seek(0)
+        return out.read()

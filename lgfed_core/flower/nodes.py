@@ -1,0 +1,95 @@
+"""A node's folder: its rows, and what it has learnt for itself, which never leaves it.
+
+    folder/rows.safetensors         x, y and, where there are some, groups; test rows beside them
+    folder/run-NUMBER.safetensors   personal parameters of a run (and momentum, if that is kept)
+
+The second file outlives its process: a node that comes back goes on from where it was.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from lgfed_core.data import Dataset, Split
+from lgfed_core.errors import DataError, SettingsError
+from lgfed_core.files import replacing
+from lgfed_core.partition import Partition
+
+ROWS = "rows.safetensors"
+
+
+def write_nodes(folder: Path, data: Dataset, partition: Partition) -> list[Path]:
+    """Write the rows of each device of ``partition`` to a folder of its own; the folders.
+
+    They are called node-0, node-1, ... in ``folder``; each can be carried to another machine.
+    """
+    made = []
+    for k in range(len(partition)):
+        node = folder / f"node-{k}"
+        node.mkdir(parents=True, exist_ok=True)
+        parts = {
+            "train": data.train.take(partition.train.of(k)),
+            "test": data.test.take(partition.test.of(k)),
+        }
+        tensors = {
+            f"{part}.{name}": value.contiguous()
+            for part, split in parts.items()
+            for name, value in (("x", split.x), ("y", split.y), ("groups", split.groups))
+            if value is not None
+        }
+        says = {"client": str(k), "name": data.name, "classes": str(data.classes)}
+        with replacing(node / ROWS) as path:
+            save_file(tensors, path, {"node": json.dumps(says)})
+        made.append(node)
+    return made
+
+
+class Node:
+    """What lies in a node's ``folder``. Raises DataError where no rows can be read."""
+
+    def __init__(self, folder: Path):
+        self.folder, path = folder, folder / ROWS
+        try:
+            with safe_open(path, "pt") as file:
+                says = json.loads((file.metadata() or {})["node"])
+            tensors = load_file(path)
+            self.client = int(says["client"])
+            train, test = (_split(tensors, part) for part in ("train", "test"))
+            self.data = Dataset(says["name"], train, test, int(says["classes"]))
+        except (OSError, SafetensorError, KeyError, ValueError) as error:
+            raise DataError(
+                f"{path} holds no rows of a node ({error}); write it by flower.write_nodes and "
+                'name its folder in --node-config, as in folder="/data/node-0"'
+            ) from error
+
+    def recall(self, run: int, tensors: Mapping[str, Tensor]) -> None:
+        """Fill ``tensors`` with what this node has kept of ``run``; if anything."""
+        path = self._kept(run)
+        if path.exists():
+            for name, value in load_file(path).items():
+                tensors[name].copy_(value)
+
+    def keep(self, run: int, tensors: Mapping[str, Tensor]) -> None:
+        """Remember ``tensors`` of ``run``."""
+        with replacing(self._kept(run)) as path:
+            save_file({n: t.contiguous() for n, t in tensors.items()}, path)
+
+    def personal(self, run: int) -> Tensor:
+        """The personal vector [P_p] of this node in ``run``. Raises SettingsError for none."""
+        path = self._kept(run)
+        if not path.exists():
+            raise SettingsError(f"{self.folder} has taken no part in run {run}")
+        return load_file(path)["personal"].flatten()
+
+    def _kept(self, run: int) -> Path:
+        return self.folder / f"run-{run}.safetensors"
+
+
+def _split(tensors: Mapping[str, Tensor], part: str) -> Split:
+    x, y = tensors[f"{part}.x"], tensors[f"{part}.y"]
+    return Split(x, y.to(torch.int64), tensors.get(f"{part}.groups"))

@@ -1,0 +1,85 @@
+"""What a federation trains, which server and nodes must know alike."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+
+from lgfed_core.data import Split
+from lgfed_core.engine import LocalTraining, Participation
+from lgfed_core.engine.federation import averaged, merge
+from lgfed_core.engine.training import Phase
+from lgfed_core.errors import SettingsError, at_least
+from lgfed_core.methods import Method
+from lgfed_core.models.layout import Layout, joined
+from lgfed_core.partition import ClientIndices
+from lgfed_core.seeds import Purpose, stream
+
+# the files that a server leaves
+SHARED, HISTORY, WIRE, TESTED = "shared.safetensors", "history.csv", "wire.csv", "tested.csv"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A run of one seed, as `engine.run` would have it: the network with its first parameters, the
+    method, how a device trains, how many clients there are, who takes part in a round.
+
+    Raises SettingsError for a method that needs more than shared parameters to cross the wire.
+    """
+
+    net: nn.Module
+    method: Method
+    training: LocalTraining
+    rounds: int
+    clients: int
+    seed: int = 0
+    participation: Participation = field(default_factory=Participation)
+
+    def __post_init__(self):
+        at_least(1, rounds=self.rounds, clients=self.clients)
+        at_least(0, seed=self.seed)
+        needs = {
+            "the other clients' models (needs_peers)": self.method.needs_peers,
+            "each client's weight before it ends a round (keep)": self.method.keep,
+            "what the server's model says before a round (relabel)": self.method.relabel,
+        }
+        if why := [what for what, needed in needs.items() if needed]:
+            raise SettingsError(
+                f"{type(self.method).__name__} needs {', '.join(why)}, which no node is sent; "
+                "train it by engine.run, on one machine"
+            )
+
+    @property
+    def layout(self) -> Layout:
+        """Which parameters are shared, which stay on their node."""
+        return Layout(self.net, averaged(self.method, self.net))
+
+    def chosen(self, t: int) -> list[int]:
+        """Who takes part in round ``t``, from 0: the clients that the engine would draw."""
+        rng = stream(self.seed, Purpose.SELECT, t)
+        return self.participation.chosen(rng, self.clients).tolist()
+
+    def merged(self, shared: Tensor, updates: Mapping[int, tuple[Tensor, int]]) -> Tensor:
+        """The shared vector [P_s] after a round that began with ``shared``, as the engine has it.
+
+        updates: what each client has sent, [P_s], and how many rows it has trained on. They are
+        taken in the order of the clients, not of arrival.
+        """
+        who = sorted(updates)
+        size = torch.tensor([updates[k][1] for k in who])
+        lanes = ClientIndices(torch.zeros(len(who), 0, dtype=torch.int64), size)
+        layout = self.layout
+        personal = torch.zeros(1, len(who), layout.size_personal)
+        uploads = torch.stack([updates[k][0] for k in who])  # [m, P_s]
+        tensors = {"shared": shared.clone()[None], "personal": personal, "uploads": uploads}
+        none = Split(torch.zeros(0, 1), torch.zeros(0, dtype=torch.int64))  # a server has no rows
+        rows = {"train": (none, [lanes])}
+        phase = Phase(self.net, layout, [self.method], self.training, [self.seed], rows, tensors)
+        merge(phase, [(0, slot) for slot in range(len(who))], None)
+        phase.rest(shared[None])
+        return tensors["shared"][0]
+
+    def first(self) -> Tensor:
+        """The shared vector [P_s] before the first round."""
+        return self.layout.split(joined(self.net))[0]

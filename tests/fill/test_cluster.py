@@ -1,0 +1,110 @@
+"""Runs on the workers of a Dask cluster: a worker dies, rows come once, nothing runs on."""
+
+import os
+import signal
+import time
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from lgfed_core.errors import LgfedError, SettingsError
+from lgfed_core.fill import errand
+from lgfed_core.fill.errand import Errand
+
+distributed = pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+cluster = pytest.importorskip("lgfed_core.fill.cluster")
+LONG = dict(shrink=0.1, starts=(800,), alone=(), rows_per_class=(50, 20))  # some seconds
+
+
+def mnist(seed: int, **changes) -> Errand:
+    changes = dict(starts=(800,), alone=()) | changes
+    return Errand("lgfedavg.mnist", "smoke", "as_described", changes, (seed,))
+
+
+@pytest.fixture(scope="module")
+def scheduler(tmp_path_factory):
+    """Two workers of a thread each, which share a folder of checkpoints."""
+    runs = tmp_path_factory.mktemp("cluster")
+    env = {"LGFED_RUNS": str(runs / "runs"), "OMP_NUM_THREADS": "1"}
+    os.environ |= env  # of workers that are started again as well
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", local_directory=str(runs)
+    ) as local:
+        yield local, runs / "runs"
+    for name in env:
+        del os.environ[name]
+
+
+def numbers(rows: pd.DataFrame) -> list[dict]:
+    """All that is said but how long it took."""
+    return rows.drop(columns="seconds").to_dict("records")
+
+
+def test_a_dead_workers_run_goes_on_elsewhere_and_is_told_once(scheduler):
+    local, runs = scheduler
+    asked = mnist(0, **LONG)
+    with cluster.Cluster(local.scheduler_address) as there:
+        assert there.slots == 2
+        found = there.rows(partial(next, iter([asked]), None))
+        assert next(found) == (asked, None)
+        while not list(runs.rglob("*seed0*/*.safetensors")):
+            time.sleep(0.05)
+        children = there.client.run(_children)
+        (worker,) = (who for who, mine in children.items() if mine)
+        killed = [there.client.run(os.getpid)[worker], *children[worker]]
+        os.kill(killed[0], signal.SIGKILL)
+        ((errand_, rows),) = found  # once
+    assert errand_ == asked and not any(map(_lives, killed))  # neither the worker nor its child
+    here = errand.rows(errand.answer(asked.asked()))  # from a folder of this process's own
+    assert numbers(rows) == numbers(here)
+
+
+def test_what_a_worker_cannot_run_is_named(scheduler, monkeypatch):
+    local, _ = scheduler
+    strange = mnist(2, devices=0)
+    monkeypatch.setattr(errand, "code", lambda: "another")
+    other = [mnist(2).asked()]
+    monkeypatch.undo()
+    with cluster.Cluster(local.scheduler_address) as there:
+        (_, said), (_, error) = there.rows(partial(next, iter([strange]), None))
+        assert said is None and isinstance(error, LgfedError) and "devices" in str(error)
+        future = there.client.submit(cluster.work, other[0], "never", pure=False)
+        with pytest.raises(LgfedError, match="this machine has other code"):
+            errand.rows(future.result())
+
+
+def test_who_leaves_stops_what_runs(scheduler):
+    local, _ = scheduler
+    with cluster.Cluster(local.scheduler_address) as there:
+        begun = there.rows(partial(next, iter([mnist(3, **LONG | dict(shrink=5.0))]), None))
+        next(begun)
+        while not any(found := there.client.run(_children).values()):
+            time.sleep(0.05)
+        children = [pid for mine in found for pid in mine]
+    with distributed.Client(local.scheduler_address) as client:
+        end = time.monotonic() + 10
+        while time.monotonic() < end and any(map(_lives, children)):
+            time.sleep(0.1)
+        assert not any(map(_lives, children)) and not any(client.run(_children).values())
+
+
+def test_a_scheduler_that_is_not_there_is_named(monkeypatch):
+    monkeypatch.setattr(cluster, "CONNECT", 0.3)
+    for address in ("tcp://127.0.0.1:9", "nonsense://x"):
+        with pytest.raises(SettingsError, match="no scheduler of Dask answers there"):
+            cluster.Cluster(address)
+
+
+def _children() -> list[int]:
+    """The processes that run errands for the one that is asked."""
+    import psutil
+
+    mine = psutil.Process().children(recursive=True)
+    return [p.pid for p in mine if "lgfed_core.fill.errand" in p.cmdline()]
+
+
+def _lives(pid: int) -> bool:
+    status = Path(f"/proc/{pid}/stat")
+    return status.exists() and status.read_text().rsplit(")", 1)[1].split()[0] != "Z"

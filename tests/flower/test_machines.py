@@ -1,0 +1,140 @@
+"""One federation over real processes: its numbers, every byte of it, and a node that dies."""
+
+import os
+import re
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+import torch
+
+pytest.importorskip("flwr", reason="needs the extra 'flower'")
+
+import flwr
+from safetensors.torch import load_file
+
+from lgfed_core.data import Dataset, Split
+from lgfed_core.engine import Federation, LocalTraining, run
+from lgfed_core.errors import LgfedError
+from lgfed_core.flower import loopback, write_nodes
+from lgfed_core.flower.app import digits
+from lgfed_core.flower.nodes import Node
+from lgfed_core.partition import ClientIndices, Partition
+
+CONFIG = {"method": "LG-FedAvg", "rounds": 3, "epochs": 1, "batch-size": 5, "lr": 0.1, "seed": 2}
+CONFIG |= {"clients": 2, "fraction": 1.0}
+
+
+class Ear:
+    """Listens to all that passes between SuperNodes and a SuperLink on ``port``."""
+
+    def __init__(self, port: int):
+        self.to, self.heard = port, bytearray()
+        self.door = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self.door.getsockname()[1]}"
+        threading.Thread(target=self._open, daemon=True).start()
+
+    def _open(self) -> None:
+        while True:
+            try:
+                inside, _ = self.door.accept()
+                outside = socket.create_connection(("127.0.0.1", self.to))
+            except OSError:
+                return
+            for a, b in ((inside, outside), (outside, inside)):
+                threading.Thread(target=self._pass, args=(a, b), daemon=True).start()
+
+    def _pass(self, source: socket.socket, target: socket.socket) -> None:
+        try:
+            while some := source.recv(65536):
+                self.heard += some
+                target.sendall(some)
+        except OSError:
+            pass
+        for end in (source, target):
+            end.close()
+
+
+@pytest.fixture
+def federation() -> Federation:
+    """Two devices with 20 rows each of 64 numbers, and a group."""
+    rng = torch.Generator().manual_seed(1)
+    x, y = torch.randn(60, 64, generator=rng), torch.arange(60) % 10
+    group = torch.randint(2**40, (60, 1), generator=rng)
+    rows = ClientIndices.from_lists([range(20), range(20, 45)])
+    test = ClientIndices.from_lists([range(45, 50), range(50, 60)])
+    data = Dataset("made up", Split(x, y, group), Split(x, y, group), 10)
+    net = digits.plan(CONFIG).net
+    return Federation(data, [Partition("two", rows, None, test)], net, [CONFIG["seed"]])
+
+
+def said(tensor: torch.Tensor) -> bytes:
+    """The bytes of a tensor's first 16 numbers, as any format would have them."""
+    return tensor.contiguous().numpy().tobytes()[: 16 * tensor.element_size()]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_real_processes_end_where_the_engine_ends_and_one_may_die(federation, tmp_path):
+    folders = write_nodes(tmp_path / "nodes", federation.data, federation.partitions[0])
+    out, states = tmp_path / "out", {}
+
+    with loopback.Loopback([]) as machines:
+        ear = Ear(machines.port)
+        machines.folders = folders
+        for k in range(2):
+            machines.start(k, ear.address)
+        settings = CONFIG | {"timeout": 120.0, "test": False}
+        number = machines.run(loopback.DIGITS, settings, out)
+        machines.wait(out, 2)
+        machines.kill(1, word=True)
+        states["two"] = load_file(out / "shared.safetensors")
+        own = [Node(folder).personal(number) for folder in folders]
+        history = machines.wait(out, 3).set_index(["round", "client"]).what
+        mark = machines._mark
+    ear.door.close()
+    assert loopback._marked(mark) == []
+
+    plan = digits.plan(CONFIG)
+    training = LocalTraining(0.1, 5)
+    due = run(federation, plan.method, training, 2, workers=1)
+    shared = due.layout.views(due.tensors["shared"][0], due.tensors["personal"][0, 0])
+    for name, value in states["two"].items():
+        torch.testing.assert_close(value, shared[name], rtol=0, atol=1e-6)
+    torch.testing.assert_close(own[1], due.tensors["personal"][0, 1], rtol=0, atol=1e-6)
+
+    assert (history.drop((3, 1)) == "trained").all()
+    assert re.search("no answer|Unavailable|not connected", history[3, 1])
+    after = load_file(out / "shared.safetensors")
+    assert all(v.isfinite().all() and not v.equal(states["two"][n]) for n, v in after.items())
+
+    assert said(states["two"]["2.weight"]) in ear.heard  # the ear hears what crosses the wire
+    for k, folder in enumerate(folders):
+        rows = Node(folder).data.train
+        first = plan.layout.split(torch.cat([p.detach().flatten() for p in plan.net.parameters()]))
+        for secret in (own[k], first[1], rows.x, rows.y, rows.groups):
+            assert said(secret) not in ear.heard
+        assert str(folder).encode() not in ear.heard
+
+
+def test_a_federation_that_does_not_start_says_so_and_leaves_nobody(monkeypatch):
+    monkeypatch.setattr(loopback, "PATIENCE", 0.0)
+    machines = loopback.Loopback([])
+    with pytest.raises(LgfedError, match="link does not listen"):
+        machines.open()
+    assert machines.processes == {} and loopback._marked(machines._mark) == []
+
+
+def test_the_pages_options_are_those_of_this_flower():
+    source = Path(flwr.__file__).parent
+    text = "".join(
+        path.read_text("utf-8")
+        for part in ("superlink/cli", "supernode/cli", "common/args.py", "cli/supernode")
+        for path in ((source / part).rglob("*.py") if (source / part).is_dir() else [source / part])
+    )
+    for option in ("--ssl-ca-certfile", "--ssl-certfile", "--ssl-keyfile", "--root-certificates"):
+        assert f'"{option}"' in text
+    for option in ("--enable-supernode-auth", "--auth-supernode-private-key", "--node-config"):
+        assert f'"{option}"' in text
+    assert os.path.exists(loopback._tool("flower-supernode"))

@@ -1,0 +1,229 @@
+"""Nodes in one process: the engine's numbers, what crosses the wire, and nodes that go wrong."""
+
+import re
+from dataclasses import replace
+from functools import partial
+
+import pandas as pd
+import pytest
+import torch
+
+pytest.importorskip("flwr", reason="needs the extra 'flower'")
+
+from flwr.app import Array, ArrayRecord, Message
+
+from lgfed_core.engine import LocalTraining, Participation, run
+from lgfed_core.engine.training import AdamTraining
+from lgfed_core.errors import DataError, LgfedError, SettingsError
+from lgfed_core.flower import Plan, server
+from lgfed_core.flower.nodes import Node
+from lgfed_core.methods import FADE, MTL, ClientRowsAveraged, ClientRowsKept, FedAvg, LGFedAvg
+from lgfed_core.methods.privacy import Privacy
+from lgfed_core.models import make
+from lgfed_core.models.cgau import GatedMLP
+from near import RUN, near
+from toy import ABOVE, SGD, grouped, toy_federation
+
+KEPT = LocalTraining(lr=0.1, batch_size=4, momentum=0.9, keep_momentum=True, decay=0.1)
+
+few = partial(toy_federation, devices=4)
+
+
+def gated():
+    return toy_federation(devices=4, net=make(partial(GatedMLP, 8, 4, 3), 0))
+
+
+CASES = {
+    "FedAvg": (few, FedAvg(), SGD),
+    "some of them": (partial(few, fraction=0.5), FedAvg(weighted=False), SGD),
+    "LG-FedAvg": (few, LGFedAvg(layers=ABOVE), KEPT),
+    "CGAU": (gated, ClientRowsKept(), AdamTraining(lr=0.01, batch_size=4)),
+    "FADE": (grouped, FADE(rounds=3, power=2.0, opt_out=0.3), SGD),
+    "normalised": (partial(grouped, normalised=True), FADE(batch_norm="averaged"), SGD),
+    "private": (few, FedAvg(upload=[Privacy(clip=0.1, noise=0.5)]), SGD),
+}
+
+
+def planned(federation, method, training=SGD, rounds=3) -> Plan:
+    return Plan(
+        federation.net,
+        method,
+        training,
+        rounds,
+        federation.clients,
+        federation.seeds[0],
+        federation.participation,
+    )
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    monkeypatch.setattr(server, "POLL", 0.0)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_nodes_end_where_the_engine_ends(case, tmp_path):
+    build, method, training = CASES[case]
+    federation = build()
+    plan = planned(federation, method, training)
+    there, _ = near(federation, plan, tmp_path)
+    found = there.run()
+    due = run(federation, method, training, rounds=3, workers=1)
+    torch.testing.assert_close(found, due.tensors["shared"][0], rtol=0, atol=1e-6)
+    assert not torch.allclose(found, plan.first(), atol=1e-3)
+    took_part = {k for t in range(3) for k in plan.chosen(t)}
+    for k in took_part:
+        own = Node(tmp_path / f"node-{k}").personal(RUN)
+        torch.testing.assert_close(own, due.tensors["personal"][0, k], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("case", ["FedAvg", "LG-FedAvg", "CGAU", "FADE"])
+def test_nothing_but_shared_parameters_and_counts_crosses_the_wire(case, tmp_path):
+    build, method, training = CASES[case]
+    federation = build()
+    there, grid = near(federation, planned(federation, method, training, 2), tmp_path)
+    there.run()
+    there.test()
+    sizes = {n: 4 * p.numel() for n, p in federation.net.named_parameters()}
+    shared = {n: sizes[n] for n in method.shared(federation.net)}
+    told = {"train": {"round", "chosen"}, "evaluate": set()}
+    said = {"train": {"client", "rows"}, "evaluate": {"client", "rows", "right"}}
+    for message in grid.seen:
+        kind, answer = message.metadata.message_type, message.metadata.reply_to_message_id
+        records = {name: dict(record) for name, record in message.content.items()}
+        arrays = records.pop("arrays", {})
+        if not (answer and kind == "evaluate"):
+            assert {n: a.numpy().nbytes for n, a in arrays.items()} == shared
+            assert all(a.numpy().dtype == "float32" for a in arrays.values())
+        assert (
+            records.pop("metrics" if answer else "config").keys()
+            == (said if answer else told)[kind]
+        )
+        assert not records
+    lines = pd.read_csv(tmp_path / "out" / "wire.csv")
+    heads = 128  # bytes before the numbers of an array, in numpy's own format
+    arrays = lines[(lines.record == "arrays") & (lines.way == "from")]
+    assert arrays.groupby("key").bytes.unique().map(list).to_dict() == {
+        n: [size + heads] for n, size in shared.items()
+    }
+    tested = pd.read_csv(tmp_path / "out" / "tested.csv")
+    assert tested.rows.tolist() == federation.partitions[0].test.size.tolist()
+
+
+def nan(said: Message) -> Message:
+    said.content["arrays"] = ArrayRecord(
+        {n: Array(a.numpy() * float("nan")) for n, a in said.content["arrays"].items()}
+    )
+    return said
+
+
+def short(said: Message) -> Message:
+    del said.content["arrays"]["above.bias"]
+    return said
+
+
+def nonsense(said: Message) -> Message:
+    said.content["arrays"]["below.bias"] = Array("float32", (6,), "numpy.ndarray", b"garbage")
+    return said
+
+
+def another(said: Message) -> Message:
+    said.content["metrics"]["client"] = 7
+    return said
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (nonsense, "cannot be averaged"),
+        (another, r"nobody has asked it for|not connected"),
+        (nan, "cannot be averaged: below.weight is not finite"),
+        (short, r"cannot be averaged: arrays \['above.weight'"),
+        (lambda said: None, "no answer in 0.2 s"),
+    ],
+)
+def test_a_client_that_goes_wrong_is_named_and_the_others_go_on(spoil, words, tmp_path, caplog):
+    federation = toy_federation(devices=3)
+    plan = planned(federation, FedAvg(), rounds=1)
+    there, grid = near(federation, plan, tmp_path, timeout=0.2)
+    grid.spoil = {1: spoil}
+    found = there.run()
+    history = pd.read_csv(tmp_path / "out" / "history.csv").set_index("client").what
+    assert history[[0, 2]].tolist() == ["trained", "trained"]
+    assert re.search(words, history[1])
+    assert "round 1 goes on without client 1" in caplog.text
+    sent = {
+        m.content["metrics"]["client"]: m.content["arrays"].to_torch_state_dict()
+        for m in grid.seen
+        if m.metadata.reply_to_message_id and m.content["metrics"]["client"] != 1
+    }
+    size = federation.partitions[0].train.size
+    weights = {k: float(size[k] / (size[0] + size[2])) for k in (0, 2)}
+    due = {n: sum(weights[k] * sent[k][n] for k in (0, 2)) for n in sent[0]}
+    for name, value in plan.layout.views(found, found[:0]).items():
+        torch.testing.assert_close(value, due[name], rtol=0, atol=1e-6)
+
+
+def test_a_node_that_leaves_comes_back_with_what_it_has_kept(tmp_path):
+    federation = toy_federation(devices=3)
+    method = LGFedAvg(layers=ABOVE)
+    plan = planned(federation, method)
+    there, grid = near(federation, plan, tmp_path, timeout=0.2)
+    there.round(0)
+    before = Node(tmp_path / "node-1").personal(RUN)
+    folder = grid.there.pop(101)
+    there.round(1)
+    grid.there[555] = folder  # a node that starts anew has a new number
+    there.round(2)
+    assert [(h["round"], h["client"]) for h in there.history if h["what"] == "not connected"] == [
+        (2, 1)
+    ]
+    alone = run(
+        replace(federation, participation=Participation()), method, SGD, 1, workers=1
+    ).tensors["personal"][0, 1]
+    torch.testing.assert_close(before, alone)
+    after = Node(tmp_path / "node-1").personal(RUN)
+    assert 0 < (after - before).norm() < (after - plan.layout.split(start(plan))[1]).norm()
+
+
+def start(plan):
+    return torch.cat([p.detach().flatten() for p in plan.net.parameters()])
+
+
+def test_a_node_whose_training_explodes_stays_as_it_was(tmp_path):
+    federation = toy_federation(devices=3)
+    x = federation.data.train.x.clone()
+    x[federation.partitions[0].train.of(2)] *= 1e38
+    data = replace(federation.data, train=replace(federation.data.train, x=x))
+    plan = planned(federation, FedAvg(), replace(SGD, epochs=3), rounds=1)
+    there, _ = near(replace(federation, data=data), plan, tmp_path)
+    assert there.run().isfinite().all()
+    assert ["not finite" in h["what"] for h in there.history] == [False, False, True]
+    assert not (tmp_path / "node-2" / f"run-{RUN}.safetensors").exists()
+
+
+def test_two_nodes_with_one_folder_count_once(tmp_path):
+    federation = toy_federation(devices=2)
+    there, _ = near(federation, planned(federation, FedAvg(), rounds=1), tmp_path)
+    once = there.run()
+    again, grid = near(federation, planned(federation, FedAvg(), rounds=1), tmp_path / "b")
+    grid.there[200] = grid.there[101]
+    torch.testing.assert_close(again.run(), once)
+
+
+def test_what_cannot_be_done_is_refused_in_words(tmp_path):
+    federation = toy_federation(devices=2)
+    with pytest.raises(SettingsError, match="MTL needs the other clients' models"):
+        planned(federation, MTL())
+    with pytest.raises(SettingsError, match="ClientRowsAveraged needs each client's weight"):
+        planned(gated(), ClientRowsAveraged())
+    (tmp_path / "rows.safetensors").write_bytes(b"nonsense")
+    with pytest.raises(DataError, match="holds no rows of a node"):
+        Node(tmp_path)
+    there, grid = near(federation, replace(planned(federation, FedAvg()), clients=1), tmp_path)
+    there.run()
+    assert {h["client"] for h in there.history} == {0}
+    grid.there = {}
+    there.timeout = 0.0
+    with pytest.raises(LgfedError, match="no node came in"):
+        there.run()

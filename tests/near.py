@@ -1,0 +1,57 @@
+"""Nodes in this process: a grid that hands each message to the ClientApp at once, and keeps it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from flwr.app import Context, Error, Message, RecordDict
+from flwr.supercore.task_identity import TaskIdentity
+
+from lgfed_core.flower import Plan, write_nodes
+from lgfed_core.flower.client import client_app
+from lgfed_core.flower.server import Server
+
+RUN = 7
+
+
+class Near:
+    """What `flwr` calls a grid. ``spoil``: what becomes of replies, by client; None is lost."""
+
+    def __init__(self, plan: Plan, folders: list[Path]):
+        TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = 1, RUN, 1
+        self.app = client_app(lambda config: plan)
+        self.there = {100 + k: folder for k, folder in enumerate(folders)}  # by node
+        self.spoil: dict[int, Callable[[Message], Message | None]] = {}
+        self.seen: list[Message] = []  # all that crossed the wire
+        self.waiting: dict[str, Message] = {}
+
+    def get_node_ids(self):
+        return list(self.there)
+
+    def push_messages(self, messages):
+        return [self._push(message) for message in messages]
+
+    def _push(self, message: Message) -> str:
+        number, node = str(len(self.seen)), message.metadata.dst_node_id
+        message.metadata.__dict__["_message_id"] = number
+        self.seen.append(message)
+        folder = {"folder": str(self.there[node])}
+        context = Context(RUN, node, folder, RecordDict(), {})
+        try:
+            reply = self.app(message, context)
+        except Exception as error:  # as a SuperNode does
+            reply = Message(Error(2, f"{type(error).__name__}: {error}"), reply_to=message)
+        reply = self.spoil.get(node - 100, lambda said: said)(reply)
+        if reply is not None:
+            self.seen.append(reply)
+            self.waiting[number] = reply
+        return number
+
+    def pull_messages(self, ids):
+        return [self.waiting.pop(number) for number in ids if number in self.waiting]
+
+
+def near(federation, plan: Plan, folder: Path, timeout: float = 5.0) -> tuple[Server, Near]:
+    """A server of ``plan`` over one node for each device of ``federation``, in ``folder``."""
+    folders = write_nodes(folder, federation.data, federation.partitions[0])
+    grid = Near(plan, folders)
+    return Server(plan, grid, folder / "out", timeout), grid
