@@ -1,7 +1,7 @@
 """One round: who holds what, who takes part, what they send, what the server makes of it."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
 
@@ -17,6 +17,7 @@ from lgfed_core.partition.label_skew import ClientIndices, Partition
 from lgfed_core.seeds import Purpose, stream
 
 from .batched import Engine
+from .divergence import keep_out
 from .looped import Job
 from .participation import Participation
 from .processes import common
@@ -124,6 +125,12 @@ def prepare(
 ) -> Phase:
     """Allocate every tensor of a phase; in memory that workers share if ``forked``."""
     methods = _one_each(federation, method)
+    for r, partition in enumerate(federation.partitions):
+        if not partition.train.size.any():
+            raise SettingsError(
+                f"no device of run {r} has any training rows; look at its partition, "
+                f"{partition.name}"
+            )
     layout = Layout(federation.net, averaged(methods[0], federation.net))
     runs, devices, place = len(federation.seeds), federation.clients, federation.device
     size = layout.size_shared + layout.size_personal
@@ -254,7 +261,8 @@ def round_of(
         before = phase.tensors["personal"].clone() if phase.method.keep else None
         engine.train(jobs, number, lr)
         privatise(phase, jobs, number)
-        merge(phase, jobs, before)
+        out = keep_out(phase, engine, number) if federation.participation.keep_out else set()
+        merge(phase, jobs, before, out)
     return bool(jobs)
 
 
@@ -307,17 +315,22 @@ def privatise(phase: Phase, jobs: list[Job], number: int) -> None:
                 t["uploads"][slot] = treatment.privatise(before, sent, rng)
 
 
-def merge(phase: Phase, jobs: list[Job], before: Tensor | None) -> None:
-    """Move each run's server; ``before`` [R, K, P_p], if a method asks what devices `keep`."""
+def merge(phase: Phase, jobs: list[Job], before: Tensor | None, out: Collection[int] = ()) -> None:
+    """Move each run's server, but for slots that are ``out``, or where nobody has a row.
+
+    before: [R, K, P_p], if a method asks what devices `keep`.
+    """
     _, rows = phase.rows["train"]
     shared, personal, uploads = (phase.tensors[n] for n in ("shared", "personal", "uploads"))
     for r, method in enumerate(phase.methods):
-        slots = [slot for slot, (run, _) in enumerate(jobs) if run == r]
-        if slots:
-            who = [jobs[slot][1] for slot in slots]
-            weights = method.weights(rows[r].size[who].to(uploads.device))
+        slots = [slot for slot, (run, _) in enumerate(jobs) if run == r and slot not in out]
+        who = [jobs[slot][1] for slot in slots]
+        size = rows[r].size[who]
+        if size.any():
+            weights = method.weights(size.to(uploads.device))
             if shared.shape[1]:
-                average = method.aggregate(uploads[slots[0] : slots[-1] + 1], weights)
+                sent = uploads[slots] if out else uploads[slots[0] : slots[-1] + 1]
+                average = method.aggregate(sent, weights)
                 shared[r] = method.server_update(shared[r], average)
             if method.keep and before is not None:
                 personal[r, who] = method.keep(before[r, who], personal[r, who], weights)

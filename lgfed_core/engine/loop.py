@@ -258,6 +258,7 @@ def _identity(federation, phase, start, tracker, rounds, first_round, looped) ->
             None if there is None else there.tolist(),
         ],
         **({"groups": checkpoint.digest(*groups)} if groups else {}),
+        **({"keep_out": True} if federation.participation.keep_out else {}),
         **(_by_lanes(phase) if looped else {"lanes": "batched"}),
     )
 

@@ -131,8 +131,8 @@ class Phase:
         return s if s.dim() == 1 else s[device], p if p.dim() == 1 else p[device]
 
     def own(self, jobs: list[tuple[int, int]]) -> Tensor:
-        """A copy of each job's personal parameters [L, P_p]; of nothing where nothing is shared."""
-        jobs = jobs if self.layout.size_shared else []
+        """A copy of each job's personal parameters [L, P_p]; of nothing where nothing is sent."""
+        jobs = jobs if self.layout.size_shared or self.method.needs_peers else []
         runs, devices = [r for r, _ in jobs], [k for _, k in jobs]
         return self.tensors["personal"][runs, devices]
 

@@ -66,17 +66,24 @@ class Privacy:
                 f"uploads is {uploads}, delta {delta}; they are a whole number from 0 and a "
                 "probability between 0 and 1"
             )
-        if self.noise == 0 or uploads == 0:
-            return 0.0 if uploads == 0 else float("inf")
-        try:
-            from opacus.accountants import PRVAccountant, RDPAccountant
-        except ImportError as error:
-            raise SettingsError(
-                "an epsilon needs the package opacus: pip install opacus"
-            ) from error
-        bound, tight = RDPAccountant(), PRVAccountant()
-        bound.history = tight.history = [(self.noise, 1.0, uploads)]  # noise, sampling rate, times
-        with warnings.catch_warnings(), np.errstate(divide="ignore"):  # log(1 - sampling rate)
-            warnings.simplefilter("ignore")  # a bound may be loose
-            found = float(bound.get_epsilon(delta))
-            return found if found > LARGE else float(tight.get_epsilon(delta))
+        return spent(self.noise, 1.0, uploads, delta)
+
+
+def spent(noise: float, sampling: float, times: int, delta: float) -> float:
+    """The epsilon of a Gaussian mechanism of sensitivity 1, by the accountant of Opacus.
+
+    noise: its deviation. sampling: the probability that a device is drawn at all (Poisson), each of
+    so many ``times``. Raises SettingsError where Opacus is not installed.
+    """
+    if noise == 0 or times == 0:
+        return 0.0 if times == 0 else float("inf")
+    try:
+        from opacus.accountants import PRVAccountant, RDPAccountant
+    except ImportError as error:
+        raise SettingsError("an epsilon needs the package opacus: pip install opacus") from error
+    bound, tight = RDPAccountant(), PRVAccountant()
+    bound.history = tight.history = [(noise, sampling, times)]
+    with warnings.catch_warnings(), np.errstate(divide="ignore"):  # log(1 - sampling rate)
+        warnings.simplefilter("ignore")  # a bound may be loose
+        found = float(bound.get_epsilon(delta))
+        return found if found > LARGE else float(tight.get_epsilon(delta))
