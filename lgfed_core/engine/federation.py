@@ -125,12 +125,6 @@ def prepare(
 ) -> Phase:
     """Allocate every tensor of a phase; in memory that workers share if ``forked``."""
     methods = _one_each(federation, method)
-    for r, partition in enumerate(federation.partitions):
-        if not partition.train.size.any():
-            raise SettingsError(
-                f"no device of run {r} has any training rows; look at its partition, "
-                f"{partition.name}"
-            )
     layout = Layout(federation.net, averaged(methods[0], federation.net))
     runs, devices, place = len(federation.seeds), federation.clients, federation.device
     size = layout.size_shared + layout.size_personal
@@ -215,7 +209,7 @@ def _refuse_data(federation: Federation, method: Method) -> None:
     rows, net = federation.data.train, copy.deepcopy(federation.net).to("cpu").eval()
     try:
         with torch.no_grad():
-            net(rows.x[:1].to("cpu"))
+            net(rows.x[:1].to("cpu", copy=True))  # it may work in place
     except (RuntimeError, ValueError, IndexError, TypeError) as error:
         raise SettingsError(
             f"{type(net).__name__} does not take rows of shape {list(rows.x.shape[1:])}: {error}"

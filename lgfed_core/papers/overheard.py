@@ -70,7 +70,8 @@ class Scene:
     def federation(self, rows: int) -> Federation:
         """Every device with the first so many of its rows."""
         mine = ClientIndices.from_lists(list(self.held[:, :rows]))
-        part = Partition("victims", mine, None, mine)
+        test = torch.arange(len(self.data.test)).tensor_split(len(mine.size))
+        part = Partition("victims", mine, None, ClientIndices.from_lists(test))
         return Federation(self.data, [part], self.net, [0])
 
     def public(self) -> Split:

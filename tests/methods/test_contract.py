@@ -352,5 +352,5 @@ def test_clients_without_rows_alone_move_nothing_and_are_refused_where_nobody_ha
     for lanes in LANES:
         found = go(method, federation(sizes=(0, 1, 4, 0), who=there), lanes=lanes)
         assert torch.equal(found.tensors["shared"][0], joined(NET)) and found.diverged == {}
-        with pytest.raises(LgfedError, match="no device of run 0 has any training rows"):
+        with pytest.raises(LgfedError, match="no device of run 0 has a training row"):
             go(method, federation(sizes=(0, 0, 0, 0)), lanes=lanes)
