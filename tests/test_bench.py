@@ -4,6 +4,7 @@ import copy
 import json
 from contextlib import closing
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -107,38 +108,93 @@ def play(given, orders):
 """
 
 
+# Flower whose only actor is a thread, as Ray is not among what tests need.
+THREAD = """
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+class Backend:
+    num_workers = 1
+
+    def __init__(self, config):
+        assert config["init_args"]["num_cpus"] == 2
+        assert config["client_resources"]["num_cpus"] == 1
+
+    def build(self, app_fn):
+        self.app = app_fn()
+
+    def process_message(self, message, context):
+        return self.app(message=message, context=context), context
+
+    def terminate(self):
+        pass
+
+ray = sys.modules["ray"] = ModuleType("ray")
+ray.__spec__ = ModuleSpec("ray", None)
+at = "flwr.server.superlink.fleet.vce.backend.raybackend"
+sys.modules[at] = ModuleType(at)
+sys.modules[at].RayBackend = Backend
+
+from lgfed_core.bench.flower import play
+"""
+
+
 @pytest.fixture
 def framework(tmp_path, monkeypatch) -> against.Rival:
     """One that is a short loop, as two processes which do the same."""
     (tmp_path / "short_loop.py").write_text(FRAMEWORK)
     monkeypatch.syspath_prepend(tmp_path)
-    return against.Rival("Short", ("torch",), "short_loop", ranks=True)
+    return against.Rival("Short", ("torch",), "torch", "short_loop", ranks=True)
 
 
-def test_a_framework_in_processes_of_its_own_is_held_to_the_same_parameters(
-    task, framework, monkeypatch
-):
-    monkeypatch.setenv("LGFED_WORKERS", "2")
-    lines = bench.compare(task, 1, [framework])
-    assert "Short, 2 processes" in [line["who"] for line in lines]
-
-
-def test_a_framework_that_fails_is_named_with_what_it_said(task, framework):
-    with closing(framework.seat(task.federation([0]), task, 1)) as seat:
+@pytest.mark.slow
+def test_a_framework_in_processes_of_its_own(task, framework):
+    """It ends at the parameters of the plain loop; where it fails, what it said is in the error."""
+    fed = task.federation([0])
+    plain = bench.Plain(fed, task)
+    plain.round(0)
+    with closing(framework.seat(fed, task, 2)) as seat:
         seat.round(0)
+        bench.same(plain.parameters(), seat.parameters(), "toy")
         with pytest.raises(LgfedError, match=r"short_loop has ended(?s:.)*out of breath"):
             seat.round(3)
     assert not seat.folder.exists()
 
 
+@pytest.mark.slow
+def test_flower_ends_at_the_parameters_of_the_plain_loop(task, tmp_path, monkeypatch):
+    pytest.importorskip("flwr")
+    (tmp_path / "flower_in_a_thread.py").write_text(THREAD)
+    monkeypatch.syspath_prepend(tmp_path)
+    fed = task.federation([0])
+    plain = bench.Plain(fed, task)
+    rival = against.Rival("Flower", (), "", "flower_in_a_thread")
+    with closing(rival.seat(fed, task, 2)) as seat:
+        for number in range(2):
+            plain.round(number)
+            seat.round(number)
+            bench.same(plain.parameters(), seat.parameters(), "toy")
+
+
+def test_a_framework_that_does_something_else_is_not_timed(task):
+    class Cheat(bench.Plain):
+        def train(self, model, k, number):
+            super().train(model, k, number + 1)
+
+    rival = SimpleNamespace(name="Cheat", seat=lambda fed, task, workers: Cheat(fed, task))
+    with pytest.raises(LgfedError, match="Cheat, .*must agree"):
+        bench.compare(task, 1, [rival])
+
+
 def test_frameworks_that_are_not_here_are_left_out_by_name(task, monkeypatch, capsys):
     monkeypatch.setattr(bench, "MNIST", task)
     monkeypatch.setattr(bench, "CIFAR", task)
-    absent = against.Rival("Nobody", ("torch", "no_such_package"), "flower")
+    absent = against.Rival("Nobody", ("torch", "no_such_package"), "nobody", "nobody")
     monkeypatch.setitem(bench.RIVALS, "flower", absent)
     assert bench.main(1, None, ["flower"]) == 0
     said = capsys.readouterr().out
-    assert "Nobody is left out: no_such_package not installed" in said
+    assert "Nobody is left out: no_such_package not installed; python -m pip install nobody" in said
     assert "Nobody, " not in said
     with pytest.raises(SettingsError, match="'blazefl' is none of flower, pfl"):
         bench.main(1, None, ["blazefl"])

@@ -11,10 +11,11 @@ from .task import Task
 
 @dataclass(frozen=True)
 class Rival:
-    """A framework: its name, the packages it needs, and whether it is started once a process."""
+    """A framework, what it needs and what installs that; with ``ranks``, started once a worker."""
 
     name: str
     packages: tuple[str, ...]
+    install: str
     module: str
     ranks: bool = False
 
@@ -23,10 +24,8 @@ class Rival:
         absent = [package for package in self.packages if find_spec(package) is None]
         if not absent:
             return None
-        return (
-            f"{self.name} is left out: {' and '.join(absent)} not installed; python -m pip install "
-            "--constraint constraints.txt --editable '.[bench]'"
-        )
+        what = f"{' and '.join(absent)} not installed; python -m pip install {self.install}"
+        return f"{self.name} is left out: {what}"
 
     def seat(self, federation: Federation, task: Task, workers: int) -> Apart:
         """The framework as a contender."""
@@ -34,6 +33,11 @@ class Rival:
 
 
 RIVALS = {
-    "flower": Rival("Flower", ("flwr", "ray"), "lgfed_core.bench.flower"),
-    "pfl": Rival("pfl-research", ("pfl",), "lgfed_core.bench.pfl", ranks=True),
+    "flower": Rival(
+        "Flower",
+        ("flwr", "ray"),
+        "--constraint constraints.txt --editable '.[bench]'",
+        "lgfed_core.bench.flower",
+    ),
+    "pfl": Rival("pfl-research", ("pfl",), "pfl", "lgfed_core.bench.pfl", ranks=True),
 }

@@ -4,6 +4,8 @@ A ServerApp sends each chosen device a message and lets Flower's FedAvg average 
 ClientApp trains as the plain loop does, on rows that each actor maps once. Needs flwr[simulation].
 """
 
+import time
+
 import torch
 from flwr.app import ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
@@ -45,7 +47,8 @@ def play(given: Given, orders) -> None:
     @server.main()
     def main(grid: Grid, context: Context) -> None:
         nonlocal arrays
-        nodes = sorted(grid.get_node_ids())
+        while len(nodes := sorted(grid.get_node_ids())) < len(given.rows):
+            time.sleep(0.1)  # they come while this begins
         for number in orders(parameters):
             messages = []
             for k in given.chosen(number):
