@@ -177,6 +177,15 @@ def test_flower_ends_at_the_parameters_of_the_plain_loop(task, tmp_path, monkeyp
             bench.same(plain.parameters(), seat.parameters(), "toy")
 
 
+@pytest.mark.slow
+def test_a_framework_that_does_not_start_is_left_out_by_name(task, capsys):
+    lost = against.Rival("Lost", (), "", "no_such_module")
+    who = [line["who"] for line in bench.compare(task, 1, [lost])]
+    assert len(who) > 3 and not any("Lost" in name for name in who)
+    said = capsys.readouterr().out
+    assert "left out" in said and "No module named 'no_such_module'" in said
+
+
 def test_a_framework_that_does_something_else_is_not_timed(task):
     class Cheat(bench.Plain):
         def train(self, model, k, number):

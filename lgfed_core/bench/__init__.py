@@ -27,6 +27,7 @@ from lgfed_core.errors import at_least, one_of
 from lgfed_core.methods import LGFedAvg
 
 from .against import RIVALS, Rival
+from .apart import Failed
 from .limits import limits
 from .ours import Ours
 from .plain import Plain, Spread
@@ -35,7 +36,10 @@ from .times import Times, lines_of, same, timed
 
 
 def compare(task: Task, rounds: int, against: Sequence[Rival] = ()) -> list[dict]:
-    """Seconds a round of all contenders in turn; -> one line each."""
+    """Seconds a round of all contenders in turn; -> one line each.
+
+    One of ``against`` that cannot do the first round is named and left out.
+    """
     threads, workers = torch.get_num_threads(), checked_workers(None)
     one, two = task.federation([0]), task.federation([0, 1])
     plain = {t: f"plain loop, {t} thread{'s' * (t > 1)}" for t in sorted({1, threads})}
@@ -55,9 +59,16 @@ def compare(task: Task, rounds: int, against: Sequence[Rival] = ()) -> list[dict
         for *_, contender in seats:
             stack.enter_context(closing(contender))
         for number in tqdm(range(rounds + 1), task.name, leave=False):  # the first warms up
-            for who, t, contender in seats:
+            for seat in list(seats):
+                who, t, contender = seat
                 torch.set_num_threads(t)
-                timed(times, who, contender.round, number)
+                try:
+                    timed(times, who, contender.round, number)
+                except Failed as error:
+                    if number:
+                        raise
+                    print(f"{who[0]}, is left out: it does not start here.\n{error}")
+                    seats.remove(seat)
             if number == 0:
                 for (who, _), _, contender in seats:
                     same(seats[0][2].parameters(), contender.parameters(), f"{task.name}, {who}")

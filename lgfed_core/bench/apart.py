@@ -96,10 +96,14 @@ def _mapped(folder: str, name: str) -> Tensor:
     return torch.from_numpy(np.load(Path(folder, f"{name}.npy"), mmap_mode="c"))
 
 
+class Failed(LgfedError):
+    """A framework has ended or hangs; with what it has said."""
+
+
 class Apart:
     """``module`` (dotted) as a contender; with ``ranks``, in as many processes as workers.
 
-    Raises LgfedError, with what it has said, where it ends or hangs.
+    Raises `Failed` where it ends or hangs.
     """
 
     def __init__(self, module: str, federation: Federation, task: Task, workers: int, ranks: bool):
@@ -158,7 +162,7 @@ class Apart:
             if not ready or process.stdout.readline() != "done\n":
                 text = (self.folder / "log").read_text(errors="replace").splitlines()[-30:]
                 what = "has ended" if ready else f"has not answered in {PATIENCE:g} s"
-                raise LgfedError("\n".join([f"{self.module} {what}; it said:", *text]))
+                raise Failed("\n".join([f"{self.module} {what}; it said:", *text]))
 
 
 def play(module: str, folder: str) -> None:
