@@ -5,11 +5,14 @@ HTML builder warn, ends the build with an exit status other than 0.
 """
 
 import argparse
+import os
 import re
 import shlex
 import signal
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import yaml
@@ -17,6 +20,11 @@ import yaml
 import draw
 from execute import BuildError, cores, execute, shown
 from progress import spoken
+
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks
+    fcntl = None
 
 BOOK = Path(__file__).resolve().parent
 SCALES = {
@@ -55,6 +63,30 @@ def main(arguments: list[str] | None = None) -> int:
 
 def build(source: Path, scale: str, jobs: int, html: bool = True) -> None:
     """Execute the notebooks of ``source`` at ``scale`` and, unless told not to, draw the pages."""
+    with alone(source / "_build"):
+        _build(source, scale, jobs, html)
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Hold the folder of what is built, until the process ends; `BuildError` where another does."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise BuildError(
+            f"Another process is building this book, in {shown(folder)}; wait for it."
+        ) from None
+    finally:
+        os.close(handle)
+
+
+def _build(source: Path, scale: str, jobs: int, html: bool) -> None:
     start = time.monotonic()
     out = source / "_build" / "executed" / scale
     names = notebooks(source)

@@ -106,8 +106,10 @@ def vendor_mathjax(folder: Path) -> bool:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         try:
-            command = ["npm", "pack", "--silent", "--fetch-retries=1", MATHJAX]
-            subprocess.run(command, cwd=scratch, check=True, capture_output=True, timeout=180)
+            command = ["npm", "pack", "--silent", "--ignore-scripts", "--fetch-retries=1"]
+            subprocess.run(
+                [*command, MATHJAX], cwd=scratch, check=True, capture_output=True, timeout=180
+            )
         except (OSError, subprocess.SubprocessError):
             print("npm cannot fetch MathJax: pages will load it from the network to draw formulas")
             return False

@@ -22,7 +22,12 @@ import tidy
 from progress import Watch, expected, line, spoken
 
 ROOT = Path(__file__).resolve().parent.parent
-CACHE = Path(os.environ.get("LGFED_CACHE", ROOT / "data" / "cache"))
+PLACES = {
+    name: str(Path(os.environ[name]).absolute())  # a page runs in a folder of its own
+    for name in ("LGFED_CACHE", "LGFED_RUNS", "LGFED_HOME", "LGFED_MIRROR")
+    if os.environ.get(name)
+}
+CACHE = Path(PLACES.get("LGFED_CACHE", ROOT / "data" / "cache"))
 
 
 class BuildError(Exception):
@@ -61,14 +66,18 @@ def execute(
     watch = Watch({name: seconds[name] for name in waiting}, jobs)
     if waiting:
         line(f"  to execute: {len(waiting)}, {jobs} at once; about {spoken(watch.left())}")
-    environment = os.environ | {
-        "OMP_NUM_THREADS": "1",
-        "MKL_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "JUPYTER_PREFER_ENV_PATH": "1",  # this venv's python3 kernel, not one of the user's
-        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
-    }
+    environment = (
+        os.environ
+        | PLACES
+        | {
+            "OMP_NUM_THREADS": "1",
+            "MKL_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+            "JUPYTER_PREFER_ENV_PATH": "1",  # this venv's python3 kernel, not one of the user's
+            "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
+        }
+    )
     if jobs > 1:
         environment.setdefault("LGFED_WORKERS", str(max(1, cores() // jobs)))
     width = max(map(len, names), default=0)

@@ -7,6 +7,7 @@ import ast
 import hashlib
 import json
 import os
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -21,9 +22,12 @@ ALL = "*"  # what a page has read that asked for all results
 
 def code(notebook: Path, root: Path = ROOT) -> str:
     """Digest of the notebook, of the core's modules that it imports, directly or not, and of what
-    every page stands on: the papers' numbers, the sources of data, the pins, this build."""
+    every page stands on: the papers' numbers, the sources of data, the pins, this build. Lists in
+    ``data/`` that a page names are its own, too."""
     digest = hashlib.sha256(f"python {sys.version_info.major}.{sys.version_info.minor}".encode())
     common = [path for pattern in COMMON for path in sorted(root.glob(pattern))]
+    named = sorted(set(re.findall(r"data/\w+\.toml", notebook.read_text(encoding="utf-8"))))
+    common += [root / name for name in named if (root / name).is_file() and name not in COMMON]
     own = [Path(__file__), Path(__file__).with_name("execute.py"), Path(tidy.__file__)]
     for path in [notebook, *common, *own, *modules(notebook, root)]:
         digest.update(os.path.relpath(path, root).encode())

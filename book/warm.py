@@ -9,10 +9,13 @@ Only Linux forks safely here; elsewhere, and for a single notebook, each starts 
 """
 
 import atexit
+import ctypes
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.metadata import EntryPoint
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -21,6 +24,7 @@ from pathlib import Path
 
 PRELOAD = ["papermill", "IPython", "ipykernel.kernelapp", "pandas", "scipy.stats", "torch"]
 PRELOAD += ["sklearn.linear_model", "sklearn.decomposition"]
+PR_SET_PDEATHSIG = 1  # of Linux's prctl: the signal that comes when the parent ends
 POSSIBLE = sys.platform == "linux"
 
 
@@ -34,20 +38,26 @@ def start(
     """Start ``run(*arguments)`` in a process with this environment.
 
     out: the files that take its stdout and stderr. The process has a session of its own: Ctrl-C
-    comes to the parent alone, and SIGTERM ends it with 143.
+    comes to the parent alone, and SIGTERM ends it with 143. It ends with its parent, however that
+    ends: it hears so from a pipe whose other side the parent alone holds.
     """
     warm = warm and POSSIBLE
     context = get_context("forkserver" if warm else "spawn")
     if warm:  # libraries read how many threads they may use as they are loaded
         os.environ.update({k: v for k, v in environment.items() if k.endswith("_NUM_THREADS")})
         context.set_forkserver_preload(PRELOAD)
-    given = (run, arguments, environment, out, warm)
+    parent, here = context.Pipe(duplex=False)
+    given = (run, arguments, environment, out, warm, parent)
     process = context.Process(target=_enter, args=given)
     process.start()
+    parent.close()
+    process.held = here  # open for as long as both are there
     return process
 
 
-def _enter(run, arguments: tuple, environment: dict[str, str], out, warm: bool) -> None:
+def _enter(
+    run, arguments: tuple, environment: dict[str, str], out, warm: bool, parent: Connection
+) -> None:
     os.setsid()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     for number, path in enumerate(out, 1):
@@ -56,7 +66,15 @@ def _enter(run, arguments: tuple, environment: dict[str, str], out, warm: bool) 
     _environment(environment)
     if warm:
         _offer(Kernel())
+    threading.Thread(target=_follow, args=(parent,), daemon=True).start()
     run(*arguments)
+
+
+def _follow(parent: Connection) -> None:
+    """End with the ``parent``; a kernel ends with us."""
+    with suppress(EOFError, OSError):
+        parent.recv()
+    os._exit(143)
 
 
 def _environment(wanted: dict[str, str]) -> None:
@@ -103,6 +121,7 @@ def _become(pipe: Connection) -> int:
     """Wait for a kernel's command line and be that kernel; returns its exit status."""
     os.setsid()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     try:
         command, environment, folder = pipe.recv()
     except EOFError:  # the notebook's process has ended before

@@ -121,6 +121,8 @@ def _changes(experiment, pairs: list[str]) -> dict:
         name, _, text = pair.partition("=")
         if name not in names:
             raise SettingsError(f"no setting is called {name!r}; there are: {', '.join(names)}")
+        if name in changes:
+            raise SettingsError(f"{name} is set twice; the second time by {pair!r}")
         try:
             changes[name] = _value(kinds[name], text)
         except (ValueError, KeyError):

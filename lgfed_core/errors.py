@@ -1,6 +1,8 @@
 """Errors that say what was wrong, where, and what to do next."""
 
+import math
 from collections.abc import Iterable
+from numbers import Integral
 
 
 class LgfedError(Exception):
@@ -43,8 +45,21 @@ def one_of(name: str, value: object, choices: Iterable[object]) -> None:
 
 
 def at_least(least: float, **settings: float | None) -> None:
-    """Raise a SettingsError for the settings below ``least``; None is none of them."""
+    """Raise a SettingsError for settings below ``least`` or without end; None is none of them."""
     wrong = {name: value for name, value in settings.items() if value is not None}
-    wrong = [f"{name} is {value}" for name, value in wrong.items() if not value >= least]
+    wrong = [f"{name} is {value}" for name, value in wrong.items() if not least <= value < math.inf]
     if wrong:
-        raise SettingsError(f"{', '.join(wrong)}; it must be at least {least}")
+        raise SettingsError(f"{', '.join(wrong)}; it must be at least {least}, and finite")
+
+
+def whole(**settings: object) -> None:
+    """Raise a SettingsError for the settings that are no whole number from 0."""
+    for name, value in settings.items():
+        if not isinstance(value, Integral) or isinstance(value, bool) or value < 0:
+            raise SettingsError(f"{name} is {value!r}; it must be a whole number from 0")
+
+
+def instance(name: str, value: object, kind: type) -> None:
+    """Raise a SettingsError unless ``value`` is a ``kind``, say a method and not its class."""
+    if not isinstance(value, kind):
+        raise SettingsError(f"{name} is {value!r}; it must be made by {kind.__name__}(...)")

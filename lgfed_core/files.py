@@ -1,6 +1,7 @@
 """Files that are written whole or not at all."""
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -9,6 +10,23 @@ try:
     import fcntl
 except ImportError:  # Windows has no such locks
     fcntl = None  # type: ignore[assignment]
+
+
+def named(part: Path, path: Path) -> None:
+    """Give ``part`` the name ``path`` beside it, once its bytes are on the disk. Raises OSError."""
+    _synced(part)
+    os.replace(part, path)
+    if os.name == "posix":  # elsewhere a folder cannot be opened
+        with suppress(OSError):  # nor synced on some file systems
+            _synced(path.parent)
+
+
+def _synced(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 @contextmanager
@@ -21,9 +39,7 @@ def replacing(path: Path, locked: bool = False) -> Iterator[Path]:
     part = path.with_name(f".{path.name}.{'' if locked else f'{os.getpid()}.'}part")
     try:
         yield part
-        with open(part, "rb") as written:
-            os.fsync(written.fileno())  # on disk before the name changes
-        os.replace(part, path)
+        named(part, path)
     finally:
         with suppress(OSError):  # a folder that cannot be written has been named already
             part.unlink(missing_ok=True)
@@ -44,17 +60,25 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextmanager
-def locked(path: Path, wait: bool = True) -> Iterator[None]:
+def locked(path: Path, wait: bool | str = True) -> Iterator[None]:
     """Hold the lock on a file or folder; it ends with the process, and leaves nothing behind.
 
-    Raises BlockingIOError where another process has it and one does not ``wait``.
+    wait: until another process lets it go; a text is said then. Raises BlockingIOError where one
+    does not wait.
     """
     if fcntl is None:  # Windows, where one process at a time must write
         yield
         return
     handle = os.open(path, os.O_RDONLY)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if not wait:
+                raise
+            if isinstance(wait, str):
+                print(wait, file=sys.stderr)
+            fcntl.flock(handle, fcntl.LOCK_EX)
         _held.add(handle)
         yield
     finally:

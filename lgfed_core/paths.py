@@ -15,7 +15,7 @@ _PACKAGE = Path(__file__).resolve().parent
 _NAMED = os.environ.get("LGFED_HOME")
 CARRIED = _PACKAGE / "_data"  # of a wheel; a checkout has none
 INSTALLED = CARRIED.is_dir() and not _NAMED  # nothing here is ours to write
-ROOT = Path(_NAMED or (_PACKAGE if INSTALLED else _PACKAGE.parent))
+ROOT = Path(_NAMED or (_PACKAGE if INSTALLED else _PACKAGE.parent)).absolute()
 
 
 def _list(name: str) -> Path:
@@ -25,7 +25,7 @@ def _list(name: str) -> Path:
 
 def _place(variable: str, name: str) -> Path:
     usual = user_cache_path("lgfed", appauthor=False) if INSTALLED else ROOT / "data"
-    return Path(os.environ.get(variable, usual / name))
+    return Path(os.environ.get(variable, usual / name)).absolute()
 
 
 SOURCES = _list("sources.toml")  # mirrors, checksums, licences

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tarfile
+import time
 from pathlib import Path
 
 import inputs
@@ -110,6 +111,37 @@ def test_a_dying_kernel_stops_the_build_and_is_named(small):
     done = run_build(small(grim=["import os; os._exit(3)"]), "--no-html")
     assert done.returncode == 1
     assert "part/grim.ipynb: the kernel died in code cell 2 of 2" in done.stderr
+
+
+def alive(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+
+
+@pytest.mark.book
+@pytest.mark.skipif(not warm.POSSIBLE, reason="reads /proc")
+@pytest.mark.parametrize("many", [1, 2])
+def test_a_second_build_is_told_and_a_killed_one_leaves_nobody(small, tmp_path, many):
+    says = "import os, time; open('../' + '{}.pid', 'w').write(str(os.getpid())); time.sleep(60)"
+    book = small(**{name: [says.format(name)] for name in ("one", "two")[:many]})
+    command = [sys.executable, "book/build.py", "--source", str(book), "--scale", "smoke"]
+    quiet = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    first = subprocess.Popen([*command, "--jobs", "2", "--no-html"], cwd=ROOT, **quiet)
+    places, end = [book / f"{name}.pid" for name in ("one", "two")[:many]], time.monotonic() + 90
+    while not all(p.exists() and p.read_text() for p in places) and time.monotonic() < end:
+        time.sleep(0.1)
+    pids = [int(place.read_text()) for place in places]
+    second = run_build(book, "--no-html")
+    assert second.returncode == 1 and "Another process is building this book" in second.stderr
+    assert all(map(alive, pids))
+    first.kill()
+    first.wait()
+    end = time.monotonic() + 10
+    while any(map(alive, pids)) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not any(map(alive, pids))
 
 
 @pytest.mark.book

@@ -10,6 +10,7 @@ arithmetic that any implementation has to do.
 """
 
 import json
+import os
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 
@@ -23,7 +24,7 @@ from lgfed_core.engine.accuracy import accuracies
 from lgfed_core.engine.processes import checked_workers
 from lgfed_core.engine.provenance import provenance
 from lgfed_core.engine.trackers import Personal
-from lgfed_core.errors import at_least, one_of
+from lgfed_core.errors import SettingsError, at_least, one_of
 from lgfed_core.methods import LGFedAvg
 
 from .against import RIVALS, Rival
@@ -117,6 +118,11 @@ def main(rounds: int, path: str | None, against: Sequence[str] = ()) -> int:
     at_least(1, rounds=rounds)
     for name in against:
         one_of("against", name, RIVALS)
+    try:
+        with open(path or os.devnull, "a"):  # before the minutes that the timing takes
+            pass
+    except OSError as error:
+        raise SettingsError(f"json: cannot write {path}: {error.strerror}") from error
     rivals = [RIVALS[name] for name in dict.fromkeys(against)]
     for rival in rivals:
         if words := rival.missing():

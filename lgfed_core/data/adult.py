@@ -111,6 +111,6 @@ def read_table(path: Path) -> pd.DataFrame:
     for column in NUMBERS:
         try:
             table[column] = table[column].astype(np.int64)
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             raise DataError(f"{path}: column {column} holds something else: {error}") from error
     return table

@@ -19,6 +19,7 @@ from .dataset import Dataset, Split, raw_numbers
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # ImageNet's, as LG-FedAvg uses them
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 PIXELS = 3 * 32 * 32
+MOST_ROWS = 10_000  # of one batch
 TRAIN = [f"data_batch_{i}.bin" for i in range(1, 6)]
 TEST = ["test_batch.bin"]
 
@@ -79,13 +80,13 @@ def rebuild(parts: list[bytes], mirror: dict) -> bytes:
     from PIL import Image  # comes with torchvision; only needed here
 
     picture, labels = parts
-    limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None  # ten million pixels are meant
     try:
-        image = np.asarray(Image.open(io.BytesIO(picture)))
-    except OSError as error:
+        opened = Image.open(io.BytesIO(picture))
+        if opened.width != 1024 or opened.height > MOST_ROWS:  # before they are unpacked
+            raise ValueError(f"it has {opened.width} x {opened.height} pixels")
+        image = np.asarray(opened)
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise ValueError(f"the picture does not open ({error})") from error
-    finally:
-        Image.MAX_IMAGE_PIXELS = limit
     n = len(image)
     if image.shape != (n, 1024, 3) or image.dtype != np.uint8:
         raise ValueError(f"the picture has shape {image.shape}, not (n, 1024, 3)")

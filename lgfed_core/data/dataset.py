@@ -73,6 +73,13 @@ class Dataset:
     classes: int
 
     def __post_init__(self):
+        if type(self.classes) is not int or self.classes < 1:
+            raise DataError(f"{self.name}: classes is {self.classes!r}; it is a number from 1")
+        if self.train.x.shape[1:] != self.test.x.shape[1:]:
+            raise DataError(
+                f"{self.name}: a training row is {list(self.train.x.shape[1:])}, a test row "
+                f"{list(self.test.x.shape[1:])}; they must be alike"
+            )
         for part, least in (("train", -1), ("test", 0)):
             y = getattr(self, part).y
             if len(y) and not least <= y.min() <= y.max() < self.classes:

@@ -16,7 +16,7 @@ import contextlib
 import errno
 import gzip
 import http.client
-import lzma
+import io
 import os
 import shutil
 import subprocess
@@ -27,7 +27,6 @@ import time
 import urllib.error
 import urllib.request
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -39,8 +38,7 @@ READ_SECONDS = 60  # but a slow server that did answer is given time
 REGISTRY_SECONDS = 1800  # for npm or pip to bring one package
 CHUNK = 1 << 18
 PACKED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}  # one file, compressed
-DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, tarfile.TarError)
-DAMAGED += (zipfile.BadZipFile, KeyError)
+LONGEST_NAME = 1 << 16  # bytes of a tar's header, which is read at once
 
 
 class MirrorError(Exception):
@@ -64,9 +62,10 @@ class Shelf:
     could not be reached is not asked again at all.
     """
 
-    def __init__(self, folder: Path, label: str):
+    def __init__(self, folder: Path, label: str, most: int):
         self.folder = folder
         self.label = label
+        self.most = most  # bytes of a download
         self._have: dict[str, Path] = {}
         self._failed: dict[str, str] = {}
 
@@ -97,7 +96,7 @@ class Shelf:
 
     def _bring(self, mirror: dict, place: Path) -> Path:
         if "url" in mirror:
-            return _download(mirror["url"], place, self.label)
+            return _download(mirror["url"], place, self.label, self.most)
         if "npm" in mirror:
             return _npm(mirror["npm"], place, self.label)
         return _pip(mirror["pip"], place, self.label)
@@ -139,17 +138,21 @@ class _OpenHTTPS(urllib.request.HTTPSHandler):
         return self.do_open(_PatientHTTPS, request, context=self._context)
 
 
-def _download(url: str, place: Path, label: str) -> Path:
-    target = place / Path(urllib.request.Request(url).selector).name
+def _download(url: str, place: Path, label: str, most: int) -> Path:
+    target = place / (Path(urllib.request.Request(url).selector).name or "file")
     opener = urllib.request.build_opener(_OpenHTTP, _OpenHTTPS)
     request = urllib.request.Request(url, headers={"User-Agent": "lgfed"})
     try:
         response = opener.open(request, timeout=CONNECT_SECONDS)
     except urllib.error.HTTPError as error:
         raise MirrorError(f"the server answered {error.code} {error.reason}") from error
-    except (OSError, http.client.HTTPException) as error:
+    except Exception as error:  # whatever a server may say in the place of an answer
         raise Unreachable(f"no connection ({getattr(error, 'reason', error)})") from error
-    length = int(response.headers.get("Content-Length") or 0)
+    said = response.headers.get("Content-Length") or "0"
+    if not (said.isascii() and said.isdecimal()):
+        raise MirrorError(f"the server announced a length of {said[:40]!r}")
+    if (length := int(said)) > most:
+        raise MirrorError(f"the server announced {length:,} bytes; it can be {most:,} at most")
     what = f"{label}: {target.name}"
     bar = tqdm(total=length or None, unit="B", unit_scale=True, desc=what, disable=_quiet())
     got = 0
@@ -157,10 +160,12 @@ def _download(url: str, place: Path, label: str) -> Path:
         while True:
             try:
                 block = response.read(CHUNK)
-            except (OSError, http.client.HTTPException) as error:
+            except Exception as error:
                 raise MirrorError(f"the connection broke after {got:,} bytes ({error})") from error
             if not block:
                 break
+            if got + len(block) > most:
+                raise MirrorError(f"the download goes on after {most:,} bytes, its most")
             out.write(block)
             got += len(block)
             bar.update(len(block))
@@ -234,22 +239,58 @@ def _said(lines: list[str]) -> str:
 def member(archive: Path, name: str | None) -> Iterator[IO[bytes]]:
     """Open a file inside an archive (tar in any compression, zip, wheel), or unpack .gz and .bz2.
 
-    Without a name, or with its own without the suffix, ``archive`` is the file itself. Raises
-    WrongFile for a damaged archive, also when the damage only shows while reading.
+    Without a name, or with its own without the suffix, ``archive`` is the file itself. Whatever
+    goes wrong in it, now or while reading, is a WrongFile; what the caller raises is its own.
     """
+    with contextlib.ExitStack() as held:
+        with _blamed(archive, name):
+            stream = held.enter_context(_opened(archive, name, held))
+        yield io.BufferedReader(_Blamed(stream, archive, name), CHUNK)
+
+
+def _opened(archive: Path, name: str | None, held: contextlib.ExitStack) -> IO[bytes]:
+    if name is None or (archive.suffix in PACKED and name == archive.stem):
+        return PACKED.get(archive.suffix, open)(archive, "rb")
+    if zipfile.is_zipfile(archive):
+        return held.enter_context(zipfile.ZipFile(archive)).open(name)
+    box = held.enter_context(tarfile.TarFile.open(archive, tarinfo=_Modest))
+    found = next((info for info in box if info.name == name), None)
+    if found is None or not found.isfile():
+        raise KeyError(name) if found is None else ValueError(f"{name} is no plain file")
+    stream = box.extractfile(found)
+    assert stream is not None  # of a plain file
+    return stream
+
+
+class _Modest(tarfile.TarInfo):
+    """An entry of a tar whose own header is not larger than names are."""
+
+    def _proc_member(self, box):
+        if self.type not in tarfile.REGULAR_TYPES and self.size > LONGEST_NAME:
+            raise ValueError(f"an entry has a header of {self.size:,} bytes")
+        return super()._proc_member(box)
+
+
+@contextlib.contextmanager
+def _blamed(archive: Path, name: str | None) -> Iterator[None]:
+    """Every error inside is the archive's fault."""
     try:
-        if name is None or (archive.suffix in PACKED and name == archive.stem):
-            with PACKED.get(archive.suffix, open)(archive, "rb") as stream:
-                yield stream
-        elif zipfile.is_zipfile(archive):
-            with zipfile.ZipFile(archive) as box, box.open(name) as stream:
-                yield stream
-        else:
-            with tarfile.open(archive) as box:
-                found = next((info for info in box if info.name == name), None)
-                stream = None if found is None else box.extractfile(found)
-                if stream is None:
-                    raise KeyError(name)
-                yield stream
-    except DAMAGED as error:
+        yield
+    except Exception as error:  # damaged bytes make readers raise anything
         raise WrongFile(f"{archive.name} is damaged or lacks {name} ({error!r})") from error
+
+
+class _Blamed(io.RawIOBase):
+    """A file inside an archive, see `_blamed`."""
+
+    def __init__(self, stream: IO[bytes], archive: Path, name: str | None):
+        self._stream, self._whose = stream, (archive, name)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer) -> int:
+        with _blamed(*self._whose):
+            block = self._stream.read(len(buffer))
+        buffer[: len(block)] = block
+        return len(block)

@@ -123,12 +123,12 @@ class Pictures:
 
         Raises DataError, with its path, where it is damaged.
         """
-        from PIL import Image, UnidentifiedImageError
+        from PIL import Image
 
         try:
             with Image.open(io.BytesIO(content)) as picture:
                 square = picture.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BILINEAR)
-        except (OSError, UnidentifiedImageError, SyntaxError, ValueError) as error:
+        except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
             raise DataError(
                 f"{self.place / self.names[i]} is no readable picture ({error}); fetch "
                 f"{self.title} again, or remove the file"

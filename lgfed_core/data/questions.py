@@ -100,12 +100,12 @@ def words_of(question: str) -> list[str]:
 def shrunk(content: bytes, side: int, where: str) -> Tensor:
     """A picture from its file: uint8 [3, side, side]. Raises DataError, with ``where``, if it is
     damaged."""
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image
 
     try:
         with Image.open(io.BytesIO(content)) as picture:
             small = picture.convert("RGB").resize((side, side), Image.Resampling.BILINEAR)
-    except (OSError, UnidentifiedImageError, SyntaxError, ValueError) as error:
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise DataError(f"{where} is no readable picture ({error}); fetch it again") from error
     return torch.from_numpy(np.asarray(small).copy()).permute(2, 0, 1)
 

@@ -5,14 +5,13 @@ import errno
 import io
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
+from lgfed_core import files
 from lgfed_core.errors import DataError, NotAvailable
-from lgfed_core.files import fcntl
 
 from . import mirrors
 from .catalogue import File, Source, source
@@ -47,7 +46,7 @@ def fetch(name: str, rebuild: Rebuild | None = None) -> Path:
             if alone:
                 _sweep(wanted.folder)
             with tempfile.TemporaryDirectory(prefix=".part-", dir=wanted.folder) as shelf_folder:
-                shelf = Shelf(Path(shelf_folder), name)
+                shelf = Shelf(Path(shelf_folder), name, _most(wanted))
                 for file in wanted.faulty():
                     _fetch_file(wanted, file, shelf, rebuild)
     except OSError as error:
@@ -66,7 +65,7 @@ def _fetch_file(wanted: Source, file: File, shelf: Shelf, rebuild: Rebuild | Non
             fault = file.fault(part)
             if fault is None:
                 part.chmod(0o644)
-                os.replace(part, wanted.folder / file.name)
+                files.named(part, wanted.folder / file.name)
                 return
             raise WrongFile(f"wrong content, {fault}")
         except MirrorError as error:
@@ -90,40 +89,49 @@ def _content(shelf: Shelf, mirror: dict, rebuild: Rebuild | None) -> Iterator[IO
     parts = []
     for name in mirror["members"]:
         with mirrors.member(archive, name) as stream:
-            parts.append(stream.read())
+            parts.append(_whole(stream, name, shelf.most))
     try:
         content = rebuild(parts, mirror)
-    except (ValueError, TypeError, LookupError, OverflowError) as error:
+    except Exception as error:  # whatever a reader of strange bytes may think of
         raise WrongFile(f"cannot be rebuilt: {error}") from error
     yield io.BytesIO(content)
 
 
+def _most(wanted: Source) -> int:
+    """Bytes that a download or an unpacked member can have: other forms of a set are not larger."""
+    return 8 * sum(file.size for file in wanted.files) + (64 << 20)
+
+
+def _whole(stream: IO[bytes], name: str, most: int) -> bytes:
+    """All of a member, in pieces. Raises WrongFile where it is longer than ``most``."""
+    out = bytearray()
+    while block := stream.read(mirrors.CHUNK):
+        out += block
+        if len(out) > most:
+            raise WrongFile(f"{name} is longer than {most:,} bytes, more than it can be")
+    return bytes(out)
+
+
 def _copy(stream: IO[bytes], out: IO[bytes], size: int) -> None:
-    """Copy to the end and down to the disk; stop early when it is longer than the file can be."""
+    """Copy to the end; stop early when it is longer than the file can be."""
     left = size + 1
     while left > 0 and (block := stream.read(min(mirrors.CHUNK, left))):
         out.write(block)
         left -= len(block)
     out.flush()
-    os.fsync(out.fileno())
 
 
 @contextlib.contextmanager
 def _lock(folder: Path) -> Iterator[bool]:
     """Only one process fetches into a folder; yields False where locks do not exist."""
-    with (folder / ".lock").open("w") as handle:
+    with contextlib.ExitStack() as held:
+        alone = files.fcntl is not None
         try:
-            if fcntl is None:
-                raise OSError
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                print(f"{folder.name}: another process is fetching it, waiting", file=sys.stderr)
-                fcntl.flock(handle, fcntl.LOCK_EX)
-            locked = True
-        except OSError:
-            locked = False
-        yield locked
+            told = f"{folder.name}: another process is fetching it, waiting"
+            held.enter_context(files.locked(folder, wait=told))
+        except OSError:  # a file system without locks
+            alone = False
+        yield alone
 
 
 def _sweep(folder: Path) -> None:

@@ -2,8 +2,9 @@
 
 The first upload with a NaN or an infinite number ends its run: one average with it, and every
 device would have it. Its models stay as they were before that round, its numbers are NaN from that
-round on, and the other runs never notice. Where nothing is sent, a device's numbers are its own
-affair: `closing` says what became of them.
+round on, and the other runs never notice. Where `Participation` says `keep_out`, the device alone
+is out of that round. Models that other devices see (`needs_peers`) are sent, too. Where nothing is
+sent, a device's numbers are its own affair: `closing` says what became of them.
 """
 
 import warnings
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor
 
 from .batched import Engine
+from .looped import Job
 from .trackers import Tracker
 from .training import Phase
 
@@ -36,7 +38,7 @@ class Diverged:
         """After a round: end the runs that diverged in it; ``before`` [R, P_s] was shared."""
         t, jobs = self.phase.tensors, engine.trained
         lost: dict[int, str] = {}
-        for slot in _broken(t["uploads"][: len(jobs)]):
+        for slot in _sent_broken(self.phase, jobs):
             run, client = jobs[slot]
             lost.setdefault(run, f"what client {client} sent is")
         for run in set(_broken(t["shared"])) - self.since.keys():
@@ -82,6 +84,33 @@ class Diverged:
                 RuntimeWarning,
                 stacklevel=4,
             )
+
+
+def keep_out(phase: Phase, engine: Engine, number: int) -> set[int]:
+    """Which slots sent what is not finite in round ``number`` (from 0); put back to before it."""
+    t, out = phase.tensors, _sent_broken(phase, engine.trained)
+    for slot in out:
+        run, device = engine.trained[slot]
+        t["uploads"][slot] = t["shared"][run]
+        t["personal"][run, device] = engine.before[slot]
+        if "velocity" in t:
+            t["velocity"][run, device] = 0
+        warnings.warn(
+            f"run {run} (seed {phase.seeds[run]}), round {number + 1}: what client {device} sent "
+            "is not finite; it is kept out of this round, and stays as it was before it",
+            RuntimeWarning,
+            stacklevel=5,
+        )
+    return set(out)
+
+
+def _sent_broken(phase: Phase, jobs: list[Job]) -> list[int]:
+    """The slots of which an upload, or a model that others see, holds what is not finite."""
+    found = _broken(phase.tensors["uploads"][: len(jobs)])
+    if jobs and phase.method.needs_peers:
+        runs, devices = zip(*jobs, strict=True)
+        found += _broken(phase.tensors["personal"][list(runs), list(devices)])
+    return sorted(set(found))
 
 
 def _broken(vectors: Tensor) -> list[int]:

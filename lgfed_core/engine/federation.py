@@ -1,8 +1,9 @@
 """One round: who holds what, who takes part, what they send, what the server makes of it."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +17,7 @@ from lgfed_core.partition.label_skew import ClientIndices, Partition
 from lgfed_core.seeds import Purpose, stream
 
 from .batched import Engine
+from .divergence import keep_out
 from .looped import Job
 from .participation import Participation
 from .processes import common
@@ -41,8 +43,12 @@ class Federation:
             raise SettingsError(
                 f"{len(self.partitions)} partitions for {len(self.seeds)} seeds; give one each"
             )
-        if min(self.seeds) < 0:
-            raise SettingsError(f"seeds are {list(self.seeds)}; none can be negative")
+        if not all(isinstance(seed, Integral) and seed >= 0 for seed in self.seeds):
+            raise SettingsError(
+                f"seeds are {list(self.seeds)}; they are whole numbers, and none can be negative"
+            )
+        if not isinstance(self.device, torch.device):
+            raise SettingsError(f"device is {self.device!r}; give torch.device({self.device!r})")
         if len({len(p.train.size) for p in self.partitions}) > 1:
             raise SettingsError("runs that train together need the same number of devices")
         kinds = {p.dtype for p in self.net.parameters()}
@@ -59,6 +65,7 @@ class Federation:
                     f"{', '.join(map(str, kinds))}; convert the rows, as with x.float()"
                 )
             rows.refuse_broken(f"{self.data.name}, {name} rows")
+        self._refuse_rows()
         for name, module in self.net.named_modules():
             known = isinstance(module, _BatchNorm) and module.momentum is not None
             if not known and any(True for _ in module.buffers(recurse=False)):
@@ -71,6 +78,21 @@ class Federation:
             raise SettingsError(
                 f"availability has shape {tuple(there.shape)}; these runs and devices need {shape}"
             )
+
+    def _refuse_rows(self) -> None:
+        """Raise SettingsError for rows that the data do not have, and where nobody has any."""
+        for r, part in enumerate(self.partitions):
+            held = [("training", part.train, self.data.train), ("test", part.test, self.data.test)]
+            if part.validation is not None:
+                held.append(("validation", part.validation, self.data.train))
+            for name, rows, split in held:
+                if rows.index.numel() and (last := int(rows.index.max())) >= len(split.y):
+                    raise SettingsError(
+                        f"a device of run {r} holds {name} row {last}; {self.data.name} has "
+                        f"{len(split.y)}, numbered from 0"
+                    )
+            if not part.train.size.any():
+                raise SettingsError(f"no device of run {r} has a training row")
 
     @property
     def clients(self) -> int:
@@ -106,6 +128,7 @@ def prepare(
     layout = Layout(federation.net, averaged(methods[0], federation.net))
     runs, devices, place = len(federation.seeds), federation.clients, federation.device
     size = layout.size_shared + layout.size_personal
+    _refuse_data(federation, methods[0])
     if start.shape not in ((runs, size), (runs, devices, size)):
         raise SettingsError(
             f"start has shape {tuple(start.shape)}; this network and {runs} runs need "
@@ -181,6 +204,27 @@ def averaged(method: Method, net: nn.Module) -> frozenset[str]:
     return method.shared(net) | {n for n, _ in values(net) if statistics and n not in known}
 
 
+def _refuse_data(federation: Federation, method: Method) -> None:
+    """Rows that the network does not take, and labels that are missing where they are read."""
+    rows, net = federation.data.train, copy.deepcopy(federation.net).to("cpu").eval()
+    try:
+        with torch.no_grad():
+            net(rows.x[:1].to("cpu", copy=True))  # it may work in place
+    except (RuntimeError, ValueError, IndexError, TypeError) as error:
+        raise SettingsError(
+            f"{type(net).__name__} does not take rows of shape {list(rows.x.shape[1:])}: {error}"
+        ) from error
+    if method.unlabelled or not (rows.y < 0).any():
+        return
+    for r, part in enumerate(federation.partitions):
+        for k in range(len(part)):
+            if (rows.y[part.train.of(k).to(rows.y.device)] < 0).any():
+                raise SettingsError(
+                    f"device {k} of run {r} has rows with a label below 0, that is without one, "
+                    f"which {type(method).__name__} reads"
+                )
+
+
 def _refuse_lonely_rows(phase: Phase) -> None:
     """Batch normalisation of one row has no variance."""
     for r, rows in enumerate(phase.rows["train"][1]):
@@ -211,7 +255,8 @@ def round_of(
         before = phase.tensors["personal"].clone() if phase.method.keep else None
         engine.train(jobs, number, lr)
         privatise(phase, jobs, number)
-        merge(phase, jobs, before)
+        out = keep_out(phase, engine, number) if federation.participation.keep_out else set()
+        merge(phase, jobs, before, out)
     return bool(jobs)
 
 
@@ -264,17 +309,22 @@ def privatise(phase: Phase, jobs: list[Job], number: int) -> None:
                 t["uploads"][slot] = treatment.privatise(before, sent, rng)
 
 
-def merge(phase: Phase, jobs: list[Job], before: Tensor | None) -> None:
-    """Move each run's server; ``before`` [R, K, P_p], if a method asks what devices `keep`."""
+def merge(phase: Phase, jobs: list[Job], before: Tensor | None, out: Collection[int] = ()) -> None:
+    """Move each run's server, but for slots that are ``out``, or where nobody has a row.
+
+    before: [R, K, P_p], if a method asks what devices `keep`.
+    """
     _, rows = phase.rows["train"]
     shared, personal, uploads = (phase.tensors[n] for n in ("shared", "personal", "uploads"))
     for r, method in enumerate(phase.methods):
-        slots = [slot for slot, (run, _) in enumerate(jobs) if run == r]
-        if slots:
-            who = [jobs[slot][1] for slot in slots]
-            weights = method.weights(rows[r].size[who].to(uploads.device))
+        slots = [slot for slot, (run, _) in enumerate(jobs) if run == r and slot not in out]
+        who = [jobs[slot][1] for slot in slots]
+        size = rows[r].size[who]
+        if size.any():
+            weights = method.weights(size.to(uploads.device))
             if shared.shape[1]:
-                average = method.aggregate(uploads[slots[0] : slots[-1] + 1], weights)
+                sent = uploads[slots] if out else uploads[slots[0] : slots[-1] + 1]
+                average = method.aggregate(sent, weights)
                 shared[r] = method.server_update(shared[r], average)
             if method.keep and before is not None:
                 personal[r, who] = method.keep(before[r, who], personal[r, who], weights)

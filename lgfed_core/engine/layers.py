@@ -13,6 +13,11 @@ RECURRENT = (nn.RNNBase, nn.LSTMCell)
 
 def refuse_layers(net: nn.Module, batched: bool) -> None:
     """Raise SettingsError for the first layer of ``net`` that the lanes meant cannot take."""
+    if not isinstance(getattr(net, "softmax", False), bool):
+        raise SettingsError(
+            f"{type(net).__name__}.softmax is {net.softmax!r}; an attribute of this name says "
+            "whether the network ends in a softmax, True or False: call what it is otherwise"
+        )
     for name, module in net.named_modules():
         what = f"{type(net).__name__}: {name or 'it'} is an nn.{type(module).__name__}"
         embeds = isinstance(module, nn.Embedding | nn.EmbeddingBag)

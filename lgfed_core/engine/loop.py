@@ -15,7 +15,7 @@ import pandas as pd
 from torch import Tensor
 from tqdm.auto import tqdm
 
-from lgfed_core.errors import SettingsError
+from lgfed_core.errors import SettingsError, instance, whole
 from lgfed_core.methods import Method
 from lgfed_core.models.layout import Layout, joined
 
@@ -67,7 +67,7 @@ def run(
     first_round: int = 0,
     lanes: str = "auto",
     workers: int | None = None,
-    saved: Path | None = None,
+    saved: Path | str | None = None,
     label: str = "",
 ) -> Outcome:
     """Run ``rounds`` rounds of ``method`` and return the `Outcome`.
@@ -85,14 +85,20 @@ def run(
     """
     if lanes not in ("auto", "looped", "batched"):
         raise SettingsError(f"lanes is {lanes!r}; choose auto, looped or batched")
-    if rounds < 0:
-        raise SettingsError(f"rounds is {rounds}; it cannot be negative")
+    whole(rounds=rounds, first_round=first_round)
+    for one in (
+        [method] if isinstance(method, Method) or not isinstance(method, Sequence) else method
+    ):
+        instance("method", one, Method)
+    instance("training", training, LocalTraining)
     looped = lanes == "looped" or (lanes == "auto" and federation.device.type == "cpu")
     if looped and federation.device.type != "cpu":
         raise SettingsError(f"looped lanes run on a CPU, not on {federation.device}; use batched")
     refuse_layers(federation.net, batched=not looped)
     workers = checked_workers(workers) if looped else 1
-    tracker = tracker or Tracker()
+    tracker = Tracker() if tracker is None else tracker
+    instance("tracker", tracker, Tracker)
+    saved = Path(saved) if saved else None
     if start is None:
         start = joined(federation.net).expand(len(federation.seeds), -1)
     phase = prepare(federation, method, training, start, tracker, workers > 1)
@@ -181,6 +187,9 @@ def _loop(
 
 
 def _lines(metrics: dict[str, list], number: int, seeds: Sequence[int]) -> list[dict]:
+    for name, values in metrics.items():
+        if len(values) != len(seeds):
+            raise SettingsError(f"the tracker gives {len(values)} {name} for {len(seeds)} runs")
     return [
         {"round": number, "seed": seed} | {name: v[r] for name, v in metrics.items()}
         for r, seed in enumerate(seeds)
@@ -249,6 +258,7 @@ def _identity(federation, phase, start, tracker, rounds, first_round, looped) ->
             None if there is None else there.tolist(),
         ],
         **({"groups": checkpoint.digest(*groups)} if groups else {}),
+        **({"keep_out": True} if federation.participation.keep_out else {}),
         **(_by_lanes(phase) if looped else {"lanes": "batched"}),
     )
 

@@ -15,12 +15,16 @@ class Participation:
 
     fraction: C of McMahan et al. (2017), the share of devices in a round; by default everybody.
     availability: [R, K], how probable it is that a device is drawn, for each run; None: all alike.
+    keep_out: what becomes of a device that sends a NaN or an infinite number. False: its run ends
+        there. True: it alone is out of that round, and its parameters are as before it; the others
+        go on. Either way it is named in a warning, and never averaged.
 
     Raises SettingsError for a fraction outside (0, 1] or probabilities that do not sum to 1.
     """
 
     fraction: float = 1.0
     availability: Tensor | None = None
+    keep_out: bool = False
 
     def __post_init__(self):
         if not 0 < self.fraction <= 1:

@@ -188,6 +188,8 @@ class Personal(Tracker):
             **ensemble(engine, "shared", "personal"),
         }
         average_best(engine.phase)  # what is kept is the average of the best, all of it
+        broken = ~engine.phase.tensors["personal"].isfinite().all(-1)  # [R, K]
+        last["devices_diverged"] = broken.sum(1).cpu()
         found = {f"best_{name}": value for name, value in best.items()}
         return found | {f"last_{name}": value for name, value in last.items()}
 

@@ -1,6 +1,7 @@
 """What training and testing read: how a device optimises, and all that is fixed for a phase."""
 
 import copy
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVarTuple
@@ -47,25 +48,20 @@ class LocalTraining:
     adam: ClassVar[bool] = False
 
     def __post_init__(self):
-        least = {
-            "batch_size": 1,
-            "epochs": 1,
-            "batches": 1,
-            "momentum": 0,
-            "weight_decay": 0,
-            "decay": 0,
-            "before": 0,
-        }
+        counts = dict.fromkeys(("batch_size", "epochs", "batches"), 1)
+        least = counts | dict.fromkeys(("lr", "momentum", "weight_decay", "decay", "before"), 0)
+        given = {n: v for n in least if (v := getattr(self, n)) is not None}
         wrong = {
-            n: v for n, low in least.items() if (v := getattr(self, n)) is not None and not v >= low
+            n: v
+            for n, v in given.items()
+            if not least[n] <= v < math.inf or (n in counts and v % 1)
         }
-        if not self.lr >= 0:
-            wrong["lr"] = self.lr
         if wrong:
             raise SettingsError(
                 "training cannot have "
                 + ", ".join(f"{n} {v}" for n, v in wrong.items())
-                + ": batches and epochs are 1 or more, rates, decays and momentum 0 or more"
+                + ": batches and epochs are whole numbers from 1, rates, decays and momentum are "
+                "0 or more, and finite"
             )
 
     def seen(self, rows: int) -> int:
@@ -135,8 +131,8 @@ class Phase:
         return s if s.dim() == 1 else s[device], p if p.dim() == 1 else p[device]
 
     def own(self, jobs: list[tuple[int, int]]) -> Tensor:
-        """A copy of each job's personal parameters [L, P_p]; of nothing where nothing is shared."""
-        jobs = jobs if self.layout.size_shared else []
+        """A copy of each job's personal parameters [L, P_p]; of nothing where nothing is sent."""
+        jobs = jobs if self.layout.size_shared or self.method.needs_peers else []
         runs, devices = [r for r, _ in jobs], [k for _, k in jobs]
         return self.tensors["personal"][runs, devices]
 
@@ -218,5 +214,5 @@ def normalises(net: nn.Module) -> bool:
 
 def both(net: nn.Module, outputs: Tensor) -> Tensor:
     """A network's outputs [..., n, classes] and their probabilities -> [..., 2, n, classes]."""
-    ends_in_softmax = getattr(net, "softmax", False)
+    ends_in_softmax = getattr(net, "softmax", False) is True
     return torch.stack([outputs, outputs if ends_in_softmax else outputs.softmax(-1)], -3)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from lgfed_core.errors import ResultsError
@@ -149,12 +150,27 @@ def cells(table: Table, folder: Path = PAPER) -> pd.DataFrame:
     path = folder / f"{table.name}.csv"
     if not path.exists():
         raise ResultsError(f"{path} is missing; it holds the paper's numbers and is part of git")
-    printed = pd.read_csv(path)
+    try:
+        printed = pd.read_csv(path)
+    except ValueError as error:  # empty, or no text
+        raise ResultsError(f"{path} cannot be read: {error}; `git checkout` restores it") from error
     wanted = [*table.ids, *(c for m in table.metrics for c in (m.name, m.sd) if c)]
     missing = [c for c in wanted if c not in printed]
     if missing:
         raise ResultsError(f"{path} has no column {', '.join(missing)}")
+    for column in (c for m in table.metrics for c in (m.name, m.sd) if c):
+        values = pd.to_numeric(printed[column], errors="coerce")
+        wrong = values.isna() & printed[column].notna() | (values < 0) | np.isinf(values)
+        if any(m.floor and column in (m.name, m.sd) for m in table.metrics):
+            wrong |= values > 100
+        if wrong.any():
+            raise ResultsError(
+                f"{path}: {column} is {printed[column][wrong].iloc[0]} in line "
+                f"{int(wrong.to_numpy().argmax()) + 2}; no such number can be printed"
+            )
     ids = printed[list(table.ids)]
+    if (twice := ids.duplicated()).any():
+        raise ResultsError(f"{path}: line {int(twice.to_numpy().argmax()) + 2} is there twice")
     names = [row_name(row) for row in ids.to_dict("records")]
     parts = [
         ids.assign(

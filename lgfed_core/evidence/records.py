@@ -49,6 +49,7 @@ _LAST = [
 _NOT_KEY = {"value", "device", "torch", "commit", "seconds"}
 _TYPES = {"seed": int, "value": float, "seconds": float}
 _EMPTY = pd.DataFrame(columns=_FIRST + _LAST).astype(_TYPES)
+_PERCENT = r"(?:^|_)(?:acc|auc)(?:_|$)"  # metrics that lie from 0 to 100
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
@@ -239,6 +240,8 @@ def _checked(rows: pd.DataFrame, where: str) -> pd.DataFrame:
         refuse(~rows[column].map(lambda v: isinstance(v, str) and v.strip() != ""), column, "named")
     numbers = {c: pd.to_numeric(rows[c], errors="coerce") for c in ("seed", "value", "seconds")}
     refuse(~np.isfinite(numbers["value"]), "value", "a finite number")
+    share = rows["metric"].str.contains(_PERCENT) & ~numbers["value"].between(0, 100)
+    refuse(share, "value", "from 0 to 100 percent, as an accuracy or AUC")
     refuse(~(numbers["seconds"] >= 0), "seconds", "a number from 0")
     seed = numbers["seed"]
     refuse(

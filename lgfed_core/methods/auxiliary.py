@@ -24,6 +24,7 @@ Rows without a label (-1) have a say in L_a alone. Version 1 with a step for eac
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -40,6 +41,8 @@ class Auxiliary(LGFedAvg):
     """Averages ``layers``; of itself it has no auxiliary loss, and ``weight`` no say."""
 
     weight: float = 1.0
+
+    unlabelled: ClassVar[bool] = True
 
     def __post_init__(self):
         super().__post_init__()

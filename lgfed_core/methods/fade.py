@@ -16,11 +16,12 @@ D on watch(features)), as `models.digits.DigitsNet`.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lgfed_core.errors import SettingsError
+from lgfed_core.errors import SettingsError, at_least
 
 from .adversary import group_loss, reverse
 from .interface import Batch, Local, Method, Step
@@ -50,8 +51,11 @@ class FADE(Method):
     opt_out: float = 0.0
     batch_norm: str = "frozen"
 
+    unlabelled: ClassVar[bool] = True
+
     def __post_init__(self):
         super().__post_init__()
+        at_least(0, power=self.power)
         if not (0 < self.beta <= 1 and 0 <= self.opt_out <= 1 and self.rounds > 0):
             raise SettingsError(
                 f"beta is {self.beta}, opt_out {self.opt_out}, rounds {self.rounds}; they must lie "

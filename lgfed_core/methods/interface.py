@@ -82,6 +82,7 @@ class Method:
     batch_norm: str = "local"
     upload: Sequence[Treatment] = ()
 
+    unlabelled: ClassVar[bool] = False  # whether it takes rows without a label, below 0
     needs_peers: ClassVar[bool] = False  # whether the objective reads the other devices' models
     # keep(before, trained, weights): what participants keep of their own parameters, [m, P_p] both;
     # None: all that they have trained

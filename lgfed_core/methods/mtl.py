@@ -15,6 +15,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from lgfed_core.errors import at_least
+
 from .interface import Batch, Local, Method
 
 
@@ -29,6 +31,10 @@ class MTL(Method):
 
     scale: float = 1e-6
     needs_peers: ClassVar[bool] = True
+
+    def __post_init__(self):
+        super().__post_init__()
+        at_least(0, scale=self.scale)
 
     def shared(self, net: nn.Module) -> frozenset[str]:
         return frozenset()

@@ -5,6 +5,7 @@ itself, before it sends, so that nobody else has to be trusted. `epsilon` comes 
 of Opacus, an optional package.
 """
 
+import math
 import warnings
 from dataclasses import dataclass
 from typing import Protocol
@@ -40,10 +41,10 @@ class Privacy:
     noise: float
 
     def __post_init__(self):
-        if not (self.clip > 0 and self.noise >= 0):
+        if not (0 < self.clip < math.inf and 0 <= self.noise < math.inf):
             raise SettingsError(
                 f"clip is {self.clip} and noise {self.noise}; the first must be positive, the "
-                "second at least 0"
+                "second at least 0, and both finite"
             )
 
     def privatise(self, before: Tensor, upload: Tensor, rng: np.random.Generator) -> Tensor:
@@ -60,17 +61,29 @@ class Privacy:
         them its change is zero. Sampling amplifies nothing, as the server sees who sends.
         Infinite without noise. Raises SettingsError where Opacus is not installed.
         """
-        if self.noise == 0 or uploads == 0:
-            return 0.0 if uploads == 0 else float("inf")
-        try:
-            from opacus.accountants import PRVAccountant, RDPAccountant
-        except ImportError as error:
+        if not (isinstance(uploads, int) and uploads >= 0 and 0 < delta < 1):
             raise SettingsError(
-                "an epsilon needs the package opacus: pip install 'lgfed_core[privacy]'"
-            ) from error
-        bound, tight = RDPAccountant(), PRVAccountant()
-        bound.history = tight.history = [(self.noise, 1.0, uploads)]  # noise, sampling rate, times
-        with warnings.catch_warnings(), np.errstate(divide="ignore"):  # log(1 - sampling rate)
-            warnings.simplefilter("ignore")  # a bound may be loose
-            found = float(bound.get_epsilon(delta))
-            return found if found > LARGE else float(tight.get_epsilon(delta))
+                f"uploads is {uploads}, delta {delta}; they are a whole number from 0 and a "
+                "probability between 0 and 1"
+            )
+        return spent(self.noise, 1.0, uploads, delta)
+
+
+def spent(noise: float, sampling: float, times: int, delta: float) -> float:
+    """The epsilon of a Gaussian mechanism of sensitivity 1, by the accountant of Opacus.
+
+    noise: its deviation. sampling: the probability that a device is drawn at all (Poisson), each of
+    so many ``times``. Raises SettingsError where Opacus is not installed.
+    """
+    if noise == 0 or times == 0:
+        return 0.0 if times == 0 else float("inf")
+    try:
+        from opacus.accountants import PRVAccountant, RDPAccountant
+    except ImportError as error:
+        raise SettingsError("an epsilon needs the package opacus: pip install opacus") from error
+    bound, tight = RDPAccountant(), PRVAccountant()
+    bound.history = tight.history = [(noise, sampling, times)]
+    with warnings.catch_warnings(), np.errstate(divide="ignore"):  # log(1 - sampling rate)
+        warnings.simplefilter("ignore")  # a bound may be loose
+        found = float(bound.get_epsilon(delta))
+        return found if found > LARGE else float(tight.get_epsilon(delta))

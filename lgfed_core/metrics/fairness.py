@@ -24,9 +24,12 @@ def auc(scores: ArrayLike, labels: ArrayLike) -> NDArray:
     """Area under the ROC curve: scores [..., n], labels {0, 1} [..., n] -> [...].
 
     The probability that a row of class 1 scores above one of class 0, ties counted half (Mann and
-    Whitney). NaN where a class has no row.
+    Whitney). NaN where a class has no row. Raises SettingsError for other labels and shapes.
     """
-    scores, labels = np.broadcast_arrays(np.asarray(scores, float), np.asarray(labels))
+    scores, labels = np.asarray(scores, float), _binary("labels", labels)
+    if not scores.ndim or not labels.ndim or scores.shape[-1] != labels.shape[-1]:
+        raise SettingsError(f"scores are {scores.shape}, labels {labels.shape}; give one for each")
+    scores, labels = np.broadcast_arrays(scores, labels)
     ranks = rankdata(scores, axis=-1)  # ties share their mean rank
     ones = labels.astype(bool).sum(-1)
     zeros = labels.shape[-1] - ones
@@ -37,7 +40,7 @@ def auc(scores: ArrayLike, labels: ArrayLike) -> NDArray:
 
 def demographic_parity(decisions: ArrayLike, group: ArrayLike) -> float:
     """Largest gap between groups in the share of positive decisions; decisions, group [n]."""
-    decisions, group = np.asarray(decisions, float), np.asarray(group)
+    decisions, group = _rows(decisions=_binary("decisions", decisions).astype(float), group=group)
     return _gap([_share(decisions[group == g], f"group {g}") for g in np.unique(group)])
 
 
@@ -46,7 +49,8 @@ def equalised_odds(decisions: ArrayLike, labels: ArrayLike, group: ArrayLike) ->
 
     Raises SettingsError where a group has no row of one of the two classes.
     """
-    decisions, labels, group = (np.asarray(a) for a in (decisions, labels, group))
+    decisions, labels = _binary("decisions", decisions), _binary("labels", labels)
+    decisions, labels, group = _rows(decisions=decisions, labels=labels, group=group)
     gaps = []
     for y in (0, 1):
         shares = []
@@ -63,7 +67,8 @@ def delta_eo(decisions: ArrayLike, labels: ArrayLike, group: ArrayLike) -> float
     Hong et al. (2021), eq. (9), for decisions: the gap in false alarms plus that in misses. Warns,
     and is NaN, where a group has no row of one of the two classes.
     """
-    decisions, labels, group = (np.asarray(a) for a in (decisions, labels, group))
+    held = dict(decisions=decisions, labels=labels, group=group)
+    decisions, labels, group = _rows(**{name: _binary(name, a) for name, a in held.items()})
     wrong, gaps = decisions.astype(bool) != labels.astype(bool), []
     for y in (0, 1):
         rates = []
@@ -89,6 +94,24 @@ def label_leak(labels: ArrayLike, group: ArrayLike) -> float:
     """
     area = float(auc(labels, group))
     return max(area, 1 - area)
+
+
+def _binary(name: str, values: ArrayLike) -> NDArray:
+    """``values`` as an array. Raises SettingsError for what is neither 0 nor 1."""
+    found = np.asarray(values)
+    if not np.isin(found, (0, 1)).all():
+        raise SettingsError(f"{name} are {np.unique(found)[:5]}; each must be 0 or 1")
+    return found
+
+
+def _rows(**arrays: ArrayLike) -> list[NDArray]:
+    """The arrays, each [n]. Raises SettingsError where they are not, or without a row."""
+    found = {name: np.asarray(array) for name, array in arrays.items()}
+    shapes = {array.shape for array in found.values()}
+    if len(shapes) > 1 or len(next(iter(shapes))) != 1 or (0,) in shapes:
+        told = ", ".join(f"{name} {array.shape}" for name, array in found.items())
+        raise SettingsError(f"shapes are {told}; each must be [n], of the same rows")
+    return list(found.values())
 
 
 def _share(chosen: NDArray, what: str) -> float:

@@ -41,6 +41,8 @@ def samples(x_1: ArrayLike, x_2: ArrayLike) -> float:
     Covariances have n - 1 below, as in the released code. Raises SettingsError for a single row.
     """
     one, two = _rows(x_1), _rows(x_2)
+    if one.shape[1] != two.shape[1]:
+        raise SettingsError(f"rows have {one.shape[1]} and {two.shape[1]} numbers; give as many")
     return _distance(one.mean(0) - two.mean(0), _spread(one), _spread(two))
 
 

@@ -24,6 +24,8 @@ from lgfed_core.evidence import records as results
 from lgfed_core.files import locked
 from lgfed_core.paths import RUNS
 
+from .settings import Checked
+
 Place = str | torch.device
 DIVERGED = "diverged"  # the metric of a seed that left the finite numbers; its value is the round
 
@@ -77,7 +79,7 @@ class Experiment:
 
     name: ClassVar[str]  # as `python -m lgfed_core run` and data/results call it
     table: ClassVar[str]  # the table of the paper that it fills, or one of our own
-    Settings: ClassVar[type]  # a frozen dataclass with ``protocol`` and ``scale``
+    Settings: ClassVar[type[Checked]]
     scales: ClassVar[dict[str, dict]]  # what each scale changes
     released: ClassVar[dict] = {}  # what the protocol `as_released` changes
     protocols: ClassVar[tuple[str, ...]] = results.PROTOCOLS
@@ -87,6 +89,11 @@ class Experiment:
 
     def settings(self, scale: str = "paper", protocol: str = "as_described", **changes):
         """Settings of a scale, with single values changed: ``settings("quick", classes=5)``."""
+        cfg = self._made(scale, protocol, changes)
+        cfg.fits()
+        return cfg
+
+    def _made(self, scale: str, protocol: str, changes: dict):
         one_of("scale", scale, self.scales)
         one_of("protocol", protocol, results.PROTOCOLS)
         known = [f.name for f in fields(self.Settings)]
@@ -95,7 +102,7 @@ class Experiment:
                 f"{self.name} has no setting {', '.join(sorted(unknown))}; there are: "
                 f"{', '.join(known)}"
             )
-        base = self.Settings(protocol, scale)
+        base = replace(self.Settings(protocol, scale), **changes)  # each is checked, and then used
         return replace(base, **(self.usual(scale, protocol, changes) | changes))
 
     def usual(self, scale: str, protocol: str, changes: dict) -> dict:
@@ -149,6 +156,7 @@ class Experiment:
         """The device that is meant. Raises SettingsError for what cannot run, before any data."""
         if type(cfg) is not self.Settings:
             raise SettingsError(f"{self.name} takes settings of its own: {self.name}.settings(...)")
+        cfg.fits()
         wrong = [s for s in seeds if not isinstance(s, int | np.integer) or not 0 <= s < 2**32]
         if wrong or not len(seeds) or len(set(seeds)) < len(seeds):
             raise SettingsError(f"seeds are {list(seeds)}; whole numbers from 0, each once")
@@ -159,11 +167,13 @@ class Experiment:
             raise SettingsError(f"looped lanes run on a CPU, not on {place.type}; use batched")
         if lanes == "auto":
             lanes = "looped" if place.type == "cpu" else "batched"
-        if workers is not None and checked_workers(workers) > 1 and lanes == "batched":
+        if checked_workers(workers) > 1 and workers is not None and lanes == "batched":
             raise SettingsError(
                 f"workers is {workers}; here {self.name} trains batched lanes, in one process: "
                 "leave workers out, or use looped lanes on a CPU"
             )
+        if not any(True for _ in self.parts(cfg, seeds, place)):
+            raise SettingsError(f"{self.name}: these settings leave no part of it to run")
         return place
 
     def stages(
@@ -240,7 +250,7 @@ class Experiment:
     def folder(self, cfg, seeds: Sequence[int]) -> Path:
         """Where checkpoints go: changed settings and other seeds never share a folder."""
         start, free = self.places(cfg)
-        usual = self.settings(cfg.scale, cfg.protocol, **{n: getattr(cfg, n) for n in free})
+        usual = self._made(cfg.scale, cfg.protocol, {n: getattr(cfg, n) for n in free})
         return RUNS / self.name / folder_name(start, cfg, usual, seeds)
 
     def places(self, cfg) -> tuple[str, Iterable[str]]:

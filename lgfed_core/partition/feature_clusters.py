@@ -78,6 +78,8 @@ def parts(y: ArrayLike, test: ArrayLike, validation: float, seed: int) -> NDArra
     if not 0 <= validation < 1:
         raise PartitionError(f"validation share is {validation}; it must lie in [0, 1)")
     y, test = np.asarray(y), np.asarray(test, bool)
+    if y.shape != test.shape:
+        raise PartitionError(f"labels are {y.shape}, test {test.shape}; give one for each row")
     part, rng = np.where(test, TEST, TRAIN), stream(seed, Purpose.VALIDATION)
     for label in np.unique(y[~test]):
         rows = rng.permutation(np.flatnonzero((y == label) & ~test))

@@ -1,5 +1,6 @@
 """Getting files: mirrors in order, nothing half done under the final name, errors that help."""
 
+import bz2
 import contextlib
 import errno
 import gzip
@@ -14,6 +15,7 @@ import sys
 import tarfile
 import threading
 import time
+import tracemalloc
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,7 +23,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from lgfed_core import data, paths
+from lgfed_core import data, files, paths
 from lgfed_core.data import catalogue, mirrors, sources
 from lgfed_core.errors import DataError, NotAvailable
 
@@ -46,7 +48,8 @@ class Server:
                     return
                 body, length = outer.pages[self.path]
                 self.send_response(200)
-                self.send_header("Content-Length", str(length))
+                if length != "":
+                    self.send_header("Content-Length", str(length))
                 self.end_headers()
                 self.wfile.write(body[: len(body) // 2])
                 self.wfile.flush()
@@ -115,6 +118,31 @@ def tar_of(member: str, content: bytes) -> bytes:
     return buffer.getvalue()
 
 
+def linked(kind: bytes, name: str, to: str) -> bytes:
+    """A tar in which ``name`` is a link."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as box:
+        info = tarfile.TarInfo(name)
+        info.type, info.linkname = kind, to
+        box.addfile(info)
+    return buffer.getvalue()
+
+
+def long_header() -> bytes:
+    """A tar of a few kB whose first entry's own header is 64 MB, to be read at once."""
+    info = tarfile.TarInfo("header")
+    info.type, info.size = tarfile.XHDTYPE, 64 << 20
+    return gzip.compress(info.tobuf() + bytes(64 << 20))
+
+
+def encrypted(content: bytes) -> bytes:
+    """A zip whose only member says that it is encrypted."""
+    raw = bytearray(zip_of("a/file.bin", content))
+    raw[6] |= 1
+    raw[raw.index(b"PK\x01\x02") + 8] |= 1
+    return bytes(raw)
+
+
 def zip_of(member: str, content: bytes) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as box:
@@ -177,12 +205,30 @@ def test_a_file_that_is_there_is_left_alone_and_a_damaged_one_replaced(declare, 
         ("/f.zip", zip_of("a/file.bin", CONTENT)[:-30], None, "is damaged"),
         ("/f.zip", zip_of("a/other", CONTENT), None, "lacks a/file.bin"),
         ("/f.zip", b"<html>please log in</html>", None, "is damaged"),
+        ("/f.bz2", bz2.compress(CONTENT)[:-20], None, "is damaged"),
+        ("/f.bz2", bz2.compress(CONTENT)[:50] + b"?" * 50, None, "is damaged"),
+        ("/f.zip", encrypted(CONTENT), None, "is damaged"),
+        ("/f.tgz", linked(tarfile.SYMTYPE, "a/file.bin", "file.bin"), None, "no plain file"),
+        ("/f.tgz", linked(tarfile.LNKTYPE, "a/file.bin", "a/file.bin"), None, "no plain file"),
+        ("/f.tgz", linked(tarfile.SYMTYPE, "a/file.bin", "/etc/passwd"), None, "no plain file"),
+        ("/f.tgz", long_header(), None, "a header of 67,108,864 bytes"),
+        ("/f.tgz", tar_of("../file.bin", CONTENT), None, "lacks a/file.bin"),
+        ("/f.gz", gzip.compress(bytes(1 << 26)), None, "wrong content"),
+        ("/f", CONTENT, "many", "a length of 'many'"),
+        ("/f", CONTENT, -5, "a length of '-5'"),
+        ("/f", CONTENT, 10**12, "announced 1,000,000,000,000 bytes"),
     ],
 )
 def test_bad_content_leaves_nothing_and_says_why(declare, server, path, body, length, reason):
     mirror = server.serve(path, body, length)
     if path.endswith(("tgz", "zip")):
         mirror["member"] = "a/file.bin"
+    if path.endswith("bz2"):
+        mirror["member"] = "f"
+    target = declare(mirror, server.serve("/right"))
+    data.get("tiny")  # whatever one mirror brings, the next is asked
+    assert left_behind() == [str(target)]
+    target.unlink()
     target = declare(mirror)
     with pytest.raises(DataError) as caught:
         data.get("tiny")
@@ -190,8 +236,42 @@ def test_bad_content_leaves_nothing_and_says_why(declare, server, path, body, le
     assert reason in str(caught.value)
     assert str(target) in str(caught.value)
     wrong = any(word in reason for word in ("wrong content", "is damaged", "lacks"))
+    wrong |= "no plain file" in reason or "header" in reason
     assert wrong != isinstance(caught.value, NotAvailable), "a wrong file is not an absent one"
     assert left_behind() == []
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_download_ends_at_what_a_set_can_be(declare, server, monkeypatch, announced):
+    monkeypatch.setattr(sources, "_most", lambda wanted: 1000)
+    declare(server.serve("/endless", CONTENT, None if announced else ""))
+    with pytest.raises(NotAvailable, match="1,000 at most" if announced else "after 1,000 bytes"):
+        data.get("tiny")
+    assert left_behind() == []
+
+
+def test_a_member_that_is_a_bomb_is_read_in_pieces_and_given_up(declare, server, monkeypatch):
+    bomb = bz2.compress(bytes(1 << 25))  # 32 MB in 50 bytes
+    mirror = server.serve("/f.bz2", bomb) | {"members": ["f"]}
+    declare(mirror)
+    monkeypatch.setattr(sources, "_most", lambda wanted: 1 << 20)
+    tracemalloc.start()
+    with pytest.raises(DataError, match="f is longer than 1,048,576 bytes"):
+        sources.fetch("tiny", lambda parts, mirror: CONTENT)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 24
+    assert left_behind() == []
+
+
+def test_a_rebuild_may_fail_in_any_way(declare, server):
+    def rebuild(parts, mirror):
+        raise RecursionError("too deep")
+
+    mirror = server.serve("/p.zip", zip_of("half", CONTENT)) | {"members": ["half"]}
+    target = declare(mirror, server.serve("/right"))
+    sources.fetch("tiny", rebuild)
+    assert left_behind() == [str(target)]
 
 
 @pytest.mark.parametrize("pack", [tar_of, zip_of])
@@ -394,7 +474,7 @@ def test_two_processes_at_once_fetch_once_and_both_succeed(declare, server):
 
 
 def test_without_locks_two_fetches_still_end_with_the_right_file(declare, server, monkeypatch):
-    monkeypatch.setattr(sources, "fcntl", None)
+    monkeypatch.setattr(files, "fcntl", None)
     server.pause = 0.3
     target = declare(server.serve("/right"))
     threads = [threading.Thread(target=data.get, args=("tiny",)) for _ in range(3)]

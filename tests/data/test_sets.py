@@ -410,3 +410,11 @@ def test_a_single_compressed_file_is_a_mirror_of_its_content(tmp_path):
     for name in ("usps.t", None):
         with mirrors.member(path, name) as stream:
             assert stream.read() == b"content"
+
+
+def test_an_age_that_no_number_holds_is_refused_by_name(tmp_path):
+    lines = adult_lines()
+    fields = lines[3].split(", ")
+    write_adult(tmp_path, [*lines, ", ".join([str(2**70), *fields[1:]])])
+    with pytest.raises(DataError, match="column age holds something else"):
+        adult.read_table(tmp_path / "adult.data")

@@ -1,14 +1,15 @@
 """A run that sends what is not finite is named at once, and ends; the others never notice."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 import torch
 
-from lgfed_core.engine import loop, run
+from lgfed_core.engine import Participation, loop, run
 from lgfed_core.engine.trackers import Global, Personal
+from lgfed_core.errors import CheckpointError
 from lgfed_core.methods import FedAvg, LGFedAvg, LocalOnly
 from lgfed_core.methods.privacy import Privacy
 from toy import ABOVE, SGD, models, toy_federation
@@ -116,3 +117,36 @@ def test_devices_that_send_nothing_are_named_at_the_end():
     with pytest.warns(RuntimeWarning, match=r"seeds \[0\] are no longer finite") as said:
         found = run(toy_federation(), Steep(), SGD, 2, workers=1)
     assert found.diverged == {} and len(said) == 1 and models(found).isnan().any()
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneBreaks(LGFedAvg):
+    """Client 4, whose rows are bright, breaks in round 2 (of 0, 1, ...) and in no other."""
+
+    layers: frozenset[str] = ABOVE
+
+    def loss(self, local, batch):
+        broken = (batch.x[:, 0] > 50).any() & (torch.as_tensor(local.round) == 2)
+        return super().loss(local, batch) * torch.where(broken, float("nan"), 1.0)
+
+
+@pytest.mark.parametrize("lanes", ["looped", "batched"])
+def test_one_that_is_kept_out_of_a_round_is_back_in_the_next(tmp_path, lanes):
+    def go(rounds: int, keep_out: bool = True):
+        fed = replace(toy_federation((5,)), participation=Participation(keep_out=keep_out))
+        fed.data.train.x[fed.partitions[0].train.of(4), 0] = 60.0
+        training = replace(SGD, lr=0.001, keep_momentum=True)
+        saved = tmp_path / f"{rounds}.safetensors"
+        return run(fed, OneBreaks(), training, rounds, lanes=lanes, workers=1, saved=saved)
+
+    with pytest.warns(
+        RuntimeWarning, match=r"run 0 \(seed 5\), round 3: what client 4 sent"
+    ) as said:
+        until, broken, after = go(2), go(3), go(4)
+    assert len(said) == 2 and after.diverged == {}  # one for each run of three rounds or more
+    own = [found.tensors["personal"][0] for found in (until, broken, after)]
+    assert torch.equal(own[0][4], own[1][4]) and not torch.equal(own[1][4], own[2][4])
+    assert not torch.equal(own[0][3], own[1][3]) and models(after).isfinite().all()
+    assert after.tensors["velocity"].isfinite().all()
+    with pytest.raises(CheckpointError, match="belongs to another run"):
+        go(4, keep_out=False)

@@ -172,7 +172,7 @@ def test_momentum_is_kept_only_when_asked(federation):
     ("change", "message"),
     [
         (dict(lanes="sideways"), "looped"),
-        (dict(rounds=-1), "negative"),
+        (dict(rounds=-1), "rounds is -1"),
         (dict(start=torch.zeros(1, 3)), "shape"),
         (dict(workers=0), "workers is 0"),
         (dict(tracker=Personal("tests")), "no 'tests' rows"),

@@ -1,7 +1,9 @@
 """Where a number was made."""
 
+import shutil
 import subprocess
 
+import pytest
 import torch
 
 from lgfed_core.engine import provenance
@@ -15,6 +17,7 @@ def test_provenance_says_device_version_and_commit():
     assert found["commit"]
 
 
+@pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 def test_commit_of_clean_changed_and_foreign_folders(tmp_path):
     def git(*arguments):
         named = ["-c", "user.name=t", "-c", "user.email=t@example.org"]

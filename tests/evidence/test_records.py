@@ -113,6 +113,8 @@ def test_tables_with_other_identifying_columns_share_a_file(tmp_path):
         ({"value": float("nan")}, "value is nan"),
         ({"value": float("inf")}, "value is inf"),
         ({"value": "good"}, "value is 'good'"),
+        ({"value": 950.0}, "value is 950.0 in row 2; it must be from 0 to 100 percent"),
+        ({"value": -0.1, "metric": "adv_auc_race"}, "from 0 to 100 percent"),
         ({"scale": "huge"}, "scale is 'huge'"),
         ({"protocol": "mine"}, "protocol is 'mine'"),
         ({"selection": "best"}, "selection is 'best'"),

@@ -507,3 +507,21 @@ def test_margin_of_one_printed_number():
     assert sounds == pytest.approx(0.02 * published.cells(TABLES[FRECHET])["paper"][0])
     with pytest.raises(ResultsError, match="has 5 numbers 'new_test_acc'"):
         published.margin(TABLES[TABLE6], "new_test_acc", method="local_only")
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda raw: b"", "cannot be read: No columns"),
+        (lambda raw: b"\xff\xfe" + raw, "cannot be read: .*codec"),
+        (lambda raw: raw + raw.splitlines(keepends=True)[3], "is there twice"),
+        (lambda raw: raw.replace(b"98.2", b"982", 1), "is 982.* in line"),
+        (lambda raw: raw.replace(b"98.2", b"good", 1), "is good in line"),
+    ],
+)
+def test_a_damaged_file_of_printed_numbers_is_refused_by_name(tmp_path, damage, said):
+    spec = TABLES[TABLE6]
+    raw = (PAPER / f"{spec.name}.csv").read_bytes()
+    (tmp_path / f"{spec.name}.csv").write_bytes(damage(raw))
+    with pytest.raises(ResultsError, match=said):
+        published.cells(spec, tmp_path)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from lgfed_core.evidence import verdict
 from lgfed_core.evidence.steps import (
@@ -70,3 +71,13 @@ def test_looking_three_times_errs_more_often_than_once_and_spends_less():
     assert near.loc[:, ["reproduced", "differs", "inconclusive"]].sum(axis=1).to_numpy() == (
         pytest.approx([1, 1])
     )
+
+
+def test_what_new_seeds_can_move_is_what_old_ones_have_not_fixed():
+    """By hand, of a deviation of 1 and a margin of 2: the mean of 3 seeds is 3/5 of that of 5."""
+    reach = stats.t.ppf(0.975, 4) / 5**0.5
+    moves = (1 / 3 - 1 / 5) ** 0.5
+    inside = 2 * stats.norm.cdf((2 - reach) / moves) - 1
+    assert cell_chance(0.0, 1.0, 3, 5, 2.0) == pytest.approx(inside, abs=1e-6)
+    fresh = 2 * stats.norm.cdf((2 - reach) * 5**0.5) - 1  # of no seeds, all is open
+    assert cell_chance(0.7, 1.0, 0, 5, 2.0) == pytest.approx(fresh, abs=1e-6)

@@ -22,13 +22,13 @@ from lgfed_core.data.features.stored import Features
 from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, Participation, run
 from lgfed_core.engine.provenance import provenance
 from lgfed_core.engine.trackers import Tracker
-from lgfed_core.errors import SettingsError, one_of
-from lgfed_core.evidence.records import PROTOCOLS, SCALES
+from lgfed_core.evidence.records import SCALES
 from lgfed_core.methods import ClientBaseline, ClientRowsAveraged, ClientRowsKept, Method
 from lgfed_core.metrics import frechet
 from lgfed_core.models.cgau import Baseline, GatedMLP
 from lgfed_core.models.layout import Layout, joined
 from lgfed_core.papers.experiment import Experiment, Part, who
+from lgfed_core.papers.settings import POSITIVE, SHARE, Checked
 from lgfed_core.partition import feature_clusters
 from lgfed_core.partition.feature_clusters import Clients
 
@@ -43,7 +43,7 @@ METHODS = {
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Checked):
     """What the experiments have in common; an experiment's own settings give the numbers.
 
     ``as_described`` is the text, ``as_released`` its authors' code: dropout before every layer, a
@@ -51,8 +51,6 @@ class Settings:
     task counted fifty times, clients weighted by what they visit.
     """
 
-    protocol: str = "as_described"
-    scale: str = "paper"
     features: str = ""  # which stored features
     methods: tuple[str, ...] = ("baseline", "cgau_kept", "cgau_averaged")
     shuffles: tuple[float, ...] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -72,11 +70,8 @@ class Settings:
 
     COUNTS_BATCHES: ClassVar[bool] = False  # as released, the baseline's clients weigh by batches
 
-    def __post_init__(self):
-        one_of("protocol", self.protocol, PROTOCOLS)
-        one_of("scale", self.scale, SCALES)
-        if unknown := set(self.methods) - set(METHODS):
-            raise SettingsError(f"no method {sorted(unknown)}; there are {', '.join(METHODS)}")
+    RANGES: ClassVar = dict(shuffles=SHARE, positive=POSITIVE)
+    CHOICES: ClassVar = dict(scale=SCALES, methods=METHODS)
 
     @property
     def released(self) -> bool:

@@ -20,6 +20,7 @@ PRINTED = {  # data set -> tables whose rows its experiment fills
 }
 IDS = ("classes_per_device", "method", "fedavg_rounds", "lg_rounds")
 EXPERIMENTS = ("lgfedavg.mnist", "lgfedavg.cifar10", "lgfedavg.version1")
+DIVERGED = "devices_diverged"  # how many devices' models ended beyond the finite numbers
 NEW = ("weights", "outputs", "probabilities")  # what is averaged to serve a new device
 
 
@@ -34,9 +35,14 @@ def rows(cfg, part: str, outcome: Outcome, table: str) -> pd.DataFrame:
     """
     method, fed_rounds, lg_rounds = named(cfg, part)
     sent = {"params_communicated": _sent(cfg, method, fed_rounds, lg_rounds)}
+
+    def more(selection: str, final: pd.Series) -> dict:
+        lost = {name: final[f"last_{name}"] for name in (DIVERGED,) if f"last_{name}" in final}
+        return sent | (lost if selection == "last" else {})
+
     ids = dict(classes_per_device=cfg.classes, method=method)
     ids |= dict(fedavg_rounds=fed_rounds, lg_rounds=lg_rounds)
-    return tidy(cfg, part, outcome, lambda selection, final: sent).assign(table=table, **ids)
+    return tidy(cfg, part, outcome, more).assign(table=table, **ids)
 
 
 def tidy(cfg, part: str, outcome: Outcome, more: Callable[[str, pd.Series], dict]) -> pd.DataFrame:
@@ -134,26 +140,27 @@ def worth_of_selection(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def left_the_numbers(stored: pd.DataFrame, dataset: str) -> pd.DataFrame:
-    """Runs in which some device left the finite numbers: protocol, classes, method, seed.
+    """Runs in which devices left the finite numbers: protocol, classes, method, seed, devices.
 
     Such devices break every average of the last round's models: a hundred averaged probabilities,
-    where each device has one vote, are then at chance although devices do well at home. How many
-    devices it were is not in the rows.
+    where each device has one vote, are then at chance although devices do well at home. By that
+    sign older runs are known, whose rows do not say how many devices it were (NaN).
     """
     ids = ["protocol", *IDS[:2], "seed"]
     rows = at_paper_scale(stored, dataset, selection="last")
     wide = rows.pivot_table("value", ids, "metric")
-    if "new_test_acc_probabilities" not in wide:
-        return pd.DataFrame(columns=ids)
+    wide = wide.reindex(columns=[*wide, *({"new_test_acc_probabilities", DIVERGED} - {*wide})])
     chance = (wide["new_test_acc_probabilities"] - 10.0).abs() < 0.05  # ten classes
-    home = wide["local_test_acc"] > 20.0
-    return wide[chance & home].reset_index()[ids]
+    signs = chance & (wide["local_test_acc"] > 20.0) & wide[DIVERGED].isna()
+    found = wide[signs | (wide[DIVERGED] > 0)].rename(columns={DIVERGED: "devices"})
+    return found.reset_index()[[*ids, "devices"]]
 
 
 def without(stored: pd.DataFrame, lost: pd.DataFrame) -> pd.DataFrame:
     """``stored`` without the runs of `left_the_numbers`."""
     if lost.empty:
         return stored
+    lost = lost.drop(columns="devices")
     keys = [tuple(map(plain, line)) for line in lost.to_numpy()]
     own = stored[list(lost)].map(plain).apply(tuple, axis=1)
     return stored[~own.isin(keys)]

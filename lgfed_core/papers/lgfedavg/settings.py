@@ -15,9 +15,9 @@ from torch import nn
 
 from lgfed_core import data, models, partition
 from lgfed_core.data.augment import CropFlip
-from lgfed_core.errors import SettingsError, at_least, one_of
-from lgfed_core.evidence.records import PROTOCOLS, SCALES
+from lgfed_core.errors import SettingsError
 from lgfed_core.methods import MTL, Method, ReleasedMTL
+from lgfed_core.papers.settings import FROM_0, POSITIVE, Checked, Range
 
 RELEASED = dict(  # what the released code changes on both data sets
     softmax=True,  # the network ends in one (CIFAR-10: its logarithm), the loss applies another
@@ -28,22 +28,16 @@ RELEASED = dict(  # what the released code changes on both data sets
     local_stop=(0.99, 51),  # "epoch > 50", counted from 0: after 52 epochs at the earliest
 )
 SMOKE = dict(devices=10, fraction=0.2, rows_per_class=(40, 20), local_epochs=2, every=1)
-AT_LEAST = {
-    1: ("devices", "batch_size", "every", "lg_rounds", "local_epochs", "patience"),
-    0: ("shared_layers", "extra_rounds", "mtl_rounds", "validation"),
-}
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Checked):
     """What both data sets have in common; a data set's own settings give the numbers.
 
     Round counts name the rows of the paper's table; ``shrink`` multiplies what is actually run,
     so that a quick look keeps the proportions.
     """
 
-    protocol: str = "as_described"
-    scale: str = "paper"
     classes: int = 2  # classes per device; 10 means i.i.d.
     devices: int = 100  # K
     fraction: float = 0.1  # C
@@ -74,18 +68,18 @@ class Settings:
     DATA: ClassVar[str] = ""
     AUGMENT: ClassVar[CropFlip | None] = None
 
-    def __post_init__(self):
-        one_of("protocol", self.protocol, PROTOCOLS)
-        one_of("scale", self.scale, SCALES)
-        one_of("shared_side", self.shared_side, ("first", "last"))
-        for least, names in AT_LEAST.items():
-            at_least(least, **{name: getattr(self, name) for name in names})
-        if not self.shrink > 0:
-            raise SettingsError(f"shrink is {self.shrink}; it must be above 0")
+    RANGES: ClassVar = dict.fromkeys(
+        ("extra_rounds", "mtl_rounds", "shared_layers"), FROM_0
+    ) | dict(shrink=Range(0, 100, above=True), fedavg_lr=POSITIVE)
+    CHOICES: ClassVar = dict(shared_side=("first", "last"), alone=("local", "mtl"))
+    EMPTY = frozenset({"budgets", "starts", "alone"})
+
+    def fits(self) -> None:
+        super().fits()
         if not set(self.starts) <= set(self.budgets):
             raise SettingsError(f"starts {self.starts} must be among the budgets {self.budgets}")
-        if unknown := set(self.alone) - {"local", "mtl"}:
-            raise SettingsError(f"alone has {sorted(unknown)}; there are local and mtl")
+        if self.fedavg and not self.budgets:
+            raise SettingsError("budgets is empty; give at least one, or fedavg=False")
 
     @property
     def released(self) -> bool:

@@ -83,7 +83,7 @@ def test_protocols_are_what_text_and_code_say():
     assert net.drop_inputs.p == 0.5 and hasattr(net, "client_out")
     assert released.method("baseline").per == 32 and released.method("cgau_averaged").per == 1
     assert released.method("baseline").positive == 50 and described.method("baseline").positive == 1
-    with pytest.raises(SettingsError, match="no method"):
+    with pytest.raises(SettingsError, match="methods has"):
         AUDIO.settings("quick", methods=("cgau",))
 
 

@@ -207,7 +207,7 @@ def test_rounds_are_timed_in_turn(tmp_path):
     assert (rows["value"] > 0).all() and set(rows["seed"]) == {0, 1}
     results.record(TIME.name, rows, tmp_path)
     assert len(cost.ratios(results.load(TIME.name, tmp_path))) == 4
-    with pytest.raises(SettingsError, match="there are looped and batched"):
+    with pytest.raises(SettingsError, match="there are looped, batched"):
         TIME.settings("smoke", ways=("both",))
 
 

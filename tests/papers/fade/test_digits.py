@@ -198,8 +198,8 @@ def test_central_is_one_step_on_both_batches(few):
         (dict(losses=("cubed",)), r"losses has \['cubed'\]; there are vanilla, squared"),
         (dict(statistics=("frozn",)), "there are frozen, local, averaged"),
         (dict(directions=("mnist-svhn",)), "there are mnist-usps, usps-mnist"),
-        (dict(opt_outs=(2.0,)), "above 0 and up to 1"),
-        (dict(probabilities=(0.0, 0.5)), "between 0 and 1"),
+        (dict(opt_outs=(2.0,)), "opt_outs has 2.0; each must be above 0 and at most 1"),
+        (dict(probabilities=(0.0, 0.5)), "above 0 and below 1"),
     ],
 )
 def test_impossible_settings_are_named(bad, message):

@@ -64,9 +64,9 @@ def test_the_network_has_the_released_sizes():
 def test_impossible_settings_are_refused_by_name():
     for changes, said in (
         (dict(protocol="as_released"), "no released protocol"),
-        (dict(males=(0, 4)), "at least one male"),
+        (dict(males=(0, 4)), "males has 0; each must be at least 1"),
         (dict(losses=("cubed",)), "cubed"),
-        (dict(per_round=3), "3 users a round"),
+        (dict(per_round=3), "per_round is 3; .* at most 2"),
     ):
         with pytest.raises(SettingsError, match=said):
             INCOME.settings("smoke", **changes)

@@ -196,6 +196,9 @@ def test_runs_that_left_the_finite_numbers_are_kept_apart():
             lines.append(ids | dict(seed=seed, metric=metric, value=value, scale="paper"))
     rows = pd.DataFrame(lines)
     lost = lgfedavg_rows.left_the_numbers(rows, "cifar10")
-    assert lost["seed"].tolist() == [1]
+    assert lost["seed"].tolist() == [1] and lost["devices"].isna().all()
+    counted = [ids | dict(seed=s, metric="devices_diverged", value=n) for s, n in ((2, 0), (3, 4))]
+    more = pd.concat([rows, pd.DataFrame(counted).assign(scale="paper")], ignore_index=True)
+    assert lgfedavg_rows.left_the_numbers(more, "cifar10")["devices"].tolist()[1:] == [4]
     assert set(lgfedavg_rows.without(rows, lost)["seed"]) == {0}
     assert lgfedavg_rows.without(rows, lost.iloc[:0]) is rows

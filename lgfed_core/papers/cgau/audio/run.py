@@ -7,6 +7,7 @@ stand in where it cannot be had, and their rows say so (`data.cough`).
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 from lgfed_core.data.features import cough
 from lgfed_core.data.features.stored import Features
@@ -40,6 +41,8 @@ class Settings(federated.Settings):
     """The paper's values; `RELEASED` has what its code changes."""
 
     features: str = "clips"
+
+    CHOICES: ClassVar = dict(features=TABLES)
 
     COUNTS_BATCHES = True  # the rows of a batch are read off the wrong axis
 

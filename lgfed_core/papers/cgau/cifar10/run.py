@@ -9,6 +9,7 @@ claim C7) and with 50 or 100 clients, which the discussion asks for; these are t
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ import pandas as pd
 from lgfed_core.data.features import cifar10 as cifar_features
 from lgfed_core.data.features.stored import Features
 from lgfed_core.engine import Outcome, Participation
-from lgfed_core.errors import NotAvailable, one_of
+from lgfed_core.errors import NotAvailable
 from lgfed_core.evidence import records
 
 from .. import federated
@@ -83,9 +84,7 @@ class Settings(federated.Settings):
     participants: int = 10
     used: int | None = None
 
-    def __post_init__(self):
-        super().__post_init__()
-        one_of("features", self.features, FEATURES)
+    CHOICES: ClassVar = dict(features=FEATURES, precision=("float32", "bfloat16"))
 
     @property
     def participation(self) -> Participation:

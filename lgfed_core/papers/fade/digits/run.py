@@ -14,6 +14,7 @@ other experiments.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import pandas as pd
 import torch
@@ -21,13 +22,14 @@ from torch import Tensor
 
 from lgfed_core import models
 from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, Participation, run
-from lgfed_core.errors import SettingsError, one_of
+from lgfed_core.errors import SettingsError
 from lgfed_core.methods import FADE
 from lgfed_core.methods.interface import BATCH_NORM as KINDS
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.digits import DigitsNet
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment, Part, Piece, following
+from lgfed_core.papers.settings import INSIDE, PART, Checked
 
 from . import domains
 from .adaptation import Adaptation
@@ -69,11 +71,9 @@ SCALES = {
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Checked):
     """The text's values; where it gives none, those of the released code's other experiments."""
 
-    protocol: str = "as_described"
-    scale: str = "paper"
     directions: tuple[str, ...] = domains.DIRECTIONS
     probabilities: tuple[float, ...] = (0.05, 0.2, 0.5, 0.8, 0.95)  # of the target
     losses: tuple[str, ...] = ("vanilla", "squared")
@@ -93,25 +93,16 @@ class Settings:
     per_class: int | None = None  # training rows of each class; None: all
     tested: int | None = None  # test rows of each domain
 
-    def __post_init__(self):
-        if self.protocol != "as_described":
-            raise SettingsError(
-                "the digits have no released protocol: the code holds no settings for them; run "
-                "as_described"
-            )
-        one_of("scale", self.scale, SCALES)
-        for name, known in (
-            ("losses", POWERS),
-            ("directions", domains.DIRECTIONS),
-            ("statistics", KINDS),
-            ("central_statistics", KINDS),
-        ):
-            if unknown := set(getattr(self, name)) - set(known):
-                raise SettingsError(f"{name} has {sorted(unknown)}; there are {', '.join(known)}")
-        if not all(0 < rate <= 1 for rate in self.opt_outs):
-            raise SettingsError(f"opt_outs are {self.opt_outs}; they lie above 0 and up to 1")
-        if not all(0 < p < 1 for p in self.probabilities):
-            raise SettingsError(f"probabilities are {self.probabilities}; they lie between 0 and 1")
+    RANGES: ClassVar = dict(probabilities=INSIDE, opt_outs=PART)
+    CHOICES: ClassVar = dict(scale=SCALES, losses=POWERS, directions=domains.DIRECTIONS)
+    CHOICES |= dict(statistics=KINDS, central_statistics=KINDS)
+    EMPTY = frozenset({"probabilities", "losses", "opt_outs", "statistics", "central_statistics"})
+    UNRELEASED = "the digits have no released protocol: the code holds no settings for them"
+
+    def fits(self) -> None:
+        super().fits()
+        if not self.probabilities and (self.losses or self.statistics):
+            raise SettingsError("probabilities is empty; losses and statistics need some")
 
     @property
     def lengths(self) -> dict[str, int]:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -30,6 +31,7 @@ from lgfed_core.metrics.fairness import auc, delta_eo
 from lgfed_core.models.layout import joined
 from lgfed_core.models.sensors import SensorNet
 from lgfed_core.papers.experiment import Experiment, Part, following, who
+from lgfed_core.papers.settings import Checked
 from lgfed_core.partition import ClientIndices, Partition
 
 from . import homes, people
@@ -55,11 +57,9 @@ SCALES = {
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Checked):
     """The text's values, and ours where it has none."""
 
-    protocol: str = "as_described"
-    scale: str = "paper"
     people: tuple[str, ...] = tuple(people.SOURCES)
     per_round: tuple[int, ...] = (2, 5, 10, 20)  # users
     losses: tuple[str, ...] = tuple(LOSSES)
@@ -76,16 +76,12 @@ class Settings:
     effect: float = 1.0  # of sex, in made-up homes
     looks: int = 10  # measurements on the way
 
-    def __post_init__(self):
-        if self.protocol != "as_described":
-            raise SettingsError(
-                "impairment has no released protocol: the study is private; run as_described"
-            )
-        one_of("scale", self.scale, SCALES)
-        for name, known in (("losses", LOSSES), ("people", people.SOURCES)):
-            if unknown := set(getattr(self, name)) - set(known):
-                raise SettingsError(f"{name} has {sorted(unknown)}; there are {', '.join(known)}")
-        if not all(1 <= m <= self.men + self.women for m in self.per_round):
+    CHOICES: ClassVar = dict(scale=SCALES, losses=LOSSES, people=people)  # all of them
+    UNRELEASED = "impairment has no released protocol: the study is private"
+
+    def fits(self) -> None:
+        super().fits()
+        if not all(m <= self.men + self.women for m in self.per_round):
             raise SettingsError(
                 f"per_round is {self.per_round}; each from 1 to the {self.men + self.women} users"
             )

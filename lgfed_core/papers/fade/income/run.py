@@ -17,7 +17,7 @@ leaves open: SGD with momentum 0.9 that each user keeps.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import pandas as pd
 import torch
@@ -25,13 +25,14 @@ from torch import Tensor
 
 from lgfed_core import models
 from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, Participation, run
-from lgfed_core.errors import SettingsError, one_of
+from lgfed_core.errors import SettingsError
 from lgfed_core.methods import QFFL, Method
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.income import IncomeNet
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment, Part, who
 from lgfed_core.papers.measured import Measured
+from lgfed_core.papers.settings import INSIDE, Checked
 
 from . import census, practice
 from .game import Game
@@ -104,11 +105,9 @@ SCALES = {
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Checked):
     """The text's values, and ours where it has none."""
 
-    protocol: str = "as_described"
-    scale: str = "paper"
     inputs: tuple[str, ...] = tuple(census.INPUTS)
     males: tuple[int, ...] = (1, 4, 16)  # users with the rows of men; the ends are swept
     losses: tuple[str, ...] = ("none", "vanilla", "squared")
@@ -129,20 +128,17 @@ class Settings:
     first_rows: int | None = None  # of the census, for a quick look
     sweeps: int = 25  # of fairlearn's reduction
 
-    def __post_init__(self):
-        if self.protocol != "as_described":
+    RANGES: ClassVar = dict(test=INSIDE)
+    CHOICES: ClassVar = dict(scale=SCALES, losses=POWERS, inputs=census.INPUTS, parts=PARTS)
+    EMPTY = frozenset({"swept", "qs"})
+    UNRELEASED = "income has no released protocol: the code holds no run file for Figure 3a"
+
+    def fits(self) -> None:
+        super().fits()
+        if self.per_round > 1 + min(self.males):
             raise SettingsError(
-                "income has no released protocol: the code holds no run file for Figure 3a; run "
-                "as_described"
-            )
-        one_of("scale", self.scale, SCALES)
-        for name, known in (("losses", POWERS), ("inputs", census.INPUTS), ("parts", PARTS)):
-            if unknown := set(getattr(self, name)) - set(known):
-                raise SettingsError(f"{name} has {sorted(unknown)}; there are {', '.join(known)}")
-        if min(self.males) < 1 or self.per_round > 1 + min(self.males):
-            raise SettingsError(
-                f"males are {self.males} with {self.per_round} users a round; at least one male "
-                "user, and no more users a round than there are"
+                f"per_round is {self.per_round}; with males {self.males} it must be at most "
+                f"{1 + min(self.males)}, as there are no more users"
             )
         for text in self.swept:
             Tuning.read(text)

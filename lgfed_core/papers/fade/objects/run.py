@@ -21,15 +21,16 @@ from torch import Tensor
 
 from lgfed_core import models
 from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, Participation, run
-from lgfed_core.errors import SettingsError, one_of
-from lgfed_core.methods.cdan import CDAN
+from lgfed_core.errors import SettingsError
+from lgfed_core.methods.cdan import CDAN, ENTROPY
 from lgfed_core.methods.dann import DANN
 from lgfed_core.methods.fade import DISCRIMINATOR
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.methods.shot import CDANSHOT, SHOT
 from lgfed_core.models.layout import Layout, joined, values
-from lgfed_core.models.objects import ObjectsNet
+from lgfed_core.models.objects import CONDITIONAL, ObjectsNet
 from lgfed_core.papers.experiment import Experiment, Part, following
+from lgfed_core.papers.settings import FROM_0, REST, Checked, Range
 
 from . import domains
 from .adaptation import Users
@@ -73,11 +74,9 @@ SCALES = {
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Checked):
     """The text's values; where it gives none, those of the released code."""
 
-    protocol: str = "as_described"
-    scale: str = "paper"
     data: str = "office31"
     backbone: str = "inception_v3"
     components: int = 256  # principal ones of the features
@@ -106,19 +105,17 @@ class Settings:
     least: int = 0
     looks: int = 10  # measurements on the way
 
-    def __post_init__(self):
-        one_of("scale", self.scale, SCALES)
-        one_of("data", self.data, domains.TASKS)
-        one_of("backbone", self.backbone, BACKBONES)
-        for name, known in (
-            ("tasks", domains.TASKS[self.data]),
-            ("users", USERS),
-            ("methods", METHODS),
-            ("central_methods", METHODS),
-        ):
-            if unknown := set(getattr(self, name)) - set(known):
-                raise SettingsError(f"{name} has {sorted(unknown)}; there are {', '.join(known)}")
-        if wrong := [m for m in self.per_round if not 1 <= m <= 1 + self.target_users]:
+    RANGES: ClassVar = dict(smoothing=REST, relabelled=Range(0), least=FROM_0)
+    CHOICES: ClassVar = dict(scale=SCALES, data=domains.TASKS, backbone=BACKBONES, users=USERS)
+    CHOICES |= dict(methods=METHODS, central_methods=METHODS)
+    CHOICES |= dict(conditional=CONDITIONAL, entropy=ENTROPY)
+    EMPTY = frozenset({"methods", "central_methods"})
+
+    def fits(self) -> None:
+        super().fits()
+        if unknown := set(self.tasks) - set(known := domains.TASKS[self.data]):
+            raise SettingsError(f"tasks has {sorted(unknown)}; there are {', '.join(known)}")
+        if wrong := [m for m in self.per_round if m > 1 + self.target_users]:
             raise SettingsError(
                 f"per_round has {wrong}; from 1 to {1 + self.target_users} users take part"
             )

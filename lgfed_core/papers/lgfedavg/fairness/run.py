@@ -14,6 +14,7 @@ Probes, odds and the frontier over lambda are ours.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import ClassVar
 
 import pandas as pd
 import torch
@@ -24,13 +25,14 @@ from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, run
 from lgfed_core.engine.accuracy import accuracies
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.engine.training import AdamTraining
-from lgfed_core.errors import SettingsError, at_least, one_of
-from lgfed_core.evidence.records import PROTOCOLS, SCALES as KNOWN
+from lgfed_core.errors import SettingsError
 from lgfed_core.methods import FairLGFedAvg, Method, WatchedFedAvg
+from lgfed_core.methods.fair import PLAYS
 from lgfed_core.models.adult import WIDTH, AdultNet
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment, Part, following
 from lgfed_core.papers.measured import Measured
+from lgfed_core.papers.settings import REST, Checked
 
 from . import released as adult_released
 from .measures import measure, rows_of_adult
@@ -80,11 +82,9 @@ SCALES = {
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Checked):
     """The paper's values (v1 Table 8, v2 Table 11), as described; released_* are of its code."""
 
-    protocol: str = "as_described"
-    scale: str = "paper"
     splits: tuple[str, ...] = SPLITS
     methods: tuple[str, ...] = METHODS
     devices: int = 10
@@ -115,25 +115,19 @@ class Settings:
     released_epochs: int = 5  # the code's default
     released_pretraining: int = 10  # epochs for the classifier, then as many for the adversary
 
-    def __post_init__(self):
-        one_of("protocol", self.protocol, PROTOCOLS)
-        one_of("scale", self.scale, KNOWN)
-        one_of("sweep_optimiser", self.sweep_optimiser, RATES)
-        at_least(1, adversary_steps=self.adversary_steps, adversary_width=self.adversary_width)
+    RANGES: ClassVar = dict(adversary_dropout=REST)
+    CHOICES: ClassVar = dict(splits=SPLITS, frontier_splits=SPLITS, methods=METHODS, losses=POWERS)
+    CHOICES |= dict(play=PLAYS, sweep_optimiser=RATES)
+    EMPTY = frozenset({"methods", "frontier", "frontier_splits", "losses", "sweep"})
+
+    def fits(self) -> None:
+        super().fits()
         picks = self.strength is None and not self.released and "lg_fedavg_adv" in self.methods
         if picks and not ("vanilla" in self.losses and self.splits[:1] == self.frontier_splits[:1]):
             raise SettingsError(
                 "strength is picked on the frontier of the first split, which is not run: give a "
                 "strength, leave lg_fedavg_adv out of methods, or run losses=vanilla there"
             )
-        for what, known in (
-            ("splits", SPLITS),
-            ("frontier_splits", SPLITS),
-            ("methods", METHODS),
-            ("losses", POWERS),
-        ):
-            if unknown := set(getattr(self, what)) - set(known):
-                raise SettingsError(f"{what} has {sorted(unknown)}; there are {', '.join(known)}")
 
     @property
     def released(self) -> bool:

@@ -13,13 +13,15 @@ that experiment has run. All cuts of a seed see the same devices and batches: co
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import pandas as pd
 
 from lgfed_core import models
 from lgfed_core.engine import Outcome
-from lgfed_core.errors import SettingsError, one_of
+from lgfed_core.errors import SettingsError
 from lgfed_core.papers import experiment
+from lgfed_core.papers.settings import FROM_0, Checked
 
 from .. import records as lgfedavg_rows, settings
 from ..cifar10.run import CIFAR10
@@ -41,19 +43,21 @@ NEW_TESTS = tuple(f"new_test_acc_{way}" for way in ("weights", "outputs", "proba
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Checked):
     """One data set and the cuts to try on it; the rest is the data set's own experiment."""
 
-    protocol: str = "as_described"
-    scale: str = "paper"
     data: str = "mnist"  # or "cifar10"
     classes: int = 2  # classes per device; 10 means i.i.d.
     budget: int | None = None  # FedAvg rounds before; None: 800 (MNIST), 1200 (CIFAR-10)
     last: tuple[int, ...] = (3, 0, 5, 1, 2, 4)  # how many layers to share next to the output, and
     first: tuple[int, ...] = (2, 3, 1, 4)  # next to the input; in the order they run
 
-    def __post_init__(self):
-        one_of("data", self.data, TASKS)
+    RANGES: ClassVar = dict(last=FROM_0)
+    CHOICES: ClassVar = dict(data=TASKS)
+    EMPTY = frozenset({"last", "first"})
+
+    def fits(self) -> None:
+        super().fits()
         if self.start not in self.base.budgets:
             raise SettingsError(f"budget is {self.start}; FedAvg keeps {self.base.budgets}")
         layers = len(self.base.net().layers)

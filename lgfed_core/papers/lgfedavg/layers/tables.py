@@ -43,8 +43,8 @@ def cell(
 
 def settings(rows: pd.DataFrame) -> list[dict]:
     """What `cell` takes to find each setting that ``rows`` of full length have."""
-    rows = select(rows, table=TABLE, scale="paper")
     names = ["dataset", "protocol", "classes_per_device", "fedavg_rounds"]
+    rows = select(rows, columns=names, table=TABLE, scale="paper")
     rows = rows.dropna(subset=names).drop_duplicates(names).sort_values(names)
     return [
         dict(data=data, protocol=protocol, classes=int(classes), start=int(start))

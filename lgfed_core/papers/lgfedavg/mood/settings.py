@@ -1,12 +1,14 @@
 """Settings of the page on personal mood: the text's values, and ours where it has none."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from lgfed_core import models
 from lgfed_core.engine.training import AdamTraining
-from lgfed_core.errors import SettingsError, at_least, one_of
+from lgfed_core.errors import SettingsError, at_least
 from lgfed_core.methods import LGFedAvg
 from lgfed_core.models.text import TextNet
+from lgfed_core.papers.settings import Checked, Range
 
 from . import people
 from .texts import Texts, read
@@ -36,11 +38,9 @@ SCALES = {
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Checked):
     """As the text has it; what it leaves open has a comment."""
 
-    protocol: str = "as_described"
-    scale: str = "paper"
     sources: tuple[str, ...] = tuple(people.SOURCES)
     alphas: tuple[float, ...] = ALPHAS  # the share of layers that is shared
     side: str = "last"  # next to the output; "first": next to the words
@@ -58,26 +58,16 @@ class Settings:
     each: int = people.EACH  # texts of each person
     file: str = ""  # one's own, for the source "own"
 
-    def __post_init__(self):
-        if self.protocol != "as_described":
-            raise SettingsError(
-                "mood has no released protocol: neither code nor data are public; run as_described"
-            )
-        one_of("scale", self.scale, SCALES)
-        one_of("side", self.side, ("last", "first"))
-        known = dict(alphas=ALPHAS, sources=(*people.SOURCES, *([OWN] if self.file else [])))
-        for name, all_ in known.items():
-            if unknown := set(getattr(self, name)) - set(all_):
-                raise SettingsError(
-                    f"{name} has {sorted(unknown)}; there are {', '.join(map(str, all_))}, and "
-                    f"{OWN} with a file"
-                )
-        names = ("restarts", "rounds", "epochs", "words", "width", "hidden", "mlp")
-        at_least(1, **{name: getattr(self, name) for name in names})
-        at_least(2, persons=self.persons), at_least(10, each=self.each)
+    RANGES: ClassVar = dict(persons=Range(2, 10**6), each=Range(10, 10**6))
+    CHOICES: ClassVar = dict(scale=SCALES, side=("last", "first"), alphas=ALPHAS)
+    CHOICES |= dict(sources=(*people.SOURCES, OWN))
+    UNRELEASED = "mood has no released protocol: neither code nor data are public"
+
+    def fits(self) -> None:
+        super().fits()
+        if OWN in self.sources and not self.file:
+            raise SettingsError(f"sources has {OWN!r}, and file is empty; name your file")
         at_least(self.words, tokens=self.tokens)
-        if not 0 < self.shrink <= 1:
-            raise SettingsError(f"shrink is {self.shrink}; it must lie above 0 and at most at 1")
 
     @property
     def recorded(self) -> str:

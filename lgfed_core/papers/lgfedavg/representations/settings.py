@@ -2,14 +2,15 @@
 
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 from torch import nn
 
 from lgfed_core import models
-from lgfed_core.errors import SettingsError, at_least, one_of
 from lgfed_core.methods.auxiliary import Autoencoder, Auxiliary, Hiding, OwnHead
 from lgfed_core.methods.pretext import ANSWERS, Pretext
 from lgfed_core.models.auxiliary import AuxiliaryMLP, auxiliary, head
+from lgfed_core.papers.settings import FROM_0, Checked
 
 WAYS = {  # way -> (its auxiliary loss, outputs of the auxiliary network)
     "plain": (Auxiliary, 1),
@@ -33,11 +34,9 @@ SCALES = {
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Checked):
     """Ten devices as large as the paper's, two digits each; the paper has a hundred."""
 
-    protocol: str = "as_described"
-    scale: str = "paper"
     ways: tuple[str, ...] = tuple(WAYS)
     labels: tuple[int, ...] = LABELS  # per device; 0: all
     weights: tuple[float, ...] = (1.0,)  # of the auxiliary loss
@@ -52,20 +51,9 @@ class Settings:
     batch_size: int = 50
     probe_rows: tuple[int, int] = (600, 1000)  # that probes are fitted to, and judged on
 
-    def __post_init__(self):
-        if self.protocol != "as_described":
-            raise SettingsError(
-                "no auxiliary network was released; run this experiment as_described"
-            )
-        one_of("scale", self.scale, SCALES)
-        if unknown := set(self.ways) - set(WAYS):
-            raise SettingsError(f"ways has {sorted(unknown)}; there are {', '.join(WAYS)}")
-        names = ("devices", "rounds", "looks", "batch_size")
-        at_least(1, **{name: getattr(self, name) for name in names})
-        for value in self.labels:
-            at_least(0, labels=value)
-        for value in self.weights:
-            at_least(0, weights=value)
+    RANGES: ClassVar = dict(labels=FROM_0)
+    CHOICES: ClassVar = dict(scale=SCALES, ways=WAYS)
+    UNRELEASED = "no auxiliary network was released"
 
     @property
     def cells(self) -> dict[str, tuple[str, int, float]]:

@@ -1,13 +1,14 @@
 """What can be set: the text's values for Table 3, and what it leaves open."""
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from torch import nn
 
 from lgfed_core import models
 from lgfed_core.engine import Participation
-from lgfed_core.errors import SettingsError, at_least, one_of
 from lgfed_core.methods import FedAvg, FedProx, LGFedAvg, Method
+from lgfed_core.papers.settings import FROM_0, Checked, Range
 
 from .newcomer import WithNewcomers
 
@@ -55,11 +56,9 @@ SCALES = {
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Checked):
     """The text's values, and what it leaves open; the last three are remedies of ours."""
 
-    protocol: str = "as_described"
-    scale: str = "paper"
     classes: int = 10  # per old device; 10 is i.i.d.
     lines: tuple[str, ...] = LINES  # method and C
     vary: tuple[str, ...] = ()  # settings of `VARIED` of which other values are run, too
@@ -87,20 +86,12 @@ class Settings:
     frozen: int = 0  # layers next to the output that nobody moves any more
     lr: float = 0.05
 
-    def __post_init__(self):
-        if self.protocol != "as_described":
-            raise SettingsError(
-                "Table 3 has no released protocol: no code turns a picture; run as_described"
-            )
-        one_of("scale", self.scale, SCALES)
-        one_of("classes", self.classes, SPLITS)
-        one_of("shared_side", self.shared_side, ("first", "last"))
-        for name, known in (("lines", LINES), ("vary", VARIED)):
-            if unknown := set(getattr(self, name)) - set(known):
-                raise SettingsError(f"{name} has {sorted(unknown)}; there are {', '.join(known)}")
-        names = ("devices", "before", "every", "rounds", "looks", "newcomers", "train_rows")
-        at_least(1, **{name: getattr(self, name) for name in (*names, "test_rows")})
-        at_least(0, **{name: getattr(self, name) for name in ("mu", "upright", "frozen", "lr")})
+    RANGES: ClassVar = dict(angle=Range(-360, 360), frozen=FROM_0, shared_layers=Range(0, 5))
+    CHOICES: ClassVar = dict(
+        scale=SCALES, classes=SPLITS, shared_side=("first", "last"), lines=LINES, vary=VARIED
+    )
+    EMPTY = frozenset({"vary", "lines"})
+    UNRELEASED = "Table 3 has no released protocol: no code turns a picture"
 
     @property
     def first(self) -> "Settings":

@@ -14,7 +14,7 @@ validation rows.
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import pandas as pd
 import torch
@@ -24,10 +24,11 @@ from lgfed_core import models, partition
 from lgfed_core.data import Dataset
 from lgfed_core.engine import Federation, Outcome, Participation
 from lgfed_core.engine.trackers import Personal
-from lgfed_core.errors import SettingsError, one_of
+from lgfed_core.errors import SettingsError
 from lgfed_core.methods import FedAvg, LGFedAvg, LGFedAvgV1
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import following
+from lgfed_core.papers.settings import Range
 
 from .. import phases, records, settings
 from ..cifar10 import run as cifar10
@@ -76,17 +77,17 @@ class Settings(settings.Settings):
     lg_rounds: int = 50
     lg_shrink: float | None = None  # of these rounds, where it is not ``shrink``
     shared_layers: int = 2
+    budgets: tuple[int, ...] = (1500,)
+
+    RANGES: ClassVar = dict(lg_shrink=Range(0, 100, above=True))
+    CHOICES: ClassVar = dict(data=OF_DATA)
+    UNRELEASED = "version 1 has no released protocol: no code has its Algorithm 1"
 
     DATA = property(lambda self: self.data)
     AUGMENT = property(lambda self: self._own.AUGMENT)
 
-    def __post_init__(self):
-        super().__post_init__()
-        if self.released:
-            raise SettingsError(
-                "version 1 has no released protocol: no code has its Algorithm 1; run as_described"
-            )
-        one_of("data", self.data, OF_DATA)
+    def fits(self) -> None:
+        super().fits()
         if "mtl" in self.alone:
             raise SettingsError("alone has mtl, of which version 1 says nothing; leave it out")
 

@@ -2,14 +2,16 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 from torch import nn
 
 from lgfed_core import partition, paths
 from lgfed_core.data import easy_vqa, official_vqa
 from lgfed_core.data.questions import Asked
-from lgfed_core.errors import SettingsError, at_least, one_of
+from lgfed_core.errors import SettingsError
 from lgfed_core.models.vqa import QuestionNet
+from lgfed_core.papers.settings import POSITIVE, Checked
 from lgfed_core.partition import Partition
 
 LINES = ("lg_fedavg", "lg_scratch")  # LG-FedAvg from FedAvg's model, and from the first weights
@@ -56,12 +58,10 @@ SCALES = {
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Checked):
     """The text's values (Table 9 and appendix C.2.3), but for the stand-in's ``batch_size`` and
     ``lr``, which the text has as 100 and 0.01; those from ``alpha`` on are ours."""
 
-    protocol: str = "as_described"
-    scale: str = "paper"
     data: str = "easy_vqa"
     lines: tuple[str, ...] = LINES
     devices: int = 50
@@ -85,16 +85,13 @@ class Settings:
     closed: bool = False  # whether easy-VQA's questions for yes or no are asked, too
     questions: tuple[int, int] | None = None  # (training, test), the first ones; None: all
 
-    def __post_init__(self):
-        if self.protocol != "as_described":
-            raise SettingsError("VQA has no released protocol: no code for it; run as_described")
-        one_of("scale", self.scale, SCALES)
-        one_of("data", self.data, DATA)
-        one_of("network", self.network, ("small", "paper"))
-        if unknown := set(self.lines) - set(LINES):
-            raise SettingsError(f"lines has {sorted(unknown)}; there are {', '.join(LINES)}")
-        names = ("devices", "rounds", "further", "start", "scratch", "figure", "every", "side")
-        at_least(1, **{name: getattr(self, name) for name in names})
+    RANGES: ClassVar = dict(alpha=POSITIVE)
+    CHOICES: ClassVar = dict(scale=SCALES, data=DATA, network=("small", "paper"), lines=LINES)
+    EMPTY = frozenset({"lines"})
+    UNRELEASED = "VQA has no released protocol: no code for it"
+
+    def fits(self) -> None:
+        super().fits()
         if not self.start < self.rounds:
             raise SettingsError(f"start is {self.start}; it must be below rounds, {self.rounds}")
 

@@ -71,7 +71,7 @@ def test_a_seed_has_the_texts_splits_and_weights_that_it_has_alone():
 def test_settings_that_cannot_be_are_refused():
     for wrong, said in (
         (dict(sources=("diaries",)), "sources has .*diaries"),
-        (dict(sources=("own",)), "own with a file"),
+        (dict(sources=("own",)), "own.*name your file"),
         (dict(alphas=(0.5,)), "alphas has .*0.5"),
         (dict(side="top"), "side 'top'"),
         (dict(shrink=0.0), "shrink is 0.0"),

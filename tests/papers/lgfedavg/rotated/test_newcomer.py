@@ -91,7 +91,7 @@ def test_training_ends_at_the_goal(phases, before):
     longer = replace(phases, cfg=replace(SMOKE, before=6)).before(None)
     assert before.final.loc[0, "goal_round"] == 1
     assert torch.equal(longer.tensors["shared"], before.tensors["shared"])
-    missed = replace(phases, cfg=replace(SMOKE, goal=1.1)).before(None)
+    missed = replace(phases, cfg=replace(SMOKE, goal=1.0)).before(None)
     assert missed.final.loc[0, "goal_round"] == 0
     assert not torch.equal(missed.tensors["shared"], before.tensors["shared"])
 

@@ -1,0 +1,50 @@
+"""What was attacked, how often, and what came out: ``data/reliability.toml``.
+
+These are counts of tests and not results of experiments, so they do not lie among the rows. Each
+has the command that counted, the day and the commit; who counts again writes the new number there.
+"""
+
+import tomllib
+from pathlib import Path
+
+import pandas as pd
+
+from lgfed_core.errors import ResultsError
+from lgfed_core.paths import ROOT
+
+PLACE = ROOT / "data" / "reliability.toml"
+FIELDS = ("what", "tried", "unit", "failed", "found", "command", "date", "commit")
+
+
+def counts(path: Path = PLACE) -> pd.DataFrame:
+    """One line per count, in the order of the file; columns `FIELDS`.
+
+    Raises ResultsError for a line that lacks a field, has another, or more failures than tries.
+    """
+    lines = tomllib.loads(path.read_text(encoding="utf-8")).get("count", [])
+    for number, line in enumerate(lines, 1):
+        if odd := set(line) ^ set(FIELDS):
+            raise ResultsError(f"{path.name}, count {number}: {', '.join(sorted(odd))} is missing, "
+                               f"or none of {', '.join(FIELDS)}")  # fmt: skip
+        if not 0 <= line["failed"] <= line["tried"]:
+            raise ResultsError(
+                f"{path.name}, {line['what']}: {line['failed']} of {line['tried']} failed"
+            )
+    return pd.DataFrame(lines, columns=list(FIELDS))
+
+
+def markdown(lines: pd.DataFrame) -> str:
+    """The counts as a table; ``tried`` with its unit, and how each was counted."""
+    rows = ["| attacked | tried | failed | what came out | counted by |", "|---|---:|---:|---|---|"]
+    for line in lines.itertuples():
+        how = f"`{line.command}`, {line.date}, {line.commit}"
+        rows.append(
+            f"| {line.what} | {line.tried:,} {line.unit} | {line.failed:,} | {line.found} | {how} |"
+        )
+    return "\n".join(rows)
+
+
+def in_words(lines: pd.DataFrame) -> str:
+    """One bullet: how much was tried, and how much of it failed."""
+    parts = [f"{line.tried:,} {line.unit} ({line.failed:,} failed)" for line in lines.itertuples()]
+    return f"- Of the code here were tried: {'; '.join(parts)}."

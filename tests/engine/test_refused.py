@@ -1,0 +1,82 @@
+"""What cannot be meant is refused by name before anything trains."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from lgfed_core.engine import LocalTraining, run
+from lgfed_core.engine.trackers import Personal, Tracker
+from lgfed_core.errors import LgfedError
+from lgfed_core.methods import FADE, MTL, FedAvg, FedProx
+from lgfed_core.partition import ClientIndices, Partition
+from toy import Toy, toy_federation
+
+TRAINING = LocalTraining(0.1, 4)
+FED = toy_federation()
+
+
+def federation(*train, **changes):
+    """The toy federation with other training rows, or other data."""
+    if train:
+        rows = [ClientIndices.from_lists([list(k) for k in kind]) for kind in (train, [[0]] * 2)]
+        changes["partitions"] = [Partition("made", rows[0], None, rows[1])]
+    for name in ("x", "y"):
+        if name in changes:
+            split = replace(FED.data.train, **{name: changes.pop(name)})
+            changes["data"] = replace(FED.data, train=split)
+    return replace(FED, **changes)
+
+
+def softened() -> nn.Module:
+    net = Toy()
+    net.softmax = nn.Softmax(-1)
+    return net
+
+
+class Seven(Tracker):
+    def after(self, round, rounds, engine):
+        return {"hits": torch.zeros(7)}
+
+
+@pytest.mark.parametrize(
+    "said, asked",
+    [
+        ("device is 'cpu'", lambda: run(federation(device="cpu"), FedAvg(), TRAINING, 1)),
+        (r"seeds are \['a'\]", lambda: federation(seeds=["a"])),
+        ("seeds are .*whole numbers", lambda: federation(seeds=[2.5])),
+        ("rounds is 2.5", lambda: run(FED, FedAvg(), TRAINING, 2.5)),
+        ("method is <class", lambda: run(FED, FedAvg, TRAINING, 1)),
+        ("method is None", lambda: run(FED, None, TRAINING, 1)),
+        ("training is None", lambda: run(FED, FedAvg(), None, 1)),
+        ("tracker is <class", lambda: run(FED, FedAvg(), TRAINING, 1, tracker=Personal)),
+        ("7 hits for 1 runs", lambda: run(FED, FedAvg(), TRAINING, 1, tracker=Seven())),
+        ("Toy.softmax is", lambda: run(federation(net=softened()), FedAvg(), TRAINING, 1)),
+        ("parameters in torch.float64", lambda: federation(net=Toy().double())),
+        ("parameters in torch.float16", lambda: federation(net=Toy().half())),
+        ("device 0 .*label below 0.*FedAvg reads", lambda: run(
+            federation(y=FED.data.train.y - 1), FedAvg(), TRAINING, 1)),
+        ("train labels go from 99", lambda: federation(y=FED.data.train.y + 99)),
+        ("does not take rows of shape .8.", lambda: run(
+            federation(net=nn.Linear(5, 3)), FedAvg(), TRAINING, 1)),
+        ("training row 999; toy has 150", lambda: federation([0, 999], [1])),
+        ("no device of run 0 has a training row", lambda: federation([], [])),
+        ("lr inf", lambda: LocalTraining(float("inf"), 4)),
+        ("batch_size 2.5", lambda: LocalTraining(0.1, 2.5)),
+        ("decay inf", lambda: LocalTraining(0.1, 4, decay=float("inf"))),
+        ("mu is -1", lambda: FedProx(mu=-1.0)),
+        ("scale is nan", lambda: MTL(scale=float("nan"))),
+        ("power is inf", lambda: FADE(power=float("inf"))),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_meant_is_refused_by_name(said, asked):
+    with pytest.raises(LgfedError, match=said):
+        asked()
+
+
+def test_a_place_to_save_may_be_a_text(tmp_path):
+    place = tmp_path / "x.safetensors"
+    first = run(FED, FedAvg(), TRAINING, 1, workers=1, saved=str(place))
+    again = run(FED, FedAvg(), TRAINING, 1, workers=1, saved=place)
+    assert place.exists() and again.seconds == first.seconds  # it was read

@@ -1,0 +1,148 @@
+"""Are the tests awake? Faults are put into the code one at a time; some test has to notice each.
+
+    python tests/mutants.py             # all, with a report; the exit status counts the survivors
+    python tests/mutants.py verdict     # those whose file has this in its name
+
+A mutant is a line that is wrong in a way that a person could have written. It is put into a copy of
+the core in a temporary folder, and the tests of its file run on that. Not part of the suite.
+"""
+
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+FAIR, FRECHET = "tests/metrics/test_fairness.py", "tests/metrics/test_frechet.py"
+VERDICT, SHARES = "tests/evidence/test_verdict.py", "tests/partition/test_label_skew.py"
+CONTRACT = "tests/methods/test_contract.py -k FedAvg"
+DIGESTS = "tests/engine/test_digests.py"
+PRIVATE = "tests/methods/test_privacy.py"
+MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is made to say, tests
+    # losses
+    ("methods/fedprox.py", "self.mu / 2 * drift", "self.mu * drift", DIGESTS),
+    ("methods/mtl.py", "(1 - 1 / m) * (w - others)", "(w - others)", DIGESTS),
+    ("methods/mtl.py", "+ w.square().sum()", "", DIGESTS),
+    ("methods/adversary.py", "h.detach() - strength", "h.detach() + strength",
+     "tests/methods/test_adversary.py"),
+    ("methods/adversary.py", "means**power / power", "means**power",
+     "tests/methods/test_adversary.py"),
+    ("methods/adversary.py", "batch.mean(each**power) / power", "batch.mean(each) ** power / power",
+     "tests/methods/test_fade.py"),
+    ("methods/fade.py", "batch.mean(each * (batch.y >= 0))", "batch.mean(each)",
+     "tests/methods/test_fade.py"),
+    ("methods/fade.py", "chance >= self.opt_out", "chance < self.opt_out", DIGESTS),
+    ("methods/fair.py", "task - strength *", "task + strength *", DIGESTS),
+    ("methods/auxiliary.py", "known.sum().clamp(min=1e-6)", "len(known)",
+     "tests/methods/test_auxiliary.py"),
+    ("methods/qffl.py", "** self.q / (self.q + 1)", "** self.q", "tests/methods/test_qffl.py"),
+    ("methods/shot.py", "p = batch.mean(outputs.softmax(-1))", "p = outputs.softmax(-1).mean(0)",
+     "tests/methods/test_adaptation.py"),
+    ("methods/schedules.py", "** -0.75", "** -0.5", DIGESTS),
+    # merges
+    ("methods/interface.py", "rows / rows.sum()", "rows / rows.max()", CONTRACT),
+    ("methods/interface.py", "uploads.mean(0) if weights", "uploads.sum(0) if weights", CONTRACT),
+    ("methods/cgau.py", "rows.clamp(max=self.cap)", "rows.clamp(min=self.cap)", DIGESTS),
+    ("methods/cgau.py", "before + weights.to(trained)[:, None] * (trained - before)", "trained",
+     DIGESTS),
+    ("methods/fade.py", "self.beta * average + (1 - self.beta) * before", "average", DIGESTS),
+    ("engine/federation.py", "rows[r].size[who]", "rows[r].size[: len(who)]", CONTRACT),
+    ("engine/federation.py", "and slot not in out]", "]", CONTRACT),
+    ("engine/divergence.py", 't["personal"][run, device] = engine.before[slot]\n        if', "if",
+     CONTRACT),
+    ("engine/participation.py", "fraction * devices + 1e-9)", "fraction * devices)",
+     "tests/engine/test_loop.py"),
+    # privacy
+    ("methods/privacy.py", ".clamp(max=1)", "", PRIVATE),
+    ("methods/privacy.py", "self.noise * self.clip * noise", "self.noise * noise", PRIVATE),
+    # partitions
+    ("partition/label_skew.py", 'np.argsort(y, kind="stable"), shards',
+     "np.arange(len(y)), shards", SHARES),
+    ("partition/label_skew.py", "shards[i] = np.append(shards[i], row)", "pass", SHARES),
+    ("partition/label_skew.py", "len(rows) - 1) if len(rows) > 1", "len(rows)) if len(rows) > 1",
+     SHARES),
+    ("partition/label_skew.py", "donors.any()", "not donors.any()", SHARES),
+    ("partition/label_skew.py", "counts.sum(0) > 1",
+     "counts.sum(0) > 0", SHARES),
+    # measures
+    ("metrics/fairness.py", "ones * (ones + 1) / 2", "ones * ones / 2", FAIR),
+    ("metrics/fairness.py", "return max(gaps)", "return sum(gaps)", FAIR),
+    ("metrics/fairness.py", "max(area, 1 - area)", "area", FAIR),
+    ("metrics/frechet.py", "/ np.sqrt(len(x) - 1)", "/ np.sqrt(len(x))", FRECHET),
+    ("metrics/frechet.py", "/ (m - 1)  # S_2", "/ m", FRECHET),
+    # verdicts
+    ("evidence/verdict.py", "[2 * paper_sd, floor]", "[paper_sd, floor]", VERDICT),
+    ("evidence/verdict.py", "-margin <= low and high <= margin", "-margin <= low or high <= margin",
+     VERDICT),
+    ("evidence/verdict.py", "sd**2 / (paper_n - 1)", "sd**2 / paper_n", VERDICT),
+    ("evidence/verdict.py", "np.arange(p.size, 0, -1)", "p.size", VERDICT),
+    ("evidence/verdict.py", "np.maximum.accumulate(p[order]", "(p[order]", VERDICT),
+    ("evidence/verdict.py", "len(tests) * min(", "min(", VERDICT),
+    ("evidence/verdict.py", "max(_above(mean + margin", "min(_above(mean + margin", VERDICT),
+    ("evidence/steps.py", "sd**2 * (1 / seeds - 1 / step)", "sd**2 / step",
+     "tests/evidence/test_steps.py"),
+]  # fmt: skip
+
+
+def copied(folder: Path) -> None:
+    for part in ("lgfed_core", "tests", "book"):
+        skip = shutil.ignore_patterns("__pycache__", "_build", "_vendor", "*.ipynb")
+        shutil.copytree(ROOT / part, folder / part, ignore=skip)
+    for name in ("pyproject.toml", "data"):
+        (folder / name).symlink_to(ROOT / name)
+
+
+def noticed(folder: Path, tests: str) -> bool:
+    """Whether a test fails; in a process of its own, which has not imported the core yet."""
+    child = os.fork()
+    if not child:
+        import pytest
+
+        quiet = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(quiet, 1), os.dup2(quiet, 2)
+        os.chdir(folder)
+        sys.path[:0] = [str(folder), str(folder / "tests")]
+        sys.dont_write_bytecode = True
+        status = pytest.main(
+            ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests.split()]
+        )
+        os._exit(int(status))
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status not in (0, 1, 2):  # passed, failed, not even collected
+        raise SystemExit(f"pytest ended with {status} on {tests}")
+    return status != 0
+
+
+def main(wanted: str) -> int:
+    import hypothesis  # noqa: F401 - once, and not once a mutant
+    import pandas  # noqa: F401
+    import scipy.stats  # noqa: F401
+    import sklearn.metrics  # noqa: F401
+    import torch
+
+    torch.optim.SGD([torch.zeros(1, requires_grad=True)]).zero_grad()
+    todo = [m for m in MUTANTS if wanted in m[0]]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        copied(folder)
+        for tests in sorted({m[3] for m in todo}):
+            if noticed(folder, tests):
+                raise SystemExit(f"{tests} fails on the code as it is")
+        survivors = []
+        for file, old, new, tests in todo:
+            place = folder / "lgfed_core" / file
+            text = place.read_text("utf-8")
+            if text.count(old) < 1:
+                raise SystemExit(f"{file} has no {old!r} any more; mend the list")
+            place.write_text(text.replace(old, new, 1), "utf-8")
+            killed = noticed(folder, tests)
+            place.write_text(text, "utf-8")
+            survivors += [] if killed else [file]
+            print(f"{'killed  ' if killed else 'SURVIVED'} {file}: {old!r} -> {new!r}", flush=True)
+    print(f"{len(todo) - len(survivors)} of {len(todo)} mutants killed")
+    return len(survivors)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else ""))

@@ -1,0 +1,84 @@
+"""Settings of every experiment: taken, or refused by name before anything is read or trained."""
+
+import random
+
+import pytest
+from fuzz_settings import changes
+from hypothesis import given, settings, strategies as st
+
+from lgfed_core.errors import SettingsError
+from lgfed_core.papers import experiments
+from lgfed_core.papers.settings import _kinds
+
+EXPERIMENTS = sorted(experiments.ALL)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.sampled_from(EXPERIMENTS), st.integers(0, 2**32))
+def test_whatever_is_set_is_planned_or_refused_by_name(name, seed):
+    experiment, rng = experiments.ALL[name], random.Random(seed)
+    changed, protocol = changes(rng, experiment), rng.choice(experiment.protocols)
+    try:
+        cfg = experiment.settings("smoke", protocol, **changed)
+        assert experiment.plan(cfg, [0], "cpu", workers=1) or not cfg
+    except SettingsError as error:
+        assert any(word in str(error) for word in (*changed, "no part", "protocol")), str(error)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_no_number_of_any_experiment_may_be_infinite_or_of_another_type(name):
+    experiment = experiments.ALL[name]
+    for setting, kind in _kinds(experiment.Settings).items():
+        wrong = {int: (-1, 2.5, True, 2**70, "3"), float: (float("inf"), float("nan"), "1")}
+        wrong |= {str: (3,), bool: (1,)}
+        for value in wrong[kind.kinds[0]]:
+            if setting in ("scale", "protocol") or (setting, value) == ("angle", -1):
+                continue  # these have no place here; degrees may be negative
+            several = (value,) * max(len(kind.kinds), 1 if kind.many else 0)
+            value = several if kind.many or len(kind.kinds) > 1 else value
+            with pytest.raises(SettingsError, match=setting):
+                experiment.settings("smoke", **{setting: value})
+
+
+@pytest.mark.parametrize(
+    "name, changed",
+    [  # each ended in a traceback, or was taken without a word
+        ("fade.digits", dict(looks=0)),
+        ("fade.digits", dict(pretraining=0)),
+        ("fade.digits", dict(directions=())),
+        ("fade.digits", dict(probabilities=())),
+        ("fade.digits", dict(tested=0)),
+        ("fade.digits", dict(tested=-1)),
+        ("fade.objects", dict(momentum=float("inf"))),
+        ("fade.impairment", dict(losses=())),
+        ("lgfedavg.version1", dict(budgets=())),
+        ("lgfedavg.version1", dict(lg_shrink=float("nan"))),
+        ("lgfedavg.version1", dict(goal=-1.0)),
+        ("lgfedavg.mnist", dict(mtl_scale=-1.0)),
+        ("lgfedavg.mnist", dict(decay=float("inf"))),
+        ("cgau.audio", dict(shuffles=())),
+        ("cgau.audio", dict(rounds=0)),
+        ("cgau.audio", dict(units=0)),
+        ("cgau.audio", dict(dropout=-1.0)),
+        ("cgau.audio", dict(positive=float("nan"))),
+        ("cgau.cifar10", dict(per_class=0)),
+        ("cgau.time", dict(ways=())),
+        ("cgau.time", dict(rows=0)),
+        ("lgfedavg.fairness", dict(dropout=-1.0)),
+        ("lgfedavg.fairness", dict(head_layers=0)),
+        ("lgfedavg.fairness", dict(probed=0)),
+        ("lgfedavg.fairness", dict(released_rounds=0)),
+        ("lgfedavg.mnist", dict(alone=("local", "local"))),
+    ],
+)
+def test_what_once_ended_in_a_traceback_is_refused_by_name(name, changed):
+    with pytest.raises(SettingsError, match=next(iter(changed))):
+        experiments.ALL[name].settings("smoke", **changed)
+
+
+def test_values_that_do_not_go_together_do_not_hide_each_other():
+    many = experiments.find("fade.impairment").settings("smoke", men=20, women=30, per_round=(40,))
+    assert experiments.find("fade.impairment").plan(many, [0], "cpu")  # 26 people are usual
+    fairness = experiments.find("lgfedavg.fairness")
+    with pytest.raises(SettingsError, match="leave no part of it to run"):
+        fairness.plan(fairness.settings("smoke", methods=(), losses=(), sweep=()), [0], "cpu")
