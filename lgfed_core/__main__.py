@@ -87,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     bench = commands.add_parser("bench", help="time a round against a plain PyTorch loop")
     bench.add_argument("--rounds", type=int, default=12, help="rounds to time (default 12)")
     bench.add_argument("--json", metavar="FILE", help="also write the figures to FILE")
+    bench.add_argument("--against", default="", metavar="NAMES", help="flower,pfl: time these too")
     bench.set_defaults(command=_bench)
 
     check = commands.add_parser("gpu-check", help="hold every experiment on a GPU against the CPU")
@@ -251,7 +252,7 @@ def _report(args) -> int:
 def _bench(args) -> int:
     from . import bench
 
-    return bench.main(args.rounds, args.json)
+    return bench.main(args.rounds, args.json, [*filter(None, args.against.split(","))])
 
 
 def _gpu_check(args) -> int:

@@ -2,7 +2,9 @@
 
 import copy
 import json
+from contextlib import closing
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -10,9 +12,10 @@ from torch import nn
 
 import toy
 from lgfed_core import bench
+from lgfed_core.bench import against
 from lgfed_core.data import Split
-from lgfed_core.engine import LocalTraining
-from lgfed_core.errors import LgfedError
+from lgfed_core.engine import LocalTraining, Participation
+from lgfed_core.errors import LgfedError, SettingsError
 from lgfed_core.models.layout import joined
 from lgfed_core.partition import ClientIndices, Partition
 from toy import Toy, toy_federation
@@ -20,7 +23,8 @@ from toy import Toy, toy_federation
 
 class ToyTask(bench.Task):
     def federation(self, seeds, device=bench.CPU):
-        return toy_federation(seeds, devices=100, net=self.net())
+        many = toy_federation(seeds, devices=100, net=self.net())
+        return replace(many, participation=Participation(0.1))
 
 
 @pytest.fixture
@@ -43,39 +47,166 @@ def wide_partition(rows, tests, devices, seed):
     return Partition("toy", train=mine, validation=None, test=mine)
 
 
-def test_all_contenders_end_at_the_same_parameters(task):
+def test_all_contenders_end_at_the_same_parameters(task, monkeypatch):
+    monkeypatch.setenv("LGFED_WORKERS", "2")
     lines = bench.compare(task, 2)
     who = [line["who"] for line in lines]
-    assert any(w.startswith("plain loop") for w in who)
+    assert {"plain loop, 1 thread", "plain loop, 2 processes"} <= set(who)
     assert any("two seeds" in w for w in who) and any("testing" in w for w in who)
     assert all(0 < x["min_s"] <= x["median_s"] <= x["max_s"] for x in lines)
 
 
-def test_both_loops_stay_together_in_float64(task):
+@pytest.mark.parametrize("processes", [0, 2])
+def test_both_loops_stay_together_in_float64(task, processes):
     fed = task.federation([0])
     torch.set_default_dtype(torch.float64)
     try:
         train, test = (Split(s.x.double(), s.y) for s in (fed.data.train, fed.data.test))
         data = replace(fed.data, train=train, test=test)
         fed = replace(fed, data=data, net=copy.deepcopy(fed.net).double())
-        ours, plain = bench.Ours(fed, task, workers=1), bench.Plain(fed, task)
+        ours = bench.Ours(fed, task, workers=1)
+        plain = bench.Spread(fed, task, processes) if processes else bench.Plain(fed, task)
         for number in range(10):
             ours.round(number)
             plain.round(number)
         shared = ours.phase.tensors["shared"][0]
         assert shared.dtype == torch.float64
-        assert torch.allclose(joined(plain.model), shared, rtol=0, atol=1e-13)
+        assert torch.allclose(plain.parameters(), shared, rtol=0, atol=1e-13)
         assert not torch.allclose(joined(fed.net), shared, atol=1e-2)
+        plain.close()
     finally:
         torch.set_default_dtype(torch.float32)
 
 
 def test_a_difference_is_an_error(task):
     ours = bench.Ours(task.federation([0]), task, workers=1)
-    bench._same(ours.phase.tensors["shared"][0].clone(), ours, task)
+    bench.same(ours.parameters().clone(), ours.parameters(), "toy")
     for wrong in (1.0, float("nan")):
         with pytest.raises(LgfedError, match="must agree"):
-            bench._same(ours.phase.tensors["shared"][0] + wrong, ours, task)
+            bench.same(ours.parameters() + wrong, ours.parameters(), "toy")
+
+
+FRAMEWORK = """
+import torch
+from lgfed_core.bench.plain import train
+from lgfed_core.models.layout import joined
+
+def play(given, orders):
+    net = given.net
+    for number in orders(lambda: joined(net)):
+        print("said by the way")
+        if number == 3:
+            raise RuntimeError("out of breath")
+        sizes, sums = 0, 0.0
+        start = joined(net)
+        for k in given.chosen(number):
+            torch.nn.utils.vector_to_parameters(start.clone(), net.parameters())
+            rows = given.visited(k, number)
+            train(net, given.x, given.y, rows, given.training)
+            sizes, sums = sizes + len(rows), sums + len(rows) * joined(net)
+        torch.nn.utils.vector_to_parameters(sums / sizes, net.parameters())
+"""
+
+
+# Flower whose only actor is a thread, as Ray is not among what tests need.
+THREAD = """
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+class Backend:
+    num_workers = 1
+
+    def __init__(self, config):
+        assert config["init_args"]["num_cpus"] == 2
+        assert config["client_resources"]["num_cpus"] == 1
+
+    def build(self, app_fn):
+        self.app = app_fn()
+
+    def process_message(self, message, context):
+        return self.app(message=message, context=context), context
+
+    def terminate(self):
+        pass
+
+ray = sys.modules["ray"] = ModuleType("ray")
+ray.__spec__ = ModuleSpec("ray", None)
+at = "flwr.server.superlink.fleet.vce.backend.raybackend"
+sys.modules[at] = ModuleType(at)
+sys.modules[at].RayBackend = Backend
+
+from lgfed_core.bench.flower import play
+"""
+
+
+@pytest.fixture
+def framework(tmp_path, monkeypatch) -> against.Rival:
+    """One that is a short loop, as two processes which do the same."""
+    (tmp_path / "short_loop.py").write_text(FRAMEWORK)
+    monkeypatch.syspath_prepend(tmp_path)
+    return against.Rival("Short", ("torch",), "torch", "short_loop", ranks=True)
+
+
+@pytest.mark.slow
+def test_a_framework_in_processes_of_its_own(task, framework):
+    """It ends at the parameters of the plain loop; where it fails, what it said is in the error."""
+    fed = task.federation([0])
+    plain = bench.Plain(fed, task)
+    plain.round(0)
+    with closing(framework.seat(fed, task, 2)) as seat:
+        seat.round(0)
+        bench.same(plain.parameters(), seat.parameters(), "toy")
+        with pytest.raises(LgfedError, match=r"short_loop has ended(?s:.)*out of breath"):
+            seat.round(3)
+    assert not seat.folder.exists()
+
+
+@pytest.mark.slow
+def test_flower_ends_at_the_parameters_of_the_plain_loop(task, tmp_path, monkeypatch):
+    pytest.importorskip("flwr")
+    (tmp_path / "flower_in_a_thread.py").write_text(THREAD)
+    monkeypatch.syspath_prepend(tmp_path)
+    fed = task.federation([0])
+    plain = bench.Plain(fed, task)
+    rival = against.Rival("Flower", (), "", "flower_in_a_thread")
+    with closing(rival.seat(fed, task, 2)) as seat:
+        for number in range(2):
+            plain.round(number)
+            seat.round(number)
+            bench.same(plain.parameters(), seat.parameters(), "toy")
+
+
+@pytest.mark.slow
+def test_a_framework_that_does_not_start_is_left_out_by_name(task, capsys):
+    lost = against.Rival("Lost", (), "", "no_such_module")
+    who = [line["who"] for line in bench.compare(task, 1, [lost])]
+    assert len(who) > 3 and not any("Lost" in name for name in who)
+    said = capsys.readouterr().out
+    assert "left out" in said and "No module named 'no_such_module'" in said
+
+
+def test_a_framework_that_does_something_else_is_not_timed(task):
+    class Cheat(bench.Plain):
+        def train(self, model, k, number):
+            super().train(model, k, number + 1)
+
+    rival = SimpleNamespace(name="Cheat", seat=lambda fed, task, workers: Cheat(fed, task))
+    with pytest.raises(LgfedError, match="Cheat, .*must agree"):
+        bench.compare(task, 1, [rival])
+
+
+def test_frameworks_that_are_not_here_are_left_out_by_name(task, monkeypatch, capsys):
+    monkeypatch.setattr(bench, "MNIST", task)
+    monkeypatch.setattr(bench, "CIFAR", task)
+    absent = against.Rival("Nobody", ("torch", "no_such_package"), "nobody", "nobody")
+    monkeypatch.setitem(bench.RIVALS, "flower", absent)
+    assert bench.main(1, None, ["flower"]) == 0
+    said = capsys.readouterr().out
+    assert "Nobody is left out: no_such_package not installed; python -m pip install nobody" in said
+    assert "Nobody, " not in said
+    with pytest.raises(SettingsError, match="'blazefl' is none of flower, pfl"):
+        bench.main(1, None, ["blazefl"])
 
 
 def test_operations_of_the_networks_by_hooks():

@@ -1,0 +1,151 @@
+"""How fast a federated round is, measured beside plain PyTorch loops and other frameworks.
+
+All do the same work from the same start: 100 devices, 10 a round, one epoch each, the paper's
+networks on real images held in memory. The plain loop is what one would write first: for each
+device a copy of the model, `torch.optim.SGD`, and batches cut from tensors; the same loop over as
+many processes as we have workers shows what the processes alone are worth. The contenders take
+turns, so that a busy machine troubles all alike. After the first round they must have the same
+parameters up to rounding (a test follows them for longer, in float64). Beside the times stands the
+arithmetic that any implementation has to do.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+
+import pandas as pd
+import torch
+from tqdm.auto import tqdm
+
+from lgfed_core import models as nets
+from lgfed_core.engine import CPU, Federation
+from lgfed_core.engine.accuracy import accuracies
+from lgfed_core.engine.processes import checked_workers
+from lgfed_core.engine.provenance import provenance
+from lgfed_core.engine.trackers import Personal
+from lgfed_core.errors import SettingsError, at_least, one_of
+from lgfed_core.methods import LGFedAvg
+
+from .against import RIVALS, Rival
+from .apart import Failed
+from .limits import limits
+from .ours import Ours
+from .plain import Plain, Spread
+from .task import CIFAR, MNIST, Task
+from .times import Times, lines_of, same, timed
+
+
+def compare(task: Task, rounds: int, against: Sequence[Rival] = ()) -> list[dict]:
+    """Seconds a round of all contenders in turn; -> one line each.
+
+    One of ``against`` that cannot do the first round is named and left out.
+    """
+    threads, workers = torch.get_num_threads(), checked_workers(None)
+    one, two = task.federation([0]), task.federation([0, 1])
+    plain = {t: f"plain loop, {t} thread{'s' * (t > 1)}" for t in sorted({1, threads})}
+    many = f"{workers} process{'es' * (workers > 1)}"
+    ours = f"lgfed, {workers} workers"
+    times: Times = {}
+    with ExitStack() as stack:
+        stack.callback(torch.set_num_threads, threads)
+        seats = [((who, 1), t, Plain(one, task)) for t, who in plain.items()]
+        seats.append(((f"plain loop, {many}", 1), threads, Spread(one, task, workers)))
+        seats += [
+            ((f"{rival.name}, {many}", 1), threads, rival.seat(one, task, workers))
+            for rival in against
+        ]
+        seats.append(((ours, 1), threads, Ours(one, task)))
+        seats.append(((f"{ours}, two seeds", 2), threads, Ours(two, task)))
+        for *_, contender in seats:
+            stack.enter_context(closing(contender))
+        for number in tqdm(range(rounds + 1), task.name, leave=False):  # the first warms up
+            for seat in list(seats):
+                who, t, contender = seat
+                torch.set_num_threads(t)
+                try:
+                    timed(times, who, contender.round, number)
+                except Failed as error:
+                    if number:
+                        raise
+                    print(f"{who[0]}, is left out: it does not start here.\n{error}")
+                    seats.remove(seat)
+            if number == 0:
+                for (who, _), _, contender in seats:
+                    same(seats[0][2].parameters(), contender.parameters(), f"{task.name}, {who}")
+    lines = lines_of(task, times | _evaluation(task, one, rounds))
+    best = min(x["median_s"] for x in lines if x["who"] in plain.values())
+    return [x | {"plain_over_this": best / x["median_s"]} for x in lines]
+
+
+def on_gpu(task: Task, rounds: int) -> list[dict]:
+    """Ten seeds in one stack beside the same ten one after the other."""
+    times: Times = {}
+    place = torch.device("cuda")
+    together = Ours(task.federation(list(range(10)), place), task)
+    singles = [Ours(task.federation([seed], place), task) for seed in range(10)]
+    for number in tqdm(range(rounds + 1), f"{task.name}, GPU", leave=False):
+        timed(times, ("lgfed, GPU, ten seeds at once", 10), together.round, number)
+        timed(
+            times,
+            ("lgfed, GPU, ten seeds in turn", 10),
+            lambda n=number: [one.round(n) for one in singles],
+        )
+        if number == 0:
+            for seed, one in enumerate(singles):
+                same(one.parameters(), together.parameters(seed), task.name)
+    lines = lines_of(task, times)
+    turn = lines[-1]["median_s"]
+    return [x | {"plain_over_this": turn / x["median_s"]} for x in lines]
+
+
+def _evaluation(task: Task, federation: Federation, rounds: int) -> Times:
+    """Seconds to test 100 personal models on their own test rows."""
+    layers = nets.last_layers(federation.net, 2)
+    times: Times = {}
+    with closing(Ours(federation, task, LGFedAvg(layers=layers), Personal("test"))) as ours:
+        for _ in range(rounds + 1):
+            who = ("lgfed, testing 100 personal models", 0)
+            timed(times, who, accuracies, ours.engine, "shared", "personal", "test")
+    return times
+
+
+def main(rounds: int, path: str | None, against: Sequence[str] = ()) -> int:
+    """Print the comparison of both tasks; write it to ``path`` as JSON if given.
+
+    ``against``: keys of `RIVALS`; those that are not installed are named and left out.
+    """
+    at_least(1, rounds=rounds)
+    for name in against:
+        one_of("against", name, RIVALS)
+    try:
+        with open(path or os.devnull, "a"):  # before the minutes that the timing takes
+            pass
+    except OSError as error:
+        raise SettingsError(f"json: cannot write {path}: {error.strerror}") from error
+    rivals = [RIVALS[name] for name in dict.fromkeys(against)]
+    for rival in rivals:
+        if words := rival.missing():
+            print(words)
+    rivals = [rival for rival in rivals if not rival.missing()]
+    lines, bounds = [], []
+    for task in (MNIST, CIFAR):
+        sides = [(CPU, compare(task, rounds, rivals))]
+        if torch.cuda.is_available():
+            sides.append((torch.device("cuda"), on_gpu(task, rounds)))
+        for device, found in sides:
+            bounds.append(limits(task, device))
+            least = bounds[-1]["seconds_at_least_arithmetic"]
+            lines += [
+                line | {"share_of_arithmetic": line["seeds"] * least / line["median_s"]}
+                for line in found
+            ]
+    where = provenance(sides[-1][0])
+    print(", ".join(f"{k} {v}" for k, v in where.items()))
+    print(pd.DataFrame(lines).to_string(index=False, float_format="{:.3f}".format))
+    print("\nWork of one round, and the least time it can take on this machine:")
+    print(pd.DataFrame(bounds).T.to_string(header=False, float_format="{:.3f}".format))
+    if path:
+        with open(path, "w") as file:
+            json.dump({"provenance": where, "times": lines, "limits": bounds}, file, indent=1)
+    return 0

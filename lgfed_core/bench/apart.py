@@ -1,0 +1,197 @@
+"""A framework as a contender: in processes of its own, told by a pipe when a round begins.
+
+So none meets the threads, the start methods or the global settings of another. All is given to it
+on disk: rows, which it maps, and the rest in `Given`. A framework's module has one function,
+``play(given, orders)``: it trains a round for each number that ``orders(parameters)`` yields, and
+is through with it when it asks for the next.
+"""
+
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from multiprocessing.connection import wait
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from lgfed_core.engine import Federation, LocalTraining, Participation
+from lgfed_core.errors import LgfedError
+from lgfed_core.partition import ClientIndices
+from lgfed_core.seeds import Purpose, stream, visits
+
+from .task import Task
+
+PATIENCE = 600.0  # seconds for one round, the first with all that has to start
+CHILD = "import sys; from lgfed_core.bench import apart; apart.play(*sys.argv[1:])"
+QUIET = {
+    "CUDA_VISIBLE_DEVICES": "",
+    "OMP_NUM_THREADS": "1",
+    **{"FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1"},
+    "RAY_USAGE_STATS_ENABLED": "0",
+}
+
+
+@dataclass(frozen=True)
+class Given:
+    """What is trained, for another process: `x` [n, ...] and `y` [n] are mapped from the disk."""
+
+    folder: str
+    net: nn.Module
+    rows: ClientIndices
+    training: LocalTraining
+    participation: Participation
+    seed: int
+    workers: int
+
+    @classmethod
+    def write(cls, folder: str, federation: Federation, task: Task, workers: int) -> None:
+        """Leave the first run of ``federation`` in ``folder``."""
+        split = federation.data.train
+        np.save(Path(folder, "x.npy"), split.x.movedim(1, -1).numpy())  # as pictures lie in memory
+        np.save(Path(folder, "y.npy"), split.y.numpy())
+        rows, seed = federation.partitions[0].train, federation.seeds[0]
+        given = cls(
+            folder, federation.net, rows, task.training, federation.participation, seed, workers
+        )
+        Path(folder, "given.pickle").write_bytes(pickle.dumps(given))
+
+    @property
+    def x(self) -> Tensor:
+        return _mapped(self.folder, "x").movedim(-1, 1)
+
+    @property
+    def y(self) -> Tensor:
+        return _mapped(self.folder, "y")
+
+    def chosen(self, number: int) -> list[int]:
+        """The devices of round ``number``."""
+        rng = stream(self.seed, Purpose.SELECT, number)
+        return self.participation.chosen(rng, len(self.rows)).tolist()
+
+    def visited(self, k: int, number: int) -> Tensor:
+        """Row numbers of device ``k`` as it visits them in round ``number``: [n_k]."""
+        mine = self.rows.of(k)
+        return mine[torch.from_numpy(visits(self.seed, number, k, len(mine), 1)[0])]
+
+
+@cache
+def given(folder: str) -> Given:
+    """What `Given.write` left in ``folder``; read once in a process."""
+    return pickle.loads(Path(folder, "given.pickle").read_bytes())
+
+
+@cache
+def _mapped(folder: str, name: str) -> Tensor:
+    return torch.from_numpy(np.load(Path(folder, f"{name}.npy"), mmap_mode="c"))
+
+
+class Failed(LgfedError):
+    """A framework has ended or hangs; with what it has said."""
+
+
+class Apart:
+    """``module`` (dotted) as a contender; with ``ranks``, in as many processes as workers.
+
+    Raises `Failed` where it ends or hangs.
+    """
+
+    def __init__(self, module: str, federation: Federation, task: Task, workers: int, ranks: bool):
+        self.module = module
+        self._scratch = tempfile.TemporaryDirectory(prefix="lgfed-bench-")
+        self.folder = Path(self._scratch.name)
+        Given.write(str(self.folder), federation, task, workers)
+        self.log = (self.folder / "log").open("ab")
+        many = workers if ranks else 1
+        more = [_rank(r, many, port) for port in [_free()] for r in range(many)]
+        self.processes = [self._start(env if many > 1 else {}) for env in more]
+
+    def round(self, number: int) -> None:
+        self._tell(self.processes, str(number))
+
+    def parameters(self) -> Tensor:
+        """What the server has now: [P]."""
+        self._tell(self.processes[:1], "parameters")
+        return torch.from_numpy(np.load(self.folder / "parameters.npy"))
+
+    def close(self) -> None:
+        """End all of it."""
+        for process in self.processes:
+            with suppress(OSError):  # in words, as forked workers may hold the pipe as well
+                print("end", file=process.stdin, flush=True)
+        for process in self.processes:
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            for pipe in (process.stdin, process.stdout):
+                with suppress(OSError):
+                    pipe.close()
+        self.log.close()
+        self._scratch.cleanup()
+
+    def _start(self, env: dict[str, str]) -> subprocess.Popen:
+        paths = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        return subprocess.Popen(
+            [sys.executable, "-c", CHILD, self.module, str(self.folder)],
+            env=os.environ | QUIET | {"FLWR_HOME": str(self.folder)} | paths | env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            text=True,
+            start_new_session=True,
+        )
+
+    def _tell(self, processes: list[subprocess.Popen], order: str) -> None:
+        for process in processes:
+            with suppress(BrokenPipeError):  # it has ended; the answer says so
+                print(order, file=process.stdin, flush=True)
+        for process in processes:
+            ready = wait([process.stdout], PATIENCE)
+            if not ready or process.stdout.readline() != "done\n":
+                text = (self.folder / "log").read_text(errors="replace").splitlines()[-30:]
+                what = "has ended" if ready else f"has not answered in {PATIENCE:g} s"
+                raise Failed("\n".join([f"{self.module} {what}; it said:", *text]))
+
+
+def play(module: str, folder: str) -> None:
+    """In the process of a contender: follow what comes through the pipe until it is closed."""
+    torch.set_num_threads(1)
+    said = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what a framework prints is no answer
+
+    def orders(parameters: Callable[[], Tensor]) -> Iterator[int]:
+        for line in map(str.strip, sys.stdin):
+            if line == "end":
+                return
+            if line == "parameters":
+                np.save(Path(folder, "parameters.npy"), parameters().detach().numpy())
+            else:
+                yield int(line)
+            print("done", file=said, flush=True)
+
+    import_module(module).play(given(folder), orders)
+
+
+def _rank(rank: int, many: int, port: int) -> dict[str, str]:
+    """What torchrun would say to process ``rank`` of ``many`` on this machine."""
+    here = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "GLOO_SOCKET_IFNAME": "lo"}
+    ranks = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": many, "LOCAL_WORLD_SIZE": many}
+    return {n: str(v) for n, v in (here | ranks | {"TORCHELASTIC_RUN_ID": "bench"}).items()}
+
+
+def _free() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
