@@ -6,8 +6,8 @@ on disk: rows, which it maps, and the rest in `Given`. A framework's module has 
 is through with it when it asks for the next.
 """
 
+import json
 import os
-import pickle
 import signal
 import socket
 import subprocess
@@ -15,7 +15,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import import_module
 from multiprocessing.connection import wait
@@ -23,6 +23,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from lgfed_core.engine import Federation, LocalTraining, Participation
@@ -32,6 +33,7 @@ from lgfed_core.seeds import Purpose, stream, visits
 
 from .task import Task
 
+WORDS, TENSORS = "given.json", "given.safetensors"
 PATIENCE = 600.0  # seconds for one round, the first with all that has to start
 CHILD = "import sys; from lgfed_core.bench import apart; apart.play(*sys.argv[1:])"
 QUIET = {
@@ -61,10 +63,15 @@ class Given:
         np.save(Path(folder, "x.npy"), split.x.movedim(1, -1).numpy())  # as pictures lie in memory
         np.save(Path(folder, "y.npy"), split.y.numpy())
         rows, seed = federation.partitions[0].train, federation.seeds[0]
-        given = cls(
-            folder, federation.net, rows, task.training, federation.participation, seed, workers
-        )
-        Path(folder, "given.pickle").write_bytes(pickle.dumps(given))
+        tensors = {f"net.{name}": value for name, value in federation.net.state_dict().items()}
+        save_file(tensors | {"index": rows.index, "size": rows.size}, Path(folder, TENSORS))
+        words = {
+            "net": [task.net.__module__, task.net.__qualname__],  # a class or a function
+            "training": asdict(task.training),
+            "fraction": federation.participation.fraction,
+            **dict(seed=seed, workers=workers),
+        }
+        Path(folder, WORDS).write_text(json.dumps(words))
 
     @property
     def x(self) -> Tensor:
@@ -88,12 +95,18 @@ class Given:
 @cache
 def given(folder: str) -> Given:
     """What `Given.write` left in ``folder``; read once in a process."""
-    return pickle.loads(Path(folder, "given.pickle").read_bytes())
+    words, tensors = json.loads(Path(folder, WORDS).read_text()), load_file(Path(folder, TENSORS))
+    module, name = words["net"]
+    net: nn.Module = getattr(import_module(module), name)()
+    net.load_state_dict({n.removeprefix("net."): v for n, v in tensors.items() if "net." in n})
+    rows = ClientIndices(tensors["index"], tensors["size"])
+    training, who = LocalTraining(**words["training"]), Participation(words["fraction"])
+    return Given(folder, net, rows, training, who, words["seed"], words["workers"])
 
 
 @cache
 def _mapped(folder: str, name: str) -> Tensor:
-    return torch.from_numpy(np.load(Path(folder, f"{name}.npy"), mmap_mode="c"))
+    return torch.from_numpy(np.load(Path(folder, f"{name}.npy"), mmap_mode="c", allow_pickle=False))
 
 
 class Failed(LgfedError):
@@ -122,7 +135,7 @@ class Apart:
     def parameters(self) -> Tensor:
         """What the server has now: [P]."""
         self._tell(self.processes[:1], "parameters")
-        return torch.from_numpy(np.load(self.folder / "parameters.npy"))
+        return torch.from_numpy(np.load(self.folder / "parameters.npy", allow_pickle=False))
 
     def close(self) -> None:
         """End all of it."""

@@ -5,15 +5,13 @@ lane's own gradient. Lanes with fewer rows than others are padded, and rest once
 """
 
 from collections import Counter
-from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
-from torch.func import functional_call, vmap
+from torch import Tensor
+from torch.func import vmap
 
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import Batch, Local, Method
@@ -21,7 +19,8 @@ from lgfed_core.seeds import coin, draw, pictures, visits
 
 from .adam import Adam
 from .looped import Job, Looped
-from .training import Lent, Phase, both, for_each, gradients, moving, normalises, sheltered, trainee
+from .stacked_tests import StackedTests, filled
+from .training import Lent, Phase, for_each, gradients, moving, normalises, trainee
 
 
 class Given(NamedTuple):
@@ -39,7 +38,7 @@ class Given(NamedTuple):
     participants: Tensor | None  # [L]
 
 
-class Batched:
+class Batched(StackedTests):
     """All lanes at once, ``at_once`` of them where only testing is concerned."""
 
     def __init__(self, phase: Phase, at_once: int = 128):
@@ -191,65 +190,6 @@ class Batched:
         if cfg.annealing:
             t["taken"][run, device] += given.steps.to(flat)
 
-    @torch.no_grad()
-    def correct(
-        self, shared: str, personal: str, rows: str, only: list[Job] | None = None
-    ) -> Tensor:
-        """Number of rows each device's model gets right -> int64 [R, K]; see `looped.Looped`."""
-        split, per_run = self.phase.rows[rows]
-        devices = self.phase.devices(rows)
-        width = max(r.index.shape[1] for r in per_run)
-        index = [F.pad(r.index, (0, width - r.index.shape[1])) for r in per_run]
-        jobs = (
-            [(r, k) for r in range(len(per_run)) for k in range(devices)] if only is None else only
-        )
-        lanes = torch.tensor([r * devices + k for r, k in jobs])
-        index = torch.cat(index)[lanes].to(split.x.device)  # [L, n]
-        size = torch.cat([r.size for r in per_run])[lanes]  # [L]
-        hits = []
-        for i in range(0, len(jobs), self.at_once):
-            at = index[i : i + self.at_once]  # [l, n]
-            real = torch.arange(at.shape[1]) < size[i : i + self.at_once, None]  # [l, n]
-            outputs = self._outputs(shared, personal, jobs[i : i + self.at_once], split.x[at])
-            right = (outputs.argmax(-1) == split.y[at]) & real.to(at.device)
-            hits.append(right.sum(1))
-        out = torch.full((len(per_run) * devices,), -1)
-        out[lanes] = torch.cat(hits).cpu()
-        return out.view(-1, devices)
-
-    @torch.no_grad()
-    def own_outputs(self, shared: str, personal: str, rows: str, **more: object) -> Tensor:
-        """Each device's model on its own rows -> [R, K, n_max, classes]; see `looped`."""
-        split, per_run = self.phase.rows[rows]
-        devices = self.phase.devices(rows)
-        width = max(int(r.size.max()) for r in per_run)
-        index = torch.stack([F.pad(r.index, (0, width))[:, :width] for r in per_run])  # [R, K, n]
-        size = torch.stack([r.size for r in per_run])  # [R, K]
-        jobs = [(r, k) for r in range(len(per_run)) for k in range(devices)]
-        at, found = index.flatten(0, 1).to(split.x.device), []
-        for i in range(0, len(jobs), self.at_once):
-            now = slice(i, i + self.at_once)
-            found.append(self._outputs(shared, personal, jobs[now], split.x[at[now]], **more))
-        out = torch.cat(found).unflatten(0, (len(per_run), devices))
-        real = torch.arange(width) < size.cpu()[..., None]  # [R, K, n]
-        return out * real[..., None].to(out)
-
-    @torch.no_grad()
-    def mean_outputs(self, shared: str, personal: str, split: str) -> Tensor:
-        """Averaged outputs and probabilities -> [R, 2, n, classes]; see `looped.Looped`."""
-        x = self.phase.rows[split][0].x
-        runs, devices = self.phase.tensors[personal].shape[:2]
-        means = []
-        for r in range(runs):
-            total = x.new_zeros(())
-            for k in range(0, devices, 10):
-                jobs = [(r, j) for j in range(k, min(k + 10, devices))]
-                stacked = x.expand(len(jobs), *x.shape)  # [l, n, ...]
-                outputs = self._outputs(shared, personal, jobs, stacked)  # [l, n, classes]
-                total = total + both(self.phase.net, outputs).sum(0)
-            means.append(total / devices)
-        return torch.stack(means)
-
     def close(self) -> None:
         """Nothing to end."""
 
@@ -279,7 +219,7 @@ class Batched:
     ) -> Tensor:
         """``loss`` of one lane; ``rows`` make its `Batch`, ``peers`` the rest of its `Local`."""
 
-        net = _filled(self.trainee, params)
+        net = filled(self.trainee, params)
         values = {n: v for n, v in params.items() if n not in self.statistics}
         others, participants = peers
         return loss(Local(net, values, received, others, participants, round), Batch(*rows))
@@ -303,14 +243,6 @@ class Batched:
             whole[:, : drawn.shape[1]] = drawn
             lanes.append(whole.view(shape[0], cfg.batch_size, *drawn.shape[2:]))
         return torch.stack(lanes, 1).to(phase.tensors["shared"].device)
-
-    def _outputs(
-        self, shared: str, personal: str, jobs: list[Job], x: Tensor, **more: object
-    ) -> Tensor:
-        """x [l, n, ...] -> [l, n, classes], row i through the model of jobs[i]."""
-        lanes = [self.phase.models(shared, personal, r, k) for r, k in jobs]
-        params = self.phase.layout.views(*map(torch.stack, zip(*lanes, strict=True)))
-        return vmap(lambda p, x: _filled(self.phase.net, p)(x, **more))(params, x)
 
     def _visits(self, seed: int, round: int, device: int, rows: int) -> np.ndarray:
         """`seeds.visits`, once a round for all runs of a seed that share a device."""
@@ -349,15 +281,6 @@ class Batched:
 
 
 Engine = Looped | Batched  # what trains and tests lanes
-
-
-def _filled(net: nn.Module, params: dict[str, Tensor]) -> Callable[..., Tensor]:
-    """``net`` with other values, on copies of what it is given."""
-
-    def call(*inputs, **more):
-        return functional_call(net, params, inputs, more)
-
-    return sheltered(call)
 
 
 def _wide(lanes: Tensor, like: Tensor) -> Tensor:
