@@ -26,7 +26,9 @@ def code(notebook: Path, root: Path = ROOT) -> str:
     ``data/`` that a page names are its own, too."""
     digest = hashlib.sha256(f"python {sys.version_info.major}.{sys.version_info.minor}".encode())
     common = [path for pattern in COMMON for path in sorted(root.glob(pattern))]
-    named = sorted(set(re.findall(r"data/\w+\.toml", notebook.read_text(encoding="utf-8"))))
+    named = sorted(
+        set(re.findall(r"data/\w+\.(?:toml|json)", notebook.read_text(encoding="utf-8")))
+    )
     common += [root / name for name in named if (root / name).is_file() and name not in COMMON]
     own = [Path(__file__), Path(__file__).with_name("execute.py"), Path(tidy.__file__)]
     for path in [notebook, *common, *own, *modules(notebook, root)]:
