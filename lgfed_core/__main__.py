@@ -201,13 +201,13 @@ def _run_elsewhere(args, experiment, protocols: list[str], changes: dict, record
     from .fill.cluster import Cluster
     from .fill.errand import Errand
 
-    groups = [args.seeds] if experiment.together else [[seed] for seed in args.seeds]
     errands = []
     for protocol in protocols:
         cfg = experiment.settings(args.scale, protocol, **changes)
-        experiment.check(cfg, args.seeds, "cpu")
+        cpu = experiment.check(cfg, args.seeds, "cpu")  # settings alone: workers know their devices
         how = args.device, args.workers or 1, args.lanes
         what = experiment.name, args.scale, protocol, changes
+        groups = experiment.groups(args.seeds, cpu)
         errands += [Errand(*what, tuple(group), *how) for group in groups]
     with Cluster(args.cluster) as cluster:
         done = list(cluster.recorded(partial(next, iter(errands), None), print, record))

@@ -98,7 +98,9 @@ def given(folder: str) -> Given:
     words, tensors = json.loads(Path(folder, WORDS).read_text()), load_file(Path(folder, TENSORS))
     module, name = words["net"]
     net: nn.Module = getattr(import_module(module), name)()
-    net.load_state_dict({n.removeprefix("net."): v for n, v in tensors.items() if "net." in n})
+    net.load_state_dict(
+        {n.removeprefix("net."): v for n, v in tensors.items() if n.startswith("net.")}
+    )
     rows = ClientIndices(tensors["index"], tensors["size"])
     training, who = LocalTraining(**words["training"]), Participation(words["fraction"])
     return Given(folder, net, rows, training, who, words["seed"], words["workers"])

@@ -39,10 +39,7 @@ class Errand:
         return json.dumps(asdict(self) | {"code": code()})
 
     def __str__(self) -> str:
-        """Experiment, protocol, what is chosen (as for ``run --set``), seeds."""
-        chosen = commands.chosen(self.changes.items())
-        seeds = f"seed{'s' * (len(self.seeds) > 1)} {commands.text(self.seeds)}"
-        return " ".join(filter(None, [self.experiment, self.protocol, chosen, seeds]))
+        return commands.run(self.experiment, self.protocol, self.changes.items(), self.seeds)
 
 
 @cache

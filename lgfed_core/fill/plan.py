@@ -45,10 +45,7 @@ class Task:
         return self.experiment.folder(self.settings, self.seeds)
 
     def __str__(self) -> str:
-        """Experiment, protocol, what is chosen (as for ``run --set``), seeds."""
-        chosen = commands.chosen(self.changes.items())
-        seeds = f"seed{'s' * (len(self.seeds) > 1)} {commands.text(self.seeds)}"
-        return " ".join(filter(None, [self.experiment.name, self.protocol, chosen, seeds]))
+        return commands.run(self.experiment.name, self.protocol, self.changes.items(), self.seeds)
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,14 @@ def _pieces(spec: Table, protocol: str) -> dict[tuple[str, ...], Piece]:
     return found
 
 
+def run(
+    experiment: str, protocol: str, changes: Iterable[tuple[str, object]], seeds: tuple[int, ...]
+) -> str:
+    """A run in words: experiment, protocol, what is chosen (as for ``run --set``), seeds."""
+    numbers = f"seed{'s' * (len(seeds) > 1)} {text(seeds)}"
+    return " ".join(filter(None, [experiment, protocol, chosen(changes), numbers]))
+
+
 def chosen(changes: Iterable[tuple[str, object]]) -> str:
     """Changed settings as ``run --set`` takes them: "classes=2 starts=1200,1800"."""
     return " ".join(f"{name}={text(value)}" for name, value in changes)

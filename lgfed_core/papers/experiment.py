@@ -213,7 +213,7 @@ class Experiment:
         place = self.check(cfg, seeds, device, **engine)
         return [
             replace(part, seeds=part.seeds or tuple(group))
-            for group in self._groups(seeds, place)
+            for group in self.groups(seeds, place)
             for part in self.parts(cfg, group, place)
         ]
 
@@ -238,7 +238,7 @@ class Experiment:
         engine["device"] = place
         found: list[pd.DataFrame] = []
         histories: dict[str, list[pd.DataFrame]] = {}
-        for group in self._groups(seeds, place):
+        for group in self.groups(seeds, place):
             with _alone(self.folder(cfg, group)) if resume else nullcontext():
                 for part, outcome in self.stages(cfg, group, resume=resume, **engine):
                     found.append(self.records(cfg, part, outcome))
@@ -257,7 +257,7 @@ class Experiment:
         """How that folder's name begins, and the settings that have no part in it otherwise."""
         return f"{cfg.scale}-{cfg.protocol}", self.chooses
 
-    def _groups(self, seeds: Sequence[int], place: torch.device) -> list[list[int]]:
+    def groups(self, seeds: Sequence[int], place: torch.device) -> list[list[int]]:
         """The seeds that train together."""
         alone = place.type == "cpu" and not self.together
         return [[seed] for seed in seeds] if alone else [list(seeds)]
