@@ -1,5 +1,7 @@
 """PyTorch on one thread, the longest tests first, and the toy federation as a fixture."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -12,6 +14,12 @@ torch.set_num_threads(1)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Notebooks first: a worker that is left with them at the end works alone."""
     items.sort(key=lambda item: item.get_closest_marker("book") is None)
+
+
+def pytest_make_parametrize_id(val: Any, argname: str) -> str | None:
+    """Bytes are named by their argument: an archive made here holds the time, and two workers
+    that collect in two different seconds would not name the same tests."""
+    return argname if isinstance(val, bytes) else None
 
 
 @pytest.fixture
