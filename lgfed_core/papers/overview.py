@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 
 from lgfed_core import plotting
 from lgfed_core.evidence import records, report, verdict
-from lgfed_core.evidence.claims import LIVE
 from lgfed_core.evidence.display import Page
 from lgfed_core.evidence.printed import PAPERS
 
@@ -22,7 +21,6 @@ KINDS = {  # from the best known to the least: verdicts of numbers and contrasts
     "fails": (verdict.DIFFERS, verdict.REFUTED),
     "undecided": (verdict.INCONCLUSIVE, verdict.SUGGESTED, verdict.UNREACHABLE),
     "on other data": (verdict.STAND_IN,),
-    "judged live": (LIVE,),
     "not yet run": (verdict.NOT_RUN,),
 }
 _LOOKS = {  # colour and hatching: both carry the same information
@@ -30,7 +28,6 @@ _LOOKS = {  # colour and hatching: both carry the same information
     "fails": ("#D55E00", "xx"),
     "undecided": ("#BBBBBB", ""),
     "on other data": ("#DDDDDD", "//"),
-    "judged live": ("#FFFFFF", ".."),
     "not yet run": ("#FFFFFF", ""),
 }
 TAUS = np.linspace(0, 10, 201)  # points
