@@ -5,14 +5,16 @@ at paper scale and as described, after Holm's correction over the claims which a
 of what is judged live, as it came out when the page was last told to keep it (`live`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import pandas as pd
 
 from lgfed_core.errors import ResultsError
 from lgfed_core.evidence import report, scoreboard, verdict
 from lgfed_core.evidence.claims import Claim
+from lgfed_core.evidence.display import opened
 from lgfed_core.evidence.printed import PAPERS, Table
 from lgfed_core.evidence.steps import standing
 from lgfed_core.paths import PAPER
@@ -136,11 +138,16 @@ def _aside(said: str) -> str:
     return f" ({inside})" if inside and not inside.startswith("tried") else ""
 
 
-def markdown(table: pd.DataFrame) -> str:
-    """``table`` of `board` as Markdown; each verdict links to the claim's page."""
+def markdown(
+    table: pd.DataFrame, origins: Mapping[str, tuple[str, Sequence[str]]] = MappingProxyType({})
+) -> str:
+    """``table`` of `board` as Markdown; each verdict links to the claim's page, and opens on its
+    runs where ``origins`` (of `origins.of_claims`) know them."""
     lines = ["| | claim | verdict |", "|---|---|---|"]
     for claim, row in table.iterrows():
         said = f"[{row['verdict']}]({row['page']}.ipynb)" if row["page"] else row["verdict"]
+        if claim in origins:
+            said += opened("its runs", *origins[claim])
         lines.append(f"| {claim} | {row['claim']} | {said} |")
     return "\n".join(lines)
 
