@@ -96,15 +96,24 @@ def _where(low: float, high: float, inside: tuple[float, float]) -> str:
 def _cell(cell: dict, margin: float, confidence: float, most: int) -> str:
     if "fixed" in cell:
         return verdict.STAND_IN
-    values = np.array(cell["values"][:most])
-    within = margin * verdict.margin_of(cell["print"][1] or np.nan, cell["least"])
-    error, df, own = _print(cell, confidence)
-    said = verdict.INCONCLUSIVE
+    values, (printed, sd, runs) = np.array(cell["values"][:most]), cell["print"]
+
+    def said(deviation: float | None) -> str:
+        print_of = cell | {"print": [printed, deviation, runs]}
+        within = margin * verdict.margin_of(deviation or np.nan, cell["least"])
+        error, df, _ = _print(print_of, confidence)
+        scatter = values.var(ddof=1) / len(values)
+        ends = verdict.welch(
+            values.mean() - printed, error, df, scatter, len(values) - 1, confidence
+        )
+        return _where(*ends, (-within, within))
+
+    found = verdict.INCONCLUSIVE
     if len(values) > 1:
-        shift, scatter = values.mean() - cell["print"][0], values.var(ddof=1) / len(values)
-        ends = verdict.welch(shift, error, df, scatter, len(values) - 1, confidence)
-        said = _where(*ends, (-within, within))
-    return verdict.UNREACHABLE if said == verdict.INCONCLUSIVE and own > within else said
+        readings = {said(sd), said(sd and sd / cell.get("pooled", 1) ** 0.5)}
+        found = readings.pop() if len(readings) == 1 else verdict.INCONCLUSIVE
+    vague = _print(cell, confidence)[2] > margin * verdict.margin_of(sd or np.nan, cell["least"])
+    return verdict.UNREACHABLE if found == verdict.INCONCLUSIVE and vague else found
 
 
 def _contrast(k: dict, pair: list[dict], margin: float, confidence: float, most: int) -> str:

@@ -60,19 +60,23 @@ const lgfed = (() => {
   const first = (cell, most) => cell.values.slice(0, most);
 
   function cell(c, { margin: factor, confidence, most }) {
-    const ours = first(c, most), [printed, sd, runs] = c.print;
-    const margin = factor * Math.max(2 * (sd ?? 0), c.least), shift = mean(ours) - printed;
-    const said = of => {
-      const [low, high] = welch(shift, [theirs(c.print), of], confidence);
-      if (-margin <= low && high <= margin) return "reproduced";
-      return high < -margin || low > margin ? "differs" : "inconclusive";
+    const ours = first(c, most), alone = ours.length < 2, [printed, sd, runs] = c.print;
+    const margin = deviation => factor * Math.max(2 * (deviation ?? 0), c.least);
+    const said = (print, n) => { // of n runs that scatter as ours do
+      const parts = [theirs(print), [variance(ours) / n, n - 1]], far = margin(print[1]);
+      const [low, high] = welch(mean(ours) - printed, parts, confidence);
+      if (-far <= low && high <= far) return "reproduced";
+      return high < -far || low > far ? "differs" : "inconclusive";
     };
-    const found = ours.length < 2 ? "inconclusive" : said([variance(ours) / ours.length, ours.length - 1]);
-    if (found !== "inconclusive") return found;
-    if (spread(c.print) && (quantile(runs - 1, confidence) * sd) / Math.sqrt(runs - 1) > margin)
+    const found = alone ? "inconclusive" : said(c.print, ours.length);
+    const devices = [printed, sd / Math.sqrt(c.pooled ?? 1), runs]; // a deviation over these, too
+    const vague = c.pooled && !alone && said(devices, ours.length) !== found;
+    if (found !== "inconclusive" && !vague) return found;
+    if (spread(c.print) && (quantile(runs - 1, confidence) * sd) / Math.sqrt(runs - 1) > margin(sd))
       return "out of reach";
-    if (ours.length < 2) return "inconclusive (one seed)";
-    const enough = SEEDS.find(n => n > ours.length && said([variance(ours) / n, n - 1]) !== "inconclusive");
+    if (vague) return "inconclusive (hangs on what the printed deviation is over)";
+    if (alone) return "inconclusive (one seed)";
+    const enough = SEEDS.find(n => n > ours.length && said(c.print, n) !== "inconclusive");
     return `inconclusive (${enough ? `underpowered, ${enough} seeds would do` : "truly between"})`;
   }
 
