@@ -20,7 +20,7 @@ from lgfed_core.evidence.worth import NO_CONTRAST
 from .board import STORED, TABLES
 
 _SENT = {  # what the script needs of each
-    "cells": ("print", "least", "seeds", "values", "fixed"),
+    "cells": ("print", "least", "pooled", "seeds", "values", "fixed"),
     "contrasts": ("of", "floor", "fixed"),
     "claims": ("p", "against", "fixed"),
 }
@@ -77,7 +77,13 @@ def _cells(spec: Table, rows: pd.DataFrame) -> Iterable[dict]:
             "verdict": line["verdict"] + (f" ({why})" if why else ""),
             "printed": spread(line["paper"], line["paper_sd"]),
             "ours": f"{spread(line['ours'], line['ours_sd'])} ({line['seeds']})",
-        } | ({"fixed": line["verdict"]} if stand_in else {})
+        } | _more(spec, line["verdict"] if stand_in else "")
+
+
+def _more(spec: Table, fixed: str) -> dict:
+    """What few cells have: ``pooled`` (`Table.pooled`) and ``fixed``."""
+    more = {"pooled": spec.pooled if spec.pooled > 1 else 0, "fixed": fixed}
+    return {name: value for name, value in more.items() if value}
 
 
 def _contrasts(spec: Table, found: pd.DataFrame, places: dict[tuple, int]) -> Iterable[dict]:
