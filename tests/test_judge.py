@@ -3,6 +3,7 @@
 XX
 """
 
+import re
 import shutil
 
 import numpy as np
@@ -139,6 +140,9 @@ def _contrast(k: dict, pair: list[dict], margin: float, confidence: float, most:
 
 @pytest.mark.drawn
 def test_controls_have_names_and_move_the_counts_and_the_marked_lines(page, found):
+    there = re.findall(r'data-counts="[^"]+">(\d+)<', judge.page(found))
+    assert page.locator("[data-counts]").all_inner_texts() == there
+    assert sum(map(int, there)) == sum(map(len, found.values()))
     page.get_by_label("Margin, times the book's").fill("0.25")
     said = judged(page, PLAIN | dict(margin=0.25, most=10))
     rows = page.locator("tr[data-cell] td:last-child").all_inner_texts()

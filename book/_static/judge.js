@@ -145,6 +145,7 @@ document.addEventListener("DOMContentLoaded", () => {
   place.append(form);
 
   const rows = { cells: "cell", contrasts: "contrast", claims: "claim" };
+  const kind = said => (said.startsWith("suggested") ? "suggested" : said.replace(/ \(.*/, ""));
   function show() {
     for (const [name, [, , , , , said]] of Object.entries(knobs)) {
       const text = said(Number(form.elements[name].value));
@@ -156,8 +157,8 @@ document.addEventListener("DOMContentLoaded", () => {
     const counts = {};
     for (const [part, name] of Object.entries(rows))
       now[part].forEach((said, i) => {
-        const row = document.querySelector(`tr[data-${name}="${i}"]`), plain = said.replace(/ \(.*/, "");
-        const changed = plain !== books[part][i].replace(/ \(.*/, "");
+        const row = document.querySelector(`tr[data-${name}="${i}"]`), plain = kind(said);
+        const changed = plain !== kind(books[part][i]);
         row.lastElementChild.textContent = said + (changed ? `; by the book's rule ${books[part][i]}` : "");
         row.classList.toggle("changed", changed);
         const key = `${row.dataset.count}: ${plain}`;
