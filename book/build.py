@@ -46,9 +46,16 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--no-html", action="store_true", help="execute only")
     parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="store what executed pages judge live in data/results, for the scoreboard",
+    )
+    parser.add_argument(
         "--source", type=Path, metavar="DIR", default=BOOK, help="the book (default: this folder)"
     )
     chosen = parser.parse_args(arguments)
+    if chosen.keep:
+        os.environ["LGFED_KEEP"] = "1"
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like Ctrl-C
     try:
         build(chosen.source.resolve(), chosen.scale, chosen.jobs, html=not chosen.no_html)

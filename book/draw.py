@@ -9,6 +9,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+import status
 import yaml
 
 from execute import ROOT, BuildError, shown
@@ -38,6 +39,9 @@ def gather(source: Path, names: list[str], executed: Path, scale: str) -> Path:
         shutil.copytree(source / "_vendor", pages / "_vendor")
         settings["sphinx"]["config"]["html_static_path"] = ["_vendor"]
         settings["sphinx"]["config"]["mathjax_path"] = "mathjax/tex-svg-full.js"
+    if (own := pages / "status.md").exists():
+        text = status.filled(own.read_text(encoding="utf-8"), names, executed, scale)
+        own.write_text(text, encoding="utf-8")
     (pages / "_config.yml").write_text(yaml.safe_dump(settings), encoding="utf-8")
     return pages
 

@@ -6,11 +6,14 @@ import subprocess
 import sys
 import tarfile
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import inputs
 import nbformat
+import pandas
 import pytest
+import status
 import warm
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
@@ -304,6 +307,18 @@ def test_pages_are_drawn_and_a_warning_is_an_error(small, monkeypatch):
     (book / "intro.md").write_text("# Intro\n\n[nowhere](nowhere.md)\n")
     with pytest.raises(BuildError, match=r"intro\.md.*nowhere"):
         draw.draw(draw.gather(book, [], book, "smoke"), book / "_build" / "html")
+
+
+def test_the_status_of_a_copy_has_each_notebooks_time_and_date(tmp_path):
+    (tmp_path / "a.ipynb").write_text("{}")
+    (tmp_path / "a.key.json").write_text('{"seconds": 3.2}')
+    (tmp_path / "b.ipynb").write_text("{}")
+    page = status.filled(f"# Status\n\n{status.MARK}\n", ["a.ipynb", "b.ipynb"], tmp_path, "quick")
+    today = f"{datetime.now(UTC):%Y-%m-%d}"
+    assert f"| [a](a.ipynb) | quick | 3.2 | {today}" in page
+    assert f"| [b](b.ipynb) | quick | not known | {today}" in page
+    assert f"pandas {pandas.__version__}" in page and status.MARK not in page
+    assert status.MARK in (build.BOOK / "status.md").read_text()
 
 
 def test_a_script_is_there_once_and_thebe_is_not():

@@ -15,7 +15,6 @@ import pandas as pd
 from . import verdict
 from .verdict import NO_EVIDENCE, Evidence
 
-LIVE = "judged live on its page"
 SURE = 2  # the runs that an exact comparison, without chance in it, stands for at least
 
 

@@ -1,6 +1,7 @@
 """A compared table for people: HTML for notebooks and phones, columns of text for a terminal."""
 
 import html
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -34,10 +35,11 @@ def display(table: pd.DataFrame) -> Page:
     """
     blocks, protocols = [], _protocols(table)
     for metric, lines in _wide(table):
-        head = "".join(f"<th>{c}</th>" for c in ["", "paper", *protocols.values()])
+        named = "".join(f'<th data-protocol="{p}">{words}</th>' for p, words in protocols.items())
+        head = f"<th></th><th>paper</th>{named}"
         body = []
         for row, paper, ours in lines:
-            said = "".join(f"<td>{_opened(ours[p])}</td>" for p in protocols)
+            said = "".join(_td(p, ours[p]) for p in protocols)
             name = f'<th style="text-align:left;font-weight:normal">{html.escape(row)}</th>'
             body.append(f"<tr>{name}<td>{paper}</td>{said}</tr>".replace(" ± ", _KEEP_TOGETHER))
         caption = f"<caption>{html.escape(METRICS.get(metric, metric))}</caption>"
@@ -48,14 +50,25 @@ def display(table: pd.DataFrame) -> Page:
     return Page("\n".join(blocks))
 
 
+def _td(protocol: str, cell: "_Cell") -> str:
+    """A cell; book/_static/filters.js shows and hides it by protocol and verdict."""
+    said = html.escape(cell.verdict)
+    return f'<td data-protocol="{protocol}" data-verdict="{said}">{_opened(cell)}</td>'
+
+
 def _opened(cell: "_Cell") -> str:
     first, *rest = map(html.escape, cell)
     if cell.origin:
-        again = f"<br><code>{html.escape(cell.command)}</code>" if cell.command else ""
-        more = f"<small>{html.escape(cell.origin)}{again}</small>"
-        first = f"<details class='origin'><summary>{first}</summary>{more}</details>"
-        return first + "<br>".join(rest)
+        commands = [cell.command] if cell.command else []
+        return opened(cell[0], cell.origin, commands) + "<br>".join(rest)
     return "<br>".join([first, *rest])
+
+
+def opened(words: str, origin: str, commands: Sequence[str] = ()) -> str:
+    """HTML that opens: ``words``, and below them where runs come from and what makes them again."""
+    again = "".join(f"<br><code>{html.escape(command)}</code>" for command in commands)
+    more = f"<small>{html.escape(origin)}{again}</small>"
+    return f"<details class='origin'><summary>{html.escape(words)}</summary>{more}</details>"
 
 
 def text(table: pd.DataFrame) -> str:
@@ -75,7 +88,7 @@ def text(table: pd.DataFrame) -> str:
 class _Cell(list[str]):
     """What a cell says, line by line; ``origin`` and ``command`` are of its runs."""
 
-    origin = command = ""
+    origin = command = verdict = ""
 
 
 def _wide(table: pd.DataFrame):
@@ -85,7 +98,7 @@ def _wide(table: pd.DataFrame):
         for row, cells in block.groupby("row", sort=False):
             ours = {p: _said(group) for p, group in cells.groupby("protocol")}
             first = cells.iloc[0]
-            lines.append((row, _spread(first["paper"], first["paper_sd"]), ours))
+            lines.append((row, spread(first["paper"], first["paper_sd"]), ours))
         yield metric, lines
 
 
@@ -94,6 +107,7 @@ def _said(cells: pd.DataFrame) -> _Cell:
     first = cells.iloc[0]
     cell = _Cell(_lines(cells, first))
     cell.origin, cell.command = str(first.get("origin", "")), str(first.get("command", ""))
+    cell.verdict = str(first["verdict"])
     return cell
 
 
@@ -103,7 +117,7 @@ def _lines(cells: pd.DataFrame, first: pd.Series) -> list[str]:
         return [first["verdict"], *last]
     seeds = int(first["seeds"])
     aside = f", {standing(seeds)}" * (first["scale"] == "paper" and seeds not in (0, *STEPS))
-    value = f"{_spread(first['ours'], first['ours_sd'])} ({seeds or 'formula'}{aside})"
+    value = f"{spread(first['ours'], first['ours_sd'])} ({seeds or 'formula'}{aside})"
     shift = _number(first["difference"], "+")
     said = " ".join(filter(None, [shift, _MARKS.get(first["verdict"]), first["verdict"]]))
     said += f" ({first['why']})" if first.get("why") else ""
@@ -112,7 +126,8 @@ def _lines(cells: pd.DataFrame, first: pd.Series) -> list[str]:
     return [value, said, *alike, *last]
 
 
-def _spread(mean: float, sd: float) -> str:
+def spread(mean: float, sd: float) -> str:
+    """ "98.20 ± 0.03"; without a deviation (NaN) the mean alone."""
     if np.isnan(sd) or (sd == 0 and abs(mean) >= _LARGE):  # parameters sent
         return _number(mean)
     return f"{_number(mean)} ± {_number(sd)}"

@@ -56,7 +56,7 @@ def table(
 def table_of(
     spec: Table, scale: str, protocol: str | None, rows: pd.DataFrame, paper: Path
 ) -> pd.DataFrame:
-    found = _runs(spec, rows, scale)
+    found = runs_of(spec, rows, scale)
     metrics = {m.name: m for m in spec.metrics}
     lines = []
     for cell in printed.cells(spec, paper).to_dict("records"):
@@ -114,7 +114,7 @@ def contrasts(spec: Table, *, folder: Path = RESULTS, paper: Path = PAPER) -> pd
 
 
 def contrasts_of(spec: Table, rows: pd.DataFrame, paper: Path) -> pd.DataFrame:
-    return worth.contrasts(spec, _runs(spec, rows, "paper"), *spec.headline, folder=paper)
+    return worth.contrasts(spec, runs_of(spec, rows, "paper"), *spec.headline, folder=paper)
 
 
 def at_hand(spec: Table, *, folder: Path = RESULTS, paper: Path = PAPER) -> pd.DataFrame:
@@ -195,7 +195,9 @@ def _depends(spec: Table, cell: dict, ours: np.ndarray, metric: printed.Metric) 
     return one != other
 
 
-def _runs(spec: Table, rows: pd.DataFrame, scale: str) -> dict[tuple, tuple[pd.Series, str]]:
+def runs_of(
+    spec: Table, rows: pd.DataFrame, scale: str = "paper"
+) -> dict[tuple, tuple[pd.Series, str]]:
     """(ids..., metric, protocol, selection) -> (values by seed, name of the stand-in or "")."""
     found = records.select(rows, table=spec.name, scale=scale)
     if spec.source:
@@ -220,7 +222,7 @@ def _runs(spec: Table, rows: pd.DataFrame, scale: str) -> dict[tuple, tuple[pd.S
                 f"{spec.name}: seed {seed} has several values for {', '.join(map(str, names))}; "
                 "rows that are no rows of the paper's table need a table name of their own"
             )
-        runs.attrs["origin"] = _origin(rows.iloc[at])
+        runs.attrs["origin"] = origin(rows.iloc[at])
         out[names] = runs, ", ".join(sorted({*stand_in[at]} - {""}))
     return out
 
@@ -228,8 +230,9 @@ def _runs(spec: Table, rows: pd.DataFrame, scale: str) -> dict[tuple, tuple[pd.S
 _ORIGIN = ["device", "commit", "seconds"]
 
 
-def _origin(rows: pd.DataFrame) -> str:
-    """Where a cell's runs come from: seeds, devices, commits, time."""
-    seeds = ", ".join(str(seed) for seed in sorted(rows["seed"]))
+def origin(rows: pd.DataFrame) -> str:
+    """Where rows come from: seeds, devices, commits, and the time of their runs."""
+    seeds = ", ".join(str(seed) for seed in sorted(set(rows["seed"])))
     device, commit = (", ".join(dict.fromkeys(map(str, rows[c]))) for c in _ORIGIN[:2])
-    return f"seeds {seeds}; {device}; commit {commit}; {rows['seconds'].sum():,.0f} s"
+    took = rows.drop_duplicates(["seed", "seconds"])["seconds"].sum()
+    return f"seeds {seeds}; {device}; commit {commit}; {took:,.0f} s"

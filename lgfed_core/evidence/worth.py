@@ -96,7 +96,9 @@ def contrasts(spec: Table, runs: Runs, protocol: str, selection: str, **where) -
     """Every contrast of ``spec.contrasts`` that the table supports, printed against ours.
 
     runs: of `report`; where: more arguments of `printed.cells`. Columns: setting, contrast,
-    metric, printed, printed_low, printed_high, ours, low, high, seeds, verdict.
+    metric, printed, printed_low, printed_high, ours, low, high, seeds, verdict, and the table's
+    rows that it compares, ``row`` and ``less``, and ``origin``, where
+    the runs of both come from.
     """
     if not spec.contrasts:
         return pd.DataFrame({"verdict": []}, dtype=str)
@@ -136,7 +138,16 @@ def _contrast(spec: Table, runs: Runs, a: dict, b: dict, place: tuple[str, str, 
         "high": ends[1],
         "seeds": min(len(ours), len(others)),
         "verdict": found,
+        "row": a["row"],
+        "less": b["row"],
+        "origin": _origins((a["row"], ours), (b["row"], others)),
     }
+
+
+def _origins(*rows: tuple[str, pd.Series]) -> str:
+    """Where the runs of both rows come from; "" where one has none."""
+    said = [(row, values.attrs.get("origin", "")) for row, values in rows]
+    return "; ".join(f"{row}: {where}" for row, where in said) if all(w for _, w in said) else ""
 
 
 def _printed(runs: int | None, a: dict, b: dict, floor: float) -> tuple[float, float]:

@@ -1,17 +1,20 @@
 """Every claim and every printed table of the papers: what stored runs say of them, and where.
 
 Claims are those of data/paper/claims.csv. A verdict is the one of the claim's own page, from runs
-at paper scale and as described, after Holm's correction over the claims which are judged together.
+at paper scale and as described, after Holm's correction over the claims which are judged together;
+of what is judged live, as it came out when the page was last told to keep it (`live`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import pandas as pd
 
 from lgfed_core.errors import ResultsError
 from lgfed_core.evidence import report, scoreboard, verdict
-from lgfed_core.evidence.claims import LIVE, Claim
+from lgfed_core.evidence.claims import Claim
+from lgfed_core.evidence.display import opened
 from lgfed_core.evidence.printed import PAPERS, Table
 from lgfed_core.evidence.steps import standing
 from lgfed_core.paths import PAPER
@@ -47,10 +50,11 @@ STORED = (  # judged on stored runs, together
     objects,
     income,
     impairment,
+    theory,
+    xor,
+    fade_theory,
 )
-CLAIMS: tuple[Claim, ...] = tuple(
-    claim for page in (*STORED, theory, xor, fade_theory) for claim in page.CLAIMS
-)
+CLAIMS: tuple[Claim, ...] = tuple(claim for page in STORED for claim in page.CLAIMS)
 
 
 def board(paper: Path = PAPER) -> pd.DataFrame:
@@ -72,15 +76,22 @@ def board(paper: Path = PAPER) -> pd.DataFrame:
 
 def verdicts() -> dict[str, str]:
     """The verdict on every claim that a page judges, in words; of several data sets, on each."""
-    found: dict[str, dict[str, str]] = {c.id: {"": LIVE} for c in CLAIMS if c.live}
+    found: dict[str, dict[str, str]] = {}
     for page in STORED:
         lines = page.from_stored()
         for claim in page.CLAIMS:
             line = lines.loc[claim.id] if claim.id in lines.index else None
             ran = line is not None and line["ran"] > 0
-            said = f"{line['said']}, {standing(line['runs'])}" if ran else verdict.NOT_RUN
+            said = f"{line['said']}, {_runs(claim, line)}" if ran else verdict.NOT_RUN
             found.setdefault(claim.id, {})[claim.where] = said
     return {id: _joined(some) for id, some in found.items()}
+
+
+def _runs(claim: Claim, line: pd.Series) -> str:
+    """On how many runs a verdict stands, in words; one without chance in it needs none."""
+    if not claim.live:
+        return standing(line["runs"])
+    return "exactly" if line["low"] == line["high"] else f"on {line['runs']} live runs"
 
 
 def _joined(by_data: dict[str, str]) -> str:
@@ -95,7 +106,6 @@ _GROUPS = {  # what a verdict begins with -> words over it on the first pages, w
     verdict.STAND_IN: ("On other data than the papers', which these cannot decide", False),
     verdict.INCONCLUSIVE: ("Undecided by the runs so far", False),
     verdict.SUGGESTED: ("Shortened runs that only suggest", False),
-    LIVE: ("Theory and toys, judged live on their pages", False),
     verdict.NOT_RUN: ("Not yet run", False),
 }
 
@@ -128,11 +138,16 @@ def _aside(said: str) -> str:
     return f" ({inside})" if inside and not inside.startswith("tried") else ""
 
 
-def markdown(table: pd.DataFrame) -> str:
-    """``table`` of `board` as Markdown; each verdict links to the claim's page."""
+def markdown(
+    table: pd.DataFrame, origins: Mapping[str, tuple[str, Sequence[str]]] = MappingProxyType({})
+) -> str:
+    """``table`` of `board` as Markdown; each verdict links to the claim's page, and opens on its
+    runs where ``origins`` (of `origins.of_claims`) know them."""
     lines = ["| | claim | verdict |", "|---|---|---|"]
     for claim, row in table.iterrows():
         said = f"[{row['verdict']}]({row['page']}.ipynb)" if row["page"] else row["verdict"]
+        if claim in origins:
+            said += opened("its runs", *origins[claim])
         lines.append(f"| {claim} | {row['claim']} | {said} |")
     return "\n".join(lines)
 

@@ -23,10 +23,15 @@ def added(table: pd.DataFrame, spec: Table) -> pd.DataFrame:
 
 
 def _command(piece: Piece, line: dict) -> str:
-    seeds = f"0-{max(int(line['seeds']), 3) - 1}"
+    return again(piece.experiment, piece.protocol, piece.changes, int(line["seeds"]))
+
+
+def again(experiment: str, protocol: str, changes: Iterable[tuple[str, object]], seeds: int) -> str:
+    """The command for a run with its first so many seeds, three at least."""
+    changed = chosen(changes)
     return (
-        f"python -m lgfed_core run {piece.experiment} --scale paper --protocol {piece.protocol} "
-        f"--seeds {seeds}" + (f" --set {chosen(piece.changes)}" if piece.changes else "")
+        f"python -m lgfed_core run {experiment} --scale paper --protocol {protocol} "
+        f"--seeds 0-{max(seeds, 3) - 1}" + (f" --set {changed}" if changed else "")
     )
 
 

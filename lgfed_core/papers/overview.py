@@ -1,6 +1,7 @@
 """The whole board at once: each number, contrast and claim, as bars and as files to take away."""
 
 import base64
+import html
 import json
 from collections.abc import Mapping
 
@@ -11,9 +12,8 @@ from matplotlib.figure import Figure
 
 from lgfed_core import plotting
 from lgfed_core.evidence import records, report, verdict
-from lgfed_core.evidence.claims import LIVE
-from lgfed_core.evidence.display import Page
-from lgfed_core.evidence.printed import PAPERS
+from lgfed_core.evidence.display import Page, opened
+from lgfed_core.evidence.printed import METRICS, PAPERS
 
 from .board import TABLES
 
@@ -22,7 +22,6 @@ KINDS = {  # from the best known to the least: verdicts of numbers and contrasts
     "fails": (verdict.DIFFERS, verdict.REFUTED),
     "undecided": (verdict.INCONCLUSIVE, verdict.SUGGESTED, verdict.UNREACHABLE),
     "on other data": (verdict.STAND_IN,),
-    "judged live": (LIVE,),
     "not yet run": (verdict.NOT_RUN,),
 }
 _LOOKS = {  # colour and hatching: both carry the same information
@@ -30,7 +29,6 @@ _LOOKS = {  # colour and hatching: both carry the same information
     "fails": ("#D55E00", "xx"),
     "undecided": ("#BBBBBB", ""),
     "on other data": ("#DDDDDD", "//"),
-    "judged live": ("#FFFFFF", ".."),
     "not yet run": ("#FFFFFF", ""),
 }
 TAUS = np.linspace(0, 10, 201)  # points
@@ -116,6 +114,38 @@ def profile(lines: pd.DataFrame, draws: int = 500) -> Figure:
     ax.set_title("How near our means come to the printed ones")
     ax.legend()
     return figure
+
+
+def filters() -> Page:
+    """Where book/_static/filters.js puts the choices of paper, verdict and protocol; it shows and
+    hides what lies in elements of class ``judged``. Nothing is seen here without it."""
+    protocols = {name: name.replace("_", " ") for name in records.PROTOCOLS}
+    choices = json.dumps({"papers": PAPERS, "kinds": KINDS, "protocols": protocols})
+    return Page(f"<div id='verdict-filters' data-choices='{html.escape(choices)}'></div>")
+
+
+def judged(paper: str, title: str, table: str) -> Page:
+    """A list that `filters` apply to; paper: key of `PAPERS`, table: HTML."""
+    head = f"<p><strong>{html.escape(f'{PAPERS[paper]}, {title}')}</strong></p>"
+    return Page(f'<section class="judged paper-{paper}">{head}{table}</section>')
+
+
+def contrasted(found: pd.DataFrame) -> str:
+    """Contrasts of one table as an HTML table; ours opens on its runs. found: of `contrasts`."""
+    names = ("setting", "contrast", "metric", "printed", "ours", "95 %", "verdict")
+    rows = []
+    for line in found.to_dict("records"):
+        words = [line["setting"], line["contrast"], METRICS.get(line["metric"], line["metric"])]
+        ours = f"{line['ours']:+.2f} ({line['seeds']})"
+        interval = f"{line['low']:+.2f} to {line['high']:+.2f}"
+        tds = [*map(html.escape, words), f"{line['printed']:+.2f}", opened(ours, line["origin"])]
+        rows.append("".join(f"<td>{td}</td>" for td in (*tds, interval, line["verdict"])))
+    head = "".join(f"<th>{name}</th>" for name in names)
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return (
+        f'<div style="overflow-x:auto"><table class="lgfed"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
 
 
 def downloads(parts: Mapping[str, pd.DataFrame]) -> Page:

@@ -8,12 +8,11 @@ import pytest
 
 from lgfed_core.errors import ResultsError
 from lgfed_core.evidence import verdict
-from lgfed_core.evidence.claims import LIVE
 from lgfed_core.papers import board as claims_board
 from lgfed_core.paths import PAPER, ROOT
 
 WORDS = (verdict.CONFIRMED, verdict.REFUTED, verdict.INCONCLUSIVE, verdict.NOT_RUN)
-WORDS += (verdict.STAND_IN, LIVE, "suggested by ")
+WORDS += (verdict.STAND_IN, "suggested by ")
 
 
 @pytest.fixture(scope="module")

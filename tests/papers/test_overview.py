@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from lgfed_core.evidence import report, scoreboard, verdict
-from lgfed_core.papers import board, commands, overview
+from lgfed_core.papers import board, commands, experiments, origins, overview
 
 pytestmark = pytest.mark.slow
 
@@ -68,3 +68,23 @@ def test_a_cell_opens_on_its_runs_and_on_the_command_that_makes_only_them():
     assert len(seeds) == line["seeds"]
     page = report.display(table[table["row"] == line["row"]])
     assert line["command"] in page and line["origin"] in page
+
+
+def test_a_claim_and_a_contrast_open_on_the_runs_that_they_compare():
+    found, table = origins.of_claims(), board.board()
+    told, (again,) = found["L4"]
+    lines = board.accuracies.from_stored()
+    assert told.startswith(f"seeds {', '.join(map(str, range(lines.loc['L4', 'runs'])))}; cpu")
+    asked = dict(word.split("=") for word in again.partition(" --set ")[2].split())
+    assert (
+        asked["classes"] == "2"
+        and asked["starts"]
+        and set(asked) <= {*vars(experiments.find("lgfedavg.cifar10").settings())}
+    )
+    assert found["L10"][1] == ["LGFED_KEEP=1 papermill -p scale paper theory.ipynb out.ipynb"]
+    text = board.markdown(table.loc[["L4", "L12"]], found)
+    assert text.count("<details") == 1 and told in text and again in text
+    contrast = overview.contrasts().query("seeds > 1").iloc[:1]
+    shown = overview.contrasted(contrast)
+    for row in contrast.iloc[0][["row", "less"]]:
+        assert f"{row}: seeds " in shown

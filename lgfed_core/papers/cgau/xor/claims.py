@@ -1,6 +1,9 @@
 """Claim C8, whose evidence is made on the page of XOR: of networks by kind, as for `run.claim`."""
 
-from lgfed_core.evidence.claims import Claim, decided
+import pandas as pd
+
+from lgfed_core.evidence.claims import Claim, Part
+from lgfed_core.papers import live
 
 from .run import claim
 
@@ -9,7 +12,12 @@ CLAIMS = (
         "C8",
         "cgau/xor",
         "one unit solves it, each part for one client",
-        lambda found: decided(claim(found)["C8"]),
+        lambda found: [Part("", len(found["cgau"]), claim(found)["C8"])],
         live=True,
     ),
 )
+
+
+def from_stored() -> pd.DataFrame:
+    """C8 as the page has judged it last."""
+    return live.stored(CLAIMS)

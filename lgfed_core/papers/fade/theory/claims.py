@@ -1,6 +1,9 @@
 """Claims F4, F5 and F15, whose evidence is made on the page of the theory. It needs no data."""
 
+import pandas as pd
+
 from lgfed_core.evidence.claims import Claim, decided
+from lgfed_core.papers import live
 
 from . import closed_form, user_collapse
 from .user_collapse import CONDITIONS, claim_f15
@@ -36,3 +39,8 @@ BESIDE = (
     Claim("F15, labels 70 % right", _PAGE, "", lambda _: decided(claim_f15(CONDITIONS[2]))),
     Claim("F15, own predictions (CDAN)", _PAGE, "", lambda _: decided(claim_f15(CONDITIONS[1]))),
 )
+
+
+def from_stored() -> pd.DataFrame:
+    """F4, F5 and F15 as the page has judged them last."""
+    return live.stored(CLAIMS)

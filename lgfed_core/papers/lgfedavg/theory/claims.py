@@ -5,15 +5,24 @@ They are judged on its samples: law of x -> draws.
 
 from collections.abc import Callable
 
-from lgfed_core.evidence.claims import Claim, decided
+import pandas as pd
+
+from lgfed_core.evidence.claims import SURE, Claim, Part
 from lgfed_core.evidence.verdict import Evidence
+from lgfed_core.papers import live as pages
 
 from . import best_weight, closed_form, minimax_cases
 
 
 def _claim(id: str, words: str, evidence: Callable[[dict], Evidence], live: bool = True) -> Claim:
     page = "lgfedavg/theory"
-    return Claim(id, page, words, lambda samples: decided(evidence(samples)), live=live)
+
+    def parts(samples: dict) -> list[Part]:
+        found = evidence(samples)
+        exact = found.low == found.high
+        return [Part("", SURE if exact else len(samples["cube"]), found)]
+
+    return Claim(id, page, words, parts, live=live)
 
 
 def _corrected(samples: dict) -> Evidence:
@@ -31,3 +40,8 @@ BESIDE = (
     ),
     _claim("L11, with the corrected weight", "", _corrected, live=False),
 )
+
+
+def from_stored() -> pd.DataFrame:
+    """L10, L11 and L20 as the page has judged them last."""
+    return pages.stored(CLAIMS)

@@ -1,0 +1,174 @@
+/* The rule of lgfed_core.evidence (verdict, worth), stated again for a reader who moves its numbers.
+   tests/test_judge.py holds both against each other on all stored cells. */
+"use strict";
+const lgfed = (() => {
+  const SEEDS = [3, 5, 10, 20, 50, 100];
+  const BOOKS = { margin: 1, confidence: 0.95, most: 100 };
+  const mean = v => v.reduce((a, b) => a + b, 0) / v.length;
+  const variance = v => v.reduce((s, x) => s + (x - mean(v)) ** 2, 0) / (v.length - 1);
+
+  function logGamma(x) { // Stirling's series, from 15 on
+    let shift = 0;
+    for (; x < 15; x++) shift += Math.log(x);
+    const y = 1 / (x * x), series = (1 / 12 - y * (1 / 360 - y * (1 / 1260 - y / 1680))) / x;
+    return (x - 0.5) * Math.log(x) - x + 0.5 * Math.log(2 * Math.PI) + series - shift;
+  }
+
+  function beta(x, a, b) { // the regularised incomplete beta function, as a continued fraction
+    if (x > (a + 1) / (a + b + 2)) return 1 - beta(1 - x, b, a);
+    let up = Infinity, down = 1, value = 1;
+    for (let i = 1; i < 400; i++) {
+      const m = i >> 1;
+      const term = i % 2
+        ? -((a + m) * (a + b + m) * x) / ((a + 2 * m) * (a + 2 * m + 1))
+        : (m * (b - m) * x) / ((a + 2 * m - 1) * (a + 2 * m));
+      down = 1 / (1 + term * down);
+      up = 1 + term / up;
+      value *= up * down;
+      if (Math.abs(up * down - 1) < 1e-15) break;
+    }
+    const front = logGamma(a + b) - logGamma(a) - logGamma(b) + a * Math.log(x) + b * Math.log1p(-x);
+    return (Math.exp(front) / a) * value;
+  }
+
+  const known = new Map();
+  function quantile(df, confidence) { // Student's t: this share of it lies between plus and minus
+    const key = `${df} ${confidence}`;
+    if (!known.has(key)) {
+      const beyond = t => beta(df / (df + t * t), df / 2, 0.5);
+      let low = 0, high = 1;
+      while (beyond(high) > 1 - confidence) high *= 2;
+      for (let i = 0; i < 100; i++) {
+        const middle = (low + high) / 2;
+        if (beyond(middle) > 1 - confidence) low = middle; else high = middle;
+      }
+      known.set(key, (low + high) / 2);
+    }
+    return known.get(key);
+  }
+
+  function welch(difference, parts, confidence) { // parts: [squared standard error, degrees], two
+    const total = parts[0][0] + parts[1][0];
+    if (!(total > 0)) return [difference, difference];
+    const df = total ** 2 / parts.reduce((s, [v, n]) => s + v ** 2 / n, 0);
+    const reach = quantile(df, confidence) * Math.sqrt(total);
+    return [difference - reach, difference + reach];
+  }
+
+  const spread = ([, sd, runs]) => sd !== null && runs > 1;
+  const theirs = print => (spread(print) ? [print[1] ** 2 / (print[2] - 1), print[2] - 1] : [0, 1]);
+  const first = (cell, most) => cell.values.slice(0, most);
+
+  function cell(c, { margin: factor, confidence, most }) {
+    const ours = first(c, most), alone = ours.length < 2, [printed, sd, runs] = c.print;
+    const margin = deviation => factor * Math.max(2 * (deviation ?? 0), c.least);
+    const said = (print, n) => { // of n runs that scatter as ours do
+      const parts = [theirs(print), [variance(ours) / n, n - 1]], far = margin(print[1]);
+      const [low, high] = welch(mean(ours) - printed, parts, confidence);
+      if (-far <= low && high <= far) return "reproduced";
+      return high < -far || low > far ? "differs" : "inconclusive";
+    };
+    const found = alone ? "inconclusive" : said(c.print, ours.length);
+    const devices = [printed, sd / Math.sqrt(c.pooled ?? 1), runs]; // a deviation over these, too
+    const vague = c.pooled && !alone && said(devices, ours.length) !== found;
+    if (found !== "inconclusive" && !vague) return found;
+    if (spread(c.print) && (quantile(runs - 1, confidence) * sd) / Math.sqrt(runs - 1) > margin(sd))
+      return "out of reach";
+    if (vague) return "inconclusive (hangs on what the printed deviation is over)";
+    if (alone) return "inconclusive (one seed)";
+    const enough = SEEDS.find(n => n > ours.length && said(c.print, n) !== "inconclusive");
+    return `inconclusive (${enough ? `underpowered, ${enough} seeds would do` : "truly between"})`;
+  }
+
+  function contrast(k, cells, { margin: factor, confidence, most }) {
+    const [a, b] = k.of.map(i => cells[i]), printed = a.print[0] - b.print[0];
+    const print = spread(a.print) && spread(b.print)
+      ? welch(printed, [theirs(a.print), theirs(b.print)], confidence)
+      : [printed - k.floor, printed + k.floor];
+    if (print[0] <= 0 && print[1] >= 0) return "no contrast printed";
+    const ours = paired(a, b, most, confidence) ?? apart(first(a, most), first(b, most), confidence);
+    if (!ours) return "inconclusive";
+    const [low, high] = [printed / (1 + factor), printed * (1 + factor)].sort((x, y) => x - y);
+    if (low <= ours[0] && ours[1] <= high) return "reproduced";
+    return ours[1] < low || ours[0] > high ? "differs" : "inconclusive";
+  }
+
+  function paired(a, b, most, confidence) { // null where the seeds are not the same
+    const seeds = [a, b].map(c => c.seeds.slice(0, most));
+    const there = seeds[0].map(seed => seeds[1].indexOf(seed));
+    if (seeds[0].length !== seeds[1].length || there.includes(-1)) return null;
+    const shifts = there.map((j, i) => a.values[i] - b.values[j]);
+    if (shifts.length < 2) return null;
+    const reach = quantile(shifts.length - 1, confidence) * Math.sqrt(variance(shifts) / shifts.length);
+    return [mean(shifts) - reach, mean(shifts) + reach];
+  }
+
+  function apart(a, b, confidence) {
+    if (Math.min(a.length, b.length) < 2) return null;
+    const parts = [a, b].map(v => [variance(v) / v.length, v.length - 1]);
+    return welch(mean(a) - mean(b), parts, confidence);
+  }
+
+  function claim({ p, against }, { confidence }) { // p-values after Holm's correction
+    const alpha = 1 - confidence;
+    return p < alpha ? "confirmed" : against < alpha ? "refuted" : "inconclusive";
+  }
+
+  function judged(data, knobs) { // all verdicts, in the order of ``data``
+    return {
+      cells: data.cells.map(c => c.fixed ?? cell(c, knobs)),
+      contrasts: data.contrasts.map(k => k.fixed ?? contrast(k, data.cells, knobs)),
+      claims: data.claims.map(c => c.fixed ?? claim(c, knobs)),
+    };
+  }
+
+  return { judged, quantile, BOOKS };
+})();
+
+/* The page: three controls over the table that stands there without them. */
+document.addEventListener("DOMContentLoaded", () => {
+  const source = document.getElementById("judge-data"), place = document.getElementById("judge-knobs");
+  if (!source || !place) return;
+  const data = JSON.parse(source.textContent), books = lgfed.judged(data, lgfed.BOOKS);
+  const knobs = {
+    margin: ["Margin, times the book's", 0.25, 4, 0.25, 1, v => `${v} times`],
+    confidence: ["Confidence of an interval, and of a claim", 80, 99.5, 0.5, 95, v => `${v} %`],
+    most: ["Seeds, at most", 2, 10, 1, 10, v => `${v}`],
+  };
+  const form = document.createElement("form");
+  form.className = "knobs";
+  for (const [name, [words, min, max, step, value]] of Object.entries(knobs))
+    form.insertAdjacentHTML("beforeend",
+      `<label for="knob-${name}">${words}</label><input type="range" id="knob-${name}" name="${name}"
+        min="${min}" max="${max}" step="${step}" value="${value}"><output for="knob-${name}"></output>`);
+  form.insertAdjacentHTML("beforeend", '<button type="reset">The book\'s rule</button>');
+  place.append(form);
+
+  const rows = { cells: "cell", contrasts: "contrast", claims: "claim" };
+  const kind = said => (said.startsWith("suggested") ? "suggested" : said.replace(/ \(.*/, ""));
+  function show() {
+    for (const [name, [, , , , , said]] of Object.entries(knobs)) {
+      const text = said(Number(form.elements[name].value));
+      form.elements[name].nextElementSibling.textContent = text;
+      form.elements[name].setAttribute("aria-valuetext", text);
+    }
+    const [margin, confidence, most] = Object.keys(knobs).map(name => Number(form.elements[name].value));
+    const now = lgfed.judged(data, { margin, confidence: confidence / 100, most });
+    const counts = {};
+    for (const [part, name] of Object.entries(rows))
+      now[part].forEach((said, i) => {
+        const row = document.querySelector(`tr[data-${name}="${i}"]`), plain = kind(said);
+        const changed = plain !== kind(books[part][i]);
+        row.lastElementChild.textContent = said + (changed ? `; by the book's rule ${books[part][i]}` : "");
+        row.classList.toggle("changed", changed);
+        const key = `${row.dataset.count}: ${plain}`;
+        counts[key] = (counts[key] ?? 0) + 1;
+      });
+    for (const at of document.querySelectorAll("td[data-counts]")) at.textContent = counts[at.dataset.counts] ?? 0;
+    document.dispatchEvent(new Event("lgfed-judged"));
+  }
+  form.addEventListener("input", show);
+  form.addEventListener("submit", event => event.preventDefault());
+  form.addEventListener("reset", () => setTimeout(show));
+  show();
+});

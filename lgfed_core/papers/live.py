@@ -1,0 +1,75 @@
+"""Claims that their page judges live: what came out is stored, so that the board knows it unrun.
+
+A claim leaves one row for each number of its test (`NUMBERS`), as experiments leave theirs: with
+scale, seed, device, version, commit, and the processor's seconds of the page until then. Whoever
+executes the page with ``LGFED_KEEP`` set (``book/build.py --keep``) at quick or paper scale stores
+them in data/results, in a file named as the page. Verdicts follow from the rows, by Holm over the
+claims of the page, as on the page itself; at quick scale they are suggested, not judged.
+"""
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from lgfed_core.engine import CPU
+from lgfed_core.engine.provenance import provenance
+from lgfed_core.evidence import claims, records
+from lgfed_core.evidence.claims import Claim, Part
+from lgfed_core.evidence.verdict import Evidence
+
+NUMBERS = ("estimate", "low", "high", "p", "p_against", "runs")  # p-values before Holm's correction
+SCALES = ("paper", "quick")  # the best first
+_QUICK = "a live run at quick scale"
+
+
+def keep(of: Sequence[Claim], found: Any, scale: str, seed: int = 0) -> None:
+    """Store what the claims of a page say of ``found``, where that is asked for (see above)."""
+    if os.environ.get("LGFED_KEEP") and scale in SCALES:
+        records.record(_name(of), rows(of, found, scale, seed))
+
+
+def rows(of: Sequence[Claim], found: Any, scale: str, seed: int = 0) -> pd.DataFrame:
+    """The rows that `keep` stores; found: what the claims' ``comparisons`` take, each to one part.
+
+    ``runs`` is how many the test is over; 2 where there is no chance in it.
+    """
+    lines = []
+    for claim in of:
+        (part,) = claim.comparisons(found)
+        values = {n: getattr(part.evidence, n) for n in NUMBERS[:-1]} | {"runs": part.runs}
+        lines += [{"claim": claim.id, "metric": n, "value": v} for n, v in values.items()]
+    return pd.DataFrame(lines).assign(
+        table=_name(of).replace(".", "_"),
+        protocol="as_described",
+        selection="last",
+        seed=seed,
+        scale=scale,
+        seconds=time.process_time(),
+        **provenance(CPU),
+    )
+
+
+def stored(of: Sequence[Claim]) -> pd.DataFrame:
+    """Lines of `claims.judged` for the claims of a page, at the best scale that has been stored."""
+    found = records.select(_name(of), columns=("claim",), seed=0)
+    scale = next((name for name in SCALES if (found["scale"] == name).any()), "")
+    mine = found[found["scale"] == scale]
+    numbers = mine.pivot(index="claim", columns="metric", values="value")
+    again = [replace(claim, comparisons=lambda n, id=claim.id: _part(n, id)) for claim in of]
+    lines = claims.judged(again, numbers)
+    return claims.only_suggested(lines, _QUICK) if scale == "quick" else lines
+
+
+def _part(numbers: pd.DataFrame, id: str) -> list[Part]:
+    if id not in numbers.index:
+        return []
+    *evidence, runs = numbers.loc[id, list(NUMBERS)]
+    return [Part("", int(runs), Evidence(*evidence))]
+
+
+def _name(of: Sequence[Claim]) -> str:
+    return of[0].page.replace("/", ".")

@@ -1,0 +1,56 @@
+"""Where the verdict on a claim comes from: seeds, devices, commits, time; what runs it again."""
+
+from collections.abc import Iterable
+
+import pandas as pd
+
+from lgfed_core.evidence import records
+from lgfed_core.evidence.claims import Line
+from lgfed_core.evidence.records import plain
+from lgfed_core.evidence.report import origin
+
+from . import commands, experiments
+from .board import STORED
+
+
+def of_claims() -> dict[str, tuple[str, list[str]]]:
+    """By id: the origin of the runs that a claim compares, and the commands that make them.
+
+    Only of claims that name the lines they compare, and of those judged live; of these the page.
+    """
+    found: dict[str, tuple[str, list[str]]] = {}
+    for page in STORED:
+        lines = page.from_stored()
+        for claim in (c for c in page.CLAIMS if c.id in lines.index and lines.loc[c.id, "ran"]):
+            name = claim.page.replace("/", ".")
+            of = (Line(name, (("claim", claim.id),)),) if claim.live else lines.loc[claim.id, "of"]
+            rows = pd.concat([_rows(line) for line in of]) if of else pd.DataFrame()
+            if len(rows):
+                again = _commands(of, len(set(rows["seed"])))
+                found[claim.id] = origin(rows), [_live(claim.page)] if claim.live else list(again)
+    return found
+
+
+def _rows(line: Line) -> pd.DataFrame:
+    """All of a line, at paper scale or shortened, and as described where there are such."""
+    rows = records.select(line.experiment, scale=("paper", "short"), **dict(line.ids))
+    described = rows[rows["protocol"] == "as_described"]
+    return described if len(described) else rows
+
+
+def _commands(of: Iterable[Line], seeds: int) -> Iterable[str]:
+    for name in dict.fromkeys(line.experiment for line in of):
+        if name not in experiments.ALL:
+            continue
+        experiment = experiments.find(name)
+        wanted = [set(line.ids) for line in of if line.experiment == name]
+        pieces = [
+            piece
+            for piece in experiment.pieces("as_described")
+            if any(ids <= {(key, plain(value)) for key, value in piece.cell} for ids in wanted)
+        ]
+        yield commands.again(name, "as_described", experiment.joined(pieces).items(), seeds)
+
+
+def _live(page: str) -> str:
+    return f"LGFED_KEEP=1 papermill -p scale paper {page.rpartition('/')[2]}.ipynb out.ipynb"

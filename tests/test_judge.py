@@ -1,0 +1,188 @@
+"""The rule as book/_static/judge.js states it, held against `evidence` on all stored verdicts.
+
+XX
+"""
+
+import re
+import shutil
+
+import numpy as np
+import pytest
+from scipy import special
+
+from lgfed_core.evidence import verdict
+from lgfed_core.papers import judge, overview
+from lgfed_core.paths import ROOT
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
+SCRIPTS = [ROOT / "book" / "_static" / name for name in ("judge.js", "filters.js")]
+VISIBLE = """() => [...document.querySelectorAll('.judged tbody tr')]
+  .filter(row => row.getClientRects().length).map(row => row.innerText)"""
+PLAIN = dict(margin=1, confidence=0.95, most=100)
+MOVED = [
+    dict(margin=0.5, confidence=0.95, most=100),
+    dict(margin=3, confidence=0.8, most=100),
+    dict(margin=1.25, confidence=0.995, most=3),
+]
+
+pytestmark = pytest.mark.timeout(120)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return judge.data()
+
+
+@pytest.fixture(scope="module")
+def page(found):
+    sync = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium here (Debian: apt-get install chromium)")
+    with sync.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page()
+        scripts = "".join(f"<script>{path.read_text()}</script>" for path in SCRIPTS)
+        page.set_content(f"{scripts}{overview.filters()}{judge.page(found)}")
+        yield page
+        browser.close()
+
+
+def judged(page, knobs: dict) -> dict[str, list[str]]:
+    data = "JSON.parse(document.getElementById('judge-data').textContent)"
+    return page.evaluate(f"knobs => lgfed.judged({data}, knobs)", knobs)
+
+
+@pytest.mark.drawn
+def test_by_the_books_rule_the_browser_says_what_the_book_says(page, found):
+    said = judged(page, PLAIN)
+    for part, lines in found.items():
+        assert len(lines) > 20
+        assert said[part] == [line["verdict"] for line in lines]
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("knobs", MOVED, ids=str)
+def test_by_another_rule_numbers_and_contrasts_lie_where_their_intervals_do(page, found, knobs):
+    said, cells = judged(page, knobs), found["cells"]
+    ours = [_cell(cell, **knobs) for cell in cells]
+    assert [words.partition(" (")[0] for words in said["cells"]] == ours
+    assert said["contrasts"] == [
+        k["verdict"] if "fixed" in k else _contrast(k, [cells[i] for i in k["of"]], **knobs)
+        for k in found["contrasts"]
+    ]
+    assert ours != [cell["verdict"].partition(" (")[0] for cell in cells]  # something has moved
+    alpha = 1 - knobs["confidence"]
+    kinds = {(True, False): "confirmed", (False, True): "refuted", (False, False): "inconclusive"}
+    assert said["claims"] == [
+        c["verdict"] if "fixed" in c else kinds[c["p"] < alpha, c["against"] < alpha]
+        for c in found["claims"]
+    ]
+
+
+def _print(cell: dict, confidence: float) -> tuple[float, float, int]:
+    """Squared standard error and degrees of freedom of a printed mean, and half its interval."""
+    _, sd, runs = cell["print"]
+    if sd is None or runs is None or runs < 2:
+        return 0.0, 1, 0.0
+    error = sd**2 / (runs - 1)
+    return error, runs - 1, special.stdtrit(runs - 1, (1 + confidence) / 2) * np.sqrt(error)
+
+
+def _where(low: float, high: float, inside: tuple[float, float]) -> str:
+    if inside[0] <= low and high <= inside[1]:
+        return verdict.REPRODUCED
+    return verdict.DIFFERS if high < inside[0] or low > inside[1] else verdict.INCONCLUSIVE
+
+
+def _cell(cell: dict, margin: float, confidence: float, most: int) -> str:
+    if "fixed" in cell:
+        return verdict.STAND_IN
+    values, (printed, sd, runs) = np.array(cell["values"][:most]), cell["print"]
+
+    def said(deviation: float | None) -> str:
+        print_of = cell | {"print": [printed, deviation, runs]}
+        within = margin * verdict.margin_of(deviation or np.nan, cell["least"])
+        error, df, _ = _print(print_of, confidence)
+        scatter = values.var(ddof=1) / len(values)
+        ends = verdict.welch(
+            values.mean() - printed, error, df, scatter, len(values) - 1, confidence
+        )
+        return _where(*ends, (-within, within))
+
+    found = verdict.INCONCLUSIVE
+    if len(values) > 1:
+        readings = {said(sd), said(sd and sd / cell.get("pooled", 1) ** 0.5)}
+        found = readings.pop() if len(readings) == 1 else verdict.INCONCLUSIVE
+    vague = _print(cell, confidence)[2] > margin * verdict.margin_of(sd or np.nan, cell["least"])
+    return verdict.UNREACHABLE if found == verdict.INCONCLUSIVE and vague else found
+
+
+def _contrast(k: dict, pair: list[dict], margin: float, confidence: float, most: int) -> str:
+    shift = pair[0]["print"][0] - pair[1]["print"][0]
+    (a, df_a, _), (b, df_b, _) = (_print(cell, confidence) for cell in pair)
+    low, high = verdict.welch(shift, a, df_a, b, df_b, confidence)
+    if not (a or b) or None in pair[0]["print"] + pair[1]["print"]:
+        low, high = shift - k["floor"], shift + k["floor"]
+    if low <= 0 <= high:
+        return judge.NO_CONTRAST
+    x, y = (dict(zip(c["seeds"][:most], c["values"], strict=False)) for c in pair)
+    if min(len(x), len(y)) < 2:
+        return verdict.INCONCLUSIVE
+    if set(x) == set(y):
+        ours = np.array([x[seed] - y[seed] for seed in x])
+        ends = verdict.welch(ours.mean(), 0.0, 1, ours.var(ddof=1) / len(x), len(x) - 1, confidence)
+    else:
+        x, y = np.array([*x.values()]), np.array([*y.values()])
+        parts = [p for v in (x, y) for p in (v.var(ddof=1) / len(v), len(v) - 1)]
+        ends = verdict.welch(x.mean() - y.mean(), *parts, confidence)
+    return _where(*ends, tuple(sorted((shift / (1 + margin), shift * (1 + margin)))))
+
+
+@pytest.mark.drawn
+def test_controls_have_names_and_move_the_counts_and_the_marked_lines(page, found):
+    there = re.findall(r'data-counts="[^"]+">(\d+)<', judge.page(found))
+    assert page.locator("[data-counts]").all_inner_texts() == there
+    assert sum(map(int, there)) == sum(map(len, found.values()))
+    page.get_by_label("Margin, times the book's").fill("0.25")
+    said = judged(page, PLAIN | dict(margin=0.25, most=10))
+    rows = page.locator("tr[data-cell] td:last-child").all_inner_texts()
+    assert [row.partition("; by")[0] for row in rows] == said["cells"]
+    at = "numbers, as described"
+    own = [i for i, cell in enumerate(found["cells"]) if cell["protocol"] == "as_described"]
+    many = sum(said["cells"][i] == verdict.REPRODUCED for i in own)
+    assert page.locator(f"[data-counts='{at}: reproduced']").inner_text() == str(many)
+    assert page.locator("tr.changed").count() > 10
+    page.get_by_role("button", name="The book's rule").click()
+    assert page.locator("tr.changed").count() == 0
+
+
+@pytest.mark.drawn
+def test_filters_show_the_lines_of_a_paper_a_verdict_and_a_protocol(page, found):
+    page.get_by_label("Verdict").select_option("holds")
+    page.get_by_label("Protocol of numbers").select_option("as_released")
+    page.get_by_label("Paper").select_option("lgfedavg")
+    wanted = [
+        line["words"]
+        for part in found.values()
+        for line in part
+        if line["paper"] == "lgfedavg"
+        and line["verdict"] in (verdict.REPRODUCED, verdict.CONFIRMED)
+        and line.get("protocol") != "as_described"
+    ]
+    shown = page.evaluate(VISIBLE)
+    assert len(shown) == len(wanted) > 5
+    assert all(any(row.startswith(words) for words in wanted) for row in shown)
+    page.get_by_role("button", name="Show all").click()
+    assert page.get_by_text(f"all {sum(map(len, found.values()))} lines").count() == 1
+
+
+def test_without_a_script_every_line_stands_there_with_its_verdict_and_is_counted(found):
+    text = judge.page(found)
+    for part, name in (("cells", "cell"), ("contrasts", "contrast"), ("claims", "claim")):
+        assert text.count(f"<tr data-{name}=") == len(found[part])
+    many = sum(cell["verdict"] == verdict.REPRODUCED for cell in found["cells"])
+    counts = [
+        int(text.partition(f'data-counts="numbers, {p}: reproduced">')[2].partition("<")[0])
+        for p in ("as described", "as released")
+    ]
+    assert sum(counts) == many > 0
