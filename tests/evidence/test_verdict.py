@@ -26,6 +26,7 @@ def test_printed_without_deviation_is_a_constant():
     assert (found.low, found.high) == pytest.approx((0.5 - 2.484138, 0.5 + 2.484138), abs=1e-5)
     same = verdict.compare(1.5, float("nan"), 10, [1, 2, 3], floor=1.0)
     assert same == found
+    assert verdict.compare(1.5, 0.3, 1, [1, 2, 3], floor=1.0) == found, "one run has no deviation"
 
 
 def test_margin_is_twice_the_papers_deviation_or_the_floor():
@@ -47,6 +48,7 @@ def test_margin_is_twice_the_papers_deviation_or_the_floor():
         ([], "not yet run"),
     ],
 )
+@pytest.mark.filterwarnings("error")  # of a variance of one run, say
 def test_verdict_is_where_the_interval_lies(ours, expected):
     found = verdict.compare(50.0, 0.1, 10, ours, floor=1.0)
     assert found.verdict == expected
