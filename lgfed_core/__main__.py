@@ -88,6 +88,9 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument("--rounds", type=int, default=12, help="rounds to time (default 12)")
     bench.add_argument("--json", metavar="FILE", help="also write the figures to FILE")
     bench.add_argument("--against", default="", metavar="NAMES", help="flower,pfl: time these too")
+    bench.add_argument(
+        "--tasks", default="mnist,cifar10", metavar="NAMES", help="also blazefl, pfl: theirs"
+    )
     bench.set_defaults(command=_bench)
 
     check = commands.add_parser("gpu-check", help="hold every experiment on a GPU against the CPU")
@@ -252,7 +255,8 @@ def _report(args) -> int:
 def _bench(args) -> int:
     from . import bench
 
-    return bench.main(args.rounds, args.json, [*filter(None, args.against.split(","))])
+    against, tasks = ([*filter(None, text.split(","))] for text in (args.against, args.tasks))
+    return bench.main(args.rounds, args.json, against, tasks)
 
 
 def _gpu_check(args) -> int:

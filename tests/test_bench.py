@@ -54,8 +54,9 @@ def test_all_contenders_end_at_the_same_parameters(task, monkeypatch):
     assert all(0 < x["min_s"] <= x["median_s"] <= x["max_s"] for x in lines)
 
 
-@pytest.mark.parametrize("processes", [0, 2])
-def test_both_loops_stay_together_in_float64(task, processes):
+@pytest.mark.parametrize("processes, epochs", [(0, 1), (2, 1), (0, 3)])
+def test_both_loops_stay_together_in_float64(task, processes, epochs):
+    task = replace(task, training=replace(task.training, epochs=epochs))
     fed = task.federation([0])
     torch.set_default_dtype(torch.float64)
     try:
@@ -195,8 +196,7 @@ def test_a_framework_that_does_something_else_is_not_timed(task):
 
 
 def test_frameworks_that_are_not_here_are_left_out_by_name(task, monkeypatch, capsys):
-    monkeypatch.setattr(bench, "MNIST", task)
-    monkeypatch.setattr(bench, "CIFAR", task)
+    monkeypatch.setattr(bench, "TASKS", dict.fromkeys(bench.TASKS, task))
     absent = against.Rival("Nobody", ("torch", "no_such_package"), "nobody", "nobody")
     monkeypatch.setitem(bench.RIVALS, "flower", absent)
     assert bench.main(1, None, ["flower"]) == 0
@@ -205,6 +205,15 @@ def test_frameworks_that_are_not_here_are_left_out_by_name(task, monkeypatch, ca
     assert "Nobody, " not in said
     with pytest.raises(SettingsError, match="'blazefl' is none of flower, pfl"):
         bench.main(1, None, ["blazefl"])
+
+
+def test_the_simulators_own_settings_take_as_many_steps_as_they_say():
+    for task, steps in ((bench.TASKS["blazefl"], 25_000 // 5), (bench.TASKS["pfl"], 50 * 5)):
+        fed = task.federation([0])
+        sizes = fed.partitions[0].train.size[: task.cohort]  # all devices have as many rows
+        each = -(-sizes // task.training.batch_size) * task.training.epochs
+        assert int(each.sum()) == steps
+        assert not (sizes % task.training.batch_size).any(), "epochs can be joined"
 
 
 def test_operations_of_the_networks_by_hooks():
@@ -224,8 +233,7 @@ def test_operations_of_the_networks_by_hooks():
 
 
 def test_json_holds_what_was_printed(task, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(bench, "MNIST", task)
-    monkeypatch.setattr(bench, "CIFAR", task)
+    monkeypatch.setattr(bench, "TASKS", dict.fromkeys(bench.TASKS, task))
     assert bench.main(1, str(tmp_path / "speed.json")) == 0
     written = json.loads((tmp_path / "speed.json").read_text())
     assert {"provenance", "times", "limits"} == set(written)

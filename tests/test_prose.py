@@ -1,5 +1,6 @@
 """No result is typed into a page: a number in prose is a setting, or printed by a paper."""
 
+import ast
 import json
 import re
 
@@ -59,3 +60,23 @@ def test_what_looks_like_a_result_is_seen():
         1.5,
         87.5,
     ]
+
+
+SENTENCES = sorted(
+    path
+    for pattern in ("take_home.py", "sentences.py")
+    for path in (ROOT / "lgfed_core" / "papers").rglob(pattern)
+)
+
+
+@pytest.mark.parametrize("path", SENTENCES, ids=lambda path: path.parent.name)
+def test_beside_a_sentence_stands_what_would_make_it_false(path):
+    tree = ast.parse(text := path.read_text(encoding="utf-8"))
+    bold = [
+        node
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef)
+        and re.search(r'"\*\*(?!Not yet)', said := ast.get_source_segment(text, node) or "")
+        and "# False" not in said
+    ]
+    assert not bold, [node.name for node in bold]

@@ -31,8 +31,8 @@ from .against import RIVALS, Rival
 from .apart import Failed
 from .limits import limits
 from .ours import Ours
-from .plain import Plain, Spread
-from .task import CIFAR, MNIST, Task
+from .plain import Plain, Spread, tested
+from .task import CIFAR as CIFAR, MNIST as MNIST, TASKS, Task
 from .times import Times, lines_of, same, timed
 
 
@@ -100,24 +100,39 @@ def on_gpu(task: Task, rounds: int) -> list[dict]:
 
 
 def _evaluation(task: Task, federation: Federation, rounds: int) -> Times:
-    """Seconds to test 100 personal models on their own test rows."""
+    """Seconds to test each device's own model on its test rows, by a loop and by ours, in turn.
+
+    Raises LgfedError where the two find other accuracies.
+    """
     layers = nets.last_layers(federation.net, 2)
     times: Times = {}
+    what = f"testing {federation.clients} personal models"
     with closing(Ours(federation, task, LGFedAvg(layers=layers), Personal("test"))) as ours:
+        models = ours.models()
         for _ in range(rounds + 1):
-            who = ("lgfed, testing 100 personal models", 0)
-            timed(times, who, accuracies, ours.engine, "shared", "personal", "test")
+            plain = timed(times, (f"plain loop, {what}", 0), tested, federation, models)
+            found = timed(
+                times, (f"lgfed, {what}", 0), accuracies, ours.engine, "shared", "personal", "test"
+            )
+    same(plain, found[0], f"{task.name}, {what}")
     return times
 
 
-def main(rounds: int, path: str | None, against: Sequence[str] = ()) -> int:
-    """Print the comparison of both tasks; write it to ``path`` as JSON if given.
+def main(
+    rounds: int,
+    path: str | None,
+    against: Sequence[str] = (),
+    tasks: Sequence[str] = ("mnist", "cifar10"),
+) -> int:
+    """Print the comparison of ``tasks``, keys of `TASKS`; write it to ``path`` as JSON if given.
 
     ``against``: keys of `RIVALS`; those that are not installed are named and left out.
     """
     at_least(1, rounds=rounds)
     for name in against:
         one_of("against", name, RIVALS)
+    for name in tasks:
+        one_of("tasks", name, TASKS)
     try:
         with open(path or os.devnull, "a"):  # before the minutes that the timing takes
             pass
@@ -129,7 +144,7 @@ def main(rounds: int, path: str | None, against: Sequence[str] = ()) -> int:
             print(words)
     rivals = [rival for rival in rivals if not rival.missing()]
     lines, bounds = [], []
-    for task in (MNIST, CIFAR):
+    for task in (TASKS[name] for name in tasks):
         sides = [(CPU, compare(task, rounds, rivals))]
         if torch.cuda.is_available():
             sides.append((torch.device("cuda"), on_gpu(task, rounds)))

@@ -87,9 +87,10 @@ class Given:
         return self.participation.chosen(rng, len(self.rows)).tolist()
 
     def visited(self, k: int, number: int) -> Tensor:
-        """Row numbers of device ``k`` as it visits them in round ``number``: [n_k]."""
+        """Row numbers of device ``k`` as it visits them in round ``number``: [epochs * n_k]."""
         mine = self.rows.of(k)
-        return mine[torch.from_numpy(visits(self.seed, number, k, len(mine), 1)[0])]
+        order = visits(self.seed, number, k, len(mine), self.training.epochs)
+        return mine[torch.from_numpy(order.reshape(-1))]
 
 
 @cache

@@ -13,7 +13,7 @@ from .times import Times, timed
 
 
 def limits(task: Task, device: torch.device) -> dict:
-    """Arithmetic and memory traffic of one round of 10 devices, and what this machine can do.
+    """Arithmetic and memory traffic of one round, and what this machine can do.
 
     Products are PyTorch's, which on some processors take a slow path; NumPy's stand beside them.
 
@@ -21,15 +21,16 @@ def limits(task: Task, device: torch.device) -> dict:
     momentum reads weight, gradient and momentum and writes two of them: 8 passes over P floats
     (where a device's parameters stay in cache, this is cache traffic).
     """
-    rows, size = 600 if task.dataset == "mnist" else 500, joined(task.net()).numel()
-    steps = 10 * -(-rows // task.training.batch_size)
+    rows = {"mnist": 60_000, "cifar10": 50_000}[task.dataset] // task.devices
+    size, passes = joined(task.net()).numel(), task.cohort * task.training.epochs
+    steps = passes * -(-rows // task.training.batch_size)
     a = torch.randn(1024, 1024, device=device)
     gemm = _best(lambda: a @ a)
     there = np.ones((1024, 1024), np.float32)
     other = _best(lambda: there @ there) if device.type == "cpu" else math.nan
     big = torch.empty(64 * 1024 * 1024, device=device)
     copy_s = _best(lambda: big[: big.numel() // 2].copy_(big[big.numel() // 2 :]))
-    flops, nbytes = 10 * rows * task.flops_per_row, steps * 8 * 4 * size
+    flops, nbytes = passes * rows * task.flops_per_row, steps * 8 * 4 * size
     peak, bandwidth = 2 * 1024**3 / gemm, 4 * big.numel() / copy_s
     return {
         "task": task.name,

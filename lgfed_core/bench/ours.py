@@ -35,6 +35,11 @@ class Ours:
         """What the server of ``run`` has now: [P]."""
         return self.phase.tensors["shared"][run]
 
+    def models(self, run: int = 0) -> Tensor:
+        """What each device of ``run`` has now: [K, P]."""
+        shared, personal = (self.phase.tensors[name][run] for name in ("shared", "personal"))
+        return self.phase.layout.join(shared[None], personal)
+
     def close(self) -> None:
         """End the workers."""
         self.engine.close()

@@ -17,13 +17,25 @@ from .task import Task
 
 
 def train(model: nn.Module, x: Tensor, y: Tensor, rows: Tensor, cfg: LocalTraining) -> None:
-    """One device's epoch over ``rows`` [n_k] in their order, by torch.optim.SGD, in place."""
+    """A device's pass over ``rows`` in their order, by torch.optim.SGD, in place."""
     optimiser = torch.optim.SGD(model.parameters(), cfg.lr, cfg.momentum)
     for at in rows.split(cfg.batch_size):
         loss = F.cross_entropy(model(x[at]), y[at])
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
+
+
+@torch.no_grad()
+def tested(federation: Federation, models: Tensor) -> Tensor:
+    """Share of right answers of each device's own model [K, P] on its own test rows -> [K]."""
+    net, split = copy.deepcopy(federation.net).eval(), federation.data.test
+    found = []
+    for k, vector in enumerate(models):
+        vector_to_parameters(vector, net.parameters())
+        rows = federation.partitions[0].test.of(k)
+        found.append((net(split.x[rows]).argmax(1) == split.y[rows]).float().mean())
+    return torch.stack(found)
 
 
 class Plain:
@@ -55,7 +67,9 @@ class Plain:
     def train(self, model: nn.Module, k: int, number: int) -> None:
         """Train ``model`` on the rows of device ``k``, as it visits them in round ``number``."""
         mine, split = self.rows.of(k), self.federation.data.train
-        order = torch.from_numpy(visits(self.federation.seeds[0], number, k, len(mine), 1)[0])
+        epochs = self.task.training.epochs
+        order = visits(self.federation.seeds[0], number, k, len(mine), epochs)
+        order = torch.from_numpy(order.reshape(-1))
         train(model, split.x, split.y, mine[order], self.task.training)
 
     def parameters(self) -> Tensor:

@@ -14,13 +14,14 @@ from .task import Task
 Times = dict[tuple[str, int], list[float]]  # (who, seeds trained at once) -> seconds a round
 
 
-def timed(times: Times, who: tuple[str, int], function: Callable, *args) -> None:
-    """Call ``function`` and note the seconds that it took under ``who``."""
+def timed(times: Times, who: tuple[str, int], function: Callable, *args):
+    """Call ``function`` and note the seconds that it took under ``who``; what it returned."""
     began = time.perf_counter()
-    function(*args)
+    found = function(*args)
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     times.setdefault(who, []).append(time.perf_counter() - began)
+    return found
 
 
 def lines_of(task: Task, times: Times) -> list[dict]:

@@ -19,8 +19,8 @@ from lgfed_core.seeds import Purpose, stream
 from .batched import Engine
 from .divergence import keep_out
 from .looped import Job
+from .memory import zeros
 from .participation import Participation
-from .processes import common
 from .trackers import Tracker
 from .training import LocalTraining, Phase, normalises, trainee
 
@@ -144,7 +144,10 @@ def prepare(
     tensors = {}
 
     def allocate(name: str, *shape: int) -> Tensor:
-        tensors[name] = common(*shape) if forked else torch.zeros(*shape, device=place)
+        on_cpu = place.type == "cpu"
+        tensors[name] = (
+            zeros(*shape, forked=forked) if on_cpu else torch.zeros(*shape, device=place)
+        )
         return tensors[name]
 
     allocate("shared", *shared.shape).copy_(shared)

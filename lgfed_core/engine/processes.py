@@ -1,14 +1,11 @@
-"""What worker processes need from the machine: how many, one thread each, memory in common."""
+"""What worker processes need from the machine: how many, and one thread each."""
 
-import math
-import mmap
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
-from torch import Tensor
 
 from lgfed_core.errors import SettingsError
 
@@ -38,12 +35,3 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def common(*shape: int) -> Tensor:
-    """A float32 tensor of zeros in anonymous memory that forked workers share, not copy."""
-    count = math.prod(shape)
-    if count == 0:
-        return torch.zeros(*shape)
-    memory = mmap.mmap(-1, 4 * count)  # backed by no file, so no limit of /dev/shm
-    return torch.frombuffer(memory, dtype=torch.float32).view(shape)

@@ -45,6 +45,9 @@ class Table:
     headline: the protocol and selection that the published numbers stand for.
     experiments: what `python -m lgfed_core run` takes to fill it; empty while no chapter does.
     sets: the settings (of ``--set``) with which it has to run, one after the other.
+    pooled: of how many devices of a run the printed deviations hold numbers as well; 1: they are
+        over runs alone. How much of them is between runs is then unknown: a verdict is one
+        only if it is the same whether all is or none (`report.table`).
     source: (table, cells): rows of ours that serve this table too, as the same runs fill both.
     contrasts: pairs of methods (a, b) whose difference a - b, at the same setting, the paper argues
         with; `worth.contrasts` judges them.
@@ -61,6 +64,7 @@ class Table:
     headline: tuple[str, str] = ("as_released", "best_test")
     experiments: tuple[str, ...] = ()
     sets: tuple[str, ...] = ("",)
+    pooled: int = 1
     source: tuple[str, dict[str, Any]] | None = None
     protocols: tuple[str, ...] = PROTOCOLS  # those that can be run
     counts: Callable[..., int | None] | None = None

@@ -22,6 +22,7 @@ from .display import display as display, text
 from .printed import PAPERS, Table
 from .records import PROTOCOLS, plain
 
+VAGUE = "hangs on what the printed deviation is over"  # of `Table.pooled`
 SELECTION = {"as_released": "best_test", "as_described": "best_val"}
 
 
@@ -71,11 +72,14 @@ def table_of(
                 if not seeds and metric.digit and scale == "paper":
                     ours = _follows(spec, cell)
                 against = _compare(cell, runs, ours, metric)
+                depends = _depends(spec, cell, ours, metric)
                 sd = ours.std(ddof=1) if ours.size > 1 else np.nan
                 said, why = against.verdict, ""
                 if not metric.digit:
                     least = metric.least(cell["paper"])
                     why = worth.why(against, sd, seeds, cell["paper_sd"], runs)
+                    if depends:
+                        said, why = verdict.INCONCLUSIVE, VAGUE
                     open_ = said in (verdict.NOT_RUN, verdict.INCONCLUSIVE)
                     if open_ and not worth.reachable(cell["paper_sd"], runs, least):
                         said, why = verdict.UNREACHABLE, ""
@@ -181,6 +185,15 @@ def _compare(cell: dict, runs: int | None, ours: np.ndarray, metric: printed.Met
         return verdict.compare_exact(cell["paper"], metric.digit, ours)
     least = metric.least(cell["paper"])
     return verdict.compare(cell["paper"], cell["paper_sd"], runs, ours, least)
+
+
+def _depends(spec: Table, cell: dict, ours: np.ndarray, metric: printed.Metric) -> bool:
+    """Whether the verdict depends on how much of the printed deviation is between runs."""
+    if spec.pooled == 1 or metric.digit or ours.size < 2:
+        return False
+    least = metric.least(cell["paper"])
+    one, other = verdict.ends(cell["paper"], cell["paper_sd"], spec.runs, ours, least, spec.pooled)
+    return one != other
 
 
 def _runs(spec: Table, rows: pd.DataFrame, scale: str) -> dict[tuple, tuple[pd.Series, str]]:

@@ -70,6 +70,19 @@ def compare(
     return Comparison(difference, float(low), float(high), margin, verdict)
 
 
+def ends(
+    paper_mean: float, paper_sd: float, paper_n: int | None, ours: ArrayLike, floor: float, k: int
+) -> tuple[str, str]:
+    """The verdicts of `compare` if a deviation printed over runs and the k devices of each were all
+    between runs, and if runs differed by nothing but the devices in them (a run's mean then
+    deviates by 1 / sqrt(k) of it). What is true lies between."""
+    one, other = (
+        compare(paper_mean, sd, paper_n, ours, floor).verdict
+        for sd in (paper_sd, paper_sd / np.sqrt(k))
+    )
+    return one, other
+
+
 def margin_of(paper_sd: float, floor: float) -> float:
     """How far from a printed number counts as reproduced; without a deviation (NaN) the floor."""
     return float(np.nanmax([2 * paper_sd, floor]))

@@ -202,6 +202,18 @@ def test_ours_stand_beside_the_papers(folder):
     assert set(other["verdict"]) == {"not yet run"}
 
 
+def test_a_verdict_that_hangs_on_what_a_deviation_is_over_is_none(tmp_path):
+    spec = TABLES["lgfedavg_table4_adult_fairness"]  # FedAvg, i.i.d.: accuracy 83.7 +- 3.1
+    ids = dict(method="fedavg", split="iid", selection="last", metric="class_acc")
+    for far, expected in ((0.0, "reproduced"), (2.0, "inconclusive"), (9.0, "differs")):
+        values = [83.6 + far, 83.7 + far, 83.8 + far]
+        rows = tidy(values, spec.name).drop(columns=list(IDS)).assign(**ids)
+        found = report.table(spec, protocol="as_released", rows=rows)
+        line = found[found["ours"].notna()].iloc[0]
+        assert line["verdict"] == expected, far
+        assert (line["why"] == report.VAGUE) == (far == 2.0)
+
+
 def test_one_protocol_alone(folder):
     found = report.table(TABLES[TABLE6], protocol="as_described", folder=folder)
     assert set(found["protocol"]) == {"as_described"}

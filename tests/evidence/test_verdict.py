@@ -193,3 +193,12 @@ def test_repetitions_that_share_their_rows_do_not_add_up():
     error = (verdict.greater(many, shared=0.5).high - 2) / 1.97
     assert error == pytest.approx(spread * 0.5**0.5, rel=0.02), "however many there are"
     assert verdict.equivalent(few, 2.0, 5.0, shared=0.5).p > verdict.equivalent(few, 2.0, 5.0).p
+
+
+def test_a_deviation_over_devices_too_is_read_at_both_ends():
+    ours = [80.9, 81.0, 81.1]  # 2 +- .25 below the print: within twice 2.4, not within twice .76
+    read = dict(paper_mean=83.0, paper_sd=2.4, paper_n=10, ours=ours, floor=1.0)
+    assert verdict.ends(**read, k=10) == ("reproduced", "differs")
+    assert verdict.ends(**read, k=1) == ("reproduced", "reproduced")
+    near = read | dict(ours=[82.9, 83.0, 83.1])
+    assert verdict.ends(**near, k=10) == ("reproduced", "reproduced")

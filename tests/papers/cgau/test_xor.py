@@ -85,3 +85,14 @@ def test_networks_learn_side_by_side_as_they_do_alone(kind):
     for name, p in alone.params.items():
         assert torch.allclose(together.params[name][0], p[0], atol=1e-5), name
     assert together.of(1) is together.net
+
+
+def test_sentences_to_take_home_count_the_starts():
+    found = {"cgau": xor.accuracies(by_hand(), CFG)}
+    found["gated"] = found["cgau"].copy()
+    said = xor.take_home(found)
+    assert "solves it from 1 of 1 starts" in said and "one each 1" in said and "it can" in said
+    found["gated"].loc[:, ("all", "nothing")] = 0.98  # just not solved
+    assert "solves it from 0 of 1 starts." in xor.take_home(found)
+    found["cgau"].loc[:, ("all", "nothing")] = 0.5
+    assert "number of starts: none" in xor.take_home(found)

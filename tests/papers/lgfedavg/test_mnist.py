@@ -1,5 +1,7 @@
 """The MNIST experiment end to end at smoke scale, on the real images."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,8 +9,7 @@ import pytest
 from lgfed_core import models, paths
 from lgfed_core.errors import LgfedError, SettingsError
 from lgfed_core.evidence import records as results, report
-from lgfed_core.papers.lgfedavg import records as lgfedavg_rows
-from lgfed_core.papers.lgfedavg.mnist import take_home
+from lgfed_core.papers.lgfedavg import records as lgfedavg_rows, take_home
 from lgfed_core.papers.lgfedavg.mnist.run import MNIST
 from lgfed_core.papers.lgfedavg.printed import TABLES
 from toy import stored_row
@@ -185,6 +186,39 @@ def test_sentences_to_take_home_count_the_readings_that_show_them():
     assert "in 2 of 3 readings" in take_home.selection(rows)
     assert take_home.selection(rows.iloc[:0]) == "not yet run"
     assert "not yet run" in take_home.sharing(pd.DataFrame(columns=rows.columns))
+
+
+@pytest.mark.parametrize(
+    ("shift", "word"), [(0.0, "not shown to be more or less"), (0.5, "more"), (-0.5, "less")]
+)
+def test_sentences_on_starts_choices_and_devices_alone_turn_with_the_rows(shift, word):
+    ids = dict(table="lgfedavg_v2_table6_mnist", classes_per_device=2, scale="paper", lg_rounds=0)
+    readings = [("as_described", n) for n in ("best_val", "last")]
+    readings += [("as_released", n) for n in ("best_test", "last")]
+    ways = ("local_test_acc", "new_test_acc", "new_test_acc_outputs", "new_test_acc_weights")
+    ahead = {  # who is ahead by the shift in the sentence, at that reading and test
+        "dial": lambda who, reading, way: who == ("lg_fedavg", 800),
+        "flattered": lambda who, reading, way: reading[1] == "best_test",
+        "served": lambda who, reading, way: way.endswith("outputs"),
+        "alone": lambda who, reading, way: who[0] == "local_only",
+    }
+    rounds = {"dial": (400, 800), "flattered": (400, 800), "served": (400,), "alone": (400, 800)}
+    everybody = (("fedavg", 800), ("lg_fedavg", 400), ("lg_fedavg", 800), ("local_only", 0))
+    for name, more in ahead.items():
+        lines = [
+            ids
+            | dict(method=who[0], fedavg_rounds=who[1], protocol=reading[0], selection=reading[1])
+            | dict(metric=way, seed=seed, value=90 + (shift + wobble) * more(who, reading, way))
+            for who, reading, way in product(everybody, readings, ways)
+            for seed, wobble in enumerate((-0.1, 0.0, 0.1))
+        ]
+        said = getattr(take_home, name)(pd.DataFrame(lines), "mnist", *rounds[name])
+        parts = said.replace(": ", "; ").split("; ")
+        assert "not yet run" not in said and sum(word in part for part in parts) >= 2, said
+        others = {"more", "less"} - {word} if shift else set()
+        assert not any(part.endswith(other) for part in parts for other in others), said
+        empty = getattr(take_home, name)(pd.DataFrame(lines).iloc[:0], "mnist", *rounds[name])
+        assert "not yet run" in empty
 
 
 def test_runs_that_left_the_finite_numbers_are_kept_apart():

@@ -23,6 +23,7 @@ from lgfed_core.models import make
 from lgfed_core.models.gated_unit import CGAU, SWITCHES, glorot
 
 UP, DOWN = 0, 1
+SOLVED = 0.99  # of the points
 NETS = ("mlp", "gated", "cgau")  # two tanh units; one unit without and with its client
 SCALES = {
     "smoke": dict(seeds=4, steps=150),
@@ -145,7 +146,7 @@ def accuracies(trained: Trained, cfg: Settings) -> pd.DataFrame:
     return pd.DataFrame(out).rename_axis("seed")
 
 
-def roles(found: pd.DataFrame, solved: float = 0.99, intact: float = 0.95) -> pd.Series:
+def roles(found: pd.DataFrame, solved: float = SOLVED, intact: float = 0.95) -> pd.Series:
     """For each seed what the two parts do, in words; found: of `accuracies`.
 
     "one each": without modulation exactly one client is still right (from ``intact`` on), without
@@ -190,6 +191,27 @@ def claim(found: dict[str, pd.DataFrame]) -> dict[str, Evidence]:
         "C8, one part for each client": second,
         "C8": every([first, second]),
     }
+
+
+def take_home(found: dict[str, pd.DataFrame]) -> str:
+    """Three Markdown lines of what came out; found: `accuracies` by kind of network."""
+    solved = {kind: int((a["all", "nothing"] >= SOLVED).sum()) for kind, a in found.items()}
+    words, starts = roles(found["cgau"]), {kind: len(a) for kind, a in found.items()}
+    kinds = words[words != "not solved"].value_counts()
+    ways = ", ".join(f"{kind} {many}" for kind, many in kinds.items()) or "none"
+    # False if fewer than half of the starts solved it: then C8 fails, and this says the share.
+    enough = (
+        f"- **One unit with its client** solves it from {solved['cgau']} of "
+        f"{starts['cgau']} starts."
+    )
+    # False, as the paper shows it, if "one each" were not the most frequent of these.
+    parts = f"- **What the two parts do** in those that solve it, by number of starts: {ways}."
+    # False if no start without a client solved it: one is proof that it can.
+    without = (
+        f"- **One gated unit without any client** solves it from {solved['gated']} of "
+        f"{starts['gated']} starts"
+    )
+    return "\n".join([enough, parts, without + (": it can." if solved["gated"] else ".")])
 
 
 def grid(reach: float = 2.2, steps: int = 121) -> tuple[np.ndarray, Tensor, Tensor]:

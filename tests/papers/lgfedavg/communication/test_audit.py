@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from lgfed_core.papers.lgfedavg.communication import audit
+from lgfed_core.papers.lgfedavg.communication import audit, sentences
 from lgfed_core.papers.lgfedavg.communication.counts import budgets, recompute_tables
 
 
@@ -66,3 +66,14 @@ def test_counts_are_told_in_the_digits_printed(table):
     rows = budgets(table)
     told = audit.readable(rows[rows["table"] == "lgfedavg_v1_table1"]).iloc[-1]
     assert told.tolist() == ["CIFAR-10: LG-FedAvg 1200+60", "8.48", "8.4804", 1]
+
+
+def test_sentences_turn_with_the_counts(table):
+    ratio = audit.ratios(budgets(table))
+    said = "\n".join(sentences.of(table, ratio))
+    assert "explains 81 of 83" in said and "so it is for v1, MNIST (56 %); v2, MNIST (52 %)" in said
+    ratio.loc["v1, CIFAR-10", "formula"] = 60.0
+    ratio.loc["v2, MNIST", "formula"] = 56.0
+    said = sentences.of(table.assign(matches=False), ratio)
+    assert "explains 0 of 83" in said[0]
+    assert "so it is for v1, MNIST (56 %); v1, CIFAR-10 (60 %); not for v2, MNIST" in said[1]

@@ -1,0 +1,166 @@
+"""Sentences to take home from the pages on pictures, written from rows; beside each what would make
+it false. An interval that holds zero is called neither a gain nor a loss."""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from lgfed_core.evidence.claims import said
+from lgfed_core.evidence.verdict import Evidence, greater
+
+from .layers import tables as cuts
+from .layers.run import TITLES, chosen
+from .records import by_seed
+
+_READINGS = {  # where nothing is chosen on test rows
+    "as described, chosen on validation rows": ("as_described", "best_val"),
+    "as described, last round": ("as_described", "last"),
+    "as released, last round": ("as_released", "last"),
+}
+
+
+def selection(stored: pd.DataFrame, starts: tuple[int, ...] = (400, 800), full: int = 800) -> str:
+    """Whether LG-FedAvg is ahead at home where no test row chooses, at two classes.
+
+    stored: rows of `records.load`; starts: FedAvg rounds before LG-FedAvg.
+    """
+    values, lines, shown = by_seed(stored), [], []
+    for start in starts:
+        for words, reading in _READINGS.items():
+            cell = partial(_cell, values, "mnist", metric="local_test_acc", reading=reading)
+            gain, runs = _less(cell(("lg_fedavg", start)), cell(("fedavg", full)))
+            if runs > 1:
+                shown.append(gain.low > 0)
+                lines.append(f"{start}+100, {words}: {said(gain, runs)}")
+    if not lines:
+        return "not yet run"
+    # False if one of these intervals held zero and the sentence still said "in all".
+    many = "in all" if all(shown) else f"in {sum(shown)} of {len(shown)}"
+    return (
+        f"**The advantage over FedAvg at home is shown without choosing on test rows {many} "
+        f"readings** (points, 95 % interval, seeds): {'; '.join(lines)}."
+    )
+
+
+def sharing(stored: pd.DataFrame) -> str:
+    """What sharing adds at home to devices that go on from the same FedAvg model, by setting.
+
+    stored: rows of ``lgfedavg.layers``. Nothing is chosen on test rows: best on validation rows as
+    described, the last round as released.
+    """
+    lines = []
+    for where in cuts.settings(stored):
+        data, released = where["data"], where["protocol"] == "as_released"
+        values = cuts.cell(stored, selection="last" if released else "best_val", **where)
+        gap = cuts.against(values, chosen(data), ("last", 0)).loc["local_test_acc"]
+        if np.isnan(gap["low"]):
+            continue
+        # False if the interval moved to the other side of zero, or came to hold it.
+        kind = (
+            "helps" if gap["low"] > 0 else "costs" if gap["high"] < 0 else "is not shown to matter"
+        )
+        split = "i.i.d." if where["classes"] == 10 else f"{where['classes']} classes"
+        words = f"on {TITLES[data]}, {split}, {where['start']}+100" + ", as released" * released
+        found = said(gap.rename({"difference": "estimate"}), int(gap["seeds"]))
+        lines.append(f"{words}, it {kind}: {found}")
+    return (
+        "**What sharing adds at home**, against devices that go on from the same FedAvg model with "
+        f"nothing shared (points): {'; '.join(lines) or 'not yet run'}."
+    )
+
+
+def dial(stored: pd.DataFrame, data: str, few: int, many: int) -> str:
+    """What more FedAvg rounds before LG-FedAvg change, on both tests, at two classes.
+
+    stored: rows of `records.load`; few, many: FedAvg rounds of the two headline budgets.
+    """
+    values, lines = by_seed(stored), []
+    for words, metric in _TESTS.items():
+        for reading, how in _SOUND.items():
+            cell = partial(_cell, values, data, metric=metric, reading=reading)
+            gain, runs = _less(cell(("lg_fedavg", many)), cell(("lg_fedavg", few)))
+            if runs > 1:
+                # False if the interval moved to the other side of zero, or came to hold it.
+                lines.append(f"{words}, {how}, {_kind(gain)}: {said(gain, runs)}")
+    return (
+        f"**What a later start changes**, {many}+100 rounds less {few}+100, in points: "
+        f"{'; '.join(lines) or 'not yet run'}."
+    )
+
+
+def flattered(stored: pd.DataFrame, data: str, few: int, full: int) -> str:
+    """How much choosing the round on test rows adds to each method, as released, at two classes."""
+    values, lines = by_seed(stored), []
+    rows = {"LG-FedAvg": ("lg_fedavg", few), "FedAvg": ("fedavg", full)}
+    for words, metric in _TESTS.items():
+        for name, who in (rows | {"devices alone": ("local_only", 0)}).items():
+            best, last = (
+                _cell(values, data, who, metric, ("as_released", how))
+                for how in ("best_test", "last")
+            )
+            gain, runs = _less(best, last)
+            if runs > 1:
+                # False if the interval moved to the other side of zero, or came to hold it.
+                lines.append(f"{name}, {words}, {_kind(gain)}: {said(gain, runs)}")
+    return (
+        "**What choosing on test rows adds**, as released, the chosen round less the last, in "
+        f"points: {'; '.join(lines) or 'not yet run'}."
+    )
+
+
+def served(stored: pd.DataFrame, data: str, few: int) -> str:
+    """What averaging outputs gives new devices over averaging weights, last round, two classes."""
+    values, lines = by_seed(stored), []
+    for name, who in {"devices alone": ("local_only", 0), "LG-FedAvg": ("lg_fedavg", few)}.items():
+        for protocol in ("as_described", "as_released"):
+            outputs, weights = (
+                _cell(values, data, who, f"new_test_acc_{way}", (protocol, "last"))
+                for way in ("outputs", "weights")
+            )
+            gain, runs = _less(outputs, weights)
+            if runs > 1:
+                # False if the interval moved to the other side of zero, or came to hold it.
+                words = f"{name}, {protocol.replace('_', ' ')}, {_kind(gain)}"
+                lines.append(f"{words}: {said(gain, runs)}")
+    return (
+        "**How new devices are served**: averaged outputs less averaged weights, last round, in "
+        f"points: {'; '.join(lines) or 'not yet run'}."
+    )
+
+
+def alone(stored: pd.DataFrame, data: str, few: int, full: int) -> str:
+    """Devices that send nothing, at home, less each method that sends, at two classes."""
+    values, lines = by_seed(stored), []
+    reading = ("as_described", "best_val")
+    cell = partial(_cell, values, data, metric="local_test_acc", reading=reading)
+    for name, who in {"FedAvg": ("fedavg", full), "LG-FedAvg": ("lg_fedavg", few)}.items():
+        gain, runs = _less(cell(("local_only", 0)), cell(who))
+        if runs > 1:
+            # False if the interval moved to the other side of zero, or came to hold it.
+            lines.append(f"{_kind(gain)} right than {name}, {said(gain, runs)}")
+    return f"{TITLES[data]}: {'; '.join(lines) or 'not yet run'}"
+
+
+_TESTS = {"at home": "local_test_acc", "on new devices": "new_test_acc"}
+_SOUND = {  # where nothing is chosen on test rows
+    ("as_described", "best_val"): "as described",
+    ("as_released", "last"): "as released, last round",
+}
+
+
+def _cell(values: dict, data: str, who: tuple, metric: str, reading: tuple) -> pd.Series:
+    """Values by seed at two classes per device; empty where none has run."""
+    return values.get((data, 2, who, metric, reading), pd.Series(dtype=float))
+
+
+def _less(a: pd.Series, b: pd.Series) -> tuple[Evidence, int]:
+    """a less b over the seeds that both have, and how many those are."""
+    a, b = a.align(b, join="inner")
+    return greater(a, b), len(a)
+
+
+def _kind(gain: Evidence) -> str:
+    if gain.low > 0:
+        return "more"
+    return "less" if gain.high < 0 else "not shown to be more or less"
