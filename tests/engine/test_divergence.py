@@ -198,3 +198,10 @@ def test_nothing_is_farther_than_no_limit_and_a_limit_is_a_number_above_zero():
     for limit in (0.0, -1.0, float("nan")):
         with pytest.raises(SettingsError, match="farthest"):
             Participation(farthest=limit)
+
+
+def test_a_limit_farther_than_anybody_goes_changes_nothing():
+    free = toy_federation((5, 6))
+    limited = replace(free, participation=Participation(keep_out=True, farthest=1e9))
+    ends = [run(fed, FedAvg(), SGD, 2, workers=1).tensors["shared"] for fed in (free, limited)]
+    assert torch.equal(*ends)
