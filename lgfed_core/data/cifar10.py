@@ -18,6 +18,7 @@ from .dataset import Dataset, Split, raw_numbers
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # ImageNet's, as LG-FedAvg uses them
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+ROWS = (5000,) * 10, (1000,) * 10  # of each class, to train with and to test on
 PIXELS = 3 * 32 * 32
 MOST_ROWS = 10_000  # of one batch
 TRAIN = [f"data_batch_{i}.bin" for i in range(1, 6)]

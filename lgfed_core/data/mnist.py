@@ -19,6 +19,10 @@ from .dataset import Dataset, Split, raw_numbers
 from .usps import rotated
 
 MEAN, STD = 0.1307, 0.3081  # of the training pixels in [0, 1]; LG-FedAvg's released code
+ROWS = (  # of each digit, to train with and to test on
+    (5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949),
+    (980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009),
+)
 MAGIC = {3: 2051, 1: 2049}  # number of dimensions -> magic number
 
 

@@ -1,12 +1,14 @@
 """Runs that leave the finite numbers: named at once, and out of the loop from then on.
 
 The first upload with a NaN or an infinite number ends its run: one average with it, and every
-device would have it. Its models stay as they were before that round, its numbers are NaN from that
+device would have it. So does one farther from what the device received than `Participation` allows
+(`farthest`). The run's models stay as they were before that round, its numbers are NaN from that
 round on, and the other runs never notice. Where `Participation` says `keep_out`, the device alone
 is out of that round. Models that other devices see (`needs_peers`) are sent, too. Where nothing is
 sent, a device's numbers are its own affair: `closing` says what became of them.
 """
 
+import math
 import warnings
 
 import torch
@@ -21,8 +23,9 @@ from .training import Phase
 class Diverged:
     """``since``: the round, counted from one, in which each run that diverged did so."""
 
-    def __init__(self, phase: Phase, tracker: Tracker, label: str):
+    def __init__(self, phase: Phase, tracker: Tracker, label: str, farthest: float = math.inf):
         self.phase, self.tracker, self.label = phase, tracker, label or "run"
+        self.farthest = farthest
         self.since: dict[int, int] = {}
 
     def stopped(self, phase: Phase) -> Tensor | None:
@@ -38,11 +41,11 @@ class Diverged:
         """After a round: end the runs that diverged in it; ``before`` [R, P_s] was shared."""
         t, jobs = self.phase.tensors, engine.trained
         lost: dict[int, str] = {}
-        for slot in _sent_broken(self.phase, jobs):
+        for slot, what in _sent(self.phase, jobs, before, self.farthest).items():
             run, client = jobs[slot]
-            lost.setdefault(run, f"what client {client} sent is")
+            lost.setdefault(run, f"what client {client} sent is {what}")
         for run in set(_broken(t["shared"])) - self.since.keys():
-            lost.setdefault(run, "the average of what clients sent is")
+            lost.setdefault(run, "the average of what clients sent is not finite")
         for run, what in lost.items():
             self.since[run] = round
             t["shared"][run] = before[run]
@@ -50,8 +53,8 @@ class Diverged:
                 if other == run:
                     t["personal"][run, device] = engine.before[slot]
             warnings.warn(
-                f"{self.label}: run {run} (seed {self.phase.seeds[run]}), round {round}: {what} "
-                "not finite; this run takes no further part and stays as it was before it. A "
+                f"{self.label}: run {run} (seed {self.phase.seeds[run]}), round {round}: {what}; "
+                "this run takes no further part and stays as it was before it. A "
                 f"lower learning rate than {self.phase.training.lr} may help",
                 RuntimeWarning,
                 stacklevel=4,
@@ -86,10 +89,12 @@ class Diverged:
             )
 
 
-def keep_out(phase: Phase, engine: Engine, number: int) -> set[int]:
-    """Which slots sent what is not finite in round ``number`` (from 0); put back to before it."""
-    t, out = phase.tensors, _sent_broken(phase, engine.trained)
-    for slot in out:
+def keep_out(phase: Phase, engine: Engine, number: int, farthest: float = math.inf) -> set[int]:
+    """Which slots sent what is not finite, or went too far, in round ``number`` (from 0); put back
+    to before it."""
+    t = phase.tensors
+    out = _sent(phase, engine.trained, t["shared"], farthest)
+    for slot, what in out.items():
         run, device = engine.trained[slot]
         t["uploads"][slot] = t["shared"][run]
         t["personal"][run, device] = engine.before[slot]
@@ -97,20 +102,38 @@ def keep_out(phase: Phase, engine: Engine, number: int) -> set[int]:
             t["velocity"][run, device] = 0
         warnings.warn(
             f"run {run} (seed {phase.seeds[run]}), round {number + 1}: what client {device} sent "
-            "is not finite; it is kept out of this round, and stays as it was before it",
+            f"is {what}; it is kept out of this round, and stays as it was before it",
             RuntimeWarning,
             stacklevel=5,
         )
     return set(out)
 
 
-def _sent_broken(phase: Phase, jobs: list[Job]) -> list[int]:
-    """The slots of which an upload, or a model that others see, holds what is not finite."""
-    found = _broken(phase.tensors["uploads"][: len(jobs)])
-    if jobs and phase.method.needs_peers:
-        runs, devices = zip(*jobs, strict=True)
-        found += _broken(phase.tensors["personal"][list(runs), list(devices)])
-    return sorted(set(found))
+def wrong(uploads: Tensor, received: Tensor, farthest: float) -> dict[int, str]:
+    """What is wrong with which of ``uploads`` [n, P], after ``received`` [n, P]; in words."""
+    found = dict.fromkeys(_broken(uploads), "not finite")
+    if farthest < math.inf:
+        distances = (uploads.double() - received.double()).norm(dim=1)  # [n]
+        for i, far in enumerate(distances.tolist()):
+            if far > farthest:
+                found.setdefault(i, f"{far:.3g} from what it received, farther than {farthest:g}")
+    return found
+
+
+def _sent(phase: Phase, jobs: list[Job], before: Tensor, farthest: float) -> dict[int, str]:
+    """The slots whose upload is `wrong`, or of which a model that others see is not finite.
+
+    before: [R, P_s], what the devices of each run received.
+    """
+    if not jobs:
+        return {}
+    runs, devices = zip(*jobs, strict=True)
+    received = before[list(runs)] if farthest < math.inf else before
+    found = wrong(phase.tensors["uploads"][: len(jobs)], received, farthest)
+    if phase.method.needs_peers:
+        own = phase.tensors["personal"][list(runs), list(devices)]
+        found |= dict.fromkeys(_broken(own), "not finite")
+    return dict(sorted(found.items()))
 
 
 def _broken(vectors: Tensor) -> list[int]:

@@ -258,7 +258,8 @@ def round_of(
         before = phase.tensors["personal"].clone() if phase.method.keep else None
         engine.train(jobs, number, lr)
         privatise(phase, jobs, number)
-        out = keep_out(phase, engine, number) if federation.participation.keep_out else set()
+        who = federation.participation
+        out = keep_out(phase, engine, number, who.farthest) if who.keep_out else set()
         merge(phase, jobs, before, out)
     return bool(jobs)
 

@@ -6,6 +6,7 @@ Several runs (seeds, settings) go through the loop together as lanes. A run kill
 continues from its last checkpoint to the same bits on the same machine.
 """
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -127,7 +128,8 @@ def _loop(
     """Continue from the checkpoint, if there is one, to the last round; save now and then."""
     phase = engine.phase
     done, lines, final, spent = 0, [], {}, 0.0
-    where, diverged = provenance(federation.device), Diverged(phase, tracker, label)
+    where = provenance(federation.device)
+    diverged = Diverged(phase, tracker, label, federation.participation.farthest)
     keep = {n: t for n, t in phase.tensors.items() if n not in ("uploads", "others")}
 
     def lasting(round: int) -> dict[str, Tensor]:
@@ -259,6 +261,7 @@ def _identity(federation, phase, start, tracker, rounds, first_round, looped) ->
         ],
         **({"groups": checkpoint.digest(*groups)} if groups else {}),
         **({"keep_out": True} if federation.participation.keep_out else {}),
+        **({"farthest": far} if (far := federation.participation.farthest) < math.inf else {}),
         **(_by_lanes(phase) if looped else {"lanes": "batched"}),
     )
 

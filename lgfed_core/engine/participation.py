@@ -1,5 +1,6 @@
 """Who takes part in a round: a share of the devices, each as often as it is there."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,20 +16,26 @@ class Participation:
 
     fraction: C of McMahan et al. (2017), the share of devices in a round; by default everybody.
     availability: [R, K], how probable it is that a device is drawn, for each run; None: all alike.
-    keep_out: what becomes of a device that sends a NaN or an infinite number. False: its run ends
-        there. True: it alone is out of that round, and its parameters are as before it; the others
-        go on. Either way it is named in a warning, and never averaged.
+    keep_out: what becomes of a device that sends a NaN or an infinite number, or goes too far.
+        False: its run ends there. True: it alone is out of that round, and its parameters are as
+        before it; the others go on. Either way it is named in a warning, and never averaged.
+    farthest: how far is too far: the largest distance (2-norm) of what a device sends from what it
+        received. By default every finite number is averaged, however large.
 
-    Raises SettingsError for a fraction outside (0, 1] or probabilities that do not sum to 1.
+    Raises SettingsError for a fraction outside (0, 1], a ``farthest`` that is not above zero, or
+    probabilities that do not sum to 1.
     """
 
     fraction: float = 1.0
     availability: Tensor | None = None
     keep_out: bool = False
+    farthest: float = math.inf
 
     def __post_init__(self):
         if not 0 < self.fraction <= 1:
             raise SettingsError(f"fraction is {self.fraction}; it must lie in (0, 1]")
+        if not self.farthest > 0:
+            raise SettingsError(f"farthest is {self.farthest}; it must be above 0")
         if self.availability is not None:
             sums = self.availability.double().sum(-1)
             one = torch.allclose(sums, torch.ones_like(sums))

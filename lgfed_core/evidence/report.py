@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from lgfed_core.errors import ResultsError
 from lgfed_core.paths import PAPER, RESULTS
@@ -207,10 +208,11 @@ def runs_of(
     if found.empty:
         return {}
     key = [*spec.ids, "metric", "protocol", "selection"]
-    rows = found.reindex(columns=[*key, "stand_in", "seed", "value", *_ORIGIN])
+    rows = found.reindex(columns=[*key, "stand_in", "seed", "value", "device", "commit", "seconds"])
     for column in (*spec.ids, "stand_in"):
         rows[column] = records.texts(rows[column])
     stand_in, seeds, values = (rows[c].to_numpy() for c in ("stand_in", "seed", "value"))
+    whence = [rows[c].to_numpy() for c in ("seed", "device", "commit", "seconds")]
     out = {}
     for names, at in rows.groupby(key, sort=False).indices.items():
         own = at[stand_in[at] == ""]  # the paper's data, as soon as there are rows on them
@@ -222,17 +224,19 @@ def runs_of(
                 f"{spec.name}: seed {seed} has several values for {', '.join(map(str, names))}; "
                 "rows that are no rows of the paper's table need a table name of their own"
             )
-        runs.attrs["origin"] = origin(rows.iloc[at])
+        runs.attrs["origin"] = _origin(*(cells[at] for cells in whence))
         out[names] = runs, ", ".join(sorted({*stand_in[at]} - {""}))
     return out
 
 
-_ORIGIN = ["device", "commit", "seconds"]
-
-
 def origin(rows: pd.DataFrame) -> str:
     """Where rows come from: seeds, devices, commits, and the time of their runs."""
-    seeds = ", ".join(str(seed) for seed in sorted(set(rows["seed"])))
-    device, commit = (", ".join(dict.fromkeys(map(str, rows[c]))) for c in _ORIGIN[:2])
-    took = rows.drop_duplicates(["seed", "seconds"])["seconds"].sum()
-    return f"seeds {seeds}; {device}; commit {commit}; {took:,.0f} s"
+    whole = rows.drop_duplicates(["seed", "seconds"])
+    seeds = np.unique(rows["seed"])
+    return _origin(seeds, rows["device"], rows["commit"], whole["seconds"])
+
+
+def _origin(seeds: NDArray, devices: Iterable, commits: Iterable, seconds: NDArray) -> str:
+    who = ", ".join(map(str, sorted(seeds)))
+    device, commit = (", ".join(dict.fromkeys(map(str, each))) for each in (devices, commits))
+    return f"seeds {who}; {device}; commit {commit}; {seconds.sum():,.0f} s"

@@ -71,6 +71,7 @@ class Planner:
     def __init__(self, goals: Iterable[Goal], ledger: Ledger, lanes: bool = False):
         self.goals, self.ledger, self.lanes = list(goals), ledger, lanes
         self._at, self._price = cache(self._folder), cache(self._seconds)
+        self._settings = cache(_settings)
         self._order = {piece: number for number, piece in enumerate(ledger.pieces)}
         self._alike = {(self._at(piece, 0), piece.name): piece for piece in ledger.pieces}
         self._helped: dict[Piece, dict[str, Goal]] = {piece: {} for piece in ledger.pieces}
@@ -154,8 +155,7 @@ class Planner:
         return sum(map(self.ledger.seconds, [*pieces, *new]))
 
     def _folder(self, piece: Piece, seed: int) -> Path:
-        known = experiments.find(piece.experiment)
-        return known.folder(known.settings("paper", piece.protocol, **dict(piece.changes)), [seed])
+        return experiments.find(piece.experiment).folder(self._settings(piece), [seed])
 
     def _jobs(self, one: Goals, done: Collection[Job]) -> set[Job]:
         """What pieces lack to a step."""
@@ -195,3 +195,8 @@ class Planner:
         while all(seeds in self.ledger.seeds(p) or (p, seeds) in done for p in goal.pieces):
             seeds += 1
         return seeds
+
+
+def _settings(piece: Piece) -> Any:
+    known = experiments.find(piece.experiment)
+    return known.settings("paper", piece.protocol, **dict(piece.changes))

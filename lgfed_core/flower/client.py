@@ -11,6 +11,7 @@ from flwr.clientapp import ClientApp
 from torch import Tensor
 
 from lgfed_core.engine import Federation
+from lgfed_core.engine.divergence import wrong
 from lgfed_core.engine.federation import prepare, privatise
 from lgfed_core.engine.looped import Looped
 from lgfed_core.engine.trackers import Tracker
@@ -81,13 +82,15 @@ class Seat:
         """Train in ``round``, from 0, from what was received; what goes back.
 
         What the node keeps for itself is on disk before anything is sent. Where training leaves the
-        finite numbers it stays as it was before the round, and the server will name the client.
+        finite numbers, or goes too far, it stays as it was before the round, and the server will
+        name the client.
         """
         job, t = (0, self.node.client), self.phase.tensors
         t["shared"][0] = wire.vector(self.plan.layout, received)
         self.engine.train([job], round, self.plan.training.rate(round))
         privatise(self.phase, [job], round)
-        if all(part.isfinite().all() for part in (t["uploads"], *self.own.values())):
+        lost = wrong(t["uploads"][:1], t["shared"], self.plan.participation.farthest)
+        if not lost and all(part.isfinite().all() for part in self.own.values()):
             self.node.keep(self.run, self.own)
         return wire.arrays(self.plan.layout, t["uploads"][0])
 

@@ -36,7 +36,7 @@ QUIET = {
     "FLWR_TELEMETRY_ENABLED": "0",
     "FLWR_DISABLE_UPDATE_CHECK": "1",
     "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",  # by a download
-    "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.5",
+    "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.1",
     **{"NO_COLOR": "1", "FORCE_COLOR": "", "CLICOLOR_FORCE": "0"},  # which Jupyter asks for
     "PYTHONUNBUFFERED": "1",
     "OMP_NUM_THREADS": "1",
@@ -46,10 +46,14 @@ QUIET = {
 class Loopback:
     """SuperLink and SuperNodes, one for each of ``folders``.
 
+    secure: over TLS, with certificates made for it, and with no nodes but those whose key the
+    SuperLink was told of.
+
     Raises LgfedError where Flower is not installed, or does not start.
     """
 
-    def __init__(self, folders: Sequence[Path]):
+    def __init__(self, folders: Sequence[Path], secure: bool = False):
+        self.secure = secure
         self.folders = [Path(folder).resolve() for folder in folders]
         self.processes: dict[str, subprocess.Popen] = {}
         self.ports: dict[int, int] = {}  # of the SuperNodes, by client
@@ -65,10 +69,26 @@ class Loopback:
         self._scratch = tempfile.TemporaryDirectory(prefix="lgfed-flower-")
         self.home = Path(self._scratch.name)
         self.port, self._mark = _free(), f"FLWR_HOME={self.home}"
-        text = f'[superlink.here]\naddress = "{HOST}:{self.port}"\ninsecure = true\n'
-        (self.home / "config.toml").write_text(text, encoding="utf-8")
+        text, safety = "insecure = true", ["--insecure"]
         try:
-            self._start("link", "flower-superlink", "--host", HOST, "--port", str(self.port))
+            if self.secure:
+                from . import keys
+
+                keys.certify(self.home, HOST)
+                text, safety = (
+                    f'root-certificates = "{self.home}/ca.crt"',
+                    ["--enable-supernode-auth"],
+                )
+                for what, name in (
+                    ("ca-cert", "ca.crt"),
+                    ("cert", "server.pem"),
+                    ("key", "server.key"),
+                ):
+                    safety += [f"--ssl-{what}file", str(self.home / name)]
+            text = f'[superlink.here]\naddress = "{HOST}:{self.port}"\n{text}\n'
+            (self.home / "config.toml").write_text(text, encoding="utf-8")
+            where = ["--host", HOST, "--port", str(self.port)]
+            self._start("link", "flower-superlink", *safety, *where)
             self._listening("link", self.port)
             for k in range(len(self.folders)):
                 self.start(k)
@@ -86,12 +106,30 @@ class Loopback:
                 os.kill(process, signal.SIGKILL)
         self._scratch.cleanup()
 
-    def start(self, k: int, superlink: str | None = None) -> None:
-        """Start the SuperNode of client ``k``; ``superlink``: another address to reach it by."""
-        self.ports[k] = _free()
+    def start(self, k: int, superlink: str | None = None, known: bool = True) -> None:
+        """Start the SuperNode of client ``k``; ``superlink``: another address to reach it by.
+
+        known: whether the SuperLink is told of its key, where it asks for one.
+        """
+        self.ports[k], safety = _free(), ["--insecure"]
+        if self.secure:
+            from . import keys
+
+            private, root = self.home / f"node-{k}", self.home / "ca.crt"
+            if not private.exists():
+                public = keys.pair(private)
+                if known:
+                    self._flwr("supernode", "register", str(public), "here")
+            safety = [
+                "--root-certificates",
+                str(root),
+                "--auth-supernode-private-key",
+                str(private),
+            ]
         self._start(
             f"node-{k}",
             "flower-supernode",
+            *safety,
             *("--superlink", superlink or f"{HOST}:{self.port}"),
             *("--host", HOST, "--port", str(self.ports[k])),
             *("--node-config", f"folder={json.dumps(str(self.folders[k]))}"),
@@ -114,14 +152,7 @@ class Loopback:
             self._listening(name, self.ports[int(name.removeprefix("node-"))])
         settings = {"clients": len(self.folders)} | dict(config) | {"out": str(out.resolve())}
         said = " ".join(f"{name}={json.dumps(value)}" for name, value in settings.items())
-        command = [_tool("flwr"), "run", str(app), "here", "--format", "json", "-c", said]
-        done = subprocess.run(
-            command, env=self._env(), capture_output=True, text=True, timeout=PATIENCE
-        )
-        try:
-            return int(json.loads(done.stdout)["run-id"])
-        except (ValueError, KeyError, TypeError):
-            raise LgfedError(f"flwr run failed:\n{done.stdout}{done.stderr}{self.log()}") from None
+        return int(self._flwr("run", str(app), "here", "-c", said)["run-id"])
 
     def wait(self, out: Path, round: int, tested: bool = False) -> pd.DataFrame:
         """The history of a run once it has been through ``round``, from 1, or ``tested`` as well.
@@ -142,6 +173,21 @@ class Loopback:
         text = (self.home / f"{name}.log").read_text(encoding="utf-8", errors="replace")
         return "\n".join(text.splitlines()[-lines:])
 
+    def _flwr(self, *command: str) -> dict:
+        """What a command of `flwr` says. Raises LgfedError where it fails."""
+        done = subprocess.run(
+            [_tool("flwr"), *command, "--format", "json"],
+            env=self._env(),
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
+        with suppress(ValueError):
+            if isinstance(said := json.loads(done.stdout), dict) and said.get("success", True):
+                return said
+        words = " ".join(command[:2])
+        raise LgfedError(f"flwr {words} failed:\n{done.stdout}{done.stderr}{self.log()}")
+
     def _env(self) -> dict[str, str]:
         bin = str(Path(sys.executable).parent)
         path = os.pathsep.join([bin, os.environ.get("PATH", "")])
@@ -150,7 +196,7 @@ class Loopback:
     def _start(self, name: str, tool: str, *arguments: str) -> None:
         with (self.home / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                [_tool(tool), "--insecure", *arguments],
+                [_tool(tool), *arguments],
                 env=self._env(),
                 cwd=self.home,
                 stdin=subprocess.DEVNULL,

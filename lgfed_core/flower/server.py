@@ -12,6 +12,7 @@ from flwr.serverapp import Grid, ServerApp
 from safetensors.torch import save_file
 from torch import Tensor
 
+from lgfed_core.engine.divergence import wrong
 from lgfed_core.errors import LgfedError
 from lgfed_core.files import replacing
 
@@ -171,7 +172,11 @@ class Server:
                 return None
             if not says["rows"] > 0:
                 raise ValueError(f"it has {says['rows']} rows")
-            return wire.vector(self.layout, reply.content["arrays"]), int(says["rows"])
+            found = wire.vector(self.layout, reply.content["arrays"])
+            farthest = self.plan.participation.farthest
+            if too_far := wrong(found[None], self.shared[None], farthest):
+                raise ValueError(f"it is {too_far[0]}")
+            return found, int(says["rows"])
         except Exception as error:  # whatever a node may send
             return f"what it sent cannot be averaged: {error}"
 

@@ -124,6 +124,7 @@ def _kinds(cls: type) -> dict[str, Kind]:
     return found
 
 
+@lru_cache
 def _declared(cls: type, what: str) -> dict[str, Any]:
     """``what`` of a class over that of those it comes from."""
     found: dict[str, Any] = {}

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from lgfed_core.engine import Participation, loop, run
+from lgfed_core.engine import Participation, divergence, loop, run
 from lgfed_core.engine.trackers import Global, Personal
-from lgfed_core.errors import CheckpointError
+from lgfed_core.errors import CheckpointError, SettingsError
 from lgfed_core.methods import FedAvg, LGFedAvg, LocalOnly
 from lgfed_core.methods.privacy import Privacy
 from toy import ABOVE, SGD, models, toy_federation
@@ -150,3 +150,58 @@ def test_one_that_is_kept_out_of_a_round_is_back_in_the_next(tmp_path, lanes):
     assert after.tensors["velocity"].isfinite().all()
     with pytest.raises(CheckpointError, match="belongs to another run"):
         go(4, keep_out=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneGoesFar(LGFedAvg):
+    """Client 4, whose rows are bright, runs off in round 2 (of 0, 1, ...) and in no other."""
+
+    layers: frozenset[str] = ABOVE
+
+    def loss(self, local, batch):
+        off = (batch.x[:, 0] > 50).any() & (torch.as_tensor(local.round) == 2)
+        return super().loss(local, batch) * torch.where(off, 1e4, 1.0)
+
+
+@pytest.mark.parametrize("lanes", ["looped", "batched"])
+def test_a_huge_but_finite_upload_is_kept_out_where_that_is_asked_for(tmp_path, lanes):
+    def go(rounds: int, **who):
+        fed = replace(toy_federation((5,)), participation=Participation(**who))
+        fed.data.train.x[fed.partitions[0].train.of(4), 0] = 60.0
+        training = replace(SGD, lr=0.001, keep_momentum=True)
+        saved = tmp_path / f"{rounds}.safetensors"
+        return run(fed, OneGoesFar(), training, rounds, lanes=lanes, workers=1, saved=saved)
+
+    far = r"what client 4 sent is [\d.e+]+ from what it received, farther than 100"
+    with pytest.warns(RuntimeWarning, match=rf"round 3: {far}; it is kept out"):
+        until, after = (go(n, keep_out=True, farthest=100.0) for n in (2, 3))
+    own = [found.tensors["personal"][0] for found in (until, after)]
+    assert torch.equal(own[0][4], own[1][4]) and not torch.equal(own[0][3], own[1][3])
+    moved = after.tensors["shared"][0] - until.tensors["shared"][0]
+    assert after.diverged == {} and 0 < moved.norm() < 10
+    with pytest.raises(CheckpointError, match="belongs to another run"):
+        go(3, keep_out=True)
+    (tmp_path / "3.safetensors").unlink()
+    with pytest.warns(RuntimeWarning, match=rf"{far}; this run takes no further part"):
+        assert go(3, farthest=100.0).diverged == {5: 3}
+    (tmp_path / "3.safetensors").unlink()
+    assert go(3).tensors["shared"].norm() > 100, "without a limit it is averaged"
+
+
+def test_nothing_is_farther_than_no_limit_and_a_limit_is_a_number_above_zero():
+    sent = torch.tensor([[3.0, 4.0], [0.0, 1.0], [float("nan"), 0.0], [3e38, 3e38]])
+    assert divergence.wrong(sent, torch.zeros(4, 2), float("inf")) == {2: "not finite"}
+    far = divergence.wrong(sent, torch.zeros(4, 2), 4.9)
+    assert list(far) == [2, 0, 3] and "5 from" in far[0] and "4.24e+38" in far[3]
+    assert list(divergence.wrong(sent, torch.zeros(4, 2), 5.0)) == [2, 3]
+    assert list(divergence.wrong(sent, sent, 4.9)) == [2]
+    for limit in (0.0, -1.0, float("nan")):
+        with pytest.raises(SettingsError, match="farthest"):
+            Participation(farthest=limit)
+
+
+def test_a_limit_farther_than_anybody_goes_changes_nothing():
+    free = toy_federation((5, 6))
+    limited = replace(free, participation=Participation(keep_out=True, farthest=1e9))
+    ends = [run(fed, FedAvg(), SGD, 2, workers=1).tensors["shared"] for fed in (free, limited)]
+    assert torch.equal(*ends)

@@ -26,6 +26,7 @@ def test_printed_without_deviation_is_a_constant():
     assert (found.low, found.high) == pytest.approx((0.5 - 2.484138, 0.5 + 2.484138), abs=1e-5)
     same = verdict.compare(1.5, float("nan"), 10, [1, 2, 3], floor=1.0)
     assert same == found
+    assert verdict.compare(1.5, 0.3, 1, [1, 2, 3], floor=1.0) == found, "one run has no deviation"
 
 
 def test_margin_is_twice_the_papers_deviation_or_the_floor():
@@ -47,6 +48,7 @@ def test_margin_is_twice_the_papers_deviation_or_the_floor():
         ([], "not yet run"),
     ],
 )
+@pytest.mark.filterwarnings("error")  # of a variance of one run, say
 def test_verdict_is_where_the_interval_lies(ours, expected):
     found = verdict.compare(50.0, 0.1, 10, ours, floor=1.0)
     assert found.verdict == expected
@@ -194,7 +196,7 @@ def test_repetitions_that_share_their_rows_do_not_add_up():
 
 
 def test_a_deviation_over_devices_too_is_read_at_both_ends():
-    ours = [79.9, 80.0, 80.1]  # 3 below the print: within twice 2.4, not within twice .76
+    ours = [80.4, 80.5, 80.6]  # 2.5 below the print: within twice 2.4, not within twice .76
     read = dict(paper_mean=83.0, paper_sd=2.4, paper_n=10, ours=ours, floor=1.0)
     assert verdict.ends(**read, k=10) == ("reproduced", "differs")
     assert verdict.ends(**read, k=1) == ("reproduced", "reproduced")

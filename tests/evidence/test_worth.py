@@ -102,3 +102,16 @@ def test_inconclusive_says_which_it_is(ours, said):
     found = verdict.compare(90.0, None, None, ours, 1.0)
     sd = float(np.std(ours, ddof=1)) if len(ours) > 1 else np.nan
     assert worth.why(found, sd, len(ours), np.nan, None) == said
+
+
+def test_a_printed_fall_is_judged_as_a_printed_rise():
+    for sign in (1, -1):
+        ends = sorted((sign * 1.5, sign * 2.5))
+        judged = [worth._judged(2.0 * sign, ends, sorted((sign * a, sign * b)), 3)
+                  for a, b in ((1.1, 3.9), (0.5, 0.9), (0.5, 1.5))]  # fmt: skip
+        assert judged == [verdict.REPRODUCED, verdict.DIFFERS, verdict.INCONCLUSIVE]
+
+
+def test_runs_are_paired_by_seed_and_not_by_place():
+    a, b = pd.Series([1.0, 5.0, 9.0], [0, 1, 2]), pd.Series([8.0, 4.0, 0.0], [2, 1, 0])
+    assert worth._ours(a, b) == pytest.approx((1, 1, 1))

@@ -15,6 +15,7 @@ from lgfed_core.fill.errand import Errand
 from lgfed_core.papers.lgfedavg.mnist.run import MNIST
 
 distributed = pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+dask = pytest.importorskip("dask")
 cluster = pytest.importorskip("lgfed_core.fill.cluster")
 LONG = dict(shrink=0.1, starts=(800,), alone=(), rows_per_class=(50, 20))  # some seconds
 
@@ -30,9 +31,12 @@ def scheduler(tmp_path_factory):
     runs = tmp_path_factory.mktemp("cluster")
     env = {"LGFED_RUNS": str(runs / "runs"), "OMP_NUM_THREADS": "1"}
     os.environ |= env  # of workers that are started again as well
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=":0", local_directory=str(runs)
-    ) as local:
+    forked = {"distributed.worker.multiprocessing-method": "forkserver"}  # imports Dask once
+    here = dict(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    with (
+        dask.config.set(forked),
+        distributed.LocalCluster(**here, local_directory=str(runs)) as local,
+    ):
         yield local, runs / "runs"
     for name in env:
         del os.environ[name]
@@ -63,9 +67,10 @@ def test_a_dead_workers_run_goes_on_elsewhere_and_is_told_once(scheduler):
     assert numbers(rows) == numbers(here)
 
 
-def test_what_a_worker_cannot_run_is_named(scheduler):
+def test_what_a_worker_cannot_run_is_named(scheduler, monkeypatch):
     local, _ = scheduler
     strange = mnist(2, devices=0)
+    monkeypatch.setattr(cluster, "work", lambda asked, stop: errand.answer(asked))
     with cluster.Cluster(local.scheduler_address) as there:
         (_, said), (_, error) = there.rows(partial(next, iter([strange]), None))
     assert said is None and isinstance(error, LgfedError) and "devices" in str(error)

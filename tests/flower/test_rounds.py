@@ -202,6 +202,24 @@ def test_a_node_whose_training_explodes_stays_as_it_was(tmp_path):
     assert not (tmp_path / "node-2" / f"run-{RUN}.safetensors").exists()
 
 
+def test_a_node_that_goes_too_far_is_named_as_the_engine_names_it(tmp_path):
+    """It is out of the average, and keeps what it had, as with `Participation(keep_out=True)`."""
+    federation = toy_federation(devices=3)
+    x = federation.data.train.x.clone()
+    x[federation.partitions[0].train.of(2)] *= 1e4
+    data = replace(federation.data, train=replace(federation.data.train, x=x))
+    who = Participation(keep_out=True, farthest=50.0)
+    federation, method = replace(federation, data=data, participation=who), LGFedAvg(layers=ABOVE)
+    there, _ = near(federation, planned(federation, method), tmp_path)
+    there.round(0)
+    assert "from what it received, farther than 50" in there.history[2]["what"]
+    assert [h["what"] for h in there.history[:2]] == ["trained"] * 2
+    assert not (tmp_path / "node-2" / f"run-{RUN}.safetensors").exists()
+    with pytest.warns(RuntimeWarning, match="client 2 sent is .* farther than 50; it is kept out"):
+        due = run(federation, method, SGD, 1, workers=1)
+    torch.testing.assert_close(there.shared, due.tensors["shared"][0], rtol=0, atol=1e-6)
+
+
 def test_two_nodes_with_one_folder_count_once(tmp_path):
     federation = toy_federation(devices=2)
     there, _ = near(federation, planned(federation, FedAvg(), rounds=1), tmp_path)

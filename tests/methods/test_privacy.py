@@ -98,4 +98,7 @@ def test_epsilon_is_that_of_the_gaussian_mechanism():
         assert exact <= found <= 1.02 * exact  # an accountant errs on the safe side
     assert 1e4 < Privacy(1.0, 0.003).epsilon(30, delta) < 1e8  # at once, without gigabytes
     assert Privacy(1.0, 0.0).epsilon(1, delta) == float("inf")
+    assert Privacy(9.0, 4.0).epsilon(1, delta) == Privacy(1.0, 4.0).epsilon(1, delta), (
+        "in units of C"
+    )
     assert Privacy(1.0, 1.0).epsilon(0, delta) == 0.0

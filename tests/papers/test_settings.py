@@ -77,8 +77,53 @@ def test_what_once_ended_in_a_traceback_is_refused_by_name(name, changed):
 
 
 def test_values_that_do_not_go_together_do_not_hide_each_other():
-    many = experiments.find("fade.impairment").settings("smoke", men=20, women=30, per_round=(40,))
+    many = experiments.find("fade.impairment").settings("smoke", men=15, women=30, per_round=(40,))
     assert experiments.find("fade.impairment").plan(many, [0], "cpu")  # 26 people are usual
     fairness = experiments.find("lgfedavg.fairness")
     with pytest.raises(SettingsError, match="leave no part of it to run"):
         fairness.plan(fairness.settings("smoke", methods=(), losses=(), sweep=()), [0], "cpu")
+
+
+@pytest.mark.parametrize(
+    "name, changed",
+    [
+        ("lgfedavg.mnist", dict(classes=3, devices=7)),
+        ("lgfedavg.mnist", dict(devices=900, classes=10)),
+        ("lgfedavg.mnist", dict(rows_per_class=(6000, 20))),
+        ("lgfedavg.cifar10", dict(rows_per_class=(40, 1001))),
+        ("lgfedavg.cifar10", dict(devices=10_000, rows_per_class=None)),
+        ("lgfedavg.cifar10", dict(shared_layers=6)),
+        ("lgfedavg.version1", dict(devices=5_001, rows_per_class=None)),
+        ("lgfedavg.rotated", dict(devices=60_001, rows_per_class=None)),
+        ("lgfedavg.representations", dict(classes=3, devices=4)),
+        ("lgfedavg.fairness", dict(devices=10**6)),
+        ("lgfedavg.fairness", dict(first_rows=3)),
+        ("cgau.audio", dict(validation=0.0)),
+        ("cgau.cifar10", dict(per_class=5_001)),
+        ("cgau.cifar10", dict(clients=201)),
+        ("cgau.time", dict(clients=251)),
+        ("fade.digits", dict(per_class=1000)),
+        ("fade.objects", dict(noniid=3)),
+        ("fade.impairment", dict(men=16)),
+    ],
+)
+def test_what_no_data_could_allow_is_refused_before_any_are_read(name, changed):
+    experiment = experiments.ALL[name]
+    with pytest.raises(SettingsError, match=next(iter(changed))):
+        experiment.settings("smoke", **changed)
+    for scale in experiment.scales:
+        for protocol in experiment.protocols:
+            assert experiment.settings(scale, protocol)
+
+
+def test_what_just_fits_is_taken():
+    for name, changed in {
+        "lgfedavg.mnist": dict(devices=200, classes=10),
+        "lgfedavg.cifar10": dict(devices=5000, classes=2, rows_per_class=None),
+        "lgfedavg.version1": dict(devices=5_000, rows_per_class=None),
+        "cgau.cifar10": dict(clients=200),
+        "cgau.time": dict(clients=250),
+        "fade.objects": dict(noniid=4),
+        "fade.impairment": dict(men=15),
+    }.items():
+        assert experiments.ALL[name].settings("smoke", **changed)

@@ -73,6 +73,13 @@ def test_pca_and_clusters_do_not_see_validation_or_test_rows():
     moved = np.where((part == TRAIN)[:, None], x, -3 * x + 1000)
     again = feature_clusters.simulate(moved, y, part, 3, seed=0)
     assert (found.client[part == TRAIN] == again.client[part == TRAIN]).all()
+    np.testing.assert_allclose(found.plane[part == TRAIN], again.plane[part == TRAIN])
+    np.testing.assert_allclose(found.means, again.means)
+
+
+def test_a_class_keeps_a_training_row_however_many_are_for_validation():
+    part = feature_clusters.parts([0] * 4 + [1] * 3, [False] * 6 + [True], 0.99, seed=0)
+    assert [(part[:4] == TRAIN).sum(), (part[4:] == TRAIN).sum(), part[6]] == [1, 1, TEST]
 
 
 def test_a_class_smaller_than_the_number_of_clients_is_dealt_at_random():

@@ -1,5 +1,6 @@
 """What the federation trains. One's own app is a copy of this folder with another `plan`."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -63,7 +64,7 @@ def plan(config: Mapping[str, Any]) -> Plan:
         rounds=config["rounds"],
         clients=config["clients"],
         seed=config["seed"],
-        participation=Participation(config["fraction"]),
+        participation=Participation(config["fraction"], farthest=config.get("farthest", math.inf)),
     )
 
 

@@ -28,7 +28,7 @@ from lgfed_core.metrics import frechet
 from lgfed_core.models.cgau import Baseline, GatedMLP
 from lgfed_core.models.layout import Layout, joined
 from lgfed_core.papers.experiment import Experiment, Part, who
-from lgfed_core.papers.settings import POSITIVE, SHARE, Checked
+from lgfed_core.papers.settings import INSIDE, POSITIVE, SHARE, Checked
 from lgfed_core.partition import feature_clusters
 from lgfed_core.partition.feature_clusters import Clients
 
@@ -70,7 +70,7 @@ class Settings(Checked):
 
     COUNTS_BATCHES: ClassVar[bool] = False  # as released, the baseline's clients weigh by batches
 
-    RANGES: ClassVar = dict(shuffles=SHARE, positive=POSITIVE)
+    RANGES: ClassVar = dict(shuffles=SHARE, positive=POSITIVE, validation=INSIDE)
     CHOICES: ClassVar = dict(scale=SCALES, methods=METHODS)
 
     @property

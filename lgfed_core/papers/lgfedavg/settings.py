@@ -19,6 +19,8 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.methods import MTL, Method, ReleasedMTL
 from lgfed_core.papers.settings import FROM_0, POSITIVE, Checked, Range
 
+from . import counts
+
 RELEASED = dict(  # what the released code changes on both data sets
     softmax=True,  # the network ends in one (CIFAR-10: its logarithm), the loss applies another
     weighted=False,
@@ -67,10 +69,10 @@ class Settings(Checked):
 
     DATA: ClassVar[str] = ""
     AUGMENT: ClassVar[CropFlip | None] = None
+    SHARDS: ClassVar[int] = 0  # of a device, where label-sorted rows are cut
 
-    RANGES: ClassVar = dict.fromkeys(
-        ("extra_rounds", "mtl_rounds", "shared_layers"), FROM_0
-    ) | dict(shrink=Range(0, 100, above=True), fedavg_lr=POSITIVE)
+    RANGES: ClassVar = dict(extra_rounds=FROM_0, mtl_rounds=FROM_0, shared_layers=Range(0, 5))
+    RANGES |= dict(shrink=Range(0, 100, above=True), fedavg_lr=POSITIVE)
     CHOICES: ClassVar = dict(shared_side=("first", "last"), alone=("local", "mtl"))
     EMPTY = frozenset({"budgets", "starts", "alone"})
 
@@ -80,6 +82,8 @@ class Settings(Checked):
             raise SettingsError(f"starts {self.starts} must be among the budgets {self.budgets}")
         if self.fedavg and not self.budgets:
             raise SettingsError("budgets is empty; give at least one, or fedavg=False")
+        if self.DATA:
+            counts.enough(self.DATA, self.devices, self.classes, self.rows_per_class, self.SHARDS)
 
     @property
     def released(self) -> bool:

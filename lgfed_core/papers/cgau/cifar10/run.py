@@ -17,8 +17,9 @@ import pandas as pd
 from lgfed_core.data.features import cifar10 as cifar_features
 from lgfed_core.data.features.stored import Features
 from lgfed_core.engine import Outcome, Participation
-from lgfed_core.errors import NotAvailable
+from lgfed_core.errors import NotAvailable, SettingsError
 from lgfed_core.evidence import records
+from lgfed_core.papers.settings import Range
 
 from .. import federated
 from . import cnn
@@ -84,7 +85,21 @@ class Settings(federated.Settings):
     participants: int = 10
     used: int | None = None
 
+    RANGES: ClassVar = dict(per_class=Range(1, 5_000))
     CHOICES: ClassVar = dict(features=FEATURES, precision=("float32", "bfloat16"))
+
+    def fits(self) -> None:
+        super().fits()
+        if self.clients > self.most:
+            raise SettingsError(
+                f"clients is {self.clients}, and there are at most {self.most} training rows, as "
+                f"per_class is {self.per_class} and used is {self.used}; each client needs one"
+            )
+
+    @property
+    def most(self) -> int:
+        """Training rows, validation rows among them."""
+        return 10 * min(5_000, self.per_class or 5_000, self.used or 5_000)
 
     @property
     def participation(self) -> Participation:

@@ -42,6 +42,7 @@ class Settings(cifar10.Settings):
     rows: int = 12_000
 
     CHOICES: ClassVar = dict(ways=("looped", "batched"))
+    most = property(lambda self: self.rows - self.rows // 6)
 
     def load(self) -> Features:
         return _random(self.rows)

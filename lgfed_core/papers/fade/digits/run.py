@@ -29,7 +29,7 @@ from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.digits import DigitsNet
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment, Part, Piece, following
-from lgfed_core.papers.settings import INSIDE, PART, Checked
+from lgfed_core.papers.settings import INSIDE, PART, Checked, Range
 
 from . import domains
 from .adaptation import Adaptation
@@ -94,6 +94,7 @@ class Settings(Checked):
     tested: int | None = None  # test rows of each domain
 
     RANGES: ClassVar = dict(probabilities=INSIDE, opt_outs=PART)
+    RANGES |= dict(per_class=Range(1, 542))  # USPS has no more of its rarest digit
     CHOICES: ClassVar = dict(scale=SCALES, losses=POWERS, directions=domains.DIRECTIONS)
     CHOICES |= dict(statistics=KINDS, central_statistics=KINDS)
     EMPTY = frozenset({"probabilities", "losses", "opt_outs", "statistics", "central_statistics"})

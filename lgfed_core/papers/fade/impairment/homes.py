@@ -139,16 +139,26 @@ def _encoded(table: pd.DataFrame) -> pd.DataFrame:
 def _of_one(days: pd.DataFrame, names: Sequence[str]) -> list[tuple]:
     """(x [days, v], label, male) of each window of one person; ``days`` is indexed by day."""
     whole = days.reindex(range(int(days.index.min()), int(days.index.max()) + 1))
-    found = []
-    for at in range(0, len(whole) - DAYS + 1, DAYS):
-        some = whole.iloc[at : at + DAYS]
-        x = some[list(names)].to_numpy(np.float32)
-        if np.isnan(x).mean() > MISSING:
-            continue
-        filled = pd.DataFrame(x).ffill().bfill().fillna(0).to_numpy(np.float32)
-        last = some.dropna(subset="label").iloc[-1]
-        found.append((filled, int(last["label"]), int(last["sex"] == "M")))
-    return found
+    n = len(whole) // DAYS
+    whole = whole.iloc[: n * DAYS]
+    x = whole[list(names)].to_numpy(np.float32).reshape(n, DAYS, len(names))
+    label, sex = (whole[name].to_numpy().reshape(n, DAYS) for name in ("label", "sex"))
+    last = DAYS - 1 - pd.notna(label)[:, ::-1].argmax(1)  # the day of a window's diagnosis
+    return [
+        (x_, int(label[i, last[i]]), int(sex[i, last[i]] == "M"))
+        for i, x_ in enumerate(_filled(x))
+        if not np.isnan(x[i]).mean() > MISSING
+    ]
+
+
+def _filled(x: NDArray) -> NDArray:
+    """``x`` [n, days, v] with each gap as the day before it, the first as the day after, or 0."""
+    for step in (1, -1):
+        way = x[:, ::step]
+        known = np.where(np.isnan(way), 0, np.arange(x.shape[1])[:, None])  # the day to take
+        way = np.take_along_axis(way, np.maximum.accumulate(known, 1), 1)
+        x = way[:, ::step]
+    return np.where(np.isnan(x), np.float32(0), x)
 
 
 def telling(some: Windows, keep: int, seed: int = 0) -> list[str]:

@@ -18,13 +18,14 @@ from lgfed_core.errors import DataError
 from lgfed_core.seeds import Purpose, stream
 
 SOURCES = {"made_up": "made-up homes", "worn": "sensors worn by older people"}
+WOMEN, MEN = 40, 16  # of made-up homes
 SECONDS = 2.0  # of what takes the place of a day
 _VARIABLES = ["meanws", "wsq3", "numwalks", "wscv", "wsstddev", "compuse", "numcsess"]
 COLUMNS = ["time", "frontal", "vertical", "lateral", "linenum", "strength", "phase", "frequency"]
 
 
 def made_up(
-    seed: int = 0, women: int = 40, men: int = 16, days: int = 280, effect: float = 1.0
+    seed: int = 0, women: int = WOMEN, men: int = MEN, days: int = 280, effect: float = 1.0
 ) -> pd.DataFrame:
     """Homes in the format of `homes`, half of the people of each sex impaired.
 

@@ -85,6 +85,11 @@ class Settings(Checked):
             raise SettingsError(
                 f"per_round is {self.per_round}; each from 1 to the {self.men + self.women} users"
             )
+        if "made_up" in self.people and (self.men >= people.MEN or self.women >= people.WOMEN):
+            raise SettingsError(
+                f"men is {self.men}, women is {self.women}; of people=made_up there are "
+                f"{people.MEN} and {people.WOMEN}, of whom one each is left out to test on"
+            )
 
 
 @lru_cache(4)

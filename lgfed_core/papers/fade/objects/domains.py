@@ -90,6 +90,14 @@ def reduced(source: Features, target: Features, components: int) -> tuple[Featur
     )
 
 
+def classes(data: str) -> int:
+    """How many classes a set has, without reading it."""
+    if data in ("digits", "caltech"):
+        return 10
+    (name,) = {name for name, _ in LETTERS[data].values()}
+    return len(objects.objects.KINDS[name].classes)
+
+
 def at_hand(backbone: str) -> str:
     """The set of a live run: Office-31 where its features have been computed, or else digits."""
     return "office31" if objects.stored("office31", backbone) else "digits"

@@ -120,6 +120,17 @@ class Settings(Checked):
                 f"per_round has {wrong}; from 1 to {1 + self.target_users} users take part"
             )
 
+        n, stride = domains.classes(self.data), domains.STRIDES[self.data]
+        for kind in self.users:
+            each = self.classes(kind, n)
+            owned = domains.classes_of(self.target_users, n, each, stride)
+            if nobodys := n - len({c for mine in owned for c in mine.tolist()}):
+                raise SettingsError(
+                    f"users has {kind}: with target_users {self.target_users} and {each} classes "
+                    f"each (noniid is {self.noniid}), {nobodys} of the {n} classes of data "
+                    f"{self.data} belong to nobody; raise one of them"
+                )
+
     def classes(self, users: str, classes: int) -> int:
         """How many of all ``classes`` a target user has."""
         return {"noniid": self.noniid, "noniid15": 15, "iid": classes}[users]

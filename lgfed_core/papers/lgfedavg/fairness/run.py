@@ -32,7 +32,7 @@ from lgfed_core.models.adult import WIDTH, AdultNet
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment, Part, following
 from lgfed_core.papers.measured import Measured
-from lgfed_core.papers.settings import REST, Checked
+from lgfed_core.papers.settings import REST, Checked, Range
 
 from . import released as adult_released
 from .measures import measure, rows_of_adult
@@ -47,7 +47,9 @@ METHODS = ("fedavg", "lg_fedavg", "lg_fedavg_adv")
 POWERS = {"vanilla": 1.0, "squared": 2.0}
 RATES = {"adam": 0.001, "sgd": 0.1}  # of the sweep's optimisers: the usual one, and the text's
 COST = 4.0  # points of accuracy that the paper says an adversary costs, at most
-FIRST_ROWS = 30_000  # before the halves are cut, for non-i.i.d. devices
+ROWS = 30_940  # before the halves are cut,
+FIRST_ROWS = 30_000  # for non-i.i.d. devices,
+SHARDS = 10  # of which each has so many shards
 SCALES = {
     "smoke": dict(
         pretraining=1,
@@ -115,13 +117,20 @@ class Settings(Checked):
     released_epochs: int = 5  # the code's default
     released_pretraining: int = 10  # epochs for the classifier, then as many for the adversary
 
-    RANGES: ClassVar = dict(adversary_dropout=REST)
+    RANGES: ClassVar = dict(adversary_dropout=REST, first_rows=Range(4, ROWS))
     CHOICES: ClassVar = dict(splits=SPLITS, frontier_splits=SPLITS, methods=METHODS, losses=POWERS)
     CHOICES |= dict(play=PLAYS, sweep_optimiser=RATES)
     EMPTY = frozenset({"methods", "frontier", "frontier_splits", "losses", "sweep"})
 
     def fits(self) -> None:
         super().fits()
+        for split in self.splits:
+            rows = (self.first_rows or (FIRST_ROWS if split == "noniid" else ROWS)) // 2
+            if rows < (wanted := self.devices * (SHARDS if split == "noniid" else 1)):
+                raise SettingsError(
+                    f"devices is {self.devices}, splits has {split}: {wanted} shares of {rows} "
+                    "training rows; use fewer devices, or more first_rows"
+                )
         picks = self.strength is None and not self.released and "lg_fedavg_adv" in self.methods
         if picks and not ("vanilla" in self.losses and self.splits[:1] == self.frontier_splits[:1]):
             raise SettingsError(
@@ -169,7 +178,7 @@ def federation(
         if split == "iid":
             part = partition.iid(*labels, cfg.devices, seed)
         else:
-            part = partition.label_shards(*labels, cfg.devices, 10, seed)
+            part = partition.label_shards(*labels, cfg.devices, SHARDS, seed)
         parts.append(partition.with_validation(part, cfg.validation, seed))
         net = models.make(
             lambda: AdultNet(

@@ -12,6 +12,8 @@ from lgfed_core.methods.pretext import ANSWERS, Pretext
 from lgfed_core.models.auxiliary import AuxiliaryMLP, auxiliary, head
 from lgfed_core.papers.settings import FROM_0, Checked
 
+from .. import counts
+
 WAYS = {  # way -> (its auxiliary loss, outputs of the auxiliary network)
     "plain": (Auxiliary, 1),
     "supervised": (OwnHead, 10),
@@ -54,6 +56,10 @@ class Settings(Checked):
     RANGES: ClassVar = dict(labels=FROM_0)
     CHOICES: ClassVar = dict(scale=SCALES, ways=WAYS)
     UNRELEASED = "no auxiliary network was released"
+
+    def fits(self) -> None:
+        super().fits()
+        counts.enough("mnist", self.devices, self.classes, self.rows_per_class)
 
     @property
     def cells(self) -> dict[str, tuple[str, int, float]]:

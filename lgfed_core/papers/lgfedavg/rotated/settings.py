@@ -10,6 +10,7 @@ from lgfed_core.engine import Participation
 from lgfed_core.methods import FedAvg, FedProx, LGFedAvg, Method
 from lgfed_core.papers.settings import FROM_0, Checked, Range
 
+from .. import counts
 from .newcomer import WithNewcomers
 
 SPLITS = {10: "iid", 2: "noniid"}  # classes per device -> as the table calls it
@@ -92,6 +93,10 @@ class Settings(Checked):
     )
     EMPTY = frozenset({"vary", "lines"})
     UNRELEASED = "Table 3 has no released protocol: no code turns a picture"
+
+    def fits(self) -> None:
+        super().fits()
+        counts.enough("mnist", self.devices, self.classes, self.rows_per_class)
 
     @property
     def first(self) -> "Settings":

@@ -85,6 +85,7 @@ class Settings(settings.Settings):
 
     DATA = property(lambda self: self.data)
     AUGMENT = property(lambda self: self._own.AUGMENT)
+    SHARDS = 2
 
     def fits(self) -> None:
         super().fits()
@@ -101,7 +102,9 @@ class Settings(settings.Settings):
         return mnist.Settings if self.data == "mnist" else cifar10.Settings
 
     def split(self, images: Dataset, seed: int) -> partition.Partition:
-        return partition.label_shards(images.train.y, images.test.y, self.devices, 2, seed)
+        return partition.label_shards(
+            images.train.y, images.test.y, self.devices, self.SHARDS, seed
+        )
 
     def net(self) -> torch.nn.Module:
         return models.mlp_mnist() if self.data == "mnist" else models.cnn_cifar()
