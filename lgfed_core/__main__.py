@@ -91,6 +91,9 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument(
         "--tasks", default="mnist,cifar10", metavar="NAMES", help="also blazefl, pfl: theirs"
     )
+    bench.add_argument(
+        "--scaling", action="store_true", help="how a round grows with devices and seeds instead"
+    )
     bench.set_defaults(command=_bench)
 
     check = commands.add_parser("gpu-check", help="hold every experiment on a GPU against the CPU")
@@ -256,6 +259,8 @@ def _bench(args) -> int:
     from . import bench
 
     against, tasks = ([*filter(None, text.split(","))] for text in (args.against, args.tasks))
+    if args.scaling:
+        return bench.scale_up(args.json)
     return bench.main(args.rounds, args.json, against, tasks)
 
 

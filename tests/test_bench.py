@@ -238,3 +238,18 @@ def test_json_holds_what_was_printed(task, tmp_path, monkeypatch, capsys):
     written = json.loads((tmp_path / "speed.json").read_text())
     assert {"provenance", "times", "limits"} == set(written)
     assert written["times"][0]["who"] in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_how_a_round_grows_is_measured_point_by_point(tmp_path, monkeypatch, capsys):
+    at = [(4, 2, 1), (4, 2, 3)]
+    monkeypatch.setattr(bench.scaling, "AXES", {"seeds at once": at})
+    assert bench.scale_up(str(tmp_path / "scaling.json")) == 0
+    points = json.loads((tmp_path / "scaling.json").read_text())["points"]
+    assert [(p["devices"], p["cohort"], p["seeds"]) for p in points] == at
+    assert [p["steps"] for p in points] == [4, 12]
+    assert all(0 < p["min_s"] <= p["median_s"] <= p["max_s"] for p in points)
+    assert all(p["memory"] > 50e6 for p in points), "at least PyTorch itself"
+    monkeypatch.setattr(bench.scaling, "AXES", {"seeds at once": [(4, 2, 0)]})
+    with pytest.raises(LgfedError, match=r"seeds at once, \[4, 2, 0\]: the process ended"):
+        bench.scale_up(None)

@@ -27,6 +27,7 @@ from lgfed_core.engine.trackers import Personal
 from lgfed_core.errors import SettingsError, at_least, one_of
 from lgfed_core.methods import LGFedAvg
 
+from . import scaling
 from .against import RIVALS, Rival
 from .apart import Failed
 from .limits import limits
@@ -133,11 +134,7 @@ def main(
         one_of("against", name, RIVALS)
     for name in tasks:
         one_of("tasks", name, TASKS)
-    try:
-        with open(path or os.devnull, "a"):  # before the minutes that the timing takes
-            pass
-    except OSError as error:
-        raise SettingsError(f"json: cannot write {path}: {error.strerror}") from error
+    _writable(path)
     rivals = [RIVALS[name] for name in dict.fromkeys(against)]
     for rival in rivals:
         if words := rival.missing():
@@ -160,7 +157,30 @@ def main(
     print(pd.DataFrame(lines).to_string(index=False, float_format="{:.3f}".format))
     print("\nWork of one round, and the least time it can take on this machine:")
     print(pd.DataFrame(bounds).T.to_string(header=False, float_format="{:.3f}".format))
+    _write(path, {"provenance": where, "times": lines, "limits": bounds})
+    return 0
+
+
+def scale_up(path: str | None) -> int:
+    """Print how a round grows (`scaling.curves`); write it to ``path`` as JSON if given."""
+    _writable(path)
+    found, where = scaling.curves(), provenance(CPU)
+    print(", ".join(f"{k} {v}" for k, v in where.items()))
+    print(pd.DataFrame(found).to_string(index=False, float_format="{:.4f}".format))
+    _write(path, {"provenance": where, "points": found})
+    return 0
+
+
+def _writable(path: str | None) -> None:
+    """Raise SettingsError before the minutes that the timing takes."""
+    try:
+        with open(path or os.devnull, "a"):
+            pass
+    except OSError as error:
+        raise SettingsError(f"json: cannot write {path}: {error.strerror}") from error
+
+
+def _write(path: str | None, found: dict) -> None:
     if path:
         with open(path, "w") as file:
-            json.dump({"provenance": where, "times": lines, "limits": bounds}, file, indent=1)
-    return 0
+            json.dump(found, file, indent=1)

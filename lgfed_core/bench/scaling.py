@@ -60,13 +60,13 @@ def federation(devices: int, cohort: int, seeds: int) -> Federation:
     )
     parts = [Partition("even", train=rows, validation=None, test=one)] * seeds
     who = Participation(cohort / devices)
-    return Federation(Dataset("random", train, test, 10), parts, make(Small, 0), [*range(seeds)],
-                      participation=who)  # fmt: skip
+    data, net = Dataset("random", train, test, 10), make(Small, 0)
+    return Federation(data, parts, net, [*range(seeds)], participation=who)
 
 
 def point(devices: int, cohort: int, seeds: int, rounds: int = 5) -> dict:
-    """Seconds a round of LG-FedAvg (median, least, most), and the most memory that this process and
-    its workers have held, in bytes."""
+    """Seconds a round of LG-FedAvg (median, least, most), and the most memory that this process or
+    one of its workers has held, in bytes."""
     net = Small()
     layers = frozenset(f"common.{name}" for name, _ in net.common.named_parameters())
     task = Task("scaling", "", Small, LocalTraining(0.01, BATCH), 0, devices)
@@ -91,7 +91,7 @@ def curves() -> list[dict]:
     found = []
     points = [(axis, *at) for axis, some in AXES.items() for at in some]
     for axis, *at in tqdm(points, "scaling"):
-        asked = [sys.executable, "-m", __spec__.name, *map(str, at)]
+        asked = [sys.executable, "-m", __name__, *map(str, at)]
         said = subprocess.run(asked, capture_output=True, text=True, check=False)
         if said.returncode:
             raise LgfedError(f"{axis}, {at}: the process ended\n{said.stderr}")
