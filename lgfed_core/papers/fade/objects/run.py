@@ -332,6 +332,8 @@ class Objects(Experiment):
         if "data" in changes and changes["data"] in domains.TASKS:
             data = changes["data"]
             found |= dict(tasks=domains.TASKS[data], noniid=domains.NONIID.get(data, 20))
+            if data != "office31":  # the released sweeps' 15 classes are of its 31
+                found["users"] = tuple(u for u in found.get("users", USERS) if u != "noniid15")
         return found
 
     def names(self, cfg: Settings) -> dict[str, int]:

@@ -134,8 +134,10 @@ class Settings(Checked):
         picks = self.strength is None and not self.released and "lg_fedavg_adv" in self.methods
         if picks and not ("vanilla" in self.losses and self.splits[:1] == self.frontier_splits[:1]):
             raise SettingsError(
-                "strength is picked on the frontier of the first split, which is not run: give a "
-                "strength, leave lg_fedavg_adv out of methods, or run losses=vanilla there"
+                f"strength is picked on the frontier of the first of splits, with losses=vanilla; "
+                f"splits is {self.splits}, frontier_splits {self.frontier_splits}, losses "
+                f"{self.losses}: run it there, give a strength, or leave lg_fedavg_adv out of "
+                "methods"
             )
 
     @property
