@@ -1,12 +1,12 @@
 """How fast a federated round is, measured beside plain PyTorch loops and other frameworks.
 
-All do the same work from the same start: 100 devices, 10 a round, one epoch each, the paper's
-networks on real images held in memory. The plain loop is what one would write first: for each
-device a copy of the model, `torch.optim.SGD`, and batches cut from tensors; the same loop over as
-many processes as we have workers shows what the processes alone are worth. The contenders take
-turns, so that a busy machine troubles all alike. After the first round they must have the same
-parameters up to rounding (a test follows them for longer, in float64). Beside the times stands the
-arithmetic that any implementation has to do.
+All do the same work from the same start: a `Task` of the paper's networks on real images held in
+memory. The plain loop is what one would write first: for each device a copy of the model,
+`torch.optim.SGD`, and batches cut from tensors; the same loop over as many processes as we have
+workers shows what the processes alone are worth. The contenders take turns, so that a busy machine
+troubles all alike. After the first round they must have the same parameters up to rounding (a test
+follows them for longer, in float64). Beside the times stands the arithmetic that any implementation
+has to do.
 """
 
 import json
