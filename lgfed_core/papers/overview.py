@@ -2,7 +2,9 @@
 
 import base64
 import html
+import io
 import json
+import zipfile
 from collections.abc import Mapping
 
 import matplotlib.pyplot as plt
@@ -153,18 +155,17 @@ def contrasted(found: pd.DataFrame) -> str:
 
 
 def downloads(parts: Mapping[str, pd.DataFrame]) -> Page:
-    """Links that save each part as CSV, and all of them as one JSON; nothing is fetched."""
-    links = [
-        _link(f"{name}.csv", "text/csv", lines.to_csv(index=False)) for name, lines in parts.items()
-    ]
+    """A link that saves each part as CSV, and all of them as one JSON, in a zip inside the page."""
     tree = {name: json.loads(lines.to_json(orient="records")) for name, lines in parts.items()}
-    links.append(_link("board.json", "application/json", json.dumps(tree)))
-    return Page(" · ".join(links))
-
-
-def _link(name: str, kind: str, text: str) -> str:
-    data = base64.b64encode(text.encode()).decode()
-    return f'<a download="lgfed-{name}" href="data:{kind};base64,{data}">{name}</a>'
+    files = {f"{name}.csv": lines.to_csv(index=False) for name, lines in parts.items()}
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in (files | {"board.json": json.dumps(tree)}).items():
+            archive.writestr(zipfile.ZipInfo(f"lgfed-board/{name}"), text, zipfile.ZIP_DEFLATED, 9)
+    data = base64.b64encode(packed.getvalue()).decode()
+    words = f"All of it as files: {', '.join(files)} and board.json (zip)"
+    link = f"data:application/zip;base64,{data}"
+    return Page(f'<a download="lgfed-board.zip" href="{link}">{html.escape(words)}</a>')
 
 
 def _with_kind(lines: pd.DataFrame) -> pd.DataFrame:
