@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lgfed_core import plotting
-from lgfed_core.colours import GROUP, INK, LABEL, REFERENCE, SIGNED
+from lgfed_core.colours import GROUP, INK, LABEL, PALE, REFERENCE, SIGNED, UNIT
 from lgfed_core.partition.feature_clusters import Clients
 from lgfed_core.paths import PAPER
 from lgfed_core.plotting import WIDTH, caption
@@ -38,10 +38,10 @@ def unit(ax: Axes | None = None) -> Axes:
         arrow(2.4, y + (-0.9 if name == "f" else 0.9), 5.0, y)
         arrow(5.0, y, 6.9, y)
         arrow(6.9, y, 8.6, 2)
-        box(2.4, y, f"$W_{name}$", "0.88")
-        box(2.4, y + (-0.9 if name == "f" else 0.9), f"$V_{name}$", "0.94")
+        box(2.4, y, f"$W_{name}$", UNIT["shared"])
+        box(2.4, y + (-0.9 if name == "f" else 0.9), f"$V_{name}$", UNIT["client"])
         box(5.0, y, "+")
-        box(6.9, y, act, "0.97")
+        box(6.9, y, act, PALE)
     arrow(8.6, 2, 9.9, 2)
     box(0, 2.6, "$x$")
     box(0, 1.4, "$h$")
