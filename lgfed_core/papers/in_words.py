@@ -49,7 +49,8 @@ def sentence(
     for name, a, b in pairs:
         gain, runs = less(a, b, shared)
         if runs >= fewest:
-            lines.append(f"{name}, {kind(gain, words)}: {said(gain, runs, digits=digits)}")
+            way = "one seed alone" if runs == 1 else kind(gain, words)
+            lines.append(f"{name}, {way}: {said(gain, runs, digits=digits)}")
     return f"{head}: {'; '.join(lines) or NOT_RUN}."
 
 
