@@ -61,7 +61,7 @@ def _heavier(rows: pd.DataFrame) -> str:
 def _weights(found: pd.DataFrame, weights: list) -> Iterator[Pair]:
     for n in LABELS if weights else ():
         mine = cell(found, n, "autoencoder")
-        if len(mine):
+        if "auxiliary" in mine:
             wide = mine["auxiliary"].unstack("weight")
             if 1 in wide and max(weights) in wide:
                 yield words(n), wide[max(weights)], wide[1]
