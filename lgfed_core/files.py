@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from .errors import SettingsError
+
 try:
     import fcntl
 except ImportError:  # Windows has no such locks
@@ -43,6 +45,15 @@ def replacing(path: Path, locked: bool = False) -> Iterator[Path]:
     finally:
         with suppress(OSError):  # a folder that cannot be written has been named already
             part.unlink(missing_ok=True)
+
+
+def writable(name: str, path: str | None) -> None:
+    """Raise SettingsError, before what takes minutes, where setting ``name`` cannot be written."""
+    try:
+        with open(path or os.devnull, "a"):
+            pass
+    except OSError as error:
+        raise SettingsError(f"{name}: cannot write {path}: {error.strerror}") from error
 
 
 _held: set[int] = set()  # handles of locks

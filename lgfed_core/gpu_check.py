@@ -32,6 +32,7 @@ from .engine.batched import Batched, Given
 from .engine.provenance import provenance
 from .engine.training import Phase
 from .errors import LgfedError, NotAvailable, SettingsError
+from .files import writable
 from .papers import experiment as base, experiments
 from .papers.experiment import Experiment
 
@@ -66,8 +67,7 @@ def main(path: str | None, device: str = "cuda") -> int:
     """Print the table, write it to ``path`` as JSON if given; 1 if anything is wrong, else 0."""
     if device == "cuda" and not torch.cuda.is_available():
         raise SettingsError("gpu-check: PyTorch sees no GPU here")
-    if path and not Path(path).resolve().parent.is_dir():
-        raise SettingsError(f"gpu-check: there is no folder for {path}")
+    writable("json", path)
     place, lines = torch.device(device), []
     for experiment in experiments.ALL.values():
         for protocol in experiment.protocols:

@@ -1,9 +1,10 @@
 """Settings at random, run at smoke scale: each is refused by a SettingsError or runs to its rows.
 
-    python tests/fuzz_settings.py --minutes 15 [--only fade.digits] [--seed 0]
+    python tests/fuzz_settings.py --minutes 15 [--only fade.digits] [--seed 0] [--plan]
 
-Prints what ended otherwise, then how many were tried. `tests/papers/test_settings.py` draws from
-the same values, and trains nothing.
+Prints what ended otherwise, then how many were tried, and of how many experiments. With ``--plan``
+no data are read and nothing is trained: a setting is refused, or its run can be planned.
+`tests/papers/test_settings.py` draws from the same values in that way.
 """
 
 import argparse
@@ -61,8 +62,13 @@ def changes(rng: random.Random, experiment: base.Experiment, most: int = 3) -> d
     return {name: drawn(rng, experiment, name) for name in names}
 
 
-def tried(experiment: base.Experiment, protocol: str, changed: dict[str, Any]) -> str:
-    """How it ended: "refused", "refused with data", "ran", "too long". Raises what else happens."""
+def tried(
+    experiment: base.Experiment, protocol: str, changed: dict[str, Any], plan: bool = False
+) -> str:
+    """How it ended: "refused", "planned" (with ``plan``), "refused with data", "ran", "too long".
+
+    Raises what else happens.
+    """
     try:
         cfg = experiment.settings("smoke", protocol, **changed)
         experiment.plan(cfg, [0], "cpu")
@@ -70,6 +76,8 @@ def tried(experiment: base.Experiment, protocol: str, changed: dict[str, Any]) -
         told = str(error)
         assert any(name in told for name in (*changed, "no part", "protocol")), told
         return "refused"
+    if plan:
+        return "planned"
     rows = histories = None
     signal.alarm(LONGEST)
     try:
@@ -96,8 +104,9 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=15)
     parser.add_argument("--only", default="")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--plan", action="store_true")
     asked = parser.parse_args()
-    rng, count, found = random.Random(asked.seed), Counter(), {}
+    rng, count, found, met = random.Random(asked.seed), Counter(), {}, set()
     names = [name for name in experiments.ALL if name.startswith(asked.only)]
     end = time.monotonic() + 60 * asked.minutes
     warnings.simplefilter("ignore")
@@ -109,7 +118,7 @@ def main() -> int:
             changed = changes(rng, experiment)
             protocol = rng.choice(experiment.protocols)
             try:
-                how = tried(experiment, protocol, changed)
+                how = tried(experiment, protocol, changed, asked.plan)
             except Exception as error:
                 how = "failed"
                 last = traceback.extract_tb(error.__traceback__)[-1]
@@ -119,7 +128,9 @@ def main() -> int:
                     found[experiment.name, said] = changed
                     print(f"{experiment.name} {protocol} {changed}\n    {said}", flush=True)
             count[how] += 1
-    print(f"{sum(count.values())} settings tried: {dict(count)}; {len(found)} kinds of failure")
+            met.add(experiment.name)
+    print(f"{sum(count.values())} settings of {len(met)} experiments tried: {dict(count)}; "
+          f"{len(found)} kinds of failure")  # fmt: skip
     return bool(found)
 
 

@@ -21,7 +21,7 @@ CONTRACT = "tests/methods/test_contract.py -k FedAvg"
 DIGESTS = "tests/engine/test_digests.py"
 PRIVATE, WORTH = "tests/methods/test_privacy.py", "tests/evidence/test_worth.py"
 CLUSTERS = "tests/partition/test_feature_clusters.py"
-SAVED = "tests/engine/test_damage.py tests/engine/test_checkpoint.py -k not(kill_9)"
+DAMAGE, SAVED = "tests/engine/test_damage.py -k ", "tests/engine/test_checkpoint.py -k "
 FAR = "tests/engine/test_divergence.py -k far"
 MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is made to say, tests
     # losses
@@ -137,17 +137,22 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
     ("methods/privacy.py", "return before + change +", "return upload +", PRIVATE),
     # checkpoints
     ("engine/checkpoint.py", "json.dumps([identity, facts, said])", "json.dumps([identity, said])",
-     SAVED),
+     DAMAGE + "all_that_a_file_says"),
     ("engine/checkpoint.py", "json.dumps([identity, facts, said])", "json.dumps([identity, facts])",
-     SAVED),
-    ("engine/checkpoint.py", "total.update(_bytes(tensors[name]))", "pass", SAVED),
-    ("engine/checkpoint.py", "path.exists() and not last", "path.exists()", SAVED),
-    ("engine/checkpoint.py", "os.link(path, previous(path))", "pass", SAVED),
-    ("engine/checkpoint.py", "if made_by == identity:", "if True:", SAVED),
-    ("engine/checkpoint.py", "raise ValueError(\"it has no checksum\")", "pass", SAVED),
-    ("engine/checkpoint.py", "check(tensors, facts)", "pass", SAVED),
-    ("engine/checkpoint.py", "path = older\n", "return None\n", SAVED),
-    ("engine/checkpoint.py", "if v != getattr(usual, k)}", "if k == getattr(usual, k)}", SAVED),
+     DAMAGE + "all_that_a_file_says"),
+    ("engine/checkpoint.py", "json.dumps([identity, facts, said])", "json.dumps([facts, said])",
+     DAMAGE + "all_that_a_file_says"),
+    ("engine/checkpoint.py", "total.update(_bytes(tensors[name]))", "pass",
+     DAMAGE + "all_that_a_file_says"),
+    ("engine/checkpoint.py", "if last:", "if False:", DAMAGE + "offered_and_used"),
+    ("engine/checkpoint.py", "os.link(path, previous(path))", "pass", DAMAGE + "offered_and_used"),
+    ("engine/checkpoint.py", "path = older\n", "return None\n", DAMAGE + "offered_and_used"),
+    ("engine/checkpoint.py", "raise ValueError(\"it has no checksum\")", "pass",
+     DAMAGE + "missing_fact"),
+    ("engine/checkpoint.py", "check(tensors, facts)", "pass", DAMAGE + "do_not_fit"),
+    ("engine/checkpoint.py", "if made_by == identity:", "if True:", SAVED + "another_run"),
+    ("engine/checkpoint.py", "if v != getattr(usual, k)}", "if k == getattr(usual, k)}",
+     SAVED + "folders_of_their_own"),
     # and what goes too far
     ("engine/divergence.py", "if far > farthest", "if far >= farthest", FAR),
     ("engine/divergence.py", "uploads.double() - received.double()", "uploads - received", FAR),

@@ -10,7 +10,6 @@ has to do.
 """
 
 import json
-import os
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 
@@ -24,7 +23,8 @@ from lgfed_core.engine.accuracy import accuracies
 from lgfed_core.engine.processes import checked_workers
 from lgfed_core.engine.provenance import provenance
 from lgfed_core.engine.trackers import Personal
-from lgfed_core.errors import SettingsError, at_least, one_of
+from lgfed_core.errors import at_least, one_of
+from lgfed_core.files import writable
 from lgfed_core.methods import LGFedAvg
 
 from . import scaling
@@ -134,7 +134,7 @@ def main(
         one_of("against", name, RIVALS)
     for name in tasks:
         one_of("tasks", name, TASKS)
-    _writable(path)
+    writable("json", path)
     rivals = [RIVALS[name] for name in dict.fromkeys(against)]
     for rival in rivals:
         if words := rival.missing():
@@ -163,21 +163,12 @@ def main(
 
 def scale_up(path: str | None) -> int:
     """Print how a round grows (`scaling.curves`); write it to ``path`` as JSON if given."""
-    _writable(path)
+    writable("json", path)
     found, where = scaling.curves(), provenance(CPU)
     print(", ".join(f"{k} {v}" for k, v in where.items()))
     print(pd.DataFrame(found).to_string(index=False, float_format="{:.4f}".format))
     _write(path, {"provenance": where, "points": found})
     return 0
-
-
-def _writable(path: str | None) -> None:
-    """Raise SettingsError before the minutes that the timing takes."""
-    try:
-        with open(path or os.devnull, "a"):
-            pass
-    except OSError as error:
-        raise SettingsError(f"json: cannot write {path}: {error.strerror}") from error
 
 
 def _write(path: str | None, found: dict) -> None:

@@ -9,7 +9,6 @@ is through with it when it asks for the next.
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -28,6 +27,7 @@ from torch import Tensor, nn
 
 from lgfed_core.engine import Federation, LocalTraining, Participation
 from lgfed_core.errors import LgfedError
+from lgfed_core.flower.loopback import free_port
 from lgfed_core.partition import ClientIndices
 from lgfed_core.seeds import Purpose, stream, visits
 
@@ -129,7 +129,7 @@ class Apart:
         Given.write(str(self.folder), federation, task, workers)
         self.log = (self.folder / "log").open("ab")
         many = workers if ranks else 1
-        more = [_rank(r, many, port) for port in [_free()] for r in range(many)]
+        more = [_rank(r, many, port) for port in [free_port()] for r in range(many)]
         self.processes = [self._start(env if many > 1 else {}) for env in more]
 
     def round(self, number: int) -> None:
@@ -205,9 +205,3 @@ def _rank(rank: int, many: int, port: int) -> dict[str, str]:
     here = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "GLOO_SOCKET_IFNAME": "lo"}
     ranks = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": many, "LOCAL_WORLD_SIZE": many}
     return {n: str(v) for n, v in (here | ranks | {"TORCHELASTIC_RUN_ID": "bench"}).items()}
-
-
-def _free() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]

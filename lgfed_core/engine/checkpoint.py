@@ -85,7 +85,7 @@ def save(
         meta = {"identity": identity, "facts": text, "sha256": _checksum(tensors, identity, text)}
         with replacing(path, locked=True) as part:
             save_file({n: t.contiguous() for n, t in tensors.items()}, part, metadata=meta)
-            if path.exists() and not last:
+            if path.exists():
                 with suppress(OSError):  # a file system without links keeps one file
                     previous(path).unlink(missing_ok=True)
                     os.link(path, previous(path))

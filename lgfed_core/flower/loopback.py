@@ -68,7 +68,7 @@ class Loopback:
         """Start all of them; for a notebook, where a block would be one cell."""
         self._scratch = tempfile.TemporaryDirectory(prefix="lgfed-flower-")
         self.home = Path(self._scratch.name)
-        self.port, self._mark = _free(), f"FLWR_HOME={self.home}"
+        self.port, self._mark = free_port(), f"FLWR_HOME={self.home}"
         text, safety = "insecure = true", ["--insecure"]
         try:
             if self.secure:
@@ -111,7 +111,7 @@ class Loopback:
 
         known: whether the SuperLink is told of its key, where it asks for one.
         """
-        self.ports[k], safety = _free(), ["--insecure"]
+        self.ports[k], safety = free_port(), ["--insecure"]
         if self.secure:
             from . import keys
 
@@ -243,7 +243,8 @@ def installed() -> bool:
     return find_spec("flwr") is not None
 
 
-def _free() -> int:
+def free_port() -> int:
+    """A port of this machine that nobody listens at now."""
     with socket.socket() as found:
         found.bind((HOST, 0))
         return found.getsockname()[1]

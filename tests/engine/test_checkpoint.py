@@ -207,6 +207,13 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path, change, monkeypatch):
     assert saved.read_bytes() == before
 
 
+def test_changed_settings_and_other_seeds_have_folders_of_their_own():
+    other, more = replace(SGD, lr=0.2), replace(SGD, lr=0.2, decay=0.1)
+    runs = [(SGD, [0]), (SGD, [1]), (SGD, [0, 1]), (other, [0]), (more, [0])]
+    names = [checkpoint.folder_name("run", cfg, SGD, seeds) for cfg, seeds in runs]
+    assert names[:2] == ["run-seed0", "run-seed1"] and len(set(names)) == len(names)
+
+
 def test_a_run_in_use_is_refused(tmp_path):
     saved = tmp_path / "run.safetensors"
     with checkpoint.claimed(saved), pytest.raises(CheckpointError, match="another process"):

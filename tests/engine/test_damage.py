@@ -146,6 +146,29 @@ def test_contents_that_do_not_fit_are_refused(saved, never, change, signed):
         go(saved)
 
 
+ALIKE = {  # each looks like what was written, and is not
+    "name": lambda t, m: {"c" if name == "a" else name: value for name, value in t.items()},
+    "shape": lambda t, m: t | {"a": t["a"].T.contiguous()},
+    "type": lambda t, m: t | {"a": t["a"].view(torch.int32)},
+    "place": lambda t, m: {"a": t["b"], "b": t["a"]},
+    "one number": lambda t, m: t | {"b": t["b"] * torch.arange(4.0)},
+    "facts": lambda t, m: m.update(facts='{"round": 2}') or t,
+    "identity": lambda t, m: m.update(identity="you") or t,
+}
+
+
+@pytest.mark.parametrize("change", ALIKE)
+def test_the_checksum_holds_all_that_a_file_says(tmp_path, change):
+    path, wide = tmp_path / "run.safetensors", {"a": torch.zeros(1, 4), "b": torch.ones(1, 4)}
+    checkpoint.save(path, wide, {"round": 1}, "me")
+    tensors, meta = contents(path)
+    save_file(tensors, path, metadata=meta)
+    assert checkpoint.load(path, "me")[1] == {"round": 1}
+    save_file(ALIKE[change](tensors, meta), path, metadata=meta)
+    with pytest.raises(CheckpointError, match="its checksum is not that of its contents"):
+        checkpoint.load(path, "me")
+
+
 def test_a_missing_fact_or_checksum_is_refused(saved, never):
     tensors, meta = contents(saved)
     for name in ("facts", "identity", "sha256"):
