@@ -94,7 +94,9 @@ def xor(mlp: cgau_xor.MLP, net: cgau_xor.OneUnit, cfg: cgau_xor.Settings) -> Fig
         ax.grid(visible=False)
     figure.supxlabel("$x_1$", fontsize=9)
     figure.supylabel("$x_2$  (down client below 0, up client above)", fontsize=9)
-    return caption(figure, "Decisions of both networks, filter and gate, and parts switched off.")
+    return caption(
+        figure, "Decisions of both networks, filter and gate, and parts switched off; live run."
+    )
 
 
 def clients(found: list[tuple[str, Clients]], y: np.ndarray) -> Figure:
