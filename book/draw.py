@@ -12,6 +12,7 @@ from pathlib import Path
 import status
 import yaml
 
+import docstrings
 from execute import ROOT, BuildError, shown
 
 MATHJAX = "mathjax@3.2.2"
@@ -42,6 +43,9 @@ def gather(source: Path, names: list[str], executed: Path, scale: str) -> Path:
     if (own := pages / "status.md").exists():
         text = status.filled(own.read_text(encoding="utf-8"), names, executed, scale)
         own.write_text(text, encoding="utf-8")
+    for own in pages.glob("api/*.md"):
+        own.write_text(docstrings.filled(own.read_text(encoding="utf-8")), encoding="utf-8")
+    settings["sphinx"]["local_extensions"] = {"docstrings": str(ROOT / "book")}
     (pages / "_config.yml").write_text(yaml.safe_dump(settings), encoding="utf-8")
     return pages
 

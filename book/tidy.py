@@ -26,8 +26,6 @@ def tidy(notebook) -> None:
             cell.metadata["mystnb"] = {"code_prompt_show": "Settings changed for this build"}
         kept = []
         for output in cell.get("outputs", []):
-            if alt := output.get("metadata", {}).get("image/png", {}).get("alt"):
-                cell.metadata.setdefault("mystnb", {})["image"] = {"alt": alt}
             if output.get("name") == "stderr":
                 lines = [line.rsplit("\r", 1)[-1] for line in output.text.split("\n")]
                 lines = [line for line in lines if line.strip() and not PROGRESS_BAR.search(line)]

@@ -1,9 +1,10 @@
-"""One look for every figure: a colour and a marker per method, the same everywhere.
+"""One look for every figure, and what stands under it: a number and a sentence.
 
-Colours are Okabe and Ito's, which colour-blind readers tell apart; markers and words carry the same
-information. Sizes are those of a book column (about 6.5 inches), text stays text in SVG and PDF.
+What colours mean stands in `colours`. Sizes are those of a book column (about 6.5 inches), text
+stays text in SVG and PDF.
 """
 
+import html
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -15,37 +16,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from .colours import GROUP, INK, METHOD, PALE, PROTOCOL, SPARE
 from .evidence.printed import METHODS, METRICS
 from .evidence.verdict import reach_of
 
 WIDTH = 6.5  # inches, the width of a page's text
-_BLUE, _ORANGE, _GREEN, _RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
-_SKY, _PINK, _GREY, _BLACK = "#56B4E9", "#CC79A7", "#7F7F7F", "#222222"
-
-METHOD = {  # method -> (colour, marker)
-    "fedavg": (_BLUE, "o"),
-    "local_only": (_GREY, "s"),
-    "lg_fedavg": (_RED, "D"),
-    "mtl": (_GREEN, "^"),
-    "fedprox": (_SKY, "v"),
-    "lg_fedavg_adv": (_PINK, "P"),
-    "baseline": (_BLUE, "o"),
-    "cgau_kept": (_RED, "D"),
-    "cgau_averaged": (_ORANGE, "<"),
-    "source_only": (_GREY, "s"),
-    "fade_dann": (_ORANGE, "^"),
-    "fade_cdan": (_RED, "D"),
-    "fedavg_shot": (_GREEN, "v"),
-    "resnet": (_BLACK, "X"),
-    "dann": (_ORANGE, "<"),
-    "cdan": (_RED, "d"),
-    "shot": (_GREEN, ">"),
-    "dann+shot": (_SKY, "p"),
-    "cdan+shot": (_PINK, "P"),
-}
-MEASURED, CORRECTED, PRINTED = _BLACK, _BLUE, _RED  # of a formula
-PROTOCOL = {"as_released": (_RED, "D"), "as_described": (_BLUE, "o")}
-_SPARE = ((_ORANGE, "<"), (_PINK, ">"), (_SKY, "p"), (_GREEN, "h"), (_BLACK, "X"))
 _STYLE = {
     "figure.figsize": (WIDTH, 3.0),
     "figure.dpi": 110,
@@ -61,9 +36,10 @@ _STYLE = {
     "axes.spines.right": False,
     "axes.linewidth": 0.8,
     "axes.titlelocation": "left",
+    "axes.prop_cycle": mpl.cycler(color=GROUP),
     "axes.grid": True,
     "axes.axisbelow": True,
-    "grid.color": "#E6E6E6",
+    "grid.color": "0.9",
     "grid.linewidth": 0.6,
     "lines.linewidth": 1.5,
     "lines.markersize": 5,
@@ -74,30 +50,73 @@ _STYLE = {
 }
 
 
+_shown: dict[tuple[str, str], int] = {}  # (what a figure shows, what is said of it) -> its number
+
+
 def use() -> None:
     """Set the style for all figures that follow (first cell of a notebook); tables say all."""
     mpl.rcParams.update(_STYLE)
     pd.set_option("display.max_colwidth", None)
-    _describe_figures()
+    _shown.clear()
+    _present_figures()
 
 
-def _describe_figures() -> None:
-    """Have a notebook keep what a figure shows, in words, as its alternative text."""
+def _present_figures() -> None:
+    """Have a notebook show a figure as `presented`: numbered, with a sentence, told in words."""
     if "IPython" not in sys.modules:  # no notebook, and none of the book's packages needed
         return
     from IPython import get_ipython
-    from IPython.core.pylabtools import print_figure
 
     shell = get_ipython()
     if shell is None:
         return
     plt.switch_backend(mpl.get_backend())  # loads the notebook's, which sets its own way to draw
+    formatters = shell.display_formatter.formatters
+    formatters["image/png"].pop(Figure, None)
+    formatters["text/html"].for_type(Figure, presented)
 
-    def drawn(figure: Figure):
-        picture = print_figure(figure, "png", bbox_inches="tight", base64=True)
-        return picture and (picture, {"alt": described(figure)})
 
-    shell.display_formatter.formatters["image/png"].for_type(Figure, drawn)
+def caption(figure: Figure, words: str, *rows: pd.DataFrame) -> Figure:
+    """Give ``figure`` the sentence that stands under it, and where ``rows`` come from; return it.
+
+    rows: what is drawn, as for `origin`.
+    """
+    found = dict.fromkeys(filter(None, map(origin, rows)))
+    figure.set_label(" ".join([words, *(f"{one[0].upper()}{one[1:]}." for one in found)]))
+    return figure
+
+
+def origin(rows: pd.DataFrame) -> str:
+    """ "3 seeds, stored at paper scale" or "2 seeds, live run"; "" where that is not known.
+
+    rows: stored ones have columns ``seed`` and ``scale``, the curves of a live run ``seed`` alone;
+    of a table that has ``seed`` in its index the seeds are counted, and no more is known.
+    """
+    pivoted = "seed" in rows.index.names
+    if rows.empty or not (pivoted or "seed" in rows):
+        return ""
+    seeds = (rows.index.get_level_values("seed") if pivoted else rows["seed"]).nunique()
+    said = f"{seeds} seed{'s' * (seeds != 1)}"
+    if "scale" in rows:
+        return f"{said}, stored at {' and '.join(map(str, rows['scale'].unique()))} scale"
+    return said if pivoted else f"{said}, live run"
+
+
+def presented(figure: Figure) -> str | None:
+    """A figure as HTML with its number on the page and its sentence; None where it is empty.
+
+    Numbers count from `use`; a figure that is drawn again as it was keeps its own.
+    """
+    from IPython.core.pylabtools import print_figure
+
+    picture = print_figure(figure, "png", bbox_inches="tight", base64=True)
+    if not picture:
+        return None
+    seen, said = described(figure), figure.get_label()
+    number = _shown.setdefault((seen, said), len(_shown) + 1)
+    source = f'<img alt="{html.escape(seen)}" src="data:image/png;base64,{picture.strip()}">'
+    below = f"<figcaption><b>Figure {number}.</b> {html.escape(said)}</figcaption>"
+    return f'<figure class="lgfed" id="figure-{number}">{source}{below}</figure>'
 
 
 def described(figure: Figure) -> str:
@@ -122,7 +141,7 @@ def style() -> Iterator[None]:
 
 def looks(methods: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Colour and marker of each method; unknown ones take spare pairs in the order given."""
-    spare = iter(_SPARE * 4)
+    spare = iter(SPARE * 4)
     return {m: METHOD.get(m) or next(spare) for m in dict.fromkeys(methods)}
 
 
@@ -172,7 +191,7 @@ def paper_vs_ours(
     ax: Axes | None = None,
     xlim: tuple[float, float] | None = None,
 ) -> Axes:
-    """The paper's value (hollow, with its deviation) over ours (filled, with ours), line by line.
+    """The paper's value (hollow, with its deviation) over ours (filled, as released by half).
 
     table: of `report.table`, lines of one metric are drawn; per protocol its first selection.
     The shaded band is the margin within which a number counts as reproduced. Values outside
@@ -185,17 +204,17 @@ def paper_vs_ours(
     if xlim:
         ax.set_xlim(*xlim)
     for cell in lines.drop_duplicates("row").itertuples():
-        band = dict(height=0.84, color="#EFEFEF", linewidth=0, zorder=0)
+        band = dict(height=0.84, color=PALE, linewidth=0, zorder=0)
         ax.barh(cell.y, 2 * cell.margin, left=cell.paper - cell.margin, **band)
     used = [p for p in PROTOCOL if (lines.loc[lines["seeds"] > 0, "protocol"] == p).any()]
     steps = np.linspace(-0.26, 0.26, 1 + len(used)) if used else [0.0]
-    _dots(ax, lines.drop_duplicates("row"), "paper", steps[0], _BLACK, "o", "white", "paper")
+    hollow = {"marker": "o", "markerfacecolor": "white"}
+    _dots(ax, lines.drop_duplicates("row"), "paper", steps[0], hollow, "paper")
     for protocol, step in zip(used, steps[1:], strict=True):
-        colour, marker = PROTOCOL[protocol]
         run = lines[(lines["protocol"] == protocol) & (lines["seeds"] > 0)]
         seeds = "-".join(str(s) for s in sorted({run["seeds"].min(), run["seeds"].max()}))
         label = f"ours, {protocol.replace('_', ' ')} ({seeds} seed{'s' * (seeds != '1')})"
-        _dots(ax, run, "ours", step, colour, marker, colour, label)
+        _dots(ax, run, "ours", step, PROTOCOL[protocol] | {"linestyle": ""}, label)
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.grid(axis="y", visible=False)
@@ -203,15 +222,15 @@ def paper_vs_ours(
     return ax
 
 
-def _dots(ax, cells, value, step, colour, marker, face, label) -> None:
+def _dots(ax, cells, value, step, mark, label) -> None:
     """Dots with deviation; a dot beyond fixed limits becomes its number, written at the edge."""
     low, high = ax.get_xlim() if not ax.get_autoscalex_on() else (-np.inf, np.inf)
     inside = cells[cells[value].between(low, high)]
-    look = dict(fmt=marker, color=colour, markerfacecolor=face, elinewidth=1.1, label=label)
+    look = {"linestyle": "", "color": INK, "elinewidth": 1.1, "label": label} | mark
     spread = inside[f"{value}_sd"].fillna(0)
     ax.errorbar(inside[value], inside["y"] + step, xerr=spread, **look)
     for cell in cells[~cells[value].between(low, high)].itertuples():
         found = getattr(cell, value)
         at, side, arrow = (low, "left", "← {:.1f}") if found < low else (high, "right", "{:.1f} →")
-        look = dict(ha=side, va="center", fontsize=6.5, color=colour)
+        look = dict(ha=side, va="center", fontsize=6.5, color=INK)
         ax.text(at, cell.y + step, arrow.format(found), **look)

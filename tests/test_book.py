@@ -57,6 +57,10 @@ def test_notebook_runs_at_smoke_scale(name, monkeypatch):
     execute.execute(BOOK, [name], "smoke", executed, 1, warm=True)
     text = (executed / name).read_text()
     assert str(ROOT) not in text and str(Path.home()) + "/" not in text
+    captions = re.findall(r"<figcaption><b>Figure (\d+)\.</b> ?([^<]*)</figcaption>", text)
+    assert [int(number) for number, _ in captions] == list(range(1, len(captions) + 1))
+    assert all(said for _, said in captions), "a figure without its sentence"
+    assert '"image/png"' not in text, "a figure that is not shown by lgfed_core.plotting"
     for cell in code_cells(nbformat.reads(text, as_version=4)):
         assert cell.execution_count or not cell.source.strip()
         assert not [

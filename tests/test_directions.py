@@ -12,11 +12,12 @@ ROOT = Path(lgfed_core.__file__).parent
 GROUND = {"paths", "errors", "files", "seeds"}
 ROLES = {"data", "partition", "models", "metrics", "evidence"}  # do not know each other
 SEES = {"paths": {"errors"}, "errors": {"paths"}, "files": {"paths", "errors"}}
-SEES |= {"seeds": SEES["files"], "plotting": GROUND | {"evidence"}}
+SEES |= {"seeds": SEES["files"], "colours": set()}
+SEES |= {"plotting": GROUND | {"evidence", "colours"}}
 SEES |= dict.fromkeys(ROLES, GROUND) | {"methods": GROUND | ROLES}
 SEES |= {"engine": GROUND | ROLES | {"methods"}}
 SEES |= {"flower": SEES["engine"] | {"engine"}}
-SEES |= {"papers": SEES["engine"] | {"engine", "plotting"}}
+SEES |= {"papers": SEES["engine"] | {"engine", "plotting", "colours"}}
 SEES |= {"fill": SEES["papers"] | {"papers"}}
 ANY = {
     "lgfed_core",

@@ -1,7 +1,4 @@
-"""The rule as book/_static/judge.js states it, held against `evidence` on all stored verdicts.
-
-XX
-"""
+"""The rule as book/_static/judge.js states it, held against `evidence` on all stored verdicts."""
 
 import re
 import shutil
@@ -96,7 +93,7 @@ def _where(low: float, high: float, inside: tuple[float, float]) -> str:
 
 def _cell(cell: dict, margin: float, confidence: float, most: int) -> str:
     if "fixed" in cell:
-        return verdict.STAND_IN
+        return cell["fixed"].partition(" (")[0]
     values, (printed, sd, runs) = np.array(cell["values"][:most]), cell["print"]
 
     def said(deviation: float | None) -> str:

@@ -5,7 +5,7 @@ columns identify a row, which hold a number, which its standard deviation, and w
 comparison allows at least.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,8 @@ class Table:
     source: (table, cells): rows of ours that serve this table too, as the same runs fill both.
     contrasts: pairs of methods (a, b) whose difference a - b, at the same setting, the paper argues
         with; `worth.contrasts` judges them.
+    guess: accuracy of guessing, in %, near which collapsed runs end, or a function of a row's ids
+        that gives it; `collapse` needs it where a deviation above 5 points is printed.
     counts: from (method, fedavg_rounds, lg_rounds) of a row to the parameters that it sends, where
         these follow from its budget alone; None where they do not.
     """
@@ -67,9 +69,15 @@ class Table:
     pooled: int = 1
     source: tuple[str, dict[str, Any]] | None = None
     protocols: tuple[str, ...] = PROTOCOLS  # those that can be run
+    guess: float | Callable[[Mapping[str, Any]], float] | None = None
     counts: Callable[..., int | None] | None = None
     note: str = ""
     contrasts: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def accuracies(self) -> frozenset[str]:
+        """Those metrics whose margin has a floor in points."""
+        return frozenset(metric.name for metric in self.metrics if metric.floor)
 
 
 def accuracy(name: str, sd: str | None = None) -> Metric:

@@ -8,6 +8,7 @@ at the last round; the counts take the protocol that the published numbers stand
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from lgfed_core.errors import ResultsError
 from lgfed_core.paths import PAPER, RESULTS
 
-from . import printed, records, verdict, worth
+from . import collapse, printed, records, verdict, worth
 from .display import display as display, text
 from .printed import PAPERS, Table
 from .records import PROTOCOLS, plain
@@ -41,7 +42,8 @@ def table(
     ours, ours_sd (sample), seeds, difference, low, high (95 %), margin, verdict, why (what kind of
     inconclusive), rivals (of `worth.rivals`), protocol, selection, scale, origin (seeds, devices,
     commits and seconds of its runs). Parameters sent that
-    follow from a row's budget need no run (seeds is 0).
+    follow from a row's budget need no run (seeds is 0). Where the printed deviation is above 5
+    points, difference, interval and margin are those of `collapse`, and why counts collapsed runs.
     Where other data stand in for the paper's, the verdict says so; below paper scale it says that
     nothing is judged. Raises ResultsError for an unknown scale or protocol, and when one seed has
     two values for the same number.
@@ -62,7 +64,7 @@ def table_of(
     lines = []
     for cell in printed.cells(spec, paper).to_dict("records"):
         ids = tuple(plain(cell[c]) for c in spec.ids)
-        runs = cell.pop("runs")
+        del cell["runs"]
         for name in [protocol] if protocol else spec.protocols[::-1]:
             for selection in _selections(spec, name):
                 key = *ids, cell["metric"], name, selection
@@ -71,18 +73,9 @@ def table_of(
                 metric, seeds = metrics[cell["metric"]], ours.size
                 if not seeds and metric.digit and scale == "paper":
                     ours = _follows(spec, cell)
-                against = _compare(cell, runs, ours, metric)
-                depends = _depends(spec, cell, ours, metric)
                 sd = ours.std(ddof=1) if ours.size > 1 else np.nan
-                said, why = against.verdict, ""
-                if not metric.digit:
-                    least = metric.least(cell["paper"])
-                    why = worth.why(against, sd, seeds, cell["paper_sd"], runs)
-                    if depends:
-                        said, why = verdict.INCONCLUSIVE, VAGUE
-                    open_ = said in (verdict.NOT_RUN, verdict.INCONCLUSIVE)
-                    if open_ and not worth.reachable(cell["paper_sd"], runs, least):
-                        said, why = verdict.UNREACHABLE, ""
+                against, why = _judged(spec, cell, ours, metric)
+                said = against.verdict
                 if ours.size and scale != "paper":
                     said = f"{scale} scale, not judged"
                 elif ours.size and stand_in:
@@ -180,20 +173,26 @@ def _follows(spec: Table, cell: dict) -> np.ndarray:
     return _NONE if count is None else np.array([float(count)])
 
 
-def _compare(cell: dict, runs: int | None, ours: np.ndarray, metric: printed.Metric):
+def _judged(
+    spec: Table, cell: dict, ours: NDArray, metric: printed.Metric
+) -> tuple[verdict.Comparison, str]:
+    """Our runs against a cell; why it is inconclusive, or how many runs have collapsed."""
     if metric.digit:
-        return verdict.compare_exact(cell["paper"], metric.digit, ours)
-    least = metric.least(cell["paper"])
-    return verdict.compare(cell["paper"], cell["paper_sd"], runs, ours, least)
-
-
-def _depends(spec: Table, cell: dict, ours: np.ndarray, metric: printed.Metric) -> bool:
-    """Whether the verdict depends on how much of the printed deviation is between runs."""
-    if spec.pooled == 1 or metric.digit or ours.size < 2:
-        return False
-    least = metric.least(cell["paper"])
-    one, other = verdict.ends(cell["paper"], cell["paper_sd"], spec.runs, ours, least, spec.pooled)
-    return one != other
+        return verdict.compare_exact(cell["paper"], metric.digit, ours), ""
+    least, sd = metric.least(cell["paper"]), cell["paper_sd"]
+    if groups := collapse.groups_of(spec, cell):
+        return collapse.compare(groups, ours)
+    found = verdict.compare(cell["paper"], sd, spec.runs, ours, least)
+    own = ours.std(ddof=1) if ours.size > 1 else np.nan
+    said, why = found.verdict, worth.why(found, own, ours.size, sd, spec.runs)
+    if spec.pooled > 1 and ours.size > 1:
+        ends = verdict.ends(cell["paper"], sd, spec.runs, ours, least, spec.pooled)
+        if ends[0] != ends[1]:
+            said, why = verdict.INCONCLUSIVE, VAGUE
+    open_ = said in (verdict.NOT_RUN, verdict.INCONCLUSIVE)
+    if open_ and not worth.reachable(sd, spec.runs, least):
+        said, why = verdict.UNREACHABLE, ""
+    return replace(found, verdict=said), why
 
 
 def runs_of(

@@ -4,7 +4,8 @@ A **cell** of a paper's table: the margin is the larger of twice the paper's sta
 a floor (1 point of accuracy, 2 points of AUC). The 95 % interval of the difference of means
 (Welch) lies inside the margin: *reproduced*; wholly outside: *differs*; across its edge, or we have
 a single run: *inconclusive*. A number that follows from the settings alone (parameters sent)
-is compared in the digits printed.
+is compared in the digits printed. Where the printed deviation is above 5 points, `collapse` has a
+rule of its own.
 
 A **claim** is *confirmed*, *refuted* or *inconclusive* by a test over paired seeds, with Holm's
 correction over the claims that a page of the book judges together.
@@ -40,17 +41,22 @@ class Comparison:
 
 
 def compare(
-    paper_mean: float, paper_sd: float | None, paper_n: int | None, ours: ArrayLike, floor: float
+    paper_mean: float,
+    paper_sd: float | None,
+    paper_n: int | None,
+    ours: ArrayLike,
+    floor: float,
+    most: float = np.inf,
 ) -> Comparison:
     """Compare our runs [n] with a printed mean, its population deviation and number of runs.
 
-    floor: the smallest margin, in the unit of the numbers. Where the paper prints no deviation
-    (None or NaN) or had one run, its mean is taken as a constant: the interval is then of ours
-    alone, and so too narrow.
+    floor, most: the smallest and the largest margin, in the unit of the numbers. Where the paper
+    prints no deviation (None or NaN) or had one run, its mean is taken as a constant: the interval
+    is then of ours alone, and so too narrow.
     """
     ours = np.asarray(ours, float)
     sd = np.nan if paper_sd is None else float(paper_sd)
-    margin = margin_of(sd, floor)
+    margin = min(margin_of(sd, floor), most)
     if ours.size == 0:
         return Comparison(np.nan, np.nan, np.nan, margin, NOT_RUN)
     difference = float(ours.mean() - paper_mean)

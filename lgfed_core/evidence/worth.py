@@ -17,7 +17,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from . import verdict
+from . import collapse, verdict
 from .printed import Table, cells, row_name
 from .records import plain
 
@@ -81,15 +81,19 @@ def rivals(table: pd.DataFrame, spec: Table, runs: Runs) -> pd.Series:
         place = line["metric"], line["protocol"], line["selection"]
         others = groups.get((*(mine[c] for c in setting), *place), [])
         others = [(names, values) for names, values in others if names != mine]
-        paper = line["paper"], line["paper_sd"], spec.runs
         alike = [
             row_name({c: v for c, v in names.items() if c in _OWN})
             for names, values in others
-            if verdict.compare(*paper, values, metric.least(line["paper"])).verdict
-            == verdict.REPRODUCED
+            if _compared(spec, line, values, metric.least(line["paper"])) == verdict.REPRODUCED
         ]
         said.append(f"{len(alike)} of {len(others)}: {', '.join(alike)}" if others else "")
     return pd.Series(said, table.index, dtype=str)
+
+
+def _compared(spec: Table, line: Mapping, ours: pd.Series, floor: float) -> str:
+    if groups := collapse.groups_of(spec, line):
+        return collapse.compare(groups, ours)[0].verdict
+    return verdict.compare(line["paper"], line["paper_sd"], spec.runs, ours, floor).verdict
 
 
 def contrasts(spec: Table, runs: Runs, protocol: str, selection: str, **where) -> pd.DataFrame:

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from lgfed_core.evidence import records, report, verdict
+from lgfed_core.evidence.collapse import groups_of
 from lgfed_core.evidence.display import Page, spread
 from lgfed_core.evidence.printed import METRICS, PAPERS, Table
 from lgfed_core.evidence.worth import NO_CONTRAST
@@ -42,7 +43,7 @@ def data() -> dict[str, list[dict[str, Any]]]:
     A cell has ``print`` (mean, deviation and runs, None where there are none), ``least`` (the
     margin's floor), ``seeds`` and their ``values``; a claim its p-values after Holm's correction.
     ``verdict`` is the book's; ``fixed`` has it where no rule moves it (stand-in data, shortened
-    runs). The others are words for the page.
+    runs, a rule of its own as of `collapse`). The others are words for the page.
     """
     rows = records.load()
     cells: list[dict] = []
@@ -64,6 +65,7 @@ def _cells(spec: Table, rows: pd.DataFrame) -> Iterable[dict]:
         values, stand_in = runs[*ids, line["metric"], line["protocol"], line["selection"]]
         values = values.sort_index()
         known, why = not np.isnan(line["paper_sd"]), "" if stand_in else line["why"]
+        said = line["verdict"] + (f" ({why})" if why else "")
         yield {
             "paper": spec.paper,
             "title": spec.title,
@@ -74,10 +76,10 @@ def _cells(spec: Table, rows: pd.DataFrame) -> Iterable[dict]:
             "least": metrics[line["metric"]].least(line["paper"]),
             "seeds": values.index.tolist(),
             "values": values.tolist(),
-            "verdict": line["verdict"] + (f" ({why})" if why else ""),
+            "verdict": said,
             "printed": spread(line["paper"], line["paper_sd"]),
             "ours": f"{spread(line['ours'], line['ours_sd'])} ({line['seeds']})",
-        } | _more(spec, line["verdict"] if stand_in else "")
+        } | _more(spec, said if stand_in or groups_of(spec, line) else "")
 
 
 def _more(spec: Table, fixed: str) -> dict:

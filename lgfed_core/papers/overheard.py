@@ -36,7 +36,7 @@ from lgfed_core.models import last_layers, make
 from lgfed_core.models.images import MnistMLP
 from lgfed_core.models.layout import Layout, joined
 from lgfed_core.partition import ClientIndices, Partition
-from lgfed_core.plotting import WIDTH
+from lgfed_core.plotting import WIDTH, caption
 
 BLACK, WHITE = -MEAN / STD, (1 - MEAN) / STD
 STEP = LocalTraining(lr=0.1, batch_size=1, momentum=0.0)
@@ -237,7 +237,11 @@ def pictures(found: dict[str, tuple[Tensor, Tensor]], devices: int = 6) -> Figur
             ax.grid(False)
             ax.spines[:].set_visible(False)
         line[0].set_ylabel(name, rotation=0, ha="right", va="center")
-    return figure
+    below = (
+        "What an eavesdropper makes of a device's update, a line per attack, a column "
+        "per device, below the row itself; live run."
+    )
+    return caption(figure, below)
 
 
 def noised(scene: Scene, noises: Sequence[float], clip: float, steps: int) -> pd.DataFrame:

@@ -2,7 +2,9 @@
 
 import base64
 import html
+import io
 import json
+import zipfile
 from collections.abc import Mapping
 
 import matplotlib.pyplot as plt
@@ -11,6 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from lgfed_core import plotting
+from lgfed_core.colours import INK, KIND, PROTOCOL, REFERENCE
 from lgfed_core.evidence import records, report, verdict
 from lgfed_core.evidence.display import Page, opened
 from lgfed_core.evidence.printed import METRICS, PAPERS
@@ -23,13 +26,6 @@ KINDS = {  # from the best known to the least: verdicts of numbers and contrasts
     "undecided": (verdict.INCONCLUSIVE, verdict.SUGGESTED, verdict.UNREACHABLE),
     "on other data": (verdict.STAND_IN,),
     "not yet run": (verdict.NOT_RUN,),
-}
-_LOOKS = {  # colour and hatching: both carry the same information
-    "holds": ("#0072B2", ""),
-    "fails": ("#D55E00", "xx"),
-    "undecided": ("#BBBBBB", ""),
-    "on other data": ("#DDDDDD", "//"),
-    "not yet run": ("#FFFFFF", ""),
 }
 TAUS = np.linspace(0, 10, 201)  # points
 
@@ -73,16 +69,16 @@ def bars(parts: Mapping[str, pd.DataFrame]) -> Figure:
     shares = table.div(table.sum(axis=1), axis=0)
     figure, ax = plt.subplots(figsize=(plotting.WIDTH, 0.34 * len(table) + 1.1))
     left = np.zeros(len(table))
-    for kind, (colour, hatch) in _LOOKS.items():
+    for kind, (colour, hatch) in KIND.items():
         width = shares[kind].to_numpy()
         ax.barh(
-            range(len(table)), width, left=left, color=colour, hatch=hatch, edgecolor="#666666",
+            range(len(table)), width, left=left, color=colour, hatch=hatch, edgecolor=REFERENCE,
             linewidth=0.5, label=kind,
         )  # fmt: skip
         for y, (start, wide, many) in enumerate(zip(left, width, table[kind], strict=True)):
             if wide > 0.05:
                 words = ax.text(start + wide / 2, y, f"{many:.0f}", ha="center", va="center")
-                words.set_color("white" if kind == "holds" else "black")
+                words.set_color("white" if kind in ("holds", "fails") else "black")
                 if hatch:
                     words.set_bbox({"facecolor": colour, "edgecolor": "none", "pad": 1.5})
         left += width
@@ -90,7 +86,12 @@ def bars(parts: Mapping[str, pd.DataFrame]) -> Figure:
     ax.set(xlim=(0, 1), xlabel="share", title="What runs say of what is printed")
     ax.grid(visible=False)
     figure.legend(loc="outside lower center", ncols=3)
-    return figure
+    below = (
+        "Verdicts by paper and kind of statement, each with its count: what holds, "
+        "what does not, what is open; from stored runs and verdicts kept from the "
+        "pages."
+    )
+    return plotting.caption(figure, below)
 
 
 def profile(lines: pd.DataFrame, draws: int = 500) -> Figure:
@@ -103,17 +104,22 @@ def profile(lines: pd.DataFrame, draws: int = 500) -> Figure:
     ran = lines[lines["ours"].notna() & lines["kind"].ne("on other data")]
     for protocol, group in ran.groupby("protocol"):
         gaps = group["difference"].abs().to_numpy()
-        colour, _ = plotting.PROTOCOL[str(protocol)]
+        line = PROTOCOL[str(protocol)]["linestyle"]
         again = np.random.default_rng(0).choice(gaps, (draws, gaps.size))
         shares = (again[:, None, :] <= TAUS[None, :, None]).mean(2)
         low, high = np.quantile(shares, (0.025, 0.975), axis=0)
         words = f"{str(protocol).replace('_', ' ')} ({gaps.size})"
-        ax.plot(TAUS, (gaps[None] <= TAUS[:, None]).mean(1), color=colour, label=words)
-        ax.fill_between(TAUS, low, high, color=colour, alpha=0.15, linewidth=0)
+        ax.plot(TAUS, (gaps[None] <= TAUS[:, None]).mean(1), line, color=INK, label=words)
+        ax.fill_between(TAUS, low, high, color=INK, alpha=0.12, linewidth=0)
     ax.set(xlabel="tau, in points", ylabel="share within tau of the print", ylim=(0, 1.02))
     ax.set_title("How near our means come to the printed ones")
     ax.legend()
-    return figure
+    below = (
+        "Share of the printed numbers that our means come within tau points of, a "
+        "line per protocol, counts in brackets; bands are 95 % of bootstrap draws, "
+        "runs at paper scale."
+    )
+    return plotting.caption(figure, below)
 
 
 def filters() -> Page:
@@ -149,18 +155,17 @@ def contrasted(found: pd.DataFrame) -> str:
 
 
 def downloads(parts: Mapping[str, pd.DataFrame]) -> Page:
-    """Links that save each part as CSV, and all of them as one JSON; nothing is fetched."""
-    links = [
-        _link(f"{name}.csv", "text/csv", lines.to_csv(index=False)) for name, lines in parts.items()
-    ]
+    """A link that saves each part as CSV, and all of them as one JSON, in a zip inside the page."""
     tree = {name: json.loads(lines.to_json(orient="records")) for name, lines in parts.items()}
-    links.append(_link("board.json", "application/json", json.dumps(tree)))
-    return Page(" · ".join(links))
-
-
-def _link(name: str, kind: str, text: str) -> str:
-    data = base64.b64encode(text.encode()).decode()
-    return f'<a download="lgfed-{name}" href="data:{kind};base64,{data}">{name}</a>'
+    files = {f"{name}.csv": lines.to_csv(index=False) for name, lines in parts.items()}
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in (files | {"board.json": json.dumps(tree)}).items():
+            archive.writestr(zipfile.ZipInfo(f"lgfed-board/{name}"), text, zipfile.ZIP_DEFLATED, 9)
+    data = base64.b64encode(packed.getvalue()).decode()
+    words = f"All of it as files: {', '.join(files)} and board.json (zip)"
+    link = f"data:application/zip;base64,{data}"
+    return Page(f'<a download="lgfed-board.zip" href="{link}">{html.escape(words)}</a>')
 
 
 def _with_kind(lines: pd.DataFrame) -> pd.DataFrame:

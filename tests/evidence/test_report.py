@@ -362,7 +362,7 @@ def test_scoreboard_as_markdown(folder):
     )
     assert rule.count("|") == head.count("|")
     assert first.startswith("| LG-FedAvg | measured | ")
-    assert "| 1 | 0 | 1 | 0 | 0 |" in first, "reproduced, but beside nothing to be told from"
+    assert "| 1 | 0 | 1 | 0 | 1 |" in first, "reproduced, but beside nothing to be told from"
 
 
 def test_front_pages_are_renewed_between_their_marks(folder, tmp_path):

@@ -1,8 +1,10 @@
 """The whole board at once: nothing is lost on the way to bars and files."""
 
 import base64
+import io
 import json
 import re
+import zipfile
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -49,11 +51,13 @@ def test_bars_and_profile_show_what_is_there(cells):
 def test_a_download_holds_the_lines_it_names():
     lines = pd.DataFrame({"claim": ["L1"], "verdict": ["refuted, <by> a row"]})
     page = overview.downloads({"claims": lines})
-    saved = dict(re.findall(r'download="lgfed-(\S+)" href="data:[^;]+;base64,([^"]+)"', page))
-    assert base64.b64decode(saved["claims.csv"]).decode() == lines.to_csv(index=False)
-    assert json.loads(base64.b64decode(saved["board.json"])) == {
+    (data,) = re.findall(r'download="lgfed-board.zip" href="data:[^;]+;base64,([^"]+)"', page)
+    saved = zipfile.ZipFile(io.BytesIO(base64.b64decode(data)))
+    assert saved.read("lgfed-board/claims.csv").decode() == lines.to_csv(index=False)
+    assert json.loads(saved.read("lgfed-board/board.json")) == {
         "claims": [{"claim": "L1", "verdict": "refuted, <by> a row"}]
     }
+    assert "claims.csv and board.json" in page
 
 
 def test_a_cell_opens_on_its_runs_and_on_the_command_that_makes_only_them():

@@ -7,13 +7,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lgfed_core import plotting
+from lgfed_core.colours import GROUP, INK, LABEL, PALE, REFERENCE, SIGNED, UNIT
 from lgfed_core.partition.feature_clusters import Clients
 from lgfed_core.paths import PAPER
-from lgfed_core.plotting import WIDTH
+from lgfed_core.plotting import WIDTH, caption
 
 from .xor import run as cgau_xor
 
-_GREY = "#7F7F7F"
 _CLIENT_MARKS = "os^vD<>pPX"
 
 
@@ -24,11 +24,11 @@ def unit(ax: Axes | None = None) -> Axes:
     ax.set(xlim=(-0.6, 10.2), ylim=(-0.6, 4.6))
 
     def box(x: float, y: float, text: str, colour: str = "white") -> None:
-        style = {"boxstyle": "round,pad=.35", "facecolor": colour, "edgecolor": "#444444"}
+        style = {"boxstyle": "round,pad=.35", "facecolor": colour, "edgecolor": INK}
         ax.text(x, y, text, ha="center", va="center", bbox=style, fontsize=9)
 
     def arrow(x: float, y: float, to_x: float, to_y: float) -> None:
-        ends = {"arrowstyle": "-|>", "color": "#444444", "shrinkA": 14, "shrinkB": 14}
+        ends = {"arrowstyle": "-|>", "color": INK, "shrinkA": 14, "shrinkB": 14}
         ax.annotate("", (to_x, to_y), (x, y), arrowprops=ends)
 
     for y, name, act in ((3.6, "f", "tanh"), (0.4, "g", r"$\sigma$")):
@@ -38,10 +38,10 @@ def unit(ax: Axes | None = None) -> Axes:
         arrow(2.4, y + (-0.9 if name == "f" else 0.9), 5.0, y)
         arrow(5.0, y, 6.9, y)
         arrow(6.9, y, 8.6, 2)
-        box(2.4, y, f"$W_{name}$", "#FBE3C0")
-        box(2.4, y + (-0.9 if name == "f" else 0.9), f"$V_{name}$", "#CFE8DC")
+        box(2.4, y, f"$W_{name}$", UNIT["shared"])
+        box(2.4, y + (-0.9 if name == "f" else 0.9), f"$V_{name}$", UNIT["client"])
         box(5.0, y, "+")
-        box(6.9, y, act, "#FFF6C8")
+        box(6.9, y, act, PALE)
     arrow(8.6, 2, 9.9, 2)
     box(0, 2.6, "$x$")
     box(0, 1.4, "$h$")
@@ -49,6 +49,7 @@ def unit(ax: Axes | None = None) -> Axes:
     box(9.9, 2, "$z$")
     ax.text(4.1, 4.35, "modulation: what the feature is", fontsize=8, ha="center")
     ax.text(4.1, -0.45, "expression: whether it is active", fontsize=8, ha="center")
+    caption(ax.get_figure(), "One unit: filter and gate see the input and the client.")
     return ax
 
 
@@ -79,21 +80,21 @@ def xor(mlp: cgau_xor.MLP, net: cgau_xor.OneUnit, cfg: cgau_xor.Settings) -> Fig
         ax.imshow(
             values.reshape(len(ticks), -1),
             origin="lower",
-            cmap="RdBu",
+            cmap=SIGNED,
             vmin=low,
             vmax=1,
             extent=(ticks[0], ticks[-1]) * 2,
             alpha=0.6,
         )
-        for label, colour, mark in ((0, "#8B1A1A", "o"), (1, "#123C69", "^")):
+        for label, colour, mark in zip((0, 1), LABEL, "o^", strict=True):
             mine = points[y == label]
             ax.scatter(*mine.T, s=9, color=colour, marker=mark, linewidths=0.3, edgecolors="w")
-        ax.axhline(0, color="#444444", linewidth=0.6, linestyle=":")
+        ax.axhline(0, color=INK, linewidth=0.6, linestyle=":")
         ax.set_title(title, fontsize=8)
         ax.grid(visible=False)
     figure.supxlabel("$x_1$", fontsize=9)
     figure.supylabel("$x_2$  (down client below 0, up client above)", fontsize=9)
-    return figure
+    return caption(figure, "Decisions of both networks, filter and gate, and parts switched off.")
 
 
 def clients(found: list[tuple[str, Clients]], y: np.ndarray) -> Figure:
@@ -108,7 +109,6 @@ def clients(found: list[tuple[str, Clients]], y: np.ndarray) -> Figure:
         sharey=True,
         squeeze=False,
     )
-    colours = plt.get_cmap("tab10")
     for column, (title, these) in zip(axes.T, found, strict=True):
         for ax, label in zip(column, labels, strict=True):
             for k in range(these.clients):
@@ -116,7 +116,7 @@ def clients(found: list[tuple[str, Clients]], y: np.ndarray) -> Figure:
                 ax.scatter(
                     *these.plane[mine].T,
                     s=11,
-                    color=colours(k % 10),
+                    color=GROUP[k % len(GROUP)],
                     linewidths=0,
                     marker=_CLIENT_MARKS[k % len(_CLIENT_MARKS)],
                     alpha=0.8,
@@ -126,7 +126,10 @@ def clients(found: list[tuple[str, Clients]], y: np.ndarray) -> Figure:
                 ax.set_ylabel(f"class {label}\ncomponent 2")
         column[0].set_title(title)
         column[-1].set_xlabel("component 1")
-    return figure
+    below = (
+        "Where the clients' rows lie in the plane of two principal components, a mark per client."
+    )
+    return caption(figure, below)
 
 
 def shuffling(rows: pd.DataFrame, metric: str, ax: Axes | None = None) -> Axes:
@@ -152,7 +155,7 @@ def figure2b(rows: pd.DataFrame, ax: Axes | None = None) -> Axes:
         f"{printed[f'CIFAR-10 {name} accuracy at shuffle 1.0']:.1f} ({name})"
         for name in ("baseline", "CGAU")
     )
-    ax.set_title(f"paper, at 1: {', '.join(said)}", fontsize=8, color=_GREY)
+    ax.set_title(f"paper, at 1: {', '.join(said)}", fontsize=8, color=REFERENCE)
     ax.set(ylabel="accuracy, %", xlim=(-0.05, 1.05))
     return ax
 
@@ -161,6 +164,6 @@ def gains(gain: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Gain over the baseline by shuffle proportion; gain: columns shuffle_proportion, method,
     seed, gain."""
     ax = plotting.curves(gain, "shuffle_proportion", "gain", "method", ax)
-    ax.axhline(0, color=_GREY, linewidth=0.8)
+    ax.axhline(0, color=REFERENCE, linewidth=0.8)
     ax.set(xlabel="share of rows whose clients are shuffled")
     return ax

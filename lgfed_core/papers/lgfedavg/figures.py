@@ -10,19 +10,20 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from lgfed_core.colours import INK, PART
 from lgfed_core.evidence import verdict
 from lgfed_core.evidence.printed import METHODS, METRICS
-from lgfed_core.plotting import WIDTH
+from lgfed_core.plotting import WIDTH, caption
 
 from .comparisons import FULL, LOCAL, SOUND, WORDS, gaps, lg, printed
 from .records import by_seed
 
 TESTS = ("local_test_acc", "new_test_acc")
-PARTS = {  # part of a published gap -> (colour, words); each ends where the next begins
-    "method": ("#0072B2", "method: as described, last round"),
-    "settings": ("#56B4E9", "settings of the released code, last round"),
-    "selection": ("#D55E00", "choosing on test rows"),
-    "rest": ("#BBBBBB", "not explained"),
+PARTS = {  # part of a published gap, in words; each ends where the next begins
+    "method": "method: as described, last round",
+    "settings": "settings of the released code, last round",
+    "selection": "choosing on test rows",
+    "rest": "not explained",
 }
 _LEVELS = ("as described, last round", "as released, last round", "as released, best on test")
 
@@ -76,7 +77,7 @@ def gap_by_parts(
     """Waterfalls of `decomposition`: a column of panels per test, a row of them per data set.
 
     Bars run from where the last part ended; black lines are 95 % intervals of the gap there, the
-    hollow dot is the paper's gap, the blue bar's diamond the gap chosen on validation rows.
+    hollow dot is the paper's gap, the first bar's diamond the gap chosen on validation rows.
     """
     datasets = list(datasets)
     tall = [max(1, parts.loc[parts["dataset"] == d, "budget"].nunique()) for d in datasets]
@@ -97,13 +98,17 @@ def gap_by_parts(
                 ax.set_yticklabels([])
     for ax in grid[-1]:
         ax.set_xlabel(f"LG-FedAvg minus {METHODS[rival]}, points")
-    handles = [plt.Rectangle((0, 0), 1, 1, color=colour) for colour, _ in PARTS.values()]
-    hollow = dict(linestyle="", color="white", markeredgecolor="#222222")
+    handles = [plt.Rectangle((0, 0), 1, 1, color=PART[part]) for part in PARTS]
+    hollow = dict(linestyle="", color="white", markeredgecolor=INK)
     handles += [plt.Line2D([], [], marker=marker, **hollow) for marker in "Do"]
-    words = [words for _, words in PARTS.values()]
-    words += ["as described, best on validation", "the paper's gap"]
+    words = [*PARTS.values(), "as described, best on validation", "the paper's gap"]
     figure.legend(handles, words, loc="outside lower center", ncols=2)
-    return figure
+    below = (
+        "Published gaps of LG-FedAvg over its rival as sums of parts, in points of "
+        "accuracy; black lines are 95 % intervals over paired seeds, stored at paper "
+        "scale, hollow circles the published gap."
+    )
+    return caption(figure, below)
 
 
 def _waterfalls(ax, panel: pd.DataFrame) -> None:
@@ -115,19 +120,19 @@ def _waterfalls(ax, panel: pd.DataFrame) -> None:
         lines = panel[panel["budget"] == budget]
         for m, line in enumerate(lines.itertuples()):
             y = n * step + m
-            ax.barh(y, line.value, left=line.start, height=0.78, color=PARTS[line.part][0])
+            ax.barh(y, line.value, left=line.start, height=0.78, color=PART[line.part])
             if m:
-                ax.plot([line.start] * 2, [y - 1.39, y + 0.39], color="#555555", linewidth=0.6)
+                ax.plot([line.start] * 2, [y - 1.39, y + 0.39], color=INK, linewidth=0.6)
             if line.low < line.high:
-                ax.plot([line.low, line.high], [y, y], color="#222222", linewidth=1.1)
+                ax.plot([line.low, line.high], [y, y], color=INK, linewidth=1.1)
             gap = 0.04 if m == len(PARTS) - 1 else 0.02
             right = np.nanmax([line.start, line.end, line.high]) + gap * span
             ax.text(right, y, f"{line.value:+.2f}", va="center", fontsize=7)
         first = lines.iloc[0]
-        look = {"color": "white", "markeredgecolor": "#222222", "markersize": 4.5, "zorder": 4}
+        look = {"color": "white", "markeredgecolor": INK, "markersize": 4.5, "zorder": 4}
         ax.plot(first["validated"], n * step, "D", **look)
         ax.plot(first["paper"], n * step + len(PARTS) - 1, "o", **look)
-    ax.axvline(0, color="#222222", linewidth=0.8)
+    ax.axvline(0, color=INK, linewidth=0.8)
     low, high = min(np.nanmin(reach), 0.0), max(np.nanmax(reach), 0.0)
     ax.set_xlim(low - 0.06 * span, high + 0.2 * span)
     middles = [n * step + (len(PARTS) - 1) / 2 for n in range(len(budgets))]

@@ -232,3 +232,16 @@ def test_a_longer_run_stands_beside_the_usual_and_nowhere_else(stored):
     assert list(table.index) == [("A->W", "CDAN"), ("A->W", "DANN")]
     assert (table[400] - table[run.Settings.rounds]).tolist() == pytest.approx([5, 5])
     assert claims.accuracy(found, "central").notna().all().all()
+
+
+def test_what_one_collapsed_run_of_three_must_look_like():
+    for sample in (True, False):
+        low, high = claims.one_collapse(43.1, 33, sample=sample)
+        made = [low, high, high]
+        assert [np.mean(made), np.std(made, ddof=int(sample))] == pytest.approx([43.1, 33], abs=0.1)
+    some = np.random.default_rng(0).uniform(0, 100, (1_000_000, 3))  # [draws, runs]
+    near = np.abs(some.mean(1) - 43.1) + np.abs(some.std(1) - 33) < 0.4
+    assert some[near].max(1).min() == pytest.approx(claims.highest_run(43.1, 33), abs=1.5)
+    table = tables.one_in_three()
+    need = table["of a population", "best run, at least"]
+    assert len(table) == 3 and (need > table["printed", "highest of all methods"]).all()

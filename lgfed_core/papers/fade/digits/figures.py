@@ -6,9 +6,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lgfed_core.plotting import WIDTH, room
+from lgfed_core.colours import INK, LOSS, REFERENCE
+from lgfed_core.plotting import WIDTH, caption, room
 
-LOSS = {"vanilla": ("#0072B2", "o"), "squared": ("#D55E00", "D")}
+LOSSES = ("vanilla", "squared")
 DIRECTION = {"mnist-usps": "MNIST to USPS", "usps-mnist": "USPS to MNIST"}
 
 
@@ -31,23 +32,25 @@ def figure2(end: pd.DataFrame, way: pd.DataFrame, reference: dict[str, dict[str,
             by_round(mine[mine["metric"] == metric], ax)
         second.set_ylabel("target, task loss")
         third.set_ylabel("target, adversarial loss")
-        third.axhline(np.log(2), color="#222222", lw=0.8, ls=":")  # D cannot tell
+        third.axhline(np.log(2), color=INK, lw=0.8, ls=":")  # D cannot tell
     axes[0, 0].legend()
     room(axes[0, 2], above=0.75)
     axes[0, 2].legend(fontsize=7, loc="upper left", labelspacing=0.2)
-    return fig
+    below = "Target accuracy by how often the target takes part (bars: the range over seeds), and "
+    return caption(fig, below + "both of its losses by round, under two losses of D.", end)
 
 
 def accuracy(end: pd.DataFrame, ax: Axes, reference: dict[str, float]) -> Axes:
     """Target accuracy by the target's probability: mean and range over seeds, a line per loss."""
-    for loss, (colour, mark) in LOSS.items():
+    for loss in LOSSES:
+        colour, mark = LOSS[loss]
         mine = end[end["loss"] == loss].groupby("probability")["value"].agg(["mean", "min", "max"])
         bars = [mine["mean"] - mine["min"], mine["max"] - mine["mean"]]
         ax.errorbar(
             mine.index, mine["mean"], bars, color=colour, marker=mark, capsize=2, label=loss
         )
     for (name, value), style in zip(reference.items(), ("--", ":", "-."), strict=False):
-        ax.axhline(value, color="#7F7F7F", lw=1, ls=style, label=name)
+        ax.axhline(value, color=REFERENCE, lw=1, ls=style, label=name)
     ax.set(xlabel="probability of the target", ylabel="target accuracy, %")
     return ax
 
@@ -56,11 +59,11 @@ def by_round(way: pd.DataFrame, ax: Axes) -> Axes:
     """One loss over rounds, mean over seeds: rarest target solid, balanced groups dashed."""
     p = sorted(way["probability"].unique())
     shown = dict.fromkeys([p[0], min(p, key=lambda q: abs(q - 0.5))])
-    for loss, (colour, _) in LOSS.items():
+    for loss in LOSSES:
         for q, style in zip(shown, ("-", "--"), strict=False):
             mine = way[(way["loss"] == loss) & (way["probability"] == q)]
             mean = mine.groupby("round")["value"].mean()
-            ax.plot(mean.index, mean, style, color=colour, label=f"{loss}, {q:g}")
+            ax.plot(mean.index, mean, style, color=LOSS[loss][0], label=f"{loss}, {q:g}")
     ax.set(xlabel="round")
     return ax
 
@@ -81,4 +84,6 @@ def opting_out(tables: dict[str, pd.DataFrame]) -> Figure:
         ax.set(title=DIRECTION[direction], xlabel="probability of opting out")
     axes[0, 0].set_ylabel("accuracy, %")
     axes[0, 0].legend()
-    return fig
+    words = "Accuracy on target and source by how often devices decline the game; bars are "
+    words += "deviations over seeds, from stored runs."
+    return caption(fig, words, *tables.values())

@@ -5,10 +5,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from lgfed_core.colours import INK, LOSS
 from lgfed_core.evidence.verdict import reach_of
-from lgfed_core.plotting import WIDTH
+from lgfed_core.plotting import WIDTH, caption
 
-LOSS = {"none": ("#7F7F7F", "s"), "vanilla": ("#0072B2", "o"), "squared": ("#D55E00", "D")}
 WHO = {"train": "users trained with", "left": "people left out"}
 
 
@@ -28,12 +28,14 @@ def figure3b(tables: dict[str, pd.DataFrame]) -> Figure:
                 marks = dict(color=colour, marker=LOSS[loss][1], capsize=2, label=loss)
                 ax.errorbar(n.index, by.mean(), reach, **marks)
         column[0].set_title(title)
-        column[0].axhline(0.2, color="#222222", lw=0.8, ls=":")
+        column[0].axhline(0.2, color=INK, lw=0.8, ls=":")
         column[1].set_xlabel("users a round")
     axes[0, 0].set_ylabel("delta EO")
     axes[1, 0].set_ylabel("F1, %")
     axes[0, 0].legend()
-    return fig
+    words = "Delta EO and F1 by the number of users in a round, of known users and of others, a "
+    words += "line per loss of D; bars are 95 % intervals, from stored runs on stand-in data."
+    return caption(fig, words, *tables.values())
 
 
 def by_round(curves: pd.DataFrame) -> Figure:
@@ -42,8 +44,8 @@ def by_round(curves: pd.DataFrame) -> Figure:
     for ax, metric in zip(axes, ("train_delta_eo", "train_f1"), strict=True):
         for loss in dict.fromkeys(curves["loss"]):
             mean = curves[curves["loss"] == loss].groupby("round")[metric].mean()
-            colour = LOSS.get(loss, ("#222222", ""))[0]
+            colour = LOSS.get(loss, (INK, ""))[0]
             ax.plot(mean.index, mean, color=colour, label=loss)
         ax.set(xlabel="round", ylabel={"train_f1": "F1, %"}.get(metric, "delta EO"))
     axes[1].legend()
-    return fig
+    return caption(fig, "Delta EO and F1 by round, a line per loss of D, means over seeds.", curves)

@@ -6,15 +6,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from lgfed_core.colours import INK, LOSS
 from lgfed_core.evidence.verdict import reach_of
-from lgfed_core.plotting import WIDTH, room
+from lgfed_core.plotting import WIDTH, caption, room
 
-LOSS = {
-    "none": ("#7F7F7F", "s"),
-    "vanilla": ("#0072B2", "o"),
-    "between": ("#009E73", "^"),
-    "squared": ("#D55E00", "D"),
-}
 PRACTICE = {"logistic": "x", "thresholds": "+", "reduction": "*"}
 
 
@@ -38,14 +33,16 @@ def figure3a(gap: pd.DataFrame, acc: pd.DataFrame, practice: pd.DataFrame | None
     if practice is not None:
         for name, line in practice.iterrows():
             at = line["delta_eo"], line["acc"]
-            right.plot(*at, PRACTICE[name], color="#222222", label=name, ls="", ms=7)
+            right.plot(*at, PRACTICE[name], color=INK, label=name, ls="", ms=7)
     left.set_xscale("log", base=2)
     left.xaxis.set_major_formatter("{x:g}")
     left.set(xlabel="male users", ylabel="delta EO", ylim=(0, None))
     right.set(xlabel="delta EO", ylabel="accuracy, %", xlim=(0, None))
     room(right, above=0.1, below=0.5)
     right.legend(fontsize=7, ncols=2, loc="lower right")
-    return fig
+    words = "Delta EO by the number of male users, and accuracy against delta EO, a line per loss "
+    words += "of D; bars are 95 % intervals, from stored runs at paper scale."
+    return caption(fig, words, gap)
 
 
 def leaks(adversary: pd.DataFrame, probe: pd.DataFrame) -> Figure:
@@ -61,13 +58,17 @@ def leaks(adversary: pd.DataFrame, probe: pd.DataFrame) -> Figure:
             mean, reach = mean_and_reach(table[loss])
             colour, mark = LOSS[loss]
             ax.errorbar(mean.index, mean, reach, color=colour, marker=mark, capsize=2, label=loss)
-        ax.axhline(50, color="#222222", lw=0.8, ls=":")
+        ax.axhline(50, color=INK, lw=0.8, ls=":")
         ax.set_xscale("log", base=2)
         ax.xaxis.set_major_formatter("{x:g}")
         ax.set(title=title, xlabel="male users")
     axes[0].set_ylabel("AUC for sex, %")
     axes[0].legend()
-    return fig
+    words = (
+        "How well sex can be guessed from z, by D itself and by the best of fresh probes, by the "
+    )
+    words += "number of male users; bars are 95 % intervals, from stored runs at paper scale."
+    return caption(fig, words, adversary)
 
 
 def by_round(curves: pd.DataFrame, ax: Axes | None = None) -> Axes:
@@ -81,6 +82,8 @@ def by_round(curves: pd.DataFrame, ax: Axes | None = None) -> Axes:
             ax.plot(mean.index, mean, style, color=LOSS[loss][0], label=f"{loss}, {m:g} male")
     ax.set(xlabel="round", ylabel="delta EO, validation rows", ylim=(0, None))
     ax.legend(fontsize=7, ncols=3)
+    words = "Delta EO on validation rows by round: fewest male users solid, most dashed."
+    caption(ax.get_figure(), words, curves)
     return ax
 
 

@@ -8,8 +8,9 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
+from lgfed_core.colours import GROUP, REFERENCE
 from lgfed_core.evidence.printed import METHODS as WORDS
-from lgfed_core.plotting import WIDTH, looks
+from lgfed_core.plotting import WIDTH, caption, looks
 
 from . import claims
 from .run import METHODS
@@ -35,11 +36,12 @@ def averages(found: pd.DataFrame) -> Figure:
     for name, dash in (("source_only", "--"), ("source_only_norm", ":")):
         if name in before:
             words = WORDS.get(name, "source only, normalised")
-            ax.axhline(before[name].mean(), color="#7F7F7F", lw=1, ls=dash, label=words)
+            ax.axhline(before[name].mean(), color=REFERENCE, lw=1, ls=dash, label=words)
     ax.set_xticks(range(len(USERS)), list(USERS.values()))
     ax.set_ylabel("target accuracy, %")
     ax.legend(ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.12))
-    return fig
+    below = "Average target accuracy over tasks by kind of users: a dot per seed, dashes for means."
+    return caption(fig, below, found)
 
 
 def users_by_round(curves: pd.DataFrame, task: str) -> Figure:
@@ -61,7 +63,7 @@ def users_by_round(curves: pd.DataFrame, task: str) -> Figure:
         ax.set(title=WORDS[method], xlabel="round")
     axes[0, 0].set_ylabel("accuracy, %")
     axes[0, 0].legend(loc="best")
-    return fig
+    return caption(fig, f"Accuracy of each target user by round, means over seeds, {task}.", mine)
 
 
 def plane(features: dict[str, NDArray], label: NDArray, group: NDArray, shown: int = 6) -> Figure:
@@ -76,13 +78,16 @@ def plane(features: dict[str, NDArray], label: NDArray, group: NDArray, shown: i
             ax, PCA(2).fit_transform(z[label < shown]), label[label < shown], group[label < shown]
         )
         ax.set(title=name, xticks=[], yticks=[])
-    return fig
+    below = (
+        "Features in their first two principal components: crosses are the source's, digits the "
+    )
+    return caption(fig, below + f"target's users, colours the first {shown} classes; live run.")
 
 
 def _plane(ax: Axes, at: NDArray, label: NDArray, group: NDArray) -> None:
-    colours = plt.get_cmap("tab10")
+    colours = np.array(GROUP)
     for g in np.unique(group):
         mark = "x" if g == 0 else f"${g}$"
         mine = group == g
-        ax.scatter(*at[mine].T, c=colours(label[mine]), marker=mark, s=14 if g else 8, lw=0.6)
+        ax.scatter(*at[mine].T, c=colours[label[mine]], marker=mark, s=14 if g else 8, lw=0.6)
     ax.grid(False)

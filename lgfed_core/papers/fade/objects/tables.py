@@ -4,8 +4,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from lgfed_core.evidence.printed import METHODS as WORDS
+from lgfed_core.evidence.collapse import groups_of
+from lgfed_core.evidence.printed import METHODS as WORDS, cells
 
+from .. import printed
 from . import claims
 from .domains import TASKS
 from .run import METHODS, Settings
@@ -84,6 +86,36 @@ def choices(found: pd.DataFrame) -> pd.DataFrame:
                 means = {name: wide[method].mean() for name, wide in ways.items()}
                 lines[words, WORDS[method]] = means
     return pd.DataFrame(lines).T
+
+
+def one_in_three() -> pd.DataFrame:
+    """Printed numbers that one collapsed run of three would explain; a line per task.
+
+    Columns, %: the print and its deviation; where the collapsed run and the others must lie if that
+    is a sample's, or a population's; what the best run must reach in any case if it is a
+    population's; and beside it the highest number that the table prints for the task.
+    """
+    table, lines = printed.TABLES["fade_table1_office"], {}
+    found = cells(table)
+    for cell in found.to_dict("records"):
+        reading = groups_of(table, cell)
+        if reading and reading.collapsed:
+            mean, sd = cell["paper"], cell["paper_sd"]
+            lines[cell["task"]] = {
+                ("printed", "mean"): mean,
+                ("printed", "deviation"): sd,
+                ("printed", "highest of all methods"): found.loc[
+                    found["task"] == cell["task"], "paper"
+                ].max(),
+                **_levels("of a sample", claims.one_collapse(mean, sd)),
+                **_levels("of a population", claims.one_collapse(mean, sd, sample=False)),
+                ("of a population", "best run, at least"): claims.highest_run(mean, sd),
+            }
+    return pd.DataFrame(lines).T.rename_axis("task")
+
+
+def _levels(words: str, found: tuple[float, float]) -> dict[tuple[str, str], float]:
+    return dict(zip([(words, "one"), (words, "the others")], found, strict=True))
 
 
 def failures(found: pd.DataFrame) -> pd.DataFrame:

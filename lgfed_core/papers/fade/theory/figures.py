@@ -14,18 +14,18 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 from numpy.typing import NDArray
 
-from lgfed_core.plotting import CORRECTED, MEASURED, PRINTED, WIDTH
+from lgfed_core.colours import CASE, CORRECTED, FAINT, LOSS as LOOKS, MEASURED, PRINTED, REFERENCE
+from lgfed_core.plotting import WIDTH, caption
 
 from . import attack, closed_form as theory_fade, squared_loss, user_collapse
 from .squared_loss import BATCH_MEAN, PER_SAMPLE, VANILLA
 
-GREY = "#7F7F7F"
 LOSS = {  # loss -> (colour, dashes, marker)
-    VANILLA: ("#222222", "-", "o"),
-    BATCH_MEAN: ("#0072B2", "-", "s"),
-    PER_SAMPLE: ("#E69F00", "--", "^"),
+    VANILLA: (LOOKS["vanilla"][0], "-", "o"),
+    BATCH_MEAN: (LOOKS["squared"][0], "-", "s"),
+    PER_SAMPLE: (LOOKS["squared"][0], "--", "^"),
 }
-CONDITION = ("#222222", "#CC79A7", "#E69F00", "#0072B2")  # as `user_collapse.CONDITIONS`
+CONDITION = CASE  # as `user_collapse.CONDITIONS`
 NAMES = {"noise": "noise on each coefficient of D", "absent": "probability to stay away"}
 
 
@@ -46,7 +46,11 @@ def minima(p1: NDArray, p2: NDArray, pairs: Sequence[tuple[float, float]]) -> Fi
         ax.set_xticks([0, 1], ["p₁ as given", "p₁ = p₂"])
     axes[0].set_ylabel("nats")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
-    return figure
+    below = (
+        "D~ on the way from p1 to p2 and past it, at the best D, beside its minimum "
+        "as printed and as corrected; exact values."
+    )
+    return caption(figure, below)
 
 
 def orders(eps: Sequence[float] = (0.1, 0.5)) -> Figure:
@@ -65,7 +69,7 @@ def orders(eps: Sequence[float] = (0.1, 0.5)) -> Figure:
         ):
             ratio = [abs(value(*law, a, 1 - a)) / (a * e) for a in a1]
             left.loglog(a1, ratio, style, color=colour, label=f"{label}, ε = {e:g}")
-    left.axhline(1, color="#BBBBBB", linewidth=1, zorder=0)
+    left.axhline(1, color=FAINT, linewidth=1, zorder=0)
     left.annotate(
         "constant of the proof", (a1[0], 1), (0, 3), textcoords="offset points", fontsize=7
     )
@@ -75,13 +79,18 @@ def orders(eps: Sequence[float] = (0.1, 0.5)) -> Figure:
     a, fine = 0.01, np.geomspace(0.01, 10, 60)
     right.loglog(fine, a * fine, "--", color=PRINTED, label="α₁ε, the printed order")
     bound = [theory_fade.excess_bound(a, 1 - a, e) for e in fine]
-    right.loglog(fine, bound, color=GREY, linewidth=3, alpha=0.4, label="α₁ε tanh(ε/2)")
+    right.loglog(fine, bound, color=REFERENCE, linewidth=3, alpha=0.4, label="α₁ε tanh(ε/2)")
     worst = [theory_fade.excess(*theory_fade.two_point(e), a, 1 - a) for e in fine]
     right.loglog(fine, worst, color=CORRECTED, label="largest excess")
     right.set(xlabel="largest log ratio ε", ylabel="nats")
     right.set_title("... and of α₁ε² for small ε")
     right.legend()
-    return figure
+    below = (
+        "D~ and its excess for the laws that are furthest apart, divided by the "
+        "printed order (left), and against the largest log ratio (right); exact "
+        "values."
+    )
+    return caption(figure, below)
 
 
 def imbalance(far: float = 0.05) -> Figure:
@@ -110,14 +119,18 @@ def imbalance(far: float = 0.05) -> Figure:
     right.set(xlabel="distance δ of the groups", ylabel="pull", ylim=(0, None))
     right.set_title(f"... at α₁ = {far:g}")
     figure.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=3)
-    return figure
+    below = (
+        "What three losses of D make of a rare group: its sensitivity, the pull on "
+        "the encoder, and the pull by distance; lines are exact, marks come from "
+        "solved D."
+    )
+    return caption(figure, below)
 
 
 def readings(steps: pd.DataFrame) -> Figure:
     """D trained as each formula of section 4.2 says; table as of `squared_loss.climb`."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 2.7))
-    colours = ("#D55E00", "#E69F00", "#009E73", "#0072B2")
-    looks = zip(colours, ("-", (0, (6, 2)), (3, (3, 5)), (0, (1, 2))), strict=True)
+    looks = zip(CASE, ("-", (0, (6, 2)), (3, (3, 5)), (0, (1, 2))), strict=True)
     for (name, lines), (colour, style) in zip(
         steps.groupby("reading", sort=False), looks, strict=True
     ):
@@ -132,7 +145,11 @@ def readings(steps: pd.DataFrame) -> Figure:
     right.set_title("How well it guesses the group")
     handles = left.get_legend_handles_labels()
     figure.legend(*handles, loc="outside upper center", ncols=2, handlelength=3.5)
-    return figure
+    below = (
+        "D trained step by step as each formula of section 4.2 reads: its objective, "
+        "and how often it guesses right; exact gradients, one start."
+    )
+    return caption(figure, below)
 
 
 def collapse(ends: dict[user_collapse.Condition, tuple[NDArray, NDArray]]) -> Figure:
@@ -153,9 +170,9 @@ def collapse(ends: dict[user_collapse.Condition, tuple[NDArray, NDArray]]) -> Fi
     axes[0].set(xlabel="share u", ylabel="nats")
     axes[0].set_xticks([0, 0.5, 1], ["0\nright", "½\ncollapse", "1\nswapped"])
     for ax, (condition, (start, end)) in zip(axes[1:], ends.items(), strict=True):
-        ax.plot([0, 1], [1, 0], color="#BBBBBB", linewidth=1, zorder=0)
+        ax.plot([0, 1], [1, 0], color=FAINT, linewidth=1, zorder=0)
         colour = CONDITION[user_collapse.CONDITIONS.index(condition)]
-        ax.plot(*np.stack([start, end]).transpose(2, 0, 1), color="#CCCCCC", linewidth=0.6)
+        ax.plot(*np.stack([start, end]).transpose(2, 0, 1), color=FAINT, linewidth=0.6)
         ax.plot(*end.T, "o", color=colour, markersize=3.5, clip_on=False)
         ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="q(1 | user 0)")
         ax.set_xticks([0, 0.5, 1], ["0", "½", "1"])
@@ -172,7 +189,11 @@ def collapse(ends: dict[user_collapse.Condition, tuple[NDArray, NDArray]]) -> Fi
         title="what D sees beside z",
         title_fontsize=8,
     )
-    return figure
+    below = (
+        "The gap of D when predictions are mixed (left), and where training from "
+        "random starts ends (dots); live run."
+    )
+    return caption(figure, below)
 
 
 def stolen(found: attack.Attack, careful: attack.Attack) -> Figure:
@@ -184,9 +205,9 @@ def stolen(found: attack.Attack, careful: attack.Attack) -> Figure:
     figure, axes = plt.subplots(1, 3, figsize=(WIDTH + 0.9, 2.9))
     axes[0].set(aspect="equal", xlim=(-3.4, 5.4), ylim=(-3, 5.4))
     _ellipse(axes[0], attack.MEAN, attack.COVARIANCE, MEASURED, "-", "victim")
-    _ellipse(axes[0], np.zeros(2), np.eye(2), GREY, ":", "start")
+    _ellipse(axes[0], np.zeros(2), np.eye(2), REFERENCE, ":", "start")
     shown = {"no defence": (0.0, 0.0), "noise": (0.1, 0.0), "absent": (0.0, 0.9)}
-    for (name, pair), colour in zip(shown.items(), (PRINTED, "#E69F00", CORRECTED), strict=True):
+    for (name, pair), colour in zip(shown.items(), CASE[:3], strict=True):
         for d, defence in enumerate(found.defences):
             if (defence.noise, defence.absent) == pair:
                 L = found.factors[-1, d, 0]
@@ -195,25 +216,30 @@ def stolen(found: attack.Attack, careful: attack.Attack) -> Figure:
     axes[0].legend(fontsize=6.5, loc="upper left", handlelength=1.2, borderaxespad=0.1)
     axes[0].set_title("Two standard deviations")
     end = [t[t["round"] == t["round"].max()] for t in (found.table(), careful.table())]
-    _distances(axes[1], end[0][end[0]["absent"] == 0], "noise", PRINTED, "300 rounds")
+    _distances(axes[1], end[0][end[0]["absent"] == 0], "noise", CASE[1], "300 rounds")
     axes[1].set_xscale("symlog", linthresh=0.01)
     axes[1].set(xlim=(-0.002, 1.3))
     axes[1].minorticks_off()
     axes[1].set_xticks([0, 0.01, 0.1, 1], ["0", "0.01", "0.1", "1"])
-    _distances(axes[2], end[0][end[0]["noise"] == 0], "absent", PRINTED, "300 rounds")
-    _distances(axes[2], end[1], "absent", CORRECTED, f"{careful.rounds[-1]}, smaller steps")
+    _distances(axes[2], end[0][end[0]["noise"] == 0], "absent", CASE[2], "300 rounds")
+    _distances(axes[2], end[1], "absent", CASE[3], f"{careful.rounds[-1]}, smaller steps")
     axes[1].set_title("Noise spoils the theft")
     axes[2].set_title("Absence delays it")
     axes[1].set_ylabel("Fréchet distance left")
     axes[2].legend(fontsize=7)
-    return figure
+    below = (
+        "What an attacker learns of the victim's law, undefended, under noise and "
+        "under absence (left), and its distance from the truth; dots are seeds, lines "
+        "medians, live run."
+    )
+    return caption(figure, below)
 
 
 def _distances(ax: Axes, lines: pd.DataFrame, by: str, colour: str, label: str) -> None:
     ax.plot(lines[by], lines["distance"], ".", color=colour, markersize=3, alpha=0.5)
     median = lines.groupby(by)["distance"].median()
     ax.plot(median.index, median, color=colour, label=label)
-    ax.axhline(attack.START, color=GREY, linestyle=":", linewidth=1)
+    ax.axhline(attack.START, color=REFERENCE, linestyle=":", linewidth=1)
     ax.set(yscale="log", xlabel=NAMES[by])
 
 

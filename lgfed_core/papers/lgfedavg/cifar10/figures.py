@@ -6,10 +6,11 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from lgfed_core.colours import CASE, FAINT, INK, REFERENCE
 from lgfed_core.data.augment import CropFlip
 from lgfed_core.data.cifar10 import MEAN, STD
 from lgfed_core.methods import MTL, ReleasedMTL
-from lgfed_core.plotting import WIDTH
+from lgfed_core.plotting import WIDTH, caption
 
 
 def crops(x: Tensor, augment: CropFlip, draws: int = 7, seed: int = 0) -> Figure:
@@ -26,7 +27,11 @@ def crops(x: Tensor, augment: CropFlip, draws: int = 7, seed: int = 0) -> Figure
     ax.text(wide / 2, -2, "as it is", ha="center", va="bottom")
     ax.text(wide * (1 + draws / 2), -2, "as the device meets it", ha="center", va="bottom")
     ax.axis("off")
-    return figure
+    below = (
+        "Training pictures as they are (left) and cropped and flipped at random, as a "
+        "device meets them."
+    )
+    return caption(figure, below)
 
 
 def regularisers(devices: int = 10, steps: int = 40, rate: float = 0.02, seed: int = 0) -> Figure:
@@ -46,15 +51,19 @@ def regularisers(devices: int = 10, steps: int = 40, rate: float = 0.02, seed: i
             pull = sum(method.pull(w[k], others[k], devices) for k in range(devices))
             paths.append(w.detach() - rate * torch.autograd.grad(pull, w)[0])
         track = torch.stack(paths)  # [steps + 1, M, 2]
-        ax.plot(track[..., 0], track[..., 1], color="#999999", linewidth=0.9)
-        ax.plot(*track[0].T, "o", color="white", markeredgecolor="#222222", label="before")
-        ax.plot(*track[-1].T, "o", color="#0072B2", label="after")
-        for at, face, label in ((0, "white", "mean before"), (-1, "#D55E00", "mean after")):
-            look = dict(color="#D55E00", markerfacecolor=face, markersize=8, label=label)
+        ax.plot(track[..., 0], track[..., 1], color=REFERENCE, linewidth=0.9)
+        ax.plot(*track[0].T, "o", color="white", markeredgecolor=INK, label="before")
+        ax.plot(*track[-1].T, "o", color=CASE[0], label="after")
+        for at, face, label in ((0, "white", "mean before"), (-1, CASE[3], "mean after")):
+            look = dict(color=CASE[3], markerfacecolor=face, markersize=8, label=label)
             ax.plot(*track[at].mean(0), "P", **look)
-        ax.axhline(0, color="#BBBBBB", linewidth=0.8, zorder=0)
-        ax.axvline(0, color="#BBBBBB", linewidth=0.8, zorder=0)
+        ax.axhline(0, color=FAINT, linewidth=0.8, zorder=0)
+        ax.axvline(0, color=FAINT, linewidth=0.8, zorder=0)
         ax.set(title=title, xlabel="first parameter", aspect="equal")
     axes[0].set_ylabel("second parameter")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
-    return figure
+    below = (
+        "Ten models of two parameters under the pull of MTL alone, without data: as "
+        "the text writes it, and as released."
+    )
+    return caption(figure, below)

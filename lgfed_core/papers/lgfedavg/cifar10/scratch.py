@@ -10,7 +10,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from lgfed_core.evidence.claims import said
 from lgfed_core.evidence.records import select
+from lgfed_core.evidence.verdict import greater
 
 from . import run as cifar10
 
@@ -51,17 +53,47 @@ class Scratch(cifar10.Cifar10):
         return f"{start}-{cfg.lg_rounds}", {*free, "lg_rounds"}
 
 
-def beside(classes: int = 2) -> pd.DataFrame:
-    """Stored runs after their last round beside what was reported: a line per protocol and length.
+def beside(rows: pd.DataFrame, protocol: str, classes: int = 2) -> pd.DataFrame:
+    """What the start is worth: a line for each that has run, FedAvg + LG rounds, or alone.
 
-    Columns: a mean of seeds for each of `TESTS`, and how many there are; empty before the first.
+    rows: of `records.load`. Columns: means over seeds of `TESTS` after the last round, in %, of the
+    local test where the protocol's selection has it, and seeds.
     """
-    rows = select(NAME, scale="paper", classes_per_device=classes, selection="last", metric=TESTS)
-    if rows.empty:
-        return pd.DataFrame()
-    ids = ["protocol", "lg_rounds"]
-    wide = rows.pivot_table("value", ids, "metric")[list(TESTS)].rename(columns=TESTS)
-    return wide.assign(seeds=rows.groupby(ids)["seed"].nunique())
+    rows = _starts(rows, protocol, classes)
+    last = rows[rows["selection"] == "last"]
+    out = last.pivot_table("value", "start", "metric").reindex(columns=list(TESTS))
+    best = rows[(rows["selection"] != "last") & (rows["metric"] == "local_test_acc")]
+    chosen = {"local test, selected": best.groupby("start")["value"].mean()}
+    out = out.rename(columns=TESTS).assign(**chosen, seeds=rows.groupby("start")["seed"].nunique())
+    return out.sort_values("local test").rename_axis(columns=None)
+
+
+def worth_of_start(rows: pd.DataFrame, protocol: str, classes: int = 2) -> str:
+    """What 1,200 rounds of FedAvg before it add to LG-FedAvg's local test, in a sentence."""
+    rows = _starts(rows, protocol, classes)
+    rows = rows[(rows["selection"] == "last") & (rows["metric"] == "local_test_acc")]
+    wide = rows.pivot_table("value", "seed", "start").reindex(columns=["1200+100", "0+300"])
+    both = wide.dropna()
+    gain = greater(both["1200+100"], both["0+300"])
+    return (
+        f"{protocol.replace('_', ' ')}: FedAvg's start is worth, in points of local test after the "
+        f"last round (1200+100 less 0+300), {said(gain, len(both))}"
+    )
+
+
+def _starts(rows: pd.DataFrame, protocol: str, classes: int) -> pd.DataFrame:
+    """With a column start: "1200+100", "0+300", or "alone"."""
+    rows = select(
+        rows,
+        scale="paper",
+        protocol=protocol,
+        classes_per_device=classes,
+        table=(TABLE, cifar10.CIFAR10.table),
+        method=("lg_fedavg", "local_only"),
+    )
+    budget = rows[["fedavg_rounds", "lg_rounds"]].astype(int).astype(str)
+    start = budget["fedavg_rounds"] + "+" + budget["lg_rounds"]
+    return rows.assign(start=start.where(rows["method"] == "lg_fedavg", "alone"))
 
 
 SCRATCH = Scratch()

@@ -13,13 +13,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from lgfed_core.colours import INK, METHOD, REFERENCE, TINT
 from lgfed_core.evidence.printed import METHODS
-from lgfed_core.plotting import METHOD, WIDTH
+from lgfed_core.plotting import WIDTH, caption
 
 PHASES = {  # column of `bytes_sent.deployment` -> (colour, tint, words)
-    "fed": (METHOD["fedavg"][0], "#B3D4E8", "FedAvg rounds"),
-    "lg": (METHOD["lg_fedavg"][0], "#F2C4A6", "LG rounds"),
-    "once": ("#7F7F7F", "#7F7F7F", "once per device"),
+    "fed": (METHOD["fedavg"][0], TINT["fedavg"], "FedAvg rounds"),
+    "lg": (METHOD["lg_fedavg"][0], TINT["lg_fedavg"], "LG rounds"),
+    "once": (REFERENCE, REFERENCE, "once per device"),
 }
 TESTS = {"local_test_acc": "Each device's own classes", "new_test_acc": "New devices"}
 
@@ -58,7 +59,11 @@ def where_it_goes(groups: Mapping[str, pd.DataFrame]) -> Figure:
     ax.tick_params(axis="y", length=0)
     marks = [Patch(color=colour, label=words) for colour, _, words in PHASES.values()]
     ax.legend(handles=marks, loc="lower right")
-    return figure
+    below = (
+        "What each row of the paper's tables sends, by phase: by the papers' count "
+        "(pale) and as a deployed system would (full); computed, without a run."
+    )
+    return caption(figure, below)
 
 
 def live(curves: pd.DataFrame, ends: pd.DataFrame) -> Figure:
@@ -91,7 +96,8 @@ def live(curves: pd.DataFrame, ends: pd.DataFrame) -> Figure:
         ax.margins(x=0.04)
     left.set_ylabel("test accuracy, %")
     figure.legend(handles=_marks(curves["method"]), loc="outside lower center", ncols=4)
-    return figure
+    below = "Accuracy against megabytes sent, on own classes and on new devices; means over seeds."
+    return caption(figure, below, curves)
 
 
 def front(groups: Mapping[str, pd.DataFrame]) -> Figure:
@@ -120,10 +126,14 @@ def front(groups: Mapping[str, pd.DataFrame]) -> Figure:
     for ax in axes[-1]:
         ax.set_xlabel("gigabytes sent in all rounds, all devices")
     methods = pd.concat(groups.values())["method"]
-    hollow = Line2D([], [], color="#222222", marker="o", markerfacecolor="white", linestyle=":")
+    hollow = Line2D([], [], color=INK, marker="o", markerfacecolor="white", linestyle=":")
     hollow.set_label("paper (hollow)")
     figure.legend(handles=[*_marks(methods), hollow], loc="outside lower center", ncols=5)
-    return figure
+    below = (
+        "Accuracy against gigabytes sent; filled: ours, stored at paper scale, with "
+        "95 % intervals over seeds; hollow: the paper."
+    )
+    return caption(figure, below)
 
 
 def _bar(ax: Axes, y: float, parts: dict[str, float], full: float, tint: int) -> None:

@@ -9,12 +9,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from lgfed_core.colours import CASE, INK, LOSS, METHOD, REFERENCE
 from lgfed_core.evidence.printed import METHODS, METRICS
-from lgfed_core.plotting import METHOD, WIDTH
+from lgfed_core.plotting import WIDTH, caption
 
 from . import claims as adult_claims, run as adult
 
-LOSSES = {"vanilla": (METHOD["lg_fedavg_adv"][0], "P"), "squared": ("#009E73", "^")}
+LOSSES = ("vanilla", "squared")
 _FLAGS = {"lg_fedavg_adv": "adv = 1", "lg_fedavg": "adv = 0"}  # of the released script
 _JUDGES = {  # metric -> (marker, size, words)
     "adv_auc": ("o", 34, "the adversary of the game"),
@@ -45,7 +46,7 @@ def released_steps(steps: pd.DataFrame) -> Figure:
         ax.set(title=title, xlabel="round of the joint phase")
         ax.xaxis.get_major_locator().set_params(integer=True)
         if column != "adversary_norm":
-            ax.axhline(1, color="#222222", linestyle=":", linewidth=1.2)
+            ax.axhline(1, color=INK, linestyle=":", linewidth=1.2)
             ax.set_ylim(-1.15, 1.15)
     axes[0].annotate(
         "as intended",
@@ -58,7 +59,11 @@ def released_steps(steps: pd.DataFrame) -> Figure:
     )
     axes[2].set_yscale("log")
     axes[2].legend(title="released script")
-    return figure
+    below = (
+        "Round by round, what the released loop does with gradients beside what it "
+        "intends; bands are one deviation over seeds."
+    )
+    return caption(figure, below, steps.set_index("seed"))
 
 
 def judges(stored: pd.DataFrame) -> Figure:
@@ -77,7 +82,7 @@ def judges(stored: pd.DataFrame) -> Figure:
                 ]
                 colours = [METHOD[m][0] for m in adult.METHODS]
                 ax.scatter(found, range(3), s=size, marker=marker, c=colours, label=words, zorder=3)
-            ax.axvline(50, color="#222222", linestyle=":", linewidth=1.2)
+            ax.axvline(50, color=INK, linestyle=":", linewidth=1.2)
             devices = {"iid": "i.i.d.", "noniid": "non-i.i.d."}[split]
             ax.set_title(f"{protocol.replace('_', ' ')}, {devices} devices")
             ax.set_yticks(range(3), names)
@@ -87,8 +92,12 @@ def judges(stored: pd.DataFrame) -> Figure:
     handles, words = axes[0, 0].get_legend_handles_labels()
     legend = figure.legend(handles, words, loc="outside lower center", ncols=4)
     for handle in legend.legend_handles:
-        handle.set_color("#222222")
-    return figure
+        handle.set_color(INK)
+    below = (
+        "How well race and sex can be told from representations, by the adversary "
+        "that took part and by fresh probes; means over stored runs at paper scale."
+    )
+    return caption(figure, below)
 
 
 def frontier(
@@ -106,9 +115,10 @@ def frontier(
     sweep. All in percent.
     """
     figure, ax = plt.subplots(figsize=(WIDTH, 3.6))
-    ax.axhline(base_rate, color="#7F7F7F", linestyle=":", linewidth=1.2)
-    ax.plot(50, base_rate, marker="s", color="#7F7F7F", linestyle="", label='"no" to everyone')
-    for loss, (colour, marker) in LOSSES.items():
+    ax.axhline(base_rate, color=REFERENCE, linestyle=":", linewidth=1.2)
+    ax.plot(50, base_rate, marker="s", color=REFERENCE, linestyle="", label='"no" to everyone')
+    for loss in LOSSES:
+        colour, marker = LOSS[loss]
         if len(table) and loss in table.index.get_level_values(0):
             _path(ax, table.loc[loss], colour, marker, f"{loss} loss, by λ")
     for method, (leak, accuracy) in points.items():
@@ -124,20 +134,24 @@ def frontier(
             label=f"{METHODS[method]}, Table 4",
         )
     for words, (leak, accuracy) in (swept or {}).items():
-        ax.plot(leak, accuracy, "X", color="#CC79A7", markersize=8, label=words)
+        ax.plot(leak, accuracy, "X", color=CASE[3], markersize=8, label=words)
     if bits is not None:
         line = bits.sort_values("leak")
         best = line["accuracy"].cummax()
         far = max(ax.get_xlim()[1], line["leak"].max())  # who may leak more is no worse
-        ax.step([*line["leak"], far], [*best, best.iloc[-1]], where="post", color="#E69F00")
-        ax.plot([], [], color="#E69F00", label="the best bit: nothing is above")
+        ax.step([*line["leak"], far], [*best, best.iloc[-1]], where="post", color=CASE[1])
+        ax.plot([], [], color=CASE[1], label="the best bit: nothing is above")
     ax.set(
         xlabel="leakage: AUC of the best probe, mean of race and sex, %",
         ylabel="accuracy on income, %",
     )
     ax.set_xlim(left=49)
     ax.legend(loc="lower right")
-    return figure
+    below = (
+        "Leakage to the best probe against accuracy along lambda, under two losses of "
+        "the adversary, with 95 % bars over seeds; up and to the left is better."
+    )
+    return caption(figure, below)
 
 
 def _path(ax: Axes, table: pd.DataFrame, colour: str, marker: str, words: str) -> None:
@@ -145,7 +159,7 @@ def _path(ax: Axes, table: pd.DataFrame, colour: str, marker: str, words: str) -
     reach = [table[metric, "std"].fillna(0) for metric in ("probe_best", "class_acc")]
     ax.errorbar(x, y, reach[1], reach[0], color=colour, marker=marker, elinewidth=0.7, label=words)
     for strength, a, b in zip(table.index, x, y, strict=True):
-        shift = (3, -9) if marker == LOSSES["vanilla"][1] else (-4, 5)
+        shift = (3, -9) if marker == LOSS["vanilla"][1] else (-4, 5)
         ax.annotate(
             f"{strength:g}", (a, b), shift, textcoords="offset points", fontsize=7, color=colour
         )

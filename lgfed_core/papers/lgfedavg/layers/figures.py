@@ -6,14 +6,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lgfed_core.plotting import WIDTH
+from lgfed_core.colours import INK, REFERENCE, SIDE
+from lgfed_core.plotting import WIDTH, caption
 
 from . import run as cuts, tables
 
-SIDES = {  # side -> (colour, marker, words)
-    "last": ("#D55E00", "D", "last n layers shared"),
-    "first": ("#0072B2", "o", "first n layers shared"),
-}
+SIDES = {"last": "last n layers shared", "first": "first n layers shared"}
 _TESTS = {  # row of the figure -> [(metric, its line, marker filled)]
     "local test, %": [("local_test_acc", "-", True)],
     "new test, %": [("new_test_acc_outputs", "-", True), ("new_test_acc_weights", ":", False)],
@@ -46,7 +44,11 @@ def every_cut(values: dict[str, pd.DataFrame]) -> Figure:
     for ax in axes.flat:
         handles |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
     figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=3)
-    return figure
+    below = (
+        "Local and new test against the number of shared layers, from either end of "
+        "the network; bars are 95 % intervals, rings the paper's choice."
+    )
+    return caption(figure, below, *values.values())
 
 
 def _panel(ax: Axes, means: pd.DataFrame, data: str, style: str, filled: bool) -> None:
@@ -54,7 +56,8 @@ def _panel(ax: Axes, means: pd.DataFrame, data: str, style: str, filled: bool) -
 
     A line joins neighbouring cuts alone; a side of which no cut of its own has run has none.
     """
-    for side, (colour, marker, words) in SIDES.items():
+    for side, words in SIDES.items():
+        colour, marker = SIDE[side]
         line = means.reindex([("last" if n in (0, 5) else side, n) for n in range(6)])
         if line["mean"].iloc[1:5].isna().all():
             continue
@@ -65,10 +68,10 @@ def _panel(ax: Axes, means: pd.DataFrame, data: str, style: str, filled: bool) -
         ax.errorbar(cut, line["mean"], reach, fmt=marker + style, label=label, **look)
     if filled and ("start", 5) in means.index:
         label = "FedAvg, before any cut"
-        ax.axhline(means.loc[("start", 5), "mean"], color="#7F7F7F", linewidth=1, label=label)
+        ax.axhline(means.loc[("start", 5), "mean"], color=REFERENCE, linewidth=1, label=label)
     chosen = cuts.chosen(data)
     if filled and chosen in means.index:
-        ring = dict(markersize=13, color="#222222", markerfacecolor="none", linestyle="none")
+        ring = dict(markersize=13, color=INK, markerfacecolor="none", linestyle="none")
         ax.plot(chosen[1], means.loc[chosen, "mean"], "o", label="the paper's choice", **ring)
 
 
@@ -77,9 +80,9 @@ def _names_of_layers(ax: Axes, data: str) -> None:
     names = cuts.TASKS[data][0].settings().net().layers
     ax.set_xticks(np.arange(len(names) + 1))
     ax.set_xlabel("n, layers shared; each adds", labelpad=3)
-    for line, (side, (colour, _, _)) in enumerate(SIDES.items()):
+    for line, side in enumerate(SIDES):
         order = names[::-1] if side == "last" else names
         where = dict(xycoords=("data", "axes fraction"), textcoords="offset points")
-        look = dict(ha="center", va="top", color=colour, fontsize=7)
+        look = dict(ha="center", va="top", color=SIDE[side][0], fontsize=7)
         for n, name in enumerate([side, *order]):
             ax.annotate(name, (n, 0), xytext=(0, -32 - 10 * line), **where, **look)

@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from lgfed_core.colours import CORRECTED, MEASURED, METHOD, SHADES
 from lgfed_core.evidence.verdict import reach_of
-from lgfed_core.plotting import CORRECTED, MEASURED, METHOD, WIDTH
+from lgfed_core.plotting import WIDTH, caption
 
 from . import linear, people
 from .claims import wide
@@ -46,7 +47,12 @@ def by_share(rows: pd.DataFrame, rules: dict[str, pd.Series] | None = None) -> F
         ax.set_xlabel("share of the layers that is shared")
     for row in grid:
         row[0].set_ylabel("test accuracy, %")
-    return figure
+    below = (
+        "Test accuracy against the share of layers that is shared, on stand-in data: "
+        "thin lines are seeds, bars 95 % intervals of their mean, black lines what "
+        "needs no network."
+    )
+    return caption(figure, below, rows)
 
 
 def mixtures(seeds: Sequence[int] = linear.SEEDS) -> Figure:
@@ -62,7 +68,11 @@ def mixtures(seeds: Sequence[int] = linear.SEEDS) -> Figure:
         ax.set(title=f"rho {rho:g}", xlabel="weight of the global model", yscale="log")
     axes[0].set_ylabel("squared error")
     axes[0].legend()
-    return figure
+    below = (
+        "Error against the weight of the global model on made-up texts, measured and "
+        "predicted by the theory; live run."
+    )
+    return caption(figure, below)
 
 
 def over_rounds(curves: pd.DataFrame) -> Figure:
@@ -71,17 +81,20 @@ def over_rounds(curves: pd.DataFrame) -> Figure:
     titles = list(dict.fromkeys(curves["stand_in"]))
     shape = dict(figsize=(WIDTH, 0.7 + 1.9 * max(1, len(titles))), squeeze=False, sharex=True)
     figure, grid = plt.subplots(max(1, len(titles)), 2, **shape)
-    shades = plt.get_cmap("viridis")
     for row, title in zip(grid, titles, strict=False):
         for ax, part in zip(row, ("validation", "test"), strict=True):
             own = curves["stand_in"].eq(title) & curves["metric"].eq(f"{part}_acc")
             for alpha, lines in curves[own].groupby(curves["alpha"].astype(float)):
                 mean = lines.groupby(lines["round"].astype(int))["value"].mean()
-                ax.plot(mean.index, mean, color=shades(0.9 * alpha), label=f"{alpha:g}")
+                ax.plot(mean.index, mean, color=SHADES(alpha), label=f"{alpha:g}")
             ax.set_title(f"{title}: {part}")
         row[0].set_ylabel("accuracy, %")
     for ax in grid[-1]:
         ax.set_xlabel("round")
     handles, labels = grid[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=6, title="shared")
-    return figure
+    below = (
+        "Accuracy on validation and test rows by round, a line per share of the "
+        "layers, means over restarts and seeds, on stand-in data."
+    )
+    return caption(figure, below, curves)

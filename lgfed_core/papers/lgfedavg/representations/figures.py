@@ -7,19 +7,17 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from lgfed_core.colours import METHOD, PRETEXT
 from lgfed_core.evidence.verdict import reach_of
 from lgfed_core.methods.pretext import ANSWERS, rearranged
-from lgfed_core.plotting import METHOD, WIDTH
+from lgfed_core.plotting import WIDTH, caption
 
 from .settings import LABELS, WAYS
 from .tables import TESTS, WORDS
 
 LOOKS = {  # way -> (colour, marker)
     "plain": METHOD["lg_fedavg"],
-    "supervised": ("#E69F00", "^"),
-    "autoencoder": ("#009E73", "s"),
-    "jigsaw": ("#56B4E9", "v"),
-    "rotation": ("#222222", "P"),
+    **PRETEXT,
     "adversarial": METHOD["lg_fedavg_adv"],
     "fedavg": METHOD["fedavg"],
 }
@@ -42,7 +40,11 @@ def puzzles(x: Tensor, leaning: Tensor) -> Figure:
         line[0].set_ylabel(name, rotation=0, ha="right", va="center")
     for ax, leans in zip(grid[0], leaning.tolist(), strict=True):
         ax.set_title("leans" if leans else "upright", fontsize=7, loc="center")
-    return figure
+    below = (
+        "Pictures as they are, with the group that is to be hidden, and as puzzles "
+        "that need no label."
+    )
+    return caption(figure, below)
 
 
 def panels(curves: pd.DataFrame) -> Figure:
@@ -68,7 +70,11 @@ def panels(curves: pd.DataFrame) -> Figure:
         ax.set_xlabel("round")
         ax.xaxis.get_major_locator().set_params(integer=True)
     _legend(figure, grid)
-    return figure
+    below = (
+        "Local and new test by round, a column per number of labels, a line per way "
+        "to learn; means over seeds."
+    )
+    return caption(figure, below, curves)
 
 
 def few_labels(values: pd.DataFrame) -> Figure:
@@ -91,7 +97,11 @@ def few_labels(values: pd.DataFrame) -> Figure:
         ax.set_xlabel("labels a device")
     axes[0].set_ylabel("accuracy, %")
     _legend(figure, axes)
-    return figure
+    below = (
+        "Three tests against the number of labels that a device has, a line per way "
+        "to learn; bars are 95 % intervals over seeds."
+    )
+    return caption(figure, below, values)
 
 
 def _legend(figure: Figure, axes) -> None:

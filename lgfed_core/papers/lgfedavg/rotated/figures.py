@@ -6,9 +6,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from lgfed_core.colours import METHOD
 from lgfed_core.data import mnist
 from lgfed_core.evidence.printed import METHODS
-from lgfed_core.plotting import METHOD, WIDTH
+from lgfed_core.plotting import WIDTH, caption
 
 from .tables import SIDES
 
@@ -25,7 +26,10 @@ def turned(x: Tensor, angles: tuple[float, ...]) -> Figure:
             ax.set(xticks=[], yticks=[])
             ax.grid(visible=False)
         line[0].set_ylabel(name, rotation=0, ha="right", va="center")
-    return figure
+    below = (
+        "Pictures as the old devices have them (first row), and turned as a newcomer may have them."
+    )
+    return caption(figure, below)
 
 
 def both_sides(curves: dict[str, pd.DataFrame]) -> Figure:
@@ -49,7 +53,11 @@ def both_sides(curves: dict[str, pd.DataFrame]) -> Figure:
     for ax in grid.flat:
         handles |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3)
-    return figure
+    below = (
+        "Accuracy by round with the newcomer: left the old devices, right the "
+        "newcomer; lines are means over seeds, thin ones single seeds, dashed C = 0."
+    )
+    return caption(figure, below, *curves.values())
 
 
 def _side(ax: Axes, lines: pd.DataFrame) -> None:

@@ -4,17 +4,18 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
+from lgfed_core.colours import INK, METHOD
 from lgfed_core.evidence import verdict
 from lgfed_core.evidence.printed import METRICS
-from lgfed_core.plotting import METHOD, WIDTH, paper_vs_ours
+from lgfed_core.plotting import WIDTH, caption, paper_vs_ours
 
 from .tables import PARTS, TESTS, TITLES
 
 LOOKS = {  # part -> (colour, marker); version 2, drawn last, is hollow
     "fedavg": METHOD["fedavg"],
     "local": METHOD["local_only"],
-    "lg_v1": METHOD["lg_fedavg"],
-    "lg_v2": ("#E69F00", "^"),
+    "lg_v1": METHOD["lg_fedavg_v1"],
+    "lg_v2": METHOD["lg_fedavg"],
 }
 
 
@@ -40,12 +41,16 @@ def race(curves: pd.DataFrame, goal: float) -> Figure:
                 line, look["clip_on"] = line.tail(1), False
             right.plot(line["sent"] / scale, line["local_test_acc"], **look)
     for ax in (left, right):
-        ax.axhline(100 * goal, color="#222222", linestyle=":", linewidth=1, label="goal")
+        ax.axhline(100 * goal, color=INK, linestyle=":", linewidth=1, label="goal")
     left.set(xlabel="round (local only: epoch)", ylabel="local test accuracy, %")
     right.set(xlabel=f"parameters sent, {unit}", xlim=(0, None))
     left.xaxis.get_major_locator().set_params(integer=True)
     figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    return figure
+    below = (
+        "Local test by round and by parameters sent: FedAvg trains to the goal "
+        "(dotted), LG-FedAvg goes on from there; a line per seed."
+    )
+    return caption(figure, below, curves)
 
 
 def _from_fedavg(line: pd.DataFrame, curves: pd.DataFrame, seed: int) -> pd.DataFrame:
@@ -77,4 +82,8 @@ def table1(table: pd.DataFrame) -> Figure:
     for ax in grid.flat:
         handles |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3)
-    return figure
+    below = (
+        "Table 1 of version 1, the paper beside ours at paper scale; bars are "
+        "deviations over runs, grey the margin of the verdict."
+    )
+    return caption(figure, below)

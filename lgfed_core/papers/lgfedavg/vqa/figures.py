@@ -4,10 +4,11 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
+from lgfed_core.colours import INK, METHOD as LOOKS, REFERENCE
 from lgfed_core.data.questions import Asked
 from lgfed_core.evidence import verdict
 from lgfed_core.evidence.printed import METHODS, cells
-from lgfed_core.plotting import METHOD as LOOKS, WIDTH
+from lgfed_core.plotting import WIDTH, caption
 
 from ..communication.counts import BYTES, System
 from ..printed import TABLES
@@ -25,7 +26,11 @@ def rows(asked: Asked, numbers: range) -> Figure:
         ax.set(xticks=[], yticks=[])
         ax.set_title(_wrapped(asked.question(row)) + f"\n{asked.answers[y]}", fontsize=7)
         ax.grid(visible=False)
-    return figure
+    below = (
+        "Some training rows: the picture as the network sees it, the question and the "
+        "answer (stand-in data)."
+    )
+    return caption(figure, below)
 
 
 def ways(curves: pd.DataFrame, cfg, own: System, floor: float | None = None) -> Figure:
@@ -48,14 +53,18 @@ def ways(curves: pd.DataFrame, cfg, own: System, floor: float | None = None) -> 
             ax.plot(x, table.mean(axis=1), label=LINES[line], **marks, **look)
     axes[0].xaxis.get_major_locator().set_params(integer=True)
     for ax in axes:
-        ax.axhline(100 * cfg.goal, color="#222222", linestyle=":", linewidth=1, label="goal")
+        ax.axhline(100 * cfg.goal, color=INK, linestyle=":", linewidth=1, label="goal")
         if floor is not None:
-            ax.axhline(floor, color="#7F7F7F", linestyle="-.", linewidth=1, label="no picture seen")
+            ax.axhline(floor, color=REFERENCE, linestyle="-.", linewidth=1, label="no picture seen")
     missing = "" if wide else f": {verdict.NOT_RUN}"
     axes[0].set(xlabel="round", ylabel="local test accuracy, %", title=f"Rounds{missing}")
     axes[1].set(xlabel="megabytes sent, all devices", title=f"Bytes{missing}")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
-    return figure
+    below = (
+        "Local test by round and by megabytes sent; thick lines are means over seeds, "
+        "thin ones single seeds, dashed from the first weights (stand-in data)."
+    )
+    return caption(figure, below, curves)
 
 
 def to_goal(rows: pd.DataFrame) -> Figure:
@@ -66,7 +75,7 @@ def to_goal(rows: pd.DataFrame) -> Figure:
     """
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 1.8))
     printed = cells(TABLES[TABLE]).set_index(["method", "metric"])["paper"]
-    paper = dict(linestyle="", marker="o", color="#222222", markerfacecolor="white", label="paper")
+    paper = dict(linestyle="", marker="o", color=INK, markerfacecolor="white", label="paper")
     methods = ("fedavg", "lg_fedavg")
     for y, method in enumerate(methods):
         colour, marker = LOOKS[method]
@@ -84,7 +93,11 @@ def to_goal(rows: pd.DataFrame) -> Figure:
     right.set(yticks=[], xlabel="parameters LG-FedAvg has sent, % of FedAvg's", xlim=(0, None))
     left.set_title("" if len(rows) else f"ours: {verdict.NOT_RUN}")
     figure.legend(*right.get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    return figure
+    below = (
+        "Rounds until the goal, and what LG-FedAvg has sent by then; filled: ours, a "
+        "mark per seed, on stand-in data; hollow: the paper."
+    )
+    return caption(figure, below, rows)
 
 
 def _by_line(curves: pd.DataFrame) -> dict[str, pd.DataFrame]:

@@ -1,0 +1,61 @@
+"""Numbers with a huge printed deviation are judged on who collapsed, and on the others."""
+
+import numpy as np
+import pytest
+
+from lgfed_core.evidence import collapse, verdict
+from lgfed_core.evidence.printed import cells
+from lgfed_core.papers.board import TABLES
+
+PRINTED = collapse.Groups(runs=10, collapsed=2, guess=10.0, mean=60.0, sd=2.0)
+
+
+@pytest.mark.parametrize("fell", range(4))
+def test_runs_that_make_a_print_are_found_again(fell):
+    runs = np.r_[np.full(fell, 10.0), np.linspace(58, 62, 10 - fell)]
+    found = collapse.groups(runs.mean(), runs.std(), 10, guess=10.0)
+    assert (found.collapsed, found.mean) == (fell, pytest.approx(60))
+    assert found.sd == pytest.approx(runs[fell:].std())
+    assert found.fell(runs).sum() == fell
+
+
+@pytest.mark.parametrize(
+    ("ours", "said"),
+    [
+        ([12, 59, 60, 61, 60], verdict.REPRODUCED),  # 1 of 5 against 2 of 10
+        ([59, 60, 61, 60, 58], verdict.INCONCLUSIVE),  # none: more than a tenth from two tenths
+        ([11, 9, 10, 12, 60, 61, 59, 10, 10, 10], verdict.INCONCLUSIVE),  # 7 of 10, p = 0.07
+        ([11, 9, 10, 12, 60, 61, 10, 10, 10, 10], verdict.DIFFERS),  # 8 of 10, p = 0.02
+        ([12, 79, 80, 81, 80], verdict.DIFFERS),  # the others lie elsewhere
+        ([60], verdict.INCONCLUSIVE),
+        ([10, 10], verdict.INCONCLUSIVE),  # of the others nothing is known
+        ([], verdict.NOT_RUN),
+    ],
+)
+def test_share_and_others_decide_together(ours, said):
+    assert collapse.compare(PRINTED, ours)[0].verdict == said
+
+
+def test_words_count_those_that_did_not_collapse():
+    found, words = collapse.compare(PRINTED, [12, 59, 61])
+    assert words == "of the 2 of 3 runs that did not collapse, in print 8 of 10"
+    assert (found.difference, found.margin) == (pytest.approx(0), collapse.WIDE)
+
+
+def test_a_print_of_one_other_or_of_scattered_others_is_out_of_reach():
+    for print_ in (collapse.Groups(3, 2, 10.0, 60.0, 0.0), collapse.Groups(3, 1, 10.0, 60.0, 17.0)):
+        assert not print_.reachable
+        assert collapse.compare(print_, [60, 60, 60])[0].verdict == verdict.UNREACHABLE
+
+
+def test_the_rule_holds_for_ten_cells_and_no_others():
+    found = {
+        (spec.name, cell["row"])
+        for spec in TABLES.values()
+        for cell in cells(spec).to_dict("records")
+        if collapse.groups_of(spec, cell)
+    }
+    assert {row for name, row in found if name == "lgfedavg_v2_table6_mnist"} == {
+        f"{n} classes, local only" for n in (2, 3, 4)
+    }
+    assert len(found) == 10
