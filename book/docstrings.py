@@ -11,6 +11,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 MARK = re.compile(r"<!-- lgfed_core\.(\w+) -->")
 ENTRY = re.compile(r"([\w.*]+(?:, [\w.*]+)*): (?=\S)")  # "name, other: what they are"
+MARKED = re.compile(r"\s*(:\w[^:]*: ?|[*-] )")
+RULE = re.compile(r"\s*=+( +=+)+$")  # of a table
 CODE = re.compile(r"(`+)(.+?)\1")
 
 
@@ -39,26 +41,32 @@ def _modules(room: str) -> str:
 
 
 def plain(lines: list[str]) -> list[str]:
-    """A docstring in reStructuredText: names in backticks are code, "name: text" is an item, and no
-    other character has a meaning."""
+    """A docstring in reStructuredText: names in backticks are code, "name: text" is an item, what
+    is indented keeps its lines, and no character in a sentence has another meaning."""
     out: list[str] = []
-    listed = example = False
+    listed = raw = block = False
     for line in lines:
-        example = bool(line.strip()) and (example or line.lstrip().startswith(">>>"))
-        if example or line.lstrip().startswith(".. "):  # a directive, of napoleon
+        after_blank, full = not out or not out[-1].strip(), bool(line.strip())
+        before = listed
+        listed = listed and (not full or line.startswith(" ") or bool(ENTRY.match(line)))
+        raw = full and (raw or line.lstrip().startswith((">>>", ".. ")) or bool(RULE.match(line)))
+        block = line.startswith(" ") and not listed and (block or after_blank)
+        if raw:  # an example, a directive of napoleon's, a table
             out.append(line)
-        elif field := re.match(r"\s*:\w[^:]*: ?", line):  # of napoleon, too
-            out.append(field[0] + _escaped(line[field.end() :]))
+        elif mark := MARKED.match(line):  # a field of napoleon's, a bullet
+            out.append(mark[0] + _escaped(line[mark.end() :]))
+        elif block and full:
+            out.append(f"| {_escaped(line.strip())}")
         elif ENTRY.match(line):
-            out += [] if listed or not out or not out[-1] else [""]
+            out += [] if listed or after_blank else [""]
             names, _, words = line.partition(": ")
             out.append(f"* ``{names}``: {_escaped(words)}")
             listed = True
+        elif listed and line.startswith(" "):
+            out.append(f"  {_escaped(line.strip())}")
         else:
-            inside = listed and line.startswith(" ")
-            out += [""] if listed and line.strip() and not inside else []
-            listed = listed and (inside or not line.strip())
-            out.append(f"  {_escaped(line.strip())}" if inside else _escaped(line))
+            out += [""] if before and full and not after_blank else []
+            out.append(_escaped(line))
     return out
 
 

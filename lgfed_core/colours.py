@@ -70,6 +70,7 @@ PRETEXT = {  # what a device learns beside its labels -> (colour, marker)
     "jigsaw": (_PURPLE, "v"),
     "rotation": (_SLATE, "X"),
 }
+UNIT = {"shared": "#FBE3C0", "client": "#CFE8DC"}  # parameters of a unit, as areas
 KIND = {  # of verdicts -> (colour, hatching), as areas
     "holds": ("#0B7A75", ""),
     "fails": (_MAROON, "xx"),

@@ -15,7 +15,15 @@ from lgfed_core.evidence.printed import METHODS
 from lgfed_core.paths import ROOT
 
 WHITE, DARK = "#ffffff", "#14181e"  # pages of the book's theme
-AREAS = {"TINT", "PART", "KIND", "FAINT", "PALE", "LABEL"}  # filled, with words in or beside them
+AREAS = {
+    "TINT",
+    "PART",
+    "KIND",
+    "UNIT",
+    "FAINT",
+    "PALE",
+    "LABEL",
+}  # filled, with words in or beside them
 NEUTRAL = {colours.INK, colours.REFERENCE, colours.FAINT, colours.PALE}
 TABLES = {name: value for name, value in vars(colours).items() if name.isupper() and name[0] != "_"}
 SOURCES = {

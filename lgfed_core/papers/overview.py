@@ -78,7 +78,7 @@ def bars(parts: Mapping[str, pd.DataFrame]) -> Figure:
         for y, (start, wide, many) in enumerate(zip(left, width, table[kind], strict=True)):
             if wide > 0.05:
                 words = ax.text(start + wide / 2, y, f"{many:.0f}", ha="center", va="center")
-                words.set_color("white" if kind == "holds" else "black")
+                words.set_color("white" if kind in ("holds", "fails") else "black")
                 if hatch:
                     words.set_bbox({"facecolor": colour, "edgecolor": "none", "pad": 1.5})
         left += width

@@ -5,7 +5,7 @@ domain     pictures
 =========  ====================================================================
 mnist      28 x 28, white on black
 uci        scikit-learn's 8 x 8 digits, enlarged to 20 x 20, in the middle
-blended    other pictures of MNIST, as |patch - digit| on patches of CIFAR-10,
+blended    other pictures of MNIST, as ``|patch - digit|`` on patches of CIFAR-10,
 ..         after MNIST-M (Ganin & Lempitsky 2015)
 =========  ====================================================================
 

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lgfed_core import plotting
-from lgfed_core.colours import GROUP, INK, LABEL, REFERENCE, SIGNED
+from lgfed_core.colours import GROUP, INK, LABEL, PALE, REFERENCE, SIGNED, UNIT
 from lgfed_core.partition.feature_clusters import Clients
 from lgfed_core.paths import PAPER
 from lgfed_core.plotting import WIDTH, caption
@@ -38,10 +38,10 @@ def unit(ax: Axes | None = None) -> Axes:
         arrow(2.4, y + (-0.9 if name == "f" else 0.9), 5.0, y)
         arrow(5.0, y, 6.9, y)
         arrow(6.9, y, 8.6, 2)
-        box(2.4, y, f"$W_{name}$", "0.88")
-        box(2.4, y + (-0.9 if name == "f" else 0.9), f"$V_{name}$", "0.94")
+        box(2.4, y, f"$W_{name}$", UNIT["shared"])
+        box(2.4, y + (-0.9 if name == "f" else 0.9), f"$V_{name}$", UNIT["client"])
         box(5.0, y, "+")
-        box(6.9, y, act, "0.97")
+        box(6.9, y, act, PALE)
     arrow(8.6, 2, 9.9, 2)
     box(0, 2.6, "$x$")
     box(0, 1.4, "$h$")
@@ -94,7 +94,9 @@ def xor(mlp: cgau_xor.MLP, net: cgau_xor.OneUnit, cfg: cgau_xor.Settings) -> Fig
         ax.grid(visible=False)
     figure.supxlabel("$x_1$", fontsize=9)
     figure.supylabel("$x_2$  (down client below 0, up client above)", fontsize=9)
-    return caption(figure, "Decisions of both networks, filter and gate, and parts switched off.")
+    return caption(
+        figure, "Decisions of both networks, filter and gate, and parts switched off; live run."
+    )
 
 
 def clients(found: list[tuple[str, Clients]], y: np.ndarray) -> Figure:

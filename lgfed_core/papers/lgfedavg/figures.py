@@ -104,7 +104,7 @@ def gap_by_parts(
     words = [*PARTS.values(), "as described, best on validation", "the paper's gap"]
     figure.legend(handles, words, loc="outside lower center", ncols=2)
     below = (
-        "Published gaps of LG-FedAvg over its rival as sums of parts, in points of "
+        f"Published gaps of LG-FedAvg over {METHODS[rival]} as sums of parts, in points of "
         "accuracy; black lines are 95 % intervals over paired seeds, stored at paper "
         "scale, hollow circles the published gap."
     )

@@ -1,0 +1,97 @@
+"""Pages on the code: every room has one, with all its modules, and docstrings survive Sphinx."""
+
+import ast
+
+import pytest
+from docutils.core import publish_doctree
+from sphinx.ext.napoleon import Config, GoogleDocstring
+from test_directions import ROLES
+
+import docstrings
+from lgfed_core.paths import ROOT
+
+PAGES = sorted((ROOT / "book" / "api").glob("*.md"))
+IVAR = Config(napoleon_use_ivar=True)  # as in _config.yml
+QUIET = {"report_level": 2, "warning_stream": False}
+SAID = """The share `a_k` of |p - q|, as *released*.
+
+rows: one line per seed
+    and round, in `data`.
+x, y: [n] each.
+
+>>> 2 * 3
+6
+
+* `one`: of *two*
+  lines
+
+    folder/   what is
+              in it
+
+====  ====
+`a`   b
+====  ====
+1     2
+====  ====
+"""
+
+
+def test_every_room_has_a_page_that_lists_its_modules():
+    toc = (ROOT / "book" / "_toc.yml").read_text()
+    assert {page.stem for page in PAGES} >= ROLES | {"methods", "engine"}
+    for page in PAGES:
+        assert f"- file: api/{page.stem}\n" in toc
+        assert f"](api/{page.stem}.md)" in (ROOT / "book" / "api.md").read_text()
+        text = docstrings.filled(page.read_text())
+        assert f"automodule:: lgfed_core.{page.stem}\n" in text and "<!--" not in text
+    methods = docstrings.modules("methods")
+    assert next(iter(methods)) == "lgfed_core.methods"
+    assert "lgfed_core.methods.fedprox" in methods
+    assert not [name for name in docstrings.modules("data") if "._" in name]
+
+
+def test_a_page_changes_with_the_code(tmp_path, monkeypatch):
+    folder = tmp_path / "lgfed_core" / "room"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text('"""A room."""')
+    monkeypatch.setattr(docstrings, "ROOT", tmp_path)
+    before = docstrings.filled("<!-- lgfed_core.room -->")
+    (folder / "__init__.py").write_text('"""Another."""')
+    assert docstrings.filled("<!-- lgfed_core.room -->") != before
+
+
+def test_a_docstring_is_read_as_it_is_meant():
+    found = publish_doctree("\n".join(docstrings.plain(SAID.splitlines())))
+    assert not list(found.findall(lambda node: node.tagname == "system_message"))
+    assert found[0].astext() == "The share a_k of |p - q|, as *released*."
+    items = [item.astext() for item in found[1]]
+    assert items == ["rows: one line per seed\nand round, in data.", "x, y: [n] each."]
+    tags = [node.tagname for node in found]
+    assert tags[2:] == ["doctest_block", "bullet_list", "line_block", "table"]
+    assert found[3].astext() == "one: of *two*\nlines"
+    assert [line.astext() for line in found[4]] == ["folder/   what is", "in it"]
+
+
+def test_docstrings_of_the_rooms_are_read_without_a_complaint():
+    wrong = {}
+    for room in (page.stem for page in PAGES):
+        for name, path in docstrings.modules(room).items():
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                    said = GoogleDocstring(ast.get_docstring(node) or "", IVAR).lines()
+                    read = publish_doctree(
+                        "\n".join(docstrings.plain(said)), settings_overrides=QUIET
+                    )
+                    told = [*read.findall(nodes.system_message), *read.transform_messages]
+                    found = [message.astext() for message in told if message["level"] > 1]
+                    wrong |= {f"{name}: {getattr(node, 'name', '')}": found} if found else {}
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("line", [":param z: of `f(x)`|y|", "    :returns: *both*"])
+def test_what_napoleon_has_made_stays_a_field(line):
+    (said,) = docstrings.plain([line])
+    assert said.startswith(line[: line.index(": ") + 2])
+    found = publish_doctree(said)
+    assert not list(found.findall(lambda node: node.tagname == "system_message"))
+    assert next(iter(found.findall(lambda node: node.tagname == "field")))
