@@ -41,7 +41,15 @@ METHODS = {  # method -> as people call it
 AFTER = {"fine_tuned", "lg_fedavg_later"}  # go on from FedAvg's model
 RATES = (0.01, 0.05, 0.2)
 SCALES = {
-    "smoke": dict(tasks=("mnist", "adult"), lrs=(0.05,), rows=40, rounds=4, probed=(60, 60)),
+    "smoke": dict(
+        tasks=("mnist", "adult"),
+        methods=("fedavg", "fine_tuned", "mtl", "lg_fedavg_adv", "lg_cgau", "fade"),
+        lrs=(0.05,),
+        rows=40,
+        rounds=2,
+        probed=(60, 60),
+        looks=2,
+    ),
     "quick": dict(
         tasks=("mnist", "adult"),
         methods=("fedavg", "local_only", "lg_fedavg", "cgau", "lg_fedavg_adv", "fade"),
