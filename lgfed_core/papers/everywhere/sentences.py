@@ -32,11 +32,11 @@ def findings(values: pd.DataFrame) -> list[str]:
             "lg_fedavg",
         ),
         _pairs(values, "What client rows add", "local_test_acc", "cgau", "fedavg"),
-        _pairs(values, "What they add at home", "local_test_acc", "lg_cgau", "lg_fedavg"),
+        _pairs(values, "What they add to LG-FedAvg", "local_test_acc", "lg_cgau", "lg_fedavg"),
         _pairs(values, "What the adversary hides", "leak_auc", "lg_fedavg_adv", "lg_fedavg"),
-        _pairs(values, "What it does to odds", "odds_gap", "lg_fedavg_adv", "lg_fedavg"),
+        _pairs(values, "What the adversary does to odds", "odds_gap", "lg_fedavg_adv", "lg_fedavg"),
         _pairs(values, "What FADE's game hides", "leak_auc", "fade", "fedavg"),
-        _pairs(values, "What it does to odds", "odds_gap", "fade", "fedavg"),
+        _pairs(values, "What FADE's game does to odds", "odds_gap", "fade", "fedavg"),
         _sent(values),
     ]
 

@@ -2,7 +2,6 @@
 
 import html
 
-import numpy as np
 import pandas as pd
 
 from lgfed_core.evidence.display import Page, opened
@@ -12,7 +11,7 @@ from lgfed_core.papers import commands
 from lgfed_core.papers.in_words import seeds
 
 from .run import NAME, TABLE
-from .settings import METHODS, missing
+from .settings import METHODS, RATES, missing
 from .tasks import TASKS
 
 WORDS = {  # task -> as people call it
@@ -127,20 +126,21 @@ def live(values: pd.DataFrame) -> pd.DataFrame:
     """A line per task and method, a column per measure: means over seeds, one decimal."""
     means = values.groupby(level=["task", "method"], sort=False)[list(MEASURES)].mean()
     names = [(WORDS[task], METHODS[method]) for task, method in means.index]
-    table = means.rename(columns=MEASURES)
-    return table.set_axis(pd.MultiIndex.from_tuples(names, names=["", " "])).round(1)
+    table = means.rename(columns=MEASURES).rename_axis(columns=None)
+    table = table.set_axis(pd.MultiIndex.from_tuples(names, names=["", " "]))
+    return table.map(lambda value: "–" if pd.isna(value) else f"{value:.1f}")
 
 
 def ran(values: pd.DataFrame) -> str:
-    """How much of the grid the stored rows hold, in words."""
+    """How much of the grid the stored rows hold, and how often its ends were chosen, in words."""
     cells = [(t, m) for t in TASKS for m in METHODS if not missing(t, m)]
-    sizes = [len(of(values, *cell)) for cell in cells]
-    swept = [
-        int(of(values, *cell)["rates"].iloc[0]) for cell, n in zip(cells, sizes, strict=True) if n
-    ]
-    some = f"{np.count_nonzero(sizes)} of {len(cells)} cells have run"
-    if not swept:
+    there = [mine for cell in cells if len(mine := of(values, *cell))]
+    some = f"{len(there)} of {len(cells)} cells have run"
+    if not there:
         return f"{some}."
+    rates, most = [int(mine["rates"].iloc[0]) for mine in there], max(map(len, there))
+    ends = sum(mine["lr"].iloc[0] in (min(RATES), max(RATES)) for mine in there)
     return (
-        f"{some}, with {min(swept)} to {max(swept)} learning rates and {seeds(max(sizes))} at most."
+        f"{some}, with {min(rates)} to {max(rates)} learning rates and {seeds(most)} at most; "
+        f"{ends} took a rate at an end of the grid."
     )
