@@ -41,6 +41,7 @@ def against_bytes(values: pd.DataFrame) -> Figure:
                 ax.plot(x, y, color=colour, marker=marker, fillstyle=fill, linestyle="")
         ax.set_xscale("symlog", linthresh=1)
         ax.set_xlim(left=-0.3)
+        ax.xaxis.set_major_formatter("{x:g}")
         ax.set(title=WORDS[task], xlabel=MEASURES["megabytes"])
     for ax in grid[:, 0]:
         ax.set_ylabel(MEASURES["local_test_acc"])
@@ -49,8 +50,8 @@ def against_bytes(values: pd.DataFrame) -> Figure:
         ax.axis("off")
     look = dict(linestyle="")
     keys = [
-        Line2D([], [], color=c, marker=m, fillstyle=f, label=METHODS[name], **look)
-        for name, (c, m, f) in LOOKS.items()
+        Line2D([], [], color=c, marker=m, fillstyle=f, label=words, **look)
+        for words, (c, m, f) in ((words, LOOKS[name]) for name, words in METHODS.items())
     ]
     rest[0].legend(handles=keys, loc="upper left", fontsize=7)
     below = "Accuracy on devices' own test rows against what all of them send and receive."
