@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from lgfed_core.data.catalogue import catalogue
 from lgfed_core.data.features.stored import load_arrays
 from lgfed_core.engine import LocalTraining, run
 from lgfed_core.engine.checkpoint import previous
@@ -87,6 +88,17 @@ def test_no_program_can_unpickle_or_run_what_it_reads():
             if wrong:
                 found.append(f"{path.relative_to(ROOT)}:{node.lineno}")
     assert not found and len(PROGRAMS) > 100
+
+
+def test_whatever_is_fetched_has_an_exact_version():
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    loose = [line for line in lines if not re.match(r"#|[\w.-]+==[\w.+!]+( ;|$)", line)]
+    mirrors = [m for source in catalogue().values() for f in source.files for m in f.mirrors]
+    for how, exact in (("npm", r"@?[\w./-]+@\d+(\.\d+)+"), ("pip", r"[\w.-]+==\d+(\.\d+)+")):
+        names = {mirror[how] for mirror in mirrors if how in mirror}
+        loose += [name for name in names if not re.fullmatch(exact, name)]
+        assert names
+    assert not loose and len(lines) > 200
 
 
 def secrets(text: str) -> list[str]:

@@ -68,11 +68,17 @@ class Node:
             ) from error
 
     def recall(self, run: int, tensors: Mapping[str, Tensor]) -> None:
-        """Fill ``tensors`` with what this node has kept of ``run``; if anything."""
-        path = self._kept(run)
-        if path.exists():
-            for name, value in load_file(path).items():
-                tensors[name].copy_(value)
+        """Fill ``tensors`` with what this node has kept of ``run``; if anything.
+
+        Raises DataError for a file that is damaged, or of other tensors.
+        """
+        for name, value in self._read(run).items():
+            if name not in tensors or value.shape != tensors[name].shape:
+                raise DataError(
+                    f"{self._kept(run)} has {name} {list(value.shape)}, which run {run} does not "
+                    "keep; delete it, and this node begins anew"
+                )
+            tensors[name].copy_(value)
 
     def keep(self, run: int, tensors: Mapping[str, Tensor]) -> None:
         """Remember ``tensors`` of ``run``."""
@@ -81,10 +87,20 @@ class Node:
 
     def personal(self, run: int) -> Tensor:
         """The personal vector [P_p] of this node in ``run``. Raises SettingsError for none."""
-        path = self._kept(run)
-        if not path.exists():
+        kept = self._read(run)
+        if "personal" not in kept:
             raise SettingsError(f"{self.folder} has taken no part in run {run}")
-        return load_file(path)["personal"].flatten()
+        return kept["personal"].flatten()
+
+    def _read(self, run: int) -> dict[str, Tensor]:
+        """What was kept of ``run``; nothing where this node took no part."""
+        path = self._kept(run)
+        try:
+            return load_file(path) if path.exists() else {}
+        except SafetensorError as error:
+            raise DataError(
+                f"{path} is damaged ({error}); delete it, and this node begins anew"
+            ) from error
 
     def _kept(self, run: int) -> Path:
         return self.folder / f"run-{run}.safetensors"

@@ -289,6 +289,8 @@ def in_words(numbers: pd.DataFrame, labels: Sequence[float]) -> str:
     """What came out of `attacks`, as Markdown; labels: read of FedAvg's and LG-FedAvg's devices."""
     said = {n: "{:.2f} [{:.2f}, {:.2f}]".format(*v) for n, v in numbers["correlation"].items()}
     last = [name for name in said if name.endswith("later")][-1]
+    # False, of FedAvg, if the row were told no better than the mean picture of its label; of
+    # LG-FedAvg, if it were told as well later, by who does not know the private layers, as now.
     return (
         "- One step of **FedAvg** on one row gives away the row (correlation with the true one "
         f"{said['FedAvg, one row']}) and its label ({labels[0]:.0%} of devices).\n"

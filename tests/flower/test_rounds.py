@@ -16,6 +16,7 @@ from lgfed_core.engine import LocalTraining, Participation, run
 from lgfed_core.engine.training import AdamTraining
 from lgfed_core.errors import DataError, LgfedError, SettingsError
 from lgfed_core.flower import Plan, server
+from lgfed_core.flower.client import Seat
 from lgfed_core.flower.nodes import Node
 from lgfed_core.methods import FADE, MTL, ClientRowsAveraged, ClientRowsKept, FedAvg, LGFedAvg
 from lgfed_core.methods.privacy import Privacy
@@ -127,6 +128,16 @@ def nonsense(said: Message) -> Message:
     return said
 
 
+def turned(said: Message) -> Message:
+    said.content["arrays"]["above.weight"] = Array(said.content["arrays"]["above.weight"].numpy().T)
+    return said
+
+
+def rowless(said: Message) -> Message:
+    said.content["metrics"]["rows"] = 0
+    return said
+
+
 def another(said: Message) -> Message:
     said.content["metrics"]["client"] = 7
     return said
@@ -138,6 +149,8 @@ def another(said: Message) -> Message:
         (nonsense, "cannot be averaged"),
         (another, r"nobody has asked it for|not connected"),
         (nan, "cannot be averaged: below.weight is not finite"),
+        (turned, r"cannot be averaged: above.weight is torch.float32 \[6, 3\]"),
+        (rowless, "cannot be averaged: it has 0 rows"),
         (short, r"cannot be averaged: arrays \['above.weight'"),
         (lambda said: None, "no answer in 0.2 s"),
     ],
@@ -238,10 +251,39 @@ def test_what_cannot_be_done_is_refused_in_words(tmp_path):
     (tmp_path / "rows.safetensors").write_bytes(b"nonsense")
     with pytest.raises(DataError, match="holds no rows of a node"):
         Node(tmp_path)
-    there, grid = near(federation, replace(planned(federation, FedAvg()), clients=1), tmp_path)
+    one = replace(planned(federation, FedAvg()), clients=1)
+    there, grid = near(federation, one, tmp_path)
     there.run()
     assert {h["client"] for h in there.history} == {0}
+    with pytest.raises(SettingsError, match="node-1 is client 1, but this run has 1, numbered"):
+        Seat(one, Node(tmp_path / "node-1"), RUN)
+    grid.there[100] = ""
+    there.round(0)
+    errors = [said.error.reason for said in grid.seen if said.has_error()]
+    assert ["this node was started without a folder" in error for error in errors] == [True]
     grid.there = {}
     there.timeout = 0.0
     with pytest.raises(LgfedError, match="no node came in"):
         there.run()
+
+
+def test_what_a_node_has_kept_is_whole_and_of_this_run_or_refused_by_name(tmp_path):
+    kept, own = tmp_path / "node-0" / f"run-{RUN}.safetensors", {"personal": torch.ones(1, 1, 3)}
+    federation = toy_federation(devices=1)
+    there, _ = near(federation, planned(federation, LGFedAvg(layers=ABOVE), rounds=1), tmp_path)
+    node = Node(kept.parent)
+    with pytest.raises(SettingsError, match=f"has taken no part in run {RUN}"):
+        node.personal(RUN)
+    node.recall(RUN, own)
+    there.run()
+    whole = kept.read_bytes()
+    with pytest.raises(DataError, match=r"has personal \[.*which run 7 does not keep; delete it"):
+        node.recall(RUN, own)
+    kept.write_bytes(whole[:-1])
+    with pytest.raises(DataError, match=r"run-7.safetensors is damaged .*delete it"):
+        node.personal(RUN)
+    assert own["personal"].eq(1).all()
+    there.round(0)
+    assert "DataError" in there.history[-1]["what"]
+    kept.write_bytes(whole)
+    assert node.personal(RUN).isfinite().all()

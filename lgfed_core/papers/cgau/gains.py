@@ -2,9 +2,10 @@
 
 import pandas as pd
 
-from lgfed_core.evidence.claims import Part, paired, said
+from lgfed_core.evidence.claims import Part, paired
 from lgfed_core.evidence.printed import METHODS
 from lgfed_core.evidence.verdict import greater
+from lgfed_core.papers.in_words import bullets, sentence
 
 from . import federated
 
@@ -27,20 +28,17 @@ def take_home(gain: pd.DataFrame, unit: str, shared: float = 0.0) -> str:
 
     gain: as from `gains`; unit: of the gain, in words; shared: of `verdict.greater`.
     """
-    # A gain is said here, none is called one: false only if the rows were others.
     lines = []
     for method, mine in gain.groupby("method", sort=False):
         wide = mine.pivot(index="seed", columns="shuffle_proportion", values="gain").dropna()
         if wide.empty:  # a run that is not complete
             continue
-        first, last = (
-            said(greater(wide[p], shared=shared)) for p in (wide.columns.min(), wide.columns.max())
-        )
-        lines.append(
-            f"- **{METHODS[method]}** gains {first} {unit} over the baseline where no row is "
-            f"shuffled, and {last} where all are ({len(wide)} repetitions)."
-        )
-    return "\n".join(lines)
+        ends = {"no row is": wide.columns.min(), "all rows are": wide.columns.max()}
+        pairs = [(f"where {which} shuffled", wide[p], 0 * wide[p]) for which, p in ends.items()]
+        # False if the interval moved to the other side of zero, or came to hold it.
+        head = f"**{METHODS[method]}**: the gain over the baseline, in {unit}"
+        lines.append(sentence(head, pairs, ("a gain", "a loss", "no gain shown"), shared=shared))
+    return bullets(lines)
 
 
 def distances_fall(found: pd.DataFrame) -> list[Part]:

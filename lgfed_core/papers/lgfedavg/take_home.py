@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from lgfed_core.evidence.claims import said
-from lgfed_core.evidence.verdict import Evidence, greater
+from lgfed_core.papers.in_words import kind, less, sentence
 
 from .layers import tables as cuts
 from .layers.run import TITLES, chosen
@@ -29,7 +29,7 @@ def selection(stored: pd.DataFrame, starts: tuple[int, ...] = (400, 800), full: 
     for start in starts:
         for words, reading in _READINGS.items():
             cell = partial(_cell, values, "mnist", metric="local_test_acc", reading=reading)
-            gain, runs = _less(cell(("lg_fedavg", start)), cell(("fedavg", full)))
+            gain, runs = less(cell(("lg_fedavg", start)), cell(("fedavg", full)))
             if runs > 1:
                 shown.append(gain.low > 0)
                 lines.append(f"{start}+100, {words}: {said(gain, runs)}")
@@ -57,13 +57,11 @@ def sharing(stored: pd.DataFrame) -> str:
         if np.isnan(gap["low"]):
             continue
         # False if the interval moved to the other side of zero, or came to hold it.
-        kind = (
-            "helps" if gap["low"] > 0 else "costs" if gap["high"] < 0 else "is not shown to matter"
-        )
+        way = kind(gap, ("helps", "costs", "is not shown to matter"))
         split = "i.i.d." if where["classes"] == 10 else f"{where['classes']} classes"
         words = f"on {TITLES[data]}, {split}, {where['start']}+100" + ", as released" * released
         found = said(gap.rename({"difference": "estimate"}), int(gap["seeds"]))
-        lines.append(f"{words}, it {kind}: {found}")
+        lines.append(f"{words}, it {way}: {found}")
     return (
         "**What sharing adds at home**, against devices that go on from the same FedAvg model with "
         f"nothing shared (points): {'; '.join(lines) or 'not yet run'}."
@@ -75,58 +73,46 @@ def dial(stored: pd.DataFrame, data: str, few: int, many: int) -> str:
 
     stored: rows of `records.load`; few, many: FedAvg rounds of the two headline budgets.
     """
-    values, lines = by_seed(stored), []
+    values, pairs = by_seed(stored), []
     for words, metric in _TESTS.items():
         for reading, how in _SOUND.items():
             cell = partial(_cell, values, data, metric=metric, reading=reading)
-            gain, runs = _less(cell(("lg_fedavg", many)), cell(("lg_fedavg", few)))
-            if runs > 1:
-                # False if the interval moved to the other side of zero, or came to hold it.
-                lines.append(f"{words}, {how}, {_kind(gain)}: {said(gain, runs)}")
-    return (
-        f"**What a later start changes**, {many}+100 rounds less {few}+100, in points: "
-        f"{'; '.join(lines) or 'not yet run'}."
-    )
+            ends = cell(("lg_fedavg", many)), cell(("lg_fedavg", few))
+            pairs.append((f"{words}, {how}", *ends))
+    # False if the interval moved to the other side of zero, or came to hold it.
+    head = f"**What a later start changes**, {many}+100 rounds less {few}+100, in points"
+    return sentence(head, pairs, fewest=2)
 
 
 def flattered(stored: pd.DataFrame, data: str, few: int, full: int) -> str:
     """How much choosing the round on test rows adds to each method, as released, at two classes."""
-    values, lines = by_seed(stored), []
+    values, pairs = by_seed(stored), []
     rows = {"LG-FedAvg": ("lg_fedavg", few), "FedAvg": ("fedavg", full)}
     for words, metric in _TESTS.items():
         for name, who in (rows | {"devices alone": ("local_only", 0)}).items():
-            best, last = (
+            ends = (
                 _cell(values, data, who, metric, ("as_released", how))
                 for how in ("best_test", "last")
             )
-            gain, runs = _less(best, last)
-            if runs > 1:
-                # False if the interval moved to the other side of zero, or came to hold it.
-                lines.append(f"{name}, {words}, {_kind(gain)}: {said(gain, runs)}")
-    return (
-        "**What choosing on test rows adds**, as released, the chosen round less the last, in "
-        f"points: {'; '.join(lines) or 'not yet run'}."
-    )
+            pairs.append((f"{name}, {words}", *ends))
+    # False if the interval moved to the other side of zero, or came to hold it.
+    head = "**What choosing on test rows adds**, as released, the chosen round less the last, in"
+    return sentence(f"{head} points", pairs, fewest=2)
 
 
 def served(stored: pd.DataFrame, data: str, few: int) -> str:
     """What averaging outputs gives new devices over averaging weights, last round, two classes."""
-    values, lines = by_seed(stored), []
+    values, pairs = by_seed(stored), []
     for name, who in {"devices alone": ("local_only", 0), "LG-FedAvg": ("lg_fedavg", few)}.items():
         for protocol in ("as_described", "as_released"):
-            outputs, weights = (
+            ends = (
                 _cell(values, data, who, f"new_test_acc_{way}", (protocol, "last"))
                 for way in ("outputs", "weights")
             )
-            gain, runs = _less(outputs, weights)
-            if runs > 1:
-                # False if the interval moved to the other side of zero, or came to hold it.
-                words = f"{name}, {protocol.replace('_', ' ')}, {_kind(gain)}"
-                lines.append(f"{words}: {said(gain, runs)}")
-    return (
-        "**How new devices are served**: averaged outputs less averaged weights, last round, in "
-        f"points: {'; '.join(lines) or 'not yet run'}."
-    )
+            pairs.append((f"{name}, {protocol.replace('_', ' ')}", *ends))
+    # False if the interval moved to the other side of zero, or came to hold it.
+    head = "**How new devices are served**: averaged outputs less averaged weights, last round, in"
+    return sentence(f"{head} points", pairs, fewest=2)
 
 
 def alone(stored: pd.DataFrame, data: str, few: int, full: int) -> str:
@@ -135,10 +121,10 @@ def alone(stored: pd.DataFrame, data: str, few: int, full: int) -> str:
     reading = ("as_described", "best_val")
     cell = partial(_cell, values, data, metric="local_test_acc", reading=reading)
     for name, who in {"FedAvg": ("fedavg", full), "LG-FedAvg": ("lg_fedavg", few)}.items():
-        gain, runs = _less(cell(("local_only", 0)), cell(who))
+        gain, runs = less(cell(("local_only", 0)), cell(who))
         if runs > 1:
             # False if the interval moved to the other side of zero, or came to hold it.
-            lines.append(f"{_kind(gain)} right than {name}, {said(gain, runs)}")
+            lines.append(f"{kind(gain)} right than {name}, {said(gain, runs)}")
     return f"{TITLES[data]}: {'; '.join(lines) or 'not yet run'}"
 
 
@@ -152,15 +138,3 @@ _SOUND = {  # where nothing is chosen on test rows
 def _cell(values: dict, data: str, who: tuple, metric: str, reading: tuple) -> pd.Series:
     """Values by seed at two classes per device; empty where none has run."""
     return values.get((data, 2, who, metric, reading), pd.Series(dtype=float))
-
-
-def _less(a: pd.Series, b: pd.Series) -> tuple[Evidence, int]:
-    """a less b over the seeds that both have, and how many those are."""
-    a, b = a.align(b, join="inner")
-    return greater(a, b), len(a)
-
-
-def _kind(gain: Evidence) -> str:
-    if gain.low > 0:
-        return "more"
-    return "less" if gain.high < 0 else "not shown to be more or less"

@@ -118,6 +118,13 @@ def test_what_the_paper_draws_would_be_confirmed():
     assert said.tolist() == ["confirmed"] * 3
 
 
+def test_how_late_the_least_loss_comes_is_counted():
+    line = dict(metric="best_round", protocol="as_described")
+    rows = pd.DataFrame([line | dict(value=at) for at in (100, 950, 999)])
+    assert "in 2 of 3 runs, at round 950" in claims.how_late(rows)
+    assert "not yet run" in claims.how_late(rows.iloc[:0])
+
+
 def test_what_it_does_not_draw_would_not():
     worse = dict.fromkeys(PAPER, -0.5)
     said = claims.judged(made_up(worse, dict(zip(PAPER, [1, 2, 3, 4, 5, 6], strict=True)), 0.001))

@@ -319,6 +319,8 @@ def test_the_sentences_to_take_home_are_the_gains_at_both_ends():
         columns=["shuffle_proportion", "method", "seed", "gain"],
     )
     said = take_home(gain, "points")
-    assert "rows kept** gains +1.10 [-0.17, +2.37] points" in said  # t(0.975, 1) = 12.706
-    assert "-0.40 [-1.67, +0.87] where all are (2 repetitions)" in said
+    assert "no row is shuffled, no gain shown: +1.10 [-0.17, +2.37] (2)" in said  # t = 12.706
+    assert "all rows are shuffled, no gain shown: -0.40 [-1.67, +0.87] (2)" in said
+    shown = take_home(gain.assign(gain=gain["gain"].round()), "points")
+    assert "is shuffled, a gain: +1.00" in shown and "9.00" not in shown
     assert "[" not in take_home(gain[gain["seed"] == 0], "points")  # one run has no interval

@@ -22,6 +22,7 @@ from lgfed_core.papers.fade.digits import (
     domains,
     figures as figures_fade,
     run as digits,
+    sentences,
 )
 from lgfed_core.papers.fade.digits.adaptation import measured
 from lgfed_core.papers.fade.digits.run import DIGITS
@@ -249,8 +250,23 @@ def test_claims_that_fail_are_refuted(claim, rows):
     assert judged.judged(rows)["said"][claim] == "refuted"
 
 
+def test_sentences_turn_with_the_rows():
+    ends, squared = sentences.of(made_up().assign(statistics="")).splitlines()[:2]
+    assert "mnist-usps, at 0.05, less: -1" in ends and "mnist-usps, at 0.05, more: +" in squared
+    turned = made_up(vanilla=(99.0, 95.0, 99.0)).assign(statistics="")
+    ends, squared = sentences.of(turned).splitlines()[:2]
+    assert "mnist-usps, at 0.05, more: +" in ends and "mnist-usps, at 0.05, less: -" in squared
+    noise = pd.DataFrame(
+        {"target, %": [80.0, 60.0, np.nan], "epsilon": [np.inf, 9e3, 2.5]}, [0.0, 0.01, 1.0]
+    )
+    words = sentences.privacy(noise)
+    assert "epsilon 9,000.0: -20.0 points" in words and "epsilon 2.5: it diverges" in words
+
+
 def test_nothing_is_said_where_nothing_has_run():
-    assert judged.judged(pd.DataFrame(columns=made_up().columns)).empty
+    nothing = pd.DataFrame(columns=made_up().columns)
+    assert judged.judged(nothing).empty
+    assert sentences.of(nothing).count("not yet run") == 4
     only = made_up()
     only = only[only["loss"].isin(["vanilla"])]
     assert "F2" not in judged.judged(only).index

@@ -7,7 +7,7 @@ import torch
 
 from lgfed_core.errors import DataError, SettingsError
 from lgfed_core.models.sensors import LSTM, SensorNet
-from lgfed_core.papers.fade.impairment import claims, homes, people, run as impairment
+from lgfed_core.papers.fade.impairment import claims, homes, people, run as impairment, sentences
 from lgfed_core.papers.fade.impairment.run import IMPAIRMENT
 
 
@@ -159,6 +159,9 @@ def test_the_claim_holds_or_fails_on_stand_in_data():
     assert said.startswith("on stand-in data (made-up homes, sensors") and "confirmed" in said
     for rows in (made_up(squared=0.6), made_up(none=0.1)):
         assert claims.judged(rows)["verdict"]["F13"] == "refuted"
+    assert "squared, lower: -0.4" in sentences.of(made_up()) and "higher" in sentences.of(
+        made_up(squared=0.6)
+    )
     some = made_up()
     some = some[some["per_round"] < 10]
     assert "so far, 8 of 20 comparisons" in claims.judged(some)["said"]["F13"]

@@ -13,7 +13,7 @@ from lgfed_core.engine import LocalTraining, run
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import FADE
 from lgfed_core.models.income import IncomeNet
-from lgfed_core.papers.fade.income import census, claims, run as income
+from lgfed_core.papers.fade.income import census, claims, run as income, sentences
 from lgfed_core.papers.fade.income.game import Game
 from lgfed_core.papers.fade.income.measures import Seen, scores
 from lgfed_core.papers.fade.income.run import INCOME, Tuning
@@ -155,6 +155,9 @@ def made_up(slope=0.03, many=-0.1, one=0.1, cost=0.2) -> pd.DataFrame:
 
 
 def test_claims_that_hold_are_confirmed_and_an_unfinished_sweep_is_said():
+    words = sentences.of(made_up())
+    assert "less without**: " in words and "vanilla, 1 male user, lower: -0.1" in words
+    assert "vanilla, 1 male user, higher" in sentences.of(made_up(cost=-1.0))
     said = claims.judged(made_up())["said"]
     assert list(said.index) == ["F10", "F11", "F12"]
     assert said["F10"] == "confirmed" and said["F11"] == "confirmed, 2 of 7 tunings swept"

@@ -13,7 +13,7 @@ from lgfed_core.data.features.stored import Features, features
 from lgfed_core.errors import PartitionError, SettingsError
 from lgfed_core.evidence import records
 from lgfed_core.papers.experiment import DIVERGED
-from lgfed_core.papers.fade.objects import claims, domains, figures, run, tables
+from lgfed_core.papers.fade.objects import claims, domains, figures, run, sentences, tables
 from lgfed_core.papers.fade.objects.run import OBJECTS
 
 
@@ -154,6 +154,7 @@ def test_before_any_run_nothing_is_judged(stored):
     assert found.empty and claims.judged(found).empty
     assert len(tables.by_task(found)) == len(tables.failures(found)) == 0
     assert "0 runs" in tables.answer(found)
+    assert sentences.of(found).count("not yet run") == 3
 
 
 def test_claims_go_by_the_averages_of_seeds(stored):
@@ -161,6 +162,8 @@ def test_claims_go_by_the_averages_of_seeds(stored):
     lines = claims.judged(found)
     assert lines.loc["F7", "verdict"] == "confirmed" and lines.loc["F8", "verdict"] == "confirmed"
     assert lines.loc["F7", "estimate"] == pytest.approx(80 - 78 - 0.3)  # over SHOT, the weaker
+    said = sentences.of(found)
+    assert "20 classes, DANN, ahead: +5.0" in said and "SHOT, behind: -12.0" in said
     assert "F9" not in lines.index and "on stand-in data" in lines.loc["F7", "said"]
     found = stored(rows(cdan=60))
     assert claims.judged(found).loc["F7", "verdict"] == "refuted"

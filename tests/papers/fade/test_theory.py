@@ -18,6 +18,7 @@ from lgfed_core.papers.fade.theory import (
     attack,
     closed_form as tf,
     figures as figures_fade_theory,
+    sentences,
     squared_loss,
     user_collapse,
 )
@@ -320,3 +321,10 @@ def test_figures_show_what_they_are_given():
         words = [t.get_text() for t in figure.axes[0].get_legend().get_texts()]
         assert words == ["victim", "start", "no defence", "absent 0.9"]
     plt.close("all")
+
+
+def test_what_was_stolen_is_said_of_the_distance_to_the_start():
+    found = attack.attack([attack.Defence(), attack.Defence(absent=1)], rounds=60, seeds=3)
+    said = sentences.stolen(found, found)
+    assert "open, long steps, nearer: -" in said and "open, small steps, nearer: -" in said
+    assert "absent 100 %, long steps, nearer" not in said

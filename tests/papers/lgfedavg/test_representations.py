@@ -10,7 +10,7 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.metrics.linear import linear_probe
 from lgfed_core.models import count
 from lgfed_core.models.auxiliary import AuxiliaryMLP, head
-from lgfed_core.papers.lgfedavg.representations import labels, slant, tables
+from lgfed_core.papers.lgfedavg.representations import labels, sentences, slant, tables
 from lgfed_core.papers.lgfedavg.representations.run import REPRESENTATIONS, TABLE
 from lgfed_core.papers.lgfedavg.representations.settings import WAYS
 from toy import stored_row
@@ -99,3 +99,7 @@ def test_the_weight_is_chosen_on_validation_rows_of_those_that_ran_and_held():
     said = tables.answer(tables.chosen(rows))
     assert "local test: highest jigsaw, 93.5 %" in said and "ahead of g alone: jigsaw +3.0" in said
     assert "own head" not in said
+    said = sentences.of(tables.chosen(rows), rows)
+    assert "in 3 of 15 comparisons" in said and "10 labels, jigsaw, more: +3.0" in said
+    assert "FedAvg, which shares f too**" in said and "not shown to be more or less: +0.0" in said
+    assert sentences.of(tables.chosen(rows.iloc[:0]), rows.iloc[:0]).count("not yet run") == 5

@@ -7,10 +7,10 @@ import pandas as pd
 from lgfed_core.evidence import claims
 from lgfed_core.evidence.claims import Claim, Part, tested
 from lgfed_core.evidence.records import select, stand_in
-from lgfed_core.evidence.verdict import equivalent, greater, rising
+from lgfed_core.evidence.verdict import NOT_RUN, equivalent, greater, rising
 
 from ..gains import distances_fall, gains, have
-from .run import NAME, TABLES
+from .run import AUDIO, NAME, TABLES
 
 SAME = 0.2  # points of AUC that count as no difference: half of the largest gain the paper reports
 SHARED = 0.5  # each repetition tests on a third of the same clips, and trains on the others
@@ -64,6 +64,20 @@ def stored(features: str = "clips", scale: str = "paper") -> pd.DataFrame:
     columns = ("shuffle_proportion", "method", "stand_in")
     own = features != "digits"
     return select(NAME, columns=columns, own=own, table=TABLES[features], scale=scale)
+
+
+def how_late(found: pd.DataFrame) -> str:
+    """How late in a run its validation loss is least, as a sentence; found: rows of `stored`."""
+    at = select(found, metric="best_round", protocol="as_described")["value"].astype(float)
+    if at.empty:
+        return f"**The least validation loss**: {NOT_RUN}."
+    rounds = AUDIO.settings("paper", "as_described").rounds
+    # False if fewer of the stored runs had their least loss in the last tenth of the rounds.
+    late = int((at > 0.9 * rounds).sum())
+    return (
+        f"**The least validation loss comes in the last tenth of {rounds:,} rounds** in {late} of "
+        f"{len(at)} runs, at round {at.median():.0f} in the median."
+    )
 
 
 def judged(

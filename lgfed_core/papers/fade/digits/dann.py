@@ -7,7 +7,7 @@ import pandas as pd
 
 from lgfed_core.evidence.claims import said
 from lgfed_core.evidence.records import plain, select
-from lgfed_core.evidence.verdict import greater
+from lgfed_core.papers.in_words import kind, less, seeds
 
 from . import run as digits
 
@@ -27,10 +27,10 @@ def central(found: pd.DataFrame) -> pd.DataFrame:
     mine, lines = select(rows, loss="central"), {}
     games = select(rows, loss="vanilla", probability=0.5)
     mine = mine.assign(statistics=mine["statistics"].map(plain).replace("", "frozen"))
-    for (direction, rounds, kind), group in mine.groupby(["direction", "rounds", "statistics"]):
+    for (direction, rounds, way), group in mine.groupby(["direction", "rounds", "statistics"]):
         value = group["value"]
         game = select(games, direction=direction, rounds=rounds)["value"]
-        lines[direction, int(rounds), kind] = {
+        lines[direction, int(rounds), way] = {
             "ours": value.mean(),
             "sd": value.std(),
             "seeds": len(value),
@@ -52,14 +52,15 @@ def sentences(found: pd.DataFrame) -> str:
         at = [select(rows, loss="central", direction=direction, rounds=n) for n in (short, most)]
         first, last = (select(a, statistics="").set_index("seed")["value"] for a in at)
         line = mine.loc[most]
+        # False if the stored means were others; a distance is said here, and not called one.
         lines.append(
             f"- **{direction}**: DANN is at {line['ours']:.1f} % after as many batches as {most:,} "
-            f"federated rounds have ({line['seeds']:.0f} seeds), {line['difference']:+.1f} points "
-            f"from the library's {line['library']:.1f}."
+            f"federated rounds have ({seeds(int(line['seeds']))}), {line['difference']:+.1f} "
+            f"points from the library's {line['library']:.1f}."
         )
         if most > short:
             # False if the paired interval of this gain held zero where it is called a gain.
-            gain = greater(*first.align(last, join="inner")[::-1])
-            more = "that is still a gain" if gain.low > 0 else "no gain is shown"
-            lines[-1] += f" Over {short:,} rounds it is {said(gain)} points: {more}."
+            gain, runs = less(last, first)
+            more = kind(gain, ("that is still a gain", "that is a loss", "no gain is shown"))
+            lines[-1] += f" Over {short:,} rounds it is {said(gain, runs)} points: {more}."
     return "\n".join(lines) or "not yet run"

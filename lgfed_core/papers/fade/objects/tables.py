@@ -151,6 +151,7 @@ def answer(found: pd.DataFrame) -> str:
     if not lines:
         return f"Not all tasks have run yet; of {len(fell)} runs {int(fell.sum())} have collapsed."
     head = f"Target accuracy in percent, mean over six tasks ({seeds} seed{'s' * (seeds > 1)}):"
+    # False if a run that `claims.collapsed` counts had been left out, or another counted.
     tail = f"Of {len(fell)} runs **{int(fell.sum())}** have collapsed."
     return "\n".join([head, "", *lines, "", tail])
 

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from lgfed_core.evidence.claims import said
-from lgfed_core.evidence.verdict import NOT_RUN, greater
+from lgfed_core.papers.in_words import bullets, sentence
 
-from .claims import SHARED, chosen, wide
+from .claims import EXTREMES, SHARED, chosen, wide
 from .people import SOURCES
 from .settings import ALPHAS, Settings
 from .texts import LABELS, Texts, split
@@ -83,22 +82,17 @@ def alone(texts: Texts, seeds: Sequence[int], most: int | None = None) -> pd.Ser
 
 
 def answer(rows: pd.DataFrame) -> str:
-    """What became of the splits in between, in a line per source. Says what has not run."""
-    lines = ["in points of accuracy, with 95 % intervals:"]
+    """What became of the splits in between: a sentence per source, in Markdown."""
+    lines = []
     for source, title in SOURCES.items():
-        own, tested = chosen(rows, source), wide(rows, source, "test_acc")
-        if own.empty:
-            lines.append(f"{title}: {NOT_RUN}")
-            continue
-        short = "" if set(rows["scale"][rows["stand_in"] == title]) == {"paper"} else ", short runs"
-        gains = []
-        for alpha, name in ((0.0, "local only"), (1.0, "FedAvg")):
-            a, b = own["test_acc"].align(tested[alpha].dropna(), join="inner")
-            gain = greater(a.to_numpy(), b.to_numpy(), shared=SHARED.get(source, 0.0))
-            gains.append(f"less {name} {said(gain, digits=1)}")
-        seeds = f"{len(own)} seed{'s' * (len(own) > 1)}{short}"
-        lines.append(f"{title} ({seeds}): a split in between {', '.join(gains)}")
-    return "\n".join(lines)
+        own, tested = chosen(rows, source)["test_acc"], wide(rows, source, "test_acc")
+        short = set(rows["scale"][rows["stand_in"] == title]) - {"paper"}
+        pairs = [(f"than {name}", own, tested[alpha]) for alpha, name in EXTREMES.items()]
+        # False if an interval moved to the other side of zero, or came to hold it.
+        head = f"**{title}{', short runs' * bool(short)}**: a split in between, in points"
+        kinds = ("better", "worse", "not shown to be better or worse")
+        lines.append(sentence(head, pairs, kinds, shared=SHARED.get(source, 0.0), digits=1))
+    return bullets(lines)
 
 
 def _commonest(labels: np.ndarray) -> int:

@@ -66,7 +66,7 @@ def shown(values: pd.DataFrame, labels: int) -> pd.DataFrame:
     """
     lines = {}
     for way, words in WORDS.items():
-        mine = _of(values, labels, way)
+        mine = cell(values, labels, way)
         line = {name: _mean(mine.get(metric)) for metric, name in MEASURES.items()}
         weight = f"{mine['weight'].iloc[0]:g}" if len(mine) and way not in WITHOUT else "–"
         lines[words] = {"weight": weight} | line | {"seeds": len(mine)}
@@ -91,7 +91,7 @@ def gaps(values: pd.DataFrame, than: str = "plain") -> pd.DataFrame:
     lines = {}
     for labels in LABELS:
         for way in (w for w in WAYS if w != than):
-            mine, base = (_of(values, labels, w).reindex(columns=list(TESTS)) for w in (way, than))
+            mine, base = (cell(values, labels, w).reindex(columns=list(TESTS)) for w in (way, than))
             gap = mine - base  # [seeds, tests]
             for metric in TESTS:
                 found = gap[metric].dropna()
@@ -121,19 +121,20 @@ def answer(values: pd.DataFrame) -> str:
     """
     lines, found = [], gaps(values)
     for labels in LABELS:
-        ran = [way for way in WAYS if len(_of(values, labels, way))]
+        ran = [way for way in WAYS if len(cell(values, labels, way))]
         if len(ran) < len(WAYS):
             lines.append(f"{words(labels)}: {NOT_RUN}")
             continue
         lines.append(f"{words(labels)}:")
         for metric, test in TESTS.items():
-            means = {way: _of(values, labels, way)[metric].mean() for way in ran}
+            means = {way: cell(values, labels, way)[metric].mean() for way in ran}
             best = max(means, key=lambda way: means[way])
             clear = [
                 f"{WORDS[way]} {_gap(found.loc[labels, way, metric])}"
                 for way in ran
                 if way != "plain" and found.loc[(labels, way, metric), "low"] > 0
             ]
+            # False if an interval moved to the other side of zero, or came to hold it.
             more = "; ahead of g alone: " + ", ".join(clear) if clear else "; none clearly ahead"
             lines.append(f"  {test}: highest {WORDS[best]}, {means[best]:.1f} %{more}")
     return "\n".join(lines)
@@ -148,7 +149,7 @@ def tried(rows: pd.DataFrame) -> pd.DataFrame:
     found = every(rows).drop(list(WITHOUT), level="way", errors="ignore")
     names, lines = {"validation_acc": "validation"} | TESTS, {}
     for labels, way in ((n, way) for n in LABELS for way in WAYS if way not in WITHOUT):
-        mine = _of(found, labels, way)
+        mine = cell(found, labels, way)
         if mine.empty:
             continue
         ran = mine.groupby(level="seed").size()
@@ -191,7 +192,7 @@ def words(labels: int) -> str:
     return f"{labels or 'all'} labels"
 
 
-def _of(values: pd.DataFrame, labels: int, way: str) -> pd.DataFrame:
+def cell(values: pd.DataFrame, labels: int, way: str) -> pd.DataFrame:
     """The seeds of one cell; empty where it has not run."""
     if values.empty:
         return pd.DataFrame()

@@ -131,7 +131,7 @@ def two_meanings(stored: pd.DataFrame) -> pd.DataFrame:
                 ("printed", "version 2"): _printed(PRINTED[data][0], data, *key),
             }
             for way, words in ALL_WAYS.items():
-                mine = _values(stored, TABLE, data, f"new_test_acc_{way}", key[0])
+                mine = values_of(stored, TABLE, data, f"new_test_acc_{way}", key[0])
                 line["our runs of version 1", words] = _mean(mine)
             for way, words in ALL_WAYS.items():
                 which = data, 2, key, f"new_test_acc_{way}", READINGS[SOUND]
@@ -141,16 +141,21 @@ def two_meanings(stored: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines).T.reindex(columns=list(line))
 
 
-def _printed(table: str, data: str, method: str, rounds: int | None = None) -> str:
-    """A paper's new test of ``method``, with two classes per device where a table has several."""
+def printed_new_test(table: str, data: str, method: str, rounds: int | None = None) -> pd.Series:
+    """A paper's new test of ``method``: columns paper, paper_sd, in percent; with two classes per
+    device where a table has several."""
     spec = TABLES[table]
     ids = {"method": method, "dataset": data, "classes_per_device": 2, "fedavg_rounds": rounds}
     ids = {c: v for c, v in ids.items() if c in spec.ids and v is not None}
-    cell = select(cells(spec), metric=TESTS[1], **ids).iloc[0]
+    return select(cells(spec), metric=TESTS[1], **ids).iloc[0]
+
+
+def _printed(*which) -> str:
+    cell = printed_new_test(*which)
     return f"{cell['paper']:.2f} ± {cell['paper_sd']:.2f}"
 
 
-def _values(stored, table, data, metric, method, selection="best_val") -> pd.Series:
+def values_of(stored, table, data, metric, method, selection="best_val") -> pd.Series:
     """One number of every seed at paper scale, index seed; empty while nothing has run."""
     where = dict(scale="paper", protocol="as_described", selection=selection)
     stored = select(stored, table=table, dataset=data, metric=metric, method=method, **where)
@@ -159,8 +164,8 @@ def _values(stored, table, data, metric, method, selection="best_val") -> pd.Ser
 
 def _paired(stored, table, data, metric, other, beside="", selection="best_val") -> pd.DataFrame:
     """LG-FedAvg (a) and another (b), of table ``beside`` if it is given, for their common seeds."""
-    a = _values(stored, table, data, metric, "lg_fedavg", selection)
-    b = _values(stored, beside or table, data, metric, other, selection)
+    a = values_of(stored, table, data, metric, "lg_fedavg", selection)
+    b = values_of(stored, beside or table, data, metric, other, selection)
     return pd.concat({"a": a, "b": b}, axis=1, join="inner")
 
 

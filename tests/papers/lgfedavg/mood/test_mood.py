@@ -137,8 +137,10 @@ def test_the_same_texts_split_again_and_again_are_no_new_texts():
 def test_tables_and_figures_say_what_has_run_and_what_has_not():
     rows = pd.concat([made(HUMP), made(HUMP, "apart", scale="short")])
     said = tables.answer(rows).splitlines()
-    assert len(said) == 5 and sum("not yet run" in line for line in said) == 2
-    assert "+10.1" in said[1] and "short runs" in said[-1] and "short" not in said[1]
+    assert len(said) == 4 and sum("not yet run" in line for line in said) == 2
+    assert "local only, better: +10.1" in said[0]
+    assert "short runs" in said[-1] and "short" not in said[0]
+    assert "local only, worse" in tables.answer(made(HUMP | {0.6: 40}))
     assert tables.by_alpha(rows).loc[SOURCES["chats"], "0.6"].startswith("60.2 ± ")
     table = tables.against_extremes(rows)
     assert table.loc[SOURCES["chats"], ["chosen in between", "best mean at"]].tolist() == [

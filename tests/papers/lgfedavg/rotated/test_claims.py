@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from lgfed_core.evidence import records as results, verdict
-from lgfed_core.papers.lgfedavg.rotated import claims, figures, tables
+from lgfed_core.papers.lgfedavg.rotated import claims, figures, sentences, tables
 from lgfed_core.papers.lgfedavg.rotated.run import ROTATED, ids
 from lgfed_core.papers.lgfedavg.rotated.settings import SPLITS
 from toy import stored_row
@@ -51,7 +51,12 @@ def test_claims_are_confirmed_and_refuted_by_hand():
     assert lines.loc["L13", "said"] == verdict.REFUTED and "normal" in lines.loc["L13", "at"]
     half = claims.judged(made(HELD, splits=(10,)))
     assert half.loc["L12", "said"] == "confirmed so far, 2 of 4 comparisons"
-    assert (claims.judged(claims.stored().iloc[:0])["said"] == verdict.NOT_RUN).all()
+    nothing = claims.stored().iloc[:0]
+    assert (claims.judged(nothing)["said"] == verdict.NOT_RUN).all()
+    said = sentences.of(made(HELD))
+    assert "i.i.d., FedAvg, C = 0, lost: -68" in said and "behind" not in said
+    assert "i.i.d., old devices, FedAvg, behind: -1.5" in sentences.of(made(lost))
+    assert sentences.of(nothing).count(verdict.NOT_RUN) == 3
 
 
 def test_claims_name_lines_that_can_be_run():

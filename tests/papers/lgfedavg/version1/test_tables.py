@@ -1,6 +1,7 @@
 """The page on version 1: its tables from made-up rows, its shares by hand, its figures."""
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -9,7 +10,12 @@ from lgfed_core import plotting
 from lgfed_core.data import Dataset, Split
 from lgfed_core.evidence import records as results, report, verdict
 from lgfed_core.papers.lgfedavg.printed import TABLES
-from lgfed_core.papers.lgfedavg.version1 import figures as figures_version1, run as v1, tables
+from lgfed_core.papers.lgfedavg.version1 import (
+    figures as figures_version1,
+    run as v1,
+    sentences,
+    tables,
+)
 from lgfed_core.papers.lgfedavg.version1.run import VERSION1
 from toy import stored_row
 
@@ -91,6 +97,38 @@ def test_both_meanings_of_new_test_side_by_side(tmp_path):
     assert alone["printed"].tolist() == ["84.01 ± 7.42", "30.41 ± 7.88"]
     assert alone["our runs of version 1", "averaged weights"] == "31.00 ± 1.41 (2)"
     assert alone["our runs of version 1", "averaged outputs"] == verdict.NOT_RUN
+
+
+@pytest.mark.parametrize(
+    ("outputs", "nearest"),
+    [(83.0, "averaged outputs (83.00)"), (60.0, "averaged probabilities (70.")],
+)
+def test_sentences_name_the_average_that_comes_nearest_to_each_print(tmp_path, outputs, nearest):
+    ways = {"outputs": outputs, "probabilities": 70.0, "weights": 30.0}
+    values = {
+        (VERSION1.table, "mnist", method, f"new_test_acc_{way}", s): at if alone else 97.0
+        for way, at in ways.items()
+        for method, alone in (("local_only", True), ("lg_fedavg", False))
+        for s in (0, 1)
+    }
+    said = sentences.meanings(stored(tmp_path, values))
+    assert f"version 1's 84.01 is nearest to {nearest}" in said
+    assert "version 2's 30.41 is nearest to averaged weights" in said and "way matters less" in said
+    one = {key: 97.0 if "local_only" in key else at for key, at in values.items()}
+    one[VERSION1.table, "mnist", "lg_fedavg", "new_test_acc_weights", 1] = 50.0
+    assert "is not shown to matter less" in sentences.meanings(stored(tmp_path, one))
+
+
+def test_the_claims_of_version_1_turn_with_the_rows(tmp_path):
+    ids = (VERSION1.table, "mnist")
+    values = {(*ids, "lg_fedavg", "local_test_acc", s): 98.0 + s / 10 for s in range(3)}
+    values |= {(*ids, "fedavg", "local_test_acc", s): 97.0 for s in range(3)}
+    said = sentences.claims(stored(tmp_path, values))
+    assert "MNIST, LG-FedAvg less FedAvg, more: +1.10" in said
+    assert "55 % in print, as the text says" in said and "65 % in print, not as the" in said
+    some = [np.array([0.0, 50.0]), np.array([0.0, 0.0])]
+    assert "up to 1 of 2 devices are" in sentences.strangers({"MNIST": some})
+    assert "MNIST: no device is." in sentences.strangers({"MNIST": some[1:]})
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import torch
 
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results, verdict
-from lgfed_core.papers.lgfedavg.vqa import claims, figures, tables
+from lgfed_core.papers.lgfedavg.vqa import claims, figures, sentences, tables
 from lgfed_core.papers.lgfedavg.vqa.run import CURVES, QUESTIONS, TABLE, at_goal, ids, system
 from lgfed_core.papers.lgfedavg.vqa.settings import LINES, asked_of
 from toy import stored_row
@@ -77,6 +77,10 @@ def test_claims_are_judged_by_hand():
     assert share == pytest.approx(100 * (32 + 10 * own.shared / own.total) / 80)
     lines = claims.judged(made((34, 50, True), (10, 45, True)))
     assert lines["verdict"].tolist() == [verdict.REFUTED] * 2
+    said = {then: sentences.of(made((80, 50, True), (10, then, True))) for then in (45, 55)}
+    assert "FedAvg's model, behind: -5" in said[45] and "FedAvg's model, ahead: +5" in said[55]
+    assert "by then, less: -" in said[45] and "2 of 2 lines" in said[45]
+    assert "0 of 2 lines" in sentences.counted(tables.sent().assign(agrees=False))
     never = claims.judged(made((80, 50, True), (68, 55, False)))
     assert never.loc["L16", "verdict"] == verdict.REFUTED
     assert "0 of 3 seeds get there" in tables.answer(made((80, 50, True), (68, 55, False)), 0.4)

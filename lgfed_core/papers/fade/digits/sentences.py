@@ -1,0 +1,91 @@
+"""What the page on digits says in words, from rows and its live run; beside each what would make
+it false."""
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from lgfed_core.evidence.records import select
+from lgfed_core.papers.in_words import Pair, bullets, sentence
+
+from . import claims, run as digits
+
+
+def of(found: pd.DataFrame) -> str:
+    """Sentences in Markdown; found: of `claims.stored`."""
+    return bullets([_ends(found), _squared(found), _opting_out(found), statistics(found)])
+
+
+def _ends(found: pd.DataFrame) -> str:
+    # False if an interval moved to the other side of zero, or came to hold it.
+    head = "**Target accuracy with the vanilla loss, a rare or frequent target less one half**"
+    pairs = [
+        (f"{direction}, at {p:g}", mine["vanilla", p], mine["vanilla", 0.5])
+        for direction, mine in _by_direction(found, "target_acc")
+        for p in mine.get("vanilla", pd.DataFrame())
+        if p != 0.5
+    ]
+    return sentence(f"{head}, in points", pairs)
+
+
+def _squared(found: pd.DataFrame) -> str:
+    # False if an interval moved to the other side of zero, or came to hold it.
+    head = "**Target accuracy, the squared loss less the vanilla one**, in points"
+    pairs = [
+        (f"{direction}, at {p:g}", mine["squared", p], mine["vanilla", p])
+        for direction, mine in _by_direction(found, "target_acc")
+        for p in mine.get("squared", pd.DataFrame())
+    ]
+    return sentence(head, pairs)
+
+
+def _opting_out(found: pd.DataFrame) -> str:
+    pairs = []
+    for who in ("source", "target"):
+        for direction, mine in claims.opting_out(found, f"{who}_acc").groupby("direction"):
+            ran = mine.droplevel("direction").dropna(axis=1, how="all")
+            if 0.0 in ran and len(ran.columns) > 1:
+                most = ran.columns.max()
+                pairs.append((f"{direction}, {who} at {most:g}", ran[most], ran[0.0]))
+    # False if an interval moved to the other side of zero, or came to hold it.
+    return sentence("**Accuracy, the largest rate of opting out less none**, in points", pairs)
+
+
+def statistics(found: pd.DataFrame) -> str:
+    """What running statistics that are not frozen change, at the ends of the probabilities."""
+    # False if an interval moved to the other side of zero, or came to hold it.
+    head = "**Target accuracy, other running statistics less frozen ones**, in points"
+    return sentence(head, _statistics(found))
+
+
+def privacy(found: pd.DataFrame) -> str:
+    """What noise leaves of the game that the page has just played.
+
+    found: a line per sigma, the first without noise, with columns "epsilon" and "target, %" (NaN
+    where the run left the finite numbers).
+    """
+    clear, lines = found["target, %"].iloc[0], []
+    for sigma, line in found.iloc[1:].iterrows():
+        left = line["target, %"]
+        end = "it diverges" if pd.isna(left) else f"{left - clear:+.1f} points of target accuracy"
+        lines.append(f"sigma {sigma:g}, epsilon {line['epsilon']:,.1f}: {end}")
+    # False if other noise came out in this run. One live run: it suggests, and no more.
+    return f"**What noise on the upload does**, one live run against none: {'; '.join(lines)}."
+
+
+def _by_direction(found: pd.DataFrame, metric: str) -> Iterator[tuple[str, pd.DataFrame]]:
+    for direction, mine in claims.wide(found, metric).groupby("direction"):
+        mine = mine.droplevel("direction")
+        if ("vanilla", 0.5) in mine:
+            yield direction, mine
+
+
+def _statistics(found: pd.DataFrame) -> Iterator[Pair]:
+    rows = select(found, table=digits.STATISTICS, metric="target_acc")
+    for direction, frozen in _by_direction(found, "target_acc"):
+        mine = select(rows, direction=direction)
+        for kind, group in mine.groupby("statistics"):
+            wide = group.pivot_table("value", "seed", "probability")
+            for p in wide:
+                if ("vanilla", p) in frozen:
+                    yield f"{direction}, {kind} at {p:g}", wide[p], frozen["vanilla", p]

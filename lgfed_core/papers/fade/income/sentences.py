@@ -1,0 +1,67 @@
+"""What the page on incomes says in words, from rows; beside each what would make it false."""
+
+from collections.abc import Iterable, Iterator
+
+import pandas as pd
+
+from lgfed_core.papers.in_words import Pair, bullets, sentence
+
+from . import claims
+
+_FAIRER = ("higher", "lower", "not shown to be higher or lower")
+
+
+def of(found: pd.DataFrame) -> str:
+    """Sentences in Markdown; found: of `claims.stored`, one choice of inputs."""
+    return bullets([_gap(found), _price(found), _left(found), _between(found), _groups(found)])
+
+
+def _gap(found: pd.DataFrame) -> str:
+    # False if an interval moved to the other side of zero, or came to hold it.
+    head = "**Delta EO with the game less without**"
+    return sentence(head, _against_none(found, "delta_eo"), _FAIRER, digits=3)
+
+
+def _price(found: pd.DataFrame) -> str:
+    # False if an interval moved to the other side of zero, or came to hold it.
+    head = "**Accuracy with the game less without**, in points"
+    return sentence(head, _against_none(found, "acc"), _FAIRER)
+
+
+def _left(found: pd.DataFrame) -> str:
+    # False if an interval moved to the other side of zero, or came to hold it: below it, the
+    # representation would tell less about sex than without the game.
+    head = "**What a fresh probe finds, with the game less without**, in points of AUC"
+    return sentence(head, _against_none(found, "probe_best"), _FAIRER)
+
+
+def _between(found: pd.DataFrame) -> str:
+    probe, game = (claims.wide(found, metric) for metric in ("probe_best", "adv_auc"))
+    pairs = [(_name(c), probe[c], game[c]) for c in _ends(probe, claims.LOSSES) if c in game]
+    # False if a fresh probe found no more than the discriminator that took part.
+    head = "**A fresh probe less the game's own discriminator**, in points of AUC"
+    return sentence(head, pairs, _FAIRER)
+
+
+def _groups(found: pd.DataFrame) -> str:
+    women, men = (claims.wide(found, f"acc_{who}") for who in ("female", "male"))
+    pairs = [(_name(c), women[c], men[c]) for c in _ends(women, ["none"]) if c in men]
+    # False if men were as easy to get right as women.
+    return sentence("**Accuracy on women less on men**, without a game, in points", pairs, _FAIRER)
+
+
+def _against_none(found: pd.DataFrame, metric: str) -> Iterator[Pair]:
+    table = claims.wide(found, metric)
+    for loss, males in _ends(table, claims.LOSSES):
+        if ("none", males) in table:
+            yield _name((loss, males)), table[loss, males], table["none", males]
+
+
+def _ends(table: pd.DataFrame, losses: Iterable[str]) -> list[tuple[str, float]]:
+    """Columns of these losses at the fewest and the most male users."""
+    males = table.columns.get_level_values("males")
+    return [(loss, m) for loss, m in table if loss in losses and m in (males.min(), males.max())]
+
+
+def _name(column: tuple[str, float]) -> str:
+    return f"{column[0]}, {column[1]:g} male user{'s' * (column[1] != 1)}"

@@ -1,0 +1,50 @@
+"""What the page on objects says in words, from rows; beside each what would make it false."""
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from lgfed_core.evidence.printed import METHODS as WORDS
+from lgfed_core.papers.in_words import Pair, bullets, sentence
+
+from . import claims
+from .run import METHODS
+from .tables import USERS
+
+_KINDS = ("ahead", "behind", "not shown to be ahead or behind")
+
+
+def of(found: pd.DataFrame) -> str:
+    """Sentences in Markdown; found: of `claims.stored`."""
+    return bullets([_adapted(found), _few_classes(found), _choice(found)])
+
+
+def _adapted(found: pd.DataFrame) -> str:
+    # False if an interval moved to the other side of zero, or came to hold it.
+    head = "**What adaptation adds to the source's model**, averages over tasks, in points"
+    return sentence(head, _against_source(found), _KINDS, digits=1)
+
+
+def _few_classes(found: pd.DataFrame) -> str:
+    # False if an interval moved to the other side of zero, or came to hold it.
+    head = "**Users with 20 classes less i.i.d. ones**, averages over tasks, in points"
+    few, all_ = (claims.average(claims.accuracy(found, users)) for users in ("noniid", "iid"))
+    pairs = [(WORDS[m], few[m], all_[m]) for m in METHODS if m in few and m in all_]
+    return sentence(head, pairs, _KINDS, digits=1)
+
+
+def _choice(found: pd.DataFrame) -> str:
+    # False if an interval moved to the other side of zero, or came to hold it.
+    head = "**The round that is best on the target's labels less the last**, 20 classes, in points"
+    last, best = (claims.accuracy(found, "noniid", m) for m in ("target_acc", "oracle_acc"))
+    last, best = claims.average(last), claims.average(best)
+    pairs = [(WORDS[m], best[m], last[m]) for m in METHODS if m in best and m in last]
+    return sentence(head, pairs, digits=1)
+
+
+def _against_source(found: pd.DataFrame) -> Iterator[Pair]:
+    for users in ("noniid", "iid"):
+        mean = claims.average(claims.accuracy(found, users))
+        for method in METHODS:
+            if method in mean and "source_only" in mean:
+                yield f"{USERS[users]}, {WORDS[method]}", mean[method], mean["source_only"]

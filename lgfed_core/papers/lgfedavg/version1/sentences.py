@@ -1,0 +1,135 @@
+"""What the page on version 1 says in words, from rows; beside each what would make it false."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from lgfed_core.evidence.printed import METHODS, cells
+from lgfed_core.evidence.verdict import NOT_RUN
+from lgfed_core.papers.in_words import Pair, bullets, mean, seeds, sentence
+
+from ..comparisons import LOCAL, READINGS, SOUND, lg
+from ..printed import TABLES
+from ..records import PRINTED, by_seed
+from .run import BESIDE, PRINTED_ROUNDS, TABLE
+from .tables import ALL_WAYS, TESTS, TITLES, WAYS, printed_new_test, values_of
+
+_SENT = "params_communicated"
+_SAID = (50, 60)  # "around 50 - 60 %", percent of FedAvg's parameters
+
+
+def strangers(shares: Mapping[str, Sequence[np.ndarray]]) -> str:
+    """Whether the split tests devices on classes that they do not hold, by data set.
+
+    shares: by title, of each split what `tables.strangers` finds, in percent.
+    """
+    lines = []
+    for title, splits in shares.items():
+        most, worst = (max((s > 0).sum() for s in splits), max(s.max() for s in splits))
+        # False if a split of this data set gave a device a test row of a class it has no row of,
+        # where it says none does; or none, where it says some are.
+        words = (
+            f"up to {most} of {len(splits[0])} devices are, with {worst:.0f} % of their test rows "
+            f"at worst and {np.mean([s.mean() for s in splits]):.2f} % on average"
+        )
+        lines.append(f"{title}: {words if most else 'no device is'}")
+    many = len(next(iter(shares.values())))
+    return f"**Tested on classes that they do not hold**, in {many} splits: {'; '.join(lines)}."
+
+
+def meanings(stored: pd.DataFrame) -> str:
+    """Which average of models trained alone comes nearest to what each version prints.
+
+    stored: rows of `records.load`.
+    """
+    numbers, lines, spread = by_seed(stored), [], {}
+    for data, title in TITLES.items():
+        for key in (LOCAL, lg(PRINTED_ROUNDS[data])):
+            for whose, ours in _runs(stored, numbers, data, key):
+                if len(ours) < 2:
+                    continue
+                spread.setdefault(key[0], []).append(max(ours.values()) - min(ours.values()))
+                if key == LOCAL:
+                    lines.append(f"{title}, {whose}, {_nearest(data, ours)}")
+    # False if another way of averaging came nearest than the one named here.
+    said = f"**One name, two quantities** (local only): {'; '.join(lines) or NOT_RUN}."
+    if len(spread) == 2:
+        alone, common = spread["local_only"], spread["lg_fedavg"]
+        # False if the ways lay further apart for LG-FedAvg than for some models trained alone.
+        less = "matters less" if max(common) < min(alone) else "is not shown to matter less"
+        said += (
+            f" **From a common FedAvg start the way {less}**: the ways lie at most "
+            f"{max(common):.2f} points apart for LG-FedAvg, and at least {min(alone):.2f} for "
+            "models trained alone."
+        )
+    return said
+
+
+def claims(stored: pd.DataFrame) -> str:
+    """The three claims of section 3.1 and the own head, in Markdown, with our runs' numbers."""
+    # False, each, if the interval moved to the other side of zero, or came to hold it.
+    said = [
+        sentence(f"**{words}**, in points", _pairs(stored, test))
+        for test, words in zip(TESTS, ("Local test", "New test"), strict=True)
+    ]
+    head = "**What the own head is worth**, version 1 less version 2 on MNIST, in points"
+    return bullets([*said, _share(stored), sentence(head, _own_head(stored))])
+
+
+def _share(stored: pd.DataFrame) -> str:
+    """The share of FedAvg's parameters that LG-FedAvg sends, printed and ours, in percent."""
+    printed, lines, low, high = cells(TABLES[TABLE]), [], *_SAID
+    for data, title in TITLES.items():
+        mine = printed[(printed["dataset"] == data) & (printed["metric"] == _SENT)]
+        paper = mine.set_index("method")["paper"]
+        share = 100 * paper["lg_fedavg"] / paper["fedavg"]
+        lg_sent, fed_sent = (
+            values_of(stored, TABLE, data, _SENT, m) for m in ("lg_fedavg", "fedavg")
+        )
+        ours = (100 * lg_sent / fed_sent).dropna()
+        # False if the quotient of the printed column lay on the other side of what the text says.
+        where = "as the text says" if low <= round(share) <= high else "not as the text says"
+        many = f" % ({seeds(len(ours))})" * bool(len(ours))
+        lines.append(f"{title}: {share:.0f} % in print, {where}; ours {mean(ours)}{many}")
+    return f'**Parameters sent, "{low} to {high} %" of FedAvg\'s**: {"; ".join(lines)}.'
+
+
+def _pairs(stored: pd.DataFrame, test: str) -> Iterator[Pair]:
+    for data, title in TITLES.items():
+        mine = values_of(stored, TABLE, data, test, "lg_fedavg")
+        for other in ("fedavg", "local_only"):
+            theirs = values_of(stored, TABLE, data, test, other)
+            yield f"{title}, LG-FedAvg less {METHODS[other]}", mine, theirs
+
+
+def _own_head(stored: pd.DataFrame) -> Iterator[Pair]:
+    tests = {"local test": TESTS[0]}
+    tests |= {f"new test, {words}": f"new_test_acc_{way}" for way, words in WAYS.items()}
+    for words, metric in tests.items():
+        both = (values_of(stored, t, "mnist", metric, "lg_fedavg") for t in (TABLE, BESIDE))
+        yield words, *both
+
+
+def _runs(stored, numbers, data: str, key: tuple) -> Iterator[tuple[str, dict[str, float]]]:
+    """Whose runs, and their mean new test by way of averaging, of the ways that have run."""
+    first = {w: values_of(stored, TABLE, data, f"new_test_acc_{w}", key[0]) for w in ALL_WAYS}
+    at = {w: (data, 2, key, f"new_test_acc_{w}", READINGS[SOUND]) for w in ALL_WAYS}
+    second = {w: numbers.get(k, pd.Series(dtype=float)) for w, k in at.items()}
+    for version, found in (("version 1", first), ("version 2", second)):
+        ran = {w: v for w, v in found.items() if len(v)}
+        many = max((len(v) for v in ran.values()), default=0)
+        yield (
+            f"our runs of {version} ({seeds(many)})",
+            {w: float(v.mean()) for w, v in ran.items()},
+        )
+
+
+def _nearest(data: str, ours: dict[str, float]) -> str:
+    """ "84.01 of version 1 is nearest to averaged outputs (84.60), ..."."""
+    lines = []
+    for version, table in (("version 1", TABLE), ("version 2", PRINTED[data][0])):
+        paper = float(printed_new_test(table, data, *LOCAL)["paper"])
+        way = min(ours, key=lambda w, to=paper: abs(ours[w] - to))
+        lines.append(f"{version}'s {paper:.2f} is nearest to {ALL_WAYS[way]} ({ours[way]:.2f})")
+    return ", ".join(lines)
