@@ -3,6 +3,7 @@
 import ast
 
 import pytest
+from docutils import nodes
 from docutils.core import publish_doctree
 from sphinx.ext.napoleon import Config, GoogleDocstring
 from test_directions import ROLES
