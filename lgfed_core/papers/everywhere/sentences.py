@@ -53,7 +53,7 @@ def _highest(values: pd.DataFrame, metric: str) -> str:
     for task in TASKS:
         found = {m: of(values, task, m)[metric].dropna() for m in METHODS if not missing(task, m)}
         found = {method: column for method, column in found.items() if len(column)}
-        if found:
+        if len(found) > 1:
             lines.append(f"{WORDS[task]}: {_first(found)}")
     return f"**{AIMS[metric]}** ({MEASURES[metric]}), highest mean: {'; '.join(lines) or NOT_RUN}."
 
