@@ -117,6 +117,8 @@ def test_a_learning_rate_is_chosen_on_validation_rows_and_not_where_it_diverged(
     rows = lines(fedavg=(90.0, 70.0, 0.05), fedavg_=(80.0, 75.0, 0.2))
     chosen = tables.of(tables.chosen(rows), "adult", "fedavg")
     assert set(chosen["lr"]) == {0.2} and set(chosen["rates"]) == {2} and len(chosen) == 3
+    part = pd.concat([rows, lines(mtl=(99.0, 99.0, 0.05))])  # a sweep that has just begun
+    assert tables.of(tables.chosen(part), "adult", "mtl").empty
     lost = (rows["lr"] == 0.2) & (rows["seed"] == 1)
     ended = rows[lost].iloc[:1].assign(metric="diverged", value=2.0)
     chosen = tables.of(tables.chosen(pd.concat([rows[~lost], ended])), "adult", "fedavg")

@@ -40,7 +40,7 @@ def against_bytes(values: pd.DataFrame) -> Figure:
                 ax.plot([x, x], [y, low], color=colour, linewidth=0.8)
                 ax.plot(x, y, color=colour, marker=marker, fillstyle=fill, linestyle="")
         ax.set_xscale("symlog", linthresh=1)
-        ax.set_xlim(left=-0.3)
+        ax.set_xlim(-0.3, 2 * values["megabytes"].max())
         ax.xaxis.set_major_formatter("{x:g}")
         ax.set(title=WORDS[task], xlabel=MEASURES["megabytes"])
     for ax in grid[:, 0]:

@@ -56,7 +56,8 @@ def chosen(rows: pd.DataFrame) -> pd.DataFrame:
 
     Of the rates that have run for most seeds, those that diverged in fewest; of these the one with
     the highest mean over seeds. Index (task, method, seed), without seeds that diverged; beside
-    `MEASURES` there are ``lr`` and ``rates``, how many had run.
+    `MEASURES` there are ``lr`` and ``rates``, how many had run. A method for which fewer have run
+    than for others is left out until its sweep is whole.
     """
     found = every(rows)
     if found.empty:
@@ -71,7 +72,8 @@ def chosen(rows: pd.DataFrame) -> pd.DataFrame:
     out = found.reset_index("lr")
     cell = out.index.droplevel("seed")
     out = out.assign(rates=rates.reindex(cell).to_numpy())
-    return out[(out["lr"] == best.reindex(cell).to_numpy()) & out["validation_acc"].notna()]
+    kept = (out["lr"] == best.reindex(cell).to_numpy()) & (out["rates"] == rates.max())
+    return out[kept & out["validation_acc"].notna()]
 
 
 def of(values: pd.DataFrame, task: str, method: str) -> pd.DataFrame:
@@ -138,9 +140,9 @@ def ran(values: pd.DataFrame) -> str:
     some = f"{len(there)} of {len(cells)} cells have run"
     if not there:
         return f"{some}."
-    rates, most = [int(mine["rates"].iloc[0]) for mine in there], max(map(len, there))
+    rates, most = int(there[0]["rates"].iloc[0]), max(map(len, there))
     ends = sum(mine["lr"].iloc[0] in (min(RATES), max(RATES)) for mine in there)
     return (
-        f"{some}, with {min(rates)} to {max(rates)} learning rates and {seeds(most)} at most; "
+        f"{some}, with {rates} learning rates and {seeds(most)} at most; "
         f"{ends} took a rate at an end of the grid."
     )
