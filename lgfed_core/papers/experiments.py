@@ -6,6 +6,7 @@ from .cgau.audio.run import AUDIO
 from .cgau.cifar10.new_clients import NEW_CLIENTS
 from .cgau.cifar10.run import CIFAR10 as CGAU_CIFAR10
 from .cgau.cifar10.time import TIME
+from .everywhere.run import EVERYWHERE
 from .experiment import Experiment
 from .fade.digits.run import DIGITS
 from .fade.impairment.run import IMPAIRMENT
@@ -43,6 +44,7 @@ ALL: dict[str, Experiment] = {
         OBJECTS,
         INCOME,
         IMPAIRMENT,
+        EVERYWHERE,
     )
 }
 

@@ -68,6 +68,7 @@ CASES = [
     Case("fade.impairment", {}, stand_in="made-up homes"),
     Case("fade.digits", dict(opt_outs=(), statistics=(), central=False), stand_in="made up"),
     Case("fade.objects", dict(central_methods=()), QUIET, stand_in="made up"),
+    Case("everywhere", dict(tasks=("adult",), methods=("fine_tuned", "lg_fedavg_adv"))),
 ]  # fmt: skip
 
 

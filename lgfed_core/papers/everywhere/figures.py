@@ -1,0 +1,58 @@
+"""The figure of the page: accuracy against what is sent, a panel per task."""
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from lgfed_core.colours import METHOD, SPARE
+from lgfed_core.plotting import WIDTH, caption
+
+from .settings import METHODS
+from .tables import MEASURES, WORDS, of
+
+HOLLOW = "none"
+LOOKS = {  # method -> (colour, marker, how it is filled); one that builds on another is hollow
+    **{m: (*METHOD[m], "full") for m in ("fedavg", "fedprox", "local_only", "mtl", "lg_fedavg")},
+    "fine_tuned": (*METHOD["fedavg"], HOLLOW),
+    "lg_fedavg_later": (*METHOD["lg_fedavg"], HOLLOW),
+    "lg_fedavg_adv": (*METHOD["lg_fedavg_adv"], "full"),
+    "cgau": (*SPARE[0], "full"),
+    "lg_cgau": (*SPARE[0], HOLLOW),
+    "fade": (*SPARE[1], "full"),
+}
+
+
+def against_bytes(values: pd.DataFrame) -> Figure:
+    """Local test against megabytes sent, and as a tail below it the lowest decile of devices.
+
+    values: of `tables.chosen`; means over seeds. Tasks that have not run have no panel.
+    """
+    there = set(values.index.get_level_values("task"))
+    shown = [task for task in WORDS if task in there]
+    columns = min(3, len(shown) + 1)
+    lines = -(-(len(shown) + 1) // columns)
+    figure, grid = plt.subplots(lines, columns, figsize=(WIDTH, 2.5 * lines), squeeze=False)
+    for ax, task in zip(grid.flat, shown, strict=False):
+        for method, (colour, marker, fill) in LOOKS.items():
+            if len(mine := of(values, task, method)):
+                x, y, low = mine[["megabytes", "local_test_acc", "decile_acc"]].mean()
+                ax.plot([x, x], [y, low], color=colour, linewidth=0.8)
+                ax.plot(x, y, color=colour, marker=marker, fillstyle=fill, linestyle="")
+        ax.set_xscale("symlog", linthresh=1)
+        ax.set_xlim(left=-0.3)
+        ax.xaxis.set_major_formatter("{x:g}")
+        ax.set(title=WORDS[task], xlabel=MEASURES["megabytes"])
+    for ax in grid[:, 0]:
+        ax.set_ylabel(MEASURES["local_test_acc"])
+    rest = list(grid.flat)[len(shown) :]
+    for ax in rest:
+        ax.axis("off")
+    look = dict(linestyle="")
+    keys = [
+        Line2D([], [], color=c, marker=m, fillstyle=f, label=words, **look)
+        for words, (c, m, f) in ((words, LOOKS[name]) for name, words in METHODS.items())
+    ]
+    rest[0].legend(handles=keys, loc="upper left", fontsize=7)
+    below = "Accuracy on devices' own test rows against what all of them send and receive."
+    return caption(figure, f"{below} Tails end at the lowest decile of devices.", values)

@@ -1,0 +1,154 @@
+"""Every method on every task: the same rows, rounds and local epochs; a sweep of learning rates.
+
+It is no paper's experiment. Each of three learning rates is run and recorded, and the page takes
+for each task and method the one that is best on validation rows, in the mean over seeds.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from lgfed_core.engine import Federation, Outcome, run
+from lgfed_core.methods import FedAvg, Method
+from lgfed_core.models.layout import joined
+from lgfed_core.papers.experiment import Experiment, Part, Piece, following, who
+
+from . import tasks
+from .measures import Served
+from .settings import METHODS, SCALES, Settings, missing
+
+NAME = TABLE = "everywhere"
+CURVES = "everywhere_curves"
+BYTES, MEGA = 4, 1e6  # of a number, of a megabyte
+
+
+class Everywhere(Experiment):
+    """A part for each task, method and learning rate: ``mnist:lg_fedavg:0.05``."""
+
+    name, table = NAME, TABLE
+    Settings, scales, protocols = Settings, SCALES, ("as_described",)
+    chooses = frozenset({"tasks", "methods", "lrs"})
+
+    def parts(self, cfg, seeds, device) -> Iterable[Part]:
+        for name, (_, method, _) in cfg.cells.items():
+            yield Part(name, cfg.lengths(method)[1], self._saved(cfg, name, seeds))
+
+    def pieces(self, protocol: str) -> list[Piece]:
+        """A piece for each task and method, with all learning rates."""
+        return [
+            Piece(
+                *(self.name, protocol, ""),
+                changes=(("tasks", (task,)), ("methods", (method,))),
+                cell=(("table", TABLE), ("task", task), ("method", method)),
+                like=(("table", TABLE), ("task", task)),
+            )
+            for task in tasks.TASKS
+            for method in METHODS
+            if not missing(task, method)
+        ]
+
+    def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
+        for name, (about, method, lr) in cfg.cells.items():
+            task = tasks.load(about, cfg.rows)
+            nets = [cfg.net(method, task, seed) for seed in seeds]
+            held = [task.partition(seed) for seed in seeds]
+            fed = Federation(task.data, held, nets[0], list(seeds), device, cfg.participation)
+            begin = torch.stack([joined(net) for net in nets]).to(device)
+            plays, (before, rounds) = cfg.method(method, nets[0]), cfg.lengths(method)
+            how = dict(training=cfg.training(lr), label=f"{who(seeds)}: {name}") | engine
+            saved = folder and self._saved(cfg, name, seeds)
+            if not before:
+                yield name, _phase(cfg, fed, plays, rounds, begin, saved=saved, **how)
+                continue
+            place = saved and saved.with_stem(f"{saved.stem}_first")
+            first = _phase(cfg, fed, FedAvg(), before, begin, saved=place, keep=True, **how)
+            t = first.tensors
+            begin = first.layout.join(t["shared"], t["personal"][:, 0])
+            then = _phase(cfg, fed, plays, rounds, begin, before, saved=saved, **how)
+            yield name, _joined(first, then)
+
+    def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
+        """The tidy rows of one part: shares in percent; megabytes; the local test by round."""
+        task, method, lr = cfg.cells[part]
+        common = dict(task=task, method=method, lr=lr, selection="last", scale=scale_of(cfg))
+        end = _long(outcome.final.reset_index(), ["seed"]).assign(table=TABLE, **common)
+        if "round" not in outcome.history:
+            return end
+        way = _long(outcome.history, ["seed", "round"]).assign(table=CURVES, **common)
+        return pd.concat([end, way], ignore_index=True)
+
+    def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
+        """Curves to draw: task, method, lr, seed, round, local_test_acc in percent."""
+        names = ("task", "method", "lr")
+        lines = [
+            history.assign(**dict(zip(names, cfg.cells[part], strict=True)))
+            for part, history in histories.items()
+            if len(history)
+        ]
+        if not lines:
+            return pd.DataFrame()
+        found = pd.concat(lines, ignore_index=True)
+        return found.assign(local_test_acc=100 * found["local_test_acc"])
+
+    def _saved(self, cfg, part: str, seeds: Sequence[int]) -> Path:
+        return self.folder(cfg, seeds) / f"{part.replace(':', '_')}.safetensors"
+
+
+def scale_of(cfg: Settings) -> str:
+    """ "short" of rows at paper scale with fewer rounds than that has."""
+    return "short" if cfg.scale == "paper" and cfg.rounds < Settings.rounds else cfg.scale
+
+
+def _phase(
+    cfg: Settings,
+    fed: Federation,
+    plays: Method,
+    rounds: int,
+    start: Tensor,
+    done: int = 0,
+    keep: bool = False,
+    **how,
+) -> Outcome:
+    """One method from ``start``, after ``done`` rounds of another; ``keep``: another follows it.
+
+    Its closing metrics have the megabytes that all devices send and receive. A participant of a
+    round sends what is averaged, and receives it; nobody else does. MTL averages nothing, but each
+    participant needs the mean of the others' models.
+    """
+    grouped = fed.data.train.groups is not None and not keep
+    odds, looks = grouped and fed.data.classes == 2, max(1, cfg.rounds // cfg.looks)
+    tracker = Served(looks, cfg.probed, grouped, odds, keep)
+    outcome = run(fed, plays, rounds=rounds, start=start, first_round=done, tracker=tracker, **how)
+    layout, m = outcome.layout, fed.participation.cohort(fed.clients)
+    numbers = layout.size_shared + layout.size_personal * plays.needs_peers
+    history = outcome.history
+    return replace(
+        outcome,
+        final=outcome.final.assign(megabytes=2 * m * numbers * BYTES / MEGA * rounds),
+        history=history.assign(round=history["round"] + done) if len(history) else history,
+    )
+
+
+def _joined(first: Outcome, then: Outcome) -> Outcome:
+    """Two phases as one: what is measured at the end, what was sent and spent in both."""
+    outcome = following(first, then)
+    return replace(
+        outcome,
+        final=then.final.assign(megabytes=first.final["megabytes"] + then.final["megabytes"]),
+        history=pd.concat([first.history, then.history], ignore_index=True),
+        seconds=first.seconds + then.seconds,
+    )
+
+
+def _long(wide: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    found = wide.melt(keys, var_name="metric")
+    times = np.where(found["metric"] == "megabytes", 1, 100)
+    return found.assign(value=times * found["value"])
+
+
+EVERYWHERE = Everywhere()

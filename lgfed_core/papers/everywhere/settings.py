@@ -1,0 +1,153 @@
+"""What can be set, the methods, and which of them a task has room for."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+from torch import nn
+
+from lgfed_core import models
+from lgfed_core.engine import LocalTraining, Participation
+from lgfed_core.methods import (
+    FADE,
+    MTL,
+    ClientRowsKept,
+    FairLGFedAvg,
+    FedAvg,
+    FedProx,
+    LGFedAvg,
+    LocalOnly,
+    Method,
+)
+from lgfed_core.papers.settings import INSIDE, POSITIVE, Checked, Range
+
+from .net import SmallNet, head
+from .tasks import TASKS, Task
+
+METHODS = {  # method -> as people call it
+    "fedavg": "FedAvg",
+    "fedprox": "FedProx",
+    "local_only": "local only",
+    "fine_tuned": "FedAvg, fine-tuned",
+    "mtl": "MTL",
+    "lg_fedavg": "LG-FedAvg",
+    "lg_fedavg_later": "LG-FedAvg after FedAvg",
+    "lg_fedavg_adv": "LG-FedAvg, adversary",
+    "cgau": "CGAU",
+    "lg_cgau": "LG-FedAvg with CGAUs",
+    "fade": "FADE's game",
+}
+AFTER = {"fine_tuned", "lg_fedavg_later"}  # go on from FedAvg's model
+RATES = (0.01, 0.05, 0.2)
+SCALES = {
+    "smoke": dict(
+        tasks=("mnist", "adult"),
+        methods=("fedavg", "fine_tuned", "mtl", "lg_fedavg_adv", "lg_cgau", "fade"),
+        lrs=(0.05,),
+        rows=40,
+        rounds=2,
+        probed=(60, 60),
+        looks=2,
+    ),
+    "quick": dict(
+        tasks=("mnist", "adult"),
+        methods=("fedavg", "local_only", "lg_fedavg", "cgau", "lg_fedavg_adv", "fade"),
+        lrs=(0.05,),
+        rows=300,
+        rounds=20,
+    ),
+    "paper": {},
+}
+
+
+@dataclass(frozen=True)
+class Settings(Checked):
+    """The same rows, rounds and local epochs for all methods; one learning rate each, chosen later.
+
+    rows: training rows of each class. mu, scale_mtl, strength: of FedProx's pull, of MTL's
+    regulariser, of fair LG-FedAvg's adversary (both lambdas); fixed, not searched.
+    """
+
+    tasks: tuple[str, ...] = tuple(TASKS)
+    methods: tuple[str, ...] = tuple(METHODS)
+    lrs: tuple[float, ...] = RATES  # each is run; `tables.chosen` takes the best on validation rows
+    rows: int = 500
+    rounds: int = 100
+    first: float = 0.8  # share of the rounds that are FedAvg's, for methods that come `AFTER` it
+    fraction: float = 0.5  # C
+    batch_size: int = 50
+    momentum: float = 0.5
+    mu: float = 0.1
+    scale_mtl: float = 1e-3
+    strength: float = 1.0
+    probed: tuple[int, int] = (600, 1000)  # rows that a probe is fitted to, and judged on
+    looks: int = 10  # at the local test on the way
+
+    RANGES: ClassVar = dict(lrs=POSITIVE, first=INSIDE, rounds=Range(2, 10**6))
+    CHOICES: ClassVar = dict(scale=SCALES, tasks=TASKS, methods=METHODS)
+    UNRELEASED = "a question of our own has no released protocol"
+
+    @property
+    def cells(self) -> dict[str, tuple[str, str, float]]:
+        """The parts, in order: name -> (task, method, learning rate)."""
+        return {
+            f"{task}:{method}:{lr:g}": (task, method, lr)
+            for task in self.tasks
+            for method in self.methods
+            if not missing(task, method)
+            for lr in self.lrs
+        }
+
+    def training(self, lr: float) -> LocalTraining:
+        """One epoch of SGD on a device's rows."""
+        return LocalTraining(lr, self.batch_size, self.momentum)
+
+    @property
+    def participation(self) -> Participation:
+        return Participation(self.fraction)
+
+    def net(self, method: str, task: Task, seed: int) -> nn.Module:
+        """A method's network, of random weights."""
+        kind: dict = dict(gated=method in ("cgau", "lg_cgau"))
+        if method in WATCHED:
+            kind |= dict(watcher=WATCHED[method], own=method == "lg_fedavg_adv")
+        return models.make(partial(SmallNet, task.inputs, task.data.classes, **kind), seed)
+
+    def lengths(self, method: str) -> tuple[int, int]:
+        """Rounds of FedAvg before a method, and its own."""
+        if method not in AFTER:
+            return 0, self.rounds
+        before = min(max(1, round(self.first * self.rounds)), self.rounds - 1)
+        return before, self.rounds - before
+
+    def method(self, name: str, net: nn.Module) -> Method:
+        """A method; of those that come `AFTER` FedAvg, the second part."""
+        both = dict.fromkeys(("lambda_local", "lambda_global"), self.strength)
+        make: dict[str, Callable[[], Method]] = {
+            "fedavg": FedAvg,
+            "fedprox": partial(FedProx, mu=self.mu),
+            "local_only": LocalOnly,
+            "fine_tuned": LocalOnly,
+            "mtl": partial(MTL, scale=self.scale_mtl),
+            "lg_fedavg": partial(LGFedAvg, layers=head(net)),
+            "lg_fedavg_later": partial(LGFedAvg, layers=head(net)),
+            "lg_fedavg_adv": partial(FairLGFedAvg, **both),
+            "cgau": ClientRowsKept,
+            "lg_cgau": partial(LGFedAvg, layers=head(net)),
+            "fade": partial(FADE, rounds=self.rounds),
+        }
+        return make[name]()
+
+
+WATCHED = {"lg_fedavg_adv": "adversary", "fade": "discriminator"}
+GROUPED, MIXED = {"adult", "digits", "office31"}, {"adult"}  # tasks with groups; on each device
+
+
+def missing(task: str, method: str) -> str:
+    """Why a method cannot be put to a task; "" where it can."""
+    if method in WATCHED and task not in GROUPED:
+        return "rows have no groups to play about"
+    if method == "lg_fedavg_adv" and task not in MIXED:
+        return "each device has one group, of which an adversary at home learns nothing"
+    return ""
