@@ -1,6 +1,6 @@
 """Every method on every task: the same rows, rounds and local epochs; a sweep of learning rates.
 
-It is no paper's experiment. Each of three learning rates is run and recorded, and the page takes
+It is no paper's experiment. Each of five learning rates is run and recorded, and the page takes
 for each task and method the one that is best on validation rows, in the mean over seeds.
 """
 

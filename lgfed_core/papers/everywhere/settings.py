@@ -39,7 +39,7 @@ METHODS = {  # method -> as people call it
     "fade": "FADE's game",
 }
 AFTER = {"fine_tuned", "lg_fedavg_later"}  # go on from FedAvg's model
-RATES = (0.01, 0.05, 0.2)
+RATES = (0.002, 0.01, 0.05, 0.2, 0.5)
 SCALES = {
     "smoke": dict(
         tasks=("mnist", "adult"),
