@@ -98,6 +98,7 @@ def _build(source: Path, scale: str, jobs: int, html: bool) -> None:
     out = source / "_build" / "executed" / scale
     names = notebooks(source)
     check_contents(source, names)
+    draw.published()  # a wrong address ends the build here, before notebooks are executed
     print(f"{len(names)} notebooks at scale {scale} ({SCALES[scale]}):", flush=True)
     count = execute(source, names, scale, out, jobs)
     if count:

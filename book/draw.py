@@ -1,6 +1,7 @@
 """Draw the HTML pages from executed notebooks, unless they are drawn already."""
 
 import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -30,7 +31,8 @@ def gather(source: Path, names: list[str], executed: Path, scale: str) -> Path:
     shutil.copytree(source, pages, ignore=shutil.ignore_patterns(*left))
     for name in names:
         shutil.copyfile(executed / name, pages / name)
-    settings = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    settings, more = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8")), published()
+    settings |= more | {"html": settings["html"] | more["html"]}
     if scale == "smoke":
         settings["html"]["announcement"] = (
             "Built at scale smoke: the live runs on these pages last seconds and their numbers "
@@ -48,6 +50,31 @@ def gather(source: Path, names: list[str], executed: Path, scale: str) -> Path:
     settings["sphinx"]["local_extensions"] = {"docstrings": str(ROOT / "book")}
     (pages / "_config.yml").write_text(yaml.safe_dump(settings), encoding="utf-8")
     return pages
+
+
+def published() -> dict[str, dict]:
+    """Settings of a book whose source has an address, ``LGFED_REPOSITORY`` in the environment:
+    buttons to source and issues, and to Binder and Colab; none without it.
+
+    Raises `BuildError` for an address from which Binder and Colab cannot open a notebook.
+    """
+    if not (address := os.environ.get("LGFED_REPOSITORY", "")):
+        return {"html": {}}
+    if not re.fullmatch(r"https://github\.com/[\w.-]+/[\w.-]+", address):
+        raise BuildError(
+            f"LGFED_REPOSITORY is {address!r}; it must be like https://github.com/OWNER/NAME. "
+            "Without it pages have no buttons to their source, to Binder and to Colab."
+        )
+    branch = os.environ.get("LGFED_BRANCH", "main")
+    return {
+        "repository": {"url": address, "path_to_book": "book", "branch": branch},
+        "launch_buttons": {
+            "notebook_interface": "jupyterlab",
+            "binderhub_url": "https://mybinder.org",
+            "colab_url": "https://colab.research.google.com",
+        },
+        "html": {"use_repository_button": True, "use_issues_button": True},
+    }
 
 
 def drawn(pages: Path, target: Path) -> bool:

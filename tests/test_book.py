@@ -314,6 +314,26 @@ def test_pages_are_drawn_and_a_warning_is_an_error(small, monkeypatch):
         draw.draw(draw.gather(book, [], book, "smoke"), book / "_build" / "html")
 
 
+@pytest.mark.book
+def test_a_published_page_opens_on_binder_and_colab_and_names_its_source(small, monkeypatch):
+    monkeypatch.setattr(draw, "vendor_mathjax", lambda folder: False)
+    monkeypatch.setenv("LGFED_REPOSITORY", "https://github.com/somebody/a-book")
+    book, name = small(one=[]), "part/one.ipynb"
+    nbformat.write(new_notebook(cells=[new_markdown_cell("# One")]), book / name)
+    draw.draw(draw.gather(book, [name], book, "quick"), book / "_build" / "html")
+    page = (book / "_build" / "html" / "part" / "one.html").read_text()
+    for address in (
+        "https://mybinder.org/v2/gh/somebody/a-book/main?urlpath=lab/tree/book/part/one.ipynb",
+        "https://colab.research.google.com/github/somebody/a-book/blob/main/book/part/one.ipynb",
+        "https://github.com/somebody/a-book/issues/new",
+    ):
+        assert address in page
+    monkeypatch.setenv("LGFED_REPOSITORY", "https://example.org/a-book")
+    with pytest.raises(BuildError, match="https://github.com/OWNER/NAME"):
+        build.build(book, "smoke", 1)
+    assert not (book / "_build" / "executed").exists(), "before anything is executed"
+
+
 def test_the_status_of_a_copy_has_each_notebooks_time_and_date(tmp_path):
     (tmp_path / "a.ipynb").write_text("{}")
     (tmp_path / "a.key.json").write_text('{"seconds": 3.2}')

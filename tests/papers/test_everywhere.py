@@ -12,7 +12,7 @@ from lgfed_core.models.cgau import client_rows
 from lgfed_core.papers.everywhere import sentences, tables, tasks
 from lgfed_core.papers.everywhere.net import head
 from lgfed_core.papers.everywhere.run import EVERYWHERE, TABLE, scale_of
-from lgfed_core.papers.everywhere.settings import METHODS, missing
+from lgfed_core.papers.everywhere.settings import METHODS, RATES, missing
 
 SMALL = dict(tasks=("digits",), lrs=(0.1,), rounds=4, batch_size=10, probed=(40, 40))
 
@@ -152,4 +152,4 @@ def test_a_task_without_groups_has_no_game_and_a_device_of_one_group_none_at_hom
     assert games == {(t, "fade") for t in ("adult", "digits", "office31")} | {
         ("adult", "lg_fedavg_adv")
     }
-    assert len(cells) == 3 * (5 * 9 + 4) and replace(toy(), mixed=True).inputs == 4
+    assert len(cells) == len(RATES) * (5 * 9 + 4) and replace(toy(), mixed=True).inputs == 4
