@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy import special
 
-from lgfed_core.evidence import verdict
+from lgfed_core.evidence import records, verdict
 from lgfed_core.papers import judge, overview
+from lgfed_core.papers.cgau.cifar10 import claims as cifar10
 from lgfed_core.paths import ROOT
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
@@ -71,9 +72,26 @@ def test_by_another_rule_numbers_and_contrasts_lie_where_their_intervals_do(page
     alpha = 1 - knobs["confidence"]
     kinds = {(True, False): "confirmed", (False, True): "refuted", (False, False): "inconclusive"}
     assert said["claims"] == [
-        c["verdict"] if "fixed" in c else kinds[c["p"] < alpha, c["against"] < alpha]
+        c["verdict"] if "fixed" in c else kinds[tuple(p < alpha for p in at(c, knobs["most"]))]
         for c in found["claims"]
     ]
+
+
+def at(claim: dict, most: int) -> list[float]:
+    """The p-values of a claim had we stopped at ``most`` seeds."""
+    return dict(zip(judge.SEEDS, claim["first"], strict=False)).get(most, claim["p"])
+
+
+def test_claims_had_we_stopped_earlier_are_those_of_their_pages_from_the_first_seeds(found):
+    before = records.load("cgau.cifar10")
+    with records.stopped_at(3) as cut:
+        assert set(records.select("cgau.cifar10")["seed"]) == {0, 1, 2}
+        lines = cifar10.from_stored()
+    assert cut.dropped and records.load("cgau.cifar10").equals(before)
+    said = {line["words"].partition(":")[0]: line for line in found["claims"]}
+    for name in ("C4", "C6"):
+        assert at(said[name], 3) == list(lines.loc[name, ["p", "p_against"]])
+        assert at(said[name], 2)[0] > 0.05 > at(said[name], 9)[0], "two seeds did not decide"
 
 
 def _print(cell: dict, confidence: float) -> tuple[float, float, int]:
@@ -141,7 +159,7 @@ def test_controls_have_names_and_move_the_counts_and_the_marked_lines(page, foun
     assert page.locator("[data-counts]").all_inner_texts() == there
     assert sum(map(int, there)) == sum(map(len, found.values()))
     page.get_by_label("Margin, times the book's").fill("0.25")
-    said = judged(page, PLAIN | dict(margin=0.25, most=10))
+    said = judged(page, PLAIN | dict(margin=0.25))
     rows = page.locator("tr[data-cell] td:last-child").all_inner_texts()
     assert [row.partition("; by")[0] for row in rows] == said["cells"]
     at = "numbers, as described"

@@ -2,8 +2,9 @@
    tests/test_judge.py holds both against each other on all stored cells. */
 "use strict";
 const lgfed = (() => {
+  const FEWEST = 2; // seeds: the first of a claim's p-values
   const SEEDS = [3, 5, 10, 20, 50, 100];
-  const BOOKS = { margin: 1, confidence: 0.95, most: 100 };
+  const BOOKS = { margin: 1, confidence: 0.95, most: Infinity };
   const mean = v => v.reduce((a, b) => a + b, 0) / v.length;
   const variance = v => v.reduce((s, x) => s + (x - mean(v)) ** 2, 0) / (v.length - 1);
 
@@ -109,8 +110,8 @@ const lgfed = (() => {
     return welch(mean(a) - mean(b), parts, confidence);
   }
 
-  function claim({ p, against }, { confidence }) { // p-values after Holm's correction
-    const alpha = 1 - confidence;
+  function claim(c, { confidence, most }) { // p-values for and against, after Holm's correction
+    const [p, against] = c.first[most - FEWEST] ?? c.p, alpha = 1 - confidence;
     return p < alpha ? "confirmed" : against < alpha ? "refuted" : "inconclusive";
   }
 
@@ -122,7 +123,7 @@ const lgfed = (() => {
     };
   }
 
-  return { judged, quantile, BOOKS };
+  return { judged, quantile, BOOKS, FEWEST };
 })();
 
 /* The page: three controls over the table that stands there without them. */
@@ -133,7 +134,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const knobs = {
     margin: ["Margin, times the book's", 0.25, 4, 0.25, 1, v => `${v} times`],
     confidence: ["Confidence of an interval, and of a claim", 80, 99.5, 0.5, 95, v => `${v} %`],
-    most: ["Seeds, at most", 2, 10, 1, 10, v => `${v}`],
+    most: ["Seeds, at most", lgfed.FEWEST, 10, 1, 10, v => (v < 10 ? `${v}` : "all")],
   };
   const form = document.createElement("form");
   form.className = "knobs";
@@ -153,7 +154,7 @@ document.addEventListener("DOMContentLoaded", () => {
       form.elements[name].setAttribute("aria-valuetext", text);
     }
     const [margin, confidence, most] = Object.keys(knobs).map(name => Number(form.elements[name].value));
-    const now = lgfed.judged(data, { margin, confidence: confidence / 100, most });
+    const now = lgfed.judged(data, { margin, confidence: confidence / 100, most: most < 10 ? most : Infinity });
     const counts = {};
     for (const [part, name] of Object.entries(rows))
       now[part].forEach((said, i) => {

@@ -16,7 +16,10 @@ are written with seven significant digits, whole numbers in full, and rows in a 
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -117,7 +120,34 @@ def load(experiment: str | Iterable[str] | None = None, folder: Path = RESULTS) 
         with open(place, "a", encoding="utf-8") as notes:
             notes.write("".join(f"{name}\n" for name in (names if experiment else ["*"])))
     files = [folder / f"{name}.csv" for name in names if name in known]
-    return _joined(tuple(map(_version, files))).copy()
+    rows = _joined(tuple(map(_version, files)))
+    return cut.of(rows) if (cut := _CUT.get()) else rows.copy()
+
+
+@dataclass
+class Cut:
+    """Rows of seeds below ``most`` alone; ``dropped``: whether that left out any so far."""
+
+    most: int
+    dropped: bool = False
+
+    def of(self, rows: pd.DataFrame) -> pd.DataFrame:
+        kept = rows[rows["seed"] < self.most]
+        self.dropped |= len(kept) < len(rows)
+        return kept.copy()
+
+
+_CUT: ContextVar[Cut | None] = ContextVar("cut", default=None)
+
+
+@contextmanager
+def stopped_at(most: int) -> Iterator[Cut]:
+    """What `load` and `select` read is as it was when ``most`` seeds (0, 1, ...) had run."""
+    token = _CUT.set(cut := Cut(most))
+    try:
+        yield cut
+    finally:
+        _CUT.reset(token)
 
 
 Version = tuple[Path, int, int, int]  # of a file: it, when it was written, its size, its inode

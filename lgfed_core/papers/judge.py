@@ -7,6 +7,7 @@ again and judges `data` anew in the browser; tests/test_judge.py holds it agains
 import html
 import json
 from collections.abc import Iterable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from .board import STORED, TABLES
 _SENT = {  # what the script needs of each
     "cells": ("print", "least", "pooled", "seeds", "values", "fixed"),
     "contrasts": ("of", "floor", "fixed"),
-    "claims": ("p", "against", "fixed"),
+    "claims": ("p", "first", "fixed"),
 }
 _COUNTED = {  # lines of the counts: verdict of a number or contrast, of a claim
     "reproduced, or confirmed": (verdict.REPRODUCED, verdict.CONFIRMED),
@@ -34,6 +35,7 @@ _COUNTED = {  # lines of the counts: verdict of a number or contrast, of a claim
     "on stand-in data": (verdict.STAND_IN, verdict.STAND_IN),
     "suggested": ("", verdict.SUGGESTED),
 }
+SEEDS = range(2, 10)  # that a reader can ask for, beside all
 _PARTS = ("numbers, as described", "numbers, as released", "contrasts", "claims")
 
 
@@ -41,7 +43,8 @@ def data() -> dict[str, list[dict[str, Any]]]:
     """What has run: ``cells``, ``contrasts`` of two cells each (by their place), ``claims``.
 
     A cell has ``print`` (mean, deviation and runs, None where there are none), ``least`` (the
-    margin's floor), ``seeds`` and their ``values``; a claim its p-values after Holm's correction.
+    margin's floor), ``seeds`` and their ``values``; a claim has ``p``, its two p-values (for and
+    against it) after Holm's correction, and ``first``, the same had we stopped at 2, 3, ... seeds.
     ``verdict`` is the book's; ``fixed`` has it where no rule moves it (stand-in data, shortened
     runs, a rule of its own as of `collapse`). The others are words for the page.
     """
@@ -109,20 +112,39 @@ def _contrasts(spec: Table, found: pd.DataFrame, places: dict[tuple, int]) -> It
 def _claims() -> Iterable[dict]:
     for page in STORED:
         lines = page.from_stored()
+        lines = lines[lines["ran"] > 0]
+        aside = lines["said"].astype(str).str.startswith((verdict.STAND_IN, verdict.SUGGESTED))
+        earlier = [] if aside.all() else list(_earlier(page))
         for claim in page.CLAIMS:
-            if claim.id not in lines.index or not lines.loc[claim.id, "ran"]:
+            if claim.id not in lines.index:
                 continue
-            line = lines.loc[claim.id]
-            aside = str(line["said"]).startswith((verdict.STAND_IN, verdict.SUGGESTED))
-            said = line["said"] if aside else line["verdict"]
+            fixed, line = aside[claim.id], lines.loc[claim.id]
+            said = line["said"] if fixed else line["verdict"]
             where = f" ({claim.where})" if claim.where else ""
             yield {
                 "paper": next(key for key in PAPERS if claim.page.startswith(f"{key}/")),
                 "words": f"{claim.id}{where}: {claim.words}",
-                "p": line["p"],
-                "against": line["p_against"],
+                "p": _both(lines, claim.id),
+                "first": [] if fixed else [_both(some, claim.id) for some in earlier],
                 "verdict": said,
-            } | ({"fixed": said} if aside else {})
+            } | ({"fixed": said} if fixed else {})
+
+
+def _earlier(page: ModuleType) -> Iterable[pd.DataFrame]:
+    """The lines of a page's claims had we stopped at each of `SEEDS`, as long as there are more."""
+    for most in SEEDS:
+        with records.stopped_at(most) as cut:
+            lines = page.from_stored()
+        if not cut.dropped:
+            return
+        yield lines
+
+
+def _both(lines: pd.DataFrame, id: str) -> list[float]:
+    """The p-values for a claim and against it; 1 where nothing has run that it needs."""
+    if id not in lines.index or not lines.loc[id, "ran"]:
+        return [1.0, 1.0]
+    return [float(lines.loc[id, name]) for name in ("p", "p_against")]
 
 
 def page(found: dict[str, list[dict]]) -> Page:
