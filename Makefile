@@ -2,7 +2,7 @@
 
 SCALE ?= quick
 HOURS ?= 1
-ROOMS := data partition models metrics evidence methods engine
+ROOMS := data partition models metrics evidence methods engine flower
 READY := .venv/.ready
 PY := .venv/bin/python
 SUITS := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 13))
@@ -12,7 +12,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3 python; do \
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export JUPYTER_PREFER_ENV_PATH = 1
 
-.PHONY: help book execute test check lint fill lab data lock clean python
+.PHONY: help book execute test check lint fill gpu lab data lock clean python
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -41,6 +41,12 @@ lint: $(READY) ## form, style and types alone
 
 fill: data ## run what is worth most for the scoreboard; HOURS=2 says for how long
 	@$(PY) -m lgfed_core fill --hours $(HOURS)
+
+gpu: data ## a first half hour on a CUDA machine: hold it against the CPU, time a round, then fill
+	@rm -f data/gpu_check.json
+	@$(PY) -m lgfed_core gpu-check --json data/gpu_check.json || test -s data/gpu_check.json
+	@$(PY) -m lgfed_core bench --json data/bench_gpu.json
+	@$(PY) -m lgfed_core fill --hours 0.25 --device cuda
 
 lab: data ## open the notebooks in JupyterLab
 	@$(PY) -m jupyterlab

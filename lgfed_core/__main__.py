@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from contextlib import nullcontext
 from dataclasses import fields
 from functools import partial
 from types import NoneType, UnionType
@@ -231,8 +232,7 @@ def _shown(rows) -> str:
 
 
 def _fill(args) -> int:
-    from .fill import work
-    from .fill.cluster import Cluster
+    from .fill import cluster, work
     from .fill.words import said
 
     if args.plan:
@@ -240,11 +240,8 @@ def _fill(args) -> int:
     else:
         plan = partial(work.planner, args.device, args.only)
         how = args.hours, plan, args.device, args.workers, partial(print, flush=True)
-        if args.cluster:
-            with Cluster(args.cluster) as cluster:
-                work.fill_cluster(cluster, *how)
-        else:
-            work.fill(*how)
+        with cluster.Cluster(args.cluster) if args.cluster else nullcontext() as there:
+            work.fill(*how, there)
     return 0
 
 

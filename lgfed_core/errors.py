@@ -25,7 +25,7 @@ class CheckpointError(LgfedError):
     """A stored state is damaged or belongs to another run."""
 
 
-class Busy(LgfedError):
+class Busy(CheckpointError):
     """Another process is doing the same; nothing is wrong."""
 
 

@@ -219,5 +219,6 @@ def _said(line: Line) -> str:
         return f"  WRONG {name}: {line.error}"
     ends = "other noise" if line.noisy else f"apart by {line.apart:.1e}"
     mark = "ok   " if line.good else "WRONG"
-    memory = f", {line.peak_mb:.0f} MB" if line.peak_mb == line.peak_mb else ""
+    there, due = line.peak_mb, line.lanes_mb
+    memory = f", {there:.0f} MB, {due:.0f} MB foreseen for lanes" if there == there else ""
     return f"  {mark} {name}: {ends}, {line.seconds:.1f} s{memory}"

@@ -13,6 +13,7 @@ from torch import nn
 import toy
 from lgfed_core import bench
 from lgfed_core.bench import against
+from lgfed_core.bench.limits import Counted
 from lgfed_core.data import Split
 from lgfed_core.engine import LocalTraining, Participation
 from lgfed_core.errors import LgfedError, SettingsError
@@ -83,6 +84,20 @@ def test_a_difference_is_an_error(task):
     for wrong in (1.0, float("nan")):
         with pytest.raises(LgfedError, match="must agree"):
             bench.same(ours.parameters() + wrong, ours.parameters(), "toy")
+
+
+def test_ten_seeds_in_one_stack_end_where_each_ends_alone(task, monkeypatch):
+    """By ours and by a plain loop; a CPU in the place of the GPU."""
+    monkeypatch.setenv("LGFED_WORKERS", "1")
+    lines = bench.on_gpu(task, 1, bench.CPU)
+    assert [line["seeds"] for line in lines] == [10] * 3 and "plain" in lines[-1]["who"]
+    assert lines[-1]["plain_over_this"] == 1
+
+
+def test_operations_are_counted_and_views_are_none():
+    with Counted() as counted:
+        torch.ones(3).add_(1).view(3, 1)[0].sum()
+    assert counted.many == 3
 
 
 FRAMEWORK = """

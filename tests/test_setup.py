@@ -92,7 +92,18 @@ def test_links_on_the_pages_lead_somewhere(page):
 
 def test_make_help_lists_every_target():
     said = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
-    for target in ("book", "test", "lab", "data", "clean", "lock", "lint", "check", "execute"):
+    for target in (
+        "book",
+        "test",
+        "lab",
+        "data",
+        "clean",
+        "lock",
+        "lint",
+        "check",
+        "execute",
+        "gpu",
+    ):
         assert re.search(rf"^  {target} +\w", said.stdout, re.MULTILINE)
 
 

@@ -12,6 +12,7 @@ has to do.
 import json
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
+from dataclasses import replace
 
 import pandas as pd
 import torch
@@ -30,7 +31,7 @@ from lgfed_core.methods import LGFedAvg
 from . import scaling
 from .against import RIVALS, Rival
 from .apart import Failed
-from .limits import limits
+from .limits import limits, shares
 from .ours import Ours
 from .plain import Plain, Spread, tested
 from .task import CIFAR as CIFAR, MNIST as MNIST, TASKS, Task
@@ -79,22 +80,27 @@ def compare(task: Task, rounds: int, against: Sequence[Rival] = ()) -> list[dict
     return [x | {"plain_over_this": best / x["median_s"]} for x in lines]
 
 
-def on_gpu(task: Task, rounds: int) -> list[dict]:
-    """Ten seeds in one stack beside the same ten one after the other."""
+def on_gpu(task: Task, rounds: int, place: torch.device) -> list[dict]:
+    """Ten seeds in one stack beside the same ten one after the other, by ours and by a plain loop.
+
+    All of them read one copy of the rows.
+    """
     times: Times = {}
-    place = torch.device("cuda")
-    together = Ours(task.federation(list(range(10)), place), task)
-    singles = [Ours(task.federation([seed], place), task) for seed in range(10)]
+    fed = task.federation(list(range(10)), place)
+    rows = fed.rows()
+    fed = replace(fed, data=replace(fed.data, train=rows["train"][0], test=rows["test"][0]))
+    each = [replace(fed, partitions=[fed.partitions[s]], seeds=[s]) for s in fed.seeds]
+    together = Ours(fed, task)
+    singles, plain = ([kind(one, task) for one in each] for kind in (Ours, Plain))
     for number in tqdm(range(rounds + 1), f"{task.name}, GPU", leave=False):
         timed(times, ("lgfed, GPU, ten seeds at once", 10), together.round, number)
-        timed(
-            times,
-            ("lgfed, GPU, ten seeds in turn", 10),
-            lambda n=number: [one.round(n) for one in singles],
-        )
+        for who, some in (("lgfed", singles), ("plain loop", plain)):
+            turns = f"{who}, GPU, ten seeds in turn", 10
+            timed(times, turns, lambda n=number, some=some: [one.round(n) for one in some])
         if number == 0:
-            for seed, one in enumerate(singles):
-                same(one.parameters(), together.parameters(seed), task.name)
+            for seed in fed.seeds:
+                for one in (singles[seed], plain[seed]):
+                    same(one.parameters(), together.parameters(seed), task.name)
     lines = lines_of(task, times)
     turn = lines[-1]["median_s"]
     return [x | {"plain_over_this": turn / x["median_s"]} for x in lines]
@@ -144,14 +150,11 @@ def main(
     for task in (TASKS[name] for name in tasks):
         sides = [(CPU, compare(task, rounds, rivals))]
         if torch.cuda.is_available():
-            sides.append((torch.device("cuda"), on_gpu(task, rounds)))
+            place = torch.device("cuda")
+            sides.append((place, on_gpu(task, rounds, place)))
         for device, found in sides:
             bounds.append(limits(task, device))
-            least = bounds[-1]["seconds_at_least_arithmetic"]
-            lines += [
-                line | {"share_of_arithmetic": line["seeds"] * least / line["median_s"]}
-                for line in found
-            ]
+            lines += [line | shares(line, bounds[-1]) for line in found]
     where = provenance(sides[-1][0])
     print(", ".join(f"{k} {v}" for k, v in where.items()))
     print(pd.DataFrame(lines).to_string(index=False, float_format="{:.3f}".format))

@@ -43,7 +43,8 @@ class Plain:
 
     def __init__(self, federation: Federation, task: Task):
         self.federation, self.task = federation, task
-        self.model = copy.deepcopy(federation.net)
+        self.model = copy.deepcopy(federation.net).to(federation.device)
+        self.split = federation.rows()["train"][0]
         self.rows = federation.partitions[0].train
 
     def round(self, number: int) -> None:
@@ -66,11 +67,11 @@ class Plain:
 
     def train(self, model: nn.Module, k: int, number: int) -> None:
         """Train ``model`` on the rows of device ``k``, as it visits them in round ``number``."""
-        mine, split = self.rows.of(k), self.federation.data.train
+        mine, split = self.rows.of(k), self.split
         epochs = self.task.training.epochs
         order = visits(self.federation.seeds[0], number, k, len(mine), epochs)
-        order = torch.from_numpy(order.reshape(-1))
-        train(model, split.x, split.y, mine[order], self.task.training)
+        visited = mine[torch.from_numpy(order.reshape(-1))].to(split.x.device)
+        train(model, split.x, split.y, visited, self.task.training)
 
     def parameters(self) -> Tensor:
         """What the server has now: [P]."""

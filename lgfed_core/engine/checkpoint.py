@@ -19,7 +19,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from lgfed_core.errors import CheckpointError
+from lgfed_core.errors import Busy, CheckpointError
 from lgfed_core.files import locked, replacing
 
 
@@ -98,19 +98,25 @@ def save(
 
 
 @contextmanager
-def claimed(path: Path | None) -> Iterator[None]:
-    """Hold the run of ``path``; raises CheckpointError while another process holds it."""
+def claimed(path: Path | None, folder: bool = False) -> Iterator[None]:
+    """Hold the run of the checkpoint ``path``, or of a whole ``folder`` of them; None: of none.
+
+    Raises Busy while another process holds it, and CheckpointError where nothing can be kept.
+    """
     if path is None:
         yield
         return
     with ExitStack() as held:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            lock = path.with_name(f".{path.name}.lock")
-            lock.touch()
+            lock = path if folder else path.with_name(f".{path.name}.lock")
+            (lock if folder else lock.parent).mkdir(parents=True, exist_ok=True)
+            if not folder:
+                lock.touch()
             held.enter_context(locked(lock, wait=False))
         except BlockingIOError:
-            raise CheckpointError(f"another process is running {path}; wait for it") from None
+            raise Busy(
+                f"another process is running {path}; wait for it, or take other seeds"
+            ) from None
         except OSError as error:
             raise CheckpointError(f"cannot write beside {path}: {error}; set LGFED_RUNS") from error
         yield

@@ -24,11 +24,12 @@ from . import checkpoint, identity as named
 from .batched import Batched, Engine
 from .divergence import Diverged
 from .dual import first_layer
-from .federation import Federation as Federation, prepare, round_of
+from .federation import Federation as Federation, prepare
 from .layers import refuse_layers
 from .looped import Looped
 from .processes import checked_workers
 from .provenance import provenance
+from .rounds import round_of
 from .trackers import Tracker
 from .training import LocalTraining, Phase
 

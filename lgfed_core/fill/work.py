@@ -47,68 +47,43 @@ def fill(
     device: str = "auto",
     workers: int | None = None,
     say: Callable[[str], None] = print,
+    cluster: Cluster | None = None,
 ) -> int:
     """Run what is worth most until the hours are over; returns how many tasks were done.
 
     plan: makes the plan, anew after every bundle, as rows have come. device, workers: of
     `Experiment.run`. A task that cannot run, as data are missing or somebody else runs it, is
     named and left out.
+
+    cluster: whose workers run it, each in one process where nobody says; the plan is then made anew
+    as one of them becomes free.
     """
-    _check(hours)
-    with suppress(OSError, AttributeError):  # Windows has no such priorities
-        os.nice(LOWEST)
+    if not 0 < hours < float("inf"):
+        raise SettingsError(f"hours is {hours}; it says how long to work, e.g. 2.5")
+    records.writable()
     end, done, out = time.monotonic() + 3600 * hours, 0, set[str]()
+
+    def tasks() -> Iterator[Task]:
+        while found := choose(plan(), end - time.monotonic(), out):
+            bundle, some = found
+            say(f"to {bundle.step} seeds for {bundle.why[0]}:")
+            for task in some:
+                left = length(end - time.monotonic())
+                say(f"  {task}: about {length(task.seconds)}, of {left} left")
+                out.add(str(task))
+                yield task
+
+    def errand() -> Errand | None:
+        for task in tasks():
+            what = task.experiment.name, "paper", task.protocol, task.changes, task.seeds
+            return Errand(*what, device, workers or 1)
+        return None
+
+    how = dict(device=device, workers=workers)
+    ran = cluster.recorded(errand, say) if cluster else _here(tasks(), say, **how)
     try:
         with _until(end):
-            while found := choose(plan(), end - time.monotonic(), out):
-                bundle, tasks = found
-                say(f"to {bundle.step} seeds for {bundle.why[0]}:")
-                for task in tasks:
-                    left = length(end - time.monotonic())
-                    say(f"  {task}: about {length(task.seconds)}, of {left} left")
-                    try:
-                        asked = dict(device=device, workers=workers)
-                        rows, _ = task.experiment.run(task.settings, task.seeds, **asked)
-                    except LgfedError as error:
-                        say(f"  left out: {error}")
-                    else:
-                        say(f"  {len(rows)} rows in data/results/{task.experiment.name}.csv")
-                        done += 1
-                    out.add(str(task))
-            say("nothing is left that could decide anything")
-    except TimeUp:
-        say("time is up; what was running goes on from its checkpoint the next time")
-    return done
-
-
-def fill_cluster(
-    cluster: Cluster,
-    hours: float,
-    plan: Callable[[], Planner],
-    device: str = "auto",
-    workers: int | None = None,
-    say: Callable[[str], None] = print,
-) -> int:
-    """`fill` by the workers of a cluster; the plan is made anew as one of them becomes free.
-
-    device, workers: on each of them, of `Experiment.run`; one process where nobody says.
-    """
-    _check(hours)
-    end, out = time.monotonic() + 3600 * hours, set[str]()
-
-    def next_one() -> Errand | None:
-        found = choose(plan(), end - time.monotonic(), out)
-        if not found:
-            return None
-        task = found[1][0]
-        out.add(str(task))
-        what = task.experiment.name, "paper", task.protocol, task.changes, task.seeds
-        return Errand(*what, device, workers or 1)
-
-    done = 0
-    try:
-        with _until(end):
-            for rows in cluster.recorded(next_one, say):
+            for rows in ran:
                 done += rows > 0
             say("nothing is left that could decide anything")
     except TimeUp:
@@ -116,11 +91,19 @@ def fill_cluster(
     return done
 
 
-def _check(hours: float) -> None:
-    """Before anything is planned: a time to work, and a place for rows."""
-    if not 0 < hours < float("inf"):
-        raise SettingsError(f"hours is {hours}; it says how long to work, e.g. 2.5")
-    records.writable()
+def _here(tasks: Iterator[Task], say: Callable[[str], None], **how) -> Iterator[int]:
+    """Run tasks on this machine; how many rows each has left, 0 for one that could not run."""
+    with suppress(OSError, AttributeError):  # Windows has no such priorities
+        os.nice(LOWEST)
+    for task in tasks:
+        try:
+            rows, _ = task.experiment.run(task.settings, task.seeds, **how)
+        except LgfedError as error:
+            say(f"  left out: {error}")
+            yield 0
+        else:
+            say(f"  {len(rows)} rows in data/results/{task.experiment.name}.csv")
+            yield len(rows)
 
 
 def choose(plan: Planner, left: float, out: Collection[str]) -> tuple[Bundle, list[Task]] | None:

@@ -12,8 +12,9 @@ from torch import Tensor
 
 from lgfed_core.engine import Federation
 from lgfed_core.engine.divergence import wrong
-from lgfed_core.engine.federation import prepare, privatise
+from lgfed_core.engine.federation import prepare
 from lgfed_core.engine.looped import Looped
+from lgfed_core.engine.rounds import privatise
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.engine.training import Phase
 from lgfed_core.errors import SettingsError

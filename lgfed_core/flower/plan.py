@@ -8,7 +8,8 @@ from torch import Tensor, nn
 
 from lgfed_core.data import Split
 from lgfed_core.engine import LocalTraining, Participation
-from lgfed_core.engine.federation import averaged, merge
+from lgfed_core.engine.federation import averaged
+from lgfed_core.engine.rounds import merge
 from lgfed_core.engine.training import Phase
 from lgfed_core.errors import SettingsError, at_least
 from lgfed_core.methods import Method

@@ -6,7 +6,6 @@ between it and `Experiment` (`lgfedavg.phases`, `cgau.federated`).
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,11 +16,10 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from lgfed_core.engine import CPU, Outcome
-from lgfed_core.engine.checkpoint import folder_name
+from lgfed_core.engine.checkpoint import claimed, folder_name
 from lgfed_core.engine.processes import checked_workers
-from lgfed_core.errors import Busy, CheckpointError, SettingsError, one_of
+from lgfed_core.errors import SettingsError, one_of
 from lgfed_core.evidence import records as results
-from lgfed_core.files import locked
 from lgfed_core.paths import RUNS
 
 from .settings import Checked
@@ -239,7 +237,7 @@ class Experiment:
         found: list[pd.DataFrame] = []
         histories: dict[str, list[pd.DataFrame]] = {}
         for group in self.groups(seeds, place):
-            with _alone(self.folder(cfg, group)) if resume else nullcontext():
+            with claimed(self.folder(cfg, group) if resume else None, folder=True):
                 for part, outcome in self.stages(cfg, group, resume=resume, **engine):
                     found.append(self.records(cfg, part, outcome))
                     if record:
@@ -287,23 +285,6 @@ def following(before: Outcome, after: Outcome, rounds: int | None = None) -> Out
 def who(seeds: Sequence[int]) -> str:
     """The seeds of a run in words, for its progress bar."""
     return f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds"
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Hold a folder of checkpoints. Raises Busy where another process does."""
-    with ExitStack() as held:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            held.enter_context(locked(folder, wait=False))
-        except BlockingIOError:
-            raise Busy(
-                f"another process runs this, with its checkpoints in {folder}; wait for it, or "
-                "take other seeds"
-            ) from None
-        except OSError as error:
-            raise CheckpointError(f"cannot keep checkpoints in {folder}: {error}") from error
-        yield
 
 
 def place_of(device: Place) -> torch.device:

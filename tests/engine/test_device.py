@@ -14,7 +14,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from lgfed_core.engine import LocalTraining
 from lgfed_core.engine.batched import Batched, Given
-from lgfed_core.engine.federation import prepare, round_of
+from lgfed_core.engine.federation import prepare
+from lgfed_core.engine.rounds import round_of
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.engine.training import AdamTraining
 from lgfed_core.errors import SettingsError

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from lgfed_core.errors import LgfedError, SettingsError
+from lgfed_core.errors import LgfedError, NotAvailable, SettingsError
 from lgfed_core.fill import errand
 from lgfed_core.fill.errand import Errand
 from lgfed_core.papers.lgfedavg.mnist.run import MNIST
@@ -103,6 +104,12 @@ def test_a_scheduler_that_is_not_there_is_named(monkeypatch):
     for address in ("tcp://127.0.0.1:9", "nonsense://x"):
         with pytest.raises(SettingsError, match="no scheduler of Dask answers there"):
             cluster.Cluster(address)
+
+
+def test_without_dask_a_cluster_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(NotAvailable, match="pip install 'distributed"):
+        cluster.Cluster("tcp://127.0.0.1:9")
 
 
 def _children() -> list[int]:

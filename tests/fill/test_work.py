@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+from lgfed_core.engine.checkpoint import claimed
 from lgfed_core.errors import Busy, DataError, SettingsError
 from lgfed_core.evidence import records
 from lgfed_core.fill import work
@@ -113,7 +114,7 @@ def test_a_cluster_works_through_the_same_plan(monkeypatch):
             raise DataError("no data there")
 
     experiment.ends = ends
-    assert work.fill_cluster(There(experiment), 1, plan(experiment, 5, 6, 7), say=told.append) == 2
+    assert work.fill(1, plan(experiment, 5, 6, 7), say=told.append, cluster=There(experiment)) == 2
     assert experiment.ran == [(1, 0), (2, 0)] and kept == [("a.b", 1)] * 2
     assert any(line.endswith("left out, no data there") for line in told)
     assert told[-1].startswith("nothing is left")
@@ -128,7 +129,6 @@ def test_hours_are_a_time_to_work():
 def test_two_runs_never_share_a_folder_of_checkpoints(tmp_path, monkeypatch):
     monkeypatch.setattr("lgfed_core.papers.experiment.RUNS", tmp_path)
     cfg = MNIST.settings("smoke")
-    from lgfed_core.papers.experiment import _alone
-
-    with _alone(MNIST.folder(cfg, [0])), pytest.raises(Busy, match="another process runs this"):
+    held = claimed(MNIST.folder(cfg, [0]), folder=True)
+    with held, pytest.raises(Busy, match="another process is running .*smoke"):
         MNIST.run(cfg, [0], record=False)

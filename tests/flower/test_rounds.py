@@ -15,7 +15,7 @@ from flwr.app import Array, ArrayRecord, Message
 from lgfed_core.engine import LocalTraining, Participation, run
 from lgfed_core.engine.training import AdamTraining
 from lgfed_core.errors import DataError, LgfedError, SettingsError
-from lgfed_core.flower import Plan, server
+from lgfed_core.flower import Plan, server, wire
 from lgfed_core.flower.client import Seat
 from lgfed_core.flower.nodes import Node
 from lgfed_core.methods import FADE, MTL, ClientRowsAveraged, ClientRowsKept, FedAvg, LGFedAvg
@@ -197,6 +197,29 @@ def test_a_node_that_leaves_comes_back_with_what_it_has_kept(tmp_path):
     torch.testing.assert_close(before, alone)
     after = Node(tmp_path / "node-1").personal(RUN)
     assert 0 < (after - before).norm() < (after - plan.layout.split(start(plan))[1]).norm()
+
+
+def test_who_comes_late_or_answers_late_is_named_and_taken_once_it_is_in_time(tmp_path):
+    federation, held = toy_federation(devices=3), []
+    plan = planned(federation, FedAvg())
+    there, grid = near(federation, plan, tmp_path, timeout=0.2)
+    absent = grid.there.pop(102)
+    there.round(0)
+    grid.there[102], grid.spoil = absent, {1: held.append}
+    there.round(1)
+    grid.spoil, (late,) = {}, held
+    grid.waiting[late.metadata.reply_to_message_id] = late  # a round after it was asked for
+    before, passed = there.shared, len(grid.seen)
+    there.round(2)
+    words = {(h["round"], h["client"]): h["what"] for h in there.history}
+    assert (words.pop((1, 2)), words.pop((2, 1))) == ("not connected", "no answer in 0.2 s")
+    assert set(words.values()) == {"trained"}
+    replies = [m.content for m in grid.seen[passed:] if m.metadata.reply_to_message_id]
+    updates = {
+        r["metrics"]["client"]: (wire.vector(plan.layout, r["arrays"]), r["metrics"]["rows"])
+        for r in replies
+    }
+    assert updates.keys() == {0, 1, 2} and there.shared.equal(plan.merged(before, updates))
 
 
 def start(plan):

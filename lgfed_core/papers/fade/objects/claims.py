@@ -19,7 +19,8 @@ from lgfed_core.evidence.verdict import Evidence, greater
 from lgfed_core.papers.experiment import DIVERGED
 
 from .domains import TASKS
-from .run import COLLAPSED, FEDERATED, METHODS, NAME, Settings, bottleneck
+from .run import COLLAPSED, FEDERATED, NAME
+from .settings import METHODS, Settings, bottleneck
 
 PRINTED_SHARE = 1 / 3  # of collapsed runs that make the printed D->A, 43.1 with a deviation of 33
 RELEASED_ROUNDS = 300  # of the shortest released sweeps

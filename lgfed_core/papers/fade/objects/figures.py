@@ -13,7 +13,7 @@ from lgfed_core.evidence.printed import METHODS as WORDS
 from lgfed_core.plotting import WIDTH, caption, looks
 
 from . import claims
-from .run import METHODS
+from .settings import METHODS
 from .tables import USERS
 
 

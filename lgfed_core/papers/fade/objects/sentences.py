@@ -8,7 +8,7 @@ from lgfed_core.evidence.printed import METHODS as WORDS
 from lgfed_core.papers.in_words import Pair, bullets, sentence
 
 from . import claims
-from .run import METHODS
+from .settings import METHODS
 from .tables import USERS
 
 _KINDS = ("ahead", "behind", "not shown to be ahead or behind")

@@ -10,7 +10,7 @@ from lgfed_core.evidence.printed import METHODS as WORDS, cells
 from .. import printed
 from . import claims
 from .domains import TASKS
-from .run import METHODS, Settings
+from .settings import METHODS, Settings
 
 USERS = {"noniid": "20 classes", "noniid15": "15 classes", "iid": "i.i.d.", "central": "central"}
 # The Transfer-Learning-Library's own runs (ResNet-50, end to end, best epoch on the target), as its

@@ -14,7 +14,6 @@ Probes, odds and the frontier over lambda are ours.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar
 
 import pandas as pd
 import torch
@@ -27,122 +26,30 @@ from lgfed_core.engine.trackers import Tracker
 from lgfed_core.engine.training import AdamTraining
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import FairLGFedAvg, Method, WatchedFedAvg
-from lgfed_core.methods.fair import PLAYS
 from lgfed_core.models.adult import WIDTH, AdultNet
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment, Part, following
 from lgfed_core.papers.measured import Measured
-from lgfed_core.papers.settings import REST, Checked, Range
 
 from . import released as adult_released
 from .measures import measure, rows_of_adult
+from .settings import (
+    FIRST_ROWS,
+    METHODS as METHODS,
+    POWERS,
+    RATES,
+    SCALES,
+    SHARDS,
+    SPLITS as SPLITS,
+    Settings,
+)
 
 NAME = "lgfedavg.fairness"
 TABLE = "lgfedavg_table4_adult_fairness"
 FRONTIER = "lgfedavg_adult_frontier"  # a table of ours: lambda against accuracy and leakage
 SWEEP = "lgfedavg_adult_sweep"  # the same game with other optimisers and adversaries
 STEPS = adult_released.STEPS  # a table of ours: gradients and weights, round by round
-SPLITS = ("iid", "noniid")
-METHODS = ("fedavg", "lg_fedavg", "lg_fedavg_adv")
-POWERS = {"vanilla": 1.0, "squared": 2.0}
-RATES = {"adam": 0.001, "sgd": 0.1}  # of the sweep's optimisers: the usual one, and the text's
 COST = 4.0  # points of accuracy that the paper says an adversary costs, at most
-ROWS = 30_940  # before the halves are cut,
-FIRST_ROWS = 30_000  # for non-i.i.d. devices,
-SHARDS = 10  # of which each has so many shards
-SCALES = {
-    "smoke": dict(
-        pretraining=1,
-        rounds=1,
-        fedavg_rounds=1,
-        fedavg_epochs=1,
-        frontier=(1.0,),
-        first_rows=3000,
-        probed=1,
-        probe_rows=600,
-        released_epochs=1,
-        released_rounds=1,
-        released_pretraining=1,
-        splits=("iid",),
-        sweep=(1.0,),
-    ),
-    "quick": dict(
-        pretraining=3,
-        rounds=3,
-        fedavg_rounds=3,
-        fedavg_epochs=2,
-        frontier=(0.3, 3.0),
-        probed=2,
-        probe_rows=3000,
-        released_epochs=1,
-        released_rounds=3,
-        released_pretraining=3,
-        splits=("iid",),
-    ),
-    "paper": {},
-}
-
-
-@dataclass(frozen=True)
-class Settings(Checked):
-    """The paper's values (v1 Table 8, v2 Table 11), as described; released_* are of its code."""
-
-    splits: tuple[str, ...] = SPLITS
-    methods: tuple[str, ...] = METHODS
-    devices: int = 10
-    batch_size: int = 32
-    lr: float = 0.1
-    momentum: float = 0.5
-    dropout: float = 0.2
-    head_layers: int = 3  # hidden layers of the shared head
-    pretraining: int = 10  # epochs of local models and adversaries
-    rounds: int = 10  # of the joint phase, an epoch each
-    fedavg_rounds: int = 50
-    fedavg_epochs: int = 10  # in each round
-    play: str = "alternating"  # of Table 4's rows; the frontier plays by reversal
-    strength: float | None = None  # both lambdas; None: `pick` it from the frontier of this run
-    frontier: tuple[float, ...] = (0.1, 0.3, 1.0, 3.0, 10.0)  # lambdas
-    frontier_splits: tuple[str, ...] = ("iid",)
-    losses: tuple[str, ...] = ("vanilla", "squared")  # of the adversary, on the frontier
-    sweep: tuple[float, ...] = ()  # lambdas of a fair chance, beside 0: players in turn,
-    sweep_optimiser: str = "adam"  # in the joint phase; its rate is in `RATES`
-    adversary_steps: int = 5  # with each batch and game
-    adversary_width: int = 32  # units of its hidden layers
-    adversary_dropout: float | None = None  # of the sweep's; None: as `dropout`
-    validation: float = 0.1  # share of each device's training rows
-    probed: int = 3  # devices whose encoders are probed
-    probe_rows: int = 5000  # half to fit, half to judge
-    first_rows: int | None = None  # of the data, for a quick look; None: all the paper's
-    released_rounds: int = 10
-    released_epochs: int = 5  # the code's default
-    released_pretraining: int = 10  # epochs for the classifier, then as many for the adversary
-
-    RANGES: ClassVar = dict(adversary_dropout=REST, first_rows=Range(4, ROWS))
-    CHOICES: ClassVar = dict(splits=SPLITS, frontier_splits=SPLITS, methods=METHODS, losses=POWERS)
-    CHOICES |= dict(play=PLAYS, sweep_optimiser=RATES)
-    EMPTY = frozenset({"methods", "frontier", "frontier_splits", "losses", "sweep"})
-
-    def fits(self) -> None:
-        super().fits()
-        for split in self.splits:
-            rows = (self.first_rows or (FIRST_ROWS if split == "noniid" else ROWS)) // 2
-            if rows < (wanted := self.devices * (SHARDS if split == "noniid" else 1)):
-                raise SettingsError(
-                    f"devices is {self.devices}, splits has {split}: {wanted} shares of {rows} "
-                    "training rows; use fewer devices, or more first_rows"
-                )
-        picks = self.strength is None and not self.released and "lg_fedavg_adv" in self.methods
-        if picks and not ("vanilla" in self.losses and self.splits[:1] == self.frontier_splits[:1]):
-            raise SettingsError(
-                f"strength is picked on the frontier of the first of splits, with losses=vanilla; "
-                f"splits is {self.splits}, frontier_splits {self.frontier_splits}, losses "
-                f"{self.losses}: run it there, give a strength, or leave lg_fedavg_adv out of "
-                "methods"
-            )
-
-    @property
-    def released(self) -> bool:
-        return self.protocol == "as_released"
 
 
 def pick(line: pd.DataFrame) -> float:

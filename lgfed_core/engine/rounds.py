@@ -1,0 +1,108 @@
+"""One round: who takes part, what they send, what the server makes of it."""
+
+from collections.abc import Collection
+
+import torch
+from torch import Tensor
+
+from lgfed_core.seeds import Purpose, stream
+
+from .batched import Engine
+from .divergence import keep_out
+from .federation import Federation
+from .looped import Job
+from .training import Phase
+
+
+def round_of(
+    federation: Federation,
+    stopped: Tensor | None,
+    phase: Phase,
+    engine: Engine,
+    number: int,
+    lr: float,
+) -> bool:
+    """One round: select, train, merge. False when every device has ``stopped`` (bool [R, K])."""
+    jobs = _jobs(federation, stopped, number)
+    if jobs:
+        if phase.method.needs_peers:
+            _show_others(phase, jobs)
+        if phase.method.relabel:
+            _relabel(phase, engine, number)
+        before = phase.tensors["personal"].clone() if phase.method.keep else None
+        engine.train(jobs, number, lr)
+        privatise(phase, jobs, number)
+        who = federation.participation
+        out = keep_out(phase, engine, number, who.farthest) if who.keep_out else set()
+        merge(phase, jobs, before, out)
+    return bool(jobs)
+
+
+def _jobs(federation: Federation, stopped: Tensor | None, number: int) -> list[Job]:
+    """The (run, device) pairs of this round; those of a run lie together."""
+    jobs, drawn = [], {}  # runs alike in seed and availability are alike in who takes part
+    there = federation.participation.availability
+    for r, seed in enumerate(federation.seeds):
+        alike = seed, None if there is None else there[r].cpu().numpy().tobytes()
+        if alike not in drawn:
+            rng = stream(seed, Purpose.SELECT, number)
+            drawn[alike] = federation.participation.chosen(rng, federation.clients, r).tolist()
+        jobs += [(r, k) for k in drawn[alike] if stopped is None or not stopped[r, k]]
+    return jobs
+
+
+def _show_others(phase: Phase, jobs: list[Job]) -> None:
+    """For each job, the mean of the other participants' models before anybody trains."""
+    t = phase.tensors
+    for r in range(len(phase.seeds)):
+        slots = [slot for slot, (run, _) in enumerate(jobs) if run == r]
+        shared = t["shared"][r].expand(len(slots), -1)
+        models = torch.cat([shared, t["personal"][r, [jobs[slot][1] for slot in slots]]], 1)
+        t["others"][slots] = (models.sum(0) - models) / max(1, len(slots) - 1)  # [m, P]
+
+
+def _relabel(phase: Phase, engine: Engine, number: int) -> None:
+    """Every device's own labels of rows that the data have none for, where the methods say so."""
+    how = [method.relabel and method.relabel(number) for method in phase.methods]
+    if not any(how):
+        return
+    (split, rows), labels = phase.rows["train"], phase.tensors["labels"]
+    said = engine.own_outputs("shared", "personal", "train", features=True)  # [R, K, n_max, ...]
+    for r, label in enumerate(how):
+        for k in range(len(rows[r])):
+            mine = rows[r].of(k).to(labels.device)
+            bare = split.y[mine] < 0
+            if label and bare.any():
+                labels[r, mine[bare]] = label(said[r, k, : len(mine)])[bare].to(labels)
+
+
+def privatise(phase: Phase, jobs: list[Job], number: int) -> None:
+    """Do to each upload what the method has listed (to clip it, say, and to blur it)."""
+    t = phase.tensors
+    for slot, (run, device) in enumerate(jobs):
+        if phase.methods[run].upload:
+            rng = stream(phase.seeds[run], Purpose.PRIVACY, number, device)
+            for treatment in phase.methods[run].upload:
+                before, sent = t["shared"][run], t["uploads"][slot]
+                t["uploads"][slot] = treatment.privatise(before, sent, rng)
+
+
+def merge(phase: Phase, jobs: list[Job], before: Tensor | None, out: Collection[int] = ()) -> None:
+    """Move each run's server, but for slots that are ``out``, or where nobody has a row.
+
+    before: [R, K, P_p], if a method asks what devices `keep`.
+    """
+    _, rows = phase.rows["train"]
+    shared, personal, uploads = (phase.tensors[n] for n in ("shared", "personal", "uploads"))
+    for r, method in enumerate(phase.methods):
+        slots = [slot for slot, (run, _) in enumerate(jobs) if run == r and slot not in out]
+        who = [jobs[slot][1] for slot in slots]
+        size = rows[r].size[who]
+        if size.any():
+            weights = method.weights(size.to(uploads.device))
+            if shared.shape[1]:
+                sent = uploads[slots] if out else uploads[slots[0] : slots[-1] + 1]
+                average = method.aggregate(sent, weights)
+                shared[r] = method.server_update(shared[r], average)
+            if method.keep and before is not None:
+                personal[r, who] = method.keep(before[r, who], personal[r, who], weights)
