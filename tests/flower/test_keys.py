@@ -6,10 +6,7 @@ import pytest
 
 pytest.importorskip("cryptography", reason="comes with the extra 'flower'")
 
-from cryptography.hazmat.primitives.serialization import (
-    load_ssh_private_key,
-    load_ssh_public_key,
-)
+from cryptography.hazmat.primitives.serialization import load_ssh_private_key, load_ssh_public_key
 
 from lgfed_core.flower import keys
 
