@@ -18,7 +18,7 @@ FIELDS = ("what", "tried", "unit", "failed", "found", "command", "date", "commit
 SHORT = {
     "kills": "{tried:,} kills of runs, of which {failed:,} did not go on to the same bytes",
     "mutants": "{tried:,} faults put into code, of which the tests of that day let {failed:,} pass",
-    "settings": "{tried:,} settings at random, of which {failed:,} neither ran nor were refused by name",
+    "settings": "{tried:,} settings at random, of which {failed:,} neither ran nor were refused",
     "lines": "{tried:,} lines of code, of which no test runs {failed:,}",
 }
 
