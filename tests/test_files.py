@@ -41,6 +41,21 @@ def test_what_a_killed_owner_left_is_overwritten(tmp_path):
     assert not left.exists()
 
 
+@pytest.mark.skipif(os.name != "posix", reason="a folder cannot be opened")
+def test_bytes_and_name_are_on_the_disk_before_anybody_goes_on(tmp_path, monkeypatch):
+    path, synced = tmp_path / "a.bin", []
+    real = os.fsync
+
+    def noted(handle):
+        synced.append((os.fstat(handle).st_ino, path.exists()))
+        real(handle)
+
+    monkeypatch.setattr(files.os, "fsync", noted)
+    with replacing(path) as part:
+        part.write_bytes(b"1")
+    assert synced == [(path.stat().st_ino, False), (tmp_path.stat().st_ino, True)]
+
+
 def test_rows_on_the_papers_own_data_come_first():
     rows = pd.DataFrame({"stand_in": ["digits", None, "", "clips", "digits"], "value": range(5)})
     assert records.select(rows, own=True)["value"].tolist() == [1, 2]

@@ -3,6 +3,7 @@
 import ast
 import pickle
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -90,6 +91,14 @@ def test_no_program_can_unpickle_or_run_what_it_reads():
     assert not found and len(PROGRAMS) > 100
 
 
+def test_nobody_is_told_to_ask_a_registry_for_the_name_of_this_package():
+    pages = [*PROGRAMS, *ROOT.glob("*.md"), *(ROOT / "book").glob("*.md")]
+    pages += (ROOT / "book").glob("[!_]*/*.ipynb")
+    asks = re.compile(r"pip install ['\"]?lgfed[_-]core\b")
+    assert asks.search("pip install 'lgfed_core[audio]'")
+    assert not [str(p) for p in pages if asks.search(p.read_text(encoding="utf-8"))]
+
+
 def test_whatever_is_fetched_has_an_exact_version():
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     loose = [line for line in lines if not re.match(r"#|[\w.-]+==[\w.+!]+( ;|$)", line)]
@@ -106,7 +115,7 @@ def secrets(text: str) -> list[str]:
 
 
 def test_no_tracked_file_holds_a_secret():
-    if (ROOT / ".git").exists():
+    if (ROOT / ".git").exists() and shutil.which("git"):
         listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
         files = [ROOT / name for name in listed.stdout.split("\0") if name]
         files = [path for path in files if path.parent.name != "results"]  # numbers, by thousands

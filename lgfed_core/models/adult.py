@@ -80,10 +80,6 @@ class AdultNet(nn.Module):
         income = torch.cat([torch.zeros_like(high), high], -1)  # [n, 2]
         return income if watch is None else (income, self.adversary(watch(h)))
 
-    def represent(self, x: Tensor) -> Tensor:
-        """x [n, 93] -> h [n, 32]."""
-        return self.local(x)
-
 
 def parts(net: nn.Module, *names: str) -> frozenset[str]:
     """Names of the parameters of the parts ``names`` of an `AdultNet`, e.g. "local", "own"."""

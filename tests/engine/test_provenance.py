@@ -46,3 +46,8 @@ def test_commit_of_clean_changed_and_foreign_folders(tmp_path):
     assert commit(package) == short
     (package / "engine" / "provenance.py").write_text("2\n")
     assert commit(package) == f"{short}+dirty"
+
+
+def test_without_git_a_commit_is_unknown(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    assert provenance._commit.__wrapped__() == "unknown"

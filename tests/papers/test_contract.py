@@ -4,6 +4,7 @@ Each runs once as a user would have it: told what will run, killed in the middle
 runs of the same cells, with other lanes, workers and seeds, are held against that one.
 """
 
+import socket
 import time
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -80,11 +81,15 @@ def test_every_experiment_is_here_and_an_unknown_name_lists_them():
 
 @pytest.fixture(scope="module", autouse=True)
 def at_hand():
-    """Made-up data where the paper's own cannot be had offline; the others are read once."""
+    """Made-up data where the paper's own cannot be had offline; the others are read once.
+
+    No experiment asks the network for anything.
+    """
     rng, y = np.random.default_rng(0), np.arange(300) % 10
     x = rng.standard_normal((300, 12)) + 3 * np.eye(12)[y]
     made = features("toy", x, y, y, test=np.arange(300) // 10 % 6 == 5, stand_in="made up")
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", _refused)
         patch.setattr(cgau_cifar10, "_load", lambda *args: made)
         patch.setattr(cgau_time, "_random", lambda rows: made)
         patch.setattr(data, "load", lru_cache(data.load))
@@ -97,6 +102,10 @@ def at_hand():
         yield
     domains.digits.cache_clear()
     fade_objects.loaded.cache_clear()
+
+
+def _refused(self, address):
+    raise AssertionError(f"the network was asked for: {address}")
 
 
 def _quiet(head_layers: int, *dropout: float) -> AdultNet:

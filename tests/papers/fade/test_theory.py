@@ -323,6 +323,25 @@ def test_figures_show_what_they_are_given():
     plt.close("all")
 
 
+def test_figures_of_orders_readings_and_imbalance_are_what_the_text_says_of_them():
+    left, right = figures_fade_theory.orders((0.5, 1.0)).axes
+    lines = {x.get_label(): x.get_ydata() for x in (*left.lines, *right.lines)}
+    assert (np.array(lines["excess, ε = 0.5"]) <= 1).all() and lines["|D~|, ε = 0.5"][0] > 10
+    assert (lines["largest excess"] <= lines["α₁ε tanh(ε/2)"] * (1 + 1e-9)).all()
+    assert (lines["α₁ε tanh(ε/2)"] <= lines["α₁ε, the printed order"]).all()
+    steps = squared_loss.climb(*tf.two_point(1.0), steps=5)
+    left, right = figures_fade_theory.readings(steps).axes
+    assert [x.get_label() for x in left.lines] == list(dict.fromkeys(steps["reading"]))
+    assert all(x.get_ydata()[0] == 0.5 for x in right.lines)  # D begins with a guess
+    left, middle, right = figures_fade_theory.imbalance().axes
+    assert len(left.lines) == len(figures_fade_theory.LOSS)
+    for exact, solved in zip(middle.lines[::2], middle.lines[1::2], strict=True):
+        assert exact.get_ydata()[-1] == pytest.approx(1)
+        near = np.interp(np.log(solved.get_xdata()), np.log(exact.get_xdata()), exact.get_ydata())
+        np.testing.assert_allclose(solved.get_ydata(), near, rtol=0.05)
+    plt.close("all")
+
+
 def test_what_was_stolen_is_said_of_the_distance_to_the_start():
     found = attack.attack([attack.Defence(), attack.Defence(absent=1)], rounds=60, seeds=3)
     said = sentences.stolen(found, found)

@@ -10,6 +10,7 @@ from lgfed_core import models
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results
 from lgfed_core.papers import experiment
+from lgfed_core.papers.lgfedavg import take_home
 from lgfed_core.papers.lgfedavg.layers import figures as figures_cuts, run as cuts, tables
 from lgfed_core.papers.lgfedavg.layers.run import LAYERS
 from lgfed_core.papers.lgfedavg.mnist.run import MNIST
@@ -195,3 +196,18 @@ def test_figure_rings_the_papers_choice_and_says_what_has_not_run(tmp_path):
     titles = [ax.get_title(loc="left") or ax.get_title() for ax in figure.axes[:2]]
     assert titles == ["MNIST", "CIFAR-10: not yet run"]
     plt.close(figure)
+
+
+@pytest.mark.parametrize(
+    ("some", "way"),
+    [
+        ([92, 93, 95], "helps: +2.33"),
+        ([87, 88, 88], "costs: -3.33"),
+        ([95, 91, 86], "is not shown to matter: -0.33"),
+    ],
+)
+def test_what_sharing_adds_at_home_is_said_against_nothing_shared(some, way):
+    ran = {("last", 0): ([90, 91, 92],) * 2, cuts.chosen("mnist"): (some,) * 2}
+    said = take_home.sharing(invented(ran))
+    assert f"on MNIST, 2 classes, 800+100, it {way}" in said
+    assert take_home.sharing(invented({("last", 0): ([90], [90])})).endswith("not yet run.")

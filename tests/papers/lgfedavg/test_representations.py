@@ -1,5 +1,6 @@
 """How representations are learned: who keeps labels, what leans, which weight is chosen."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,9 +11,9 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.metrics.linear import linear_probe
 from lgfed_core.models import count
 from lgfed_core.models.auxiliary import AuxiliaryMLP, head
-from lgfed_core.papers.lgfedavg.representations import labels, sentences, slant, tables
+from lgfed_core.papers.lgfedavg.representations import figures, labels, sentences, slant, tables
 from lgfed_core.papers.lgfedavg.representations.run import REPRESENTATIONS, TABLE
-from lgfed_core.papers.lgfedavg.representations.settings import WAYS
+from lgfed_core.papers.lgfedavg.representations.settings import LABELS, WAYS
 from toy import stored_row
 
 
@@ -103,3 +104,40 @@ def test_the_weight_is_chosen_on_validation_rows_of_those_that_ran_and_held():
     assert "in 3 of 15 comparisons" in said and "10 labels, jigsaw, more: +3.0" in said
     assert "FedAvg, which shares f too**" in said and "not shown to be more or less: +0.0" in said
     assert sentences.of(tables.chosen(rows.iloc[:0]), rows.iloc[:0]).count("not yet run") == 5
+
+
+def test_figures_show_the_means_of_what_has_run():
+    rows = pd.DataFrame(
+        [line for way in WAYS for s in range(3) for n in (10, 50, 0)
+         for line in cell(way, 1.0, s, 80 + s + 5 * (way == "jigsaw") + n / 10, n)]
+    )  # fmt: skip
+    figure = figures.few_labels(tables.chosen(rows))
+    for ax in figure.axes:
+        lines = dict(zip(WAYS, ax.lines, strict=True))
+        by_labels = [81 + n / 10 for n in LABELS]
+        assert lines["plain"].get_ydata() == pytest.approx(by_labels)
+        assert lines["jigsaw"].get_ydata() == pytest.approx([5 + v for v in by_labels])
+    assert "not yet run" in figures.few_labels(tables.chosen(rows.iloc[:0])).axes[0].get_title()
+    curves = [
+        dict(way=way, labels=n, seed=seed, round=r, metric=metric, value=10 * r + seed + n)
+        for way in ("plain", "jigsaw") for n in (5, 0) for seed in (0, 2) for r in (1, 2)
+        for metric in tables.TESTS
+    ]  # fmt: skip
+    axes = figures.panels(pd.DataFrame(curves)).axes
+    assert [ax.get_title() for ax in axes[:2]] == ["5 labels a device", "all labels a device"]
+    for ax, few in zip(axes, (5, 0, 5, 0), strict=True):
+        drawn = [line.get_ydata().tolist() for line in ax.lines if len(line.get_ydata())]
+        assert drawn == [[11 + few, 21 + few]] * 2
+    plt.close("all")
+
+
+def test_puzzles_are_the_same_pixels_in_another_place():
+    x = torch.arange(2 * 784.0).view(2, 784)
+    figure = figures.puzzles(x, torch.tensor([1, 0]))
+    shown = [ax.images[0].get_array().data for ax in figure.axes]
+    assert [ax.get_title() for ax in figure.axes[:2]] == ["leans", "upright"]
+    for n, picture in enumerate(shown):
+        assert np.array_equal(np.sort(picture, None), x[n % 2].numpy())
+    assert np.array_equal(shown[0].ravel(), x[0].numpy())
+    assert not np.array_equal(shown[3], shown[1])  # a jigsaw
+    plt.close("all")

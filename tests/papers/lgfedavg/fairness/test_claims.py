@@ -15,6 +15,7 @@ from lgfed_core.evidence import verdict
 from lgfed_core.papers.lgfedavg.fairness import (
     best_bit,
     claims as adult_claims,
+    deviations,
     figures as figures_fairness,
     run as adult,
     stored,
@@ -207,3 +208,22 @@ def test_the_best_bit_keeps_to_its_level_and_gives_up_no_more_than_it_must():
     assert best_bit.at_leak(found, 100.0) == free["accuracy"]
     with pytest.raises(SettingsError, match="below|chance"):
         best_bit.best_bits(one, other, (49.0,))
+
+
+def test_a_verdict_that_hangs_on_what_the_deviation_is_over_is_named():
+    """FedAvg on i.i.d. devices: 83.7 ± 3.1 printed. Ours at 83.7 stands, at 87 it depends."""
+    cell = dict(table=adult.TABLE, method="fedavg", split="iid", protocol="as_released")
+    for ours, stands in ((83.7, True), (87.0, False)):
+        rows = [
+            dict(seed=s, metric="class_acc", value=ours + d, scale="paper", selection="last") | cell
+            for s, d in enumerate((-0.1, 0.0, 0.1))
+        ]
+        columns = dict.fromkeys([*rows[0], *stored._IDS])
+        found = deviations.ends(pd.DataFrame(rows).reindex(columns=list(columns)))
+        (line,) = found.itertuples()
+        assert line.paper == 83.7 and line.ours == pytest.approx(ours) and line.stands == stands
+        assert found.iloc[0][deviations.OVER_RUNS] == verdict.REPRODUCED
+        assert (found.iloc[0][deviations.OVER_DEVICES] == verdict.REPRODUCED) == stands
+        said = deviations.said(found)
+        assert f"**{1 - stands} of 1 verdicts" in said and ("FedAvg" in said) != stands
+    assert deviations.said(deviations.ends(made_up().iloc[:0])) == "not yet run"

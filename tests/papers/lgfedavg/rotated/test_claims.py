@@ -1,8 +1,10 @@
 """L12, L13 and the page's tables from made-up rows, by hand."""
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from lgfed_core.evidence import records as results, verdict
 from lgfed_core.papers.lgfedavg.rotated import claims, figures, sentences, tables
@@ -117,4 +119,18 @@ def test_curves_of_a_run_are_drawn_by_method_and_fraction():
     drawn = [line for line in figure.axes[0].lines if line.get_label() == "FedAvg, C = 0"]
     assert [line.get_ydata().tolist() for line in drawn] == [[100, 100]]  # the mean of 50 and 150
     assert len(figure.axes[0].lines) == 3
+    plt.close("all")
+
+
+def test_pictures_stand_upright_in_the_first_row_and_turned_below():
+    x = torch.zeros(2, 28, 28)
+    x[0, 2:6, 14], x[1, 14, 2:6] = 1, 1  # above the middle, and left of it
+    axes = figures.turned(x.view(2, 784), (90.0, 180.0)).axes
+    assert [ax.get_ylabel() for ax in axes[::2]] == ["upright", "90°", "180°"]
+    shown = [np.asarray(ax.images[0].get_array()) for ax in axes]
+    assert np.array_equal(shown[0], x[0])
+    across = [[float((p * i).sum() / p.sum()) for i in np.indices((28, 28))] for p in shown]
+    assert across[2] == pytest.approx([14, 4], abs=2)  # counter-clockwise: from above to the left
+    assert across[4] == pytest.approx([23, 13], abs=2)
+    assert across[5] == pytest.approx([13, 23], abs=2)
     plt.close("all")

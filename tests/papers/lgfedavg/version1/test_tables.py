@@ -181,3 +181,28 @@ def test_figures_draw_what_there_is(histories, tmp_path):
         figure = figures_version1.table1(report.table(TABLES[VERSION1.table], folder=tmp_path))
     assert all("not yet run" in ax.get_title(loc="left") for ax in figure.axes)
     plt.close("all")
+
+
+def test_a_live_run_has_a_line_per_part_and_a_single_model_one_new_test():
+    cfg = VERSION1.settings("smoke")
+    tables_of = {"fedavg": VERSION1.table, "lg_fedavg": VERSION1.table, "local_only": v1.BESIDE}
+    rows = pd.DataFrame(
+        stored_row(table=name, dataset="mnist", method=method, seed=s, metric=metric, value=v + s)
+        for method, name in tables_of.items()
+        for s in (0, 2)
+        for metric, v in (
+            ("local_test_acc", 80.0),
+            ("fedavg_rounds", 3),
+            ("params_communicated", 2e6),
+            *(
+                [("new_test_acc", 70.0)]
+                if method == "fedavg"
+                else [("new_test_acc_outputs", 60.0), ("new_test_acc_weights", 50.0)]
+            ),
+        )
+    )
+    found = tables.live(pd.concat([rows, rows.assign(selection="last", value=0.0)]), cfg)
+    assert list(found.index) == ["FedAvg", "local only", "LG-FedAvg, version 1"]
+    assert found["rounds"].tolist() == ["4", "none", f"4 + {cfg.further}"]
+    assert found.loc["FedAvg"].tolist()[1:4] == [81, 71, 71]
+    assert found.loc["LG-FedAvg, version 1"].tolist()[1:4] == [81, 61, 51]

@@ -1,6 +1,7 @@
 """Table 2's numbers from curves, claims from made-up rows, and what the stand-in's devices hold."""
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -146,3 +147,14 @@ def test_rows_of_the_papers_table_are_accepted(tmp_path):
     results.record(QUESTIONS.name, made((80, 50, True), (10, 55, True)), tmp_path)
     stored = results.load(QUESTIONS.name, tmp_path)
     assert set(stored["table"]) == {TABLE, CURVES}
+
+
+def test_rows_are_shown_with_their_question_and_answer():
+    asked = asked_of(SMOKE)
+    axes = figures.rows(asked, range(4)).axes
+    for n, ax in enumerate(axes):
+        said = " ".join(ax.get_title().split())
+        x, y = asked.data.train.x[n], int(asked.data.train.y[n])
+        assert said == f"{asked.question(x)} {asked.answers[y]}"
+        assert np.array_equal(ax.images[0].get_array(), asked.picture(x))
+    plt.close("all")

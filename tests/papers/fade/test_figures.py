@@ -1,0 +1,85 @@
+"""Figures of the FADE chapter show means over seeds of what they are given."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+from lgfed_core.papers.fade.digits import figures as digits
+from lgfed_core.papers.fade.impairment import figures as impairment
+from lgfed_core.papers.fade.income import figures as income
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+def heights(ax) -> list[list[float]]:
+    return [np.asarray(line.get_ydata(), float).tolist() for line in ax.lines]
+
+
+def test_digits_by_probability_and_both_losses_by_round():
+    base = [
+        dict(direction="usps-mnist", loss=loss, probability=p, seed=s)
+        for loss in ("vanilla", "squared") for p in (0.1, 0.5, 1.0) for s in (0, 2)
+    ]  # fmt: skip
+    more = {"vanilla": 0, "squared": 5}
+    end = [one | dict(value=60 + one["seed"] + more[one["loss"]]) for one in base]
+    way = [
+        one | dict(round=r, metric=metric, value=r + one["probability"] + one["seed"])
+        for one in base for r in (1, 2) for metric in ("target_loss", "target_adversarial")
+    ]  # fmt: skip
+    reference = {"usps-mnist": {"source only": 40.0}}
+    first, second, third = digits.figure2(pd.DataFrame(end), pd.DataFrame(way), reference).axes
+    assert first.get_title() == "USPS to MNIST"
+    assert [61] * 3 in heights(first) and [66] * 3 in heights(first)
+    assert [40, 40] in heights(first)  # the reference
+    assert np.allclose(heights(second), [[2.1, 3.1], [2.5, 3.5]] * 2)  # the rarest and a half
+    assert heights(third)[-1] == pytest.approx([np.log(2)] * 2)
+
+
+def by_seed(columns: dict, seeds: int = 3) -> pd.DataFrame:
+    """A column each, of the value and a little more for each seed; two levels of names."""
+    return pd.DataFrame({name: [v + s - 1 for s in range(seeds)] for name, v in columns.items()})
+
+
+def test_incomes_by_male_users_and_by_round():
+    places = [(loss, m) for loss in ("vanilla", "squared") for m in (1, 16)]
+    gap, acc = (
+        by_seed(dict(zip(places, v, strict=True))) for v in ((4, 5, 6, 7), (80, 81, 82, 83))
+    )
+    practice = pd.DataFrame(dict(delta_eo=[0.1], acc=[79.0]), index=["logistic"])
+    left, right = income.figure3a(gap, acc, practice).axes
+    assert [4, 5] in heights(left) and [6, 7] in heights(left)
+    assert [80, 81] in heights(right) and [79] in heights(right)
+    assert [text.get_text() for text in right.texts] == ["1", "16"] * 2
+    own, fresh = income.leaks(gap, acc).axes
+    assert [4, 5] in heights(own) and [82, 83] in heights(fresh) and [50, 50] in heights(own)
+    one = income.mean_and_reach(gap.iloc[:1])
+    assert (one[1] == 0).all() and one[0].tolist() == [3, 4, 5, 6]  # one seed has no interval
+    curves = pd.DataFrame(
+        dict(loss="vanilla", males=m, round=r, seed=s, validation_delta_eo=m + r + s)
+        for m in (1, 4, 16) for r in (1, 2) for s in (0, 2)
+    )  # fmt: skip
+    assert heights(income.by_round(curves, plt.figure().subplots())) == [[3, 4], [18, 19]]
+
+
+def test_impairment_of_known_users_and_of_people_left_out():
+    index = pd.MultiIndex.from_product([(4, 8), range(2)], names=["per_round", "seed"])
+    names = [f"{who}_{metric}" for who in ("train", "left") for metric in ("delta_eo", "f1")]
+    tables = {
+        name: pd.DataFrame({"vanilla": [n, n + 2, n + 4, n + 6]}, index)
+        for n, name in enumerate(names)
+    }
+    axes = impairment.figure3b(tables).axes
+    for ax, n in zip(axes, (0, 2, 1, 3), strict=True):
+        assert [n + 1, n + 5] in heights(ax)
+    assert [ax.get_title() for ax in axes[:2]] == list(impairment.WHO.values())
+    curves = pd.DataFrame(
+        dict(loss=loss, round=r, seed=s, train_delta_eo=r + s, train_f1=10 * r + s)
+        for loss in ("none", "vanilla") for r in (1, 2) for s in (0, 2)
+    )  # fmt: skip
+    gap, f1 = impairment.by_round(curves).axes
+    assert heights(gap) == [[2, 3]] * 2 and heights(f1) == [[11, 21]] * 2
