@@ -131,7 +131,8 @@ def _drawn(figure: Figure, pixels: bool) -> tuple[str, str]:
 
     look = {"bbox_inches": "tight"}
     if not pixels:
-        drawn = print_figure(figure, "svg", metadata={"Date": None}, **look).encode()
+        with mpl.rc_context({"svg.hashsalt": _STYLE["svg.hashsalt"]}):
+            drawn = print_figure(figure, "svg", metadata={"Date": None}, **look).encode()
         if len(drawn) < LARGEST_SVG:
             return "svg+xml", base64.b64encode(drawn).decode()
     return "png", print_figure(figure, "png", base64=True, **look).strip()

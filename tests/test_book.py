@@ -55,7 +55,7 @@ def test_notebook_keeps_the_rules(name):
 SHOWS = re.compile(  # a figure, a table of stored rows
     r"plt\.subplots|report\.display|claims\.(stored|judged)|records\.(load|select)|at_hand\(\)"
 )
-MAKES = re.compile(r"\brun\(|stages\(|train\(|getsource|federation\(")
+MAKES = re.compile(r"\brun\(|stages\(|train\(|getsource|federation\(|\.settings\(")
 
 
 @pytest.mark.parametrize("name", [name for name in NOTEBOOKS if "/" in name])
