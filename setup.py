@@ -9,7 +9,7 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-CARRIED = ("sources.toml", "paper/*.csv", "results/*.csv")
+CARRIED = ("sources.toml", "paper/*.csv", "paper/errata.toml", "results/*.csv")
 
 
 class WithData(build_py):

@@ -27,7 +27,7 @@ def code(notebook: Path, root: Path = ROOT) -> str:
     digest = hashlib.sha256(f"python {sys.version_info.major}.{sys.version_info.minor}".encode())
     common = [path for pattern in COMMON for path in sorted(root.glob(pattern))]
     named = sorted(
-        set(re.findall(r"data/\w+\.(?:toml|json)", notebook.read_text(encoding="utf-8")))
+        set(re.findall(r"data/(?:\w+/)?\w+\.(?:toml|json)", notebook.read_text(encoding="utf-8")))
     )
     common += [root / name for name in named if (root / name).is_file() and name not in COMMON]
     own = [Path(__file__), Path(__file__).with_name("execute.py"), Path(tidy.__file__)]

@@ -6,11 +6,13 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+CITED = re.compile(r"\[[^\]]*\]\((?:\.\./)*references\.bib#([\w,]+)\)")
 PROGRESS_BAR = re.compile(r"\d+%\|.*\|.*\[.*\]|\d+(it|\w+)? \[\d\d:\d\d")  # as tqdm draws it
 
 
 def tidy(notebook) -> None:
-    """Drop what a page should not carry: run metadata, widget views, progress bars; in place."""
+    """Drop what a page should not carry: run metadata, widget views, progress bars; and cite as the
+    book does where a notebook has a link that JupyterLab draws. In place."""
     notebook.metadata.pop("papermill", None)
     notebook.metadata.pop("widgets", None)
     settings = "\n".join(c.source for c in notebook.cells if "parameters" in tags(c))
@@ -18,6 +20,8 @@ def tidy(notebook) -> None:
     for cell in notebook.cells:
         cell.metadata.pop("papermill", None)
         cell.metadata.pop("execution", None)
+        if cell.cell_type == "markdown":
+            cell.source = CITED.sub(r"{cite}`\1`", cell.source)
         if "parameters" in tags(cell):
             cell.metadata["mystnb"] = {"code_prompt_show": "Settings"}
         if "injected-parameters" in tags(cell):

@@ -4,6 +4,7 @@ What colours mean stands in `colours`. Sizes are those of a book column (about 6
 stays text in SVG and PDF.
 """
 
+import base64
 import html
 import sys
 from collections.abc import Iterable, Iterator
@@ -17,10 +18,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from .colours import GROUP, INK, METHOD, PALE, PROTOCOL, SPARE
+from .evidence.display import readable
 from .evidence.printed import METHODS, METRICS
 from .evidence.verdict import reach_of
 
 WIDTH = 6.5  # inches, the width of a page's text
+LARGEST_SVG = 150_000  # bytes; what has more marks is drawn in dots
 _STYLE = {
     "figure.figsize": (WIDTH, 3.0),
     "figure.dpi": 110,
@@ -58,11 +61,12 @@ def use() -> None:
     mpl.rcParams.update(_STYLE)
     pd.set_option("display.max_colwidth", None)
     _shown.clear()
-    _present_figures()
+    _present()
 
 
-def _present_figures() -> None:
-    """Have a notebook show a figure as `presented`: numbered, with a sentence, told in words."""
+def _present() -> None:
+    """Have a notebook show a figure as `presented`: numbered, with a sentence, told in words; and
+    pandas' tables as `readable` ones."""
     if "IPython" not in sys.modules:  # no notebook, and none of the book's packages needed
         return
     from IPython import get_ipython
@@ -74,6 +78,8 @@ def _present_figures() -> None:
     formatters = shell.display_formatter.formatters
     formatters["image/png"].pop(Figure, None)
     formatters["text/html"].for_type(Figure, presented)
+    for kind in (pd.DataFrame, "pandas.io.formats.style.Styler"):
+        formatters["text/html"].for_type(kind, lambda table: readable(table._repr_html_()))
 
 
 def caption(figure: Figure, words: str, *rows: pd.DataFrame) -> Figure:
@@ -107,16 +113,29 @@ def presented(figure: Figure) -> str | None:
 
     Numbers count from `use`; a figure that is drawn again as it was keeps its own.
     """
-    from IPython.core.pylabtools import print_figure
-
-    picture = print_figure(figure, "png", bbox_inches="tight", base64=True)
-    if not picture:
+    if not figure.axes and not figure.lines:
         return None
+    pixels = any(ax.images for ax in figure.axes)
+    kind, data = _drawn(figure, pixels)
     seen, said = described(figure), figure.get_label()
     number = _shown.setdefault((seen, said), len(_shown) + 1)
-    source = f'<img alt="{html.escape(seen)}" src="data:image/png;base64,{picture.strip()}">'
+    source = f'<img alt="{html.escape(seen)}" src="data:image/{kind};base64,{data}">'
     below = f"<figcaption><b>Figure {number}.</b> {html.escape(said)}</figcaption>"
-    return f'<figure class="lgfed" id="figure-{number}">{source}{below}</figure>'
+    classes = "lgfed picture" if pixels else "lgfed"  # a dark page turns lines, no photographs
+    return f'<figure class="{classes}" id="figure-{number}">{source}{below}</figure>'
+
+
+def _drawn(figure: Figure, pixels: bool) -> tuple[str, str]:
+    """What kind of file, and the file in base 64: SVG, unless that has pixels or is large."""
+    from IPython.core.pylabtools import print_figure
+
+    look = {"bbox_inches": "tight"}
+    if not pixels:
+        with mpl.rc_context({"svg.hashsalt": _STYLE["svg.hashsalt"]}):
+            drawn = print_figure(figure, "svg", metadata={"Date": None}, **look).encode()
+        if len(drawn) < LARGEST_SVG:
+            return "svg+xml", base64.b64encode(drawn).decode()
+    return "png", print_figure(figure, "png", base64=True, **look).strip()
 
 
 def described(figure: Figure) -> str:

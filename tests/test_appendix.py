@@ -38,9 +38,10 @@ def test_a_list_is_up_to_date_and_its_links_lead_somewhere(name):
 def test_an_erratum_says_where_what_and_how_one_can_tell():
     needed = {"in", "of", "place", "about", "printed", "true", "proof", "changes"}
     for entry in ERRATA["erratum"]:
-        assert needed <= set(entry) <= needed | {"page", "section", "moves"}, entry
+        assert needed <= set(entry) <= needed | {"page", "section", "moves", "artefact"}, entry
         assert all(entry.values()), entry
         assert "page" in entry or "moves" not in entry, entry
+        assert "moves" in entry or "artefact" not in entry, entry
         assert entry["in"] in ERRATA["sections"], entry
         assert set(entry["of"]) <= set(appendix.DOCUMENTS), entry
         if "page" in entry:

@@ -46,6 +46,27 @@ def test_notebook_keeps_the_rules(name):
     assert len(settings) == 1
     assert "hide-input" in settings[0].metadata.tags
     assert re.search(r'^scale = "quick"', settings[0].source, re.MULTILINE)
+    prose = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    assert not re.findall(r"\{[a-z]+\}`|^:::|\[\]\(", prose, re.MULTILINE), "not JupyterLab's"
+    keys = {key for found in tidy.CITED.findall(prose) for key in found.split(",")}
+    assert keys <= {*re.findall(r"@\w+\{(\w+)", (BOOK / "references.bib").read_text())}
+
+
+SHOWS = re.compile(  # a figure, a table of stored rows
+    r"plt\.subplots|report\.display|claims\.(stored|judged)|records\.(load|select)|at_hand\(\)"
+)
+MAKES = re.compile(r"\brun\(|stages\(|train\(|getsource|federation\(|\.settings\(")
+
+
+@pytest.mark.parametrize("name", [name for name in NOTEBOOKS if "/" in name])
+def test_code_that_only_shows_is_folded(name):
+    seen = [
+        cell.source
+        for cell in code_cells(nbformat.read(BOOK / name, as_version=4))
+        if not {"hide-input", "remove-input", "remove-cell"} & {*cell.metadata.get("tags", [])}
+    ]
+    assert not [text for text in seen if SHOWS.search(text) and not MAKES.search(text)]
+    assert len(seen) <= 8
 
 
 @pytest.mark.book
@@ -390,7 +411,10 @@ def test_pages_carry_no_progress_bars_widgets_or_places():
     given = new_code_cell('# Parameters\nscale = "quick"\n')
     given.metadata["tags"] = ["injected-parameters"]
     notebook = new_notebook(cells=[settings, given, cell], metadata={"papermill": {}})
+    cited = "FedAvg [McMahan et al., 2017](../references.bib#mcmahan2017communication), [x](y.md)."
+    notebook.cells.insert(2, new_markdown_cell(cited))
     tidy.tidy(notebook)
+    assert notebook.cells[2].source == "FedAvg {cite}`mcmahan2017communication`, [x](y.md)."
     kept = json.loads(tidy.without_places(nbformat.writes(notebook)))
     texts = ["".join(output["text"]) for output in kept["cells"][-1]["outputs"]]
     assert texts == ["./a.py:3: UserWarning: b\n", "kept\n"]

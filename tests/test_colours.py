@@ -138,6 +138,10 @@ def test_a_figure_shows_its_number_its_sentence_and_where_it_comes_from(drawn):
     assert plotting.presented(drawn) == page, "drawn again, it keeps its number"
     plotting.caption(drawn, "Another.", rows.drop(columns="scale"))
     assert "<b>Figure 2.</b> Another. 2 seeds, live run.</fig" in plotting.presented(drawn)
+    assert 'src="data:image/svg+xml;base64,' in page and 'class="lgfed"' in page
+    drawn.axes[0].imshow([[0, 1]])
+    page = plotting.presented(drawn)
+    assert 'class="lgfed picture"' in page and 'src="data:image/png;base64,' in page
     assert plotting.presented(plt.figure()) is None
 
 
@@ -154,7 +158,7 @@ def test_where_rows_come_from(rows, said):
 
 
 def test_a_page_counts_its_figures_from_one(drawn, monkeypatch):
-    monkeypatch.setattr(plotting, "_present_figures", lambda: None)
+    monkeypatch.setattr(plotting, "_present", lambda: None)
     assert 'id="figure-1"' in plotting.presented(drawn)
     drawn.set_label("another")
     assert 'id="figure-2"' in plotting.presented(drawn)

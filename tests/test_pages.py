@@ -55,6 +55,10 @@ PROSE = """() => [...document.querySelectorAll('article p, article li, article t
   .filter(n => !n.closest('pre, .cell_input, .math')).map(n => n.innerText).join('\\n')"""
 UNNAMED = """() => [...document.querySelectorAll('article img')]
   .filter(i => i.alt.length < 10 || i.alt.includes('_images/')).map(i => i.src.split('/').pop())"""
+SMALL = """() => [...document.querySelectorAll('figure.lgfed img')]
+  .filter(i => i.clientWidth < 0.95 * i.naturalWidth).map(i => i.alt.slice(0, 60))"""
+FORMULAS = """() => [...document.querySelectorAll('mjx-container[display="true"]')]
+  .filter(f => f.scrollWidth > f.clientWidth + 2).map(f => f.textContent.slice(0, 60))"""
 
 pytestmark = [pytest.mark.drawn, pytest.mark.timeout(120)]
 
@@ -108,6 +112,7 @@ def test_a_page_is_whole_and_can_be_read_by_everybody(name, page, address):
     page.goto(f"{address}/{name}")
     page.evaluate("window.MathJax && MathJax.startup ? MathJax.startup.promise : null")
     wrong = {"errors": [*page.wrong], "cut off": page.evaluate(CUT)}
+    wrong["formulas wider than the column"] = page.evaluate(FORMULAS)
     wrong["left over"] = LEFT_OVER.findall(page.evaluate(PROSE))
     wrong["unnamed pictures"] = page.evaluate(UNNAMED)
     wrong["axe"] = _grave(page)
@@ -115,6 +120,7 @@ def test_a_page_is_whole_and_can_be_read_by_everybody(name, page, address):
     wrong["axe, dark"] = _grave(page, {"runOnly": ["color-contrast"]})
     page.set_viewport_size(PHONE)
     wrong["cut off on a phone"] = page.evaluate(CUT)
+    wrong["figures that shrink on a phone, and their labels"] = page.evaluate(SMALL)
     said = [f"{kind}: {one}" for kind, some in wrong.items() for one in some]
     assert not said, "\n".join(said)
 

@@ -1,13 +1,14 @@
 """A compared table for people: HTML for notebooks and phones, columns of text for a terminal."""
 
 import html
+import re
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
 from . import verdict
-from .printed import METRICS
+from .printed import METHODS, METRICS
 from .records import PROTOCOLS
 from .steps import STEPS, standing
 
@@ -15,6 +16,8 @@ _CHOSEN = {"best_test": "best on test", "best_val": "best on validation", "last"
 _MARKS = {verdict.REPRODUCED: "✓", verdict.DIFFERS: "✗", verdict.INCONCLUSIVE: "?"}
 _LARGE = 1e5
 _KEEP_TOGETHER = "&nbsp;±&nbsp;"
+_WORDS = METRICS | METHODS | {"delta_eo": "odds gap", "p_against": "p against it"}
+_CELL = re.compile(r"(<t[hd][^>]*>)([^<>]+)(?=</t[hd]>)")
 
 
 class Page(str):
@@ -83,6 +86,19 @@ def text(table: pd.DataFrame) -> str:
             out.append("  ".join(map(str.ljust, row, widths)).rstrip())
         out.append("")
     return "\n".join(out)
+
+
+def readable(table: str) -> str:
+    """pandas' HTML of a table in words: no names of the code, and no more digits than are read."""
+
+    def said(cell: re.Match) -> str:
+        text = cell[2].strip()
+        if re.fullmatch(r"-?\d+\.\d{5,}", text):
+            return f"{cell[1]}{float(text):.4g}"
+        name = re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)+", text)
+        return cell[1] + (_WORDS.get(text) or (text.replace("_", " ") if name else cell[2]))
+
+    return _CELL.sub(said, table)
 
 
 class _Cell(list[str]):

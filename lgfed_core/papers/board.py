@@ -5,6 +5,7 @@ at paper scale and as described, after Holm's correction over the claims which a
 of what is judged live, as it came out when the page was last told to keep it (`live`).
 """
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -112,7 +113,7 @@ _GROUPS = {  # what a verdict begins with -> words over it on the first pages, w
 
 def in_words(table: pd.DataFrame) -> str:
     """For a reader in a hurry, as Markdown: the largest printed differences that runs decide, table
-    by table, and the claims of ``table`` of `board` by verdict."""
+    by table, the claims of ``table`` of `board` by verdict, and artefacts."""
     largest = [(spec, decided(spec)) for spec in TABLES.values()]
     once = {said.partition("*")[2]: (spec, said) for spec, said in largest if said}
     shown = [f"- {PAPERS[spec.paper]}, {spec.title}: {said}" for spec, said in once.values()]
@@ -129,7 +130,15 @@ def in_words(table: pd.DataFrame) -> str:
             else ", ".join(some.index)
         )
         out.append(f"- **{words}** ({len(some)}): {claims}.")
-    return "\n".join(out)
+    said = artefacts()
+    out += ["", f"**Artefacts** of released code or of the measuring ({len(said)}): "]
+    return "\n".join(out) + "; ".join(said) + "."
+
+
+def artefacts(paper: Path = PAPER) -> list[str]:
+    """What comes from the code or the measuring and not from a method: errata that say so."""
+    with open(paper / "errata.toml", "rb") as file:
+        return [one["moves"] for one in tomllib.load(file)["erratum"] if one.get("artefact")]
 
 
 def _aside(said: str) -> str:

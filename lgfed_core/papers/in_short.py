@@ -68,18 +68,18 @@ class Box:
         self._place.update(Markdown(self.markdown(lines)))
 
     def markdown(self, lines: pd.DataFrame) -> str:
-        """The box with these lines of `claims.judged`, in MyST's Markdown."""
+        """The box with these lines of `claims.judged`: Markdown, as JupyterLab draws it, too."""
         found = [_Finding.of(claim, lines) for claim in self._own()]
         found.sort(key=lambda one: list(KINDS).index(one.kind))
         shown = [] if self.sums else [decided(table) for table in self.tables]
         once = {text.partition("*")[2]: text for text in shown if text}  # two tables may print it
         items = [*self.findings, *once.values(), *(one.words for one in found)]
-        parts = [":::{div} in-short", "**In short**", _bullets(items[:SHOWN])]
+        parts = ['<div class="in-short">', "**In short**", _bullets(items[:SHOWN])]
         parts += [_counts(table, self.sums) for table in self.tables]
         if rest := items[SHOWN:]:
-            head = f"::::{{dropdown}} {len(rest)} more".replace("::::", "```")
-            parts.append(f"{head}\n{_bullets(rest)}\n```")
-        return "\n\n".join([*filter(None, parts), self._strip(), ":::"])
+            more = f"<summary>{len(rest)} more</summary>"
+            parts.append(f"<details>{more}\n\n{_bullets(rest)}\n\n</details>")
+        return "\n\n".join([*filter(None, parts), self._strip(), "</div>"])
 
     def _own(self) -> list[Claim]:
         known = self.claims.CLAIMS if self.claims else ()

@@ -2,6 +2,7 @@
 
 import nbformat
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 import build
 import execute
@@ -44,6 +45,19 @@ def test_every_page_checks_its_parameters_before_anything_else(name):
     own = next(n for n, c in enumerate(cells) if "parameters" in c.metadata.get("tags", []))
     assert cells[own + 1].source.startswith("from lgfed_core.papers import given\n\ngiven.check(")
     assert cells[own].source.startswith("scale =")
+
+
+def test_smoke_says_so_and_an_interrupted_cell_ends_in_one_line(capsys):
+    shell = InteractiveShell.instance()
+    try:
+        shell.run_cell('scale = "smoke"', store_history=True)
+        shell.run_cell("from lgfed_core.papers import given\n\ngiven.check()", store_history=True)
+        assert "Markdown" in capsys.readouterr().out and "mean nothing" in given.SMOKE
+        done = shell.run_cell("raise KeyboardInterrupt")
+        assert not done.success
+        assert capsys.readouterr().out.split("\n") == [given.STOPPED, ""]
+    finally:
+        InteractiveShell.clear_instance()
 
 
 @pytest.mark.book

@@ -36,7 +36,7 @@ def claims():
 def test_decided_claims_come_first_and_the_others_are_folded(claims):
     text = in_short.Box("a/page", claims).markdown(claims.from_stored())
     assert text.index("holds is") < text.index("fails is") < text.index("open is")
-    shown, folded = text.split("dropdown} 2 more")
+    shown, folded = text.split("<summary>2 more")
     assert "also is" in folded and "judged below, live" in folded and "also is" not in shown
     assert '<span class="verdict holds">confirmed</span>' in shown
     assert "*+5.10 [+4.97, +5.23] (4)*" in shown
