@@ -29,8 +29,8 @@ from lgfed_core.engine import (
     LocalTraining,
     Participation,
     batched,
-    federation as rounds_of,
     looped,
+    rounds as rounds_of,
     run,
 )
 from lgfed_core.errors import LgfedError
