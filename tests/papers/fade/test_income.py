@@ -156,6 +156,7 @@ def made_up(slope=0.03, many=-0.1, one=0.1, cost=0.2) -> pd.DataFrame:
 
 def test_claims_that_hold_are_confirmed_and_an_unfinished_sweep_is_said():
     words = sentences.of(made_up())
+    assert set(sentences.hidden(made_up()).splitlines()) < set(words.splitlines())
     assert "less without**: " in words and "vanilla, 1 male user, lower: -0.1" in words
     assert "vanilla, 1 male user, higher" in sentences.of(made_up(cost=-1.0))
     said = claims.judged(made_up())["said"]

@@ -16,6 +16,11 @@ def of(found: pd.DataFrame) -> str:
     return bullets([_gap(found), _price(found), _left(found), _between(found), _groups(found)])
 
 
+def hidden(found: pd.DataFrame) -> str:
+    """Those about what the representation still tells, alone."""
+    return bullets([_left(found), _between(found)])
+
+
 def _gap(found: pd.DataFrame) -> str:
     # False if an interval moved to the other side of zero, or came to hold it.
     head = "**Delta EO with the game less without**"
