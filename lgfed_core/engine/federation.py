@@ -228,11 +228,12 @@ def _refuse_lonely_rows(phase: Phase) -> None:
     """Batch normalisation of one row has no variance."""
     for r, rows in enumerate(phase.rows["train"][1]):
         for k, n in enumerate(rows.size.tolist()):
-            if phase.training.seen(n) % phase.training.batch_size == 1:
+            seen, batch = phase.training.seen(n), phase.training.batch_size
+            if seen and seen % batch == 1 % batch:
                 raise SettingsError(
-                    f"device {k} of run {r} has {n} rows, so that a batch of "
-                    f"{phase.training.batch_size} is left with one, which batch normalisation "
-                    "cannot take; choose another batch_size, or limit batches"
+                    f"device {k} of run {r} has {n} rows, so that with batch_size {batch} a batch "
+                    "has one, which batch normalisation cannot take; choose another batch_size, "
+                    "or limit batches"
                 )
 
 

@@ -87,5 +87,8 @@ def test_a_stopped_run_continues_to_the_same_bits(tmp_path, monkeypatch, case, l
 
 
 def test_a_batch_of_one_row_is_refused_where_it_is_to_be_normalised():
-    with pytest.raises(SettingsError, match="device 3 of run 0 has 5 rows, so that a batch of 4"):
-        run(toy_federation(net=Forgetful()), HALF, SGD, 1, workers=1)
+    net = Forgetful()
+    with pytest.raises(SettingsError, match="device 3 of run 0 has 5 rows, .*batch_size 4 a batch"):
+        run(toy_federation(net=net), HALF, SGD, 1, workers=1)
+    with pytest.raises(SettingsError, match="device 0 of run 0 has .* batch_size 1 a batch"):
+        run(toy_federation(net=net), HALF, replace(SGD, batch_size=1), 1, workers=1)

@@ -76,4 +76,11 @@ def users(rows: Split, males: int, seed: int, most: int, test: float, validation
         return ClientIndices.from_lists([some[group[some] == FEMALE], *men, *nobody])
 
     part = Partition(f"1 + {males} users", shared_out(kept), None, shared_out(held_out))
-    return with_validation(part, validation, seed)
+    part = with_validation(part, validation, seed)
+    for what, some in (("test", part.test), ("validation", part.validation)):
+        if some is None or not some.size.sum():
+            raise SettingsError(
+                f"{what} rows: none of {len(rows)}, with test {test} and validation {validation}; "
+                "raise that share, or first_rows"
+            )
+    return part
