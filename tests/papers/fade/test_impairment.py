@@ -151,7 +151,8 @@ def made_up(squared=0.1, none=0.5) -> pd.DataFrame:
                     lines.append(
                         dict(stand_in=name, per_round=m, loss=loss, seed=seed, value=noisy)
                     )
-    return pd.DataFrame(lines).assign(metric="train_delta_eo", rounds=700, table=impairment.TABLE)
+    usual = dict(metric="train_delta_eo", rounds=700, table=impairment.TABLE, lr=0.01)
+    return pd.DataFrame(lines).assign(**usual)
 
 
 def test_the_claim_holds_or_fails_on_stand_in_data():
@@ -166,3 +167,18 @@ def test_the_claim_holds_or_fails_on_stand_in_data():
     some = some[some["per_round"] < 10]
     assert "so far, 8 of 20 comparisons" in claims.judged(some)["said"]["F13"]
     assert claims.judged(some.iloc[:0]).empty
+
+
+def test_each_set_is_judged_at_the_rate_that_fits_its_training_users_better():
+    good, bad = made_up(), made_up(squared=0.6).assign(lr=0.1)
+    both = pd.concat([good, bad])
+    f1 = [x.assign(metric="train_f1", value=v) for x, v in ((good, 80.0), (bad, 40.0))]
+    said = claims.judged(pd.concat([both, *f1]))
+    assert claims.chosen(pd.concat([both, *f1])) == dict.fromkeys(people.SOURCES.values(), 0.01)
+    assert "confirmed" in said.loc["F13", "said"]
+    other = pd.concat([both, *(x.assign(value=120 - x["value"]) for x in f1)])
+    assert set(claims.chosen(other).values()) == {0.1}
+    assert claims.judged(other)["verdict"]["F13"] == "refuted"
+    assert "0.01: 40.0; 0.1: 80.0 (shown: 0.1)" in sentences.of(other)
+    few = other[(other["lr"] == 0.01) | (other["metric"] != "train_f1")]  # one rate has no F1
+    assert set(claims.chosen(few).values()) == {0.01}

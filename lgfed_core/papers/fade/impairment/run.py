@@ -1,8 +1,9 @@
 """FADE on impairment: Figure 3b of Hong et al. (KDD 2021), section 6.2, on data that stand in.
 
 26 users, 6 of them men, train on their windows of seven days: 400 rounds without the game, then 300
-with it, as each loss plays it, for several numbers of users a round. The paper reports the users it
-trains with; beside them we report people who were left out.
+with it, as each loss plays it, for several numbers of users a round and two learning rates: the
+text's, and ten times as much. The paper reports the users it trains with; beside them we report
+people who were left out.
 
 Only `as_described` exists: there is no released code, and the study is private. `people` says who
 stands in. What the text leaves open: SGD with momentum 0.9 that each user keeps, eight variables.
@@ -12,7 +13,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -24,72 +24,20 @@ from lgfed_core import models
 from lgfed_core.data import Dataset, Split
 from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, Participation, run
 from lgfed_core.engine.trackers import Tracker
-from lgfed_core.errors import SettingsError, one_of
+from lgfed_core.errors import one_of
 from lgfed_core.methods import FADE
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.metrics.fairness import auc, delta_eo
 from lgfed_core.models.layout import joined
 from lgfed_core.models.sensors import SensorNet
 from lgfed_core.papers.experiment import Experiment, Part, following, who
-from lgfed_core.papers.settings import Checked
 from lgfed_core.partition import ClientIndices, Partition
 
 from . import homes, people
+from .settings import LOSSES, SCALES, Settings
 
 NAME = "fade.impairment"
 TABLE = "fade_figure3b"
-LOSSES = {"none": 1.0, "vanilla": 1.0, "squared": 2.0}
-SCALES = {
-    "smoke": dict(
-        people=("made_up",),
-        per_round=(2,),
-        losses=("none", "squared"),
-        pretraining=2,
-        rounds=2,
-        hidden=6,
-        looks=1,
-        men=3,
-        women=6,
-    ),
-    "quick": dict(people=("made_up",), per_round=(10,), pretraining=80, rounds=40, lr=0.1, looks=5),
-    "paper": {},
-}
-
-
-@dataclass(frozen=True)
-class Settings(Checked):
-    """The text's values, and ours where it has none."""
-
-    people: tuple[str, ...] = tuple(people.SOURCES)
-    per_round: tuple[int, ...] = (2, 5, 10, 20)  # users
-    losses: tuple[str, ...] = tuple(LOSSES)
-    pretraining: int = 400
-    rounds: int = 300
-    batch_size: int = 16
-    lr: float = 1e-2
-    momentum: float = 0.9
-    beta: float = 0.5
-    hidden: int = 100
-    variables: int = 8  # kept by mutual information
-    men: int = 6
-    women: int = 20
-    effect: float = 1.0  # of sex, in made-up homes
-    looks: int = 10  # measurements on the way
-
-    CHOICES: ClassVar = dict(scale=SCALES, losses=LOSSES, people=people)  # all of them
-    UNRELEASED = "impairment has no released protocol: the study is private"
-
-    def fits(self) -> None:
-        super().fits()
-        if not all(m <= self.men + self.women for m in self.per_round):
-            raise SettingsError(
-                f"per_round is {self.per_round}; each from 1 to the {self.men + self.women} users"
-            )
-        if "made_up" in self.people and (self.men >= people.MEN or self.women >= people.WOMEN):
-            raise SettingsError(
-                f"men is {self.men}, women is {self.women}; of people=made_up there are "
-                f"{people.MEN} and {people.WOMEN}, of whom one each is left out to test on"
-            )
 
 
 @lru_cache(4)
@@ -170,33 +118,29 @@ class Watch(Tracker):
 
 
 class Impairment(Experiment):
-    """``made_up:5:alone``, then ``made_up:5:game``: all losses from one model, side by side."""
+    """``made_up:5:0.01:alone``, then its ``game``: all losses from one model, side by side."""
 
     name, table = NAME, TABLE
     Settings, scales, protocols = Settings, SCALES, ("as_described",)
-    chooses = frozenset({"people", "per_round"})
+    chooses = frozenset({"people", "per_round", "lrs"})
     federation = staticmethod(federation)
 
     def parts(self, cfg, seeds, device) -> Iterable[Part]:
         folder = self.folder(cfg, seeds)
-        for name in cfg.people:
-            for m in cfg.per_round:
-                for kind, rounds in (("alone", cfg.pretraining), ("game", cfg.rounds)):
-                    yield Part(
-                        f"{name}:{m}:{kind}", rounds, folder / f"{name}_{m}_{kind}.safetensors"
-                    )
+        for cell in cfg.cells:
+            for kind, rounds in (("alone", cfg.pretraining), ("game", cfg.rounds)):
+                yield Part(_said(*cell, kind), rounds, folder / _file(*cell, kind))
 
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
-        for name in cfg.people:
-            for m in cfg.per_round:
-                where = _Where(cfg, name, m, seeds, device, folder, engine)
-                before = where.alone()
-                yield f"{name}:{m}:alone", before
-                yield f"{name}:{m}:game", following(before, where.game(before))
+        for cell in cfg.cells:
+            where = _Where(cfg, *cell, seeds, device, folder, engine)
+            before = where.alone()
+            yield _said(*cell, "alone"), before
+            yield _said(*cell, "game"), following(before, where.game(before))
 
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """The tidy rows of one part, after its last round."""
-        name, m, kind = part.split(":")
+        name, m, lr, kind = part.split(":")
         losses = cfg.losses if kind == "game" else ("before",)
         wide = outcome.final.reset_index()
         ids = pd.DataFrame({"loss": losses}).iloc[wide.groupby("seed").cumcount()]
@@ -208,33 +152,35 @@ class Impairment(Experiment):
                 table=TABLE,
                 stand_in=people.SOURCES[name],
                 per_round=int(m),
+                lr=float(lr),
                 rounds=cfg.pretraining + (cfg.rounds if kind == "game" else 0),
                 selection="last",
             )
         )
 
     def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
-        """Curves to draw: people, per_round, loss, round, seed and what `Watch` measures."""
+        """Curves to draw: people, per_round, lr, loss, round, seed, and what `Watch` measures."""
         out = []
         for part, history in histories.items():
-            name, m, kind = part.split(":")
+            name, m, lr, kind = part.split(":")
             if not len(history):
                 continue
             losses = cfg.losses if kind == "game" else ("before",)
             at = history.groupby(["round", "seed"]).cumcount().to_numpy()
             start = cfg.pretraining * (kind == "game")
             lines = history.assign(loss=np.array(losses)[at], people=name, per_round=int(m))
-            out.append(lines.assign(round=lines["round"] + start))
+            out.append(lines.assign(lr=float(lr), round=lines["round"] + start))
         return pd.concat(out, ignore_index=True) if out else pd.DataFrame()
 
 
 @dataclass(frozen=True)
 class _Where:
-    """Whose windows, how many users a round, and which seeds: the two phases of a cell."""
+    """Whose windows, users a round, learning rate, and which seeds: the two phases of a cell."""
 
     cfg: Settings
     name: str
     per_round: int
+    lr: float
     seeds: Sequence[int]
     device: torch.device
     folder: Path | None
@@ -263,14 +209,14 @@ class _Where:
             cfg, self.name, self.seeds, self.per_round, len(methods), self.device
         )
         training = LocalTraining(
-            cfg.lr,
+            self.lr,
             cfg.batch_size,
             cfg.momentum,
             keep_momentum=True,
             batches=1,
             annealing=Annealing(cfg.rounds) if kind == "game" else None,
         )
-        saved = f"{self.name}_{self.per_round}_{kind}.safetensors"
+        saved = _file(self.name, self.per_round, self.lr, kind)
         return run(
             fed,
             methods * len(self.seeds),
@@ -280,9 +226,17 @@ class _Where:
             first_round=first_round,
             saved=self.folder / saved if self.folder else None,
             tracker=Watch(max(1, rounds // cfg.looks)),
-            label=f"{who(self.seeds)}, {self.name}, {self.per_round} a round: {kind}",
+            label=f"{who(self.seeds)}, {self.name}, {self.per_round} a round, {self.lr:g}: {kind}",
             **self.engine,
         )
+
+
+def _said(name: str, per_round: int, lr: float, kind: str) -> str:
+    return f"{name}:{per_round}:{lr:g}:{kind}"
+
+
+def _file(name: str, per_round: int, lr: float, kind: str) -> str:
+    return f"{name}_{per_round}_{lr:g}_{kind}.safetensors"
 
 
 IMPAIRMENT = Impairment()
