@@ -16,7 +16,8 @@ from lgfed_core.models.income import IncomeNet
 from lgfed_core.papers.fade.income import census, claims, run as income, sentences
 from lgfed_core.papers.fade.income.game import Game
 from lgfed_core.papers.fade.income.measures import Seen, scores
-from lgfed_core.papers.fade.income.run import INCOME, Tuning
+from lgfed_core.papers.fade.income.run import INCOME
+from lgfed_core.papers.fade.income.settings import Tuning
 
 
 def test_the_census_has_the_rows_and_inputs_of_the_released_code():

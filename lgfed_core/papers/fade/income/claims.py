@@ -16,7 +16,7 @@ from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import equivalent, greater
 
 from . import run as income
-from .run import Settings, Tuning
+from .settings import SWEPT, Settings, Tuning
 
 MARGIN = 1.0  # points of accuracy: the book's margin where the paper prints no deviation
 COST = 1.0  # points of accuracy on validation rows that a loss may cost to be chosen
@@ -52,7 +52,7 @@ class Choice(NamedTuple):
 
     loss: str
     males: float
-    tuning: str  # `run.Tuning` in words: top, learning rate, D's own steps
+    tuning: str  # `settings.Tuning` in words: top, learning rate, D's own steps
 
 
 def chosen(found: pd.DataFrame) -> list[Choice]:
@@ -134,8 +134,8 @@ def judged(found: pd.DataFrame) -> pd.DataFrame:
         return claims.only_suggested(out, f"{rounds:,.0f} of {Settings.rounds:,} rounds")
     ran = len(select(found, table=income.SWEEP)[list(Tuning._fields)].drop_duplicates())
     for claim in out.index[out.index.isin(["F11", "F12"]) & (out["ran"] > 0)]:
-        if ran < len(income.SWEPT):
-            out.loc[claim, "said"] += f", {ran} of {len(income.SWEPT)} tunings swept"
+        if ran < len(SWEPT):
+            out.loc[claim, "said"] += f", {ran} of {len(SWEPT)} tunings swept"
     return out
 
 
