@@ -160,9 +160,8 @@ def test_the_claim_holds_or_fails_on_stand_in_data():
     assert said.startswith("on stand-in data (made-up homes, sensors") and "confirmed" in said
     for rows in (made_up(squared=0.6), made_up(none=0.1)):
         assert claims.judged(rows)["verdict"]["F13"] == "refuted"
-    assert "squared, lower: -0.4" in sentences.of(made_up()) and "higher" in sentences.of(
-        made_up(squared=0.6)
-    )
+    assert "squared, lower in 4 and higher in 0 of 4" in sentences.of(made_up())
+    assert "squared, lower in 0 and higher in 4 of 4" in sentences.of(made_up(squared=0.6))
     some = made_up()
     some = some[some["per_round"] < 10]
     assert "so far, 8 of 20 comparisons" in claims.judged(some)["said"]["F13"]
@@ -179,6 +178,6 @@ def test_each_set_is_judged_at_the_rate_that_fits_its_training_users_better():
     other = pd.concat([both, *(x.assign(value=120 - x["value"]) for x in f1)])
     assert set(claims.chosen(other).values()) == {0.1}
     assert claims.judged(other)["verdict"]["F13"] == "refuted"
-    assert "0.01: 40.0; 0.1: 80.0 (shown: 0.1)" in sentences.of(other)
+    assert "0.01: 40.0, 0.1: 80.0 (0.1 is shown and judged)" in sentences.of(other)
     few = other[(other["lr"] == 0.01) | (other["metric"] != "train_f1")]  # one rate has no F1
     assert set(claims.chosen(few).values()) == {0.01}

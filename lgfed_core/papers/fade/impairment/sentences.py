@@ -4,12 +4,10 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from lgfed_core.papers.in_words import Pair, bullets, sentence
+from lgfed_core.papers.in_words import bullets, less
 
 from . import claims
 from .figures import WHO
-
-_KINDS = ("higher", "lower", "not shown to be higher or lower")
 
 
 def of(found: pd.DataFrame) -> str:
@@ -19,9 +17,9 @@ def of(found: pd.DataFrame) -> str:
     for who, words in WHO.items():
         for metric, name in (("delta_eo", "Delta EO"), ("f1", "F1")):
             # False if an interval moved to the other side of zero, or came to hold it.
-            head = f"**{name} of {words}, with the game less without** (stand-ins)"
-            pairs = _against_none(found, f"{who}_{metric}")
-            lines.append(sentence(head, pairs, _KINDS, digits=3))
+            head = f"**{name} of {words}, with the game less without**"
+            said = list(_against_none(found, f"{who}_{metric}"))
+            lines.append(f"{head}: {'; '.join(said) or 'not yet run'}.")
     return bullets(lines)
 
 
@@ -29,19 +27,31 @@ def _rates(found: pd.DataFrame) -> str:
     f1, best = claims.by_rate(found, "train_f1"), claims.chosen(found)
     said = [
         f"{name}, "
-        + "; ".join(f"{lr:g}: {f1.loc[name, lr].mean():.1f}" for lr in f1.loc[name].dropna(axis=1))
-        + f" (shown: {best[name]:g})"
+        + ", ".join(f"{lr:g}: {f1.loc[name, lr].mean():.1f}" for lr in f1.loc[name].dropna(axis=1))
+        + f" ({best[name]:g} is shown and judged)"
         for name in f1.index.unique("stand_in")
     ]
     # False if the text's rate did as well as the other: nothing below is of the worse one.
-    head = "**F1 of the model without the game, on the users it trains with, by learning rate**"
-    return f"{head}: {'; '.join(said)}." if said else f"{head}: not yet run."
+    head = "**F1 of users trained with, without the game, by learning rate**"
+    return f"{head}: {'; '.join(said) or 'not yet run'}."
 
 
-def _against_none(found: pd.DataFrame, metric: str) -> Iterator[Pair]:
-    table = claims.wide(found, metric)
-    for (name, per_round), mine in table.groupby(["stand_in", "per_round"]):
-        mine = mine.droplevel(["stand_in", "per_round"])
+def _against_none(found: pd.DataFrame, metric: str) -> Iterator[str]:
+    """For a set and a loss, in how many of its numbers of users a round an interval is not zero."""
+    for name, mine in claims.wide(found, metric).groupby("stand_in"):
         for loss in mine.columns.drop("none", errors="ignore"):
-            if "none" in mine:
-                yield f"{name}, {per_round:g} a round, {loss}", mine[loss], mine["none"]
+            if "none" not in mine:
+                continue
+            gains = [
+                gain
+                for _, own in mine.droplevel("stand_in").groupby("per_round")
+                for gain, runs in [less(*(own[x].droplevel("per_round") for x in (loss, "none")))]
+                if runs > 1
+            ]
+            if gains:
+                lower, higher = (sum(g.high < 0 for g in gains), sum(g.low > 0 for g in gains))
+                least, most = (f([g.estimate for g in gains]) for f in (min, max))
+                yield (
+                    f"{name}, {loss}, lower in {lower} and higher in {higher} of {len(gains)} "
+                    f"numbers of users a round ({least:+.3f} to {most:+.3f})"
+                )
