@@ -13,7 +13,7 @@ from lgfed_core.engine import LocalTraining, run
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import FADE
 from lgfed_core.models.income import IncomeNet
-from lgfed_core.papers.fade.income import census, claims, run as income, sentences
+from lgfed_core.papers.fade.income import census, claims, measures, run as income, sentences
 from lgfed_core.papers.fade.income.game import Game
 from lgfed_core.papers.fade.income.measures import Seen, scores
 from lgfed_core.papers.fade.income.run import INCOME
@@ -211,3 +211,22 @@ def test_of_a_seed_whose_runs_diverge_the_others_stay(small, monkeypatch):
     assert set(lost["metric"]) == {"diverged"} and set(lost["value"]) == {1}
     kept = rows[rows["loss"] == "squared"]
     assert "diverged" not in set(kept["metric"]) and set(kept["seed"]) == {0, 1}
+
+
+def test_a_run_with_finite_weights_whose_representation_overflows_has_a_round_alone(
+    small, monkeypatch
+):
+    real = measures.models
+
+    def grown(outcome, runs):
+        for r, params in enumerate(real(outcome, runs)):
+            large = 1e30 if r == 0 else 1.0  # squared by two layers, more than a float holds
+            yield {n: v * large if n.startswith("encoder") else v for n, v in params.items()}
+
+    monkeypatch.setattr(measures, "models", grown)
+    cfg = replace(small, parts=("figure",), probed=20)
+    rows, _ = INCOME.run(cfg, [0], record=False, resume=False)
+    lost = rows[rows["metric"] == "diverged"]
+    assert len(lost) == 1 and lost["value"].item() == cfg.rounds
+    own = (rows["loss"] == lost["loss"].item()) & (rows["males"] == lost["males"].item())
+    assert own.sum() == 1 and "probe_best" in set(rows.loc[~own, "metric"])

@@ -24,13 +24,12 @@ def of(found: pd.DataFrame) -> str:
 
 
 def _rates(found: pd.DataFrame) -> str:
-    f1, best = claims.by_rate(found, "train_f1"), claims.chosen(found)
-    said = [
-        f"{name}, "
-        + ", ".join(f"{lr:g}: {f1.loc[name, lr].mean():.1f}" for lr in f1.loc[name].dropna(axis=1))
-        + f" ({best[name]:g} is shown and judged)"
-        for name in f1.index.unique("stand_in")
-    ]
+    f1, said = claims.by_rate(found, "train_f1"), []
+    for name, best in claims.chosen(found).items():
+        own = f1[f1.index.get_level_values("stand_in") == name].dropna(axis=1, how="all")
+        means = (own.dropna() if len(own.dropna()) else own).mean()  # of cells that all rates have
+        each = ", ".join(f"{lr:g}: {value:.1f}" for lr, value in means.items())
+        said.append(f"{name}, {each} ({best:g} is shown and judged)")
     # False if the text's rate did as well as the other: nothing below is of the worse one.
     head = "**F1 of users trained with, without the game, by learning rate**"
     return f"{head}: {'; '.join(said) or 'not yet run'}."

@@ -129,9 +129,13 @@ def measure(fed: Federation, outcome: Outcome, probed: int = 0) -> Measured:
         for (r, _), found in zip(some, _leaks(fed, seed, some, probed), strict=True):
             lines[r] |= found
     final = pd.DataFrame(lines, index=pd.Index(fed.seeds, name="seed"))
-    if (lost := _lost(outcome)).any():  # these have a round in the place of numbers
+    broke = _lost(outcome)
+    over = final["probe_best"].isna().to_numpy() if probed else np.zeros_like(broke)
+    if (lost := broke | over).any():  # these have a round in the place of numbers
         final.loc[lost] = float("nan")
-        final["diverged"] = final.index.map(outcome.diverged).where(lost).astype(float)
+        at = final.index.map(outcome.diverged).to_numpy(float)
+        at = np.where(broke, at, outcome.history["round"].max())
+        final["diverged"] = np.where(lost, at, float("nan"))
     return Measured(final, outcome.history, outcome.seconds, outcome.provenance)
 
 
@@ -143,7 +147,7 @@ def _lost(outcome: Outcome) -> np.ndarray:
 
 @torch.no_grad()
 def _leaks(fed: Federation, seed: int, some: list, probed: int) -> list[dict[str, float]]:
-    """AUC in percent of fresh probes of z for sex, of each of a seed's runs.
+    """AUC in percent of fresh probes of z for sex, of each of a seed's runs; NaN where z overflows.
 
     The runs of a seed are tested on the same rows, whatever the number of users.
     """
@@ -152,10 +156,12 @@ def _leaks(fed: Federation, seed: int, some: list, probed: int) -> list[dict[str
     order = stream(seed, Purpose.PROBES).permutation(len(held))[:probed]
     chosen = fed.data.test.take(held[torch.from_numpy(order)])
     z = torch.stack([_features(fed.net, params, chosen.x) for _, params in some])  # [E, n, 64]
-    found = probe(z, chosen.groups, len(order) // 2, seed)  # {kind: [E, 1]}
+    whole = z.isfinite().flatten(1).all(1)
+    found = probe(z.nan_to_num(0.0, 0.0, 0.0), chosen.groups, len(order) // 2, seed)
     out = []
-    for e in range(len(some)):
-        line = {f"probe_{kind}": 100 * float(found[kind][e, 0]) for kind in KINDS}
+    for e in range(len(some)):  # found: {kind: [E, 1]}
+        seen = 100 if whole[e] else float("nan")
+        line = {f"probe_{kind}": seen * float(found[kind][e, 0]) for kind in KINDS}
         out.append(line | {"probe_best": max(line.values())})
     return out
 
