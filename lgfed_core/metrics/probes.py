@@ -34,10 +34,13 @@ def probe(h: Tensor, groups: Tensor, fit: int, seed: int = 0) -> dict[str, NDArr
     for part in (groups[:fit], groups[fit:]):
         if not len(part) or bool((part.min(0).values == part.max(0).values).any()):
             raise SettingsError("fitting and judging a probe both need rows of every group")
-    if not h.isfinite().all():
-        raise SettingsError("what the encoders make of the rows is not finite; leave such runs out")
     mean, std = h[:, :fit].mean(1, keepdim=True), h[:, :fit].std(1, keepdim=True)
     h = (h - mean) / std.clamp(min=1e-6)  # [E, n, d]; a unit that is always the same stays at zero
+    if not (h.isfinite().all() and std.isfinite().all()):
+        raise SettingsError(
+            "what the encoders make of the rows is not finite, or too large to be squared; "
+            "leave such runs out"
+        )
     judged = groups[fit:].T.numpy()  # [g, n - fit]
     scores = dict(zip(KINDS[:2], _classical(h, groups, fit, seed), strict=True))
     scores["network"] = _network(h, groups, fit, seed)

@@ -213,15 +213,16 @@ def test_of_a_seed_whose_runs_diverge_the_others_stay(small, monkeypatch):
     assert "diverged" not in set(kept["metric"]) and set(kept["seed"]) == {0, 1}
 
 
+@pytest.mark.parametrize("large", [1e30, 1e10])  # squared by two layers: infinite, and too large
 def test_a_run_with_finite_weights_whose_representation_overflows_has_a_round_alone(
-    small, monkeypatch
+    small, monkeypatch, large
 ):
     real = measures.models
 
     def grown(outcome, runs):
         for r, params in enumerate(real(outcome, runs)):
-            large = 1e30 if r == 0 else 1.0  # squared by two layers, more than a float holds
-            yield {n: v * large if n.startswith("encoder") else v for n, v in params.items()}
+            by = large if r == 0 else 1.0
+            yield {n: v * by if n.startswith("encoder") else v for n, v in params.items()}
 
     monkeypatch.setattr(measures, "models", grown)
     cfg = replace(small, parts=("figure",), probed=20)
