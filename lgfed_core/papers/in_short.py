@@ -167,7 +167,8 @@ def _of_rows(experiment: Experiment) -> dict[str, str]:
     command = f"python -m lgfed_core run {experiment.name} --scale paper"
     if rows.empty:
         return {experiment.name: f"not yet run at full length: <code>{command}</code>"}
-    runs = rows.drop_duplicates(["seed", "protocol", "seconds"])
+    own = [] if experiment.together else ["seed"]  # seeds in one stack have its time, all of them
+    runs = rows.drop_duplicates([*own, "protocol", "seconds"])
     seeds = ", ".join(
         f"{_range(group['seed'])} {str(name).replace('_', ' ')}"
         for name, group in rows.groupby("protocol")

@@ -61,6 +61,8 @@ def test_the_strip_has_the_facts_and_how_to_run_what_has_not_run(monkeypatch):
     text = box.markdown(pd.DataFrame())
     assert "<dt>split</dt><dd>by &lt;class&gt;</dd>" in text
     assert "seeds 0–1 as described; cpu; 1.0 h in all" in text
+    monkeypatch.setattr(type(ROTATED), "together", True)  # a row has its whole stack's time
+    assert "seeds 0–1 as described; cpu; 0.5 h in all" in box.markdown(pd.DataFrame())
     monkeypatch.setattr(in_short.records, "select", lambda *_, **__: rows.iloc[:0])
     assert "not yet run at full length: <code>python -m lgfed_core run lgfedavg.rotated" in (
         box.markdown(pd.DataFrame())
