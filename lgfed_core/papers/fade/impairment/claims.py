@@ -26,22 +26,21 @@ def stored(scale: str = "paper") -> pd.DataFrame:
     return found[found["rounds"].isin({Settings.pretraining, found["rounds"].max()})]
 
 
-def by_rate(found: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """One measure without an adversary: lines (stand_in, per_round), a column per learning rate."""
-    mine = select(found, metric=metric, loss="none")
-    return mine.pivot_table("value", ["stand_in", "per_round"], "lr")
+def by_rate(found: pd.DataFrame) -> dict[str, pd.Series]:
+    """By stand-in and learning rate, the mean F1 without an adversary on the users trained with,
+    over the numbers of users a round that all its rates have; over any where there are none."""
+    mine = select(found, metric="train_f1", loss="none")
+    f1, means = mine.pivot_table("value", ["stand_in", "per_round"], "lr"), {}
+    for name in found["stand_in"].unique():
+        own = f1[f1.index.get_level_values("stand_in") == name].dropna(axis=1, how="all")
+        means[name] = (own.dropna() if len(own.dropna()) else own).mean()
+    return means
 
 
 def chosen(found: pd.DataFrame) -> dict[str, float]:
-    """By stand-in, the learning rate at which the model without an adversary has the higher mean F1
-    on the users it trains with, over the numbers of users a round that all its rates have; where
-    there are none, the smallest."""
-    f1, best = by_rate(found, "train_f1"), {}
-    for name, rows in found.groupby("stand_in"):
-        all_ran = f1[f1.index.get_level_values("stand_in") == name].dropna(axis=1, how="all")
-        means = all_ran.dropna().mean()
-        best[name] = rows["lr"].min() if means.isna().all() else means.idxmax()
-    return best
+    """By stand-in, the learning rate with the highest mean `by_rate`; the smallest without any."""
+    least = found.groupby("stand_in")["lr"].min()
+    return {name: f1.idxmax() if len(f1) else least[name] for name, f1 in by_rate(found).items()}
 
 
 def wide(found: pd.DataFrame, metric: str) -> pd.DataFrame:

@@ -24,12 +24,10 @@ def of(found: pd.DataFrame) -> str:
 
 
 def _rates(found: pd.DataFrame) -> str:
-    f1, said = claims.by_rate(found, "train_f1"), []
-    for name, best in claims.chosen(found).items():
-        own = f1[f1.index.get_level_values("stand_in") == name].dropna(axis=1, how="all")
-        means = (own.dropna() if len(own.dropna()) else own).mean()  # of cells that all rates have
-        each = ", ".join(f"{lr:g}: {value:.1f}" for lr, value in means.items())
-        said.append(f"{name}, {each} ({best:g} is shown and judged)")
+    said = []
+    for name, f1 in claims.by_rate(found).items():
+        each = ", ".join(f"{lr:g}: {value:.1f}" for lr, value in f1.items()) or "not yet run"
+        said.append(f"{name}, {each} ({claims.chosen(found)[name]:g} is shown and judged)")
     # False if the text's rate did as well as the other: nothing below is of the worse one.
     head = "**F1 of users trained with, without the game, by learning rate**"
     return f"{head}: {'; '.join(said) or 'not yet run'}."
@@ -38,9 +36,7 @@ def _rates(found: pd.DataFrame) -> str:
 def _against_none(found: pd.DataFrame, metric: str) -> Iterator[str]:
     """For a set and a loss, in how many of its numbers of users a round an interval is not zero."""
     for name, mine in claims.wide(found, metric).groupby("stand_in"):
-        for loss in mine.columns.drop("none", errors="ignore"):
-            if "none" not in mine:
-                continue
+        for loss in mine.columns.drop("none") if "none" in mine else ():
             gains = [
                 gain
                 for _, own in mine.droplevel("stand_in").groupby("per_round")
