@@ -3,8 +3,9 @@
 One user holds the rows of all women, 1 to 16 users share those of men; who has more users is more
 often there. Two users a round take a step on one batch each. The parts, for each choice of inputs:
 
-* ``figure``: no adversary, the vanilla loss, the squared one (and a power in between); fresh probes
-  of the representation beside the adversary's own AUC;
+* ``figure``: no adversary, the vanilla loss, the squared one; fresh probes of the representation
+  beside the adversary's own AUC;
+* ``between``: the same with a power between those two, which no paper prints;
 * ``sweep:...``: other learning rates, strengths and steps of D's own at both ends of the figure.
   What validation rows choose is judged (`claims`);
 * ``qffl``: losses reweighted by user instead of a game;
@@ -91,7 +92,7 @@ class Parts:
             methods = [QFFL(q=c["q"], unit=0.5, beta=cfg.beta, weighted=True) for c in cells]
             return self._run(name, cells, methods, Tuning(lr=cfg.lr))
         tuning = Tuning(lr=cfg.lr)
-        if name != "figure":
+        if name.startswith("sweep"):
             top, lr, own = (cells[0][field] for field in Tuning._fields)
             tuning = Tuning(top, lr, int(own))
         methods = [
@@ -165,7 +166,7 @@ class Income(Experiment):
         ids = pd.DataFrame(cfg.cells(name)).iloc[wide.groupby("seed").cumcount()]
         wide = pd.concat([wide, ids.reset_index(drop=True)], axis=1)
         long = wide.melt(["seed", *ids.columns], var_name="metric").dropna(subset="value")
-        tables = {"figure": TABLE, "qffl": QFFL_TABLE, "central": CENTRAL}
+        tables = {"figure": TABLE, "between": TABLE, "qffl": QFFL_TABLE, "central": CENTRAL}
         return long.assign(
             table=tables.get(name, SWEEP),
             inputs=inputs,
@@ -178,7 +179,7 @@ class Income(Experiment):
         out = []
         for part, history in histories.items():
             inputs, name = part.split(":", 1)
-            if name != "figure" or not len(history):
+            if name not in ("figure", "between") or not len(history):
                 continue
             ids = pd.DataFrame(cfg.cells(name)).iloc[history.groupby(["round", "seed"]).cumcount()]
             lines = pd.concat([history.reset_index(drop=True), ids.reset_index(drop=True)], axis=1)

@@ -7,7 +7,9 @@ import pandas as pd
 from lgfed_core.papers.in_words import Pair, bullets, sentence
 
 from . import claims
+from .settings import POWERS
 
+_GAMES = [loss for loss in POWERS if loss != "none"]
 _FAIRER = ("higher", "lower", "not shown to be higher or lower")
 
 
@@ -42,7 +44,7 @@ def _left(found: pd.DataFrame) -> str:
 
 def _between(found: pd.DataFrame) -> str:
     probe, game = (claims.wide(found, metric) for metric in ("probe_best", "adv_auc"))
-    pairs = [(_name(c), probe[c], game[c]) for c in _ends(probe, claims.LOSSES) if c in game]
+    pairs = [(_name(c), probe[c], game[c]) for c in _ends(probe, _GAMES) if c in game]
     # False if a fresh probe found no more than the discriminator that took part.
     head = "**A fresh probe less the game's own discriminator**, in points of AUC"
     return sentence(head, pairs, _FAIRER)
@@ -57,7 +59,7 @@ def _groups(found: pd.DataFrame) -> str:
 
 def _against_none(found: pd.DataFrame, metric: str) -> Iterator[Pair]:
     table = claims.wide(found, metric)
-    for loss, males in _ends(table, claims.LOSSES):
+    for loss, males in _ends(table, _GAMES):
         if ("none", males) in table:
             yield _name((loss, males)), table[loss, males], table["none", males]
 

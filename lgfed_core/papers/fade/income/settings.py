@@ -8,7 +8,7 @@ from lgfed_core.papers.settings import INSIDE, Checked
 
 from . import census, practice
 
-PARTS = ("figure", "sweep", "qffl", "central")
+PARTS = ("figure", "between", "sweep", "qffl", "central")
 POWERS = {"none": 1.0, "vanilla": 1.0, "between": 1.5, "squared": 2.0}  # "none": D looks on
 
 
@@ -123,8 +123,9 @@ class Settings(Checked):
     def cells(self, part: str) -> list[dict]:
         """What is identified by more than its seed, in the order in which a seed's runs lie."""
         kind, *what = part.split(":")
-        if kind == "figure":
-            return [dict(loss=x, males=m) for x in self.losses for m in self.males]
+        if kind in ("figure", "between"):
+            losses = self.losses if kind == "figure" else [kind]
+            return [dict(loss=x, males=m) for x in losses for m in self.males]
         if kind == "qffl":
             return [dict(q=q, males=m) for q in self.qs for m in self.ends]
         if kind == "central":
