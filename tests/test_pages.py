@@ -24,6 +24,7 @@ PAGES = sorted(
     if not path.name.startswith(("genindex", "search", "py-modindex", "index"))
     and "_static" not in str(path)
 )
+SCREENS = 8  # of 800 pixels, at most, until the details begin
 PHONE, DESK = {"width": 390, "height": 800}, {"width": 1280, "height": 900}
 THEME = {  # what axe-core says of parts that sphinx-book-theme and sphinxcontrib-bibtex make
     "aria-allowed-role",
@@ -53,6 +54,12 @@ CUT = """() => {
 }"""
 PROSE = """() => [...document.querySelectorAll('article p, article li, article td')]
   .filter(n => !n.closest('pre, .cell_input, .math')).map(n => n.innerText).join('\\n')"""
+DETAILS = """() => {
+  const found = [...document.querySelectorAll('article h2')].filter(h => h.innerText.startsWith('Details'));
+  const end = found.length ? found[0] : document.querySelector('article').lastElementChild;
+  const box = end.getBoundingClientRect();
+  return (found.length ? box.top : box.bottom) + scrollY;
+}"""
 UNNAMED = """() => [...document.querySelectorAll('article img')]
   .filter(i => i.alt.length < 10 || i.alt.includes('_images/')).map(i => i.src.split('/').pop())"""
 SMALL = """() => [...document.querySelectorAll('figure.lgfed img')]
@@ -135,6 +142,16 @@ def _grave(page, options: dict | None = None) -> list[str]:
         for one in found
         if one["impact"] in ("critical", "serious") and one["id"] not in THEME
     ]
+
+
+CHAPTERS = [n for n in PAGES if re.match(r"(lgfedavg|fade|cgau|machines)/|everywhere|reliab|scoreb", n)]
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_the_answer_and_its_evidence_take_eight_screens_before_the_details(name, page, address):
+    page.goto(f"{address}/{name}")
+    page.evaluate("window.MathJax && MathJax.startup ? MathJax.startup.promise : null")
+    assert page.evaluate(DETAILS) <= 800 * SCREENS
 
 
 @pytest.mark.parametrize("name", PAGES)
