@@ -6,21 +6,14 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
-import tempfile
 from pathlib import Path
 
 import status
 import yaml
+from light import lighten, sha256, vendor_mathjax
 
 import docstrings
 from execute import ROOT, BuildError, shown
-
-MATHJAX = "mathjax@3.2.2"
-MATHJAX_FILES = {  # member: sha256; "full" has every TeX extension, which a page loads by itself
-    "es5/tex-svg-full.js": "a4354ff94fd868aea0cc6eaaa79a57fda0588646fc46ee3700a349ee0a11cbe6",
-    "LICENSE": "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30",
-}
 
 
 def gather(source: Path, names: list[str], executed: Path, scale: str) -> Path:
@@ -39,9 +32,7 @@ def gather(source: Path, names: list[str], executed: Path, scale: str) -> Path:
             "mean nothing. The stored paper-scale results are the real ones."
         )
     if vendor_mathjax(source / "_vendor" / "mathjax"):
-        shutil.copytree(source / "_vendor", pages / "_vendor")
-        settings["sphinx"]["config"]["html_static_path"] = ["_vendor"]
-        settings["sphinx"]["config"]["mathjax_path"] = "mathjax/tex-svg-full.js"
+        shutil.copytree(source / "_vendor" / "mathjax", pages / "_mathjax")
     if (own := pages / "status.md").exists():
         text = status.filled(own.read_text(encoding="utf-8"), names, executed, scale)
         own.write_text(text, encoding="utf-8")
@@ -87,7 +78,8 @@ def key(pages: Path) -> str:
     """Digest of all that decides what the HTML looks like."""
     inputs = [path for path in sorted(pages.rglob("*")) if path.is_file()]
     names = [path.relative_to(pages).as_posix() for path in inputs]
-    files = [*inputs, ROOT / "constraints.txt", Path(__file__)]
+    own = [Path(__file__).with_name(name) for name in ("draw.py", "light.py", "formulas.js")]
+    files = [*inputs, ROOT / "constraints.txt", *own]
     return hashlib.sha256(repr([names, *map(sha256, files)]).encode()).hexdigest()
 
 
@@ -104,8 +96,10 @@ def draw(pages: Path, target: Path) -> Path:
         said = said.replace(str(pages), shown(pages.parent.parent)).splitlines()
         wrong = [line for line in said if re.search(r"WARNING|ERROR|CRITICAL", line)]
         raise BuildError("Jupyter Book warned or failed:\n" + "\n".join(wrong or said[-30:]))
-    for page in (work / "_build" / "html").rglob("*.html"):
+    drawn_pages = list((work / "_build" / "html").rglob("*.html"))
+    for page in drawn_pages:
         page.write_text(without_extras(page.read_text(encoding="utf-8")), encoding="utf-8")
+    lighten(drawn_pages, pages / "_mathjax")
     shutil.rmtree(target, ignore_errors=True)
     (work / "_build" / "html").rename(target)
     (target / ".key").write_text(made_from)
@@ -131,32 +125,3 @@ _THEBE = re.compile(
     r"|<script[^>]*(?:sphinx-thebe\.js|x-thebe-config)[^>]*>.*?</script>",
     re.DOTALL,
 )
-
-
-def vendor_mathjax(folder: Path) -> bool:
-    """Put MathJax into ``folder`` from npm, so that formulas need no network; say if it worked."""
-    targets = {folder / Path(member).name: sha for member, sha in MATHJAX_FILES.items()}
-    if all(path.exists() and sha256(path) == sha for path, sha in targets.items()):
-        return True
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
-        try:
-            command = ["npm", "pack", "--silent", "--ignore-scripts", "--fetch-retries=1"]
-            subprocess.run(
-                [*command, MATHJAX], cwd=scratch, check=True, capture_output=True, timeout=180
-            )
-        except (OSError, subprocess.SubprocessError):
-            print("npm cannot fetch MathJax: pages will load it from the network to draw formulas")
-            return False
-        with tarfile.open(next(Path(scratch).glob("*.tgz"))) as package:
-            for member, sha in MATHJAX_FILES.items():
-                path = Path(scratch) / Path(member).name
-                path.write_bytes(package.extractfile(f"package/{member}").read())
-                if sha256(path) != sha:
-                    raise BuildError(f"{member} of {MATHJAX} from npm has a wrong sha256")
-                path.replace(folder / path.name)
-    return True
-
-
-def sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()

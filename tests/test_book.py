@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import inputs
+import light
 import nbformat
 import pandas
 import pytest
@@ -378,22 +379,64 @@ def test_a_script_is_there_once_and_thebe_is_not():
 
 def test_mathjax_is_checked_and_done_without_where_npm_cannot_fetch(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert not draw.vendor_mathjax(tmp_path / "_vendor" / "mathjax")
+    assert not light.vendor_mathjax(tmp_path / "_vendor" / "mathjax")
     assert "from the network" in capsys.readouterr().out
     with tarfile.open(tmp_path / "other.tgz", "w:gz") as package:
-        for member in draw.MATHJAX_FILES:
-            package.add(__file__, f"package/{member}")
+        for member in light.MATHJAX_FILES:
+            package.add(__file__, f"package/es5/{member}")
     npm = tmp_path / "npm"
     npm.write_text(f"#!/bin/sh\n/bin/cp '{tmp_path}/other.tgz' mathjax.tgz\n")
     npm.chmod(0o755)
     with pytest.raises(BuildError, match="wrong sha256"):
-        draw.vendor_mathjax(tmp_path / "_vendor" / "mathjax")
+        light.vendor_mathjax(tmp_path / "_vendor" / "mathjax")
     assert not list((tmp_path / "_vendor").rglob("*.js"))
-    digest = draw.sha256(Path(__file__))
-    monkeypatch.setattr(draw, "MATHJAX_FILES", dict.fromkeys(draw.MATHJAX_FILES, digest))
-    assert draw.vendor_mathjax(tmp_path / "_vendor" / "mathjax")
+    digest = light.sha256(Path(__file__))
+    monkeypatch.setattr(draw, "MATHJAX_FILES", dict.fromkeys(light.MATHJAX_FILES, digest))
+    assert light.vendor_mathjax(tmp_path / "_vendor" / "mathjax")
     npm.unlink()
-    assert draw.vendor_mathjax(tmp_path / "_vendor" / "mathjax"), "fetched again"
+    assert light.vendor_mathjax(tmp_path / "_vendor" / "mathjax"), "fetched again"
+
+
+def test_formulas_and_icons_are_drawn_into_a_page(tmp_path, monkeypatch):
+    """By a MathJax that draws the TeX itself; the real one draws the pages of test_pages."""
+    (tmp_path / "mathjax").mkdir()
+    node = "const {readFileSync} = require('fs'); exports.init = async () => ({"
+    node += "startup: {adaptor: {outerHTML: (x) => x, textContent: (x) => x}},"
+    node += "tex2svgPromise: async (tex, {display}) => `<svg>${display} ${tex}</svg>`,"
+    node += "svgStylesheet: () => 'svg {}'})"
+    (tmp_path / "mathjax" / "node-main.js").write_text(node)
+    icons = (
+        'file:[1,2,[],"f15b","M0"]}}{file:[3,4,[9,"x"],"f15b","M1"],"file-pdf":[5,6,[],"f1","M2"]}'
+    )
+    (tmp_path / "fontawesome.js").write_text(icons)
+    scripts = "<script>window.MathJax = {}</script><script src='m'></script>"
+    scripts += '<script defer="defer" src="a/mathjax@3/x.js"></script>'
+    icon = '<i class="fas fa-file" title="Page"></i>'
+    body = r'<span class="math notranslate">\(a &lt; b\)</span> \(not math\)'
+    body += (
+        '<div class="math notranslate" id="e">\n<span class="eqno">(1)</span>\\[c_{[1]}\\]</div>'
+    )
+    page, plain = tmp_path / "a.html", tmp_path / "b.html"
+    theme = '<script src="fontawesome.js?v=1"></script>'
+    page.write_text(f"<head>{scripts}{theme}</head>{body}{icon}")
+    plain.write_text(f'<head>{scripts}</head>{theme}<span class="fa-solid fa-unknown"></span>')
+    light.lighten([page, plain], tmp_path / "mathjax")
+    drawn = page.read_text()
+    assert '<span class="math notranslate"><svg>false a < b</svg></span>' in drawn
+    assert '<span class="eqno">(1)</span><svg>true c_{[1]}</svg></div>' in drawn
+    assert r"\(not math\)" in drawn and "MathJax" not in drawn and "fontawesome" not in drawn
+    assert "<style>svg {}</style>" in drawn and "<script src='m'>" in drawn
+    shape = 'viewBox="0 0 3 4"><path fill="currentColor" d="M1"/></svg>'
+    assert f'class="svg-inline--fa fas fa-file" title="Page" aria-hidden="true" {shape}' in drawn
+    assert "MathJax" not in plain.read_text() and theme in plain.read_text(), "an unknown icon"
+    page.write_text(f"<head>{scripts}</head>{body}")
+    light.lighten([page], tmp_path / "none")
+    assert page.read_text() == f"<head>{scripts}</head>{body}", "the reader's browser draws"
+    svg = '<g data-mml-node="merror">'
+    done = subprocess.CompletedProcess([], 0, json.dumps({"style": "", "drawn": [svg]}), "")
+    monkeypatch.setattr(light.subprocess, "run", lambda *args, **more: done)
+    with pytest.raises(BuildError, match=r"not take these formulas:\n\\fraq"):
+        light.draw([("\\fraq", True)], tmp_path / "mathjax")
 
 
 def test_pages_carry_no_progress_bars_widgets_or_places():

@@ -55,7 +55,8 @@ CUT = """() => {
 PROSE = """() => [...document.querySelectorAll('article p, article li, article td')]
   .filter(n => !n.closest('pre, .cell_input, .math')).map(n => n.innerText).join('\\n')"""
 DETAILS = """() => {
-  const found = [...document.querySelectorAll('article h2')].filter(h => h.innerText.startsWith('Details'));
+  const all = [...document.querySelectorAll('article h2')];
+  const found = all.filter(h => h.innerText.startsWith('Details'));
   const end = found.length ? found[0] : document.querySelector('article').lastElementChild;
   const box = end.getBoundingClientRect();
   return (found.length ? box.top : box.bottom) + scrollY;
@@ -144,7 +145,9 @@ def _grave(page, options: dict | None = None) -> list[str]:
     ]
 
 
-CHAPTERS = [n for n in PAGES if re.match(r"(lgfedavg|fade|cgau|machines)/|everywhere|reliab|scoreb", n)]
+CHAPTERS = [
+    n for n in PAGES if re.match(r"(lgfedavg|fade|cgau|machines)/|everywhere|reliab|scoreb", n)
+]
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
