@@ -391,7 +391,7 @@ def test_mathjax_is_checked_and_done_without_where_npm_cannot_fetch(tmp_path, mo
         light.vendor_mathjax(tmp_path / "_vendor" / "mathjax")
     assert not list((tmp_path / "_vendor").rglob("*.js"))
     digest = light.sha256(Path(__file__))
-    monkeypatch.setattr(draw, "MATHJAX_FILES", dict.fromkeys(light.MATHJAX_FILES, digest))
+    monkeypatch.setattr(light, "MATHJAX_FILES", dict.fromkeys(light.MATHJAX_FILES, digest))
     assert light.vendor_mathjax(tmp_path / "_vendor" / "mathjax")
     npm.unlink()
     assert light.vendor_mathjax(tmp_path / "_vendor" / "mathjax"), "fetched again"
