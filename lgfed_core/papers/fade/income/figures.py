@@ -63,7 +63,7 @@ def leaks(adversary: pd.DataFrame, probe: pd.DataFrame) -> Figure:
         ax.xaxis.set_major_formatter("{x:g}")
         ax.set(title=title, xlabel="male users")
     axes[0].set_ylabel("AUC for sex, %")
-    axes[0].legend()
+    axes[1].legend(loc="center")  # between what probes find and guessing
     words = (
         "How well sex can be guessed from z, by D itself and by the best of fresh probes, by the "
     )
