@@ -158,6 +158,15 @@ def test_the_answer_and_its_evidence_take_eight_screens_before_the_details(name,
 
 
 @pytest.mark.parametrize("name", PAGES)
+def test_scripts_and_styles_of_a_page_weigh_less_than_a_megabyte(name):
+    html = (HTML / name).read_text(encoding="utf-8")
+    loaded = re.findall(r'<(?:script|link)[^>]*(?:src|href)="([^"?#:]+\.(?:js|css))[^"]*"', html)
+    files = {(HTML / name).parent / place for place in loaded}
+    assert len(files) > 5
+    assert sum(path.stat().st_size for path in files) < 1e6
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_every_link_into_the_book_leads_somewhere(name):
     html = (HTML / name).read_text(encoding="utf-8")
     broken = []
