@@ -1,4 +1,4 @@
-"""python -m lgfed_core list | data | run | fill | report | bench | gpu-check"""
+"""python -m lgfed_core list | data | features | run | fill | report | bench | gpu-check"""
 
 import argparse
 import os
@@ -49,6 +49,11 @@ def _parser() -> argparse.ArgumentParser:
         help="a set that cannot be had is no error where others stand in for it",
     )
     data.set_defaults(command=_data)
+
+    made = commands.add_parser("features", help="compute features of pictures; goes on if stopped")
+    made.add_argument("name", metavar="SET", help="e.g. cifar10, office31")
+    made.add_argument("network", help="inception_v3, mobilenet_v2 or resnet50")
+    made.set_defaults(command=_features)
 
     run = commands.add_parser("run", help="run an experiment; the same command continues it")
     run.add_argument("experiment", help="a name from `list`, e.g. lgfedavg.mnist")
@@ -168,6 +173,14 @@ def _data(args) -> int:
     from . import data
 
     return data.main(args.names, args.stand_ins)
+
+
+def _features(args) -> int:
+    from .data.features.compute import compute
+
+    for part in compute(args.name, args.network):
+        print(f"{part.name}: {len(part):,} rows of {part.x.shape[1]:,} numbers are ready")
+    return 0
 
 
 def _run(args) -> int:

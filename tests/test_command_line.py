@@ -2,10 +2,12 @@
 
 from dataclasses import fields
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from lgfed_core import __main__ as command
+from lgfed_core.data.features import compute
 from lgfed_core.engine import loop
 from lgfed_core.errors import LgfedError
 from lgfed_core.evidence import records as results
@@ -33,6 +35,28 @@ def test_seeds_that_are_none(text, why, capsys):
         command.main(["run", "lgfedavg.mnist", f"--seeds={text}"])
     said = capsys.readouterr().err
     assert "--seeds" in said and why in said
+
+
+def test_features_of_pictures_are_computed_by_name(monkeypatch, capsys):
+    class Part:
+        name, x = "office31-dslr", np.zeros((3, 5))
+
+        def __len__(self):
+            return 3
+
+    monkeypatch.setattr(compute.objects, "load", lambda *asked: said.append(asked) or Part())
+    said: list = []
+    assert command.main(["features", "office31", "mobilenet_v2"]) == 0
+    assert said == [("office31", d, "mobilenet_v2") for d in ("amazon", "dslr", "webcam")]
+    assert "office31-dslr: 3 rows of 5 numbers are ready" in capsys.readouterr().out
+    for name, network, wrong in (
+        ("office13", "mobilenet_v2", "set"),
+        ("cifar10", "resnet50", "network"),
+        ("office31", "lenet", "network"),
+    ):
+        assert command.main(["features", name, network]) == 1
+        told = capsys.readouterr().err
+        assert told.startswith("SettingsError") and wrong in told and told.count("\n") == 1
 
 
 def test_changes_take_the_type_of_the_setting():

@@ -12,11 +12,10 @@ class, and each block is a file of its own in the cache: what was computed befor
 computed again, and any number of whole blocks is a balanced subset of CIFAR-10. A file says which
 weights and which pictures it was made from, and how.
 
-    python -m lgfed_core.data.cifar_features inception_v3 bfloat16     # all 60,000 pictures
+    python -m lgfed_core features cifar10 inception_v3     # all 60,000 pictures
 """
 
 import hashlib
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -189,13 +188,3 @@ def raw() -> tuple[Tensor, NDArray]:
     folder = data.get("cifar10")
     read = [cifar10.read_batch(folder / n) for n in (*cifar10.TRAIN, *cifar10.TEST)]
     return torch.cat([x for x, _ in read]), torch.cat([y for _, y in read]).long().numpy()
-
-
-def main(name: str, precision: str = "") -> None:
-    """Compute all features of a network that are not in the cache yet."""
-    found = load(name, precision)
-    print(f"{len(found):,} rows of {found.x.shape[1]:,} numbers are ready")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -13,12 +13,11 @@ The middle 224 of 256 pixels are shown, once: no crops at random. A domain is co
 128 pictures, each a file of its own in the cache, so that what was computed before a kill is not
 computed again. A file says which weights and pictures it was made from, and others are refused.
 
-    python -m lgfed_core.data.features.objects office31 mobilenet_v2
+    python -m lgfed_core features office31 mobilenet_v2
 """
 
 import hashlib
 import os
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -202,14 +201,3 @@ BACKBONES = {
         partial(_body, "mobilenet_v2"),
     ),
 }
-
-
-def main(name: str, backbone: str = "mobilenet_v2") -> None:
-    """Compute all features of a set that are not in the cache yet."""
-    for domain in objects.KINDS[name].domains:
-        found = load(name, domain, backbone)
-        print(f"{found.name}: {len(found):,} rows of {found.x.shape[1]:,} numbers are ready")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
