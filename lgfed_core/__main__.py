@@ -224,9 +224,9 @@ def _run_elsewhere(args, experiment, protocols: list[str], changes: dict, record
 
 def _shown(rows) -> str:
     """Result rows of any experiment as a table: a line per cell and selection, means over seeds."""
-    from .evidence import records as results
+    from .evidence.rows import identifying
 
-    keys = [*results.identifying(rows), "selection"]
+    keys = [*identifying(rows), "selection"]
     rows = rows.assign(**rows[keys].astype(object).fillna(""))
     return rows.pivot_table("value", keys, "metric", sort=False).to_string()
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from lgfed_core.evidence.printed import Table
-from lgfed_core.evidence.records import plain
+from lgfed_core.evidence.rows import plain
 
 from . import experiments
 from .experiment import Piece

@@ -20,6 +20,7 @@ from lgfed_core.engine.checkpoint import claimed, folder_name
 from lgfed_core.engine.processes import checked_workers
 from lgfed_core.errors import SettingsError, one_of
 from lgfed_core.evidence import records as results
+from lgfed_core.evidence.rows import PROTOCOLS, identifying
 from lgfed_core.paths import RUNS
 
 from .settings import Checked
@@ -80,7 +81,7 @@ class Experiment:
     Settings: ClassVar[type[Checked]]
     scales: ClassVar[dict[str, dict]]  # what each scale changes
     released: ClassVar[dict] = {}  # what the protocol `as_released` changes
-    protocols: ClassVar[tuple[str, ...]] = results.PROTOCOLS
+    protocols: ClassVar[tuple[str, ...]] = PROTOCOLS
     chooses: ClassVar[frozenset[str]] = frozenset()  # settings that pick cells and change none
     together: ClassVar[bool] = False  # all seeds at once on a CPU as well (tiny networks)
     usual_lanes: ClassVar[str] = "auto"  # what lanes are if nobody says; "auto": by the device
@@ -93,7 +94,7 @@ class Experiment:
 
     def _made(self, scale: str, protocol: str, changes: dict):
         one_of("scale", scale, self.scales)
-        one_of("protocol", protocol, results.PROTOCOLS)
+        one_of("protocol", protocol, PROTOCOLS)
         known = [f.name for f in fields(self.Settings)]
         if unknown := set(changes) - set(known):
             raise SettingsError(
@@ -202,7 +203,7 @@ class Experiment:
         broken = rows.loc[~np.isfinite(rows["value"].astype(float)), "seed"]
         lost = dict.fromkeys(broken, _last_round(outcome)) | lost
         own, main = rows["seed"].isin(lost), rows["table"] == rows["table"].iloc[0]
-        told = rows[own & main].drop_duplicates(["seed", "selection", *results.identifying(rows)])
+        told = rows[own & main].drop_duplicates(["seed", "selection", *identifying(rows)])
         told = told.assign(metric=DIVERGED, value=told["seed"].map(lost).astype(float))
         return pd.concat([rows[~own], told], ignore_index=True) if lost else rows
 

@@ -20,6 +20,7 @@ from lgfed_core.data.features.stored import features
 from lgfed_core.engine import Outcome, loop
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results
+from lgfed_core.evidence.rows import identifying, plain
 from lgfed_core.models.adult import AdultNet
 from lgfed_core.papers import experiment as base, experiments
 from lgfed_core.papers.cgau.cifar10 import run as cgau_cifar10, time as cgau_time
@@ -205,7 +206,7 @@ def two(ran) -> tuple[list, pd.DataFrame]:
 def keyed(rows: pd.DataFrame, seed: int = 0) -> pd.Series:
     """Values by all columns that name a record."""
     rows = rows[rows["seed"] == seed]
-    names = rows[sorted(set(rows) - {*MADE})].map(results.plain).to_dict("records")
+    names = rows[sorted(set(rows) - {*MADE})].map(plain).to_dict("records")
     keys = [" ".join(f"{k}={v}" for k, v in name.items() if v) for name in names]
     return rows["value"].set_axis(keys).sort_index()
 
@@ -337,9 +338,9 @@ def test_a_seed_that_diverged_says_so_and_leaves_the_others_alone(ran, two, tmp_
             lost = rows[rows["seed"] == 0]
             assert set(lost["metric"]) == {base.DIVERGED} and set(lost["value"]) == {3}
             assert set(lost["selection"]) <= set(whole["selection"])
-            ids = results.identifying(whole)
+            ids = identifying(whole)
             there = whole[whole["table"] == whole["table"].iloc[0]]
-            named = (f[[*ids, "selection"]].map(results.plain).to_numpy() for f in (lost, there))
+            named = (f[[*ids, "selection"]].map(plain).to_numpy() for f in (lost, there))
             lost_ids, ids_there = (set(map(tuple, names)) for names in named)
             assert lost_ids == ids_there
             results.record(ran.experiment.name, rows, tmp_path)

@@ -22,7 +22,7 @@ from lgfed_core.data.features.stored import Features
 from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, Participation, run
 from lgfed_core.engine.provenance import provenance
 from lgfed_core.engine.trackers import Tracker
-from lgfed_core.evidence.records import SCALES
+from lgfed_core.evidence.rows import SCALES
 from lgfed_core.methods import ClientBaseline, ClientRowsAveraged, ClientRowsKept, Method
 from lgfed_core.metrics import frechet
 from lgfed_core.models.cgau import Baseline, GatedMLP
