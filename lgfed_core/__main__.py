@@ -172,7 +172,8 @@ def _data(args) -> int:
 
 def _run(args) -> int:
     from .evidence import records as results
-    from .papers import experiment as base, experiments
+    from .papers import experiments
+    from .papers.parts import said
 
     experiment = experiments.find(args.experiment)
     changes = _changes(experiment, args.set)
@@ -193,7 +194,7 @@ def _run(args) -> int:
         plans.append((protocol, cfg, experiment.plan(cfg, args.seeds, **asked)))
     for protocol, cfg, plan in plans:
         print(f"{protocol}, {args.scale}, seeds {' '.join(map(str, args.seeds))}, to run:")
-        print(base.said(plan))
+        print(said(plan))
         rows, _ = experiment.run(cfg, args.seeds, record=not why_not, **asked)
         print(f"{protocol}, {args.scale}: {len(rows)} rows")
         if why_not:

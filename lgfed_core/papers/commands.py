@@ -8,7 +8,7 @@ from lgfed_core.evidence.printed import Table
 from lgfed_core.evidence.rows import plain
 
 from . import experiments
-from .experiment import Piece
+from .parts import Piece
 
 
 def added(table: pd.DataFrame, spec: Table) -> pd.DataFrame:

@@ -27,6 +27,7 @@ from lgfed_core.papers.cgau.cifar10 import run as cgau_cifar10, time as cgau_tim
 from lgfed_core.papers.fade.digits import domains
 from lgfed_core.papers.fade.objects import domains as objects, run as fade_objects
 from lgfed_core.papers.lgfedavg.fairness import released_users
+from lgfed_core.papers.parts import Part, following, said
 
 CPU, SECONDS = torch.device("cpu"), 90  # a smoke run takes some ten of them on two slow cores
 MADE = ["value", "seconds", "device", "torch", "commit"]  # columns that do not name a record
@@ -133,7 +134,7 @@ class Ran:
     experiment: base.Experiment
     cfg: object
     short: object  # the same settings with fewer cells
-    plan: list[base.Part]
+    plan: list[Part]
     killed: bool
     names: list[str]
     rows: pd.DataFrame
@@ -215,7 +216,7 @@ def test_the_plan_is_what_runs_and_it_runs_in_seconds(ran):
     assert [part.name for part in ran.plan] == ran.names
     assert all(part.seeds == (0,) for part in ran.plan)
     trained = [part for part in ran.plan if part.rounds]
-    assert trained and all(part.name in base.said(ran.plan) for part in ran.plan)
+    assert trained and all(part.name in said(ran.plan) for part in ran.plan)
     assert ran.seconds < SECONDS
 
 
@@ -225,7 +226,7 @@ def test_what_was_killed_continues_and_what_is_complete_is_read(ran, monkeypatch
     if not ran.killed:
         assert not any(part.saved for part in plan)
         return
-    assert "complete" in base.said(plan)
+    assert "complete" in said(plan)
     monkeypatch.setattr(loop, "round_of", None)  # any round would now fail
     assert_found(ran.again(resume=True, workers=1)[1], ran.rows)
 
@@ -375,6 +376,6 @@ def test_a_number_that_is_not_finite_takes_no_neighbour_down(ran, two, tmp_path,
 def test_what_starts_from_a_diverged_model_has_diverged():
     after = Outcome(None, {}, pd.DataFrame(), pd.DataFrame(), 0.0, {})
     before = replace(after, diverged={0: 5})
-    assert base.following(before, after, 4).diverged == {}
-    assert base.following(before, after, 5).diverged == {0: 1}
-    assert base.following(before, replace(after, diverged={0: 2, 1: 3})).diverged == {0: 2, 1: 3}
+    assert following(before, after, 4).diverged == {}
+    assert following(before, after, 5).diverged == {0: 1}
+    assert following(before, replace(after, diverged={0: 2, 1: 3})).diverged == {0: 2, 1: 3}

@@ -27,7 +27,8 @@ from lgfed_core.methods import ClientBaseline, ClientRowsAveraged, ClientRowsKep
 from lgfed_core.metrics import frechet
 from lgfed_core.models.cgau import Baseline, GatedMLP
 from lgfed_core.models.layout import Layout, joined
-from lgfed_core.papers.experiment import Experiment, Part, who
+from lgfed_core.papers.experiment import Experiment
+from lgfed_core.papers.parts import Part, who
 from lgfed_core.papers.settings import INSIDE, POSITIVE, SHARE, Checked
 from lgfed_core.partition import feature_clusters
 from lgfed_core.partition.feature_clusters import Clients

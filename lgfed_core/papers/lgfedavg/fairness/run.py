@@ -28,8 +28,9 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.methods import FairLGFedAvg, Method, WatchedFedAvg
 from lgfed_core.models.adult import WIDTH, AdultNet
 from lgfed_core.models.layout import joined
-from lgfed_core.papers.experiment import Experiment, Part, following
+from lgfed_core.papers.experiment import Experiment
 from lgfed_core.papers.measured import Measured
+from lgfed_core.papers.parts import Part, following
 
 from . import released as adult_released
 from .measures import measure, rows_of_adult
