@@ -185,7 +185,8 @@ def _features(args) -> int:
 
 def _run(args) -> int:
     from .evidence import records as results
-    from .papers import experiment as base, experiments
+    from .papers import experiments
+    from .papers.parts import said
 
     experiment = experiments.find(args.experiment)
     changes = _changes(experiment, args.set)
@@ -206,7 +207,7 @@ def _run(args) -> int:
         plans.append((protocol, cfg, experiment.plan(cfg, args.seeds, **asked)))
     for protocol, cfg, plan in plans:
         print(f"{protocol}, {args.scale}, seeds {' '.join(map(str, args.seeds))}, to run:")
-        print(base.said(plan))
+        print(said(plan))
         rows, _ = experiment.run(cfg, args.seeds, record=not why_not, **asked)
         print(f"{protocol}, {args.scale}: {len(rows)} rows")
         if why_not:
@@ -237,9 +238,9 @@ def _run_elsewhere(args, experiment, protocols: list[str], changes: dict, record
 
 def _shown(rows) -> str:
     """Result rows of any experiment as a table: a line per cell and selection, means over seeds."""
-    from .evidence import records as results
+    from .evidence.rows import identifying
 
-    keys = [*results.identifying(rows), "selection"]
+    keys = [*identifying(rows), "selection"]
     rows = rows.assign(**rows[keys].astype(object).fillna(""))
     return rows.pivot_table("value", keys, "metric", sort=False).to_string()
 

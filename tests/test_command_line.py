@@ -11,6 +11,7 @@ from lgfed_core.data.features import compute
 from lgfed_core.engine import loop
 from lgfed_core.errors import LgfedError
 from lgfed_core.evidence import records as results
+from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.papers import board, experiment, experiments
 from lgfed_core.papers.lgfedavg.cifar10 import run as cifar10
 from lgfed_core.papers.lgfedavg.mnist import run as mnist
@@ -205,7 +206,7 @@ def test_both_protocols_are_all_that_an_experiment_has(name):
     has = experiment.protocols
     for protocol in has:
         assert experiment.settings("smoke", protocol).protocol == protocol
-    for protocol in set(results.PROTOCOLS) - set(has):
+    for protocol in set(PROTOCOLS) - set(has):
         with pytest.raises(LgfedError, match="as_described"):
             experiment.settings("smoke", protocol)
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .batched import Engine
-from .looped import Job
+from .training import Job
 
 
 def accuracies(

@@ -18,9 +18,9 @@ from lgfed_core.methods import Batch, Local, Method
 from lgfed_core.seeds import coin, draw, pictures, visits
 
 from .adam import Adam
-from .looped import Job, Looped
+from .looped import Looped
 from .stacked_tests import StackedTests, filled
-from .training import Lent, Phase, for_each, gradients, moving, normalises, trainee
+from .training import Job, Lent, Phase, for_each, gradients, moving, normalises, trainee
 
 
 class Given(NamedTuple):

@@ -15,9 +15,8 @@ import torch
 from torch import Tensor
 
 from .batched import Engine
-from .looped import Job
 from .trackers import Tracker
-from .training import Phase
+from .training import Job, Phase
 
 
 class Diverged:

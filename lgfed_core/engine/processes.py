@@ -1,13 +1,21 @@
-"""What worker processes need from the machine: how many, and one thread each."""
+"""Worker processes: how many, one thread each, and jobs that are spread over them."""
 
+import ctypes
+import multiprocessing
 import os
+import signal
 import sys
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 
+import numpy as np
 import torch
+from torch import Tensor
 
-from lgfed_core.errors import SettingsError
+from lgfed_core.errors import LgfedError, SettingsError
 
 
 def checked_workers(asked: int | None) -> int:
@@ -35,3 +43,64 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+class Spread:
+    """Calls methods of its own for each of many jobs: in this process, or in forked ``workers``.
+
+    Workers inherit all that it holds as the first jobs are spread, and find a method by its name.
+    Tensors that change later, on either side, lie in shared memory.
+    """
+
+    def __init__(self, workers: int):
+        self.workers = workers
+        self._pool: ProcessPoolExecutor | None = None
+
+    def close(self) -> None:
+        """End the workers."""
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
+    def _map(self, function: Callable, jobs: list, chunk: int) -> list:
+        if self.workers == 1:
+            with one_thread(), torch.random.fork_rng(devices=[]):
+                return [function(*job) for job in jobs]
+        if self._pool is None:
+            context = multiprocessing.get_context("fork")
+            self._pool = ProcessPoolExecutor(self.workers, context, _start, (self, os.getpid()))
+        calls = [(function.__name__, job) for job in jobs]
+        try:
+            with warnings.catch_warnings():  # Python 3.12 warns of fork beside threads; see _start
+                warnings.simplefilter("ignore", DeprecationWarning)
+                found = list(self._pool.map(_call, calls, chunksize=chunk))
+            return [torch.from_numpy(f) if isinstance(f, np.ndarray) else f for f in found]
+        except BrokenProcessPool as error:
+            raise LgfedError(
+                "a worker process died (out of memory?); run the same command again to continue, "
+                "with LGFED_WORKERS=1 to need less memory"
+            ) from error
+
+
+# In a worker: what it inherited. The parent forks as PyTorch's DataLoader does, and for the
+# same reason: the data and every tensor below are simply there. One thread per worker keeps
+# OpenMP from looking for threads that fork did not copy.
+_inherited: Spread
+
+
+def _start(inherited: Spread, parent: int) -> None:
+    global _inherited
+    _inherited = inherited
+    _inherited.workers = 1
+    torch.set_num_threads(1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: never outlive the parent
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _call(call: tuple) -> object:
+    """A job's result; tensors as arrays, as each tensor would hold a file of the parent's open."""
+    name, job = call
+    found = getattr(_inherited, name)(*job)
+    return found.numpy() if isinstance(found, Tensor) else found

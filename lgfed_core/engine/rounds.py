@@ -10,8 +10,7 @@ from lgfed_core.seeds import Purpose, stream
 from .batched import Engine
 from .divergence import keep_out
 from .federation import Federation
-from .looped import Job
-from .training import Phase
+from .training import Job, Phase
 
 
 def round_of(

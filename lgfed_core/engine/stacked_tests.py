@@ -7,8 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
-from .looped import Job
-from .training import Phase, both, sheltered
+from .training import Job, Phase, both, sheltered
 
 
 class StackedTests:
@@ -21,7 +20,7 @@ class StackedTests:
     def correct(
         self, shared: str, personal: str, rows: str, only: list[Job] | None = None
     ) -> Tensor:
-        """Number of rows each device's model gets right -> int64 [R, K]; see `looped.Looped`."""
+        """Number of rows each device's model gets right -> int64 [R, K]; see `looped_tests`."""
         split, per_run = self.phase.rows[rows]
         devices = self.phase.devices(rows)
         width = max(r.index.shape[1] for r in per_run)
@@ -45,7 +44,7 @@ class StackedTests:
 
     @torch.no_grad()
     def own_outputs(self, shared: str, personal: str, rows: str, **more: object) -> Tensor:
-        """Each device's model on its own rows -> [R, K, n_max, classes]; see `looped`."""
+        """Each device's model on its own rows -> [R, K, n_max, classes]; see `looped_tests`."""
         split, per_run = self.phase.rows[rows]
         devices = self.phase.devices(rows)
         width = max(int(r.size.max()) for r in per_run)
@@ -62,7 +61,7 @@ class StackedTests:
 
     @torch.no_grad()
     def mean_outputs(self, shared: str, personal: str, split: str) -> Tensor:
-        """Averaged outputs and probabilities -> [R, 2, n, classes]; see `looped.Looped`."""
+        """Averaged outputs and probabilities -> [R, 2, n, classes]; see `looped_tests`."""
         x = self.phase.rows[split][0].x
         runs, devices = self.phase.tensors[personal].shape[:2]
         means = []

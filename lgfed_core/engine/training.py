@@ -18,6 +18,7 @@ from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.layout import Layout
 from lgfed_core.partition.label_skew import ClientIndices
 
+Job = tuple[int, int]  # (run, device)
 Rows = TypeVarTuple("Rows")  # what a batch is made of
 
 
@@ -130,7 +131,7 @@ class Phase:
         s, p = self.tensors[shared][run], self.tensors[personal][run]
         return s if s.dim() == 1 else s[device], p if p.dim() == 1 else p[device]
 
-    def own(self, jobs: list[tuple[int, int]]) -> Tensor:
+    def own(self, jobs: list[Job]) -> Tensor:
         """A copy of each job's personal parameters [L, P_p]; of nothing where nothing is sent."""
         jobs = jobs if self.layout.size_shared or self.method.needs_peers else []
         runs, devices = [r for r, _ in jobs], [k for _, k in jobs]

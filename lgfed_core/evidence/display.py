@@ -9,7 +9,7 @@ import pandas as pd
 
 from . import verdict
 from .printed import METHODS, METRICS
-from .records import PROTOCOLS
+from .rows import PROTOCOLS
 from .steps import STEPS, standing
 
 _CHOSEN = {"best_test": "best on test", "best_val": "best on validation", "last": "last round"}

@@ -16,7 +16,7 @@ import pandas as pd
 from lgfed_core.errors import ResultsError
 from lgfed_core.paths import PAPER
 
-from .records import PROTOCOLS, plain
+from .rows import PROTOCOLS, plain
 from .verdict import margin_of
 
 PAPERS = {"lgfedavg": "LG-FedAvg", "cgau": "CGAU", "fade": "FADE"}

@@ -1,17 +1,6 @@
-"""Our numbers as tidy rows, one CSV per experiment under data/results.
+"""Our numbers as tidy rows (`rows` has their form), one CSV per experiment under data/results.
 
-A row is one number of one run. Its columns, in this order:
-
-* ``table``: the paper's table it belongs to, a file name of data/paper without ``.csv``
-  (or a name of our own for what no paper prints);
-* identifying columns, named as in that table, e.g. ``classes_per_device, method, lg_rounds``;
-  ``stand_in`` is one of them where other data take the place of the paper's: it names these data;
-* ``protocol`` (`PROTOCOLS`), ``selection`` (`SELECTIONS`), ``seed``, ``metric``, ``value``
-  (accuracies and areas under a curve in percent);
-* ``scale`` (`SCALES`), ``device``, ``torch``, ``commit``, ``seconds``.
-
-A file may hold several tables; identifying columns that a table does not have stay blank. Numbers
-are written with seven significant digits, whole numbers in full, and rows in a fixed order.
+A file may hold several tables; identifying columns that a table does not have stay blank.
 """
 
 import os
@@ -31,29 +20,9 @@ from lgfed_core.errors import ResultsError
 from lgfed_core.files import locked, replacing
 from lgfed_core.paths import CARRIED, RESULTS
 
-PROTOCOLS = ("as_described", "as_released")
-SELECTIONS = ("last", "best_val", "best_test")
-SCALES = ("smoke", "quick", "short", "paper")  # short: paper scale but for fewer rounds
+from .rows import FIRST, LAST, NOT_KEY, NUMBER, TYPES, checked, identifying, order, plain
 
-_CHOICES = {"protocol": PROTOCOLS, "selection": SELECTIONS, "scale": SCALES}
-_FIRST = ["table"]
-_LAST = [
-    "protocol",
-    "selection",
-    "seed",
-    "metric",
-    "value",
-    "scale",
-    "device",
-    "torch",
-    "commit",
-    "seconds",
-]
-_NOT_KEY = {"value", "device", "torch", "commit", "seconds"}
-_TYPES = {"seed": int, "value": float, "seconds": float}
-_EMPTY = pd.DataFrame(columns=_FIRST + _LAST).astype(_TYPES)
-_PERCENT = r"(?:^|_)(?:acc|auc)(?:_|$)"  # metrics that lie from 0 to 100
-_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+_EMPTY = pd.DataFrame(columns=FIRST + LAST).astype(TYPES)
 
 
 def writable(folder: Path = RESULTS) -> None:
@@ -77,7 +46,7 @@ def record(experiment: str, rows: pd.DataFrame, folder: Path = RESULTS) -> Path:
     writable(folder)
     if not re.fullmatch(r"\w+(\.\w+)*", experiment):
         raise ResultsError(f"{experiment!r} cannot name an experiment; use e.g. 'lgfedavg.mnist'")
-    new = _checked(rows, f"rows for {experiment}")
+    new = checked(rows, f"rows for {experiment}")
     path = folder / f"{experiment}.csv"
     if new.empty:
         return path
@@ -86,9 +55,9 @@ def record(experiment: str, rows: pd.DataFrame, folder: Path = RESULTS) -> Path:
         old = _read(path) if path.exists() else new.iloc[:0]
         _same_columns(old, new, path)
         ids = list(dict.fromkeys([*identifying(old), *identifying(new)]))
-        both = pd.concat([old, new], ignore_index=True).reindex(columns=_FIRST + ids + _LAST)
-        both = both.fillna("").drop_duplicates([c for c in both if c not in _NOT_KEY], keep="last")
-        ordered = sorted(both.to_dict("records"), key=lambda row: _order(row, ids))
+        both = pd.concat([old, new], ignore_index=True).reindex(columns=FIRST + ids + LAST)
+        both = both.fillna("").drop_duplicates([c for c in both if c not in NOT_KEY], keep="last")
+        ordered = sorted(both.to_dict("records"), key=lambda row: order(row, ids))
         text = pd.DataFrame(ordered).to_csv(index=False, lineterminator="\n")
         try:
             with replacing(path, locked=True) as part:
@@ -168,11 +137,11 @@ def _joined(files: tuple[Version, ...]) -> pd.DataFrame:
     ids = identifying(rows)
     for column in ids:
         filled = rows[column].fillna("")
-        if all(text == "" or _NUMBER.fullmatch(text) for text in filled.unique()):
+        if all(text == "" or NUMBER.fullmatch(text) for text in filled.unique()):
             rows[column] = pd.to_numeric(filled.replace("", np.nan))
         else:
             rows[column] = filled
-    return rows[_FIRST + ids + _LAST].astype(_TYPES)
+    return rows[FIRST + ids + LAST].astype(TYPES)
 
 
 @lru_cache(maxsize=64)
@@ -218,88 +187,9 @@ def select(
     return found if papers.empty else papers
 
 
-def texts(cells: pd.Series) -> pd.Series:
-    """`plain` of every cell, each different one looked at once (but among mixed objects, of which
-    True and 1 are equal)."""
-    if cells.dtype == object:
-        return cells.map(plain)
-    codes, different = pd.factorize(cells, use_na_sentinel=False)
-    said = np.array([plain(value) for value in different], object)
-    return pd.Series(said[codes], cells.index, dtype=object, name=cells.name)
-
-
 def stand_in(rows: pd.DataFrame) -> str:
     """The data that stand in for the paper's in these rows, by name; "" where none do."""
     return ", ".join(sorted({plain(name) for name in set(rows.get("stand_in", ()))} - {""}))
-
-
-def plain(value: Any) -> str:
-    """The text of an identifying cell: "2" for 2, 2.0 and "2.0"; "" for a missing one."""
-    if isinstance(value, str):
-        value = value.strip()
-        if not _NUMBER.fullmatch(value):
-            return value
-    elif value is None or pd.isna(value):
-        return ""
-    elif isinstance(value, bool | np.bool_):
-        return str(value)
-    number = float(value)
-    return str(int(number)) if number.is_integer() else repr(number)
-
-
-def _checked(rows: pd.DataFrame, where: str) -> pd.DataFrame:
-    """``rows`` as text, columns in order. Raises ResultsError for the first thing wrong."""
-    missing = [c for c in _FIRST + _LAST if c not in rows]
-    if missing:
-        raise ResultsError(
-            f"{where}: no column {', '.join(missing)}; see lgfed_core.evidence.records"
-        )
-    rows = rows.reset_index(drop=True)
-
-    def refuse(bad: pd.Series, column: str, wanted: str) -> None:
-        if bad.any():
-            n = int(bad.to_numpy().argmax())
-            found = rows.loc[n, column]
-            raise ResultsError(
-                f"{where}: {column} is {found!r} in row {n + 1}; it must be {wanted}"
-            )
-
-    for column, allowed in _CHOICES.items():
-        refuse(~rows[column].isin(allowed), column, "one of " + ", ".join(allowed))
-    for column in ("table", "metric", "device", "torch", "commit"):
-        refuse(~rows[column].map(lambda v: isinstance(v, str) and v.strip() != ""), column, "named")
-    numbers = {c: pd.to_numeric(rows[c], errors="coerce") for c in ("seed", "value", "seconds")}
-    refuse(~np.isfinite(numbers["value"]), "value", "a finite number")
-    share = rows["metric"].str.contains(_PERCENT) & ~numbers["value"].between(0, 100)
-    refuse(share, "value", "from 0 to 100 percent, as an accuracy or AUC")
-    refuse(~(numbers["seconds"] >= 0), "seconds", "a number from 0")
-    seed = numbers["seed"]
-    refuse(
-        ~(seed >= 0) | (seed % 1 != 0) | rows["seed"].map(lambda v: isinstance(v, bool)),
-        "seed",
-        "a whole number from 0",
-    )
-    refuse(
-        rows["selection"].eq("best_test") & rows["protocol"].ne("as_released"),
-        "selection",
-        "last or best_val: only as_released may select on test data",
-    )
-
-    ids = identifying(rows)
-    out = pd.DataFrame({c: texts(rows[c]) for c in [*_FIRST, *ids]}, dtype=str)
-    for column in _LAST:
-        out[column] = rows[column].astype(str)
-    out["seed"] = [str(int(s)) for s in seed]
-    out["value"] = [_digits(v) for v in numbers["value"]]
-    out["seconds"] = [f"{v:.1f}" for v in numbers["seconds"]]
-    twice = out.duplicated([c for c in out if c not in _NOT_KEY])
-    if twice.any():
-        n = int(twice.to_numpy().argmax())
-        raise ResultsError(
-            f"{where}: row {n + 1} repeats an earlier one: {_said(out.loc[n])}; "
-            "a further identifying column must tell them apart"
-        )
-    return out
 
 
 def _read(path: Path) -> pd.DataFrame:
@@ -307,7 +197,7 @@ def _read(path: Path) -> pd.DataFrame:
         rows = pd.read_csv(path, dtype=str, keep_default_na=False)
     except (ValueError, OSError) as error:
         raise ResultsError(f"{path} cannot be read: {error}; `git checkout` restores it") from None
-    return _checked(rows, str(path))
+    return checked(rows, str(path))
 
 
 def _same_columns(old: pd.DataFrame, new: pd.DataFrame, path: Path) -> None:
@@ -319,27 +209,3 @@ def _same_columns(old: pd.DataFrame, new: pd.DataFrame, path: Path) -> None:
                 f"{path}: rows of {table} are identified by {', '.join(used)}, "
                 "which the new rows do not have"
             )
-
-
-def identifying(rows: pd.DataFrame) -> list[str]:
-    """The columns by which an experiment tells its rows apart: method, rounds, ..."""
-    return [c for c in rows if c not in _FIRST and c not in _LAST]
-
-
-def _said(row: pd.Series) -> str:
-    return ", ".join(f"{c} {v}" for c, v in row.items() if c not in _NOT_KEY and v)
-
-
-def _digits(value: float) -> str:
-    value = float(value)
-    return str(int(value)) if value.is_integer() else f"{value:.7g}"
-
-
-def _order(row: dict[str, str], ids: list[str]) -> tuple:
-    """A seed's rows stay together, so that a new seed is a block in a diff."""
-
-    def natural(text: str) -> tuple:
-        return (0, float(text), "") if _NUMBER.fullmatch(text) else (1, 0.0, text)
-
-    columns = ["table", *ids, "scale", "protocol", "seed", "selection", "metric"]
-    return tuple(natural(row[c]) for c in columns)

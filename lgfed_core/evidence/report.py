@@ -21,7 +21,7 @@ from lgfed_core.paths import PAPER, RESULTS
 from . import collapse, printed, records, verdict, worth
 from .display import display as display, text
 from .printed import PAPERS, Table
-from .records import PROTOCOLS, plain
+from .rows import PROTOCOLS, SCALES, plain, texts
 
 VAGUE = "hangs on what the printed deviation is over"  # of `Table.pooled`
 SELECTION = {"as_released": "best_test", "as_described": "best_val"}
@@ -50,7 +50,7 @@ def table(
 
     rows: of `records.load`, where they have been read.
     """
-    if scale not in records.SCALES or protocol not in (None, *PROTOCOLS):
+    if scale not in SCALES or protocol not in (None, *PROTOCOLS):
         raise ResultsError(f"scale {scale!r} or protocol {protocol!r} is unknown")
     rows = records.load(spec.experiments, folder) if rows is None else rows
     return table_of(spec, scale, protocol, rows, paper)
@@ -209,7 +209,7 @@ def runs_of(
     key = [*spec.ids, "metric", "protocol", "selection"]
     rows = found.reindex(columns=[*key, "stand_in", "seed", "value", "device", "commit", "seconds"])
     for column in (*spec.ids, "stand_in"):
-        rows[column] = records.texts(rows[column])
+        rows[column] = texts(rows[column])
     stand_in, seeds, values = (rows[c].to_numpy() for c in ("stand_in", "seed", "value"))
     whence = [rows[c].to_numpy() for c in ("seed", "device", "commit", "seconds")]
     out = {}

@@ -19,7 +19,7 @@ import pandas as pd
 
 from . import collapse, verdict
 from .printed import Table, cells, row_name
-from .records import plain
+from .rows import plain
 
 NO_CONTRAST = "no contrast printed"
 SEEDS = (3, 5, 10, 20, 50, 100)  # the steps in which seeds are run

@@ -13,10 +13,10 @@ import pandas as pd
 from lgfed_core.evidence import records, report, verdict
 from lgfed_core.evidence.claims import Line
 from lgfed_core.evidence.printed import Table
-from lgfed_core.evidence.records import PROTOCOLS, plain
+from lgfed_core.evidence.rows import PROTOCOLS, plain
 from lgfed_core.evidence.steps import STEPS, cell_chance, comparison_chance
 from lgfed_core.papers import board, experiments
-from lgfed_core.papers.experiment import Piece
+from lgfed_core.papers.parts import Piece
 
 from .ledger import Ledger
 

@@ -5,8 +5,9 @@ from functools import cache
 
 import pandas as pd
 
-from lgfed_core.evidence.records import plain, select, texts
-from lgfed_core.papers.experiment import Piece
+from lgfed_core.evidence.records import select
+from lgfed_core.evidence.rows import plain, texts
+from lgfed_core.papers.parts import Piece
 
 UNKNOWN = 3600.0  # seconds of what has nothing to be compared with
 

@@ -15,7 +15,8 @@ from typing import Any
 
 from lgfed_core.evidence.steps import STEPS, missing
 from lgfed_core.papers import commands, experiments
-from lgfed_core.papers.experiment import Experiment, Piece
+from lgfed_core.papers.experiment import Experiment
+from lgfed_core.papers.parts import Piece
 
 from .goals import FIRST, Goal
 from .ledger import Ledger

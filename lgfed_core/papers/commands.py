@@ -5,10 +5,10 @@ from collections.abc import Iterable
 import pandas as pd
 
 from lgfed_core.evidence.printed import Table
-from lgfed_core.evidence.records import plain
+from lgfed_core.evidence.rows import plain
 
 from . import experiments
-from .experiment import Piece
+from .parts import Piece
 
 
 def added(table: pd.DataFrame, spec: Table) -> pd.DataFrame:

@@ -4,69 +4,28 @@ A page's experiment is a class of a dozen lines or two; what those of one paper 
 between it and `Experiment` (`lgfedavg.phases`, `cgau.federated`).
 """
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 import torch
-from safetensors import SafetensorError, safe_open
 
 from lgfed_core.engine import CPU, Outcome
 from lgfed_core.engine.checkpoint import claimed, folder_name
 from lgfed_core.engine.processes import checked_workers
 from lgfed_core.errors import SettingsError, one_of
 from lgfed_core.evidence import records as results
+from lgfed_core.evidence.rows import PROTOCOLS, identifying
 from lgfed_core.paths import RUNS
 
+from .parts import Part, Piece, last_round, readable
 from .settings import Checked
 
 Place = str | torch.device
 DIVERGED = "diverged"  # the metric of a seed that left the finite numbers; its value is the round
-
-
-@dataclass(frozen=True)
-class Part:
-    """One part of an experiment, before it runs: how long it trains, and where it is saved."""
-
-    name: str
-    rounds: int | None = None  # None: it does not train
-    saved: Path | None = None  # None: it always runs
-    seeds: tuple[int, ...] = ()  # those that train together
-
-    @property
-    def complete(self) -> bool:
-        """Whether its checkpoint has all rounds, so that it is read instead of run."""
-        if not (self.saved and self.saved.exists()):
-            return False
-        try:
-            with safe_open(self.saved, framework="pt") as file:
-                facts = json.loads((file.metadata() or {}).get("facts", "{}"))
-        except (OSError, SafetensorError, ValueError):
-            return False  # running it will say what is wrong
-        return facts.get("round") == self.rounds
-
-
-@dataclass(frozen=True)
-class Piece:
-    """What a run leaves for one line of a table: it can be asked for, and its rows found again.
-
-    changes: settings that pick it (of `Experiment.chooses`); those of several are joined. cell: the
-    ids of its rows, the table among them. after: the parts it goes on from, which run before it.
-    like: ids of rows which took about as long as it would, for its ``share``.
-    """
-
-    experiment: str
-    protocol: str
-    name: str  # of its part, or "" for all parts of a run
-    changes: tuple[tuple[str, Any], ...] = ()
-    cell: tuple[tuple[str, Any], ...] = ()
-    after: tuple[str, ...] = ()
-    like: tuple[tuple[str, Any], ...] = ()
-    share: float = 1.0
 
 
 class Experiment:
@@ -80,7 +39,7 @@ class Experiment:
     Settings: ClassVar[type[Checked]]
     scales: ClassVar[dict[str, dict]]  # what each scale changes
     released: ClassVar[dict] = {}  # what the protocol `as_released` changes
-    protocols: ClassVar[tuple[str, ...]] = results.PROTOCOLS
+    protocols: ClassVar[tuple[str, ...]] = PROTOCOLS
     chooses: ClassVar[frozenset[str]] = frozenset()  # settings that pick cells and change none
     together: ClassVar[bool] = False  # all seeds at once on a CPU as well (tiny networks)
     usual_lanes: ClassVar[str] = "auto"  # what lanes are if nobody says; "auto": by the device
@@ -93,7 +52,7 @@ class Experiment:
 
     def _made(self, scale: str, protocol: str, changes: dict):
         one_of("scale", scale, self.scales)
-        one_of("protocol", protocol, results.PROTOCOLS)
+        one_of("protocol", protocol, PROTOCOLS)
         known = [f.name for f in fields(self.Settings)]
         if unknown := set(changes) - set(known):
             raise SettingsError(
@@ -194,15 +153,15 @@ class Experiment:
         instead, with the metric `DIVERGED` and the round (from 1); the others stay as they are.
         """
         lost = dict(outcome.diverged)
-        rows = self.measured(cfg, part, _readable(outcome, lost))
+        rows = self.measured(cfg, part, readable(outcome, lost))
         scale = rows.get("scale", cfg.scale)  # "short", where a measure knows that it is
         rows = rows.assign(
             protocol=cfg.protocol, scale=scale, seconds=outcome.seconds, **outcome.provenance
         )
         broken = rows.loc[~np.isfinite(rows["value"].astype(float)), "seed"]
-        lost = dict.fromkeys(broken, _last_round(outcome)) | lost
+        lost = dict.fromkeys(broken, last_round(outcome)) | lost
         own, main = rows["seed"].isin(lost), rows["table"] == rows["table"].iloc[0]
-        told = rows[own & main].drop_duplicates(["seed", "selection", *results.identifying(rows)])
+        told = rows[own & main].drop_duplicates(["seed", "selection", *identifying(rows)])
         told = told.assign(metric=DIVERGED, value=told["seed"].map(lost).astype(float))
         return pd.concat([rows[~own], told], ignore_index=True) if lost else rows
 
@@ -261,32 +220,6 @@ class Experiment:
         return [[seed] for seed in seeds] if alone else [list(seeds)]
 
 
-def said(plan: list[Part]) -> str:
-    """A plan in lines for people: each part with its rounds, and how much of it is complete."""
-    lines = []
-    for name in dict.fromkeys(part.name for part in plan):
-        mine = [part for part in plan if part.name == name]
-        seeds, done = (sum(len(p.seeds) for p in mine if p.complete or n) for n in (1, 0))
-        rounds = f"{mine[0].rounds:,} rounds" if mine[0].rounds else "no training"
-        left = f"complete for {done} of {seeds}" if done < seeds else "complete"
-        lines.append(f"  {name}: {rounds}{f', {left}' if done else ''}")
-    return "\n".join(lines)
-
-
-def following(before: Outcome, after: Outcome, rounds: int | None = None) -> Outcome:
-    """``after``, in which seeds count as diverged of which ``before``, its start, had diverged.
-
-    rounds: of ``before`` until that start; None: all.
-    """
-    lost = [s for s, t in before.diverged.items() if rounds is None or t <= rounds]
-    return replace(after, diverged=dict.fromkeys(lost, 1) | after.diverged)
-
-
-def who(seeds: Sequence[int]) -> str:
-    """The seeds of a run in words, for its progress bar."""
-    return f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds"
-
-
 def place_of(device: Place) -> torch.device:
     """The device that a name stands for. Raises SettingsError for one that is not here."""
     if isinstance(device, torch.device):
@@ -298,21 +231,3 @@ def place_of(device: Place) -> torch.device:
         return CPU
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
     return torch.device("cuda")
-
-
-def _readable(outcome: Outcome, lost: dict[int, int]) -> Outcome:
-    """``outcome`` with zeros for what diverged seeds have no number of: only names are read."""
-    if not lost:
-        return outcome
-    final, history = outcome.final.copy(), outcome.history.copy()
-    own = final.index.isin(lost)
-    final.loc[own] = final.loc[own].fillna(0)
-    history = history if len(history) else pd.DataFrame(columns=["round", "seed"])
-    own = history["seed"].isin(lost)
-    history.loc[own] = history.loc[own].fillna(0)
-    return replace(outcome, final=final, history=history)
-
-
-def _last_round(outcome: Outcome) -> int:
-    """The round at which an outcome was measured."""
-    return int(outcome.history["round"].max()) if len(outcome.history) else 1

@@ -17,6 +17,7 @@ from lgfed_core.evidence import records, report, verdict
 from lgfed_core.evidence.collapse import groups_of
 from lgfed_core.evidence.display import Page, spread
 from lgfed_core.evidence.printed import METRICS, PAPERS, Table
+from lgfed_core.evidence.rows import plain
 from lgfed_core.evidence.worth import NO_CONTRAST
 
 from .board import STORED, TABLES
@@ -64,7 +65,7 @@ def _cells(spec: Table, rows: pd.DataFrame) -> Iterable[dict]:
     runs, metrics = report.runs_of(spec, rows), {metric.name: metric for metric in spec.metrics}
     lines = report.measured(spec, report.table(spec, rows=rows))
     for line in lines[lines["seeds"] > 0].to_dict("records"):
-        ids = (records.plain(line[name]) for name in spec.ids)
+        ids = (plain(line[name]) for name in spec.ids)
         values, stand_in = runs[*ids, line["metric"], line["protocol"], line["selection"]]
         values = values.sort_index()
         known, why = not np.isnan(line["paper_sd"]), "" if stand_in else line["why"]

@@ -6,8 +6,8 @@ import pandas as pd
 
 from lgfed_core.evidence import records
 from lgfed_core.evidence.claims import Line
-from lgfed_core.evidence.records import plain
 from lgfed_core.evidence.report import origin
+from lgfed_core.evidence.rows import plain
 
 from . import commands, experiments
 from .board import STORED

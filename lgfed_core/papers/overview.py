@@ -17,6 +17,7 @@ from lgfed_core.colours import INK, KIND, PROTOCOL, REFERENCE
 from lgfed_core.evidence import records, report, verdict
 from lgfed_core.evidence.display import Page, opened
 from lgfed_core.evidence.printed import METRICS, PAPERS
+from lgfed_core.evidence.rows import PROTOCOLS
 
 from .board import TABLES
 
@@ -125,7 +126,7 @@ def profile(lines: pd.DataFrame, draws: int = 500) -> Figure:
 def filters() -> Page:
     """Where book/_static/filters.js puts the choices of paper, verdict and protocol; it shows and
     hides what lies in elements of class ``judged``. Nothing is seen here without it."""
-    protocols = {name: name.replace("_", " ") for name in records.PROTOCOLS}
+    protocols = {name: name.replace("_", " ") for name in PROTOCOLS}
     choices = json.dumps({"papers": PAPERS, "kinds": KINDS, "protocols": protocols})
     return Page(f"<div id='verdict-filters' data-choices='{html.escape(choices)}'></div>")
 

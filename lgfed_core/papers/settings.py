@@ -15,7 +15,7 @@ from types import NoneType, UnionType
 from typing import Any, ClassVar, get_args, get_origin, get_type_hints
 
 from lgfed_core.errors import SettingsError, one_of
-from lgfed_core.evidence.records import PROTOCOLS, SCALES
+from lgfed_core.evidence.rows import PROTOCOLS, SCALES
 
 
 @dataclass(frozen=True)

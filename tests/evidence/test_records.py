@@ -9,6 +9,7 @@ import pytest
 from lgfed_core import files
 from lgfed_core.errors import ResultsError
 from lgfed_core.evidence import records as results
+from lgfed_core.evidence.rows import plain
 
 
 def tidy(seeds=(0,), **changes) -> pd.DataFrame:
@@ -239,7 +240,7 @@ def test_a_damaged_file_is_named_and_not_written_over(tmp_path, damage):
     ],
 )
 def test_cells_that_mean_the_same_read_the_same(value, text):
-    assert results.plain(value) == text
+    assert plain(value) == text
 
 
 def test_selected_rows_have_the_values_asked_for(tmp_path):

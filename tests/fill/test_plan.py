@@ -8,7 +8,7 @@ from lgfed_core.fill.goals import Goal
 from lgfed_core.fill.plan import Planner
 from lgfed_core.fill.words import full, length, said
 from lgfed_core.papers import commands
-from lgfed_core.papers.experiment import Piece
+from lgfed_core.papers.parts import Piece
 
 
 def piece(name: str, classes: int = 2, after: tuple[str, ...] = ()) -> Piece:

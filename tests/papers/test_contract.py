@@ -20,12 +20,14 @@ from lgfed_core.data.features.stored import features
 from lgfed_core.engine import Outcome, loop
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results
+from lgfed_core.evidence.rows import identifying, plain
 from lgfed_core.models.adult import AdultNet
 from lgfed_core.papers import experiment as base, experiments
 from lgfed_core.papers.cgau.cifar10 import run as cgau_cifar10, time as cgau_time
 from lgfed_core.papers.fade.digits import domains
 from lgfed_core.papers.fade.objects import domains as objects, run as fade_objects
 from lgfed_core.papers.lgfedavg.fairness import released_users
+from lgfed_core.papers.parts import Part, following, said
 
 CPU, SECONDS = torch.device("cpu"), 90  # a smoke run takes some ten of them on two slow cores
 MADE = ["value", "seconds", "device", "torch", "commit"]  # columns that do not name a record
@@ -132,7 +134,7 @@ class Ran:
     experiment: base.Experiment
     cfg: object
     short: object  # the same settings with fewer cells
-    plan: list[base.Part]
+    plan: list[Part]
     killed: bool
     names: list[str]
     rows: pd.DataFrame
@@ -205,7 +207,7 @@ def two(ran) -> tuple[list, pd.DataFrame]:
 def keyed(rows: pd.DataFrame, seed: int = 0) -> pd.Series:
     """Values by all columns that name a record."""
     rows = rows[rows["seed"] == seed]
-    names = rows[sorted(set(rows) - {*MADE})].map(results.plain).to_dict("records")
+    names = rows[sorted(set(rows) - {*MADE})].map(plain).to_dict("records")
     keys = [" ".join(f"{k}={v}" for k, v in name.items() if v) for name in names]
     return rows["value"].set_axis(keys).sort_index()
 
@@ -214,7 +216,7 @@ def test_the_plan_is_what_runs_and_it_runs_in_seconds(ran):
     assert [part.name for part in ran.plan] == ran.names
     assert all(part.seeds == (0,) for part in ran.plan)
     trained = [part for part in ran.plan if part.rounds]
-    assert trained and all(part.name in base.said(ran.plan) for part in ran.plan)
+    assert trained and all(part.name in said(ran.plan) for part in ran.plan)
     assert ran.seconds < SECONDS
 
 
@@ -224,7 +226,7 @@ def test_what_was_killed_continues_and_what_is_complete_is_read(ran, monkeypatch
     if not ran.killed:
         assert not any(part.saved for part in plan)
         return
-    assert "complete" in base.said(plan)
+    assert "complete" in said(plan)
     monkeypatch.setattr(loop, "round_of", None)  # any round would now fail
     assert_found(ran.again(resume=True, workers=1)[1], ran.rows)
 
@@ -337,9 +339,9 @@ def test_a_seed_that_diverged_says_so_and_leaves_the_others_alone(ran, two, tmp_
             lost = rows[rows["seed"] == 0]
             assert set(lost["metric"]) == {base.DIVERGED} and set(lost["value"]) == {3}
             assert set(lost["selection"]) <= set(whole["selection"])
-            ids = results.identifying(whole)
+            ids = identifying(whole)
             there = whole[whole["table"] == whole["table"].iloc[0]]
-            named = (f[[*ids, "selection"]].map(results.plain).to_numpy() for f in (lost, there))
+            named = (f[[*ids, "selection"]].map(plain).to_numpy() for f in (lost, there))
             lost_ids, ids_there = (set(map(tuple, names)) for names in named)
             assert lost_ids == ids_there
             results.record(ran.experiment.name, rows, tmp_path)
@@ -374,6 +376,6 @@ def test_a_number_that_is_not_finite_takes_no_neighbour_down(ran, two, tmp_path,
 def test_what_starts_from_a_diverged_model_has_diverged():
     after = Outcome(None, {}, pd.DataFrame(), pd.DataFrame(), 0.0, {})
     before = replace(after, diverged={0: 5})
-    assert base.following(before, after, 4).diverged == {}
-    assert base.following(before, after, 5).diverged == {0: 1}
-    assert base.following(before, replace(after, diverged={0: 2, 1: 3})).diverged == {0: 2, 1: 3}
+    assert following(before, after, 4).diverged == {}
+    assert following(before, after, 5).diverged == {0: 1}
+    assert following(before, replace(after, diverged={0: 2, 1: 3})).diverged == {0: 2, 1: 3}

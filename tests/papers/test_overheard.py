@@ -6,7 +6,7 @@ import torch
 from lgfed_core.data import Dataset, Split
 from lgfed_core.methods import FedAvg
 from lgfed_core.methods.privacy import Privacy
-from lgfed_core.papers import overheard
+from lgfed_core.papers import leaks, overheard
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def scene():
 
 def test_the_servers_see_what_they_should(scene):
     found = overheard.attacks(scene, [1], rows=10, steps=20)
-    known = {name: v[0] for name, v in overheard.table(found)["correlation"].items()}
+    known = {name: v[0] for name, v in leaks.table(found)["correlation"].items()}
     assert known["FedAvg, one row"] > 0.999
     assert list(known) == [
         *("FedAvg, one row", "FedAvg, a round of 10 rows", "LG-FedAvg, just now"),
@@ -31,9 +31,9 @@ def test_the_servers_see_what_they_should(scene):
     ]
     assert known["LG-FedAvg, just now"] > 0.2 + known["LG-FedAvg, a stranger"]
     assert all(said.shape == true.shape == (3, 784) for said, true in found.values())
-    figure = overheard.pictures(found, devices=2)
+    figure = leaks.pictures(found, devices=2)
     assert len(figure.axes) == 2 * (1 + len(found))
-    assert overheard.said(overheard.table(found)).loc["FedAvg, one row", "PSNR"].endswith("dB")
+    assert leaks.said(leaks.table(found)).loc["FedAvg, one row", "PSNR"].endswith("dB")
 
 
 def test_nothing_of_the_private_layers_is_heard(scene):
@@ -46,6 +46,6 @@ def test_noise_hides_the_row_and_then_the_label(scene):
     loud = FedAvg(upload=[Privacy(1.0, 0.1)])
     said = overheard.read_rows(overheard.overhear(scene, loud), overheard.FIRST)
     assert overheard.inversion.correlation(said, scene.rows()).abs().max() < 0.3
-    table = overheard.noised(scene, (0.0, 1.0), 1.0, steps=2)
+    table = leaks.noised(scene, (0.0, 1.0), 1.0, steps=2)
     assert table.loc[0.0, "FedAvg"][0] > 0.999 and table.loc[0.0, "epsilon"] == float("inf")
     assert not table.loc[1.0, "epsilon"] > 10  # or NaN, without an accountant

@@ -22,12 +22,13 @@ from lgfed_core.data.features.stored import Features
 from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, Participation, run
 from lgfed_core.engine.provenance import provenance
 from lgfed_core.engine.trackers import Tracker
-from lgfed_core.evidence.records import SCALES
+from lgfed_core.evidence.rows import SCALES
 from lgfed_core.methods import ClientBaseline, ClientRowsAveraged, ClientRowsKept, Method
 from lgfed_core.metrics import frechet
 from lgfed_core.models.cgau import Baseline, GatedMLP
 from lgfed_core.models.layout import Layout, joined
-from lgfed_core.papers.experiment import Experiment, Part, who
+from lgfed_core.papers.experiment import Experiment
+from lgfed_core.papers.parts import Part, who
 from lgfed_core.papers.settings import INSIDE, POSITIVE, SHARE, Checked
 from lgfed_core.partition import feature_clusters
 from lgfed_core.partition.feature_clusters import Clients

@@ -16,7 +16,8 @@ from torch import Tensor
 from lgfed_core.engine import Federation, Outcome, run
 from lgfed_core.methods import FedAvg, Method
 from lgfed_core.models.layout import joined
-from lgfed_core.papers.experiment import Experiment, Part, Piece, following, who
+from lgfed_core.papers.experiment import Experiment
+from lgfed_core.papers.parts import Part, Piece, following, who
 
 from . import tasks
 from .measures import Served

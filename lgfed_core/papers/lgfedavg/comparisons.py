@@ -17,7 +17,7 @@ import pandas as pd
 from lgfed_core.evidence import verdict
 from lgfed_core.evidence.claims import Line, Part, paired
 from lgfed_core.evidence.printed import cells, margin
-from lgfed_core.evidence.records import plain
+from lgfed_core.evidence.rows import plain
 from lgfed_core.evidence.verdict import Evidence
 
 from .printed import TABLES

@@ -15,7 +15,8 @@ from lgfed_core.engine.trackers import AveragedBest, Global, Personal, Tracker
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import FedAvg, LGFedAvg, LocalOnly, Method
 from lgfed_core.models.layout import joined
-from lgfed_core.papers.experiment import Experiment, Part, Piece, following, who
+from lgfed_core.papers.experiment import Experiment
+from lgfed_core.papers.parts import Part, Piece, following, who
 
 from . import records
 from .settings import Settings

@@ -9,8 +9,9 @@ import pandas as pd
 from lgfed_core import models
 from lgfed_core.engine import Outcome, Participation
 from lgfed_core.evidence.printed import METRICS
-from lgfed_core.evidence.records import plain, select
+from lgfed_core.evidence.records import select
 from lgfed_core.evidence.report import SELECTION
+from lgfed_core.evidence.rows import plain
 
 from .communication.counts import papers_count
 
@@ -25,7 +26,7 @@ NEW = ("weights", "outputs", "probabilities")  # what is averaged to serve a new
 
 
 def rows(cfg, part: str, outcome: Outcome, table: str) -> pd.DataFrame:
-    """The tidy result rows of one part, for each of its seeds (columns: `evidence.records`).
+    """The tidy result rows of one part, for each of its seeds (columns: `evidence.rows`).
 
     cfg: the experiment's settings; part: "fedavg", "local", "mtl", or "lg_" and the FedAvg rounds
     before it.

@@ -6,12 +6,13 @@ import pytest
 
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results
+from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.papers.cgau import federated
 from lgfed_core.papers.cgau.audio import claims, run as audio
 from lgfed_core.papers.cgau.audio.run import AUDIO
 
 
-@pytest.fixture(scope="module", params=results.PROTOCOLS)
+@pytest.fixture(scope="module", params=PROTOCOLS)
 def smoke(request):
     cfg = AUDIO.settings("smoke", request.param, features="digits")
     outcomes = dict(AUDIO.stages(cfg, [0, 1], resume=False, lanes="batched"))
@@ -68,9 +69,7 @@ def test_progress_knows_each_run_by_its_place(smoke):
 
 
 def test_protocols_are_what_text_and_code_say():
-    described, released = (
-        AUDIO.settings("paper", p, features="fsdkaggle2018") for p in results.PROTOCOLS
-    )
+    described, released = (AUDIO.settings("paper", p, features="fsdkaggle2018") for p in PROTOCOLS)
     assert (described.clients, described.rounds, described.steps, described.units) == (
         10,
         1000,

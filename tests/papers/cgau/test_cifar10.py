@@ -11,6 +11,7 @@ from lgfed_core.data.features.stored import features
 from lgfed_core.engine import LocalTraining
 from lgfed_core.errors import NotAvailable, SettingsError
 from lgfed_core.evidence import records as results
+from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.models.cgau import GatedMLP, client_rows
 from lgfed_core.models.layout import Layout
 from lgfed_core.papers.cgau import federated
@@ -34,7 +35,7 @@ def toy():
     patch.undo()
 
 
-@pytest.fixture(scope="module", params=results.PROTOCOLS)
+@pytest.fixture(scope="module", params=PROTOCOLS)
 def smoke(request, toy):
     cfg = CIFAR10.settings("smoke", request.param)
     outcomes = dict(CIFAR10.stages(cfg, [0, 1], resume=False, lanes="batched"))
@@ -66,7 +67,7 @@ def test_only_the_audio_baseline_weighs_by_batches(toy):
 
 
 def test_settings_are_what_text_and_code_say():
-    text, code = (CIFAR10.settings("paper", p) for p in results.PROTOCOLS)
+    text, code = (CIFAR10.settings("paper", p) for p in PROTOCOLS)
     assert (text.features, text.units, text.rounds, text.lr) == ("inception_v3", 128, 500, 0.01)
     assert (text.clients, text.steps, text.batch_size, text.validation) == (10, 10, 32, 0.2)
     assert text.shuffles == (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)

@@ -8,6 +8,7 @@ import torch
 
 from lgfed_core import plotting
 from lgfed_core.evidence import records as results, report
+from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.papers.lgfedavg import comparisons, records as lgfedavg_rows
 from lgfed_core.papers.lgfedavg.cifar10 import figures as figures_cifar10, run as cifar10
 from lgfed_core.papers.lgfedavg.cifar10.run import CIFAR10
@@ -15,7 +16,7 @@ from lgfed_core.papers.lgfedavg.printed import TABLES
 from lgfed_core.paths import PAPER
 
 
-@pytest.fixture(scope="module", params=results.PROTOCOLS)
+@pytest.fixture(scope="module", params=PROTOCOLS)
 def smoke(request):
     cfg = CIFAR10.settings("smoke", request.param)
     rows, histories = CIFAR10.run(cfg, [0], record=False, resume=False, workers=1, device="cpu")

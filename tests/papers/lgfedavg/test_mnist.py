@@ -9,6 +9,7 @@ import pytest
 from lgfed_core import models, paths
 from lgfed_core.errors import LgfedError, SettingsError
 from lgfed_core.evidence import records as results, report
+from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.papers.lgfedavg import records as lgfedavg_rows, take_home
 from lgfed_core.papers.lgfedavg.mnist.run import MNIST
 from lgfed_core.papers.lgfedavg.printed import TABLES
@@ -21,7 +22,7 @@ def test_each_protocol_chooses_on_its_own_rows(protocol, validation):
         MNIST.settings("smoke", protocol, validation=validation)
 
 
-@pytest.fixture(scope="module", params=results.PROTOCOLS)
+@pytest.fixture(scope="module", params=PROTOCOLS)
 def smoke(request):
     cfg = MNIST.settings("smoke", request.param)
     rows, histories = MNIST.run(cfg, [0], record=False, resume=False, workers=1, device="cpu")

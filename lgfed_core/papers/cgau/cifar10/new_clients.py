@@ -13,7 +13,7 @@ import pandas as pd
 from lgfed_core.data.features.stored import Features
 from lgfed_core.engine import Outcome
 from lgfed_core.evidence.records import select
-from lgfed_core.papers.experiment import Part, who
+from lgfed_core.papers.parts import Part, who
 
 from .. import federated
 from . import newcomers, run as cifar10

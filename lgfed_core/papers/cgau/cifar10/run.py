@@ -19,6 +19,7 @@ from lgfed_core.data.features.stored import Features
 from lgfed_core.engine import Outcome, Participation
 from lgfed_core.errors import NotAvailable, SettingsError
 from lgfed_core.evidence import records
+from lgfed_core.evidence.rows import plain
 from lgfed_core.papers.settings import Range
 
 from .. import federated
@@ -203,5 +204,5 @@ def stored(
 
 def _pictures(stand_in: object) -> int:
     """Training pictures of each class behind rows with this ``stand_in``."""
-    part = re.search(r"first (\d+) of each class", records.plain(stand_in))
+    part = re.search(r"first (\d+) of each class", plain(stand_in))
     return int(part[1]) if part else 5_000

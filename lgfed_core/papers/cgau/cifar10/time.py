@@ -18,7 +18,7 @@ from lgfed_core.data.features.stored import Features, features
 from lgfed_core.engine import Outcome, run
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence.records import select
-from lgfed_core.papers.experiment import Part
+from lgfed_core.papers.parts import Part
 
 from . import run as cifar10
 

@@ -6,7 +6,8 @@ A federated run can be measured against it only where it has been run for long e
 import pandas as pd
 
 from lgfed_core.evidence.claims import said
-from lgfed_core.evidence.records import plain, select
+from lgfed_core.evidence.records import select
+from lgfed_core.evidence.rows import plain
 from lgfed_core.papers.in_words import kind, less, seeds
 
 from . import run as digits

@@ -25,7 +25,8 @@ from lgfed_core.methods import FADE
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.digits import DigitsNet
 from lgfed_core.models.layout import joined
-from lgfed_core.papers.experiment import Experiment, Part, Piece, following
+from lgfed_core.papers.experiment import Experiment
+from lgfed_core.papers.parts import Part, Piece, following
 
 from . import domains
 from .adaptation import Adaptation

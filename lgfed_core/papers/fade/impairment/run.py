@@ -30,7 +30,8 @@ from lgfed_core.methods.schedules import Annealing
 from lgfed_core.metrics.fairness import auc, delta_eo
 from lgfed_core.models.layout import joined
 from lgfed_core.models.sensors import SensorNet
-from lgfed_core.papers.experiment import Experiment, Part, following, who
+from lgfed_core.papers.experiment import Experiment
+from lgfed_core.papers.parts import Part, following, who
 from lgfed_core.partition import ClientIndices, Partition
 
 from . import homes, people

@@ -29,8 +29,9 @@ from lgfed_core.methods import QFFL, Method
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.income import IncomeNet
 from lgfed_core.models.layout import joined
-from lgfed_core.papers.experiment import Experiment, Part, who
+from lgfed_core.papers.experiment import Experiment
 from lgfed_core.papers.measured import Measured
+from lgfed_core.papers.parts import Part, who
 
 from . import census, practice
 from .game import Game

@@ -15,7 +15,8 @@ from typing import ClassVar
 import pandas as pd
 
 from lgfed_core.engine import Outcome
-from lgfed_core.papers.experiment import Experiment, Part, following
+from lgfed_core.papers.experiment import Experiment
+from lgfed_core.papers.parts import Part, following
 
 from . import domains
 from .parts import Parts, loaded, saved_as

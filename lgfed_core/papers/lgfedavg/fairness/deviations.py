@@ -11,7 +11,7 @@ import pandas as pd
 
 from lgfed_core.evidence import verdict
 from lgfed_core.evidence.printed import METRICS, cells
-from lgfed_core.evidence.records import plain
+from lgfed_core.evidence.rows import plain
 
 from ..printed import TABLES
 from . import run as adult

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import pandas as pd
 
 from lgfed_core.data.adult import GROUPS
-from lgfed_core.evidence import printed, records
+from lgfed_core.evidence import printed
 from lgfed_core.evidence.printed import METHODS, METRICS
-from lgfed_core.evidence.records import plain, select
+from lgfed_core.evidence.records import select
+from lgfed_core.evidence.rows import PROTOCOLS, plain
 
 from . import run as adult
 
@@ -42,7 +43,7 @@ def cell(stored: pd.DataFrame, metric: str, method: str, split: str, protocol: s
 def leakage(stored: pd.DataFrame, metrics: tuple[str, ...] = _LEAKS) -> pd.DataFrame:
     """Means at paper scale: a line per protocol, split and method, a column per metric."""
     lines = {}
-    for protocol in records.PROTOCOLS:
+    for protocol in PROTOCOLS:
         for split in adult.SPLITS:
             for method in adult.METHODS:
                 found = {m: cell(stored, m, method, split, protocol).mean() for m in metrics}

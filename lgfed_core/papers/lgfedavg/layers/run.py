@@ -21,6 +21,7 @@ from lgfed_core import models
 from lgfed_core.engine import Outcome
 from lgfed_core.errors import SettingsError
 from lgfed_core.papers import experiment
+from lgfed_core.papers.parts import Part
 from lgfed_core.papers.settings import FROM_0, Checked
 
 from .. import records as lgfedavg_rows, settings
@@ -109,13 +110,13 @@ class Layers(experiment.Experiment):
             folder = experiment.RUNS / NAME / f"{cfg.data}-{folder.name}" / f"{side}_{n}"
         return changed, folder
 
-    def parts(self, cfg, seeds, device) -> Iterable[experiment.Part]:
+    def parts(self, cfg, seeds, device) -> Iterable[Part]:
         base, lg = cfg.base, f"lg_{cfg.start}.safetensors"
         saved = TASKS[cfg.data][0].folder(base, seeds) / "fedavg.safetensors"
-        yield experiment.Part("start", base.fedavg_rounds, saved)
+        yield Part("start", base.fedavg_rounds, saved)
         for side, n in cfg.cuts:
             changed, folder = self.at_cut(cfg, seeds, side, n)
-            yield experiment.Part(f"{side}_{n}", changed.rounds(changed.lg_rounds), folder / lg)
+            yield Part(f"{side}_{n}", changed.rounds(changed.lg_rounds), folder / lg)
 
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
         own, base = TASKS[cfg.data][0], cfg.base

@@ -9,7 +9,8 @@ import pandas as pd
 
 from lgfed_core.evidence import claims
 from lgfed_core.evidence.claims import Claim, Line, Part
-from lgfed_core.evidence.records import plain, select, stand_in
+from lgfed_core.evidence.records import select, stand_in
+from lgfed_core.evidence.rows import plain
 from lgfed_core.evidence.verdict import greater
 
 from .people import EACH, SOURCES

@@ -23,7 +23,8 @@ from lgfed_core.engine.accuracy import pooled_accuracy
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.models.layout import joined
 from lgfed_core.models.text import TextNet
-from lgfed_core.papers.experiment import Experiment, Part, Piece, who
+from lgfed_core.papers.experiment import Experiment
+from lgfed_core.papers.parts import Part, Piece, who
 from lgfed_core.partition import ClientIndices, Partition
 
 from . import people

@@ -14,7 +14,8 @@ import torch
 
 from lgfed_core.engine import Federation, LocalTraining, Outcome, Participation, run
 from lgfed_core.models.layout import joined
-from lgfed_core.papers.experiment import Experiment, Part, Piece, who
+from lgfed_core.papers.experiment import Experiment
+from lgfed_core.papers.parts import Part, Piece, who
 
 from .labels import few, pictures, split
 from .measures import Representations

@@ -9,7 +9,8 @@ import pandas as pd
 
 from lgfed_core.evidence import claims
 from lgfed_core.evidence.claims import Claim, Line, Part, paired
-from lgfed_core.evidence.records import plain, select
+from lgfed_core.evidence.records import select
+from lgfed_core.evidence.rows import plain
 from lgfed_core.evidence.verdict import greater
 
 from .run import NAME, TABLE, ids

@@ -20,7 +20,8 @@ from lgfed_core.data import Dataset
 from lgfed_core.engine import Federation, LocalTraining, Outcome, Participation, run
 from lgfed_core.methods import FedAvg
 from lgfed_core.models.layout import joined
-from lgfed_core.papers.experiment import Experiment, Part, Piece, following, who
+from lgfed_core.papers.experiment import Experiment
+from lgfed_core.papers.parts import Part, Piece, following, who
 
 from .newcomer import arrived, old_devices, pictures
 from .settings import LINES, SCALES, SPLITS, Settings, named

@@ -27,7 +27,7 @@ from lgfed_core.engine.trackers import Personal
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import FedAvg, LGFedAvg, LGFedAvgV1
 from lgfed_core.models.layout import joined
-from lgfed_core.papers.experiment import following
+from lgfed_core.papers.parts import following
 from lgfed_core.papers.settings import Range
 
 from .. import phases, records, settings

@@ -11,7 +11,8 @@ import pandas as pd
 from lgfed_core.evidence import claims
 from lgfed_core.evidence.claims import Claim, Line, Part, exact, paired
 from lgfed_core.evidence.printed import cells
-from lgfed_core.evidence.records import plain, select, stand_in
+from lgfed_core.evidence.records import select, stand_in
+from lgfed_core.evidence.rows import plain
 from lgfed_core.evidence.verdict import greater
 
 from ..printed import TABLES

@@ -20,7 +20,8 @@ from lgfed_core.engine import Federation, LocalTraining, Outcome, Participation,
 from lgfed_core.methods import FedAvg, LGFedAvg, Method
 from lgfed_core.models.layout import joined
 from lgfed_core.models.vqa import shared
-from lgfed_core.papers.experiment import Experiment, Part, Piece, following, who
+from lgfed_core.papers.experiment import Experiment
+from lgfed_core.papers.parts import Part, Piece, following, who
 
 from ..communication.counts import System
 from .settings import LINES, SCALES, Settings, asked_of

@@ -10,6 +10,7 @@ from lgfed_core import models
 from lgfed_core.engine import LocalTraining, run
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results, report
+from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.methods import WatchedFedAvg
 from lgfed_core.models.adult import AdultNet, Dropout, parts
 from lgfed_core.papers.lgfedavg.fairness import run as adult
@@ -18,7 +19,7 @@ from lgfed_core.papers.lgfedavg.fairness.run import FAIRNESS
 from lgfed_core.papers.lgfedavg.printed import TABLES
 
 
-@pytest.fixture(scope="module", params=results.PROTOCOLS)
+@pytest.fixture(scope="module", params=PROTOCOLS)
 def smoke(request):
     cfg = FAIRNESS.settings("smoke", request.param)
     rows, histories = FAIRNESS.run(cfg, [0, 1], record=False, resume=False)

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from lgfed_core.evidence import records as results, verdict
+from lgfed_core.evidence.rows import plain
 from lgfed_core.papers.lgfedavg.rotated import claims, figures, sentences, tables
 from lgfed_core.papers.lgfedavg.rotated.run import ROTATED, ids
 from lgfed_core.papers.lgfedavg.rotated.settings import SPLITS
@@ -63,7 +64,7 @@ def test_claims_are_confirmed_and_refuted_by_hand():
 
 def test_claims_name_lines_that_can_be_run():
     known = {
-        tuple((k, results.plain(v)) for k, v in piece.cell if k != "table"): piece
+        tuple((k, plain(v)) for k, v in piece.cell if k != "table"): piece
         for piece in ROTATED.pieces("as_described")
         if dict(piece.cell)["table"] == ROTATED.table
     }

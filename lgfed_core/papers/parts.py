@@ -1,0 +1,101 @@
+"""The parts of an experiment: what one is before it runs, and what is said of it and its outcome.
+
+A part trains once, from the beginning or from where an earlier one ended, and has a checkpoint of
+its own. A piece is what a run leaves for one line of a table; one part may leave many.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from safetensors import SafetensorError, safe_open
+
+from lgfed_core.engine import Outcome
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of an experiment, before it runs: how long it trains, and where it is saved."""
+
+    name: str
+    rounds: int | None = None  # None: it does not train
+    saved: Path | None = None  # None: it always runs
+    seeds: tuple[int, ...] = ()  # those that train together
+
+    @property
+    def complete(self) -> bool:
+        """Whether its checkpoint has all rounds, so that it is read instead of run."""
+        if not (self.saved and self.saved.exists()):
+            return False
+        try:
+            with safe_open(self.saved, framework="pt") as file:
+                facts = json.loads((file.metadata() or {}).get("facts", "{}"))
+        except (OSError, SafetensorError, ValueError):
+            return False  # running it will say what is wrong
+        return facts.get("round") == self.rounds
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What a run leaves for one line of a table: it can be asked for, and its rows found again.
+
+    changes: settings that pick it (of `Experiment.chooses`); those of several are joined. cell: the
+    ids of its rows, the table among them. after: the parts it goes on from, which run before it.
+    like: ids of rows which took about as long as it would, for its ``share``.
+    """
+
+    experiment: str
+    protocol: str
+    name: str  # of its part, or "" for all parts of a run
+    changes: tuple[tuple[str, Any], ...] = ()
+    cell: tuple[tuple[str, Any], ...] = ()
+    after: tuple[str, ...] = ()
+    like: tuple[tuple[str, Any], ...] = ()
+    share: float = 1.0
+
+
+def said(plan: list[Part]) -> str:
+    """A plan in lines for people: each part with its rounds, and how much of it is complete."""
+    lines = []
+    for name in dict.fromkeys(part.name for part in plan):
+        mine = [part for part in plan if part.name == name]
+        seeds, done = (sum(len(p.seeds) for p in mine if p.complete or n) for n in (1, 0))
+        rounds = f"{mine[0].rounds:,} rounds" if mine[0].rounds else "no training"
+        left = f"complete for {done} of {seeds}" if done < seeds else "complete"
+        lines.append(f"  {name}: {rounds}{f', {left}' if done else ''}")
+    return "\n".join(lines)
+
+
+def following(before: Outcome, after: Outcome, rounds: int | None = None) -> Outcome:
+    """``after``, in which seeds count as diverged of which ``before``, its start, had diverged.
+
+    rounds: of ``before`` until that start; None: all.
+    """
+    lost = [s for s, t in before.diverged.items() if rounds is None or t <= rounds]
+    return replace(after, diverged=dict.fromkeys(lost, 1) | after.diverged)
+
+
+def readable(outcome: Outcome, lost: dict[int, int]) -> Outcome:
+    """``outcome`` with zeros for what diverged seeds have no number of: only names are read."""
+    if not lost:
+        return outcome
+    final, history = outcome.final.copy(), outcome.history.copy()
+    own = final.index.isin(lost)
+    final.loc[own] = final.loc[own].fillna(0)
+    history = history if len(history) else pd.DataFrame(columns=["round", "seed"])
+    own = history["seed"].isin(lost)
+    history.loc[own] = history.loc[own].fillna(0)
+    return replace(outcome, final=final, history=history)
+
+
+def last_round(outcome: Outcome) -> int:
+    """The round at which an outcome was measured."""
+    return int(outcome.history["round"].max()) if len(outcome.history) else 1
+
+
+def who(seeds: Sequence[int]) -> str:
+    """The seeds of a run in words, for its progress bar."""
+    return f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds"
