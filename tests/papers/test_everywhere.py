@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -133,10 +134,24 @@ def test_a_sentence_follows_its_rows(lg, seeds, word):
     rows = lines(seeds, fedavg=(90.0, 70.0, 0.05), lg_fedavg=(lg, 70.0, 0.05))
     rows.loc[(rows["seed"] == 2) & (rows["method"] == "fedavg"), "value"] += 0.01
     found = sentences.findings(tables.chosen(rows))
-    assert word in found[3] and "not yet run" in found[4]
+    highest = next(text for text in found if "highest mean" in text)
+    assert word in found[0] and "not yet run" in found[1]
     first = "LG-FedAvg (95" if lg > 90 else "FedAvg (90"
-    assert f"incomes: {first}" in found[0]
-    assert ("one seed alone shows nothing" in found[0]) == (seeds == 1)
+    assert f"incomes: {first}" in highest
+    assert ("one seed alone shows nothing" in highest) == (seeds == 1)
+
+
+@pytest.mark.parametrize(
+    ("level", "said"), [(2, "behind: MTL, FedProx"), (4, "4 of 5 others not shown to be behind")]
+)
+def test_few_methods_that_are_level_are_named_and_many_are_counted(level, said):
+    values = {m: (90.0, 70.0, 0.05) for m in ("mtl", "fedprox", "cgau", "fade")[:level]}
+    rows = lines(fedavg=(90.001, 70.0, 0.05), lg_fedavg=(80.0, 70.0, 0.05), **values)
+    noise = np.random.default_rng(0).normal(0, 0.1, len(rows))
+    level_ones = (rows["metric"] == "local_test_acc") & (rows["method"].isin(values))
+    rows.loc[level_ones, "value"] += noise[level_ones]
+    highest = sentences.findings(tables.chosen(rows))[6]
+    assert said in highest.replace("FedProx, MTL", "MTL, FedProx")
 
 
 def test_a_cell_opens_on_its_numbers_its_command_or_why_there_is_none():

@@ -11,6 +11,7 @@ from .settings import METHODS, missing
 from .tables import MEASURES, WORDS, of
 from .tasks import TASKS
 
+MANY = 3  # methods; more are counted, not named
 AIMS = {  # metric -> what one wants
     "local_test_acc": "For a device's own rows",
     "decile_acc": "For the devices that are served worst",
@@ -21,9 +22,9 @@ AIMS = {  # metric -> what one wants
 def findings(values: pd.DataFrame) -> list[str]:
     """What to use when, in order; values: of `tables.chosen`."""
     return [
-        *(_highest(values, metric) for metric in AIMS),
         _pairs(values, "What is kept at home", "local_test_acc", "lg_fedavg", "fedavg"),
         _pairs(values, "What tuning at home adds", "local_test_acc", "fine_tuned", "fedavg"),
+        _sent(values),
         _pairs(
             values,
             "What a start from FedAvg adds",
@@ -33,11 +34,11 @@ def findings(values: pd.DataFrame) -> list[str]:
         ),
         _pairs(values, "What client rows add", "local_test_acc", "cgau", "fedavg"),
         _pairs(values, "What they add to LG-FedAvg", "local_test_acc", "lg_cgau", "lg_fedavg"),
+        *(_highest(values, metric) for metric in AIMS),
         _pairs(values, "What the adversary hides", "leak_auc", "lg_fedavg_adv", "lg_fedavg"),
         _pairs(values, "What the adversary does to odds", "odds_gap", "lg_fedavg_adv", "lg_fedavg"),
         _pairs(values, "What FADE's game hides", "leak_auc", "fade", "fedavg"),
         _pairs(values, "What FADE's game does to odds", "odds_gap", "fade", "fedavg"),
-        _sent(values),
     ]
 
 
@@ -67,6 +68,8 @@ def _first(found: dict[str, pd.Series]) -> str:
     if not others or max(runs for _, runs in gains.values()) < 2:
         return f"{words}, of {len(found)} that have run; one seed alone shows nothing"
     level = [METHODS[m] for m, (gain, runs) in gains.items() if runs < 2 or kind(gain) != KINDS[0]]
+    if len(level) > MANY:
+        return f"{words}; {len(level)} of {len(others)} others not shown to be behind"
     return f"{words}; not shown to be behind: {', '.join(level) or 'nobody'}"
 
 
