@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -145,11 +144,11 @@ def test_a_sentence_follows_its_rows(lg, seeds, word):
     ("level", "said"), [(2, "behind: MTL, FedProx"), (4, "4 of 5 others not shown to be behind")]
 )
 def test_few_methods_that_are_level_are_named_and_many_are_counted(level, said):
-    values = {m: (90.0, 70.0, 0.05) for m in ("mtl", "fedprox", "cgau", "fade")[:level]}
-    rows = lines(fedavg=(90.001, 70.0, 0.05), lg_fedavg=(80.0, 70.0, 0.05), **values)
-    noise = np.random.default_rng(0).normal(0, 0.1, len(rows))
-    level_ones = (rows["metric"] == "local_test_acc") & (rows["method"].isin(values))
-    rows.loc[level_ones, "value"] += noise[level_ones]
+    values = dict.fromkeys(("mtl", "fedprox", "cgau", "fade")[:level], (90.0, 70.0, 0.05))
+    rows = lines(fedavg=(90.0, 70.0, 0.05), lg_fedavg=(80.0, 70.0, 0.05), **values)
+    swings = rows["seed"].map({0: 0.2, 1: -0.4, 2: 0.1})  # below FedAvg on average, not always
+    beside = (rows["metric"] == "local_test_acc") & rows["method"].isin(values)
+    rows["value"] += swings.where(beside, 0.0)
     highest = sentences.findings(tables.chosen(rows))[6]
     assert said in highest.replace("FedProx, MTL", "MTL, FedProx")
 
