@@ -45,6 +45,8 @@ def start(
     context = get_context("forkserver" if warm else "spawn")
     if warm:  # libraries read how many threads they may use as they are loaded
         os.environ.update({k: v for k, v in environment.items() if k.endswith("_NUM_THREADS")})
+        # a kernel that is ended leaves the lock of its progress bars behind: nobody need know
+        os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
         context.set_forkserver_preload(PRELOAD)
     parent, here = context.Pipe(duplex=False)
     given = (run, arguments, environment, out, warm, parent)
