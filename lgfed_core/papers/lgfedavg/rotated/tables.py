@@ -113,10 +113,10 @@ def nearest(found: pd.DataFrame) -> pd.DataFrame:
     be had, and judges nothing.
     """
     spec, out = TABLES[TABLE], {}
-    means = found.groupby(level=["choice", "line"], sort=False).mean()
+    means = found.groupby(level=["choice", "line"], sort=False).mean().unstack("choice")
     for cell in cells(spec).itertuples():
         line = _line(cell.method, cell.finetune_fraction_C)
-        ours = means[cell.metric].xs(line, level="line").dropna() if len(means) else means
+        ours = means.loc[line, cell.metric].dropna() if line in means.index else pd.Series()
         split, _, side = cell.metric.partition("_")
         name = f"{WORDS[split]}, {SIDES[side]}: {words(line)}"
         where = dict(method=cell.method, finetune_fraction_C=cell.finetune_fraction_C)

@@ -96,6 +96,18 @@ def test_choices_are_paired_and_the_nearest_is_found(tmp_path, monkeypatch):
     )
 
 
+def test_where_some_lines_have_run_the_others_are_said_not_to(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
+    rows = made(HELD)
+    results.record(ROTATED.name, rows[rows["finetune_fraction_C"].astype(float) == 0], tmp_path)
+    found = tables.all_choices()
+    nearest = tables.nearest(found)
+    ran = nearest["with"] != verdict.NOT_RUN
+    assert ran.any() and ran.tolist() == ["C = 0.1" not in name for name in nearest.index]
+    assert tables.differences(found, "iid").shape[1] == 4
+    assert set(claims.details(claims.stored())["runs"]) == {0, 3}
+
+
 def test_before_anything_has_run_the_page_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(results, "RESULTS", tmp_path)
     assert tables.answer(claims.stored()).count(verdict.NOT_RUN) == 2
