@@ -84,13 +84,17 @@ def draw(formulas: list[tuple[str, bool]], mathjax: Path) -> tuple[str, dict]:
 
     Raises `BuildError` for TeX that MathJax does not take.
     """
-    done = subprocess.run(
-        ["node", str(ROOT / "book" / "formulas.js"), str(mathjax)],
-        input=json.dumps(formulas),
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-    )
+    try:
+        done = subprocess.run(
+            ["node", str(ROOT / "book" / "formulas.js"), str(mathjax)],
+            input=json.dumps(formulas),
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+        )
+    except OSError as error:
+        said = f"node, which npm needs too, draws formulas and cannot start: {error}"
+        raise BuildError(said) from None
     if done.returncode:
         raise BuildError(f"node cannot draw formulas:\n{done.stderr}")
     found = json.loads(done.stdout)

@@ -437,6 +437,10 @@ def test_formulas_and_icons_are_drawn_into_a_page(tmp_path, monkeypatch):
     monkeypatch.setattr(light.subprocess, "run", lambda *args, **more: done)
     with pytest.raises(BuildError, match=r"not take these formulas:\n\\fraq"):
         light.draw([("\\fraq", True)], tmp_path / "mathjax")
+    monkeypatch.undo()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(BuildError, match="node, which npm needs too"):
+        light.draw([("x", True)], tmp_path / "mathjax")
 
 
 def test_pages_carry_no_progress_bars_widgets_or_places():
