@@ -11,6 +11,7 @@ import re
 import subprocess
 import tarfile
 import tempfile
+from functools import cache
 from pathlib import Path
 
 from execute import ROOT, BuildError
@@ -34,6 +35,7 @@ MATHJAX_SOURCE = re.compile(r'<script[^>]*src="[^"]*mathjax[^"]*"[^>]*></script>
 ICON = re.compile(
     r'<(i|span)(?= )(?P<own>[^>]*class="[^"]*\bfa[srb]?(?:-solid)? [^"]*"[^>]*)></\1>'
 )
+SHAPE = re.compile(r'[{,]"?([\w-]+)"?:\[(\d+),(\d+),\[[^\]]*\],"\w+","([^"]+)"\]')
 ICONS = re.compile(r'<script[^>]*src="(?P<at>[^"?]*fontawesome\.js)[^"]*"[^>]*></script>\s*')
 
 
@@ -116,7 +118,7 @@ def with_icons(text: str, folder: Path) -> str:
     script = ICONS.search(text)
     if not script or not (source := folder / script["at"]).exists():
         return text
-    known = source.read_text(encoding="utf-8")
+    known = shapes(source.resolve())
     try:
         text = ICON.sub(lambda icon: drawn_icon(icon["own"], known), text)
     except KeyError:
@@ -124,22 +126,21 @@ def with_icons(text: str, folder: Path) -> str:
     return ICONS.sub("", text)
 
 
-def drawn_icon(own: str, known: str) -> str:
-    """SVG for an element with attributes ``own``; ``known``: the theme's script, solid icons last.
+@cache
+def shapes(source: Path) -> dict[str, tuple[str, str, str]]:
+    """Width, height and outline of each icon in the theme's script, which has solid ones last."""
+    return {name: tuple(shape) for name, *shape in SHAPE.findall(source.read_text("utf-8"))}
 
-    Raises KeyError for an icon that is not in it.
-    """
-    names = re.findall(r"fa-([a-z-]+)", own)
-    for name in names:
-        shape = re.findall(rf'[{{,]"?{name}"?:\[(\d+),(\d+),\[[^\]]*\],"\w+","([^"]+)"\]', known)
-        if shape:
-            wide, high, path = shape[-1]
-            own = re.sub(r'class="', 'class="svg-inline--fa ', own, count=1)
-            return (
-                f'<svg{own} aria-hidden="true" viewBox="0 0 {wide} {high}">'
-                f'<path fill="currentColor" d="{path}"/></svg>'
-            )
-    raise KeyError(own)
+
+def drawn_icon(own: str, known: dict[str, tuple[str, str, str]]) -> str:
+    """SVG for an element with attributes ``own``. Raises KeyError for an icon not in ``known``."""
+    name = next((n for n in re.findall(r"fa-([a-z-]+)", own) if n in known), own)
+    wide, high, path = known[name]
+    own = re.sub(r'class="', 'class="svg-inline--fa ', own, count=1)
+    return (
+        f'<svg{own} aria-hidden="true" viewBox="0 0 {wide} {high}">'
+        f'<path fill="currentColor" d="{path}"/></svg>'
+    )
 
 
 def sha256(path: Path) -> str:
