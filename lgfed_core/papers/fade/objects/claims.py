@@ -19,7 +19,7 @@ from lgfed_core.evidence.verdict import Evidence, greater
 from lgfed_core.papers.experiment import DIVERGED
 
 from .domains import TASKS
-from .run import COLLAPSED, FEDERATED, NAME
+from .run import COLLAPSED, FEDERATED, NAME, TRIED
 from .settings import METHODS, Settings, bottleneck
 
 PRINTED_SHARE = 1 / 3  # of collapsed runs that make the printed D->A, 43.1 with a deviation of 33
@@ -28,7 +28,7 @@ BEFORE = ("source_only", "source_only_norm")  # by bottleneck
 _PLAIN = {printed: name for name, printed in FEDERATED.items()}
 _IDS = (
     *("data", "task", "method", "setting", "target_users", "per_round", "backbone", "round"),
-    *("rounds", "stand_in"),
+    *(*TRIED, "stand_in"),
 )
 
 
@@ -50,15 +50,15 @@ def accuracy(
     selection: str = "last",
     per_round: int = 2,
     protocol: str = "as_described",
-    rounds: int | str = "",
+    **tried: float,
 ) -> pd.DataFrame:
     """One measure: lines (task, seed), a column per method, among them those before the game.
 
-    users: of `run.USERS`, or "central". rounds: of runs of another length than the usual. A method
-    has a column as soon as one of its runs is here.
+    users: of `run.USERS`, or "central". tried: of `run.TRIED`, values other than the usual ones. A
+    method has a column as soon as one of its runs is here.
     """
     mine = select(found, metric=metric, selection=selection, protocol=protocol, round="")
-    mine = select(mine, rounds=rounds)
+    mine = select(mine, **(dict.fromkeys(TRIED, "") | tried))
     before = select(mine, method=BEFORE)
     if users == "central":
         mine = select(mine, setting="central")

@@ -10,9 +10,11 @@ from sklearn.decomposition import PCA
 
 from lgfed_core.colours import GROUP, REFERENCE
 from lgfed_core.evidence.printed import METHODS as WORDS
+from lgfed_core.evidence.records import select
 from lgfed_core.plotting import WIDTH, caption, looks
 
 from . import claims
+from .run import TRIED
 from .settings import METHODS
 from .tables import USERS
 
@@ -49,7 +51,8 @@ def users_by_round(curves: pd.DataFrame, task: str) -> Figure:
 
     curves: method, task, target_users, metric (user1_acc, ...), round, value.
     """
-    mine = curves[(curves["task"] == task) & (curves["target_users"] == "noniid")]
+    usual = dict.fromkeys(TRIED, "") | dict(protocol="as_described", target_users="noniid")
+    mine = select(curves, task=task, **usual)
     mine = mine.assign(method=mine["method"].replace(claims._PLAIN))
     methods = [m for m in METHODS if m in set(mine["method"])]
     fig, axes = plt.subplots(

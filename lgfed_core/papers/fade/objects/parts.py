@@ -79,6 +79,7 @@ class Parts:
         batches = min(PRETRAINING_STEPS, max(1, rows // PRETRAINING_ROWS))  # whole ones
         passes = -(-PRETRAINING_STEPS // batches)
         training = self.training(
+            lr=cfg.pretraining_lr,
             batch_size=PRETRAINING_ROWS,
             batches=batches,
             epochs=passes,

@@ -27,6 +27,7 @@ PRINTED = "fade_table1_office"
 TABLE = "fade_objects"  # cells that the paper does not print, and further measures of all
 CURVES = "fade_objects_curves"  # accuracy of each user by round
 FEDERATED = {"dann": "fade_dann", "cdan": "fade_cdan", "shot": "fedavg_shot"}  # as printed
+TRIED = ("rounds", "lr", "weight")  # settings of which rows name other values than the usual
 COLLAPSED = 0.5  # a run has collapsed if it ends below this share of the accuracy it began with
 
 
@@ -39,7 +40,7 @@ class Objects(Experiment):
         noniid=15, conditional="whole", entropy="cancels", information=0.0, relabelled=0.1, least=10
     )
     chooses = frozenset(
-        {"data", "backbone", "tasks", "users", "methods", "central_methods", "per_round", "rounds"}
+        {"data", "backbone", "tasks", "users", "methods", "central_methods", "per_round", *TRIED}
     )
 
     def usual(self, scale: str, protocol: str, changes: dict) -> dict:
@@ -81,7 +82,7 @@ class Objects(Experiment):
 
     def places(self, cfg) -> tuple[str, Iterable[str]]:
         start = f"{cfg.data}-{cfg.backbone}-{cfg.scale}-{cfg.protocol}"
-        return start, self.chooses - {"users", "rounds"}  # these change what is trained
+        return start, self.chooses - {"users", *TRIED}  # these change what is trained
 
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """Tidy rows of one part: the last round, the round of most information, and the way.
@@ -97,7 +98,7 @@ class Objects(Experiment):
             data=cfg.data,
             task=task,
             backbone=cfg.backbone if cfg.data != "digits" else "gradients",
-            rounds=None if cfg.rounds == Settings.rounds else cfg.rounds,
+            **{n: None if (v := getattr(cfg, n)) == getattr(Settings, n) else v for n in TRIED},
             stand_in=loaded(cfg.data, task, cfg.backbone, cfg.components).stand_in,
         )
 
@@ -159,7 +160,7 @@ def _printed(cfg: Settings, cell: dict) -> bool:
     return (
         cfg.data in ("office31", "officehome")
         and cfg.backbone != "mobilenet_v2"
-        and cfg.rounds == Settings.rounds
+        and all(getattr(cfg, n) == getattr(Settings, n) for n in TRIED)
         and cell["per_round"] in (None, 2)
         and cell["target_users"] != "noniid15"
         and cell["method"] in ("source_only", "dann", "cdan", "shot", *FEDERATED.values())

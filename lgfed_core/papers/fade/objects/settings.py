@@ -61,7 +61,8 @@ class Settings(Checked):
     rounds: int = 100
     steps: int = 10  # of a round, divided among its users
     batch_size: int = 32
-    lr: float = 0.01
+    lr: float = 0.01  # of adaptation
+    pretraining_lr: float = 0.01
     momentum: float = 0.9
     weight_decay: float = 0.001
     beta: float = 0.5
