@@ -210,9 +210,11 @@ def test_figures_are_drawn_of_what_there_is(stored):
     figures.averages(found)
     curves = pd.DataFrame(
         dict(method="fade_dann", task="D->A", target_users="noniid", metric="user1_acc",
-             round=[1, 2], value=[50.0, 60.0])
+             protocol="as_described", round=[1, 2], value=[50.0, 60.0])
     )  # fmt: skip
-    assert len(figures.users_by_round(curves, "D->A").axes) == 1
+    others = [curves.assign(protocol="as_released", value=0.0), curves.assign(lr=0.1, value=0.0)]
+    (ax,) = figures.users_by_round(pd.concat([curves, *others]), "D->A").axes
+    assert ax.lines[0].get_ydata().tolist() == [50, 60]
     z = np.random.default_rng(0).standard_normal((30, 5))
     figures.plane({"before": z, "after": z}, np.arange(30) % 8, np.arange(30) % 4)
     plt.close("all")
@@ -232,9 +234,63 @@ def test_a_longer_run_stands_beside_the_usual_and_nowhere_else(stored):
     longer = alone.assign(rounds=400, value=alone["value"] + 5)
     found = stored(pd.concat([some, usual, longer]).assign(rounds=lambda f: f["rounds"]))
     table = tables.by_length(found)
-    assert list(table.index) == [("A->W", "CDAN"), ("A->W", "DANN")]
+    assert list(table.index) == [("central", "A->W", m) for m in ("DANN", "CDAN")]
     assert (table[400] - table[run.Settings.rounds]).tolist() == pytest.approx([5, 5])
     assert claims.accuracy(found, "central").notna().all().all()
+
+
+def tried(adds: float, told: float, *methods: str, seeds=SEEDS, users="noniid", **values):
+    """Rows with other ``values`` of settings: accuracies and information that much higher."""
+    some = rows(users)
+    names = [run.FEDERATED[m] for m in methods]
+    some = some[some["method"].isin(names) & some["seed"].isin(seeds)]
+    some = some.assign(value=some["value"] + adds, **(dict.fromkeys(run.TRIED) | values))
+    usual = (some["selection"] == "last") & (some["metric"] == "target_acc")
+    return pd.concat([some, some[usual].assign(metric="information", value=told)])
+
+
+def test_a_sweep_without_labels_chooses_and_the_claims_follow_at_full_length(stored):
+    usual = [rows(), rows("iid"), tried(0, 1.0, "dann", "cdan", "shot")]
+    sweep = [
+        tried(9, 1.2, "cdan", seeds=[0], weight=3.0),
+        tried(15, 0.9, "cdan", "dann", seeds=[0], lr=0.03),
+        tried(9, 1.1, "cdan", seeds=[0], weight=3.0, users="iid"),  # not of the sweep
+    ]
+    some = pd.concat([*usual, *sweep])
+    found = stored(some.drop_duplicates([c for c in some if c != "value"]))
+    assert claims.chosen(found) == {"cdan": {"weight": 3.0}, "dann": {}, "shot": {}}
+    lines = claims.swept(found)
+    assert set(lines.loc["cdan"].index) == {(0.01, 1.0), (0.01, 3.0), (0.03, 1.0)}
+    assert lines.loc[("cdan", 0.01, 3.0), "target_acc"] == pytest.approx(89)
+    marked = tables.sweep(found)
+    assert marked.index[marked["chosen"] == "yes"].tolist()[1] == ("CDAN", 0.01, 3.0)
+    assert tables.chance(found).empty and claims.fair(found, "noniid")["cdan"].mean() < 81
+
+    long = [
+        tried(adds, 1.0, *methods, users=users, rounds=300, **own)
+        for users in ("noniid", "iid")
+        for adds, methods, own in ((0, ("dann", "shot"), {}), (-9, ("cdan",), dict(weight=3.0)))
+    ]
+    found = stored(*long)
+    table = tables.chance(found)
+    assert table.loc[("20 classes", "CDAN"), "chosen, longer"] == pytest.approx(71.3)
+    assert table.loc[("20 classes", "CDAN"), "weight"] == 3
+    line = claims.judged(found).loc["F7"]
+    assert line["verdict"] == "refuted" and "100 or 300 rounds" in line["said"]
+    assert claims.judged(found).loc["F8", "verdict"] == "confirmed"
+    assert claims.accuracy(found)["cdan"].mean() == pytest.approx(80.3)  # as it was
+
+
+def test_numbers_of_users_and_protocols_stand_side_by_side(stored):
+    assert tables.by_number(stored(rows())).empty
+    found = stored(rows().assign(value=lambda f: f["value"] - 2, per_round=4))
+    table = tables.by_number(found)
+    assert (table[2] - table[4]).tolist() == pytest.approx([2, 2, 2]) and table["seeds"].eq(3).all()
+    assert tables.by_protocol(found).empty
+    table = tables.by_protocol(stored(rows(cdan=60).assign(protocol="as_released")))
+    line = table.loc[("non-i.i.d.", "CDAN")]
+    assert line["as described"] == pytest.approx(80.3) and line["as released"] < 61
+    assert line["paper"] == pytest.approx(86.5, abs=0.05)  # the mean of six printed numbers
 
 
 def test_what_one_collapsed_run_of_three_must_look_like():

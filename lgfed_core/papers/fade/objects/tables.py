@@ -1,11 +1,14 @@
 """What the page of FADE on objects shows in tables, from rows of `claims.stored`."""
 
+import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 from lgfed_core.evidence.collapse import groups_of
 from lgfed_core.evidence.printed import METHODS as WORDS, cells
+from lgfed_core.evidence.records import select
+from lgfed_core.evidence.rows import PROTOCOLS
 
 from .. import printed
 from . import claims
@@ -56,20 +59,93 @@ def central_beside(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_length(found: pd.DataFrame) -> pd.DataFrame:
-    """Central methods by rounds of the federated run whose batches they take: lines (task, method).
+    """Target accuracy by rounds, %: lines (users, tasks, method), a column per length.
 
-    Of the tasks and seeds that have run at every length; empty without another length than usual.
+    Each line has the tasks and seeds that have run at every length it shows; a central method takes
+    as many batches as a federated run of so many rounds. Empty without another length than usual.
     """
     longer = sorted({int(r) for r in found["rounds"].dropna()})
-    wide = {Settings.rounds: claims.accuracy(found, "central")}
-    wide |= {r: claims.accuracy(found, "central", rounds=r) for r in longer}
-    both = pd.concat(wide, axis=1).dropna().groupby("task").mean() if longer else pd.DataFrame()
-    if both.empty:
-        return both
-    table = both.drop(columns=list(claims.BEFORE), level=1, errors="ignore")
-    table = table.stack(future_stack=True).rename(index=lambda m: WORDS.get(m, m))
-    table["before"] = wide[Settings.rounds]["source_only"].groupby("task").mean()
-    return table.dropna()
+    lines = []
+    for users, words in USERS.items():
+        usual = claims.accuracy(found, users)
+        for rounds in longer:
+            wide = claims.accuracy(found, users, rounds=rounds)
+            for method in (m for m in METHODS if m in wide and m in usual):
+                both = pd.concat({Settings.rounds: usual[method], rounds: wide[method]}, axis=1)
+                both = both.dropna().groupby("task").mean()
+                names = "all" if len(both) == len(TASKS["office31"]) else ", ".join(both.index)
+                line = dict(users=words, tasks=names, method=WORDS[method])
+                lines += [line | both.mean().to_dict()] if len(both) else []
+    return pd.DataFrame(lines).set_index(["users", "tasks", "method"]) if lines else pd.DataFrame()
+
+
+def chance(found: pd.DataFrame) -> pd.DataFrame:
+    """The methods of F7 and F8 at the usual settings, and at those chosen without labels, for the
+    released length: lines (users, method), averages over tasks, %. Empty until all have run."""
+    at, lines = claims.chosen(found), {}
+    for users in ("noniid", "iid"):
+        usual, fair = (claims.average(of(found, users)) for of in (claims.accuracy, claims.fair))
+        for method in claims.FAIR if not fair.equals(usual) else ():
+            own = {n: at.get(method, {}).get(n, getattr(Settings, n)) for n in claims.SWEPT}
+            lines[USERS[users], WORDS[method]] = {
+                "usual": usual[method].mean(),
+                "chosen, longer": fair[method].mean(),
+                "seeds": fair[method].count(),
+                **own,
+            }
+    return pd.DataFrame(lines).T
+
+
+def sweep(found: pd.DataFrame) -> pd.DataFrame:
+    """`claims.swept` for people: lines (method, rate, weight), what is chosen marked."""
+    lines = claims.swept(found)
+    if lines.empty:
+        return lines
+    best = lines.groupby("method")["information"].transform("max")
+    lines = lines.assign(chosen=np.where(lines["information"] == best, "yes", ""))
+    lines = lines.sort_index(
+        key=lambda of: of.map(list(METHODS).index) if of.name == "method" else of
+    )
+    return lines.rename(index=lambda m: WORDS.get(m, m), level=0).rename(
+        columns=dict(information="information, nats", target_acc="target accuracy, %")
+    )
+
+
+def by_number(found: pd.DataFrame) -> pd.DataFrame:
+    """Averages over tasks by users a round, %: lines (users, method), a column per number.
+
+    Of the seeds that have run with every number.
+    """
+    numbers, lines = sorted({int(n) for n in found["per_round"].dropna()}), {}
+    for users, words in list(USERS.items())[:-1] if len(numbers) > 1 else ():
+        wide = {n: claims.average(claims.accuracy(found, users, per_round=n)) for n in numbers}
+        for method in METHODS:
+            if all(method in some for some in wide.values()):
+                both = pd.DataFrame({n: some[method] for n, some in wide.items()}).dropna()
+                if len(both):
+                    lines[words, WORDS[method]] = both.mean().to_dict() | dict(seeds=len(both))
+    return pd.DataFrame(lines).T
+
+
+def by_protocol(found: pd.DataFrame) -> pd.DataFrame:
+    """Averages over tasks, %: lines (users, method), as described, as released, and the paper's.
+
+    Non-i.i.d. users have 20 classes as described and 15 as released.
+    """
+    own = select(cells(printed.TABLES["fade_table1_office"]), task=TASKS["office31"])
+    own = own.assign(method=own["method"].replace(claims._PLAIN))
+    lines = {}
+    for users in ("noniid", "iid", "central"):
+        where = dict(setting="central") if users == "central" else dict(target_users=users)
+        means = {p: claims.average(claims.accuracy(found, users, protocol=p)) for p in PROTOCOLS}
+        for method in METHODS:
+            ran = [some[method].dropna() for some in means.values() if method in some]
+            if len(ran) == len(PROTOCOLS) and all(map(len, ran)):
+                line = [*(some.mean() for some in ran)]
+                line += [select(own, method=method, **where)["paper"].mean(), min(map(len, ran))]
+                lines["non-i.i.d." if users == "noniid" else USERS[users], WORDS[method]] = line
+    columns = [*(p.replace("_", " ") for p in PROTOCOLS), "paper", "seeds"]
+    return pd.DataFrame(lines, columns).T
 
 
 def choices(found: pd.DataFrame) -> pd.DataFrame:
