@@ -154,7 +154,7 @@ def test_before_any_run_nothing_is_judged(stored):
     assert found.empty and claims.judged(found).empty
     assert len(tables.by_task(found)) == len(tables.failures(found)) == 0
     assert "0 runs" in tables.answer(found)
-    assert sentences.of(found).count("not yet run") == 3
+    assert sentences.of(found).count("not yet run") == 4
 
 
 def test_claims_go_by_the_averages_of_seeds(stored):

@@ -16,7 +16,7 @@ _KINDS = ("ahead", "behind", "not shown to be ahead or behind")
 
 def of(found: pd.DataFrame) -> str:
     """Sentences in Markdown; found: of `claims.stored`."""
-    return bullets([_adapted(found), _few_classes(found), _choice(found)])
+    return bullets([_adapted(found), _few_classes(found), _choice(found), _released(found)])
 
 
 def _adapted(found: pd.DataFrame) -> str:
@@ -40,6 +40,20 @@ def _choice(found: pd.DataFrame) -> str:
     last, best = claims.average(last), claims.average(best)
     pairs = [(WORDS[m], best[m], last[m]) for m in METHODS if m in best and m in last]
     return sentence(head, pairs, digits=1)
+
+
+def _released(found: pd.DataFrame) -> str:
+    # False if an interval moved to the other side of zero, or came to hold it.
+    head = "**As released less as described**, averages over tasks, in points"
+    pairs = []
+    for users, words in (("noniid", "non-i.i.d."), ("iid", USERS["iid"])):
+        text, code = (
+            claims.average(claims.accuracy(found, users, protocol=protocol))
+            for protocol in ("as_described", "as_released")
+        )
+        both = [m for m in METHODS if m in text and m in code]
+        pairs += [(f"{words}, {WORDS[m]}", code[m], text[m]) for m in both]
+    return sentence(head, pairs, _KINDS, digits=1)
 
 
 def _against_source(found: pd.DataFrame) -> Iterator[Pair]:
