@@ -121,10 +121,16 @@ def chosen(found: pd.DataFrame) -> dict[str, dict[str, float]]:
 def fair(found: pd.DataFrame, users: str) -> pd.DataFrame:
     """`accuracy` of the methods that F7 and F8 compare, each at what was `chosen`, at the length of
     the released sweeps; at the usual settings and length until all of that has run."""
+    long = _long(found, users)
+    return accuracy(found, users) if long.empty else long
+
+
+def _long(found: pd.DataFrame, users: str) -> pd.DataFrame:
+    """`fair` at full length; empty until all of it has run."""
     at = chosen(found)
     wide = {m: accuracy(found, users, rounds=RELEASED_ROUNDS, **at.get(m, {})) for m in FAIR}
     if not all(m in some and average(some)[m].notna().any() for m, some in wide.items()):
-        return accuracy(found, users)
+        return pd.DataFrame()
     return pd.DataFrame({m: some[m] for m, some in wide.items()})
 
 
@@ -210,8 +216,7 @@ BESIDE = (
 
 def judged(found: pd.DataFrame, which: Sequence[Claim] = CLAIMS) -> pd.DataFrame:
     """Lines of `evidence.claims.judged`, from rows of `stored`; verdicts say how long these ran."""
-    longest = max([Settings.rounds, *found["rounds"].dropna()])
-    some = f"{Settings.rounds} of" if longest < RELEASED_ROUNDS else f"{Settings.rounds} or"
+    some = f"{Settings.rounds} {'of' if _long(found, 'noniid').empty else 'or'}"
     limits = f", frozen backbone, {some} {RELEASED_ROUNDS} rounds"
     return claims.judged(which, found, stand_in(found), limits)
 

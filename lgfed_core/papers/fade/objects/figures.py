@@ -24,9 +24,9 @@ def averages(found: pd.DataFrame) -> Figure:
     fig, ax = plt.subplots(figsize=(WIDTH, 2.8))
     style = looks(METHODS)
     for i, users in enumerate(USERS):
-        mean = claims.accuracy(found, users)
+        mean = claims.average(claims.accuracy(found, users))
         for j, method in enumerate(m for m in METHODS if m in mean):
-            values = mean[method].groupby("seed").mean()
+            values = mean[method].dropna()
             x = i + 0.14 * (j - 2)
             colour, mark = style[method]
             ax.plot([x] * len(values), values, mark, color=colour, alpha=0.6)
