@@ -25,7 +25,9 @@ DAMAGE, SAVED = "tests/engine/test_damage.py -k ", "tests/engine/test_checkpoint
 FAR = "tests/engine/test_divergence.py -k far"
 MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is made to say, tests
     # losses
-    ("methods/fedprox.py", "self.mu / 2 * drift", "self.mu * drift", DIGESTS),
+    ("methods/fedprox.py", "pull=self.mu", "pull=self.mu / 2", DIGESTS),
+    ("engine/dual.py", "slope[0] -= self.pull", "slope[1] -= self.pull",
+     "tests/engine/test_dual.py"),
     ("methods/mtl.py", "(1 - 1 / m) * (w - others)", "(w - others)", DIGESTS),
     ("methods/mtl.py", "+ w.square().sum()", "", DIGESTS),
     ("methods/adversary.py", "h.detach() - strength", "h.detach() + strength",

@@ -20,7 +20,7 @@ from lgfed_core.seeds import coin, draw, pictures, visits
 from .adam import Adam
 from .looped import Looped
 from .stacked_tests import StackedTests, filled
-from .training import Job, Lent, Phase, for_each, gradients, moving, normalises, trainee
+from .training import Job, Lent, Phase, for_each, gradients, moving, normalises, pulled, trainee
 
 
 class Given(NamedTuple):
@@ -152,7 +152,7 @@ class Batched(StackedTests):
             if split.groups is not None:
                 rows += (split.groups[index[step]],)  # [L, B, g]
             todo = zip(steps, given.turns, for_each(steps, rows), strict=True)
-            for (loss, moves, _), (turn, everyone), own in todo:
+            for (loss, moves, _, pull), (turn, everyone), own in todo:
                 on, all_on = turn[step], everyone[step]  # [L]
                 leaves = {n: v.detach().requires_grad_(n in moves) for n, v in values.items()}
                 leaves |= {n: values[n].clone() for n in self.statistics}  # vmap needs them dense
@@ -163,6 +163,9 @@ class Batched(StackedTests):
                 inputs = leaves, received, own, peers
                 losses = vmap(lane, axes, randomness="different")(*inputs)  # [L]
                 grads = gradients(losses.sum(), [leaves[n] for n in moves])
+                if pull:
+                    now, then = ([of[n] for n in moves] for of in (values, received))
+                    grads = pulled(grads, now, then, pull)
                 for name, grad in zip(moves, grads, strict=True):
                     value, momentum = values[name], momenta[name]
                     if cfg.weight_decay:
@@ -194,9 +197,9 @@ class Batched(StackedTests):
         """Nothing to end."""
 
     def _steps(self, method: Method) -> list[tuple]:
-        """A method's steps: (loss, names of the parameters that move, when)."""
-        net = self.phase.net
-        return [(loss, moving(net, names), when) for loss, names, when in method.steps(net)]
+        """A method's steps: (loss, names of the parameters that move, when, pull)."""
+        net, steps = self.phase.net, method.steps(self.phase.net)
+        return [(loss, moving(net, names), when, pull) for loss, names, when, pull in steps]
 
     def _turns(
         self, jobs: list[Job], steps: list[tuple], round: int, active: Tensor
@@ -205,10 +208,10 @@ class Batched(StackedTests):
 
         Known on the host before the round begins, so that a GPU is never asked.
         """
-        asked = any(when for *_, when in steps)
+        asked = any(when for _, _, when, _ in steps)
         lots = [coin(self.phase.seeds[r], round, k) if asked else 1.0 for r, k in jobs]
         place, plans = self.phase.tensors["shared"].device, []
-        for _, _, when in steps:
+        for _, _, when, _ in steps:
             plays = torch.tensor([when is None or when(chance) for chance in lots])
             turn = active & plays  # [T, L]
             plans.append((turn.to(place), turn.all(1).tolist()))

@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lgfed_core.methods import Method
+from lgfed_core.methods import Method, Step
 
 from .training import LocalTraining, Phase, trainee
 
@@ -43,11 +43,11 @@ def ahead(batch_size: int) -> int:
 def first_layer(phase: Phase) -> str | None:
     """Name of the layer that may take the dual form; None where there is none.
 
-    It may where devices minimise cross-entropy and nothing else, in one step on all parameters, and
+    It may where devices minimise cross-entropy, in one step on all parameters (which may pull), and
     the network gives its rows as they are to a linear layer that it uses for nothing else.
     """
     for method in phase.methods:
-        if type(method).loss is not Method.loss or type(method).steps is not Method.steps:
+        if type(method).loss is not Method.loss or not _one_step(method, phase.net):
             return None
     training, net = phase.training, trainee(phase)
     name, layer = next(((n, m) for n, m in net.named_modules() if m._parameters), ("", None))
@@ -60,6 +60,12 @@ def first_layer(phase: Phase) -> str | None:
     split, per_run = phase.rows["train"]
     some = per_run[0].of(int(per_run[0].size.argmax()))[: training.batch_size]
     return name if _takes_rows(net, layer, split.x[some], split.y[some]) else None
+
+
+def _one_step(method: Method, net: nn.Module) -> bool:
+    """Whether devices take the step ``loss`` on all parameters, whatever it pulls, and no other."""
+    steps = method.steps(net)
+    return len(steps) == 1 and steps[0]._replace(pull=0.0) == Step(method.loss)
 
 
 def _takes_rows(net: nn.Module, layer: nn.Linear, x: Tensor, y: Tensor) -> bool:
@@ -90,12 +96,14 @@ class Dual:
         layer.forward = self  # type: ignore[method-assign, assignment]
 
     @torch.no_grad()
-    def start(self, x: Tensor, moving: bool, goes_on: bool) -> None:
+    def start(self, x: Tensor, moving: bool, goes_on: bool, pull: float = 0.0) -> None:
         """Before steps on the rows ``x`` [n, ...], in this order.
 
         moving: whether the velocity may be other than zero.
         goes_on: whether it is needed after these steps.
+        pull: of each step (`methods.Step`), towards the weights as they are now.
         """
+        self.pull = pull
         self.x, self.running = x.flatten(1), True  # [n, in]
         x = self.x
         n, weight = len(x), self.layer.weight
@@ -141,16 +149,18 @@ class Dual:
 
     def without_its_weights(self, step: tuple) -> tuple:
         """A step as the engine has it, on all parameters but the layer's weights."""
-        loss, moves, momenta, when = step
+        loss, moves, momenta, when, names, pull = step
         rest = [n for n, p in enumerate(moves) if p is not self.layer.weight]
-        return loss, [moves[n] for n in rest], [momenta[n] for n in rest], when
+        moves, momenta, names = ([of[n] for n in rest] for of in (moves, momenta, names))
+        return loss, moves, momenta, when, names, pull
 
     @torch.no_grad()
     def step(self, gradient: Tensor, lr: float) -> None:
         """What SGD does to the weights, given the gradient by `outputs` [b, out]."""
         training, rows = self.training, slice(self.done, self.done + len(gradient))
         self.back[rows] = gradient
-        slope = training.weight_decay * self.weights
+        slope = (training.weight_decay + self.pull) * self.weights
+        slope[0] -= self.pull
         slope[2:][rows] = 1
         self.velocities = training.momentum * self.velocities + slope
         push = slope + training.momentum * self.velocities

@@ -198,6 +198,15 @@ def gradients(loss: Tensor, params: Sequence[Tensor]) -> Sequence[Tensor]:
     return torch.autograd.grad(loss, params, allow_unused=True, materialize_grads=True)
 
 
+@torch.no_grad()
+def pulled(
+    grads: Sequence[Tensor], params: Sequence[Tensor], received: Sequence[Tensor], by: float
+) -> Sequence[Tensor]:
+    """``grads`` with that of by/2 ||params - received||^2 added; new tensors."""
+    moved = torch._foreach_sub(list(params), list(received))
+    return torch._foreach_add(list(grads), list(moved), alpha=by)
+
+
 def moving(net: nn.Module, names: frozenset[str] | None) -> list[str]:
     """Which parameters a step on ``names`` (None: all) moves: never those that are frozen."""
     held = dict(net.named_parameters())

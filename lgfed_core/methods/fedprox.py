@@ -1,12 +1,13 @@
 """FedProx (Li et al., 2020, eq. 2): FedAvg with a pull towards the received model."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from torch import Tensor
+from torch import nn
 
 from lgfed_core.errors import at_least
 
-from .interface import Batch, Local, Method
+from .interface import Method, Step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,6 +20,5 @@ class FedProx(Method):
         super().__post_init__()
         at_least(0, mu=self.mu)
 
-    def loss(self, local: Local, batch: Batch) -> Tensor:
-        drift = sum((local.params[n] - local.received[n]).square().sum() for n in local.params)
-        return super().loss(local, batch) + self.mu / 2 * drift
+    def steps(self, net: nn.Module) -> Sequence[Step]:
+        return (Step(self.loss, pull=self.mu),)

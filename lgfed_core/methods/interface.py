@@ -61,11 +61,14 @@ class Step(NamedTuple):
 
     when: whether a device takes this step in this round, from a number between 0 and 1 that it has
         drawn for the round; None: always.
+    pull: mu, where mu/2 ||w - w_received||^2 is minimised beside the loss; the engine adds its
+        gradient, mu (w - w_received), which costs less than to find it.
     """
 
     loss: Callable[[Local, Batch], Tensor]
     params: frozenset[str] | None = None
     when: Callable[[float], bool] | None = None
+    pull: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

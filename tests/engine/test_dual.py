@@ -1,6 +1,6 @@
 """The dual form of a first layer: the plain pass's numbers, and only where it holds."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
@@ -10,7 +10,7 @@ from lgfed_core.engine import LocalTraining, dual, run
 from lgfed_core.engine.federation import prepare
 from lgfed_core.engine.looped import Looped
 from lgfed_core.engine.trackers import Tracker
-from lgfed_core.methods import FedAvg, FedProx, LGFedAvg, LocalOnly
+from lgfed_core.methods import MTL, FedAvg, FedProx, LGFedAvg, LocalOnly, Step
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.layout import joined
 from toy import ABOVE, Toy, toy_federation
@@ -112,6 +112,34 @@ def test_it_is_exact(monkeypatch, training, block):
     assert any(not torch.equal(value, ours[name]) for name, value in plain.items())
 
 
+@dataclass(frozen=True, kw_only=True)
+class Written(FedProx):
+    """FedProx with its pull written into the loss, for autograd to find."""
+
+    def steps(self, net):
+        return (Step(self.loss),)
+
+    def loss(self, local, batch):
+        drift = sum((local.params[n] - local.received[n]).square().sum() for n in local.params)
+        return super().loss(local, batch) + self.mu / 2 * drift
+
+
+@pytest.mark.parametrize("training", TRAININGS)
+def test_a_pull_is_that_of_the_formula(monkeypatch, training):
+    training, started = TRAININGS[training], []
+    monkeypatch.setattr(dual, "STEPS", 1)
+    start = dual.Dual.start
+    monkeypatch.setattr(dual.Dual, "start", lambda *a: started.append(a[4]) or start(*a))
+    plain, ours = both_ways(monkeypatch, Toy, FedProx(mu=0.7), training)
+    written, _ = both_ways(monkeypatch, Toy, Written(mu=0.7), training)
+    free, _ = both_ways(monkeypatch, Toy, FedAvg(), training)
+    for name, value in written.items():
+        assert torch.allclose(value, plain[name], 0, 1e-13), name
+        assert torch.allclose(value, ours[name], 0, 1e-13), name
+    assert not torch.allclose(written["shared"], free["shared"], 0, 1e-3)
+    assert (0.7 in started) == (training.epochs == 1)  # of several, the plain pass is right
+
+
 @pytest.mark.parametrize("net", [Without, Turns])
 def test_networks_that_work_in_place_or_turn(monkeypatch, net):
     plain, ours = both_ways(monkeypatch, net, FedAvg(), PLAIN)
@@ -139,7 +167,8 @@ def test_it_knows_where_it_holds(at_once):
     still = Toy()
     still.below.weight.requires_grad_(False)
     assert dual.first_layer(phase_of(still)) is None
-    assert dual.first_layer(phase_of(Toy(), FedProx(mu=0.1))) is None
+    assert dual.first_layer(phase_of(Toy(), FedProx(mu=0.1))) == "below"
+    assert dual.first_layer(phase_of(Toy(), MTL())) is None
     assert dual.first_layer(phase_of(Toy(), training=replace(PLAIN, batch_size=500))) is None
 
 

@@ -63,7 +63,7 @@ class Twice(FedProx):
     mu: float = 0.5
 
     def steps(self, net):
-        return Step(self.loss), Step(self.loss)
+        return Step(self.loss, pull=self.mu), Step(self.loss, pull=self.mu)
 
     def loss(self, local, batch):
         again = batch.mean(local.net(batch.x).square().sum(-1))

@@ -109,7 +109,7 @@ def test_the_push_reaches_the_local_model_and_the_adversary_never_sees_its_sign(
     method = FairLGFedAvg(lambda_local=LAMBDA, lambda_global=LAMBDA, play=play, power=power)
     local = Local(net, dict(net.named_parameters()), {})
     moved = {}
-    for loss, moves, _ in method._game(net, top, LAMBDA):
+    for loss, moves, *_ in method._game(net, top, LAMBDA):
         moved |= {n: g for n, g in gradients(net, loss(local, batch)).items() if n in moves}
     income, protected = net(rows.x, own=top == "own", watch=lambda h: h)
     task = gradients(net, cross_entropy(income, batch))
