@@ -13,7 +13,7 @@ from lgfed_core.data.features.stored import Features, features
 from lgfed_core.errors import PartitionError, SettingsError
 from lgfed_core.evidence import records
 from lgfed_core.papers.experiment import DIVERGED
-from lgfed_core.papers.fade.objects import claims, domains, figures, run, sentences, tables
+from lgfed_core.papers.fade.objects import chances, claims, domains, figures, run, sentences, tables
 from lgfed_core.papers.fade.objects.run import OBJECTS
 
 
@@ -154,7 +154,7 @@ def test_before_any_run_nothing_is_judged(stored):
     assert found.empty and claims.judged(found).empty
     assert len(tables.by_task(found)) == len(tables.failures(found)) == 0
     assert "0 runs" in tables.answer(found)
-    assert sentences.of(found).count("not yet run") == 4
+    assert sentences.of(found).count("not yet run") == 5
 
 
 def test_claims_go_by_the_averages_of_seeds(stored):
@@ -233,7 +233,7 @@ def test_a_longer_run_stands_beside_the_usual_and_nowhere_else(stored):
     alone = usual[(usual["task"] == "A->W") & (usual["seed"] == 0)]
     longer = alone.assign(rounds=400, value=alone["value"] + 5)
     found = stored(pd.concat([some, usual, longer]).assign(rounds=lambda f: f["rounds"]))
-    table = tables.by_length(found)
+    table = chances.by_length(found)
     assert list(table.index) == [("central", "A->W", m) for m in ("DANN", "CDAN")]
     assert (table[400] - table[run.Settings.rounds]).tolist() == pytest.approx([5, 5])
     assert claims.accuracy(found, "central").notna().all().all()
@@ -249,35 +249,46 @@ def tried(adds: float, told: float, *methods: str, seeds=SEEDS, users="noniid", 
     return pd.concat([some, some[usual].assign(metric="information", value=told)])
 
 
-def test_a_sweep_without_labels_chooses_and_the_claims_follow_at_full_length(stored):
+def test_a_sweep_chooses_by_two_scores_and_the_claims_stand_on_the_usual_at_full_length(stored):
     usual = [rows(), rows("iid"), tried(0, 1.0, "dann", "cdan", "shot")]
     sweep = [
         tried(9, 1.2, "cdan", seeds=[0], weight=3.0),
         tried(15, 0.9, "cdan", "dann", seeds=[0], lr=0.03),
-        tried(9, 1.1, "cdan", seeds=[0], weight=3.0, users="iid"),  # not of the sweep
+        tried(9, 1.3, "cdan", seeds=[0], weight=9.0, users="iid"),  # not of the sweep
     ]
     some = pd.concat([*usual, *sweep])
     found = stored(some.drop_duplicates([c for c in some if c != "value"]))
-    assert claims.chosen(found) == {"cdan": {"weight": 3.0}, "dann": {}, "shot": {}}
+    assert claims.chosen(found, "information") == {"cdan": {"weight": 3.0}, "dann": {}, "shot": {}}
+    by_labels = {m: {"lr": 0.03} for m in ("cdan", "dann")}
+    assert claims.chosen(found, "target_acc") == by_labels | {"shot": {}}
     lines = claims.swept(found)
     assert set(lines.loc["cdan"].index) == {(0.01, 1.0), (0.01, 3.0), (0.03, 1.0)}
     assert lines.loc[("cdan", 0.01, 3.0), "target_acc"] == pytest.approx(89)
-    marked = tables.sweep(found)
-    assert marked.index[marked["chosen"] == "yes"].tolist()[1] == ("CDAN", 0.01, 3.0)
-    assert tables.chance(found).empty and claims.fair(found, "noniid")["cdan"].mean() < 81
+    marked = chances.sweep(found)["best by"]
+    assert marked["CDAN"].to_dict() == {
+        (0.01, 1.0): "", (0.01, 3.0): "information", (0.03, 1.0): "labels"
+    }  # fmt: skip
+    assert marked.index[0][0] == "DANN" and marked["SHOT", 0.01, 1.0] == "information, labels"
+    assert list(chances.table(found)) == ["100 rounds"]
+    assert claims.longest(found, "noniid")["cdan"].mean() == pytest.approx(80.3)
 
     long = [
         tried(adds, 1.0, *methods, users=users, rounds=300, **own)
         for users in ("noniid", "iid")
-        for adds, methods, own in ((0, ("dann", "shot"), {}), (-9, ("cdan",), dict(weight=3.0)))
-    ]
+        for adds, methods, own in (
+            (0, ("dann", "shot"), {}), (-9, ("cdan",), {}), (5, ("cdan",), dict(weight=3.0))
+        )
+    ]  # fmt: skip
     found = stored(*long)
-    table = tables.chance(found)
-    assert table.loc[("20 classes", "CDAN"), "chosen, longer"] == pytest.approx(71.3)
-    assert table.loc[("20 classes", "CDAN"), "weight"] == 3
-    line = claims.judged(found).loc["F7"]
-    assert line["verdict"] == "refuted" and "100 or 300 rounds" in line["said"]
-    assert claims.judged(found).loc["F8", "verdict"] == "confirmed"
+    line = chances.table(found).loc[("20 classes", "CDAN")]
+    assert line.to_dict() == pytest.approx(
+        {"100 rounds": 80.3, "300 rounds": 71.3, "300, by information": 85.3}
+    )
+    lines = claims.judged(found)
+    assert lines.loc["F7", "verdict"] == "refuted" and "100 or 300" in lines.loc["F7", "said"]
+    assert lines.loc["F8", "verdict"] == "confirmed"
+    said = sentences.of(found)
+    assert "300 rounds, behind: -7.3" in said and "300, by information, ahead: +6.7" in said
     assert claims.accuracy(found)["cdan"].mean() == pytest.approx(80.3)  # as it was
 
 

@@ -25,7 +25,7 @@ from .settings import METHODS, Settings, bottleneck
 PRINTED_SHARE = 1 / 3  # of collapsed runs that make the printed D->A, 43.1 with a deviation of 33
 RELEASED_ROUNDS = 300  # of the shortest released sweeps
 BEFORE = ("source_only", "source_only_norm")  # by bottleneck
-FAIR = ("dann", "cdan", "shot")  # what F7 and F8 compare, each at its best
+FAIR = ("dann", "cdan", "shot")  # what F7 and F8 compare
 SWEPT = ("lr", "weight")
 _PLAIN = {printed: name for name, printed in FEDERATED.items()}
 _IDS = (
@@ -108,30 +108,32 @@ def swept(found: pd.DataFrame) -> pd.DataFrame:
     return lines.mean()[whole].unstack("metric")
 
 
-def chosen(found: pd.DataFrame) -> dict[str, dict[str, float]]:
-    """Each method's rate and weight as far as they are not the usual ones: of the sweep those
-    after which predictions on the target tell most (``information``), which takes no label."""
+def chosen(found: pd.DataFrame, by: str) -> dict[str, dict[str, float]]:
+    """Each method's rate and weight as far as they are not the usual ones: the best of the sweep.
+
+    by: "information", which takes no label, or "target_acc", as the released sweeps choose.
+    """
     lines, out = swept(found), {}
     for method, mine in lines.groupby("method"):
-        best = dict(zip(SWEPT, mine["information"].idxmax()[1:], strict=True))
+        best = dict(zip(SWEPT, mine[by].idxmax()[1:], strict=True))
         out[method] = {n: v for n, v in best.items() if v != getattr(Settings, n)}
     return out
 
 
-def fair(found: pd.DataFrame, users: str) -> pd.DataFrame:
-    """`accuracy` of the methods that F7 and F8 compare, each at what was `chosen`, at the length of
-    the released sweeps; at the usual settings and length until all of that has run."""
-    long = _long(found, users)
-    return accuracy(found, users) if long.empty else long
-
-
-def _long(found: pd.DataFrame, users: str) -> pd.DataFrame:
-    """`fair` at full length; empty until all of it has run."""
-    at = chosen(found)
+def longer(found: pd.DataFrame, users: str, by: str = "") -> pd.DataFrame:
+    """`accuracy` of the methods that F7 and F8 compare at the length of the released sweeps; empty
+    until all of it has run. by: of `chosen`; "": at the usual rate and weight."""
+    at = chosen(found, by) if by else {}
     wide = {m: accuracy(found, users, rounds=RELEASED_ROUNDS, **at.get(m, {})) for m in FAIR}
     if not all(m in some and average(some)[m].notna().any() for m, some in wide.items()):
         return pd.DataFrame()
     return pd.DataFrame({m: some[m] for m, some in wide.items()})
+
+
+def longest(found: pd.DataFrame, users: str) -> pd.DataFrame:
+    """`longer`, or `accuracy` after the usual rounds until that has run."""
+    wide = longer(found, users)
+    return accuracy(found, users) if wide.empty else wide
 
 
 def dann_fails(found: pd.DataFrame) -> list[Part]:
@@ -165,12 +167,12 @@ def better(method: str, others: Sequence[str], wide: pd.DataFrame) -> list[Part]
 
 def cdan_is_best(found: pd.DataFrame) -> list[Part]:
     """F7: with non-i.i.d. users FADE-CDAN is better than FADE-DANN and FedAvg-SHOT on average."""
-    return better("cdan", ("dann", "shot"), fair(found, "noniid"))
+    return better("cdan", ("dann", "shot"), longest(found, "noniid"))
 
 
 def shot_is_best(found: pd.DataFrame) -> list[Part]:
     """F8: with i.i.d. users FedAvg-SHOT is better than the other two on average."""
-    return better("shot", ("dann", "cdan"), fair(found, "iid"))
+    return better("shot", ("dann", "cdan"), longest(found, "iid"))
 
 
 def order_on_visda(found: pd.DataFrame) -> list[Part]:
@@ -216,7 +218,7 @@ BESIDE = (
 
 def judged(found: pd.DataFrame, which: Sequence[Claim] = CLAIMS) -> pd.DataFrame:
     """Lines of `evidence.claims.judged`, from rows of `stored`; verdicts say how long these ran."""
-    some = f"{Settings.rounds} {'of' if _long(found, 'noniid').empty else 'or'}"
+    some = f"{Settings.rounds} {'of' if longer(found, 'noniid').empty else 'or'}"
     limits = f", frozen backbone, {some} {RELEASED_ROUNDS} rounds"
     return claims.judged(which, found, stand_in(found), limits)
 

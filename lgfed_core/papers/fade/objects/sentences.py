@@ -8,6 +8,7 @@ from lgfed_core.evidence.printed import METHODS as WORDS
 from lgfed_core.papers.in_words import Pair, bullets, sentence
 
 from . import claims
+from .chances import chance
 from .settings import METHODS
 from .tables import USERS
 
@@ -16,7 +17,9 @@ _KINDS = ("ahead", "behind", "not shown to be ahead or behind")
 
 def of(found: pd.DataFrame) -> str:
     """Sentences in Markdown; found: of `claims.stored`."""
-    return bullets([_adapted(found), _few_classes(found), _choice(found), _released(found)])
+    return bullets(
+        [_adapted(found), _few_classes(found), _fair(found), _choice(found), _released(found)]
+    )
 
 
 def _adapted(found: pd.DataFrame) -> str:
@@ -30,6 +33,14 @@ def _few_classes(found: pd.DataFrame) -> str:
     head = "**Users with 20 classes less i.i.d. ones**, averages over tasks, in points"
     few, all_ = (claims.average(claims.accuracy(found, users)) for users in ("noniid", "iid"))
     pairs = [(WORDS[m], few[m], all_[m]) for m in METHODS if m in few and m in all_]
+    return sentence(head, pairs, _KINDS, digits=1)
+
+
+def _fair(found: pd.DataFrame) -> str:
+    # False if an interval moved to the other side of zero, or came to hold it.
+    head = "**CDAN less SHOT**, 20 classes, averages over tasks, in points"
+    both = {name: some["noniid"] for name, some in chance(found).items()}
+    pairs = [(name, m["cdan"], m["shot"]) for name, m in both.items() if {"cdan", "shot"} <= set(m)]
     return sentence(head, pairs, _KINDS, digits=1)
 
 

@@ -1,6 +1,5 @@
 """What the page of FADE on objects shows in tables, from rows of `claims.stored`."""
 
-import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
@@ -13,7 +12,7 @@ from lgfed_core.evidence.rows import PROTOCOLS
 from .. import printed
 from . import claims
 from .domains import TASKS
-from .settings import METHODS, Settings
+from .settings import METHODS
 
 USERS = {"noniid": "20 classes", "noniid15": "15 classes", "iid": "i.i.d.", "central": "central"}
 # The Transfer-Learning-Library's own runs (ResNet-50, end to end, best epoch on the target), as its
@@ -56,59 +55,6 @@ def central_beside(found: pd.DataFrame) -> pd.DataFrame:
     both = {name: table for name, table in both.items() if len(table)}
     table = pd.concat(both)
     return table.assign(average=table.mean(axis=1, skipna=False))
-
-
-def by_length(found: pd.DataFrame) -> pd.DataFrame:
-    """Target accuracy by rounds, %: lines (users, tasks, method), a column per length.
-
-    Each line has the tasks and seeds that have run at every length it shows; a central method takes
-    as many batches as a federated run of so many rounds. Empty without another length than usual.
-    """
-    longer = sorted({int(r) for r in found["rounds"].dropna()})
-    lines = []
-    for users, words in USERS.items():
-        usual = claims.accuracy(found, users)
-        for rounds in longer:
-            wide = claims.accuracy(found, users, rounds=rounds)
-            for method in (m for m in METHODS if m in wide and m in usual):
-                both = pd.concat({Settings.rounds: usual[method], rounds: wide[method]}, axis=1)
-                both = both.dropna().groupby("task").mean()
-                names = "all" if len(both) == len(TASKS["office31"]) else ", ".join(both.index)
-                line = dict(users=words, tasks=names, method=WORDS[method])
-                lines += [line | both.mean().to_dict()] if len(both) else []
-    return pd.DataFrame(lines).set_index(["users", "tasks", "method"]) if lines else pd.DataFrame()
-
-
-def chance(found: pd.DataFrame) -> pd.DataFrame:
-    """The methods of F7 and F8 at the usual settings, and at those chosen without labels, for the
-    released length: lines (users, method), averages over tasks, %. Empty until all have run."""
-    at, lines = claims.chosen(found), {}
-    for users in ("noniid", "iid"):
-        usual, fair = (claims.average(of(found, users)) for of in (claims.accuracy, claims.fair))
-        for method in claims.FAIR if not fair.equals(usual) else ():
-            own = {n: at.get(method, {}).get(n, getattr(Settings, n)) for n in claims.SWEPT}
-            lines[USERS[users], WORDS[method]] = {
-                "usual": usual[method].mean(),
-                "chosen, longer": fair[method].mean(),
-                "seeds": fair[method].count(),
-                **own,
-            }
-    return pd.DataFrame(lines).T
-
-
-def sweep(found: pd.DataFrame) -> pd.DataFrame:
-    """`claims.swept` for people: lines (method, rate, weight), what is chosen marked."""
-    lines = claims.swept(found)
-    if lines.empty:
-        return lines
-    best = lines.groupby("method")["information"].transform("max")
-    lines = lines.assign(chosen=np.where(lines["information"] == best, "yes", ""))
-    lines = lines.sort_index(
-        key=lambda of: of.map(list(METHODS).index) if of.name == "method" else of
-    )
-    return lines.rename(index=lambda m: WORDS.get(m, m), level=0).rename(
-        columns=dict(information="information, nats", target_acc="target accuracy, %")
-    )
 
 
 def by_number(found: pd.DataFrame) -> pd.DataFrame:
