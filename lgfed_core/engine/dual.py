@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from lgfed_core.methods import Method, Step
 
-from .training import LocalTraining, Phase, trainee
+from .training import LocalTraining, Phase, Ready, trainee
 
 LEAST = 2**16  # weights; fewer stay in a core's cache, and nothing is won
 BLOCK = 1024  # rows from one write of the weights to the next: the Gram matrix grows by squares
@@ -147,12 +147,12 @@ class Dual:
             raise NotTheRows
         return self.out
 
-    def without_its_weights(self, step: tuple) -> tuple:
-        """A step as the engine has it, on all parameters but the layer's weights."""
-        loss, moves, momenta, when, names, pull = step
-        rest = [n for n, p in enumerate(moves) if p is not self.layer.weight]
-        moves, momenta, names = ([of[n] for n in rest] for of in (moves, momenta, names))
-        return loss, moves, momenta, when, names, pull
+    def without_its_weights(self, ready: Ready) -> Ready:
+        """The same step on all parameters but the layer's weights."""
+        step, names, params, momenta = ready
+        rest = [n for n, p in enumerate(params) if p is not self.layer.weight]
+        names, params = [names[n] for n in rest], [params[n] for n in rest]
+        return Ready(step, names, params, [momenta[n] for n in rest])
 
     @torch.no_grad()
     def step(self, gradient: Tensor, lr: float) -> None:

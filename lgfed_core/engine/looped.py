@@ -21,11 +21,10 @@ from lgfed_core.seeds import coin, draw, pictures, visits
 from .adam import Adam
 from .dual import Dual, NotTheRows, ahead, first_layer
 from .looped_tests import LoopedTests, Slots
-from .training import Job, Phase, for_each, gradients, moving, pulled, sheltered, trainee
+from .training import Job, Phase, Ready, for_each, gradients, moving, pulled, sheltered, trainee
 
-# A worker's own network in a flat buffer, its parameters, each run's steps on a batch. A step is
-# (loss, parameters that move, their momenta, when it is taken, names of them, pull).
-Trainee = tuple[nn.Module, dict[str, Tensor], list[list[tuple]]]
+# A worker's own network in a flat buffer, its parameters, each run's steps on a batch.
+Trainee = tuple[nn.Module, dict[str, Tensor], list[list[Ready]]]
 
 
 class Looped(LoopedTests):
@@ -78,9 +77,9 @@ class Looped(LoopedTests):
             lent.append(phase.others(slot))
         received, others = (*(phase.layout.views(*one.parts) for one in lent), {})[:2]
         local = Local(sheltered(net), params, received, others, many, round)
-        if any(step[3] for step in steps):
+        if any(one.step.when for one in steps):
             chance = coin(phase.seeds[run], round, device)
-            steps = [step for step in steps if step[3] is None or step[3](chance)]
+            steps = [one for one in steps if (when := one.step.when) is None or when(chance)]
 
         split, rows = phase.rows["train"]
         labels = t["labels"][run].long() if "labels" in t else split.y
@@ -93,10 +92,10 @@ class Looped(LoopedTests):
         taken = int(t["taken"][run, device]) if cfg.annealing else 0
         adam = Adam({id(p): p for p in params.values()}) if cfg.adam else None
         fetched = ahead(cfg.batch_size)
-        if dual and steps[0][5] and (cfg.epochs > 1 or seen > fetched):
+        if dual and steps[0].step.pull and (cfg.epochs > 1 or seen > fetched):
             dual = None  # after a block its weights are not those any more that pull
         if dual:
-            steps = [dual.without_its_weights(step) for step in steps]
+            steps = [dual.without_its_weights(one) for one in steps]
         for epoch, mine_now in enumerate(mine[order]):  # [n_k] rows of the data set
             for at in range(0, seen, cfg.batch_size):
                 first = at % fetched  # row of those fetched together
@@ -109,7 +108,8 @@ class Looped(LoopedTests):
                             epoch + at > 0,
                             epoch + 1 == cfg.epochs and at + fetched >= seen,
                         )
-                        dual.start(x_soon, moving or keeps, keeps or not last, steps[0][5])
+                        pull = steps[0].step.pull
+                        dual.start(x_soon, moving or keeps, keeps or not last, pull)
                 batch = slice(first, first + cfg.batch_size)
                 x = x_soon[batch]
                 if cfg.augment and changes is not None:
@@ -118,17 +118,17 @@ class Looped(LoopedTests):
                 now = for_each(steps, (x, y_soon[batch], None, groups))
                 lr_now = lr * cfg.annealing.factor(taken) if cfg.annealing else lr
                 taken += 1
-                for (loss, moves, momenta, _, names, pull), given in zip(steps, now, strict=True):
+                for (step, names, moves, momenta), given in zip(steps, now, strict=True):
                     for one in lent:
                         one.mend()
-                    value = loss(local, Batch(*given))
+                    value = step.loss(local, Batch(*given))
                     if dual:
                         *grads, back = gradients(value, [*moves, dual.outputs()])
                         dual.step(back, lr_now)
                     else:
                         grads = gradients(value, moves)
-                    if pull:
-                        grads = pulled(grads, moves, [received[n] for n in names], pull)
+                    if step.pull:
+                        grads = pulled(grads, moves, [received[n] for n in names], step.pull)
                     if adam:
                         for param, grad in zip(moves, grads, strict=True):
                             grad = grad + cfg.weight_decay * param
@@ -165,11 +165,11 @@ class Looped(LoopedTests):
             each = []
             for method in phase.methods:
                 steps = []
-                for loss, names, when, pull in method.steps(net):
-                    moves = moving(net, names)
-                    params = [net.get_parameter(n) for n in moves]
-                    held = [momenta[n] if phase.training.momentum else None for n in moves]
-                    steps.append((loss, params, held, when, moves, pull))
+                for step in method.steps(net):
+                    names = moving(net, step.params)
+                    params = [net.get_parameter(n) for n in names]
+                    held = [momenta[n] if phase.training.momentum else None for n in names]
+                    steps.append(Ready(step, names, params, held))
                 each.append(steps)
             if name := first_layer(phase):
                 layer = cast(nn.Linear, net.get_submodule(name))

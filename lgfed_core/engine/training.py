@@ -4,7 +4,7 @@ import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVarTuple
+from typing import Any, ClassVar, NamedTuple, TypeVarTuple
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +13,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from lgfed_core.data import Split
 from lgfed_core.data.augment import CropFlip
 from lgfed_core.errors import SettingsError
-from lgfed_core.methods import Method
+from lgfed_core.methods import Method, Step
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.layout import Layout
 from lgfed_core.partition.label_skew import ClientIndices
@@ -105,6 +105,15 @@ class Lent:
             for part, value in zip(self.parts, self.source(), strict=True):
                 part.copy_(value)
             self._versions = [part._version for part in self.parts]
+
+
+class Ready(NamedTuple):
+    """A method's step, and what it moves in a worker's own network."""
+
+    step: Step
+    names: list[str]  # of the parameters that move
+    params: list[nn.Parameter]
+    momenta: list[Tensor | None]
 
 
 @dataclass(frozen=True)
