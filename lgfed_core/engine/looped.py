@@ -167,7 +167,7 @@ class Looped(LoopedTests):
                 steps = []
                 for step in method.steps(net):
                     names = moving(net, step.params)
-                    params = [net.get_parameter(n) for n in names]
+                    params: list[Tensor] = [net.get_parameter(n) for n in names]
                     held = [momenta[n] if phase.training.momentum else None for n in names]
                     steps.append(Ready(step, names, params, held))
                 each.append(steps)

@@ -112,7 +112,7 @@ class Ready(NamedTuple):
 
     step: Step
     names: list[str]  # of the parameters that move
-    params: list[nn.Parameter]
+    params: list[Tensor]
     momenta: list[Tensor | None]
 
 
