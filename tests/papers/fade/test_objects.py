@@ -77,6 +77,12 @@ def test_components_are_the_sources():
     assert torch.equal(more.x, source.x)
 
 
+def test_a_source_of_few_rows_has_fewer_components_than_asked():
+    source, target = domains.reduced(some(8, 0), some(50, 5), 10)  # Office-Caltech's D has 157
+    assert source.x.shape == (8, 7) and target.x.shape == (50, 7)
+    assert source.x.isfinite().all() and (source.x.var(0) > 1e-6).all()
+
+
 def test_the_ten_shared_classes_are_numbered_alike():
     y = np.arange(31)
     found = domains.shared_classes(features("office", np.eye(31), y, y), "office31")
@@ -176,6 +182,7 @@ def test_a_task_that_has_not_run_leaves_no_average(stored):
     table = tables.by_task(found)
     assert np.isnan(table.loc[("20 classes", "CDAN"), "average"])
     assert table.loc[("20 classes", "DANN"), "average"] == pytest.approx(75.3)
+    assert ("6 classes", "DANN") in tables.by_task(found, "caltech").index
 
 
 def test_one_collapse_proves_that_there_are_some(stored):

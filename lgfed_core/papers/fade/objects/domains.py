@@ -81,8 +81,12 @@ def load(data: str, task: str, backbone: str, components: int | None = None) -> 
 
 
 def reduced(source: Features, target: Features, components: int) -> tuple[Features, Features]:
-    """Both in the source's first principal components, whose squares are 1 in the mean there."""
-    pca = PCA(components, svd_solver="covariance_eigh").fit(source.x.numpy())
+    """Both in the source's first principal components, whose squares are 1 in the mean there.
+
+    n rows span n - 1 directions around their mean, so that there are never more.
+    """
+    many = min(components, len(source) - 1)
+    pca = PCA(many, svd_solver="covariance_eigh").fit(source.x.numpy())
     scale = float(np.sqrt(pca.explained_variance_.mean()))
     return tuple(
         replace(part, x=torch.from_numpy(pca.transform(part.x.numpy()) / scale).float())

@@ -11,7 +11,7 @@ from lgfed_core.evidence.rows import PROTOCOLS
 
 from .. import printed
 from . import claims
-from .domains import TASKS
+from .domains import NONIID, TASKS
 from .settings import METHODS
 
 USERS = {"noniid": "20 classes", "noniid15": "15 classes", "iid": "i.i.d.", "central": "central"}
@@ -33,7 +33,8 @@ def by_task(found: pd.DataFrame, data: str = "office31", **which) -> pd.DataFram
     A method whose tasks have not all run has no average.
     """
     tasks, lines = list(TASKS[data]), {}
-    for users, words in USERS.items():
+    named = USERS | ({"noniid": f"{NONIID[data]} classes"} if data in NONIID else {})
+    for users, words in named.items():
         wide = claims.accuracy(found, users, **which)
         for method in (*claims.BEFORE, *METHODS):
             if method not in wide or (method in claims.BEFORE and users != "noniid"):
