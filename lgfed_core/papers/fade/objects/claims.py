@@ -217,9 +217,9 @@ BESIDE = (
 
 
 def judged(found: pd.DataFrame, which: Sequence[Claim] = CLAIMS) -> pd.DataFrame:
-    """Lines of `evidence.claims.judged`, from rows of `stored`; verdicts say how long these ran."""
+    """Lines of `evidence.claims.judged`, from rows of `stored`; verdicts say how these ran."""
     some = f"{Settings.rounds} {'of' if longer(found, 'noniid').empty else 'or'}"
-    limits = f", frozen backbone, {some} {RELEASED_ROUNDS} rounds"
+    limits = f", frozen backbone, {some} {RELEASED_ROUNDS} rounds, usual rate and weight"
     return claims.judged(which, found, stand_in(found), limits)
 
 
