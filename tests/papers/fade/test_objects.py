@@ -185,6 +185,27 @@ def test_a_task_that_has_not_run_leaves_no_average(stored):
     assert ("6 classes", "DANN") in tables.by_task(found, "caltech").index
 
 
+def test_the_sources_models_stand_for_central_lines_of_the_paper_and_are_compared_once(stored):
+    cfg = OBJECTS.settings("paper")
+    history = pd.DataFrame({"round": [1], "seed": [0], "target_acc": [0.8], "information": [1.0]})
+    cells = {
+        (cell["method"], cell["setting"]): run._printed(cfg, cell)
+        for kind in ("relu", "norm")
+        for cell, _ in run._by_cell(cfg, f"pretraining_{kind}", history)
+    }
+    printed = cells.pop(("source_only_norm", "federated"))
+    assert cells == dict.fromkeys(
+        [("source_only", "federated"), ("resnet", "central"), ("source_only", "central")], True
+    )
+    assert not printed
+    usual = rows()
+    other = usual[usual["method"] == "source_only_norm"]
+    central = other.assign(method="source_only", setting="central", value=1.0)
+    for users in ("noniid", "central"):
+        wide = claims.accuracy(stored(usual, central), users)
+        assert wide["source_only"].min() == 70
+
+
 def test_one_collapse_proves_that_there_are_some(stored):
     whole = claims.judged(stored(rows())).loc["F6"]
     assert whole["verdict"] == "inconclusive" and whole["estimate"] == 0

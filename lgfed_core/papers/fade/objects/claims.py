@@ -61,7 +61,7 @@ def accuracy(
     """
     mine = select(found, metric=metric, selection=selection, protocol=protocol, round="")
     mine = select(mine, **(dict.fromkeys(TRIED, "") | tried))
-    before = select(mine, method=BEFORE)
+    before = select(mine, method=BEFORE, setting="federated")
     if users == "central":
         mine = select(mine, setting="central")
     else:

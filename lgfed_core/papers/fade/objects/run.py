@@ -27,6 +27,12 @@ PRINTED = "fade_table1_office"
 TABLE = "fade_objects"  # cells that the paper does not print, and further measures of all
 CURVES = "fade_objects_curves"  # accuracy of each user by round
 FEDERATED = {"dann": "fade_dann", "cdan": "fade_cdan", "shot": "fedavg_shot"}  # as printed
+# The source's model by bottleneck, and the central line, reprinted from others, that it stands for:
+# "ResNet" has DANN's network, "source only" is SHOT's own
+PRETRAINED = {
+    "relu": (("source_only", "federated"), ("resnet", "central")),
+    "norm": (("source_only_norm", "federated"), ("source_only", "central")),
+}
 TRIED = ("rounds", "lr", "weight")  # settings of which rows name other values than the usual
 COLLAPSED = 0.5  # a run has collapsed if it ends below this share of the accuracy it began with
 
@@ -145,9 +151,9 @@ def _by_cell(cfg: Settings, name: str, history: pd.DataFrame) -> list[tuple[dict
     """Columns method, setting, target_users and per_round of each cell, with its lines."""
     kind, what = name.split("_")
     if kind in ("pretraining", "central"):
-        method = {"relu": "source_only", "norm": "source_only_norm"}.get(what, what)
-        setting = "central" if kind == "central" else "federated"
-        return [(dict(method=method, setting=setting, target_users="", per_round=None), history)]
+        lines = PRETRAINED[what] if kind == "pretraining" else ((what, "central"),)
+        cells = (dict(method=method, setting=setting) for method, setting in lines)
+        return [(cell | dict(target_users="", per_round=None), history) for cell in cells]
     cell = dict(method=FEDERATED.get(kind, kind), setting="federated", per_round=int(what))
     if history.empty:
         return []
@@ -163,7 +169,7 @@ def _printed(cfg: Settings, cell: dict) -> bool:
         and all(getattr(cfg, n) == getattr(Settings, n) for n in TRIED)
         and cell["per_round"] in (None, 2)
         and cell["target_users"] != "noniid15"
-        and cell["method"] in ("source_only", "dann", "cdan", "shot", *FEDERATED.values())
+        and cell["method"] in ("resnet", "source_only", "dann", "cdan", "shot", *FEDERATED.values())
     )
 
 
