@@ -10,7 +10,7 @@ from lgfed_core.evidence.verdict import NOT_RUN
 from ..printed import TABLES
 from .claims import WORDS
 from .run import CHOICES, CURVES, NAME, TABLE
-from .settings import SPLITS, named
+from .settings import LINES, SPLITS, named
 
 USUAL = "as assumed"
 ASKED = {  # setting -> what the text leaves open, or what one would try today
@@ -90,7 +90,7 @@ def differences(found: pd.DataFrame, split: str) -> pd.DataFrame:
     found: of `all_choices`. The first line has the accuracies as assumed, in percent; differences
     are means over the seeds that both have. NaN where a choice has not run, or cannot matter.
     """
-    lines = list(dict.fromkeys(found.index.get_level_values("line")))
+    lines = [line for line in LINES if line in found.index.get_level_values("line")]
     out: dict[tuple, dict] = {}
     for line in lines:
         mine = found.xs(line, level="line")
