@@ -88,7 +88,8 @@ def differences(found: pd.DataFrame, split: str) -> pd.DataFrame:
     """What each choice changes, in points: a line per choice, a column per line and side.
 
     found: of `all_choices`. The first line has the accuracies as assumed, in percent; differences
-    are means over the seeds that both have. NaN where a choice has not run, or cannot matter.
+    are means over the seeds that both have. NaN where a choice has not run, or cannot matter; a
+    choice of which that is so of all lines is left out.
     """
     lines = [line for line in LINES if line in found.index.get_level_values("line")]
     out: dict[tuple, dict] = {}
@@ -102,7 +103,8 @@ def differences(found: pd.DataFrame, split: str) -> pd.DataFrame:
             out[words(line), said] = change.to_dict()
     table = pd.DataFrame(out)
     order = list(dict.fromkeys(found.index.get_level_values("choice")))
-    return table.reindex([USUAL, *(c for c in order if c != USUAL)]).rename(asked)
+    table = table.reindex([USUAL, *(c for c in order if c != USUAL)])
+    return table[table.notna().any(axis=1) | (table.index == USUAL)].rename(asked)
 
 
 def nearest(found: pd.DataFrame) -> pd.DataFrame:

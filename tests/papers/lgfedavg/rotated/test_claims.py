@@ -84,6 +84,10 @@ def test_choices_are_paired_and_the_nearest_is_found(tmp_path, monkeypatch):
     turned = line.loc[tables.asked("angle=-90")]
     assert turned.tolist() == pytest.approx([2, -12])  # of the one seed that both have
     assert changed["LG-FedAvg, C = 0.1"].loc["normal: one averaged model", "old devices"] < -17
+    assert [*changed.columns.unique(0)] == [tables.words(line) for line in HELD]
+    noniid = [f"noniid_{side}" for side in tables.SIDES]
+    without = tables.differences(found.assign(**dict.fromkeys(noniid, np.nan)), "noniid")
+    assert [*without.index] == [tables.USUAL]  # what has run nowhere there has no line
     nearest = tables.nearest(found)
     cell = nearest.loc["i.i.d., old devices: FedAvg, C = 0"]  # printed: 32.01
     assert cell["with"] == "which way, how far: -90" and cell["within the margin"] == "yes"
