@@ -81,18 +81,35 @@ def exact(name: str, value: float, holds: bool) -> Part:
     return Part(name, SURE, verdict.exact(value, holds))
 
 
+def agreed(parts: Sequence[Part]) -> Part:
+    """One comparison by several analyses, of which none is picked: for and against it the weakest
+    decides. It has the first one's name and estimate, an interval that spans all, and the fewest
+    runs."""
+    tests = [part.evidence for part in parts]
+    low, high = (
+        float(end([getattr(t, n) for t in tests])) for end, n in ((np.min, "low"), (np.max, "high"))
+    )
+    p, against = (max(getattr(t, name) for t in tests) for name in ("p", "p_against"))
+    joined = Evidence(tests[0].estimate, low, high, p, against)
+    of = tuple({line: 0 for part in parts for line in part.of})
+    return Part(parts[0].name, min(part.runs for part in parts), joined, of)
+
+
 def decided(evidence: Evidence) -> list[Part]:
     """A claim whose comparisons have been joined already, and all been made."""
     return [Part("", SURE, evidence)]
 
 
 def judged(
-    claims: Iterable[Claim], found: Any, stand_in: str | Mapping[str, str] = "", limits: str = ""
+    claims: Iterable[Claim],
+    found: Any,
+    stand_in: str | Mapping[str, str] = "",
+    limits: str | Mapping[str, str] = "",
 ) -> pd.DataFrame:
     """A line for every claim that names comparisons, by id.
 
     found: what the claims' ``comparisons`` take. stand_in: the data that stand in for the paper's,
-    of all claims or by claim. limits: what else a verdict must say.
+    of all claims or by claim. limits: what else a verdict must say, likewise.
 
     Columns: words; estimate, low, high of the weakest comparison that has run, and its name ``at``;
     p, p_against and verdict by Holm over these claims; how many have ``ran`` of how many ``parts``,
@@ -112,9 +129,14 @@ def judged(
     lines["words"] = [claim.words for claim in parts]
     lines["of"] = [tuple({of: 0 for part in some for of in part.of}) for some in parts.values()]
     lines.loc[lines["ran"] == 0, ["verdict", "so_far"]] = verdict.NOT_RUN
-    names = stand_in if isinstance(stand_in, Mapping) else dict.fromkeys(lines.index, stand_in)
+    names, more = (
+        words if isinstance(words, Mapping) else dict.fromkeys(lines.index, words)
+        for words in (stand_in, limits)
+    )
     lines["said"] = [
-        on_stand_in(sentence(line) + limits * (line.ran > 0), names.get(line.Index, ""))
+        on_stand_in(
+            sentence(line) + more.get(line.Index, "") * (line.ran > 0), names.get(line.Index, "")
+        )
         for line in lines.itertuples()
     ]
     return lines

@@ -46,6 +46,19 @@ def test_a_claim_is_as_good_as_its_weakest_comparison_that_has_run():
     assert found["p"] == 1.0  # the missing one decides
 
 
+def test_analyses_that_differ_decide_nothing_and_those_that_agree_do():
+    def one(*tests, runs=3):
+        return claims.agreed([Part("a over b", runs + n, t) for n, t in enumerate(tests)])
+
+    turned = one(GOOD, BAD)
+    assert (turned.name, turned.runs) == ("a over b", 3)
+    assert turned.evidence == Evidence(2.0, -3.0, 3.0, 1.0, 1.0)
+    assert one(BAD, GOOD).evidence == Evidence(-2.0, -3.0, 3.0, 1.0, 1.0)
+    assert one(GOOD, WEAK).evidence.p == 0.2 and one(GOOD, GOOD).evidence == GOOD
+    assert one(BAD, BAD).evidence.p_against == 1e-6
+    assert np.isnan(one(GOOD, Evidence(1.0, np.nan, np.nan)).evidence.low)  # a single run
+
+
 def test_holm_is_over_the_claims_that_are_judged_together():
     p = [0.03, 0.04]
     some = [
@@ -72,6 +85,8 @@ def test_a_claim_that_names_no_comparison_is_left_out():
 
 
 def test_stand_ins_and_limits_are_said():
+    assert line([(3, GOOD)], limits={"X1": ", briefly"})["said"] == "confirmed, briefly"
+    assert line([(3, GOOD)], limits={"X2": ", briefly"})["said"] == "confirmed"
     words = line([(3, GOOD)], stand_in={"X1": "clips"}, limits=", after 5 of 9 rounds")["said"]
     assert words == "on stand-in data (clips): confirmed, after 5 of 9 rounds"
 

@@ -4,12 +4,12 @@ import pandas as pd
 
 from lgfed_core.evidence.printed import METHODS as WORDS
 
-from . import claims
+from . import stored, sweep
 from .domains import TASKS
 from .settings import METHODS, Settings
 from .tables import USERS
 
-WAYS = {"": "", "information": ", by information", "target_acc": ", by the target's labels"}
+WAYS = {"": " rounds", "information": ", by information", "target_acc": ", by the target's labels"}
 
 
 def by_length(found: pd.DataFrame) -> pd.DataFrame:
@@ -21,9 +21,9 @@ def by_length(found: pd.DataFrame) -> pd.DataFrame:
     longer = sorted({int(r) for r in found["rounds"].dropna()})
     lines = []
     for users, words in USERS.items():
-        usual = claims.accuracy(found, users)
+        usual = stored.accuracy(found, users)
         for rounds in longer:
-            wide = claims.accuracy(found, users, rounds=rounds)
+            wide = stored.accuracy(found, users, rounds=rounds)
             for method in (m for m in METHODS if m in wide and m in usual):
                 both = pd.concat({Settings.rounds: usual[method], rounds: wide[method]}, axis=1)
                 both = both.dropna().groupby("task").mean()
@@ -36,13 +36,16 @@ def by_length(found: pd.DataFrame) -> pd.DataFrame:
 def chance(found: pd.DataFrame) -> dict[str, dict[str, pd.DataFrame]]:
     """The methods of F7 and F8 in runs of the usual and of the released length, at the usual rate
     and weight and at what the sweep chose: way -> users -> averages, a line per seed, %."""
-    kinds = ("noniid", "iid")
-    ways = {f"{Settings.rounds} rounds": {u: claims.accuracy(found, u) for u in kinds}}
-    for by, words in WAYS.items():
-        name = f"{claims.RELEASED_ROUNDS}{words or ' rounds'}"
-        ways[name] = {u: claims.longer(found, u, by) for u in kinds}
+    usual, longer = (
+        {users: of(found, users) for users in ("noniid", "iid")}
+        for of in (stored.accuracy, sweep.longer)
+    )
+    ways = {f"{Settings.rounds} rounds": usual}
+    for way, words in WAYS.items():
+        own = {users: some.get(way, ()) for users, some in longer.items()}
+        ways[f"{sweep.RELEASED_ROUNDS}{words}"] = own
     return {
-        name: {u: claims.average(wide) for u, wide in some.items()}
+        name: {users: stored.average(wide) for users, wide in some.items()}
         for name, some in ways.items()
         if all(len(wide) for wide in some.values())
     }
@@ -53,14 +56,14 @@ def table(found: pd.DataFrame) -> pd.DataFrame:
     lines: dict[tuple[str, str], dict[str, float]] = {}
     for name, some in chance(found).items():
         for users, means in some.items():
-            for method in (m for m in claims.FAIR if m in means):
+            for method in (m for m in sweep.FAIR if m in means):
                 lines.setdefault((USERS[users], WORDS[method]), {})[name] = means[method].mean()
     return pd.DataFrame(lines).T
 
 
-def sweep(found: pd.DataFrame) -> pd.DataFrame:
-    """`claims.swept` for people: lines (method, rate, weight), and what each choice would take."""
-    lines = claims.swept(found)
+def by_setting(found: pd.DataFrame) -> pd.DataFrame:
+    """`sweep.swept` for people: lines (method, rate, weight), and what each choice would take."""
+    lines = sweep.swept(found)
     if lines.empty:
         return lines
     best = {

@@ -1,11 +1,11 @@
-"""Claims F6 to F9 of FADE, from stored runs on objects (`run`), and F15 beside them.
+"""Claims F6 to F9 of FADE, from stored runs on objects (`stored`), and F15 beside them.
 
-Seeds pair the comparisons; an average is over the tasks, so that a seed gives one number. A run has
-*collapsed* if its target accuracy after the last round is below half of what the model had before
-the game (`run.COLLAPSED`, fixed before the first run), or if it left the finite numbers.
+Seeds pair the comparisons; an average is over the tasks, so that a seed gives one number. F7 and F8
+compare methods, and so depend on how each one's rate and weight are chosen (`sweep`): a verdict
+stands where all ways to choose that have run agree, at the length of the released sweeps.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -13,127 +13,17 @@ import pandas as pd
 from scipy import stats
 
 from lgfed_core.evidence import claims
-from lgfed_core.evidence.claims import Claim, Part, paired
-from lgfed_core.evidence.records import select, stand_in
+from lgfed_core.evidence.claims import Claim, Part, agreed, paired
+from lgfed_core.evidence.records import stand_in
 from lgfed_core.evidence.verdict import Evidence, greater
-from lgfed_core.papers.experiment import DIVERGED
 
-from .domains import TASKS
-from .run import COLLAPSED, FEDERATED, NAME, TRIED
-from .settings import METHODS, Settings, bottleneck
+from . import stored
+from .settings import METHODS, Settings
+from .stored import accuracy, average, collapsed
+from .sweep import FAIR, RELEASED_ROUNDS, longer
 
 PRINTED_SHARE = 1 / 3  # of collapsed runs that make the printed D->A, 43.1 with a deviation of 33
-RELEASED_ROUNDS = 300  # of the shortest released sweeps
-BEFORE = ("source_only", "source_only_norm")  # by bottleneck
-FAIR = ("dann", "cdan", "shot")  # what F7 and F8 compare
-SWEPT = ("lr", "weight")
-_PLAIN = {printed: name for name, printed in FEDERATED.items()}
-_IDS = (
-    *("data", "task", "method", "setting", "target_users", "per_round", "backbone", "round"),
-    *(*TRIED, "stand_in"),
-)
-
-
-def stored(data: str = "office31", scale: str = "paper") -> pd.DataFrame:
-    """Recorded rows of one set; empty before the first. Methods go by their plain names.
-
-    Of several backbones those of the paper's count alone as soon as there are some.
-    """
-    found = select(NAME, columns=_IDS, scale=scale, data=data)
-    own = select(found, stand_in="")
-    found = found if own.empty else own
-    return found.assign(method=found["method"].replace(_PLAIN))
-
-
-def accuracy(
-    found: pd.DataFrame,
-    users: str = "noniid",
-    metric: str = "target_acc",
-    selection: str = "last",
-    per_round: int = 2,
-    protocol: str = "as_described",
-    **tried: float,
-) -> pd.DataFrame:
-    """One measure: lines (task, seed), a column per method, among them those before the game.
-
-    users: of `run.USERS`, or "central". tried: of `run.TRIED`, values other than the usual ones. A
-    method has a column as soon as one of its runs is here.
-    """
-    mine = select(found, metric=metric, selection=selection, protocol=protocol, round="")
-    mine = select(mine, **(dict.fromkeys(TRIED, "") | tried))
-    before = select(mine, method=BEFORE, setting="federated")
-    if users == "central":
-        mine = select(mine, setting="central")
-    else:
-        mine = select(mine, setting="federated", target_users=users, per_round=per_round)
-    both = pd.concat([before, mine[~mine["method"].isin(BEFORE)]])
-    return both.pivot_table("value", ["task", "seed"], "method")
-
-
-def average(wide: pd.DataFrame, data: str = "office31") -> pd.DataFrame:
-    """Means over all tasks, by seed: a line per seed, NaN where a task has not run."""
-    counted = wide.groupby("seed").count()
-    return wide.groupby("seed").mean().where(counted == len(TASKS[data]))
-
-
-def collapsed(found: pd.DataFrame, users: str = "noniid", **which) -> pd.DataFrame:
-    """Which runs have collapsed: as `accuracy`, 1 or 0, NaN where one has not run."""
-    wide = accuracy(found, users, **which)
-    lost = accuracy(found, users, DIVERGED, **which)
-    out = pd.DataFrame(index=wide.index.union(lost.index))
-    for method in METHODS:
-        start = f"source_only{'_norm' * (bottleneck(method) == 'norm')}"
-        if method in wide and start in wide:
-            fell = (wide[method] < COLLAPSED * wide[start]).astype(float)
-            out[method] = fell.where(wide[method].notna() & wide[start].notna())
-        if method in lost:
-            out.loc[lost.index[lost[method].notna()], method] = 1.0
-    return out
-
-
-def swept(found: pd.DataFrame) -> pd.DataFrame:
-    """The sweep: lines (method, lr, weight), columns ``information``, ``target_acc``.
-
-    Means over the tasks, of non-i.i.d. users after the usual rounds, of the seeds that it has; a
-    line of which a task has not run is left out. Empty before the sweep.
-    """
-    mine = select(found, setting="federated", target_users="noniid", per_round=2, rounds="")
-    mine = select(mine, protocol="as_described", selection="last", round="")
-    mine = select(mine, metric=("information", "target_acc"), method=FAIR)
-    mine = mine.assign(**{n: mine[n].fillna(getattr(Settings, n)).astype(float) for n in SWEPT})
-    other = (mine[list(SWEPT)] != [getattr(Settings, n) for n in SWEPT]).any(axis=1)
-    mine = mine[mine["seed"].isin(mine.loc[other, "seed"])]
-    lines = mine.groupby(["method", *SWEPT, "metric"])["value"]
-    whole = lines.count() == len(TASKS["office31"]) * mine["seed"].nunique()
-    return lines.mean()[whole].unstack("metric")
-
-
-def chosen(found: pd.DataFrame, by: str) -> dict[str, dict[str, float]]:
-    """Each method's rate and weight as far as they are not the usual ones: the best of the sweep.
-
-    by: "information", which takes no label, or "target_acc", as the released sweeps choose.
-    """
-    lines, out = swept(found), {}
-    for method, mine in lines.groupby("method"):
-        best = dict(zip(SWEPT, mine[by].idxmax()[1:], strict=True))
-        out[method] = {n: v for n, v in best.items() if v != getattr(Settings, n)}
-    return out
-
-
-def longer(found: pd.DataFrame, users: str, by: str = "") -> pd.DataFrame:
-    """`accuracy` of the methods that F7 and F8 compare at the length of the released sweeps; empty
-    until all of it has run. by: of `chosen`; "": at the usual rate and weight."""
-    at = chosen(found, by) if by else {}
-    wide = {m: accuracy(found, users, rounds=RELEASED_ROUNDS, **at.get(m, {})) for m in FAIR}
-    if not all(m in some and average(some)[m].notna().any() for m, some in wide.items()):
-        return pd.DataFrame()
-    return pd.DataFrame({m: some[m] for m, some in wide.items()})
-
-
-def longest(found: pd.DataFrame, users: str) -> pd.DataFrame:
-    """`longer`, or `accuracy` after the usual rounds until that has run."""
-    wide = longer(found, users)
-    return accuracy(found, users) if wide.empty else wide
+USUAL = "usual rate and weight"
 
 
 def dann_fails(found: pd.DataFrame) -> list[Part]:
@@ -156,7 +46,7 @@ def dann_fails(found: pd.DataFrame) -> list[Part]:
 
 
 def better(method: str, others: Sequence[str], wide: pd.DataFrame) -> list[Part]:
-    """``method`` has the higher average accuracy than each of ``others``; wide: of `accuracy`."""
+    """``method`` has the higher average than each of ``others``; wide: of `stored.accuracy`."""
     mean = average(wide)
     return [
         paired(f"{method} over {other}", mean[method].dropna(), mean[other].dropna(), greater)
@@ -165,19 +55,41 @@ def better(method: str, others: Sequence[str], wide: pd.DataFrame) -> list[Part]
     ]
 
 
-def cdan_is_best(found: pd.DataFrame) -> list[Part]:
-    """F7: with non-i.i.d. users FADE-CDAN is better than FADE-DANN and FedAvg-SHOT on average."""
-    return better("cdan", ("dann", "shot"), longest(found, "noniid"))
+def best(method: str, users: str) -> Callable[[pd.DataFrame], list[Part]]:
+    """F7, F8: ``method`` is better than the others of `FAIR` on average, whichever way rate and
+    weight are chosen; after the usual rounds at the usual ones until the longer runs are there."""
+
+    def comparisons(found: pd.DataFrame) -> list[Part]:
+        each = _each(found, method, users)
+        return [agreed(some) for some in zip(*each, strict=True)]
+
+    return comparisons
 
 
-def shot_is_best(found: pd.DataFrame) -> list[Part]:
-    """F8: with i.i.d. users FedAvg-SHOT is better than the other two on average."""
-    return better("shot", ("dann", "cdan"), longest(found, "iid"))
+def _each(found: pd.DataFrame, method: str, users: str) -> list[list[Part]]:
+    """`better` than the others of `FAIR`, for each way to choose rate and weight."""
+    others = tuple(m for m in FAIR if m != method)
+    ways = longer(found, users) or {"": accuracy(found, users)}
+    return [better(method, others, wide) for wide in ways.values()]
+
+
+def _where(found: pd.DataFrame, method: str, users: str) -> str:
+    """On what a verdict of `best` stands, and whether the ways to choose turn it."""
+    many = len(longer(found, users))
+    if many < 2:
+        return f"{RELEASED_ROUNDS if many else Settings.rounds} rounds, {USUAL}"
+    tests = zip(*_each(found, method, users), strict=True)
+    turned = any(
+        max(p.evidence.low for p in some) > 0 > min(p.evidence.high for p in some) for some in tests
+    )
+    return f"{RELEASED_ROUNDS} rounds, {many} ways to choose rate and weight" + (
+        ", which turn it" * turned
+    )
 
 
 def order_on_visda(found: pd.DataFrame) -> list[Part]:
     """F9: on VisDA-C, CDAN+SHOT > SHOT > DANN > source only; nothing before it has run there."""
-    mean = average(accuracy(stored("visda")), "visda")
+    mean = average(accuracy(stored.rows("visda")), "visda")
     order = ("cdan+shot", "shot", "dann", "source_only")
     return [
         paired(f"{high} over {low}", mean[high], mean[low], greater)
@@ -198,10 +110,11 @@ def users_keep_classes(found: pd.DataFrame) -> list[Part]:
 
 
 _PAGE = "fade/objects"
+BEST = {"F7": ("cdan", "noniid"), "F8": ("shot", "iid")}  # with which users
 CLAIMS = (
     Claim("F6", _PAGE, "non-i.i.d. users: some runs of DANN fail", dann_fails),
-    Claim("F7", _PAGE, "non-i.i.d. users: CDAN beats DANN and SHOT", cdan_is_best, total=2),
-    Claim("F8", _PAGE, "i.i.d. users: SHOT beats DANN and CDAN", shot_is_best, total=2),
+    Claim("F7", _PAGE, "non-i.i.d. users: CDAN beats DANN and SHOT", best(*BEST["F7"]), total=2),
+    Claim("F8", _PAGE, "i.i.d. users: SHOT beats DANN and CDAN", best(*BEST["F8"]), total=2),
     Claim("F9", _PAGE, "VisDA-C: CDAN+SHOT, SHOT, DANN, source", order_on_visda, total=3),
 )
 BESIDE = (
@@ -217,15 +130,16 @@ BESIDE = (
 
 
 def judged(found: pd.DataFrame, which: Sequence[Claim] = CLAIMS) -> pd.DataFrame:
-    """Lines of `evidence.claims.judged`, from rows of `stored`; verdicts say how these ran."""
-    some = f"{Settings.rounds} {'of' if longer(found, 'noniid').empty else 'or'}"
-    limits = f", frozen backbone, {some} {RELEASED_ROUNDS} rounds, usual rate and weight"
+    """Lines of `evidence.claims.judged`, from `stored.rows`; verdicts say how these ran."""
+    where = {claim.id: f"{Settings.rounds} rounds, {USUAL}" for claim in which}
+    where |= {id: _where(found, *of) for id, of in BEST.items() if id in where}
+    limits = {id: f", frozen backbone, {words}" for id, words in where.items()}
     return claims.judged(which, found, stand_in(found), limits)
 
 
 def from_stored() -> pd.DataFrame:
     """The claims on the recorded runs."""
-    return judged(stored())
+    return judged(stored.rows())
 
 
 def one_collapse(mean: float, sd: float, runs: int = 3, sample: bool = True) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from lgfed_core.evidence.printed import METHODS as WORDS
 from lgfed_core.evidence.records import select
 from lgfed_core.plotting import WIDTH, caption, looks
 
-from . import claims
+from . import stored
 from .run import TRIED
 from .settings import METHODS
 from .tables import USERS
@@ -24,7 +24,7 @@ def averages(found: pd.DataFrame) -> Figure:
     fig, ax = plt.subplots(figsize=(WIDTH, 2.8))
     style = looks(METHODS)
     for i, users in enumerate(USERS):
-        mean = claims.average(claims.accuracy(found, users))
+        mean = stored.average(stored.accuracy(found, users))
         for j, method in enumerate(m for m in METHODS if m in mean):
             values = mean[method].dropna()
             x = i + 0.14 * (j - 2)
@@ -34,7 +34,7 @@ def averages(found: pd.DataFrame) -> Figure:
     for method in METHODS:
         colour, mark = style[method]
         ax.plot([], [], mark, color=colour, label=WORDS[method])
-    before = claims.accuracy(found)
+    before = stored.accuracy(found)
     for name, dash in (("source_only", "--"), ("source_only_norm", ":")):
         if name in before:
             words = WORDS.get(name, "source only, normalised")
@@ -53,7 +53,7 @@ def users_by_round(curves: pd.DataFrame, task: str) -> Figure:
     """
     usual = dict.fromkeys(TRIED, "") | dict(protocol="as_described", target_users="noniid")
     mine = select(curves, task=task, **usual)
-    mine = mine.assign(method=mine["method"].replace(claims._PLAIN))
+    mine = mine.assign(method=mine["method"].replace(stored.PLAIN))
     methods = [m for m in METHODS if m in set(mine["method"])]
     fig, axes = plt.subplots(
         1, max(1, len(methods)), figsize=(WIDTH, 2.2), sharey=True, squeeze=False

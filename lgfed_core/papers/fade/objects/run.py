@@ -122,7 +122,8 @@ class Objects(Experiment):
         ]
         if cfg.protocol == "as_released":
             rows.append(_long(oracle, table, "best_test"))
-        if cell["target_users"] == "noniid" and cell["per_round"] == 2:
+        own = _usual(cfg) and cfg.data == Settings.data  # of which the page draws each user's way
+        if own and cell["target_users"] == "noniid" and cell["per_round"] == 2:
             way = [c for c in history if c.startswith("user")]
             rows.append(_long(history[["seed", "round", *way]], CURVES, "last"))
         return pd.concat(rows, ignore_index=True).assign(**cell)
@@ -161,12 +162,16 @@ def _by_cell(cfg: Settings, name: str, history: pd.DataFrame) -> list[tuple[dict
     return [(cell | dict(target_users=u), history[at == i]) for i, u in enumerate(cfg.users)]
 
 
+def _usual(cfg: Settings) -> bool:
+    return all(getattr(cfg, n) == getattr(Settings, n) for n in TRIED)
+
+
 def _printed(cfg: Settings, cell: dict) -> bool:
     """Whether the paper's Table 1 has this cell."""
     return (
         cfg.data in ("office31", "officehome")
         and cfg.backbone != "mobilenet_v2"
-        and all(getattr(cfg, n) == getattr(Settings, n) for n in TRIED)
+        and _usual(cfg)
         and cell["per_round"] in (None, 2)
         and cell["target_users"] != "noniid15"
         and cell["method"] in ("resnet", "source_only", "dann", "cdan", "shot", *FEDERATED.values())

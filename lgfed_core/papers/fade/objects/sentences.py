@@ -7,7 +7,7 @@ import pandas as pd
 from lgfed_core.evidence.printed import METHODS as WORDS
 from lgfed_core.papers.in_words import Pair, bullets, sentence
 
-from . import claims
+from . import stored
 from .chances import chance
 from .settings import METHODS
 from .tables import USERS
@@ -16,7 +16,7 @@ _KINDS = ("ahead", "behind", "not shown to be ahead or behind")
 
 
 def of(found: pd.DataFrame) -> str:
-    """Sentences in Markdown; found: of `claims.stored`."""
+    """Sentences in Markdown; found: of `stored.rows`."""
     return bullets(
         [_adapted(found), _few_classes(found), _fair(found), _choice(found), _released(found)]
     )
@@ -31,7 +31,7 @@ def _adapted(found: pd.DataFrame) -> str:
 def _few_classes(found: pd.DataFrame) -> str:
     # False if an interval moved to the other side of zero, or came to hold it.
     head = "**Users with 20 classes less i.i.d. ones**, averages over tasks, in points"
-    few, all_ = (claims.average(claims.accuracy(found, users)) for users in ("noniid", "iid"))
+    few, all_ = (stored.average(stored.accuracy(found, users)) for users in ("noniid", "iid"))
     pairs = [(WORDS[m], few[m], all_[m]) for m in METHODS if m in few and m in all_]
     return sentence(head, pairs, _KINDS, digits=1)
 
@@ -47,8 +47,8 @@ def _fair(found: pd.DataFrame) -> str:
 def _choice(found: pd.DataFrame) -> str:
     # False if an interval moved to the other side of zero, or came to hold it.
     head = "**The round that is best on the target's labels less the last**, 20 classes, in points"
-    last, best = (claims.accuracy(found, "noniid", m) for m in ("target_acc", "oracle_acc"))
-    last, best = claims.average(last), claims.average(best)
+    last, best = (stored.accuracy(found, "noniid", m) for m in ("target_acc", "oracle_acc"))
+    last, best = stored.average(last), stored.average(best)
     pairs = [(WORDS[m], best[m], last[m]) for m in METHODS if m in best and m in last]
     return sentence(head, pairs, digits=1)
 
@@ -59,7 +59,7 @@ def _released(found: pd.DataFrame) -> str:
     pairs = []
     for users, words in (("noniid", "non-i.i.d."), ("iid", USERS["iid"])):
         text, code = (
-            claims.average(claims.accuracy(found, users, protocol=protocol))
+            stored.average(stored.accuracy(found, users, protocol=protocol))
             for protocol in ("as_described", "as_released")
         )
         both = [m for m in METHODS if m in text and m in code]
@@ -69,7 +69,7 @@ def _released(found: pd.DataFrame) -> str:
 
 def _against_source(found: pd.DataFrame) -> Iterator[Pair]:
     for users in ("noniid", "iid"):
-        mean = claims.average(claims.accuracy(found, users))
+        mean = stored.average(stored.accuracy(found, users))
         for method in METHODS:
             if method in mean and "source_only" in mean:
                 yield f"{USERS[users]}, {WORDS[method]}", mean[method], mean["source_only"]

@@ -1,4 +1,4 @@
-"""What the page of FADE on objects shows in tables, from rows of `claims.stored`."""
+"""What the page of FADE on objects shows in tables, from rows of `stored.rows`."""
 
 import pandas as pd
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from lgfed_core.evidence.records import select
 from lgfed_core.evidence.rows import PROTOCOLS
 
 from .. import printed
-from . import claims
+from . import claims, stored
 from .domains import NONIID, TASKS
 from .settings import METHODS
 
@@ -35,21 +35,21 @@ def by_task(found: pd.DataFrame, data: str = "office31", **which) -> pd.DataFram
     tasks, lines = list(TASKS[data]), {}
     named = USERS | ({"noniid": f"{NONIID[data]} classes"} if data in NONIID else {})
     for users, words in named.items():
-        wide = claims.accuracy(found, users, **which)
-        for method in (*claims.BEFORE, *METHODS):
-            if method not in wide or (method in claims.BEFORE and users != "noniid"):
+        wide = stored.accuracy(found, users, **which)
+        for method in (*stored.BEFORE.values(), *METHODS):
+            if method not in wide or (method in stored.BEFORE.values() and users != "noniid"):
                 continue
             means = wide[method].groupby("task").mean().reindex(tasks)
             seeds = wide[method].groupby("task").count().reindex(tasks, fill_value=0).min()
             name = WORDS.get(method, "source only, normalised")
-            key = ("before" if method in claims.BEFORE else words, name)
+            key = ("before" if method in stored.BEFORE.values() else words, name)
             lines[key] = [*means, means.mean(skipna=False), seeds]
     return pd.DataFrame(lines, [*tasks, "average", "seeds"]).T
 
 
 def central_beside(found: pd.DataFrame) -> pd.DataFrame:
     """Our central methods beside the library's own runs, in percent: lines (who, method)."""
-    wide = claims.accuracy(found, "central").groupby("task").mean()
+    wide = stored.accuracy(found, "central").groupby("task").mean()
     ours = wide.reindex(LIBRARY.columns).T.rename(index=lambda m: WORDS.get(m, m))
     ours = ours.reindex(["source only", "DANN", "CDAN", "SHOT"]).dropna(how="all")
     both = {"ours, features": ours, "library, ResNet-50 end to end": LIBRARY}
@@ -65,7 +65,7 @@ def by_number(found: pd.DataFrame) -> pd.DataFrame:
     """
     numbers, lines = sorted({int(n) for n in found["per_round"].dropna()}), {}
     for users, words in list(USERS.items())[:-1] if len(numbers) > 1 else ():
-        wide = {n: claims.average(claims.accuracy(found, users, per_round=n)) for n in numbers}
+        wide = {n: stored.average(stored.accuracy(found, users, per_round=n)) for n in numbers}
         for method in METHODS:
             if all(method in some for some in wide.values()):
                 both = pd.DataFrame({n: some[method] for n, some in wide.items()}).dropna()
@@ -80,11 +80,11 @@ def by_protocol(found: pd.DataFrame) -> pd.DataFrame:
     Non-i.i.d. users have 20 classes as described and 15 as released.
     """
     own = select(cells(printed.TABLES["fade_table1_office"]), task=TASKS["office31"])
-    own = own.assign(method=own["method"].replace(claims._PLAIN))
+    own = own.assign(method=own["method"].replace(stored.PLAIN))
     lines = {}
     for users in ("noniid", "iid", "central"):
         where = dict(setting="central") if users == "central" else dict(target_users=users)
-        means = {p: claims.average(claims.accuracy(found, users, protocol=p)) for p in PROTOCOLS}
+        means = {p: stored.average(stored.accuracy(found, users, protocol=p)) for p in PROTOCOLS}
         for method in METHODS:
             ran = [some[method].dropna() for some in means.values() if method in some]
             if len(ran) == len(PROTOCOLS) and all(map(len, ran)):
@@ -100,13 +100,13 @@ def choices(found: pd.DataFrame) -> pd.DataFrame:
     lines = {}
     for users, words in USERS.items():
         ways = {
-            "last round": claims.accuracy(found, users),
-            "most information": claims.accuracy(found, users, selection="best_val"),
-            "target's labels": claims.accuracy(found, users, "oracle_acc"),
+            "last round": stored.accuracy(found, users),
+            "most information": stored.accuracy(found, users, selection="best_val"),
+            "target's labels": stored.accuracy(found, users, "oracle_acc"),
         }
         for method in METHODS:
             if all(method in wide for wide in ways.values()):
-                means = {name: claims.average(w)[method].mean() for name, w in ways.items()}
+                means = {name: stored.average(w)[method].mean() for name, w in ways.items()}
                 lines[words, WORDS[method]] = means
     return pd.DataFrame(lines).T
 
@@ -146,7 +146,7 @@ def failures(found: pd.DataFrame) -> pd.DataFrame:
     lowest accuracy of all."""
     lines = {}
     for users, words in USERS.items():
-        wide, fell = claims.accuracy(found, users), claims.collapsed(found, users)
+        wide, fell = stored.accuracy(found, users), stored.collapsed(found, users)
         for method in fell.columns.intersection(list(METHODS), sort=False):
             runs = fell[method].dropna()
             values = wide[method] if method in wide else pd.Series(dtype=float)
@@ -164,18 +164,18 @@ def answer(found: pd.DataFrame) -> str:
     """In Markdown what stored runs say: averages with non-i.i.d. users, and who collapsed."""
     lines, seeds = [], 0
     for users in USERS:
-        wide = claims.accuracy(found, users)
-        mean = claims.average(wide).dropna(how="all")
+        wide = stored.accuracy(found, users)
+        mean = stored.average(wide).dropna(how="all")
         some = [m for m in ("source_only", *METHODS) if m in mean and mean[m].notna().any()]
         if some:
             seeds = max(seeds, len(mean))
             said = ", ".join(f"{WORDS[m]} {mean[m].mean():.1f}" for m in some)
             lines.append(f"- {USERS[users]}: {said}")
-    fell = pd.concat([claims.collapsed(found, users).stack() for users in USERS]).dropna()
+    fell = pd.concat([stored.collapsed(found, users).stack() for users in USERS]).dropna()
     if not lines:
         return f"Not all tasks have run yet; of {len(fell)} runs {int(fell.sum())} have collapsed."
     head = f"Target accuracy in percent, mean over six tasks ({seeds} seed{'s' * (seeds > 1)}):"
-    # False if a run that `claims.collapsed` counts had been left out, or another counted.
+    # False if a run that `stored.collapsed` counts had been left out, or another counted.
     tail = f"Of {len(fell)} runs **{int(fell.sum())}** have collapsed."
     return "\n".join([head, "", *lines, "", tail])
 

@@ -1,0 +1,78 @@
+"""What has been recorded of adaptation on objects: accuracies and collapses, by task and seed.
+
+A run has *collapsed* if its target accuracy after the last round is below half of what the model
+had before the game (`run.COLLAPSED`, fixed before the first run), or if it left the finite numbers.
+"""
+
+import pandas as pd
+
+from lgfed_core.evidence.records import select
+from lgfed_core.papers.experiment import DIVERGED
+
+from .domains import TASKS
+from .run import COLLAPSED, FEDERATED, NAME, PRETRAINED, TRIED
+from .settings import METHODS, bottleneck
+
+BEFORE = {kind: lines[0][0] for kind, lines in PRETRAINED.items()}  # by bottleneck
+PLAIN = {printed: name for name, printed in FEDERATED.items()}
+_IDS = (
+    *("data", "task", "method", "setting", "target_users", "per_round", "backbone", "round"),
+    *(*TRIED, "stand_in"),
+)
+
+
+def rows(data: str = "office31", scale: str = "paper") -> pd.DataFrame:
+    """Recorded rows of one set; empty before the first. Methods go by their plain names.
+
+    Of several backbones those of the paper's count alone as soon as there are some.
+    """
+    found = select(NAME, columns=_IDS, scale=scale, data=data)
+    own = select(found, stand_in="")
+    found = found if own.empty else own
+    return found.assign(method=found["method"].replace(PLAIN))
+
+
+def accuracy(
+    found: pd.DataFrame,
+    users: str = "noniid",
+    metric: str = "target_acc",
+    selection: str = "last",
+    per_round: int = 2,
+    protocol: str = "as_described",
+    **tried: float,
+) -> pd.DataFrame:
+    """One measure: lines (task, seed), a column per method, among them those before the game.
+
+    users: of `run.USERS`, or "central". tried: of `run.TRIED`, values other than the usual ones. A
+    method has a column as soon as one of its runs is here.
+    """
+    mine = select(found, metric=metric, selection=selection, protocol=protocol, round="")
+    mine = select(mine, **(dict.fromkeys(TRIED, "") | tried))
+    before = select(mine, method=list(BEFORE.values()), setting="federated")
+    if users == "central":
+        mine = select(mine, setting="central")
+    else:
+        mine = select(mine, setting="federated", target_users=users, per_round=per_round)
+    both = pd.concat([before, mine[~mine["method"].isin(BEFORE.values())]])
+    return both.pivot_table("value", ["task", "seed"], "method")
+
+
+def average(wide: pd.DataFrame, data: str = "office31") -> pd.DataFrame:
+    """Means over all tasks, by seed: a line per seed, NaN where a task has not run."""
+    counted = wide.groupby("seed").count()
+    return wide.groupby("seed").mean().where(counted == len(TASKS[data]))
+
+
+def collapsed(found: pd.DataFrame, users: str = "noniid", **which) -> pd.DataFrame:
+    """Which runs have collapsed: as `accuracy`, 1 or 0, NaN where one has not run."""
+    wide = accuracy(found, users, **which)
+    lost = accuracy(found, users, DIVERGED, **which)
+    out = pd.DataFrame(index=wide.index.union(lost.index))
+    for method in METHODS:
+        start = BEFORE[bottleneck(method)]
+        if method in wide and start in wide:
+            fell = (wide[method] < COLLAPSED * wide[start]).astype(float)
+            out[method] = fell.where(wide[method].notna() & wide[start].notna())
+        if method in lost:
+            out.loc[lost.index[lost[method].notna()], method] = 1.0
+    return out

@@ -1,0 +1,62 @@
+"""Other rates and weights: how two ways to choose from them choose, and what they then reach.
+
+The sweep has seed 0, users of 20 classes and the usual rounds; what is chosen then runs for as long
+as the released sweeps.
+"""
+
+import pandas as pd
+
+from lgfed_core.evidence.records import select
+
+from .domains import TASKS
+from .settings import Settings
+from .stored import accuracy, average
+
+RELEASED_ROUNDS = 300  # of the shortest released sweeps
+FAIR = ("dann", "cdan", "shot")  # what F7 and F8 compare
+WAYS = ("information", "", "target_acc")  # to choose rate and weight; "": the usual ones
+SWEPT = ("lr", "weight")
+
+
+def swept(found: pd.DataFrame) -> pd.DataFrame:
+    """The sweep: lines (method, lr, weight), columns ``information``, ``target_acc``.
+
+    Means over the tasks, of non-i.i.d. users after the usual rounds, of the seeds that it has; a
+    line of which a task has not run is left out. Empty before the sweep.
+    """
+    mine = select(found, setting="federated", target_users="noniid", per_round=2, rounds="")
+    mine = select(mine, protocol="as_described", selection="last", round="")
+    mine = select(mine, metric=("information", "target_acc"), method=FAIR)
+    mine = mine.assign(**{n: mine[n].fillna(getattr(Settings, n)).astype(float) for n in SWEPT})
+    other = (mine[list(SWEPT)] != [getattr(Settings, n) for n in SWEPT]).any(axis=1)
+    mine = mine[mine["seed"].isin(mine.loc[other, "seed"])]
+    lines = mine.groupby(["method", *SWEPT, "metric"])["value"]
+    whole = lines.count() == len(TASKS["office31"]) * mine["seed"].nunique()
+    return lines.mean()[whole].unstack("metric")
+
+
+def chosen(found: pd.DataFrame, way: str) -> dict[str, dict[str, float]]:
+    """Each method's rate and weight as far as they are not the usual ones, by one of `WAYS`.
+
+    "information" takes no label; "target_acc" is how the released sweeps choose. Empty at the usual
+    ones, and before the sweep.
+    """
+    lines, out = swept(found) if way else pd.DataFrame(), {}
+    for method, mine in lines.groupby("method") if len(lines) else ():
+        best = dict(zip(SWEPT, mine[way].idxmax()[1:], strict=True))
+        out[method] = {n: v for n, v in best.items() if v != getattr(Settings, n)}
+    return out
+
+
+def longer(found: pd.DataFrame, users: str) -> dict[str, pd.DataFrame]:
+    """`stored.accuracy` of the methods in `FAIR` at the released length: one for each of `WAYS` of
+    which all has run, in their order."""
+    out = {}
+    for way in WAYS:
+        at = chosen(found, way)
+        wide = {m: accuracy(found, users, rounds=RELEASED_ROUNDS, **at.get(m, {})) for m in FAIR}
+        if (at or not way) and all(m in some for m, some in wide.items()):
+            both = pd.DataFrame({m: some[m] for m, some in wide.items()})
+            if len(average(both).dropna()):
+                out[way] = both
+    return out
