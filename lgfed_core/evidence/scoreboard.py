@@ -86,22 +86,27 @@ def _kinds(verdicts: pd.Series) -> pd.Series:
 def scoreboard_markdown(
     tables: Iterable[Table], folder: Path = RESULTS, paper: Path = PAPER
 ) -> str:
-    """`scoreboard` as a Markdown table; with stand-in data as a column once there are some."""
-    return _markdown(scoreboard(tables, folder, paper))
+    """`scoreboard` as a Markdown table: a column for each of its lines, which a phone has room for;
+    with stand-in data as soon as there are some."""
+    counts = scoreboard(tables, folder, paper)
+    names = counts.pop("paper") + ", " + counts.pop("numbers")
+    return _markdown(counts.set_index(names), "numbers")
 
 
 def contrasts_markdown(tables: Iterable[Table], folder: Path = RESULTS, paper: Path = PAPER) -> str:
     """`contrast_board` as a Markdown table, in the same way."""
-    return _markdown(contrast_board(tables, folder, paper))
+    counts = contrast_board(tables, folder, paper).rename(columns={"contrasts": "printed"})
+    return _markdown(counts.set_index("paper"), "contrasts")
 
 
-def _markdown(counts: pd.DataFrame) -> str:
+def _markdown(counts: pd.DataFrame, title: str) -> str:
     if not counts[verdict.STAND_IN].any():
         counts = counts.drop(columns=verdict.STAND_IN)
-    head, body = counts.columns.tolist(), counts.astype(str).to_numpy().tolist()
-    words = sum(counts[column].map(lambda v: isinstance(v, str)).all() for column in counts)
-    rule = [*["---"] * words, *["---:"] * (len(head) - words)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in [head, rule, *body])
+    rule = ["---"] + ["---:"] * len(counts)
+    lines = [[name, *map(str, values)] for name, values in counts.items()]
+    return "\n".join(
+        "| " + " | ".join(line) + " |" for line in [[title, *counts.index], rule, *lines]
+    )
 
 
 def update_front_pages(
