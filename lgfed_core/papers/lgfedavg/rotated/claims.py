@@ -9,6 +9,7 @@ import pandas as pd
 
 from lgfed_core.evidence import claims
 from lgfed_core.evidence.claims import Claim, Line, Part, paired
+from lgfed_core.evidence.printed import METHODS
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.rows import plain
 from lgfed_core.evidence.verdict import greater
@@ -19,6 +20,7 @@ from .settings import SPLITS
 PAGE = "lgfedavg/rotated"
 FORGETS, KEEPS, LOST = 10.0, 5.0, 1.0  # points of accuracy
 WORDS = {"iid": "i.i.d.", "noniid": "non-i.i.d."}
+SIDES = {"normal": "old devices", "rotated": "newcomer"}
 
 
 def stored() -> pd.DataFrame:
@@ -56,7 +58,7 @@ def better_on_both(rows: pd.DataFrame) -> list[Part]:
     """L13: at C = 0.1, LG-FedAvg minus FedAvg and FedProx, the newcomer and the old devices."""
     return [
         paired(
-            f"{WORDS[split]}, {side}, against {rival}",
+            f"{WORDS[split]}, {SIDES[side]}, over {METHODS[rival]}",
             values(rows, "lg_fedavg_0.1", classes, side),
             values(rows, f"{rival}_0.1", classes, side),
             greater,

@@ -23,8 +23,8 @@ from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
 from lgfed_core.papers.parts import Part, Piece, following, who
 
-from .newcomer import arrived, old_devices, pictures
-from .settings import LINES, SCALES, SPLITS, Settings, named
+from .newcomer import WithNewcomers, arrived, old_devices, pictures
+from .settings import LINES, SCALES, SPLITS, Settings, matters, named
 from .sides import BothSides, Until
 
 NAME = "lgfedavg.rotated"
@@ -56,13 +56,33 @@ class Phases:
         """The rounds with the newcomers, from the model that ``before`` ended with."""
         cfg = self.cfg
         images, splits = arrived(cfg, self.images, self._old(), self.seeds)
+        start, first = before.tensors["shared"], cfg.before
+        if cfg.own_first and matters("own_first", line):
+            start, first = (
+                self._own_first(line, images, splits, start, saved),
+                first + cfg.own_first,
+            )
         fed = self._federation(images, splits, cfg.participation(line))
         for name in models.last_layers(fed.net, cfg.frozen):
             fed.net.get_parameter(name).requires_grad_(False)
         tracker = BothSides(cfg.newcomers, max(1, cfg.rounds // cfg.looks))
-        start, method = before.tensors["shared"], cfg.method(line, fed.net)
-        out = self._run(fed, method, cfg.lr, cfg.rounds, start, tracker, saved, line, cfg.before)
+        method = cfg.method(line, fed.net)
+        out = self._run(fed, method, cfg.lr, cfg.rounds, start, tracker, saved, line, first)
         return following(before, out)
+
+    def _own_first(self, line: str, images, splits, start: Tensor, saved) -> Tensor:
+        """Everybody's parameters [R, K, P] once newcomers have trained what stays with them, alone
+        and under the shared layers as they are (v1: "before fine-tuning together")."""
+        cfg = self.cfg
+        fed = self._federation(images, splits, WithNewcomers(0.0, newcomers=cfg.newcomers))
+        method = cfg.method(line, fed.net)
+        for name in method.shared(fed.net):
+            fed.net.get_parameter(name).requires_grad_(False)
+        saved = saved and saved.with_name(f"{saved.stem}_own_first{saved.suffix}")
+        out = self._run(
+            fed, method, cfg.lr, cfg.own_first, start, None, saved, f"{line}, own first", cfg.before
+        )
+        return out.layout.join(out.tensors["shared"][:, None], out.tensors["personal"])
 
     def _old(self) -> list:
         return [old_devices(self.cfg, self.images, seed) for seed in self.seeds]

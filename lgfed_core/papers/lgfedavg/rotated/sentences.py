@@ -6,9 +6,9 @@ import pandas as pd
 
 from lgfed_core.papers.in_words import Pair, bullets, sentence
 
-from .claims import WORDS, values
+from .claims import SIDES, WORDS, values
 from .settings import SPLITS
-from .tables import SIDES, words
+from .tables import words
 
 
 def of(rows: pd.DataFrame) -> str:

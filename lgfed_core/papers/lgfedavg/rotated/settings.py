@@ -22,6 +22,7 @@ VARIED = {  # setting -> other values, tried one at a time
     "always": (False,),
     "shared_layers": (2, 4),
     "shared_side": ("first",),
+    "own_first": (50,),
     "mu": (0.001, 0.1, 1.0),
     "newcomers": (3,),
     "upright": (1.0,),
@@ -81,13 +82,16 @@ class Settings(Checked):
     always: bool = True  # newcomers take part in every round; False: drawn as all others
     shared_layers: int = 3  # by LG-FedAvg,
     shared_side: str = "last"  # next to the output; "first": next to the input
+    own_first: int = 0  # rounds in which newcomers train what stays with them, before all others
     mu: float = 0.01  # of FedProx
     newcomers: int = 1
     upright: float = 0.0  # upright pictures that a newcomer has beside each turned one
     frozen: int = 0  # layers next to the output that nobody moves any more
     lr: float = 0.05
 
-    RANGES: ClassVar = dict(angle=Range(-360, 360), frozen=FROM_0, shared_layers=Range(0, 5))
+    RANGES: ClassVar = dict(
+        angle=Range(-360, 360), frozen=FROM_0, own_first=FROM_0, shared_layers=Range(0, 5)
+    )
     CHOICES: ClassVar = dict(
         scale=SCALES, classes=SPLITS, shared_side=("first", "last"), lines=LINES, vary=VARIED
     )
@@ -147,6 +151,6 @@ def matters(setting: str, line: str) -> bool:
     method, fraction = named(line)
     if setting in ("weighted", "always"):
         return fraction > 0
-    if setting in ("shared_layers", "shared_side"):
+    if setting in ("shared_layers", "shared_side", "own_first"):
         return method == "lg_fedavg"
     return method == "fedprox" if setting == "mu" else True

@@ -2,15 +2,16 @@
 
 import numpy as np
 import pandas as pd
+from pandas.io.formats.style import Styler
 
 from lgfed_core.evidence.printed import METHODS, cells, margin
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import NOT_RUN
 
 from ..printed import TABLES
-from .claims import WORDS
+from .claims import SIDES, WORDS
 from .run import CHOICES, CURVES, NAME, TABLE
-from .settings import LINES, SPLITS, named
+from .settings import LINES, SPLITS, VARIED, named
 
 USUAL = "as assumed"
 ASKED = {  # setting -> what the text leaves open, or what one would try today
@@ -21,13 +22,13 @@ ASKED = {  # setting -> what the text leaves open, or what one would try today
     "always": "drawn as all others",
     "shared_layers": "layers shared",
     "shared_side": "first layers shared",
+    "own_first": "own layers learn first, rounds",
     "mu": "FedProx's mu",
     "newcomers": "several newcomers",
-    "upright": "remedy: upright pictures kept",
-    "frozen": "remedy: last layers frozen",
-    "lr": "remedy: a smaller step",
+    "upright": "remedy, upright pictures kept",
+    "frozen": "remedy, last layers frozen",
+    "lr": "remedy, a smaller step",
 }
-SIDES = {"normal": "old devices", "rotated": "newcomer"}
 
 
 def words(line: str) -> str:
@@ -72,7 +73,7 @@ def all_choices() -> pd.DataFrame:
     printed = [f"{split}_{side}" for split in SPLITS.values() for side in SIDES]
     rows = rows.assign(
         line=[_line(*ids) for ids in zip(rows["method"], rows["finetune_fraction_C"], strict=True)],
-        choice=rows["choice"].fillna("").replace("", USUAL),
+        choice=rows["choice"].astype(object).fillna("").replace("", USUAL),
     )
     averaged = select(rows, metric=[f"{s}_normal_averaged" for s in SPLITS.values()])
     averaged = averaged[(averaged["choice"] == USUAL) & (averaged["method"] == "lg_fedavg")]
@@ -88,49 +89,82 @@ def differences(found: pd.DataFrame, split: str) -> pd.DataFrame:
     """What each choice changes, in points: a line per choice, a column per line and side.
 
     found: of `all_choices`. The first line has the accuracies as assumed, in percent; differences
-    are means over the seeds that both have. NaN where a choice has not run, or cannot matter; a
-    choice of which that is so of all lines is left out.
+    are means over the seeds that both have, at least as many as the last column says. NaN where a
+    choice has not run, or cannot matter; a choice of which that is so of all lines is left out.
     """
-    lines = [line for line in LINES if line in found.index.get_level_values("line")]
-    out: dict[tuple, dict] = {}
-    for line in lines:
-        mine = found.xs(line, level="line")
+    out, seeds = {}, {}
+    for line in (line for line in LINES if line in found.index.get_level_values("line")):
         for side, said in SIDES.items():
-            column = mine[f"{split}_{side}"].unstack("seed")  # [choices, seeds]
-            usual = column.loc[USUAL] if USUAL in column.index else np.nan
-            change = (column - usual).mean(axis=1)
-            change[USUAL] = np.nanmean(usual) if np.isfinite(usual).any() else np.nan
-            out[words(line), said] = change.to_dict()
+            usual, change = _paired(found, line, f"{split}_{side}")
+            seeds[words(line), said] = change.notna().sum(axis=1).replace(0, np.nan)
+            out[words(line), said] = change.mean(axis=1)
+            out[words(line), said].loc[USUAL] = usual.mean()
+            seeds[words(line), said].loc[USUAL] = usual.count()
     table = pd.DataFrame(out)
+    if len(table.columns):
+        table["seeds", ""] = pd.DataFrame(seeds).min(axis=1)
     order = list(dict.fromkeys(found.index.get_level_values("choice")))
     table = table.reindex([USUAL, *(c for c in order if c != USUAL)])
     return table[table.notna().any(axis=1) | (table.index == USUAL)].rename(asked)
 
 
+def _paired(found: pd.DataFrame, line: str, column: str) -> tuple[pd.Series, pd.DataFrame]:
+    """A line's accuracy as assumed, by seed, and what each choice changes: [choices, seeds]."""
+    values = found.xs(line, level="line")[column].unstack("seed")  # [choices, seeds]
+    values = values.reindex([USUAL, *values.index.difference([USUAL])])
+    return values.loc[USUAL].dropna(), values - values.loc[USUAL]
+
+
+def upright(table: pd.DataFrame) -> Styler:
+    """`differences` for people: accuracies in the first line, then changes with their sign."""
+    shown = table.style.format("{:+.1f}", na_rep="–").format(
+        "{:.1f}", subset=([USUAL], slice(None))
+    )
+    return shown.format("{:.0f}", subset=["seeds"], na_rep="–") if len(table.columns) else shown
+
+
+def unrun(found: pd.DataFrame, split: str) -> str:
+    """Which values of `settings.VARIED` have run with no line in this split, in words."""
+    columns = [f"{split}_{side}" for side in SIDES]
+    ran = set(found[columns].dropna(how="all").index.get_level_values("choice"))
+    left: dict[str, list[str]] = {}
+    for name, value in ((name, value) for name, values in VARIED.items() for value in values):
+        if f"{name}={value}" not in ran:
+            left.setdefault(ASKED[name], []).extend(asked(f"{name}={value}").split(": ")[-1:])
+    said = [
+        name if name in values else f"{name} {', '.join(values)}" for name, values in left.items()
+    ]
+    return f"{WORDS[split]}, not run: {'; '.join(said) or 'nothing'}"
+
+
 def nearest(found: pd.DataFrame) -> pd.DataFrame:
     """Each printed number, ours as assumed, and the choice that comes nearest to it.
 
-    found: of `all_choices`. Columns paper, as assumed, nearest, with (the choice), margin, reached:
-    whether any choice lies within the book's margin. Chosen on the print itself: it says what can
-    be had, and judges nothing.
+    found: of `all_choices`. A choice stands for ours as assumed and what it changes, of the seeds
+    that both have (`differences`). Columns paper, margin, as assumed, nearest, with (the choice),
+    within the margin, and how many readings have run, the one assumed among them. Chosen on the
+    print itself: it says what can be had, and judges nothing.
     """
     spec, out = TABLES[TABLE], {}
-    means = found.groupby(level=["choice", "line"], sort=False).mean().unstack("choice")
+    ran = set(found.index.get_level_values("line"))
     for cell in cells(spec).itertuples():
         line = _line(cell.method, cell.finetune_fraction_C)
-        ours = means.loc[line, cell.metric].dropna() if line in means.index else pd.Series()
         split, _, side = cell.metric.partition("_")
         name = f"{WORDS[split]}, {SIDES[side]}: {words(line)}"
         where = dict(method=cell.method, finetune_fraction_C=cell.finetune_fraction_C)
         allowed = margin(spec, cell.metric, **where)
-        said = dict(paper=cell.paper, usual=np.nan, nearest=np.nan, choice=NOT_RUN, reached="")
-        if len(ours):
+        said = dict(paper=cell.paper, margin=allowed, usual=np.nan, nearest=np.nan)
+        said |= dict(choice=NOT_RUN, reached="", readings=0)
+        usual, change = _paired(found, line, cell.metric) if line in ran else ((), None)
+        if len(usual):
+            ours = usual.mean() + change.mean(axis=1).dropna()
             best = (ours - cell.paper).abs().idxmin()
-            said |= dict(usual=ours.get(USUAL, np.nan), nearest=ours[best], choice=asked(best))
+            said |= dict(usual=usual.mean(), nearest=ours[best], choice=asked(best))
             said |= dict(reached="yes" if abs(ours[best] - cell.paper) <= allowed else "no")
-        out[name] = said | dict(margin=allowed)
-    table = pd.DataFrame(out).T[["paper", "margin", "usual", "nearest", "choice", "reached"]]
-    return table.rename(columns=dict(usual=USUAL, choice="with", reached="within the margin"))
+            said |= dict(readings=len(ours))
+        out[name] = said
+    names = dict(usual=USUAL, choice="with", reached="within the margin")
+    return pd.DataFrame(out).T.rename(columns=names)
 
 
 def answer(rows: pd.DataFrame) -> str:

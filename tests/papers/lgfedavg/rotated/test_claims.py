@@ -51,7 +51,7 @@ def test_claims_are_confirmed_and_refuted_by_hand():
     )
     lost = HELD | {"lg_fedavg_0.1": (95.5, 80, 98, 93, 15)}
     lines = claims.judged(made(lost))
-    assert lines.loc["L13", "said"] == verdict.REFUTED and "normal" in lines.loc["L13", "at"]
+    assert lines.loc["L13", "said"] == verdict.REFUTED and "old devices" in lines.loc["L13", "at"]
     half = claims.judged(made(HELD, splits=(10,)))
     assert half.loc["L12", "said"] == "confirmed so far, 2 of 4 comparisons"
     nothing = claims.stored().iloc[:0]
@@ -81,15 +81,23 @@ def test_choices_are_paired_and_the_nearest_is_found(tmp_path, monkeypatch):
     changed = tables.differences(found, "iid")
     line = changed["FedAvg, C = 0"]
     assert line.loc[tables.USUAL].tolist() == pytest.approx([30, 92.1])
+    assert changed["seeds", ""].to_dict() == {
+        tables.USUAL: 3, tables.asked("angle=-90"): 1, "normal: one averaged model": 3
+    }  # fmt: skip
+    said = tables.unrun(found, "iid")
+    assert "which way, how far 45, 180;" in said and "; weights 1/m;" in said and "-90" not in said
+    shown = tables.upright(changed).to_html()
+    assert "+2.0" in shown and ">30.0<" in shown
     turned = line.loc[tables.asked("angle=-90")]
     assert turned.tolist() == pytest.approx([2, -12])  # of the one seed that both have
     assert changed["LG-FedAvg, C = 0.1"].loc["normal: one averaged model", "old devices"] < -17
-    assert [*changed.columns.unique(0)] == [tables.words(line) for line in HELD]
+    assert [*changed.columns.unique(0)] == [*(tables.words(line) for line in HELD), "seeds"]
     noniid = [f"noniid_{side}" for side in tables.SIDES]
     without = tables.differences(found.assign(**dict.fromkeys(noniid, np.nan)), "noniid")
     assert [*without.index] == [tables.USUAL]  # what has run nowhere there has no line
     nearest = tables.nearest(found)
-    cell = nearest.loc["i.i.d., old devices: FedAvg, C = 0"]  # printed: 32.01
+    cell = nearest.loc["i.i.d., old devices: FedAvg, C = 0"]  # printed: 32.01, ours 30 and 32
+    assert cell["nearest"] == pytest.approx(30 + 2) and cell["readings"] == 2
     assert cell["with"] == "which way, how far: -90" and cell["within the margin"] == "yes"
     kept = nearest.loc["non-i.i.d., newcomer: FedAvg, C = 0.1"]  # printed: 89.62, margin 1.1
     assert kept["with"] == tables.USUAL and kept["within the margin"] == "yes"
@@ -108,7 +116,7 @@ def test_where_some_lines_have_run_the_others_are_said_not_to(tmp_path, monkeypa
     nearest = tables.nearest(found)
     ran = nearest["with"] != verdict.NOT_RUN
     assert ran.any() and ran.tolist() == ["C = 0.1" not in name for name in nearest.index]
-    assert tables.differences(found, "iid").shape[1] == 4
+    assert tables.differences(found, "iid").shape[1] == 4 + 1  # and how many seeds
     assert set(claims.details(claims.stored())["runs"]) == {0, 3}
 
 

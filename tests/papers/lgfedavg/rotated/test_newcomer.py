@@ -122,6 +122,25 @@ def test_what_must_coincide_does(phases, before):
     assert not torch.equal(lg[0, own:], start[own:]) and torch.equal(lg[0, own:], lg[10, own:])
 
 
+def test_own_layers_can_learn_first_under_the_shared_ones_as_they_are(phases, before, tmp_path):
+    def ends(cfg, line="lg_fedavg_0", saved=None):
+        out = replace(phases, cfg=cfg).after(line, before, saved)
+        return out.layout.join(out.tensors["shared"][:, None], out.tensors["personal"])[0]  # [K, P]
+
+    start, own = before.tensors["shared"][0], 784 * 512 + 512 + 512 * 256 + 256
+    still = replace(SMOKE, own_first=2, frozen=5)  # nobody moves afterwards
+    first = ends(still)
+    assert torch.equal(first[:10], start.expand(10, -1))
+    assert torch.equal(first[10, own:], start[own:]) and not torch.equal(first[10], start)
+    both = replace(SMOKE, own_first=2)
+    saved = tmp_path / "lg_fedavg_0.safetensors"
+    after = ends(both, saved=saved)
+    assert saved.with_name("lg_fedavg_0_own_first.safetensors").exists()
+    assert torch.equal(ends(both, saved=saved), after)  # both are read again
+    assert not torch.equal(after, ends(SMOKE)) and not torch.equal(after[0, own:], start[own:])
+    assert torch.equal(ends(both, "fedavg_0"), ends(SMOKE, "fedavg_0"))  # it has none of its own
+
+
 def test_all_choices_go_on_from_one_model_where_they_can():
     cfg = ROTATED.settings("paper", vary=tuple(VARIED))
     parts = {part.name: part.saved for part in ROTATED.plan(cfg, [0], "cpu")}
