@@ -82,6 +82,8 @@ def test_claims_are_judged_by_hand():
     assert "FedAvg's model, behind: -5" in said[45] and "FedAvg's model, ahead: +5" in said[55]
     assert "by then, less: -" in said[45] and "2 of 2 lines" in said[45]
     assert "0 of 2 lines" in sentences.counted(tables.sent().assign(agrees=False))
+    beside = claims.judged(made((80, 50, True), (10, 55, True)), claims.BESIDE)
+    assert beside["words"].tolist() == ["LG-FedAvg is ahead of FedAvg"]
     never = claims.judged(made((80, 50, True), (68, 55, False)))
     assert never.loc["L16", "verdict"] == verdict.REFUTED
     assert "0 of 3 seeds get there" in tables.answer(made((80, 50, True), (68, 55, False)), 0.4)
