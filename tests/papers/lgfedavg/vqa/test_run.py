@@ -76,11 +76,16 @@ def test_claims_are_judged_by_hand():
     share = claims.shares(made((80, 50, True), (10, 55, True), seeds=(0,)))[0]
     own = system(SMOKE)
     assert share == pytest.approx(100 * (32 + 10 * own.shared / own.total) / 80)
+    line = lines.loc["L16"]
+    shares = claims.shares(made((80, 50, True), (10, 55, True)))
+    assert line["at"] == "parameters sent, % of FedAvg's"
+    assert line["estimate"] == pytest.approx(shares.mean())
+    assert line["low"] < line["estimate"] < line["high"] < 100
     lines = claims.judged(made((34, 50, True), (10, 45, True)))
     assert lines["verdict"].tolist() == [verdict.REFUTED] * 2
     said = {then: sentences.of(made((80, 50, True), (10, then, True))) for then in (45, 55)}
     assert "FedAvg's model, behind: -5" in said[45] and "FedAvg's model, ahead: +5" in said[55]
-    assert "by then, less: -" in said[45] and "2 of 2 lines" in said[45]
+    assert "sent (in print 71.5): less: 4" in said[45] and "2 of 2 lines" in said[45]
     assert "0 of 2 lines" in sentences.counted(tables.sent().assign(agrees=False))
     beside = claims.judged(made((80, 50, True), (10, 55, True)), claims.BESIDE)
     assert beside["words"].tolist() == ["LG-FedAvg is ahead of FedAvg"]
@@ -88,6 +93,17 @@ def test_claims_are_judged_by_hand():
     assert never.loc["L16", "verdict"] == verdict.REFUTED
     assert "0 of 3 seeds get there" in tables.answer(made((80, 50, True), (68, 55, False)), 0.4)
     assert (claims.judged(claims.stored().iloc[:0])["said"] == verdict.NOT_RUN).all()
+
+
+def test_seeds_where_fedavg_was_there_before_are_counted():
+    rows = made((31, 50, True), (10, 55, True))
+    said = sentences.of(rows)
+    share = claims.shares(rows)
+    assert "by round 32, from which LG-FedAvg goes on**, in 2 of 3 seeds" in said
+    assert f"seed 0 {share[0]:.1f}, FedAvg there after 31 rounds;" in said
+    assert "in 0 of 3 seeds" in sentences.of(made((33, 50, True), (10, 55, True)))
+    assert "FedAvg there in no round" in sentences.of(made((20, 50, False), (10, 55, True)))
+    assert "in 0 of 0 seeds" in sentences.of(rows.iloc[:0])
 
 
 def test_claims_name_lines_that_can_be_run():
