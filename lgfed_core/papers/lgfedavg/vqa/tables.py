@@ -16,7 +16,7 @@ from lgfed_core.models.vqa import SHARED, QuestionNet
 from ..communication.counts import SYSTEMS, System
 from ..printed import TABLES
 from . import claims
-from .run import CURVES, NAME, TABLE
+from .run import CURVES, NAME, TABLE, ids
 from .settings import Settings
 
 WIDTHS = (50, 100, 128, 200, 256, 300, 512, 600, 1024)  # usual ones of an embedding
@@ -115,6 +115,38 @@ def curves(scale: str = "paper") -> pd.DataFrame:
     """Stored accuracies by round: columns method, start, seed, round, metric, value."""
     columns = ("method", "start", "round")
     return select(NAME, columns=columns, own=True, table=CURVES, scale=scale)
+
+
+def by_line(curves: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Local test of each line that ran, in percent: index round of the line, a column per seed.
+
+    curves: of `curves` or `Questions.progress`.
+    """
+    out = {}
+    for line in LINES:
+        own = {name: ids(line)[name] for name in ("method", "start")}
+        mine = curves[curves["metric"] == "local_test_acc"] if len(curves) else curves
+        for name, value in own.items():
+            mine = mine[mine[name] == value]
+        if len(mine):
+            out[line] = mine.pivot_table("value", "round", "seed")
+    return out
+
+
+def late(curves: pd.DataFrame) -> pd.DataFrame:
+    """How far local test still moved in the last quarter of each line's rounds: mean over seeds ±
+    deviation (seeds), in points, and the first and last round looked at. curves: of `by_line`."""
+    found = {}
+    for line, wide in by_line(curves).items():
+        begin = int(wide.index[wide.index <= 0.75 * wide.index[-1]].max())
+        moved = wide.iloc[-1] - wide.loc[begin]
+        spread = f" ± {moved.std():.1f}" if len(moved) > 1 else ""
+        found[LINES[line]] = {
+            "from its round": begin,
+            "to its last": int(wide.index[-1]),
+            "moved, points": f"{moved.mean():+.1f}{spread} ({len(moved)})",
+        }
+    return pd.DataFrame(found).T
 
 
 def beside_print(rows: pd.DataFrame) -> pd.DataFrame:

@@ -153,12 +153,23 @@ def test_curves_are_drawn_from_where_they_begin(tmp_path, monkeypatch):
     assert end["LG-FedAvg from FedAvg's model"] > full > end["LG-FedAvg from the first weights"]
     monkeypatch.setattr(results, "RESULTS", tmp_path)
     empty = claims.stored()
+    assert tables.late(tables.curves()).empty
     assert verdict.NOT_RUN in tables.answer(empty, 0.4)
     assert (tables.beside_print(empty)["ours"] == verdict.NOT_RUN).all()
     figures.ways(tables.curves(), cfg, own)
     figures.to_goal(empty)
     figures.to_goal(made((80, 50, True), (10, 55, True)))
     plt.close("all")
+
+
+def test_the_last_quarter_of_each_line_is_its_own():
+    ways = {line: history([0.1, 0.2, 0.3, 0.5], every=2) for line in ("fedavg", "lg_scratch")}
+    more = history([0.1, 0.2, 0.3, 0.4], every=2).assign(seed=1)
+    ways["fedavg"] = pd.concat([ways["fedavg"], more])
+    late = tables.late(QUESTIONS.progress(SMOKE, ways))
+    assert late.index.tolist() == ["FedAvg", "LG-FedAvg from the first weights"]
+    assert late["moved, points"].tolist() == ["+15.0 ± 7.1 (2)", "+20.0 (1)"]
+    assert late.loc["FedAvg", ["from its round", "to its last"]].tolist() == [6, 8]
 
 
 def test_rows_of_the_papers_table_are_accepted(tmp_path):
