@@ -41,7 +41,7 @@ def test_the_print_follows_from_the_papers_sizes():
     counted = tables.paper_size()
     assert counted.loc["shared", "parameters"] == 5_149_200
     assert counted.loc["all", "state"] == 54_042_572
-    left = 54_042_572 - 5_149_200 - int(counted.loc["pictures", "state"])
+    left = 54_042_572 - 5_149_200 - int(counted.loc["ResNet-18", "state"])
     whole = [e for e in tables.WIDTHS if (left - _lstm(e)) % e == 0]
     assert whole == [128, 256, 512] and (left - _lstm(512)) // 512 == tables.WORDS
     assert claims.printed_share() == pytest.approx(71.5, abs=0.05)
@@ -170,6 +170,15 @@ def test_the_last_quarter_of_each_line_is_its_own():
     assert late.index.tolist() == ["FedAvg", "LG-FedAvg from the first weights"]
     assert late["moved, points"].tolist() == ["+15.0 ± 7.1 (2)", "+20.0 (1)"]
     assert late.loc["FedAvg", ["from its round", "to its last"]].tolist() == [6, 8]
+
+
+def test_millions_stand_beside_print_and_rounds_that_are_none_do_not():
+    table = tables.beside_print(made((80, 50, True), (10, 55, True)))
+    assert ("FedAvg", "LG rounds") not in table.index
+    assert table.loc[("LG-FedAvg", "FedAvg rounds"), "ours"] == "32 (3)"
+    sent = table.loc[("FedAvg", "parameters sent, millions")]
+    own = system(SMOKE).papers(81, 0) / 1e6
+    assert sent["paper"] == "139,700" and sent["ours"].startswith(f"{own:.4g} ± ")
 
 
 def test_rows_of_the_papers_table_are_accepted(tmp_path):
