@@ -31,6 +31,12 @@ def test_the_best_mixture_is_found_and_the_teacher_is_the_best_model():
     )
 
 
+def test_the_side_that_the_theory_expects_follows_from_its_weight():
+    said = [tables.expected(name) for name in ("alike", "between", "apart", "chats")]
+    assert said[0] == "FedAvg (weight 1.00)" and said[3] == ""
+    assert said[1].startswith("in between (weight 0.5") and said[2].startswith("local only (")
+
+
 def test_rules_without_a_network_know_what_they_are_given():
     """Ann says "up" for 4 and "down" for 0, Ben says nothing of his mood, which is mostly 3."""
     many = 40

@@ -147,6 +147,7 @@ def test_tables_and_figures_say_what_has_run_and_what_has_not():
         "0.6, 0.6, 0.6",
         "0.4",
     ]
+    assert table["the theory's best"].tolist() == ["", "local only (weight 0.04)"]
     figure = figures.by_share(rows, {"chats": pd.Series({"commonest label": 50.0})})
     assert len([ax for ax in figure.axes if ax.lines]) == 2
     plt.close("all")
