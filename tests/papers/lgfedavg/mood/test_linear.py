@@ -21,7 +21,7 @@ def test_the_best_mixture_is_found_and_the_teacher_is_the_best_model():
     found = linear.table(range(8))
     assert list(found.index) == [SOURCES[name] for name in ("alike", "between", "apart")]
     assert (np.diff(found["measured"]) < 0).all() and found["measured"].iloc[0] > 0.95  # alike
-    assert (found["mixture"] <= found[["error local only", "global"]].min(axis=1)).all()
+    assert (found["error mixture"] <= found[["error local only", "error global"]].min(axis=1)).all()
     others = found[[f"accuracy {name}" for name in ("local only", "global", "mixture")]]
     assert (found["accuracy teacher"] > others.max(axis=1)).all()
     said = linear.answer(found)

@@ -117,7 +117,7 @@ def test_the_claim_is_judged_at_the_share_chosen_on_validation_rows():
     line = claims.judged(made(HUMP)).loc["L18"]
     assert line["said"] == f"{verdict.STAND_IN} ({SOURCES['chats']}): {verdict.CONFIRMED}"
     assert line["estimate"] == pytest.approx(60 - 50 + 0.1 * 0.6)
-    assert (line["at"], line["runs"], line["ran"]) == ("against local only", 3, 2)
+    assert (line["at"], line["runs"], line["ran"]) == ("local only", 3, 2)
     assert {dict(of.ids)["alpha"] for of in line["of"]} == {"0", "0.2", "0.4", "0.6", "0.8", "1"}
     worse = claims.judged(made(HUMP | {0.6: 51})).loc["L18"]
     assert worse["said"].endswith(verdict.REFUTED)
@@ -130,7 +130,8 @@ def test_the_claim_is_judged_at_the_share_chosen_on_validation_rows():
 
 def test_the_same_texts_split_again_and_again_are_no_new_texts():
     wide = claims.details(pd.concat([made(HUMP), made(HUMP, "apart")]))["estimate"]
-    chats, apart = (wide[SOURCES[s], "against FedAvg"] for s in ("chats", "apart"))
+    assert wide.index.names == ["texts", "against"]
+    chats, apart = (wide[SOURCES[s], "FedAvg"] for s in ("chats", "apart"))
     assert chats.split(" [")[0] == apart.split(" [")[0] and chats != apart
 
 
