@@ -9,10 +9,12 @@ from lgfed_core import models
 from lgfed_core.engine import Outcome
 from lgfed_core.errors import DataError, SettingsError
 from lgfed_core.evidence import verdict
+from lgfed_core.fill.ledger import Ledger
+from lgfed_core.fill.plan import Planner
 from lgfed_core.papers.lgfedavg.mood import claims, figures, tables
 from lgfed_core.papers.lgfedavg.mood.people import SOURCES
 from lgfed_core.papers.lgfedavg.mood.run import MOOD, federation, ids
-from lgfed_core.papers.lgfedavg.mood.settings import ALPHAS
+from lgfed_core.papers.lgfedavg.mood.settings import ALPHAS, SLOWER
 from toy import stored_row
 
 
@@ -156,7 +158,17 @@ def test_tables_and_figures_say_what_has_run_and_what_has_not():
 
 def test_every_source_and_share_is_a_piece_that_can_be_run_alone():
     pieces = MOOD.pieces("as_described")
-    assert len(pieces) == len(SOURCES) * len(ALPHAS)
-    cfg = MOOD.settings("paper", **MOOD.joined([p for p in pieces if p.name.startswith("chats")]))
-    assert (cfg.sources, cfg.alphas) == (("chats",), ALPHAS)
+    usual, slower = pieces[: len(SOURCES) * len(ALPHAS)], pieces[-len(ALPHAS) :]
+    assert len(pieces) == len(usual) + len(slower)
+    cfg = MOOD.settings("paper", **MOOD.joined([p for p in usual if p.name.startswith("chats")]))
+    assert (cfg.sources, cfg.alphas, cfg.lr) == (("chats",), ALPHAS, 0.005)
     assert [p.name for p in MOOD.plan(cfg, [0], "cpu")] == [p.name for p in pieces[:6]]
+    other = MOOD.settings("paper", **MOOD.joined(slower))
+    assert (other.sources, other.alphas, other.lr) == (("chats",), ALPHAS, SLOWER)
+    assert {dict(p.cell)["lr"] for p in slower} == {SLOWER}
+
+
+def test_a_plan_never_joins_pieces_of_two_rates():
+    pieces = [p for p in MOOD.pieces("as_described") if p.name == "chats:0.4"]
+    tasks = Planner([], Ledger(pieces, "cpu: A")).tasks((piece, 0) for piece in pieces)
+    assert sorted(task.settings.lr for task in tasks) == [SLOWER, 0.005]
