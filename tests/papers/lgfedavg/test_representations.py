@@ -131,6 +131,21 @@ def test_figures_show_the_means_of_what_has_run():
     plt.close("all")
 
 
+def test_late_moves_stand_in_the_order_of_the_other_tables():
+    curves = [
+        dict(way="plain", labels=n, weight=1, seed=0, round=r, metric=metric, value=r * (n + 1))
+        for n in (0, 50, 10) for r in (10, 30, 40) for metric in list(tables.TESTS)[:2]
+    ]  # fmt: skip
+    late = tables.late(pd.DataFrame(curves))
+    assert list(dict.fromkeys(late.columns.get_level_values(0))) == [
+        "10 labels",
+        "50 labels",
+        "all labels",
+    ]
+    assert late.loc["g alone"].tolist() == [110, 110, 510, 510, 10, 10]
+    assert late.loc["jigsaw"].isna().all()
+
+
 def test_puzzles_are_the_same_pixels_in_another_place():
     x = torch.arange(2 * 784.0).view(2, 784)
     figure = figures.puzzles(x, torch.tensor([1, 0]))
