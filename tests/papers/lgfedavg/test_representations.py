@@ -103,7 +103,27 @@ def test_the_weight_is_chosen_on_validation_rows_of_those_that_ran_and_held():
     said = sentences.of(tables.chosen(rows), rows)
     assert "in 3 of 15 comparisons" in said and "10 labels, jigsaw, more: +3.0" in said
     assert "FedAvg, which shares f too**" in said and "not shown to be more or less: +0.0" in said
-    assert sentences.of(tables.chosen(rows.iloc[:0]), rows.iloc[:0]).count("not yet run") == 5
+    assert sentences.of(tables.chosen(rows.iloc[:0]), rows.iloc[:0]).count("not yet run") == 12
+
+
+def test_what_an_adversary_hides_is_what_a_fresh_probe_no_longer_reads():
+    levels = {"plain": 90, "adversarial": 80}
+    ids = dict(table=TABLE, weight=1.0, selection="last")
+    rows = pd.DataFrame(
+        stored_row(metric=metric, value=value, way=way, labels=n, seed=seed, **ids)
+        for way, level in levels.items() for n in LABELS for seed in range(3)
+        for metric, value in (
+            ("probe_slant", level + seed * (1 + 0.1 * (way == "plain"))),
+            ("auxiliary", 50.0), ("validation_acc", 80), *((test, 80) for test in tables.TESTS),
+        )
+    )  # fmt: skip
+    said = sentences.of(tables.chosen(rows), rows)
+    assert "own area: 10 labels 50.0, 50 labels 50.0, all labels 50.0): 10 labels, less: -1" in said
+    assert "ahead of g alone**: local test: none; new test: none" in said
+    rows["value"] += 20 * ((rows["way"] == "adversarial") & (rows["metric"] == "new_test_acc"))
+    rows["value"] += rows["seed"] * (rows["way"] == "plain") * (rows["metric"] == "new_test_acc")
+    said = sentences.of(tables.chosen(rows), rows)
+    assert "new test: against an adversary; digit from h: none" in said
 
 
 def test_figures_show_the_means_of_what_has_run():
