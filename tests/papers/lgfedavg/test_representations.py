@@ -93,6 +93,10 @@ def test_the_weight_is_chosen_on_validation_rows_of_those_that_ran_and_held():
     assert gap["estimate"] == 25 and gap["seeds"] == 1
     assert "not yet run" in tables.answer(values)
     assert "1 diverged" in tables.tried(rows).loc["10 labels, jigsaw", ("local test", "10")]
+    said = sentences.lost(rows)
+    assert said == "**Runs that diverged**, with whatever labels: at weight 10 jigsaw 1 of 3."
+    assert sentences.lost(rows[rows["way"] == "plain"]).endswith(": none.")
+    assert "not yet run" in sentences.lost(rows.iloc[:0])
     rows = pd.DataFrame(
         [line for way in WAYS for s in range(2) for n in (10, 50, 0)
          for line in cell(way, 1.0, s, 90 + s + 3 * (way == "jigsaw"), n)]

@@ -18,6 +18,22 @@ def of(values: pd.DataFrame, rows: pd.DataFrame) -> str:
     return bullets([_few(values), *tests, _pooled(values), _hidden(values), _heavier(rows)])
 
 
+def lost(rows: pd.DataFrame) -> str:
+    """How many runs of each weight and way diverged, in Markdown; rows: of `tables.stored`."""
+    head, found = "**Runs that diverged**", every(rows)
+    if found.empty:
+        return f"{head}: {NOT_RUN}."
+    runs = found["validation_acc"].groupby(level=["weight", "way"]).agg(["size", "count"])
+    runs = runs[runs["count"] < runs["size"]]
+    lines = []
+    for weight in runs.index.unique("weight"):
+        mine = runs.loc[weight].reindex(WAYS).dropna().astype(int)
+        ways = (f"{WORDS[n]} {size - kept} of {size}" for n, size, kept in mine.itertuples())
+        lines.append(f"at weight {weight:g} {', '.join(ways)}")
+    # False if a run that is counted as lost here had ended with finite numbers.
+    return f"{head}, with whatever labels: {'; '.join(lines) or 'none'}."
+
+
 def _few(values: pd.DataFrame) -> str:
     fewest, found = words(LABELS[0]), gaps(values).loc[LABELS[0]]
     lines = []
