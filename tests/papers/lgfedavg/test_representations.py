@@ -96,6 +96,10 @@ def test_the_weight_is_chosen_on_validation_rows_of_those_that_ran_and_held():
     assert gap["estimate"] == 25 and gap["seeds"] == 1
     assert "not yet run" in tables.answer(values)
     assert "1 diverged" in tables.tried(rows).loc["10 labels, jigsaw", ("local test", "10")]
+    said = sentences.lost(rows)
+    assert said == "**Runs that diverged**, with whatever labels: at weight 10 jigsaw 1 of 3."
+    assert sentences.lost(rows[rows["way"] == "plain"]).endswith(": none.")
+    assert "not yet run" in sentences.lost(rows.iloc[:0])
     rows = pd.DataFrame(
         [line for way in WAYS for s in range(2) for n in (10, 50, 0)
          for line in cell(way, 1.0, s, 90 + s + 3 * (way == "jigsaw"), n)]
@@ -106,7 +110,27 @@ def test_the_weight_is_chosen_on_validation_rows_of_those_that_ran_and_held():
     said = sentences.of(tables.chosen(rows), rows)
     assert "in 3 of 15 comparisons" in said and "10 labels, jigsaw, more: +3.0" in said
     assert "FedAvg, which shares f too**" in said and "not shown to be more or less: +0.0" in said
-    assert sentences.of(tables.chosen(rows.iloc[:0]), rows.iloc[:0]).count("not yet run") == 5
+    assert sentences.of(tables.chosen(rows.iloc[:0]), rows.iloc[:0]).count("not yet run") == 12
+
+
+def test_what_an_adversary_hides_is_what_a_fresh_probe_no_longer_reads():
+    levels = {"plain": 90, "adversarial": 80}
+    ids = dict(table=TABLE, weight=1.0, selection="last")
+    rows = pd.DataFrame(
+        stored_row(metric=metric, value=value, way=way, labels=n, seed=seed, **ids)
+        for way, level in levels.items() for n in LABELS for seed in range(3)
+        for metric, value in (
+            ("probe_slant", level + seed * (1 + 0.1 * (way == "plain"))),
+            ("auxiliary", 50.0), ("validation_acc", 80), *((test, 80) for test in tables.TESTS),
+        )
+    )  # fmt: skip
+    said = sentences.of(tables.chosen(rows), rows)
+    assert "own area: 10 labels 50.0, 50 labels 50.0, all labels 50.0): 10 labels, less: -1" in said
+    assert "ahead of g alone**: local test: none; new test: none" in said
+    rows["value"] += 20 * ((rows["way"] == "adversarial") & (rows["metric"] == "new_test_acc"))
+    rows["value"] += rows["seed"] * (rows["way"] == "plain") * (rows["metric"] == "new_test_acc")
+    said = sentences.of(tables.chosen(rows), rows)
+    assert "new test: against an adversary; digit from h: none" in said
 
 
 def test_figures_show_the_means_of_what_has_run():
@@ -132,6 +156,21 @@ def test_figures_show_the_means_of_what_has_run():
         drawn = [line.get_ydata().tolist() for line in ax.lines if len(line.get_ydata())]
         assert drawn == [[11 + few, 21 + few]] * 2
     plt.close("all")
+
+
+def test_late_moves_stand_in_the_order_of_the_other_tables():
+    curves = [
+        dict(way="plain", labels=n, weight=1, seed=0, round=r, metric=metric, value=r * (n + 1))
+        for n in (0, 50, 10) for r in (10, 30, 40) for metric in list(tables.TESTS)[:2]
+    ]  # fmt: skip
+    late = tables.late(pd.DataFrame(curves))
+    assert list(dict.fromkeys(late.columns.get_level_values(0))) == [
+        "10 labels",
+        "50 labels",
+        "all labels",
+    ]
+    assert late.loc["g alone"].tolist() == [110, 110, 510, 510, 10, 10]
+    assert late.loc["jigsaw"].isna().all()
 
 
 def test_puzzles_are_the_same_pixels_in_another_place():

@@ -70,7 +70,7 @@ def between_beats_extremes(rows: pd.DataFrame, source: str = "chats") -> list[Pa
     for alpha, name in EXTREMES.items():
         a, b = own.align(tested[alpha].dropna(), join="inner")
         evidence = greater(a.to_numpy(), b.to_numpy(), shared=SHARED.get(source, 0.0))
-        parts.append(Part(f"against {name}", len(a), evidence, of))
+        parts.append(Part(name, len(a), evidence, of))
     return parts
 
 
@@ -98,12 +98,12 @@ def from_stored() -> pd.DataFrame:
 def details(rows: pd.DataFrame) -> pd.DataFrame:
     """Every comparison of every source, in points: runs, estimate with its interval, p."""
     lines = [
-        dict(texts=SOURCES[source], comparison=part.name, runs=part.runs)
+        dict(texts=SOURCES[source], against=part.name, runs=part.runs)
         | dict(estimate=claims.said(part.evidence, part.runs), p=part.evidence.p)
         for source in SOURCES
         for part in between_beats_extremes(rows, source)
     ]
-    return pd.DataFrame(lines).set_index(["texts", "comparison"])
+    return pd.DataFrame(lines).set_index(["texts", "against"])
 
 
 def _text(cell: dict) -> tuple[tuple[str, str], ...]:

@@ -86,8 +86,8 @@ def table(seeds: Sequence[int] = SEEDS) -> pd.DataFrame:
             "best global weight, predicted": 1 - terms.best_weight,
             "measured": grid[mean.argmin()],
             "error local only": mean[0],
-            "mixture": mean.min(),
-            "global": mean[-1],
+            "error mixture": mean.min(),
+            "error global": mean[-1],
         } | {f"accuracy {name}": value for name, value in accuracies(rho, seeds).items()}
     return pd.DataFrame(lines).T
 

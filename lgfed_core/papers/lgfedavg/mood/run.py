@@ -28,7 +28,7 @@ from lgfed_core.papers.parts import Part, Piece, who
 from lgfed_core.partition import ClientIndices, Partition
 
 from . import people
-from .settings import OWN, SCALES, Settings
+from .settings import OWN, SCALES, SLOWER, Settings
 from .texts import LABELS, Texts, split, vocabulary
 
 NAME = "lgfedavg.mood"
@@ -137,16 +137,21 @@ class Mood(Experiment):
         return f"{cfg.scale}-{cfg.protocol}", {"sources", "alphas"}
 
     def pieces(self, protocol: str) -> list[Piece]:
-        """A piece for each source and alpha."""
+        """A piece for each source and alpha; those of chats at the smaller rate too.
+
+        Runs of another rate have a folder of their own, so that nothing joins the two.
+        """
         cfg = self.settings("paper", protocol)
+        slower = self.settings("paper", protocol, sources=("chats",), lr=SLOWER)
         return [
             Piece(
                 *(self.name, protocol, name),
-                changes=(("sources", (source,)), ("alphas", (alpha,))),
-                cell=tuple(ids(source, alpha, cfg.lr).items()),
+                changes=(("sources", (source,)), ("alphas", (alpha,)), *rate),
+                cell=tuple(ids(source, alpha, some.lr).items()),
                 like=(("table", TABLE),),
             )
-            for name, source, alpha in _cells(cfg)
+            for some, rate in ((cfg, ()), (slower, (("lr", SLOWER),)))
+            for name, source, alpha in _cells(some)
         ]
 
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:

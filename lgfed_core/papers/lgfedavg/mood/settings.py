@@ -14,6 +14,7 @@ from . import people
 from .texts import Texts, read
 
 ALPHAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+SLOWER = 1e-3  # a rate that is tried beside the paper's
 OWN = "own"  # the source that is one's own file
 SCALES = {
     "smoke": dict(

@@ -7,8 +7,9 @@ import pandas as pd
 
 from lgfed_core.papers.in_words import bullets, sentence
 
+from . import linear
 from .claims import EXTREMES, SHARED, chosen, wide
-from .people import SOURCES
+from .people import RHOS, SOURCES
 from .settings import ALPHAS, Settings
 from .texts import LABELS, Texts, split
 
@@ -33,7 +34,8 @@ def by_alpha(
 
 def against_extremes(rows: pd.DataFrame) -> pd.DataFrame:
     """By source: the shares chosen on validation rows, and the share with the best mean on test
-    rows, which says what the curve looks like and judges nothing."""
+    rows, which says what the curve looks like and judges nothing; beside it what the theory expects
+    of linear models on made-up texts (`expected`), and nothing of chats."""
     lines = {}
     for source, title in SOURCES.items():
         tested, own = wide(rows, source, "test_acc").mean(), chosen(rows, source)
@@ -44,8 +46,20 @@ def against_extremes(rows: pd.DataFrame) -> pd.DataFrame:
                 "local only": tested[0.0],
                 "FedAvg": tested[1.0],
                 "best mean at": NAMES[float(tested.idxmax())],
+                "the theory's best": expected(source),
             }
     return pd.DataFrame(lines).T
+
+
+def expected(source: str) -> str:
+    """Where the theory has its best mixture on made-up texts, with the weight of the global model
+    there (`linear.predicted`): at the extreme that is the nearest alpha, or in between. "" of
+    others."""
+    if source not in RHOS:
+        return ""
+    weight = 1 - linear.predicted(RHOS[source]).best_weight
+    near = min(ALPHAS, key=lambda alpha: abs(alpha - weight))
+    return f"{EXTREMES.get(near, 'in between')} (weight {weight:.2f})"
 
 
 def alone(texts: Texts, seeds: Sequence[int], most: int | None = None) -> pd.Series:

@@ -6,15 +6,45 @@ from collections.abc import Iterator
 import pandas as pd
 
 from lgfed_core.evidence.verdict import NOT_RUN
-from lgfed_core.papers.in_words import KINDS, Pair, bullets, kind, less, sentence
+from lgfed_core.papers.in_words import KINDS, Pair, bullets, kind, less, mean, sentence
 
 from .settings import LABELS, WAYS, WITHOUT
-from .tables import TESTS, WORDS, cell, every, words
+from .tables import TESTS, WORDS, cell, every, gaps, words
 
 
 def of(values: pd.DataFrame, rows: pd.DataFrame) -> str:
     """Sentences in Markdown; values: of `tables.chosen`, rows: of `tables.stored`."""
-    return bullets([*(_help(values, metric) for metric in TESTS), _pooled(values), _heavier(rows)])
+    tests = (_help(values, metric) for metric in TESTS)
+    return bullets([_few(values), *tests, _pooled(values), _hidden(values), _heavier(rows)])
+
+
+def lost(rows: pd.DataFrame) -> str:
+    """How many runs of each weight and way diverged, in Markdown; rows: of `tables.stored`."""
+    head, found = "**Runs that diverged**", every(rows)
+    if found.empty:
+        return f"{head}: {NOT_RUN}."
+    runs = found["validation_acc"].groupby(level=["weight", "way"]).agg(["size", "count"])
+    runs = runs[runs["count"] < runs["size"]]
+    lines = []
+    for weight in runs.index.unique("weight"):
+        mine = runs.loc[weight].reindex(WAYS).dropna().astype(int)
+        ways = (f"{WORDS[n]} {size - kept} of {size}" for n, size, kept in mine.itertuples())
+        lines.append(f"at weight {weight:g} {', '.join(ways)}")
+    # False if a run that is counted as lost here had ended with finite numbers.
+    return f"{head}, with whatever labels: {'; '.join(lines) or 'none'}."
+
+
+def _few(values: pd.DataFrame) -> str:
+    fewest, found = words(LABELS[0]), gaps(values).loc[LABELS[0]]
+    lines = []
+    for metric, test in TESTS.items():
+        one = found.xs(metric, level="metric")
+        ahead = [WORDS[way] for way in one.index[one["low"] > 0]]
+        ran = one["seeds"].max() > 1
+        lines.append(f"{test}: {(', '.join(ahead) or 'none') if ran else NOT_RUN}")
+    # False if an interval moved to the other side of zero, or came to hold it. No correction is
+    # made for how many ways are looked at.
+    return f"**With {fewest} a device, clearly ahead of g alone**: {'; '.join(lines)}."
 
 
 def _help(values: pd.DataFrame, metric: str) -> str:
@@ -48,6 +78,20 @@ def _pooled(values: pd.DataFrame) -> str:
         for n in LABELS
     ]
     return sentence("**FedAvg, which shares f too**, less g alone, in points", pairs, digits=1)
+
+
+def _hidden(values: pd.DataFrame) -> str:
+    # False if an interval moved to the other side of zero, or came to hold it. Less is what the
+    # adversary is there for; its own area says what it reads, not what is there to be read.
+    pairs, own = [], []
+    for n in LABELS:
+        pairs.append((words(n), *_both(values, n, "adversarial", "plain", "probe_slant")))
+        area = cell(values, n, "adversarial").get("auxiliary", pd.Series(dtype=float))
+        own.append(f"{words(n)} {mean(area)}")
+    head = (
+        "**Slant that a fresh probe reads**, against an adversary less g alone, in points of area"
+    )
+    return sentence(f"{head} (the adversary's own area: {', '.join(own)})", pairs, digits=1)
 
 
 def _heavier(rows: pd.DataFrame) -> str:

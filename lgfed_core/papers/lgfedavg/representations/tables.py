@@ -175,15 +175,16 @@ def late(curves: pd.DataFrame) -> pd.DataFrame:
     """How far each way still moved in the last quarter of the rounds, in points, at weight one.
 
     curves: rows of table `CURVES`. Changes of means over seeds: a line per way, a column per number
-    of labels and test.
+    of `LABELS`, in that order, and test.
     """
     curves = curves[curves["weight"].astype(float) == 1]
-    found = {}
-    for (labels, metric), mine in curves.groupby(["labels", "metric"]):
-        wide = mine.pivot_table("value", "round", "way")
-        early = wide[wide.index <= 0.75 * wide.index[-1]].tail(1)
-        moved = (wide.iloc[-1] - early.mean()).rename(WORDS)
-        found[words(int(labels)), TESTS[metric]] = moved
+    found, many = {}, curves["labels"].astype(int)
+    for labels in sorted(many.unique(), key=LABELS.index):
+        for metric, mine in curves[many == labels].groupby("metric"):
+            wide = mine.pivot_table("value", "round", "way")
+            early = wide[wide.index <= 0.75 * wide.index[-1]].tail(1)
+            moved = (wide.iloc[-1] - early.mean()).rename(WORDS)
+            found[words(labels), TESTS[metric]] = moved
     return pd.DataFrame(found).reindex([WORDS[way] for way in WAYS])
 
 

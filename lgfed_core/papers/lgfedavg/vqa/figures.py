@@ -13,8 +13,8 @@ from lgfed_core.plotting import WIDTH, caption
 from ..communication.counts import BYTES, System
 from ..printed import TABLES
 from . import claims
-from .run import METHOD, TABLE, ids
-from .tables import LINES
+from .run import METHOD, TABLE
+from .tables import LINES, by_line
 
 
 def rows(asked: Asked, numbers: range) -> Figure:
@@ -41,7 +41,7 @@ def ways(curves: pd.DataFrame, cfg, own: System, floor: float | None = None) -> 
     what a round sends. floor: accuracy, in percent, without looking at pictures.
     """
     figure, axes = plt.subplots(1, 2, figsize=(WIDTH, 3.3), sharey=True)
-    wide = _by_line(curves)
+    wide = by_line(curves)
     for line, table in wide.items():
         rounds, megabytes = _sent(line, table.index, cfg, own)
         colour, marker = LOOKS[METHOD[line]]
@@ -98,19 +98,6 @@ def to_goal(rows: pd.DataFrame) -> Figure:
         "mark per seed, on stand-in data; hollow: the paper."
     )
     return caption(figure, below, rows)
-
-
-def _by_line(curves: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Local test of each line that ran: index round of the line, a column per seed."""
-    out = {}
-    for line in LINES:
-        own = {name: ids(line)[name] for name in ("method", "start")}
-        mine = curves[curves["metric"] == "local_test_acc"] if len(curves) else curves
-        for name, value in own.items():
-            mine = mine[mine[name] == value]
-        if len(mine):
-            out[line] = mine.pivot_table("value", "round", "seed")
-    return out
 
 
 def _sent(line: str, rounds: pd.Index, cfg, own: System) -> tuple[list, list]:

@@ -1,4 +1,4 @@
-"""Questions about pictures: Table 2 and the learning curves of Liang et al. (v1 3.2, v2 C.2.3).
+"""Questions about pictures: Table 2 and learning curves of Liang et al. (v1 3.1; v2 5.2, C.2.3).
 
 50 devices answer questions about pictures with ResNet-18 and a two-layer LSTM. FedAvg trains all of
 it; LG-FedAvg goes on from FedAvg's model of round 32 and sends what lies behind both encoders. How

@@ -16,11 +16,20 @@ from lgfed_core.models.vqa import SHARED, QuestionNet
 from ..communication.counts import SYSTEMS, System
 from ..printed import TABLES
 from . import claims
-from .run import CURVES, NAME, TABLE
+from .run import CURVES, NAME, TABLE, ids
 from .settings import Settings
 
 WIDTHS = (50, 100, 128, 200, 256, 300, 512, 600, 1024)  # usual ones of an embedding
 WORDS = 64_437  # of a vocabulary with which the network has the printed size, see `paper_size`
+LAYERS = {  # of the network, in words
+    "pictures": "ResNet-18",
+    "words": "vectors of words",
+    "questions": "LSTM, two layers",
+    "picture_fc": "last layer of the picture's channel",
+    "question_fc": "last layer of the question's channel",
+    "fc1": "first layer behind the product",
+    "fc2": "second layer behind the product",
+}
 LINES = {
     "fedavg": "FedAvg",
     "lg_fedavg": "LG-FedAvg from FedAvg's model",
@@ -49,7 +58,7 @@ def paper_size(words: int = WORDS) -> pd.DataFrame:
         "shared": table[table["who keeps it"] == "server"].sum(numeric_only=True),
         "all": table.sum(numeric_only=True),
     }
-    return pd.concat([table, pd.DataFrame(sums).T.astype(int)]).fillna("")
+    return pd.concat([table.rename(LAYERS), pd.DataFrame(sums).T.astype(int)]).fillna("")
 
 
 def sent() -> pd.DataFrame:
@@ -117,22 +126,56 @@ def curves(scale: str = "paper") -> pd.DataFrame:
     return select(NAME, columns=columns, own=True, table=CURVES, scale=scale)
 
 
+def by_line(curves: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Local test of each line that ran, in percent: index round of the line, a column per seed.
+
+    curves: of `curves` or `Questions.progress`.
+    """
+    out = {}
+    for line in LINES:
+        own = {name: ids(line)[name] for name in ("method", "start")}
+        mine = curves[curves["metric"] == "local_test_acc"] if len(curves) else curves
+        for name, value in own.items():
+            mine = mine[mine[name] == value]
+        if len(mine):
+            out[line] = mine.pivot_table("value", "round", "seed")
+    return out
+
+
+def late(curves: pd.DataFrame) -> pd.DataFrame:
+    """How far local test still moved in the last quarter of each line's rounds: mean over seeds ±
+    deviation (seeds), in points, and the first and last round looked at. curves: of `by_line`."""
+    found = {}
+    for line, wide in by_line(curves).items():
+        begin = int(wide.index[wide.index <= 0.75 * wide.index[-1]].max())
+        moved = wide.iloc[-1] - wide.loc[begin]
+        spread = f" ± {moved.std():.1f}" if len(moved) > 1 else ""
+        found[LINES[line]] = {
+            "from its round": begin,
+            "to its last": int(wide.index[-1]),
+            "moved, points": f"{moved.mean():+.1f}{spread} ({len(moved)})",
+        }
+    return pd.DataFrame(found).T
+
+
 def beside_print(rows: pd.DataFrame) -> pd.DataFrame:
-    """Ours at the goal beside Table 2; rows: of `claims.stored`. "mean ± deviation (seeds)"."""
+    """Ours at the goal beside Table 2; rows: of `claims.stored`. "mean ± deviation (seeds)".
+
+    Rounds that a method has none of take no line.
+    """
     printed = cells(TABLES[TABLE]).set_index(["method", "metric"])["paper"]
     names = {
-        "local_test_acc": "local test, %",
-        "fedavg_rounds": "FedAvg rounds",
-        "lg_rounds": "LG rounds",
-        "params_communicated": "parameters sent",
+        "local_test_acc": ("local test, %", 1),
+        "fedavg_rounds": ("FedAvg rounds", 1),
+        "lg_rounds": ("LG rounds", 1),
+        "params_communicated": ("parameters sent, millions", 1e6),
     }
     out = {}
     for method in ("fedavg", "lg_fedavg"):
-        for metric, words in names.items():
-            ours = claims.at_goal(rows, method, metric)
-            out[METHODS[method], words] = dict(
-                paper=f"{printed[method, metric]:.6g}", ours=_mean(ours)
-            )
+        for metric, (words, unit) in names.items():
+            if paper := printed[method, metric] / unit:
+                ours = claims.at_goal(rows, method, metric) / unit
+                out[METHODS[method], words] = dict(paper=f"{paper:,.6g}", ours=_mean(ours))
     share = claims.shares(rows).dropna()
     out["LG-FedAvg", "parameters sent, % of FedAvg's"] = dict(
         paper=f"{claims.printed_share():.1f}", ours=_mean(share)
@@ -192,5 +235,5 @@ def _of(net, parts) -> list[str]:
 def _mean(values: pd.Series) -> str:
     if values.empty:
         return verdict.NOT_RUN
-    spread = f" ± {values.std():.3g}" if len(values) > 1 else ""
+    spread = f" ± {values.std():.3g}" if values.nunique() > 1 else ""
     return f"{values.mean():.4g}{spread} ({len(values)})"

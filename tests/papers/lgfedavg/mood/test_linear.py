@@ -21,7 +21,7 @@ def test_the_best_mixture_is_found_and_the_teacher_is_the_best_model():
     found = linear.table(range(8))
     assert list(found.index) == [SOURCES[name] for name in ("alike", "between", "apart")]
     assert (np.diff(found["measured"]) < 0).all() and found["measured"].iloc[0] > 0.95  # alike
-    assert (found["mixture"] <= found[["error local only", "global"]].min(axis=1)).all()
+    assert (found["error mixture"] <= found[["error local only", "error global"]].min(axis=1)).all()
     others = found[[f"accuracy {name}" for name in ("local only", "global", "mixture")]]
     assert (found["accuracy teacher"] > others.max(axis=1)).all()
     said = linear.answer(found)
@@ -29,6 +29,12 @@ def test_the_best_mixture_is_found_and_the_teacher_is_the_best_model():
         f"{SOURCES['alike']} {found['measured'].iloc[0]:.2f} (predicted" in said
         and said.count("predicted") == 3
     )
+
+
+def test_the_side_that_the_theory_expects_follows_from_its_weight():
+    said = [tables.expected(name) for name in ("alike", "between", "apart", "chats")]
+    assert said[0] == "FedAvg (weight 1.00)" and said[3] == ""
+    assert said[1].startswith("in between (weight 0.5") and said[2].startswith("local only (")
 
 
 def test_rules_without_a_network_know_what_they_are_given():

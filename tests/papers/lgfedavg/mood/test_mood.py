@@ -9,10 +9,12 @@ from lgfed_core import models
 from lgfed_core.engine import Outcome
 from lgfed_core.errors import DataError, SettingsError
 from lgfed_core.evidence import verdict
+from lgfed_core.fill.ledger import Ledger
+from lgfed_core.fill.plan import Planner
 from lgfed_core.papers.lgfedavg.mood import claims, figures, tables
 from lgfed_core.papers.lgfedavg.mood.people import SOURCES
 from lgfed_core.papers.lgfedavg.mood.run import MOOD, federation, ids
-from lgfed_core.papers.lgfedavg.mood.settings import ALPHAS
+from lgfed_core.papers.lgfedavg.mood.settings import ALPHAS, SLOWER
 from toy import stored_row
 
 
@@ -117,7 +119,7 @@ def test_the_claim_is_judged_at_the_share_chosen_on_validation_rows():
     line = claims.judged(made(HUMP)).loc["L18"]
     assert line["said"] == f"{verdict.STAND_IN} ({SOURCES['chats']}): {verdict.CONFIRMED}"
     assert line["estimate"] == pytest.approx(60 - 50 + 0.1 * 0.6)
-    assert (line["at"], line["runs"], line["ran"]) == ("against local only", 3, 2)
+    assert (line["at"], line["runs"], line["ran"]) == ("local only", 3, 2)
     assert {dict(of.ids)["alpha"] for of in line["of"]} == {"0", "0.2", "0.4", "0.6", "0.8", "1"}
     worse = claims.judged(made(HUMP | {0.6: 51})).loc["L18"]
     assert worse["said"].endswith(verdict.REFUTED)
@@ -130,7 +132,8 @@ def test_the_claim_is_judged_at_the_share_chosen_on_validation_rows():
 
 def test_the_same_texts_split_again_and_again_are_no_new_texts():
     wide = claims.details(pd.concat([made(HUMP), made(HUMP, "apart")]))["estimate"]
-    chats, apart = (wide[SOURCES[s], "against FedAvg"] for s in ("chats", "apart"))
+    assert wide.index.names == ["texts", "against"]
+    chats, apart = (wide[SOURCES[s], "FedAvg"] for s in ("chats", "apart"))
     assert chats.split(" [")[0] == apart.split(" [")[0] and chats != apart
 
 
@@ -147,6 +150,7 @@ def test_tables_and_figures_say_what_has_run_and_what_has_not():
         "0.6, 0.6, 0.6",
         "0.4",
     ]
+    assert table["the theory's best"].tolist() == ["", "local only (weight 0.04)"]
     figure = figures.by_share(rows, {"chats": pd.Series({"commonest label": 50.0})})
     assert len([ax for ax in figure.axes if ax.lines]) == 2
     plt.close("all")
@@ -154,7 +158,17 @@ def test_tables_and_figures_say_what_has_run_and_what_has_not():
 
 def test_every_source_and_share_is_a_piece_that_can_be_run_alone():
     pieces = MOOD.pieces("as_described")
-    assert len(pieces) == len(SOURCES) * len(ALPHAS)
-    cfg = MOOD.settings("paper", **MOOD.joined([p for p in pieces if p.name.startswith("chats")]))
-    assert (cfg.sources, cfg.alphas) == (("chats",), ALPHAS)
+    usual, slower = pieces[: len(SOURCES) * len(ALPHAS)], pieces[-len(ALPHAS) :]
+    assert len(pieces) == len(usual) + len(slower)
+    cfg = MOOD.settings("paper", **MOOD.joined([p for p in usual if p.name.startswith("chats")]))
+    assert (cfg.sources, cfg.alphas, cfg.lr) == (("chats",), ALPHAS, 0.005)
     assert [p.name for p in MOOD.plan(cfg, [0], "cpu")] == [p.name for p in pieces[:6]]
+    other = MOOD.settings("paper", **MOOD.joined(slower))
+    assert (other.sources, other.alphas, other.lr) == (("chats",), ALPHAS, SLOWER)
+    assert {dict(p.cell)["lr"] for p in slower} == {SLOWER}
+
+
+def test_a_plan_never_joins_pieces_of_two_rates():
+    pieces = [p for p in MOOD.pieces("as_described") if p.name == "chats:0.4"]
+    tasks = Planner([], Ledger(pieces, "cpu: A")).tasks((piece, 0) for piece in pieces)
+    assert sorted(task.settings.lr for task in tasks) == [SLOWER, 0.005]

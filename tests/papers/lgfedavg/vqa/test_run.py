@@ -41,7 +41,7 @@ def test_the_print_follows_from_the_papers_sizes():
     counted = tables.paper_size()
     assert counted.loc["shared", "parameters"] == 5_149_200
     assert counted.loc["all", "state"] == 54_042_572
-    left = 54_042_572 - 5_149_200 - int(counted.loc["pictures", "state"])
+    left = 54_042_572 - 5_149_200 - int(counted.loc["ResNet-18", "state"])
     whole = [e for e in tables.WIDTHS if (left - _lstm(e)) % e == 0]
     assert whole == [128, 256, 512] and (left - _lstm(512)) // 512 == tables.WORDS
     assert claims.printed_share() == pytest.approx(71.5, abs=0.05)
@@ -76,16 +76,34 @@ def test_claims_are_judged_by_hand():
     share = claims.shares(made((80, 50, True), (10, 55, True), seeds=(0,)))[0]
     own = system(SMOKE)
     assert share == pytest.approx(100 * (32 + 10 * own.shared / own.total) / 80)
+    line = lines.loc["L16"]
+    shares = claims.shares(made((80, 50, True), (10, 55, True)))
+    assert line["at"] == "parameters sent, % of FedAvg's"
+    assert line["estimate"] == pytest.approx(shares.mean())
+    assert line["low"] < line["estimate"] < line["high"] < 100
     lines = claims.judged(made((34, 50, True), (10, 45, True)))
     assert lines["verdict"].tolist() == [verdict.REFUTED] * 2
     said = {then: sentences.of(made((80, 50, True), (10, then, True))) for then in (45, 55)}
     assert "FedAvg's model, behind: -5" in said[45] and "FedAvg's model, ahead: +5" in said[55]
-    assert "by then, less: -" in said[45] and "2 of 2 lines" in said[45]
+    assert "sent (in print 71.5): less: 4" in said[45] and "2 of 2 lines" in said[45]
     assert "0 of 2 lines" in sentences.counted(tables.sent().assign(agrees=False))
+    beside = claims.judged(made((80, 50, True), (10, 55, True)), claims.BESIDE)
+    assert beside["words"].tolist() == ["LG-FedAvg is ahead of FedAvg"]
     never = claims.judged(made((80, 50, True), (68, 55, False)))
     assert never.loc["L16", "verdict"] == verdict.REFUTED
     assert "0 of 3 seeds get there" in tables.answer(made((80, 50, True), (68, 55, False)), 0.4)
     assert (claims.judged(claims.stored().iloc[:0])["said"] == verdict.NOT_RUN).all()
+
+
+def test_seeds_where_fedavg_was_there_before_are_counted():
+    rows = made((31, 50, True), (10, 55, True))
+    said = sentences.of(rows)
+    share = claims.shares(rows)
+    assert "by round 32, from which LG-FedAvg goes on**, in 2 of 3 seeds" in said
+    assert f"seed 0 {share[0]:.1f}, FedAvg there after 31 rounds;" in said
+    assert "in 0 of 3 seeds" in sentences.of(made((33, 50, True), (10, 55, True)))
+    assert "FedAvg there in no round" in sentences.of(made((20, 50, False), (10, 55, True)))
+    assert "in 0 of 0 seeds" in sentences.of(rows.iloc[:0])
 
 
 def test_claims_name_lines_that_can_be_run():
@@ -135,12 +153,32 @@ def test_curves_are_drawn_from_where_they_begin(tmp_path, monkeypatch):
     assert end["LG-FedAvg from FedAvg's model"] > full > end["LG-FedAvg from the first weights"]
     monkeypatch.setattr(results, "RESULTS", tmp_path)
     empty = claims.stored()
+    assert tables.late(tables.curves()).empty
     assert verdict.NOT_RUN in tables.answer(empty, 0.4)
     assert (tables.beside_print(empty)["ours"] == verdict.NOT_RUN).all()
     figures.ways(tables.curves(), cfg, own)
     figures.to_goal(empty)
     figures.to_goal(made((80, 50, True), (10, 55, True)))
     plt.close("all")
+
+
+def test_the_last_quarter_of_each_line_is_its_own():
+    ways = {line: history([0.1, 0.2, 0.3, 0.5], every=2) for line in ("fedavg", "lg_scratch")}
+    more = history([0.1, 0.2, 0.3, 0.4], every=2).assign(seed=1)
+    ways["fedavg"] = pd.concat([ways["fedavg"], more])
+    late = tables.late(QUESTIONS.progress(SMOKE, ways))
+    assert late.index.tolist() == ["FedAvg", "LG-FedAvg from the first weights"]
+    assert late["moved, points"].tolist() == ["+15.0 ± 7.1 (2)", "+20.0 (1)"]
+    assert late.loc["FedAvg", ["from its round", "to its last"]].tolist() == [6, 8]
+
+
+def test_millions_stand_beside_print_and_rounds_that_are_none_do_not():
+    table = tables.beside_print(made((80, 50, True), (10, 55, True)))
+    assert ("FedAvg", "LG rounds") not in table.index
+    assert table.loc[("LG-FedAvg", "FedAvg rounds"), "ours"] == "32 (3)"
+    sent = table.loc[("FedAvg", "parameters sent, millions")]
+    own = system(SMOKE).papers(81, 0) / 1e6
+    assert sent["paper"] == "139,700" and sent["ours"].startswith(f"{own:.4g} ± ")
 
 
 def test_rows_of_the_papers_table_are_accepted(tmp_path):
