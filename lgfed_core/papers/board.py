@@ -156,7 +156,7 @@ def markdown(
     for claim, row in table.iterrows():
         said = f"[{row['verdict']}]({row['page']}.ipynb)" if row["page"] else row["verdict"]
         if claim in origins:
-            said += opened("its runs", *origins[claim])
+            said += opened("its runs", *origins[claim], markdown=True)
         lines.append(f"| {claim} | {row['claim']} | {said} |")
     return "\n".join(lines)
 
