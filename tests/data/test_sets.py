@@ -434,3 +434,14 @@ def test_the_readme_names_every_set_that_no_registry_has():
     _, _, rest = text.partition("No registry has ")
     said = rest.partition("`make book`")[0]
     assert all(words.removeprefix("the ") in said for words in named.values())
+
+
+def test_the_readme_has_a_section_for_every_set_that_the_command_lists():
+    text = (paths.ROOT / "data/README.md").read_text(encoding="utf-8")
+    heads = " ".join(line for line in text.splitlines() if line.startswith("## ")).lower()
+    called = {"cough_clips": "sound clips", "office31": "office-31", "cifar10": "cifar-10"}
+    called |= {"caltech10": "caltech-10", "easy_vqa": "easy-vqa", "chitchat": "chit-chat"}
+    called |= {"inception_v3": "inception v3", "older_people": "older people"}
+    called |= {"mobilenet_v2": "mobilenetv2"}
+    sets = tomllib.loads(paths.SOURCES.read_text(encoding="utf-8"))
+    assert [name for name in sets if called.get(name, name) not in heads] == []
