@@ -88,7 +88,7 @@ def scoreboard_markdown(
 ) -> str:
     """`scoreboard` as a Markdown table: a column for each of its lines, which a phone has room for;
     with stand-in data as soon as there are some."""
-    counts = scoreboard(tables, folder, paper)
+    counts = scoreboard(tables, folder, paper).rename(columns={TOLD: f"of these {TOLD}"})
     names = counts.pop("paper") + ", " + counts.pop("numbers")
     return _markdown(counts.set_index(names), "numbers")
 
