@@ -390,6 +390,17 @@ def test_front_pages_are_renewed_between_their_marks(folder, tmp_path):
     assert not scoreboard.front_pages_up_to_date(TABLES.values(), pages, folder)
 
 
+def test_links_of_the_front_pages_lead_from_each_of_them(folder, tmp_path):
+    pages = [tmp_path / "README.md", tmp_path / "book" / "intro.md"]
+    pages[1].parent.mkdir()
+    for page in pages:
+        page.write_text("<!-- scoreboard --><!-- /scoreboard -->")
+    words = "[all](scoreboard.ipynb), [elsewhere](https://example.org)"
+    scoreboard.update_front_pages(TABLES.values(), pages, folder, words=words)
+    there, inside = (page.read_text() for page in pages)
+    assert words in inside and "](book/scoreboard.ipynb), [elsewhere](https://" in there
+
+
 def test_a_page_without_marks_stops_before_any_is_written(folder, tmp_path):
     good, bad = tmp_path / "good.md", tmp_path / "bad.md"
     good.write_text("<!-- scoreboard --><!-- /scoreboard -->")
