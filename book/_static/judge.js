@@ -86,7 +86,7 @@ const lgfed = (() => {
     const print = spread(a.print) && spread(b.print)
       ? welch(printed, [theirs(a.print), theirs(b.print)], confidence)
       : [printed - k.floor, printed + k.floor];
-    if (print[0] <= 0 && print[1] >= 0) return "no contrast printed";
+    if (print[0] <= 0 && print[1] >= 0) return "the print leaves it open";
     const ours = paired(a, b, most, confidence) ?? apart(first(a, most), first(b, most), confidence);
     if (!ours) return "inconclusive";
     const [low, high] = [printed / (1 + factor), printed * (1 + factor)].sort((x, y) => x - y);

@@ -67,9 +67,13 @@ def _opened(cell: "_Cell") -> str:
     return "<br>".join([first, *rest])
 
 
-def opened(words: str, origin: str, commands: Sequence[str] = ()) -> str:
-    """HTML that opens: ``words``, and below them where runs come from and what makes them again."""
-    again = "".join(f"<br><code>{html.escape(command)}</code>" for command in commands)
+def opened(words: str, origin: str, commands: Sequence[str] = (), *, markdown: bool = False) -> str:
+    """HTML that opens: ``words``, and below them where runs come from and what makes them again.
+
+    markdown: for a place where Markdown is read: outside of its backticks ``--`` becomes a dash.
+    """
+    code = "<br>`{}`" if markdown else "<br><code>{}</code>"
+    again = "".join(code.format(c if markdown else html.escape(c)) for c in commands)
     more = f"<small>{html.escape(origin)}{again}</small>"
     return f"<details class='origin'><summary>{html.escape(words)}</summary>{more}</details>"
 

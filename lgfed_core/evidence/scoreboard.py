@@ -3,6 +3,7 @@
 Each printed number counts once, at the protocol and selection that its table stands for.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from .report import contrasts_of, table_of
 
 FRONT_PAGES = (ROOT / "README.md", ROOT / "book" / "intro.md")
 TOLD = "told apart"  # reproduced, and no other method's runs would be in its place
+_LINK = re.compile(r"\]\((?!\w+:)([^)#]+)")  # to another page
 _BEGIN, _END = "<!-- scoreboard -->", "<!-- /scoreboard -->"
 
 
@@ -88,7 +90,7 @@ def scoreboard_markdown(
 ) -> str:
     """`scoreboard` as a Markdown table: a column for each of its lines, which a phone has room for;
     with stand-in data as soon as there are some."""
-    counts = scoreboard(tables, folder, paper)
+    counts = scoreboard(tables, folder, paper).rename(columns={TOLD: f"of these {TOLD}"})
     names = counts.pop("paper") + ", " + counts.pop("numbers")
     return _markdown(counts.set_index(names), "numbers")
 
@@ -144,7 +146,7 @@ def front_pages_up_to_date(
 def _pages(
     tables, words: str, paths: Sequence[Path], folder: Path, paper: Path
 ) -> dict[Path, tuple[str, str]]:
-    """Each page as it is and as it should be."""
+    """Each page as it is and as it should be; ``words`` have links as in the book."""
     if missing := [path for path in paths if not path.exists()]:
         raise ResultsError(f"{missing[0]} is missing; the first pages are those of a checkout")
     tables = list(tables)
@@ -157,5 +159,6 @@ def _pages(
         _, end, tail = rest.partition(_END)
         if not (begin and end):
             raise ResultsError(f"{path} has no lines {_BEGIN} and {_END}")
-        out[path] = before, f"{head}{_BEGIN}\n\n{counts}\n\n{_END}{tail}"
+        here = counts if path.parent.name == "book" else _LINK.sub(r"](book/\1", counts)
+        out[path] = before, f"{head}{_BEGIN}\n\n{here}\n\n{_END}{tail}"
     return out

@@ -3,7 +3,7 @@
 A cell that another method's runs would reproduce as well says little about its own method. The
 papers argue with *contrasts*, one method less another at the same setting, and these are judged:
 
-    D printed, its 95 % interval holds zero            no contrast printed, nothing to judge
+    D printed, its 95 % interval holds zero            the print leaves it open, nothing to judge
     our 95 % interval inside the band from D/2 to 2D   reproduced
     wholly outside                                     differs (so does one of the other sign)
     across an edge of the band, or one run             inconclusive
@@ -21,7 +21,7 @@ from . import collapse, verdict
 from .printed import Table, cells, row_name
 from .rows import plain
 
-NO_CONTRAST = "no contrast printed"
+NO_CONTRAST = "the print leaves it open"
 SEEDS = (3, 5, 10, 20, 50, 100)  # the steps in which seeds are run
 _OWN = ("method", "fedavg_rounds", "lg_rounds")  # what tells rows of the same setting apart
 

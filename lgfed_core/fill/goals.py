@@ -12,7 +12,7 @@ import pandas as pd
 
 from lgfed_core.evidence import records, report, verdict
 from lgfed_core.evidence.claims import Line
-from lgfed_core.evidence.printed import Table
+from lgfed_core.evidence.printed import METRICS, Table
 from lgfed_core.evidence.rows import PROTOCOLS, plain
 from lgfed_core.evidence.steps import STEPS, cell_chance, comparison_chance
 from lgfed_core.papers import board, experiments
@@ -80,7 +80,8 @@ def of_table(table: Table, rows: pd.DataFrame, ledger: Ledger) -> Iterator[Goal]
         ids = tuple(plain(getattr(line, name)) for name in table.ids)
         served = by_line.get((line.protocol, ids), set()) | by_line.get((line.protocol, ()), set())
         if served:
-            name = f"{table.title}: {line.row}, {line.metric}, {line.protocol}"
+            where = METRICS.get(line.metric, line.metric), line.protocol.replace("_", " ")
+            name = ", ".join([f"{table.title}: {line.row}", *where])
             usual = _usual(lines, line)
             chances = (
                 {} if _decided(line) else {n: _cell(line, n, usual, table.runs) for n in STEPS}

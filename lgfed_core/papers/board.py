@@ -104,7 +104,10 @@ def _joined(by_data: dict[str, str]) -> str:
 _GROUPS = {  # what a verdict begins with -> words over it on the first pages, whether in full
     verdict.CONFIRMED: ("Holds", True),
     verdict.REFUTED: ("Does not hold", True),
-    verdict.STAND_IN: ("On other data than the papers', which these cannot decide", False),
+    verdict.STAND_IN: (
+        "On other data or features than the papers', which these cannot decide",
+        False,
+    ),
     verdict.INCONCLUSIVE: ("Undecided by the runs so far", False),
     verdict.SUGGESTED: ("Shortened runs that only suggest", False),
     verdict.NOT_RUN: ("Not yet run", False),
@@ -117,9 +120,16 @@ def in_words(table: pd.DataFrame) -> str:
     largest = [(spec, decided(spec)) for spec in TABLES.values()]
     once = {said.partition("*")[2]: (spec, said) for spec, said in largest if said}
     shown = [f"- {PAPERS[spec.paper]}, {spec.title}: {said}" for spec, said in once.values()]
-    head = ["The largest printed difference of each table that our runs decide:", ""]
+    head = (
+        "The largest printed difference of each table that our runs decide; in italics ours, with"
+    )
+    head = [f"{head} its 95 % interval and, in brackets, the number of seeds:", ""]
     out = [*head, *shown, ""] if shown else []
-    out += [f"Of {len(table)} claims:", ""]
+    letters = ", ".join(f"{letter}: {paper}'s" for letter, paper in _letters(table).items())
+    out += [
+        f"Of {len(table)} claims ({letters}; each is on the [scoreboard](scoreboard.ipynb)):",
+        "",
+    ]
     for start, (words, whole) in _GROUPS.items():
         some = table[table["verdict"].str.startswith(start)]
         if some.empty:
@@ -133,6 +143,11 @@ def in_words(table: pd.DataFrame) -> str:
     said = artefacts()
     out += ["", f"**Artefacts** of released code or of the measuring ({len(said)}): "]
     return "\n".join(out) + "; ".join(said) + "."
+
+
+def _letters(table: pd.DataFrame) -> dict[str, str]:
+    """What claims' names begin with -> the paper."""
+    return dict(zip(table.index.str[0], table["paper"], strict=True))
 
 
 def artefacts(paper: Path = PAPER) -> list[str]:
@@ -156,7 +171,7 @@ def markdown(
     for claim, row in table.iterrows():
         said = f"[{row['verdict']}]({row['page']}.ipynb)" if row["page"] else row["verdict"]
         if claim in origins:
-            said += opened("its runs", *origins[claim])
+            said += opened("its runs", *origins[claim], markdown=True)
         lines.append(f"| {claim} | {row['claim']} | {said} |")
     return "\n".join(lines)
 

@@ -32,7 +32,7 @@ _COUNTED = {  # lines of the counts: verdict of a number or contrast, of a claim
     "differs, or refuted": (verdict.DIFFERS, verdict.REFUTED),
     "inconclusive": (verdict.INCONCLUSIVE, verdict.INCONCLUSIVE),
     "out of reach": (verdict.UNREACHABLE, ""),
-    "no contrast printed": (NO_CONTRAST, ""),
+    NO_CONTRAST: (NO_CONTRAST, ""),
     "on stand-in data": (verdict.STAND_IN, verdict.STAND_IN),
     "suggested": ("", verdict.SUGGESTED),
 }

@@ -135,8 +135,8 @@ def in_words(numbers: pd.DataFrame, labels: Sequence[float]) -> str:
     return (
         "- One step of **FedAvg** on one row gives away the row (correlation with the true one "
         f"{said['FedAvg, one row']}) and its label ({labels[0]:.0%} of devices).\n"
-        "- **LG-FedAvg** hides the row only from who does not know the private layers. As it "
-        f"begins, the server knows them: {said['LG-FedAvg, just now']}. {last.split(', ')[1]}: "
+        "- **LG-FedAvg** hides the row only from someone who does not know the private layers. As "
+        f"it begins, the server knows them: {said['LG-FedAvg, just now']}. {last.split(', ')[1]}: "
         f"{said[last]}, while the mean picture of the label, which can be read all the same "
         f"({labels[1]:.0%}), has {said['the label alone']}.\n"
     )

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import struct
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -417,3 +418,30 @@ def test_an_age_that_no_number_holds_is_refused_by_name(tmp_path):
     write_adult(tmp_path, [*lines, ", ".join([str(2**70), *fields[1:]])])
     with pytest.raises(DataError, match="column age holds something else"):
         adult.read_table(tmp_path / "adult.data")
+
+
+def test_the_readme_names_every_set_that_no_registry_has():
+    named = {  # as data/README.md calls it
+        **{"usps": "USPS", "yamnet": "YAMNet", "office31": "Office-31", "caltech10": "Caltech-10"},
+        **{"cough_clips": "the sound clips", "older_people": "sensors of older people"},
+    }
+    sets = tomllib.loads(paths.SOURCES.read_text(encoding="utf-8"))
+    sources = {name: [m for file in one["files"] for m in file["mirrors"]]
+               for name, one in sets.items()}  # fmt: skip
+    lacking = {n for n, some in sources.items() if not any({"pip", "npm"} & {*m} for m in some)}
+    assert lacking == set(named)
+    text = " ".join((paths.ROOT / "data/README.md").read_text(encoding="utf-8").split())
+    _, _, rest = text.partition("No registry has ")
+    said = rest.partition("`make book`")[0]
+    assert all(words.removeprefix("the ") in said for words in named.values())
+
+
+def test_the_readme_has_a_section_for_every_set_that_the_command_lists():
+    text = (paths.ROOT / "data/README.md").read_text(encoding="utf-8")
+    heads = " ".join(line for line in text.splitlines() if line.startswith("## ")).lower()
+    called = {"cough_clips": "sound clips", "office31": "office-31", "cifar10": "cifar-10"}
+    called |= {"caltech10": "caltech-10", "easy_vqa": "easy-vqa", "chitchat": "chit-chat"}
+    called |= {"inception_v3": "inception v3", "older_people": "older people"}
+    called |= {"mobilenet_v2": "mobilenetv2"}
+    sets = tomllib.loads(paths.SOURCES.read_text(encoding="utf-8"))
+    assert [name for name in sets if called.get(name, name) not in heads] == []

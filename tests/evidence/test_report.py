@@ -360,7 +360,14 @@ def test_scoreboard_as_markdown(folder):
     assert {line.count("|") for line in (head, rule, *lines)} == {6}
     found = {line.split(" | ")[0].strip("| "): line.split(" | ")[1] for line in lines}
     assert list(found) == [
-        *("printed", "reproduced", "told apart", "differs", "inconclusive", "out of reach"),
+        *(
+            "printed",
+            "reproduced",
+            "of these told apart",
+            "differs",
+            "inconclusive",
+            "out of reach",
+        ),
         "not yet run",
     ]
     # reproduced, but beside nothing to be told from
@@ -381,6 +388,17 @@ def test_front_pages_are_renewed_between_their_marks(folder, tmp_path):
     assert "stale" not in text
     results.record("lgfedavg.mnist", tidy([98.0, 98.1], fedavg_rounds=400), folder)
     assert not scoreboard.front_pages_up_to_date(TABLES.values(), pages, folder)
+
+
+def test_links_of_the_front_pages_lead_from_each_of_them(folder, tmp_path):
+    pages = [tmp_path / "README.md", tmp_path / "book" / "intro.md"]
+    pages[1].parent.mkdir()
+    for page in pages:
+        page.write_text("<!-- scoreboard --><!-- /scoreboard -->")
+    words = "[all](scoreboard.ipynb), [elsewhere](https://example.org)"
+    scoreboard.update_front_pages(TABLES.values(), pages, folder, words=words)
+    there, inside = (page.read_text() for page in pages)
+    assert words in inside and "](book/scoreboard.ipynb), [elsewhere](https://" in there
 
 
 def test_a_page_without_marks_stops_before_any_is_written(folder, tmp_path):

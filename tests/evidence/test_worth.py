@@ -65,6 +65,8 @@ def test_contrasts_are_judged_between_half_and_double_of_the_print(folder):
     board = scoreboard.contrast_board([SPEC], **where).iloc[0]
     assert board[["contrasts", "reproduced", "differs"]].tolist() == [3, 0, 2]
     assert board[worth.NO_CONTRAST] == 1
+    lines = scoreboard.contrasts_markdown([SPEC], **where).splitlines()
+    assert lines[-1] == "| the print leaves it open | 1 |"
 
 
 def test_a_reproduced_cell_names_the_rivals_that_would_be_too(folder):

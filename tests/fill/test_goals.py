@@ -55,7 +55,7 @@ def test_every_measured_number_has_the_run_that_makes_it(stored):
 
 def test_a_cell_is_served_by_its_own_line(stored):
     found, _ = cells()
-    name = "Table 6 of 2020: MNIST: 5 classes, LG-FedAvg 600+100, new_test_acc, as_released"
+    name = "Table 6 of 2020: MNIST: 5 classes, LG-FedAvg 600+100, new test, as released"
     (piece,) = found[name].pieces
     assert (piece.name, dict(piece.changes)["classes"], piece.after) == ("lg_600", 5, ("fedavg",))
     cfg = MNIST.settings("paper", piece.protocol, **dict(piece.changes))
@@ -75,7 +75,7 @@ def test_a_cell_is_served_by_its_own_line(stored):
 def test_a_cell_is_open_until_a_step_decides_it(stored, values, chances):
     if values:
         stored(rows(values))
-    goal = cells()[0]["Table 6 of 2020: MNIST: 2 classes, FedAvg 800, local_test_acc, as_released"]
+    goal = cells()[0]["Table 6 of 2020: MNIST: 2 classes, FedAvg 800, local test, as released"]
     kind = {0: "none"}.get(len(goal.chances), "some")
     ahead = [chance for step, chance in goal.chances.items() if step > len(values)]
     assert ("begun" if ahead and min(ahead) == 1.0 and values else kind) == chances

@@ -59,6 +59,12 @@ def test_a_claim_on_two_data_sets_has_both_verdicts(monkeypatch):
     assert claims_board.board().loc["C5", "verdict"] == verdict.NOT_RUN
 
 
+def test_in_words_the_letters_of_claims_are_those_of_their_papers(board):
+    head = next(line for line in claims_board.in_words(board).splitlines() if "Of " in line[:3])
+    assert head.startswith(f"Of {len(board)} claims (L: LG-FedAvg's, ")
+    assert "F: FADE's" in head and "C: CGAU's" in head and "](scoreboard.ipynb)" in head
+
+
 def test_as_markdown_a_verdict_links_to_its_page(board):
     head, rule, *lines = claims_board.markdown(board).splitlines()
     assert len(lines) == len(board) and head.count("|") == rule.count("|") == 4

@@ -82,6 +82,14 @@ def test_what_is_sent_is_counted_by_hand(measured):
     assert sent["fine_tuned"] == sent["fedavg"] / 2 and sent["local_only"] == 0
 
 
+def test_what_lg_fedavg_saves_is_said_of_its_run_from_random_weights():
+    rows = lines(fedavg=(90.0, 70.0, 0.05), lg_fedavg=(90.0, 70.0, 0.05))
+    part = (rows["method"] == "lg_fedavg") & (rows["metric"] == "megabytes")
+    rows.loc[part, "value"] = 0.6
+    said = sentences.findings(tables.chosen(rows))[2]
+    assert "from random weights" in said and "incomes 20 %" in said
+
+
 def test_who_is_served_how_well_and_who_can_be_told(measured, monkeypatch):
     found = measured(methods=("fedavg",), rounds=10).loc["fedavg"]
     assert found["local_test_acc"] == found["worst_acc"] == found["new_test_acc"] == 100

@@ -10,6 +10,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
+from lgfed_core import paths
 from lgfed_core.evidence import report, scoreboard, verdict
 from lgfed_core.papers import board, commands, experiments, origins, overview
 
@@ -85,10 +86,22 @@ def test_a_claim_and_a_contrast_open_on_the_runs_that_they_compare():
         and asked["starts"]
         and set(asked) <= {*vars(experiments.find("lgfedavg.cifar10").settings())}
     )
-    assert found["L10"][1] == ["LGFED_KEEP=1 papermill -p scale paper theory.ipynb out.ipynb"]
+    for claim, page in {"L10": "lgfedavg/theory", "F4": "fade/theory"}.items():
+        live = f"LGFED_KEEP=1 papermill -p scale paper book/{page}.ipynb out.ipynb"
+        assert found[claim][1] == [live] and (paths.ROOT / f"book/{page}.ipynb").exists()
     text = board.markdown(table.loc[["L4", "F9"]], found)  # of which the second has no runs
-    assert text.count("<details") == 1 and told in text and again in text
+    assert text.count("<details") == 1 and told in text
+    assert f"`{again}`" in text  # elsewhere in Markdown two hyphens become a dash
     contrast = overview.contrasts().query("seeds > 1").iloc[:1]
     shown = overview.contrasted(contrast)
     for row in contrast.iloc[0][["row", "less"]]:
         assert f"{row}: seeds " in shown
+
+
+def test_a_claim_over_several_splits_has_a_command_for_each_and_together_they_make_its_runs():
+    lines = board.accuracies.from_stored()
+    wanted = {dict(line.ids)["classes_per_device"] for line in lines.loc["L1", "of"]}
+    said = origins.of_claims()["L1"][1]
+    settings = [dict(w.split("=") for w in c.partition(" --set ")[2].split()) for c in said]
+    assert len(wanted) > 1 and {one["classes"] for one in settings} == {*map(str, wanted)}
+    assert len(settings) == len(wanted)  # a switch and a list are joined, and need no second

@@ -88,7 +88,9 @@ def _both(values: pd.DataFrame, metric: str, one: str, other: str) -> Iterable[P
 
 def _sent(values: pd.DataFrame) -> str:
     # False if LG-FedAvg shared another part of the network: there is no chance in what is sent.
+    # It is not of LG-FedAvg after FedAvg, whose first rounds send all that FedAvg does.
     lines = []
     for name, a, b in _both(values, "megabytes", "lg_fedavg", "fedavg"):
         lines.append(f"{name} {100 * a.mean() / b.mean():.0f} %")
-    return f"**What LG-FedAvg sends**, of what FedAvg does: {', '.join(lines) or NOT_RUN}."
+    head = "**What LG-FedAvg sends** from random weights, of what FedAvg does"
+    return f"{head}: {', '.join(lines) or NOT_RUN}."

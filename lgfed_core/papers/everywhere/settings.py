@@ -122,7 +122,7 @@ class Settings(Checked):
         return before, self.rounds - before
 
     def method(self, name: str, net: nn.Module) -> Method:
-        """A method; of those that come `AFTER` FedAvg, the second part."""
+        """A method; of those that come `AFTER` FedAvg, the second part alone."""
         both = dict.fromkeys(("lambda_local", "lambda_global"), self.strength)
         make: dict[str, Callable[[], Method]] = {
             "fedavg": FedAvg,

@@ -183,7 +183,8 @@ def test_verdicts_on_accuracies_say_at_which_level_they_were_reached():
     found = made_up(lambda p: 3.0 - 2.5 * p, base=lambda p: 90.0, spread=0.0)
     said = judged.judged(found)["said"]
     for claim in ("C3", "C4", "C6"):
-        assert said[claim].endswith("(on features +12.0 points from the paper's level)")
+        where = "on features where the baseline is +12.0 points from the paper's level"
+        assert said[claim].endswith(f"({where})")
     assert "level" not in said["C5"]
 
 

@@ -119,7 +119,7 @@ def judged(
     lines = claims.judged(CLAIMS, Found(mine, method, own, times), names)
     above = level(mine)
     if not pd.isna(above):  # of claims about accuracies: at which level they are judged
-        words = f" (on features {above:+.1f} points from the paper's level)"
+        words = f" (on features where the baseline is {above:+.1f} points from the paper's level)"
         told = lines.index.isin(["C3", "C4", "C6"]) & (lines["ran"] > 0)
         lines["said"] = lines["said"].where(~told, lines["said"] + words)
     return lines
