@@ -7,12 +7,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CITED = re.compile(r"\[[^\]]*\]\((?:\.\./)*references\.bib#([\w,]+)\)")
+CELL = re.compile(r"<td[ >].*?</td>", re.DOTALL)
+INTERVAL = re.compile(r"\[([+-]?[\d.]+), ([+-]?[\d.]+)\]")  # as `evidence` writes it
 PROGRESS_BAR = re.compile(r"\d+%\|.*\|.*\[.*\]|\d+(it|\w+)? \[\d\d:\d\d")  # as tqdm draws it
 
 
 def tidy(notebook) -> None:
-    """Drop what a page should not carry: run metadata, widget views, progress bars; and cite as the
-    book does where a notebook has a link that JupyterLab draws. In place."""
+    """Drop what a page should not carry: run metadata, widget views, progress bars; cite as the
+    book does where a notebook has a link that JupyterLab draws; keep numbers in one line. In
+    place."""
     notebook.metadata.pop("papermill", None)
     notebook.metadata.pop("widgets", None)
     settings = "\n".join(c.source for c in notebook.cells if "parameters" in tags(c))
@@ -34,11 +37,22 @@ def tidy(notebook) -> None:
                 lines = [line.rsplit("\r", 1)[-1] for line in output.text.split("\n")]
                 lines = [line for line in lines if line.strip() and not PROGRESS_BAR.search(line)]
                 output.text = "".join(f"{line}\n" for line in lines)
+            if "text/html" in output.get("data", {}):
+                output.data["text/html"] = in_one_line(output.data["text/html"])
             widget = any("widget" in kind for kind in output.get("data", {}))
             if not widget and output.get("text") != "":
                 kept.append(output)
         if cell.cell_type == "code":
             cell.outputs = kept
+
+
+def in_one_line(html: str) -> str:
+    """Tables whose means stay with their deviations, and both ends of an interval together."""
+
+    def joined(cell: re.Match[str]) -> str:
+        return INTERVAL.sub(r"[\1,&nbsp;\2]", cell[0].replace(" ± ", "&nbsp;±&nbsp;"))
+
+    return CELL.sub(joined, html)
 
 
 def without_places(text: str) -> str:

@@ -443,6 +443,14 @@ def test_formulas_and_icons_are_drawn_into_a_page(tmp_path, monkeypatch):
         light.draw([("x", True)], tmp_path / "mathjax")
 
 
+def test_numbers_of_a_table_stay_in_one_line():
+    table = "<td class='a'>86.7 ± 4.1</td><td>-1.2 [-22.8, +20.4] (3)</td><script>[1, 2]</script>"
+    assert tidy.in_one_line(table) == (
+        "<td class='a'>86.7&nbsp;±&nbsp;4.1</td><td>-1.2 [-22.8,&nbsp;+20.4] (3)</td>"
+        "<script>[1, 2]</script>"
+    )
+
+
 def test_pages_carry_no_progress_bars_widgets_or_places():
     bar = "train: 100%|####| 20/20 [00:00<00:00, 49.5it/s]\n"
     widget = {"application/vnd.jupyter.widget-view+json": {"model_id": "1"}, "text/plain": "0%"}

@@ -11,7 +11,7 @@ from lgfed_core.data import mnist
 from lgfed_core.evidence.printed import METHODS
 from lgfed_core.plotting import WIDTH, caption
 
-from .tables import SIDES
+from .claims import SIDES
 
 STYLES = {0.0: "--", 0.1: "-"}  # C
 

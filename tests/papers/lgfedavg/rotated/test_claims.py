@@ -8,7 +8,7 @@ import torch
 
 from lgfed_core.evidence import records as results, verdict
 from lgfed_core.evidence.rows import plain
-from lgfed_core.papers.lgfedavg.rotated import claims, figures, sentences, tables
+from lgfed_core.papers.lgfedavg.rotated import choices, claims, figures, sentences, tables
 from lgfed_core.papers.lgfedavg.rotated.run import ROTATED, ids
 from lgfed_core.papers.lgfedavg.rotated.settings import SPLITS
 from toy import stored_row
@@ -77,30 +77,29 @@ def test_choices_are_paired_and_the_nearest_is_found(tmp_path, monkeypatch):
     rows = [made(HELD)]
     rows.append(made({"fedavg_0": (32, 32, 98, 80, 15)}, "angle=-90", seeds=(1,)))
     results.record(ROTATED.name, pd.concat(rows), tmp_path)
-    found = tables.all_choices()
-    changed = tables.differences(found, "iid")
-    line = changed["FedAvg, C = 0"]
-    assert line.loc[tables.USUAL].tolist() == pytest.approx([30, 92.1])
-    assert changed["seeds", ""].to_dict() == {
-        tables.USUAL: 3, tables.asked("angle=-90"): 1, "normal: one averaged model": 3
-    }  # fmt: skip
-    said = tables.unrun(found, "iid")
-    assert "which way, how far 45, 180;" in said and "; weights 1/m;" in said and "-90" not in said
-    shown = tables.upright(changed).to_html()
+    found = choices.stored()
+    changed = choices.differences(found, "iid")
+    alone = changed.xs("FedAvg, C = 0", level=1)
+    assert alone.loc[choices.USUAL].tolist() == pytest.approx([30, 92.1, 3])
+    turned = alone.loc["turned the other way"]
+    assert turned.tolist() == pytest.approx([2, -12, 1])  # of the one seed that both have
+    averaged = changed.xs(choices.ONE_MODEL)
+    assert averaged.loc["LG-FedAvg, C = 0.1", "old devices"] < -17 and len(averaged) == 2
+    assert [*changed.loc[choices.USUAL].index] == [tables.words(line) for line in HELD]
+    said = choices.unrun(found)
+    assert "i.i.d., its pictures are nobody else's; weights 1/m;" in said
+    assert "non-i.i.d., all of them." not in said and "FedProx's mu: 0.1;" in said
+    shown = choices.signed(changed).to_html()
     assert "+2.0" in shown and ">30.0<" in shown
-    turned = line.loc[tables.asked("angle=-90")]
-    assert turned.tolist() == pytest.approx([2, -12])  # of the one seed that both have
-    assert changed["LG-FedAvg, C = 0.1"].loc["normal: one averaged model", "old devices"] < -17
-    assert [*changed.columns.unique(0)] == [*(tables.words(line) for line in HELD), "seeds"]
-    noniid = [f"noniid_{side}" for side in tables.SIDES]
-    without = tables.differences(found.assign(**dict.fromkeys(noniid, np.nan)), "noniid")
-    assert [*without.index] == [tables.USUAL]  # what has run nowhere there has no line
-    nearest = tables.nearest(found)
+    noniid = [f"noniid_{side}" for side in claims.SIDES]
+    without = choices.differences(found.assign(**dict.fromkeys(noniid, np.nan)), "noniid")
+    assert len(without) == 0  # what has run nowhere there has no line
+    nearest = choices.nearest(found)
     cell = nearest.loc["i.i.d., old devices: FedAvg, C = 0"]  # printed: 32.01, ours 30 and 32
     assert cell["nearest"] == pytest.approx(30 + 2) and cell["readings"] == 2
-    assert cell["with"] == "which way, how far: -90" and cell["within the margin"] == "yes"
+    assert cell["with"] == "turned the other way" and cell["within the margin"] == "yes"
     kept = nearest.loc["non-i.i.d., newcomer: FedAvg, C = 0.1"]  # printed: 89.62, margin 1.1
-    assert kept["with"] == tables.USUAL and kept["within the margin"] == "yes"
+    assert kept["with"] == choices.USUAL and kept["within the margin"] == "yes"
     assert (
         tables.answer(claims.stored())
         .splitlines()[1]
@@ -108,24 +107,50 @@ def test_choices_are_paired_and_the_nearest_is_found(tmp_path, monkeypatch):
     )
 
 
+def test_remedies_are_no_reading_of_the_text(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
+    rows = [made(HELD)]
+    for choice, value in (("upright=1.0", 32), ("frozen=3", 31), ("angle=45", 32.01)):
+        rows.append(made({"fedavg_0": (value, 32, 98, 80, 15)}, choice, splits=(10,)))
+    results.record(ROTATED.name, pd.concat(rows), tmp_path)
+    found = choices.stored()
+    nearest = choices.nearest(found).loc["i.i.d., old devices: FedAvg, C = 0"]
+    assert nearest["with"] == choices.USUAL and nearest["readings"] == 1
+    assert "turned by" not in str(choices.differences(found, "iid").index)
+    ours = choices.differences(found, "iid", ours=True)
+    assert [*ours.index.unique(0)] == [
+        choices.USUAL, "turned by, degrees: 45", "remedy: upright pictures kept",
+        "remedy: last layers frozen",
+    ]  # fmt: skip
+    said = choices.remedies(found)
+    assert said.startswith(
+        "**i.i.d., FedAvg, C = 0**, in points, 3 seeds: upright pictures kept +2.0"
+    )
+    assert said.index("frozen +1.0") > said.index("kept +2.0") and "non-i.i.d." not in said
+    left = choices.unrun(found, ours=True)
+    assert "i.i.d., turned by, degrees: 180; newcomers: 3" in left
+    assert "non-i.i.d., all of them." in left
+
+
 def test_where_some_lines_have_run_the_others_are_said_not_to(tmp_path, monkeypatch):
     monkeypatch.setattr(results, "RESULTS", tmp_path)
     rows = made(HELD)
     results.record(ROTATED.name, rows[rows["finetune_fraction_C"].astype(float) == 0], tmp_path)
-    found = tables.all_choices()
-    nearest = tables.nearest(found)
+    found = choices.stored()
+    nearest = choices.nearest(found)
     ran = nearest["with"] != verdict.NOT_RUN
     assert ran.any() and ran.tolist() == ["C = 0.1" not in name for name in nearest.index]
-    assert tables.differences(found, "iid").shape[1] == 4 + 1  # and how many seeds
+    assert len(choices.differences(found, "iid")) == 2 + 1  # and one averaged model
     assert set(claims.details(claims.stored())["runs"]) == {0, 3}
 
 
 def test_before_anything_has_run_the_page_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(results, "RESULTS", tmp_path)
     assert tables.answer(claims.stored()).count(verdict.NOT_RUN) == 2
-    found = tables.all_choices()
-    assert len(found) == 0 and tables.differences(found, "noniid").size == 0
-    assert (tables.nearest(found)["with"] == verdict.NOT_RUN).all()
+    found = choices.stored()
+    assert len(found) == 0 and choices.differences(found, "noniid").size == 0
+    assert verdict.NOT_RUN in choices.remedies(found) and "all of them" in choices.unrun(found)
+    assert (choices.nearest(found)["with"] == verdict.NOT_RUN).all()
     assert (claims.details(claims.stored())["estimate"] == verdict.NOT_RUN).all()
     figure = figures.both_sides({"i.i.d.": tables.curves()})
     assert all("not yet run" in ax.get_title() for ax in figure.axes)

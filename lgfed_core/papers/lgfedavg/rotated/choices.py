@@ -1,0 +1,183 @@
+"""What the text leaves open, and what we add: what a choice changes, and what can be had at all."""
+
+import numpy as np
+import pandas as pd
+from pandas.io.formats.style import Styler
+
+from lgfed_core.evidence.printed import cells, margin
+from lgfed_core.evidence.records import select
+from lgfed_core.evidence.verdict import NOT_RUN
+
+from ..printed import TABLES
+from .claims import SIDES, WORDS
+from .run import CHOICES, NAME, TABLE
+from .settings import LINES, SPLITS, VARIED
+from .tables import line_of, words
+
+USUAL = "as assumed"
+REMEDY = "remedy: "
+ONE_MODEL = "normal: one averaged model"  # the other meaning of "normal", from the same runs
+ASKED = {  # setting, or setting and value -> what is other
+    "angle=-90": "turned the other way",
+    "overlap": "its pictures are nobody else's",
+    "weighted": "weights 1/m",
+    "always": "drawn as all others",
+    "shared_layers": "layers shared",
+    "shared_side": "first layers shared",
+    "own_first": "own layers learn first, rounds",
+    "mu": "FedProx's mu",
+    "angle": "turned by, degrees",
+    "newcomers": "newcomers",
+    "upright": REMEDY + "upright pictures kept",
+    "frozen": REMEDY + "last layers frozen",
+    "lr": REMEDY + "a tenth of the step",
+}
+BEYOND = {"angle", "newcomers", "upright", "frozen", "lr"}  # no reading of the text
+
+
+def beyond(choice: str) -> bool:
+    """Whether a choice is ours: another angle, several newcomers, a remedy."""
+    return choice.partition("=")[0] in BEYOND and choice != "angle=-90"
+
+
+def asked(choice: str) -> str:
+    """A choice in words: "mu=0.1" -> "FedProx's mu: 0.1"."""
+    setting, _, value = choice.partition("=")
+    if choice in ASKED or setting not in ASKED:
+        return ASKED.get(choice, choice)
+    said = ASKED[setting]
+    return said if value in ("False", "first") or said.startswith(REMEDY) else f"{said}: {value}"
+
+
+def stored() -> pd.DataFrame:
+    """Stored numbers of Table 3's four columns under every choice, at paper scale.
+
+    Index (choice, line, seed), columns as the table's; the choice as assumed is `USUAL`, others
+    read "angle=45". NaN where one has not run.
+    """
+    columns = ("method", "finetune_fraction_C", "choice")
+    rows = select(NAME, columns=columns, table=(TABLE, CHOICES), scale="paper", selection="last")
+    printed = [f"{split}_{side}" for split in SPLITS.values() for side in SIDES]
+    ids = zip(rows["method"], rows["finetune_fraction_C"], strict=True)
+    rows = rows.assign(
+        line=[line_of(*one) for one in ids],
+        choice=rows["choice"].astype(object).fillna("").replace("", USUAL),
+    )
+    averaged = select(rows, metric=[f"{s}_normal_averaged" for s in SPLITS.values()])
+    averaged = averaged[(averaged["choice"] == USUAL) & (averaged["method"] == "lg_fedavg")]
+    metric = averaged["metric"].str.removesuffix("_averaged")
+    rows = pd.concat(
+        [select(rows, metric=printed), averaged.assign(metric=metric, choice=ONE_MODEL)]
+    )
+    found = rows.pivot_table("value", ["choice", "line", "seed"], "metric", sort=False)
+    return found.reindex(columns=printed)
+
+
+def differences(found: pd.DataFrame, split: str, ours: bool = False) -> pd.DataFrame:
+    """What choices change, in points: a line per choice and line of Table 3 that have run.
+
+    found: of `stored`. ours: of the choices that are `beyond` the text; False: of all others.
+    Index (choice, line), columns old devices, newcomer, and the seeds that both have, over which
+    differences are means. The first lines have the accuracies as assumed, in percent.
+    """
+    out = {}
+    for line in LINES if len(found) else ():
+        if line in found.index.get_level_values("line"):
+            sides = [_paired(found, line, f"{split}_{side}") for side in SIDES]
+            seeds = sides[0][1].notna().sum(axis=1)
+            for choice in seeds.index[seeds > 0]:
+                usual = choice == USUAL
+                means = [s.mean() if usual else c.loc[choice].mean() for s, c in sides]
+                out[choice, words(line)] = [*means, seeds[choice]]
+    order = [USUAL, *(f"{name}={value}" for name in VARIED for value in VARIED[name]), ONE_MODEL]
+    kept = [key for key in out if key[0] == USUAL or beyond(key[0]) == ours]
+    kept = sorted(kept, key=lambda key: order.index(key[0]))
+    named = pd.MultiIndex.from_tuples([(asked(c), line) for c, line in kept], names=[None, None])
+    return pd.DataFrame([out[key] for key in kept], named, [*SIDES.values(), "seeds"])
+
+
+def _paired(found: pd.DataFrame, line: str, column: str) -> tuple[pd.Series, pd.DataFrame]:
+    """A line's accuracy as assumed, by seed, and what each choice changes: [choices, seeds]."""
+    values = found.xs(line, level="line")[column].unstack("seed")  # [choices, seeds]
+    values = values.reindex([USUAL, *values.index.difference([USUAL])])
+    return values.loc[USUAL].dropna(), values - values.loc[USUAL]
+
+
+def signed(table: pd.DataFrame) -> Styler:
+    """`differences` for people: accuracies in the first lines, then changes with their sign."""
+    sides = [*SIDES.values()]
+    shown = table.style.format("{:+.1f}", subset=sides, na_rep="–").format("{:.0f}", subset="seeds")
+    first = table.index.get_level_values(0) == USUAL
+    return shown.format("{:.1f}", subset=(table.index[first], sides), na_rep="–")
+
+
+def unrun(found: pd.DataFrame, ours: bool = False) -> str:
+    """Which values of `settings.VARIED` have run with no line, by split, in words.
+
+    ours: as in `differences`.
+    """
+    said = []
+    every = [f"{name}={value}" for name, values in VARIED.items() for value in values]
+    every = [choice for choice in every if beyond(choice) == ours]
+    for split in SPLITS.values():
+        columns = [f"{split}_{side}" for side in SIDES]
+        ran = set(found[columns].dropna(how="all").index.get_level_values("choice"))
+        left = [asked(choice) for choice in every if choice not in ran]
+        if left:
+            some = len(left) < len(every)
+            said.append(f"{WORDS[split]}, {'; '.join(left) if some else 'all of them'}")
+    return f"*Not run:* {'. '.join(said)}." if said else "All of them have run."
+
+
+def remedies(found: pd.DataFrame, line: str = "fedavg_0") -> str:
+    """What each remedy gives back of what old devices lose, and costs the newcomer, in Markdown.
+
+    found: of `stored`; line: of Table 3. A line per split, the best remedy first.
+    """
+    said = []
+    for split in SPLITS.values():
+        table = differences(found, split, ours=True)
+        mine = table[table.index.get_level_values(1) == words(line)].droplevel(1)
+        mine = mine[mine.index.str.startswith(REMEDY)].sort_values("old devices", ascending=False)
+        # False if the order changed with more rows: these are means, without an interval.
+        each = [
+            f"{name.removeprefix(REMEDY)} {row['old devices']:+.1f} for the old devices, "
+            f"{row['newcomer']:+.1f} for the newcomer"
+            for name, row in mine.iterrows()
+        ]
+        if each:
+            seeds = int(mine["seeds"].min())
+            head = f"**{WORDS[split]}, {words(line)}**, in points, {seeds} seed{'s' * (seeds > 1)}"
+            said.append(f"{head}: {'; '.join(each)}.")
+    return "\n\n".join(said) or f"Remedies: {NOT_RUN}."
+
+
+def nearest(found: pd.DataFrame) -> pd.DataFrame:
+    """Each printed number, ours as assumed, and the reading that comes nearest to it.
+
+    found: of `stored`. A choice stands for ours as assumed and what it changes, of the seeds that
+    both have (`differences`); what is `beyond` the text is no reading of it. Columns paper, margin,
+    as assumed, nearest, with (the choice), within the margin, and how many readings have run, the
+    one assumed among them. Chosen on the print itself: it says what can be had, and judges nothing.
+    """
+    spec, out = TABLES[TABLE], {}
+    found = found[[not beyond(c) for c in found.index.get_level_values("choice")]]
+    ran = set(found.index.get_level_values("line"))
+    for cell in cells(spec).itertuples():
+        line = line_of(cell.method, cell.finetune_fraction_C)
+        split, _, side = cell.metric.partition("_")
+        name = f"{WORDS[split]}, {SIDES[side]}: {words(line)}"
+        where = dict(method=cell.method, finetune_fraction_C=cell.finetune_fraction_C)
+        allowed = margin(spec, cell.metric, **where)
+        said = dict(paper=cell.paper, margin=allowed, usual=np.nan, nearest=np.nan)
+        said |= dict(choice=NOT_RUN, reached="", readings=0)
+        usual, change = _paired(found, line, cell.metric) if line in ran else ((), None)
+        if len(usual):
+            ours = usual.mean() + change.mean(axis=1).dropna()
+            best = (ours - cell.paper).abs().idxmin()
+            said |= dict(usual=usual.mean(), nearest=ours[best], choice=asked(best))
+            said |= dict(reached="yes" if abs(ours[best] - cell.paper) <= allowed else "no")
+            said |= dict(readings=len(ours))
+        out[name] = said
+    names = dict(usual=USUAL, choice="with", reached="within the margin")
+    return pd.DataFrame(out).T.rename(columns=names)
