@@ -96,10 +96,10 @@ def from_stored() -> pd.DataFrame:
 
 
 def details(rows: pd.DataFrame) -> pd.DataFrame:
-    """Every comparison of every source, in points: runs, estimate with its interval, p."""
+    """Every comparison of every source, in points: runs, estimate, interval, one-sided p."""
     lines = [
         dict(texts=SOURCES[source], against=part.name, runs=part.runs)
-        | dict(estimate=claims.said(part.evidence, part.runs), p=part.evidence.p)
+        | {"estimate": claims.said(part.evidence, part.runs), "p, one-sided": part.evidence.p}
         for source in SOURCES
         for part in between_beats_extremes(rows, source)
     ]

@@ -87,10 +87,10 @@ def from_stored() -> pd.DataFrame:
 
 
 def details(rows: pd.DataFrame) -> pd.DataFrame:
-    """Every comparison, uncorrected: claim, comparison, runs, estimate with its interval, p."""
+    """Every comparison, uncorrected: claim, comparison, runs, estimate, interval, one-sided p."""
     lines = [
         dict(claim=claim.id, comparison=part.name, runs=part.runs)
-        | dict(estimate=claims.said(part.evidence, part.runs), p=part.evidence.p)
+        | {"estimate": claims.said(part.evidence, part.runs), "p, one-sided": part.evidence.p}
         for claim in CLAIMS
         for part in claim.comparisons(rows)
     ]
