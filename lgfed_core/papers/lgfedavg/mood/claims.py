@@ -50,14 +50,14 @@ def wide(
     return found.reindex(columns=list(ALPHAS))
 
 
-def chosen(rows: pd.DataFrame, source: str) -> pd.DataFrame:
+def chosen(rows: pd.DataFrame, source: str, lr: float = Settings.lr) -> pd.DataFrame:
     """By seed: the ``alpha`` in between that is best on validation rows, and its ``test_acc``.
 
     Of seeds that have run all of them; of equally good ones the smallest alpha.
     """
-    judged = wide(rows, source, "validation_acc")[list(BETWEEN)].dropna()
+    judged = wide(rows, source, "validation_acc", lr=lr)[list(BETWEEN)].dropna()
     best = judged.idxmax(axis=1) if len(judged) else pd.Series(dtype=float)
-    tested = wide(rows, source, "test_acc")
+    tested = wide(rows, source, "test_acc", lr=lr)
     values = [tested.loc[seed, alpha] for seed, alpha in best.items()]
     return pd.DataFrame({"alpha": best, "test_acc": values}, index=best.index)
 

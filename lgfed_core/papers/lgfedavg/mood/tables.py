@@ -95,11 +95,17 @@ def alone(texts: Texts, seeds: Sequence[int], most: int | None = None) -> pd.Ser
     return pd.Series({name: np.mean(values) for name, values in found.items()})
 
 
-def answer(rows: pd.DataFrame) -> str:
-    """What became of the splits in between: a sentence per source, in Markdown."""
+def answer(rows: pd.DataFrame, lr: float = Settings.lr) -> str:
+    """What became of the splits in between: a sentence per source, in Markdown.
+
+    lr: Adam's rate; of another than the paper's only the sources that have run.
+    """
     lines = []
     for source, title in SOURCES.items():
-        own, tested = chosen(rows, source)["test_acc"], wide(rows, source, "test_acc")
+        own = chosen(rows, source, lr)["test_acc"]
+        if lr != Settings.lr and own.empty:
+            continue
+        tested = wide(rows, source, "test_acc", lr=lr)
         short = set(rows["scale"][rows["stand_in"] == title]) - {"paper"}
         pairs = [(f"than {name}", own, tested[alpha]) for alpha, name in EXTREMES.items()]
         # False if an interval moved to the other side of zero, or came to hold it.

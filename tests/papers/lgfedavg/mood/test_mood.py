@@ -144,6 +144,9 @@ def test_tables_and_figures_say_what_has_run_and_what_has_not():
     assert "local only, better: +10.1" in said[0]
     assert "short runs" in said[-1] and "short" not in said[0]
     assert "local only, worse" in tables.answer(made(HUMP | {0.6: 40}))
+    slower = made(HUMP | {0.6: 40}, lr=SLOWER)
+    (said,) = tables.answer(pd.concat([rows, slower]), lr=SLOWER).splitlines()
+    assert "local only, worse: -9.9" in said and tables.answer(rows, lr=SLOWER) == ""
     assert tables.by_alpha(rows).loc[SOURCES["chats"], "0.6"].startswith("60.2 ± ")
     table = tables.against_extremes(rows)
     assert table.loc[SOURCES["chats"], ["chosen in between", "best mean at"]].tolist() == [
