@@ -85,27 +85,33 @@ def _present() -> None:
 def caption(figure: Figure, words: str, *rows: pd.DataFrame) -> Figure:
     """Give ``figure`` the sentence that stands under it, and where ``rows`` come from; return it.
 
-    rows: what is drawn, as for `origin`.
+    rows: what is drawn, as for `origin`; a table per line where lines differ in seeds, which are
+    then "3 to 5 seeds".
     """
-    found = dict.fromkeys(filter(None, map(origin, rows)))
-    figure.set_label(" ".join([words, *(f"{one[0].upper()}{one[1:]}." for one in found)]))
+    found: dict[str, list[int]] = {}
+    for seeds, way in map(origin, rows):
+        if seeds:
+            found.setdefault(way, []).append(seeds)
+    for way, counts in found.items():
+        few, most = min(counts), max(counts)
+        words += f" {most if few == most else f'{few} to {most}'} seed{'s' * (most != 1)}{way}."
+    figure.set_label(words)
     return figure
 
 
-def origin(rows: pd.DataFrame) -> str:
-    """ "3 seeds, stored at paper scale" or "2 seeds, live run"; "" where that is not known.
+def origin(rows: pd.DataFrame) -> tuple[int, str]:
+    """How many seeds, and ", stored at paper scale" or ", live run"; 0 where that is not known.
 
     rows: stored ones have columns ``seed`` and ``scale``, the curves of a live run ``seed`` alone;
     of a table that has ``seed`` in its index the seeds are counted, and no more is known.
     """
     pivoted = "seed" in rows.index.names
     if rows.empty or not (pivoted or "seed" in rows):
-        return ""
+        return 0, ""
     seeds = (rows.index.get_level_values("seed") if pivoted else rows["seed"]).nunique()
-    said = f"{seeds} seed{'s' * (seeds != 1)}"
     if "scale" in rows:
-        return f"{said}, stored at {' and '.join(map(str, rows['scale'].unique()))} scale"
-    return said if pivoted else f"{said}, live run"
+        return seeds, f", stored at {' and '.join(map(str, rows['scale'].unique()))} scale"
+    return seeds, "" if pivoted else ", live run"
 
 
 def presented(figure: Figure) -> str | None:

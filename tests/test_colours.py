@@ -137,6 +137,8 @@ def test_a_figure_shows_its_number_its_sentence_and_where_it_comes_from(drawn):
     assert f"<figcaption><b>Figure 1.</b> {below}</figcaption>" in page
     assert 'alt="Figure. &lt;MNIST&gt;: round."' in page and 'id="figure-1"' in page
     assert plotting.presented(drawn) == page, "drawn again, it keeps its number"
+    one = rows.iloc[:1]
+    assert plotting.caption(drawn, "", rows, one).get_label().startswith(" 1 to 2 seeds, stored")
     plotting.caption(drawn, "Another.", rows.drop(columns="scale"))
     assert "<b>Figure 2.</b> Another. 2 seeds, live run.</fig" in plotting.presented(drawn)
     assert 'src="data:image/svg+xml;base64,' in page and 'class="lgfed"' in page
@@ -149,9 +151,9 @@ def test_a_figure_shows_its_number_its_sentence_and_where_it_comes_from(drawn):
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        (pd.DataFrame({"seed": [3]}), "1 seed, live run"),
-        (pd.DataFrame({"value": [3]}), ""),
-        (pd.DataFrame({("a", 1): [1.0, 2.0]}, pd.Index([0, 1], name="seed")), "2 seeds"),
+        (pd.DataFrame({"seed": [3]}), (1, ", live run")),
+        (pd.DataFrame({"value": [3]}), (0, "")),
+        (pd.DataFrame({("a", 1): [1.0, 2.0]}, pd.Index([0, 1], name="seed")), (2, "")),
     ],
 )
 def test_where_rows_come_from(rows, said):

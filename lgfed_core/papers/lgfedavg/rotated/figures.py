@@ -14,6 +14,7 @@ from lgfed_core.plotting import WIDTH, caption
 from .claims import SIDES
 
 STYLES = {0.0: "--", 0.1: "-"}  # C
+LINE = ["method", "finetune_fraction_C"]
 
 
 def turned(x: Tensor, angles: tuple[float, ...]) -> Figure:
@@ -57,11 +58,12 @@ def both_sides(curves: dict[str, pd.DataFrame]) -> Figure:
         "Accuracy by round with the newcomer: left the old devices, right the "
         "newcomer; lines are means over seeds, thin ones single seeds, dashed C = 0."
     )
-    return caption(figure, below, *curves.values())
+    each = (own for lines in curves.values() for _, own in lines.groupby(LINE))
+    return caption(figure, below, *each)
 
 
 def _side(ax: Axes, lines: pd.DataFrame) -> None:
-    for (method, fraction), mine in lines.groupby(["method", "finetune_fraction_C"], sort=False):
+    for (method, fraction), mine in lines.groupby(LINE, sort=False):
         colour, marker = METHOD[method]
         look = dict(color=colour, linestyle=STYLES[float(fraction)])
         wide = mine.pivot_table("value", "round", "seed")
