@@ -14,6 +14,9 @@ from lgfed_core.evidence.claims import said
 from lgfed_core.evidence.verdict import NOT_RUN, Evidence, greater
 
 KINDS = ("more", "less", "not shown to be more or less")
+ALONE = "one seed alone"
+FEW = 2  # comparisons that one line takes
+NESTED = "   "  # indents a list below an item of another, be that one numbered or not
 Pair = tuple[str, pd.Series, pd.Series]  # a name, and two numbers by seed
 
 
@@ -41,17 +44,28 @@ def sentence(
     shared: float = 0.0,
     digits: int = 2,
 ) -> str:
-    """ "head: name, more: +1.23 [+0.45, +2.01] (3); ...", each of a name, a and b, as a less b.
+    """What a less b is, pair by pair, in Markdown: `FEW` pairs on a line, more as a list by word.
 
-    fewest: seeds that a comparison needs to be said. "head: not yet run." where there is none.
+    "head: name, more: +1.23 [+0.45, +2.01] (3); ..." or, of many, "head:" and an item for each
+    word, "**more**: name +1.23 [+0.45, +2.01] (3); ...". fewest: seeds that a comparison needs to
+    be said. "head: not yet run." where there is none.
     """
-    lines = []
+    found: list[tuple[str, str, str]] = []
     for name, a, b in pairs:
         gain, runs = less(a, b, shared)
         if runs >= fewest:
-            way = "one seed alone" if runs == 1 else kind(gain, words)
-            lines.append(f"{name}, {way}: {said(gain, runs, digits=digits)}")
-    return f"{head}: {'; '.join(lines) or NOT_RUN}."
+            way = ALONE if runs == 1 else kind(gain, words)
+            found.append((way, name, said(gain, runs, digits=digits)))
+    if len(found) <= FEW:
+        line = "; ".join(f"{name}, {way}: {value}" for way, name, value in found)
+        return f"{head}: {line or NOT_RUN}."
+    items = []
+    for word in (*words, ALONE):
+        # False if one of the intervals moved to the other side of zero, or came to hold it.
+        mine = [f"{name} {value}" for way, name, value in found if way == word]
+        if mine:
+            items.append(f"{NESTED}- **{word}**: {'; '.join(mine)}.")
+    return "\n".join([f"{head}:", *items])
 
 
 def seeds(n: int) -> str:

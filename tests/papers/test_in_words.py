@@ -31,3 +31,16 @@ def test_a_sentence_joins_its_pairs_and_leaves_out_what_has_too_few_seeds():
     wide = sentence("**A**", [("a", some, NOTHING)], ("up", "down", "open"), shared=0.5, digits=1)
     assert wide == "**A**: a, open: +2.0 [-1.9, +5.9] (3)."  # 4.303 (1/3 + 1/2)^(1/2)
     assert bullets([said, "", wide]).count("\n") == 1
+
+
+def test_many_pairs_are_a_list_by_word():
+    up, down, wide = (pd.Series(v) for v in ([1.0, 1.1, 1.2], [-1.0, -1.1, -1.2], [-1.0, 1.0, 2.0]))
+    pairs = [("a", up, NOTHING), ("b", down, NOTHING), ("c", wide, NOTHING), ("d", up, NOTHING)]
+    said = sentence("**A**", [*pairs, ("e", pd.Series([5.0]), NOTHING)])
+    assert said.split("\n") == [
+        "**A**:",
+        "   - **more**: a +1.10 [+0.85, +1.35] (3); d +1.10 [+0.85, +1.35] (3).",
+        "   - **less**: b -1.10 [-1.35, -0.85] (3).",
+        "   - **not shown to be more or less**: c +0.67 [-3.13, +4.46] (3).",
+        "   - **one seed alone**: e +5.00 (1).",
+    ]

@@ -251,11 +251,15 @@ def test_claims_that_fail_are_refuted(claim, rows):
 
 
 def test_sentences_turn_with_the_rows():
-    ends, squared = sentences.of(made_up().assign(statistics="")).splitlines()[:2]
-    assert "mnist-usps, at 0.05, less: -1" in ends and "mnist-usps, at 0.05, more: +" in squared
+    ends, squared = sentences.of(made_up().assign(statistics="")).split("\n- ")[:2]
+    assert (
+        "**less**: mnist-usps, at 0.05 -1" in ends and "**more**: mnist-usps, at 0.05 +" in squared
+    )
     turned = made_up(vanilla=(99.0, 95.0, 99.0)).assign(statistics="")
-    ends, squared = sentences.of(turned).splitlines()[:2]
-    assert "mnist-usps, at 0.05, more: +" in ends and "mnist-usps, at 0.05, less: -" in squared
+    ends, squared = sentences.of(turned).split("\n- ")[:2]
+    assert (
+        "**more**: mnist-usps, at 0.05 +" in ends and "**less**: mnist-usps, at 0.05 -" in squared
+    )
     noise = pd.DataFrame(
         {"target, %": [80.0, 60.0, np.nan], "epsilon": [np.inf, 9e3, 2.5]}, [0.0, 0.01, 1.0]
     )

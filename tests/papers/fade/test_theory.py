@@ -345,5 +345,6 @@ def test_figures_of_orders_readings_and_imbalance_are_what_the_text_says_of_them
 def test_what_was_stolen_is_said_of_the_distance_to_the_start():
     found = attack.attack([attack.Defence(), attack.Defence(absent=1)], rounds=60, seeds=3)
     said = sentences.stolen(found, found)
-    assert "open, long steps, nearer: -" in said and "open, small steps, nearer: -" in said
-    assert "absent 100 %, long steps, nearer" not in said
+    nearer = next(line for line in said.splitlines() if "**nearer**" in line)
+    assert "open, long steps -" in nearer and "open, small steps -" in nearer
+    assert "absent 100 %, long steps" not in nearer

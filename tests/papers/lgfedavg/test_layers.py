@@ -177,8 +177,8 @@ def test_the_answer_waits_for_every_cut_and_is_computed():
     assert asked.loc["FedAvg going on (all shared)", "local test"].startswith("-2.00 [")
     assert asked.loc["the first 3 layers", "new test, outputs"].startswith("+7.00 [")
     said = tables.sharing(partly, "mnist")
-    assert "local test, all shared, behind: -2.00" in said
-    assert "new test, all shared, ahead: +2.00" in said
+    assert "**behind**: local test, all shared -2.00" in said
+    assert "**ahead**: new test, all shared +2.00" in said
     assert "not yet run" in tables.sharing(partly.iloc[:0], "mnist")
     shown = tables.shown(partly, "mnist").loc["last 3"]
     assert shown["local test"] == "90.50 ± 0.71 (2)" and shown["new test, probabilities"] == ""

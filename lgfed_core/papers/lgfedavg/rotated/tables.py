@@ -23,7 +23,7 @@ def live(rows: pd.DataFrame) -> pd.DataFrame:
     rows: of `Experiment.run`, one split. "averaged" is one model of the old devices' parameters.
     """
     rows = rows[rows["table"] == TABLE]
-    names = [line_of(*ids) for ids in zip(rows["method"], rows["finetune_fraction_C"], strict=True)]
+    names = _lines(rows)
     metric = rows["metric"].str.partition("_")[2]
     wide = rows.assign(line=names, metric=metric).pivot_table("value", "line", "metric")
     shown = {
@@ -53,15 +53,19 @@ def answer(rows: pd.DataFrame) -> str:
         if mine.empty:
             said.append(f"{WORDS[split]}: {NOT_RUN}")
             continue
-        found, seeds = live(mine), mine["seed"].nunique()
-        said.append(f"{WORDS[split]}, {seeds} seed{'s' * (seeds > 1)}, in percent:")
+        found, seeds = live(mine), mine.groupby(_lines(mine))["seed"].nunique().rename(words)
+        said.append(f"{WORDS[split]}, in percent (seeds):")
         for name, line in found.iterrows():
             normal, rotated = line["old devices"], line["newcomer"]
             said.append(
                 f"  {name}: old devices {normal['before']:.1f} -> {normal['after']:.1f}, "
-                f"newcomer {rotated['before']:.1f} -> {rotated['after']:.1f}"
+                f"newcomer {rotated['before']:.1f} -> {rotated['after']:.1f} ({seeds[name]})"
             )
     return "\n".join(said)
+
+
+def _lines(rows: pd.DataFrame) -> list[str]:
+    return [line_of(*ids) for ids in zip(rows["method"], rows["finetune_fraction_C"], strict=True)]
 
 
 def line_of(method: str, fraction: float) -> str:

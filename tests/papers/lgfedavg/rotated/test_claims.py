@@ -57,8 +57,8 @@ def test_claims_are_confirmed_and_refuted_by_hand():
     nothing = claims.stored().iloc[:0]
     assert (claims.judged(nothing)["said"] == verdict.NOT_RUN).all()
     said = sentences.of(made(HELD))
-    assert "i.i.d., FedAvg, C = 0, lost: -68" in said and "behind" not in said
-    assert "i.i.d., old devices, FedAvg, behind: -1.5" in sentences.of(made(lost))
+    assert "**lost**: i.i.d., FedAvg -68" in said and "behind" not in said
+    assert "**behind**: i.i.d., old devices, FedAvg -1.5" in sentences.of(made(lost))
     assert sentences.of(nothing).count(verdict.NOT_RUN) == 3
 
 
@@ -103,7 +103,7 @@ def test_choices_are_paired_and_the_nearest_is_found(tmp_path, monkeypatch):
     assert (
         tables.answer(claims.stored())
         .splitlines()[1]
-        .endswith("98.1 -> 30.0, newcomer 15.2 -> 92.1")
+        .endswith("98.1 -> 30.0, newcomer 15.2 -> 92.1 (3)")
     )
 
 
