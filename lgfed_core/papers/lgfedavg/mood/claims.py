@@ -24,7 +24,7 @@ SHARED = {"chats": _TENTH / (EACH - 2 * _TENTH)}  # test rows over training rows
 
 
 COLUMNS = ("stand_in", "alpha", "lr", "scale")
-SHORT = "runs of fewer restarts than five"
+SHORT = "runs with fewer restarts, rounds or passes than the others"
 
 
 def stored(table: str = TABLE) -> pd.DataFrame:
@@ -44,10 +44,23 @@ def wide(
     selection: str = "best_val",
     lr: float = Settings.lr,
 ) -> pd.DataFrame:
-    """One number of a source: lines are seeds, columns alphas; NaN where one has not run."""
-    mine = select(rows, stand_in=SOURCES[source], metric=metric, selection=selection, lr=lr)
+    """One number of a source: lines are seeds, columns alphas; NaN where one has not run.
+
+    source: of `people.SOURCES`, or how rows of one's own file name it.
+    """
+    mine = select(
+        rows, stand_in=SOURCES.get(source, source), metric=metric, selection=selection, lr=lr
+    )
     found = mine.assign(alpha=mine["alpha"].astype(float)).pivot_table("value", "seed", "alpha")
     return found.reindex(columns=list(ALPHAS))
+
+
+def sources(rows: pd.DataFrame) -> list[str]:
+    """The sources that rows are of: those of `people.SOURCES`, then files of one's own by title."""
+    named = set(rows["stand_in"]) if len(rows) else set()
+    return [s for s, title in SOURCES.items() if title in named] + sorted(
+        named - set(SOURCES.values())
+    )
 
 
 def chosen(rows: pd.DataFrame, source: str, lr: float = Settings.lr) -> pd.DataFrame:

@@ -8,13 +8,14 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from lgfed_core.colours import CORRECTED, MEASURED, METHOD, SHADES
+from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import reach_of
 from lgfed_core.plotting import WIDTH, caption
 
 from . import linear, people
-from .claims import wide
+from .claims import SHARED, sources, wide
 from .people import SOURCES
-from .settings import ALPHAS
+from .settings import ALPHAS, Settings
 
 STYLES = (":", "--", "-.", (0, (1, 4)))  # of what needs no network
 
@@ -22,10 +23,11 @@ STYLES = (":", "--", "-.", (0, (1, 4)))  # of what needs no network
 def by_share(rows: pd.DataFrame, rules: dict[str, pd.Series] | None = None) -> Figure:
     """Test accuracy against the share of layers that is shared, a panel per source that has run.
 
-    Thin lines are seeds, bars 95 % intervals of their mean. rules: by source, percent of what needs
-    no network (`tables.alone`, `linear.accuracies`), as black lines.
+    Thin lines are seeds, bars 95 % intervals of their mean, wider where seeds split the same texts
+    (`claims.SHARED`). rules: by source, percent of what needs no network (means of `tables.alone`,
+    `linear.accuracies`), as black lines.
     """
-    found = {s: wide(rows, s, "test_acc").dropna(axis=1, how="all") for s in SOURCES}
+    found = {s: wide(rows, s, "test_acc").dropna(axis=1, how="all") for s in sources(rows)}
     found = {source: table for source, table in found.items() if len(table)}
     many = max(1, len(found))
     shape = dict(figsize=(WIDTH, 0.5 + 2.4 * -(-many // 2)), squeeze=False)
@@ -36,14 +38,16 @@ def by_share(rows: pd.DataFrame, rules: dict[str, pd.Series] | None = None) -> F
         colour, marker = METHOD["lg_fedavg"]
         ax.plot(table.columns, table.T, color=colour, linewidth=0.5, alpha=0.5)
         n, mean = table.count(), table.mean()
-        reach = np.nan_to_num(reach_of(table.std() / np.sqrt(n), n - 1))
+        error = table.std() * np.sqrt(1 / n + SHARED.get(source, 0.0))
+        reach = np.nan_to_num(reach_of(error, n - 1))
         ax.errorbar(table.columns, mean, reach, color=colour, marker=marker, capsize=2)
         own = (rules or {}).get(source, pd.Series(dtype=float))
         for style, (name, value) in zip(STYLES, own.items(), strict=False):
             ax.axhline(value, color=MEASURED, lw=0.8, ls=style, label=name)
         if len(own):
             ax.legend(fontsize=6.5)
-        ax.set(title=f"{SOURCES[source]} (stand-in)", xticks=ALPHAS, xlim=(-0.05, 1.05))
+        title = f"{SOURCES[source]} (stand-in)" if source in SOURCES else source
+        ax.set(title=title, xticks=ALPHAS, xlim=(-0.05, 1.05))
         ax.set_xlabel("share of the layers that is shared")
     for row in grid:
         row[0].set_ylabel("test accuracy, %")
@@ -75,16 +79,20 @@ def mixtures(seeds: Sequence[int] = linear.SEEDS) -> Figure:
     return caption(figure, below)
 
 
-def over_rounds(curves: pd.DataFrame) -> Figure:
-    """Accuracy on validation and test rows over rounds: columns stand_in, alpha, seed, round,
-    metric, value. Lines are means over restarts and seeds, a row of panels per source."""
+def over_rounds(curves: pd.DataFrame, lr: float = Settings.lr) -> Figure:
+    """Accuracy on validation and test rows over rounds, at one rate of Adam.
+
+    curves: columns stand_in, alpha, lr, seed, round, metric, value. Lines are means over restarts
+    and seeds, a row of panels per source.
+    """
+    curves = select(curves, lr=lr) if len(curves) else curves
     titles = list(dict.fromkeys(curves["stand_in"]))
     shape = dict(figsize=(WIDTH, 0.7 + 1.9 * max(1, len(titles))), squeeze=False, sharex=True)
     figure, grid = plt.subplots(max(1, len(titles)), 2, **shape)
     for row, title in zip(grid, titles, strict=False):
         for ax, part in zip(row, ("validation", "test"), strict=True):
-            own = curves["stand_in"].eq(title) & curves["metric"].eq(f"{part}_acc")
-            for alpha, lines in curves[own].groupby(curves["alpha"].astype(float)):
+            own = curves[curves["stand_in"].eq(title) & curves["metric"].eq(f"{part}_acc")]
+            for alpha, lines in own.groupby(own["alpha"].astype(float)):
                 mean = lines.groupby(lines["round"].astype(int))["value"].mean()
                 ax.plot(mean.index, mean, color=SHADES(alpha), label=f"{alpha:g}")
             ax.set_title(f"{title}: {part}")
@@ -95,6 +103,6 @@ def over_rounds(curves: pd.DataFrame) -> Figure:
     figure.legend(handles, labels, loc="outside lower center", ncols=6, title="shared")
     below = (
         "Accuracy on validation and test rows by round, a line per share of the "
-        "layers, means over restarts and seeds, on stand-in data."
+        f"layers, means over restarts and seeds, rate {lr:g}, on stand-in data."
     )
     return caption(figure, below, curves)

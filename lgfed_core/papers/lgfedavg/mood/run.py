@@ -11,6 +11,7 @@ open is a setting with our value; the page lists them.
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 
 import pandas as pd
 import torch
@@ -155,10 +156,9 @@ class Mood(Experiment):
         ]
 
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
-        federations: dict[str, tuple[Federation, Tensor]] = {}
+        # all of them are read, and a wrong file refused, before anything trains
+        federations = {source: federation(cfg, source, seeds, device) for source in cfg.sources}
         for name, source, alpha in _cells(cfg):
-            if source not in federations:
-                federations[source] = federation(cfg, source, seeds, device)
             fed, start = federations[source]
             yield (
                 name,
@@ -197,11 +197,12 @@ class Mood(Experiment):
             _percent(chosen, ["seed"]).assign(selection="best_val"),
             _percent(last, ["seed"]).assign(selection="last"),
         ]
-        found = [lines.assign(**ids(source, alpha, cfg.lr)) for lines in found]
+        line = ids(source, alpha, cfg.lr, cfg.file)
+        found = [lines.assign(**line) for lines in found]
         if "test_acc" in outcome.history:
             way = _mean(outcome.history)
-            line = ids(source, alpha, cfg.lr) | dict(table=CURVES, selection="last")
-            found.append(_percent(way, ["seed", "round"]).assign(**line))
+            of = line | dict(table=CURVES, selection="last")
+            found.append(_percent(way, ["seed", "round"]).assign(**of))
         return pd.concat(found, ignore_index=True)
 
     def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
@@ -209,7 +210,7 @@ class Mood(Experiment):
         out = []
         for part, history in histories.items():
             if len(history):
-                line = ids(*named(part), cfg.lr)
+                line = ids(*named(part), cfg.lr, cfg.file)
                 out.append(_percent(_mean(history), ["seed", "round"]).assign(**line))
         return pd.concat(out, ignore_index=True) if out else pd.DataFrame()
 
@@ -217,9 +218,9 @@ class Mood(Experiment):
         return self.folder(cfg, seeds) / f"{source}_{alpha:g}.safetensors"
 
 
-def ids(source: str, alpha: float, lr: float = Settings.lr) -> dict:
-    """The table and the columns that name the rows of a part."""
-    title = "one's own file" if source == OWN else people.SOURCES[source]
+def ids(source: str, alpha: float, lr: float = Settings.lr, file: str = "") -> dict:
+    """The table and the columns that name the rows of a part; file: one's own."""
+    title = f"one's own file {Path(file).name}" if source == OWN else people.SOURCES[source]
     return dict(table=TABLE, stand_in=title, alpha=alpha, lr=lr)
 
 

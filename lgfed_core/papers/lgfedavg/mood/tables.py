@@ -1,18 +1,17 @@
-"""Tables of the page on mood: accuracies by share, what texts and persons say alone, the answer."""
+"""Tables of the page on mood: accuracies by share, what texts and persons say alone."""
 
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
-from lgfed_core.papers.in_words import bullets, sentence
-
 from . import linear
-from .claims import EXTREMES, SHARED, chosen, wide
+from .claims import EXTREMES, chosen, sources, wide
 from .people import RHOS, SOURCES
 from .settings import ALPHAS, Settings
 from .texts import LABELS, Texts, split
 
+COMMONEST = "commonest label"  # a rule that looks at no text
 NAMES = {alpha: f"{alpha:g}" for alpha in ALPHAS} | {0.0: "0, local only", 1.0: "1, FedAvg"}
 
 
@@ -25,10 +24,12 @@ def by_alpha(
     per source that has run, a column per alpha.
     """
     lines = {}
-    for source, title in SOURCES.items():
+    for source in sources(rows):
         found = wide(rows, source, "test_acc", selection, lr)
         if len(found):
-            lines[title] = {NAMES[a]: _mean(found[a]) for a in ALPHAS if found[a].notna().any()}
+            lines[SOURCES.get(source, source)] = {
+                NAMES[a]: _mean(found[a]) for a in ALPHAS if found[a].notna().any()
+            }
     return pd.DataFrame(lines).T
 
 
@@ -62,8 +63,8 @@ def expected(source: str) -> str:
     return f"{EXTREMES.get(near, 'in between')} (weight {weight:.2f})"
 
 
-def alone(texts: Texts, seeds: Sequence[int], most: int | None = None) -> pd.Series:
-    """Percent of test texts that simple rules get right, mean over the splits of ``seeds``.
+def alone(texts: Texts, seeds: Sequence[int], most: int | None = None) -> pd.DataFrame:
+    """Percent of test texts that simple rules get right: a line per split (seed), a column a rule.
 
     The commonest label of all training texts; the commonest of the person; and logistic regression
     on counts of words (the first ``most``; tf-idf), with and without who wrote them.
@@ -84,7 +85,7 @@ def alone(texts: Texts, seeds: Sequence[int], most: int | None = None) -> pd.Ser
         train, test = (np.concatenate(some) for some in zip(*rows, strict=True))
         own = np.concatenate([np.full(len(b), _commonest(texts.label[a])) for a, b in rows])
         guesses = {
-            "commonest label": np.full(len(test), _commonest(texts.label[train])),
+            COMMONEST: np.full(len(test), _commonest(texts.label[train])),
             "the person's commonest": own,
         }
         for name, x in inputs.items():
@@ -92,27 +93,7 @@ def alone(texts: Texts, seeds: Sequence[int], most: int | None = None) -> pd.Ser
             guesses[name] = model.predict(x[test])
         for name, guess in guesses.items():
             found.setdefault(name, []).append(100 * (guess == texts.label[test]).mean())
-    return pd.Series({name: np.mean(values) for name, values in found.items()})
-
-
-def answer(rows: pd.DataFrame, lr: float = Settings.lr) -> str:
-    """What became of the splits in between: a sentence per source, in Markdown.
-
-    lr: Adam's rate; of another than the paper's only the sources that have run.
-    """
-    lines = []
-    for source, title in SOURCES.items():
-        own = chosen(rows, source, lr)["test_acc"]
-        if lr != Settings.lr and own.empty:
-            continue
-        tested = wide(rows, source, "test_acc", lr=lr)
-        short = set(rows["scale"][rows["stand_in"] == title]) - {"paper"}
-        pairs = [(f"than {name}", own, tested[alpha]) for alpha, name in EXTREMES.items()]
-        # False if an interval moved to the other side of zero, or came to hold it.
-        head = f"**{title}{', short runs' * bool(short)}**: a split in between, in points"
-        kinds = ("better", "worse", "not shown to be better or worse")
-        lines.append(sentence(head, pairs, kinds, shared=SHARED.get(source, 0.0), digits=1))
-    return bullets(lines)
+    return pd.DataFrame(found, index=pd.Index(seeds, name="seed"))
 
 
 def _commonest(labels: np.ndarray) -> int:

@@ -69,12 +69,22 @@ def words_of(text: str) -> tuple[str, ...]:
 
 
 def binned(score: ArrayLike, low: float, high: float) -> NDArray:
-    """Scores from ``low`` to ``high`` in five bins of one width -> int64, 1 to 5.
+    """Whole scores from ``low`` to ``high`` in five bins of one width -> int64, 1 to 5.
+
+    Raises DataError for others, and for a range of fewer than five numbers.
 
     >>> binned([1, 20, 21, 100], 1, 100).tolist()
     [1, 1, 2, 5]
     """
-    score = np.asarray(score, float)
+    try:
+        score = np.asarray(score, float)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"scores must be numbers: {error}") from error
+    if high - low + 1 < LABELS or (score % 1).any():
+        raise DataError(
+            f"scores must be whole numbers of a range that has {LABELS} or more, "
+            f"not {low} to {high}; multiply shares by 100, say"
+        )
     if not ((score >= low) & (score <= high)).all():
         raise DataError(f"scores go from {score.min()} to {score.max()}, not {low} to {high}")
     width = (high - low + 1) / LABELS  # of whole numbers from low to high
@@ -135,8 +145,8 @@ def _lines(path: Path) -> list[tuple[int, list[str]]]:
     """The lines of a table that are not blank: (the number of its first line, fields)."""
     try:
         content = path.read_bytes()
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}") from error
+    except (OSError, ValueError) as error:  # ValueError: a path that no file can have
+        raise DataError(f"{path} cannot be read: {error}") from error
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -7,11 +7,12 @@ from pandas.io.formats.style import Styler
 from lgfed_core.evidence.printed import cells, margin
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import NOT_RUN
+from lgfed_core.papers.in_words import bullets
 
 from ..printed import TABLES
 from .claims import SIDES, WORDS
 from .run import CHOICES, NAME, TABLE
-from .settings import LINES, SPLITS, VARIED
+from .settings import LINES, SPLITS, VARIED, matters
 from .tables import line_of, words
 
 USUAL = "as assumed"
@@ -83,11 +84,12 @@ def differences(found: pd.DataFrame, split: str, ours: bool = False) -> pd.DataF
     out = {}
     for line in LINES if len(found) else ():
         if line in found.index.get_level_values("line"):
-            sides = [_paired(found, line, f"{split}_{side}") for side in SIDES]
-            seeds = sides[0][1].notna().sum(axis=1)
+            sides = [_by_seed(found, line, f"{split}_{side}") for side in SIDES]
+            both = sides[0].notna() & sides[0].loc[USUAL].notna()  # [choices, seeds]
+            seeds = both.sum(axis=1)
             for choice in seeds.index[seeds > 0]:
-                usual = choice == USUAL
-                means = [s.mean() if usual else c.loc[choice].mean() for s, c in sides]
+                usual = 0 if choice == USUAL else 1  # what is taken off
+                means = [(s.loc[choice] - usual * s.loc[USUAL]).mean() for s in sides]
                 out[choice, words(line)] = [*means, seeds[choice]]
     order = [USUAL, *(f"{name}={value}" for name in VARIED for value in VARIED[name]), ONE_MODEL]
     kept = [key for key in out if key[0] == USUAL or beyond(key[0]) == ours]
@@ -96,11 +98,10 @@ def differences(found: pd.DataFrame, split: str, ours: bool = False) -> pd.DataF
     return pd.DataFrame([out[key] for key in kept], named, [*SIDES.values(), "seeds"])
 
 
-def _paired(found: pd.DataFrame, line: str, column: str) -> tuple[pd.Series, pd.DataFrame]:
-    """A line's accuracy as assumed, by seed, and what each choice changes: [choices, seeds]."""
-    values = found.xs(line, level="line")[column].unstack("seed")  # [choices, seeds]
-    values = values.reindex([USUAL, *values.index.difference([USUAL])])
-    return values.loc[USUAL].dropna(), values - values.loc[USUAL]
+def _by_seed(found: pd.DataFrame, line: str, column: str) -> pd.DataFrame:
+    """A line's accuracies [choices, seeds], as assumed first; NaN where one has not run."""
+    values = found.xs(line, level="line")[column].unstack("seed")
+    return values.reindex([USUAL, *values.index.difference([USUAL])])
 
 
 def signed(table: pd.DataFrame) -> Styler:
@@ -112,21 +113,25 @@ def signed(table: pd.DataFrame) -> Styler:
 
 
 def unrun(found: pd.DataFrame, ours: bool = False) -> str:
-    """Which values of `settings.VARIED` have run with no line, by split, in words.
+    """Which values of `settings.VARIED` have not run, by split and line: a list in Markdown.
 
     ours: as in `differences`.
     """
     said = []
-    every = [f"{name}={value}" for name, values in VARIED.items() for value in values]
-    every = [choice for choice in every if beyond(choice) == ours]
+    every = [(name, f"{name}={value}") for name, values in VARIED.items() for value in values]
+    every = [(name, choice) for name, choice in every if beyond(choice) == ours]
     for split in SPLITS.values():
         columns = [f"{split}_{side}" for side in SIDES]
-        ran = set(found[columns].dropna(how="all").index.get_level_values("choice"))
-        left = [asked(choice) for choice in every if choice not in ran]
-        if left:
-            some = len(left) < len(every)
-            said.append(f"{WORDS[split]}, {'; '.join(left) if some else 'all of them'}")
-    return f"*Not run:* {'. '.join(said)}." if said else "All of them have run."
+        ran = set(found[columns].dropna(how="all").index.droplevel("seed"))
+        left: dict[str, list[str]] = {}  # what is lacking -> the lines that lack just that
+        for line in LINES:
+            asks = [choice for name, choice in every if matters(name, line)]
+            lacks = [asked(choice) for choice in asks if (choice, line) not in ran]
+            some = len(lacks) < len(asks)
+            left.setdefault("; ".join(lacks) if some else "all", []).append(words(line))
+        left.pop("", None)
+        said += [f"{WORDS[split]}, {' and '.join(who)}: {what}." for what, who in left.items()]
+    return f"*Not run:*\n{bullets(said)}" if said else "All of them have run."
 
 
 def remedies(found: pd.DataFrame, line: str = "fedavg_0") -> str:
@@ -155,10 +160,10 @@ def remedies(found: pd.DataFrame, line: str = "fedavg_0") -> str:
 def nearest(found: pd.DataFrame) -> pd.DataFrame:
     """Each printed number, ours as assumed, and the reading that comes nearest to it.
 
-    found: of `stored`. A choice stands for ours as assumed and what it changes, of the seeds that
-    both have (`differences`); what is `beyond` the text is no reading of it. Columns paper, margin,
-    as assumed, nearest, with (the choice), within the margin, and how many readings have run, the
-    one assumed among them. Chosen on the print itself: it says what can be had, and judges nothing.
+    found: of `stored`. Of each reading the mean over the seeds that have run it; what is `beyond`
+    the text is none. Columns paper, margin, as assumed, nearest, with (the choice), seeds (of that
+    one), within the margin, and how many readings have run, the one assumed among them. Chosen on
+    the print itself: it says what can be had, and judges nothing.
     """
     spec, out = TABLES[TABLE], {}
     found = found[[not beyond(c) for c in found.index.get_level_values("choice")]]
@@ -170,14 +175,14 @@ def nearest(found: pd.DataFrame) -> pd.DataFrame:
         where = dict(method=cell.method, finetune_fraction_C=cell.finetune_fraction_C)
         allowed = margin(spec, cell.metric, **where)
         said = dict(paper=cell.paper, margin=allowed, usual=np.nan, nearest=np.nan)
-        said |= dict(choice=NOT_RUN, reached="", readings=0)
-        usual, change = _paired(found, line, cell.metric) if line in ran else ((), None)
-        if len(usual):
-            ours = usual.mean() + change.mean(axis=1).dropna()
+        said |= dict(choice=NOT_RUN, seeds=0, reached="", readings=0)
+        values = _by_seed(found, line, cell.metric) if line in ran else pd.DataFrame()
+        ours = values.mean(axis=1).dropna()
+        if len(ours):
             best = (ours - cell.paper).abs().idxmin()
-            said |= dict(usual=usual.mean(), nearest=ours[best], choice=asked(best))
+            said |= dict(usual=ours.get(USUAL, np.nan), nearest=ours[best], choice=asked(best))
             said |= dict(reached="yes" if abs(ours[best] - cell.paper) <= allowed else "no")
-            said |= dict(readings=len(ours))
+            said |= dict(seeds=values.loc[best].count(), readings=len(ours))
         out[name] = said
     names = dict(usual=USUAL, choice="with", reached="within the margin")
     return pd.DataFrame(out).T.rename(columns=names)

@@ -55,8 +55,8 @@ def both_sides(curves: dict[str, pd.DataFrame]) -> Figure:
         handles |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3)
     below = (
-        "Accuracy by round with the newcomer: left the old devices, right the "
-        "newcomer; lines are means over seeds, thin ones single seeds, dashed C = 0."
+        "Accuracy by round with the newcomer: left the old devices, from before it came, "
+        "right the newcomer; lines are means over seeds, thin ones single seeds, dashed C = 0."
     )
     each = (own for lines in curves.values() for _, own in lines.groupby(LINE))
     return caption(figure, below, *each)

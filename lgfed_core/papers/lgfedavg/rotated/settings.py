@@ -90,7 +90,7 @@ class Settings(Checked):
     lr: float = 0.05
 
     RANGES: ClassVar = dict(
-        angle=Range(-360, 360), frozen=FROM_0, own_first=FROM_0, shared_layers=Range(0, 5)
+        angle=Range(-360, 360), frozen=Range(0, 5), own_first=FROM_0, shared_layers=Range(0, 5)
     )
     CHOICES: ClassVar = dict(
         scale=SCALES, classes=SPLITS, shared_side=("first", "last"), lines=LINES, vary=VARIED

@@ -37,9 +37,15 @@ def live(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def curves(scale: str = "paper") -> pd.DataFrame:
-    """Stored accuracies by round: columns of `Rotated.progress`, and classes_per_device."""
+    """Stored accuracies by round: columns of `Rotated.progress`, and classes_per_device.
+
+    Of the old devices with round 0, before the newcomer came: what is forgotten is the first step.
+    """
     columns = ("classes_per_device", "method", "finetune_fraction_C", "round")
-    return select(NAME, columns=columns, table=CURVES, scale=scale)
+    way = select(NAME, columns=columns, table=CURVES, scale=scale)
+    before = [f"{split}_normal_before" for split in SPLITS.values()]
+    start = select(NAME, columns=columns, table=TABLE, scale=scale, metric=before)
+    return pd.concat([start.assign(round=0, metric="normal"), way], ignore_index=True)
 
 
 def answer(rows: pd.DataFrame) -> str:

@@ -44,14 +44,15 @@ def test_rules_without_a_network_know_what_they_are_given():
     ben = [(("hm", "so"), 3)] * many
     words, label = zip(*ann, *ben, strict=True)
     texts = Texts("two", np.repeat(["ann", "ben"], many), words, np.array(label))
-    found = tables.alone(texts, range(2))
+    found = tables.alone(texts, range(2)).mean()
     assert found["commonest label"] == 50 and found["the person's commonest"] < 100
     assert found["words"] == found["words and person"] == 100
 
 
 def test_curves_are_means_over_seeds_and_restarts_by_source_and_share():
     rows = [
-        dict(stand_in=title, alpha=alpha, seed=seed, round=r, metric=f"{part}_acc", value=v + seed)
+        dict(stand_in=title, alpha=alpha, lr=0.005, seed=seed, round=r)
+        | dict(metric=f"{part}_acc", value=v + seed)
         for title, v in (("chats", 10.0), ("made up", 50.0))
         for alpha in (0.0, 0.4)
         for seed in (0, 2)

@@ -11,9 +11,9 @@ from lgfed_core.errors import DataError, SettingsError
 from lgfed_core.evidence import verdict
 from lgfed_core.fill.ledger import Ledger
 from lgfed_core.fill.plan import Planner
-from lgfed_core.papers.lgfedavg.mood import claims, figures, tables
+from lgfed_core.papers.lgfedavg.mood import claims, figures, sentences, tables
 from lgfed_core.papers.lgfedavg.mood.people import SOURCES
-from lgfed_core.papers.lgfedavg.mood.run import MOOD, federation, ids
+from lgfed_core.papers.lgfedavg.mood.run import CURVES, MOOD, federation, ids
 from lgfed_core.papers.lgfedavg.mood.settings import ALPHAS, SLOWER
 from toy import stored_row
 
@@ -92,9 +92,14 @@ def test_ones_own_file_is_trained_on_and_a_bad_one_refused_before(tmp_path, monk
     file.write_text("\n".join(["person,text,label", *lines]))
     own = dict(sources=("own",), file=str(file), alphas=(0.4,), rounds=1)
     rows, _ = MOOD.run(MOOD.settings("smoke", **own), [0], record=False, resume=False, workers=1)
-    assert set(rows["stand_in"]) == {"one's own file"} and rows["value"].notna().all()
+    title = "one's own file moods.csv"
+    assert set(rows["stand_in"]) == {title} and rows["value"].notna().all()
+    assert [*tables.by_alpha(rows, 1e-3).index] == [title]
     file.write_text("\n".join(["person,text,label", *lines, "ann,,3"]))
     monkeypatch.setattr("lgfed_core.papers.lgfedavg.mood.run.run", None)  # it would train
+    with pytest.raises(DataError, match="moods.csv, line 26: the text is empty"):
+        MOOD.run(MOOD.settings("smoke", **own), [0], record=False, resume=False, workers=1)
+    own |= dict(sources=("between", "own"))  # nor the source before it
     with pytest.raises(DataError, match="moods.csv, line 26: the text is empty"):
         MOOD.run(MOOD.settings("smoke", **own), [0], record=False, resume=False, workers=1)
 
@@ -139,14 +144,14 @@ def test_the_same_texts_split_again_and_again_are_no_new_texts():
 
 def test_tables_and_figures_say_what_has_run_and_what_has_not():
     rows = pd.concat([made(HUMP), made(HUMP, "apart", scale="short")])
-    said = tables.answer(rows).splitlines()
+    said = sentences.answer(rows).splitlines()
     assert len(said) == 4 and sum("not yet run" in line for line in said) == 2
     assert "local only, better: +10.1" in said[0]
     assert "short runs" in said[-1] and "short" not in said[0]
-    assert "local only, worse" in tables.answer(made(HUMP | {0.6: 40}))
+    assert "local only, worse" in sentences.answer(made(HUMP | {0.6: 40}))
     slower = made(HUMP | {0.6: 40}, lr=SLOWER)
-    (said,) = tables.answer(pd.concat([rows, slower]), lr=SLOWER).splitlines()
-    assert "local only, worse: -9.9" in said and tables.answer(rows, lr=SLOWER) == ""
+    (said,) = sentences.answer(pd.concat([rows, slower]), lr=SLOWER).splitlines()
+    assert "local only, worse: -9.9" in said and sentences.answer(rows, lr=SLOWER) == ""
     assert tables.by_alpha(rows).loc[SOURCES["chats"], "0.6"].startswith("60.2 ± ")
     table = tables.against_extremes(rows)
     assert table.loc[SOURCES["chats"], ["chosen in between", "best mean at"]].tolist() == [
@@ -175,3 +180,32 @@ def test_a_plan_never_joins_pieces_of_two_rates():
     pieces = [p for p in MOOD.pieces("as_described") if p.name == "chats:0.4"]
     tasks = Planner([], Ledger(pieces, "cpu: A")).tasks((piece, 0) for piece in pieces)
     assert sorted(task.settings.lr for task in tasks) == [SLOWER, 0.005]
+
+
+def test_curves_are_drawn_at_one_rate_and_said_to_rise_while_they_do():
+    def way(lr, rise, source="apart"):
+        return pd.DataFrame(
+            stored_row(**ids(source, 0.4, lr) | dict(table=CURVES), seed=s, selection="last",
+                       round=r, metric=f"{part}_acc", value=40 + s + rise * max(0, r - 6))
+            for s in range(3) for r in range(1, 10) for part in ("validation", "test")
+        )  # fmt: skip
+
+    curves = pd.concat([way(0.005, 1), way(SLOWER, -1), way(0.005, 0, "alike")])
+    figure = figures.over_rounds(curves)
+    assert figure.axes[0].lines[0].get_ydata()[-1] == pytest.approx(44)  # of 43 to 45, and no 38
+    figure = figures.over_rounds(curves, SLOWER)
+    assert figure.axes[0].lines[0].get_ydata()[-1] == pytest.approx(38)
+    said = sentences.levelled(curves)
+    assert "1 of 2 curves: made-up texts, rho 1, 0.4 (+2.0)." in said
+    assert sentences.levelled(curves, SLOWER).endswith("0 of 1 curves.")
+    plt.close("all")
+
+
+def test_a_network_is_held_against_a_rule_that_reads_no_text():
+    rules = pd.DataFrame({tables.COMMONEST: [54.0, 54.1, 54.2]})
+    said = sentences.guessed(made(HUMP), rules)
+    assert "**better**: 0.2 +1.0" in said and "**worse**: 0, local only -4.0" in said
+    rows = pd.concat([made(HUMP, "alike"), made(HUMP, "apart")])
+    said = sentences.extremes(rows)
+    assert "rho 0, FedAvg less local only, ahead: +2.1" in said
+    assert "rho 1, local only less FedAvg, behind: -2.1" in said

@@ -86,9 +86,9 @@ def test_choices_are_paired_and_the_nearest_is_found(tmp_path, monkeypatch):
     averaged = changed.xs(choices.ONE_MODEL)
     assert averaged.loc["LG-FedAvg, C = 0.1", "old devices"] < -17 and len(averaged) == 2
     assert [*changed.loc[choices.USUAL].index] == [tables.words(line) for line in HELD]
-    said = choices.unrun(found)
-    assert "i.i.d., its pictures are nobody else's; weights 1/m;" in said
-    assert "non-i.i.d., all of them." not in said and "FedProx's mu: 0.1;" in said
+    said = choices.unrun(found).splitlines()
+    assert "- i.i.d., FedAvg, C = 0: its pictures are nobody else's." in said  # the other way ran
+    assert said[2].startswith("- i.i.d., LG-FedAvg, C = 0 and FedAvg, C = 0.1 and FedProx,")
     shown = choices.signed(changed).to_html()
     assert "+2.0" in shown and ">30.0<" in shown
     noniid = [f"noniid_{side}" for side in claims.SIDES]
@@ -96,8 +96,9 @@ def test_choices_are_paired_and_the_nearest_is_found(tmp_path, monkeypatch):
     assert len(without) == 0  # what has run nowhere there has no line
     nearest = choices.nearest(found)
     cell = nearest.loc["i.i.d., old devices: FedAvg, C = 0"]  # printed: 32.01, ours 30 and 32
-    assert cell["nearest"] == pytest.approx(30 + 2) and cell["readings"] == 2
+    assert cell["nearest"] == pytest.approx(32) and cell["readings"] == 2
     assert cell["with"] == "turned the other way" and cell["within the margin"] == "yes"
+    assert cell["seeds"] == 1 and cell[choices.USUAL] == pytest.approx(30)
     kept = nearest.loc["non-i.i.d., newcomer: FedAvg, C = 0.1"]  # printed: 89.62, margin 1.1
     assert kept["with"] == choices.USUAL and kept["within the margin"] == "yes"
     assert (
@@ -128,8 +129,8 @@ def test_remedies_are_no_reading_of_the_text(tmp_path, monkeypatch):
     )
     assert said.index("frozen +1.0") > said.index("kept +2.0") and "non-i.i.d." not in said
     left = choices.unrun(found, ours=True)
-    assert "i.i.d., turned by, degrees: 180; newcomers: 3" in left
-    assert "non-i.i.d., all of them." in left
+    assert "- i.i.d., FedAvg, C = 0: turned by, degrees: 180; newcomers: 3; remedy: a ten" in left
+    assert "- non-i.i.d., FedAvg, C = 0 and LG-FedAvg, C = 0 and" in left
 
 
 def test_where_some_lines_have_run_the_others_are_said_not_to(tmp_path, monkeypatch):
@@ -149,7 +150,7 @@ def test_before_anything_has_run_the_page_says_so(tmp_path, monkeypatch):
     assert tables.answer(claims.stored()).count(verdict.NOT_RUN) == 2
     found = choices.stored()
     assert len(found) == 0 and choices.differences(found, "noniid").size == 0
-    assert verdict.NOT_RUN in choices.remedies(found) and "all of them" in choices.unrun(found)
+    assert verdict.NOT_RUN in choices.remedies(found) and "0.1: all." in choices.unrun(found)
     assert (choices.nearest(found)["with"] == verdict.NOT_RUN).all()
     assert (claims.details(claims.stored())["estimate"] == verdict.NOT_RUN).all()
     figure = figures.both_sides({"i.i.d.": tables.curves()})
