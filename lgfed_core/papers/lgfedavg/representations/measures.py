@@ -19,6 +19,7 @@ from lgfed_core.seeds import Purpose, stream
 from .settings import WITHOUT
 
 PROBES = ("probe_digit", "probe_slant", "probe_common")
+CHOOSING = "probe_digit_validation"  # by which the weight of a loss is chosen where h is judged
 FIT, JUDGE, TASKS = "probe_fit", "probe_judge", "tasks"  # rows for probes, and with auxiliary tasks
 
 
@@ -30,8 +31,11 @@ class Representations(Tracker):
     test rows.
 
     ``probe_digit``  a probe for each device's h, which of ten digits: the mean over devices.
-    ``probe_slant``  the same, which group, as area under the curve: test rows lean less.
+    ``probe_slant``  the same, which group, as area under the curve: fewer test than training rows
+                     pass the training rows' medians.
     ``probe_common`` one probe for the digit on the h of all devices together: how far these agree.
+    `CHOOSING`       as ``probe_digit``, fitted to one half of the validation rows and judged on the
+                     other: after the last round alone.
     ``auxiliary``    how well the auxiliary network solves its task on the device's test rows: the
                      share of right answers; of the rows' variance that an autoencoder explains; the
                      area under an adversary's curve.
@@ -67,6 +71,7 @@ class Representations(Tracker):
         judged = mean_accuracy(engine, "shared", "personal", "validation")
         before = {f"{name}_before": t[f"{name}_before"].cpu() for name in PROBES}
         found = _tests(engine) | dict(validation_acc=judged) | self._probed(engine) | before
+        found[CHOOSING] = self._choosing(engine)
         return found if self.way in WITHOUT else found | dict(auxiliary=self._solved(engine))
 
     def _probed(self, engine: Engine) -> dict[str, Tensor]:
@@ -87,6 +92,19 @@ class Representations(Tracker):
             common, _ = linear_probe(h, np.tile(y, len(each)), g, np.tile(truth, len(each)))
             found.append((*np.mean(each, 0), common))
         return dict(zip(PROBES, torch.tensor(found, dtype=torch.float32).T, strict=True))
+
+    def _choosing(self, engine: Engine) -> Tensor:
+        """Accuracy [R] of probes that see no test row, the mean over devices."""
+        h = (
+            engine.own_outputs("shared", "personal", FIT, features=True).cpu().numpy()
+        )  # [R, K, n, 64]
+        found = []
+        for r, of in enumerate(h):
+            y, _ = _labels(engine.phase, FIT, r)  # rows are in random order
+            half = len(y) // 2
+            each = [linear_probe(g[:half], y[:half], g[half:], y[half:])[0] for g in of]
+            found.append(np.mean(each))
+        return torch.tensor(found, dtype=torch.float32)
 
     def _solved(self, engine: Engine) -> Tensor:
         """How well auxiliary networks solve their tasks [R], the mean over devices."""

@@ -47,8 +47,8 @@ class Settings(Checked):
     rows_per_class: tuple[int, int] = (600, 100)  # (train, test) of MNIST: 600 and 100 a device
     validation: float = 0.1  # share of each device's training rows; these keep their labels
     fraction: float = 0.5  # C
-    rounds: int = 40
-    looks: int = 8  # at both tests on the way
+    rounds: int = 120
+    looks: int = 12  # at both tests on the way
     lr: float = 0.05
     batch_size: int = 50
     probe_rows: tuple[int, int] = (600, 1000)  # that probes are fitted to, and judged on
