@@ -13,7 +13,14 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.metrics.linear import linear_probe
 from lgfed_core.models import count
 from lgfed_core.models.auxiliary import AuxiliaryMLP, head
-from lgfed_core.papers.lgfedavg.representations import figures, labels, sentences, slant, tables
+from lgfed_core.papers.lgfedavg.representations import (
+    figures,
+    labels,
+    sentences,
+    slant,
+    tables,
+    weights,
+)
 from lgfed_core.papers.lgfedavg.representations.run import REPRESENTATIONS, TABLE
 from lgfed_core.papers.lgfedavg.representations.settings import LABELS, WAYS
 from toy import stored_row
@@ -78,7 +85,7 @@ def cell(way: str, weight: float, seed: int, value: float | None, n: int = 10) -
     ids = dict(table=TABLE, way=way, labels=n, weight=weight, selection="last", seed=seed)
     if value is None:
         return [stored_row(metric="diverged", value=3, **ids)]
-    names = ("validation_acc", *tables.TESTS)
+    names = ("validation_acc", weights.CHOOSING, *tables.TESTS)
     return [stored_row(metric=name, value=value, **ids) for name in names]
 
 
@@ -91,13 +98,13 @@ def test_the_weight_is_chosen_on_validation_rows_of_those_that_ran_and_held():
     )
     rows += [line for way in ("plain", "fedavg") for line in cell(way, 1.0, 0, 60)]
     rows = pd.DataFrame(rows)
-    values = tables.chosen(rows)
-    weights = values["weight"].groupby(level="way").first()
-    assert weights["jigsaw"] == 0.1 and weights["rotation"] == 1
+    values = weights.chosen(rows)
+    shown = values["weight"].groupby(level="way").first()
+    assert shown["jigsaw"] == 0.1 and shown["rotation"] == 1
     gap = tables.gaps(values).loc[10, "jigsaw", "local_test_acc"]
     assert gap["estimate"] == 25 and gap["seeds"] == 1
     assert "not yet run" in tables.answer(values)
-    assert "1 diverged" in tables.tried(rows).loc["10 labels, jigsaw", ("local test", "10")]
+    assert "1 diverged" in weights.tried(rows).loc["10 labels, jigsaw", ("local test", "10")]
     said = sentences.lost(rows)
     assert said == "**Runs that diverged**, with whatever labels: at weight 10 jigsaw 1 of 3."
     assert sentences.lost(rows[rows["way"] == "plain"]).endswith(": none.")
@@ -106,14 +113,38 @@ def test_the_weight_is_chosen_on_validation_rows_of_those_that_ran_and_held():
         [line for way in WAYS for s in range(2) for n in (10, 50, 0)
          for line in cell(way, 1.0, s, 90 + s + 3 * (way == "jigsaw"), n)]
     )  # fmt: skip
-    said = tables.answer(tables.chosen(rows))
+    said = tables.answer(weights.chosen(rows))
     assert "local test: highest jigsaw, 93.5 %" in said and "ahead of g alone: jigsaw +3.0" in said
     assert "own head" not in said
-    said = sentences.of(tables.chosen(rows), rows)
+    said = sentences.of(weights.chosen(rows), rows)
     assert "in 3 of 15 comparisons" in said and re.search(r"\*\*more\*\*:.* jigsaw \+3.0", said)
     assert "FedAvg, which shares f too**" in said
     assert re.search(r"\*\*not shown to be more or less\*\*: .*\+0.0", said)
-    assert sentences.of(tables.chosen(rows.iloc[:0]), rows.iloc[:0]).count("not yet run") == 12
+    assert sentences.of(weights.chosen(rows.iloc[:0]), rows.iloc[:0]).count("not yet run") == 10
+
+
+def test_a_weight_for_h_is_chosen_by_a_probe_and_equals_by_rule():
+    by = {  # weight -> (accuracy on validation rows, probe on them)
+        0.1: (80.001, 60.0), 1.0: (80.004, 70.0), 10.0: (79.0, 69.99),
+    }  # fmt: skip
+    rows = pd.DataFrame(
+        stored_row(table=TABLE, way="jigsaw", labels=10, weight=weight, selection="last", seed=seed,
+                   metric=metric, value=value + seed)
+        for weight, (accuracy, probe) in by.items() for seed in range(2)
+        for metric, value in (("validation_acc", accuracy), (weights.CHOOSING, probe),
+                              *((test, 10 * weight) for test in tables.TESTS))
+    )  # fmt: skip
+    values = weights.chosen(rows)
+    assert values["weight"].tolist() == [0.1, 0.1]  # the smallest of what is equal to a hundredth
+    assert values["weight of h"].tolist() == [1.0, 1.0]
+    assert values["local_test_acc"].tolist() == [1, 2] and values["probe_digit"].tolist() == [
+        10,
+        11,
+    ]
+    assert tables.shown(values, 10).loc["jigsaw", "weight"] == "0.1, h: 1"
+    curves = rows.assign(round=1)
+    assert set(weights.at_chosen(curves, values)["weight"]) == {0.1}
+    assert weights.at_chosen(curves, values.iloc[:0]).empty
 
 
 def test_what_an_adversary_hides_is_what_a_fresh_probe_no_longer_reads():
@@ -124,16 +155,17 @@ def test_what_an_adversary_hides_is_what_a_fresh_probe_no_longer_reads():
         for way, level in levels.items() for n in LABELS for seed in range(3)
         for metric, value in (
             ("probe_slant", level + seed * (1 + 0.1 * (way == "plain"))),
-            ("auxiliary", 50.0), ("validation_acc", 80), *((test, 80) for test in tables.TESTS),
+            ("auxiliary", 50.0), ("validation_acc", 80), (weights.CHOOSING, 80),
+            *((test, 80) for test in tables.TESTS),
         )
     )  # fmt: skip
-    said = sentences.of(tables.chosen(rows), rows)
-    assert "own area: 10 labels 50.0, 50 labels 50.0, all labels 50.0):\n" in said
-    assert "   - **less**: 10 labels -1" in said
+    said = sentences.of(weights.chosen(rows), rows)
+    assert "(the adversary's own area: 50 to 50):\n" in said
+    assert "   - **less**: 10 labels at weight 1 -1" in said
     assert "ahead of g alone**: local test: none; new test: none" in said
     rows["value"] += 20 * ((rows["way"] == "adversarial") & (rows["metric"] == "new_test_acc"))
     rows["value"] += rows["seed"] * (rows["way"] == "plain") * (rows["metric"] == "new_test_acc")
-    said = sentences.of(tables.chosen(rows), rows)
+    said = sentences.of(weights.chosen(rows), rows)
     assert "new test: against an adversary; digit from h: none" in said
 
 
@@ -142,13 +174,13 @@ def test_figures_show_the_means_of_what_has_run():
         [line for way in WAYS for s in range(3) for n in (10, 50, 0)
          for line in cell(way, 1.0, s, 80 + s + 5 * (way == "jigsaw") + n / 10, n)]
     )  # fmt: skip
-    figure = figures.few_labels(tables.chosen(rows))
+    figure = figures.few_labels(weights.chosen(rows))
     for ax in figure.axes:
         lines = dict(zip(WAYS, ax.lines, strict=True))
         by_labels = [81 + n / 10 for n in LABELS]
         assert lines["plain"].get_ydata() == pytest.approx(by_labels)
         assert lines["jigsaw"].get_ydata() == pytest.approx([5 + v for v in by_labels])
-    assert "not yet run" in figures.few_labels(tables.chosen(rows.iloc[:0])).axes[0].get_title()
+    assert "not yet run" in figures.few_labels(weights.chosen(rows.iloc[:0])).axes[0].get_title()
     curves = [
         dict(way=way, labels=n, seed=seed, round=r, metric=metric, value=10 * r + seed + n)
         for way in ("plain", "jigsaw") for n in (5, 0) for seed in (0, 2) for r in (1, 2)

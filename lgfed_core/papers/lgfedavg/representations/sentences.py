@@ -6,16 +6,17 @@ from collections.abc import Iterator
 import pandas as pd
 
 from lgfed_core.evidence.verdict import NOT_RUN
-from lgfed_core.papers.in_words import KINDS, Pair, bullets, kind, less, mean, sentence
+from lgfed_core.papers.in_words import KINDS, Pair, bullets, kind, less, sentence
 
 from .settings import LABELS, WAYS, WITHOUT
 from .tables import TESTS, WORDS, cell, every, gaps, words
 
 
 def of(values: pd.DataFrame, rows: pd.DataFrame) -> str:
-    """Sentences in Markdown; values: of `tables.chosen`, rows: of `tables.stored`."""
+    """Sentences in Markdown; values: of `weights.chosen`, rows: of `tables.stored`."""
     tests = (_help(values, metric) for metric in TESTS)
-    return bullets([_few(values), *tests, _pooled(values), _hidden(values), _heavier(rows)])
+    more = (_pooled(values), _trained(values), _hidden(rows), _heavier(rows))
+    return bullets([_few(values), *tests, *more])
 
 
 def lost(rows: pd.DataFrame) -> str:
@@ -80,18 +81,36 @@ def _pooled(values: pd.DataFrame) -> str:
     return sentence("**FedAvg, which shares f too**, less g alone, in points", pairs, digits=1)
 
 
-def _hidden(values: pd.DataFrame) -> str:
+def _hidden(rows: pd.DataFrame) -> str:
     # False if an interval moved to the other side of zero, or came to hold it. Less is what the
     # adversary is there for; its own area says what it reads, not what is there to be read.
+    found = every(rows)
     pairs, own = [], []
     for n in LABELS:
-        pairs.append((words(n), *_both(values, n, "adversarial", "plain", "probe_slant")))
-        area = cell(values, n, "adversarial").get("auxiliary", pd.Series(dtype=float))
-        own.append(f"{words(n)} {mean(area)}")
+        with_one, plain = (cell(found, n, way) for way in ("adversarial", "plain"))
+        if {"probe_slant", "auxiliary"} <= {*with_one.dropna(axis=1, how="all")}:
+            base = plain["probe_slant"].droplevel("weight")
+            slant = with_one["probe_slant"].unstack("weight")
+            pairs += [(f"{words(n)} at weight {w:g}", slant[w], base) for w in slant]
+            own += with_one["auxiliary"].groupby(level="weight").mean().tolist()
+    ends = f" (the adversary's own area: {min(own):.0f} to {max(own):.0f})" if own else ""
     head = (
         "**Slant that a fresh probe reads**, against an adversary less g alone, in points of area"
     )
-    return sentence(f"{head} (the adversary's own area: {', '.join(own)})", pairs, digits=1)
+    return sentence(f"{head}{ends}", pairs, digits=1)
+
+
+def _trained(values: pd.DataFrame) -> str:
+    # False if an interval moved to the other side of zero, or came to hold it.
+    pairs = []
+    for n in LABELS:
+        for way in ("plain", "fedavg"):
+            mine = cell(values, n, way)
+            if {"probe_digit", "probe_digit_before"} <= {*mine}:
+                name = f"{words(n)}, {WORDS[way]}"
+                pairs.append((name, mine["probe_digit"], mine["probe_digit_before"]))
+    head = "**Digit from h, trained less untrained**, in points"
+    return sentence(head, pairs, digits=1)
 
 
 def _heavier(rows: pd.DataFrame) -> str:

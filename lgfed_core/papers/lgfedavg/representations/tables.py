@@ -6,7 +6,7 @@ from lgfed_core.evidence.claims import said
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import NOT_RUN, Evidence, reach_of
 
-from .measures import CHOOSING, PROBES
+from .measures import PROBES
 from .run import NAME, TABLE
 from .settings import LABELS, WAYS, WITHOUT
 
@@ -27,9 +27,6 @@ MEASURES = TESTS | {
 }
 
 
-OF_H = (*PROBES, CHOOSING, "auxiliary")  # what is read off h, or said by a network on top of it
-
-
 def stored(table: str = TABLE, scale: str = "paper") -> pd.DataFrame:
     """The recorded rows; of table `CURVES` by round."""
     columns = ("way", "labels", "weight", "round")
@@ -42,58 +39,10 @@ def every(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.pivot_table("value", ["labels", "way", "weight", "seed"], "metric")
 
 
-def chosen(rows: pd.DataFrame) -> pd.DataFrame:
-    """`every`, of each way and number of labels the weight that is best on validation rows.
-
-    The two tests are those of the weight with the best accuracy there, what is read off h (`OF_H`)
-    of the weight whose h gives the best probe there, fitted and judged on two halves of them. Index
-    (labels, way, seed), without seeds that diverged; columns ``weight`` and ``weight of h``.
-    """
-    found = every(rows)
-    if found.empty:
-        return found
-    tests, of_h = (_at_best(found, by) for by in ("validation_acc", CHOOSING))
-    read = [name for name in OF_H if name in found]
-    of_h = of_h[["weight", *read]].rename(columns={"weight": "weight of h"})
-    return tests.drop(columns=read).join(of_h, how="outer")
-
-
-def _at_best(found: pd.DataFrame, by: str) -> pd.DataFrame:
-    """Lines of `every` at each cell's best weight, by a number on validation rows.
-
-    Of the weights that have run for most seeds, those that diverged in fewest; of these the one
-    with the highest mean over seeds to a hundredth of a point, of equals the smallest.
-    """
-    lines = found.assign(lost=found[by].isna())
-    runs = lines.groupby(level=["labels", "way", "weight"]).agg(
-        seeds=("lost", "size"), lost=("lost", "sum"), mean=(by, "mean")
-    )
-    runs = runs.assign(mean=runs["mean"].round(2)).reset_index()
-    order = runs.sort_values(
-        ["seeds", "lost", "mean", "weight"], ascending=[False, True, False, True]
-    )
-    best = order.groupby(["labels", "way"])["weight"].first()
-    kept = found.index.droplevel("seed").isin([(*at, weight) for at, weight in best.items()])
-    return found[kept & found[by].notna()].reset_index("weight")
-
-
-def at_chosen(curves: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
-    """Of curves (columns way, labels, weight, ...) those of the weights whose tests are shown.
-
-    values: of `chosen`.
-    """
-    if curves.empty or values.empty:
-        return curves.iloc[:0]
-    best = values["weight"].groupby(level=["labels", "way"]).first()
-    shown = {(int(n), way, float(weight)) for (n, way), weight in best.dropna().items()}
-    of = zip(curves["labels"], curves["way"], curves["weight"], strict=True)
-    return curves[[(int(n), way, float(weight)) in shown for n, way, weight in of]]
-
-
 def shown(values: pd.DataFrame, labels: int) -> pd.DataFrame:
     """A line per way: means over seeds ± deviation, in percent; "–" where a way has no such number.
 
-    values: of `chosen`.
+    values: of `weights.chosen`.
     """
     lines = {}
     for way, words in WORDS.items():
@@ -117,7 +66,7 @@ def start(rows: pd.DataFrame) -> str:
 def gaps(values: pd.DataFrame, than: str = "plain") -> pd.DataFrame:
     """How far each way is ahead of ``than``, in points: estimate, low, high (95 %, paired), seeds.
 
-    values: of `chosen`. Index (labels, way, metric), for `TESTS`.
+    values: of `weights.chosen`. Index (labels, way, metric), for `TESTS`.
     """
     lines = {}
     for labels in LABELS:
@@ -148,7 +97,7 @@ def against(values: pd.DataFrame, metric: str) -> pd.DataFrame:
 def answer(values: pd.DataFrame) -> str:
     """What to use, for each number of labels and test: the best way, and how far plain is behind.
 
-    values: of `chosen`. A way whose interval from plain holds zero is not called better.
+    values: of `weights.chosen`. A way whose interval from plain holds zero is not called better.
     """
     lines, found = [], gaps(values)
     for labels in LABELS:
@@ -171,44 +120,11 @@ def answer(values: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def tried(rows: pd.DataFrame) -> pd.DataFrame:
-    """What the weight of the auxiliary loss does: means in percent, over seeds that ran with all.
-
-    rows: of `stored`. A line per number of labels and way, a column per test and weight; validation
-    rows and the probe on them, by which weights are chosen, come first. Where a seed diverged, it
-    says so.
-    """
-    found = every(rows).drop(list(WITHOUT), level="way", errors="ignore")
-    names = {"validation_acc": "validation", CHOOSING: "digit from h, validation"} | TESTS
-    lines = {}
-    for labels, way in ((n, way) for n in LABELS for way in WAYS if way not in WITHOUT):
-        mine = cell(found, labels, way)
-        if mine.empty:
-            continue
-        ran = mine.groupby(level="seed").size()
-        mine = mine[mine.index.get_level_values("seed").isin(ran.index[ran == ran.max()])]
-        line = {
-            (words, f"{weight:g}"): _mean_or_lost(some[metric])
-            for metric, words in names.items()
-            for weight, some in mine.groupby(level="weight")
-        }
-        lines[f"{labels or 'all'} labels, {WORDS[way]}"] = line | {
-            ("", "seeds"): int((ran == ran.max()).sum())
-        }
-    return pd.DataFrame(lines).T.fillna("–")
-
-
-def _mean_or_lost(found: pd.Series) -> str:
-    lost = int(found.isna().sum())
-    mean = "" if lost == len(found) else f"{found.mean():.1f}"
-    return mean + f"{' ' * bool(mean)}({lost} diverged)" * bool(lost)
-
-
 def late(curves: pd.DataFrame) -> pd.DataFrame:
     """How far each way still moved in the last quarter of the rounds, in points.
 
-    curves: rows of table `CURVES`, of one weight each (`at_chosen`). Changes of means over seeds: a
-    line per way, a column per number of `LABELS`, in that order, and test.
+    curves: rows of table `CURVES`, of one weight each (`weights.at_chosen`). Changes of means over
+    seeds: a line per way, a column per number of `LABELS`, in that order, and test.
     """
     found, many = {}, curves["labels"].astype(int)
     for labels in sorted(many.unique(), key=LABELS.index):
@@ -235,7 +151,7 @@ def cell(values: pd.DataFrame, labels: int, way: str) -> pd.DataFrame:
 
 
 def _weight(mine: pd.DataFrame) -> str:
-    """The weight of a cell of `chosen`: "1", or "0.1, h: 10" where it is another for h."""
+    """The weight of a cell of `weights.chosen`: "1", or "0.1, h: 10" where it is another for h."""
     tests, of_h = (f"{mine[name].max():g}" for name in ("weight", "weight of h"))
     return tests if tests == of_h else f"{tests}, h: {of_h}"
 
