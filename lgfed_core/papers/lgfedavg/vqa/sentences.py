@@ -1,6 +1,7 @@
 """What the page on questions says in words, from counts and rows; beside each what would make it
 false."""
 
+import numpy as np
 import pandas as pd
 
 from lgfed_core.evidence.claims import said
@@ -29,12 +30,13 @@ def counted(sent: pd.DataFrame) -> str:
 def _sent(rows: pd.DataFrame) -> str:
     share = claims.shares(rows).dropna()
     # False if an interval moved to the other side of 100, or came to hold it.
-    gain = greater(share.to_numpy())
-    words = kind(greater((share - 100).to_numpy()))
+    words = kind(greater(np.log(share.to_numpy() / 100)))
+    gain = claims.cheaper(rows)[1].evidence
     found = said(gain, len(share), sign="", digits=1)
     return (
         "**What LG-FedAvg has sent at the goal**, on stand-in data, in percent of what FedAvg sent "
-        f"(in print {claims.printed_share():.1f}): {f'{words}: ' * bool(len(share))}{found}."
+        f"(in print {claims.printed_share():.1f}), geometric mean: "
+        f"{f'{words}: ' * bool(len(share))}{found}."
     )
 
 

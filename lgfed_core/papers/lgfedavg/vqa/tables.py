@@ -1,12 +1,9 @@
-"""Tables of the page on questions about pictures: parameters, floors, the live run, the answer."""
-
-from collections import Counter, defaultdict
+"""Tables of the page on questions about pictures: parameters, the live run, the answer."""
 
 import pandas as pd
 import torch
 
 from lgfed_core import models
-from lgfed_core.data.questions import Asked
 from lgfed_core.evidence import verdict
 from lgfed_core.evidence.claims import said
 from lgfed_core.evidence.printed import METHODS, cells
@@ -76,32 +73,6 @@ def sent() -> pd.DataFrame:
             agrees=round(count / 1e8) == round(printed / 1e8),
         )
     return pd.DataFrame(lines).T
-
-
-def floors(cfg: Settings, asked: Asked, seed: int) -> pd.Series:
-    """Mean local test accuracy, in percent, of three answerers who see no picture.
-
-    One says the commonest answer of all training questions; one, on each device, the commonest
-    there; one the commonest to this very question.
-    """
-    train, test, split = asked.data.train, asked.data.test, cfg.split(asked, seed)
-    common = int(train.y.bincount().argmax())
-    known: dict[tuple, Counter] = defaultdict(Counter)
-    pixels = 3 * asked.side**2
-    for words, y in zip(train.x[:, pixels:].tolist(), train.y.tolist(), strict=True):
-        known[tuple(words)][y] += 1
-    best = {words: answers.most_common(1)[0][0] for words, answers in known.items()}
-    asked_now = [best.get(tuple(words), common) for words in test.x[:, pixels:].tolist()]
-    blind, right = torch.tensor(asked_now), defaultdict(list)
-    for k in range(len(split)):
-        mine, y = split.train.of(k), test.y[split.test.of(k)]
-        own = train.y[mine].bincount().argmax()
-        right["the commonest answer of all"].append((y == common).float().mean())
-        right["the device's own commonest answer"].append((y == own).float().mean())
-        right["the commonest answer to the question"].append(
-            (y == blind[split.test.of(k)]).float().mean()
-        )
-    return pd.Series({name: 100 * float(torch.stack(v).mean()) for name, v in right.items()})
 
 
 def live(rows: pd.DataFrame) -> pd.DataFrame:

@@ -8,7 +8,7 @@ import torch
 
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results, verdict
-from lgfed_core.papers.lgfedavg.vqa import claims, figures, sentences, tables
+from lgfed_core.papers.lgfedavg.vqa import claims, figures, goals, sentences, tables
 from lgfed_core.papers.lgfedavg.vqa.run import CURVES, QUESTIONS, TABLE, at_goal, ids, system
 from lgfed_core.papers.lgfedavg.vqa.settings import LINES, asked_of
 from toy import stored_row
@@ -79,13 +79,15 @@ def test_claims_are_judged_by_hand():
     line = lines.loc["L16"]
     shares = claims.shares(made((80, 50, True), (10, 55, True)))
     assert line["at"] == "parameters sent, % of FedAvg's"
-    assert line["estimate"] == pytest.approx(shares.mean())
-    assert line["low"] < line["estimate"] < line["high"] < 100
+    assert line["estimate"] == pytest.approx(np.exp(np.log(shares).mean()))  # geometric
+    assert 0 < line["low"] < line["estimate"] < line["high"] < 100
     lines = claims.judged(made((34, 50, True), (10, 45, True)))
     assert lines["verdict"].tolist() == [verdict.REFUTED] * 2
     said = {then: sentences.of(made((80, 50, True), (10, then, True))) for then in (45, 55)}
     assert "FedAvg's model, behind: -5" in said[45] and "FedAvg's model, ahead: +5" in said[55]
-    assert "sent (in print 71.5): less: 4" in said[45] and "2 of 2 lines" in said[45]
+    assert (
+        "sent (in print 71.5), geometric mean: less: 4" in said[45] and "2 of 2 lines" in said[45]
+    )
     assert "0 of 2 lines" in sentences.counted(tables.sent().assign(agrees=False))
     beside = claims.judged(made((80, 50, True), (10, 55, True)), claims.BESIDE)
     assert beside["words"].tolist() == ["LG-FedAvg is ahead of FedAvg"]
@@ -118,9 +120,32 @@ def test_devices_hold_every_question_once_and_differ():
     split = cfg.split(asked, 0)
     held = torch.cat([rows.of(k) for k in range(4) for rows in (split.train, split.validation)])
     assert held.sort().values.tolist() == list(range(len(asked.data.train)))
-    floors = tables.floors(cfg, asked, 0)
+    both = goals.floors(cfg, asked, [0, 1])
+    floors = both.loc[0]
     assert floors["the device's own commonest answer"] > floors["the commonest answer of all"]
-    assert floors.between(0, 100).all()
+    assert floors[goals.BEST] == floors.max() and floors.between(0, 100).all()
+    assert "cannot be had" in goals.blind(both, 0.99) and "can be had" in goals.blind(both, 0.01)
+    assert floors.tolist() == goals.floors(cfg, asked, [0]).loc[0].tolist()  # of a seed alone
+
+
+def test_up_to_a_higher_goal_another_part_is_sent():
+    def way(line, values, seed):
+        common = ids(line) | dict(seed=seed, metric="validation_acc")
+        return [common | dict(round=r, value=v) for r, v in enumerate(values, 1)]
+
+    lines = [*way("fedavg", (30, 41, 45, 47), 0), *way("lg_fedavg", (39, 43, 49), 0)]
+    lines += [*way("fedavg", (40, 41, 42, 42), 1), *way("lg_fedavg", (39, 39, 39), 1)]
+    own = system(SMOKE)
+    there = 2 * own.total  # sent by FedAvg before LG-FedAvg takes over
+    found = goals.by_goal(pd.DataFrame(lines), SMOKE, own)
+    row = found.loc["40 %"]
+    assert row[["FedAvg there, seeds", "LG-FedAvg there, seeds"]].tolist() == ["2 of 2", "1 of 2"]
+    share = 100 * (there + 2 * own.shared) / there  # after 2 + 2 rounds, and 2
+    assert row["sent, % of FedAvg's"] == f"{share:.0f}"
+    never = found.loc["48 %"]  # FedAvg's four rounds in all
+    assert never["sent, % of FedAvg's"] == f"{100 * (there + 3 * own.shared) / (2 * there):.0f}"
+    assert never["FedAvg there, seeds"] == "0 of 2" and never["LG-FedAvg there, seeds"] == "1 of 2"
+    assert found.loc["50 %", "sent, % of FedAvg's"] == verdict.NOT_RUN
 
 
 @pytest.mark.parametrize(
