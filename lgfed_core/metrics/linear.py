@@ -14,7 +14,7 @@ def linear_probe(h: NDArray, y: NDArray, judged: NDArray, truth: NDArray) -> tup
     Least squares on the classes' indicators of y [n], with a ridge penalty of a thousandth of the
     rows, on coordinates of mean 0 and deviation 1 over h. It has a closed form, so that it does not
     depend on where a search began or ended. Both from 0 to 1; the AUC is NaN of more than two
-    classes, and both are where h or ``judged`` is not finite. Raises SettingsError unless y has two
+    classes, and both are where h or ``judged`` is not finite on these coordinates. Raises SettingsError unless y has two
     classes or more.
     """
     from sklearn.linear_model import RidgeClassifier  # slow to import
@@ -22,12 +22,14 @@ def linear_probe(h: NDArray, y: NDArray, judged: NDArray, truth: NDArray) -> tup
     classes = len(np.unique(y))
     if classes < 2:
         raise SettingsError(f"a probe needs rows of two classes; all {len(y)} have one")
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, deviation = h.mean(0), h.std(0)
+        scale = np.where(deviation > 1e-6, deviation, 1.0)  # a dead unit stays at zero
+        h, judged = (h - mean) / scale, (judged - mean) / scale
     if not (np.isfinite(h).all() and np.isfinite(judged).all()):
-        return float("nan"), float("nan")  # of a network that has diverged
-    mean, deviation = h.mean(0), h.std(0)
-    scale = np.where(deviation > 1e-6, deviation, 1.0)  # a dead unit stays at zero
-    model = RidgeClassifier(alpha=len(h) / 1000).fit((h - mean) / scale, y)
-    scores = model.decision_function((judged - mean) / scale)  # [m], or [m, classes]
+        return float("nan"), float("nan")  # of a network that has diverged, or is about to
+    model = RidgeClassifier(alpha=len(h) / 1000).fit(h, y)
+    scores = model.decision_function(judged)  # [m], or [m, classes]
     said = model.classes_[scores.argmax(1) if classes > 2 else (scores > 0).astype(int)]
     area = float(auc(scores, truth)) if classes == 2 else float("nan")
     return float((said == truth).mean()), area
