@@ -14,8 +14,8 @@ def linear_probe(h: NDArray, y: NDArray, judged: NDArray, truth: NDArray) -> tup
     Least squares on the classes' indicators of y [n], with a ridge penalty of a thousandth of the
     rows, on coordinates of mean 0 and deviation 1 over h. It has a closed form, so that it does not
     depend on where a search began or ended. Both from 0 to 1; the AUC is NaN of more than two
-    classes, and both are where h or ``judged`` is not finite on these coordinates. Raises SettingsError unless y has two
-    classes or more.
+    classes, and both are where h or ``judged`` is not finite on these coordinates. Raises
+    SettingsError unless y has two classes or more.
     """
     from sklearn.linear_model import RidgeClassifier  # slow to import
 
