@@ -39,10 +39,16 @@ def shown(path: Path) -> str:
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
-def key(notebook: Path, scale: str, reads: list[str]) -> str:
-    """Key of one execution: what the page is made of, the rows that it reads, and the scale."""
-    text = f"{inputs.code(notebook)} {inputs.results(reads)} {scale}"
-    return hashlib.sha256(text.encode()).hexdigest()
+class Before:
+    """What a page is made of as it starts: what comes while it runs is for the next time."""
+
+    def __init__(self, notebook: Path):
+        self.code, self.rows = inputs.code(notebook), inputs.rows()
+
+    def key(self, scale: str, reads: list[str]) -> str:
+        """Key of one execution: what the page is made of, the rows that it reads, and the scale."""
+        text = f"{self.code} {inputs.results(reads, self.rows)} {scale}"
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 def execute(
@@ -82,11 +88,15 @@ def execute(
         environment.setdefault("LGFED_WORKERS", str(max(1, cores() // jobs)))
     width = max(map(len, names), default=0)
     warm = len(waiting) > 1 if warm is None else warm
-    for name, took, reads in run_all(source, waiting, scale, out, watch, environment, warm):
+    for name, took, reads, before in run_all(source, waiting, scale, out, watch, environment, warm):
         others = stand_ins(out / name)
         awaits = sorted({found["set"] for found in others if found["set"]})
-        made = key(source / name, scale, reads)
-        known = {"key": made, "reads": reads, "seconds": round(took, 1), "awaits": awaits}
+        known = {
+            "key": before.key(scale, reads),
+            "reads": reads,
+            "seconds": round(took, 1),
+            "awaits": awaits,
+        }
         stamp(out / name).write_text(json.dumps(known))
         on = "".join(f", on {found['stand_in']} for {found['papers']}" for found in others)
         line(f"  {name:<{width}}  {took:6.1f} s   {watch.state()}{on}")
@@ -101,8 +111,8 @@ def run_all(
     watch: Watch,
     environment: dict[str, str],
     warm: bool,
-) -> Iterator[tuple[str, float, list[str]]]:
-    """Yield (name, seconds, results it read) as notebooks finish.
+) -> Iterator[tuple[str, float, list[str], Before]]:
+    """Yield (name, seconds, results it read, what it was made of) as notebooks finish.
 
     A failure or an interrupt ends all of them.
     """
@@ -114,15 +124,17 @@ def run_all(
                     name = waiting.pop(0)
                     words = Words(Path(folder) / f"{len(waiting)}")
                     own = environment | {"LGFED_READS": str(words.reads)}
-                    running[words.start((source, name, scale, out / name), own, warm)] = name, words
+                    before = Before(source / name)
+                    process = words.start((source, name, scale, out / name), own, warm)
+                    running[process] = name, words, before
                     watch.start(name)
                 watch.tick()
                 time.sleep(0.05)
                 for process in [p for p in running if p.exitcode is not None]:
-                    name, words = running.pop(process)
+                    name, words, before = running.pop(process)
                     if process.exitcode:
                         raise BuildError(words.failure(name, process.exitcode))
-                    yield name, watch.end(name), words.results()
+                    yield name, watch.end(name), words.results(), before
         finally:
             for process in running:
                 process.terminate()
@@ -226,7 +238,7 @@ def unchanged(notebook: Path, target: Path, scale: str) -> bool:
         known = json.loads(stamp(target).read_text())
         if not target.exists() or any(map(arrived, known.get("awaits", []))):
             return False
-        return known["key"] == key(notebook, scale, known["reads"])
+        return known["key"] == Before(notebook).key(scale, known["reads"])
     except (OSError, ValueError, KeyError):
         return False
 

@@ -37,14 +37,20 @@ def code(notebook: Path, root: Path = ROOT) -> str:
     return digest.hexdigest()
 
 
-def results(names: list[str], root: Path = ROOT) -> str:
-    """Digest of the stored rows of these experiments, of all where `ALL` is among them."""
-    folder = root / "data" / "results"
-    known = sorted(path.stem for path in folder.glob("*.csv"))
+def rows(root: Path = ROOT) -> dict[str, bytes]:
+    """Digest of the stored rows of each experiment, as they are now."""
+    files = sorted((root / "data" / "results").glob("*.csv"))
+    return {path.stem: _digest(path, path.stat().st_mtime_ns) for path in files}
+
+
+def results(names: list[str], stored: dict[str, bytes]) -> str:
+    """Digest of what these experiments had stored, all of them where `ALL` is among them.
+
+    stored: of `rows`, from before a page read any.
+    """
     digest = hashlib.sha256()
-    for name in known if ALL in names else sorted(names):
-        path = folder / f"{name}.csv"
-        digest.update(name.encode() + (path.read_bytes() if path.exists() else b""))
+    for name in stored if ALL in names else sorted(names):
+        digest.update(name.encode() + stored.get(name, b""))
     return digest.hexdigest()
 
 

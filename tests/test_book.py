@@ -220,9 +220,22 @@ def test_a_page_notes_the_results_that_it_reads(small, monkeypatch):
     known = json.loads(execute.stamp(out / "part/one.ipynb").read_text())
     assert known["reads"] == ["lgfedavg.mnist"]
     asked = []
-    monkeypatch.setattr(inputs, "results", lambda reads: asked.append(reads) or "new rows")
+    monkeypatch.setattr(inputs, "results", lambda reads, rows: asked.append(reads) or "new rows")
     assert not execute.unchanged(book / "part/one.ipynb", out / "part/one.ipynb", "smoke")
     assert asked == [["lgfedavg.mnist"]]
+
+
+@pytest.mark.book
+def test_rows_that_come_while_a_page_runs_make_it_run_again(small, monkeypatch):
+    book = small(one=["from lgfed_core.evidence import records; records.select('lgfedavg.mnist')"])
+    out, names = book / "_build" / "executed" / "smoke", build.notebooks(book)
+    page, seen = Path("part/one.ipynb"), iter([b"old", *[b"new"] * 3])
+    monkeypatch.setattr(inputs, "rows", lambda: {"lgfedavg.mnist": next(seen)})
+    execute.execute(book, names, "smoke", out, 1, warm=True)  # other rows were there at its start
+    assert not execute.unchanged(book / page, out / page, "smoke")
+    execute.execute(book, names, "smoke", out, 1, warm=True)
+    monkeypatch.setattr(inputs, "rows", lambda: {"lgfedavg.mnist": b"new"})
+    assert execute.unchanged(book / page, out / page, "smoke")
 
 
 def test_a_page_says_under_its_title_what_stood_in_and_waits_for_the_data(tmp_path, monkeypatch):
@@ -239,7 +252,7 @@ def test_a_page_says_under_its_title_what_stood_in_and_waits_for_the_data(tmp_pa
     assert "USPS" in lines[4] and "UCI digits" in lines[4]
     nbformat.write(notebook, tmp_path / "page.ipynb")
     assert execute.stand_ins(tmp_path / "page.ipynb") == [told]
-    monkeypatch.setattr(execute, "key", lambda notebook, scale, reads: "k")
+    monkeypatch.setattr(execute.Before, "key", lambda before, scale, reads: "k")
     known = {"key": "k", "reads": [], "seconds": 1, "awaits": ["usps"]}
     (tmp_path / "page.key.json").write_text(json.dumps(known))
     monkeypatch.setattr(execute, "CACHE", tmp_path / "cache")
@@ -298,7 +311,8 @@ def test_the_key_follows_what_a_page_shows_and_nothing_else(tmp_path):
         (tmp_path / name).write_text(text)
 
     def digest():
-        return inputs.code(tmp_path / "page.ipynb", tmp_path), inputs.results(["r"], tmp_path)
+        rows = inputs.rows(tmp_path)
+        return inputs.code(tmp_path / "page.ipynb", tmp_path), inputs.results(["r"], rows)
 
     before = digest()
     for name, text in texts.items():
@@ -306,9 +320,9 @@ def test_the_key_follows_what_a_page_shows_and_nothing_else(tmp_path):
         changes = digest() != before
         assert changes == (name not in ("lgfed_core/other.py", "data/results/s.csv")), name
         before = digest()
-    everything = inputs.results([inputs.ALL], tmp_path)
+    everything = inputs.results([inputs.ALL], inputs.rows(tmp_path))
     (tmp_path / "data" / "results" / "s.csv").write_text("a row")
-    assert inputs.results([inputs.ALL], tmp_path) != everything
+    assert inputs.results([inputs.ALL], inputs.rows(tmp_path)) != everything
 
 
 def test_contents_and_folder_must_name_the_same_pages(small):

@@ -15,6 +15,12 @@ FINE = FINE * 10 + "1,ben,Tue,so tired :(\n" * 10  # lines 2 to 31
 
 
 @pytest.fixture
+def test_scores_that_are_no_whole_numbers_are_refused():
+    for scores, low, high in (([0, 0.5, 1], 0, 1), ([1.5, 2, 3], 1, 100), (["a"], 1, 100)):
+        with pytest.raises(DataError, match="must be"):
+            texts.binned(scores, low, high)
+
+
 def written(tmp_path):
     def write(content: str | bytes):
         content = content.encode() if isinstance(content, str) else content
