@@ -15,12 +15,6 @@ FINE = FINE * 10 + "1,ben,Tue,so tired :(\n" * 10  # lines 2 to 31
 
 
 @pytest.fixture
-def test_scores_that_are_no_whole_numbers_are_refused():
-    for scores, low, high in (([0, 0.5, 1], 0, 1), ([1.5, 2, 3], 1, 100), (["a"], 1, 100)):
-        with pytest.raises(DataError, match="must be"):
-            texts.binned(scores, low, high)
-
-
 def written(tmp_path):
     def write(content: str | bytes):
         content = content.encode() if isinstance(content, str) else content
@@ -139,3 +133,9 @@ def test_least_squares_finds_the_weight_that_the_theory_predicts():
         expected = linear.predicted(rho).error(1 - np.array([0, best, 1]))
         assert ends == pytest.approx(expected, rel=0.25)
         assert ends[1] <= min(ends[0], ends[2]) * 1.01
+
+
+def test_scores_that_are_no_whole_numbers_are_refused():
+    for scores, low, high in (([0, 0.5, 1], 0, 1), ([1.5, 2, 3], 1, 100), (["a"], 1, 100)):
+        with pytest.raises(DataError, match="must be"):
+            texts.binned(scores, low, high)
