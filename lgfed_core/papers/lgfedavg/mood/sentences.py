@@ -37,9 +37,9 @@ def guessed(rows: pd.DataFrame, rules: pd.DataFrame, lr: float = Settings.lr) ->
     rules: of `tables.alone`, by seed.
     """
     tested = wide(rows, "chats", "test_acc", lr=lr)
-    pairs = [(NAMES[alpha], tested[alpha], rules[COMMONEST]) for alpha in ALPHAS]
+    pairs = [(f"share {NAMES[alpha]}:", tested[alpha], rules[COMMONEST]) for alpha in ALPHAS]
     # False if an interval moved to the other side of zero, or came to hold it.
-    head = f"**Chats, a network less the commonest label**, by share, rate {lr:g}, in points"
+    head = f"**Chats, a network less the commonest label**, rate {lr:g}, in points"
     kinds = ("better", "worse", "not shown to be better or worse")
     return sentence(head, pairs, kinds, shared=SHARED["chats"], digits=1)
 
@@ -79,7 +79,7 @@ def levelled(curves: pd.DataFrame, lr: float = Settings.lr) -> str:
         if runs > 1 and gain.low > 0:
             rising.append(f"{title}, {alpha:g} ({gain.estimate:+.1f})")
     # False if an interval of the rise moved across zero.
-    head = "**Still rising**, validation accuracy of the last third of the rounds less the third"
+    head = "**Shown to rise still**, validation accuracy of the last third of the rounds less the third"
     return f"{head} before, in points: {len(rising)} of {every} curves" + (
         f": {'; '.join(rising)}." if rising else "."
     )

@@ -204,7 +204,7 @@ def test_curves_are_drawn_at_one_rate_and_said_to_rise_while_they_do():
 def test_a_network_is_held_against_a_rule_that_reads_no_text():
     rules = pd.DataFrame({tables.COMMONEST: [54.0, 54.1, 54.2]})
     said = sentences.guessed(made(HUMP), rules)
-    assert "**better**: 0.2 +1.0" in said and "**worse**: 0, local only -4.0" in said
+    assert "**better**: share 0.2: +1.0" in said and "**worse**: share 0, local only: -4.0" in said
     rows = pd.concat([made(HUMP, "alike"), made(HUMP, "apart")])
     said = sentences.extremes(rows)
     assert "rho 0, FedAvg less local only, ahead: +2.1" in said
