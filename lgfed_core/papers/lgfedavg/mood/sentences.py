@@ -79,7 +79,7 @@ def levelled(curves: pd.DataFrame, lr: float = Settings.lr) -> str:
         if runs > 1 and gain.low > 0:
             rising.append(f"{title}, {alpha:g} ({gain.estimate:+.1f})")
     # False if an interval of the rise moved across zero.
-    head = "**Shown to rise still**, validation accuracy of the last third of the rounds less the third"
-    return f"{head} before, in points: {len(rising)} of {every} curves" + (
-        f": {'; '.join(rising)}." if rising else "."
-    )
+    head = "**Shown to rise still**, validation accuracy of the last third of the rounds less the"
+    every_one = f"{len(rising)} of {every} curves"
+    named = f": {'; '.join(rising)}" if rising else ""
+    return f"{head} third before, in points: {every_one}{named}."
