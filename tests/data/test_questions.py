@@ -2,15 +2,19 @@
 
 import io
 import json
+import random
 import re
+import warnings
 import zipfile
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
 from PIL import Image
 
 from lgfed_core.data import easy_vqa, official_vqa
+from lgfed_core.data.questions import shrunk
 from lgfed_core.errors import DataError, NotAvailable
 
 ASKED = [  # question, answer, number of the picture
@@ -121,6 +125,28 @@ def test_bad_input_is_refused_with_its_file_and_place(home, what):
     damage(home)
     with pytest.raises(DataError, match=said):
         official_vqa.read(home, side=4)
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "TIFF", "DDS"])
+def test_flipped_bytes_of_a_picture_end_in_a_named_error_or_none(kind):
+    whole, draw = picture(3, kind), random.Random(0)
+    with warnings.catch_warnings(action="ignore"):
+        for _ in range(300):
+            content = bytearray(whole)
+            for _ in range(draw.randint(1, 4)):
+                content[draw.randrange(min(len(content), 200))] = draw.randrange(256)
+            try:
+                assert shrunk(bytes(content), 4, "the.jpg").shape == (3, 4, 4)
+            except DataError as error:
+                assert re.match(r"the.jpg is no readable picture \(\w", str(error)), error
+                assert "0x" not in str(error)
+
+
+@pytest.mark.parametrize("raised", [TypeError("a float"), NotImplementedError("so"), EOFError()])
+def test_whatever_a_reader_of_pictures_raises_has_the_pictures_name(raised, monkeypatch):
+    monkeypatch.setattr(Image, "open", Mock(side_effect=raised))
+    with pytest.raises(DataError, match=rf"the.jpg .* \({str(raised) or 'EOFError'}"):
+        shrunk(picture(3), 4, "the.jpg")
 
 
 def test_without_the_files_others_may_stand_in(tmp_path):
