@@ -13,6 +13,7 @@ fields are not read. Everything is checked before the first picture is opened.
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any
 
 import torch
@@ -22,6 +23,7 @@ from lgfed_core.errors import DataError, NotAvailable
 from .questions import Asked, Part, encoded, shrunk
 
 PARTS = ("train2014", "val2014")  # training, testing
+DIGITS = 12  # of a picture's number in its name
 
 
 @dataclass(frozen=True)
@@ -69,17 +71,11 @@ def entries(folder: Path, part: str) -> list[Entry]:
         if id not in answers:
             raise DataError(f"{where}: question {id} has no answer in {said.name}")
         checked_text(question["question"], where)
-        image = question["image_id"]
-        if type(image) is not int:
-            raise DataError(f"{where}: image_id is {image!r}; it must be a whole number")
-        picture = folder / part / f"COCO_{part}_{image:012d}.jpg"
-        if not picture.is_file():
-            raise DataError(
-                f"{where}: question {id} is about picture {image}; {picture} is missing"
-            )
+        picture = _picture(folder, part, question, where)
         answer = answers[id]["multiple_choice_answer"]
         at = answers[id]["place"]
         answer = checked_text(answer, f"{said}, entry {at} of annotations")
+        image = question["image_id"]
         found.append(Entry(question["place"], question["question"], image, picture, answer))
     return found
 
@@ -94,12 +90,16 @@ def parsed(content: bytes, where: str) -> Any:
         ) from error
     except UnicodeDecodeError as error:
         raise DataError(f"{where}, byte {error.start}: this is no UTF-8; fetch it again") from error
+    except RecursionError as error:
+        raise DataError(f"{where}: lists within lists without end; fetch it again") from error
+    except ValueError as error:  # Python's own bound
+        raise DataError(f"{where}: a number has thousands of digits; fetch it again") from error
 
 
 def checked_text(text: Any, where: str) -> str:
     """``text`` itself. Raises DataError unless it says something."""
     if not isinstance(text, str) or not text.strip():
-        raise DataError(f"{where}: {text!r} is no text")
+        raise DataError(f"{where}: {short(text)} is no text")
     return text
 
 
@@ -120,11 +120,28 @@ def _listed(path: Path, key: str, fields: tuple[str, ...]) -> dict[Any, dict]:
             raise DataError(f"{where} has no {', '.join(lacking)}")
         id = entry["question_id"]
         if not isinstance(id, int | str):
-            raise DataError(f"{where}: question_id is {id!r}; it must be a number")
+            raise DataError(f"{where}: question_id is {short(id)}; it must be a number")
         if id in found:
             raise DataError(f"{where}: question {id} is there already, entry {found[id]['place']}")
         found[id] = entry | dict(place=place)
     return found
+
+
+def _picture(folder: Path, part: str, question: dict, where: str) -> Path:
+    """Where the picture is that a question is about. Raises DataError unless it is there."""
+    image = question["image_id"]
+    if type(image) is not int or not 0 <= image < 10**DIGITS:
+        raise DataError(
+            f"{where}: image_id is {short(image)}; it must be a whole number of at most {DIGITS} "
+            "digits"
+        )
+    picture = folder / part / f"COCO_{part}_{image:0{DIGITS}d}.jpg"
+    if not picture.is_file():
+        raise DataError(
+            f"{where}: question {question['question_id']} is about picture {image}; {picture} is "
+            "missing"
+        )
+    return picture
 
 
 def _part(folder: Path, part: str, found: list[Entry], side: int) -> Part:

@@ -87,6 +87,14 @@ BROKEN = {
         rf"{Q}, line \d+, column \d+: ",
     ),
     "no text at all": (lambda h: (h / Q).write_bytes(b"\xff\xfe"), rf"{Q}, byte 0: this is no UTF"),
+    "lists without end": (
+        lambda h: (h / Q).write_text("[" * 100_000 + "]" * 100_000),
+        rf"{Q}: lists within lists without end",
+    ),
+    "digits without end": (
+        lambda h: (h / A).write_text("9" * 5000),
+        rf"{A}: a number has thousands of digits",
+    ),
     "no list": (lambda h: (h / Q).write_text("{}"), rf"{Q} has no list 'questions'"),
     "no field": (
         lambda h: changed(h / Q, "questions", lambda q: q[2].pop("image_id")),
@@ -111,6 +119,10 @@ BROKEN = {
     "no picture": (
         lambda h: (h / PICTURE).unlink(),
         rf"{Q}, entry 2 of questions: question 252 is about picture 25; .*{PICTURE} is missing",
+    ),
+    "a picture's number too long for a name": (
+        lambda h: changed(h / Q, "questions", lambda q: q[2].update(image_id=10**300)),
+        rf"{Q}, entry 2 of questions: image_id is 10+\.\.\.0+; it must be .* at most 12 digits",
     ),
     "damaged picture": (
         lambda h: (h / PICTURE).write_bytes(picture(3)[:100]),
