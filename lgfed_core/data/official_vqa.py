@@ -20,7 +20,7 @@ import torch
 
 from lgfed_core.errors import DataError, NotAvailable
 
-from .questions import Asked, Part, encoded, shrunk
+from .questions import Asked, Part, encoded, shrunk, words_of
 
 PARTS = ("train2014", "val2014")  # training, testing
 DIGITS = 12  # of a picture's number in its name
@@ -41,8 +41,9 @@ def read(folder: Path, side: int, answers: int = 1000) -> Asked:
     """Rows of both parts, pictures of ``side`` pixels, the most frequent ``answers``.
 
     Raises NotAvailable where there is no such folder; DataError, with file and line or entry, for a
-    damaged text, an entry without a field, a question given twice, without its picture or without
-    an answer, an answer without its question, and a picture that cannot be read.
+    damaged text, an entry without a field, a question given twice, without words, without its
+    picture or without an answer, an answer without its question or about another picture, and a
+    picture that cannot be read.
     """
     if not folder.is_dir():
         raise NotAvailable(
@@ -58,7 +59,7 @@ def entries(folder: Path, part: str) -> list[Entry]:
     asked = folder / f"OpenEnded_mscoco_{part}_questions.json"
     said = folder / f"mscoco_{part}_annotations.json"
     questions = _listed(asked, "questions", ("question_id", "image_id", "question"))
-    answers = _listed(said, "annotations", ("question_id", "multiple_choice_answer"))
+    answers = _listed(said, "annotations", ("question_id", "image_id", "multiple_choice_answer"))
     if left := answers.keys() - questions.keys():
         id = min(left, key=lambda id: answers[id]["place"])
         raise DataError(
@@ -70,13 +71,16 @@ def entries(folder: Path, part: str) -> list[Entry]:
         where = f"{asked}, entry {question['place']} of questions"
         if id not in answers:
             raise DataError(f"{where}: question {id} has no answer in {said.name}")
-        checked_text(question["question"], where)
-        picture = _picture(folder, part, question, where)
-        answer = answers[id]["multiple_choice_answer"]
-        at = answers[id]["place"]
-        answer = checked_text(answer, f"{said}, entry {at} of annotations")
-        image = question["image_id"]
-        found.append(Entry(question["place"], question["question"], image, picture, answer))
+        text = checked_question(question["question"], where)
+        picture, image = _picture(folder, part, question, where), question["image_id"]
+        where = f"{said}, entry {answers[id]['place']} of annotations"
+        if (other := answers[id]["image_id"]) != image:
+            raise DataError(
+                f"{where}: question {id} is about picture {short(other)}, and about {image} in "
+                f"{asked.name}; the two files belong to different editions"
+            )
+        answer = checked_text(answers[id]["multiple_choice_answer"], where)
+        found.append(Entry(question["place"], text, image, picture, answer))
     return found
 
 
@@ -97,9 +101,17 @@ def parsed(content: bytes, where: str) -> Any:
 
 
 def checked_text(text: Any, where: str) -> str:
-    """``text`` itself. Raises DataError unless it says something."""
+    """``text`` without blanks around it. Raises DataError unless it says something."""
     if not isinstance(text, str) or not text.strip():
         raise DataError(f"{where}: {short(text)} is no text")
+    return text.strip()
+
+
+def checked_question(text: Any, where: str) -> str:
+    """The same of a question, which must have words."""
+    text = checked_text(text, where)
+    if not words_of(text):
+        raise DataError(f"{where}: {short(text)} has no words; take it out, and its answer")
     return text
 
 

@@ -104,6 +104,10 @@ BROKEN = {
         lambda h: changed(h / Q, "questions", lambda q: q[1].update(question=" ")),
         rf"{Q}, entry 1 of questions: ' ' is no text",
     ),
+    "question without words": (
+        lambda h: changed(h / Q, "questions", lambda q: q[1].update(question=" ??? ")),
+        rf"{Q}, entry 1 of questions: '\?\?\?' has no words",
+    ),
     "twice": (
         lambda h: changed(h / Q, "questions", lambda q: q.append(q[0])),
         rf"{Q}, entry 4 of questions: question 90 is there already, entry 0",
@@ -115,6 +119,10 @@ BROKEN = {
     "question without answer": (
         lambda h: changed(h / A, "annotations", lambda a: a.pop(0)),
         rf"{Q}, entry 3 of questions: question 253 has no answer in {A}",
+    ),
+    "answer about another picture": (
+        lambda h: changed(h / A, "annotations", lambda a: a[0].update(image_id=9)),
+        rf"{A}, entry 0 of annotations: question 253 is about picture 9, and about 25 in {Q}",
     ),
     "no picture": (
         lambda h: (h / PICTURE).unlink(),
@@ -159,6 +167,11 @@ def test_whatever_a_reader_of_pictures_raises_has_the_pictures_name(raised, monk
     monkeypatch.setattr(Image, "open", Mock(side_effect=raised))
     with pytest.raises(DataError, match=rf"the.jpg .* \({str(raised) or 'EOFError'}"):
         shrunk(picture(3), 4, "the.jpg")
+
+
+def test_blanks_around_an_answer_make_no_other_answer(home):
+    changed(home / A, "annotations", lambda a: a[0].update(multiple_choice_answer=" yes\n"))
+    assert official_vqa.read(home, side=4).answers == ("black", "no", "yes")
 
 
 def test_without_the_files_others_may_stand_in(tmp_path):
