@@ -12,6 +12,7 @@ fields are not read. Everything is checked before the first picture is opened.
 
 import json
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any
@@ -37,8 +38,13 @@ class Entry:
     answer: str
 
 
-def read(folder: Path, side: int, answers: int = 1000) -> Asked:
+def read(
+    folder: Path, side: int, questions: tuple[int, int] | None = None, answers: int = 1000
+) -> Asked:
     """Rows of both parts, pictures of ``side`` pixels, the most frequent ``answers``.
+
+    questions: how many for training and testing, the first ones; None: all. What the others are
+    about is neither checked nor opened.
 
     Raises NotAvailable where there is no such folder; DataError, with file and line or entry, for a
     damaged text, an entry without a field, a question given twice, without words, without its
@@ -49,13 +55,14 @@ def read(folder: Path, side: int, answers: int = 1000) -> Asked:
         raise NotAvailable(
             f"VQA v1 is not here: unpack the files that visualqa.org names for it in {folder}"
         )
-    found = [entries(folder, part) for part in PARTS]  # all of it before any picture
+    limits = zip(PARTS, questions or (None, None), strict=True)
+    found = [entries(folder, part, limit) for part, limit in limits]  # all of it before any picture
     train, test = (_part(folder, *pair, side) for pair in zip(PARTS, found, strict=True))
     return encoded("vqa_v1", train, test, answers)
 
 
-def entries(folder: Path, part: str) -> list[Entry]:
-    """Every question of ``part`` with its answer, in the order of the file."""
+def entries(folder: Path, part: str, limit: int | None = None) -> list[Entry]:
+    """Questions of ``part`` with their answers, in the order of the file: the first so many."""
     asked = folder / f"OpenEnded_mscoco_{part}_questions.json"
     said = folder / f"mscoco_{part}_annotations.json"
     questions = _listed(asked, "questions", ("question_id", "image_id", "question"))
@@ -67,7 +74,7 @@ def entries(folder: Path, part: str) -> list[Entry]:
             f"{asked.name}; the two files belong to different editions"
         )
     found = []
-    for id, question in questions.items():
+    for id, question in islice(questions.items(), limit):
         where = f"{asked}, entry {question['place']} of questions"
         if id not in answers:
             raise DataError(f"{where}: question {id} has no answer in {said.name}")

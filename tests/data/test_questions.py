@@ -72,6 +72,17 @@ def test_official_files_become_rows_of_pixels_and_words(home):
     assert few.answers == ("yes",) and few.left_out == (0.5, 0.75)
 
 
+def test_of_fewer_questions_only_their_pictures_are_read(home):
+    (home / PICTURE).unlink()
+    (home / "val2014/COCO_val2014_000000000025.jpg").write_bytes(b"damaged")
+    asked = official_vqa.read(home, 4, questions=(2, 1))
+    assert (len(asked.data.train), len(asked.data.test)) == (2, 1)
+    assert asked.answers == ("black", "yes") and asked.left_out == (0, 0)
+    assert asked.question(asked.data.train.x[1]) == "is there a cat"
+    with pytest.raises(DataError, match=f"{PICTURE} is missing"):
+        official_vqa.read(home, 4, questions=(3, 1))
+
+
 def changed(path: Path, key: str, change) -> None:
     whole = json.loads(path.read_text())
     change(whole[key])

@@ -94,6 +94,11 @@ class Settings(Checked):
         super().fits()
         if not self.start < self.rounds:
             raise SettingsError(f"start is {self.start}; it must be below rounds, {self.rounds}")
+        if self.closed and self.data != "easy_vqa":
+            raise SettingsError(
+                f"closed is True, which is easy-VQA's alone: {DATA[self.data]} has all its "
+                "questions; leave it out"
+            )
 
     @property
     def stand_in(self) -> str:
@@ -124,4 +129,4 @@ def asked_of(cfg: Settings) -> Asked:
 def _asked(data: str, side: int, questions: tuple[int, int] | None, closed: bool) -> Asked:
     if data == "easy_vqa":
         return easy_vqa.load(side, questions, closed)
-    return official_vqa.read(paths.CACHE / "vqa_v1", side)
+    return official_vqa.read(paths.CACHE / "vqa_v1", side, questions)

@@ -1,0 +1,63 @@
+"""Settings of the page on questions: what reaches the loaders, and what is refused or said."""
+
+import io
+import json
+import random
+from itertools import product
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from lgfed_core import paths
+from lgfed_core.errors import SettingsError
+from lgfed_core.papers.lgfedavg.vqa import settings
+from lgfed_core.papers.lgfedavg.vqa.run import QUESTIONS
+
+COLOURS = {"red": (255, 0, 0), "green": (0, 255, 0), "blue": (0, 0, 255)}
+
+
+@pytest.fixture
+def official(tmp_path, monkeypatch):
+    """VQA v1 in its official form, made up: 300 questions a part, two about each picture."""
+    monkeypatch.setattr(paths, "CACHE", tmp_path)
+    for part in ("train2014", "val2014"):
+        (tmp_path / "vqa_v1" / part).mkdir(parents=True)
+        write(tmp_path / "vqa_v1", part)
+    settings._asked.cache_clear()
+    yield tmp_path / "vqa_v1"
+    settings._asked.cache_clear()
+
+
+def write(folder: Path, part: str) -> None:
+    questions, answers = [], []
+    for image, way in product(range(150), ("What colour is it?", "Which colour is this?")):
+        name = random.Random(image).choice(list(COLOURS))
+        one = dict(question_id=len(questions), image_id=image)
+        questions.append(one | dict(question=way))
+        answers.append(one | dict(multiple_choice_answer=name))
+        out = io.BytesIO()
+        Image.new("RGB", (8, 8), COLOURS[name]).save(out, "JPEG")
+        (folder / part / f"COCO_{part}_{image:012d}.jpg").write_bytes(out.getvalue())
+    whole = json.dumps({"questions": questions})
+    (folder / f"OpenEnded_mscoco_{part}_questions.json").write_text(whole)
+    (folder / f"mscoco_{part}_annotations.json").write_text(json.dumps({"annotations": answers}))
+
+
+def test_of_vqa_v1_as_many_questions_are_read_as_are_asked_for(official):
+    cfg = QUESTIONS.settings("smoke", data="vqa_v1", lines=())
+    asked = settings.asked_of(cfg)
+    assert (len(asked.data.train), len(asked.data.test)) == cfg.questions == (240, 200)
+    rows, _ = QUESTIONS.run(cfg, [0], record=False, resume=False, device="cpu")
+    assert set(rows["stand_in"]) == {"VQA v1, a small network"} and rows["value"].notna().all()
+    every = settings.asked_of(QUESTIONS.settings("smoke", data="vqa_v1", questions=None))
+    assert (len(every.data.train), len(every.data.test)) == (300, 300)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [(dict(data="vqa_v1", closed=True), "closed is True, which is easy-VQA's alone: VQA v1 has")],
+)
+def test_what_the_data_do_not_allow_is_refused_before_any_are_read(changes, said):
+    with pytest.raises(SettingsError, match=said):
+        QUESTIONS.settings("smoke", **changes)
