@@ -6,6 +6,7 @@ import random
 import re
 import warnings
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -190,11 +191,11 @@ def test_without_the_files_others_may_stand_in(tmp_path):
         official_vqa.read(tmp_path / "vqa_v1", side=4)
 
 
-def package(path: Path, entries: list, damaged: bool = False) -> Path:
+def package(path: Path, whole, damaged: bool = False) -> Path:
     with zipfile.ZipFile(path, "w") as box:
         for part in ("train", "test"):
             folder = f"easy_vqa/data/{part}"
-            box.writestr(f"{folder}/questions.json", json.dumps(entries))
+            box.writestr(f"{folder}/questions.json", json.dumps(whole))
             for number in (0, 1):
                 content = picture(200, "PNG")[: 40 if damaged else None]
                 box.writestr(f"{folder}/images/{number}.png", content)
@@ -202,17 +203,60 @@ def package(path: Path, entries: list, damaged: bool = False) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("entries", "said"),
+    ("whole", "said"),
     [
         ([["what is it?", "red", 0], ["who?", "red"]], r"entry 1: \['who\?', 'red'\] is no \["),
         ([["what is it?", "", 0]], "entry 0: '' is no text"),
+        ([["???", "red", 0]], r"entry 0: '\?\?\?' has no words"),
         ([["what is it?", "red", 7]], "entry 0: there is no picture 7"),
+        ([["what is it?", "red", 0], ["who?", "red", "1"]], "entry 1: there is no picture '1'"),
         ([["what is it?", "red", 1]], "images/1.png is no readable picture"),
+        (5, "train/questions.json is no list"),
+        (None, "train/questions.json is no list"),
+        ({}, "train/questions.json is no list"),
+        ([], "train/questions.json has no question but for yes or no"),
+        ([["is it red?", "yes", 0]], "train/questions.json has no question but for yes or no"),
     ],
 )
-def test_a_damaged_package_is_refused_by_entry(tmp_path, entries, said):
-    with pytest.raises(DataError, match=said):
-        easy_vqa.read(package(tmp_path / "p.whl", entries, "readable" in said), side=4)
+def test_a_damaged_package_is_refused_by_entry(tmp_path, whole, said):
+    with pytest.raises(DataError, match=rf"p\.whl: .*{said}"):
+        easy_vqa.read(package(tmp_path / "p.whl", whole, "readable" in said), 4, closed=False)
+
+
+def test_blanks_around_an_answer_of_the_package_make_no_other_answer(tmp_path):
+    whole = [["what is it?", "red", 0], ["what is it?", " red ", 1]]
+    assert easy_vqa.read(package(tmp_path / "p.whl", whole), 4).answers == ("red",)
+
+
+def test_flipped_bytes_of_a_package_end_in_a_named_error_or_none(tmp_path):
+    made, draw = package(tmp_path / "p.whl", [["what is it?", "red", 0]] * 3), random.Random(0)
+    with zipfile.ZipFile(made) as box, zipfile.ZipFile(tmp_path / "q.whl", "w", 8) as small:
+        for name in box.namelist():
+            small.writestr(name, box.read(name))
+    for path in (made, tmp_path / "q.whl"):
+        whole = path.read_bytes()
+        for _ in range(300):
+            content = bytearray(whole)
+            for _ in range(draw.randint(1, 3)):
+                content[draw.randrange(len(content))] = draw.randrange(256)
+            path.write_bytes(content)
+            with suppress(DataError):
+                easy_vqa.read(path, 4)
+
+
+def test_a_damaged_stream_is_refused_by_its_name(tmp_path):
+    made = package(tmp_path / "p.whl", [["what is it?", "red", 0]])
+    with zipfile.ZipFile(made) as box, zipfile.ZipFile(tmp_path / "q.whl", "w", 8) as small:
+        name = box.namelist()[0]
+        small.writestr(name, box.read(name))
+    content = bytearray((tmp_path / "q.whl").read_bytes())
+    content[30 + len(name)] = 7  # a block of no known type
+    (tmp_path / "q.whl").write_bytes(content)
+    with pytest.raises(DataError, match=f"q.whl: {name} cannot be read .*Error -3"):
+        easy_vqa.read(tmp_path / "q.whl", 4)
+    (tmp_path / "q.whl").write_bytes(b"no archive")
+    with pytest.raises(DataError, match="q.whl cannot be opened .*File is not a zip"):
+        easy_vqa.read(tmp_path / "q.whl", 4)
 
 
 def test_the_package_is_read_as_it_counts_itself():
