@@ -61,3 +61,12 @@ def test_of_vqa_v1_as_many_questions_are_read_as_are_asked_for(official):
 def test_what_the_data_do_not_allow_is_refused_before_any_are_read(changes, said):
     with pytest.raises(SettingsError, match=said):
         QUESTIONS.settings("smoke", **changes)
+
+
+def test_the_rounds_of_the_printed_curves_cannot_be_set():
+    with pytest.raises(SettingsError, match="has no setting figure"):
+        QUESTIONS.settings("smoke", figure=5)
+    assert settings.Settings.figure == 20
+    for scale in QUESTIONS.scales:
+        cfg = QUESTIONS.settings(scale)
+        assert QUESTIONS.folder(cfg, [0]).name == f"{scale}-easy_vqa-seed0"  # as ever
