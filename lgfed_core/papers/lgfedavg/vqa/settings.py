@@ -16,6 +16,7 @@ from lgfed_core.partition import Partition
 
 LINES = ("lg_fedavg", "lg_scratch")  # LG-FedAvg from FedAvg's model, and from the first weights
 DATA = {"easy_vqa": "easy-VQA", "vqa_v1": "VQA v1"}
+TEXT = dict(side=224, lr=0.01, batch_size=100)  # what ours is not, see `Settings.stand_in`
 SMALL = dict(
     widths=(8, 16, 64),
     blocks=1,
@@ -52,8 +53,8 @@ SCALES = {
 @dataclass(frozen=True)
 class Settings(Checked):
     """The text's values (Table 9 and appendix C.2.3), but for the stand-in's ``batch_size`` and
-    ``lr``, which the text has as 100 and 0.01, and ``further``, which is 100 - 32;
-    that one and those from ``alpha`` on are ours."""
+    ``lr``, which the text has as 100 and 0.01, and ``further``, which is 100 - 32 and ours, as are
+    those from ``alpha`` on."""
 
     data: str = "easy_vqa"
     lines: tuple[str, ...] = LINES
@@ -95,10 +96,17 @@ class Settings(Checked):
 
     @property
     def stand_in(self) -> str:
-        """What takes the place of the paper's data and network; "" where nothing does."""
+        """What is not the paper's: data, network, and where either is, what of `TEXT` is not.
+
+        Never "", as the paper's encoders are pre-trained, and ours begin from random weights.
+        """
         network = "a small network" if self.network == "small" else "the paper's network"
-        papers = self.data == "vqa_v1" and self.network == "paper"
-        return "" if papers else f"{DATA[self.data]}, {network}"
+        named = f"{DATA[self.data]}, {network}"
+        if (self.data, self.network) == ("easy_vqa", "small"):
+            return named  # that says it all
+        own = {name: getattr(self, name) for name in TEXT}
+        other = [f"{name} {value:g}" for name, value in own.items() if value != TEXT[name]]
+        return ", ".join([named, *other, "random weights"])
 
     def net(self) -> nn.Module:
         """The network, of random weights."""

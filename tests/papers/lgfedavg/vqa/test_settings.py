@@ -14,6 +14,7 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.papers.lgfedavg.vqa import settings
 from lgfed_core.papers.lgfedavg.vqa.run import QUESTIONS
 
+PAPERS = dict(data="vqa_v1", network="paper", questions=None) | settings.TEXT
 COLOURS = {"red": (255, 0, 0), "green": (0, 255, 0), "blue": (0, 0, 255)}
 
 
@@ -49,7 +50,7 @@ def test_of_vqa_v1_as_many_questions_are_read_as_are_asked_for(official):
     asked = settings.asked_of(cfg)
     assert (len(asked.data.train), len(asked.data.test)) == cfg.questions == (240, 200)
     rows, _ = QUESTIONS.run(cfg, [0], record=False, resume=False, device="cpu")
-    assert set(rows["stand_in"]) == {"VQA v1, a small network"} and rows["value"].notna().all()
+    assert set(rows["stand_in"]) == {cfg.stand_in} and rows["value"].notna().all()
     every = settings.asked_of(QUESTIONS.settings("smoke", data="vqa_v1", questions=None))
     assert (len(every.data.train), len(every.data.test)) == (300, 300)
 
@@ -70,3 +71,19 @@ def test_the_rounds_of_the_printed_curves_cannot_be_set():
     for scale in QUESTIONS.scales:
         cfg = QUESTIONS.settings(scale)
         assert QUESTIONS.folder(cfg, [0]).name == f"{scale}-easy_vqa-seed0"  # as ever
+
+
+def test_nothing_that_can_be_set_counts_as_the_papers_own():
+    def said(**changed):
+        return QUESTIONS.settings("paper", **changed).stand_in
+
+    assert said() == "easy-VQA, a small network"  # as stored rows have it
+    assert said(data="vqa_v1", network="paper") == (
+        "VQA v1, the paper's network, side 16, lr 0.05, batch_size 20, random weights"
+    )
+    nearest = PAPERS | dict(questions=(20_000, 8_000))
+    assert said(**nearest) == "VQA v1, the paper's network, random weights"
+    assert said(data="vqa_v1", lr=0.01, batch_size=100) == (
+        "VQA v1, a small network, side 16, random weights"
+    )
+    assert said(network="paper", side=224).startswith("easy-VQA, the paper's network, lr 0.05, ")
