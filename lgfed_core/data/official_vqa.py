@@ -24,6 +24,7 @@ from lgfed_core.errors import DataError, NotAvailable
 from .questions import Asked, Part, encoded, shrunk, words_of
 
 PARTS = ("train2014", "val2014")  # training, testing
+ROWS = 248_349, 121_512  # questions to train with and to test on, in its official form
 DIGITS = 12  # of a picture's number in its name
 
 

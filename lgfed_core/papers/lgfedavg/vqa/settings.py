@@ -17,6 +17,7 @@ from lgfed_core.partition import Partition
 LINES = ("lg_fedavg", "lg_scratch")  # LG-FedAvg from FedAvg's model, and from the first weights
 DATA = {"easy_vqa": "easy-VQA", "vqa_v1": "VQA v1"}
 TEXT = dict(side=224, lr=0.01, batch_size=100)  # what ours is not, see `Settings.stand_in`
+MOST = 16  # GiB of pixels in all rows, each with its picture's own; twice that while being made
 SMALL = dict(
     widths=(8, 16, 64),
     blocks=1,
@@ -93,6 +94,19 @@ class Settings(Checked):
                 f"closed is True, which is easy-VQA's alone: {DATA[self.data]} has all its "
                 "questions; leave it out"
             )
+        if (taken := 4 * 3 * self.side**2 * self.rows / 2**30) > MOST:
+            raise SettingsError(
+                f"side is {self.side}, questions is {self.questions}: pixels of {self.rows:,} rows "
+                f"take {taken:,.1f} GiB, and {MOST} is the most; lower side or questions"
+            )
+
+    @property
+    def rows(self) -> int:
+        """Questions of both parts, of which some may have no answer among the commonest."""
+        every = official_vqa.ROWS
+        if self.data == "easy_vqa":
+            every = easy_vqa.ROWS if self.closed else easy_vqa.OPEN
+        return sum(map(min, every, self.questions or every))
 
     @property
     def stand_in(self) -> str:

@@ -7,9 +7,11 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+import torch
 from PIL import Image
 
 from lgfed_core import paths
+from lgfed_core.data import easy_vqa
 from lgfed_core.errors import SettingsError
 from lgfed_core.papers.lgfedavg.vqa import settings
 from lgfed_core.papers.lgfedavg.vqa.run import QUESTIONS
@@ -57,7 +59,12 @@ def test_of_vqa_v1_as_many_questions_are_read_as_are_asked_for(official):
 
 @pytest.mark.parametrize(
     ("changes", "said"),
-    [(dict(data="vqa_v1", closed=True), "closed is True, which is easy-VQA's alone: VQA v1 has")],
+    [
+        (dict(data="vqa_v1", closed=True), "closed is True, which is easy-VQA's alone: VQA v1 has"),
+        (PAPERS, r"side is 224, .* of 369,861 rows take 207.4 GiB, and 16 is the most; lower side"),
+        (PAPERS | dict(questions=(20_000, 9_000)), r"questions is \(20000, 9000\): .* 16.3 GiB"),
+        (dict(side=224, closed=True, questions=None), "of 48,248 rows take 27.1 GiB"),
+    ],
 )
 def test_what_the_data_do_not_allow_is_refused_before_any_are_read(changes, said):
     with pytest.raises(SettingsError, match=said):
@@ -71,6 +78,27 @@ def test_the_rounds_of_the_printed_curves_cannot_be_set():
     for scale in QUESTIONS.scales:
         cfg = QUESTIONS.settings(scale)
         assert QUESTIONS.folder(cfg, [0]).name == f"{scale}-easy_vqa-seed0"  # as ever
+
+
+def test_what_fits_into_memory_is_taken():
+    for changed in (
+        PAPERS | dict(questions=(20_000, 8_000)),
+        PAPERS | dict(side=62),
+        dict(side=224, questions=None),
+        dict(data="vqa_v1", questions=None),
+    ):
+        assert QUESTIONS.settings("smoke", **changed)
+
+
+def test_the_package_has_as_many_questions_as_are_reckoned_with():
+    asked = easy_vqa.load(1)
+    short = [asked.answers.index(word) for word in ("yes", "no")]
+    for part, every, left in zip(("train", "test"), easy_vqa.ROWS, easy_vqa.OPEN, strict=True):
+        y = getattr(asked.data, part).y
+        assert (len(y), int((~torch.isin(y, torch.tensor(short))).sum())) == (every, left)
+    for closed, rows in ((True, easy_vqa.ROWS), (False, easy_vqa.OPEN)):
+        assert QUESTIONS.settings("smoke", closed=closed, questions=None).rows == sum(rows)
+    assert QUESTIONS.settings("smoke", questions=(20_000, 10)).rows == easy_vqa.OPEN[0] + 10
 
 
 def test_nothing_that_can_be_set_counts_as_the_papers_own():
