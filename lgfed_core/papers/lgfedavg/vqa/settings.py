@@ -94,6 +94,12 @@ class Settings(Checked):
                 f"closed is True, which is easy-VQA's alone: {DATA[self.data]} has all its "
                 "questions; leave it out"
             )
+        if self.network == "paper" and "lg_fedavg" in self.lines:
+            raise SettingsError(
+                "network is 'paper', lines has lg_fedavg: running statistics stay with the "
+                "devices, and what is kept of FedAvg's model at start has none, so that LG-FedAvg "
+                "cannot go on from it; leave lg_fedavg out, or use network='small'"
+            )
         if (taken := 4 * 3 * self.side**2 * self.rows / 2**30) > MOST:
             raise SettingsError(
                 f"side is {self.side}, questions is {self.questions}: pixels of {self.rows:,} rows "

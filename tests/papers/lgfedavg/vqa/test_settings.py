@@ -1,4 +1,4 @@
-"""Settings of the page on questions: what reaches the loaders, and what is refused or said."""
+"""Settings of the page on questions: what reaches loaders and networks, is refused, and is said."""
 
 import io
 import json
@@ -9,14 +9,16 @@ from pathlib import Path
 import pytest
 import torch
 from PIL import Image
+from torch import nn
 
 from lgfed_core import paths
 from lgfed_core.data import easy_vqa
 from lgfed_core.errors import SettingsError
+from lgfed_core.papers.experiment import DIVERGED
 from lgfed_core.papers.lgfedavg.vqa import settings
 from lgfed_core.papers.lgfedavg.vqa.run import QUESTIONS
 
-PAPERS = dict(data="vqa_v1", network="paper", questions=None) | settings.TEXT
+PAPERS = dict(data="vqa_v1", network="paper", lines=(), questions=None) | settings.TEXT
 COLOURS = {"red": (255, 0, 0), "green": (0, 255, 0), "blue": (0, 0, 255)}
 
 
@@ -64,6 +66,7 @@ def test_of_vqa_v1_as_many_questions_are_read_as_are_asked_for(official):
         (PAPERS, r"side is 224, .* of 369,861 rows take 207.4 GiB, and 16 is the most; lower side"),
         (PAPERS | dict(questions=(20_000, 9_000)), r"questions is \(20000, 9000\): .* 16.3 GiB"),
         (dict(side=224, closed=True, questions=None), "of 48,248 rows take 27.1 GiB"),
+        (dict(network="paper"), "network is 'paper', lines has lg_fedavg: running statistics stay"),
     ],
 )
 def test_what_the_data_do_not_allow_is_refused_before_any_are_read(changes, said):
@@ -106,7 +109,7 @@ def test_nothing_that_can_be_set_counts_as_the_papers_own():
         return QUESTIONS.settings("paper", **changed).stand_in
 
     assert said() == "easy-VQA, a small network"  # as stored rows have it
-    assert said(data="vqa_v1", network="paper") == (
+    assert said(data="vqa_v1", network="paper", lines=()) == (
         "VQA v1, the paper's network, side 16, lr 0.05, batch_size 20, random weights"
     )
     nearest = PAPERS | dict(questions=(20_000, 8_000))
@@ -114,4 +117,27 @@ def test_nothing_that_can_be_set_counts_as_the_papers_own():
     assert said(data="vqa_v1", lr=0.01, batch_size=100) == (
         "VQA v1, a small network, side 16, random weights"
     )
-    assert said(network="paper", side=224).startswith("easy-VQA, the paper's network, lr 0.05, ")
+    other = said(network="paper", lines=(), side=224)
+    assert other.startswith("easy-VQA, the paper's network, lr 0.05, ")
+
+
+@pytest.mark.slow
+def test_the_papers_own_network_trains_in_looped_lanes_and_is_refused_where_it_cannot(official):
+    way = dict(data="vqa_v1", network="paper", devices=2, fraction=1.0, questions=(40, 40))
+    way |= dict(rounds=2, start=1, scratch=1, lines=("lg_scratch",))
+    cfg = QUESTIONS.settings("smoke", **way)
+    net = cfg.net()
+    assert sum(isinstance(layer, nn.BatchNorm2d) for layer in net.modules()) == 20  # ResNet-18's
+    assert net.fc1.in_features == 1024 and net.words.embedding_dim == 512
+    asked = settings.asked_of(cfg)
+    held = [len(cfg.split(asked, 0).train.of(k)) for k in range(2)]
+    engine = dict(record=False, resume=False, device="cpu", workers=1)
+    alone = next(size for size in range(2, 20) if any(n % size == 1 for n in held))
+    with pytest.raises(SettingsError, match=f"with batch_size {alone} a batch has one"):
+        QUESTIONS.run(QUESTIONS.settings("smoke", **way, batch_size=alone), [0], **engine)
+    whole = QUESTIONS.settings("smoke", **way, batch_size=max(held) + 1)
+    with pytest.raises(SettingsError, match="batched lanes pad a last batch"):
+        QUESTIONS.run(whole, [0], lanes="batched", **(engine | dict(workers=None)))
+    rows, histories = QUESTIONS.run(whole, [0], lanes="looped", **engine)
+    assert set(histories) == {"fedavg", "lg_scratch"} and rows["value"].notna().all()
+    assert DIVERGED not in set(rows["metric"])
