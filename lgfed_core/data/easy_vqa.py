@@ -5,16 +5,19 @@
 
 import zipfile
 from pathlib import Path
+from reprlib import repr as short
 
 import torch
 
 from lgfed_core.errors import DataError
 
 from . import sources
-from .official_vqa import checked_text, parsed
+from .official_vqa import checked_question, checked_text, parsed
 from .questions import Asked, Part, encoded, shrunk
 
 ARCHIVE = "easy_vqa-1.0-py3-none-any.whl"
+ROWS = 38_575, 9_673  # questions to train with and to test on
+OPEN = 10_168, 2_537  # those not to be answered by yes or no
 
 
 def load(side: int, questions: tuple[int, int] | None = None, closed: bool = True) -> Asked:
@@ -33,37 +36,64 @@ def read(
     Raises DataError for a damaged package, text or picture, by name and entry.
     """
     limits = zip(("train", "test"), questions or (None, None), strict=True)
-    try:
-        with zipfile.ZipFile(archive) as box:
-            train, test = (_part(box, archive, name, side, limit, closed) for name, limit in limits)
-    except (OSError, KeyError, zipfile.BadZipFile) as error:
-        raise DataError(f"{archive} cannot be read: {error}") from error
+    with _opened(archive) as box:
+        train, test = (_part(box, name, side, limit, closed) for name, limit in limits)
     return encoded("easy_vqa", train, test)
 
 
-def _part(
-    box: zipfile.ZipFile, archive: Path, name: str, side: int, limit: int | None, closed: bool
-) -> Part:
+def _opened(archive: Path) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(archive)
+    except Exception as error:  # damaged bytes make readers raise anything
+        raise DataError(f"{archive} cannot be opened ({error!r}); fetch again") from error
+
+
+def _member(box: zipfile.ZipFile, name: str) -> bytes:
+    try:
+        return box.read(name)
+    except Exception as error:  # damaged bytes make readers raise anything
+        raise DataError(
+            f"{box.filename}: {name} cannot be read ({error!r}); fetch again"
+        ) from error
+
+
+def _part(box: zipfile.ZipFile, name: str, side: int, limit: int | None, closed: bool) -> Part:
     folder = f"easy_vqa/data/{name}"
-    where = f"{archive.name}: {folder}/questions.json"
-    entries = parsed(box.read(f"{folder}/questions.json"), where)
-    known = {member for member in box.namelist() if member.startswith(f"{folder}/images/")}
-    for i, entry in enumerate(entries):
-        if not (isinstance(entry, list) and len(entry) == 3):
-            raise DataError(f"{where}, entry {i}: {entry!r} is no [question, answer, picture]")
-        for text in entry[:2]:
-            checked_text(text, f"{where}, entry {i}")
-        if f"{folder}/images/{entry[2]}.png" not in known:
-            raise DataError(f"{where}, entry {i}: there is no picture {entry[2]!r}")
+    entries = _entries(box, folder)
     if not closed:
         entries = [entry for entry in entries if entry[1] not in ("yes", "no")]
+    if not entries:
+        but = "" if closed else " but for yes or no, which closed=True would ask"
+        raise DataError(f"{box.filename}: {folder}/questions.json has no question{but}")
     entries = entries[:limit]
-    about = [entry[2] for entry in entries]
+    texts, answers, about = zip(*entries, strict=True)
     numbers = sorted(set(about))
     place = {number: i for i, number in enumerate(numbers)}
-    pictures = [
-        shrunk(box.read(member), side, f"{archive.name}: {member}")
-        for member in (f"{folder}/images/{number}.png" for number in numbers)
-    ]
-    texts, answers, _ = zip(*entries, strict=True)
+    members = [_picture(folder, number) for number in numbers]
+    pictures = [shrunk(_member(box, name), side, f"{box.filename}: {name}") for name in members]
     return Part(texts, answers, [place[n] for n in about], torch.stack(pictures))
+
+
+def _entries(box: zipfile.ZipFile, folder: str) -> list[tuple[str, str, int]]:
+    """Every question below ``folder``, its answer and its picture's number."""
+    name = f"{folder}/questions.json"
+    where = f"{box.filename}: {name}"
+    whole = parsed(_member(box, name), where)
+    if not isinstance(whole, list):
+        raise DataError(f"{where} is no list; it must be one with an entry per question")
+    known, found = set(box.namelist()), []
+    for i, entry in enumerate(whole):
+        at = f"{where}, entry {i}"
+        if not (isinstance(entry, list) and len(entry) == 3):
+            raise DataError(f"{at}: {short(entry)} is no [question, answer, picture]")
+        question, answer, number = entry
+        if type(number) is not int or _picture(folder, number) not in known:
+            raise DataError(
+                f"{at}: there is no picture {short(number)}; it must be the number of one"
+            )
+        found.append((checked_question(question, at), checked_text(answer, at), number))
+    return found
+
+
+def _picture(folder: str, number: int) -> str:
+    return f"{folder}/images/{number}.png"

@@ -12,16 +12,20 @@ fields are not read. Everything is checked before the first picture is opened.
 
 import json
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any
 
 import torch
 
 from lgfed_core.errors import DataError, NotAvailable
 
-from .questions import Asked, Part, encoded, shrunk
+from .questions import Asked, Part, encoded, shrunk, words_of
 
 PARTS = ("train2014", "val2014")  # training, testing
+ROWS = 248_349, 121_512  # questions to train with and to test on, in its official form
+DIGITS = 12  # of a picture's number in its name
 
 
 @dataclass(frozen=True)
@@ -35,28 +39,35 @@ class Entry:
     answer: str
 
 
-def read(folder: Path, side: int, answers: int = 1000) -> Asked:
+def read(
+    folder: Path, side: int, questions: tuple[int, int] | None = None, answers: int = 1000
+) -> Asked:
     """Rows of both parts, pictures of ``side`` pixels, the most frequent ``answers``.
 
+    questions: how many for training and testing, the first ones; None: all. What the others are
+    about is neither checked nor opened.
+
     Raises NotAvailable where there is no such folder; DataError, with file and line or entry, for a
-    damaged text, an entry without a field, a question given twice, without its picture or without
-    an answer, an answer without its question, and a picture that cannot be read.
+    damaged text, an entry without a field, a question given twice, without words, without its
+    picture or without an answer, an answer without its question or about another picture, and a
+    picture that cannot be read.
     """
     if not folder.is_dir():
         raise NotAvailable(
             f"VQA v1 is not here: unpack the files that visualqa.org names for it in {folder}"
         )
-    found = [entries(folder, part) for part in PARTS]  # all of it before any picture
+    limits = zip(PARTS, questions or (None, None), strict=True)
+    found = [entries(folder, part, limit) for part, limit in limits]  # all of it before any picture
     train, test = (_part(folder, *pair, side) for pair in zip(PARTS, found, strict=True))
     return encoded("vqa_v1", train, test, answers)
 
 
-def entries(folder: Path, part: str) -> list[Entry]:
-    """Every question of ``part`` with its answer, in the order of the file."""
+def entries(folder: Path, part: str, limit: int | None = None) -> list[Entry]:
+    """Questions of ``part`` with their answers, in the order of the file: the first so many."""
     asked = folder / f"OpenEnded_mscoco_{part}_questions.json"
     said = folder / f"mscoco_{part}_annotations.json"
     questions = _listed(asked, "questions", ("question_id", "image_id", "question"))
-    answers = _listed(said, "annotations", ("question_id", "multiple_choice_answer"))
+    answers = _listed(said, "annotations", ("question_id", "image_id", "multiple_choice_answer"))
     if left := answers.keys() - questions.keys():
         id = min(left, key=lambda id: answers[id]["place"])
         raise DataError(
@@ -64,23 +75,20 @@ def entries(folder: Path, part: str) -> list[Entry]:
             f"{asked.name}; the two files belong to different editions"
         )
     found = []
-    for id, question in questions.items():
+    for id, question in islice(questions.items(), limit):
         where = f"{asked}, entry {question['place']} of questions"
         if id not in answers:
             raise DataError(f"{where}: question {id} has no answer in {said.name}")
-        checked_text(question["question"], where)
-        image = question["image_id"]
-        if type(image) is not int:
-            raise DataError(f"{where}: image_id is {image!r}; it must be a whole number")
-        picture = folder / part / f"COCO_{part}_{image:012d}.jpg"
-        if not picture.is_file():
+        text = checked_question(question["question"], where)
+        picture, image = _picture(folder, part, question, where), question["image_id"]
+        where = f"{said}, entry {answers[id]['place']} of annotations"
+        if (other := answers[id]["image_id"]) != image:
             raise DataError(
-                f"{where}: question {id} is about picture {image}; {picture} is missing"
+                f"{where}: question {id} is about picture {short(other)}, and about {image} in "
+                f"{asked.name}; the two files belong to different editions"
             )
-        answer = answers[id]["multiple_choice_answer"]
-        at = answers[id]["place"]
-        answer = checked_text(answer, f"{said}, entry {at} of annotations")
-        found.append(Entry(question["place"], question["question"], image, picture, answer))
+        answer = checked_text(answers[id]["multiple_choice_answer"], where)
+        found.append(Entry(question["place"], text, image, picture, answer))
     return found
 
 
@@ -94,12 +102,24 @@ def parsed(content: bytes, where: str) -> Any:
         ) from error
     except UnicodeDecodeError as error:
         raise DataError(f"{where}, byte {error.start}: this is no UTF-8; fetch it again") from error
+    except RecursionError as error:
+        raise DataError(f"{where}: lists within lists without end; fetch it again") from error
+    except ValueError as error:  # Python's own bound
+        raise DataError(f"{where}: a number has thousands of digits; fetch it again") from error
 
 
 def checked_text(text: Any, where: str) -> str:
-    """``text`` itself. Raises DataError unless it says something."""
+    """``text`` without blanks around it. Raises DataError unless it says something."""
     if not isinstance(text, str) or not text.strip():
-        raise DataError(f"{where}: {text!r} is no text")
+        raise DataError(f"{where}: {short(text)} is no text")
+    return text.strip()
+
+
+def checked_question(text: Any, where: str) -> str:
+    """The same of a question, which must have words."""
+    text = checked_text(text, where)
+    if not words_of(text):
+        raise DataError(f"{where}: {short(text)} has no words; take it out, and its answer")
     return text
 
 
@@ -120,11 +140,28 @@ def _listed(path: Path, key: str, fields: tuple[str, ...]) -> dict[Any, dict]:
             raise DataError(f"{where} has no {', '.join(lacking)}")
         id = entry["question_id"]
         if not isinstance(id, int | str):
-            raise DataError(f"{where}: question_id is {id!r}; it must be a number")
+            raise DataError(f"{where}: question_id is {short(id)}; it must be a number")
         if id in found:
             raise DataError(f"{where}: question {id} is there already, entry {found[id]['place']}")
         found[id] = entry | dict(place=place)
     return found
+
+
+def _picture(folder: Path, part: str, question: dict, where: str) -> Path:
+    """Where the picture is that a question is about. Raises DataError unless it is there."""
+    image = question["image_id"]
+    if type(image) is not int or not 0 <= image < 10**DIGITS:
+        raise DataError(
+            f"{where}: image_id is {short(image)}; it must be a whole number of at most {DIGITS} "
+            "digits"
+        )
+    picture = folder / part / f"COCO_{part}_{image:0{DIGITS}d}.jpg"
+    if not picture.is_file():
+        raise DataError(
+            f"{where}: question {question['question_id']} is about picture {image}; {picture} is "
+            "missing"
+        )
+    return picture
 
 
 def _part(folder: Path, part: str, found: list[Entry], side: int) -> Part:

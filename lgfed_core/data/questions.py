@@ -18,6 +18,7 @@ from lgfed_core.errors import DataError
 from .dataset import Dataset, Split
 
 WORD = re.compile(r"[a-z0-9']+")
+FORMATS = ("JPEG", "PNG")  # of pictures: no other reader is tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,15 +99,17 @@ def words_of(question: str) -> list[str]:
 
 
 def shrunk(content: bytes, side: int, where: str) -> Tensor:
-    """A picture from its file: uint8 [3, side, side]. Raises DataError, with ``where``, if it is
-    damaged."""
-    from PIL import Image
+    """A picture from its file, a JPEG or PNG: uint8 [3, side, side]. Raises DataError, with
+    ``where``, if it is damaged or something else."""
+    from PIL import Image, UnidentifiedImageError
 
     try:
-        with Image.open(io.BytesIO(content)) as picture:
+        with Image.open(io.BytesIO(content), formats=FORMATS) as picture:
             small = picture.convert("RGB").resize((side, side), Image.Resampling.BILINEAR)
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise DataError(f"{where} is no readable picture ({error}); fetch it again") from error
+    except Exception as error:  # damaged bytes make readers raise anything
+        known = not isinstance(error, UnidentifiedImageError)  # which says an address in memory
+        why = (str(error) if known else "no JPEG or PNG") or type(error).__name__
+        raise DataError(f"{where} is no readable picture ({why}); fetch it again") from error
     return torch.from_numpy(np.asarray(small).copy()).permute(2, 0, 1)
 
 

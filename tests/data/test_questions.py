@@ -2,15 +2,20 @@
 
 import io
 import json
+import random
 import re
+import warnings
 import zipfile
+from contextlib import suppress
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
 from PIL import Image
 
 from lgfed_core.data import easy_vqa, official_vqa
+from lgfed_core.data.questions import shrunk
 from lgfed_core.errors import DataError, NotAvailable
 
 ASKED = [  # question, answer, number of the picture
@@ -68,6 +73,17 @@ def test_official_files_become_rows_of_pixels_and_words(home):
     assert few.answers == ("yes",) and few.left_out == (0.5, 0.75)
 
 
+def test_of_fewer_questions_only_their_pictures_are_read(home):
+    (home / PICTURE).unlink()
+    (home / "val2014/COCO_val2014_000000000025.jpg").write_bytes(b"damaged")
+    asked = official_vqa.read(home, 4, questions=(2, 1))
+    assert (len(asked.data.train), len(asked.data.test)) == (2, 1)
+    assert asked.answers == ("black", "yes") and asked.left_out == (0, 0)
+    assert asked.question(asked.data.train.x[1]) == "is there a cat"
+    with pytest.raises(DataError, match=f"{PICTURE} is missing"):
+        official_vqa.read(home, 4, questions=(3, 1))
+
+
 def changed(path: Path, key: str, change) -> None:
     whole = json.loads(path.read_text())
     change(whole[key])
@@ -83,6 +99,14 @@ BROKEN = {
         rf"{Q}, line \d+, column \d+: ",
     ),
     "no text at all": (lambda h: (h / Q).write_bytes(b"\xff\xfe"), rf"{Q}, byte 0: this is no UTF"),
+    "lists without end": (
+        lambda h: (h / Q).write_text("[" * 100_000 + "]" * 100_000),
+        rf"{Q}: lists within lists without end",
+    ),
+    "digits without end": (
+        lambda h: (h / A).write_text("9" * 5000),
+        rf"{A}: a number has thousands of digits",
+    ),
     "no list": (lambda h: (h / Q).write_text("{}"), rf"{Q} has no list 'questions'"),
     "no field": (
         lambda h: changed(h / Q, "questions", lambda q: q[2].pop("image_id")),
@@ -91,6 +115,10 @@ BROKEN = {
     "empty question": (
         lambda h: changed(h / Q, "questions", lambda q: q[1].update(question=" ")),
         rf"{Q}, entry 1 of questions: ' ' is no text",
+    ),
+    "question without words": (
+        lambda h: changed(h / Q, "questions", lambda q: q[1].update(question=" ??? ")),
+        rf"{Q}, entry 1 of questions: '\?\?\?' has no words",
     ),
     "twice": (
         lambda h: changed(h / Q, "questions", lambda q: q.append(q[0])),
@@ -104,9 +132,17 @@ BROKEN = {
         lambda h: changed(h / A, "annotations", lambda a: a.pop(0)),
         rf"{Q}, entry 3 of questions: question 253 has no answer in {A}",
     ),
+    "answer about another picture": (
+        lambda h: changed(h / A, "annotations", lambda a: a[0].update(image_id=9)),
+        rf"{A}, entry 0 of annotations: question 253 is about picture 9, and about 25 in {Q}",
+    ),
     "no picture": (
         lambda h: (h / PICTURE).unlink(),
         rf"{Q}, entry 2 of questions: question 252 is about picture 25; .*{PICTURE} is missing",
+    ),
+    "a picture's number too long for a name": (
+        lambda h: changed(h / Q, "questions", lambda q: q[2].update(image_id=10**300)),
+        rf"{Q}, entry 2 of questions: image_id is 10+\.\.\.0+; it must be .* at most 12 digits",
     ),
     "damaged picture": (
         lambda h: (h / PICTURE).write_bytes(picture(3)[:100]),
@@ -123,16 +159,43 @@ def test_bad_input_is_refused_with_its_file_and_place(home, what):
         official_vqa.read(home, side=4)
 
 
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "TIFF", "DDS"])
+def test_flipped_bytes_of_a_picture_end_in_a_named_error_or_none(kind):
+    whole, draw = picture(3, kind), random.Random(0)
+    with warnings.catch_warnings(action="ignore"):
+        for _ in range(300):
+            content = bytearray(whole)
+            for _ in range(draw.randint(1, 4)):
+                content[draw.randrange(min(len(content), 200))] = draw.randrange(256)
+            try:
+                assert shrunk(bytes(content), 4, "the.jpg").shape == (3, 4, 4)
+            except DataError as error:
+                assert re.match(r"the.jpg is no readable picture \(\w", str(error)), error
+                assert "0x" not in str(error)
+
+
+@pytest.mark.parametrize("raised", [TypeError("a float"), NotImplementedError("so"), EOFError()])
+def test_whatever_a_reader_of_pictures_raises_has_the_pictures_name(raised, monkeypatch):
+    monkeypatch.setattr(Image, "open", Mock(side_effect=raised))
+    with pytest.raises(DataError, match=rf"the.jpg .* \({str(raised) or 'EOFError'}"):
+        shrunk(picture(3), 4, "the.jpg")
+
+
+def test_blanks_around_an_answer_make_no_other_answer(home):
+    changed(home / A, "annotations", lambda a: a[0].update(multiple_choice_answer=" yes\n"))
+    assert official_vqa.read(home, side=4).answers == ("black", "no", "yes")
+
+
 def test_without_the_files_others_may_stand_in(tmp_path):
     with pytest.raises(NotAvailable, match="unpack the files"):
         official_vqa.read(tmp_path / "vqa_v1", side=4)
 
 
-def package(path: Path, entries: list, damaged: bool = False) -> Path:
+def package(path: Path, whole, damaged: bool = False) -> Path:
     with zipfile.ZipFile(path, "w") as box:
         for part in ("train", "test"):
             folder = f"easy_vqa/data/{part}"
-            box.writestr(f"{folder}/questions.json", json.dumps(entries))
+            box.writestr(f"{folder}/questions.json", json.dumps(whole))
             for number in (0, 1):
                 content = picture(200, "PNG")[: 40 if damaged else None]
                 box.writestr(f"{folder}/images/{number}.png", content)
@@ -140,17 +203,60 @@ def package(path: Path, entries: list, damaged: bool = False) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("entries", "said"),
+    ("whole", "said"),
     [
         ([["what is it?", "red", 0], ["who?", "red"]], r"entry 1: \['who\?', 'red'\] is no \["),
         ([["what is it?", "", 0]], "entry 0: '' is no text"),
+        ([["???", "red", 0]], r"entry 0: '\?\?\?' has no words"),
         ([["what is it?", "red", 7]], "entry 0: there is no picture 7"),
+        ([["what is it?", "red", 0], ["who?", "red", "1"]], "entry 1: there is no picture '1'"),
         ([["what is it?", "red", 1]], "images/1.png is no readable picture"),
+        (5, "train/questions.json is no list"),
+        (None, "train/questions.json is no list"),
+        ({}, "train/questions.json is no list"),
+        ([], "train/questions.json has no question but for yes or no"),
+        ([["is it red?", "yes", 0]], "train/questions.json has no question but for yes or no"),
     ],
 )
-def test_a_damaged_package_is_refused_by_entry(tmp_path, entries, said):
-    with pytest.raises(DataError, match=said):
-        easy_vqa.read(package(tmp_path / "p.whl", entries, "readable" in said), side=4)
+def test_a_damaged_package_is_refused_by_entry(tmp_path, whole, said):
+    with pytest.raises(DataError, match=rf"p\.whl: .*{said}"):
+        easy_vqa.read(package(tmp_path / "p.whl", whole, "readable" in said), 4, closed=False)
+
+
+def test_blanks_around_an_answer_of_the_package_make_no_other_answer(tmp_path):
+    whole = [["what is it?", "red", 0], ["what is it?", " red ", 1]]
+    assert easy_vqa.read(package(tmp_path / "p.whl", whole), 4).answers == ("red",)
+
+
+def test_flipped_bytes_of_a_package_end_in_a_named_error_or_none(tmp_path):
+    made, draw = package(tmp_path / "p.whl", [["what is it?", "red", 0]] * 3), random.Random(0)
+    with zipfile.ZipFile(made) as box, zipfile.ZipFile(tmp_path / "q.whl", "w", 8) as small:
+        for name in box.namelist():
+            small.writestr(name, box.read(name))
+    for path in (made, tmp_path / "q.whl"):
+        whole = path.read_bytes()
+        for _ in range(300):
+            content = bytearray(whole)
+            for _ in range(draw.randint(1, 3)):
+                content[draw.randrange(len(content))] = draw.randrange(256)
+            path.write_bytes(content)
+            with suppress(DataError):
+                easy_vqa.read(path, 4)
+
+
+def test_a_damaged_stream_is_refused_by_its_name(tmp_path):
+    made = package(tmp_path / "p.whl", [["what is it?", "red", 0]])
+    with zipfile.ZipFile(made) as box, zipfile.ZipFile(tmp_path / "q.whl", "w", 8) as small:
+        name = box.namelist()[0]
+        small.writestr(name, box.read(name))
+    content = bytearray((tmp_path / "q.whl").read_bytes())
+    content[30 + len(name)] = 7  # a block of no known type
+    (tmp_path / "q.whl").write_bytes(content)
+    with pytest.raises(DataError, match=f"q.whl: {name} cannot be read .*Error -3"):
+        easy_vqa.read(tmp_path / "q.whl", 4)
+    (tmp_path / "q.whl").write_bytes(b"no archive")
+    with pytest.raises(DataError, match="q.whl cannot be opened .*File is not a zip"):
+        easy_vqa.read(tmp_path / "q.whl", 4)
 
 
 def test_the_package_is_read_as_it_counts_itself():

@@ -16,6 +16,8 @@ from lgfed_core.partition import Partition
 
 LINES = ("lg_fedavg", "lg_scratch")  # LG-FedAvg from FedAvg's model, and from the first weights
 DATA = {"easy_vqa": "easy-VQA", "vqa_v1": "VQA v1"}
+TEXT = dict(side=224, lr=0.01, batch_size=100)  # what ours is not, see `Settings.stand_in`
+MOST = 16  # GiB of pixels in all rows, each with its picture's own; twice that while being made
 SMALL = dict(
     widths=(8, 16, 64),
     blocks=1,
@@ -39,19 +41,11 @@ SCALES = {
         start=2,
         further=2,
         scratch=2,
-        figure=2,
         every=1,
         goal=0.2,
     ),
     "quick": dict(
-        devices=10,
-        fraction=0.5,
-        questions=(3000, 800),
-        rounds=24,
-        start=12,
-        further=12,
-        scratch=8,
-        figure=8,
+        devices=10, fraction=0.5, questions=(3000, 800), rounds=24, start=12, further=12, scratch=8
     ),
     "paper": {},
 }
@@ -60,7 +54,8 @@ SCALES = {
 @dataclass(frozen=True)
 class Settings(Checked):
     """The text's values (Table 9 and appendix C.2.3), but for the stand-in's ``batch_size`` and
-    ``lr``, which the text has as 100 and 0.01; those from ``alpha`` on are ours."""
+    ``lr``, which the text has as 100 and 0.01, and ``further``, which is 100 - 32 and ours, as are
+    those from ``alpha`` on."""
 
     data: str = "easy_vqa"
     lines: tuple[str, ...] = LINES
@@ -73,7 +68,6 @@ class Settings(Checked):
     rounds: int = 100  # of FedAvg
     start: int = 32  # FedAvg rounds before LG-FedAvg goes on,
     further: int = 68  # for so many rounds
-    figure: int = 20  # rounds that the learning curves show
     goal: float = 0.4  # mean accuracy of the devices, on validation rows
     alpha: float = 1.0  # who holds which answers: the lower, the more devices differ
     validation: float = 0.1  # share of each device's training rows
@@ -85,6 +79,7 @@ class Settings(Checked):
     closed: bool = False  # whether easy-VQA's questions for yes or no are asked, too
     questions: tuple[int, int] | None = None  # (training, test), the first ones; None: all
 
+    figure: ClassVar[int] = 20  # rounds after which the text compares its learning curves
     RANGES: ClassVar = dict(alpha=POSITIVE)
     CHOICES: ClassVar = dict(scale=SCALES, data=DATA, network=("small", "paper"), lines=LINES)
     EMPTY = frozenset({"lines"})
@@ -94,13 +89,44 @@ class Settings(Checked):
         super().fits()
         if not self.start < self.rounds:
             raise SettingsError(f"start is {self.start}; it must be below rounds, {self.rounds}")
+        if self.closed and self.data != "easy_vqa":
+            raise SettingsError(
+                f"closed is True, which is easy-VQA's alone: {DATA[self.data]} has all its "
+                "questions; leave it out"
+            )
+        if self.network == "paper" and "lg_fedavg" in self.lines:
+            raise SettingsError(
+                "network is 'paper', lines has lg_fedavg: running statistics stay with the "
+                "devices, and what is kept of FedAvg's model at start has none, so that LG-FedAvg "
+                "cannot go on from it; leave lg_fedavg out, or use network='small'"
+            )
+        if (taken := 4 * 3 * self.side**2 * self.rows / 2**30) > MOST:
+            raise SettingsError(
+                f"side is {self.side}, questions is {self.questions}: pixels of {self.rows:,} rows "
+                f"take {taken:,.1f} GiB, and {MOST} is the most; lower side or questions"
+            )
+
+    @property
+    def rows(self) -> int:
+        """Questions of both parts, of which some may have no answer among the commonest."""
+        every = official_vqa.ROWS
+        if self.data == "easy_vqa":
+            every = easy_vqa.ROWS if self.closed else easy_vqa.OPEN
+        return sum(map(min, every, self.questions or every))
 
     @property
     def stand_in(self) -> str:
-        """What takes the place of the paper's data and network; "" where nothing does."""
+        """What is not the paper's: data, network, and where either is, what of `TEXT` is not.
+
+        Never "", as the paper's encoders are pre-trained, and ours begin from random weights.
+        """
         network = "a small network" if self.network == "small" else "the paper's network"
-        papers = self.data == "vqa_v1" and self.network == "paper"
-        return "" if papers else f"{DATA[self.data]}, {network}"
+        named = f"{DATA[self.data]}, {network}"
+        if (self.data, self.network) == ("easy_vqa", "small"):
+            return named  # that says it all
+        own = {name: getattr(self, name) for name in TEXT}
+        other = [f"{name} {value:g}" for name, value in own.items() if value != TEXT[name]]
+        return ", ".join([named, *other, "random weights"])
 
     def net(self) -> nn.Module:
         """The network, of random weights."""
@@ -124,4 +150,4 @@ def asked_of(cfg: Settings) -> Asked:
 def _asked(data: str, side: int, questions: tuple[int, int] | None, closed: bool) -> Asked:
     if data == "easy_vqa":
         return easy_vqa.load(side, questions, closed)
-    return official_vqa.read(paths.CACHE / "vqa_v1", side)
+    return official_vqa.read(paths.CACHE / "vqa_v1", side, questions)
