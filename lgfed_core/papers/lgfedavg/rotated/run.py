@@ -113,7 +113,7 @@ class Rotated(Experiment):
 
     name, table = NAME, TABLE
     Settings, scales, protocols = Settings, SCALES, ("as_described",)
-    chooses = frozenset({"classes", "lines", "vary"})
+    chooses = frozenset({"classes", "lines", "vary", "usual"})
 
     def parts(self, cfg, seeds, device) -> Iterable[Part]:
         for part, (line, own) in cfg.cells.items():

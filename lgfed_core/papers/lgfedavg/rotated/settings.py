@@ -64,6 +64,7 @@ class Settings(Checked):
     classes: int = 10  # per old device; 10 is i.i.d.
     lines: tuple[str, ...] = LINES  # method and C
     vary: tuple[str, ...] = ()  # settings of `VARIED` of which other values are run, too
+    usual: bool = True  # whether the lines are run as assumed; False: other values alone
     devices: int = 100  # old ones
     batch_size: int = 10
     cohort: float = 0.1  # C before the newcomer comes
@@ -112,7 +113,7 @@ class Settings(Checked):
     def cells(self) -> dict[str, tuple[str, "Settings"]]:
         """The parts, in order: name -> (line, or "before"; settings)."""
         found = dict.fromkeys(["before"], ("before", self))
-        found |= {line: (line, self) for line in self.lines}
+        found |= {line: (line, self) for line in self.lines if self.usual}
         for name in self.vary:
             for value in VARIED[name]:
                 other, said = replace(self, **{name: value}), f"{name}={value}"

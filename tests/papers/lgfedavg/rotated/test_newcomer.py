@@ -141,6 +141,14 @@ def test_own_layers_can_learn_first_under_the_shared_ones_as_they_are(phases, be
     assert torch.equal(ends(both, "fedavg_0"), ends(SMOKE, "fedavg_0"))  # it has none of its own
 
 
+def test_other_values_can_be_run_without_the_lines_as_assumed():
+    both = ROTATED.settings("paper", lines=("fedprox_0.1",), vary=("mu",))
+    alone = replace(both, usual=False)
+    assert [*both.cells] == ["before", "fedprox_0.1", *[*alone.cells][1:]]
+    assert [*alone.cells][1:] == [f"fedprox_0.1:mu={value}" for value in VARIED["mu"]]
+    assert ROTATED.folder(both, [0]) == ROTATED.folder(alone, [0])
+
+
 def test_all_choices_go_on_from_one_model_where_they_can():
     cfg = ROTATED.settings("paper", vary=tuple(VARIED))
     parts = {part.name: part.saved for part in ROTATED.plan(cfg, [0], "cpu")}
