@@ -37,15 +37,19 @@ def live(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def curves(scale: str = "paper") -> pd.DataFrame:
-    """Stored accuracies by round: columns of `Rotated.progress`, and classes_per_device.
-
-    Of the old devices with round 0, before the newcomer came: what is forgotten is the first step.
-    """
+    """Stored accuracies by round, `from_start`: columns of `Rotated.progress`, and
+    classes_per_device."""
     columns = ("classes_per_device", "method", "finetune_fraction_C", "round")
-    way = select(NAME, columns=columns, table=CURVES, scale=scale)
+    stored = select(NAME, columns=columns, table=(TABLE, CURVES), scale=scale)
+    return from_start(select(stored, table=CURVES), stored)
+
+
+def from_start(curves: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """Curves with a round 0 for the old devices, before the newcomer came: what is forgotten is the
+    first step. rows: of the same runs, of `Experiment.run` or stored."""
     before = [f"{split}_normal_before" for split in SPLITS.values()]
-    start = select(NAME, columns=columns, table=TABLE, scale=scale, metric=before)
-    return pd.concat([start.assign(round=0, metric="normal"), way], ignore_index=True)
+    start = select(rows, table=TABLE, metric=before).assign(round=0, metric="normal")
+    return pd.concat([start[start.columns.intersection(curves.columns)], curves], ignore_index=True)
 
 
 def answer(rows: pd.DataFrame) -> str:

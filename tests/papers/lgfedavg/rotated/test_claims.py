@@ -9,7 +9,7 @@ import torch
 from lgfed_core.evidence import records as results, verdict
 from lgfed_core.evidence.rows import plain
 from lgfed_core.papers.lgfedavg.rotated import choices, claims, figures, sentences, tables
-from lgfed_core.papers.lgfedavg.rotated.run import ROTATED, ids
+from lgfed_core.papers.lgfedavg.rotated.run import CURVES, ROTATED, ids
 from lgfed_core.papers.lgfedavg.rotated.settings import SPLITS
 from toy import stored_row
 
@@ -156,6 +156,14 @@ def test_before_anything_has_run_the_page_says_so(tmp_path, monkeypatch):
     figure = figures.both_sides({"i.i.d.": tables.curves()})
     assert all("not yet run" in ax.get_title() for ax in figure.axes)
     plt.close("all")
+
+
+def test_curves_of_old_devices_begin_before_the_newcomer_came():
+    ends = made({"fedavg_0": (30, 30, 98, 92, 15)}, seeds=(0,), splits=(10,))
+    way = ends.iloc[:1].assign(table=CURVES, round=25, metric="normal")
+    found = tables.from_start(way, ends)
+    assert found["round"].tolist() == [0, 25] and found["value"].iloc[0] == pytest.approx(98)
+    assert tables.from_start(way.iloc[:0], ends.iloc[:0]).empty
 
 
 def test_curves_of_a_run_are_drawn_by_method_and_fraction():
