@@ -32,7 +32,23 @@ def said(plan: Planner, most: int = 25) -> str:
         lines.append(f"and {len(rest)} more, {more}")
     if not lines:
         lines.append("nothing is left that could decide anything")
-    return "\n".join([*lines, "", full(plan)])
+    return "\n".join([*lines, "", full(plan), *beside(plan)])
+
+
+def beside(plan: Planner) -> list[str]:
+    """What has not run and decides nothing, by experiment: pages show it, and `fill` leaves it."""
+    asked = {piece for goal in plan.goals for piece in goal.pieces}
+    starts = {(p.experiment, name) for p in plan.ledger.pieces for name in p.after}
+    found: dict[str, list[float]] = {}
+    for piece in plan.ledger.pieces:
+        start = (piece.experiment, piece.name) in starts
+        if piece not in asked and not start and not plan.ledger.seeds(piece):
+            found.setdefault(piece.experiment, []).append(plan.ledger.seconds(piece))
+    return [
+        f"beside these, what decides no verdict: {name}, {len(times)} run{'s' * (len(times) > 1)}, "
+        f"{length(sum(times))}"
+        for name, times in found.items()
+    ]
 
 
 def full(plan: Planner) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from lgfed_core.fill.goals import Goal
 from lgfed_core.fill.plan import Planner
-from lgfed_core.fill.words import full, length, said
+from lgfed_core.fill.words import beside, full, length, said
 from lgfed_core.papers import commands
 from lgfed_core.papers.parts import Piece
 
@@ -119,3 +119,12 @@ def test_what_is_planned_can_be_typed():
     words = str(task).split(" seed")[0].split()[2:]
     assert _changes(experiments.find("lgfedavg.mnist"), words) == task.changes
     assert commands.text((1, 2)) == "1,2"
+
+
+def test_what_decides_nothing_is_said_beside_the_plan():
+    goals = [goal(LG, at3=0.5)]  # LOCAL and FAR are nobody's; FEDAVG is what LG goes on from
+    line = "beside these, what decides no verdict: lgfedavg.mnist, "
+    assert beside(plan(goals)) == [line + "2 runs, 20 min"]
+    assert beside(plan(goals, {LOCAL: 1})) == [line + "1 run, 10 min"]
+    assert beside(plan(goals, {LOCAL: 1, FAR: 3})) == []
+    assert said(plan(goals)).endswith("2 runs, 20 min")

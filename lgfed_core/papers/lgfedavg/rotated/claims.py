@@ -36,7 +36,7 @@ def values(rows: pd.DataFrame, line: str, classes: int, metric: str) -> pd.Serie
     """
     where = ids(line) | dict(classes_per_device=classes)
     mine = select(rows, metric=f"{SPLITS[classes]}_{metric}", **where)
-    names = ("classes_per_device", "method", "finetune_fraction_C")
+    names = ("table", "classes_per_device", "method", "finetune_fraction_C")
     line_of = Line(NAME, tuple((name, plain(where[name])) for name in names))
     return mine.set_index("seed")["value"].sort_index().rename(line_of)
 

@@ -10,6 +10,7 @@ of which other values are tried as well, one at a time (`settings.VARIED`), and 
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pandas as pd
 import torch
@@ -24,7 +25,7 @@ from lgfed_core.papers.experiment import Experiment
 from lgfed_core.papers.parts import Part, Piece, following, who
 
 from .newcomer import WithNewcomers, arrived, old_devices, pictures
-from .settings import LINES, SCALES, SPLITS, Settings, matters, named
+from .settings import LINES, SCALES, SPLITS, VARIED, Settings, matters, named
 from .sides import BothSides, Until
 
 NAME = "lgfedavg.rotated"
@@ -121,8 +122,9 @@ class Rotated(Experiment):
             yield Part(part, rounds, self._saved(line, own, seeds))
 
     def pieces(self, protocol: str) -> list[Piece]:
-        """A piece for each line of Table 3 and each split, and what these go on from."""
-        return [
+        """A piece for each line of Table 3 and each split, what these go on from, and each other
+        value of a line, which is no table's and decides no claim."""
+        lines = [
             Piece(
                 *(self.name, protocol, line),
                 changes=(("classes", classes), ("lines", (line,) if line in LINES else ())),
@@ -133,6 +135,24 @@ class Rotated(Experiment):
             for classes in SPLITS
             for line in ("before", *LINES)
         ]
+        others = [
+            Piece(
+                *(self.name, protocol, f"{line}:{name}={value}"),
+                changes=tuple(
+                    dict(classes=classes, lines=(line,), vary=(name,), usual=False).items()
+                ),
+                cell=tuple(
+                    (ids(line, f"{name}={value}") | dict(classes_per_device=classes)).items()
+                ),
+                after=("before",),
+                like=tuple(ids(line).items()),
+            )
+            for classes in SPLITS
+            for name, values in VARIED.items()
+            for line in filter(partial(matters, name), LINES)
+            for value in values
+        ]
+        return lines + others
 
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
         images, before = pictures(cfg), {}
