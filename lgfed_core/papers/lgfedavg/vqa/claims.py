@@ -2,7 +2,8 @@
 
 L16: at the goal LG-FedAvg has sent less than FedAvg, by at least half of the printed saving, a
 contrast's bound. L17: the text's 20 rounds go on from FedAvg's model, as Table 2's do: had FedAvg
-come to 40.22 % within its first 20, it would not have needed 47 to 40 %. From the first weights is
+come to 40.22 % within its first 20, it would not have needed 47 to 40 %. Each method has the
+learning rate that validation rows choose of those tried (`chosen_rate`). From the first weights is
 the other reading, and stands beside it.
 """
 
@@ -19,11 +20,11 @@ from lgfed_core.evidence.rows import plain
 from lgfed_core.evidence.verdict import greater
 
 from ..printed import TABLES
-from .run import CURVES, NAME, TABLE, ids
+from .run import CURVES, NAME, RATES, TABLE, ids
 from .settings import Settings
 
 PAGE = "lgfedavg/vqa"
-_IDS = ("method", "start", "round", "stand_in")
+_IDS = ("method", "start", "round", "stand_in", "lr")
 
 
 def stored(scale: str = "paper") -> pd.DataFrame:
@@ -43,10 +44,32 @@ def at_goal(rows: pd.DataFrame, line: str, metric: str) -> pd.Series:
     return _by_seed(select(rows, metric=metric, **ids(line)), line)
 
 
-def after(rows: pd.DataFrame, line: str, rounds: int) -> pd.Series:
-    """Local test accuracy of a line by seed, ``rounds`` after its own first."""
-    where = ids(line) | dict(table=CURVES, metric="local_test_acc", round=rounds)
+def after(
+    rows: pd.DataFrame,
+    line: str,
+    rounds: int,
+    lr: float = Settings.lr,
+    metric: str = "local_test_acc",
+) -> pd.Series:
+    """Local test accuracy of a line by seed, ``rounds`` after its own first; lr: learning rate."""
+    where = ids(line) | dict(metric=metric, round=rounds, table=CURVES)
+    where |= {} if lr == Settings.lr else dict(table=RATES, lr=lr)
     return _by_seed(select(rows, **where), line)
+
+
+def rates(rows: pd.DataFrame) -> list[float]:
+    """The learning rates that have run, the usual one among them; rows: of `stored`."""
+    return sorted({Settings.lr, *select(rows, table=RATES, columns=("lr",))["lr"].astype(float)})
+
+
+def chosen_rate(rows: pd.DataFrame, line: str, rounds: int) -> float:
+    """Of `rates` the one with the best validation accuracy of a line after ``rounds``: means over
+    the seeds that have run them all; the usual one where there are none, or of equals."""
+    how = dict(metric="validation_acc")
+    tried = {lr: after(rows, line, rounds, lr, **how) for lr in rates(rows)}
+    means = pd.DataFrame(tried).dropna().mean()
+    best = means[means == means.max()].index
+    return Settings.lr if len(best) == 0 or Settings.lr in best else float(best[0])
 
 
 def shares(rows: pd.DataFrame) -> pd.Series:
@@ -85,8 +108,8 @@ def ahead(rows: pd.DataFrame, scratch: bool = False) -> list[Part]:
     """L17: LG-FedAvg minus FedAvg after ``figure`` rounds, from the same model or (beside) the
     same first weights."""
     rounds, begin = Settings.figure, 0 if scratch else Settings.start
-    mine = after(rows, "lg_scratch" if scratch else "lg_fedavg", rounds)
-    fed = after(rows, "fedavg", begin + rounds)
+    both = ("lg_scratch" if scratch else "lg_fedavg", rounds), ("fedavg", begin + rounds)
+    mine, fed = (after(rows, *one, chosen_rate(rows, *one)) for one in both)
     return [paired(f"rounds {begin + 1} to {begin + rounds}", mine, fed, greater)]
 
 
@@ -106,7 +129,18 @@ BESIDE = (
 
 def judged(rows: pd.DataFrame, which: tuple[Claim, ...] = CLAIMS) -> pd.DataFrame:
     """Lines of `evidence.claims.judged`; rows: of `stored`."""
-    return claims.judged(which, rows, stand_in(rows))
+    return claims.judged(which, rows, stand_in(rows), {"L17": f" ({tried(rows)})"})
+
+
+def tried(rows: pd.DataFrame) -> str:
+    """The learning rates that L17's methods have had, and the two that validation rows chose."""
+    found = rates(rows)
+    if len(found) == 1:
+        return f"at the one rate tried, {found[0]:g}"
+    ends = ("lg_fedavg", Settings.figure), ("fedavg", Settings.start + Settings.figure)
+    lg, fed = (chosen_rate(rows, *one) for one in ends)
+    each = ", ".join(f"{lr:g}" for lr in found)
+    return f"tried: rates {each}; validation rows choose {lg:g} for LG-FedAvg, {fed:g} for FedAvg"
 
 
 def from_stored() -> pd.DataFrame:

@@ -29,7 +29,8 @@ from .watch import Watch
 
 NAME = "lgfedavg.vqa"
 TABLE = "lgfedavg_table2_vqa"
-CURVES = "lgfedavg_vqa_curves"  # of our own: the same by round
+CURVES = "lgfedavg_vqa_curves"  # of our own: the same by round,
+RATES = "lgfedavg_vqa_rates"  # and at other learning rates
 METHOD = {"fedavg": "fedavg", "lg_fedavg": "lg_fedavg", "lg_scratch": "lg_fedavg"}
 
 
@@ -77,7 +78,7 @@ class Questions(Experiment):
 
     name, table = NAME, TABLE
     Settings, scales, protocols = Settings, SCALES, ("as_described",)
-    chooses = frozenset({"lines", "data"})
+    chooses = frozenset({"lines", "data", "lr"})
 
     def parts(self, cfg, seeds, device) -> Iterable[Part]:
         folder = self.folder(cfg, seeds)
@@ -110,10 +111,11 @@ class Questions(Experiment):
             yield line, phases.lg(line, fedavg, saved[line])
 
     def places(self, cfg) -> tuple[str, Iterable[str]]:
-        return f"{cfg.scale}-{cfg.data}", self.chooses
+        return f"{cfg.scale}-{cfg.data}", self.chooses - {"lr"}
 
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """Both accuracies by round, in percent; of the lines of Table 2, at the goal as well.
+        At another learning rate by round alone, in a table that says which.
 
         Where the goal was not reached, ``goal_reached`` is 0 and the numbers are the last round's.
         """
@@ -123,15 +125,18 @@ class Questions(Experiment):
             history = pd.DataFrame(dict(seed=outcome.final.index)).assign(**nothing)
         way = history.melt(["seed", "round"], var_name="metric")
         way = way.assign(value=100 * way["value"], **ids(part) | dict(table=CURVES))
+        common = dict(stand_in=cfg.stand_in, selection="last")
+        if cfg.lr != Settings.lr:
+            return way.assign(**common, table=RATES, lr=cfg.lr)
         if part == "lg_scratch":
-            return way.assign(stand_in=cfg.stand_in, selection="last")
+            return way.assign(**common)
         lines = [
             dict(seed=seed, metric=metric, value=float(value))
             for seed, mine in history.groupby("seed")
             for metric, value in at_goal(cfg, part, mine).items()
         ]
         end = pd.DataFrame(lines).assign(**ids(part))
-        return pd.concat([end, way]).assign(stand_in=cfg.stand_in, selection="last")
+        return pd.concat([end, way]).assign(**common)
 
     def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
         """Curves to draw: method, start, seed, round (of the line), metric, value in percent."""

@@ -6,11 +6,12 @@ import pandas as pd
 import pytest
 import torch
 
+from lgfed_core.engine import Outcome
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results, verdict
 from lgfed_core.papers.lgfedavg.vqa import claims, figures, goals, sentences, tables
-from lgfed_core.papers.lgfedavg.vqa.run import CURVES, QUESTIONS, TABLE, at_goal, ids, system
-from lgfed_core.papers.lgfedavg.vqa.settings import LINES, asked_of
+from lgfed_core.papers.lgfedavg.vqa.run import CURVES, QUESTIONS, RATES, TABLE, at_goal, ids, system
+from lgfed_core.papers.lgfedavg.vqa.settings import LINES, Settings, asked_of
 from toy import stored_row
 
 SMOKE = QUESTIONS.settings("smoke")
@@ -221,3 +222,36 @@ def test_rows_are_shown_with_their_question_and_answer():
         assert said == f"{asked.question(x)} {asked.answers[y]}"
         assert np.array_equal(ax.images[0].get_array(), asked.picture(x))
     plt.close("all")
+
+
+def test_each_method_is_compared_at_the_rate_that_validation_rows_choose():
+    def at(lr, lg, fed, seeds=(0, 1, 2)):
+        """Rows after 20 rounds more: (validation, test) of both lines at another rate."""
+        for line, (judged, tested), n in (("lg_fedavg", lg, 20), ("fedavg", fed, 52)):
+            for metric, value in (("validation_acc", judged), ("local_test_acc", tested)):
+                usual = lr == Settings.lr
+                more = dict(table=CURVES) if usual else dict(table=RATES, lr=lr)
+                ids_ = ids(line) | more | dict(stand_in="toy", selection="last", round=n)
+                for seed in seeds:
+                    yield stored_row(**ids_, seed=seed, metric=metric, value=value + seed / 10)
+
+    usual = [*at(0.05, (40, 50), (42, 55), range(5))]
+    alone = claims.judged(pd.DataFrame(usual)).loc["L17"]
+    assert alone["runs"] == 5 and "(at the one rate tried, 0.05)" in alone["said"]
+    worse = [*usual, *at(0.02, (39, 90), (41, 10))]  # test rows choose nothing
+    line = claims.judged(pd.DataFrame(worse)).loc["L17"]
+    assert line["estimate"] == pytest.approx(-5) and line["runs"] == 5
+    assert "tried: rates 0.02, 0.05; validation rows choose 0.05 for LG-FedAvg" in line["said"]
+    better = [*usual, *at(0.02, (41, 60), (41, 10))]
+    line = claims.judged(pd.DataFrame(better)).loc["L17"]
+    assert line["estimate"] == pytest.approx(60 - 55) and line["runs"] == 3
+    assert "choose 0.02 for LG-FedAvg, 0.05 for FedAvg" in line["said"]
+
+
+def test_rows_of_another_rate_say_so_and_are_no_others():
+    cfg = QUESTIONS.settings("smoke", lr=0.02)
+    outcome = Outcome(None, {}, history([0.1, 0.2]), pd.DataFrame(index=[0]), 1.0, {})
+    rows = QUESTIONS.measured(cfg, "fedavg", outcome)
+    assert set(rows["table"]) == {RATES} and set(rows["lr"]) == {0.02} and len(rows) == 4
+    assert set(QUESTIONS.measured(SMOKE, "fedavg", outcome)["table"]) == {TABLE, CURVES}
+    assert QUESTIONS.folder(cfg, [0]) != QUESTIONS.folder(SMOKE, [0])
