@@ -1,8 +1,9 @@
 """What is worth running next: verdicts expected per hour, comparison by comparison.
 
-A *bundle* brings all pieces of one goal to one step of seeds. Its gain is the sum over all goals
-which it completes of their worth times the chance of a verdict there; its price is the time of the
-runs that are missing, with those they go on from where no checkpoint has them. The best ratio goes
+A *bundle* brings all pieces of one goal to one step of seeds, or those of all goals that share the
+runs they go on from. Its gain is the sum over all goals which it completes of their worth times the
+chance of a verdict there; its price is the time of the runs that are missing, with those they go on
+from where no checkpoint has them. The best ratio goes
 first, until nothing is left that could decide anything. Nothing here looks at a verdict between
 two steps, and a step that was begun is finished.
 """
@@ -83,24 +84,44 @@ class Planner:
     def bundles(self) -> Iterator[Bundle]:
         """The best one first; what the earlier ones leave is taken as done."""
         done: set[Job] = set()
-        open_ = {(g.pieces, step) for g in self.goals if g.chances for step in (1, *STEPS)}
-        ratios: dict[Goals, float] = {}
+        open_, ratios = self._choices(), dict[Goals, float]()
         while open_:
             for one in open_ - ratios.keys():
                 ratios[one] = self._ratio(one, done)
-            best = max(open_, key=lambda one: (ratios[one], -one[1], min(map(str, one[0]))))
+            best = max(open_, key=lambda one: (ratios[one], -one[1], sorted(map(str, one[0]))))
             if ratios[best] <= 0:
                 return
-            jobs, goals = self._jobs(best, done), self._served(best[0])
-            decided = sum(self._chance(g, done | jobs) - self._chance(g, done) for g in goals)
+            jobs = self._jobs(best, done)
+            new = jobs | self._trained(jobs, done)
+            goals, then = self._served(piece for piece, _ in new), done | new
+            decided = sum(self._chance(g, then) - self._chance(g, done) for g in goals)
             why = sorted((g for g in goals if g.pieces <= best[0]), key=lambda g: -g.worth)
             yield Bundle(
                 self.tasks(jobs, done), tuple(g.name for g in why or goals), best[1], decided
             )
-            done |= jobs | self._trained(jobs, done)
             open_.discard(best)
-            touched = {piece for goal in goals for piece in goal.pieces}
-            ratios = {one: ratio for one, ratio in ratios.items() if not one[0] & touched}
+            moved = self._moved(new, goals)
+            ratios = {one: ratio for one, ratio in ratios.items() if not one[0] & moved}
+            done = then
+
+    def _choices(self) -> set[Goals]:
+        """What bundles are made of: goals one by one, and those together that share a start."""
+        open_ = [goal for goal in self.goals if goal.chances]
+        found = {(goal.pieces, step) for goal in open_ for step in (1, *STEPS)}
+        shared: dict[tuple, set[Piece]] = {}
+        for goal in open_:
+            starts = {(self._at(p, 0), name) for p in goal.pieces for name in p.after or [p.name]}
+            for step in (1, *STEPS) if len(starts) == 1 else ():
+                if goal.chances.get(step, step == 1):
+                    shared.setdefault((*starts, step), set()).update(goal.pieces)
+        return found | {(frozenset(pieces), step) for (_, step), pieces in shared.items()}
+
+    def _moved(self, new: Iterable[Job], goals: Iterable[Goal]) -> set[Piece]:
+        """The pieces of which gain or price is another once ``new`` has run, of which ``goals``
+        gain: theirs, and all that share a folder with it."""
+        folders = {self._at(piece, 0) for piece, _ in new}
+        beside = {piece for piece in self.ledger.pieces if self._at(piece, 0) in folders}
+        return beside.union(*(goal.pieces for goal in goals))
 
     def full(self, step: int) -> tuple[int, float]:
         """What a board lacks to so many seeds everywhere: runs of pieces, and their seconds."""
@@ -168,8 +189,9 @@ class Planner:
         jobs = self._jobs(one, done)
         if not jobs:
             return 0.0
-        then = done | jobs
-        gain = sum(self._worth(g, then) - self._worth(g, done) for g in self._served(one[0]))
+        new = jobs | self._trained(jobs, done)
+        then, goals = done | new, self._served(piece for piece, _ in new)
+        gain = sum(self._worth(g, then) - self._worth(g, done) for g in goals)
         return gain / max(1.0, self._cost(jobs, done))
 
     def _served(self, pieces: Iterable[Piece]) -> list[Goal]:

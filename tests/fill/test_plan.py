@@ -30,10 +30,10 @@ def no_checkpoints(tmp_path, monkeypatch):
 
 
 def plan(goals, seeds=None, seconds=HOUR, lanes=False) -> Planner:
-    """seeds: how many each piece has, from 0 on."""
-    there = {one: frozenset(range((seeds or {}).get(one, 0))) for one in HOUR}
+    """seeds: how many each piece has, from 0 on; seconds: of one seed of each."""
+    there = {one: frozenset(range((seeds or {}).get(one, 0))) for one in seconds}
     ledger = SimpleNamespace(
-        pieces=tuple(HOUR), seeds=there.__getitem__, seconds=seconds.__getitem__
+        pieces=tuple(seconds), seeds=there.__getitem__, seconds=seconds.__getitem__
     )
     return Planner(goals, ledger, lanes)
 
@@ -90,6 +90,24 @@ def test_what_a_run_goes_on_from_is_paid_once(tmp_path):
     saved.unlink()
     other = goal(piece("lg_400", after=("fedavg",)), FEDAVG, at3=0.5, name="both")
     assert sum(b.seconds for b in plan([*lg, other]).bundles()) == 3 * 4200
+
+
+def test_budgets_that_share_a_start_come_together_before_what_is_worth_more_than_each_alone():
+    budgets = [piece(f"lg_{n}", after=("fedavg",)) for n in (400, 500, 600, 700, 800)]
+    seconds = {FEDAVG: 1500.0, FAR: 1600.0} | dict.fromkeys(budgets, 150.0)
+    goals = [goal(FAR, at3=0.9), *(goal(one, at3=0.9) for one in budgets)]
+    one, two = plan(goals, {FEDAVG: 3} | dict.fromkeys((FAR, *budgets), 2), seconds).bundles()
+    assert set(one.tasks[0].pieces) == set(budgets) and one.decided == pytest.approx(4.5)
+    assert (one.seconds, two.seconds) == (2250, 1600)  # a budget alone takes 1650
+
+
+def test_what_was_trained_along_is_done_and_no_bundle_is_empty():
+    other = piece("lg_800", after=("fedavg",))
+    goals = [goal(LG, at3=0.9), goal(FEDAVG, at3=0.5), goal(other, at3=0.2)]
+    found = list(plan(goals, seconds=HOUR | {other: 600.0}).bundles())
+    assert sum(bundle.decided for bundle in found) == pytest.approx(1.6)
+    assert all(bundle.tasks for bundle in found)
+    assert sum(bundle.seconds for bundle in found) == 3 * (3600 + 600 + 600)
 
 
 def test_seeds_are_lanes_where_a_gpu_works():
