@@ -3,7 +3,7 @@
 A *bundle* brings all pieces of one goal to one step of seeds, or those of all goals that share the
 runs they go on from. Its gain is the sum over all goals which it completes of their worth times the
 chance of a verdict there; its price is the time of the runs that are missing, with those they go on
-from where no checkpoint has them. The best ratio goes
+from, without the rounds that checkpoints have. The best ratio goes
 first, until nothing is left that could decide anything. Nothing here looks at a verdict between
 two steps, and a step that was begun is finished.
 """
@@ -19,6 +19,7 @@ from lgfed_core.papers import commands, experiments
 from lgfed_core.papers.experiment import Experiment
 from lgfed_core.papers.parts import Piece
 
+from . import progress
 from .goals import FIRST, Goal
 from .ledger import Ledger
 
@@ -72,8 +73,8 @@ class Planner:
 
     def __init__(self, goals: Iterable[Goal], ledger: Ledger, lanes: bool = False):
         self.goals, self.ledger, self.lanes = list(goals), ledger, lanes
-        self._at, self._price = cache(self._folder), cache(self._seconds)
-        self._settings = cache(_settings)
+        self._at, self._price = cache(progress.folder), cache(self._seconds)
+        self._share = cache(self._lacks)
         self._order = {piece: number for number, piece in enumerate(ledger.pieces)}
         self._alike = {(self._at(piece, 0), piece.name): piece for piece in ledger.pieces}
         self._helped: dict[Piece, dict[str, Goal]] = {piece: {} for piece in ledger.pieces}
@@ -134,9 +135,9 @@ class Planner:
         done: what will have run by then.
         """
         found: dict[tuple, Task] = {}
-        for (folder, seed), pieces in self._together(jobs).items():
+        for (_, seed), pieces in self._together(jobs).items():
             known, protocol = experiments.find(pieces[0].experiment), pieces[0].protocol
-            seconds = self._price(folder, pieces, self._left(pieces, seed, done))
+            seconds = self._price(pieces, seed, self._left(pieces, seed, done))
             task = Task(known, protocol, known.joined(pieces), (seed,), pieces, seconds)
             same = found.get(pieces) if self.lanes else None
             if same:
@@ -153,8 +154,8 @@ class Planner:
 
     def _cost(self, jobs: Iterable[Job], done: Collection[Job] = ()) -> float:
         return sum(
-            self._price(folder, pieces, self._left(pieces, seed, done))
-            for (folder, seed), pieces in self._together(jobs).items()
+            self._price(pieces, seed, self._left(pieces, seed, done))
+            for (_, seed), pieces in self._together(jobs).items()
         )
 
     def _trained(self, jobs: Iterable[Job], done: Collection[Job]) -> set[Job]:
@@ -166,18 +167,20 @@ class Planner:
         self, pieces: tuple[Piece, ...], seed: int, done: Collection[Job]
     ) -> frozenset[Piece]:
         """What these go on from, unless it runs with them or before."""
-        names = {name for piece in pieces for name in piece.after}
-        before = {self._alike.get((self._at(pieces[0], 0), name)) for name in names}
-        return frozenset(p for p in before if p and p not in pieces and (p, seed) not in done)
+        starts = self._starts(pieces)
+        return frozenset(p for p in starts if p not in pieces and (p, seed) not in done)
 
-    def _seconds(self, folder: Path, pieces: tuple[Piece, ...], before: frozenset[Piece]) -> float:
-        """Of these parts, and of those ``before`` them that have no checkpoint yet."""
-        files = {piece: f"{piece.name.replace(':', '_')}.safetensors" for piece in before}
-        new = [piece for piece in before if not (folder / files[piece]).exists()]
-        return sum(map(self.ledger.seconds, [*pieces, *new]))
+    def _starts(self, pieces: tuple[Piece, ...]) -> set[Piece]:
+        """What these go on from."""
+        names = {(self._at(piece, 0), name) for piece in pieces for name in piece.after}
+        return {self._alike[name] for name in names if name in self._alike}
 
-    def _folder(self, piece: Piece, seed: int) -> Path:
-        return experiments.find(piece.experiment).folder(self._settings(piece), [seed])
+    def _seconds(self, pieces: tuple[Piece, ...], seed: int, before: frozenset[Piece]) -> float:
+        """Of these and of those ``before`` them, without the rounds that checkpoints have."""
+        return sum(self.ledger.seconds(p) * self._share(p, seed) for p in (*pieces, *before))
+
+    def _lacks(self, piece: Piece, seed: int) -> float:
+        return progress.left(piece, seed, self._starts((piece,)))
 
     def _jobs(self, one: Goals, done: Collection[Job]) -> set[Job]:
         """What pieces lack to a step."""
@@ -218,8 +221,3 @@ class Planner:
         while all(seeds in self.ledger.seeds(p) or (p, seeds) in done for p in goal.pieces):
             seeds += 1
         return seeds
-
-
-def _settings(piece: Piece) -> Any:
-    known = experiments.find(piece.experiment)
-    return known.settings("paper", piece.protocol, **dict(piece.changes))

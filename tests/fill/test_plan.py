@@ -1,9 +1,11 @@
 """What is worth running next, on made-up goals, rows and prices."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from lgfed_core.engine import checkpoint
 from lgfed_core.fill.goals import Goal
 from lgfed_core.fill.plan import Planner
 from lgfed_core.fill.words import full, length, said
@@ -79,17 +81,35 @@ def test_a_first_look_at_what_is_unknown_beats_a_third_seed_that_decides_nothing
     assert (found.step, found.tasks[0].pieces, found.tasks[0].seeds) == (1, (FAR,), (0,))
 
 
-def test_what_a_run_goes_on_from_is_paid_once(tmp_path):
+def saved(task, name: str, share: float = 0.0) -> Path:
+    """The checkpoint of a part of ``task``, after a ``share`` of its rounds; 0: as it is."""
+    plan = task.experiment.plan(task.settings, task.seeds, "cpu")
+    (part,) = (part for part in plan if part.name == name)
+    if share:
+        checkpoint.save(part.saved, {}, {"round": round(share * part.rounds)}, "")
+    return part.saved
+
+
+def test_what_a_run_goes_on_from_is_paid_once():
     lg = [goal(LG, at3=0.5)]
     alone = first(plan(lg, {FEDAVG: 3, LG: 2}))
     assert alone.seconds == 4200  # FedAvg has rows, but no checkpoint here
-    saved = alone.tasks[0].folder / "fedavg.safetensors"
-    saved.parent.mkdir(parents=True)
-    saved.touch()
+    saved(alone.tasks[0], "fedavg", 1.0)
     assert first(plan(lg, {FEDAVG: 3, LG: 2})).seconds == 600
-    saved.unlink()
+    saved(alone.tasks[0], "fedavg").unlink()
     other = goal(piece("lg_400", after=("fedavg",)), FEDAVG, at3=0.5, name="both")
     assert sum(b.seconds for b in plan([*lg, other]).bundles()) == 3 * 4200
+
+
+def test_rounds_that_a_checkpoint_has_are_not_paid_again():
+    lg, seeds = [goal(LG, at3=0.5)], {FEDAVG: 3, LG: 2}
+    task = first(plan(lg, seeds)).tasks[0]
+    saved(task, "fedavg", 0.5)
+    assert first(plan(lg, seeds)).seconds == pytest.approx(1800 + 600)
+    saved(task, "lg_400", 0.75)
+    assert first(plan(lg, seeds)).seconds == pytest.approx(1800 + 150)
+    saved(task, "fedavg").write_bytes(b"")  # damaged: nothing of it counts
+    assert first(plan(lg, seeds)).seconds == pytest.approx(3600 + 150)
 
 
 def test_budgets_that_share_a_start_come_together_before_what_is_worth_more_than_each_alone():
