@@ -29,7 +29,11 @@ Goals = tuple[frozenset[Piece], int]  # the pieces of a goal and the step they a
 
 @dataclass(frozen=True)
 class Task:
-    """One run: an experiment, its settings, seeds, the pieces it makes, and how long it takes."""
+    """One run: an experiment, its settings, seeds, the pieces it makes, and how long it takes.
+
+    kept: parts that run only as these go on from them, and have rows, which are to stay: others
+    descend from the same runs as they do.
+    """
 
     experiment: Experiment
     protocol: str
@@ -37,6 +41,7 @@ class Task:
     seeds: tuple[int, ...]
     pieces: tuple[Piece, ...]
     seconds: float
+    kept: tuple[str, ...] = ()
 
     @property
     def settings(self) -> Any:
@@ -142,7 +147,8 @@ class Planner:
             same = found.get(pieces) if self.lanes else None
             if same:
                 task = replace(same, seeds=(*same.seeds, seed), seconds=same.seconds + seconds)
-            found[pieces if self.lanes else (pieces, seed)] = task
+            kept = self._kept(pieces, task.seeds)
+            found[pieces if self.lanes else (pieces, seed)] = replace(task, kept=kept)
         return tuple(sorted(found.values(), key=lambda task: (task.seeds, str(task))))
 
     def _together(self, jobs: Iterable[Job]) -> dict[tuple[Path, int], tuple[Piece, ...]]:
@@ -181,6 +187,11 @@ class Planner:
 
     def _lacks(self, piece: Piece, seed: int) -> float:
         return progress.left(piece, seed, self._starts((piece,)))
+
+    def _kept(self, pieces: tuple[Piece, ...], seeds: tuple[int, ...]) -> tuple[str, ...]:
+        """The parts that run along and have rows of all ``seeds``."""
+        along = self._starts(pieces).difference(pieces)
+        return tuple(sorted(p.name for p in along if self.ledger.seeds(p).issuperset(seeds)))
 
     def _jobs(self, one: Goals, done: Collection[Job]) -> set[Job]:
         """What pieces lack to a step."""

@@ -76,7 +76,7 @@ def fill(
     def errand() -> Errand | None:
         for task in tasks():
             what = task.experiment.name, "paper", task.protocol, task.changes, task.seeds
-            return Errand(*what, device, workers or 1)
+            return Errand(*what, device, workers or 1, kept=task.kept)
         return None
 
     how = dict(device=device, workers=workers)
@@ -97,7 +97,7 @@ def _here(tasks: Iterator[Task], say: Callable[[str], None], **how) -> Iterator[
         os.nice(LOWEST)
     for task in tasks:
         try:
-            rows, _ = task.experiment.run(task.settings, task.seeds, **how)
+            rows, _ = task.experiment.run(task.settings, task.seeds, kept=task.kept, **how)
         except LgfedError as error:
             say(f"  left out: {error}")
             yield 0

@@ -130,6 +130,17 @@ def test_what_was_trained_along_is_done_and_no_bundle_is_empty():
     assert sum(bundle.seconds for bundle in found) == 3 * (3600 + 600 + 600)
 
 
+def test_rows_of_a_start_stay_as_they_are():
+    lg = [goal(LG, at3=0.5)]
+    for there, kept in ((3, ("fedavg",)), (2, ())):
+        (task,) = first(plan(lg, {FEDAVG: there, LG: 2})).tasks
+        assert (task.seeds, task.kept) == ((2,), kept)
+    (task,) = first(plan(lg, {FEDAVG: 2, LG: 1}, lanes=True)).tasks
+    assert (task.seeds, task.kept) == ((1, 2), ())  # one of them has none
+    (task,) = first(plan([goal(LG, FEDAVG, at3=0.5)], {FEDAVG: 2, LG: 2})).tasks
+    assert task.kept == ()  # it is asked for itself
+
+
 def test_seeds_are_lanes_where_a_gpu_works():
     (task,) = first(plan([goal(LOCAL, at3=0.9)], lanes=True)).tasks
     assert task.seeds == (0, 1, 2) and task.seconds == 1800

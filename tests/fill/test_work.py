@@ -1,6 +1,7 @@
 """Working through a plan: within its time, past what cannot run, and never twice at once."""
 
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pandas as pd
@@ -9,8 +10,9 @@ import pytest
 from lgfed_core.engine.checkpoint import claimed
 from lgfed_core.errors import Busy, DataError, SettingsError
 from lgfed_core.evidence import records
-from lgfed_core.fill import work
+from lgfed_core.fill import errand, work
 from lgfed_core.fill.cluster import Cluster
+from lgfed_core.fill.errand import Errand
 from lgfed_core.fill.plan import Bundle, Task
 from lgfed_core.papers.lgfedavg.mnist.run import MNIST
 
@@ -124,6 +126,19 @@ def test_hours_are_a_time_to_work():
     for hours in (0, -1, float("nan"), float("inf")):
         with pytest.raises(SettingsError, match="how long to work"):
             work.fill(hours, plan(Slow()))
+
+
+def test_what_ran_only_as_a_start_leaves_no_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr("lgfed_core.papers.experiment.RUNS", tmp_path)
+    kept = []
+    monkeypatch.setattr(records, "record", lambda name, rows: kept.append(set(rows["method"])))
+    asked = Errand("lgfedavg.mnist", "smoke", "as_described", dict(starts=(800,), alone=()), (0,))
+    cfg = MNIST.settings("smoke", starts=(800,), alone=())
+    rows, histories = MNIST.run(cfg, [0], workers=1, kept=("fedavg",))
+    assert set(histories) == {"fedavg", "lg_800"}
+    assert kept == [{"lg_fedavg"}] and set(rows["method"]) == {"lg_fedavg"}
+    there = errand.rows(errand.answer(replace(asked, kept=("fedavg",)).asked()))
+    assert set(there["method"]) == {"lg_fedavg"}
 
 
 def test_two_runs_never_share_a_folder_of_checkpoints(tmp_path, monkeypatch):
