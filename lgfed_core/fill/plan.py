@@ -216,10 +216,12 @@ class Planner:
         return list(found.values())
 
     def _worth(self, goal: Goal, done: set[Job]) -> float:
-        """What is expected of a goal once ``done`` has run; a first look is worth something."""
-        new = not any(map(self.ledger.seeds, goal.pieces))
-        first = FIRST if new and self._reached(goal, done) else 0.0
-        return goal.worth * (self._chance(goal, done) + first)
+        """What is expected of a goal once ``done`` has run; a first look is worth something, and
+        the end of a step that was begun as much as a verdict."""
+        there, new = self._reached(goal, done), not any(map(self.ledger.seeds, goal.pieces))
+        ended = 0 < goal.begun <= there
+        first = FIRST if new and there else 0.0
+        return goal.worth * (1.0 if ended else self._chance(goal, done) + first)
 
     def _chance(self, goal: Goal, done: set[Job]) -> float:
         """Of a verdict at the steps that a goal has come to."""

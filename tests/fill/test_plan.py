@@ -40,10 +40,10 @@ def plan(goals, seeds=None, seconds=HOUR, lanes=False) -> Planner:
     return Planner(goals, ledger, lanes)
 
 
-def goal(*pieces, claim=False, name="", **chances) -> Goal:
+def goal(*pieces, claim=False, name="", begun=0, **chances) -> Goal:
     """chances: of a verdict, as at3=.5."""
     found = {int(step[2:]): chance for step, chance in chances.items()}
-    return Goal(name or pieces[0].name, claim, "inconclusive", frozenset(pieces), found)
+    return Goal(name or pieces[0].name, claim, "inconclusive", frozenset(pieces), found, begun)
 
 
 def first(planner: Planner):
@@ -73,6 +73,13 @@ def test_all_pieces_of_a_comparison_run_together_to_the_next_step_that_can_decid
 
 def test_nothing_runs_for_what_is_decided_or_cannot_be():
     assert not list(plan([goal(LOCAL), goal(FAR, at10=0.0)], {FAR: 5}).bundles())
+
+
+def test_a_step_that_was_begun_is_finished_and_promises_no_more_than_it_can():
+    begun, open_ = goal(LOCAL, begun=3, at3=0.1), goal(FAR, at3=0.9)
+    found = first(plan([open_, begun], {LOCAL: 2, FAR: 2}))
+    assert found.why == ("local",) and found.tasks[0].pieces == (LOCAL,)
+    assert found.decided == pytest.approx(0.1)
 
 
 def test_a_first_look_at_what_is_unknown_beats_a_third_seed_that_decides_nothing():
