@@ -64,12 +64,13 @@ def fill(
     end, done, out = time.monotonic() + 3600 * hours, 0, set[str]()
 
     def tasks() -> Iterator[Task]:
-        while found := choose(plan(), end - time.monotonic(), out):
+        while found := choose(plan(), _left(end), out):
             bundle, some = found
             say(f"to {bundle.step} seeds for {bundle.why[0]}:")
-            for task in some:
-                left = length(end - time.monotonic())
-                say(f"  {task}: about {length(task.seconds)}, of {left} left")
+            for number, task in enumerate(some):
+                if (left := _left(end)) < task.seconds and number:
+                    break  # another bundle may have what fits
+                say(f"  {task}: about {length(task.seconds)}, of {length(left)} left")
                 out.add(str(task))
                 yield task
 
@@ -107,15 +108,22 @@ def _here(tasks: Iterator[Task], say: Callable[[str], None], **how) -> Iterator[
 
 
 def choose(plan: Planner, left: float, out: Collection[str]) -> tuple[Bundle, list[Task]] | None:
-    """The first bundle of which something can be done in ``left`` seconds, or the first of all,
-    and its tasks without those named in ``out``."""
+    """The first bundle of which something can be done in ``left`` seconds, and its tasks that can,
+    without those named in ``out``; where nothing fits, the first task of all, to be begun."""
     first = None
     for bundle in plan.bundles():
         if tasks := [task for task in bundle.tasks if str(task) not in out]:
-            first = first or (bundle, tasks)
-            if min(task.seconds for task in tasks) <= left:
-                return bundle, tasks
+            first = first or (bundle, tasks[:1])
+            if fit := [task for task in tasks if task.seconds <= left]:
+                return bundle, fit
     return first
+
+
+def _left(end: float) -> float:
+    """Seconds until ``end``. Raises TimeUp after it, as an alarm may be missing, or be lost."""
+    if (left := end - time.monotonic()) <= 0:
+        raise TimeUp
+    return left
 
 
 @contextmanager

@@ -36,8 +36,9 @@ class Slow:
         return ROW, {}
 
 
-def plan(experiment, *seconds):
-    """Makes plans of a bundle for each task that has not run; seconds: of each task."""
+def plan(experiment, *seconds, together=False):
+    """Makes plans of a bundle for each task that has not run, or of one for all; seconds: of each
+    task."""
     tasks = [
         Task(experiment, "as_described", {"name": n}, (0,), (), took)
         for n, took in enumerate(seconds)
@@ -45,7 +46,8 @@ def plan(experiment, *seconds):
 
     def again():
         left = [t for t in tasks if (t.changes["name"], 0) not in experiment.ran]
-        return SimpleNamespace(bundles=lambda: [Bundle((t,), ("why",), 3, 1.0) for t in left])
+        some = [left] if together and left else [[task] for task in left]
+        return SimpleNamespace(bundles=lambda: [Bundle((*t,), ("why",), 3, 1.0) for t in some])
 
     return again
 
@@ -67,6 +69,22 @@ def test_what_fits_in_the_time_goes_before_what_does_not():
     experiment = Slow()
     work.fill(1, plan(experiment, 7200, 60), say=lambda text: None)
     assert experiment.ran == [(1, 0), (0, 0)]
+
+
+def test_each_task_is_held_against_the_time_that_is_left():
+    experiment = Slow()
+    work.fill(1, plan(experiment, 60, 7200, 7200, 50, together=True), say=lambda text: None)
+    assert experiment.ran == [(0, 0), (3, 0), (1, 0), (2, 0)]  # these two are begun, at least
+    experiment = Slow(lambda seeds: time.sleep(0.2))
+    work.fill(1.2 / 3600, plan(experiment, 0.1, 1.1, 0.1, together=True), say=lambda text: None)
+    assert experiment.ran[:2] == [(0, 0), (2, 0)]  # the first took longer than it should have
+
+
+def test_without_an_alarm_nothing_begins_after_the_end(monkeypatch):
+    monkeypatch.delattr(work.signal, "setitimer", raising=False)
+    told, experiment = [], Slow(lambda seeds: time.sleep(0.2))
+    assert work.fill(0.3 / 3600, plan(experiment, *[0.01] * 9), say=told.append) == 2
+    assert told[-1].startswith("time is up")
 
 
 def test_time_is_up_in_the_middle_of_a_run():
