@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from lgfed_core.engine.checkpoint import claimed
-from lgfed_core.errors import Busy, DataError, SettingsError
+from lgfed_core.errors import Busy, CheckpointError, DataError, LgfedError, SettingsError
 from lgfed_core.evidence import records
 from lgfed_core.fill import errand, work
 from lgfed_core.fill.cluster import Cluster
@@ -94,7 +94,9 @@ def test_time_is_up_in_the_middle_of_a_run():
     assert time.monotonic() - begun < 3 and told[-1].startswith("time is up")
 
 
-@pytest.mark.parametrize("error", [DataError("no data here"), Busy("another process")])
+@pytest.mark.parametrize(
+    "error", [DataError("no data here"), Busy("another process"), RuntimeError("out of memory")]
+)
 def test_what_cannot_run_is_named_and_left_out(error):
     told, experiment = [], Slow()
 
@@ -106,6 +108,17 @@ def test_what_cannot_run_is_named_and_left_out(error):
     experiment.ends = ends
     assert work.fill(1, plan(experiment, 5, 6), say=told.append) == 1
     assert experiment.ran == [(1, 0)] and f"  left out: {error}" in told
+    assert told[-1].endswith(f"; 1 left out, the last one as: {error}")
+
+
+def test_where_every_task_fails_the_fill_does():
+    def ends(seeds):
+        raise CheckpointError("No space left on device")
+
+    told = []
+    with pytest.raises(LgfedError, match="3 left out, the last one as: No space left"):
+        work.fill(1, plan(Slow(ends), 5, 6, 7), say=told.append)
+    assert sum("left out" in line for line in told) == 3
 
 
 class There(Cluster):
