@@ -4,7 +4,7 @@ A goal's chance at a number of seeds is that of a verdict there, from the seeds 
 (`evidence.steps`); a claim's is that of its weakest comparison, after Holm's correction.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +24,7 @@ CLAIM = 5.0  # a claim is worth so many cells
 FIRST = 0.25  # the first seed of a cell of which nothing is known, in verdicts
 TOGETHER = 0.5  # that comparisons of which nothing is known stand or fall together
 ALPHA = 0.05
+OPEN = verdict.NOT_RUN, verdict.INCONCLUSIVE
 
 
 @dataclass(frozen=True)
@@ -85,13 +86,15 @@ def of_table(table: Table, rows: pd.DataFrame, ledger: Ledger) -> Iterator[Goal]
             where = METRICS.get(line.metric, line.metric), line.protocol.replace("_", " ")
             name = ", ".join([f"{table.title}: {line.row}", *where])
             usual = _usual(lines, line)
-            chances = {n: _cell(table, line, n, usual) for n in STEPS}
-            open_ = {} if _decided(line) else chances
-            yield Goal(name, False, line.verdict, frozenset(served), open_, _begun(line.seeds))
+            done = _done(served, ledger)
+            chances = {n: _cell(table, line, done, n, usual) for n in STEPS}
+            open_ = {} if done in STEPS and line.verdict not in OPEN else chances
+            yield Goal(name, False, line.verdict, frozenset(served), open_, _begun(done))
 
 
-def _decided(line) -> bool:
-    return line.seeds in STEPS and line.verdict != verdict.INCONCLUSIVE
+def _done(served: Iterable[Piece], ledger: Ledger) -> int:
+    """How many seeds all of these have run, with those that diverged."""
+    return min(len(ledger.seeds(piece)) for piece in served)
 
 
 def _usual(lines: pd.DataFrame, line) -> float:
@@ -105,10 +108,12 @@ def _begun(seeds: int) -> int:
     return 0 if seeds in (0, 1, *STEPS) else next_step(seeds) or 0
 
 
-def _cell(table: Table, line, step: int, sd: float) -> float:
-    if step <= line.seeds:
+def _cell(table: Table, line, done: int, step: int, sd: float) -> float:
+    """Its chance at a step, where those of the ``done`` seeds that diverged are lost to it."""
+    runs = step - max(0, done - line.seeds)
+    if step <= done or runs <= max(1, line.seeds):
         return 0.0
-    return cell_chance(line.difference, sd, line.seeds, step, *_prints(table, line))
+    return cell_chance(line.difference, sd, line.seeds, runs, *_prints(table, line))
 
 
 def _prints(table: Table, line) -> list[Print]:
@@ -146,7 +151,7 @@ def of_claims(ledger: Ledger) -> Iterator[Goal]:
                 if of.experiment == piece.experiment and set(of.ids) <= facts[piece]
             }
             if served:
-                done = min(len(ledger.seeds(piece)) for piece in served)
+                done = _done(served, ledger)
                 chances = {n: _claim(line, done, n) for n in STEPS if n > done}
                 at = str(line["said"])
                 decided = line["verdict"] in (verdict.CONFIRMED, verdict.REFUTED) and done in STEPS

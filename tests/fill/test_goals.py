@@ -81,6 +81,16 @@ def test_a_cell_is_open_until_a_step_decides_it(stored, values, steps, begun):
     assert all(0 <= chance <= 1 for chance in goal.chances.values())
 
 
+def test_a_seed_that_diverged_is_one_of_its_step(stored):
+    lost = rows([0, 0, 7]).iloc[-1:].assign(metric="diverged")
+    stored(pd.concat([rows([90.0, 98.0]), lost]))
+    found, ledger = cells()
+    goal = found["Table 6 of 2020: MNIST: 2 classes, FedAvg 800, local test, as released"]
+    assert {len(ledger.seeds(piece)) for piece in goal.pieces} == {3}
+    assert goal.at == "inconclusive" and goal.begun == 0
+    assert goal.chances[3] == 0 < goal.chances[10]  # at 3 it was looked at
+
+
 def test_prices_are_those_of_this_device_or_of_what_resembles_it(stored):
     stored(pd.concat([rows([98.0], seconds=100.0), rows([0, 98.0], "cpu: B", 900.0).iloc[2:]]))
     ledger = cells()[1]
