@@ -58,7 +58,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Bundle:
-    """Tasks that belong together, what they serve (the most worthy first), what is to be gained.
+    """Tasks that belong together, what they serve (claims first), what is to be gained.
 
     decided: how many verdicts are to be expected.
     """
@@ -101,14 +101,18 @@ class Planner:
             new = jobs | self._trained(jobs, done)
             goals, then = self._served(piece for piece, _ in new), done | new
             decided = sum(self._chance(g, then) - self._chance(g, done) for g in goals)
-            why = sorted((g for g in goals if g.pieces <= best[0]), key=lambda g: -g.worth)
-            yield Bundle(
-                self.tasks(jobs, done), tuple(g.name for g in why or goals), best[1], decided
-            )
+            why = self._why(goals, done, then)
+            yield Bundle(self.tasks(jobs, done), why, best[1], decided)
             open_.discard(best)
             moved = self._moved(new, goals)
             ratios = {one: ratio for one, ratio in ratios.items() if not one[0] & moved}
             done = then
+
+    def _why(self, goals: list[Goal], done: set[Job], then: set[Job]) -> tuple[str, ...]:
+        """The names of those that gain from ``done`` to ``then``: claims, then by how much."""
+        gains = [(g, self._worth(g, then) - self._worth(g, done)) for g in goals]
+        some = sorted((not g.claim, -gain, g.name) for g, gain in gains if gain > 0)
+        return tuple(name for _, _, name in some)
 
     def _choices(self) -> set[Goals]:
         """What bundles are made of: goals one by one, and those together that share a start."""

@@ -62,6 +62,15 @@ def test_a_claim_comes_before_a_single_cell():
     assert first(plan([cell, claim])).why == ("claim",)
 
 
+def test_a_claim_that_drives_a_bundle_is_named_first():
+    cell, claim = (
+        goal(LOCAL, at3=0.5, name="cell"),
+        goal(LOCAL, FAR, claim=True, name="all", at3=0.5),
+    )
+    idle = goal(LOCAL, at10=0.9, name="idle")  # gains nothing yet
+    assert first(plan([cell, claim, idle], {LOCAL: 2, FAR: 3})).why == ("all", "cell")
+
+
 def test_all_pieces_of_a_comparison_run_together_to_the_next_step_that_can_decide():
     found = first(plan([goal(FEDAVG, LG, LOCAL, at5=0.9)], {FEDAVG: 3, LG: 3, LOCAL: 3}))
     assert found.step == 5 and found.decided == pytest.approx(0.9)
