@@ -91,9 +91,10 @@ def fill(
         said = "time is up; what was running goes on from its checkpoint the next time"
     failed = [one for one in found if isinstance(one, str)]
     if failed:
-        said += f"; {len(failed)} left out, the last one as: {failed[-1]}"
+        why = f"{len(failed)} left out, the last one as: {failed[-1]}"
         if len(failed) == len(out):
-            raise LgfedError(said)
+            raise LgfedError(f"nothing has run: {why}")
+        said = f"{said}; {why}"
     say(said)
     return len(found) - len(failed)
 

@@ -116,7 +116,9 @@ def test_where_every_task_fails_the_fill_does():
         raise CheckpointError("No space left on device")
 
     told = []
-    with pytest.raises(LgfedError, match="3 left out, the last one as: No space left"):
+    with pytest.raises(
+        LgfedError, match="nothing has run: 3 left out, the last one as: No space left"
+    ):
         work.fill(1, plan(Slow(ends), 5, 6, 7), say=told.append)
     assert sum("left out" in line for line in told) == 3
 
