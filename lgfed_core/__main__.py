@@ -231,9 +231,10 @@ def _run_elsewhere(args, experiment, protocols: list[str], changes: dict, record
         groups = experiment.groups(args.seeds, cpu)
         errands += [Errand(*what, tuple(group), *how) for group in groups]
     with Cluster(args.cluster) as cluster:
-        done = list(cluster.recorded(partial(next, iter(errands), None), print, record))
-    print(f"{sum(n > 0 for n in done)} of {len(errands)} runs, {sum(done)} rows")
-    return int(0 in done)
+        found = list(cluster.recorded(partial(next, iter(errands), None), print, record))
+    done = [rows for rows in found if isinstance(rows, int)]
+    print(f"{len(done)} of {len(errands)} runs, {sum(done)} rows")
+    return int(len(done) < len(found))
 
 
 def _shown(rows) -> str:

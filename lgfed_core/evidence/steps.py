@@ -6,15 +6,19 @@ several times errs more often than looking once: `errors` says by how much.
 """
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import special
+from scipy.stats import qmc
 
-from .verdict import reach_of
+from .verdict import reach_of, welch
 
 STEPS = (3, 5, 10)
+FEW = 2  # degrees of freedom of a deviation that is not of a cell's own runs
+_POINTS = (qmc.Sobol(3, scramble=False).random(512) + 1 / 1024).T  # [3, k], even in the unit cube
 
 
 def next_step(seeds: int) -> int | None:
@@ -74,41 +78,55 @@ def _seen(draws: NDArray, seeds: int, margin: float) -> tuple[NDArray, NDArray]:
     return np.abs(mean) + reach <= margin, np.abs(mean) - reach > margin
 
 
-def cell_chance(
-    difference: float,
-    sd: float,
-    seeds: int,
-    step: int,
-    margin: float,
-    paper_variance: float = 0.0,
-    paper_df: int = 1,
-) -> float:
-    """The chance that a cell is decided at ``step`` seeds, from what ``seeds`` of them say.
+@dataclass(frozen=True)
+class Print:
+    """What a cell is compared with: the margin, the variance of the printed mean and its degrees of
+    freedom; without a variance the mean is a constant."""
 
-    The interval at that step is taken to be as wide as ``sd`` (of a run) makes it, and its middle
-    to be normal around today's, with variance sd^2 (1/seeds - 1/step): the part of it that new
-    seeds can still move. Of no seeds, ours is taken to be as the paper says.
-    """
-    error = paper_variance + sd**2 / step
-    df = error**2 / (paper_variance**2 / paper_df + (sd**2 / step) ** 2 / (step - 1) + 1e-300)
-    reach = float(reach_of(np.sqrt(error), df)) if error > 0 else 0.0
-    moves = error if not seeds else sd**2 * (1 / seeds - 1 / step)
-    middle, spread = difference if seeds else 0.0, np.sqrt(max(moves, 1e-12))
+    margin: float
+    variance: float = 0.0
+    df: int = 1
 
-    def below(value: float) -> float:
-        return special.ndtr((value - middle) / spread)
+    def verdicts(self, means: NDArray, errors: NDArray, df: int) -> tuple[NDArray, NDArray]:
+        """Of our ``means`` [k] off the printed one, with standard ``errors`` [k] -> whether each is
+        reproduced, and whether it differs."""
+        low, high = welch(means, self.variance, self.df, errors**2, df)
+        inside = (low >= -self.margin) & (high <= self.margin)
+        return inside, (low > self.margin) | (high < -self.margin)
 
-    inside = max(0.0, below(margin - reach) - below(reach - margin))
-    outside = below(-margin - reach) + 1 - below(margin + reach)
-    return float(inside + outside)
+
+def cell_chance(difference: float, sd: float, seeds: int, step: int, *prints: Print) -> float:
+    """The chance that a cell is decided at ``step`` seeds, alike by all ``prints``, from what
+    ``seeds`` of them say (`_ahead`); sd: of a run. Of no seeds, ours is as the first print says."""
+    far = 0.0 if seeds else prints[0].variance
+    means, sds = _ahead(difference if seeds else 0.0, sd, seeds, step, far)
+    found = [print_.verdicts(means, sds / np.sqrt(step), step - 1) for print_ in prints]
+    inside, outside = (np.all(each, axis=0) for each in zip(*found, strict=True))
+    return float((inside | outside).mean())
 
 
 def comparison_chance(p: float, seeds: int, step: int, alpha: float) -> float:
     """The chance that a one-sided t-test has a p-value below ``alpha`` at ``step`` paired seeds.
 
-    p: its p-value today, of ``seeds`` pairs (two at least). The statistic grows with the root of
-    the seeds, and scatters as the new ones do.
+    p: its p-value today, of ``seeds`` pairs (two at least).
     """
     now = np.clip(-special.stdtrit(seeds - 1, p), -50, 50)
-    more, needed = step / seeds, -special.stdtrit(step - 1, alpha)
-    return float(special.ndtr((now * np.sqrt(more) - needed) / np.sqrt(more - 1)))
+    means, sds = _ahead(now / np.sqrt(seeds), 1.0, seeds, step)
+    return float((means * np.sqrt(step) > -special.stdtrit(step - 1, alpha) * sds).mean())
+
+
+def _ahead(
+    mean: float, sd: float, seeds: int, step: int, far: float = 0.0
+) -> tuple[NDArray, NDArray]:
+    """Means and deviations [k] that ``step`` runs may have, evenly likely, after ``seeds`` of them.
+
+    The deviation of runs is as uncertain as that of the seeds leaves it (chi-squared, of one degree
+    less than these); before there are two, ``sd`` comes from elsewhere and has `FEW` degrees.
+    far: the variance of the mean that runs scatter around, where there are no seeds to say it.
+    """
+    more, df = step - seeds, seeds - 1 if seeds > 1 else FEW
+    true = sd**2 * df / special.chdtri(df, _POINTS[0])
+    fresh = true * special.chdtri(more - 1, _POINTS[1]) if more > 1 else 0.0
+    off = special.ndtri(_POINTS[2]) * np.sqrt(true / more + (true / seeds if seeds else far))
+    squares = max(0, seeds - 1) * sd**2 + fresh + seeds * more / step * off**2
+    return mean + more / step * off, np.sqrt(squares / (step - 1))

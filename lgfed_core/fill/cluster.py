@@ -96,14 +96,14 @@ class Cluster:
         next_one: Callable[[], Errand | None],
         say: Callable[[str], None] = print,
         record: bool = True,
-    ) -> Iterator[int]:
-        """`rows`, said, and recorded here; how many there were of each errand, 0 for an error."""
+    ) -> Iterator[int | str]:
+        """`rows`, said, and recorded here; how many there were of each errand, or why none."""
         for errand, found in self.rows(next_one):
             if found is None:
                 say(f"  {errand}: sent to one of {self.slots} workers")
             elif isinstance(found, LgfedError):
                 say(f"  {errand}: left out, {found}")
-                yield 0
+                yield str(found)
             else:
                 if record:
                     records.record(errand.experiment, found)

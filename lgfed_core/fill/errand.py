@@ -33,6 +33,7 @@ class Errand:
     device: str = "auto"  # of the machine that takes it
     workers: int | None = 1
     lanes: str = "auto"
+    kept: tuple[str, ...] = ()  # parts whose rows stay as they are
 
     def asked(self) -> str:
         """A line of JSON for `answer`, on a machine with the same code."""
@@ -65,7 +66,7 @@ def answer(asked: str) -> str:
         experiment = experiments.find(errand.experiment)
         cfg = experiment.settings(errand.scale, errand.protocol, **changes)
         how = dict(device=errand.device, workers=errand.workers, lanes=errand.lanes)
-        rows, _ = experiment.run(cfg, errand.seeds, record=False, **how)
+        rows, _ = experiment.run(cfg, errand.seeds, record=False, kept=errand.kept, **how)
     except LgfedError as error:
         return json.dumps({"error": f"{type(error).__name__}: {error}"})
     return json.dumps(rows.to_dict("split", index=False))

@@ -4,17 +4,17 @@ A goal's chance at a number of seeds is that of a verdict there, from the seeds 
 (`evidence.steps`); a claim's is that of its weakest comparison, after Holm's correction.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from lgfed_core.evidence import records, report, verdict
+from lgfed_core.evidence import collapse, records, report, verdict
 from lgfed_core.evidence.claims import Line
 from lgfed_core.evidence.printed import METRICS, Table
 from lgfed_core.evidence.rows import PROTOCOLS, plain
-from lgfed_core.evidence.steps import STEPS, cell_chance, comparison_chance
+from lgfed_core.evidence.steps import STEPS, Print, cell_chance, comparison_chance, next_step
 from lgfed_core.papers import board, experiments
 from lgfed_core.papers.parts import Piece
 
@@ -24,6 +24,7 @@ CLAIM = 5.0  # a claim is worth so many cells
 FIRST = 0.25  # the first seed of a cell of which nothing is known, in verdicts
 TOGETHER = 0.5  # that comparisons of which nothing is known stand or fall together
 ALPHA = 0.05
+OPEN = verdict.NOT_RUN, verdict.INCONCLUSIVE
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Goal:
     """A verdict to be had. name: in words. at: how it stands, by `verdict`.
 
     pieces: what has to run. chances: by step, of a verdict there; none where it has one already.
+    begun: the step that is between its seeds, which is finished whatever its chance.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Goal:
     at: str
     pieces: frozenset[Piece]
     chances: dict[int, float]
+    begun: int = 0
 
     @property
     def worth(self) -> float:
@@ -83,14 +86,15 @@ def of_table(table: Table, rows: pd.DataFrame, ledger: Ledger) -> Iterator[Goal]
             where = METRICS.get(line.metric, line.metric), line.protocol.replace("_", " ")
             name = ", ".join([f"{table.title}: {line.row}", *where])
             usual = _usual(lines, line)
-            chances = (
-                {} if _decided(line) else {n: _cell(line, n, usual, table.runs) for n in STEPS}
-            )
-            yield Goal(name, False, line.verdict, frozenset(served), chances)
+            done = _done(served, ledger)
+            chances = {n: _cell(table, line, done, n, usual) for n in STEPS}
+            open_ = {} if done in STEPS and line.verdict not in OPEN else chances
+            yield Goal(name, False, line.verdict, frozenset(served), open_, _begun(done))
 
 
-def _decided(line) -> bool:
-    return line.seeds in STEPS and line.verdict != verdict.INCONCLUSIVE
+def _done(served: Iterable[Piece], ledger: Ledger) -> int:
+    """How many seeds all of these have run, with those that diverged."""
+    return min(len(ledger.seeds(piece)) for piece in served)
 
 
 def _usual(lines: pd.DataFrame, line) -> float:
@@ -99,14 +103,34 @@ def _usual(lines: pd.DataFrame, line) -> float:
     return next(v for v in (line.ours_sd, like, line.paper_sd, line.margin / 2) if not np.isnan(v))
 
 
-def _cell(line, step: int, sd: float, runs: int | None) -> float:
-    if step <= line.seeds:
+def _begun(seeds: int) -> int:
+    """The step that so many seeds are on their way to; none after a first look."""
+    return 0 if seeds in (0, 1, *STEPS) else next_step(seeds) or 0
+
+
+def _cell(table: Table, line, done: int, step: int, sd: float) -> float:
+    """Its chance at a step, where those of the ``done`` seeds that diverged are lost to it."""
+    runs = step - max(0, done - line.seeds)
+    if step <= done or runs <= max(1, line.seeds):
         return 0.0
-    if line.seeds not in (0, 1, *STEPS):
-        return 1.0  # a step that was begun is finished
-    spread = runs and runs > 1 and not np.isnan(line.paper_sd)
-    known = (line.paper_sd**2 / (runs - 1), runs - 1) if runs and spread else ()
-    return cell_chance(line.difference, sd, line.seeds, step, line.margin, *known)
+    return cell_chance(line.difference, sd, line.seeds, runs, *_prints(table, line))
+
+
+def _prints(table: Table, line) -> list[Print]:
+    """What a line is compared with; where its deviation is pooled, both ends of what that says."""
+    if groups := collapse.groups_of(table, line._asdict()):
+        return [_print(line.margin, groups.sd, groups.others)]
+    if table.pooled == 1:
+        return [_print(line.margin, line.paper_sd, table.runs)]
+    least = next(m.least(line.paper) for m in table.metrics if m.name == line.metric)
+    sds = line.paper_sd, line.paper_sd / np.sqrt(table.pooled)
+    return [_print(verdict.margin_of(sd, least), sd, table.runs) for sd in sds]
+
+
+def _print(margin: float, sd: float, runs: int | None) -> Print:
+    if runs is None or runs < 2 or np.isnan(sd):
+        return Print(margin)
+    return Print(margin, sd**2 / (runs - 1), runs - 1)
 
 
 def of_claims(ledger: Ledger) -> Iterator[Goal]:
@@ -127,19 +151,17 @@ def of_claims(ledger: Ledger) -> Iterator[Goal]:
                 if of.experiment == piece.experiment and set(of.ids) <= facts[piece]
             }
             if served:
-                done = min(len(ledger.seeds(piece)) for piece in served)
+                done = _done(served, ledger)
                 chances = {n: _claim(line, done, n) for n in STEPS if n > done}
                 at = str(line["said"])
                 decided = line["verdict"] in (verdict.CONFIRMED, verdict.REFUTED) and done in STEPS
                 aside = at.startswith(verdict.STAND_IN)
-                found = {} if decided or aside else chances
-                yield Goal(f"{claim.id}: {claim.words}", True, at, frozenset(served), found)
+                found, name = {} if decided or aside else chances, f"{claim.id}: {claim.words}"
+                yield Goal(name, True, at, frozenset(served), found, _begun(done))
 
 
 def _claim(line: pd.Series, done: int, step: int) -> float:
-    if done not in (0, 1, *STEPS):
-        return 1.0
-    if line["ran"] < line["parts"] or line["runs"] < 2 or done == 0:
+    if line["ran"] < line["parts"] or line["runs"] < 2 or done < 2:
         return TOGETHER
     both = (comparison_chance(p, done, step, ALPHA) for p in (line["p"], line["p_against"]))
     return min(1.0, sum(both))

@@ -1,8 +1,9 @@
 """What is worth running next: verdicts expected per hour, comparison by comparison.
 
-A *bundle* brings all pieces of one goal to one step of seeds. Its gain is the sum over all goals
-which it completes of their worth times the chance of a verdict there; its price is the time of the
-runs that are missing, with those they go on from where no checkpoint has them. The best ratio goes
+A *bundle* brings all pieces of one goal to one step of seeds, or those of all goals that share the
+runs they go on from. Its gain is the sum over all goals which it completes of their worth times the
+chance of a verdict there; its price is the time of the runs that are missing, with those they go on
+from, without the rounds that checkpoints have. The best ratio goes
 first, until nothing is left that could decide anything. Nothing here looks at a verdict between
 two steps, and a step that was begun is finished.
 """
@@ -18,6 +19,7 @@ from lgfed_core.papers import commands, experiments
 from lgfed_core.papers.experiment import Experiment
 from lgfed_core.papers.parts import Piece
 
+from . import progress
 from .goals import FIRST, Goal
 from .ledger import Ledger
 
@@ -27,7 +29,11 @@ Goals = tuple[frozenset[Piece], int]  # the pieces of a goal and the step they a
 
 @dataclass(frozen=True)
 class Task:
-    """One run: an experiment, its settings, seeds, the pieces it makes, and how long it takes."""
+    """One run: an experiment, its settings, seeds, the pieces it makes, and how long it takes.
+
+    kept: parts that run only as these go on from them, and have rows, which are to stay: others
+    descend from the same runs as they do.
+    """
 
     experiment: Experiment
     protocol: str
@@ -35,6 +41,7 @@ class Task:
     seeds: tuple[int, ...]
     pieces: tuple[Piece, ...]
     seconds: float
+    kept: tuple[str, ...] = ()
 
     @property
     def settings(self) -> Any:
@@ -51,7 +58,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Bundle:
-    """Tasks that belong together, what they serve (the most worthy first), what is to be gained.
+    """Tasks that belong together, what they serve (claims first), what is to be gained.
 
     decided: how many verdicts are to be expected.
     """
@@ -71,8 +78,8 @@ class Planner:
 
     def __init__(self, goals: Iterable[Goal], ledger: Ledger, lanes: bool = False):
         self.goals, self.ledger, self.lanes = list(goals), ledger, lanes
-        self._at, self._price = cache(self._folder), cache(self._seconds)
-        self._settings = cache(_settings)
+        self._at, self._price = cache(progress.folder), cache(self._seconds)
+        self._share = cache(self._lacks)
         self._order = {piece: number for number, piece in enumerate(ledger.pieces)}
         self._alike = {(self._at(piece, 0), piece.name): piece for piece in ledger.pieces}
         self._helped: dict[Piece, dict[str, Goal]] = {piece: {} for piece in ledger.pieces}
@@ -83,24 +90,48 @@ class Planner:
     def bundles(self) -> Iterator[Bundle]:
         """The best one first; what the earlier ones leave is taken as done."""
         done: set[Job] = set()
-        open_ = {(g.pieces, step) for g in self.goals if g.chances for step in (1, *STEPS)}
-        ratios: dict[Goals, float] = {}
+        open_, ratios = self._choices(), dict[Goals, float]()
         while open_:
             for one in open_ - ratios.keys():
                 ratios[one] = self._ratio(one, done)
-            best = max(open_, key=lambda one: (ratios[one], -one[1], min(map(str, one[0]))))
+            best = max(open_, key=lambda one: (ratios[one], -one[1], sorted(map(str, one[0]))))
             if ratios[best] <= 0:
                 return
-            jobs, goals = self._jobs(best, done), self._served(best[0])
-            decided = sum(self._chance(g, done | jobs) - self._chance(g, done) for g in goals)
-            why = sorted((g for g in goals if g.pieces <= best[0]), key=lambda g: -g.worth)
-            yield Bundle(
-                self.tasks(jobs, done), tuple(g.name for g in why or goals), best[1], decided
-            )
-            done |= jobs | self._trained(jobs, done)
+            jobs = self._jobs(best, done)
+            new = jobs | self._trained(jobs, done)
+            goals, then = self._served(piece for piece, _ in new), done | new
+            decided = sum(self._chance(g, then) - self._chance(g, done) for g in goals)
+            why = self._why(goals, done, then)
+            yield Bundle(self.tasks(jobs, done), why, best[1], decided)
             open_.discard(best)
-            touched = {piece for goal in goals for piece in goal.pieces}
-            ratios = {one: ratio for one, ratio in ratios.items() if not one[0] & touched}
+            moved = self._moved(new, goals)
+            ratios = {one: ratio for one, ratio in ratios.items() if not one[0] & moved}
+            done = then
+
+    def _why(self, goals: list[Goal], done: set[Job], then: set[Job]) -> tuple[str, ...]:
+        """The names of those that gain from ``done`` to ``then``: claims, then by how much."""
+        gains = [(g, self._worth(g, then) - self._worth(g, done)) for g in goals]
+        some = sorted((not g.claim, -gain, g.name) for g, gain in gains if gain > 0)
+        return tuple(name for _, _, name in some)
+
+    def _choices(self) -> set[Goals]:
+        """What bundles are made of: goals one by one, and those together that share a start."""
+        open_ = [goal for goal in self.goals if goal.chances]
+        found = {(goal.pieces, step) for goal in open_ for step in (1, *STEPS)}
+        shared: dict[tuple, set[Piece]] = {}
+        for goal in open_:
+            starts = {(self._at(p, 0), name) for p in goal.pieces for name in p.after or [p.name]}
+            for step in (1, *STEPS) if len(starts) == 1 else ():
+                if goal.chances.get(step, step == 1):
+                    shared.setdefault((*starts, step), set()).update(goal.pieces)
+        return found | {(frozenset(pieces), step) for (_, step), pieces in shared.items()}
+
+    def _moved(self, new: Iterable[Job], goals: Iterable[Goal]) -> set[Piece]:
+        """The pieces of which gain or price is another once ``new`` has run, of which ``goals``
+        gain: theirs, and all that share a folder with it."""
+        folders = {self._at(piece, 0) for piece, _ in new}
+        beside = {piece for piece in self.ledger.pieces if self._at(piece, 0) in folders}
+        return beside.union(*(goal.pieces for goal in goals))
 
     def full(self, step: int) -> tuple[int, float]:
         """What a board lacks to so many seeds everywhere: runs of pieces, and their seconds."""
@@ -113,14 +144,15 @@ class Planner:
         done: what will have run by then.
         """
         found: dict[tuple, Task] = {}
-        for (folder, seed), pieces in self._together(jobs).items():
+        for (_, seed), pieces in self._together(jobs).items():
             known, protocol = experiments.find(pieces[0].experiment), pieces[0].protocol
-            seconds = self._price(folder, pieces, self._left(pieces, seed, done))
+            seconds = self._price(pieces, seed, self._left(pieces, seed, done))
             task = Task(known, protocol, known.joined(pieces), (seed,), pieces, seconds)
             same = found.get(pieces) if self.lanes else None
             if same:
                 task = replace(same, seeds=(*same.seeds, seed), seconds=same.seconds + seconds)
-            found[pieces if self.lanes else (pieces, seed)] = task
+            kept = self._kept(pieces, task.seeds)
+            found[pieces if self.lanes else (pieces, seed)] = replace(task, kept=kept)
         return tuple(sorted(found.values(), key=lambda task: (task.seeds, str(task))))
 
     def _together(self, jobs: Iterable[Job]) -> dict[tuple[Path, int], tuple[Piece, ...]]:
@@ -132,8 +164,8 @@ class Planner:
 
     def _cost(self, jobs: Iterable[Job], done: Collection[Job] = ()) -> float:
         return sum(
-            self._price(folder, pieces, self._left(pieces, seed, done))
-            for (folder, seed), pieces in self._together(jobs).items()
+            self._price(pieces, seed, self._left(pieces, seed, done))
+            for (_, seed), pieces in self._together(jobs).items()
         )
 
     def _trained(self, jobs: Iterable[Job], done: Collection[Job]) -> set[Job]:
@@ -145,18 +177,25 @@ class Planner:
         self, pieces: tuple[Piece, ...], seed: int, done: Collection[Job]
     ) -> frozenset[Piece]:
         """What these go on from, unless it runs with them or before."""
-        names = {name for piece in pieces for name in piece.after}
-        before = {self._alike.get((self._at(pieces[0], 0), name)) for name in names}
-        return frozenset(p for p in before if p and p not in pieces and (p, seed) not in done)
+        starts = self._starts(pieces)
+        return frozenset(p for p in starts if p not in pieces and (p, seed) not in done)
 
-    def _seconds(self, folder: Path, pieces: tuple[Piece, ...], before: frozenset[Piece]) -> float:
-        """Of these parts, and of those ``before`` them that have no checkpoint yet."""
-        files = {piece: f"{piece.name.replace(':', '_')}.safetensors" for piece in before}
-        new = [piece for piece in before if not (folder / files[piece]).exists()]
-        return sum(map(self.ledger.seconds, [*pieces, *new]))
+    def _starts(self, pieces: tuple[Piece, ...]) -> set[Piece]:
+        """What these go on from."""
+        names = {(self._at(piece, 0), name) for piece in pieces for name in piece.after}
+        return {self._alike[name] for name in names if name in self._alike}
 
-    def _folder(self, piece: Piece, seed: int) -> Path:
-        return experiments.find(piece.experiment).folder(self._settings(piece), [seed])
+    def _seconds(self, pieces: tuple[Piece, ...], seed: int, before: frozenset[Piece]) -> float:
+        """Of these and of those ``before`` them, without the rounds that checkpoints have."""
+        return sum(self.ledger.seconds(p) * self._share(p, seed) for p in (*pieces, *before))
+
+    def _lacks(self, piece: Piece, seed: int) -> float:
+        return progress.left(piece, seed, self._starts((piece,)))
+
+    def _kept(self, pieces: tuple[Piece, ...], seeds: tuple[int, ...]) -> tuple[str, ...]:
+        """The parts that run along and have rows of all ``seeds``."""
+        along = self._starts(pieces).difference(pieces)
+        return tuple(sorted(p.name for p in along if self.ledger.seeds(p).issuperset(seeds)))
 
     def _jobs(self, one: Goals, done: Collection[Job]) -> set[Job]:
         """What pieces lack to a step."""
@@ -168,8 +207,9 @@ class Planner:
         jobs = self._jobs(one, done)
         if not jobs:
             return 0.0
-        then = done | jobs
-        gain = sum(self._worth(g, then) - self._worth(g, done) for g in self._served(one[0]))
+        new = jobs | self._trained(jobs, done)
+        then, goals = done | new, self._served(piece for piece, _ in new)
+        gain = sum(self._worth(g, then) - self._worth(g, done) for g in goals)
         return gain / max(1.0, self._cost(jobs, done))
 
     def _served(self, pieces: Iterable[Piece]) -> list[Goal]:
@@ -180,10 +220,12 @@ class Planner:
         return list(found.values())
 
     def _worth(self, goal: Goal, done: set[Job]) -> float:
-        """What is expected of a goal once ``done`` has run; a first look is worth something."""
-        new = not any(map(self.ledger.seeds, goal.pieces))
-        first = FIRST if new and self._reached(goal, done) else 0.0
-        return goal.worth * (self._chance(goal, done) + first)
+        """What is expected of a goal once ``done`` has run; a first look is worth something, and
+        the end of a step that was begun as much as a verdict."""
+        there, new = self._reached(goal, done), not any(map(self.ledger.seeds, goal.pieces))
+        ended = 0 < goal.begun <= there
+        first = FIRST if new and there else 0.0
+        return goal.worth * (1.0 if ended else self._chance(goal, done) + first)
 
     def _chance(self, goal: Goal, done: set[Job]) -> float:
         """Of a verdict at the steps that a goal has come to."""
@@ -196,8 +238,3 @@ class Planner:
         while all(seeds in self.ledger.seeds(p) or (p, seeds) in done for p in goal.pieces):
             seeds += 1
         return seeds
-
-
-def _settings(piece: Piece) -> Any:
-    known = experiments.find(piece.experiment)
-    return known.settings("paper", piece.protocol, **dict(piece.changes))

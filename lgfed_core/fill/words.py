@@ -77,7 +77,7 @@ def table(plan: Planner, most: int = 10) -> pd.DataFrame:
 def coverage(plan: Planner) -> str:
     """How far the board is, in Markdown: verdicts by standing, and what a full one takes."""
     lines = [
-        "| | all | decided | open | of these out of seeds | not yet run |",
+        "| | all | decided | open | of these without a chance | not yet run |",
         "|---|---:|---:|---:|---:|---:|",
     ]
     for claims, name in ((False, "printed numbers, both protocols"), (True, "claims")):

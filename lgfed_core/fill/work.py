@@ -52,8 +52,8 @@ def fill(
     """Run what is worth most until the hours are over; returns how many tasks were done.
 
     plan: makes the plan, anew after every bundle, as rows have come. device, workers: of
-    `Experiment.run`. A task that cannot run, as data are missing or somebody else runs it, is
-    named and left out.
+    `Experiment.run`. A task that cannot run, as data are missing, memory is too small or somebody
+    else runs it, is named and left out; raises LgfedError where all were, as on a full disk.
 
     cluster: whose workers run it, each in one process where nobody says; the plan is then made anew
     as one of them becomes free.
@@ -61,61 +61,77 @@ def fill(
     if not 0 < hours < float("inf"):
         raise SettingsError(f"hours is {hours}; it says how long to work, e.g. 2.5")
     records.writable()
-    end, done, out = time.monotonic() + 3600 * hours, 0, set[str]()
+    end, out, found = time.monotonic() + 3600 * hours, set[str](), list[int | str]()
 
     def tasks() -> Iterator[Task]:
-        while found := choose(plan(), end - time.monotonic(), out):
-            bundle, some = found
+        while best := choose(plan(), _left(end), out):
+            bundle, some = best
             say(f"to {bundle.step} seeds for {bundle.why[0]}:")
-            for task in some:
-                left = length(end - time.monotonic())
-                say(f"  {task}: about {length(task.seconds)}, of {left} left")
+            for number, task in enumerate(some):
+                if (left := _left(end)) < task.seconds and number:
+                    break  # another bundle may have what fits
+                say(f"  {task}: about {length(task.seconds)}, of {length(left)} left")
                 out.add(str(task))
                 yield task
 
     def errand() -> Errand | None:
         for task in tasks():
             what = task.experiment.name, "paper", task.protocol, task.changes, task.seeds
-            return Errand(*what, device, workers or 1)
+            return Errand(*what, device, workers or 1, kept=task.kept)
         return None
 
     how = dict(device=device, workers=workers)
     ran = cluster.recorded(errand, say) if cluster else _here(tasks(), say, **how)
     try:
         with _until(end):
-            for rows in ran:
-                done += rows > 0
-            say("nothing is left that could decide anything")
+            for one in ran:
+                found.append(one)
+            said = "nothing is left that could decide anything"
     except TimeUp:
-        say("time is up; what was running goes on from its checkpoint the next time")
-    return done
+        said = "time is up; what was running goes on from its checkpoint the next time"
+    failed = [one for one in found if isinstance(one, str)]
+    if failed:
+        why = f"{len(failed)} left out, the last one as: {failed[-1]}"
+        if len(failed) == len(out):
+            raise LgfedError(f"nothing has run: {why}")
+        said = f"{said}; {why}"
+    say(said)
+    return len(found) - len(failed)
 
 
-def _here(tasks: Iterator[Task], say: Callable[[str], None], **how) -> Iterator[int]:
-    """Run tasks on this machine; how many rows each has left, 0 for one that could not run."""
+def _here(tasks: Iterator[Task], say: Callable[[str], None], **how) -> Iterator[int | str]:
+    """Run tasks on this machine; how many rows each has left, or why it could not run."""
     with suppress(OSError, AttributeError):  # Windows has no such priorities
         os.nice(LOWEST)
     for task in tasks:
         try:
-            rows, _ = task.experiment.run(task.settings, task.seeds, **how)
-        except LgfedError as error:
-            say(f"  left out: {error}")
-            yield 0
+            rows, _ = task.experiment.run(task.settings, task.seeds, kept=task.kept, **how)
+        except (LgfedError, RuntimeError, MemoryError) as error:  # PyTorch's, of memory, among them
+            why = str(error) or type(error).__name__
+            say(f"  left out: {why}")
+            yield why
         else:
             say(f"  {len(rows)} rows in data/results/{task.experiment.name}.csv")
             yield len(rows)
 
 
 def choose(plan: Planner, left: float, out: Collection[str]) -> tuple[Bundle, list[Task]] | None:
-    """The first bundle of which something can be done in ``left`` seconds, or the first of all,
-    and its tasks without those named in ``out``."""
+    """The first bundle of which something can be done in ``left`` seconds, and its tasks that can,
+    without those named in ``out``; where nothing fits, the first task of all, to be begun."""
     first = None
     for bundle in plan.bundles():
         if tasks := [task for task in bundle.tasks if str(task) not in out]:
-            first = first or (bundle, tasks)
-            if min(task.seconds for task in tasks) <= left:
-                return bundle, tasks
+            first = first or (bundle, tasks[:1])
+            if fit := [task for task in tasks if task.seconds <= left]:
+                return bundle, fit
     return first
+
+
+def _left(end: float) -> float:
+    """Seconds until ``end``. Raises TimeUp after it, as an alarm may be missing, or be lost."""
+    if (left := end - time.monotonic()) <= 0:
+        raise TimeUp
+    return left
 
 
 @contextmanager

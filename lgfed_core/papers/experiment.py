@@ -4,7 +4,7 @@ A page's experiment is a class of a dozen lines or two; what those of one paper 
 between it and `Experiment` (`lgfedavg.phases`, `cgau.federated`).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -175,7 +175,14 @@ class Experiment:
         ]
 
     def run(
-        self, cfg, seeds: Sequence[int], *, record: bool = True, resume: bool = True, **engine
+        self,
+        cfg,
+        seeds: Sequence[int],
+        *,
+        record: bool = True,
+        resume: bool = True,
+        kept: Collection[str] = (),
+        **engine,
     ) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
         """Run at ``cfg`` for each seed; rows go to data/results part by part.
 
@@ -183,6 +190,9 @@ class Experiment:
         ``workers``, as for `check`. A GPU takes all seeds at once, a CPU one after the other, which
         is as fast there and leaves complete seeds behind when stopped, unless the experiment takes
         them ``together``.
+
+        kept: parts whose stored rows stay as they are, as these run only because others go on from
+        them; they leave no new rows.
 
         While it lasts it holds the folder of its checkpoints, unless not ``resume``; raises Busy
         where another process does.
@@ -198,9 +208,10 @@ class Experiment:
         for group in self.groups(seeds, place):
             with claimed(self.folder(cfg, group) if resume else None, folder=True):
                 for part, outcome in self.stages(cfg, group, resume=resume, **engine):
-                    found.append(self.records(cfg, part, outcome))
-                    if record:
-                        results.record(self.name, found[-1])
+                    if part not in kept:
+                        found.append(self.records(cfg, part, outcome))
+                        if record:
+                            results.record(self.name, found[-1])
                     histories.setdefault(part, []).append(outcome.history)
         return pd.concat(found, ignore_index=True), {n: pd.concat(h) for n, h in histories.items()}
 

@@ -28,14 +28,24 @@ class Part:
     @property
     def complete(self) -> bool:
         """Whether its checkpoint has all rounds, so that it is read instead of run."""
+        facts = self._facts()
+        return facts is not None and facts.get("round") == self.rounds
+
+    @property
+    def left(self) -> float:
+        """The share of its rounds that its checkpoint lacks; 1 without one that can be read."""
+        done = (self._facts() or {}).get("round") or 0
+        return 1 - min(done / self.rounds, 1.0) if self.rounds else float(not self.complete)
+
+    def _facts(self) -> dict[str, Any] | None:
+        """What the head of its checkpoint says."""
         if not (self.saved and self.saved.exists()):
-            return False
+            return None
         try:
             with safe_open(self.saved, framework="pt") as file:
-                facts = json.loads((file.metadata() or {}).get("facts", "{}"))
+                return json.loads((file.metadata() or {}).get("facts", "{}"))
         except (OSError, SafetensorError, ValueError):
-            return False  # running it will say what is wrong
-        return facts.get("round") == self.rounds
+            return None  # running it will say what is wrong
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from scipy import stats
 from lgfed_core.evidence import verdict
 from lgfed_core.evidence.steps import (
     STEPS,
+    Print,
     cell_chance,
     comparison_chance,
     errors,
@@ -27,23 +28,30 @@ def test_a_verdict_says_at_which_step_it_stands():
 @pytest.mark.parametrize(("true", "sd"), [(0.0, 0.4), (0.8, 0.4), (1.3, 0.6), (0.9, 1.5)])
 @pytest.mark.parametrize("step", STEPS[1:])
 def test_the_chance_of_a_cell_is_how_often_a_verdict_comes(true, sd, step):
-    """Three runs are given; the rest are drawn as the chance supposes: around their mean, which is
-    itself uncertain."""
+    """Three runs are given; the rest are drawn as the chance supposes: around their mean and with
+    their deviation, which are themselves uncertain."""
     rng = np.random.default_rng(1)
     some = rng.normal(0, 1, 3)
     some = true + sd * (some - some.mean()) / some.std(ddof=1)
     decided = 0
-    for _ in range(400):
-        middle = rng.normal(some.mean(), sd / np.sqrt(3))
-        ours = np.concatenate([some, rng.normal(middle, sd, step - 3)])
+    for ours in futures(rng, some, step):
         decided += verdict.compare(0.0, None, None, ours, 1.0).verdict != verdict.INCONCLUSIVE
-    assert cell_chance(true, sd, 3, step, 1.0) == pytest.approx(decided / 400, abs=0.13)
+    assert cell_chance(true, sd, 3, step, Print(1.0)) == pytest.approx(decided / 400, abs=0.05)
+
+
+def futures(rng, some, step):
+    """What runs may come to: 400 times ``some`` and the rest of them to ``step``."""
+    df = len(some) - 1
+    for wide in rng.chisquare(df, 400):
+        sd = some.std(ddof=1) * np.sqrt(df / wide)
+        middle = rng.normal(some.mean(), sd / np.sqrt(len(some)))
+        yield np.concatenate([some, rng.normal(middle, sd, step - len(some))])
 
 
 def test_without_a_seed_the_paper_is_taken_at_its_word():
-    assert cell_chance(np.nan, 0.1, 0, 3, 1.0) > 0.99
-    assert cell_chance(np.nan, 2.0, 0, 3, 1.0) < 0.2
-    narrow, wide = (cell_chance(np.nan, 0.1, 0, 3, 1.0, v, 9) for v in (0.01, 1.0))
+    assert cell_chance(np.nan, 0.1, 0, 3, Print(1.0)) > 0.9
+    assert cell_chance(np.nan, 2.0, 0, 3, Print(1.0)) < 0.2
+    narrow, wide = (cell_chance(np.nan, 0.1, 0, 3, Print(1.0, v, 9)) for v in (0.01, 1.0))
     assert narrow > 0.9 > wide  # the print's own interval is part of ours
 
 
@@ -52,12 +60,10 @@ def test_the_chance_of_a_comparison_is_how_often_it_turns_out(mean):
     rng = np.random.default_rng(2)
     some = mean + np.array([-1.0, 0.0, 1.0])
     sure = 0
-    for _ in range(400):
-        middle = rng.normal(mean, 1 / np.sqrt(3))
-        more = rng.normal(middle, 1.0, 7)
-        sure += verdict.greater(np.concatenate([some, more])).p < 0.05
+    for ours in futures(rng, some, 10):
+        sure += verdict.greater(ours).p < 0.05
     p = verdict.greater(some).p
-    assert comparison_chance(p, 3, 10, 0.05) == pytest.approx(sure / 400, abs=0.1)
+    assert comparison_chance(p, 3, 10, 0.05) == pytest.approx(sure / 400, abs=0.05)
 
 
 def test_looking_three_times_errs_more_often_than_once_and_spends_less():
@@ -73,11 +79,28 @@ def test_looking_three_times_errs_more_often_than_once_and_spends_less():
     )
 
 
-def test_what_new_seeds_can_move_is_what_old_ones_have_not_fixed():
-    """By hand, of a deviation of 1 and a margin of 2: the mean of 3 seeds is 3/5 of that of 5."""
-    reach = stats.t.ppf(0.975, 4) / 5**0.5
-    moves = (1 / 3 - 1 / 5) ** 0.5
-    inside = 2 * stats.norm.cdf((2 - reach) / moves) - 1
-    assert cell_chance(0.0, 1.0, 3, 5, 2.0) == pytest.approx(inside, abs=1e-6)
-    fresh = 2 * stats.norm.cdf((2 - reach) * 5**0.5) - 1  # of no seeds, all is open
-    assert cell_chance(0.7, 1.0, 0, 5, 2.0) == pytest.approx(fresh, abs=1e-6)
+def test_few_seeds_leave_their_deviation_open():
+    two, five = (cell_chance(0.0, 0.3, n, 10, Print(1.0)) for n in (2, 5))
+    assert two < 0.9 and five > 0.98
+    assert cell_chance(0.9, 0.0, 3, 5, Print(1.0)) == 1  # what does not vary is sure
+
+
+def test_prints_that_say_different_things_decide_nothing():
+    near, far = Print(2.0), Print(0.5)
+    assert cell_chance(1.0, 0.05, 5, 10, near) > 0.99 and cell_chance(1.0, 0.05, 5, 10, far) > 0.99
+    assert cell_chance(1.0, 0.05, 5, 10, near, far) < 0.01
+    both = cell_chance(0.2, 0.3, 3, 5, near, far)
+    assert 0 < both <= cell_chance(0.2, 0.3, 3, 5, far) < cell_chance(0.2, 0.3, 3, 5, near)
+
+
+@pytest.mark.parametrize("seeds", [0, 1])
+def test_before_two_seeds_their_deviation_comes_from_elsewhere(seeds):
+    """Drawn to two seeds, where a mean's interval is 12.7 times half their distance."""
+    rng, reach = np.random.default_rng(3), stats.t.ppf(0.975, 1)
+    sd = 0.3 * np.sqrt(2 / rng.chisquare(2, 20_000))
+    middle = rng.normal(0, sd) if seeds else 0.0  # around the first one, which is as printed
+    runs = np.array([np.zeros(20_000) if seeds else rng.normal(0, sd), rng.normal(middle, sd)])
+    mean, half = runs.mean(0), np.abs(runs[0] - runs[1]) / 2
+    decided = (np.abs(mean) + reach * half <= 1) | (np.abs(mean) - reach * half > 1)
+    chance = cell_chance(0.0, 0.3, seeds, 2, Print(1.0))
+    assert chance == pytest.approx(decided.mean(), abs=0.02)

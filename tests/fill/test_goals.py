@@ -63,22 +63,32 @@ def test_a_cell_is_served_by_its_own_line(stored):
 
 
 @pytest.mark.parametrize(
-    ("values", "chances"),
+    ("values", "steps", "begun"),
     [
-        ((), "some"),
-        ((98.2, 98.3), "begun"),  # a step that was begun is finished, whatever it says
-        ((98.1, 98.2, 98.3), "none"),  # reproduced at 3
-        ((90.0, 98.0, 99.0), "some"),
-        ((98.1, 98.2, 98.3, 98.2), "begun"),  # between steps nothing is looked at
+        ((), (3, 5, 10), 0),
+        ((98.2,), (3, 5, 10), 0),
+        ((98.2, 98.3), (3, 5, 10), 3),  # a step that was begun is finished, whatever it says
+        ((98.1, 98.2, 98.3), (), 0),  # reproduced at 3
+        ((90.0, 98.0, 99.0), (5, 10), 0),
+        ((98.1, 98.2, 98.3, 98.2), (5, 10), 5),  # between steps nothing is looked at
     ],
 )
-def test_a_cell_is_open_until_a_step_decides_it(stored, values, chances):
+def test_a_cell_is_open_until_a_step_decides_it(stored, values, steps, begun):
     if values:
         stored(rows(values))
     goal = cells()[0]["Table 6 of 2020: MNIST: 2 classes, FedAvg 800, local test, as released"]
-    kind = {0: "none"}.get(len(goal.chances), "some")
-    ahead = [chance for step, chance in goal.chances.items() if step > len(values)]
-    assert ("begun" if ahead and min(ahead) == 1.0 and values else kind) == chances
+    assert (tuple(n for n in goal.chances if n > len(values)), goal.begun) == (steps, begun)
+    assert all(0 <= chance <= 1 for chance in goal.chances.values())
+
+
+def test_a_seed_that_diverged_is_one_of_its_step(stored):
+    lost = rows([0, 0, 7]).iloc[-1:].assign(metric="diverged")
+    stored(pd.concat([rows([90.0, 98.0]), lost]))
+    found, ledger = cells()
+    goal = found["Table 6 of 2020: MNIST: 2 classes, FedAvg 800, local test, as released"]
+    assert {len(ledger.seeds(piece)) for piece in goal.pieces} == {3}
+    assert goal.at == "inconclusive" and goal.begun == 0
+    assert goal.chances[3] == 0 < goal.chances[10]  # at 3 it was looked at
 
 
 def test_prices_are_those_of_this_device_or_of_what_resembles_it(stored):

@@ -1,9 +1,11 @@
 """What is worth running next, on made-up goals, rows and prices."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from lgfed_core.engine import checkpoint
 from lgfed_core.fill.goals import Goal
 from lgfed_core.fill.plan import Planner
 from lgfed_core.fill.words import beside, full, length, said
@@ -30,18 +32,18 @@ def no_checkpoints(tmp_path, monkeypatch):
 
 
 def plan(goals, seeds=None, seconds=HOUR, lanes=False) -> Planner:
-    """seeds: how many each piece has, from 0 on."""
-    there = {one: frozenset(range((seeds or {}).get(one, 0))) for one in HOUR}
+    """seeds: how many each piece has, from 0 on; seconds: of one seed of each."""
+    there = {one: frozenset(range((seeds or {}).get(one, 0))) for one in seconds}
     ledger = SimpleNamespace(
-        pieces=tuple(HOUR), seeds=there.__getitem__, seconds=seconds.__getitem__
+        pieces=tuple(seconds), seeds=there.__getitem__, seconds=seconds.__getitem__
     )
     return Planner(goals, ledger, lanes)
 
 
-def goal(*pieces, claim=False, name="", **chances) -> Goal:
+def goal(*pieces, claim=False, name="", begun=0, **chances) -> Goal:
     """chances: of a verdict, as at3=.5."""
     found = {int(step[2:]): chance for step, chance in chances.items()}
-    return Goal(name or pieces[0].name, claim, "inconclusive", frozenset(pieces), found)
+    return Goal(name or pieces[0].name, claim, "inconclusive", frozenset(pieces), found, begun)
 
 
 def first(planner: Planner):
@@ -60,6 +62,15 @@ def test_a_claim_comes_before_a_single_cell():
     assert first(plan([cell, claim])).why == ("claim",)
 
 
+def test_a_claim_that_drives_a_bundle_is_named_first():
+    cell, claim = (
+        goal(LOCAL, at3=0.5, name="cell"),
+        goal(LOCAL, FAR, claim=True, name="all", at3=0.5),
+    )
+    idle = goal(LOCAL, at10=0.9, name="idle")  # gains nothing yet
+    assert first(plan([cell, claim, idle], {LOCAL: 2, FAR: 3})).why == ("all", "cell")
+
+
 def test_all_pieces_of_a_comparison_run_together_to_the_next_step_that_can_decide():
     found = first(plan([goal(FEDAVG, LG, LOCAL, at5=0.9)], {FEDAVG: 3, LG: 3, LOCAL: 3}))
     assert found.step == 5 and found.decided == pytest.approx(0.9)
@@ -73,23 +84,77 @@ def test_nothing_runs_for_what_is_decided_or_cannot_be():
     assert not list(plan([goal(LOCAL), goal(FAR, at10=0.0)], {FAR: 5}).bundles())
 
 
+def test_a_step_that_was_begun_is_finished_and_promises_no_more_than_it_can():
+    begun, open_ = goal(LOCAL, begun=3, at3=0.1), goal(FAR, at3=0.9)
+    found = first(plan([open_, begun], {LOCAL: 2, FAR: 2}))
+    assert found.why == ("local",) and found.tasks[0].pieces == (LOCAL,)
+    assert found.decided == pytest.approx(0.1)
+
+
 def test_a_first_look_at_what_is_unknown_beats_a_third_seed_that_decides_nothing():
     new, known = goal(FAR, at3=0.0), goal(LOCAL, at3=0.01)
     found = first(plan([known, new], {LOCAL: 2}))
     assert (found.step, found.tasks[0].pieces, found.tasks[0].seeds) == (1, (FAR,), (0,))
 
 
-def test_what_a_run_goes_on_from_is_paid_once(tmp_path):
+def saved(task, name: str, share: float = 0.0) -> Path:
+    """The checkpoint of a part of ``task``, after a ``share`` of its rounds; 0: as it is."""
+    plan = task.experiment.plan(task.settings, task.seeds, "cpu")
+    (part,) = (part for part in plan if part.name == name)
+    if share:
+        checkpoint.save(part.saved, {}, {"round": round(share * part.rounds)}, "")
+    return part.saved
+
+
+def test_what_a_run_goes_on_from_is_paid_once():
     lg = [goal(LG, at3=0.5)]
     alone = first(plan(lg, {FEDAVG: 3, LG: 2}))
     assert alone.seconds == 4200  # FedAvg has rows, but no checkpoint here
-    saved = alone.tasks[0].folder / "fedavg.safetensors"
-    saved.parent.mkdir(parents=True)
-    saved.touch()
+    saved(alone.tasks[0], "fedavg", 1.0)
     assert first(plan(lg, {FEDAVG: 3, LG: 2})).seconds == 600
-    saved.unlink()
+    saved(alone.tasks[0], "fedavg").unlink()
     other = goal(piece("lg_400", after=("fedavg",)), FEDAVG, at3=0.5, name="both")
     assert sum(b.seconds for b in plan([*lg, other]).bundles()) == 3 * 4200
+
+
+def test_rounds_that_a_checkpoint_has_are_not_paid_again():
+    lg, seeds = [goal(LG, at3=0.5)], {FEDAVG: 3, LG: 2}
+    task = first(plan(lg, seeds)).tasks[0]
+    saved(task, "fedavg", 0.5)
+    assert first(plan(lg, seeds)).seconds == pytest.approx(1800 + 600)
+    saved(task, "lg_400", 0.75)
+    assert first(plan(lg, seeds)).seconds == pytest.approx(1800 + 150)
+    saved(task, "fedavg").write_bytes(b"")  # damaged: nothing of it counts
+    assert first(plan(lg, seeds)).seconds == pytest.approx(3600 + 150)
+
+
+def test_budgets_that_share_a_start_come_together_before_what_is_worth_more_than_each_alone():
+    budgets = [piece(f"lg_{n}", after=("fedavg",)) for n in (400, 500, 600, 700, 800)]
+    seconds = {FEDAVG: 1500.0, FAR: 1600.0} | dict.fromkeys(budgets, 150.0)
+    goals = [goal(FAR, at3=0.9), *(goal(one, at3=0.9) for one in budgets)]
+    one, two = plan(goals, {FEDAVG: 3} | dict.fromkeys((FAR, *budgets), 2), seconds).bundles()
+    assert set(one.tasks[0].pieces) == set(budgets) and one.decided == pytest.approx(4.5)
+    assert (one.seconds, two.seconds) == (2250, 1600)  # a budget alone takes 1650
+
+
+def test_what_was_trained_along_is_done_and_no_bundle_is_empty():
+    other = piece("lg_800", after=("fedavg",))
+    goals = [goal(LG, at3=0.9), goal(FEDAVG, at3=0.5), goal(other, at3=0.2)]
+    found = list(plan(goals, seconds=HOUR | {other: 600.0}).bundles())
+    assert sum(bundle.decided for bundle in found) == pytest.approx(1.6)
+    assert all(bundle.tasks for bundle in found)
+    assert sum(bundle.seconds for bundle in found) == 3 * (3600 + 600 + 600)
+
+
+def test_rows_of_a_start_stay_as_they_are():
+    lg = [goal(LG, at3=0.5)]
+    for there, kept in ((3, ("fedavg",)), (2, ())):
+        (task,) = first(plan(lg, {FEDAVG: there, LG: 2})).tasks
+        assert (task.seeds, task.kept) == ((2,), kept)
+    (task,) = first(plan(lg, {FEDAVG: 2, LG: 1}, lanes=True)).tasks
+    assert (task.seeds, task.kept) == ((1, 2), ())  # one of them has none
+    (task,) = first(plan([goal(LG, FEDAVG, at3=0.5)], {FEDAVG: 2, LG: 2})).tasks
+    assert task.kept == ()  # it is asked for itself
 
 
 def test_seeds_are_lanes_where_a_gpu_works():
