@@ -20,7 +20,7 @@ from lgfed_core.errors import ResultsError
 from lgfed_core.files import locked, replacing
 from lgfed_core.paths import CARRIED, RESULTS
 
-from .rows import FIRST, LAST, NOT_KEY, NUMBER, TYPES, checked, identifying, order, plain
+from .rows import DIVERGED, FIRST, LAST, NOT_KEY, NUMBER, TYPES, checked, identifying, order, plain
 
 _EMPTY = pd.DataFrame(columns=FIRST + LAST).astype(TYPES)
 
@@ -38,7 +38,9 @@ def record(experiment: str, rows: pd.DataFrame, folder: Path = RESULTS) -> Path:
     """Put ``rows`` into ``folder``/``experiment``.csv and return that path.
 
     Rows that are there already with the same key (all columns except value, device, torch, commit
-    and seconds) are replaced. The file is replaced as a whole and under a lock, so that neither a
+    and seconds) are replaced, and so is what a run of the same cell and seed has left otherwise: a
+    curve with looks at other rounds, and numbers where it diverged now, or the note that it had
+    diverged. The file is replaced as a whole and under a lock, so that neither a
     kill nor a second process loses rows. Raises ResultsError, and leaves the file as it was, when
     a row is malformed: a column missing, a value that is no finite number, an unknown scale,
     protocol or selection, a seed that is not a whole number, the same key twice.
@@ -56,7 +58,8 @@ def record(experiment: str, rows: pd.DataFrame, folder: Path = RESULTS) -> Path:
         _same_columns(old, new, path)
         ids = list(dict.fromkeys([*identifying(old), *identifying(new)]))
         both = pd.concat([old, new], ignore_index=True).reindex(columns=FIRST + ids + LAST)
-        both = both.fillna("").drop_duplicates([c for c in both if c not in NOT_KEY], keep="last")
+        both = _current(both.fillna(""), len(old))
+        both = both.drop_duplicates([c for c in both if c not in NOT_KEY], keep="last")
         ordered = sorted(both.to_dict("records"), key=lambda row: order(row, ids))
         text = pd.DataFrame(ordered).to_csv(index=False, lineterminator="\n")
         try:
@@ -65,6 +68,18 @@ def record(experiment: str, rows: pd.DataFrame, folder: Path = RESULTS) -> Path:
         except OSError as error:
             raise ResultsError(f"cannot write {path}: {error}; it is as it was") from error
     return path
+
+
+def _current(both: pd.DataFrame, old: int) -> pd.DataFrame:
+    """Without those of the first ``old`` rows that a later run of their cell does not have."""
+    cell = [c for c in both if c not in NOT_KEY | {"metric", "round"}]
+    of = pd.MultiIndex.from_frame(both[cell].astype(str))
+    line = pd.MultiIndex.from_frame(both[[*cell, "metric"]].astype(str))
+    new, lost = np.arange(len(both)) >= old, both["metric"] == DIVERGED
+    curve = both["round"] != "" if "round" in both else pd.Series(False, both.index)
+    gone = (curve & line.isin(line[new & curve])) | (~lost & of.isin(of[new & lost]))
+    gone |= lost & of.isin(of[new & ~lost])
+    return both[new | ~gone]
 
 
 def load(experiment: str | Iterable[str] | None = None, folder: Path = RESULTS) -> pd.DataFrame:

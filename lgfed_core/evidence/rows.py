@@ -39,6 +39,7 @@ LAST = [
     "commit",
     "seconds",
 ]
+DIVERGED = "diverged"  # the metric of a seed that left the finite numbers; its value is the round
 NOT_KEY = {"value", "device", "torch", "commit", "seconds"}  # all others tell rows apart
 TYPES = {"seed": int, "value": float, "seconds": float}
 _PERCENT = r"(?:^|_)(?:acc|auc)(?:_|$)"  # metrics that lie from 0 to 100

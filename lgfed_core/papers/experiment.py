@@ -18,14 +18,13 @@ from lgfed_core.engine.checkpoint import claimed, folder_name
 from lgfed_core.engine.processes import checked_workers
 from lgfed_core.errors import SettingsError, one_of
 from lgfed_core.evidence import records as results
-from lgfed_core.evidence.rows import PROTOCOLS, identifying
+from lgfed_core.evidence.rows import DIVERGED, PROTOCOLS, identifying
 from lgfed_core.paths import RUNS
 
 from .parts import Part, Piece, last_round, readable
 from .settings import Checked
 
 Place = str | torch.device
-DIVERGED = "diverged"  # the metric of a seed that left the finite numbers; its value is the round
 
 
 class Experiment:

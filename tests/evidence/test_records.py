@@ -65,6 +65,30 @@ def test_the_same_cell_again_replaces_its_row(tmp_path):
     assert found["commit"].tolist() == ["0123abcd", "ffff", "0123abcd"]
 
 
+def test_a_shorter_or_longer_run_leaves_no_look_of_the_one_before(tmp_path):
+    def curve(rounds, value, **more):
+        return pd.concat([tidy(table="curves", round=r, value=value, **more) for r in rounds])
+
+    results.record("a", curve((5, 10, 15, 20), 50.0), tmp_path)
+    results.record("a", curve((5, 10), 60.0, seeds=[1]), tmp_path)
+    results.record("a", curve((10, 20, 30), 70.0), tmp_path)
+    found = results.load("a", tmp_path)
+    seen = found.groupby("seed")["round"].agg(lambda rounds: rounds.astype(int).tolist())
+    assert seen.to_dict() == {0: [10, 20, 30], 1: [5, 10]}
+    assert set(found.loc[found["seed"] == 0, "value"]) == {70.0}
+
+
+def test_a_run_that_diverges_leaves_no_number_and_one_that_ends_no_note(tmp_path):
+    both = pd.concat([tidy(seeds=[0, 1]), tidy(seeds=[0, 1], metric="local_test_acc", value=90.0)])
+    lost = tidy(seeds=[1], metric="diverged", value=3.0)
+    results.record("a", both, tmp_path)
+    results.record("a", lost, tmp_path)
+    found = results.load("a", tmp_path)
+    assert found.loc[found["seed"] == 1, "metric"].tolist() == ["diverged"] and len(found) == 3
+    results.record("a", both, tmp_path)
+    assert "diverged" not in set(results.load("a", tmp_path)["metric"])
+
+
 @pytest.mark.parametrize(
     "other",
     [

@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 from lgfed_core.data.features.stored import Features, features
 from lgfed_core.errors import PartitionError, SettingsError
 from lgfed_core.evidence import records
-from lgfed_core.papers.experiment import DIVERGED
+from lgfed_core.evidence.rows import DIVERGED
 from lgfed_core.papers.fade.objects import (
     chances,
     claims,

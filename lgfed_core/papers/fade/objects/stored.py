@@ -7,7 +7,7 @@ had before the game (`run.COLLAPSED`, fixed before the first run), or if it left
 import pandas as pd
 
 from lgfed_core.evidence.records import select
-from lgfed_core.papers.experiment import DIVERGED
+from lgfed_core.evidence.rows import DIVERGED
 
 from .domains import TASKS
 from .run import COLLAPSED, FEDERATED, NAME, PRETRAINED, TRIED

@@ -14,7 +14,7 @@ from torch import nn
 from lgfed_core import paths
 from lgfed_core.data import easy_vqa
 from lgfed_core.errors import SettingsError
-from lgfed_core.papers.experiment import DIVERGED
+from lgfed_core.evidence.rows import DIVERGED
 from lgfed_core.papers.lgfedavg.vqa import settings
 from lgfed_core.papers.lgfedavg.vqa.run import QUESTIONS
 
