@@ -80,10 +80,13 @@ def test_a_shorter_or_longer_run_leaves_no_look_of_the_one_before(tmp_path):
 
 def test_a_run_that_diverges_leaves_no_number_and_one_that_ends_no_note(tmp_path):
     both = pd.concat([tidy(seeds=[0, 1]), tidy(seeds=[0, 1], metric="local_test_acc", value=90.0)])
+    way = tidy(table="curves", seeds=[0, 1], round=5)
     lost = tidy(seeds=[1], metric="diverged", value=3.0)
-    results.record("a", both, tmp_path)
+    results.record("a", pd.concat([both.assign(round=""), way]), tmp_path)
     results.record("a", lost, tmp_path)
     found = results.load("a", tmp_path)
+    assert found.loc[found["table"] == "curves", "seed"].tolist() == [0]
+    found = found[found["table"] != "curves"]
     assert found.loc[found["seed"] == 1, "metric"].tolist() == ["diverged"] and len(found) == 3
     results.record("a", both, tmp_path)
     assert "diverged" not in set(results.load("a", tmp_path)["metric"])
