@@ -67,6 +67,7 @@ def _ahead(rows: pd.DataFrame) -> str:
         words = kind(part.evidence, ("ahead", "behind", "not shown to be ahead or behind"))
         lines.append(f"from {begin}, {words}: {found}" if part.runs else f"from {begin}, {found}")
     return (
-        f"**LG-FedAvg less FedAvg after {Settings.figure} rounds**, in points of local test: "
+        f"**LG-FedAvg less FedAvg after {Settings.figure} rounds**, each at the learning rate that "
+        "validation rows choose of those tried, in points of local test: "
         f"{'; '.join(lines)}."
     )

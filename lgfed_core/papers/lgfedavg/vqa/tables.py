@@ -178,7 +178,7 @@ def answer(rows: pd.DataFrame, goal: float) -> str:
         begin = "the first weights" if scratch else "FedAvg's model"
         points = " points of local test" if part.runs else ""
         said_of.append(
-            f"  LG-FedAvg minus FedAvg {Settings.figure} rounds after {begin}: "
+            f"  LG-FedAvg minus FedAvg {Settings.figure} rounds after {begin}, at chosen rates: "
             f"{said(part.evidence, part.runs)}{points}"
         )
     return "\n".join(said_of)
