@@ -87,7 +87,7 @@ class Print:
     variance: float = 0.0
     df: int = 1
 
-    def verdicts(self, means: NDArray, errors: NDArray, df: int) -> tuple[NDArray, NDArray]:
+    def settle(self, means: NDArray, errors: NDArray, df: int) -> tuple[NDArray, NDArray]:
         """Of our ``means`` [k] off the printed one, with standard ``errors`` [k] -> whether each is
         reproduced, and whether it differs."""
         low, high = welch(means, self.variance, self.df, errors**2, df)
@@ -100,7 +100,7 @@ def cell_chance(difference: float, sd: float, seeds: int, step: int, *prints: Pr
     ``seeds`` of them say (`_ahead`); sd: of a run. Of no seeds, ours is as the first print says."""
     far = 0.0 if seeds else prints[0].variance
     means, sds = _ahead(difference if seeds else 0.0, sd, seeds, step, far)
-    found = [print_.verdicts(means, sds / np.sqrt(step), step - 1) for print_ in prints]
+    found = [print_.settle(means, sds / np.sqrt(step), step - 1) for print_ in prints]
     inside, outside = (np.all(each, axis=0) for each in zip(*found, strict=True))
     return float((inside | outside).mean())
 
