@@ -9,7 +9,9 @@ from lgfed_core.fill import goals
 from lgfed_core.fill.ledger import UNKNOWN, Ledger
 from lgfed_core.papers import board
 from lgfed_core.papers.lgfedavg import claims
+from lgfed_core.papers.lgfedavg.cifar10.run import CIFAR10
 from lgfed_core.papers.lgfedavg.mnist.run import MNIST
+from lgfed_core.papers.lgfedavg.version1.run import VERSION1
 
 NAME, TABLE = "lgfedavg.mnist", "lgfedavg_v2_table6_mnist"
 IDS = dict(table=TABLE, classes_per_device=2, method="fedavg", fedavg_rounds=800, lg_rounds=0)
@@ -60,6 +62,18 @@ def test_a_cell_is_served_by_its_own_line(stored):
     assert (piece.name, dict(piece.changes)["classes"], piece.after) == ("lg_600", 5, ("fedavg",))
     cfg = MNIST.settings("paper", piece.protocol, **dict(piece.changes))
     assert set(MNIST.rounds(cfg)) == {"fedavg", "lg_600"}  # and nothing else runs
+
+
+@pytest.mark.parametrize("experiment", [MNIST, CIFAR10, VERSION1], ids=lambda e: e.name)
+def test_a_baseline_runs_alone(experiment):
+    """Its price is its own, so nothing else may be trained beside it."""
+    for protocol in experiment.protocols:
+        for piece in experiment.pieces(protocol):
+            cfg = experiment.settings("paper", protocol, **dict(piece.changes))
+            if piece.name in ("local", "mtl"):
+                assert set(experiment.rounds(cfg)) == {piece.name}
+            else:
+                assert {"fedavg", piece.name} <= set(experiment.rounds(cfg))
 
 
 @pytest.mark.parametrize(

@@ -178,7 +178,7 @@ class Version1(phases.PhasedExperiment):
 
     name, table = "lgfedavg.version1", TABLE
     Settings, scales, phases = Settings, SCALES, Phases
-    protocols, chooses = ("as_described",), frozenset({"data", "alone"})
+    protocols, chooses = ("as_described",), frozenset({"data", "fedavg", "alone"})
     splits = (dict(data="mnist"), dict(data="cifar10"))
 
     def usual(self, scale: str, protocol: str, changes: dict) -> dict:
