@@ -122,7 +122,7 @@ def test_the_weight_is_chosen_on_validation_rows_of_those_that_ran_and_held():
     assert "in 3 of 15 comparisons" in said and re.search(r"\*\*more\*\*:.* jigsaw \+3.0", said)
     assert "FedAvg, which shares f too**" in said
     assert re.search(r"\*\*not shown to be more or less\*\*: .*\+0.0", said)
-    assert sentences.of(weights.chosen(rows.iloc[:0]), rows.iloc[:0]).count("not yet run") == 10
+    assert sentences.of(weights.chosen(rows.iloc[:0]), rows.iloc[:0]).count("not yet run") == 13
 
 
 def test_a_weight_for_h_is_chosen_by_a_probe_and_equals_by_rule():
@@ -164,7 +164,7 @@ def test_what_an_adversary_hides_is_what_a_fresh_probe_no_longer_reads():
     said = sentences.of(weights.chosen(rows), rows)
     assert "(the adversary's own area: 50 to 50):\n" in said
     assert "   - **less**: 10 labels at weight 1 -1" in said
-    assert "ahead of g alone**: local test: none; new test: none" in said
+    assert "learns from g alone**: local test: none; new test: none" in said
     rows["value"] += 20 * ((rows["way"] == "adversarial") & (rows["metric"] == "new_test_acc"))
     rows["value"] += rows["seed"] * (rows["way"] == "plain") * (rows["metric"] == "new_test_acc")
     said = sentences.of(weights.chosen(rows), rows)

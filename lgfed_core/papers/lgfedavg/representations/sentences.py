@@ -16,7 +16,12 @@ def of(values: pd.DataFrame, rows: pd.DataFrame) -> str:
     """Sentences in Markdown; values: of `weights.chosen`, rows: of `tables.stored`."""
     tests = (_help(values, metric) for metric in TESTS)
     more = (_pooled(values), _trained(values), _hidden(rows), _heavier(rows))
-    return bullets([_few(values), *tests, *more])
+    return bullets([*short(values), *tests, *more])
+
+
+def short(values: pd.DataFrame) -> list[str]:
+    """Which ways are ahead where labels are fewest, and where all rows have one."""
+    return [_ahead(values, n) for n in (LABELS[0], LABELS[-1])]
 
 
 def lost(rows: pd.DataFrame) -> str:
@@ -35,9 +40,8 @@ def lost(rows: pd.DataFrame) -> str:
     return f"{head}, with whatever labels: {'; '.join(lines) or 'none'}."
 
 
-def _few(values: pd.DataFrame) -> str:
-    fewest, found = words(LABELS[0]), gaps(values).loc[LABELS[0]]
-    lines = []
+def _ahead(values: pd.DataFrame, n: int) -> str:
+    found, lines = gaps(values).loc[n], []
     for metric, test in TESTS.items():
         one = found.xs(metric, level="metric")
         ahead = [WORDS[way] for way in one.index[one["low"] > 0]]
@@ -45,7 +49,8 @@ def _few(values: pd.DataFrame) -> str:
         lines.append(f"{test}: {(', '.join(ahead) or 'none') if ran else NOT_RUN}")
     # False if an interval moved to the other side of zero, or came to hold it. No correction is
     # made for how many ways are looked at.
-    return f"**With {fewest} a device, clearly ahead of g alone**: {'; '.join(lines)}."
+    head = f"**With {words(n)} a device, clearly ahead of LG-FedAvg that learns from g alone**"
+    return f"{head}: {'; '.join(lines)}."
 
 
 def _help(values: pd.DataFrame, metric: str) -> str:

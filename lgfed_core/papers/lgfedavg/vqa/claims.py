@@ -85,18 +85,15 @@ def shares(rows: pd.DataFrame) -> pd.Series:
 def cheaper(rows: pd.DataFrame) -> list[Part]:
     """L16: LG-FedAvg gets to the goal with every seed, and has sent less by then.
 
-    Of the second the estimate and its interval are percent of what FedAvg sent, as in print: the
-    geometric mean, as the test is on logarithms of ratios.
+    Of the second the estimate and its interval are what was saved, in percent of what FedAvg sent:
+    100 less the geometric mean of `shares`, as the test is on logarithms of ratios.
     """
     reached = at_goal(rows, "lg_fedavg", "goal_reached")
     share = shares(rows).dropna()
     of = tuple(Line(NAME, _line(line)) for line in ("fedavg", "lg_fedavg"))
-    name, most = "parameters sent, % of FedAvg's", (100 + printed_share()) / 2
+    name, most = "parameters saved, % of FedAvg's", (100 + printed_share()) / 2
     saved = greater(-np.log(share.to_numpy() / 100), by=-np.log(most / 100))
-    ends = {
-        name: 100 * np.exp(-value)
-        for name, value in dict(estimate=saved.estimate, low=saved.high, high=saved.low).items()
-    }
+    ends = {end: -100 * np.expm1(-getattr(saved, end)) for end in ("estimate", "low", "high")}
     there = exact("the goal is reached", float(reached.mean()), bool((reached == 1).all()))
     return [
         there if len(reached) else Part(there.name, 0, there.evidence),

@@ -1,11 +1,13 @@
 """What the page on questions says in words, from counts and rows; beside each what would make it
 false."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
 from lgfed_core.evidence.claims import said
-from lgfed_core.evidence.verdict import NOT_RUN, greater
+from lgfed_core.evidence.verdict import greater
 from lgfed_core.papers.in_words import bullets, kind, seeds
 
 from . import claims, tables
@@ -31,8 +33,9 @@ def _sent(rows: pd.DataFrame) -> str:
     share = claims.shares(rows).dropna()
     # False if an interval moved to the other side of 100, or came to hold it.
     words = kind(greater(np.log(share.to_numpy() / 100)))
-    gain = claims.cheaper(rows)[1].evidence
-    found = said(gain, len(share), sign="", digits=1)
+    saved = claims.cheaper(rows)[1].evidence
+    ends = dict(estimate=100 - saved.estimate, low=100 - saved.high, high=100 - saved.low)
+    found = said(replace(saved, **ends), len(share), sign="", digits=1)
     return (
         "**What LG-FedAvg has sent at the goal**, on stand-in data, in percent of what FedAvg sent "
         f"(in print {claims.printed_share():.1f}), geometric mean: "
@@ -45,16 +48,11 @@ def _before(rows: pd.DataFrame) -> str:
     rounds = claims.at_goal(rows, "fedavg", "fedavg_rounds").reindex(share.index)
     there = claims.at_goal(rows, "fedavg", "goal_reached").reindex(share.index) == 1
     early = there & (rounds <= start)
-    each = [
-        f"seed {seed} {share[seed]:.1f}, FedAvg there "
-        + (f"after {rounds[seed]:.0f} rounds" if there[seed] else "in no round")
-        for seed in share.index
-    ]
     # False if FedAvg had come to the goal after round `start` in a seed that is counted here.
     return (
         f"**FedAvg was at the goal by round {start}, from which LG-FedAvg goes on**, in "
         f"{int(early.sum())} of {seeds(len(share))}: there LG-FedAvg has sent more, whatever it "
-        f"does. Percent of what FedAvg sent: {'; '.join(each) or NOT_RUN}."
+        "does."
     )
 
 

@@ -154,6 +154,18 @@ def beside_print(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(out).T
 
 
+def by_seed(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of each seed the rounds until the goal, and what LG-FedAvg has sent by then, in percent of
+    what FedAvg sent; a dash where it is not reached. rows: of `claims.stored`."""
+    share = claims.shares(rows)
+    lines = {"sent, % of FedAvg's": share.map("{:.1f}".format).where(share.notna(), "–")}
+    for line in ("fedavg", "lg_fedavg"):
+        rounds = sum(claims.at_goal(rows, line, f"{kind}_rounds") for kind in ("fedavg", "lg"))
+        there = claims.at_goal(rows, line, "goal_reached") == 1
+        lines[f"{METHODS[line]}, rounds"] = rounds.map("{:.0f}".format).where(there, "–")
+    return pd.DataFrame(lines).rename(index="seed {}".format).rename_axis(None)
+
+
 def answer(rows: pd.DataFrame, goal: float) -> str:
     """What the recorded runs say, in a few lines; rows: of `claims.stored`."""
     reached = {line: claims.at_goal(rows, line, "goal_reached") for line in ("fedavg", "lg_fedavg")}

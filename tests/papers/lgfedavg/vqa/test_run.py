@@ -79,8 +79,8 @@ def test_claims_are_judged_by_hand():
     assert share == pytest.approx(100 * (32 + 10 * own.shared / own.total) / 80)
     line = lines.loc["L16"]
     shares = claims.shares(made((80, 50, True), (10, 55, True)))
-    assert line["at"] == "parameters sent, % of FedAvg's"
-    assert line["estimate"] == pytest.approx(np.exp(np.log(shares).mean()))  # geometric
+    assert line["at"] == "parameters saved, % of FedAvg's"
+    assert line["estimate"] == pytest.approx(100 - np.exp(np.log(shares).mean()))  # geometric
     assert 0 < line["low"] < line["estimate"] < line["high"] < 100
     lines = claims.judged(made((34, 50, True), (10, 45, True)))
     assert lines["verdict"].tolist() == [verdict.REFUTED] * 2
@@ -100,13 +100,18 @@ def test_claims_are_judged_by_hand():
 
 def test_seeds_where_fedavg_was_there_before_are_counted():
     rows = made((31, 50, True), (10, 55, True))
-    said = sentences.of(rows)
-    share = claims.shares(rows)
-    assert "by round 32, from which LG-FedAvg goes on**, in 2 of 3 seeds" in said
-    assert f"seed 0 {share[0]:.1f}, FedAvg there after 31 rounds;" in said
+    assert "by round 32, from which LG-FedAvg goes on**, in 2 of 3 seeds" in sentences.of(rows)
     assert "in 0 of 3 seeds" in sentences.of(made((33, 50, True), (10, 55, True)))
-    assert "FedAvg there in no round" in sentences.of(made((20, 50, False), (10, 55, True)))
+    assert "in 0 of 3 seeds" in sentences.of(made((20, 50, False), (10, 55, True)))
     assert "in 0 of 0 seeds" in sentences.of(rows.iloc[:0])
+
+
+def test_each_seed_has_its_line():
+    rows = made((31, 50, True), (10, 55, True))
+    first = tables.by_seed(rows).loc["seed 0"].tolist()
+    assert first == [f"{claims.shares(rows)[0]:.1f}", "31", "42"]
+    never = tables.by_seed(made((20, 50, False), (10, 55, False)))
+    assert (never == "–").all().all() and len(tables.by_seed(rows.iloc[:0])) == 0
 
 
 def test_claims_name_lines_that_can_be_run():
