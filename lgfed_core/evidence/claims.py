@@ -83,14 +83,14 @@ def exact(name: str, value: float, holds: bool) -> Part:
 
 def agreed(parts: Sequence[Part]) -> Part:
     """One comparison by several analyses, of which none is picked: for and against it the weakest
-    decides. It has the first one's name and estimate, an interval that spans all, and the fewest
-    runs."""
+    decides. It has the first one's name, the estimate of the `weakest`, an interval that spans all,
+    and the fewest runs."""
     tests = [part.evidence for part in parts]
     low, high = (
         float(end([getattr(t, n) for t in tests])) for end, n in ((np.min, "low"), (np.max, "high"))
     )
     p, against = (max(getattr(t, name) for t in tests) for name in ("p", "p_against"))
-    joined = Evidence(tests[0].estimate, low, high, p, against)
+    joined = Evidence(weakest(parts).evidence.estimate, low, high, p, against)
     of = tuple({line: 0 for part in parts for line in part.of})
     return Part(parts[0].name, min(part.runs for part in parts), joined, of)
 

@@ -52,7 +52,7 @@ def test_analyses_that_differ_decide_nothing_and_those_that_agree_do():
 
     turned = one(GOOD, BAD)
     assert (turned.name, turned.runs) == ("a over b", 3)
-    assert turned.evidence == Evidence(2.0, -3.0, 3.0, 1.0, 1.0)
+    assert turned.evidence == Evidence(-2.0, -3.0, 3.0, 1.0, 1.0)  # the weaker one's estimate
     assert one(BAD, GOOD).evidence == Evidence(-2.0, -3.0, 3.0, 1.0, 1.0)
     assert one(GOOD, WEAK).evidence.p == 0.2 and one(GOOD, GOOD).evidence == GOOD
     assert one(BAD, BAD).evidence.p_against == 1e-6

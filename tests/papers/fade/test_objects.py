@@ -170,7 +170,7 @@ def test_before_any_run_nothing_is_judged(stored):
     found = objects.rows()
     assert found.empty and claims.judged(found).empty
     assert len(tables.by_task(found)) == len(tables.failures(found)) == 0
-    assert "0 runs" in tables.answer(found)
+    assert "as described, of 0 runs **0**; as released, of 0 runs **0**." in tables.answer(found)
     assert sentences.of(found).count("not yet run") == 5
 
 
@@ -225,10 +225,30 @@ def test_one_collapse_proves_that_there_are_some(stored):
     found = stored(rows(lost=[("D->A", 1)]))
     line = claims.judged(found).loc["F6"]
     assert line["verdict"] == "confirmed" and line["estimate"] == pytest.approx(100 / 18)
-    table = tables.failures(found).loc[("20 classes", "DANN")]
+    table = tables.failures(found).loc[("as described", "20 classes", "DANN")]
     assert table["runs"] == 18 and table["lowest"] == 3
     assert table["mean of the others"] == pytest.approx(75.3, abs=0.1)
-    assert "**1** have collapsed" in tables.answer(found)
+    assert "of 54 runs **1** (20 classes, DANN, D->A: 1); as released" in tables.answer(found)
+
+
+def test_runs_that_collapse_as_released_are_counted_apart(stored):
+    some = rows("iid", lost=[("A->D", 0), ("A->D", 2)]).assign(protocol="as_released")
+    found = stored(rows(), some)
+    said = tables.answer(found)
+    assert "as described, of 54 runs **0**; as released, of" in said
+    assert "**2** (i.i.d., DANN, A->D: 2)." in said
+    assert tables.failures(found).loc[("as released", "i.i.d.", "DANN"), "lowest"] == 3
+
+
+def test_the_line_of_the_source_is_its_average_however_many_seeds_some_tasks_have(stored):
+    some = rows()
+    more = some[some["method"] == "source_only"].query("task == 'D->A' and seed == 0")
+    found = stored(some, *(more.assign(seed=seed, value=0.0) for seed in (7, 8)))
+    (ax,) = figures.averages(found).axes
+    (line,) = (line for line in ax.lines if line.get_label() == "source only")
+    assert line.get_ydata()[0] == pytest.approx(70.3)
+    assert tables.by_task(found).loc[("before", "source only"), "average"] == pytest.approx(70.3)
+    plt.close("all")
 
 
 def test_a_run_that_left_the_finite_numbers_has_collapsed(stored):
@@ -333,7 +353,7 @@ def test_a_sweep_chooses_by_two_scores_and_a_claim_stands_where_all_ways_agree(s
     assert lines.loc["F7", "said"].endswith(
         "300 rounds, 2 ways to choose rate and weight, which turn it"
     )
-    assert lines.loc["F7", ["estimate", "low"]].tolist() == pytest.approx([6.7, -3.05], abs=0.1)
+    assert lines.loc["F7", ["estimate", "low"]].tolist() == pytest.approx([-2.3, -3.05], abs=0.1)
     # SHOT behind CDAN's 85.3 and ahead of its 76.3 likewise; once it is ahead of both, that stands
     assert lines.loc["F8", "verdict"] == "inconclusive"
     found = stored(tried(15, 1.0, "shot", users="iid", rounds=300))

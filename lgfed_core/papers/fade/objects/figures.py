@@ -34,7 +34,7 @@ def averages(found: pd.DataFrame) -> Figure:
     for method in METHODS:
         colour, mark = style[method]
         ax.plot([], [], mark, color=colour, label=WORDS[method])
-    before = stored.accuracy(found)
+    before = stored.average(stored.accuracy(found))
     for name, dash in (("source_only", "--"), ("source_only_norm", ":")):
         if name in before:
             words = WORDS.get(name, "source only, normalised")
