@@ -115,15 +115,17 @@ _GROUPS = {  # what a verdict begins with -> words over it on the first pages, w
 
 
 def in_words(table: pd.DataFrame) -> str:
-    """For a reader in a hurry, as Markdown: the largest printed differences that runs decide, table
-    by table, the claims of ``table`` of `board` by verdict, and artefacts."""
-    largest = [(spec, decided(spec)) for spec in TABLES.values()]
-    once = {said.partition("*")[2]: (spec, said) for spec, said in largest if said}
+    """For a reader in a hurry, as Markdown: the largest printed differences that runs decide, for
+    and against, table by table, the claims of ``table`` of `board` by verdict, and artefacts."""
+    largest = [(spec, said) for spec in TABLES.values() for said in decided(spec)]
+    once = {said.partition("*")[2]: (spec, said) for spec, said in largest}
     shown = [f"- {PAPERS[spec.paper]}, {spec.title}: {said}" for spec, said in once.values()]
     head = (
-        "The largest printed difference of each table that our runs decide; in italics ours, with"
+        "Of each table the largest printed difference that our runs reproduce, and the largest "
+        "that they do not; in italics ours, with its 95 % interval, the number of seeds in "
+        "brackets, and the protocol:"
     )
-    head = [f"{head} its 95 % interval and, in brackets, the number of seeds:", ""]
+    head = [head, ""]
     out = [*head, *shown, ""] if shown else []
     letters = ", ".join(f"{letter}: {paper}'s" for letter, paper in _letters(table).items())
     out += [

@@ -5,6 +5,7 @@ A page whose claims are judged live fills its box in when they are (`Box.judge`)
 """
 
 import html
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +18,7 @@ from lgfed_core.evidence.printed import METRICS, Table
 
 from .experiment import Experiment
 
-SHOWN = 3  # findings; the others are folded
+SHOWN = 4  # findings; the others are folded
 KINDS = {  # a verdict's look, in this order
     verdict.CONFIRMED: "holds",
     verdict.REFUTED: "fails",
@@ -32,6 +33,10 @@ FEDERATED = {  # facts of LG-FedAvg's experiments on pictures
     "tests": "local: a device's own classes; new: all classes, by averaged outputs "
     "(as released: averaged weights)",
 }
+
+
+CONTRASTS = "reproduced where our interval lies between half and twice what is printed"
+INTERVALS = "95 %, of one comparison; verdicts are corrected for all claims judged together"
 
 
 @dataclass
@@ -71,15 +76,17 @@ class Box:
         """The box with these lines of `claims.judged`: Markdown, as JupyterLab draws it, too."""
         found = [_Finding.of(claim, lines) for claim in self._own()]
         found.sort(key=lambda one: list(KINDS).index(one.kind))
-        shown = [] if self.sums else [decided(table) for table in self.tables]
-        once = {text.partition("*")[2]: text for text in shown if text}  # two tables may print it
+        shown = [] if self.sums else [text for table in self.tables for text in decided(table)]
+        once = {text.partition("*")[2]: text for text in shown}  # two tables may print it
         items = [*self.findings, *once.values(), *(one.words for one in found)]
         parts = ['<div class="in-short">', "**In short**", _bullets(items[:SHOWN])]
         parts += [_counts(table, self.sums) for table in self.tables]
         if rest := items[SHOWN:]:
             more = f"<summary>{len(rest)} more</summary>"
             parts.append(f"<details>{more}\n\n{_bullets(rest)}\n\n</details>")
-        return "\n\n".join([*filter(None, parts), self._strip(), "</div>"])
+        rules = {"differences": CONTRASTS} if once else {}
+        rules |= {"intervals": INTERVALS} if sum(one.judged for one in found) > 1 else {}
+        return "\n\n".join([*filter(None, parts), self._strip(rules), "</div>"])
 
     def _own(self) -> list[Claim]:
         known = self.claims.CLAIMS if self.claims else ()
@@ -90,8 +97,9 @@ class Box:
             return self.claims.from_stored()
         return pd.DataFrame()
 
-    def _strip(self) -> str:
-        facts = {name: html.escape(words, quote=False) for name, words in self.facts.items()}
+    def _strip(self, rules: dict[str, str]) -> str:
+        own = self.facts | rules
+        facts = {name: html.escape(words, quote=False) for name, words in own.items()}
         for experiment in self.experiments:
             facts |= _of_rows(experiment)
         lines = (f"<dt>{html.escape(k)}</dt><dd>{v}</dd>" for k, v in facts.items())
@@ -102,6 +110,7 @@ class Box:
 class _Finding:
     kind: str
     words: str
+    judged: bool = False
 
     @classmethod
     def of(cls, claim: Claim, lines: pd.DataFrame) -> "_Finding":
@@ -114,9 +123,19 @@ class _Finding:
             )
         kind = next(kind for kind in KINDS if str(line["said"]).startswith(kind))
         at = f", weakest at {line['at']}" if line["at"] and line["parts"] > 1 else ""
-        figures = f"{said(line, int(line['runs']))}{at}"
-        words = f"{_chip(kind, line['said'])} {claim.id}: {claim.words}. *{figures}*"
-        return cls(kind, words)
+        words = f"{_chip(kind, line['said'])} {claim.id}: {claim.words}. *{_estimate(line)}{at}*"
+        return cls(kind, words, judged=True)
+
+
+def _estimate(line: pd.Series) -> str:
+    """In words, to the two significant digits of its larger end at least; what has no chance in it
+    is exact."""
+    ends = line[["estimate", "low", "high"]].astype(float)
+    size = ends.abs().max()
+    digits = max(2, 1 - math.floor(math.log10(size))) if size > 0 else 2
+    if line["low"] == line["high"]:
+        return f"{line['estimate']:+.{digits}f}, exact"
+    return said(line, int(line["runs"]), digits=digits)
 
 
 def _chip(kind: str, words: str) -> str:
@@ -127,22 +146,25 @@ def _bullets(items: Iterable[str]) -> str:
     return "\n".join(f"- {item}" for item in items)
 
 
-def decided(spec: Table) -> str:
-    """The largest printed difference that our runs have decided: verdict, printed, ours, as HTML in
-    Markdown; "" where they have decided none."""
-    found = report.contrasts(spec)
-    kinds = {verdict.REPRODUCED: "holds", verdict.DIFFERS: "fails"}
-    found = found[found["verdict"].isin(list(kinds))]
-    if found.empty:
-        return ""
-    line = found.loc[found["printed"].abs().idxmax()]
-    where = METRICS.get(line["metric"], line["metric"])
-    look = f'<span class="verdict {kinds[line["verdict"]]}">{line["verdict"]}</span>'
-    return (
-        f"{look} {', '.join(filter(None, [line['setting'], where]))}: "
-        f"{line['contrast']} is {line['printed']:+.1f} in print. "
-        f"*{said(line.rename({'ours': 'estimate'}), int(line['seeds']), digits=1)}*"
-    )
+def decided(spec: Table) -> list[str]:
+    """The largest printed difference that our runs have reproduced, and the largest that they have
+    not, each of how many: verdict, printed, ours, as HTML in Markdown."""
+    found, out = report.contrasts(spec), []
+    for name, look in ((verdict.REPRODUCED, "holds"), (verdict.DIFFERS, "fails")):
+        mine = found[found["verdict"] == name]
+        if mine.empty:
+            continue
+        line = mine.loc[mine["printed"].abs().idxmax()]
+        where = METRICS.get(line["metric"], line["metric"])
+        many = f", the largest of {len(mine)}" if len(mine) > 1 else ""
+        out.append(
+            f'<span class="verdict {look}">{name}</span> '
+            f"{', '.join(filter(None, [line['setting'], where]))}: "
+            f"{line['contrast']} is {line['printed']:+.1f} in print{many}. "
+            f"*{said(line.rename({'ours': 'estimate'}), int(line['seeds']), digits=1)}, "
+            f"{spec.headline[0].replace('_', ' ')}*"
+        )
+    return out
 
 
 def _counts(spec: Table, sums: bool) -> str:

@@ -60,7 +60,7 @@ def test_a_claim_on_two_data_sets_has_both_verdicts(monkeypatch):
 
 
 def test_in_words_the_letters_of_claims_are_those_of_their_papers(board):
-    head = next(line for line in claims_board.in_words(board).splitlines() if "Of " in line[:3])
+    head = next(line for line in claims_board.in_words(board).splitlines() if " claims (" in line)
     assert head.startswith(f"Of {len(board)} claims (L: LG-FedAvg's, ")
     assert "F: FADE's" in head and "C: CGAU's" in head and "](scoreboard.ipynb)" in head
 

@@ -36,11 +36,47 @@ def claims():
 def test_decided_claims_come_first_and_the_others_are_folded(claims):
     text = in_short.Box("a/page", claims).markdown(claims.from_stored())
     assert text.index("holds is") < text.index("fails is") < text.index("open is")
-    shown, folded = text.split("<summary>2 more")
-    assert "also is" in folded and "judged below, live" in folded and "also is" not in shown
+    shown, folded = text.split("<summary>1 more")
+    assert "also is" in shown and "judged below, live" in folded and "live is" not in shown
+    assert "<dt>intervals</dt>" in folded and "<dt>differences</dt>" not in text
     assert '<span class="verdict holds">confirmed</span>' in shown
     assert "*+5.10 [+4.97, +5.23] (4)*" in shown
     assert in_short.Box("another/page", claims).markdown(claims.from_stored()).count("<span") == 0
+
+
+def test_what_the_print_has_that_our_runs_lack_stands_beside_what_they_have(monkeypatch):
+    line = dict(metric="new_test_acc", setting="2 classes", low=0.9, high=1.1, seeds=3)
+    lines = [
+        line | dict(contrast="a - b", printed=printed, ours=1.0, verdict=said)
+        for printed, said in (
+            (-9.0, verdict.REPRODUCED),
+            (3.0, verdict.REPRODUCED),
+            (20.0, verdict.DIFFERS),
+            (90.0, verdict.INCONCLUSIVE),
+        )
+    ]
+    monkeypatch.setattr(in_short.report, "contrasts", lambda spec: pd.DataFrame(lines))
+    held, not_held = in_short.decided(TABLES["lgfedavg_v2_table6_mnist"])
+    assert "reproduced</span> 2 classes, new test: a - b is -9.0 in print, the largest of 2" in held
+    assert "differs</span> 2 classes, new test: a - b is +20.0 in print. *+1.0" in not_held
+    assert held.endswith("(3), as released*")
+    monkeypatch.setattr(in_short.report, "contrasts", lambda spec: pd.DataFrame(lines[-1:]))
+    assert in_short.decided(TABLES["lgfedavg_v2_table6_mnist"]) == []
+
+
+@pytest.mark.parametrize(
+    ("ends", "words"),
+    [
+        ((0.000301, 0.00024, 0.00036), "+0.00030 [+0.00024, +0.00036] (4)"),
+        ((0.003, -1.2, 1.3), "+0.00 [-1.20, +1.30] (4)"),
+        ((0.0, 0.0, 0.0), "+0.00, exact"),
+        ((1942.07, 1942.07, 1942.07), "+1942.07, exact"),
+        ((12.3, np.nan, np.nan), "+12.30 (4)"),
+    ],
+)
+def test_an_estimate_has_the_digits_that_it_needs_and_no_runs_where_it_has_no_chance(ends, words):
+    line = pd.Series(dict(zip(("estimate", "low", "high"), ends, strict=True)) | {"runs": 4})
+    assert in_short._estimate(line) == words
 
 
 def test_a_live_claim_gets_its_verdict_where_it_is_judged(claims):

@@ -152,7 +152,7 @@ def keeps_both(read: Read) -> list[Part]:
 def grows_with_variance(read: Read) -> list[Part]:
     """L8: CIFAR-10, the advantage over FedAvg, one slope per seed over the five splits, in points
     from one split to the next."""
-    parts = []
+    parts, steps = [], ", ".join(str(n) for n in reversed(CLASSES))
     for budget in BUDGETS["cifar10"]:
         ours, theirs = (
             [read.local("cifar10", classes, who) for classes in reversed(CLASSES)]
@@ -162,7 +162,7 @@ def grows_with_variance(read: Read) -> list[Part]:
         whole = pd.concat(gaps, axis=1, join="inner").dropna()  # [seeds, splits]
         slope = verdict.rising(np.arange(len(CLASSES)), whole.to_numpy(float))
         of = tuple(series.name for series in (*ours, *theirs))
-        parts.append(Part(f"{budget}+100", len(whole), slope, of))
+        parts.append(Part(f"{budget}+100, a step of {steps} classes", len(whole), slope, of))
     return parts
 
 
