@@ -54,7 +54,8 @@ def every_cut(values: dict[str, pd.DataFrame]) -> Figure:
 def _panel(ax: Axes, means: pd.DataFrame, data: str, style: str, filled: bool) -> None:
     """Both sides' lines of one metric, the start and the ring.
 
-    A line joins neighbouring cuts alone; a side of which no cut of its own has run has none.
+    A line joins neighbouring cuts alone; a side of which no cut of its own has run has none. The
+    ends, which both sides have, are marked apart.
     """
     for side, words in SIDES.items():
         colour, marker = SIDE[side]
@@ -66,6 +67,10 @@ def _panel(ax: Axes, means: pd.DataFrame, data: str, style: str, filled: bool) -
         label = words + ("" if filled else " (averaged weights)")
         cut, reach = line.index.get_level_values(1), line["reach"].fillna(0)
         ax.errorbar(cut, line["mean"], reach, fmt=marker + style, label=label, **look)
+    ends = means.reindex([("last", n) for n in tables.ENDS])["mean"]
+    look = dict(color=INK, markerfacecolor=INK if filled else "white", markersize=5, zorder=3)
+    label = "none or all shared" if filled else None
+    ax.plot(list(tables.ENDS), ends, linestyle="none", marker="D", label=label, **look)
     if filled and ("start", 5) in means.index:
         label = "FedAvg, before any cut"
         ax.axhline(means.loc[("start", 5), "mean"], color=REFERENCE, linewidth=1, label=label)

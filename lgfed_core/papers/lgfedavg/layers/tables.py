@@ -10,6 +10,8 @@ from lgfed_core.papers.in_words import sentence
 
 from .run import NEW_TESTS, TABLE, TASKS, TITLES, Settings, chosen, layers
 
+ENDS = {0: "none", 5: "all"}  # shared: the same cut from either side
+SELECTIONS = {"best_val": "each device's best round on validation rows", "last": "last round"}
 OUTPUTS = "new_test_acc_outputs"  # how new devices are served as described
 WORDS = {
     "local_test_acc": "local test",
@@ -105,7 +107,7 @@ def shown(values: pd.DataFrame, data: str) -> pd.DataFrame:
     for side, n in sorted(means.index, key=lambda i: (i[0] != "start", i[0] == "first", i[1])):
         cut = means.loc[(side, n)]
         shared = int(cut["params_shared", "mean"])
-        name = "FedAvg, before any cut" if side == "start" else f"{side} {n}"
+        name = "FedAvg, before any cut" if side == "start" else ENDS.get(n, f"{side} {n}")
         line = {"shared": layers(data, side, n), "parameters": f"{shared:,} ({shared / total:.1%})"}
         for metric, words in WORDS.items():
             mean, sd, seeds = (cut.get((metric, k), np.nan) for k in ("mean", "sd", "seeds"))
@@ -168,10 +170,10 @@ def answer(values: pd.DataFrame, data: str) -> str:
     return "\n  ".join(lines)
 
 
-def sharing(values: pd.DataFrame, data: str) -> str:
+def sharing(values: pd.DataFrame, data: str, selection: str = "best_val") -> str:
     """The paper's cut against all layers shared and none, on both tests, as a sentence.
 
-    values: of `cell`; in points, from the same FedAvg model.
+    values: of `cell` with this ``selection``; in points, from the same FedAvg model.
     """
     side, n = chosen(data)
     pairs = []
@@ -182,7 +184,8 @@ def sharing(values: pd.DataFrame, data: str) -> str:
             both = (wide.get(cut, none) for cut in ((side, n), ("last", end)))
             pairs.append((f"{test}, {words}", *both))
     # False if an interval moved to the other side of zero, or came to hold it.
-    head = f"**{TITLES[data]}: the paper's cut ({layers(data, side, n)}) less others**, in points"
+    head = f"**{TITLES[data]}: the paper's cut ({layers(data, side, n)}) less others**"
+    head += f", {SELECTIONS[selection]}, in points"
     return sentence(head, pairs, ("ahead", "behind", "not shown to be ahead or behind"))
 
 
