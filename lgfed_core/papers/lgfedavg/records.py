@@ -150,21 +150,31 @@ def left_the_numbers(stored: pd.DataFrame, dataset: str) -> pd.DataFrame:
     ids = ["protocol", *IDS[:2], "seed"]
     rows = at_paper_scale(stored, dataset, selection="last")
     wide = rows.pivot_table("value", ids, "metric")
-    wide = wide.reindex(columns=[*wide, *({"new_test_acc_probabilities", DIVERGED} - {*wide})])
+    signs = {"local_test_acc", "new_test_acc_probabilities", DIVERGED}
+    wide = wide.reindex(columns=[*wide, *(signs - {*wide})])
     chance = (wide["new_test_acc_probabilities"] - 10.0).abs() < 0.05  # ten classes
-    signs = chance & (wide["local_test_acc"] > 20.0) & wide[DIVERGED].isna()
-    found = wide[signs | (wide[DIVERGED] > 0)].rename(columns={DIVERGED: "devices"})
+    silent = chance & (wide["local_test_acc"] > 20.0) & wide[DIVERGED].isna()
+    found = wide[silent | (wide[DIVERGED] > 0)].rename(columns={DIVERGED: "devices"})
     return found.reset_index()[[*ids, "devices"]]
 
 
 def without(stored: pd.DataFrame, lost: pd.DataFrame) -> pd.DataFrame:
     """``stored`` without the runs of `left_the_numbers`."""
-    if lost.empty:
-        return stored
+    return stored[~_of(stored, lost)] if len(lost) else stored
+
+
+def _of(stored: pd.DataFrame, lost: pd.DataFrame) -> pd.Series:
+    """Which rows of ``stored`` are those of runs in ``lost``, of which there are some."""
     lost = lost.drop(columns="devices")
     keys = [tuple(map(plain, line)) for line in lost.to_numpy()]
-    own = stored[list(lost)].map(plain).apply(tuple, axis=1)
-    return stored[~own.isin(keys)]
+    return stored[list(lost)].map(plain).apply(tuple, axis=1).isin(keys)
+
+
+def unbroken(stored: pd.DataFrame, dataset: str) -> pd.DataFrame:
+    """``stored`` without what runs of `left_the_numbers` have of their last round."""
+    lost = left_the_numbers(stored, dataset)
+    last = stored["selection"] == "last"
+    return stored[~(last & _of(stored, lost))] if len(lost) else stored
 
 
 def at_hand() -> pd.DataFrame:
@@ -180,13 +190,14 @@ def at_paper_scale(stored: pd.DataFrame, dataset: str, **where: object) -> pd.Da
 def by_seed(stored: pd.DataFrame) -> dict[tuple, pd.Series]:
     """Every number of both experiments at paper scale: key -> values in percent by seed.
 
-    stored: rows of `records.load`. A key is (data set, classes, (method, FedAvg rounds), metric,
-    (protocol, selection)), e.g. ("mnist", 2, ("lg_fedavg", 400), "new_test_acc", ...).
+    stored: rows of `records.load`; those that are not `unbroken` are left out. A key is (data set,
+    classes, (method, FedAvg rounds), metric, (protocol, selection)), e.g. ("mnist", 2,
+    ("lg_fedavg", 400), "new_test_acc", ...).
     """
     columns = [*IDS[:3], "metric", "protocol", "selection"]
     out = {}
     for dataset in PRINTED:
-        rows = at_paper_scale(stored, dataset)[[*columns, "seed", "value"]]
+        rows = unbroken(at_paper_scale(stored, dataset), dataset)[[*columns, "seed", "value"]]
         for key, lines in rows.groupby(columns) if len(rows) else ():
             classes, method, rounds, metric, *reading = map(plain, key)
             who = method, int(rounds)
@@ -198,11 +209,12 @@ def by_seed(stored: pd.DataFrame) -> dict[tuple, pd.Series]:
 def ways_to_serve(stored: pd.DataFrame, classes: int, dataset: str = "mnist") -> pd.DataFrame:
     """New test of last-round models by averaged weights, outputs and probabilities, paper scale.
 
-    stored: rows of `records.load`. Columns (way, mean | sd over seeds); a way that was not
-    computed when the rows were made has none.
+    stored: rows of `records.load`; those that are not `unbroken` are left out. Columns (way, mean |
+    sd over seeds); a way that was not computed when the rows were made has none.
     """
     ids = ["protocol", *IDS[1:]]
     rows = at_paper_scale(stored, dataset, selection="last", classes_per_device=classes)
+    rows = unbroken(rows, dataset)
     out = {}
     for way in NEW:
         values = rows[rows["metric"] == f"new_test_acc_{way}"].groupby(ids, sort=False)["value"]

@@ -13,10 +13,9 @@ from .layers import tables as cuts
 from .layers.run import TITLES, chosen
 from .records import by_seed
 
-_READINGS = {  # where nothing is chosen on test rows
+_READINGS = {  # where nothing is chosen on test rows: as released, the start is
     "as described, chosen on validation rows": ("as_described", "best_val"),
     "as described, last round": ("as_described", "last"),
-    "as released, last round": ("as_released", "last"),
 }
 
 
@@ -43,14 +42,14 @@ def selection(stored: pd.DataFrame, starts: tuple[int, ...] = (400, 800), full: 
     )
 
 
-def sharing(stored: pd.DataFrame) -> str:
+def sharing(stored: pd.DataFrame, **only: object) -> str:
     """What sharing adds at home to devices that go on from the same FedAvg model, by setting.
 
-    stored: rows of ``lgfedavg.layers``. Nothing is chosen on test rows: best on validation rows as
-    described, the last round as released.
+    stored: rows of ``lgfedavg.layers``; only: of `layers.tables.settings` those with these values,
+    e.g. ``data="mnist"``. Best on validation rows as described, the last round as released.
     """
     lines = []
-    for where in cuts.settings(stored):
+    for where in (s for s in cuts.settings(stored) if only.items() <= s.items()):
         data, released = where["data"], where["protocol"] == "as_released"
         values = cuts.cell(stored, selection="last" if released else "best_val", **where)
         gap = cuts.against(values, chosen(data), ("last", 0)).loc["local_test_acc"]
@@ -59,7 +58,8 @@ def sharing(stored: pd.DataFrame) -> str:
         # False if the interval moved to the other side of zero, or came to hold it.
         way = kind(gap, ("helps", "costs", "is not shown to matter"))
         split = "i.i.d." if where["classes"] == 10 else f"{where['classes']} classes"
-        words = f"on {TITLES[data]}, {split}, {where['start']}+100" + ", as released" * released
+        words = f"on {TITLES[data]}, {split}, {where['start']}+100"
+        words += ", as released, last round" * released
         found = said(gap.rename({"difference": "estimate"}), int(gap["seeds"]))
         lines.append(f"{words}, it {way}: {found}")
     return (
@@ -129,7 +129,7 @@ def alone(stored: pd.DataFrame, data: str, few: int, full: int) -> str:
 
 
 _TESTS = {"at home": "local_test_acc", "on new devices": "new_test_acc"}
-_SOUND = {  # where nothing is chosen on test rows
+_SOUND = {  # what is read is not chosen on test rows; as released, the start is
     ("as_described", "best_val"): "as described",
     ("as_released", "last"): "as released, last round",
 }

@@ -180,6 +180,10 @@ def test_the_answer_waits_for_every_cut_and_is_computed():
     assert "**behind**: local test, all shared -2.00" in said
     assert "**ahead**: new test, all shared +2.00" in said
     assert "not yet run" in tables.sharing(partly.iloc[:0], "mnist")
+    assert tables.elsewhere(invented(ran)) == "not yet run"  # beside the usual one
+    released = invented(ran).assign(protocol="as_released", selection="last")
+    said = tables.elsewhere(pd.concat([invented(ran), released]))
+    assert "less others**, 2 classes, 800+100, as released, last round, in points" in said
     shown = tables.shown(partly, "mnist").loc["last 3"]
     assert shown["local test"] == "90.50 ± 0.71 (2)" and shown["new test, probabilities"] == ""
 

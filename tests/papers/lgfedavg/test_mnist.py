@@ -182,10 +182,10 @@ def test_sentences_to_take_home_count_the_readings_that_show_them():
                     lines.append(ids | who | how)
     rows = pd.DataFrame(lines)
     said = take_home.selection(rows)
-    assert "in all readings" in said and said.count("+1.00") == 3, "none chosen on test rows"
-    last = (rows["selection"] == "last") & (rows["protocol"] == "as_released")
+    assert "in all readings" in said and said.count("+1.00") == 2, "as released, the start is"
+    last = (rows["selection"] == "last") & (rows["protocol"] == "as_described")
     rows.loc[last & (rows["method"] == "fedavg"), "value"] = 99.0
-    assert "in 2 of 3 readings" in take_home.selection(rows)
+    assert "in 1 of 2 readings" in take_home.selection(rows)
     assert take_home.selection(rows.iloc[:0]) == "not yet run"
     assert "not yet run" in take_home.sharing(pd.DataFrame(columns=rows.columns))
 
@@ -239,3 +239,10 @@ def test_runs_that_left_the_finite_numbers_are_kept_apart():
     assert lgfedavg_rows.left_the_numbers(more, "cifar10")["devices"].tolist()[1:] == [4]
     assert set(lgfedavg_rows.without(rows, lost)["seed"]) == {0}
     assert lgfedavg_rows.without(rows, lost.iloc[:0]) is rows
+    chosen = pd.concat([rows, rows.assign(selection="best_val")])  # an index with repetitions
+    kept = lgfedavg_rows.unbroken(chosen, "cifar10").groupby("selection")["seed"].unique()
+    assert kept["last"].tolist() == [0] and kept["best_val"].tolist() == [0, 1]
+    values = lgfedavg_rows.by_seed(chosen)
+    key = ("cifar10", 2, ("local_only", 0), "new_test_acc_probabilities")
+    assert values[*key, ("as_described", "last")].index.tolist() == [0]
+    assert values[*key, ("as_described", "best_val")].index.tolist() == [0, 1]

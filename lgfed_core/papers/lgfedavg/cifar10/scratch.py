@@ -14,6 +14,7 @@ from lgfed_core.evidence.claims import said
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import greater
 
+from ..records import unbroken
 from . import run as cifar10
 
 NAME, TABLE = "lgfedavg.scratch", "lgfedavg_from_scratch"  # of our own
@@ -56,15 +57,16 @@ class Scratch(cifar10.Cifar10):
 def beside(rows: pd.DataFrame, protocol: str, classes: int = 2) -> pd.DataFrame:
     """What the start is worth: a line for each that has run, FedAvg + LG rounds, or alone.
 
-    rows: of `records.load`. Columns: means over seeds of `TESTS` after the last round, in %, of the
-    local test where the protocol's selection has it, and seeds.
+    rows: of `records.load`; what is not `unbroken` is left out. Columns: means over seeds of `TESTS`
+    after the last round, in %, of the local test where the protocol's selection has it, and seeds
+    (those of the last round).
     """
-    rows = _starts(rows, protocol, classes)
+    rows = _starts(unbroken(rows, "cifar10"), protocol, classes)
     last = rows[rows["selection"] == "last"]
     out = last.pivot_table("value", "start", "metric").reindex(columns=list(TESTS))
     best = rows[(rows["selection"] != "last") & (rows["metric"] == "local_test_acc")]
     chosen = {"local test, selected": best.groupby("start")["value"].mean()}
-    out = out.rename(columns=TESTS).assign(**chosen, seeds=rows.groupby("start")["seed"].nunique())
+    out = out.rename(columns=TESTS).assign(**chosen, seeds=last.groupby("start")["seed"].nunique())
     return out.sort_values("local test").rename_axis(columns=None)
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 from lgfed_core.evidence.claims import said
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import NOT_RUN, Evidence, reach_of
-from lgfed_core.papers.in_words import sentence
+from lgfed_core.papers.in_words import bullets, sentence
 
 from .run import NEW_TESTS, TABLE, TASKS, TITLES, Settings, chosen, layers
 
@@ -170,10 +170,25 @@ def answer(values: pd.DataFrame, data: str) -> str:
     return "\n  ".join(lines)
 
 
-def sharing(values: pd.DataFrame, data: str, selection: str = "best_val") -> str:
+def elsewhere(rows: pd.DataFrame) -> str:
+    """`sharing` in the other settings that ``rows`` of full length have, as described chosen on
+    validation rows, as released after the last round."""
+    out = []
+    for where in settings(rows):
+        data, released = where["data"], where["protocol"] == "as_released"
+        if (where["classes"], where["start"], released) != (2, TASKS[data][1], False):
+            way = "last" if released else "best_val"
+            split = "i.i.d." if where["classes"] == 10 else f"{where['classes']} classes"
+            words = f"{split}, {where['start']}+100, {where['protocol'].replace('_', ' ')}"
+            out.append(sharing(cell(rows, selection=way, **where), data, way, words))
+    return bullets(out) if out else NOT_RUN
+
+
+def sharing(values: pd.DataFrame, data: str, selection: str = "best_val", setting: str = "") -> str:
     """The paper's cut against all layers shared and none, on both tests, as a sentence.
 
-    values: of `cell` with this ``selection``; in points, from the same FedAvg model.
+    values: of `cell` with this ``selection``, and of a ``setting`` in words where it is not two
+    classes and the usual start; in points, from the same FedAvg model.
     """
     side, n = chosen(data)
     pairs = []
@@ -185,7 +200,8 @@ def sharing(values: pd.DataFrame, data: str, selection: str = "best_val") -> str
             pairs.append((f"{test}, {words}", *both))
     # False if an interval moved to the other side of zero, or came to hold it.
     head = f"**{TITLES[data]}: the paper's cut ({layers(data, side, n)}) less others**"
-    head += f", {SELECTIONS[selection]}, in points"
+    head += "".join(f", {words}" for words in (setting, SELECTIONS[selection]) if words)
+    head += ", in points"
     return sentence(head, pairs, ("ahead", "behind", "not shown to be ahead or behind"))
 
 
