@@ -57,7 +57,7 @@ class Scratch(cifar10.Cifar10):
 def beside(rows: pd.DataFrame, protocol: str, classes: int = 2) -> pd.DataFrame:
     """What the start is worth: a line for each that has run, FedAvg + LG rounds, or alone.
 
-    rows: of `records.load`; what is not `unbroken` is left out. Columns: means over seeds of `TESTS`
+    rows: of `records.load`; only what is `unbroken` counts. Columns: means over seeds of `TESTS`
     after the last round, in %, of the local test where the protocol's selection has it, and seeds
     (those of the last round).
     """
