@@ -12,6 +12,7 @@ from typing import get_args, get_origin, get_type_hints
 from . import __version__
 from .errors import LgfedError, SettingsError
 
+MOST = 1000  # seeds of one command
 CLUSTER = "let the workers of Dask's scheduler run it, e.g. tcp://10.0.0.5:8786"
 
 
@@ -77,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(command=_run)
 
     fill = commands.add_parser("fill", help="run what is worth most; stop and go on at any time")
-    fill.add_argument("--plan", action="store_true", help="say what would run, and run nothing")
+    fill.add_argument("--plan", action="store_true", help="say all that would run, and run nothing")
     fill.add_argument("--hours", type=float, default=1.0, help="how long to work (default 1)")
     fill.add_argument("--only", default="", metavar="EXPERIMENT", help="nothing else")
     fill.add_argument("--device", default="auto", help="cpu, cuda or auto (default)")
@@ -117,6 +118,8 @@ def _seeds(text: str) -> list[int]:
         if not (first.isdecimal() and last.isdecimal() and int(last) < 2**32):
             raise argparse.ArgumentTypeError(f"{part!r} is no seed; use e.g. 0, 0-9 or 0,2,5")
         more = range(int(first), int(last) + 1)
+        if len(seeds) + len(more) > MOST:
+            raise argparse.ArgumentTypeError(f"{text!r} names more than {MOST:,} seeds")
         if not more or set(more) & set(seeds):
             raise argparse.ArgumentTypeError(f"{part!r} in {text!r} is empty or repeats a seed")
         seeds += more
@@ -213,7 +216,7 @@ def _run(args) -> int:
         if why_not:
             print(_shown(rows))
         else:
-            print(f"recorded in data/results/{experiment.name}.csv")
+            print(f"recorded in {results.RESULTS / experiment.name}.csv")
     return 0
 
 
@@ -250,6 +253,7 @@ def _fill(args) -> int:
     from .fill import cluster, work
     from .fill.words import said
 
+    work.long_enough(args.hours)
     if args.plan:
         print(said(work.planner(args.device, args.only)))
     else:

@@ -2,8 +2,8 @@
 
 A wheel (setup.py) carries the list of sources, the papers' numbers and the stored rows. They are
 read where pip has put them and never written; downloads and checkpoints then go to the user's
-cache folder. With ``LGFED_HOME`` rows have a place of their own, and the lists are the wheel's
-until there are some.
+cache folder. With ``LGFED_HOME`` rows have a place of their own, and the lists are the wheel's, or
+the checkout's, until there are some.
 """
 
 import os
@@ -19,8 +19,10 @@ ROOT = Path(_NAMED or (_PACKAGE if INSTALLED else _PACKAGE.parent)).absolute()
 
 
 def _list(name: str) -> Path:
+    """Of the root, or, where that has none, what came with the package."""
+    came = CARRIED if CARRIED.is_dir() else _PACKAGE.parent / "data"
     own = ROOT / "data" / name
-    return CARRIED / name if CARRIED.is_dir() and not (_NAMED and own.exists()) else own
+    return own if _NAMED and own.exists() else came / name
 
 
 def _place(variable: str, name: str) -> Path:

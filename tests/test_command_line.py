@@ -29,6 +29,7 @@ def test_seeds(text, seeds):
 @pytest.mark.parametrize(
     ("text", "why"),
     [(text, "is empty or repeats a seed") for text in ("3-1", "3-1,5", "0,0", "0-2,1")]
+    + [(text, "more than 1,000 seeds") for text in ("0-99999999", "0-999,1000")]
     + [(text, "is no seed; use e.g. 0") for text in ("", "a", "1-", "-1", "0,x", "9" * 20)],
 )
 def test_seeds_that_are_none(text, why, capsys):

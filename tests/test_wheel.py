@@ -86,6 +86,14 @@ def test_it_loads_data_runs_a_round_prints_a_report_and_leaves_the_rows_alone(pl
     assert contents(place / "site/lgfed_core/_data", "**/*.*") == before
 
 
+def test_a_checkout_has_its_lists_wherever_rows_go(tmp_path):
+    code = "from lgfed_core import paths as p; print(p.RESULTS, p.SOURCES, p.PAPER)"
+    said = python("-c", code, cwd=ROOT, LGFED_HOME=str(tmp_path))
+    own, *lists = said.stdout.split()
+    assert own == str(tmp_path / "data/results")
+    assert lists == [str(ROOT / "data" / name) for name in ("sources.toml", "paper")]
+
+
 def test_a_folder_of_ones_own_takes_over(place):
     code = "from lgfed_core import paths as p; print(p.RESULTS, p.CACHE, p.PAPER)"
     said = python("-c", code, cwd=place, LGFED_HOME=str(place / "own"))

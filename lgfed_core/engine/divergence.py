@@ -14,6 +14,8 @@ import warnings
 import torch
 from torch import Tensor
 
+from lgfed_core.errors import SettingsError
+
 from .batched import Engine
 from .trackers import Tracker
 from .training import Job, Phase
@@ -61,6 +63,11 @@ class Diverged:
 
     def blank(self, metrics: dict[str, Tensor]) -> dict[str, list]:
         """``metrics`` [R] as lists; NaN for runs that diverged, which have no numbers any more."""
+        if not isinstance(metrics, dict) or not all(map(torch.is_tensor, metrics.values())):
+            raise SettingsError(
+                f"a tracker gives {metrics!r:.80}; it has to give a dictionary of tensors [R], one "
+                "number for each run"
+            )
         lists = {name: values.tolist() for name, values in metrics.items()}
         for values in lists.values():
             for run in self.since:

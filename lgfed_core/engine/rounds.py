@@ -5,6 +5,8 @@ from collections.abc import Collection
 import torch
 from torch import Tensor
 
+from lgfed_core.errors import SettingsError
+from lgfed_core.methods.interface import Method
 from lgfed_core.seeds import Purpose, stream
 
 from .batched import Engine
@@ -101,7 +103,19 @@ def merge(phase: Phase, jobs: list[Job], before: Tensor | None, out: Collection[
             weights = method.weights(size.to(uploads.device))
             if shared.shape[1]:
                 sent = uploads[slots] if out else uploads[slots[0] : slots[-1] + 1]
-                average = method.aggregate(sent, weights)
-                shared[r] = method.server_update(shared[r], average)
+                average = _like(shared[r], method.aggregate(sent, weights), method, "aggregate")
+                after = method.server_update(shared[r], average)
+                shared[r] = _like(shared[r], after, method, "server_update")
             if method.keep and before is not None:
                 personal[r, who] = method.keep(before[r, who], personal[r, who], weights)
+
+
+def _like(shared: Tensor, given: Tensor, method: Method, name: str) -> Tensor:
+    """What a method's answer has given. Raises SettingsError for anything but a vector [P_s]."""
+    if isinstance(given, Tensor) and given.shape == shared.shape:
+        return given
+    what = f"shape {list(given.shape)}" if isinstance(given, Tensor) else type(given).__name__
+    raise SettingsError(
+        f"{type(method).__name__}.{name} gives {what}; it has to give the shared parameters, a "
+        f"tensor of shape {list(shared.shape)}"
+    )

@@ -5,6 +5,7 @@ A file may hold several tables; identifying columns that a table does not have s
 
 import os
 import re
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -26,12 +27,22 @@ _EMPTY = pd.DataFrame(columns=FIRST + LAST).astype(TYPES)
 
 
 def writable(folder: Path = RESULTS) -> None:
-    """Raise ResultsError where ``folder`` is a wheel's, whose rows are not to change."""
+    """Raise ResultsError where ``folder`` is a wheel's, whose rows are not to change, or cannot be
+    written to."""
     if folder.is_relative_to(CARRIED):
         raise ResultsError(
             "the stored rows came with the wheel that lgfed_core was installed from, and are read "
             "alone; set LGFED_HOME to a folder of yours, and rows go to its data/results"
         )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise ResultsError(
+            f"no row can be written to {folder}: {error.strerror}; set LGFED_HOME to a folder of "
+            "yours, and rows go to its data/results"
+        ) from error
 
 
 def record(experiment: str, rows: pd.DataFrame, folder: Path = RESULTS) -> Path:
@@ -52,7 +63,6 @@ def record(experiment: str, rows: pd.DataFrame, folder: Path = RESULTS) -> Path:
     path = folder / f"{experiment}.csv"
     if new.empty:
         return path
-    folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
         old = _read(path) if path.exists() else new.iloc[:0]
         _same_columns(old, new, path)

@@ -47,6 +47,8 @@ class Cluster:
             ) from None
         where = "scheduler_file" if Path(address).is_file() else "address"
         try:
+            if where == "address" and not _names_a_port(address):
+                raise ValueError("it is no file, and has no port")  # Dask would try for long
             known: dict[str, Any] = {where: address}
             self.client = distributed.Client(**known, timeout=CONNECT, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
@@ -146,3 +148,8 @@ def work(asked: str, stop: str) -> str:
             raise RuntimeError(f"the run ended with exit status {child.returncode}")
         out.seek(0)
         return out.read()
+
+
+def _names_a_port(address: str) -> bool:
+    scheme, _, place = address.rpartition("://")
+    return scheme == "inproc" or place.rpartition(":")[2].isdecimal()

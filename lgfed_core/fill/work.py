@@ -31,6 +31,12 @@ class TimeUp(KeyboardInterrupt):
     """The hours that were given are over."""
 
 
+def long_enough(hours: float) -> None:
+    """Raise SettingsError for what is no length of time."""
+    if not 0 < hours < float("inf"):
+        raise SettingsError(f"hours is {hours}; it says how long to work, e.g. 2.5")
+
+
 def planner(device: str = "auto", only: str = "") -> Planner:
     """A plan from the rows that are stored now, at the prices of ``device``.
 
@@ -58,8 +64,7 @@ def fill(
     cluster: whose workers run it, each in one process where nobody says; the plan is then made anew
     as one of them becomes free.
     """
-    if not 0 < hours < float("inf"):
-        raise SettingsError(f"hours is {hours}; it says how long to work, e.g. 2.5")
+    long_enough(hours)
     records.writable()
     end, out, found = time.monotonic() + 3600 * hours, set[str](), list[int | str]()
 

@@ -21,5 +21,8 @@ class LGFedAvg(Method):
 
     layers: frozenset[str]
 
+    def __post_init__(self):
+        object.__setattr__(self, "layers", frozenset(self.layers))
+
     def shared(self, net: nn.Module) -> frozenset[str]:
         return self.layers

@@ -198,11 +198,12 @@ def _of_rows(experiment: Experiment) -> dict[str, str]:
     devices = ", ".join(sorted({str(name).split(":")[0] for name in rows["device"]}))
     hours = runs["seconds"].sum() / 3600
     several = "s" if rows["seed"].nunique() > 1 else ""
+    command += f" --seeds {_range(rows['seed'], '-', ',')}"
     text = f"seed{several} {seeds}; {devices}; {hours:,.1f} h in all; <code>{command}</code>"
     return {experiment.name: text}
 
 
-def _range(seeds: pd.Series) -> str:
+def _range(seeds: pd.Series, to: str = "–", comma: str = ", ") -> str:
     some = sorted(set(map(int, seeds)))
     whole = some == list(range(some[0], some[-1] + 1))
-    return f"{some[0]}–{some[-1]}" if whole and len(some) > 1 else ", ".join(map(str, some))
+    return f"{some[0]}{to}{some[-1]}" if whole and len(some) > 1 else comma.join(map(str, some))

@@ -187,7 +187,8 @@ def _lists(found: dict[str, list[dict]]) -> Iterable[str]:
         protocol = line.get("protocol", "")
         aside = f", {protocol.replace('_', ' ')}" if protocol else ""
         cells = [line["printed"], line["ours"]] if part != "claims" else []
-        tds = "".join(f"<td>{html.escape(str(text))}</td>" for text in [*cells, line["verdict"]])
+        pairs = zip(_HEAD[-len(cells) - 1 :], [*cells, line["verdict"]], strict=True)
+        tds = "".join(f'<td data-name="{n}">{html.escape(str(text))}</td>' for n, text in pairs)
         row = (
             f'<tr data-{numbers[part]}="{i}" data-count="{counted}"'
             + (f' data-protocol="{protocol}"' if protocol else "")

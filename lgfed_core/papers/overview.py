@@ -146,11 +146,13 @@ def contrasted(found: pd.DataFrame) -> str:
         ours = f"{line['ours']:+.2f} ({line['seeds']})"
         interval = f"{line['low']:+.2f} to {line['high']:+.2f}"
         tds = [*map(html.escape, words), f"{line['printed']:+.2f}", opened(ours, line["origin"])]
-        rows.append("".join(f"<td>{td}</td>" for td in (*tds, interval, line["verdict"])))
+        tds += [interval, line["verdict"]]
+        pairs = zip(names, tds, strict=True)
+        rows.append("".join(f'<td data-name="{name}">{td}</td>' for name, td in pairs))
     head = "".join(f"<th>{name}</th>" for name in names)
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     return (
-        f'<div style="overflow-x:auto"><table class="lgfed"><thead><tr>{head}</tr></thead>'
+        f'<div style="overflow-x:auto"><table class="lgfed lines"><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
 

@@ -40,6 +40,21 @@ class Seven(Tracker):
         return {"hits": torch.zeros(7)}
 
 
+class Three(Tracker):
+    def after(self, round, rounds, engine):
+        return {"hits": 3}
+
+
+class Median(FedAvg):
+    def aggregate(self, uploads, weights):
+        return uploads.median(0)  # with indices
+
+
+class Forgetful(FedAvg):
+    def server_update(self, shared, average):
+        shared + average
+
+
 @pytest.mark.parametrize(
     "said, asked",
     [
@@ -68,6 +83,9 @@ class Seven(Tracker):
         ("mu is -1", lambda: FedProx(mu=-1.0)),
         ("scale is nan", lambda: MTL(scale=float("nan"))),
         ("power is inf", lambda: FADE(power=float("inf"))),
+        ("gives {'hits': 3}; it has to", lambda: run(FED, FedAvg(), TRAINING, 1, tracker=Three())),
+        ("Median.aggregate gives median; it has to", lambda: run(FED, Median(), TRAINING, 1)),
+        ("Forgetful.server_update gives NoneType", lambda: run(FED, Forgetful(), TRAINING, 1)),
     ],
 )  # fmt: skip
 def test_what_cannot_be_meant_is_refused_by_name(said, asked):

@@ -296,3 +296,11 @@ def test_own_data_go_before_stand_ins_where_there_are_some(tmp_path):
 def test_nothing_recorded_is_nothing_selected(tmp_path):
     none = results.select("a", folder=tmp_path, columns=("method",), own=True, scale="paper")
     assert none.empty and "method" in none and none["value"].dtype == float
+
+
+def test_a_place_that_takes_no_row_is_named_before_anything_runs(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(ResultsError, match=r"no row can be written to .*file.results: Not a dir"):
+        results.writable(tmp_path / "file" / "results")
+    results.writable(tmp_path / "new" / "results")
+    assert not list((tmp_path / "new" / "results").iterdir())

@@ -104,6 +104,11 @@ def test_a_scheduler_that_is_not_there_is_named(monkeypatch):
     for address in ("tcp://127.0.0.1:9", "nonsense://x"):
         with pytest.raises(SettingsError, match="no scheduler of Dask answers there"):
             cluster.Cluster(address)
+    begun = time.monotonic()
+    for address in ("nonsense", "tcp://10.0.0.5", "nonsense://x"):
+        with pytest.raises(SettingsError, match="it is no file, and has no port"):
+            cluster.Cluster(address)
+    assert time.monotonic() - begun < 0.3  # nobody was asked
 
 
 def test_without_dask_a_cluster_says_what_to_install(monkeypatch):

@@ -127,7 +127,9 @@ class Mood(Experiment):
 
     name, table = NAME, TABLE
     Settings, scales, protocols = Settings, SCALES, ("as_described",)
-    chooses = frozenset({"sources", "alphas", "restarts", "lr"})  # what rows say of themselves
+    chooses = frozenset(
+        {"sources", "alphas", "restarts", "lr", "file"}
+    )  # what rows say of themselves
     federation = staticmethod(federation)
 
     def parts(self, cfg, seeds, device) -> Iterable[Part]:

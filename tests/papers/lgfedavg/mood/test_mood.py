@@ -209,3 +209,11 @@ def test_a_network_is_held_against_a_rule_that_reads_no_text():
     said = sentences.extremes(rows)
     assert "rho 0, FedAvg less local only, ahead: +2.1" in said
     assert "rho 1, local only less FedAvg, behind: -2.1" in said
+
+
+def test_runs_on_files_of_ones_own_are_recorded_and_each_has_its_checkpoints():
+    one, other = (
+        MOOD.settings("quick", sources=("own",), file=name) for name in ("a.csv", "b.csv")
+    )
+    assert {"sources", "file"} <= MOOD.chooses
+    assert MOOD.folder(one, [0]) != MOOD.folder(other, [0])
