@@ -86,12 +86,15 @@ def xor(mlp: cgau_xor.MLP, net: cgau_xor.OneUnit, cfg: cgau_xor.Settings) -> Fig
             extent=(ticks[0], ticks[-1]) * 2,
             alpha=0.6,
         )
-        for label, colour, mark in zip((0, 1), LABEL, "o^", strict=True):
+        for label, colour, mark in zip((0, 1), LABEL, "s^", strict=True):
             mine = points[y == label]
-            ax.scatter(*mine.T, s=9, color=colour, marker=mark, linewidths=0.3, edgecolors="w")
+            look = dict(color=colour, marker=mark, linewidths=0.3, edgecolors="w")
+            ax.scatter(*mine.T, s=9, label=cgau_xor.CLASSES[label], **look)
         ax.axhline(0, color=INK, linewidth=0.6, linestyle=":")
         ax.set_title(title, fontsize=8)
         ax.grid(visible=False)
+    handles, names = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=2, markerscale=2)
     figure.supxlabel("$x_1$", fontsize=9)
     figure.supylabel("$x_2$  (down client below 0, up client above)", fontsize=9)
     return caption(

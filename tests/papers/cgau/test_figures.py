@@ -27,7 +27,9 @@ def test_maps_of_xor_are_of_the_networks_and_of_parts_switched_off():
     for parameter in net.parameters():
         parameter.data.zero_()
     net.out.bias.data.fill_(2.0)  # one class everywhere; the gate is half open
-    axes = figures.xor(xor.MLP(), net, cfg).axes
+    figure = figures.xor(xor.MLP(), net, cfg)
+    axes = figure.axes
+    assert [text.get_text() for text in figure.legends[0].texts] == list(xor.CLASSES)
     maps = {ax.get_title(): ax.images[0].get_array() for ax in axes}
     assert [title[0] for title in maps] == list("acegbdfh")
     assert np.allclose(maps["b  CGAU"], 1 / (1 + np.exp(-2.0)))
