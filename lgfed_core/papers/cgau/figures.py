@@ -137,14 +137,15 @@ def clients(found: list[tuple[str, Clients]], y: np.ndarray) -> Figure:
     return caption(figure, below)
 
 
-def shuffling(rows: pd.DataFrame, metric: str, ax: Axes | None = None) -> Axes:
+def shuffling(rows: pd.DataFrame, metric: str, ax: Axes | None = None, shared: float = 0.0) -> Axes:
     """Figure 2: ``metric`` over the shuffle proportion, a line per method, 95 % bands over seeds.
 
-    rows: tidy rows with shuffle_proportion, method, seed, metric, value.
+    rows: tidy rows with shuffle_proportion, method, seed, metric, value. shared: of
+    `verdict.greater`.
     """
     mine = rows[rows["metric"] == metric]
     mine = mine.assign(shuffle_proportion=mine["shuffle_proportion"].astype(float))
-    ax = plotting.curves(mine, "shuffle_proportion", "value", "method", ax)
+    ax = plotting.curves(mine, "shuffle_proportion", "value", "method", ax, shared)
     ax.set(xlabel="share of rows whose clients are shuffled")
     return ax
 
@@ -165,10 +166,10 @@ def figure2b(rows: pd.DataFrame, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def gains(gain: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Gain over the baseline by shuffle proportion; gain: columns shuffle_proportion, method,
-    seed, gain."""
-    ax = plotting.curves(gain, "shuffle_proportion", "gain", "method", ax)
+def gains(gain: pd.DataFrame, ax: Axes | None = None, shared: float = 0.0) -> Axes:
+    """Gain over the baseline by shuffle proportion, with 95 % bands; gain: columns
+    shuffle_proportion, method, seed, gain; shared: of `verdict.greater`."""
+    ax = plotting.curves(gain, "shuffle_proportion", "gain", "method", ax, shared)
     ax.axhline(0, color=REFERENCE, linewidth=0.8)
     ax.set(xlabel="share of rows whose clients are shuffled")
     return ax
