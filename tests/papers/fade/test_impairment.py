@@ -191,7 +191,9 @@ def test_a_rate_that_is_not_the_texts_is_said_with_delta_eo_at_the_texts():
     line = claims.judged(both).loc["F13"]
     assert "delta EO above 0.2 without the game" in line["at"]
     assert "refuted, 14 of 20 comparisons, at 10 times the text's rate; " in line["said"]
-    assert "at the text's rate delta EO without the game is 0.30 (made-up homes)" in line["said"]
+    assert (
+        "at the text's rate delta EO without the game is 0.30 (made-up homes, F1 0)" in line["said"]
+    )
     assert "text's" not in claims.judged(text).loc["F13", "said"]
     said = sentences.of(both)
     assert "rate 0.01 (the text's): 2 a round 0.3" in said and "rate 0.1: 2 a round 0.1" in said

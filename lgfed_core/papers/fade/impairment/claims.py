@@ -83,6 +83,12 @@ def alone(found: pd.DataFrame, metric: str = "train_delta_eo") -> pd.DataFrame:
     return mine.pivot_table("value", ["stand_in", "lr"], "per_round")
 
 
+def blind(found: pd.DataFrame, name: str, lr: float) -> bool:
+    """Whether no positive window is found at this rate: F1 is 0, and delta EO says nothing."""
+    f1 = alone(found, "train_f1")
+    return (name, lr) in f1.index and not f1.loc[(name, lr)].fillna(0).any()
+
+
 def judged(found: pd.DataFrame) -> pd.DataFrame:
     """Lines of `evidence.claims.judged`; the verdict names the data that stand in, the rate where
     it is not the text's, and what delta EO is at the text's."""
@@ -104,7 +110,9 @@ def _limits(found: pd.DataFrame, lines: pd.DataFrame) -> str:
     there = alone(found)
     there = there[[m for m in there if m >= MANY]].dropna(how="all")
     at = "; ".join(
-        f"{_range(there.loc[name, text])} ({name})" for name in other if (name, text) in there.index
+        f"{_range(there.loc[name, text])} ({name}{', F1 0' * blind(found, name, text)})"
+        for name in other
+        if (name, text) in there.index
     )
     # False if delta EO without the game is another at the text's rate.
     said = f"; at the text's rate delta EO without the game is {at}" if at else ""

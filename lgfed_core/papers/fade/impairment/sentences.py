@@ -36,12 +36,11 @@ def _rates(found: pd.DataFrame) -> str:
 
 def _alone(found: pd.DataFrame) -> str:
     """Delta EO without the game, which the paper has above `claims.UNFAIR`, at every rate."""
-    f1, items = claims.alone(found, "train_f1"), []
+    items = []
     for (name, lr), values in claims.alone(found).iterrows():
         each = ", ".join(f"{m:g} a round {value:.3f}" for m, value in values.dropna().items())
         # False if a positive window is found at that rate: delta EO then says something.
-        blind = (name, lr) in f1.index and not f1.loc[(name, lr)].fillna(0).any()
-        said = "; F1 is 0, no positive window is found" if blind else ""
+        said = "; F1 is 0, no positive window is found" * claims.blind(found, name, lr)
         text = " (the text's)" * (lr == Settings.lrs[0])
         items.append(f"{NESTED}- {name}, rate {lr:g}{text}: {each}{said}.")
     # False if the paper has another bound, or from another number of users on (section 6.2).
