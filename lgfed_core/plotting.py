@@ -182,12 +182,13 @@ def curves(
     y: str = "new_test_acc",
     by: str = "method",
     ax: Axes | None = None,
+    shared: float = 0.0,
 ) -> Axes:
     """Mean of ``y`` over seeds against ``x``, a line per value of ``by``, with its 95 % band.
 
     history: one line per seed and x (columns x, y, by, and seed where there are several). Student's
     t band; none where a point has one seed. Points without ``y`` (rounds that were not evaluated)
-    are left out.
+    are left out. shared: of `verdict.greater`, where seeds split the same few rows.
     """
     ax = ax or plt.gca()
     history = history.dropna(subset=y)
@@ -197,7 +198,7 @@ def curves(
         look = dict(color=colour, marker=marker, markevery=some)
         ax.plot(points.index, points["mean"], label=METHODS.get(method, str(method)), **look)
         n = points["count"]
-        reach = reach_of(points["std"] / np.sqrt(n), n - 1)
+        reach = reach_of(points["std"] * np.sqrt(1 / n + shared), n - 1)
         if (n > 1).any():
             low, high = points["mean"] - reach, points["mean"] + reach
             ax.fill_between(points.index, low, high, color=colour, alpha=0.18, linewidth=0)

@@ -86,12 +86,15 @@ def xor(mlp: cgau_xor.MLP, net: cgau_xor.OneUnit, cfg: cgau_xor.Settings) -> Fig
             extent=(ticks[0], ticks[-1]) * 2,
             alpha=0.6,
         )
-        for label, colour, mark in zip((0, 1), LABEL, "o^", strict=True):
+        for label, colour, mark in zip((0, 1), LABEL, "s^", strict=True):
             mine = points[y == label]
-            ax.scatter(*mine.T, s=9, color=colour, marker=mark, linewidths=0.3, edgecolors="w")
+            look = dict(color=colour, marker=mark, linewidths=0.3, edgecolors="w")
+            ax.scatter(*mine.T, s=9, label=cgau_xor.CLASSES[label], **look)
         ax.axhline(0, color=INK, linewidth=0.6, linestyle=":")
         ax.set_title(title, fontsize=8)
         ax.grid(visible=False)
+    handles, names = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=2, markerscale=2)
     figure.supxlabel("$x_1$", fontsize=9)
     figure.supylabel("$x_2$  (down client below 0, up client above)", fontsize=9)
     return caption(
@@ -134,14 +137,15 @@ def clients(found: list[tuple[str, Clients]], y: np.ndarray) -> Figure:
     return caption(figure, below)
 
 
-def shuffling(rows: pd.DataFrame, metric: str, ax: Axes | None = None) -> Axes:
+def shuffling(rows: pd.DataFrame, metric: str, ax: Axes | None = None, shared: float = 0.0) -> Axes:
     """Figure 2: ``metric`` over the shuffle proportion, a line per method, 95 % bands over seeds.
 
-    rows: tidy rows with shuffle_proportion, method, seed, metric, value.
+    rows: tidy rows with shuffle_proportion, method, seed, metric, value. shared: of
+    `verdict.greater`.
     """
     mine = rows[rows["metric"] == metric]
     mine = mine.assign(shuffle_proportion=mine["shuffle_proportion"].astype(float))
-    ax = plotting.curves(mine, "shuffle_proportion", "value", "method", ax)
+    ax = plotting.curves(mine, "shuffle_proportion", "value", "method", ax, shared)
     ax.set(xlabel="share of rows whose clients are shuffled")
     return ax
 
@@ -162,10 +166,10 @@ def figure2b(rows: pd.DataFrame, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def gains(gain: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Gain over the baseline by shuffle proportion; gain: columns shuffle_proportion, method,
-    seed, gain."""
-    ax = plotting.curves(gain, "shuffle_proportion", "gain", "method", ax)
+def gains(gain: pd.DataFrame, ax: Axes | None = None, shared: float = 0.0) -> Axes:
+    """Gain over the baseline by shuffle proportion, with 95 % bands; gain: columns
+    shuffle_proportion, method, seed, gain; shared: of `verdict.greater`."""
+    ax = plotting.curves(gain, "shuffle_proportion", "gain", "method", ax, shared)
     ax.axhline(0, color=REFERENCE, linewidth=0.8)
     ax.set(xlabel="share of rows whose clients are shuffled")
     return ax

@@ -236,7 +236,14 @@ def test_the_control_stands_beside_what_it_controls(monkeypatch):
     assert found["baseline"].to_numpy() == pytest.approx(78.0, abs=0.05)
     assert judged.control("cgau_averaged").empty
     said = judged.what_the_control_says(found)
-    assert "cifar_cnn**: +0.5" in said and "a gain is likely" in said
+    assert "cifar_cnn**: +0.5" in said and "(5 repetitions): a gain" in said
+    label = judged.how_much_is_the_label(found)
+    assert "cifar_cnn, a gain +9." in label and " against a gain +0.5" in label
+    assert "what is gone" in label and "inception_v3" not in label
+    turned = found.rename({"class by class": "all classes together"} | dict.fromkeys(
+        ["all classes together"], "class by class"))  # fmt: skip
+    assert "what is gone" not in judged.how_much_is_the_label(turned)
+    assert "not yet run" in judged.how_much_is_the_label(judged.control("cgau_averaged"))
     assert "inception_v3**, the paper's features: not yet run" in said
     gains["cifar_cnn", False] = 0.0
     said = judged.what_the_control_says(judged.control())
@@ -249,6 +256,8 @@ def test_an_interval_that_holds_zero_is_not_no_gain():
     line = {"baseline": 85.0, "gain": 0.2, "low": -1.0, "high": 1.4, "p": 0.3, "p_same": 0.3}
     table = pd.DataFrame([line | {"repetitions": 3}], index)
     assert "neither a gain nor one below 0.5 points is shown" in judged.what_the_control_says(table)
+    small = table.assign(low=-0.04, high=0.41, p=0.043, p_same=0.01)  # one-sided: no interval's
+    assert "(3 repetitions): any gain is smaller than 0.5" in judged.what_the_control_says(small)
 
 
 # Newcomers.

@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from lgfed_core.evidence.verdict import greater
 from lgfed_core.papers.cgau import figures
 from lgfed_core.papers.cgau.xor import run as xor
 from lgfed_core.partition.feature_clusters import Clients
@@ -27,7 +28,9 @@ def test_maps_of_xor_are_of_the_networks_and_of_parts_switched_off():
     for parameter in net.parameters():
         parameter.data.zero_()
     net.out.bias.data.fill_(2.0)  # one class everywhere; the gate is half open
-    axes = figures.xor(xor.MLP(), net, cfg).axes
+    figure = figures.xor(xor.MLP(), net, cfg)
+    axes = figure.axes
+    assert [text.get_text() for text in figure.legends[0].texts] == list(xor.CLASSES)
     maps = {ax.get_title(): ax.images[0].get_array() for ax in axes}
     assert [title[0] for title in maps] == list("acegbdfh")
     assert np.allclose(maps["b  CGAU"], 1 / (1 + np.exp(-2.0)))
@@ -62,3 +65,15 @@ def test_lines_are_means_over_seeds_and_the_papers_two_numbers_stand_in_words():
     gain = rows.assign(gain=rows["value"] - 60, shuffle_proportion=1.0)
     ax = figures.gains(gain, plt.figure().subplots())
     assert [line.get_ydata()[0] for line in ax.lines] == pytest.approx([-4, 6, 0])
+
+
+def test_bands_are_as_wide_as_the_intervals_of_seeds_that_share_rows():
+    gain = pd.DataFrame(
+        dict(shuffle_proportion=p, method="cgau_kept", seed=s, gain=0.2 + 0.1 * s)
+        for p in (0.0, 1.0) for s in range(4)
+    )  # fmt: skip
+    for shared in (0.0, 0.5):
+        ax = figures.gains(gain, plt.figure().subplots(), shared)
+        band = ax.collections[0].get_paths()[0].vertices[:, 1]
+        wanted = greater(gain.loc[gain["shuffle_proportion"] == 0, "gain"], shared=shared)
+        assert (band.min(), band.max()) == pytest.approx((wanted.low, wanted.high))

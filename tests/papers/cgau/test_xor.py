@@ -4,7 +4,8 @@ import pandas as pd
 import pytest
 import torch
 
-from lgfed_core.papers.cgau.xor import run as xor
+from lgfed_core.evidence import claims
+from lgfed_core.papers.cgau.xor import claims as judged, run as xor
 
 CFG = xor.settings("smoke", spread=0.1)
 
@@ -67,6 +68,17 @@ def test_roles_in_words():
         "expression alone",
         "needs neither",
     ]
+
+
+def test_the_claim_counts_the_starts_of_the_half_that_its_estimate_is_of():
+    once = xor.accuracies(by_hand(), CFG)
+    found = pd.concat([once] * 30, ignore_index=True)
+    found.loc[:1, ("all", "nothing")] = 0.5  # not solved
+    found.loc[2:8, ("down", "expression")] = 1.0  # solved in another way
+    line = claims.judged(judged.CLAIMS, {"cgau": found}).loc["C8"]
+    assert line["runs"] == 28 and line["estimate"] == pytest.approx(21 / 28 - 0.5)
+    found.loc[:8, ("all", "nothing")] = 0.5  # the first half is the weaker one now
+    assert claims.judged(judged.CLAIMS, {"cgau": found}).loc["C8", "runs"] == 30
 
 
 def test_the_claim_needs_both_halves():

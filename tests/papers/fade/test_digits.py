@@ -261,10 +261,38 @@ def test_sentences_turn_with_the_rows():
         "**more**: mnist-usps, at 0.05 +" in ends and "**less**: mnist-usps, at 0.05 -" in squared
     )
     noise = pd.DataFrame(
-        {"target, %": [80.0, 60.0, np.nan], "epsilon": [np.inf, 9e3, 2.5]}, [0.0, 0.01, 1.0]
+        {"target, %": [80.0, 60.0, np.nan], "epsilon": [np.inf, 9e3, 2.5], "messages": 16},
+        [0.0, 0.01, 1.0],
     )
-    words = sentences.privacy(noise)
-    assert "epsilon 9,000.0: -20.0 points" in words and "epsilon 2.5: it diverges" in words
+    words = sentences.privacy(noise, 1, "quick")
+    assert "live, 1 seed at scale quick" in words
+    assert "no protection (epsilon for 16 messages above 1,000): -20.0 points" in words
+    assert "epsilon 2.5 for 16 messages: it diverges" in words
+    assert [sentences.epsilon(e) for e in (np.inf, 1000.1, 1000, 24.39)] == [
+        "none", "none", "1,000.0", "24.4",
+    ]  # fmt: skip
+
+
+def test_what_the_target_loses_stands_beside_what_the_source_keeps():
+    rows = made_up()
+    gone = rows[rows["table"] == digits.OPT_OUT].assign(metric="target_acc")
+    gone = gone.assign(value=90 - 10 * gone["opt_out"] + gone["seed"] / 10)
+    both = pd.concat([rows, gone]).assign(statistics="")
+    said = judged.judged(both).loc["F14", "said"]
+    assert said.startswith("confirmed; the target's accuracy: mnist-usps at 1 -1")
+    assert "usps-mnist at 1 -1" in said
+    words = sentences.of(both)
+    assert "mnist-usps, target at 0.75 -" in words and "usps-mnist, source at 0.25 " in words
+
+
+def test_live_figures_name_what_stands_in_for_usps():
+    rows = made_up().assign(stand_in="UCI digits")
+    end = rows[(rows["metric"] == "target_acc") & (rows["direction"] == "mnist-usps")]
+    way = rows[rows["table"] == digits.CURVES]
+    way = pd.concat([way, way.assign(metric="target_adversarial")])
+    first = figures_fade.figure2(end, way, {}).axes[0]
+    assert first.get_title() == "MNIST to UCI digits"
+    plt.close("all")
 
 
 def test_nothing_is_said_where_nothing_has_run():

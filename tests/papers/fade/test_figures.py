@@ -54,7 +54,8 @@ def test_incomes_by_male_users_and_by_round():
     left, right = income.figure3a(gap, acc, practice).axes
     assert [4, 5] in heights(left) and [6, 7] in heights(left)
     assert [80, 81] in heights(right) and [79] in heights(right)
-    assert [text.get_text() for text in right.texts] == ["1", "16"] * 2
+    few, many = right.collections[-1].get_sizes()  # the more male users, the larger
+    assert many > few and not right.texts
     own, fresh = income.leaks(gap, acc).axes
     assert [4, 5] in heights(own) and [82, 83] in heights(fresh) and [50, 50] in heights(own)
     one = income.mean_and_reach(gap.iloc[:1])

@@ -181,3 +181,21 @@ def test_each_set_is_judged_at_the_rate_that_fits_its_training_users_better():
     assert "0.01: 40.0, 0.1: 80.0 (0.1 is shown and judged)" in sentences.of(other)
     few = other[(other["lr"] == 0.01) | (other["metric"] != "train_f1")]  # one rate has no F1
     assert set(claims.chosen(few).values()) == {0.01}
+
+
+def test_a_rate_that_is_not_the_texts_is_said_with_delta_eo_at_the_texts():
+    text, other = made_up(none=0.3), made_up(none=0.1).assign(lr=0.1)
+    other = other[other["per_round"] < 20]
+    f1 = [x.assign(metric="train_f1", value=v) for x, v in ((text, 0.0), (other, 80.0))]
+    both = pd.concat([text, other, *f1])
+    line = claims.judged(both).loc["F13"]
+    assert "delta EO above 0.2 without the game" in line["at"]
+    assert "refuted, 14 of 20 comparisons, at 10 times the text's rate; " in line["said"]
+    assert (
+        "at the text's rate delta EO without the game is 0.30 (made-up homes, F1 0)" in line["said"]
+    )
+    assert "text's" not in claims.judged(text).loc["F13", "said"]
+    said = sentences.of(both)
+    assert "rate 0.01 (the text's): 2 a round 0.3" in said and "rate 0.1: 2 a round 0.1" in said
+    assert said.count("F1 is 0, no positive window is found") == len(people.SOURCES)
+    assert "20 a round 0.3" in said and "20 a round 0.1" not in said

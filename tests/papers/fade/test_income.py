@@ -187,9 +187,18 @@ def test_claims_that_fail_are_refuted(claim, rows):
 
 def test_validation_rows_choose_within_a_point_of_accuracy():
     usual = str(Tuning())
+    words = sentences.of(made_up())
+    assert "within 1 point** of the best tuning" in words and "at most 1 on validation" in words
+    assert "leaves out 2 of 8, which cost 0.0 to 0.0 points" in words.replace("-0.0", "0.0")
+    dear = made_up()
+    gone = (dear["metric"] == "acc") & (dear.get("top") == 10)
+    dear.loc[gone, "value"] -= 3
+    assert "which cost 3.0 to 3.0 points on test rows" in sentences.of(dear)
+    assert "within 1 point" in claims.judged(dear).loc["F12", "words"]
     assert {c.tuning for c in claims.chosen(made_up())} == {usual}
     rows = made_up()
     rows.loc[rows["metric"] == "validation_acc", "value"] = 84.0
+    assert "leaves out 0 of 8." in sentences.of(rows)
     best = {(c.loss, c.males): c.tuning for c in claims.chosen(rows)}
     assert best["vanilla", 16] == str(Tuning(10)) and best["squared", 16] == usual
 

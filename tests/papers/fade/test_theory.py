@@ -4,6 +4,7 @@ from itertools import product
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given, settings, strategies as st
@@ -16,6 +17,7 @@ from lgfed_core.methods.adversary import adversary_loss
 from lgfed_core.metrics.frechet import samples
 from lgfed_core.papers.fade.theory import (
     attack,
+    claims,
     closed_form as tf,
     figures as figures_fade_theory,
     sentences,
@@ -114,6 +116,29 @@ def test_claims_f4_and_f5():
     assert abs(corrected.estimate) < 1e-9 and corrected.p == 0
     assert tf.claim_f5().p_against == 0 and tf.claim_f5("excess").p == 0
     assert tf.claim_f5("excess").estimate == pytest.approx(np.tanh(1), rel=1e-3)
+
+
+def test_the_ratio_of_f5_is_that_of_the_least_of_both_and_has_no_bound():
+    def ratio(eps, a):
+        return abs(tf.discrepancy(*tf.two_point(eps), a, 1 - a)) / (a * eps)
+
+    eps, a = min(tf.EPSILONS), min(tf.SMALL)
+    assert tf.claim_f5().estimate == pytest.approx(ratio(eps, a), rel=1e-3)
+    assert ratio(eps / 100, a) == pytest.approx(100 * ratio(eps, a), rel=0.01)
+    assert ratio(eps, a / 100) > ratio(eps, a) + 0.9 * np.log(100) / eps
+    words = claims.judged().loc["F5", "words"]
+    assert f"ε = {eps:g}" in words and f"α₁ = {a:g}" in words
+    verdicts = claims.judged()["verdict"]
+    said = sentences.of(verdicts, pd.Series([0.1]), ratio(eps, a))
+    assert f"at ε = {eps:g} and α₁ = {a:g}" in said and "1,942 times" in said
+
+
+def test_what_is_confirmed_with_true_classes_says_what_own_predictions_do():
+    for lines in (claims.judged(), claims.from_stored()):
+        said = lines.loc["F15", "said"]
+        assert lines.loc["F15", "words"].startswith("given true classes")
+        assert "own predictions" in said and said.endswith("refuted)")
+        assert "own predictions" not in lines.loc["F4", "said"]
 
 
 # Squared losses

@@ -18,11 +18,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
+from lgfed_core.evidence.claims import Part, tested
 from lgfed_core.evidence.verdict import Evidence, every, greater
 from lgfed_core.models import make
 from lgfed_core.models.gated_unit import CGAU, SWITCHES, glorot
 
 UP, DOWN = 0, 1
+CLASSES = ("features of the same sign", "of opposite signs")  # the paper's red and blue
 SOLVED = 0.99  # of the points
 NETS = ("mlp", "gated", "cgau")  # two tanh units; one unit without and with its client
 SCALES = {
@@ -176,21 +178,22 @@ def clearest(found: pd.DataFrame) -> int:
             return int((found["all", "modulation"] + found["all", "expression"])[wanted].idxmin())
 
 
+def halves(found: dict[str, pd.DataFrame]) -> dict[str, Part]:
+    """The two halves of C8, each over the starts that it is about: all, and those that solve it."""
+    words = roles(found["cgau"])
+    solved = words != "not solved"
+    values = {"one unit solves it": solved, "one part for each client": words[solved] == "one each"}
+    return {n: tested(n, v.to_numpy(float), greater, 0.5) for n, v in values.items()}
+
+
 def claim(found: dict[str, pd.DataFrame]) -> dict[str, Evidence]:
     """The two halves of C8 as tests over seeds; found: `accuracies` by kind of network.
 
     That conditioning lets one unit solve it: it does in most seeds (more than half). That
     modulation carries one client and expression the other: in most of the seeds that solve it.
     """
-    words = roles(found["cgau"])
-    solved = words != "not solved"
-    first = greater(solved.to_numpy(float), 0.5)
-    second = greater((words[solved] == "one each").to_numpy(float), 0.5)
-    return {
-        "C8, one unit solves it": first,
-        "C8, one part for each client": second,
-        "C8": every([first, second]),
-    }
+    parts = {f"C8, {name}": part.evidence for name, part in halves(found).items()}
+    return parts | {"C8": every(list(parts.values()))}
 
 
 def take_home(found: dict[str, pd.DataFrame]) -> str:

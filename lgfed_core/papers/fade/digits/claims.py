@@ -13,6 +13,7 @@ from lgfed_core.evidence import claims
 from lgfed_core.evidence.claims import Claim, Part, paired
 from lgfed_core.evidence.records import select, stand_in
 from lgfed_core.evidence.verdict import equivalent, greater
+from lgfed_core.papers.in_words import less
 
 from . import run as digits
 
@@ -76,9 +77,10 @@ def smaller_losses(found: pd.DataFrame) -> list[Part]:
     return parts
 
 
-def opting_out_is_free(found: pd.DataFrame) -> list[Part]:
+def opting_out_leaves_the_source(found: pd.DataFrame) -> list[Part]:
     """F14: whatever the rate of opting out, the source's accuracy is within `MARGIN` of that
-    without."""
+    without. The paper says that users may opt out and still take part in the regular federated
+    learning; that it does their task no harm is our reading."""
     return [
         paired(f"{direction}, {rate:g}", mine[rate], mine[0.0], equivalent, margin=MARGIN)
         for direction, mine in opting_out(found, "source_acc").groupby("direction")
@@ -93,18 +95,24 @@ CLAIMS = (
     Claim("F1", "fade/digits", "vanilla: worse at both ends", ends_are_worse, total=4),
     Claim("F2", "fade/digits", "squared: better at both ends", squared_is_better, total=4),
     Claim("F3", "fade/digits", "squared: lower losses at the rare end", smaller_losses, total=4),
-    Claim("F14", "fade/digits", "opting out is free", opting_out_is_free, total=_RATES),
+    Claim(
+        "F14",
+        "fade/digits",
+        "opting out leaves the source's accuracy",
+        opting_out_leaves_the_source,
+        total=_RATES,
+    ),
 )
 
 
 def judged(found: pd.DataFrame) -> pd.DataFrame:
     """Lines of `evidence.claims.judged`, for as many claims as ``found``, of `stored`, has rows.
 
-    Verdicts say so where comparisons are missing, and where data stand in. Games of fewer rounds
-    than the paper's suggest and do not judge.
+    Verdicts say so where comparisons are missing, and where data stand in; that on F14 says what
+    the target loses. Games of fewer rounds than the paper's suggest and do not judge.
     """
     rounds, full = _longest(found), digits.Settings.rounds
-    lines = claims.judged(CLAIMS, found, stand_in(found))
+    lines = claims.judged(CLAIMS, found, stand_in(found), {"F14": _of_the_target(found)})
     if not rounds < full:
         return lines
     return claims.only_suggested(lines, f"{rounds:,.0f} of {full:,} rounds")
@@ -113,6 +121,19 @@ def judged(found: pd.DataFrame) -> pd.DataFrame:
 def from_stored() -> pd.DataFrame:
     """The claims on the recorded runs."""
     return judged(stored())
+
+
+def _of_the_target(found: pd.DataFrame) -> str:
+    """What the largest rate of opting out does to the target's accuracy, which F14 does not judge;
+    "" where it has not run."""
+    # False if the target's accuracy moved otherwise.
+    said = [
+        f"{direction} at {most:g} {claims.said(*less(mine[most], mine[0.0]))}"
+        for direction, mine in opting_out(found, "target_acc").groupby("direction")
+        for most in [mine.dropna(axis=1, how="all").columns.max()]
+        if most > 0 and 0.0 in mine
+    ]
+    return f"; the target's accuracy: {', '.join(said)}" if said else ""
 
 
 def _whole(found: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame, tuple[float, float]]]:

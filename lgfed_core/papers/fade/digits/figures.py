@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lgfed_core.colours import INK, LOSS, REFERENCE
+from lgfed_core.evidence.records import stand_in
 from lgfed_core.plotting import WIDTH, caption, room
 
 LOSSES = ("vanilla", "squared")
@@ -16,8 +17,8 @@ DIRECTION = {"mnist-usps": "MNIST to USPS", "usps-mnist": "USPS to MNIST"}
 def figure2(end: pd.DataFrame, way: pd.DataFrame, reference: dict[str, dict[str, float]]) -> Figure:
     """A line of panels per direction: target accuracy by probability, then both losses by round.
 
-    end: direction, loss, probability, seed, value (target accuracy, %). way: direction, loss,
-    probability, seed, round, metric (target_loss, target_adversarial), value; drawn for the
+    end: direction, loss, probability, seed, stand_in, value (target accuracy, %). way: direction,
+    loss, probability, seed, round, metric (target_loss, target_adversarial), value; drawn for the
     smallest probability and one half. reference: direction -> {name: target accuracy}, as lines.
     """
     directions = [d for d in DIRECTION if d in set(end["direction"])]
@@ -26,7 +27,7 @@ def figure2(end: pd.DataFrame, way: pd.DataFrame, reference: dict[str, dict[str,
     )
     for (first, second, third), direction in zip(axes, directions, strict=True):
         accuracy(end[end["direction"] == direction], first, reference.get(direction, {}))
-        first.set_title(DIRECTION[direction])
+        first.set_title(_title(direction, stand_in(end)))
         mine = way[way["direction"] == direction]
         for ax, metric in ((second, "target_loss"), (third, "target_adversarial")):
             by_round(mine[mine["metric"] == metric], ax)
@@ -38,6 +39,10 @@ def figure2(end: pd.DataFrame, way: pd.DataFrame, reference: dict[str, dict[str,
     axes[0, 2].legend(fontsize=7, loc="upper left", labelspacing=0.2)
     below = "Target accuracy by how often the target takes part (bars: the range over seeds), and "
     return caption(fig, below + "both of its losses by round, under two losses of D.", end)
+
+
+def _title(direction: str, stand_in: str) -> str:
+    return DIRECTION[direction].replace("USPS", stand_in or "USPS")
 
 
 def accuracy(end: pd.DataFrame, ax: Axes, reference: dict[str, float]) -> Axes:

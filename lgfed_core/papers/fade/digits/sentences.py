@@ -6,9 +6,11 @@ from collections.abc import Iterator
 import pandas as pd
 
 from lgfed_core.evidence.records import select
-from lgfed_core.papers.in_words import Pair, bullets, sentence
+from lgfed_core.papers.in_words import Pair, bullets, seeds, sentence
 
 from . import claims, run as digits
+
+NO_PROTECTION = 1000.0  # an epsilon above it promises nothing
 
 
 def of(found: pd.DataFrame) -> str:
@@ -44,11 +46,10 @@ def _opting_out(found: pd.DataFrame) -> str:
     for who in ("source", "target"):
         for direction, mine in claims.opting_out(found, f"{who}_acc").groupby("direction"):
             ran = mine.droplevel("direction").dropna(axis=1, how="all")
-            if 0.0 in ran and len(ran.columns) > 1:
-                most = ran.columns.max()
-                pairs.append((f"{direction}, {who} at {most:g}", ran[most], ran[0.0]))
+            rates = [rate for rate in ran if rate > 0 and 0.0 in ran]
+            pairs += [(f"{direction}, {who} at {rate:g}", ran[rate], ran[0.0]) for rate in rates]
     # False if an interval moved to the other side of zero, or came to hold it.
-    return sentence("**Accuracy, the largest rate of opting out less none**, in points", pairs)
+    return sentence("**Accuracy, opting out at a rate less never**, in points", pairs)
 
 
 def statistics(found: pd.DataFrame) -> str:
@@ -58,19 +59,29 @@ def statistics(found: pd.DataFrame) -> str:
     return sentence(head, _statistics(found))
 
 
-def privacy(found: pd.DataFrame) -> str:
-    """What noise leaves of the game that the page has just played.
+def epsilon(value: float) -> str:
+    """ "24.4"; "none" above `NO_PROTECTION`, where it promises nothing."""
+    return f"{value:,.1f}" if value <= NO_PROTECTION else "none"
 
-    found: a line per sigma, the first without noise, with columns "epsilon" and "target, %" (NaN
-    where the run left the finite numbers).
+
+def privacy(found: pd.DataFrame, runs: int, scale: str) -> str:
+    """What noise leaves of the game that the page has just played, with so many runs at a scale.
+
+    found: a line per sigma, the first without noise, with columns "messages", as planned,
+    "epsilon", of all these, and "target, %" (NaN where the run left the finite numbers).
     """
     clear, lines = found["target, %"].iloc[0], []
     for sigma, line in found.iloc[1:].iterrows():
         left = line["target, %"]
         end = "it diverges" if pd.isna(left) else f"{left - clear:+.1f} points of target accuracy"
-        lines.append(f"sigma {sigma:g}, epsilon {line['epsilon']:,.1f}: {end}")
-    # False if other noise came out in this run. One live run: it suggests, and no more.
-    return f"**What noise on the upload does**, one live run against none: {'; '.join(lines)}."
+        spent, messages = epsilon(line["epsilon"]), f"{line['messages']:.0f} messages"
+        said = f"epsilon {spent} for {messages}"
+        if spent == "none":
+            said = f"no protection (epsilon for {messages} above {NO_PROTECTION:,.0f})"
+        lines.append(f"sigma {sigma:g}, {said}: {end}")
+    # False if other noise came out in this run. A live run: it suggests, and no more.
+    head = f"**What noise on the upload does**, live, {seeds(runs)} at scale {scale}, against none"
+    return f"{head}: {'; '.join(lines)}."
 
 
 def _by_direction(found: pd.DataFrame, metric: str) -> Iterator[tuple[str, pd.DataFrame]]:

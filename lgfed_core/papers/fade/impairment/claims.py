@@ -10,7 +10,7 @@ import pandas as pd
 from lgfed_core.evidence import claims
 from lgfed_core.evidence.claims import Claim, Part, paired
 from lgfed_core.evidence.records import select, stand_in
-from lgfed_core.evidence.verdict import greater
+from lgfed_core.evidence.verdict import REFUTED, greater
 
 from . import run as impairment
 from .run import Settings
@@ -61,7 +61,8 @@ def debiasing(found: pd.DataFrame) -> list[Part]:
         where = f"{name}, {m:g} a round"
         if m >= MANY:
             none = mine["none"]
-            parts.append(Part(f"{where}: unfair", len(none), greater(none.to_numpy(), by=UNFAIR)))
+            above = f"{where}: delta EO above {UNFAIR:g} without the game"
+            parts.append(Part(above, len(none), greater(none.to_numpy(), by=UNFAIR)))
         for other in ("none", "vanilla"):
             parts.append(
                 paired(f"{where}: squared below {other}", mine[other], mine["squared"], greater)
@@ -75,9 +76,53 @@ _CELLS = len(Settings.people) * (
 CLAIMS = (Claim("F13", "fade/impairment", "squared debiases, vanilla does not", debiasing, _CELLS),)
 
 
+def alone(found: pd.DataFrame, metric: str = "train_delta_eo") -> pd.DataFrame:
+    """One measure without the game at every rate, means over seeds: lines (stand_in, lr), a column
+    per number of users a round, NaN where it has not run."""
+    mine = select(found, metric=metric, loss="none")
+    return mine.pivot_table("value", ["stand_in", "lr"], "per_round")
+
+
+def blind(found: pd.DataFrame, name: str, lr: float) -> bool:
+    """Whether no positive window is found at this rate: F1 is 0, and delta EO says nothing."""
+    f1 = alone(found, "train_f1")
+    return (name, lr) in f1.index and not f1.loc[(name, lr)].fillna(0).any()
+
+
 def judged(found: pd.DataFrame) -> pd.DataFrame:
-    """Lines of `evidence.claims.judged`; the verdict names the data that stand in."""
-    return claims.judged(CLAIMS, found, stand_in(found))
+    """Lines of `evidence.claims.judged`; the verdict names the data that stand in, the rate where
+    it is not the text's, and what delta EO is at the text's."""
+    lines = claims.judged(CLAIMS, found, stand_in(found))
+    return claims.judged(CLAIMS, found, stand_in(found), _limits(found, lines))
+
+
+def _limits(found: pd.DataFrame, lines: pd.DataFrame) -> str:
+    if lines.empty:
+        return ""
+    line, words = lines.loc["F13"], []
+    if line["verdict"] == REFUTED and line["ran"] < line["parts"]:
+        words.append(f"{line['ran']} of {line['parts']} comparisons")
+    rates, text = chosen(found), Settings.lrs[0]
+    other = {name: lr for name, lr in rates.items() if lr != text}
+    if other:
+        times = " and ".join(f"{lr / text:g}" for lr in sorted(set(other.values())))
+        words.append(f"at {times} times the text's rate")
+    there = alone(found)
+    there = there[[m for m in there if m >= MANY]].dropna(how="all")
+    at = "; ".join(
+        f"{_range(there.loc[name, text])} ({name}{', F1 0' * blind(found, name, text)})"
+        for name in other
+        if (name, text) in there.index
+    )
+    # False if delta EO without the game is another at the text's rate.
+    said = f"; at the text's rate delta EO without the game is {at}" if at else ""
+    return "".join(f", {word}" for word in words) + said
+
+
+def _range(values: pd.Series) -> str:
+    """ "0.27 to 0.30", or "0.30" where the ends agree in print."""
+    ends = dict.fromkeys(f"{end:.2f}" for end in (values.min(), values.max()))
+    return " to ".join(ends)
 
 
 def from_stored() -> pd.DataFrame:

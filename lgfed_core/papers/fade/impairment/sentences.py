@@ -4,16 +4,17 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from lgfed_core.papers.in_words import bullets, less
+from lgfed_core.papers.in_words import NESTED, bullets, less
 
 from . import claims
 from .figures import WHO
+from .settings import Settings
 
 
 def of(found: pd.DataFrame) -> str:
     """Sentences in Markdown, on the users that train and on people left out; found: of
     `claims.stored`."""
-    lines = [_rates(found)]
+    lines = [_rates(found), _alone(found)]
     for who, words in WHO.items():
         for metric, name in (("delta_eo", "Delta EO"), ("f1", "F1")):
             # False if an interval moved to the other side of zero, or came to hold it.
@@ -31,6 +32,23 @@ def _rates(found: pd.DataFrame) -> str:
     # False if the text's rate did as well as the other: nothing below is of the worse one.
     head = "**F1 of users trained with, without the game, by learning rate**"
     return f"{head}: {'; '.join(said) or 'not yet run'}."
+
+
+def _alone(found: pd.DataFrame) -> str:
+    """Delta EO without the game, which the paper has above `claims.UNFAIR`, at every rate."""
+    items = []
+    for (name, lr), values in claims.alone(found).iterrows():
+        each = ", ".join(f"{m:g} a round {value:.3f}" for m, value in values.dropna().items())
+        # False if a positive window is found at that rate: delta EO then says something.
+        said = "; F1 is 0, no positive window is found" * claims.blind(found, name, lr)
+        text = " (the text's)" * (lr == Settings.lrs[0])
+        items.append(f"{NESTED}- {name}, rate {lr:g}{text}: {each}{said}.")
+    # False if the paper has another bound, or from another number of users on (section 6.2).
+    head = (
+        "**Delta EO of users trained with, without the game**, "
+        f"by the paper above {claims.UNFAIR:g} from {claims.MANY} users a round on"
+    )
+    return "\n".join([f"{head}:", *items]) if items else f"{head}: not yet run."
 
 
 def _against_none(found: pd.DataFrame, metric: str) -> Iterator[str]:

@@ -55,21 +55,37 @@ class Choice(NamedTuple):
     tuning: str  # `settings.Tuning` in words: top, learning rate, D's own steps
 
 
-def chosen(found: pd.DataFrame) -> list[Choice]:
-    """For each loss at both ends: of all tunings whose mean accuracy is at most `COST` below the
-    best without an adversary, the least delta EO; both on validation rows alone."""
-    acc, gap = (tried(found, f"validation_{m}").mean() for m in ("acc", "delta_eo"))
-    out = []
+def screened(found: pd.DataFrame) -> tuple[list[Choice], list[Choice]]:
+    """(able, left out) of the tunings of each loss at both ends: whether the mean accuracy on
+    validation rows is at most `COST` below the best without an adversary."""
+    acc = tried(found, "validation_acc").mean()
+    out: tuple[list[Choice], list[Choice]] = [], []
     for males in _ends(found):
         alone = acc.get("none", pd.Series(dtype=float))
         if males not in alone.index.get_level_values(0):
             continue
         least = alone[males].max() - COST
         for loss in LOSSES:
-            able = [i for i in acc.index if i[:2] == (loss, males) and acc[i] >= least]
-            if able:
-                out.append(Choice(*min(able, key=lambda i: gap[i])))
+            for i in (i for i in acc.index if i[:2] == (loss, males)):
+                out[not acc[i] >= least].append(Choice(*i))
     return out
+
+
+def chosen(found: pd.DataFrame) -> list[Choice]:
+    """For each loss at both ends: of all tunings that are able by `screened`, the least delta EO;
+    both on validation rows alone."""
+    gap, best = tried(found, "validation_delta_eo").mean(), dict[tuple, Choice]()
+    for choice in screened(found)[0]:
+        best[choice[:2]] = min(best.get(choice[:2], choice), choice, key=lambda c: gap[c])
+    return list(best.values())
+
+
+def left_out(found: pd.DataFrame) -> pd.Series:
+    """What each tuning that `screened` leaves out costs, in points on test rows: the accuracy of
+    the `baseline` less its own, mean over the seeds of both."""
+    acc = tried(found, "acc")
+    costs = {c: (acc[baseline(found, c.males)] - acc[c]).mean() for c in screened(found)[1]}
+    return pd.Series(costs, dtype=float)
 
 
 def baseline(found: pd.DataFrame, males: float) -> Choice:
@@ -123,7 +139,14 @@ PAGE = "fade/income"
 CLAIMS = (
     Claim("F10", PAGE, "no adversary: delta EO grows with male users", grows_with_imbalance),
     Claim("F11", PAGE, "squared fairer unbalanced, vanilla balanced", each_loss_at_its_end, 2),
-    Claim("F12", PAGE, "accuracy is kept", accuracy_is_kept, 4),
+    Claim(
+        "F12",
+        PAGE,
+        f"accuracy is kept within {MARGIN:g} point, by tunings that cost at most {COST:g} on "
+        "validation rows",
+        accuracy_is_kept,
+        4,
+    ),
 )
 
 

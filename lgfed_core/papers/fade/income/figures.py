@@ -10,11 +10,15 @@ from lgfed_core.colours import INK, LOSS
 from lgfed_core.evidence.verdict import reach_of
 from lgfed_core.plotting import WIDTH, caption, room
 
+AREAS = (9, 70)  # of marks, from the fewest male users to the most, points^2
 PRACTICE = {"logistic": "x", "thresholds": "+", "reduction": "*"}
 
 
 def figure3a(gap: pd.DataFrame, acc: pd.DataFrame, practice: pd.DataFrame | None = None) -> Figure:
     """Delta EO by number of male users, and the plane of delta EO and accuracy; 95 % intervals.
+
+    In the plane a mark is the larger the more male users there are: numbers would lie over each
+    other.
 
     gap, acc: lines by seed, columns (loss, males). practice: a line per method, columns delta_eo
     and acc, drawn in the plane.
@@ -25,11 +29,11 @@ def figure3a(gap: pd.DataFrame, acc: pd.DataFrame, practice: pd.DataFrame | None
         x, low = mean_and_reach(gap[loss])
         y, reach = mean_and_reach(acc[loss])
         left.errorbar(x.index, x, low, color=colour, marker=mark, capsize=2, label=loss)
-        right.errorbar(x, y, reach, low, color=colour, marker=mark, elinewidth=0.7, label=loss)
-        for males in x.index:
-            right.annotate(
-                f"{males:g}", (x[males], y[males]), (4, 3), textcoords="offset points", fontsize=7
-            )
+        right.errorbar(
+            x, y, reach, low, color=colour, marker=mark, ms=3, elinewidth=0.7, label=loss
+        )
+        sizes = np.linspace(*AREAS, len(x)) if len(x) > 1 else AREAS[1]
+        right.scatter(x, y, sizes, color=colour, marker=mark, zorder=3)
     if practice is not None:
         for name, line in practice.iterrows():
             at = line["delta_eo"], line["acc"]
@@ -41,7 +45,10 @@ def figure3a(gap: pd.DataFrame, acc: pd.DataFrame, practice: pd.DataFrame | None
     room(right, above=0.1, below=0.5)
     right.legend(fontsize=7, ncols=2, loc="lower right")
     words = "Delta EO by the number of male users, and accuracy against delta EO, a line per loss "
-    words += "of D; bars are 95 % intervals, from stored runs at paper scale."
+    words += (
+        "of D, a mark the larger the more male users; bars are 95 % intervals, from stored runs "
+    )
+    words += "at paper scale."
     return caption(fig, words, gap)
 
 

@@ -15,12 +15,28 @@ _FAIRER = ("higher", "lower", "not shown to be higher or lower")
 
 def of(found: pd.DataFrame) -> str:
     """Sentences in Markdown; found: of `claims.stored`, one choice of inputs."""
-    return bullets([_gap(found), _price(found), _left(found), _between(found), _groups(found)])
+    about = (_kept, _gap, _price, _left, _between, _groups)
+    return bullets([sentence_of(found) for sentence_of in about])
 
 
 def hidden(found: pd.DataFrame) -> str:
     """Those about what the representation still tells, alone."""
     return bullets([_left(found), _between(found)])
+
+
+def _kept(found: pd.DataFrame) -> str:
+    """By which margin F12 is judged, and what has been left out before."""
+    head = (
+        f"**F12 asks for accuracy within {claims.MARGIN:g} point** of the best tuning without an "
+        f"adversary, of tunings that cost at most {claims.COST:g} on validation rows"
+    )
+    able, gone = claims.screened(found)
+    if not able:
+        return f"{head}: not yet run."
+    costs = claims.left_out(found)
+    # False if the tunings left out cost as little on test rows as F12 asks for.
+    cost = f", which cost {costs.min():.1f} to {costs.max():.1f} points on test rows" * bool(gone)
+    return f"{head}; that leaves out {len(gone)} of {len(able) + len(gone)}{cost}."
 
 
 def _gap(found: pd.DataFrame) -> str:

@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from lgfed_core.evidence import claims
 from lgfed_core.evidence.claims import Claim, decided
 from lgfed_core.papers import live
 
@@ -9,6 +10,7 @@ from . import closed_form, user_collapse
 from .user_collapse import CONDITIONS, claim_f15
 
 _PAGE = "fade/theory"
+_AT = f"ε = {min(closed_form.EPSILONS):g} and α₁ = {min(closed_form.SMALL):g}"
 CLAIMS = (
     Claim(
         "F4", _PAGE, "the minimum, as printed", lambda _: decided(closed_form.claim_f4()), live=True
@@ -16,18 +18,19 @@ CLAIMS = (
     Claim(
         "F5",
         _PAGE,
-        "the discrepancy is O(α₁ε)",
+        f"the discrepancy is O(α₁ε); its ratio to α₁ε at {_AT}",
         lambda _: decided(closed_form.claim_f5()),
         live=True,
     ),
     Claim(
         "F15",
         _PAGE,
-        "classes prevent collapse",
+        "given true classes, conditioning on them prevents collapse",
         lambda _: decided(user_collapse.claim_f15()),
         live=True,
     ),
 )
+OWN = "F15, own predictions (CDAN)"
 BESIDE = (
     Claim(
         "F4, with the sign corrected",
@@ -37,10 +40,24 @@ BESIDE = (
     ),
     Claim("F5, for the excess", _PAGE, "", lambda _: decided(closed_form.claim_f5("excess"))),
     Claim("F15, labels 70 % right", _PAGE, "", lambda _: decided(claim_f15(CONDITIONS[2]))),
-    Claim("F15, own predictions (CDAN)", _PAGE, "", lambda _: decided(claim_f15(CONDITIONS[1]))),
+    Claim(OWN, _PAGE, "", lambda _: decided(claim_f15(CONDITIONS[1]))),
 )
+
+
+def judged() -> pd.DataFrame:
+    """Lines of `evidence.claims.judged`: the claims as the paper makes them, then those beside."""
+    return _with_own(pd.concat([claims.judged(some, None) for some in (CLAIMS, BESIDE)]))
 
 
 def from_stored() -> pd.DataFrame:
     """F4, F5 and F15 as the page has judged them last."""
-    return live.stored(CLAIMS)
+    return _with_own(live.stored(CLAIMS))
+
+
+def _with_own(lines: pd.DataFrame) -> pd.DataFrame:
+    """F15's verdict with that for own predictions after it: users without labels have no others
+    (sections 4.4 and 5.2)."""
+    own = claims.judged(BESIDE, None).loc[OWN, "verdict"]
+    # False if D sees another thing in the paper's CDAN than z and the classes predicted from it.
+    words = f" (with the classifier's own predictions, as the paper's CDAN has them: {own})"
+    return lines.assign(said=lines["said"].where(lines.index != "F15", lines["said"] + words))

@@ -36,6 +36,7 @@ from lgfed_core.evidence.verdict import Evidence, exact
 
 PAIRS = ((0.5, 0.5), (0.05, 0.95), (0.3, 0.9), (1.0, 1.0))  # (a1, a2); the first two sum to 1
 SMALL = tuple(10.0**-k for k in range(1, 9))  # a1 on its way to 0, with a2 = 1 - a1
+EPSILONS = (0.01, 0.1, 0.5, 2.0)
 
 
 def best_discriminator(p1: ArrayLike, p2: ArrayLike, a1: float, a2: float) -> NDArray:
@@ -159,14 +160,15 @@ def claim_f5(of: str = "discrepancy", pairs: int = 200, seed: int = 0) -> Eviden
     """F5: D~ (or the "excess") is O(a1 eps / (a1 + a2)) for a1 << a2.
 
     The paper's proof has the constant 1 in front. The estimate is the largest ratio |value| to
-    a1 eps over `SMALL` weights and random pairs of laws under eps = 0.01, 0.1, 0.5, 2; above 1
-    refutes. Raises SettingsError for another name.
+    a1 eps over `SMALL` weights and random pairs of laws under each of `EPSILONS`; above 1 refutes.
+    That of D~ is largest at the least of both, and grows without bound as either falls. Raises
+    SettingsError for another name.
     """
     if of not in ("discrepancy", "excess"):
         raise SettingsError(f"{of!r} is neither 'discrepancy' nor 'excess'")
     value, rng = {"discrepancy": discrepancy, "excess": excess}[of], np.random.default_rng(seed)
     ratios = []
-    for eps in (0.01, 0.1, 0.5, 2.0):
+    for eps in EPSILONS:
         laws_ = [two_point(eps), *(within(eps, 5, rng) for _ in range(pairs // 4))]
         ratios += [abs(value(*law, a, 1 - a)) / (a * eps) for a in SMALL for law in laws_]
     return exact(max(ratios), max(ratios) <= 1)
