@@ -14,7 +14,7 @@ from lgfed_core.paths import ROOT
 
 PLACE = ROOT / "data" / "reliability.toml"
 FIELDS = ("what", "tried", "unit", "failed", "found", "command", "date", "commit")
-# What the first box of the page says of all counts in one unit; the table has these and the others.
+# What the first box of the page says of all counts in one unit; the list has these and the others.
 SHORT = {
     "kills": "{tried:,} kills of runs, of which {failed:,} did not go on to the same bytes",
     "mutants": "{tried:,} faults put into code, of which the tests of that day let {failed:,} pass",
@@ -41,14 +41,12 @@ def counts(path: Path = PLACE) -> pd.DataFrame:
 
 
 def markdown(lines: pd.DataFrame) -> str:
-    """The counts as a table; ``tried`` with its unit, and how each was counted."""
-    rows = ["| attacked | tried | failed | what came out | counted by |", "|---|---:|---:|---|---|"]
-    for line in lines.itertuples():
-        how = f"`{line.command}`, {line.date}, {line.commit}"
-        rows.append(
-            f"| {line.what} | {line.tried:,} {line.unit} | {line.failed:,} | {line.found} | {how} |"
-        )
-    return "\n".join(rows)
+    """A bullet for each count: ``tried`` with its unit, what came out, and how it was counted."""
+    return "\n".join(
+        f"- **{line.what}**: {line.failed:,} of {line.tried:,} {line.unit} failed; {line.found} "
+        f"(`{line.command}`, {line.date}, {line.commit})"
+        for line in lines.itertuples()
+    )
 
 
 def in_words(lines: pd.DataFrame) -> str:

@@ -33,7 +33,9 @@ def test_a_count_reads_as_a_line_of_the_table(tmp_path):
     path = tmp_path / "list.toml"
     path.write_text(ONE)
     said = reliability.markdown(reliability.counts(path)).splitlines()[-1]
-    assert said == "| a thing | 3 blows | 1 | a dent | `python -m hammer`, 2026-01-02, abcdef0 |"
+    assert said == (
+        "- **a thing**: 1 of 3 blows failed; a dent (`python -m hammer`, 2026-01-02, abcdef0)"
+    )
 
 
 @pytest.mark.parametrize(
