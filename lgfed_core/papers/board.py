@@ -161,7 +161,8 @@ def artefacts(paper: Path = PAPER) -> list[str]:
 def _aside(said: str) -> str:
     """What limits a verdict: its first remark in brackets, unless that is what was tried."""
     inside = said.partition("(")[2].partition(")")[0]
-    return f" ({inside})" if inside and not inside.startswith("tried") else ""
+    effort = inside.startswith("tried") or inside.endswith("settings tried")
+    return f" ({inside})" if inside and not effort else ""
 
 
 def markdown(

@@ -9,7 +9,7 @@ claims of the page, as on the page itself; at quick scale they are suggested, no
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -53,14 +53,17 @@ def rows(of: Sequence[Claim], found: Any, scale: str, seed: int = 0) -> pd.DataF
     )
 
 
-def stored(of: Sequence[Claim]) -> pd.DataFrame:
-    """Lines of `claims.judged` for the claims of a page, at the best scale that has been stored."""
+def stored(of: Sequence[Claim], limits: str | Mapping[str, str] = "") -> pd.DataFrame:
+    """Lines of `claims.judged` for the claims of a page, at the best scale that has been stored.
+
+    limits: of `claims.judged`.
+    """
     found = records.select(_name(of), columns=("claim",), seed=0)
     scale = next((name for name in SCALES if (found["scale"] == name).any()), "")
     mine = found[found["scale"] == scale]
     numbers = mine.pivot(index="claim", columns="metric", values="value")
     again = [replace(claim, comparisons=lambda n, id=claim.id: _part(n, id)) for claim in of]
-    lines = claims.judged(again, numbers)
+    lines = claims.judged(again, numbers, limits=limits)
     return claims.only_suggested(lines, _QUICK) if scale == "quick" else lines
 
 

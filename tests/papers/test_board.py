@@ -74,3 +74,9 @@ def test_as_markdown_a_verdict_links_to_its_page(board):
 def test_without_the_list_of_claims_it_says_what_is_missing(tmp_path):
     with pytest.raises(ResultsError, match="claims.csv is missing"):
         claims_board.board(tmp_path)
+
+
+def test_how_much_was_tried_limits_no_verdict_and_how_few_ran_does():
+    assert claims_board._aside("refuted (best of 8 settings tried)") == ""
+    assert claims_board._aside("refuted (tried: rates 0.02, 0.05)") == ""
+    assert claims_board._aside("inconclusive (underpowered)") == " (underpowered)"

@@ -64,7 +64,7 @@ def papers_count(shared: int, total: int, m: int, K: int, fed_rounds: int, lg_ro
 def by_formula(dataset: str, method: str, fed_rounds: int, lg_rounds: int) -> int | None:
     """What a row of the tables sends by `papers_count`: it follows from the budget, without a run.
 
-    None for MTL, which shares nothing in the formula's sense.
+    None for MTL, which shares no part: `recompute_tables` counts it as FedAvg, for comparison.
     """
     return None if method == "mtl" else SYSTEMS[dataset].papers(fed_rounds, lg_rounds)
 

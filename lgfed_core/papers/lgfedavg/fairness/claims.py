@@ -12,6 +12,7 @@ import pandas as pd
 
 from lgfed_core.evidence import claims, printed, verdict
 from lgfed_core.evidence.claims import Claim, Part, paired, tested
+from lgfed_core.evidence.printed import METRICS
 
 from ..printed import TABLES
 from . import run as adult
@@ -35,6 +36,11 @@ RANDOM = 50.0
 def margin(metric: str, split: str) -> float:
     """How far from a printed number of the row with an adversary still counts as about it."""
     return printed.margin(TABLES[adult.TABLE], metric, method="lg_fedavg_adv", split=split)
+
+
+def devices(split: str) -> str:
+    """ "i.i.d. devices"."""
+    return f"{printed.row_name({'split': split})} devices"
 
 
 def stronger(stored: pd.DataFrame) -> Tried | None:
@@ -77,9 +83,10 @@ def l14(
         where = split, protocol, way
         area = _values(stored, judge, True, *where)
         within, least = margin("adv_auc", split), -adult.COST - margin("class_acc", split)
-        parts.append(tested(f"{split}, {judge}", area, verdict.equivalent, RANDOM, within))
+        words = f"{devices(split)}, {METRICS[judge]}"
+        parts.append(tested(words, area, verdict.equivalent, RANDOM, within))
         both = [_values(stored, "class_acc", hides, *where) for hides in (True, False)]
-        parts.append(paired(f"{split}, accuracy", *both, verdict.greater, by=least))
+        parts.append(paired(f"{devices(split)}, accuracy", *both, verdict.greater, by=least))
     return parts
 
 
@@ -89,7 +96,7 @@ def l15(
     """L15: classifiers fitted afterwards are close to random, too: logistic and network probes."""
     return [
         tested(
-            f"{split}, {kind}",
+            f"{devices(split)}, {METRICS[kind]}",
             _values(stored, kind, True, split, protocol, way),
             verdict.equivalent,
             RANDOM,
@@ -154,9 +161,9 @@ def from_stored() -> pd.DataFrame:
 
 
 def _judged(some: Sequence[Claim], stored: pd.DataFrame) -> pd.DataFrame:
-    """Verdicts that name what was tried."""
-    words = tried(stored)
-    return claims.judged(some, stored, limits=f" (tried: {words})" if words else "")
+    """Verdicts that say of how many settings; the page lists them (`stored.tried`)."""
+    many = sum(len(lambdas) for _, lambdas in tried(stored))
+    return claims.judged(some, stored, limits=f" (best of {many} settings tried)" if many else "")
 
 
 def paired_gain(way: Tried, stored: pd.DataFrame, metric: str) -> verdict.Evidence:

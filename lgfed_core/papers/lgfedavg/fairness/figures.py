@@ -3,6 +3,8 @@
 Each function draws one figure, from rows or tables of `claims`, and returns it.
 """
 
+from itertools import cycle
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -16,6 +18,8 @@ from lgfed_core.plotting import WIDTH, caption
 from . import claims as adult_claims, run as adult
 
 LOSSES = ("vanilla", "squared")
+_APART = 0.7  # points of leakage: nearer neighbours on a line would have labels on each other
+_SWEPT = ((CASE[3], "X"), (CASE[0], "v"), (CASE[2], "p"))  # ways of the sweep, in turn
 _FLAGS = {"lg_fedavg_adv": "adv = 1", "lg_fedavg": "adv = 0"}  # of the released script
 _JUDGES = {  # metric -> (marker, size, words)
     "adv_auc": ("o", 34, "the adversary of the game"),
@@ -28,10 +32,11 @@ _JUDGES = {  # metric -> (marker, size, words)
 def released_steps(steps: pd.DataFrame) -> Figure:
     """What the released loop does with gradients, round by round; steps: one line per round, seed.
 
-    Columns: method, round, seed, cos_adversary, share_local, adversary_norm. Left, the cosine
-    between the adversary's gradient and what the adversary is moved by (as intended: 1); middle,
-    the part of the adversary's push that reaches the local model (as intended: 1, backwards: -1);
-    right, how far the adversary walks. Bands are one deviation over seeds.
+    Columns: method, round, seed, cos_adversary, share_local, adversary_norm, zero_gradient (part of
+    all looks, 0 to 1). Left, the cosine between the adversary's gradient and what the adversary is
+    moved by (as intended: 1); middle, the part of the adversary's push that reaches the local model
+    (as intended: 1, backwards: -1); both where there is a gradient. Right, how far the adversary
+    walks. Bands are one deviation over seeds.
     """
     figure, axes = plt.subplots(1, 3, figsize=(WIDTH, 2.6))
     titles = {
@@ -59,9 +64,13 @@ def released_steps(steps: pd.DataFrame) -> Figure:
     )
     axes[2].set_yscale("log")
     axes[2].legend(title="released script")
+    zero = steps.groupby("method")["zero_gradient"].mean()
+    none = " and ".join(f"{100 * zero[m]:.0f} % ({words})" for m, words in _FLAGS.items())
+    # False if the gradients of a run made since were zero in another part of what was looked at.
     below = (
         "Round by round, what the released loop does with gradients beside what it "
-        "intends; bands are one deviation over seeds."
+        "intends; bands are one deviation over seeds. In single precision the adversary's "
+        f"gradient is zero in {none} of what was looked at: cosine and share are of the rest."
     )
     return caption(figure, below, steps.set_index("seed"))
 
@@ -114,7 +123,7 @@ def frontier(
     `best_bit.best_bits`, above which nothing lies; swept: words -> (leakage, accuracy) of the
     sweep. All in percent.
     """
-    figure, ax = plt.subplots(figsize=(WIDTH, 3.6))
+    figure, ax = plt.subplots(figsize=(WIDTH, 4.2))
     ax.axhline(base_rate, color=REFERENCE, linestyle=":", linewidth=1.2)
     ax.plot(50, base_rate, marker="s", color=REFERENCE, linestyle="", label='"no" to everyone')
     for loss in LOSSES:
@@ -133,8 +142,9 @@ def frontier(
             markeredgecolor="white",
             label=f"{METHODS[method]}, Table 4",
         )
-    for words, (leak, accuracy) in (swept or {}).items():
-        ax.plot(leak, accuracy, "X", color=CASE[3], markersize=8, label=words)
+    for (words, point), (colour, marker) in zip((swept or {}).items(), cycle(_SWEPT)):
+        look = dict(markersize=8, linestyle="", markeredgecolor="white", markeredgewidth=0.6)
+        ax.plot(*point, marker=marker, color=colour, label=words, **look)
     if bits is not None:
         line = bits.sort_values("leak")
         best = line["accuracy"].cummax()
@@ -146,7 +156,7 @@ def frontier(
         ylabel="accuracy on income, %",
     )
     ax.set_xlim(left=49)
-    ax.legend(loc="lower right")
+    figure.legend(loc="outside lower center", ncols=2)
     below = (
         "Leakage to the best probe against accuracy along lambda, under two losses of "
         "the adversary, with 95 % bars over seeds; up and to the left is better."
@@ -158,11 +168,15 @@ def _path(ax: Axes, table: pd.DataFrame, colour: str, marker: str, words: str) -
     x, y = (table[metric, "mean"] for metric in ("probe_best", "class_acc"))
     reach = [table[metric, "std"].fillna(0) for metric in ("probe_best", "class_acc")]
     ax.errorbar(x, y, reach[1], reach[0], color=colour, marker=marker, elinewidth=0.7, label=words)
-    for strength, a, b in zip(table.index, x, y, strict=True):
-        shift = (3, -9) if marker == LOSS["vanilla"][1] else (-4, 5)
-        ax.annotate(
-            f"{strength:g}", (a, b), shift, textcoords="offset points", fontsize=7, color=colour
-        )
+    below = marker == LOSS["vanilla"][1]
+    look = dict(fontsize=7, color=colour, textcoords="offset points")
+    crowds = (x.diff().abs() > _APART).cumsum()  # those of a crowd share one label
+    for _, at in x.groupby(crowds).groups.items():
+        words = f"{at[0]:g}" if len(at) == 1 else f"{at[0]:g} to {at[-1]:g}"
+        if below:
+            ax.annotate(words, (x[at].min(), y[at].min()), (-4, -11), ha="right", **look)
+        else:
+            ax.annotate(words, (x[at].max(), y[at].max()), (3, 6), **look)
 
 
 def _band(ax: Axes, mean: pd.Series, sd: pd.Series, colour: str, marker: str, words: str) -> None:

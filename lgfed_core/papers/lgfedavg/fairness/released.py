@@ -35,6 +35,7 @@ from .released_users import Lanes, Params, probed, tested
 
 STEPS = "lgfedavg_adult_released_steps"
 LOUD, LAMBDA = 30.0, 0.03  # of the adversary's loss, before and in the joint phase
+TOLD = 1e-5  # of the task's gradient: what arrives of a smaller push is lost in single precision
 
 
 def run(cfg, seeds, split: str, method: str, device: torch.device) -> Measured:
@@ -78,7 +79,7 @@ def _local(lanes: Lanes, adv: bool) -> tuple[pd.DataFrame, pd.DataFrame]:
         for _ in range(cfg.released_epochs):
             for step, (x, y, z) in enumerate(lanes.batches()):
                 seen += joint_step(lanes, params, left_over, x, y, z, adv, look=step % 16 == 0)
-        means = {name: torch.stack([s[name] for s in seen]).mean(0) for name in seen[0]}  # [L]
+        means = {n: torch.stack([s[n] for s in seen]).nanmean(0) for n in seen[0]}  # [L]
         means["adversary_norm"] = _norm({n: params[n] for n in r})
         means["head_moved"] = _norm({n: params[n] - v for n, v in head.items()})
         lines.append(_by_run(lanes, means).assign(round=number))
@@ -100,9 +101,10 @@ def joint_step(
 
     left_over: the adversary's gradient, which nobody clears. With ``look``, also what came of the
     intentions, per lane [L]: ``cos_adversary`` between the adversary's gradient and what it is
-    moved by, ``size_ratio`` of their norms, ``share_local``, the part of the adversary's push that
-    reaches the local model (1 all of it, 0 nothing, -1 all of it with the wrong sign), and
-    ``cos_local`` between the local model's intended and applied gradient.
+    moved by (NaN where the gradient is zero; ``zero_gradient`` is 1 there, else 0),
+    ``share_local``, the part of the adversary's push that reaches the local model (1 all of it, 0
+    nothing, -1 all of it with the wrong sign; NaN for a push below `TOLD`), and ``cos_local``
+    between the local model's intended and applied gradient.
     """
     f, r = (_named(params, part) for part in ("local.", "adversary."))
     if adv and not look:  # what cancels is left out, for speed; all but rounding stays the same
@@ -139,9 +141,10 @@ def joint_step(
         seen.append(
             {
                 "cos_adversary": _cos(ideal, applied),
-                "size_ratio": _norm(applied) / _norm(ideal).clamp(min=1e-30),
-                "share_local": _dot(reached, push_local)
-                / _dot(push_local, push_local).clamp(min=1e-30),
+                "zero_gradient": (_norm(ideal) == 0).double(),
+                "share_local": _share(reached, push_local).where(
+                    _norm(push_local) > TOLD * _norm(task_only), torch.nan
+                ),
                 "cos_local": _cos(wanted, {n: both[n] for n in f}),
             }
         )
@@ -195,8 +198,8 @@ def _named(params: Params, start: str) -> list[str]:
 
 
 def _dot(a: Params, b: Params) -> Tensor:
-    """Inner products, lane by lane -> [L]."""
-    return sum((a[n] * b[n]).flatten(1).sum(1) for n in a)
+    """Inner products, lane by lane -> float64 [L]: squares of small gradients vanish in float32."""
+    return sum((a[n].double() * b[n].double()).flatten(1).sum(1) for n in a)
 
 
 def _norm(a: Params) -> Tensor:
@@ -204,10 +207,16 @@ def _norm(a: Params) -> Tensor:
 
 
 def _cos(a: Params, b: Params) -> Tensor:
-    return _dot(a, b) / (_norm(a) * _norm(b)).clamp(min=1e-30)
+    """NaN where either is zero."""
+    return _dot(a, b) / (_norm(a) * _norm(b))
+
+
+def _share(a: Params, of: Params) -> Tensor:
+    """How much of a vector another has along it; NaN of a zero vector."""
+    return _dot(a, of) / _dot(of, of)
 
 
 def _by_run(lanes: Lanes, means: dict[str, Tensor]) -> pd.DataFrame:
-    """[L] by name -> one line per seed, the mean over its users."""
-    columns = {n: v.view(-1, lanes.users).mean(1).tolist() for n, v in means.items()}
+    """[L] by name -> one line per seed, the mean over those of its users that have a number."""
+    columns = {n: v.view(-1, lanes.users).nanmean(1).tolist() for n, v in means.items()}
     return pd.DataFrame(columns | {"seed": lanes.seeds})

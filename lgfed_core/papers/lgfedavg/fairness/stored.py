@@ -14,6 +14,7 @@ from . import run as adult
 
 _HOW = ("optimiser", "adversary_steps", "adversary_width", "adversary_dropout")
 _IDS = ("method", "split", "loss", "lambda", "round", *_HOW)
+_OPTIMISER = {"adam": "Adam", "sgd": "SGD"}
 _LEAKS = ("adv_auc", "probe_logistic", "probe_trees", "probe_network", "probe_best")
 
 
@@ -91,13 +92,9 @@ class Tried:
     lambdas: tuple[float, ...]  # that were run, 0 left out
     validation_probe: float  # at ``strength``
 
-    def __str__(self) -> str:
-        found = ", ".join(f"{x:g}" for x in self.lambdas)
-        return f"{self.how}, lambda {found}"
-
     @property
     def how(self) -> str:
-        words = f"{self.optimiser}, {self.adversary_steps} adversary steps"
+        words = f"{_OPTIMISER[self.optimiser]}, {self.adversary_steps} adversary steps"
         words += f" of {self.adversary_width} units"
         return words + (f", its dropout {self.adversary_dropout}" if self.adversary_dropout else "")
 
@@ -149,11 +146,14 @@ def sweep_points(stored: pd.DataFrame) -> dict[str, tuple[float, float]]:
     }
 
 
-def tried(stored: pd.DataFrame) -> str:
-    """In words what was tried before a verdict on the method, beside the frontier's SGD."""
+def tried(stored: pd.DataFrame) -> list[tuple[str, tuple[float, ...]]]:
+    """What was tried before a verdict on the method: ways in words, and the lambdas of each.
+
+    The first is the frontier's, by SGD; none where that has not run.
+    """
     line = frontier(stored)
     if line.empty:
-        return ""
-    along = [f"{x:g}" for x in line.loc["vanilla"].index if x > 0]
-    ways = [f"sgd, 1 adversary step of 32 units, lambda {', '.join(along)}"]
-    return "; ".join([*ways, *map(str, sweep(stored))])
+        return []
+    along = tuple(x for x in line.loc["vanilla"].index if x > 0)
+    first = "SGD, 1 adversary step of 32 units", along
+    return [first, *((way.how, way.lambdas) for way in sweep(stored))]

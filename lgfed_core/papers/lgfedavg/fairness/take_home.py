@@ -3,10 +3,14 @@ it false."""
 
 import pandas as pd
 
+from lgfed_core.evidence.claims import said
+from lgfed_core.papers.in_words import bullets, kind
+
 from . import best_bit
 from .claims import margin, paired_gain
-from .stored import Tried, cell, frontier, sweep
+from .stored import Tried, cell, frontier, sweep, tried
 
+_PLACES = ("above", "below", "not shown to be above or below")
 _LEVEL = 51.0  # the mean leak at which the best bit is quoted, in percent
 
 
@@ -23,12 +27,21 @@ def take_home(stored: pd.DataFrame, label: float, bits: pd.DataFrame) -> str:
     if line.empty or pd.isna([v for found in released.values() for v in found]).any():
         return "**Not yet run**: the sentences to take home appear with the stored runs."
     means = line.loc["vanilla"].xs("mean", axis=1, level=1)
-    said = [_published(released[adv], released[alone]), _text(means)]
-    said += [_swept(stored, way) for way in sweep(stored)]
+    lines = [_published(released[adv], released[alone]), _text(means)]
+    lines += [_swept(stored, way) for way in sweep(stored)]
     leak, reached = (_cell(stored, m, adv, "as_described") for m in ("probe_best", "class_acc"))
-    said.append(_bit(bits, label, leak, reached))
+    lines.append(_bit(bits, label, leak, reached))
     head = "To take home (i.i.d. devices, means over seeds):"
-    return "\n".join([f"{head}\n", *(f"- {words}" for words in said)])
+    return "\n".join([f"{head}\n", *(f"- {words}" for words in lines)])
+
+
+def settings(stored: pd.DataFrame) -> str:
+    """The settings that were tried before a verdict, in Markdown; says so where none was."""
+    ways = tried(stored)
+    # False if a way of the sweep, or a lambda, had run that is not in the list.
+    lines = (f"{how}: lambda {', '.join(f'{x:g}' for x in lambdas)}" for how, lambdas in ways)
+    many = sum(len(lambdas) for _, lambdas in ways)
+    return f"The {many} settings tried:\n\n{bullets(lines)}" if ways else "No setting tried yet."
 
 
 def _published(on: list[float], off: list[float]) -> str:
@@ -60,18 +73,18 @@ def _text(means: pd.DataFrame) -> str:
 
 
 def _swept(stored: pd.DataFrame, way: Tried) -> str:
-    # False if the paired interval of the probe's fall held zero, where it says that the probe
-    # falls; or lay wholly below zero, where it says that nothing is shown.
-    fall = paired_gain(way, stored, "probe_best")
-    price = paired_gain(way, stored, "class_acc")
-    low, high = sorted((-fall.low, -fall.high))
-    kind = "forgets a part" if low > 0 else "is not shown to forget"
+    # False if the paired interval of what the probe finds more, or of accuracy, came to hold zero,
+    # to leave it, or to lie on the other side.
+    leaks, gain = (paired_gain(way, stored, m) for m in ("probe_best", "class_acc"))
+    head = kind(leaks, ("shows more", "forgets a part", "is not shown to forget"))
     leak, judge = (way.values(stored, m).mean() for m in ("probe_best", "adv_auc"))
+    lambdas = ", ".join(f"{x:g}" for x in way.lambdas)
     return (
-        f"**With another optimiser a local model {kind}** ({way}; {way.strength:g} chosen on "
-        f"validation rows): the best fresh probe is at {leak:.1f}, {-fall.estimate:.1f} "
-        f"[{low:.1f}, {high:.1f}] below that without an adversary, for {-price.estimate:.1f} "
-        f"points of accuracy; the adversary of the game is at {judge:.1f}."
+        f"**With another optimiser a local model {head}** ({way.how}, lambda {lambdas}; "
+        f"{way.strength:g} chosen on validation rows): the best fresh probe is at {leak:.1f}, "
+        f"{kind(leaks, _PLACES)} that without an adversary: {said(leaks, digits=1)}; accuracy, "
+        f"{kind(gain, _PLACES)}: {said(gain, digits=1)} points. The adversary of the game is at "
+        f"{judge:.1f}."
     )
 
 
@@ -79,7 +92,7 @@ def _bit(bits: pd.DataFrame, label: float, leak: float, reached: float) -> str:
     # False if the bit were less right, or leaked more, than the table of the line says: both are
     # computed on test rows. That the label binds no prediction with errors is arithmetic.
     best, free = bits.loc[_LEVEL], bits["accuracy"].iloc[-1]
-    said = (
+    words = (
         f"**Chance is within {max(best['race'], best['sex']) - 50:.1f} points of a code that tells "
         f"incomes well.** One bit of the inputs, right in {best['accuracy']:.1f} % "
         f"({free - best['accuracy']:.1f} points below the best bit without a bound), has an AUC of "
@@ -87,8 +100,8 @@ def _bit(bits: pd.DataFrame, label: float, leak: float, reached: float) -> str:
         "label tells binds only a prediction without error."
     )
     if pd.isna(leak):
-        return said
-    return said + (
+        return words
+    return words + (
         f" Table 4's LG-FedAvg with an adversary leaks {leak:.1f} and is right in {reached:.1f} %; "
         f"a bit that leaks no more reaches {best_bit.at_leak(bits, leak):.1f} %."
     )

@@ -3,10 +3,11 @@
 They are judged on its samples: law of x -> draws.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pandas as pd
 
+from lgfed_core.evidence import claims
 from lgfed_core.evidence.claims import SURE, Claim, Part
 from lgfed_core.evidence.verdict import Evidence
 from lgfed_core.papers import live as pages
@@ -30,10 +31,23 @@ def _corrected(samples: dict) -> Evidence:
 
 
 CLAIMS = (
-    _claim("L10", "a mixture beats both extremes", lambda x: best_weight.claim_l10(x["cube"])),
-    _claim("L11", "the printed weight is best", lambda x: best_weight.claim_l11(x.values())),
-    _claim("L20", "the minimax h is independent of P", lambda x: minimax_cases.claim_l20()),
+    _claim(
+        "L10",
+        "a mixture beats both extremes, by this much squared error where it is least sure",
+        lambda x: best_weight.claim_l10(x["cube"]),
+    ),
+    _claim(
+        "L11",
+        "the printed weight, of 0 to 1, is best, and the measured one this far from it at most",
+        lambda x: best_weight.claim_l11(x.values()),
+    ),
+    _claim(
+        "L20",
+        "the minimax h is independent of P, of which it says so many nats where X = Y = P",
+        lambda x: minimax_cases.claim_l20(),
+    ),
 )
+LIMITS = {"L20": " (as stated: it presumes that the bound is attained)"}
 BESIDE = (
     _claim(
         "L11, on the sphere only", "", lambda x: best_weight.claim_l11([x["sphere"]]), live=False
@@ -42,6 +56,11 @@ BESIDE = (
 )
 
 
+def judged(some: Sequence[Claim], samples: dict) -> pd.DataFrame:
+    """Lines of `claims.judged` that say what limits a verdict."""
+    return claims.judged(some, samples, limits=LIMITS)
+
+
 def from_stored() -> pd.DataFrame:
     """L10, L11 and L20 as the page has judged them last."""
-    return pages.stored(CLAIMS)
+    return pages.stored(CLAIMS, LIMITS)

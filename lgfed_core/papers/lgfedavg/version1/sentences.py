@@ -7,7 +7,7 @@ import pandas as pd
 
 from lgfed_core.evidence.printed import METHODS, cells
 from lgfed_core.evidence.verdict import NOT_RUN
-from lgfed_core.papers.in_words import Pair, bullets, mean, seeds, sentence
+from lgfed_core.papers.in_words import NESTED, Pair, bullets, mean, seeds, sentence
 
 from ..comparisons import LOCAL, READINGS, SOUND, lg
 from ..printed import TABLES
@@ -39,7 +39,7 @@ def strangers(shares: Mapping[str, Sequence[np.ndarray]]) -> str:
 
 
 def meanings(stored: pd.DataFrame) -> str:
-    """Which average of models trained alone comes nearest to what each version prints.
+    """Which averages of models trained alone lie within a deviation of what each version prints.
 
     stored: rows of `records.load`.
     """
@@ -51,30 +51,42 @@ def meanings(stored: pd.DataFrame) -> str:
                     continue
                 spread.setdefault(key[0], []).append(max(ours.values()) - min(ours.values()))
                 if key == LOCAL:
-                    lines.append(f"{title}, {whose}, {_nearest(data, ours)}")
-    # False if another way of averaging came nearest than the one named here.
-    said = f"**One name, two quantities** (local only): {'; '.join(lines) or NOT_RUN}."
+                    lines.append(f"{NESTED}- {title}, {whose}: {_within(data, ours)}.")
+    # False if a way of averaging came within a printed deviation that is not named, or one that is
+    # named left it.
+    head = "**One name, two quantities** (local only; what lies within a printed deviation)"
+    said = "\n".join([f"{head}:", *lines]) if lines else f"{head}: {NOT_RUN}."
     if len(spread) == 2:
         alone, common = spread["local_only"], spread["lg_fedavg"]
         # False if the ways lay further apart for LG-FedAvg than for some models trained alone.
         less = "matters less" if max(common) < min(alone) else "is not shown to matter less"
         said += (
-            f" **From a common FedAvg start the way {less}**: the ways lie at most "
+            f"\n{NESTED}- **From a common FedAvg start the way {less}**: the ways lie at most "
             f"{max(common):.2f} points apart for LG-FedAvg, and at least {min(alone):.2f} for "
             "models trained alone."
         )
     return said
 
 
+def short(stored: pd.DataFrame) -> list[str]:
+    """What came out, for the box under the title: the three claims, then the two quantities."""
+    *three, own_head = _claims(stored)
+    return [*three, meanings(stored), own_head]
+
+
 def claims(stored: pd.DataFrame) -> str:
     """The three claims of section 3.1 and the own head, in Markdown, with our runs' numbers."""
+    return bullets(_claims(stored))
+
+
+def _claims(stored: pd.DataFrame) -> list[str]:
     # False, each, if the interval moved to the other side of zero, or came to hold it.
     said = [
         sentence(f"**{words}**, in points", _pairs(stored, test))
         for test, words in zip(TESTS, ("Local test", "New test"), strict=True)
     ]
     head = "**What the own head is worth**, version 1 less version 2 on MNIST, in points"
-    return bullets([*said, _share(stored), sentence(head, _own_head(stored))])
+    return [*said, _share(stored), sentence(head, _own_head(stored))]
 
 
 def _share(stored: pd.DataFrame) -> str:
@@ -125,11 +137,22 @@ def _runs(stored, numbers, data: str, key: tuple) -> Iterator[tuple[str, dict[st
         )
 
 
-def _nearest(data: str, ours: dict[str, float]) -> str:
-    """ "84.01 of version 1 is nearest to averaged outputs (84.60), ..."."""
+def _within(data: str, ours: dict[str, float]) -> str:
+    """ "version 1's 84.01 ± 7.42 goes with averaged outputs (84.60), not with ...", by version."""
     lines = []
     for version, table in (("version 1", TABLE), ("version 2", PRINTED[data][0])):
-        paper = float(printed_new_test(table, data, *LOCAL)["paper"])
-        way = min(ours, key=lambda w, to=paper: abs(ours[w] - to))
-        lines.append(f"{version}'s {paper:.2f} is nearest to {ALL_WAYS[way]} ({ours[way]:.2f})")
-    return ", ".join(lines)
+        printed = printed_new_test(table, data, *LOCAL)
+        paper, deviation = float(printed["paper"]), float(printed["paper_sd"])
+        near = {way: abs(value - paper) <= deviation for way, value in ours.items()}
+        with_it, without = (
+            [f"{ALL_WAYS[way]} ({ours[way]:.2f})" for way in ours if near[way] == kept]
+            for kept in (True, False)
+        )
+        words = f"{version}'s {paper:.2f} ± {deviation:.2f} "
+        if with_it:
+            words += f"goes with {' and '.join(with_it)}" + ", not told apart" * (len(with_it) > 1)
+            words += f", not with {' or '.join(without)}" * bool(without)
+        else:
+            words += f"goes with none of {', '.join(without)}"
+        lines.append(words)
+    return "; ".join(lines)

@@ -20,7 +20,7 @@ from lgfed_core.papers.lgfedavg.fairness import (
     run as adult,
     stored,
 )
-from lgfed_core.papers.lgfedavg.fairness.take_home import take_home
+from lgfed_core.papers.lgfedavg.fairness.take_home import settings, take_home
 
 matplotlib.use("agg")
 BITS = pd.DataFrame(
@@ -113,7 +113,11 @@ def test_nothing_is_refuted_without_a_sweep_or_where_the_sweep_does_better():
     assert unswept["L14 at Table 4's lambda, SGD"] == verdict.REFUTED, "that way alone is"
     better = adult_claims.judged(made_up(leak=70.0, swept=50.0))["verdict"].iloc[0]
     assert better.startswith("confirmed so far, 2 of 4 comparisons")
-    assert "adam, 5 adversary steps of 32 units, lambda 30" in better, "says what was tried"
+    assert better.endswith("(best of 6 settings tried)"), "five lambdas by SGD, one in the sweep"
+    listed = settings(made_up(swept=50.0))
+    assert "6 settings" in listed and "- Adam, 5 adversary steps of 32 units: lambda 30" in listed
+    assert "- SGD, 1 adversary step of 32 units: lambda 0.1, 0.3, 1, 3, 10" in listed
+    assert settings(made_up().iloc[:0]) == "No setting tried yet."
     half = adult_claims.judged(made_up(leak=70.0, swept=60.0))["verdict"].iloc[0]
     assert half.startswith(verdict.REFUTED), "its best, and still beyond the margin"
 
@@ -165,6 +169,7 @@ def test_figures_are_drawn():
                     "cos_adversary": 0.1,
                     "share_local": 0.0,
                     "adversary_norm": 10.0 * rounds,
+                    "zero_gradient": 0.25 if method == "lg_fedavg" else 0.9,
                     "method": method,
                 }
             )
@@ -172,13 +177,20 @@ def test_figures_are_drawn():
         ]
     )
     with plotting.style():
-        assert len(figures_fairness.released_steps(steps).axes) == 3
+        drawn = figures_fairness.released_steps(steps)
+        assert len(drawn.axes) == 3
+        assert "zero in 90 % (adv = 1) and 25 % (adv = 0)" in drawn.get_label()
         assert len(figures_fairness.judges(rows).axes) == 4
         table = adult_claims.frontier(rows)
         points = {"fedavg": (70.0, 84.0)}
-        drawn = figures_fairness.frontier(table, points, 75.0, BITS, {"adam": (60.0, 82.0)})
-        words = [text.get_text() for text in drawn.axes[0].get_legend().get_texts()]
+        swept = {"Adam": (60.0, 82.0), "Adam, wider": (61.0, 82.0)}
+        drawn = figures_fairness.frontier(table, points, 75.0, BITS, swept)
+        (legend,) = drawn.legends
+        words = [text.get_text() for text in legend.get_texts()]
         assert {"vanilla loss, by λ", "squared loss, by λ", "FedAvg, Table 4"} <= set(words)
+        lines = {line.get_label(): line for line in drawn.axes[0].lines}
+        assert len({lines[way].get_marker() for way in swept}) == len(swept)
+        assert len({lines[way].get_color() for way in swept}) == len(swept)
     matplotlib.pyplot.close("all")
 
 
@@ -188,7 +200,14 @@ def test_sentences_to_take_home_turn_with_the_rows():
     assert re.search(game, said)
     assert re.search(r"best fresh probe falls from 7[12]\.\d to 3[12]\.\d", said)
     assert "forgets a part" in said and "right in 84.0 % (3.0 points below" in said
-    assert "is not shown to forget" in take_home(made_up(swept=72.0), 58.0, BITS)
+    same, rose = take_home(made_up(swept=72.0), 58.0, BITS), made_up(swept=76.0)
+    rose.loc[(rose["lambda"] == 30.0) & (rose["metric"] == "validation_probe"), "value"] = 60.0
+    worse = take_home(rose, 58.0, BITS)
+    assert "is not shown to forget" in same
+    assert re.search(r"is at 7\d\.\d, not shown to be above or below that without [^:]*: ", same)
+    assert re.search(r"forgets a part.*, below that without an adversary: -12\.\d \[", said)
+    assert re.search(r"shows more.*, above that without an adversary: \+\d\.\d \[", worse)
+    assert re.search(r"accuracy, below: -\d\.\d \[[^]]*\] points", worse)
     assert "says something about" in said, "where the probes are at chance, too"
     assert "says nothing about" in take_home(made_up(leak=70.0, in_game=65.0), 58.0, BITS)
 
@@ -227,3 +246,10 @@ def test_a_verdict_that_hangs_on_what_the_deviation_is_over_is_named():
         said = deviations.said(found)
         assert f"**{1 - stands} of 1 verdicts" in said and ("FedAvg" in said) != stands
     assert deviations.said(deviations.ends(made_up().iloc[:0])) == "not yet run"
+
+
+def test_comparisons_are_named_in_words():
+    for claim in adult_claims.CLAIMS:
+        names = [part.name for part in claim.comparisons(made_up(swept=60.0))]
+        assert not any("_" in name or "iid" in name for name in names), names
+        assert "i.i.d. devices, network probe" in names

@@ -94,8 +94,44 @@ def test_without_adv_the_local_model_helps_the_adversary(lanes):
     left_over = {n: torch.zeros_like(v) for n, v in params.items() if n.startswith("adversary.")}
     x, y, z = next(lanes.batches())
     (seen,) = released.joint_step(lanes, params, left_over, x, y, z, adv=False, look=True)
-    assert torch.allclose(seen["share_local"], torch.tensor(-1.0), atol=1e-3)
-    assert torch.allclose(seen["cos_adversary"], torch.tensor(1.0), atol=1e-5), "the first time"
+    assert (seen["share_local"] + 1).abs().max() < 1e-3
+    assert (seen["cos_adversary"] - 1).abs().max() < 1e-5, "the first time"
+
+
+def test_a_cosine_lies_within_one_however_small_the_gradient_and_that_of_none_is_missing():
+    small = {"w": torch.tensor([[3e-30, 4e-30], [1e-42, 0.0], [0.0, 0.0]])}
+    step = {"w": torch.tensor([[3e3, 4e3], [-1e3, 0.0], [1.0, 1.0]])}
+    found = released._cos(small, step)
+    assert found[:2].tolist() == pytest.approx([1, -1]) and found[2].isnan()
+    assert released._norm(small)[0].item() == pytest.approx(5e-30)
+
+
+def test_an_adversary_that_is_sure_has_no_gradient_and_is_in_no_mean(lanes):
+    params = lanes.fresh(alike=False)
+    r = [n for n in params if n.startswith("adversary.")]
+    last = r[-1]  # biases of its two outputs
+    x, y, z = next(lanes.batches())
+    sure = z.mean(1).round().mul(2e3).sub(1e3)  # far beyond where a sigmoid is 0 or 1
+    for lane in (0, 2, 3):
+        params[last][lane] = sure[lane]
+    left_over = {n: torch.ones_like(params[n]) for n in r}
+    (seen,) = released.joint_step(lanes, params, left_over, x, y, z, adv=False, look=True)
+    assert seen["zero_gradient"].tolist() == [1, 0, 1, 1]
+    for name in ("cos_adversary", "share_local"):
+        assert seen[name].isnan().tolist() == [True, False, True, True]
+    first, second = released._by_run(lanes, seen).to_dict("records")
+    assert first["cos_adversary"] == pytest.approx(seen["cos_adversary"][1].item())
+    assert first["zero_gradient"] == 0.5 and second["cos_adversary"] != second["cos_adversary"]
+
+
+def test_of_a_push_below_rounding_no_share_is_told(lanes):
+    """The applied gradient is that of the task alone, whatever the push: it is not counted as 0."""
+    params = lanes.fresh(alike=False)
+    first = next(n for n in params if n.startswith("adversary."))
+    params[first].mul_(1e-12)  # the adversary hardly sees h
+    left_over = {n: torch.zeros_like(v) for n, v in params.items() if n.startswith("adversary.")}
+    (seen,) = released.joint_step(lanes, params, left_over, *next(lanes.batches()), False, True)
+    assert seen["share_local"].isnan().all() and (seen["zero_gradient"] == 0).all()
 
 
 def test_users_and_their_rows(lanes):

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from lgfed_core.papers.lgfedavg.theory import sentences
+from lgfed_core.papers.lgfedavg.theory import claims, sentences
 
 WRONG = {"caption": "local", "printed": "global", "measured": "local"}
 
@@ -27,3 +27,11 @@ def test_the_paragraphs_have_the_verdicts_and_the_largest_distance():
     assert "up to 0.30 (cube $x$" in said[1] and "by 30 standard errors" in said[1]
     assert "corrected one is right: |z| at most 2.50 in 2 settings" in said[1]
     assert said[2].startswith("**L20 kept**") and "0.1690 nats" in said[2]
+
+
+def test_estimates_have_units_and_l20_its_limit():
+    lines = claims.from_stored()
+    assert lines.loc["L20", "said"] == "refuted (as stated: it presumes that the bound is attained)"
+    assert not lines.loc[["L10", "L11"], "said"].str.contains("as stated").any()
+    for id, unit in (("L10", "squared error"), ("L11", "weight, of 0 to 1"), ("L20", "nats")):
+        assert unit in lines.loc[id, "words"]

@@ -100,11 +100,17 @@ def test_both_meanings_of_new_test_side_by_side(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("outputs", "nearest"),
-    [(83.0, "averaged outputs (83.00)"), (60.0, "averaged probabilities (70.")],
+    ("outputs", "probabilities", "words"),
+    [
+        (83.0, 70.0, "goes with averaged outputs (83.00), not with averaged weights (30.00) or"),
+        (80.0, 84.0, "averaged probabilities (84.00), not told apart, not with averaged weights"),
+        (60.0, 70.0, "goes with none of averaged"),
+    ],
 )
-def test_sentences_name_the_average_that_comes_nearest_to_each_print(tmp_path, outputs, nearest):
-    ways = {"outputs": outputs, "probabilities": 70.0, "weights": 30.0}
+def test_sentences_name_every_average_within_a_deviation_of_each_print(
+    tmp_path, outputs, probabilities, words
+):
+    ways = {"outputs": outputs, "probabilities": probabilities, "weights": 30.0}
     values = {
         (VERSION1.table, "mnist", method, f"new_test_acc_{way}", s): at if alone else 97.0
         for way, at in ways.items()
@@ -112,8 +118,9 @@ def test_sentences_name_the_average_that_comes_nearest_to_each_print(tmp_path, o
         for s in (0, 1)
     }
     said = sentences.meanings(stored(tmp_path, values))
-    assert f"version 1's 84.01 is nearest to {nearest}" in said
-    assert "version 2's 30.41 is nearest to averaged weights" in said and "way matters less" in said
+    assert words in said.partition("version 1's 84.01 ± 7.42 ")[2].partition("; version 2's")[0]
+    assert "version 2's 30.41 ± 7.88 goes with averaged weights (30.00), not with" in said
+    assert "way matters less" in said
     one = {key: 97.0 if "local_only" in key else at for key, at in values.items()}
     one[VERSION1.table, "mnist", "lg_fedavg", "new_test_acc_weights", 1] = 50.0
     assert "is not shown to matter less" in sentences.meanings(stored(tmp_path, one))
@@ -126,6 +133,9 @@ def test_the_claims_of_version_1_turn_with_the_rows(tmp_path):
     said = sentences.claims(stored(tmp_path, values))
     assert "MNIST, LG-FedAvg less FedAvg, more: +1.10" in said
     assert "55 % in print, as the text says" in said and "65 % in print, not as the" in said
+    short = sentences.short(stored(tmp_path, values))
+    starts = ("**Local", "**New", "**Parameters", "**One name", "**What the own head")
+    assert all(line.startswith(word) for line, word in zip(short, starts, strict=True))
     some = [np.array([0.0, 50.0]), np.array([0.0, 0.0])]
     assert "up to 1 of 2 devices are" in sentences.strangers({"MNIST": some})
     assert "MNIST: no device is." in sentences.strangers({"MNIST": some[1:]})
