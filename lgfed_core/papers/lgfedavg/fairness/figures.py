@@ -156,7 +156,9 @@ def frontier(
         ylabel="accuracy on income, %",
     )
     ax.set_xlim(left=49)
-    figure.legend(loc="outside lower center", ncols=2)
+    marks = zip(*ax.get_legend_handles_labels(), strict=True)
+    marks = sorted(marks, key=lambda mark: mark[1] in (swept or {}))  # long names in one column
+    figure.legend(*zip(*marks, strict=True), loc="outside lower center", ncols=2)
     below = (
         "Leakage to the best probe against accuracy along lambda, under two losses of "
         "the adversary, with 95 % bars over seeds; up and to the left is better."
