@@ -46,8 +46,7 @@ class Box:
     page: as claims name it. claims: the module of the page's claims, with ``CLAIMS`` and, unless
     they are judged live, ``from_stored``. tables: of the papers, whose cells it fills. experiments:
     whose rows it shows. findings: sentences of the page's own, made from rows, before the claims.
-    facts: what the rows do not say, e.g. ``split``, ``checkpoint``, ``test set``, ``start``. sums:
-    count the tables' parameters sent, not what was measured.
+    facts: what the rows do not say, e.g. ``split``, ``checkpoint``, ``test set``, ``start``.
     """
 
     page: str
@@ -56,7 +55,6 @@ class Box:
     experiments: Sequence[Experiment] = ()
     findings: Sequence[str] = ()
     facts: dict[str, str] = field(default_factory=dict)
-    sums: bool = False
     _place: Any = field(default=None, init=False, repr=False)
 
     def show(self) -> None:
@@ -76,11 +74,11 @@ class Box:
         """The box with these lines of `claims.judged`: Markdown, as JupyterLab draws it, too."""
         found = [_Finding.of(claim, lines) for claim in self._own()]
         found.sort(key=lambda one: list(KINDS).index(one.kind))
-        shown = [] if self.sums else [text for table in self.tables for text in decided(table)]
+        shown = [text for table in self.tables for text in decided(table)]
         once = {text.partition("*")[2]: text for text in shown}  # two tables may print it
         items = [*self.findings, *once.values(), *(one.words for one in found)]
         parts = ['<div class="in-short">', "**In short**", _bullets(items[:SHOWN])]
-        parts += [_counts(table, self.sums) for table in self.tables]
+        parts += [_counts(table) for table in self.tables]
         if rest := items[SHOWN:]:
             more = f"<summary>{len(rest)} more</summary>"
             parts.append(f"<details>{more}\n\n{_bullets(rest)}\n\n</details>")
@@ -167,19 +165,17 @@ def decided(spec: Table) -> list[str]:
     return out
 
 
-def _counts(spec: Table, sums: bool) -> str:
-    """How many numbers of a printed table have which verdict, at its headline reading."""
+def _counts(spec: Table) -> str:
+    """How many measured numbers of a printed table have which verdict, at its headline reading."""
     protocol, selection = spec.headline
     cells = report.table(spec, protocol=protocol)
     exact = cells["metric"].isin([metric.name for metric in spec.metrics if metric.digit])
-    cells = cells[cells["selection"].eq(selection) & (exact if sums else ~exact)]
+    cells = cells[cells["selection"].eq(selection) & ~exact]
     if cells.empty:
         return ""
     kinds = cells["verdict"].str.replace(r" \(.*", "", regex=True).value_counts()
     many = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
-    what = (
-        "counts of parameters sent" if sums else f"measured numbers, {protocol.replace('_', ' ')}"
-    )
+    what = f"measured numbers, {protocol.replace('_', ' ')}"
     return f"{spec.title}: {len(cells)} {what}: {many}."
 
 
