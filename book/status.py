@@ -14,12 +14,13 @@ PACKAGES = ("torch", "numpy", "pandas", "scipy", "scikit-learn", "matplotlib", "
 
 def filled(page: str, names: list[str], executed: Path, scale: str) -> str:
     """``page`` with a table of the notebooks ``names`` and a line of versions at its mark."""
-    lines = ["| notebook | scale | seconds | executed (UTC) |", "|---|---|---:|---|"]
+    lines = ["| notebook | executed (UTC) | seconds |", "|---|---|---:|"]
     for name in names:
         known = stamp(executed / name)
         took = json.loads(known.read_text())["seconds"] if known.exists() else "not known"
         when = datetime.fromtimestamp((executed / name).stat().st_mtime, UTC)
         title = name.removesuffix(".ipynb")
-        lines.append(f"| [{title}]({name}) | {scale} | {took} | {when:%Y-%m-%d %H:%M} |")
+        lines.append(f"| [{title}]({name}) | {when:%Y-%m-%d %H:%M} | {took} |")
     built = [f"Python {platform.python_version()}", *(f"{p} {version(p)}" for p in PACKAGES)]
-    return page.replace(MARK, "\n".join([f"Drawn with {', '.join(built)}.", "", *lines]))
+    head = f"All at scale {scale}, drawn with {', '.join(built)}."
+    return page.replace(MARK, "\n".join([head, "", *lines]))

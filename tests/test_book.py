@@ -376,8 +376,9 @@ def test_the_status_of_a_copy_has_each_notebooks_time_and_date(tmp_path):
     (tmp_path / "b.ipynb").write_text("{}")
     page = status.filled(f"# Status\n\n{status.MARK}\n", ["a.ipynb", "b.ipynb"], tmp_path, "quick")
     today = f"{datetime.now(UTC):%Y-%m-%d}"
-    assert f"| [a](a.ipynb) | quick | 3.2 | {today}" in page
-    assert f"| [b](b.ipynb) | quick | not known | {today}" in page
+    assert f"| [a](a.ipynb) | {today}" in page and "| 3.2 |" in page
+    assert f"| [b](b.ipynb) | {today}" in page and "| not known |" in page
+    assert "All at scale quick" in page
     assert f"pandas {pandas.__version__}" in page and status.MARK not in page
     assert status.MARK in (build.BOOK / "status.md").read_text()
 
