@@ -145,9 +145,10 @@ def _bullets(items: Iterable[str]) -> str:
 
 
 def decided(spec: Table) -> list[str]:
-    """The largest printed difference that our runs have reproduced, and the largest that they have
-    not, each of how many: verdict, printed, ours, as HTML in Markdown."""
+    """Of the printed differences in points the largest that our runs have reproduced, and the
+    largest that they have not, each of how many: verdict, printed, ours, as HTML in Markdown."""
     found, out = report.contrasts(spec), []
+    found = found[found["metric"].isin(spec.accuracies)] if len(found) else found
     for name, look in ((verdict.REPRODUCED, "holds"), (verdict.DIFFERS, "fails")):
         mine = found[found["verdict"] == name]
         if mine.empty:

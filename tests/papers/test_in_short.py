@@ -52,9 +52,11 @@ def test_what_the_print_has_that_our_runs_lack_stands_beside_what_they_have(monk
             (-9.0, verdict.REPRODUCED),
             (3.0, verdict.REPRODUCED),
             (20.0, verdict.DIFFERS),
+            (50.0, "counts"),
             (90.0, verdict.INCONCLUSIVE),
         )
     ]
+    lines[3] |= dict(metric="params_communicated", verdict=verdict.DIFFERS)  # not in points
     monkeypatch.setattr(in_short.report, "contrasts", lambda spec: pd.DataFrame(lines))
     held, not_held = in_short.decided(TABLES["lgfedavg_v2_table6_mnist"])
     assert "reproduced</span> 2 classes, new test: a - b is -9.0 in print, the largest of 2" in held
