@@ -50,16 +50,15 @@ def sharing(stored: pd.DataFrame, **only: object) -> str:
     """
     lines = []
     for where in (s for s in cuts.settings(stored) if only.items() <= s.items()):
-        data, released = where["data"], where["protocol"] == "as_released"
-        values = cuts.cell(stored, selection="last" if released else "best_val", **where)
+        data, (selection, words) = where["data"], cuts.read_by(where)
+        values = cuts.cell(stored, selection=selection, **where)
         gap = cuts.against(values, chosen(data), ("last", 0)).loc["local_test_acc"]
         if np.isnan(gap["low"]):
             continue
         # False if the interval moved to the other side of zero, or came to hold it.
         way = kind(gap, ("helps", "costs", "is not shown to matter"))
-        split = "i.i.d." if where["classes"] == 10 else f"{where['classes']} classes"
-        words = f"on {TITLES[data]}, {split}, {where['start']}+100"
-        words += ", as released, last round" * released
+        words = f"on {TITLES[data]}, {words}"
+        words += ", as released, last round" * (selection == "last")
         found = said(gap.rename({"difference": "estimate"}), int(gap["seeds"]))
         lines.append(f"{words}, it {way}: {found}")
     return (

@@ -199,13 +199,10 @@ def _collapses(found: pd.DataFrame) -> str:
             fell = pd.concat([fell, named.stack().dropna()]) if mine.size else fell
         lost = fell[fell == 1].groupby(lambda i: f"{i[2]}, {i[0]}").size()
         # False if a run that `stored.collapsed` counts had been left out, or another counted.
-        words = f"{protocol.replace('_', ' ')}, of {len(fell)} runs **{len(fell[fell == 1])}**"
-        out.append(words + ("" if lost.empty else f" ({_each(lost)})"))
+        words = f"{protocol.replace('_', ' ')}, of {len(fell)} runs **{lost.sum()}**"
+        each = " and ".join(f"{name}: {n}" for name, n in lost.items())
+        out.append(words + (f" ({each})" if each else ""))
     return f"Collapsed: {'; '.join(out)}."
-
-
-def _each(lost: pd.Series) -> str:
-    return " and ".join(f"{name}: {n}" for name, n in lost.items())
 
 
 def probe(x: NDArray, y: NDArray, on: NDArray, right: NDArray) -> float:

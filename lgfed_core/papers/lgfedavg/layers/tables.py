@@ -175,13 +175,19 @@ def elsewhere(rows: pd.DataFrame) -> str:
     validation rows, as released after the last round."""
     out = []
     for where in settings(rows):
-        data, released = where["data"], where["protocol"] == "as_released"
-        if (where["classes"], where["start"], released) != (2, TASKS[data][1], False):
-            way = "last" if released else "best_val"
-            split = "i.i.d." if where["classes"] == 10 else f"{where['classes']} classes"
-            words = f"{split}, {where['start']}+100, {where['protocol'].replace('_', ' ')}"
+        data, (way, words) = where["data"], read_by(where)
+        if (where["classes"], where["start"], way) != (2, TASKS[data][1], "best_val"):
+            words += f", {where['protocol'].replace('_', ' ')}"
             out.append(sharing(cell(rows, selection=way, **where), data, way, words))
     return bullets(out) if out else NOT_RUN
+
+
+def read_by(where: dict) -> tuple[str, str]:
+    """By which selection one of `settings` is read without a choice on test rows, and its devices
+    and start in words."""
+    split = "i.i.d." if where["classes"] == 10 else f"{where['classes']} classes"
+    way = "last" if where["protocol"] == "as_released" else "best_val"
+    return way, f"{split}, {where['start']}+100"
 
 
 def sharing(values: pd.DataFrame, data: str, selection: str = "best_val", setting: str = "") -> str:

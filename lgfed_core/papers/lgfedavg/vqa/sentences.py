@@ -32,10 +32,10 @@ def counted(sent: pd.DataFrame) -> str:
 def _sent(rows: pd.DataFrame) -> str:
     share = claims.shares(rows).dropna()
     # False if an interval moved to the other side of 100, or came to hold it.
-    words = kind(greater(np.log(share.to_numpy() / 100)))
-    saved = claims.cheaper(rows)[1].evidence
-    ends = dict(estimate=100 - saved.estimate, low=100 - saved.high, high=100 - saved.low)
-    found = said(replace(saved, **ends), len(share), sign="", digits=1)
+    ratio = greater(np.log(share.to_numpy() / 100))
+    ends = {end: 100 * np.exp(getattr(ratio, end)) for end in ("estimate", "low", "high")}
+    words = kind(ratio)
+    found = said(replace(ratio, **ends), len(share), sign="", digits=1)
     return (
         "**What LG-FedAvg has sent at the goal**, on stand-in data, in percent of what FedAvg sent "
         f"(in print {claims.printed_share():.1f}), geometric mean: "
