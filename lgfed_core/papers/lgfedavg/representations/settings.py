@@ -47,7 +47,7 @@ class Settings(Checked):
     rows_per_class: tuple[int, int] = (600, 100)  # (train, test) of MNIST: 600 and 100 a device
     validation: float = 0.1  # share of each device's training rows; these keep their labels
     fraction: float = 0.5  # C
-    rounds: int = 120
+    rounds: int = 240
     looks: int = 12  # at both tests on the way
     lr: float = 0.05
     batch_size: int = 50
