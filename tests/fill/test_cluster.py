@@ -30,22 +30,27 @@ def mnist(seed: int, **changes) -> Errand:
 def scheduler(tmp_path_factory):
     """Two workers of a thread each, which share a folder of checkpoints."""
     runs = tmp_path_factory.mktemp("cluster")
+    # Of the workers themselves: the fork server lives on, with the environment it began with.
     env = {"LGFED_RUNS": str(runs / "runs"), "OMP_NUM_THREADS": "1"}
-    os.environ |= env  # of workers that are started again as well
     forked = {"distributed.worker.multiprocessing-method": "forkserver"}  # imports Dask once
-    here = dict(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    here = dict(n_workers=2, threads_per_worker=1, dashboard_address=None, env=env)
     with (
         dask.config.set(forked),
         distributed.LocalCluster(**here, local_directory=str(runs)) as local,
     ):
         yield local, runs / "runs"
-    for name in env:
-        del os.environ[name]
 
 
 def numbers(rows: pd.DataFrame) -> list[dict]:
     """All that is said but how long it took."""
     return rows.drop(columns="seconds").to_dict("records")
+
+
+def until(happened, seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < end, f"not within {seconds:g} seconds"
+        time.sleep(0.05)
 
 
 def test_a_dead_workers_run_goes_on_elsewhere_and_is_told_once(scheduler):
@@ -55,8 +60,7 @@ def test_a_dead_workers_run_goes_on_elsewhere_and_is_told_once(scheduler):
         assert there.slots == 2
         found = there.rows(partial(next, iter([asked]), None))
         assert next(found) == (asked, None)
-        while not list(runs.rglob("*seed0*/*.safetensors")):
-            time.sleep(0.05)
+        until(lambda: list(runs.rglob("*seed0*/*.safetensors")))
         children = there.client.run(_children)
         (worker,) = (who for who, mine in children.items() if mine)
         killed = [there.client.run(os.getpid)[worker], *children[worker]]
@@ -89,9 +93,8 @@ def test_who_leaves_stops_what_runs(scheduler):
     with cluster.Cluster(local.scheduler_address) as there:
         begun = there.rows(partial(next, iter([mnist(3, **LONG | dict(shrink=5.0))]), None))
         next(begun)
-        while not any(found := there.client.run(_children).values()):
-            time.sleep(0.05)
-        children = [pid for mine in found for pid in mine]
+        until(lambda: any(there.client.run(_children).values()))
+        children = [pid for mine in there.client.run(_children).values() for pid in mine]
     with distributed.Client(local.scheduler_address) as client:
         end = time.monotonic() + 10
         while time.monotonic() < end and any(map(_lives, children)):
