@@ -30,7 +30,8 @@ from .watch import Watch
 NAME = "lgfedavg.vqa"
 TABLE = "lgfedavg_table2_vqa"
 CURVES = "lgfedavg_vqa_curves"  # of our own: the same by round,
-RATES = "lgfedavg_vqa_rates"  # and at other learning rates
+RATES = "lgfedavg_vqa_rates"  # and at other learning rates,
+LONG = "lgfedavg_vqa_long"  # and for longer
 METHOD = {"fedavg": "fedavg", "lg_fedavg": "lg_fedavg", "lg_scratch": "lg_fedavg"}
 
 
@@ -65,7 +66,7 @@ class Phases:
             training,
             lengths(cfg)[line],
             self.weights if start is None else start,
-            tracker=Watch(cfg.every, cfg.start if line == "fedavg" else 0),
+            tracker=Watch(cfg.every * cfg.long, cfg.start if line == "fedavg" else 0),
             first_round=done,
             saved=saved,
             label=f"{who(self.fed.seeds)}: {line}",
@@ -78,7 +79,7 @@ class Questions(Experiment):
 
     name, table = NAME, TABLE
     Settings, scales, protocols = Settings, SCALES, ("as_described",)
-    chooses = frozenset({"lines", "data", "lr"})
+    chooses = frozenset({"lines", "data", "lr", "long"})
 
     def parts(self, cfg, seeds, device) -> Iterable[Part]:
         folder = self.folder(cfg, seeds)
@@ -111,11 +112,11 @@ class Questions(Experiment):
             yield line, phases.lg(line, fedavg, saved[line])
 
     def places(self, cfg) -> tuple[str, Iterable[str]]:
-        return f"{cfg.scale}-{cfg.data}", self.chooses - {"lr"}
+        return f"{cfg.scale}-{cfg.data}", self.chooses - {"lr", "long"}
 
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """Both accuracies by round, in percent; of the lines of Table 2, at the goal as well.
-        At another learning rate by round alone, in a table that says which.
+        At another learning rate, or for longer, by round alone, in a table that says which rate.
 
         Where the goal was not reached, ``goal_reached`` is 0 and the numbers are the last round's.
         """
@@ -126,8 +127,8 @@ class Questions(Experiment):
         way = history.melt(["seed", "round"], var_name="metric")
         way = way.assign(value=100 * way["value"], **ids(part) | dict(table=CURVES))
         common = dict(stand_in=cfg.stand_in, selection="last")
-        if cfg.lr != Settings.lr:
-            return way.assign(**common, table=RATES, lr=cfg.lr)
+        if cfg.long > 1 or cfg.lr != Settings.lr:
+            return way.assign(**common, table=LONG if cfg.long > 1 else RATES, lr=cfg.lr)
         if part == "lg_scratch":
             return way.assign(**common)
         lines = [
@@ -158,7 +159,10 @@ def ids(line: str) -> dict:
 
 
 def lengths(cfg: Settings) -> dict[str, int]:
-    """Rounds of each line."""
+    """Rounds of each line; for longer, all have as many in all."""
+    if cfg.long > 1:
+        whole = cfg.long * cfg.rounds
+        return dict(fedavg=whole, lg_fedavg=whole - cfg.start, lg_scratch=whole)
     return dict(fedavg=cfg.rounds, lg_fedavg=cfg.further, lg_scratch=cfg.scratch)
 
 

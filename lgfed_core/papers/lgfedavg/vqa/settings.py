@@ -74,6 +74,7 @@ class Settings(Checked):
     weighted: bool = True  # average by n_k/n; False: 1/m
     scratch: int = 20  # rounds of LG-FedAvg from the first weights
     every: int = 2  # rounds between two looks
+    long: int = 1  # times as many rounds, of every line, to see where curves level
     network: str = "small"  # or "paper": ResNet-18 and an LSTM of 512
     side: int = 16  # pixels
     closed: bool = False  # whether easy-VQA's questions for yes or no are asked, too
