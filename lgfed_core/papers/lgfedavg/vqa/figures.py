@@ -12,7 +12,7 @@ from lgfed_core.plotting import WIDTH, caption
 
 from ..communication.counts import BYTES, System
 from ..printed import TABLES
-from . import claims
+from . import claims, long
 from .run import METHOD, TABLE
 from .tables import LINES, by_line
 
@@ -43,14 +43,8 @@ def ways(curves: pd.DataFrame, cfg, own: System, floor: float | None = None) -> 
     figure, axes = plt.subplots(1, 2, figsize=(WIDTH, 3.3), sharey=True)
     wide = by_line(curves)
     for line, table in wide.items():
-        rounds, megabytes = _sent(line, table.index, cfg, own)
-        colour, marker = LOOKS[METHOD[line]]
-        look = dict(color=colour, linestyle="--" if line == "lg_scratch" else "-")
-        for ax, x in zip(axes, (rounds, megabytes), strict=True):
-            if table.shape[1] > 1:
-                ax.plot(x, table, linewidth=0.5, alpha=0.5, **look)
-            marks = dict(marker=marker, markevery=max(1, len(x) // 6))
-            ax.plot(x, table.mean(axis=1), label=LINES[line], **marks, **look)
+        for ax, x in zip(axes, _sent(line, table.index, cfg, own), strict=True):
+            _draw(ax, line, x, table)
     axes[0].xaxis.get_major_locator().set_params(integer=True)
     for ax in axes:
         ax.axhline(100 * cfg.goal, color=INK, linestyle=":", linewidth=1, label="goal")
@@ -65,6 +59,35 @@ def ways(curves: pd.DataFrame, cfg, own: System, floor: float | None = None) -> 
         "thin ones single seeds, dashed from the first weights (stand-in data)."
     )
     return caption(figure, below, curves)
+
+
+def levels(rows: pd.DataFrame, cfg) -> Figure:
+    """Local test against rounds in all of longer runs: a panel per learning rate.
+
+    rows: of `long.stored`. Thick: means over seeds; thin: single ones; dashed: from the first
+    weights.
+    """
+    rates = long.by_rate(rows)
+    figure, axes = plt.subplots(
+        1, max(1, len(rates)), figsize=(WIDTH, 2.9), sharey=True, squeeze=False
+    )
+    for ax, (lr, lines) in zip(axes.flat, rates.items(), strict=False):
+        for line, table in lines.items():
+            begin = cfg.start if line == "lg_fedavg" else 0
+            _draw(ax, line, [begin + int(r) for r in table.index], table)
+        ax.axvline(cfg.rounds, color=REFERENCE, linestyle=":", linewidth=1)
+        ax.set(xlabel="round", title=f"Learning rate {lr:g}")
+    axes[0, 0].set_ylabel("local test accuracy, %")
+    if rates:
+        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    else:
+        axes[0, 0].set_title(verdict.NOT_RUN)
+    below = (
+        "Local test by round of longer runs; thick lines are means over seeds, thin ones single "
+        "seeds, dashed from the first weights; dotted: the budget of the runs above "
+        "(stand-in data)."
+    )
+    return caption(figure, below, rows)
 
 
 def to_goal(rows: pd.DataFrame) -> Figure:
@@ -98,6 +121,16 @@ def to_goal(rows: pd.DataFrame) -> Figure:
         "mark per seed, on stand-in data; hollow: the paper."
     )
     return caption(figure, below, rows)
+
+
+def _draw(ax, line: str, x: list, table: pd.DataFrame) -> None:
+    """One line of a method, thick, over those of its seeds; table: of `tables.by_line`."""
+    colour, marker = LOOKS[METHOD[line]]
+    look = dict(color=colour, linestyle="--" if line == "lg_scratch" else "-")
+    if table.shape[1] > 1:
+        ax.plot(x, table, linewidth=0.5, alpha=0.5, **look)
+    marks = dict(marker=marker, markevery=max(1, len(x) // 6))
+    ax.plot(x, table.mean(axis=1), label=LINES[line], **marks, **look)
 
 
 def _sent(line: str, rounds: pd.Index, cfg, own: System) -> tuple[list, list]:

@@ -9,8 +9,18 @@ import torch
 from lgfed_core.engine import Outcome
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results, verdict
-from lgfed_core.papers.lgfedavg.vqa import claims, figures, goals, sentences, tables
-from lgfed_core.papers.lgfedavg.vqa.run import CURVES, QUESTIONS, RATES, TABLE, at_goal, ids, system
+from lgfed_core.papers.lgfedavg.vqa import claims, figures, goals, long, sentences, tables
+from lgfed_core.papers.lgfedavg.vqa.run import (
+    CURVES,
+    LONG,
+    QUESTIONS,
+    RATES,
+    TABLE,
+    at_goal,
+    ids,
+    lengths,
+    system,
+)
 from lgfed_core.papers.lgfedavg.vqa.settings import LINES, Settings, asked_of
 from toy import stored_row
 
@@ -260,3 +270,32 @@ def test_rows_of_another_rate_say_so_and_are_no_others():
     assert set(rows["table"]) == {RATES} and set(rows["lr"]) == {0.02} and len(rows) == 4
     assert set(QUESTIONS.measured(SMOKE, "fedavg", outcome)["table"]) == {TABLE, CURVES}
     assert QUESTIONS.folder(cfg, [0]) != QUESTIONS.folder(SMOKE, [0])
+
+
+def test_longer_runs_are_a_table_of_their_own_and_say_who_is_ahead_at_their_end():
+    cfg = QUESTIONS.settings("smoke", long=3)
+    assert lengths(cfg) == dict(fedavg=12, lg_fedavg=10, lg_scratch=12)
+    outcome = Outcome(None, {}, history([0.1, 0.2]), pd.DataFrame(index=[0]), 1.0, {})
+    rows = QUESTIONS.measured(cfg, "fedavg", outcome)
+    assert set(rows["table"]) == {LONG} and set(rows["lr"]) == {cfg.lr}
+    assert QUESTIONS.folder(cfg, [0]) != QUESTIONS.folder(SMOKE, [0])
+
+    def way(line, values, seed):
+        common = ids(line) | dict(seed=seed, metric="local_test_acc", lr=0.02)
+        return [common | dict(round=3.0 * r, value=v) for r, v in enumerate(values, 1)]
+
+    lines = [way("fedavg", (10, 20, 30, 31 + seed / 10), seed) for seed in range(3)]
+    lines += [way("lg_fedavg", (30, 40), seed) for seed in range(3)]
+    lines += [way("lg_scratch", (10, 20, 31), seed) for seed in range(3)]
+    rows = pd.DataFrame([row for line in lines for row in line])
+    said = long.ahead(rows)
+    assert "after 12 rounds in all" in said
+    assert "from FedAvg's model at rate 0.02, ahead: +8.9 [+8.7, +9.1] (3)" in said
+    assert "from the first weights at rate 0.02, not shown to be ahead or behind: -0.1" in said
+    assert long.late(rows).loc[("rate 0.02", "FedAvg"), "moved, points"] == "+1.1 ± 0.1 (3)"
+    drawn = {line.get_label(): line for line in figures.levels(rows, SMOKE).axes[0].lines}
+    assert drawn["LG-FedAvg from FedAvg's model"].get_xdata().tolist() == [5, 8]
+    empty = rows.iloc[:0]
+    assert long.ahead(empty) == f"**LG-FedAvg less FedAvg**: {verdict.NOT_RUN}."
+    assert long.late(empty).empty and figures.levels(empty, SMOKE)
+    plt.close("all")
