@@ -208,11 +208,18 @@ def _refuse_data(federation: Federation, method: Method) -> None:
     rows, net = federation.data.train, copy.deepcopy(federation.net).to("cpu").eval()
     try:
         with torch.no_grad():
-            net(rows.x[:1].to("cpu", copy=True))  # it may work in place
+            outputs = net(rows.x[:1].to("cpu", copy=True))  # it may work in place
     except (RuntimeError, ValueError, IndexError, TypeError) as error:
         raise SettingsError(
             f"{type(net).__name__} does not take rows of shape {list(rows.x.shape[1:])}: {error}"
         ) from error
+    if type(method).loss is Method.loss:  # cross-entropy
+        highest = max(int(split.y.max()) for split in (rows, federation.data.test))
+        if outputs.dim() < 2 or outputs.shape[1] <= highest:
+            raise SettingsError(
+                f"{type(net).__name__} makes outputs of shape {list(outputs.shape[1:])} of a row; "
+                f"labels go up to {highest}, so that {type(method).__name__} needs {highest + 1}"
+            )
     if method.unlabelled or not (rows.y < 0).any():
         return
     for r, part in enumerate(federation.partitions):

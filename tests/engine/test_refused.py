@@ -75,6 +75,8 @@ class Forgetful(FedAvg):
         ("train labels go from 99", lambda: federation(y=FED.data.train.y + 99)),
         ("does not take rows of shape .8.", lambda: run(
             federation(net=nn.Linear(5, 3)), FedAvg(), TRAINING, 1)),
+        (r"makes outputs of shape \[2\] of a row; labels go up to 2, .* needs 3", lambda: run(
+            federation(net=nn.Sequential(Toy(), nn.Linear(3, 2))), FedAvg(), TRAINING, 1)),
         ("training row 999; toy has 150", lambda: federation([0, 999], [1])),
         ("no device of run 0 has a training row", lambda: federation([], [])),
         ("lr inf", lambda: LocalTraining(float("inf"), 4)),
