@@ -26,7 +26,7 @@ from .comparisons import (
     on_new,
     same_served,
 )
-from .records import at_hand, by_seed
+from .stored import at_hand, by_seed
 
 CLAIMS = (
     Claim(

@@ -16,7 +16,7 @@ from lgfed_core.evidence.printed import METHODS, METRICS
 from lgfed_core.plotting import WIDTH, caption
 
 from .comparisons import FULL, LOCAL, SOUND, WORDS, gaps, lg, printed
-from .records import by_seed
+from .stored import by_seed
 
 TESTS = ("local_test_acc", "new_test_acc")
 PARTS = {  # part of a published gap, in words; each ends where the next begins

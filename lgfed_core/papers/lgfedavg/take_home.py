@@ -11,7 +11,7 @@ from lgfed_core.papers.in_words import kind, less, sentence
 
 from .layers import tables as cuts
 from .layers.run import TITLES, chosen
-from .records import by_seed
+from .stored import by_seed
 
 _READINGS = {  # where nothing is chosen on test rows: as released, the start is
     "as described, chosen on validation rows": ("as_described", "best_val"),

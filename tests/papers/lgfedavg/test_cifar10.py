@@ -9,7 +9,11 @@ import torch
 from lgfed_core import plotting
 from lgfed_core.evidence import records as results, report
 from lgfed_core.evidence.rows import PROTOCOLS
-from lgfed_core.papers.lgfedavg import comparisons, records as lgfedavg_rows
+from lgfed_core.papers.lgfedavg import (
+    comparisons,
+    records as lgfedavg_rows,
+    stored as lgfedavg_stored,
+)
 from lgfed_core.papers.lgfedavg.cifar10 import figures as figures_cifar10, run as cifar10
 from lgfed_core.papers.lgfedavg.cifar10.run import CIFAR10
 from lgfed_core.papers.lgfedavg.printed import TABLES
@@ -41,10 +45,10 @@ def test_the_rows_are_found_by_the_claims_and_the_tables(smoke, tmp_path):
     results.record(CIFAR10.name, rows.assign(scale="paper"), tmp_path)
     stored = results.load(folder=tmp_path)
     reading = (cfg.protocol, report.SELECTION[cfg.protocol])
-    read = comparisons.Read(lgfedavg_rows.by_seed(stored), reading)
+    read = comparisons.Read(lgfedavg_stored.by_seed(stored), reading)
     for who in (("fedavg", 1800), ("lg_fedavg", 1200), ("local_only", 0), ("mtl", 1800)):
         assert len(read.local("cifar10", 2, who)) == len(read.new("cifar10", 2, who)) == 1
-    served = lgfedavg_rows.ways_to_serve(stored, 2, "cifar10")
+    served = lgfedavg_stored.ways_to_serve(stored, 2, "cifar10")
     assert len(served) == 4 and set(served.columns.get_level_values(0)) == set(lgfedavg_rows.NEW)
     mtl = report.table(TABLES["lgfedavg_v2_table1_cifar10"], folder=tmp_path)
     assert (mtl.loc[mtl["method"] == "mtl", "seeds"] > 0).any()
@@ -72,21 +76,21 @@ def test_differences_take_the_budgets_asked_for_and_mtl_if_there():
         ("2 classes, LG-FedAvg 1000+100", "local_test_acc", 0.0, 0.0),
         ("2 classes, local only", "local_test_acc", 88.0, 86.5),
     ]
-    without = lgfedavg_rows.differences(lines(*cells), 1200, 1800)
+    without = lgfedavg_stored.differences(lines(*cells), 1200, 1800)
     gap = without.loc[("local test", "LG-FedAvg 1200+100 - FedAvg 1800")]
     assert gap.tolist() == pytest.approx([32.0, 48.0, 48.0])
     assert not without.index.get_level_values(1).str.contains("MTL").any()
     mtl = ("MTL 1800", "local_test_acc", 89.5, 86.0)
-    found = lgfedavg_rows.differences(lines(*cells, mtl), 1200, 1800).loc["local test"]
+    found = lgfedavg_stored.differences(lines(*cells, mtl), 1200, 1800).loc["local test"]
     assert found.loc["LG-FedAvg 1200+100 - MTL 1800", "paper"] == pytest.approx(1.5)
     assert found.loc["MTL 1800 - local only", "as_described"] == pytest.approx(-0.5)
 
 
 def test_tables_without_any_row():
     empty = results.load(folder=PAPER / "none")
-    assert lgfedavg_rows.ways_to_serve(empty, 2, "cifar10").empty
+    assert lgfedavg_stored.ways_to_serve(empty, 2, "cifar10").empty
     nothing = report.table(TABLES[CIFAR10.table], folder=PAPER / "none")
-    gaps = lgfedavg_rows.differences(nothing[nothing["classes_per_device"] == 2], 1200, 1800)
+    gaps = lgfedavg_stored.differences(nothing[nothing["classes_per_device"] == 2], 1200, 1800)
     assert gaps[["as_released", "as_described"]].isna().all(axis=None)
     assert gaps.loc[("local test", "LG-FedAvg 1200+100 - local only"), "paper"] == pytest.approx(
         90.77 - 87.93

@@ -11,7 +11,7 @@ from lgfed_core import models, paths
 from lgfed_core.errors import LgfedError, SettingsError
 from lgfed_core.evidence import records as results, report
 from lgfed_core.evidence.rows import PROTOCOLS
-from lgfed_core.papers.lgfedavg import records as lgfedavg_rows, take_home
+from lgfed_core.papers.lgfedavg import stored as lgfedavg_stored, take_home
 from lgfed_core.papers.lgfedavg.mnist.run import MNIST
 from lgfed_core.papers.lgfedavg.printed import TABLES
 from toy import stored_row
@@ -142,17 +142,17 @@ def test_selection_and_serving_tables(tmp_path):
         )
     ]
     results.record(MNIST.name, pd.DataFrame(cells), tmp_path)
-    worth = lgfedavg_rows.worth_of_selection(report.table(TABLES[MNIST.table], folder=tmp_path))
+    worth = lgfedavg_stored.worth_of_selection(report.table(TABLES[MNIST.table], folder=tmp_path))
     assert worth.index.tolist() == ["2 classes, LG-FedAvg 800+100"]
     assert worth["local_test_acc"].iloc[0].tolist() == pytest.approx([91.0, 88.0, 3.0])
     assert worth["new_test_acc", "gain"].item() == pytest.approx(1.0)
-    served = lgfedavg_rows.ways_to_serve(results.load(MNIST.name, tmp_path), 2)
+    served = lgfedavg_stored.ways_to_serve(results.load(MNIST.name, tmp_path), 2)
     assert served["weights"].iloc[0].tolist() == pytest.approx([80.0, np.sqrt(2)])
     assert served["outputs", "mean"].item() == pytest.approx(71.0)
-    assert lgfedavg_rows.ways_to_serve(results.load(MNIST.name, tmp_path), 5).empty
+    assert lgfedavg_stored.ways_to_serve(results.load(MNIST.name, tmp_path), 5).empty
     nothing = report.table(TABLES[MNIST.table], folder=tmp_path / "none")
-    assert lgfedavg_rows.worth_of_selection(nothing).empty
-    assert lgfedavg_rows.differences(nothing[nothing["seeds"] > 0]).isna().all(axis=None)
+    assert lgfedavg_stored.worth_of_selection(nothing).empty
+    assert lgfedavg_stored.differences(nothing[nothing["seeds"] > 0]).isna().all(axis=None)
 
 
 def test_differences_take_the_headline_of_each_protocol():
@@ -163,7 +163,7 @@ def test_differences_take_the_headline_of_each_protocol():
         for metric in ("local_test_acc", "new_test_acc")
         for selection, ours in (("best_test", best), ("last", 0.0))
     ]
-    gaps = lgfedavg_rows.differences(pd.DataFrame(lines)).loc["local test"]
+    gaps = lgfedavg_stored.differences(pd.DataFrame(lines)).loc["local test"]
     line = gaps.loc["LG-FedAvg 400+100 - FedAvg 800"]
     assert (line["paper"], line["as_released"]) == (5.0, 6.0) and np.isnan(line["as_described"])
     assert gaps.loc["LG-FedAvg 400+100 - local only"].isna().all()
@@ -232,17 +232,17 @@ def test_runs_that_left_the_finite_numbers_are_kept_apart():
         for metric, value in (("local_test_acc", 85.0), ("new_test_acc_probabilities", new)):
             lines.append(ids | dict(seed=seed, metric=metric, value=value, scale="paper"))
     rows = pd.DataFrame(lines)
-    lost = lgfedavg_rows.left_the_numbers(rows, "cifar10")
+    lost = lgfedavg_stored.left_the_numbers(rows, "cifar10")
     assert lost["seed"].tolist() == [1] and lost["devices"].isna().all()
     counted = [ids | dict(seed=s, metric="devices_diverged", value=n) for s, n in ((2, 0), (3, 4))]
     more = pd.concat([rows, pd.DataFrame(counted).assign(scale="paper")], ignore_index=True)
-    assert lgfedavg_rows.left_the_numbers(more, "cifar10")["devices"].tolist()[1:] == [4]
-    assert set(lgfedavg_rows.without(rows, lost)["seed"]) == {0}
-    assert lgfedavg_rows.without(rows, lost.iloc[:0]) is rows
+    assert lgfedavg_stored.left_the_numbers(more, "cifar10")["devices"].tolist()[1:] == [4]
+    assert set(lgfedavg_stored.without(rows, lost)["seed"]) == {0}
+    assert lgfedavg_stored.without(rows, lost.iloc[:0]) is rows
     chosen = pd.concat([rows, rows.assign(selection="best_val")])  # an index with repetitions
-    kept = lgfedavg_rows.unbroken(chosen, "cifar10").groupby("selection")["seed"].unique()
+    kept = lgfedavg_stored.unbroken(chosen, "cifar10").groupby("selection")["seed"].unique()
     assert kept["last"].tolist() == [0] and kept["best_val"].tolist() == [0, 1]
-    values = lgfedavg_rows.by_seed(chosen)
+    values = lgfedavg_stored.by_seed(chosen)
     key = ("cifar10", 2, ("local_only", 0), "new_test_acc_probabilities")
     assert values[*key, ("as_described", "last")].index.tolist() == [0]
     assert values[*key, ("as_described", "best_val")].index.tolist() == [0, 1]

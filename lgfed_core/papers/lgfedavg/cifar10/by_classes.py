@@ -17,7 +17,7 @@ from lgfed_core.evidence.printed import METHODS
 from lgfed_core.plotting import WIDTH, caption, room
 
 from ..comparisons import CLASSES, FULL, LOCAL, READINGS, SOUND, gaps, lg, printed
-from ..records import by_seed
+from ..stored import by_seed
 
 TEST = "local_test_acc"
 _AT = {classes: n for n, classes in enumerate(CLASSES)}  # place on the axis

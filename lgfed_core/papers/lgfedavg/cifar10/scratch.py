@@ -14,7 +14,7 @@ from lgfed_core.evidence.claims import said
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import greater
 
-from ..records import unbroken
+from ..stored import unbroken
 from . import run as cifar10
 
 NAME, TABLE = "lgfedavg.scratch", "lgfedavg_from_scratch"  # of our own

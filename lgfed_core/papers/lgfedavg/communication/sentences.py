@@ -9,7 +9,7 @@ from lgfed_core.evidence.printed import METRICS
 from lgfed_core.papers.in_words import Pair, sentence
 
 from ..comparisons import READINGS, SOUND, WORDS, lg
-from ..records import by_seed
+from ..stored import by_seed
 from .audit import billions, readable
 from .bytes_sent import TESTS
 

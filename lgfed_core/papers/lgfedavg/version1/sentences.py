@@ -11,7 +11,8 @@ from lgfed_core.papers.in_words import NESTED, Pair, bullets, mean, seeds, sente
 
 from ..comparisons import LOCAL, READINGS, SOUND, lg
 from ..printed import TABLES
-from ..records import PRINTED, by_seed
+from ..records import PRINTED
+from ..stored import by_seed
 from .run import BESIDE, PRINTED_ROUNDS, TABLE
 from .tables import ALL_WAYS, TESTS, TITLES, WAYS, printed_new_test, values_of
 

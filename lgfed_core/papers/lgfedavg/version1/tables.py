@@ -14,7 +14,8 @@ from lgfed_core.evidence.records import select
 
 from ..comparisons import LOCAL, READINGS, SOUND, WORDS as TITLES, lg
 from ..printed import TABLES
-from ..records import PRINTED, by_seed
+from ..records import PRINTED
+from ..stored import by_seed
 from .run import BESIDE, PRINTED_ROUNDS, TABLE
 
 PARTS = {  # part of a run -> its words

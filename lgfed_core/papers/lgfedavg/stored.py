@@ -1,0 +1,143 @@
+"""Stored rows of LG-FedAvg's experiments, read: by seed, without runs that left the numbers."""
+
+import pandas as pd
+
+from lgfed_core.evidence.printed import METRICS
+from lgfed_core.evidence.records import select
+from lgfed_core.evidence.report import SELECTION
+from lgfed_core.evidence.rows import plain
+
+from .records import DIVERGED, IDS, NEW, PRINTED
+
+EXPERIMENTS = ("lgfedavg.mnist", "lgfedavg.cifar10", "lgfedavg.version1")
+
+
+def worth_of_selection(table: pd.DataFrame) -> pd.DataFrame:
+    """As released, the best round on test data against the last: one line per row of the table.
+
+    table: of `report.table`. Columns (test, best_test | last | gain), in points; empty while
+    nothing has run.
+    """
+    released = table[(table["protocol"] == "as_released") & (table["seeds"] > 0)]
+    out = {}
+    for test in ("local_test_acc", "new_test_acc"):
+        cells = released[released["metric"] == test].set_index("row")
+        best, last = (cells.loc[cells["selection"] == s, "ours"] for s in ("best_test", "last"))
+        out |= {(test, "best_test"): best, (test, "last"): last, (test, "gain"): best - last}
+    return pd.DataFrame(out).reindex(released["row"].unique())
+
+
+def left_the_numbers(stored: pd.DataFrame, dataset: str) -> pd.DataFrame:
+    """Runs in which devices left the finite numbers: protocol, classes, method, seed, devices.
+
+    Such devices break every average of the last round's models: a hundred averaged probabilities,
+    where each device has one vote, are then at chance although devices do well at home. By that
+    sign older runs are known, whose rows do not say how many devices it were (NaN).
+    """
+    ids = ["protocol", *IDS[:2], "seed"]
+    rows = at_paper_scale(stored, dataset, selection="last")
+    wide = rows.pivot_table("value", ids, "metric")
+    signs = {"local_test_acc", "new_test_acc_probabilities", DIVERGED}
+    wide = wide.reindex(columns=[*wide, *(signs - {*wide})])
+    chance = (wide["new_test_acc_probabilities"] - 10.0).abs() < 0.05  # ten classes
+    silent = chance & (wide["local_test_acc"] > 20.0) & wide[DIVERGED].isna()
+    found = wide[silent | (wide[DIVERGED] > 0)].rename(columns={DIVERGED: "devices"})
+    return found.reset_index()[[*ids, "devices"]]
+
+
+def without(stored: pd.DataFrame, lost: pd.DataFrame) -> pd.DataFrame:
+    """``stored`` without the runs of `left_the_numbers`."""
+    return stored[~_of(stored, lost)] if len(lost) else stored
+
+
+def _of(stored: pd.DataFrame, lost: pd.DataFrame) -> pd.Series:
+    """Which rows of ``stored`` are those of runs in ``lost``, of which there are some."""
+    lost = lost.drop(columns="devices")
+    keys = [tuple(map(plain, line)) for line in lost.to_numpy()]
+    return stored[list(lost)].map(plain).apply(tuple, axis=1).isin(keys)
+
+
+def unbroken(stored: pd.DataFrame, dataset: str) -> pd.DataFrame:
+    """``stored`` without what runs of `left_the_numbers` have of their last round."""
+    lost = left_the_numbers(stored, dataset)
+    last = stored["selection"] == "last"
+    return stored[~(last & _of(stored, lost))] if len(lost) else stored
+
+
+def at_hand() -> pd.DataFrame:
+    """All rows of version 2's two experiments, and of version 1's."""
+    return select(EXPERIMENTS)
+
+
+def at_paper_scale(stored: pd.DataFrame, dataset: str, **where: object) -> pd.DataFrame:
+    """The paper-scale rows of one data set; stored: rows of `records.load`, of any experiment."""
+    return select(stored, columns=IDS, table=PRINTED[dataset], scale="paper", **where)
+
+
+def by_seed(stored: pd.DataFrame) -> dict[tuple, pd.Series]:
+    """Every number of both experiments at paper scale: key -> values in percent by seed.
+
+    stored: rows of `records.load`; those that are not `unbroken` are left out. A key is (data set,
+    classes, (method, FedAvg rounds), metric, (protocol, selection)), e.g. ("mnist", 2,
+    ("lg_fedavg", 400), "new_test_acc", ...).
+    """
+    columns = [*IDS[:3], "metric", "protocol", "selection"]
+    out = {}
+    for dataset in PRINTED:
+        rows = unbroken(at_paper_scale(stored, dataset), dataset)[[*columns, "seed", "value"]]
+        for key, lines in rows.groupby(columns) if len(rows) else ():
+            classes, method, rounds, metric, *reading = map(plain, key)
+            who = method, int(rounds)
+            values = lines.set_index("seed")["value"].astype(float).sort_index()
+            out[dataset, int(classes), who, metric, tuple(reading)] = values
+    return out
+
+
+def ways_to_serve(stored: pd.DataFrame, classes: int, dataset: str = "mnist") -> pd.DataFrame:
+    """New test of last-round models by averaged weights, outputs and probabilities, paper scale.
+
+    stored: rows of `records.load`; those that are not `unbroken` are left out. Columns (way, mean |
+    sd over seeds); a way that was not computed when the rows were made has none.
+    """
+    ids = ["protocol", *IDS[1:]]
+    rows = at_paper_scale(stored, dataset, selection="last", classes_per_device=classes)
+    rows = unbroken(rows, dataset)
+    out = {}
+    for way in NEW:
+        values = rows[rows["metric"] == f"new_test_acc_{way}"].groupby(ids, sort=False)["value"]
+        if values.ngroups or way != "probabilities":
+            out |= {(way, "mean"): values.mean(), (way, "sd"): values.std()}
+    return pd.DataFrame(out)
+
+
+def differences(table: pd.DataFrame, half: int = 400, full: int = 800) -> pd.DataFrame:
+    """The contrasts that a section is about, in points: paper, as released, as described.
+
+    table: of `report.table`, one number of classes. half, full: FedAvg rounds of the two headline
+    rows; FedAvg itself has ``full`` of them. Ours are means of the headline selections; NaN where
+    a row has not been run. Pairs with MTL are there if the table has a row of it.
+    """
+    row = table["row"].str.split(", ", n=1).str[-1]
+    table = table.assign(row=row)
+    paper = table.groupby(["row", "metric"])["paper"].first()
+    headline = table["protocol"].map(SELECTION) == table["selection"]
+    cells = table[headline & (table["seeds"] > 0)]
+    means = cells.pivot_table("ours", ["row", "metric"], "protocol").reindex(paper.index)
+    means = means.assign(paper=paper).reindex(columns=["paper", "as_released", "as_described"])
+    lines = {}
+    for better, worse, metric in _pairs(half, full, (row == f"MTL {full}").any()):
+        pair = means.reindex([(better, metric), (worse, metric)])
+        lines[METRICS[metric], f"{better} - {worse}"] = pair.iloc[0] - pair.iloc[1]
+    return pd.DataFrame(lines).T
+
+
+def _pairs(half: int, full: int, mtl: bool) -> list[tuple[str, str, str]]:
+    """(row, row, metric) for `differences`."""
+    fed, local, pulled = f"FedAvg {full}", "local only", f"MTL {full}"
+    less, more = f"LG-FedAvg {half}+100", f"LG-FedAvg {full}+100"
+    here = [(less, fed), (less, local), (more, less)]
+    there = [(less, fed), (more, fed), (more, less), (local, fed)]
+    if mtl:
+        here += [(less, pulled), (pulled, local)]
+        there += [(pulled, local)]
+    return [(*pair, "local_test_acc") for pair in here] + [(*p, "new_test_acc") for p in there]
