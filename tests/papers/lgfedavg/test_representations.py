@@ -209,6 +209,10 @@ def test_late_moves_stand_in_the_order_of_the_other_tables():
     ]
     assert late.loc["g alone"].tolist() == [110, 110, 510, 510, 10, 10]
     assert late.loc["jigsaw"].isna().all()
+    said = sentences.still(late)
+    assert "6 of 6 lines moved by more than 1 point: 10 labels, g alone, local test +110.0" in said
+    assert sentences.still(late / 1000).endswith("0 of 6 lines moved by more than 1 point.")
+    assert sentences.still(late.iloc[:0]) == ""
 
 
 def test_puzzles_are_the_same_pixels_in_another_place():

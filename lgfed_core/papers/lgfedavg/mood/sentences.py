@@ -5,6 +5,7 @@ import pandas as pd
 from lgfed_core.evidence.records import select
 from lgfed_core.papers.in_words import bullets, less, sentence
 
+from ..levels import ends
 from .claims import EXTREMES, SHARED, chosen, wide
 from .people import RHOS, SOURCES
 from .settings import ALPHAS, Settings
@@ -68,13 +69,7 @@ def levelled(curves: pd.DataFrame, lr: float = Settings.lr) -> str:
     mine = mine.assign(round=mine["round"].astype(int), alpha=mine["alpha"].astype(float))
     rising, every = [], 0
     for (title, alpha), lines in mine.groupby(["stand_in", "alpha"]):
-        by_round = lines.pivot_table("value", "seed", "round")
-        third = by_round.shape[1] // 3
-        last, before = (
-            by_round.iloc[:, by_round.shape[1] - n * third :].iloc[:, :third].mean(axis=1)
-            for n in (1, 2)
-        )
-        gain, runs = less(last, before)
+        gain, runs = less(*ends(lines.pivot_table("value", "round", "seed"), of=3))
         every += runs > 1
         if runs > 1 and gain.low > 0:
             rising.append(f"{title}, {alpha:g} ({gain.estimate:+.1f})")

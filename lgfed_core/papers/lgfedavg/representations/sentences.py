@@ -40,6 +40,17 @@ def lost(rows: pd.DataFrame) -> str:
     return f"{head}, with whatever labels: {'; '.join(lines) or 'none'}."
 
 
+def still(late: pd.DataFrame, by: float = 1.0) -> str:
+    """Which lines moved by more than ``by`` points in the last quarter, in Markdown; late: of
+    `tables.late`."""
+    moved = late.stack(list(range(late.columns.nlevels))).dropna() if late.size else pd.Series()
+    far = moved[moved.abs() > by]
+    # False if a line that is named had moved by less, or one that is not by more.
+    named = (f"{n}, {way}, {test} {gain:+.1f}" for (way, n, test), gain in far.items())
+    head = f"**Not levelled**: {len(far)} of {len(moved)} lines moved by more than {by:g} point"
+    return f"{head}{': ' * bool(len(far))}{'; '.join(named)}." if len(moved) else ""
+
+
 def _ahead(values: pd.DataFrame, n: int) -> str:
     found, lines = gaps(values).loc[n], []
     for metric, test in TESTS.items():

@@ -6,6 +6,7 @@ from lgfed_core.evidence.claims import said
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import NOT_RUN, Evidence, reach_of
 
+from ..levels import ends
 from .measures import PROBES
 from .run import NAME, TABLE
 from .settings import LABELS, WAYS, WITHOUT
@@ -121,18 +122,17 @@ def answer(values: pd.DataFrame) -> str:
 
 
 def late(curves: pd.DataFrame) -> pd.DataFrame:
-    """How far each way still moved in the last quarter of the rounds, in points.
+    """How far the last quarter of the rounds is from the one before, in points, of each way.
 
     curves: rows of table `CURVES`, of one weight each (`weights.at_chosen`). Changes of means over
-    seeds: a line per way, a column per number of `LABELS`, in that order, and test.
+    seeds and looks: a line per way, a column per number of `LABELS`, in that order, and test.
     """
     found, many = {}, curves["labels"].astype(int)
     for labels in sorted(many.unique(), key=LABELS.index):
         for metric, mine in curves[many == labels].groupby("metric"):
             wide = mine.pivot_table("value", "round", "way")
-            early = wide[wide.index <= 0.75 * wide.index[-1]].tail(1)
-            moved = (wide.iloc[-1] - early.mean()).rename(WORDS)
-            found[words(labels), TESTS[metric]] = moved
+            last, before = ends(wide)
+            found[words(labels), TESTS[metric]] = (last - before).rename(WORDS)
     return pd.DataFrame(found).reindex([WORDS[way] for way in WAYS])
 
 

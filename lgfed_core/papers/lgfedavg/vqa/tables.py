@@ -11,6 +11,7 @@ from lgfed_core.evidence.records import select
 from lgfed_core.models.vqa import SHARED, QuestionNet
 
 from ..communication.counts import SYSTEMS, System
+from ..levels import ends
 from ..printed import TABLES
 from . import claims
 from .run import CURVES, NAME, TABLE, ids
@@ -114,17 +115,17 @@ def by_line(curves: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def late(curves: pd.DataFrame) -> pd.DataFrame:
-    """How far local test still moved in the last quarter of each line's rounds: mean over seeds ±
-    deviation (seeds), in points, and the first and last round looked at. curves: of `by_line`."""
+    """Local test of each line in the last quarter of its rounds, and how far that is from the
+    quarter before: mean over seeds ± deviation (seeds), in points. curves: of `by_line`."""
     found = {}
     for line, wide in by_line(curves).items():
-        begin = int(wide.index[wide.index <= 0.75 * wide.index[-1]].max())
-        moved = wide.iloc[-1] - wide.loc[begin]
+        last, before = ends(wide)
+        moved = last - before
         spread = f" ± {moved.std():.1f}" if len(moved) > 1 else ""
         found[LINES[line]] = {
-            "from its round": begin,
-            "to its last": int(wide.index[-1]),
-            "moved, points": f"{moved.mean():+.1f}{spread} ({len(moved)})",
+            "rounds": int(wide.index[-1]),
+            "last quarter, %": f"{last.mean():.1f}",
+            "less the one before, points": f"{moved.mean():+.1f}{spread} ({len(moved)})",
         }
     return pd.DataFrame(found).T
 

@@ -209,8 +209,8 @@ def test_the_last_quarter_of_each_line_is_its_own():
     ways["fedavg"] = pd.concat([ways["fedavg"], more])
     late = tables.late(QUESTIONS.progress(SMOKE, ways))
     assert late.index.tolist() == ["FedAvg", "LG-FedAvg from the first weights"]
-    assert late["moved, points"].tolist() == ["+15.0 ± 7.1 (2)", "+20.0 (1)"]
-    assert late.loc["FedAvg", ["from its round", "to its last"]].tolist() == [6, 8]
+    assert late["less the one before, points"].tolist() == ["+15.0 ± 7.1 (2)", "+20.0 (1)"]
+    assert late.loc["FedAvg", ["rounds", "last quarter, %"]].tolist() == [8, "46.0"]
 
 
 def test_millions_stand_beside_print_and_rounds_that_are_none_do_not():
@@ -292,7 +292,10 @@ def test_longer_runs_are_a_table_of_their_own_and_say_who_is_ahead_at_their_end(
     assert "after 12 rounds in all" in said
     assert "from FedAvg's model at rate 0.02, ahead: +8.9 [+8.7, +9.1] (3)" in said
     assert "from the first weights at rate 0.02, not shown to be ahead or behind: -0.1" in said
-    assert long.late(rows).loc[("rate 0.02", "FedAvg"), "moved, points"] == "+1.1 ± 0.1 (3)"
+    assert (
+        long.late(rows).loc[("rate 0.02", "FedAvg"), "less the one before, points"]
+        == "+1.1 ± 0.1 (3)"
+    )
     drawn = {line.get_label(): line for line in figures.levels(rows, SMOKE).axes[0].lines}
     assert drawn["LG-FedAvg from FedAvg's model"].get_xdata().tolist() == [5, 8]
     empty = rows.iloc[:0]
