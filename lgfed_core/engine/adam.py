@@ -31,4 +31,4 @@ class Adam:
         square.copy_(torch.where(wide, SQUARE * square + (1 - SQUARE) * grad**2, square))
         taken = self.taken[name].clamp(min=1).view(wide.shape)
         size = (square / (1 - SQUARE**taken)).sqrt() + LEAST
-        return wide * mean / (1 - MEAN**taken) / size
+        return torch.where(wide, mean, 0) / (1 - MEAN**taken) / size

@@ -18,6 +18,7 @@ from lgfed_core.methods import Batch, Local, Method
 from lgfed_core.seeds import coin, draw, pictures, visits
 
 from .adam import Adam
+from .identity import written
 from .looped import Looped
 from .stacked_tests import StackedTests, filled
 from .training import Job, Lent, Phase, for_each, gradients, moving, normalises, pulled, trainee
@@ -52,10 +53,12 @@ class Batched(StackedTests):
         self.statistics = [
             n for n in phase.layout.shapes if n not in dict(phase.net.named_parameters())
         ]
-        self.stacks: list[tuple[Method, list[tuple]]] = []  # runs of one method, and its steps
-        for method in phase.methods:
-            if all(method != known for known, _ in self.stacks):
-                self.stacks.append((method, self._steps(method)))
+        names = [_written(method) for method in phase.methods]
+        kinds = [i for i, name in enumerate(names) if names.index(name) == i]  # a run of each
+        self.stacks = [  # runs of one method, and its steps
+            ({r for r, name in enumerate(names) if name == names[i]}, self._steps(phase.methods[i]))
+            for i in kinds
+        ]
 
     def train(self, jobs: list[Job], round: int, lr: float) -> None:
         """Train each device of ``jobs``; see `looped.Looped.train`."""
@@ -63,10 +66,8 @@ class Batched(StackedTests):
         self.drawn.clear()
         place = self.phase.tensors["shared"].device
         with torch.random.fork_rng(devices=[place] if place.type == "cuda" else []):
-            for method, steps in self.stacks:
-                slots = [
-                    slot for slot, (r, _) in enumerate(jobs) if self.phase.methods[r] == method
-                ]
+            for runs, steps in self.stacks:
+                slots = [slot for slot, (r, _) in enumerate(jobs) if r in runs]
                 if slots:
                     self._fitting([jobs[slot] for slot in slots], slots, steps, round, lr)
 
@@ -177,7 +178,7 @@ class Batched(StackedTests):
                     momentum.mul_(cfg.momentum).add_(grad)
                     change = grad + cfg.momentum * momentum if cfg.nesterov else momentum
                     if not all_on:
-                        change = change * _wide(on, grad)
+                        change = torch.where(_wide(on, change), change, 0)  # it may be NaN
                         momentum.copy_(torch.where(_wide(on, grad), momentum, before))
                     if given.rates is not None:
                         value.sub_(change * _wide(given.rates[step], grad))
@@ -266,7 +267,9 @@ class Batched(StackedTests):
         index = np.zeros((len(jobs), cfg.epochs, width), dtype=np.int64)
         for lane, (r, k) in enumerate(jobs):
             order = self._visits(self.phase.seeds[r], round, k, held[lane])[:, : sizes[lane]]
-            index[lane, :, : sizes[lane]] = per_run[r].of(k).cpu().numpy()[order]
+            mine = per_run[r].of(k).cpu().numpy()
+            index[lane] = mine[:1] if held[lane] else 0  # where it is padding
+            index[lane, :, : sizes[lane]] = mine[order]
         real = np.broadcast_to(np.arange(width) < sizes[:, None, None], index.shape)
         shape = (len(jobs), -1, cfg.batch_size)  # [L, T, B]
         real = torch.from_numpy(real.reshape(shape).copy()).swapaxes(0, 1)
@@ -284,6 +287,14 @@ class Batched(StackedTests):
 
 
 Engine = Looped | Batched  # what trains and tests lanes
+
+
+def _written(method: Method) -> object:
+    """What tells ``method`` from another of its class; itself, where that cannot be said."""
+    try:
+        return written(method, "the method")
+    except SettingsError:
+        return id(method)
 
 
 def _wide(lanes: Tensor, like: Tensor) -> Tensor:

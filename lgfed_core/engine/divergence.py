@@ -68,6 +68,14 @@ class Diverged:
                 f"a tracker gives {metrics!r:.80}; it has to give a dictionary of tensors [R], one "
                 "number for each run"
             )
+        for name, values in metrics.items():
+            if values.shape != (len(self.phase.seeds),):
+                raise SettingsError(
+                    f"the tracker gives {list(values.shape)} {name} for {len(self.phase.seeds)} "
+                    "runs; it has to be one number for each"
+                )
+            if name in ("round", "seed"):
+                raise SettingsError(f"the tracker calls a number {name!r}; the history has that")
         lists = {name: values.tolist() for name, values in metrics.items()}
         for values in lists.values():
             for run in self.since:

@@ -15,12 +15,14 @@ from lgfed_core.methods import Method
 from lgfed_core.models.layout import Layout, values
 from lgfed_core.partition.label_skew import ClientIndices, Partition
 
+from . import checked
 from .memory import zeros
 from .participation import Participation
 from .trackers import Tracker
 from .training import LocalTraining, Phase, normalises, trainee
 
 CPU = torch.device("cpu")
+ENGINES = ("shared", "personal", "uploads", "others", "velocity", "taken", "labels")  # tensors
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Federation:
     participation: Participation = field(default_factory=Participation)
 
     def __post_init__(self):
-        if len(self.partitions) != len(self.seeds) or not self.seeds:
+        if len(self.partitions) != len(self.seeds) or not len(self.seeds):
             raise SettingsError(
                 f"{len(self.partitions)} partitions for {len(self.seeds)} seeds; give one each"
             )
@@ -43,6 +45,7 @@ class Federation:
             raise SettingsError(
                 f"seeds are {list(self.seeds)}; they are whole numbers, and none can be negative"
             )
+        object.__setattr__(self, "seeds", [int(seed) for seed in self.seeds])
         if not isinstance(self.device, torch.device):
             raise SettingsError(f"device is {self.device!r}; give torch.device({self.device!r})")
         if len({len(p.train.size) for p in self.partitions}) > 1:
@@ -63,6 +66,11 @@ class Federation:
             rows.refuse_broken(f"{self.data.name}, {name} rows")
         self._refuse_rows()
         for name, module in self.net.named_modules():
+            if isinstance(module, _BatchNorm) and module.running_mean is None:
+                raise SettingsError(
+                    f"{type(self.net).__name__}: {name or 'it'} keeps no running statistics, so "
+                    "that a test would depend on what is tested together; track_running_stats=True"
+                )
             known = isinstance(module, _BatchNorm) and module.momentum is not None
             if not known and any(True for _ in module.buffers(recurse=False)):
                 raise SettingsError(
@@ -118,13 +126,18 @@ def prepare(
     start: Tensor,
     tracker: Tracker,
     forked: bool,
+    padded: bool = False,
 ) -> Phase:
-    """Allocate every tensor of a phase; in memory that workers share if ``forked``."""
-    methods = _one_each(federation, method)
+    """Allocate every tensor of a phase; in memory that workers share if ``forked``.
+
+    padded: whether batches will be, so that losses have to go by the weights of their rows.
+    """
+    methods = checked.one_each(federation, method)
     layout = Layout(federation.net, averaged(methods[0], federation.net))
     runs, devices, place = len(federation.seeds), federation.clients, federation.device
     size = layout.size_shared + layout.size_personal
-    _refuse_data(federation, methods[0])
+    checked.data(federation, methods, training)
+    checked.losses(federation, methods[0], padded)
     if start.shape not in ((runs, size), (runs, devices, size)):
         raise SettingsError(
             f"start has shape {tuple(start.shape)}; this network and {runs} runs need "
@@ -164,36 +177,15 @@ def prepare(
         net, layout, methods, training, list(federation.seeds), federation.rows(), tensors
     )
     if normalises(trainee(phase)):
-        _refuse_lonely_rows(phase)
-    tracker.allocate(allocate, phase)
+        checked.lonely_rows(phase)
+
+    def of_tracker(name: str, *shape: int) -> Tensor:
+        if name in ENGINES or name in tensors:
+            raise SettingsError(f"{type(tracker).__name__} cannot have a tensor {name!r}: taken")
+        return allocate(name, *shape)
+
+    tracker.allocate(of_tracker, phase)
     return phase
-
-
-def _one_each(federation: Federation, method: Method | Sequence[Method]) -> list[Method]:
-    """The method of each run, which differ in nothing that the tensors or the lanes depend on."""
-    runs, net = len(federation.seeds), federation.net
-    methods = [method] * runs if isinstance(method, Method) else list(method)
-    if len(methods) != runs:
-        raise SettingsError(f"{len(methods)} methods for {runs} runs; give one, or one for each")
-    first, names = methods[0], frozenset(dict(net.named_parameters()))
-
-    def moved(m: Method) -> list[tuple]:
-        return [(names if s.params is None else s.params, s.when is None) for s in m.steps(net)]
-
-    for r, other in enumerate(methods):
-        alike = {
-            "class": type(other) is type(first),
-            "shared": other.shared(net) == first.shared(net),
-            "batch_norm": other.batch_norm == first.batch_norm,
-            "steps": moved(other) == moved(first),
-        }
-        if not all(alike.values()):
-            what = ", ".join(name for name, same in alike.items() if not same)
-            raise SettingsError(
-                f"the methods of runs 0 and {r} differ in {what}: {first} and {other}; runs that "
-                "train together differ in numbers alone"
-            )
-    return methods
 
 
 def averaged(method: Method, net: nn.Module) -> frozenset[str]:
@@ -201,47 +193,6 @@ def averaged(method: Method, net: nn.Module) -> frozenset[str]:
     known = dict(net.named_parameters())
     statistics = method.batch_norm == "averaged"
     return method.shared(net) | {n for n, _ in values(net) if statistics and n not in known}
-
-
-def _refuse_data(federation: Federation, method: Method) -> None:
-    """Rows that the network does not take, and labels that are missing where they are read."""
-    rows, net = federation.data.train, copy.deepcopy(federation.net).to("cpu").eval()
-    try:
-        with torch.no_grad():
-            outputs = net(rows.x[:1].to("cpu", copy=True))  # it may work in place
-    except (RuntimeError, ValueError, IndexError, TypeError) as error:
-        raise SettingsError(
-            f"{type(net).__name__} does not take rows of shape {list(rows.x.shape[1:])}: {error}"
-        ) from error
-    if type(method).loss is Method.loss:  # cross-entropy
-        highest = max(int(split.y.max()) for split in (rows, federation.data.test))
-        if outputs.dim() < 2 or outputs.shape[1] <= highest:
-            raise SettingsError(
-                f"{type(net).__name__} makes outputs of shape {list(outputs.shape[1:])} of a row; "
-                f"labels go up to {highest}, so that {type(method).__name__} needs {highest + 1}"
-            )
-    if method.unlabelled or not (rows.y < 0).any():
-        return
-    for r, part in enumerate(federation.partitions):
-        for k in range(len(part)):
-            if (rows.y[part.train.of(k).to(rows.y.device)] < 0).any():
-                raise SettingsError(
-                    f"device {k} of run {r} has rows with a label below 0, that is without one, "
-                    f"which {type(method).__name__} reads"
-                )
-
-
-def _refuse_lonely_rows(phase: Phase) -> None:
-    """Batch normalisation of one row has no variance."""
-    for r, rows in enumerate(phase.rows["train"][1]):
-        for k, n in enumerate(rows.size.tolist()):
-            seen, batch = phase.training.seen(n), phase.training.batch_size
-            if seen and seen % batch == 1 % batch:
-                raise SettingsError(
-                    f"device {k} of run {r} has {n} rows, so that with batch_size {batch} a batch "
-                    "has one, which batch normalisation cannot take; choose another batch_size, "
-                    "or limit batches"
-                )
 
 
 def _to(split: Split, place: torch.device) -> Split:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
+import torch
 from torch import Tensor
 from tqdm.auto import tqdm
 
@@ -88,6 +89,7 @@ def run(
     if lanes not in ("auto", "looped", "batched"):
         raise SettingsError(f"lanes is {lanes!r}; choose auto, looped or batched")
     whole(rounds=rounds, first_round=first_round)
+    rounds, first_round = int(rounds), int(first_round)
     for one in (
         [method] if isinstance(method, Method) or not isinstance(method, Sequence) else method
     ):
@@ -103,7 +105,8 @@ def run(
     saved = Path(saved) if saved else None
     if start is None:
         start = joined(federation.net).expand(len(federation.seeds), -1)
-    phase = prepare(federation, method, training, start, tracker, workers > 1)
+    start = torch.as_tensor(start)
+    phase = prepare(federation, method, training, start, tracker, workers > 1, padded=not looped)
     identity = ""
     if saved:
         identity = _identity(federation, phase, start, tracker, rounds, first_round, looped)
@@ -111,7 +114,10 @@ def run(
     with checkpoint.claimed(saved):
         engine = Looped(phase, workers) if looped else Batched(phase)
         try:
-            return _loop(federation, engine, tracker, rounds, first_round, saved, identity, label)
+            with torch.enable_grad():  # whatever the caller does without
+                return _loop(
+                    federation, engine, tracker, rounds, first_round, saved, identity, label
+                )
         finally:
             engine.close()
 
@@ -190,9 +196,6 @@ def _loop(
 
 
 def _lines(metrics: dict[str, list], number: int, seeds: Sequence[int]) -> list[dict]:
-    for name, values in metrics.items():
-        if len(values) != len(seeds):
-            raise SettingsError(f"the tracker gives {len(values)} {name} for {len(seeds)} runs")
     return [
         {"round": number, "seed": seed} | {name: v[r] for name, v in metrics.items()}
         for r, seed in enumerate(seeds)

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from .processes import Spread
+from .stacked_tests import ROWS_OF_ONE
 from .training import Job, Phase, both, sheltered
 
 ROWS_AT_ONCE = 500  # in tests on a whole data set, so that activations stay in a core's cache
@@ -84,8 +85,11 @@ class LoopedTests(Spread):
     def _correct_one(self, shared: str, personal: str, rows: str, run: int, device: int) -> int:
         split, per_run = self.phase.rows[rows]
         mine = per_run[run].of(device)
-        outputs = self._outputs(shared, personal, run, device, split.x[mine])
-        return int((outputs.argmax(-1) == split.y[mine]).sum())
+        hits = 0
+        for some in mine.split(ROWS_OF_ONE):
+            outputs = self._outputs(shared, personal, run, device, split.x[some])
+            hits += int((outputs.argmax(-1) == split.y[some]).sum())
+        return hits
 
     @torch.no_grad()
     def _own_outputs(

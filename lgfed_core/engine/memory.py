@@ -26,7 +26,7 @@ def zeros(*shape: int, forked: bool) -> Tensor:
     What takes more than `SHARE` of the available memory is a file in `paths.RUNS`. Raises
     SettingsError where that does not fit on the disk either.
     """
-    kind = torch.float32 if forked else torch.get_default_dtype()
+    kind = torch.get_default_dtype()
     size = math.prod(shape) * kind.itemsize
     if size > SHARE * available():
         memory = _on_disk(size, shape)

@@ -37,6 +37,7 @@ class Participation:
         if not self.farthest > 0:
             raise SettingsError(f"farthest is {self.farthest}; it must be above 0")
         if self.availability is not None:
+            object.__setattr__(self, "availability", torch.as_tensor(self.availability))
             sums = self.availability.double().sum(-1)
             one = torch.allclose(sums, torch.ones_like(sums))
             if not one or (self.availability < 0).any():

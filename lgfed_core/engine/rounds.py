@@ -14,6 +14,8 @@ from .divergence import keep_out
 from .federation import Federation
 from .training import Job, Phase
 
+SUM = 1e-3  # how far the sum of weights may be from one, in roundings
+
 
 def round_of(
     federation: Federation,
@@ -100,7 +102,7 @@ def merge(phase: Phase, jobs: list[Job], before: Tensor | None, out: Collection[
         who = [jobs[slot][1] for slot in slots]
         size = rows[r].size[who]
         if size.any():
-            weights = method.weights(size.to(uploads.device))
+            weights = _weights(method, size.to(uploads.device))
             if shared.shape[1]:
                 sent = uploads[slots] if out else uploads[slots[0] : slots[-1] + 1]
                 average = _like(shared[r], method.aggregate(sent, weights), method, "aggregate")
@@ -108,6 +110,21 @@ def merge(phase: Phase, jobs: list[Job], before: Tensor | None, out: Collection[
                 shared[r] = _like(shared[r], after, method, "server_update")
             if method.keep and before is not None:
                 personal[r, who] = method.keep(before[r, who], personal[r, who], weights)
+
+
+def _weights(method: Method, rows: Tensor) -> Tensor | None:
+    """What a method's `weights` gives. Raises SettingsError unless they are [m] and sum to one."""
+    found = method.weights(rows)
+    if found is None:
+        return None
+    fits = isinstance(found, Tensor) and found.shape == rows.shape
+    if fits and abs(float(found.double().sum()) - 1) < SUM:  # NaN is not
+        return found
+    said = found.tolist() if isinstance(found, Tensor) else found
+    raise SettingsError(
+        f"{type(method).__name__}.weights gives {said!r:.200} for {len(rows)} uploads; it has to "
+        "give a tensor with a weight for each, and they have to sum to 1, or None"
+    )
 
 
 def _like(shared: Tensor, given: Tensor, method: Method, name: str) -> Tensor:

@@ -9,6 +9,8 @@ from torch.func import functional_call, vmap
 
 from .training import Job, Phase, both, sheltered
 
+ROWS_OF_ONE = 5_000  # of a device, tested at once, so that they fit into the memory
+
 
 class StackedTests:
     """What batched lanes say about their models, ``at_once`` of them together."""
@@ -33,11 +35,14 @@ class StackedTests:
         size = torch.cat([r.size for r in per_run])[lanes]  # [L]
         hits = []
         for i in range(0, len(jobs), self.at_once):
-            at = index[i : i + self.at_once]  # [l, n]
-            real = torch.arange(at.shape[1]) < size[i : i + self.at_once, None]  # [l, n]
-            outputs = self._outputs(shared, personal, jobs[i : i + self.at_once], split.x[at])
-            right = (outputs.argmax(-1) == split.y[at]) & real.to(at.device)
-            hits.append(right.sum(1))
+            now, right = slice(i, i + self.at_once), torch.zeros((), dtype=torch.int64)
+            for j in range(0, width, ROWS_OF_ONE):
+                at = index[now, j : j + ROWS_OF_ONE]  # [l, n]
+                real = torch.arange(j, j + at.shape[1]) < size[now, None]  # [l, n]
+                outputs = self._outputs(shared, personal, jobs[now], split.x[at])
+                found = (outputs.argmax(-1) == split.y[at]) & real.to(at.device)
+                right = right.to(at.device) + found.sum(1)
+            hits.append(right)
         out = torch.full((len(per_run) * devices,), -1)
         out[lanes] = torch.cat(hits).cpu()
         return out.view(-1, devices)

@@ -54,11 +54,11 @@ class Global(Tracker):
     ``snapshots`` names round counts B at which the model is stored as ``at_B`` [R, P_s]: the model
     of that round, or (``best_on_test``) the best on the whole test set among the first B rounds.
     On validation rows the best model is kept as ``best`` [R, P_s] otherwise. Raises SettingsError
-    for a snapshot that the run does not reach.
+    for a snapshot that the run does not reach, or that is none of its rounds.
     """
 
     def __init__(self, snapshots: tuple[int, ...] = (), best_on_test=False, every: int = 1):
-        at_least(1, every=every)
+        at_least(1, every=every, **{f"snapshot {i}": n for i, n in enumerate(snapshots)})
         self.snapshots, self.best_on_test, self.every = tuple(snapshots), best_on_test, every
 
     def allocate(self, allocate, phase):
@@ -101,7 +101,8 @@ class Personal(Tracker):
 
     judge: "validation" (as described) or "test" (as released).
     ties: whether the "first" or the "last" of several equally good models is kept.
-    patience: a device stops after so many evaluations without a strictly better one.
+    patience: a device stops after so many evaluations without a strictly better one, of those
+        after a round in which it took part.
     stop_at: (accuracy, rounds): a device also stops when it reaches this accuracy on ``judge``
         rows after more than so many rounds.
 
@@ -120,8 +121,13 @@ class Personal(Tracker):
         stop_at: tuple[float, int] | None = None,
         light: bool = False,
     ):
-        at_least(1, every=every)
+        at_least(1, every=every, patience=patience)
+        one_of("judge", judge, ("validation", "test"))
         one_of("ties", ties, ("first", "last"))
+        if stop_at is not None and not (0 <= stop_at[0] <= 1 and stop_at[1] >= 0):
+            raise SettingsError(
+                f"stop_at is {stop_at}; it has an accuracy between 0 and 1, and a number of rounds"
+            )
         self.judge, self.every, self.ties, self.light = judge, every, ties, light
         self.patience, self.stop_at = patience, stop_at
 
@@ -165,7 +171,10 @@ class Personal(Tracker):
         active = t["done"] == 0
         better = (accuracy > t["best_accuracy"]) & active
         kept = better if self.ties == "first" else (accuracy >= t["best_accuracy"]) & active
-        t["waited"][active] += 1
+        took_part = torch.zeros_like(active)
+        for r, k in engine.trained:
+            took_part[r, k] = True
+        t["waited"][active & took_part] += 1
         t["waited"][better] = 0
         t["best_accuracy"][kept] = accuracy[kept]
         for r, k in kept.cpu().nonzero().tolist():

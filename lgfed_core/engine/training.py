@@ -64,6 +64,8 @@ class LocalTraining:
                 + ": batches and epochs are whole numbers from 1, rates, decays and momentum are "
                 "0 or more, and finite"
             )
+        for name in counts.keys() & given.keys():
+            object.__setattr__(self, name, int(given[name]))
 
     def seen(self, rows: int) -> int:
         """How many of a device's ``rows`` it visits in one pass."""

@@ -43,7 +43,9 @@ class ClientBaseline(Method):
         each = F.binary_cross_entropy_with_logits(outputs[:, 0], y, reduction="none")
         return batch.mean(each * (1 + (self.positive - 1) * y))
 
-    def weights(self, rows: Tensor) -> Tensor:
+    def weights(self, rows: Tensor) -> Tensor | None:
+        if not self.weighted:
+            return None
         seen = rows if self.cap is None else rows.clamp(max=self.cap)
         seen = -(-seen // self.per)
         return seen / seen.sum()
@@ -66,5 +68,6 @@ class ClientRowsKept(ClientBaseline):
 class ClientRowsAveraged(ClientRowsKept):
     """CGAU with client rows averaged as released: a row moves by its client's share of the step."""
 
-    def keep(self, before: Tensor, trained: Tensor, weights: Tensor) -> Tensor:
-        return before + weights.to(trained)[:, None] * (trained - before)
+    def keep(self, before: Tensor, trained: Tensor, weights: Tensor | None) -> Tensor:
+        each = 1 / len(trained) if weights is None else weights.to(trained)[:, None]  # [m, 1]
+        return before + each * (trained - before)

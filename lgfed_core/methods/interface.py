@@ -102,7 +102,11 @@ class Method:
         return frozenset(name for name, _ in net.named_parameters())
 
     def loss(self, local: Local, batch: Batch) -> Tensor:
-        """The scalar one device minimises on a batch."""
+        """The scalar one device minimises on a batch.
+
+        `Batch.mean` makes it of a number for each row: it weighs rows, and batched lanes have some
+        of weight 0. A loss that is another with these is refused there.
+        """
         return cross_entropy(local.net(batch.x), batch)
 
     def steps(self, net: nn.Module) -> Sequence[Step]:

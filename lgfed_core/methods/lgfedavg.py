@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from torch import nn
 
+from lgfed_core.errors import SettingsError
+
 from .interface import Method
 
 
@@ -22,6 +24,11 @@ class LGFedAvg(Method):
     layers: frozenset[str]
 
     def __post_init__(self):
+        super().__post_init__()
+        if isinstance(self.layers, str):
+            raise SettingsError(
+                f"layers is {self.layers!r}; give a set of names, {{{self.layers!r}}}"
+            )
         object.__setattr__(self, "layers", frozenset(self.layers))
 
     def shared(self, net: nn.Module) -> frozenset[str]:

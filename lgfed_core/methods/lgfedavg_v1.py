@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
+from lgfed_core.errors import SettingsError
+
 from .interface import Batch, Local, Step, cross_entropy
 from .lgfedavg import LGFedAvg
 
@@ -28,6 +30,8 @@ class LGFedAvgV1(LGFedAvg):
 
     def steps(self, net: nn.Module) -> Sequence[Step]:
         names = frozenset(name for name, _ in net.named_parameters())
+        if unknown := self.auxiliary - names:
+            raise SettingsError(f"no parameter called {sorted(unknown)} in {type(net).__name__}")
         local = Step(self.local_loss, names - self.layers)  # f and a
         return local, Step(self.loss, names - self.auxiliary)  # f and g
 

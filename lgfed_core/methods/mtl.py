@@ -40,7 +40,8 @@ class MTL(Method):
         return frozenset()
 
     def loss(self, local: Local, batch: Batch) -> Tensor:
-        w, others = _flat(local.params), _flat(local.others)  # [P] each
+        others = {name: local.others[name] for name in local.params}  # no running statistics
+        w, others = _flat(local.params), _flat(others)  # [P] each
         pull = self.pull(w, others, local.participants) + w.square().sum()
         return super().loss(local, batch) + self.scale * pull
 

@@ -8,9 +8,10 @@ the step that Li et al. estimate from the losses is the learning rate here.
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
-from lgfed_core.errors import at_least
+from lgfed_core.errors import SettingsError, at_least
 
 from .interface import Batch, Local, Method
 
@@ -28,10 +29,13 @@ class QFFL(Method):
         super().__post_init__()
         at_least(0, q=self.q)
         at_least(1e-9, unit=self.unit)
+        if not 0 < self.beta <= 1:
+            raise SettingsError(f"beta is {self.beta}; it must lie in (0, 1]")
 
     def loss(self, local: Local, batch: Batch) -> Tensor:
         task = super().loss(local, batch)
-        return task * (task / self.unit) ** self.q / (self.q + 1)
+        least = torch.finfo(task.dtype).tiny  # 0^q has no slope where q is below 1
+        return task * (task / self.unit).clamp(min=least) ** self.q / (self.q + 1)
 
     def server_update(self, before: Tensor, average: Tensor) -> Tensor:
         """A step of ``beta`` towards the average."""

@@ -35,8 +35,10 @@ class Dropout(nn.Dropout):
         if not self.training or self.p == 0:
             return x
         dropped = round(self.p * 65_536)
-        bits = torch.randint(-(2**63), 2**63 - 1, (x.numel() // 4,), device=x.device)
-        kept = bits.view(torch.int16).view(x.shape) >= dropped - 32_768
+        if dropped == 65_536:
+            return torch.zeros_like(x)
+        bits = torch.randint(-(2**63), 2**63 - 1, (-(-x.numel() // 4),), device=x.device)
+        kept = bits.view(torch.int16)[: x.numel()].view(x.shape) >= dropped - 32_768
         return x * kept * (1 / (1 - dropped / 65_536))
 
 

@@ -175,7 +175,6 @@ def test_momentum_is_kept_only_when_asked(federation):
         (dict(rounds=-1), "rounds is -1"),
         (dict(start=torch.zeros(1, 3)), "shape"),
         (dict(workers=0), "workers is 0"),
-        (dict(tracker=Personal("tests")), "no 'tests' rows"),
         (dict(method=LGFedAvg(layers=frozenset({"nowhere"}))), "nowhere"),
         (dict(tracker=Global(snapshots=(2,))), r"snapshots \(2,\) are asked of 1 rounds"),
     ],

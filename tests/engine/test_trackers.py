@@ -40,6 +40,7 @@ class Scripted:
 
         tracker.allocate(allocate, self.phase)
         self.script, self.tracker = script, tracker
+        self.trained = [(0, k) for k in range(devices)]
 
     def play(self) -> list[dict]:
         out = []

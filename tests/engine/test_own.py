@@ -1,0 +1,285 @@
+"""What people bring, methods, losses, networks and rows: right in both lanes, or named."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from lgfed_core.data import Split
+from lgfed_core.engine import LocalTraining, Participation, run
+from lgfed_core.engine.trackers import AveragedBest, Global, Personal, Tracker
+from lgfed_core.engine.training import AdamTraining
+from lgfed_core.errors import SettingsError
+from lgfed_core.methods import (
+    FADE,
+    MTL,
+    QFFL,
+    FedAvg,
+    FedProx,
+    LGFedAvg,
+    LGFedAvgV1,
+    LocalOnly,
+    Step,
+)
+from lgfed_core.methods.cgau import ClientBaseline, ClientRowsAveraged
+from lgfed_core.methods.privacy import Privacy
+from lgfed_core.models.adult import Dropout
+from toy import ABOVE, SGD, Toy, models, toy_federation
+
+LANES = pytest.mark.parametrize("lanes", ["looped", "batched"])
+
+
+class Plain(FedProx):
+    """A strength that is no field, which dataclasses do not compare."""
+
+    def __init__(self, strength):
+        super().__init__()
+        object.__setattr__(self, "strength", strength)
+
+    def steps(self, net):
+        return (Step(self.loss, pull=self.strength),)
+
+
+class Rows(FedAvg):
+    def loss(self, local, batch):
+        return F.cross_entropy(local.net(batch.x), batch.y, reduction="none")
+
+
+class Unweighted(FedAvg):
+    def loss(self, local, batch):
+        return F.cross_entropy(local.net(batch.x), batch.y)
+
+
+class Typed(FedAvg):
+    def steps(self, net):
+        return (Step(self.loss, frozenset({"below.wieght"})),)
+
+
+class Heavy(FedAvg):
+    def weights(self, rows):
+        return rows.float()
+
+
+class Listed(FedAvg):
+    def weights(self, rows):
+        return [1 / len(rows)] * len(rows)
+
+
+class Pair(Toy):
+    def forward(self, x):
+        return super().forward(x), x
+
+
+def both(fed, method, training=SGD, rounds=2):
+    found = [run(fed, method, training, rounds, lanes=lanes) for lanes in ("looped", "batched")]
+    return [models(outcome) for outcome in found]
+
+
+def test_runs_whose_methods_differ_beside_their_fields_train_apart():
+    fed = toy_federation((0, 0))
+    looped, batched = both(fed, [Plain(0.0), Plain(5.0)])
+    torch.testing.assert_close(looped, batched)
+    assert not torch.allclose(looped[0], looped[1], 1e-3)
+
+
+@LANES
+@pytest.mark.parametrize("training", [SGD, AdamTraining(lr=0.01, batch_size=4)])
+def test_devices_that_rest_or_have_no_loss_left_go_on(lanes, training):
+    method = QFFL(q=0.3)
+    found = run(toy_federation(), method, training, 2, lanes=lanes)
+    assert not found.diverged
+    torch.testing.assert_close(*both(toy_federation(), method, training))
+    sure = toy_federation(net=Sure())
+    assert not run(sure, method, training, 1, lanes=lanes).diverged
+
+
+class Sure(Toy):
+    """Right by so much that the loss is exactly 0."""
+
+    def forward(self, x):
+        return super().forward(x) * 1e-6 + 1e3 * x[:, :3].argmax(1, keepdim=True).eq(
+            torch.arange(3)
+        )
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        (MTL(upload=(Privacy(1.0, 1.0),)), "MTL shows devices each other's models"),
+        (Rows(), r"Rows gives a loss of \[2\] for a batch"),
+        (Typed(), r"a step of Typed moves \['below.wieght'\]; Toy has no parameter of that name"),
+        (Heavy(), "Heavy.weights gives .* have to sum to 1"),
+        (Listed(), "Listed.weights gives .* a tensor with a weight for each"),
+        (FADE(), "FADE cannot take its loss of Toy's outputs"),
+        (
+            LGFedAvgV1(layers=ABOVE, auxiliary=frozenset({"typo"})),
+            r"no parameter called \['typo'\]",
+        ),
+    ],
+)
+@LANES
+def test_methods_that_would_go_wrong_are_named(method, said, lanes):
+    with pytest.raises(SettingsError, match=said):
+        run(toy_federation(), method, SGD, 1, lanes=lanes)
+
+
+def test_a_loss_that_does_not_weigh_rows_is_refused_where_batches_are_padded():
+    fed = toy_federation()
+    torch.testing.assert_close(*(models(run(fed, m, SGD, 1)) for m in (Unweighted(), FedAvg())))
+    with pytest.raises(SettingsError, match=r"Unweighted has another gradient .* batch.mean"):
+        run(fed, Unweighted(), SGD, 1, lanes="batched")
+
+
+@LANES
+def test_who_calls_without_gradients_gets_a_trained_model(lanes):
+    with torch.no_grad():
+        found = run(toy_federation(), FedAvg(), SGD, 1, lanes=lanes)
+    assert torch.equal(models(found), models(run(toy_federation(), FedAvg(), SGD, 1, lanes=lanes)))
+
+
+@LANES
+def test_tasks_on_networks_with_statistics_have_peers_without(lanes):
+    net = nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Linear(6, 3))
+    found = run(toy_federation(net=net), MTL(scale=0.1), replace(SGD, batches=1, batch_size=2), 1)
+    assert models(found).isfinite().all()
+
+
+def test_a_picture_alone_has_places_to_normalise_over():
+    net = nn.Sequential(
+        nn.Unflatten(1, (2, 2, 2)), nn.BatchNorm2d(2), nn.Flatten(), nn.Linear(8, 3)
+    )
+    found = run(toy_federation(net=net), FedAvg(), replace(SGD, batch_size=1), 1)
+    assert models(found).isfinite().all()
+
+
+def test_dropout_takes_any_number_of_units_and_may_drop_all():
+    x = torch.ones(31, 30)
+    assert 0.1 < (Dropout(0.5)(x) == 0).float().mean() < 0.9
+    assert (Dropout(1.0)(x) == 0).all() and torch.equal(Dropout(1.0).eval()(x), x)
+
+
+def test_clients_count_alike_where_rows_do_not():
+    assert ClientBaseline(weighted=False).weights(torch.tensor([1, 9])) is None
+    before, trained = torch.zeros(2, 3), torch.ones(2, 3)
+    kept = ClientRowsAveraged(weighted=False).keep(before, trained, None)
+    assert torch.equal(kept, torch.full((2, 3), 0.5))
+
+
+def test_padding_is_a_row_of_the_device():
+    fed, nobody = toy_federation(devices=3), 0  # the row that padding once was
+    assert all(nobody not in fed.partitions[0].train.of(k) for k in range(3))
+    split = fed.data.train
+    bare = replace(
+        fed.data, train=Split(split.x, split.y.index_fill(0, torch.tensor([nobody]), -1))
+    )
+    torch.testing.assert_close(*both(replace(fed, data=bare), FedAvg()))
+
+
+def test_two_workers_keep_double_precision():
+    kind = torch.get_default_dtype()
+    try:
+        torch.set_default_dtype(torch.float64)
+        fed = toy_federation(net=Toy())
+        split = [Split(s.x.double(), s.y) for s in (fed.data.train, fed.data.test)]
+        fed = replace(fed, data=replace(fed.data, train=split[0], test=split[1]))
+        one, two = (models(run(fed, FedAvg(), SGD, 2, workers=n)) for n in (1, 2))
+    finally:
+        torch.set_default_dtype(kind)
+    assert one.dtype == two.dtype == torch.float64 and torch.equal(one, two)
+
+
+def test_patience_is_of_devices_that_trained():
+    fed, tracker = toy_federation(fraction=0.1), Personal(patience=2)
+    found = run(fed, LocalOnly(), SGD, 40, tracker=tracker)
+    first = torch.cat([p.detach().flatten() for p in fed.net.parameters()])
+    drawn = {fed.participation.chosen(_stream(0, t), 10)[0] for t in range(40)}
+    moved = {k for k in range(10) if not torch.equal(models(found)[0, k], first)}
+    assert moved == drawn
+
+
+def _stream(seed: int, number: int):
+    from lgfed_core.seeds import Purpose, stream
+
+    return stream(seed, Purpose.SELECT, number)
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("patience is 0", lambda: Personal(patience=0)),
+        ("judge 'pool' is none of validation, test", lambda: Personal("pool")),
+        (r"stop_at is \(99, 1\); it has an accuracy between 0 and 1", lambda: Personal(
+            stop_at=(99, 1))),
+        ("snapshot 0 is 0", lambda: Global(snapshots=(0,))),
+        ("power is 0.5", lambda: FADE(power=0.5)),
+        ("beta is 2", lambda: QFFL(beta=2)),
+        ("layers is 'above.weight'", lambda: LGFedAvg(layers="above.weight")),
+        ("1: it keeps no running statistics|: 1 keeps no running statistics", lambda: (
+            toy_federation(net=nn.Sequential(nn.Linear(8, 3), nn.BatchNorm1d(
+                3, track_running_stats=False))))),
+    ],
+)  # fmt: skip
+def test_settings_without_a_meaning_are_named(said, asked):
+    with pytest.raises(SettingsError, match=said):
+        asked()
+
+
+class Named(Tracker):
+    def __init__(self, name, value=None, tensor=None):
+        self.name, self.value, self.tensor = name, value, tensor
+
+    def allocate(self, allocate, phase):
+        if self.tensor:
+            allocate(self.tensor, 1)
+
+    def after(self, round, rounds, engine):
+        return {} if self.value is None else {self.name: self.value}
+
+
+@pytest.mark.parametrize(
+    ("tracker", "said"),
+    [
+        (Named("round", torch.zeros(1)), "calls a number 'round'"),
+        (Named("hits", torch.tensor(1.0)), r"gives \[\] hits for 1 runs"),
+        (Named("", tensor="labels"), "Named cannot have a tensor 'labels'"),
+        (Named("", tensor="shared"), "Named cannot have a tensor 'shared'"),
+    ],
+)
+def test_trackers_that_would_overwrite_or_confuse_are_named(tracker, said):
+    with pytest.raises(SettingsError, match=said):
+        run(toy_federation(), FedAvg(), SGD, 1, tracker=tracker)
+
+
+def test_numbers_of_numpy_and_lists_will_do(tmp_path):
+    fed = toy_federation((0, 1))
+    who = Participation(0.5, availability=[[0.1] * 10] * 2)
+    fed = replace(fed, seeds=np.arange(2), participation=who)
+    start = np.stack([np.zeros(75, dtype="float32")] * 2)
+    training = LocalTraining(0.1, 4.0, epochs=2.0, batches=1.0)
+    how = dict(start=start, saved=tmp_path / "x.safetensors")
+    found = run(fed, FedAvg(), training, np.int64(1), **how)
+    assert found.history.empty and models(found).shape == (2, 10, 75)
+
+
+def test_many_rows_of_one_device_are_tested_in_parts(monkeypatch):
+    fed, seen = toy_federation(devices=2), []
+    monkeypatch.setattr("lgfed_core.engine.looped_tests.ROWS_OF_ONE", 7)
+    monkeypatch.setattr("lgfed_core.engine.stacked_tests.ROWS_OF_ONE", 7)
+    for lanes in ("looped", "batched"):
+        found = run(fed, FedAvg(), SGD, 1, tracker=Personal(), lanes=lanes, workers=1)
+        seen.append(found.final)
+    monkeypatch.undo()
+    whole = run(fed, FedAvg(), SGD, 1, tracker=Personal(), workers=1).final
+    assert all(found.equals(whole) for found in seen)
+
+
+def test_an_average_of_bests_tells_apart_runs_with_and_without_a_peak():
+    fed = toy_federation((0, 1))
+    history = run(fed, LGFedAvg(layers=ABOVE), SGD, 8, tracker=AveragedBest()).history
+    for _, mine in history.groupby("seed"):
+        before = mine["averaged_local_test_acc"].cummax().shift(fill_value=-1)
+        higher = mine["averaged_local_test_acc"] > before
+        assert (mine["averaged_new_test_acc"].notna() == higher).all()
