@@ -65,7 +65,7 @@ def paired(name: str, a: pd.Series, b: pd.Series, test: Callable[..., Evidence],
     A series whose name is a `Line` says to the part what it compares.
     """
     of = tuple(series.name for series in (a, b) if isinstance(series.name, Line))
-    a, b = a.align(b, join="inner")
+    a, b = a.dropna().align(b.dropna(), join="inner")
     return Part(name, len(a), test(a.to_numpy(), b.to_numpy(), **how), of)
 
 
@@ -144,8 +144,13 @@ def judged(
 
 def _fewest(ran: Sequence[Part]) -> int:
     """The runs of the comparison that has the fewest; one without chance in it needs no more."""
-    chance = [part.runs for part in ran if part.evidence.low != part.evidence.high]
+    chance = [part.runs for part in ran if not _exact(part.evidence)]
     return min(chance or [part.runs for part in ran], default=0)
+
+
+def _exact(found: Evidence) -> bool:
+    """Whether it is one of `verdict.exact`: runs that agree may do so by chance."""
+    return found.low == found.high and {found.p, found.p_against} == {0.0, 1.0}
 
 
 def joint(ran: Sequence[Part], total: int = 0) -> Evidence:

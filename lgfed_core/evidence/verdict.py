@@ -257,6 +257,6 @@ def _above(mean: float, error: float, df: int) -> float:
     """One-sided p of "the mean is above zero"; 1 where nothing can be said."""
     if not df > 0:
         return 1.0
-    if error < _ROUNDING:  # all runs agree; of two, by chance, as accuracies are counts
-        return 0.0 if mean > _ROUNDING and df > 1 else 1.0
+    if error < _ROUNDING:  # all runs agree, maybe by chance, as accuracies are counts: a sign test
+        return 0.5 ** (df + 1) if mean > _ROUNDING else 1.0
     return float(special.stdtr(df, -mean / error))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lgfed_core.evidence import verdict
+from lgfed_core.evidence import steps, verdict
 from lgfed_core.evidence.steps import (
     STEPS,
     Print,
@@ -104,3 +104,16 @@ def test_before_two_seeds_their_deviation_comes_from_elsewhere(seeds):
     decided = (np.abs(mean) + reach * half <= 1) | (np.abs(mean) - reach * half > 1)
     chance = cell_chance(0.0, 0.3, seeds, 2, Print(1.0))
     assert chance == pytest.approx(decided.mean(), abs=0.02)
+
+
+def test_a_claim_looked_at_three_times_errs_more_than_once():
+    none = steps.claim_errors(0.0)
+    once, ours = none.loc["one step of 10"], none.loc["steps of 3, 5, 10"]
+    for found in ("confirmed", "refuted"):
+        assert once[found] == pytest.approx(0.05, abs=0.005)
+        assert 0.10 < ours[found] < 0.12  # each look at 5 %, of which they share some
+    assert ours["seeds"] < once["seeds"] == 10
+    nine = steps.claim_errors(0.0, claims=9).loc["steps of 3, 5, 10"]
+    assert nine["confirmed"] < 0.02
+    sure = steps.claim_errors(5.0).loc["steps of 3, 5, 10"]
+    assert sure["confirmed"] > 0.999 and sure["refuted"] == 0
