@@ -247,7 +247,7 @@ def average_best(phase: Phase) -> None:
 
 
 def _need(phase: Phase, *names: str) -> None:
-    """Raise SettingsError unless every device has rows of each kind in ``names``."""
+    """Raise SettingsError unless every device has rows of each kind in ``names``, with labels."""
     for name in names:
         if name not in phase.rows:
             raise SettingsError(
@@ -258,3 +258,10 @@ def _need(phase: Phase, *names: str) -> None:
             if (rows.size == 0).any():
                 device = int((rows.size == 0).nonzero()[0])
                 raise SettingsError(f"device {device} of run {run} has no {name} rows to judge by")
+            y = phase.rows[name][0].y
+            real = torch.arange(rows.index.shape[1]) < rows.size.cpu()[:, None]  # [K, n_max]
+            if (y[rows.index[real].to(y.device)] < 0).any():
+                raise SettingsError(
+                    f"{name} rows of run {run} have labels below 0, that is none, and would all "
+                    "count as wrong; leave them out of the partition's"
+                )

@@ -178,6 +178,15 @@ def test_padding_is_a_row_of_the_device():
     torch.testing.assert_close(*both(replace(fed, data=bare), FedAvg()))
 
 
+def test_rows_without_a_label_judge_nobody():
+    fed = toy_federation()
+    split, mine = fed.data.train, fed.partitions[0].validation.of(3)
+    bare = replace(fed.data, train=Split(split.x, split.y.index_fill(0, mine, -1)))
+    for tracker in (Personal(), Global()):
+        with pytest.raises(SettingsError, match="validation rows of run 0 have labels below 0"):
+            run(replace(fed, data=bare), FedAvg(), SGD, 1, tracker=tracker)
+
+
 def test_two_workers_keep_double_precision():
     kind = torch.get_default_dtype()
     try:

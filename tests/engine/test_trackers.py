@@ -25,13 +25,18 @@ class Scripted:
 
     def __init__(self, script: list[list[int]], tracker, rows=4):
         devices = len(script[0])
-        sizes = SimpleNamespace(size=torch.full((devices,), rows))
+        sizes = SimpleNamespace(
+            size=torch.full((devices,), rows), index=torch.zeros(devices, rows, dtype=torch.long)
+        )
         tensors = {"shared": torch.zeros(1, 2), "personal": torch.zeros(1, devices, 1)}
         self.phase = SimpleNamespace(
             tensors=tensors,
             layout=SimpleNamespace(size_shared=2, size_personal=1),
             seeds=[0],
-            rows={n: (None, [sizes]) for n in ("test", "validation", "pool")},
+            rows={
+                n: (SimpleNamespace(y=torch.zeros(1)), [sizes])
+                for n in ("test", "validation", "pool")
+            },
         )
 
         def allocate(name, *shape):
