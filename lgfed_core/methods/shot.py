@@ -36,18 +36,20 @@ class SHOT(DANN):
 
     With ``opt_out=0`` the game of DANN is played beside it (DANN+SHOT). Rows of group 0 are the
     source's. information: a. relabelled: r. every: rounds between two pseudo-labellings. least: a
-    class needs more than so many predicted rows to have a centroid.
+    class needs more than so many predicted rows to have a centroid. width: of the network's
+    features.
     """
 
     information: float = 1.0
     relabelled: float = 0.3
     every: int = 20
     least: int = 0
+    width: int = 256
     opt_out: float = 1.0
 
     def __post_init__(self):
         super().__post_init__()
-        at_least(1, every=self.every)
+        at_least(1, every=self.every, width=self.width)
 
     def steps(self, net: nn.Module) -> Sequence[Step]:
         """Those of FADE, without the classifier."""
@@ -61,7 +63,7 @@ class SHOT(DANN):
 
     def relabel(self, round: int) -> Callable[[Tensor], Tensor] | None:
         due = (round - self.start) % self.every == 0
-        return partial(pseudo_labels, least=self.least) if due else None
+        return partial(pseudo_labels, least=self.least, width=self.width) if due else None
 
     def learnt(self, outputs: Tensor, batch: Batch) -> Tensor:
         if batch.groups is None:

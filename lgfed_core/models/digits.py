@@ -99,7 +99,8 @@ class DigitsNet(nn.Module):
         """x [n, c, 28, 28] -> logits [n, classes].
 
         watch: a function of the features [n, 256]; then also what D makes of watch(z): logits
-            [n, 1] of group 1, or [n, E]. everything: both side by side, [n, classes + 1].
+            [n, 1] of group 1, or [n, E]. everything: logits of both side by side,
+            [n, classes + 1] or [n, classes + E].
         """
         z = self.encoder(x)  # [n, 256]
         outputs = self.classifier(z)  # [n, classes]
