@@ -7,6 +7,7 @@ from lgfed_core.papers.in_words import sentence
 
 from . import tables
 from .run import LONG, NAME
+from .settings import Settings
 
 WORDS = ("ahead", "behind", "not shown to be ahead or behind")
 
@@ -29,17 +30,19 @@ def late(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def ahead(rows: pd.DataFrame) -> str:
-    """LG-FedAvg less FedAvg in the last round of all, in points of local test; rows: of `stored`.
+    """LG-FedAvg less FedAvg, in points of local test, after as many rounds in all as both have.
 
-    Both have the same learning rate, and are compared over seeds that have run to the end.
+    rows: of `stored`. Both have the same learning rate, and are compared over the seeds that both
+    have run so far.
     """
-    pairs, last = [], 0
+    pairs = []
     for lr, lines in by_rate(rows).items():
-        ends = {line: wide.iloc[-1].dropna() for line, wide in lines.items()}
-        last = int(lines["fedavg"].index[-1]) if "fedavg" in lines else last
-        for line, begin in (("lg_fedavg", "FedAvg's model"), ("lg_scratch", "the first weights")):
-            if line in ends and "fedavg" in ends:
-                pairs.append((f"from {begin} at rate {lr:g}", ends[line], ends["fedavg"]))
-    when = f" after {last} rounds in all" if last else ""
+        for line, words in (("lg_fedavg", "FedAvg's model"), ("lg_scratch", "the first weights")):
+            begin = Settings.start if line == "lg_fedavg" else 0
+            if line in lines and "fedavg" in lines:
+                mine, fed = lines[line].rename(lambda n, begin=begin: n + begin), lines["fedavg"]
+                if both := sorted({*mine.index} & {*fed.index}):
+                    name = f"from {words}, rate {lr:g}, round {int(both[-1])}"
+                    pairs.append((name, mine.loc[both[-1]], fed.loc[both[-1]]))
     # False if the interval of a pair moved to the other side of zero, or came to hold it.
-    return sentence(f"**LG-FedAvg less FedAvg{when}**", pairs, WORDS, fewest=2, digits=1)
+    return sentence("**LG-FedAvg less FedAvg in the end**", pairs, WORDS, fewest=2, digits=1)
