@@ -26,9 +26,9 @@ book: data ## execute the notebooks that changed, build the pages, say where the
 execute: data ## execute the notebooks that changed, without building pages
 	@$(PY) book/build.py --scale $(SCALE) --no-html
 
-test: data ## run all tests; ARGS='-m "not book"' leaves the notebooks out
+test: data ## run all tests but those in a browser; MARK="not book" leaves the notebooks out
 	@OMP_NUM_THREADS=1 $(PY) -m pytest -n logical --maxprocesses 8 --dist worksteal \
-	  -m "not drawn" $(ARGS)
+	  -m "not drawn$(if $(MARK), and ($(MARK)))" $(ARGS)
 
 check: lint data ## form, style, types, directions and quick tests: about a minute
 	@OMP_NUM_THREADS=1 $(PY) -m pytest -q -n logical --maxprocesses 8 \

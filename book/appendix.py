@@ -101,7 +101,8 @@ def _opens(erratum: dict, book: Path) -> str:
 
 
 def _upper(text: str) -> str:
-    return text[0].upper() + text[1:]
+    """With a capital, unless it begins with a symbol: σ is no Σ."""
+    return text[0].upper() + text[1:] if text[0].isascii() else text
 
 
 def concordance(book: Path = BOOK) -> str:

@@ -88,7 +88,11 @@ def _parser() -> argparse.ArgumentParser:
 
     report = commands.add_parser("report", help="the papers' tables beside ours, with verdicts")
     report.add_argument("paper", nargs="?", help="lgfedavg, cgau or fade (default: all)")
-    report.add_argument("--front", action="store_true", help="renew the table of the README")
+    report.add_argument(
+        "--front",
+        action="store_true",
+        help="renew counts and figure of README.md and book/intro.md",
+    )
     report.set_defaults(command=_report)
 
     bench = commands.add_parser("bench", help="time a round against a plain PyTorch loop")

@@ -66,7 +66,7 @@ class Global(Tracker):
         runs, size = phase.tensors["shared"].shape
         allocate("best", runs, size)
         allocate("best_accuracy", runs).fill_(-1)
-        for budget in self.snapshots:
+        for budget in dict.fromkeys(self.snapshots):  # shrunk budgets may be the same
             allocate(f"at_{budget}", runs, size)
 
     def after(self, round, rounds, engine):

@@ -8,9 +8,11 @@ Any scheduler of Dask will do: on one's laptop, over SSH, of Slurm, of Kubernete
 dies gives its run back to another, which goes on from the checkpoint where both see one folder
 (LGFED_RUNS), and begins again where not. Rows are recorded here alone, once a run is complete.
 
-Processes of one Dask cluster run any code for each other: give it a network of its own, or TLS.
+Processes of one Dask cluster run any code for each other: give it a network of its own, or TLS,
+whose certificates this side takes from Dask's own settings (`CERTIFICATES`).
 """
 
+import json
 import subprocess
 import sys
 import tempfile
@@ -30,12 +32,16 @@ from .errand import Errand, rows
 
 LOOK = 0.5  # seconds between two looks at who is there and what is done
 CONNECT = 10.0  # seconds in which a scheduler must answer
+CERTIFICATES = [  # environment variables of Dask, each with the path of a file
+    f"DASK_DISTRIBUTED__COMM__TLS__{name}" for name in ("CA_FILE", "CLIENT__CERT", "CLIENT__KEY")
+]
 
 
 class Cluster:
     """The workers behind a scheduler: its address, or the path of a scheduler file.
 
-    Raises NotAvailable without Dask, and SettingsError where no scheduler answers.
+    Raises NotAvailable without Dask, and SettingsError where no scheduler answers, or one that
+    wants TLS is asked without certificates.
     """
 
     def __init__(self, address: str):
@@ -49,9 +55,11 @@ class Cluster:
         try:
             if where == "address" and not _names_a_port(address):
                 raise ValueError("it is no file, and has no port")  # Dask would try for long
+            if _address(address).startswith("tls://") and not _certified(distributed.Security()):
+                raise ValueError(f"TLS needs the files that {', '.join(CERTIFICATES)} name")
             known: dict[str, Any] = {where: address}
             self.client = distributed.Client(**known, timeout=CONNECT, set_as_default=False)
-        except (OSError, ValueError, TypeError) as error:
+        except (OSError, ValueError, TypeError, KeyError) as error:
             raise SettingsError(
                 f"cluster {address!r}: no scheduler of Dask answers there ({error}); `dask "
                 "scheduler` starts one and says its address"
@@ -148,6 +156,17 @@ def work(asked: str, stop: str) -> str:
             raise RuntimeError(f"the run ended with exit status {child.returncode}")
         out.seek(0)
         return out.read()
+
+
+def _address(place: str) -> str:
+    """An address, or that in a scheduler file."""
+    file = Path(place)
+    return json.loads(file.read_text(encoding="utf-8"))["address"] if file.is_file() else place
+
+
+def _certified(security: Any) -> bool:
+    """Whether Dask's settings name an authority, a certificate and its key."""
+    return security.get_connection_args("client")["ssl_context"] is not None
 
 
 def _names_a_port(address: str) -> bool:

@@ -114,6 +114,27 @@ def test_a_scheduler_that_is_not_there_is_named(monkeypatch):
     assert time.monotonic() - begun < 0.3  # nobody was asked
 
 
+def test_tls_takes_its_certificates_from_the_environment_or_says_so(tmp_path):
+    pytest.importorskip("cryptography", reason="it makes certificates")
+    shared = tmp_path / "shared.json"
+    shared.write_text('{"address": "tls://127.0.0.1:9"}')
+    for asked in ("tls://127.0.0.1:9", str(shared)):
+        with pytest.raises(SettingsError, match="TLS needs the files that .*CA_FILE, .*KEY name"):
+            cluster.Cluster(asked)
+    made = distributed.Security.temporary()
+    parts = made.tls_ca_file, made.tls_client_cert, made.tls_client_key
+    files = [tmp_path / f"{number}.pem" for number in range(3)]
+    for file, text in zip(files, parts, strict=True):
+        file.write_text(text)
+    named = dask.config.collect_env(dict(zip(cluster.CERTIFICATES, map(str, files), strict=True)))
+    named = dask.config.merge(dask.config.config, named)  # as Dask does when it is imported
+    here = dict(protocol="tls", security=made, dashboard_address=None, silence_logs=40)
+    with distributed.LocalCluster(n_workers=0, **here) as local, dask.config.set(named):
+        assert local.scheduler_address.startswith("tls://")
+        with cluster.Cluster(local.scheduler_address) as there:
+            assert there.slots == 0
+
+
 def test_without_dask_a_cluster_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(NotAvailable, match="pip install 'distributed"):

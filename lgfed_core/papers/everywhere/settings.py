@@ -65,8 +65,9 @@ SCALES = {
 class Settings(Checked):
     """The same rows, rounds and local epochs for all methods; one learning rate each, chosen later.
 
-    rows: training rows of each class. mu, scale_mtl, strength: of FedProx's pull, of MTL's
-    regulariser, of fair LG-FedAvg's adversary (both lambdas); fixed, not searched.
+    rows: training rows of each class, of digits in either set; of incomes ten times as many in all,
+    whatever their class; of Office-31 all there are. mu, scale_mtl, strength: of FedProx's pull, of
+    MTL's regulariser, of fair LG-FedAvg's adversary (both lambdas); fixed, not searched.
     """
 
     tasks: tuple[str, ...] = tuple(TASKS)
