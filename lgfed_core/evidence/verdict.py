@@ -27,6 +27,7 @@ CONFIRMED, REFUTED = "confirmed", "refuted"
 UNREACHABLE = "out of reach"  # a cell that no runs could reproduce: its own print is too vague
 SUGGESTED = "suggested"  # what runs of fewer rounds than the protocol's can do
 _ROUNDING = 1e-9  # differences below this are those of floating point
+_AGREE = 0.1  # how often a run agrees with another by chance, where few rows differ: not rarer
 
 
 @dataclass(frozen=True)
@@ -257,6 +258,6 @@ def _above(mean: float, error: float, df: int) -> float:
     """One-sided p of "the mean is above zero"; 1 where nothing can be said."""
     if not df > 0:
         return 1.0
-    if error < _ROUNDING:  # all runs agree, maybe by chance, as accuracies are counts: a sign test
-        return 0.5 ** (df + 1) if mean > _ROUNDING else 1.0
+    if error < _ROUNDING:  # all runs agree, maybe by chance, as accuracies are counts
+        return _AGREE**df if mean > _ROUNDING else 1.0
     return float(special.stdtr(df, -mean / error))

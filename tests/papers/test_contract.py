@@ -272,7 +272,7 @@ def test_the_device_that_was_asked_for_is_used(ran, monkeypatch):
     class Reached(Exception):
         pass
 
-    def tell(of, *args):
+    def tell(of, *args, **more):
         raise Reached(of.device if hasattr(of, "device") else of.x.device)
 
     monkeypatch.setattr(loop, "prepare", tell)

@@ -37,7 +37,8 @@ def stored(worlds, datasets=("mnist", "cifar10"), classes=CLASSES, seeds=SEEDS):
             ids |= dict(lg_rounds=100 * (method == "lg_fedavg"), metric=metric)
             ids |= dict(protocol=protocol, selection=selection)
             sign = 1 if method == "fedavg" else -1
-            values = {seed: mean + sign * NOISE[seed % 4] for seed in seeds}
+            own = 1e-8 * (method == "local_only") * metric.endswith("outputs")  # not just as others
+            values = {seed: mean + sign * NOISE[seed % 4] + own * (seed % 2) for seed in seeds}
             lines += [stored_row(**ids, seed=seed, value=value) for seed, value in values.items()]
     return pd.DataFrame(lines)
 
