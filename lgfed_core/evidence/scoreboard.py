@@ -15,10 +15,11 @@ from lgfed_core.paths import PAPER, RESULTS, ROOT
 
 from . import records, verdict, worth
 from .printed import PAPERS, Table
-from .report import contrasts_of, table_of
+from .report import contrasts_of, counted, table_of
 
 FRONT_PAGES = (ROOT / "README.md", ROOT / "book" / "intro.md")
-TOLD = "told apart"  # reproduced, and no other method's runs would be in its place
+TOLD = "told apart"  # reproduced, and no other row's runs would be in its place: `worth.rivals`
+COUNTED = "counted"  # what follows from the settings: parameters sent, and a printed zero of rounds
 _LINK = re.compile(r"\]\((?!\w+:)([^)#]+)")  # to another page
 _BEGIN, _END = "<!-- scoreboard -->", "<!-- /scoreboard -->"
 
@@ -28,16 +29,15 @@ def scoreboard(
 ) -> pd.DataFrame:
     """Printed numbers by paper and verdict, each counted once, at its table's headline protocol.
 
-    Two lines for a paper that also prints numbers which follow from the settings (parameters
-    sent). Columns: paper, numbers, printed, reproduced, told apart (those of them that no other
-    method's runs would reproduce as well), differs, inconclusive, out of reach, on stand-in data,
-    not yet run.
+    Two lines for a paper that also prints numbers which follow from the settings (`COUNTED`).
+    Columns: paper, numbers, printed, reproduced, told apart (those of them that no other row's runs
+    would reproduce as well), differs, inconclusive, out of reach, on stand-in data, not yet run.
     """
     rows, lines = records.load(folder=folder), []
     for spec in tables:
         protocol, selection = spec.headline
         cells = table_of(spec, "paper", protocol, rows, paper)
-        sums = cells["metric"].isin([m.name for m in spec.metrics if m.digit])
+        sums = counted(spec, cells)
         lines.append(cells[cells["selection"] == selection].assign(paper=spec.paper, sums=sums))
     cells = pd.concat(lines)
     alone = cells["rivals"].str.startswith("0 of") & ~cells["sums"]
@@ -48,7 +48,7 @@ def scoreboard(
     return pd.DataFrame(
         {
             "paper": PAPERS[name],
-            "numbers": "parameters sent" if sums else "measured",
+            "numbers": COUNTED if sums else "measured",
             "printed": len(group),
             verdict.REPRODUCED: int(group["kind"].eq(verdict.REPRODUCED).sum()),
             TOLD: int(group["alone"].sum()) if not sums else "",

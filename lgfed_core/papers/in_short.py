@@ -170,8 +170,7 @@ def _counts(spec: Table) -> str:
     """How many measured numbers of a printed table have which verdict, at its headline reading."""
     protocol, selection = spec.headline
     cells = report.table(spec, protocol=protocol)
-    exact = cells["metric"].isin([metric.name for metric in spec.metrics if metric.digit])
-    cells = cells[cells["selection"].eq(selection) & ~exact]
+    cells = cells[cells["selection"].eq(selection) & ~report.counted(spec, cells)]
     if cells.empty:
         return ""
     kinds = cells["verdict"].str.replace(r" \(.*", "", regex=True).value_counts()

@@ -350,13 +350,13 @@ def test_scoreboard_counts_each_printed_number_once(folder):
     lg = counts[counts["paper"] == "LG-FedAvg"].set_index("numbers")
     # as_released alone counts, so the described protocol's local test adds nothing
     assert lg.loc["measured", ["reproduced", "differs"]].tolist() == [1, 1]
-    sent = lg.loc["parameters sent", ["reproduced", "differs", "not yet run"]]
-    assert sent.tolist() == [74, 0, 1], "all but MTL's follow from the budgets"
+    sent = lg.loc["counted", ["reproduced", "differs", "not yet run"]]
+    assert sent.tolist() == [74, 0, 6]  # MTL's, and zeros of rows that have not run
 
 
 def test_scoreboard_as_markdown(folder):
     head, rule, *lines = scoreboard.scoreboard_markdown(TABLES.values(), folder).splitlines()
-    assert head.startswith("| numbers | LG-FedAvg, measured | LG-FedAvg, parameters sent | CGAU")
+    assert head.startswith("| numbers | LG-FedAvg, measured | LG-FedAvg, counted | CGAU")
     assert {line.count("|") for line in (head, rule, *lines)} == {6}
     found = {line.split(" | ")[0].strip("| "): line.split(" | ")[1] for line in lines}
     assert list(found) == [
@@ -424,7 +424,7 @@ def test_a_report_prints_tables_and_counts():
     assert "== CGAU, Table 1" in said
     assert "1784.40" in said
     assert "LG-FedAvg, Table" not in said
-    assert "parameters sent" in said  # of the counts
+    assert "counted" in said  # of the counts
     with pytest.raises(ResultsError, match="lgfedavg, cgau, fade"):
         board.printout("unheard-of")
 

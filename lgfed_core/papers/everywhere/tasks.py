@@ -65,7 +65,7 @@ class Task:
 
 @lru_cache(maxsize=2)
 def load(name: str, rows: int) -> Task:
-    """A task with so many training ``rows`` of each class, or as many as there are."""
+    """A task with so many training ``rows``, or as many as there are: see `settings.Settings`."""
     return TASKS[name](rows)
 
 
