@@ -95,6 +95,7 @@ def other(name: str, sd: str | None = None) -> Metric:
     return Metric(name, sd, relative=0.02)
 
 
+COUNTS = ("params_communicated", "fedavg_rounds", "lg_rounds")  # 0 of them is no measurement
 DONE = ("as_described", "last")  # the headline of numbers that nothing is chosen for
 
 
@@ -211,6 +212,13 @@ def margin(table: Table, metric: str, **row: object) -> float:
         )
     cell, metrics = found.iloc[0], {m.name: m for m in table.metrics}
     return margin_of(cell["paper_sd"], metrics[metric].least(cell["paper"]))
+
+
+def counted(spec: Table, lines: pd.DataFrame) -> pd.Series:
+    """Which ``lines`` (columns metric, paper) follow from the settings: parameters sent, and what a
+    method has none of, printed as 0."""
+    exact = lines["metric"].isin([metric.name for metric in spec.metrics if metric.digit])
+    return exact | lines["metric"].isin(COUNTS) & (lines["paper"] == 0)
 
 
 def row_name(ids: dict[str, object]) -> str:

@@ -24,7 +24,6 @@ from .printed import PAPERS, Table
 from .rows import PROTOCOLS, SCALES, plain, texts
 
 VAGUE = "hangs on what the printed deviation is over"  # of `Table.pooled`
-COUNTS = ("params_communicated", "fedavg_rounds", "lg_rounds")
 SELECTION = {"as_released": "best_test", "as_described": "best_val"}
 
 
@@ -160,17 +159,10 @@ def headline(spec: Table, protocol: str) -> str:
     return "last" if spec.headline[1] == "last" else SELECTION[protocol]
 
 
-def counted(spec: Table, lines: pd.DataFrame) -> pd.Series:
-    """Which ``lines`` of `table` follow from the settings: parameters sent, and what a method has
-    none of, printed as 0."""
-    exact = lines["metric"].isin([metric.name for metric in spec.metrics if metric.digit])
-    return exact | lines["metric"].isin(COUNTS) & (lines["paper"] == 0)
-
-
 def measured(spec: Table, lines: pd.DataFrame) -> pd.DataFrame:
     """Those of `table` that were measured, under each protocol at its own selection."""
     own = lines["selection"] == [headline(spec, protocol) for protocol in lines["protocol"]]
-    exact = counted(spec, lines)
+    exact = printed.counted(spec, lines)
     return lines[own & ~exact]
 
 

@@ -14,8 +14,8 @@ from lgfed_core.files import replacing
 from lgfed_core.paths import PAPER, RESULTS, ROOT
 
 from . import records, verdict, worth
-from .printed import PAPERS, Table
-from .report import contrasts_of, counted, table_of
+from .printed import PAPERS, Table, counted
+from .report import contrasts_of, table_of
 
 FRONT_PAGES = (ROOT / "README.md", ROOT / "book" / "intro.md")
 TOLD = "told apart"  # reproduced, and no other row's runs would be in its place: `worth.rivals`

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from . import collapse, verdict
-from .printed import Table, cells, row_name
+from .printed import Table, cells, counted, row_name
 from .rows import plain
 
 NO_CONTRAST = "the print leaves it open"
@@ -107,7 +107,7 @@ def contrasts(spec: Table, runs: Runs, protocol: str, selection: str, **where) -
     if not spec.contrasts:
         return pd.DataFrame({"verdict": []}, dtype=str)
     printed = cells(spec, **where)
-    printed = printed[~printed["metric"].isin([m.name for m in spec.metrics if m.digit])]
+    printed = printed[~counted(spec, printed)]
     setting = [c for c in spec.ids if c not in _OWN]
     lines = []
     by = [*setting, "metric"]

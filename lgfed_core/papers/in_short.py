@@ -14,7 +14,7 @@ import pandas as pd
 
 from lgfed_core.evidence import records, report, verdict
 from lgfed_core.evidence.claims import Claim, said
-from lgfed_core.evidence.printed import METRICS, Table
+from lgfed_core.evidence.printed import METRICS, Table, counted
 
 from .experiment import Experiment
 
@@ -170,7 +170,7 @@ def _counts(spec: Table) -> str:
     """How many measured numbers of a printed table have which verdict, at its headline reading."""
     protocol, selection = spec.headline
     cells = report.table(spec, protocol=protocol)
-    cells = cells[cells["selection"].eq(selection) & ~report.counted(spec, cells)]
+    cells = cells[cells["selection"].eq(selection) & ~counted(spec, cells)]
     if cells.empty:
         return ""
     kinds = cells["verdict"].str.replace(r" \(.*", "", regex=True).value_counts()
