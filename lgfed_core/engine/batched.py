@@ -18,7 +18,7 @@ from lgfed_core.methods import Batch, Local, Method
 from lgfed_core.seeds import coin, draw, pictures, visits
 
 from .adam import Adam
-from .identity import written
+from .identity import told_apart
 from .looped import Looped
 from .stacked_tests import StackedTests, filled
 from .training import Job, Lent, Phase, for_each, gradients, moving, normalises, pulled, trainee
@@ -53,7 +53,7 @@ class Batched(StackedTests):
         self.statistics = [
             n for n in phase.layout.shapes if n not in dict(phase.net.named_parameters())
         ]
-        names = [_written(method) for method in phase.methods]
+        names = [told_apart(method) for method in phase.methods]
         kinds = [i for i, name in enumerate(names) if names.index(name) == i]  # a run of each
         self.stacks = [  # runs of one method, and its steps
             ({r for r, name in enumerate(names) if name == names[i]}, self._steps(phase.methods[i]))
@@ -287,14 +287,6 @@ class Batched(StackedTests):
 
 
 Engine = Looped | Batched  # what trains and tests lanes
-
-
-def _written(method: Method) -> object:
-    """What tells ``method`` from another of its class; itself, where that cannot be said."""
-    try:
-        return written(method, "the method")
-    except SettingsError:
-        return id(method)
 
 
 def _wide(lanes: Tensor, like: Tensor) -> Tensor:

@@ -143,11 +143,9 @@ def _alike(a: Tensor, b: Tensor) -> bool:
 
 def _two_rows(federation: "Federation", method: Method) -> Tensor | None:
     """The numbers of a row with the highest label that a device holds, and of another."""
-    y, held = federation.data.train.y.cpu(), []
-    for part in federation.partitions:
-        index, size = part.train.index.cpu(), part.train.size.cpu()
-        held.append(index[torch.arange(index.shape[1]) < size[:, None]].unique())
-    rows = torch.cat(held).unique()
+    y = federation.data.train.y.cpu()
+    parts = [part.train for part in federation.partitions]
+    rows = torch.cat([part.index[part.mask].unique().cpu() for part in parts]).unique()
     if not method.unlabelled or method.relabel:
         rows = rows[y[rows] >= 0]
     if not len(rows):

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from lgfed_core.errors import SettingsError
+from lgfed_core.methods import Method
 
 from .checkpoint import digest
 
@@ -97,3 +98,11 @@ def _unwritten(where: str, value: object, why: str) -> SettingsError:
         "number, a text, a named function, a tensor or a list of these, or run without saving "
         "(saved=None)"
     )
+
+
+def told_apart(method: Method) -> object:
+    """What tells ``method`` from another of its class; itself, where that cannot be said."""
+    try:
+        return written(method, "the method")
+    except SettingsError:
+        return id(method)

@@ -172,8 +172,7 @@ class Personal(Tracker):
         better = (accuracy > t["best_accuracy"]) & active
         kept = better if self.ties == "first" else (accuracy >= t["best_accuracy"]) & active
         took_part = torch.zeros_like(active)
-        for r, k in engine.trained:
-            took_part[r, k] = True
+        took_part[tuple(torch.tensor(engine.trained, dtype=torch.long).view(-1, 2).T)] = True
         t["waited"][active & took_part] += 1
         t["waited"][better] = 0
         t["best_accuracy"][kept] = accuracy[kept]
@@ -259,8 +258,7 @@ def _need(phase: Phase, *names: str) -> None:
                 device = int((rows.size == 0).nonzero()[0])
                 raise SettingsError(f"device {device} of run {run} has no {name} rows to judge by")
             y = phase.rows[name][0].y
-            real = torch.arange(rows.index.shape[1]) < rows.size.cpu()[:, None]  # [K, n_max]
-            if (y[rows.index[real].to(y.device)] < 0).any():
+            if (y[rows.index[rows.mask].to(y.device)] < 0).any():
                 raise SettingsError(
                     f"{name} rows of run {run} have labels below 0, that is none, and would all "
                     "count as wrong; leave them out of the partition's"

@@ -14,6 +14,7 @@ from lgfed_core.evidence.claims import said
 from lgfed_core.evidence.verdict import NOT_RUN, Evidence, greater
 
 KINDS = ("more", "less", "not shown to be more or less")
+AHEAD = ("ahead", "behind", "not shown to be ahead or behind")  # of a method and another
 ALONE = "one seed alone"
 FEW = 2  # comparisons that one line takes
 NESTED = "   "  # indents a list below an item of another, be that one numbered or not

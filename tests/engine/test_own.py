@@ -27,6 +27,7 @@ from lgfed_core.methods import (
 from lgfed_core.methods.cgau import ClientBaseline, ClientRowsAveraged
 from lgfed_core.methods.privacy import Privacy
 from lgfed_core.models.adult import Dropout
+from lgfed_core.seeds import Purpose, stream
 from toy import ABOVE, SGD, Toy, models, toy_federation
 
 LANES = pytest.mark.parametrize("lanes", ["looped", "batched"])
@@ -210,8 +211,6 @@ def test_patience_is_of_devices_that_trained():
 
 
 def _stream(seed: int, number: int):
-    from lgfed_core.seeds import Purpose, stream
-
     return stream(seed, Purpose.SELECT, number)
 
 

@@ -15,6 +15,7 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.methods import FedAvg, LGFedAvg
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.lgfedavg.version1.goals import Goal
+from lgfed_core.partition import ClientIndices
 from toy import ABOVE, toy_federation
 
 SGD = LocalTraining(lr=0.1, batch_size=4)
@@ -25,8 +26,8 @@ class Scripted:
 
     def __init__(self, script: list[list[int]], tracker, rows=4):
         devices = len(script[0])
-        sizes = SimpleNamespace(
-            size=torch.full((devices,), rows), index=torch.zeros(devices, rows, dtype=torch.long)
+        sizes = ClientIndices(
+            torch.zeros(devices, rows, dtype=torch.long), torch.full((devices,), rows)
         )
         tensors = {"shared": torch.zeros(1, 2), "personal": torch.zeros(1, devices, 1)}
         self.phase = SimpleNamespace(

@@ -5,14 +5,12 @@ from collections.abc import Iterator
 import pandas as pd
 
 from lgfed_core.evidence.printed import METHODS as WORDS
-from lgfed_core.papers.in_words import Pair, bullets, sentence
+from lgfed_core.papers.in_words import AHEAD, Pair, bullets, sentence
 
 from . import stored
 from .chances import chance
 from .settings import METHODS
 from .tables import USERS
-
-_KINDS = ("ahead", "behind", "not shown to be ahead or behind")
 
 
 def of(found: pd.DataFrame) -> str:
@@ -25,7 +23,7 @@ def of(found: pd.DataFrame) -> str:
 def _adapted(found: pd.DataFrame) -> str:
     # False if an interval moved to the other side of zero, or came to hold it.
     head = "**What adaptation adds to the source's model**, averages over tasks, in points"
-    return sentence(head, _against_source(found), _KINDS, digits=1)
+    return sentence(head, _against_source(found), AHEAD, digits=1)
 
 
 def _few_classes(found: pd.DataFrame) -> str:
@@ -33,7 +31,7 @@ def _few_classes(found: pd.DataFrame) -> str:
     head = "**Users with 20 classes less i.i.d. ones**, averages over tasks, in points"
     few, all_ = (stored.average(stored.accuracy(found, users)) for users in ("noniid", "iid"))
     pairs = [(WORDS[m], few[m], all_[m]) for m in METHODS if m in few and m in all_]
-    return sentence(head, pairs, _KINDS, digits=1)
+    return sentence(head, pairs, AHEAD, digits=1)
 
 
 def _fair(found: pd.DataFrame) -> str:
@@ -41,7 +39,7 @@ def _fair(found: pd.DataFrame) -> str:
     head = "**CDAN less SHOT**, 20 classes, averages over tasks, in points"
     both = {name: some["noniid"] for name, some in chance(found).items()}
     pairs = [(name, m["cdan"], m["shot"]) for name, m in both.items() if {"cdan", "shot"} <= set(m)]
-    return sentence(head, pairs, _KINDS, digits=1)
+    return sentence(head, pairs, AHEAD, digits=1)
 
 
 def _choice(found: pd.DataFrame) -> str:
@@ -64,7 +62,7 @@ def _released(found: pd.DataFrame) -> str:
         )
         both = [m for m in METHODS if m in text and m in code]
         pairs += [(f"{words}, {WORDS[m]}", code[m], text[m]) for m in both]
-    return sentence(head, pairs, _KINDS, digits=1)
+    return sentence(head, pairs, AHEAD, digits=1)
 
 
 def _against_source(found: pd.DataFrame) -> Iterator[Pair]:

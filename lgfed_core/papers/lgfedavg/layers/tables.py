@@ -6,7 +6,7 @@ import pandas as pd
 from lgfed_core.evidence.claims import said
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import NOT_RUN, Evidence, reach_of
-from lgfed_core.papers.in_words import bullets, sentence
+from lgfed_core.papers.in_words import AHEAD, bullets, sentence
 
 from .run import NEW_TESTS, TABLE, TASKS, TITLES, Settings, chosen, layers
 
@@ -208,7 +208,7 @@ def sharing(values: pd.DataFrame, data: str, selection: str = "best_val", settin
     head = f"**{TITLES[data]}: the paper's cut ({layers(data, side, n)}) less others**"
     head += "".join(f", {words}" for words in (setting, SELECTIONS[selection]) if words)
     head += ", in points"
-    return sentence(head, pairs, ("ahead", "behind", "not shown to be ahead or behind"))
+    return sentence(head, pairs, AHEAD)
 
 
 def _gap(gap: pd.Series) -> str:

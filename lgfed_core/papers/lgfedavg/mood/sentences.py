@@ -3,7 +3,7 @@
 import pandas as pd
 
 from lgfed_core.evidence.records import select
-from lgfed_core.papers.in_words import bullets, less, sentence
+from lgfed_core.papers.in_words import AHEAD, bullets, less, sentence
 
 from ..levels import ends
 from .claims import EXTREMES, SHARED, chosen, wide
@@ -57,7 +57,7 @@ def extremes(rows: pd.DataFrame) -> str:
             pairs.append((name, tested[one], tested[other]))
     # False if an interval moved to the other side of zero, or came to hold it.
     head = "**The extreme that the theory puts ahead**, in points"
-    return sentence(head, pairs, ("ahead", "behind", "not shown to be ahead or behind"), digits=1)
+    return sentence(head, pairs, AHEAD, digits=1)
 
 
 def levelled(curves: pd.DataFrame, lr: float = Settings.lr) -> str:

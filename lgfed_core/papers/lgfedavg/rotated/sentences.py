@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from lgfed_core.papers.in_words import Pair, bullets, sentence
+from lgfed_core.papers.in_words import AHEAD, Pair, bullets, sentence
 
 from .claims import SIDES, WORDS, values
 from .settings import SPLITS
@@ -34,7 +34,7 @@ def _learnt(rows: pd.DataFrame) -> str:
 def _together(rows: pd.DataFrame) -> str:
     # False if an interval moved to the other side of zero, or came to hold it.
     head = "**LG-FedAvg less its rivals at C = 0.1**, in points"
-    return sentence(head, _rivals(rows), ("ahead", "behind", "not shown to be ahead or behind"))
+    return sentence(head, _rivals(rows), AHEAD)
 
 
 def _change(rows: pd.DataFrame, lines: tuple[str, ...], side: str) -> Iterator[Pair]:

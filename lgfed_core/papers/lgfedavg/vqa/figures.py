@@ -67,14 +67,13 @@ def levels(rows: pd.DataFrame, cfg) -> Figure:
     rows: of `long.stored`. Thick: means over seeds; thin: single ones; dashed: from the first
     weights.
     """
-    rates = long.by_rate(rows)
+    rates = long.by_rate(rows, cfg.start)
     figure, axes = plt.subplots(
         1, max(1, len(rates)), figsize=(WIDTH, 2.9), sharey=True, squeeze=False
     )
     for ax, (lr, lines) in zip(axes.flat, rates.items(), strict=False):
         for line, table in lines.items():
-            begin = cfg.start if line == "lg_fedavg" else 0
-            _draw(ax, line, [begin + int(r) for r in table.index], table)
+            _draw(ax, line, list(table.index), table)
         ax.axvline(cfg.rounds, color=REFERENCE, linestyle=":", linewidth=1)
         ax.set(xlabel="round", title=f"Learning rate {lr:g}")
     axes[0, 0].set_ylabel("local test accuracy, %")

@@ -3,13 +3,11 @@
 import pandas as pd
 
 from lgfed_core.evidence.records import select
-from lgfed_core.papers.in_words import sentence
+from lgfed_core.papers.in_words import AHEAD, sentence
 
 from . import tables
 from .run import LONG, NAME
 from .settings import Settings
-
-WORDS = ("ahead", "behind", "not shown to be ahead or behind")
 
 
 def stored(scale: str = "paper") -> pd.DataFrame:
@@ -18,9 +16,16 @@ def stored(scale: str = "paper") -> pd.DataFrame:
     return found.assign(lr=found["lr"].astype(float), round=found["round"].astype(float))
 
 
-def by_rate(rows: pd.DataFrame) -> dict[float, dict[str, pd.DataFrame]]:
-    """`tables.by_line` of each learning rate; rows: of `stored`."""
-    return {lr: tables.by_line(mine) for lr, mine in rows.groupby("lr")}
+def by_rate(rows: pd.DataFrame, start: int) -> dict[float, dict[str, pd.DataFrame]]:
+    """`tables.by_line` of each learning rate, by round in all; rows: of `stored`.
+
+    start: rounds of FedAvg before LG-FedAvg goes on from its model.
+    """
+    found = {lr: tables.by_line(mine) for lr, mine in rows.groupby("lr")}
+    for lines in found.values():
+        if "lg_fedavg" in lines:
+            lines["lg_fedavg"].index += start
+    return found
 
 
 def late(rows: pd.DataFrame) -> pd.DataFrame:
@@ -36,13 +41,12 @@ def ahead(rows: pd.DataFrame) -> str:
     have run so far.
     """
     pairs = []
-    for lr, lines in by_rate(rows).items():
+    for lr, lines in by_rate(rows, Settings.start).items():
         for line, words in (("lg_fedavg", "FedAvg's model"), ("lg_scratch", "the first weights")):
-            begin = Settings.start if line == "lg_fedavg" else 0
             if line in lines and "fedavg" in lines:
-                mine, fed = lines[line].rename(lambda n, begin=begin: n + begin), lines["fedavg"]
+                mine, fed = lines[line], lines["fedavg"]
                 if both := sorted({*mine.index} & {*fed.index}):
                     name = f"from {words}, rate {lr:g}, round {int(both[-1])}"
                     pairs.append((name, mine.loc[both[-1]], fed.loc[both[-1]]))
     # False if the interval of a pair moved to the other side of zero, or came to hold it.
-    return sentence("**LG-FedAvg less FedAvg in the end**", pairs, WORDS, fewest=2, digits=1)
+    return sentence("**LG-FedAvg less FedAvg in the end**", pairs, AHEAD, fewest=2, digits=1)

@@ -8,7 +8,7 @@ import pandas as pd
 
 from lgfed_core.evidence.claims import said
 from lgfed_core.evidence.verdict import greater
-from lgfed_core.papers.in_words import bullets, kind, seeds
+from lgfed_core.papers.in_words import AHEAD, bullets, kind, seeds
 
 from . import claims, tables
 from .settings import Settings
@@ -62,7 +62,7 @@ def _ahead(rows: pd.DataFrame) -> str:
         (part,) = claims.ahead(rows, scratch)
         found = said(part.evidence, part.runs)
         # False if the interval moved to the other side of zero, or came to hold it.
-        words = kind(part.evidence, ("ahead", "behind", "not shown to be ahead or behind"))
+        words = kind(part.evidence, AHEAD)
         lines.append(f"from {begin}, {words}: {found}" if part.runs else f"from {begin}, {found}")
     return (
         f"**LG-FedAvg less FedAvg after {Settings.figure} rounds**, each at the learning rate that "
