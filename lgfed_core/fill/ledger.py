@@ -30,10 +30,11 @@ class Ledger:
         """What one seed takes, without what it goes on from: the median of what such pieces took.
 
         Those of this device count where there are any, otherwise all; where the same has not run,
-        first under the other protocol, then what resembles it (`Piece.like`).
+        what resembles it (`Piece.like`), then either under the other protocol, which has its own
+        number of rounds and stops by its own rule.
         """
-        for ids, share in ((piece.cell, 1.0), (piece.like, piece.share)):
-            for protocol in (piece.protocol, ""):
+        for protocol in (piece.protocol, ""):
+            for ids, share in ((piece.cell, 1.0), (piece.like, piece.share)):
                 found = self._of(piece, ids, protocol)
                 if ids and len(found):
                     here = found[found["device"] == self.device]

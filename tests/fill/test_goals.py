@@ -114,6 +114,21 @@ def test_prices_are_those_of_this_device_or_of_what_resembles_it(stored):
     assert ledger.seconds(by_name["local", "as_described", 5]) == UNKNOWN
 
 
+def test_a_price_under_the_same_protocol_comes_before_one_of_the_same_split(stored):
+    there = rows([98.0], seconds=100.0)
+    other = there.assign(protocol="as_described", selection="best_val", classes_per_device=5)
+    other["seconds"] = 900.0
+    stored(pd.concat([there, other]))
+    ledger = cells()[1]
+    price = {
+        (p.protocol, dict(p.changes)["classes"]): ledger.seconds(p)
+        for p in ledger.pieces
+        if p.name == "fedavg"
+    }
+    assert price["as_released", 5] == 100  # 2 classes, as released; not 5, as described
+    assert price["as_described", 2] == price["as_described", 5] == 900
+
+
 def test_a_claim_needs_the_lines_that_it_compares(monkeypatch):
     monkeypatch.setattr(board, "STORED", (claims,))
     found = {goal.name[:2]: goal for goal in goals.of_claims(Ledger(goals.pieces()))}
