@@ -57,6 +57,7 @@ CASES = {
     "fedavg": (plain, m.FedAvg()),
     "fedavg_uniform": (plain, m.FedAvg(weighted=False)),
     "fedavg_private": (plain, m.FedAvg(upload=[Privacy(0.5, 0.0), Privacy(0.4, 0.3)])),
+    "qffl": (plain, m.QFFL(q=0.5, beta=0.5)),
     "fedprox": (plain, m.FedProx(mu=0.1)),
     "lgfedavg": (plain, m.LGFedAvg(layers=ABOVE)),
     "lgfedavg_v1": (lambda: plain(TwoHeads), m.LGFedAvgV1(layers=ABOVE, auxiliary=OWN)),

@@ -4,6 +4,7 @@ import copy
 import math
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
@@ -23,6 +24,25 @@ if TYPE_CHECKING:  # it imports this module
 
 FAULTS = (RuntimeError, ValueError, IndexError, TypeError, AttributeError, KeyError)
 ALIKE = 1e-4  # how near two gradients are that differ in roundings
+
+
+@dataclass(frozen=True)
+class Asked(Batch):
+    """A batch which holds ``every`` row's groups [n, g] to what a loss asks of its own."""
+
+    every: Tensor | None = None
+
+    def attributes(self, kinds: int, columns: slice = slice(None)) -> Tensor:
+        own = super().attributes(kinds, columns)
+        every = own if self.every is None else self.every[:, columns]  # [n, g]
+        for j, group in enumerate(every.T):
+            if outside := sorted({*group.unique().tolist()} - {*range(kinds)}):
+                raise SettingsError(
+                    f"column {j} of the groups has {outside[:5]}; an adversary of {kinds} kinds "
+                    f"takes whole numbers from 0 to {kinds - 1}: number the groups so, or give "
+                    "the network an output for each"
+                )
+        return own
 
 
 def one_each(federation: "Federation", method: Method | Sequence[Method]) -> list[Method]:
@@ -92,13 +112,15 @@ def data(federation: "Federation", methods: Sequence[Method], training: LocalTra
 
 
 def losses(federation: "Federation", method: Method, padded: bool) -> None:
-    """Losses that cannot be taken of two rows, or that are no number.
+    """Losses that cannot be taken of two rows, or of the groups that there are, or no number.
 
     padded: whether a row of weight 0 must make no difference, as in batched lanes.
     """
-    split, at = federation.data.train, _two_rows(federation, method)
-    if at is None:
+    split, rows = federation.data.train, _held(federation, method)
+    if not len(rows):
         return
+    at = torch.stack([rows[split.y[rows].argmax()], rows[0]])  # one has the highest label
+    every = None if split.groups is None else split.groups[rows].cpu()
     net = copy.deepcopy(federation.net).to("cpu").eval()  # no noise
     name, top = type(method).__name__, int(split.y[at].max())
 
@@ -111,7 +133,7 @@ def losses(federation: "Federation", method: Method, padded: bool) -> None:
         local = _local(net, method, moves := moving(net, step.params))
         try:
             with torch.enable_grad(), torch.random.fork_rng(devices=[]):
-                loss = step.loss(local, Batch(x, y, weight, groups))
+                loss = step.loss(local, Asked(x, y, weight, groups, every))
         except LgfedError:
             raise
         except FAULTS as error:
@@ -141,16 +163,12 @@ def _alike(a: Tensor, b: Tensor) -> bool:
     return torch.allclose(a, b, ALIKE, ALIKE, equal_nan=True)
 
 
-def _two_rows(federation: "Federation", method: Method) -> Tensor | None:
-    """The numbers of a row with the highest label that a device holds, and of another."""
-    y = federation.data.train.y.cpu()
+def _held(federation: "Federation", method: Method) -> Tensor:
+    """The numbers of rows [n] that devices hold and the method takes a loss of."""
+    y = federation.data.train.y
     parts = [part.train for part in federation.partitions]
-    rows = torch.cat([part.index[part.mask].unique().cpu() for part in parts]).unique()
-    if not method.unlabelled or method.relabel:
-        rows = rows[y[rows] >= 0]
-    if not len(rows):
-        return None
-    return torch.stack([rows[y[rows].argmax()], rows[0]]).to(federation.data.train.y.device)
+    rows = torch.cat([part.index[part.mask].unique().cpu() for part in parts]).unique().to(y.device)
+    return rows[y[rows] >= 0] if not method.unlabelled or method.relabel else rows
 
 
 def _local(net: nn.Module, method: Method, moves: Sequence[str]) -> Local:

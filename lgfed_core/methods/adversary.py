@@ -52,12 +52,10 @@ def adversary_loss(logits: Tensor, batch: Batch, power: float = 1.0) -> Tensor:
     Other q generalise (FADE, section 4.2). Raises SettingsError where ``batch`` has no groups, or
     q is below 1.
     """
-    if batch.groups is None:
-        raise SettingsError("an adversary needs protected attributes; this data set has no groups")
     if power < 1:
         raise SettingsError(f"power is {power}; it must be at least 1 (1: vanilla, 2: squared)")
     errors = F.binary_cross_entropy_with_logits(
-        logits, batch.groups.to(logits.dtype), reduction="none"
+        logits, batch.attributes(2).to(logits.dtype), reduction="none"
     )  # [b, g]
     means = batch.mean(errors)  # [g]
     return (means if power == 1 else means**power / power).mean()
@@ -82,11 +80,9 @@ def group_loss(
     q = 1 is the vanilla loss in both. D descends this value. Raises SettingsError as
     `adversary_loss` does.
     """
-    if batch.groups is None:
-        raise SettingsError("a discriminator needs the device's group; this data set has none")
     if power < 1:
         raise SettingsError(f"power is {power}; it must be at least 1 (1: vanilla, 2: squared)")
-    group = batch.groups[:, 0]  # [b]
+    group = batch.attributes(max(2, logits.shape[-1]), slice(1))[:, 0]  # [b]
     if logits.shape[-1] == 1:
         each = F.binary_cross_entropy_with_logits(
             logits[:, 0], group.to(logits.dtype), reduction="none"

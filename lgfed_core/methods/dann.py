@@ -11,11 +11,10 @@ the game, and hooks for what CDAN and SHOT change. A device without labels (-1) 
 from dataclasses import dataclass
 from functools import partial
 
-import torch.nn.functional as F
 from torch import Tensor
 
 from .adversary import group_loss, reverse
-from .fade import FADE
+from .fade import FADE, known
 from .interface import Batch, Local
 
 
@@ -42,22 +41,8 @@ class DANN(FADE):
 
     def learnt(self, outputs: Tensor, batch: Batch) -> Tensor:
         """What outputs [b, C] are trained to say."""
-        return smoothed(outputs, batch, self.smoothing)
+        return known(outputs, batch, self.smoothing)
 
     def game(self, outputs: Tensor, logits: Tensor, batch: Batch, strength: float) -> Tensor:
         """The loss of D's logits [b, 1]."""
         return group_loss(logits, batch, self.power, self.per_sample)
-
-
-def smoothed(outputs: Tensor, batch: Batch, smoothing: float = 0.0) -> Tensor:
-    """Cross-entropy of outputs [b, C] with (1 - s) y + s/C; rows without a label (-1) count 0.
-
-    >>> import torch
-    >>> outputs, y = torch.tensor([[2.0, 0.0], [0.0, 2.0]]), torch.tensor([0, -1])
-    >>> smoothed(outputs, Batch(outputs, y))  # log(1 + exp(-2)) / 2
-    tensor(0.0635)
-    """
-    each = F.cross_entropy(
-        outputs, batch.y.clamp(min=0), reduction="none", label_smoothing=smoothing
-    )  # [b]
-    return batch.mean(each * (batch.y >= 0))

@@ -95,7 +95,15 @@ class FADE(Method):
         return self.beta * average + (1 - self.beta) * before
 
 
-def known(outputs: Tensor, batch: Batch) -> Tensor:
-    """Cross-entropy over rows that have a label; -1 stands for none, and counts as no loss."""
-    each = F.cross_entropy(outputs, batch.y.clamp(min=0), reduction="none")  # [b]
+def known(outputs: Tensor, batch: Batch, smoothing: float = 0.0) -> Tensor:
+    """Cross-entropy of outputs [b, C] with (1 - s) y + s/C; rows without a label (-1) count 0.
+
+    >>> import torch
+    >>> outputs, y = torch.tensor([[2.0, 0.0], [0.0, 2.0]]), torch.tensor([0, -1])
+    >>> known(outputs, Batch(outputs, y))  # log(1 + exp(-2)) / 2
+    tensor(0.0635)
+    """
+    each = F.cross_entropy(
+        outputs, batch.y.clamp(min=0), reduction="none", label_smoothing=smoothing
+    )  # [b]
     return batch.mean(each * (batch.y >= 0))

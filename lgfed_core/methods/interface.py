@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lgfed_core.errors import one_of
+from lgfed_core.errors import SettingsError, one_of
 
 from .privacy import Treatment
 
@@ -42,6 +42,16 @@ class Batch:
         if self.weight is None:
             return values.mean(0)
         return torch.tensordot(self.weight, values, 1)
+
+    def attributes(self, kinds: int, columns: slice = slice(None)) -> Tensor:
+        """``columns`` of ``groups``, [b, g], numbered from 0 to ``kinds`` - 1.
+
+        That all rows are is made sure of before anything trains (`engine.checked`). Raises
+        SettingsError where there are no groups.
+        """
+        if self.groups is None:
+            raise SettingsError("an adversary needs protected attributes; there are no groups")
+        return self.groups[:, columns]
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from torch import Tensor, nn
 from lgfed_core.errors import at_least
 
 from .cdan import CDAN, entropy
-from .dann import DANN, smoothed
-from .fade import DISCRIMINATOR
+from .dann import DANN
+from .fade import DISCRIMINATOR, known
 from .interface import Batch, Step
 
 CLASSIFIER = "classifier."  # how the names of its parameters begin
@@ -72,11 +72,11 @@ class SHOT(DANN):
         weight = weight if batch.weight is None else batch.weight  # [b]
         target = weight * (batch.groups[:, 0] != 0)
         # a device holds rows of one group, so that one of the two sums is empty
-        own = smoothed(outputs, Batch(batch.x, batch.y, weight - target), self.smoothing)
+        own = known(outputs, Batch(batch.x, batch.y, weight - target), self.smoothing)
         mine = Batch(batch.x, batch.y, target)
         return (
             own
-            + self.relabelled * smoothed(outputs, mine)
+            + self.relabelled * known(outputs, mine)
             + self.information * information(outputs, mine)
         )
 

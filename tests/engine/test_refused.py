@@ -4,14 +4,15 @@ from dataclasses import replace
 
 import pytest
 import torch
+from cases import adult
 from torch import nn
 
 from lgfed_core.engine import LocalTraining, run
 from lgfed_core.engine.trackers import Personal, Tracker
 from lgfed_core.errors import LgfedError
-from lgfed_core.methods import FADE, MTL, FedAvg, FedProx
+from lgfed_core.methods import FADE, MTL, FairLGFedAvg, FedAvg, FedProx
 from lgfed_core.partition import ClientIndices, Partition
-from toy import Toy, toy_federation
+from toy import Toy, grouped, toy_federation
 
 TRAINING = LocalTraining(0.1, 4)
 FED = toy_federation()
@@ -93,6 +94,33 @@ class Forgetful(FedAvg):
 def test_what_cannot_be_meant_is_refused_by_name(said, asked):
     with pytest.raises(LgfedError, match=said):
         asked()
+
+
+def renumbered(made, change):
+    """A federation whose groups [n, g] are others."""
+    rows = made.data.train
+    return replace(made, data=replace(made.data, train=replace(rows, groups=change(rows.groups))))
+
+
+@pytest.mark.parametrize(
+    ("made", "method", "change", "said"),
+    [
+        (grouped, FADE(), lambda g: g + 1, r"column 0 of the groups has \[2\]; .*from 0 to 1"),
+        (grouped, FADE(), lambda g: 2 * g - 1, r"has \[-1\]"),
+        (lambda: adult(2), FairLGFedAvg(), lambda g: g * torch.tensor([1, 2]), r"column 1 .*\[2\]"),
+    ],
+)
+def test_groups_are_numbered_as_their_adversary_takes_them(made, method, change, said):
+    whole = made()
+    run(renumbered(whole, lambda g: g), method, TRAINING, 1)
+    with pytest.raises(LgfedError, match=said):
+        run(renumbered(whole, change), method, TRAINING, 1)
+
+
+def test_groups_that_no_adversary_reads_may_be_any():
+    run(renumbered(grouped(), lambda g: g + 7), FADE(opt_out=1.0), TRAINING, 1)
+    two = renumbered(grouped(), lambda g: torch.cat([g, g + 7], 1))
+    run(two, FADE(), TRAINING, 1)  # it reads the first column
 
 
 def test_a_place_to_save_may_be_a_text(tmp_path):

@@ -11,7 +11,7 @@ from torch.func import functional_call
 from lgfed_core.data import Dataset, Split
 from lgfed_core.engine import Federation, LocalTraining, arrays, run
 from lgfed_core.errors import SettingsError
-from lgfed_core.methods import FADE, Batch, Local, cdan, dann, shot
+from lgfed_core.methods import FADE, Batch, Local, cdan, fade, shot
 from lgfed_core.methods.adversary import group_loss
 from lgfed_core.methods.cdan import CDAN, certainty, conditioned, mixed
 from lgfed_core.methods.dann import DANN
@@ -24,7 +24,7 @@ from lgfed_core.partition import ClientIndices, Partition
 ROWS, WIDTH, CLASSES = 48, 6, 3
 
 
-@pytest.mark.parametrize("module", [dann, cdan, shot, objects, arrays], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("module", [fade, cdan, shot, objects, arrays], ids=lambda m: m.__name__)
 def test_examples_run(module):
     found = doctest.testmod(module, extraglobs={"np": np, "torch": torch})
     assert found.attempted and not found.failed

@@ -55,7 +55,7 @@ def test_group_loss_against_finite_differences(power, per_sample, groups):
 
 def test_group_loss_names_what_is_wrong():
     batch = Batch(torch.zeros(2, 1), torch.zeros(2))
-    with pytest.raises(SettingsError, match="has none"):
+    with pytest.raises(SettingsError, match="no groups"):
         group_loss(torch.zeros(2, 1), batch)
     with pytest.raises(SettingsError, match="at least 1"):
         group_loss(torch.zeros(2, 1), replace(batch, groups=torch.zeros(2, 1)), 0.5)
