@@ -1,4 +1,4 @@
-"""Three times as long: have the curves levelled, and who is ahead where they have? Of our own."""
+"""Longer runs: have the curves levelled, and who is ahead where they have? Of our own."""
 
 import pandas as pd
 
@@ -32,6 +32,22 @@ def late(rows: pd.DataFrame) -> pd.DataFrame:
     """`tables.late` of each learning rate, a line per line; rows: of `stored`."""
     found = {f"rate {lr:g}": tables.late(mine) for lr, mine in rows.groupby("lr")}
     return pd.concat(found) if found else pd.DataFrame()
+
+
+def stands(rows: pd.DataFrame) -> str:
+    """Where each line is in the last quarter of its own rounds, in words; rows: of `stored`."""
+    lines = late(rows)
+    if lines.empty:
+        return ""
+    said = [
+        f"{rate}: "
+        + ", ".join(
+            f"{line} {row['last quarter, %']} % (of {row['rounds']:,} rounds)"
+            for line, row in some.droplevel(0).iterrows()
+        )
+        for rate, some in lines.groupby(level=0)
+    ]
+    return f"Local test in the last quarter of each line's own rounds: {'; '.join(said)}."
 
 
 def ahead(rows: pd.DataFrame) -> str:

@@ -296,9 +296,14 @@ def test_longer_runs_are_a_table_of_their_own_and_say_who_is_ahead_at_their_end(
         long.late(rows).loc[("rate 0.02", "FedAvg"), "less the one before, points"]
         == "+1.1 ± 0.1 (3)"
     )
+    assert long.stands(rows) == (
+        "Local test in the last quarter of each line's own rounds: rate 0.02: FedAvg 31.1 % (of "
+        "12 rounds), LG-FedAvg from FedAvg's model 40.0 % (of 6 rounds), LG-FedAvg from the first "
+        "weights 31.1 % (of 9 rounds)."
+    )
     drawn = {line.get_label(): line for line in figures.levels(rows, SMOKE).axes[0].lines}
     assert drawn["LG-FedAvg from FedAvg's model"].get_xdata().tolist() == [5, 8]
     empty = rows.iloc[:0]
     assert long.ahead(empty) == f"**LG-FedAvg less FedAvg in the end**: {verdict.NOT_RUN}."
-    assert long.late(empty).empty and figures.levels(empty, SMOKE)
+    assert long.late(empty).empty and not long.stands(empty) and figures.levels(empty, SMOKE)
     plt.close("all")
