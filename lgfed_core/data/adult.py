@@ -5,6 +5,7 @@ only ``adult.data``, only rows whose race is White or Black, race and sex kept a
 instead of inputs, and one half of the rows for testing.
 """
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,10 @@ COLUMNS += ["hours_per_week", "country", "target"]
 GROUPS = ("race", "sex")  # the columns of Split.groups
 ONE = {"race": "White", "sex": "Male", "target": ">50K"}  # what 1 stands for
 RACES = ("White", "Black")
+KINDS = {
+    "race": (*RACES, "Asian-Pac-Islander", "Amer-Indian-Eskimo", "Other"),
+    "sex": ("Male", "Female"),
+}
 INPUTS = 93
 SPLIT_SEED = 7
 
@@ -57,9 +62,14 @@ def read(folder: Path, rows: int | None = None) -> Dataset:
     y = table["target"].eq(ONE["target"]).to_numpy(np.int64)
     groups = np.stack([table[g].eq(ONE[g]).to_numpy(np.int64) for g in GROUPS], 1)
     if rows is not None:
-        if not 4 <= rows <= len(y):
+        if not (isinstance(rows, int) and 4 <= rows <= len(y)):
             raise DataError(f"adult: asked for the first {rows} rows of {len(y)}; at least 4")
         x, y, groups = x[:rows], y[:rows], groups[:rows]
+        if (few := int(np.bincount(y, minlength=2).min())) < 2:
+            raise DataError(
+                f"adult: of the first {rows} rows {few} have one of the two targets, and either "
+                "half needs one; ask for more rows"
+            )
     return _halves(x, y, groups)
 
 
@@ -106,11 +116,14 @@ def read_table(path: Path) -> pd.DataFrame:
                 f"{path}, line {number}: not {len(COLUMNS)} fields that end in <=50K or >50K: "
                 f"{line[:80]!r}"
             )
+        for column, field in zip(COLUMNS, fields, strict=True):
+            if column in NUMBERS and not re.fullmatch(r"-?[0-9]{1,18}", field):
+                raise DataError(
+                    f"{path}, line {number}: {column} is {field!r}, no whole number of few digits"
+                )
+            if column in KINDS and field not in KINDS[column]:
+                known = ", ".join(KINDS[column])
+                raise DataError(f"{path}, line {number}: {column} is {field!r}, none of {known}")
         records.append(fields)
     table = pd.DataFrame(records, columns=COLUMNS).replace("?", "Unknown")
-    for column in NUMBERS:
-        try:
-            table[column] = table[column].astype(np.int64)
-        except (ValueError, OverflowError) as error:
-            raise DataError(f"{path}: column {column} holds something else: {error}") from error
-    return table
+    return table.astype(dict.fromkeys(NUMBERS, np.int64))

@@ -10,6 +10,8 @@ import pandas as pd
 from lgfed_core import paths
 from lgfed_core.errors import DataError
 
+from .mirrors import MIRRORS
+
 
 @dataclass(frozen=True)
 class File:
@@ -68,8 +70,11 @@ def catalogue() -> dict[str, Source]:
         sources = {}
         for name, table in tables.items():
             files = tuple(File(**{**f, "mirrors": tuple(f["mirrors"])}) for f in table.pop("files"))
+            for mirror in (mirror for file in files for mirror in file.mirrors):
+                if not any(isinstance(mirror[kind], str) for kind in MIRRORS if kind in mirror):
+                    raise ValueError(f"{name} has a mirror {mirror}, none of {', '.join(MIRRORS)}")
             sources[name] = Source(name=name, files=files, **table)
-    except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{paths.SOURCES} cannot be read: {error}") from error
     return sources
 

@@ -13,7 +13,7 @@ from lgfed_core.errors import DataError
 
 from . import sources
 from .official_vqa import checked_question, checked_text, parsed
-from .questions import Asked, Part, encoded, shrunk
+from .questions import Asked, Part, encoded, limits, shrunk
 
 ARCHIVE = "easy_vqa-1.0-py3-none-any.whl"
 ROWS = 38_575, 9_673  # questions to train with and to test on
@@ -35,9 +35,9 @@ def read(
 
     Raises DataError for a damaged package, text or picture, by name and entry.
     """
-    limits = zip(("train", "test"), questions or (None, None), strict=True)
+    some = zip(("train", "test"), limits(questions), strict=True)
     with _opened(archive) as box:
-        train, test = (_part(box, name, side, limit, closed) for name, limit in limits)
+        train, test = (_part(box, name, side, limit, closed) for name, limit in some)
     return encoded("easy_vqa", train, test)
 
 

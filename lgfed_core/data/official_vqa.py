@@ -21,7 +21,7 @@ import torch
 
 from lgfed_core.errors import DataError, NotAvailable
 
-from .questions import Asked, Part, encoded, shrunk, words_of
+from .questions import Asked, Part, encoded, limits, shrunk, words_of
 
 PARTS = ("train2014", "val2014")  # training, testing
 ROWS = 248_349, 121_512  # questions to train with and to test on, in its official form
@@ -56,8 +56,8 @@ def read(
         raise NotAvailable(
             f"VQA v1 is not here: unpack the files that visualqa.org names for it in {folder}"
         )
-    limits = zip(PARTS, questions or (None, None), strict=True)
-    found = [entries(folder, part, limit) for part, limit in limits]  # all of it before any picture
+    some = zip(PARTS, limits(questions), strict=True)
+    found = [entries(folder, part, limit) for part, limit in some]  # all of it before any picture
     train, test = (_part(folder, *pair, side) for pair in zip(PARTS, found, strict=True))
     return encoded("vqa_v1", train, test, answers)
 

@@ -89,6 +89,13 @@ def encoded(name: str, train: Part, test: Part, answers: int = 1000) -> Asked:
     return Asked(data, words, chosen, side, *colours, (lost[0], lost[1]))
 
 
+def limits(questions: tuple[int, int] | None) -> tuple[int | None, int | None]:
+    """How many questions of either part, None for all. Raises DataError for fewer than one."""
+    if questions and not all(isinstance(n, int) and n > 0 for n in questions):
+        raise DataError(f"questions is {questions}; ask for one at least of either part, or None")
+    return questions or (None, None)
+
+
 def words_of(question: str) -> list[str]:
     """The words of a question in lower case, without marks.
 

@@ -43,8 +43,9 @@ def read(folder: Path, turned: float = 0.0) -> Dataset:
 
 def _split(path: Path) -> Split:
     raw = raw_numbers(path, "<i2")
-    if not len(raw) or len(raw) % COLUMNS:
-        raise DataError(f"{path}: {2 * len(raw):,} bytes are no whole number of 514 B records")
+    size = path.stat().st_size
+    if not size or size % (2 * COLUMNS):
+        raise DataError(f"{path}: {size:,} bytes are no whole number of {2 * COLUMNS} B records")
     records = torch.from_numpy(raw.astype(np.float32)).view(-1, COLUMNS)
     small = records[:, 1:].view(-1, 1, SIDE, SIDE) / 1000
     return Split(enlarged(small), records[:, 0].long())

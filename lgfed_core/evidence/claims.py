@@ -73,7 +73,8 @@ def tested(
     name: str, values: Sequence | np.ndarray, test: Callable[..., Evidence], *how, **more
 ) -> Part:
     """Test one value per run [n] (or one line per run, [n, k])."""
-    return Part(name, len(values), test(values, *how, **more))
+    whole = sum(not np.isnan(one).any() for one in np.asarray(values, float))  # as the test takes
+    return Part(name, whole, test(values, *how, **more))
 
 
 def exact(name: str, value: float, holds: bool) -> Part:
@@ -112,7 +113,8 @@ def judged(
     of all claims or by claim. limits: what else a verdict must say, likewise.
 
     Columns: words; estimate, low, high of the weakest comparison that has run, and its name ``at``;
-    p, p_against and verdict by Holm over these claims; how many have ``ran`` of how many ``parts``,
+    p, p_against and verdict by Holm over these claims; alone and alone_against, both before that
+    correction; how many have ``ran`` of how many ``parts``,
     on how many ``runs`` at least; so_far, the verdict on those that have run; said, the sentence;
     of, the lines of tables that all its parts compare.
     """
@@ -120,7 +122,10 @@ def judged(
     parts = {claim: some for claim, some in parts.items() if some}
     ran = {claim: [part for part in some if part.runs] for claim, some in parts.items()}
     totals = {claim: max(claim.total, len(some)) for claim, some in parts.items()}
-    lines = verdict.judge({c.id: joint(some, totals[c]) for c, some in ran.items()})
+    wholes = {c.id: joint(some, totals[c]) for c, some in ran.items()}
+    lines = verdict.judge(wholes)
+    lines["alone"] = [whole.p for whole in wholes.values()]
+    lines["alone_against"] = [whole.p_against for whole in wholes.values()]
     lines["so_far"] = verdict.judge({c.id: joint(some) for c, some in ran.items()})["verdict"]
     lines["at"] = [weakest(some).name if some else "" for some in ran.values()]
     lines["ran"] = [len(some) for some in ran.values()]

@@ -27,6 +27,7 @@ from scipy import stats
 
 from . import verdict
 from .printed import Table
+from .steps import STEPS
 
 WIDE = 5.0  # points: of a printed deviation, and of the margin then
 
@@ -49,11 +50,10 @@ class Groups:
     @property
     def reachable(self) -> bool:
         """Whether any runs could reproduce the mean of the others: not of one, nor where its own
-        95 % interval is wider than the margin."""
+        95 % interval is wider than the margin whatever ours scatter."""
         if self.others < 2:
             return False
-        own = verdict.reach_of(self.sd / np.sqrt(self.others - 1), self.others - 1)
-        return bool(own <= WIDE)
+        return verdict.least_reach(self.sd, self.others, STEPS[-1]) <= WIDE
 
     def fell(self, ours: ArrayLike) -> NDArray:
         """Which of our runs [k] have collapsed -> [k]."""

@@ -164,7 +164,7 @@ def cells(table: Table, folder: Path = PAPER) -> pd.DataFrame:
     if not path.exists():
         raise ResultsError(f"{path} is missing; it holds the paper's numbers and is part of git")
     try:
-        printed = pd.read_csv(path)
+        printed = pd.read_csv(path, index_col=False)
     except ValueError as error:  # empty, or no text
         raise ResultsError(f"{path} cannot be read: {error}; `git checkout` restores it") from error
     wanted = [*table.ids, *(c for m in table.metrics for c in (m.name, m.sd) if c)]
@@ -205,6 +205,8 @@ def margin(table: Table, metric: str, **row: object) -> float:
     Raises ResultsError unless exactly one number is meant.
     """
     found = cells(table)
+    if unknown := row.keys() - set(table.ids):
+        raise ResultsError(f"{table.name} has no ids {', '.join(sorted(unknown))}")
     found = found[(found[list(row)] == pd.Series(row)).all(axis=1) & (found["metric"] == metric)]
     if len(found) != 1:
         raise ResultsError(

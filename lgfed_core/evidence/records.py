@@ -90,7 +90,7 @@ def _current(both: pd.DataFrame, old: int) -> pd.DataFrame:
     gone = (curve & line.isin(line[new & curve])) | (~lost & of.isin(of[new & lost]))
     gone |= lost & of.isin(of[new & ~lost])
     run = pd.MultiIndex.from_frame(both[[c for c in cell if c not in ("table", "selection")]])
-    gone |= curve & run.isin(run[new & lost])  # a curve is in a table of its own
+    gone |= ~lost & run.isin(run[new & lost])  # in whichever table
     return both[new | ~gone]
 
 

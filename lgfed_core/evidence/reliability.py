@@ -26,14 +26,19 @@ SHORT = {
 def counts(path: Path = PLACE) -> pd.DataFrame:
     """One line per count, in the order of the file; columns `FIELDS`.
 
-    Raises ResultsError for a line that lacks a field, has another, or more failures than tries.
+    Raises ResultsError for a file that cannot be read, and for a line that lacks a field, has
+    another, or more failures than tries.
     """
-    lines = tomllib.loads(path.read_text(encoding="utf-8")).get("count", [])
+    try:
+        lines = tomllib.loads(path.read_text(encoding="utf-8")).get("count", [])
+    except (OSError, ValueError) as error:
+        raise ResultsError(f"{path} cannot be read: {error}") from error
     for number, line in enumerate(lines, 1):
         if odd := set(line) ^ set(FIELDS):
             raise ResultsError(f"{path.name}, count {number}: {', '.join(sorted(odd))} is missing, "
                                f"or none of {', '.join(FIELDS)}")  # fmt: skip
-        if not 0 <= line["failed"] <= line["tried"]:
+        numbers = [line[name] for name in ("failed", "tried")]
+        if not (all(type(n) is int for n in numbers) and 0 <= numbers[0] <= numbers[1]):
             raise ResultsError(
                 f"{path.name}, {line['what']}: {line['failed']} of {line['tried']} failed"
             )

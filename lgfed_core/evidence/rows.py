@@ -43,7 +43,7 @@ DIVERGED = "diverged"  # the metric of a seed that left the finite numbers; its 
 NOT_KEY = {"value", "device", "torch", "commit", "seconds"}  # all others tell rows apart
 TYPES = {"seed": int, "value": float, "seconds": float}
 _PERCENT = r"(?:^|_)(?:acc|auc)(?:_|$)"  # metrics that lie from 0 to 100
-NUMBER = re.compile(r"-?\d+(\.\d+)?")
+NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
 
 
 def plain(value: Any) -> str:
@@ -98,12 +98,14 @@ def checked(rows: pd.DataFrame, where: str) -> pd.DataFrame:
     refuse(~np.isfinite(numbers["value"]), "value", "a finite number")
     share = rows["metric"].str.contains(_PERCENT) & ~numbers["value"].between(0, 100)
     refuse(share, "value", "from 0 to 100 percent, as an accuracy or AUC")
-    refuse(~(numbers["seconds"] >= 0), "seconds", "a number from 0")
+    refuse(~numbers["seconds"].between(0, np.inf, "left"), "seconds", "a finite number from 0")
     seed = numbers["seed"]
     refuse(
-        ~(seed >= 0) | (seed % 1 != 0) | rows["seed"].map(lambda v: isinstance(v, bool)),
+        ~seed.between(0, 2**32, "left")
+        | (seed % 1 != 0)
+        | rows["seed"].map(lambda v: isinstance(v, bool)),
         "seed",
-        "a whole number from 0",
+        "a whole number from 0 and below 2^32",
     )
     refuse(
         rows["selection"].eq("best_test") & rows["protocol"].ne("as_released"),

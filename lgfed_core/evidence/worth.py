@@ -8,8 +8,9 @@ papers argue with *contrasts*, one method less another at the same setting, and 
     wholly outside                                     differs (so does one of the other sign)
     across an edge of the band, or one run             inconclusive
 
-Printed means are taken as independent of each other. Ours are paired where both have the same
-seeds. No correction is made over cells or contrasts: one of twenty at an edge is misjudged.
+Where a printed deviation is pooled over runs and devices both of its readings must say the same, as
+for cells. Printed means are taken as independent of each other. Ours are paired where both have the
+same seeds. No correction is made over cells or contrasts: one of twenty at an edge is misjudged.
 """
 
 from collections.abc import Mapping
@@ -20,6 +21,7 @@ import pandas as pd
 from . import collapse, verdict
 from .printed import Table, cells, counted, row_name
 from .rows import plain
+from .steps import STEPS
 
 NO_CONTRAST = "the print leaves it open"
 SEEDS = (3, 5, 10, 20, 50, 100)  # the steps in which seeds are run
@@ -29,14 +31,15 @@ Runs = Mapping[tuple, tuple[pd.Series, str]]  # of `report`: values by seed, nam
 
 
 def reachable(paper_sd: float, paper_runs: float | None, floor: float) -> bool:
-    """Whether any runs of ours could reproduce a cell: those that hit it without any spread.
+    """Whether runs of ours, up to the last of `STEPS`, could reproduce a cell: those that hit it.
 
-    Not where the print's own 95 % interval, of few runs, is wider than the margin.
+    Not where the 95 % interval is wider than the margin whatever they scatter, as the print's own
+    is, of few runs.
     """
     if paper_runs is None or np.isnan(paper_sd) or np.isnan(paper_runs) or paper_runs < 2:
         return True
-    own = float(verdict.reach_of(paper_sd / np.sqrt(paper_runs - 1), paper_runs - 1))
-    return own <= verdict.margin_of(paper_sd, floor)
+    least = verdict.least_reach(paper_sd, int(paper_runs), STEPS[-1])
+    return least <= verdict.margin_of(paper_sd, floor)
 
 
 def enough(found: verdict.Comparison, sd: float, seeds: int, paper_sd: float, paper_runs) -> int:
@@ -93,7 +96,9 @@ def rivals(table: pd.DataFrame, spec: Table, runs: Runs) -> pd.Series:
 def _compared(spec: Table, line: Mapping, ours: pd.Series, floor: float) -> str:
     if groups := collapse.groups_of(spec, line):
         return collapse.compare(groups, ours)[0].verdict
-    return verdict.compare(line["paper"], line["paper_sd"], spec.runs, ours, floor).verdict
+    found = line["paper"], line["paper_sd"], spec.runs, ours, floor
+    one, other = verdict.ends(*found, spec.pooled)
+    return one if one == other else verdict.INCONCLUSIVE
 
 
 def contrasts(spec: Table, runs: Runs, protocol: str, selection: str, **where) -> pd.DataFrame:
@@ -122,11 +127,16 @@ def contrasts(spec: Table, runs: Runs, protocol: str, selection: str, **where) -
 def _contrast(spec: Table, runs: Runs, a: dict, b: dict, place: tuple[str, str, str]) -> dict:
     floor = next(m for m in spec.metrics if m.name == a["metric"]).least(0.0)
     low, high = _printed(spec.runs, a, b, floor)
+    own = [row | {"paper_sd": row["paper_sd"] / np.sqrt(spec.pooled)} for row in (a, b)]
+    both = (low, high), _printed(spec.runs, own[0], own[1], floor)  # as `verdict.ends`
     keys = [(*(plain(row[c]) for c in spec.ids), *place) for row in (a, b)]
     (ours, one), (others, other) = (runs.get(key, (pd.Series(dtype=float), "")) for key in keys)
     difference, *ends = _ours(ours, others)
     stand_in = one or other
-    found = _judged(a["paper"] - b["paper"], (low, high), ends, min(len(ours), len(others)))
+    shift, seeds = a["paper"] - b["paper"], min(len(ours), len(others))
+    wide, narrow = (_judged(shift, interval, ends, seeds) for interval in both)
+    open_ = verdict.INCONCLUSIVE if seeds else verdict.NOT_RUN
+    found = wide if wide == narrow else open_
     if stand_in and found not in (NO_CONTRAST, verdict.NOT_RUN):
         found = f"{verdict.STAND_IN} ({stand_in})"
     names = [row_name({c: row[c] for c in spec.ids if c in _OWN}) for row in (a, b)]
@@ -134,13 +144,13 @@ def _contrast(spec: Table, runs: Runs, a: dict, b: dict, place: tuple[str, str, 
         "setting": row_name({c: a[c] for c in spec.ids if c not in _OWN} | {"method": ""}),
         "contrast": " - ".join(names),
         "metric": a["metric"],
-        "printed": a["paper"] - b["paper"],
+        "printed": shift,
         "printed_low": low,
         "printed_high": high,
         "ours": difference,
         "low": ends[0],
         "high": ends[1],
-        "seeds": min(len(ours), len(others)),
+        "seeds": seeds,
         "verdict": found,
         "row": a["row"],
         "less": b["row"],

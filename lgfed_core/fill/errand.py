@@ -67,7 +67,7 @@ def answer(asked: str) -> str:
         cfg = experiment.settings(errand.scale, errand.protocol, **changes)
         how = dict(device=errand.device, workers=errand.workers, lanes=errand.lanes)
         rows, _ = experiment.run(cfg, errand.seeds, record=False, kept=errand.kept, **how)
-    except LgfedError as error:
+    except (LgfedError, RuntimeError, MemoryError) as error:  # PyTorch's, of memory, among them
         return json.dumps({"error": f"{type(error).__name__}: {error}"})
     return json.dumps(rows.to_dict("split", index=False))
 

@@ -113,6 +113,12 @@ def _cell(table: Table, line, done: int, step: int, sd: float) -> float:
     runs = step - max(0, done - line.seeds)
     if step <= done or runs <= max(1, line.seeds):
         return 0.0
+    if line.seeds and np.isnan(line.difference):  # all have collapsed: what if further ones do?
+        groups = collapse.groups_of(table, line._asdict())
+        if groups is None:
+            return 0.0
+        said = collapse.compare(groups, np.full(runs, groups.guess))[0].verdict
+        return float(said == verdict.DIFFERS)
     return cell_chance(line.difference, sd, line.seeds, runs, *_prints(table, line))
 
 
@@ -152,7 +158,8 @@ def of_claims(ledger: Ledger) -> Iterator[Goal]:
             }
             if served:
                 done = _done(served, ledger)
-                chances = {n: _claim(line, done, n) for n in STEPS if n > done}
+                level = ALPHA / len(lines)  # what Holm asks of the first
+                chances = {n: _claim(line, done, n, level) for n in STEPS if n > done}
                 at = str(line["said"])
                 decided = line["verdict"] in (verdict.CONFIRMED, verdict.REFUTED) and done in STEPS
                 aside = at.startswith(verdict.STAND_IN)
@@ -160,8 +167,9 @@ def of_claims(ledger: Ledger) -> Iterator[Goal]:
                 yield Goal(name, True, at, frozenset(served), found, _begun(done))
 
 
-def _claim(line: pd.Series, done: int, step: int) -> float:
+def _claim(line: pd.Series, done: int, step: int, level: float) -> float:
     if line["ran"] < line["parts"] or line["runs"] < 2 or done < 2:
         return TOGETHER
-    both = (comparison_chance(p, done, step, ALPHA) for p in (line["p"], line["p_against"]))
+    alone = line["alone"], line["alone_against"]
+    both = (comparison_chance(p, done, step, level) for p in alone)
     return min(1.0, sum(both))

@@ -530,10 +530,12 @@ def test_a_set_that_cannot_be_had_is_one_line_where_others_stand_in(declare, ser
 
 
 def test_a_broken_sources_file_is_an_error_with_its_name(declare):
-    declare()
-    paths.SOURCES.write_text("[tiny\n")
-    with pytest.raises(DataError, match=r"sources\.toml cannot be read"):
-        data.status()
+    declare({"ftp": "x"})
+    other = paths.SOURCES.read_bytes()
+    for broken in (b"[tiny\n", b"x = 1\n", b"\xff", other):
+        paths.SOURCES.write_bytes(broken)
+        with pytest.raises(DataError, match=r"sources\.toml cannot be read"):
+            data.status()
 
 
 def test_the_real_sources_are_complete():

@@ -82,6 +82,9 @@ def test_of_fewer_questions_only_their_pictures_are_read(home):
     assert asked.question(asked.data.train.x[1]) == "is there a cat"
     with pytest.raises(DataError, match=f"{PICTURE} is missing"):
         official_vqa.read(home, 4, questions=(3, 1))
+    for none in ((0, 1), (2, -1), (2.5, 1)):
+        with pytest.raises(DataError, match="ask for one at least"):
+            official_vqa.read(home, 4, questions=none)
 
 
 def changed(path: Path, key: str, change) -> None:

@@ -98,6 +98,9 @@ def test_mnist_with_unequal_counts_or_strange_labels_is_refused(tmp_path):
     write_mnist(tmp_path, labels=(1, 10))
     with pytest.raises(DataError, match="train has label 10"):
         mnist.read(tmp_path)
+    write_idx(tmp_path / "train-images-idx3-ubyte", 2051, (2, 20, 20), bytes(800))
+    with pytest.raises(DataError, match=r"train images have shape \[20, 20\], not 28, 28"):
+        mnist.read(tmp_path)
 
 
 def test_idx_files_can_be_rebuilt_from_csv(tmp_path):
@@ -308,7 +311,9 @@ def test_the_test_file_of_adult_is_read_despite_its_comment_and_dots(tmp_path):
         (lambda line: line.rsplit(",", 1)[0], "line 3: not 15 fields"),
         (lambda line: line + ", more", "line 3: not 15 fields"),
         (lambda line: line.replace("50K", "60K"), "line 3: .* that end in <=50K or >50K"),
-        (lambda line: "old" + line, "column age holds something else"),
+        (lambda line: "old" + line, "line 3: age is 'old19', no whole number"),
+        (lambda line: line.replace("ale", "ALE"), "line 3: sex is '.*ALE', none of Male, Female"),
+        (lambda line: line.replace("White", "white"), "line 3: race is 'white', none of White"),
         (lambda line: "é" + line, "cannot be read"),
     ],
 )
@@ -325,6 +330,10 @@ def test_adult_refuses_other_categories_and_impossible_rows(tmp_path):
     with pytest.raises(DataError, match="asked for the first 99999 rows"):
         write_adult(tmp_path, lines)
         adult.read(tmp_path, rows=99999)
+    with pytest.raises(DataError, match="of the first 4 rows 1 have one of the two targets"):
+        adult.read(tmp_path, rows=4)
+    with pytest.raises(DataError, match="first 4.5 rows"):
+        adult.read(tmp_path, rows=4.5)
     write_adult(tmp_path, [lines[0].replace("e00", "e99"), *lines[1:]])
     with pytest.raises(DataError, match="94 inputs instead of 93"):
         adult.read(tmp_path)
@@ -382,9 +391,10 @@ def test_usps_is_rebuilt_and_read(tmp_path):
     small = torch.from_numpy(rows[:, 1:].reshape(10, 1, 16, 16) / 1000).float()
     large = torch.nn.functional.interpolate(small, size=(28, 28), mode="bilinear")
     assert torch.allclose(read.test.x, large)
-    (tmp_path / "usps-test.bin").write_bytes(content[:-1])
-    with pytest.raises(DataError, match="514 B"):
-        usps.read(tmp_path)
+    for odd in (content[:-1], content + b"\0", b""):
+        (tmp_path / "usps-test.bin").write_bytes(odd)
+        with pytest.raises(DataError, match="514 B"):
+            usps.read(tmp_path)
     with pytest.raises(ValueError, match="not the digits"):
         usps.rebuild([b"11 1:0.5"], {})
 
@@ -416,7 +426,9 @@ def test_an_age_that_no_number_holds_is_refused_by_name(tmp_path):
     lines = adult_lines()
     fields = lines[3].split(", ")
     write_adult(tmp_path, [*lines, ", ".join([str(2**70), *fields[1:]])])
-    with pytest.raises(DataError, match="column age holds something else"):
+    with pytest.raises(
+        DataError, match="line 121: age is '1180591620717411303424', no whole number"
+    ):
         adult.read_table(tmp_path / "adult.data")
 
 

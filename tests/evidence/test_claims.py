@@ -6,7 +6,7 @@ import pytest
 
 from lgfed_core.evidence import claims
 from lgfed_core.evidence.claims import Claim, Part, judged, said
-from lgfed_core.evidence.verdict import NO_EVIDENCE, Evidence
+from lgfed_core.evidence.verdict import NO_EVIDENCE, Evidence, greater, rising
 
 GOOD = Evidence(2.0, 1.0, 3.0, 1e-6, 1.0)
 BAD = Evidence(-2.0, -3.0, -1.0, 1.0, 1e-6)
@@ -68,7 +68,15 @@ def test_holm_is_over_the_claims_that_are_judged_together():
     assert judged(some[:1], None)["said"].tolist() == ["confirmed"]
     both = judged(some, None)
     assert both["p"].tolist() == pytest.approx([0.06, 0.06])
+    assert both["alone"].tolist() == p and both["alone_against"].tolist() == [1.0, 1.0]
     assert both["said"].tolist() == ["inconclusive"] * 2
+
+
+def test_runs_without_a_number_are_none():
+    assert claims.tested("x", [1.0, np.nan, 2.0], greater).runs == 2
+    lines = [[1.0, 2.0], [np.nan, 2.0]]
+    assert claims.tested("x", np.array(lines), lambda y: rising([0.0, 1.0], y)).runs == 1
+    assert claims.tested("x", [], greater).runs == 0
 
 
 def test_a_claim_that_names_no_comparison_is_left_out():

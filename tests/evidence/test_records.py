@@ -81,12 +81,14 @@ def test_a_shorter_or_longer_run_leaves_no_look_of_the_one_before(tmp_path):
 def test_a_run_that_diverges_leaves_no_number_and_one_that_ends_no_note(tmp_path):
     both = pd.concat([tidy(seeds=[0, 1]), tidy(seeds=[0, 1], metric="local_test_acc", value=90.0)])
     way = tidy(table="curves", seeds=[0, 1], round=5)
+    beside = tidy(table="beside", seeds=[0, 1]).assign(round="")
     lost = tidy(seeds=[1], metric="diverged", value=3.0)
-    results.record("a", pd.concat([both.assign(round=""), way]), tmp_path)
+    results.record("a", pd.concat([both.assign(round=""), way, beside]), tmp_path)
     results.record("a", lost, tmp_path)
     found = results.load("a", tmp_path)
     assert found.loc[found["table"] == "curves", "seed"].tolist() == [0]
-    found = found[found["table"] != "curves"]
+    assert found.loc[found["table"] == "beside", "seed"].tolist() == [0]
+    found = found[~found["table"].isin(["curves", "beside"])]
     assert found.loc[found["seed"] == 1, "metric"].tolist() == ["diverged"] and len(found) == 3
     results.record("a", both, tmp_path)
     assert "diverged" not in set(results.load("a", tmp_path)["metric"])
@@ -152,6 +154,8 @@ def test_tables_with_other_identifying_columns_share_a_file(tmp_path):
         ({"seed": "one"}, "seed is 'one'"),
         ({"seed": True}, "seed is True"),
         ({"seconds": -1.0}, "seconds is -1.0"),
+        ({"seconds": float("inf")}, "seconds is inf"),
+        ({"seed": 2**70}, "seed is 1180591620717411303424"),
         ({"metric": ""}, "metric is ''"),
         ({"table": None}, "table is None"),
     ],
@@ -178,6 +182,11 @@ def test_an_identifying_column_cannot_be_forgotten(tmp_path):
     results.record("a", tidy(), tmp_path)
     with pytest.raises(ResultsError, match="identified by classes_per_device"):
         results.record("a", tidy().drop(columns="classes_per_device"), tmp_path)
+
+
+def test_small_numbers_that_tell_rows_apart_are_numbers(tmp_path):
+    results.record("a", pd.concat([tidy(mu=mu) for mu in (1e-5, 0.1)]), tmp_path)
+    assert results.load("a", tmp_path)["mu"].tolist() == [1e-5, 0.1]
 
 
 def test_the_same_key_twice_is_refused(tmp_path):
@@ -264,6 +273,9 @@ def test_a_damaged_file_is_named_and_not_written_over(tmp_path, damage):
         ("A->D", "A->D"),
         (" x ", "x"),
         (True, "True"),
+        (1e-5, "1e-05"),
+        ("1e-05", "1e-05"),
+        ("1.0e-05", "1e-05"),
     ],
 )
 def test_cells_that_mean_the_same_read_the_same(value, text):

@@ -44,6 +44,8 @@ def test_a_count_reads_as_a_line_of_the_table(tmp_path):
         ('unit = "blows"\n', "", "count 1: unit is missing"),
         ("tried", "tired", "tired"),
         ("failed = 1", "failed = 4", "a thing: 4 of 3"),
+        ("failed = 1", 'failed = "1"', "a thing: 1 of 3"),
+        ("failed", "[failed", "cannot be read"),
     ],
 )
 def test_a_broken_count_is_named(tmp_path, old, new, named):
@@ -51,6 +53,8 @@ def test_a_broken_count_is_named(tmp_path, old, new, named):
     path.write_text(ONE.replace(old, new))
     with pytest.raises(ResultsError, match=named):
         reliability.counts(path)
+    with pytest.raises(ResultsError, match="nowhere.toml cannot be read"):
+        reliability.counts(tmp_path / "nowhere.toml")
 
 
 def test_the_box_sums_what_is_counted_in_one_unit_and_leaves_the_rest_to_the_table(tmp_path):

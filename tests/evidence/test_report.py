@@ -540,6 +540,15 @@ def test_margin_of_one_printed_number():
     assert sounds == pytest.approx(0.02 * published.cells(TABLES[FRECHET])["paper"][0])
     with pytest.raises(ResultsError, match="has 5 numbers 'new_test_acc'"):
         published.margin(TABLES[TABLE6], "new_test_acc", method="local_only")
+    with pytest.raises(ResultsError, match="has no ids nonsense"):
+        published.margin(TABLES[TABLE6], "new_test_acc", nonsense=1)
+
+
+def test_a_comma_at_the_end_of_each_line_moves_no_column(tmp_path):
+    spec = TABLES[TABLE6]
+    head, *lines = (PAPER / f"{spec.name}.csv").read_text().splitlines()
+    (tmp_path / f"{spec.name}.csv").write_text("\n".join([head, *(f"{one}," for one in lines)]))
+    assert published.cells(spec, tmp_path).equals(published.cells(spec))
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """What a verdict is worth: on cells and contrasts whose answer is known by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -82,12 +84,16 @@ def test_a_reproduced_cell_names_the_rivals_that_would_be_too(folder):
 
 
 def test_cells_of_few_vague_runs_are_out_of_reach_before_anything_runs(tmp_path):
-    assert worth.reachable(0.3, 3, 1.0) and not worth.reachable(0.4, 3, 1.0)
+    assert worth.reachable(0.3, 3, 1.0) and not worth.reachable(0.45, 3, 1.0)
+    for sd, said in ((0.0, verdict.INCONCLUSIVE), (0.69, verdict.REPRODUCED)):
+        ours = 50 + sd * np.tile([-1.0, 1.0], 5) * np.sqrt(0.9)  # ten runs that hit 50.0 +- 0.4
+        assert verdict.compare(50.0, 0.4, 3, ours, 1.0).verdict == said
+    assert worth.reachable(0.4, 3, 1.0), "some spread of ours lends degrees of freedom"
     assert worth.reachable(7.0, 10, 1.0), "of ten runs the margin is the wider"
     assert worth.reachable(np.nan, 3, 1.0) and worth.reachable(2.0, None, 1.0)
     office = report.table(TABLES["fade_table1_office"], folder=tmp_path)
     said = office[office["paper_sd"].notna() & (office["protocol"] == "as_described")]
-    assert len(said) == 54 and (said["verdict"] == verdict.UNREACHABLE).sum() == 39
+    assert len(said) == 54 and (said["verdict"] == verdict.UNREACHABLE).sum() == 35
 
 
 @pytest.mark.parametrize(
@@ -104,6 +110,29 @@ def test_inconclusive_says_which_it_is(ours, said):
     found = verdict.compare(90.0, None, None, ours, 1.0)
     sd = float(np.std(ours, ddof=1)) if len(ours) > 1 else np.nan
     assert worth.why(found, sd, len(ours), np.nan, None) == said
+
+
+def test_pooled_deviations_are_read_at_both_ends(folder):
+    means = dict(one_ours=90.0, one_theirs=80.0, one_third=90.1)
+    where = stored(folder, **means)
+    (folder / "made_up.csv").write_text(PRINTED.replace("0.3", "20.0"))
+    found = report.contrasts(SPEC, **where).set_index("contrast")["verdict"]
+    assert set(found) == {worth.NO_CONTRAST}
+    pooled = replace(SPEC, pooled=100)  # over runs and 100 devices: 2.0 by the other reading
+    found = report.contrasts(pooled, **where).set_index("contrast")["verdict"]
+    assert found["ours - theirs"].iloc[0] == verdict.INCONCLUSIVE, "one reading says so"
+    assert found["ours - third"] == worth.NO_CONTRAST, "both do"
+    assert found["ours - theirs"].iloc[1] == verdict.NOT_RUN
+
+
+def test_rivals_of_a_pooled_cell_are_judged_as_it_is(folder):
+    where = stored(folder, one_ours=90.0, one_theirs=91.5, one_third=90.1)
+    (folder / "made_up.csv").write_text(PRINTED.replace("0.3", "2.0"))
+    said = [
+        report.table(spec, **where).set_index("row").loc["ours, one", "rivals"]
+        for spec in (SPEC, replace(SPEC, pooled=100))
+    ]
+    assert said == ["2 of 2: theirs, third", "1 of 2: third"]
 
 
 def test_a_printed_fall_is_judged_as_a_printed_rise():

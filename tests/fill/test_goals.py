@@ -104,6 +104,22 @@ def test_a_seed_that_diverged_is_one_of_its_step(stored):
     assert goal.chances[3] == 0 < goal.chances[10]  # at 3 it was looked at
 
 
+def test_a_cell_whose_runs_all_collapsed_may_be_decided_by_more_that_do(tmp_path):
+    table = board.TABLES["fade_table1_office"]  # D->A: one run of three collapsed
+    lines = goals.report.table(table, folder=tmp_path, protocol="as_described")
+    fell = lines[(lines["paper"] == 43.1) & (lines["paper_sd"] == 33.0)]
+    (line,) = fell.assign(seeds=3, ours_sd=1.0).head(1).itertuples()
+    chances = [goals._cell(table, line, 3, step, 1.0) for step in (5, 10)]
+    assert chances == [0.0, 1.0]  # Fisher's exact test of 1 of 3 and 10 of 10: p = 0.04
+
+
+def test_a_claim_is_judged_among_others_when_its_chance_is_looked_at():
+    line = pd.Series(dict(ran=1, parts=1, runs=3, alone=0.15, alone_against=0.85, p=1, p_against=1))
+    among, by_itself = (goals._claim(line, 3, 10, 0.05 / n) for n in (9, 1))
+    assert among == pytest.approx(0.34, abs=0.03)  # simulated: 0.345
+    assert among < by_itself < 0.9
+
+
 def test_prices_are_those_of_this_device_or_of_what_resembles_it(stored):
     stored(pd.concat([rows([98.0], seconds=100.0), rows([0, 98.0], "cpu: B", 900.0).iloc[2:]]))
     ledger = cells()[1]
