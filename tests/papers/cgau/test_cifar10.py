@@ -211,6 +211,8 @@ def test_rounds_are_timed_in_turn(tmp_path):
     assert len(cost.ratios(results.load(TIME.name, tmp_path))) == 4
     with pytest.raises(SettingsError, match="there are looped, batched"):
         TIME.settings("smoke", ways=("both",))
+    with pytest.raises(SettingsError, match="used is 100; cgau.time has random numbers"):
+        TIME.settings("smoke", used=100)
 
 
 def test_slopes_by_hand():

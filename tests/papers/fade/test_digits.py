@@ -308,7 +308,7 @@ def test_opting_out_is_drawn_by_direction_at_the_rates_that_have_run():
     rows = made_up()
     gone = (rows["table"] == digits.OPT_OUT) & (rows["direction"] == "mnist-usps")
     rows = rows[~gone | (rows["opt_out"] > 0.9)]
-    fig = figures_fade.opting_out({"source": judged.opting_out(rows, "source_acc")})
+    fig = figures_fade.opting_out({"source": judged.opting_out(rows, "source_acc")}, 500)
     drawn = [ax.lines[0].get_xdata().tolist() for ax in fig.axes]
     assert drawn == [[0, 1], [0, 0.25, 0.5, 0.75, 1]]
     assert [ax.get_title() for ax in fig.axes] == ["MNIST to USPS", "USPS to MNIST"]

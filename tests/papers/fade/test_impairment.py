@@ -164,37 +164,44 @@ def test_the_claim_holds_or_fails_on_stand_in_data():
     assert "squared, lower in 0 and higher in 4 of 4" in sentences.of(made_up(squared=0.6))
     some = made_up()
     some = some[some["per_round"] < 10]
-    assert "so far, 8 of 20 comparisons" in claims.judged(some)["said"]["F13"]
+    assert "so far, 6 of 14 comparisons" in claims.judged(some)["said"]["F13"]
     assert claims.judged(some.iloc[:0]).empty
 
 
-def test_each_set_is_judged_at_the_rate_that_fits_its_training_users_better():
+def test_the_claim_stands_where_the_rates_agree_and_one_is_shown():
     good, bad = made_up(), made_up(squared=0.6).assign(lr=0.1)
     both = pd.concat([good, bad])
     f1 = [x.assign(metric="train_f1", value=v) for x, v in ((good, 80.0), (bad, 40.0))]
-    said = claims.judged(pd.concat([both, *f1]))
-    assert claims.chosen(pd.concat([both, *f1])) == dict.fromkeys(people.SOURCES.values(), 0.01)
-    assert "confirmed" in said.loc["F13", "said"]
+    whole = pd.concat([both, *f1])
+    assert claims.chosen(whole) == dict.fromkeys(people.SOURCES.values(), 0.01)
+    assert claims.judged(whole)["verdict"]["F13"] == "inconclusive"
+    assert (
+        claims.judged(pd.concat([good, made_up().assign(lr=0.1)]))["verdict"]["F13"] == "confirmed"
+    )
     other = pd.concat([both, *(x.assign(value=120 - x["value"]) for x in f1)])
     assert set(claims.chosen(other).values()) == {0.1}
-    assert claims.judged(other)["verdict"]["F13"] == "refuted"
-    assert "0.01: 40.0, 0.1: 80.0 (0.1 is shown and judged)" in sentences.of(other)
+    assert "0.01: 40.0, 0.1: 80.0 (0.1 is shown)" in sentences.of(other)
     few = other[(other["lr"] == 0.01) | (other["metric"] != "train_f1")]  # one rate has no F1
     assert set(claims.chosen(few).values()) == {0.01}
 
 
-def test_a_rate_that_is_not_the_texts_is_said_with_delta_eo_at_the_texts():
+def test_the_vanilla_loss_may_help_in_one_number_of_users_a_round_and_fail_in_most():
+    rows = made_up()
+    rows.loc[(rows["loss"] == "vanilla") & (rows["per_round"] == 2), "value"] -= 0.35
+    assert claims.judged(rows)["verdict"]["F13"] == "confirmed"
+    rows.loc[(rows["loss"] == "vanilla") & (rows["per_round"] > 2), "value"] -= 0.35
+    assert claims.judged(rows)["verdict"]["F13"] == "refuted"
+
+
+def test_a_rate_that_finds_no_window_counts_for_nothing():
     text, other = made_up(none=0.3), made_up(none=0.1).assign(lr=0.1)
     other = other[other["per_round"] < 20]
     f1 = [x.assign(metric="train_f1", value=v) for x, v in ((text, 0.0), (other, 80.0))]
     both = pd.concat([text, other, *f1])
     line = claims.judged(both).loc["F13"]
     assert "delta EO above 0.2 without the game" in line["at"]
-    assert "refuted, 14 of 20 comparisons, at 10 times the text's rate; " in line["said"]
-    assert (
-        "at the text's rate delta EO without the game is 0.30 (made-up homes, F1 0)" in line["said"]
-    )
-    assert "text's" not in claims.judged(text).loc["F13", "said"]
+    assert "refuted, 10 of 14 comparisons, by learning rates 0.1 (made-up homes); " in line["said"]
+    assert line["said"].endswith("0.1 (sensors worn by older people)")
     said = sentences.of(both)
     assert "rate 0.01 (the text's): 2 a round 0.3" in said and "rate 0.1: 2 a round 0.1" in said
     assert said.count("F1 is 0, no positive window is found") == len(people.SOURCES)

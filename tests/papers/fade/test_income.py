@@ -189,11 +189,11 @@ def test_validation_rows_choose_within_a_point_of_accuracy():
     usual = str(Tuning())
     words = sentences.of(made_up())
     assert "within 1 point** of the best tuning" in words and "at most 1 on validation" in words
-    assert "leaves out 2 of 8, which cost 0.0 to 0.0 points" in words.replace("-0.0", "0.0")
+    assert "leaves out 2 of 8: 2 that cost 0.0 to 0.0 points" in words.replace("-0.0", "0.0")
     dear = made_up()
     gone = (dear["metric"] == "acc") & (dear.get("top") == 10)
     dear.loc[gone, "value"] -= 3
-    assert "which cost 3.0 to 3.0 points on test rows" in sentences.of(dear)
+    assert "that cost 3.0 to 3.0 points on test rows" in sentences.of(dear)
     assert "within 1 point" in claims.judged(dear).loc["F12", "words"]
     assert {c.tuning for c in claims.chosen(made_up())} == {usual}
     rows = made_up()
@@ -201,6 +201,13 @@ def test_validation_rows_choose_within_a_point_of_accuracy():
     assert "leaves out 0 of 8." in sentences.of(rows)
     best = {(c.loss, c.males): c.tuning for c in claims.chosen(rows)}
     assert best["vanilla", 16] == str(Tuning(10)) and best["squared", 16] == usual
+    end = (rows["metric"] == "acc") & (rows["loss"] == "vanilla") & (rows["males"] == 16)
+    one = rows[end & (rows.get("top") == 10)].head(1)  # a seed of the one that was best is lost
+    with_loss = pd.concat([rows, one.assign(metric="diverged", value=99.0)])
+    best = {(c.loss, c.males): c.tuning for c in claims.chosen(with_loss)}
+    assert best["vanilla", 16] == usual
+    lost = "leaves out 1 of 8: 1 with a seed that left the finite numbers (1 vanilla, 0 squared)."
+    assert lost in sentences.of(with_loss)
 
 
 def test_nothing_is_said_where_nothing_has_run():

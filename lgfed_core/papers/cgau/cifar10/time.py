@@ -25,6 +25,7 @@ from . import run as cifar10
 NAME = "cgau.time"
 TABLE = "cgau_time"
 METRIC = "ms_per_round"  # milliseconds
+UNUSED = ("features", "used", "per_class", "precision", "epochs")  # of pictures, which it has not
 SCALES = {
     "smoke": dict(rounds=2, units=8, rows=300),
     "quick": dict(rounds=5),
@@ -42,6 +43,14 @@ class Settings(cifar10.Settings):
     rows: int = 12_000
 
     CHOICES: ClassVar = dict(ways=("looped", "batched"))
+
+    def fits(self) -> None:
+        super().fits()
+        for name in UNUSED:
+            usual = {getattr(cifar10.Settings, name), cifar10.RELEASED.get(name)}
+            if (value := getattr(self, name)) not in usual:
+                raise SettingsError(f"{name} is {value!r}; {NAME} has random numbers: leave it out")
+
     most = property(lambda self: self.rows - self.rows // 6)
 
     def load(self) -> Features:

@@ -63,5 +63,6 @@ def sentences(found: pd.DataFrame) -> str:
             # False if the paired interval of this gain held zero where it is called a gain.
             gain, runs = less(last, first)
             more = kind(gain, ("that is still a gain", "that is a loss", "no gain is shown"))
+            more = more if runs > 1 else "one seed, which shows neither a gain nor a loss"
             lines[-1] += f" Over {short:,} rounds it is {said(gain, runs)} points: {more}."
     return "\n".join(lines) or "not yet run"

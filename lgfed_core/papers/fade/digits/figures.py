@@ -38,7 +38,12 @@ def figure2(end: pd.DataFrame, way: pd.DataFrame, reference: dict[str, dict[str,
     room(axes[0, 2], above=0.75)
     axes[0, 2].legend(fontsize=7, loc="upper left", labelspacing=0.2)
     below = "Target accuracy by how often the target takes part (bars: the range over seeds), and "
-    return caption(fig, below + "both of its losses by round, under two losses of D.", end)
+    below += f"both of its losses by round, under two losses of D{_after(way['round'].max())}."
+    return caption(fig, below, end)
+
+
+def _after(rounds: float) -> str:
+    return f", after {rounds:,.0f} rounds" if rounds > 0 else ""
 
 
 def _title(direction: str, stand_in: str) -> str:
@@ -73,10 +78,11 @@ def by_round(way: pd.DataFrame, ax: Axes) -> Axes:
     return ax
 
 
-def opting_out(tables: dict[str, pd.DataFrame]) -> Figure:
+def opting_out(tables: dict[str, pd.DataFrame], rounds: float) -> Figure:
     """Accuracy by how often devices decline, a panel per direction: mean and deviation over seeds.
 
     tables: a name -> lines (direction, seed), a column per rate; NaN where a rate has not run.
+    rounds: how many these runs have.
     """
     have = set().union(*(table.index.get_level_values("direction") for table in tables.values()))
     directions = [d for d in DIRECTION if d in have]
@@ -90,5 +96,5 @@ def opting_out(tables: dict[str, pd.DataFrame]) -> Figure:
     axes[0, 0].set_ylabel("accuracy, %")
     axes[0, 0].legend()
     words = "Accuracy on target and source by how often devices decline the game; bars are "
-    words += "deviations over seeds, from stored runs."
+    words += f"deviations over seeds, from stored runs{_after(rounds)}."
     return caption(fig, words, *tables.values())

@@ -9,7 +9,7 @@ from lgfed_core.colours import INK, LOSS
 from lgfed_core.evidence.verdict import reach_of
 from lgfed_core.plotting import WIDTH, caption
 
-WHO = {"train": "users trained with", "left": "people left out"}
+WHO = {"train": "users trained with", "left": "users left out"}
 
 
 def figure3b(tables: dict[str, pd.DataFrame]) -> Figure:

@@ -1,9 +1,9 @@
 """Who stands in for the private study: made-up homes, and real sensors worn in a room.
 
 ``made_up`` has the study's variables but ethnicity, and a *known* effect of the group. ``worn`` are
-87 recordings of older people with a sensor tag (Shinmoto Torres et al. 2013), 62 of women and 25 of
-men, in the same format: a "day" is two seconds, the line is the antenna, and the label is whether
-the person is out of bed. They know no diagnosis.
+87 recordings of 14 older people with a sensor tag (Shinmoto Torres et al. 2013), 62 of women and 25
+of men, in the same format: a recording is a user, a "day" is two seconds, the line is the antenna,
+and the label is whether the person is out of bed. They know no diagnosis, and not who is who.
 """
 
 import io
@@ -29,9 +29,9 @@ def made_up(
 ) -> pd.DataFrame:
     """Homes in the format of `homes`, half of the people of each sex impaired.
 
-    The impaired walk slower and less, and use the computer less, by one deviation of people. Men
-    walk faster by ``effect`` deviations, so that an impaired man walks as a healthy woman does:
-    with 0, sex has no effect at all. A tenth of all days is missing, in runs.
+    The impaired walk slower and less, and use the computer less, by one deviation of days, which is
+    two of people. Men walk faster by ``effect`` of these, so that with 1 an impaired man walks as a
+    healthy woman does: with 0, sex has no effect at all. A tenth of all days is missing, in runs.
     """
     rng = stream(seed, Purpose.CLIENTS)
     tables = []

@@ -3,7 +3,7 @@
 26 users, 6 of them men, train on their windows of seven days: 400 rounds without the game, then 300
 with it, as each loss plays it, for several numbers of users a round and two learning rates: the
 text's, and ten times as much. The paper reports the users it trains with; beside them we report
-people who were left out.
+users who were left out.
 
 Only `as_described` exists: there is no released code, and the study is private. `people` says who
 stands in. What the text leaves open: SGD with momentum 0.9 that each user keeps, eight variables.

@@ -12,7 +12,7 @@ from .settings import Settings
 
 
 def of(found: pd.DataFrame) -> str:
-    """Sentences in Markdown, on the users that train and on people left out; found: of
+    """Sentences in Markdown, on the users that train and on those left out; found: of
     `claims.stored`."""
     lines = [_rates(found), _alone(found)]
     for who, words in WHO.items():
@@ -28,7 +28,7 @@ def _rates(found: pd.DataFrame) -> str:
     said = []
     for name, f1 in claims.by_rate(found).items():
         each = ", ".join(f"{lr:g}: {value:.1f}" for lr, value in f1.items()) or "not yet run"
-        said.append(f"{name}, {each} ({claims.chosen(found)[name]:g} is shown and judged)")
+        said.append(f"{name}, {each} ({claims.chosen(found)[name]:g} is shown)")
     # False if the text's rate did as well as the other: nothing below is of the worse one.
     head = "**F1 of users trained with, without the game, by learning rate**"
     return f"{head}: {'; '.join(said) or 'not yet run'}."

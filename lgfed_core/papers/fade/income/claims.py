@@ -56,9 +56,9 @@ class Choice(NamedTuple):
 
 
 def screened(found: pd.DataFrame) -> tuple[list[Choice], list[Choice]]:
-    """(able, left out) of the tunings of each loss at both ends: whether the mean accuracy on
-    validation rows is at most `COST` below the best without an adversary."""
-    acc = tried(found, "validation_acc").mean()
+    """(able, left out) of the tunings of each loss at both ends: whether no seed is `broken`, and
+    the mean accuracy on validation rows at most `COST` below the best without an adversary."""
+    acc, lost = tried(found, "validation_acc").mean(), broken(found)
     out: tuple[list[Choice], list[Choice]] = [], []
     for males in _ends(found):
         alone = acc.get("none", pd.Series(dtype=float))
@@ -66,9 +66,14 @@ def screened(found: pd.DataFrame) -> tuple[list[Choice], list[Choice]]:
             continue
         least = alone[males].max() - COST
         for loss in LOSSES:
-            for i in (i for i in acc.index if i[:2] == (loss, males)):
-                out[not acc[i] >= least].append(Choice(*i))
+            for i in sorted(i for i in {*acc.index, *lost} if i[:2] == (loss, males)):
+                out[i in lost or not acc[i] >= least].append(Choice(*i))
     return out
+
+
+def broken(found: pd.DataFrame) -> set[tuple]:
+    """(loss, males, tuning) with a seed that left the finite numbers."""
+    return set(tried(found, "diverged"))
 
 
 def chosen(found: pd.DataFrame) -> list[Choice]:
@@ -81,10 +86,10 @@ def chosen(found: pd.DataFrame) -> list[Choice]:
 
 
 def left_out(found: pd.DataFrame) -> pd.Series:
-    """What each tuning that `screened` leaves out costs, in points on test rows: the accuracy of
-    the `baseline` less its own, mean over the seeds of both."""
-    acc = tried(found, "acc")
-    costs = {c: (acc[baseline(found, c.males)] - acc[c]).mean() for c in screened(found)[1]}
+    """What each whole tuning that `screened` leaves out costs, in points on test rows: the accuracy
+    of the `baseline` less its own, mean over the seeds of both."""
+    acc, whole = tried(found, "acc"), [c for c in screened(found)[1] if c not in broken(found)]
+    costs = {c: (acc[baseline(found, c.males)] - acc[c]).mean() for c in whole}
     return pd.Series(costs, dtype=float)
 
 

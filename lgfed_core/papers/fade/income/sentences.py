@@ -33,10 +33,14 @@ def _kept(found: pd.DataFrame) -> str:
     able, gone = claims.screened(found)
     if not able:
         return f"{head}: not yet run."
-    costs = claims.left_out(found)
-    # False if the tunings left out cost as little on test rows as F12 asks for.
-    cost = f", which cost {costs.min():.1f} to {costs.max():.1f} points on test rows" * bool(gone)
-    return f"{head}; that leaves out {len(gone)} of {len(able) + len(gone)}{cost}."
+    costs, lost = claims.left_out(found), claims.broken(found) & {*gone}
+    by_loss = ", ".join(f"{sum(c[0] == loss for c in lost)} {loss}" for loss in claims.LOSSES)
+    parts = [f"{len(lost)} with a seed that left the finite numbers ({by_loss})"] * bool(lost)
+    # False if what is left out on validation rows cost more on test rows than is said here.
+    cost = f"{len(costs)} that cost {costs.min():.1f} to {costs.max():.1f} points on test rows"
+    parts += [cost] * bool(len(costs))
+    why = f": {', '.join(parts)}" * bool(parts)
+    return f"{head}; that leaves out {len(gone)} of {len(able) + len(gone)}{why}."
 
 
 def _gap(found: pd.DataFrame) -> str:

@@ -9,7 +9,7 @@ from lgfed_core.papers.in_words import AHEAD, Pair, bullets, sentence
 
 from . import stored
 from .chances import chance
-from .settings import METHODS
+from .settings import METHODS, Settings
 from .tables import USERS
 
 
@@ -53,7 +53,8 @@ def _choice(found: pd.DataFrame) -> str:
 
 def _released(found: pd.DataFrame) -> str:
     # False if an interval moved to the other side of zero, or came to hold it.
-    head = "**As released less as described**, averages over tasks, in points"
+    head = "**As released less as described**, averages over tasks after "
+    head += f"{Settings.rounds} rounds, in points"
     pairs = []
     for users, words in (("noniid", "non-i.i.d."), ("iid", USERS["iid"])):
         text, code = (
