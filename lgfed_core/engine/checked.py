@@ -84,11 +84,16 @@ def data(federation: "Federation", methods: Sequence[Method], training: LocalTra
     net = copy.deepcopy(federation.net).to("cpu").eval()
     try:
         with torch.no_grad():
-            net(rows.x[:1].to("cpu", copy=True))  # it may work in place
+            outputs = net(rows.x[:1].to("cpu", copy=True))  # it may work in place
     except FAULTS as error:
         raise SettingsError(
             f"{type(net).__name__} does not take rows of shape {list(rows.x.shape[1:])}: {error}"
         ) from error
+    if isinstance(outputs, Tensor) and outputs.shape[-1:] == (1,) and (rows.y > 1).any():
+        raise SettingsError(
+            f"{type(net).__name__} has one output, which tells labels 0 and 1 apart; those of the "
+            f"rows go up to {int(rows.y.max())}"
+        )
     if isinstance(training.augment, CropFlip) and rows.x.dim() != 4:
         raise SettingsError(
             f"rows have shape {list(rows.x.shape[1:])}; CropFlip is for pictures [channels, "

@@ -24,6 +24,7 @@ Rows without a label (-1) have a say in L_a alone. Version 1 with a step for eac
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from numbers import Integral
 from typing import ClassVar
 
 import torch.nn.functional as F
@@ -49,7 +50,7 @@ class Auxiliary(LGFedAvg):
         at_least(0, weight=self.weight)
 
     def steps(self, net: nn.Module) -> Sequence[Step]:
-        if not isinstance(getattr(net, "outputs", None), int):
+        if not isinstance(getattr(net, "outputs", None), Integral):
             raise SettingsError(
                 f"{type(net).__name__} has no auxiliary network for {type(self).__name__}; use "
                 "models.auxiliary.AuxiliaryMLP, or a network with `outputs`, `own` and `watch`"

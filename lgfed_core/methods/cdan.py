@@ -1,7 +1,8 @@
 """CDAN (Long et al., NeurIPS 2018): a discriminator that sees which class a row seems to have.
 
-D reads the outer product of probabilities p and features z (`conditioned`, [b, C d]; `mixed` at
-random where C d is above 4,096), and rows of which f is sure count more (CDAN+E):
+D reads the outer product of probabilities p and features z (`conditioned`, [b, C d], or `mixed` at
+random, which Long et al. take where C d is above 4,096: the network says which), and rows of which
+f is sure count more (CDAN+E):
 
     B = sum_i w_i B_i / sum_i w_i,    w_i = 1 + exp(-H(p_i)),    B_i = -log D_g(p_i (x) z_i).
 

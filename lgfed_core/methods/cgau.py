@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lgfed_core.errors import SettingsError
+from lgfed_core.errors import SettingsError, at_least, whole
 from lgfed_core.models.cgau import client_rows
 
 from .interface import Batch, Local, Method, cross_entropy
@@ -34,6 +34,12 @@ class ClientBaseline(Method):
     positive: float = 1.0
     cap: int | None = None
     per: int = 1
+
+    def __post_init__(self):
+        super().__post_init__()
+        whole(per=self.per, **({} if self.cap is None else {"cap": self.cap}))
+        at_least(1, cap=self.cap, per=self.per)
+        at_least(0, positive=self.positive)
 
     def loss(self, local: Local, batch: Batch) -> Tensor:
         outputs = local.net(batch.x)  # [b, 1] or [b, classes]

@@ -13,6 +13,8 @@ from functools import partial
 
 from torch import Tensor
 
+from lgfed_core.errors import at_least
+
 from .adversary import group_loss, reverse
 from .fade import FADE, known
 from .interface import Batch, Local
@@ -28,6 +30,10 @@ class DANN(FADE):
 
     smoothing: float = 0.1
     weight: float = 1.0
+
+    def __post_init__(self):
+        super().__post_init__()
+        at_least(0, weight=self.weight, smoothing=self.smoothing)
 
     def loss(self, local: Local, batch: Batch) -> Tensor:
         strength = self.strength_at(local.round)

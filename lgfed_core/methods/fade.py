@@ -56,6 +56,7 @@ class FADE(Method):
     def __post_init__(self):
         super().__post_init__()
         at_least(1, power=self.power)
+        at_least(0, strength=self.strength)
         if not (0 < self.beta <= 1 and 0 <= self.opt_out <= 1 and self.rounds > 0):
             raise SettingsError(
                 f"beta is {self.beta}, opt_out {self.opt_out}, rounds {self.rounds}; they must lie "

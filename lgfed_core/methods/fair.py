@@ -18,7 +18,7 @@ from functools import partial
 
 from torch import Tensor, nn
 
-from lgfed_core.errors import SettingsError, at_least
+from lgfed_core.errors import SettingsError, at_least, whole
 from lgfed_core.models.adult import parts
 
 from .adversary import adversary_loss, reverse
@@ -47,16 +47,27 @@ class FairLGFedAvg(Method):
 
     def __post_init__(self):
         super().__post_init__()
-        at_least(1, adversary_steps=self.adversary_steps)
+        whole(adversary_steps=self.adversary_steps)
+        at_least(1, adversary_steps=self.adversary_steps, power=self.power)
         if self.play not in PLAYS:
             raise SettingsError(f"play is {self.play!r}; choose one of {PLAYS}")
-        if min(self.lambda_local, self.lambda_global) < 0:
-            raise SettingsError("a negative lambda would make the local model help the adversary")
+        for name in ("lambda_local", "lambda_global"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise SettingsError(
+                    f"{name} is {getattr(self, name)}; it must be finite, and a negative lambda "
+                    "would make the local model help the adversary"
+                )
 
     def shared(self, net: nn.Module) -> frozenset[str]:
         return frozenset() if self.pretraining else parts(net, "head")
 
     def steps(self, net: nn.Module) -> Sequence[Step]:
+        needed = ("local", "own", "adversary", *(["head"] * (not self.pretraining)))
+        if missing := [name for name in needed if not parts(net, name)]:
+            raise SettingsError(
+                f"{type(net).__name__} has no parameters in {', '.join(missing)}; "
+                f"{type(self).__name__} plays with the parts of models.adult.AdultNet"
+            )
         local = self._game(net, "own", self.lambda_local)
         if self.pretraining:
             return local

@@ -8,6 +8,7 @@ of Opacus, an optional package.
 import math
 import warnings
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Protocol
 
 import numpy as np
@@ -61,7 +62,7 @@ class Privacy:
         them its change is zero. Sampling amplifies nothing, as the server sees who sends.
         Infinite without noise. Raises SettingsError where Opacus is not installed.
         """
-        if not (isinstance(uploads, int) and uploads >= 0 and 0 < delta < 1):
+        if not (isinstance(uploads, Integral) and uploads >= 0 and 0 < delta < 1):
             raise SettingsError(
                 f"uploads is {uploads}, delta {delta}; they are a whole number from 0 and a "
                 "probability between 0 and 1"

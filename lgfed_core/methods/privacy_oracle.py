@@ -84,6 +84,12 @@ class Claimed:
                 f"{self}: clip, noise and devices are above 0, sampling in (0, 1], and there are "
                 "two layers or more, of two numbers or more"
             )
+        drawn_from = self.devices / self.sampling
+        if abs(drawn_from - round(drawn_from)) > 1e-6:
+            raise SettingsError(
+                f"devices is {self.devices}, sampling {self.sampling}: no whole number of devices "
+                "has so many drawn of it, as expected; give sampling times a whole number"
+            )
 
 
 def check(
@@ -93,6 +99,8 @@ def check(
 
     alpha: how often a right implementation may fail any of them (Bonferroni).
     """
+    if calls < 2:
+        raise SettingsError(f"calls is {calls}; statistics need 2 at least, and better hundreds")
     bench = _Bench(release, claimed, calls, alpha / 6, np.random.default_rng(seed))
     found = [*bench.noise(), bench.short(), *bench.huge()]
     if claimed.epsilon is not None:

@@ -20,7 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lgfed_core.errors import at_least
+from lgfed_core.errors import SettingsError, at_least, whole
 
 from .cdan import CDAN, entropy
 from .dann import DANN
@@ -50,10 +50,18 @@ class SHOT(DANN):
     def __post_init__(self):
         super().__post_init__()
         at_least(1, every=self.every, width=self.width)
+        at_least(0, information=self.information, relabelled=self.relabelled)
+        whole(least=self.least)
 
     def steps(self, net: nn.Module) -> Sequence[Step]:
         """Those of FADE, without the classifier."""
-        names = [n for n, _ in net.named_parameters() if not n.startswith(CLASSIFIER)]
+        every = [n for n, _ in net.named_parameters()]
+        names = [n for n in every if not n.startswith(CLASSIFIER)]
+        if len(names) == len(every):
+            raise SettingsError(
+                f"{type(net).__name__} has no part called classifier, which "
+                f"{type(self).__name__} leaves as it is"
+            )
         encoder = frozenset(n for n in names if not n.startswith(DISCRIMINATOR))
         both = frozenset(names)
         return [
@@ -67,7 +75,7 @@ class SHOT(DANN):
 
     def learnt(self, outputs: Tensor, batch: Batch) -> Tensor:
         if batch.groups is None:
-            return super().learnt(outputs, batch)
+            raise SettingsError("SHOT needs groups: 0 for the source's rows, another for others")
         weight = torch.full_like(outputs[:, 0], 1 / len(outputs))
         weight = weight if batch.weight is None else batch.weight  # [b]
         target = weight * (batch.groups[:, 0] != 0)
@@ -110,6 +118,10 @@ def pseudo_labels(said: Tensor, least: int = 0, width: int = 256) -> Tensor:
     >>> pseudo_labels(torch.cat([outputs, z], 1), width=2)  # row 1 lies with row 0
     tensor([0, 0, 1, 1])
     """
+    if said.shape[1] < width + 2:
+        raise SettingsError(
+            f"width is {width}, of {said.shape[1]} logits and features; it is that of the features"
+        )
     outputs, z = said[:, :-width], said[:, -width:]
     p = outputs.softmax(-1)  # [n, C]
     label = p.argmax(-1)

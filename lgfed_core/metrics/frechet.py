@@ -17,6 +17,8 @@ same for every client. There their covariance S_2 is what the client's moments l
 rows, and the singular values are the roots of the eigenvalues of A_1 S_2 A_1', which is symmetric.
 """
 
+from collections.abc import Hashable
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -28,11 +30,15 @@ MANY = 4  # rows per dimension from which moments are cheaper than factors
 def gaussians(mean_1: ArrayLike, cov_1: ArrayLike, mean_2: ArrayLike, cov_2: ArrayLike) -> float:
     """Equation (2) for known Gaussians: means [d], symmetric covariances [d, d].
 
+    Raises SettingsError for others, and for a covariance with a negative eigenvalue.
+
     >>> gaussians([0, 0], [[4, 0], [0, 9]], [3, 0], [[1, 0], [0, 1]])  # 9 + (2-1)^2 + (3-1)^2
     14.0
     """
-    shift = np.asarray(mean_1, float) - np.asarray(mean_2, float)
-    return _distance(shift, _factor(cov_1), _factor(cov_2))
+    one, two = np.asarray(mean_1, float), np.asarray(mean_2, float)
+    if one.ndim != 1 or one.shape != two.shape or not np.isfinite([one, two]).all():
+        raise SettingsError(f"means {one} and {two}; give finite numbers, as many for both")
+    return _distance(one - two, *(_factor(cov, len(one)) for cov in (cov_1, cov_2)))
 
 
 def samples(x_1: ArrayLike, x_2: ArrayLike) -> float:
@@ -51,7 +57,7 @@ def heterogeneity(x: ArrayLike, client: ArrayLike) -> float:
     return float(np.mean(list(per_client(x, client).values())))
 
 
-def per_client(x: ArrayLike, client: ArrayLike) -> dict[int, float]:
+def per_client(x: ArrayLike, client: ArrayLike) -> dict[Hashable, float]:
     """d2 between each client's rows and all others': x [n, d], client [n] -> {client: d2}.
 
     Raises PartitionError for one client alone, which has no others, and for a client with a single
@@ -69,10 +75,10 @@ def per_client(x: ArrayLike, client: ArrayLike) -> dict[int, float]:
         )
     if len(x) - sizes.max() > MANY * x.shape[1]:
         return _by_moments(x, client)
-    return {int(k): samples(x[client == k], x[client != k]) for k in names}
+    return {k.item(): samples(x[client == k], x[client != k]) for k in names}
 
 
-def _by_moments(x: NDArray, client: NDArray) -> dict[int, float]:
+def _by_moments(x: NDArray, client: NDArray) -> dict[Hashable, float]:
     """`per_client` from sums of products, for more rows than dimensions: one [d, d] per client."""
     x = x - x.mean(0)
     total, out = x.T @ x, {}  # [d, d]; the sum over all rows is zero
@@ -86,7 +92,7 @@ def _by_moments(x: NDArray, client: NDArray) -> dict[int, float]:
         roots = np.sqrt(np.linalg.eigvalsh(spread @ cov @ spread.T).clip(0))
         shift = mean - others
         d2 = shift @ shift + (spread**2).sum() + np.trace(cov) - 2 * roots.sum()
-        out[int(k)] = max(0.0, float(d2))
+        out[k.item()] = float(np.maximum(0.0, d2))
     return out
 
 
@@ -94,12 +100,15 @@ def _distance(shift: NDArray, a_1: NDArray, a_2: NDArray) -> float:
     """From the difference of means [d] and factors a_i [r_i, d] with S_i = a_i' a_i."""
     root = np.linalg.svd(a_1 @ a_2.T, compute_uv=False).sum()
     total = shift @ shift + (a_1**2).sum() + (a_2**2).sum() - 2 * root
-    return max(0.0, float(total))  # rounding may leave -1e-12 for equal ones
+    return float(np.maximum(0.0, total))  # rounding may leave -1e-12 for equal ones
 
 
-def _factor(cov: ArrayLike) -> NDArray:
+def _factor(cov: ArrayLike, d: int) -> NDArray:
     """A with A'A = cov [d, d]; eigenvalues that rounding made negative count as zero."""
-    values, vectors = np.linalg.eigh(np.asarray(cov, float))
+    cov = np.asarray(cov, float)
+    if cov.shape != (d, d) or not np.isfinite(cov).all() or not np.allclose(cov, cov.T):
+        raise SettingsError(f"a covariance {cov.tolist()}; give a symmetric one, {d} x {d}")
+    values, vectors = np.linalg.eigh(cov)
     if values.min() < -1e-8 * max(1.0, abs(values).max()):
         raise SettingsError(f"a covariance with eigenvalue {values.min():.3g}; none is negative")
     return np.sqrt(values.clip(0))[:, None] * vectors.T

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 SMALL = 1e-12
+LEAST = torch.finfo(torch.float32).tiny
 MISSED = 0.03  # of |h|^2; layers that are known come to a tenth of that
 
 
@@ -29,12 +30,13 @@ def only_input(weight: Tensor, bias: Tensor) -> Tensor:
     Of several rows, a mixture. Any multiple of a gradient will do, such as the change of weights
     after one step.
     """
-    return bias @ weight / bias.square().sum().clamp(min=SMALL)
+    unit = bias / bias.abs().max().clamp(min=LEAST)
+    return unit @ weight / (unit @ bias).clamp(min=LEAST)
 
 
 def inputs(weight: Tensor, bias: Tensor) -> Tensor:
     """What each unit that has a gradient says of the rows: [units, d], mixtures of them."""
-    heard = bias.abs() > SMALL
+    heard = bias.abs() > SMALL * bias.abs().max()
     return weight[heard] / bias[heard, None]
 
 
@@ -112,9 +114,15 @@ def behind(
 
 def correlation(a: Tensor, b: Tensor) -> Tensor:
     """Pearson's correlation of rows a and b [..., d] -> [...]; 0 for one that is constant."""
-    a, b = (v - v.mean(-1, keepdim=True) for v in (a, b))
-    length = a.norm(dim=-1) * b.norm(dim=-1)
-    return (a * b).sum(-1) / length.clamp(min=SMALL)
+    return (_direction(a) * _direction(b)).sum(-1)
+
+
+def _direction(v: Tensor) -> Tensor:
+    """v [..., d] less its mean, at length 1; 0 where nothing but roundings is left."""
+    off = v - v.mean(-1, keepdim=True)
+    length = off.norm(dim=-1, keepdim=True)
+    alike = length <= 4 * torch.finfo(v.dtype).eps * v.norm(dim=-1, keepdim=True)
+    return torch.where(alike, 0.0, off / length.clamp(min=LEAST))
 
 
 def psnr(a: Tensor, b: Tensor, span: float) -> Tensor:

@@ -13,9 +13,10 @@ def linear_probe(h: NDArray, y: NDArray, judged: NDArray, truth: NDArray) -> tup
 
     Least squares on the classes' indicators of y [n], with a ridge penalty of a thousandth of the
     rows, on coordinates of mean 0 and deviation 1 over h. It has a closed form, so that it does not
-    depend on where a search began or ended. Both from 0 to 1; the AUC is NaN of more than two
-    classes, and both are where h or ``judged`` is not finite on these coordinates. Raises
-    SettingsError unless y has two classes or more.
+    depend on where a search began or ended. Both from 0 to 1. The AUC, of two classes, is that of
+    the second in order; it is NaN of more, and both are where h or ``judged`` is not finite on
+    these coordinates. Raises SettingsError unless y has two classes or more, and ``truth`` no
+    others.
     """
     from sklearn.linear_model import RidgeClassifier  # slow to import
 
@@ -28,8 +29,11 @@ def linear_probe(h: NDArray, y: NDArray, judged: NDArray, truth: NDArray) -> tup
         h, judged = (h - mean) / scale, (judged - mean) / scale
     if not (np.isfinite(h).all() and np.isfinite(judged).all()):
         return float("nan"), float("nan")  # of a network that has diverged, or is about to
+    if unknown := sorted({*np.unique(truth).tolist()} - {*np.unique(y).tolist()}):
+        raise SettingsError(f"rows to judge have labels {unknown}, of which none was fitted to")
     model = RidgeClassifier(alpha=len(h) / 1000).fit(h, y)
     scores = model.decision_function(judged)  # [m], or [m, classes]
     said = model.classes_[scores.argmax(1) if classes > 2 else (scores > 0).astype(int)]
-    area = float(auc(scores, truth)) if classes == 2 else float("nan")
+    ones = np.asarray(truth == model.classes_[-1], int)
+    area = float(auc(scores, ones)) if classes == 2 else float("nan")
     return float((said == truth).mean()), area

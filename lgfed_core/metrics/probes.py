@@ -28,9 +28,15 @@ def probe(h: Tensor, groups: Tensor, fit: int, seed: int = 0) -> dict[str, NDArr
     """AUC of each kind of probe -> {kind: [E, g]}, as fractions.
 
     h: [E, n, d], what E encoders make of the same n held-out rows; groups: [n, g], 0 or 1. Probes
-    are fitted on the first ``fit`` rows and judged on the others. Raises SettingsError unless both
-    parts have rows of both values of every attribute.
+    are fitted on the first ``fit`` rows and judged on the others. Raises SettingsError for other
+    shapes, and unless both parts have rows of both values of every attribute.
     """
+    h, groups = h.detach().cpu().float(), groups.detach().cpu()
+    if h.dim() != 3 or groups.dim() != 2 or len(groups) != h.shape[1] or not 0 < fit < len(groups):
+        raise SettingsError(
+            f"representations are {list(h.shape)}, groups {list(groups.shape)}, fit {fit}; they "
+            "must be [encoders, rows, numbers], [rows, attributes] and fewer than rows"
+        )
     for part in (groups[:fit], groups[fit:]):
         if not len(part) or bool((part.min(0).values == part.max(0).values).any()):
             raise SettingsError("fitting and judging a probe both need rows of every group")
@@ -93,7 +99,7 @@ def _network(
         for shape in ((encoders, a, b), (encoders, 1, b)):
             values.append(((torch.rand(shape, generator=rng) * 2 - 1) / a**0.5).requires_grad_())
     moments = [(torch.zeros_like(v), torch.zeros_like(v)) for v in values]
-    train, target = fit - fit // 5, groups.to(h.dtype)
+    train, target = fit - max(1, fit // 5), groups.to(h.dtype)
     best, least = [v.detach().clone() for v in values], torch.full((encoders,), torch.inf)
     waited = steps = 0
     for _ in range(most):

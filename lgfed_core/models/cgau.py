@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from lgfed_core.errors import SettingsError
 
-from .gated_unit import CGAU, glorot, plus_bias, silent
+from .gated_unit import CGAU, glorot, shifted, silent
 
 
 class Baseline(nn.Module):
@@ -90,7 +90,7 @@ class GatedMLP(nn.Module):
         z = self.out(self.cgau2(self.drop(z), h))  # [n, outputs]
         if not self.released:
             return z
-        return plus_bias(z, self.client_out) if h is None else z + self.client_out(h)
+        return shifted(z, self.client_out, h)
 
 
 def client_rows(net: nn.Module) -> frozenset[str]:
@@ -111,6 +111,8 @@ def joined_clients(nets: Sequence[GatedMLP]) -> GatedMLP:
 
     Its forward pass with client k's one-hot row is that of ``nets[k]``.
     """
+    if not nets or any(net.clients != 1 for net in nets):
+        raise SettingsError("give devices' own networks, one at least, each with clients=1")
     states = [net.state_dict() for net in nets]
     rows = client_rows(nets[0])
     for name, value in states[0].items():
@@ -126,6 +128,7 @@ def joined_clients(nets: Sequence[GatedMLP]) -> GatedMLP:
         nets[0].drop_inputs.p > 0,
         nets[0].released,
     )
+    together.to(nets[0].out.weight)
     together.load_state_dict(
         {n: torch.cat([s[n] for s in states], 1) if n in rows else v for n, v in states[0].items()}
     )

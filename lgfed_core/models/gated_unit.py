@@ -58,11 +58,12 @@ class CGAU(nn.Module):
         if unknown := set(off) - set(SWITCHES):
             raise SettingsError(f"{sorted(unknown)} cannot be switched off; {SWITCHES} can")
         f, g = self.filter(x), self.gate(x)
-        if h is not None:
-            f = f if "modulation" in off else f + self.modulation(h)
-            g = g if "expression" in off else g + self.expression(h)
-        else:
-            f, g = plus_bias(f, self.modulation), plus_bias(g, self.expression)
+        if h is not None and h.shape[-1:] != (clients := self.modulation.in_features,):
+            raise SettingsError(f"h is {list(h.shape)}; it must be [..., {clients}], one-hot rows")
+        if "modulation" not in off:
+            f = shifted(f, self.modulation, h)
+        if "expression" not in off:
+            g = shifted(g, self.expression, h)
         return f.tanh(), g.sigmoid()
 
 
@@ -80,6 +81,8 @@ def silent(layer: nn.Linear) -> nn.Linear:
     return layer
 
 
-def plus_bias(shift: Tensor, layer: nn.Linear) -> Tensor:
-    """What a client layer adds for no client: its bias alone."""
-    return shift if layer.bias is None else shift + layer.bias
+def shifted(z: Tensor, layer: nn.Linear, h: Tensor | None) -> Tensor:
+    """z and what a client layer adds to it; for no client (None) its bias alone."""
+    if h is not None:
+        return z + layer(h.to(z.dtype))
+    return z if layer.bias is None else z + layer.bias

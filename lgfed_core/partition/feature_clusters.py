@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lgfed_core.errors import PartitionError
-from lgfed_core.seeds import Purpose, stream
+from lgfed_core.seeds import Purpose
 
-from .partition import ClientIndices, Partition
+from .partition import ClientIndices, Partition, checked_stream
 
 TRAIN, VALIDATION, TEST = 0, 1, 2  # what a row is for
 
@@ -47,7 +47,7 @@ class Clients:
         """A ``proportion`` of all rows exchange their clients at random; sizes stay."""
         if not 0 <= proportion <= 1:
             raise PartitionError(f"shuffle proportion is {proportion}; it must lie in [0, 1]")
-        rng, client = stream(seed, Purpose.SHUFFLED_CLIENTS), self.client.copy()
+        rng, client = checked_stream(seed, Purpose.SHUFFLED_CLIENTS), self.client.copy()
         drawn = rng.permutation(len(client))[: int(proportion * len(client) + 1e-9)]
         client[drawn] = client[rng.permutation(drawn)]
         return replace(self, client=client)
@@ -80,7 +80,7 @@ def parts(y: ArrayLike, test: ArrayLike, validation: float, seed: int) -> NDArra
     y, test = np.asarray(y), np.asarray(test, bool)
     if y.shape != test.shape:
         raise PartitionError(f"labels are {y.shape}, test {test.shape}; give one for each row")
-    part, rng = np.where(test, TEST, TRAIN), stream(seed, Purpose.VALIDATION)
+    part, rng = np.where(test, TEST, TRAIN), checked_stream(seed, Purpose.VALIDATION)
     for label in np.unique(y[~test]):
         rows = rng.permutation(np.flatnonzero((y == label) & ~test))
         part[rows[: min(round(validation * len(rows)), len(rows) - 1)]] = VALIDATION
@@ -100,17 +100,17 @@ def simulate(
     within_classes: cluster class by class, as the paper does; False: all rows at once.
 
     PCA and k-means see training rows only. Raises PartitionError for fewer than one client, more
-    clients than training rows, embeddings that are no matrix with two columns or more, or a class
-    without training rows.
+    clients than training rows, embeddings that are no matrix of finite numbers with two columns or
+    more, labels or parts that are none, or a class without training rows.
     """
     from sklearn.cluster import KMeans  # slow to import
     from sklearn.decomposition import PCA
 
     x, y, part = np.asarray(x, np.float64), np.asarray(y), np.asarray(part)
     fit = part == TRAIN  # [n]
-    _checked(x, y, fit, clients)
+    _checked(x, y, part, clients)
     plane = PCA(2, svd_solver="covariance_eigh").fit(x[fit]).transform(x)  # [n, 2]
-    rng, client = stream(seed, Purpose.CLIENTS), np.full(len(y), -1)
+    rng, client = checked_stream(seed, Purpose.CLIENTS), np.full(len(y), -1)
     group = y if within_classes else np.zeros_like(y)
     labels, dealt = np.unique(group), []
     means = np.full((len(labels), clients, 2), np.nan)
@@ -127,11 +127,23 @@ def simulate(
     return Clients(client, part, plane, means, tuple(dealt), clients, within_classes)
 
 
-def _checked(x: NDArray, y: NDArray, fit: NDArray, clients: int) -> None:
+def _checked(x: NDArray, y: NDArray, part: NDArray, clients: int) -> None:
+    fit = part == TRAIN
     if not isinstance(clients, int | np.integer) or clients < 1:
         raise PartitionError(f"clients is {clients!r}; it must be a whole number of at least 1")
-    if x.ndim != 2 or x.shape[1] < 2:
-        raise PartitionError(f"embeddings of shape {x.shape}; expected [n, d] with d of at least 2")
+    if x.ndim != 2 or x.shape[1] < 2 or not np.isfinite(x).all():
+        raise PartitionError(
+            f"embeddings of shape {x.shape}; expected finite numbers [n, d] with d of at least 2"
+        )
+    if not y.shape == part.shape == x.shape[:1]:
+        raise PartitionError(f"{len(x)} rows, labels {y.shape}, parts {part.shape}; give one each")
+    if y.dtype.kind not in "iub" or part.dtype.kind not in "iu" or part.max() > TEST:
+        raise PartitionError(
+            f"labels are {y.dtype}, parts {part.dtype} up to {part.max()}; they must be whole "
+            f"numbers, parts those of `parts`: {TRAIN}, {VALIDATION} and {TEST}"
+        )
+    if fit.sum() < 2:
+        raise PartitionError(f"{fit.sum()} training rows; two components need 2 at least")
     if clients > fit.sum():
         raise PartitionError(
             f"{clients} clients, but only {fit.sum()} training rows; each needs one"

@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from lgfed_core.errors import PartitionError
-from lgfed_core.seeds import Purpose, stream
+from lgfed_core.seeds import Purpose
 
-from .partition import ClientIndices as ClientIndices, Partition as Partition
+from .partition import ClientIndices as ClientIndices, Partition as Partition, checked_stream
 
 
 def label_shards(
@@ -46,7 +46,7 @@ def label_shards(
                 f"{devices} devices x {shards_per_device} shards = {shards} shards, but the {what} "
                 f"set has {len(y)} rows; use fewer devices or shards"
             )
-    numbers = _rng(seed, Purpose.LABEL_SHARDS).permutation(shards)
+    numbers = checked_stream(seed, Purpose.LABEL_SHARDS).permutation(shards)
     numbers = numbers.reshape(devices, shards_per_device)
 
     def deal(y: np.ndarray) -> ClientIndices:
@@ -85,7 +85,7 @@ def classes_per_device(
             f"equally by {len(labels)} classes; make the product a multiple of {len(labels)}"
         )
     per_class = classes * devices // len(labels)
-    rng = _rng(seed, Purpose.CLASSES_PER_DEVICE)
+    rng = checked_stream(seed, Purpose.CLASSES_PER_DEVICE)
     wanted = rng.permutation(np.repeat(labels, per_class))  # [K * s], row k = wanted[k*s:(k+1)*s]
 
     def deal(y: np.ndarray, what: str) -> ClientIndices:
@@ -111,7 +111,7 @@ def iid(train_y: ArrayLike, test_y: ArrayLike, devices: int, seed: int) -> Parti
     train_y, test_y = _labels(train_y, test_y)
     _positive(devices=devices)
     _a_row_for_each(devices, train_y, test_y)
-    rng = _rng(seed, Purpose.IID)
+    rng = checked_stream(seed, Purpose.IID)
     train, test = (
         ClientIndices.from_lists(np.array_split(rng.permutation(len(y)), devices))
         for y in (train_y, test_y)
@@ -135,7 +135,7 @@ def dirichlet(
     _a_row_for_each(devices, train_y, test_y)
     if not 0 < alpha < np.inf:
         raise PartitionError(f"alpha is {alpha}; it must be a positive number")
-    rng = _rng(seed, Purpose.DIRICHLET)
+    rng = checked_stream(seed, Purpose.DIRICHLET)
     labels = np.unique(train_y)
     shares = rng.dirichlet(np.full(devices, alpha), size=len(labels))  # [C, K]
     if not np.allclose(shares.sum(1), 1):
@@ -162,7 +162,7 @@ def with_validation(partition: Partition, fraction: float, seed: int) -> Partiti
         raise PartitionError(f"validation fraction is {fraction}; it must lie between 0 and 1")
     if partition.validation is not None:
         raise PartitionError(f"'{partition}' has validation rows already")
-    rng = _rng(seed, Purpose.VALIDATION)
+    rng = checked_stream(seed, Purpose.VALIDATION)
     train, validation = [], []
     for k in range(len(partition)):
         rows = partition.train.of(k).cpu().numpy()  # [n_k]
@@ -237,9 +237,3 @@ def _a_row_for_each(devices: int, train_y: np.ndarray, test_y: np.ndarray) -> No
             f"{devices} devices, but only {len(train_y)} training and {len(test_y)} test rows; "
             "each device needs one of both"
         )
-
-
-def _rng(seed: int, purpose: Purpose) -> np.random.Generator:
-    if not isinstance(seed, int | np.integer) or seed < 0:
-        raise PartitionError(f"seed is {seed!r}; it must be a whole number of at least 0")
-    return stream(seed, purpose)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from lgfed_core.errors import PartitionError
+from lgfed_core.seeds import Purpose, stream
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,3 +143,10 @@ def _classes(k: int, parts: list[ClientIndices], y: Tensor, what: str) -> tuple[
 def _span(size: Tensor) -> str:
     low, high = int(size.min()), int(size.max())
     return f"{low}" if low == high else f"{low}-{high}"
+
+
+def checked_stream(seed: int, purpose: Purpose) -> np.random.Generator:
+    """`seeds.stream`. Raises PartitionError for a seed that is no whole number from 0."""
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise PartitionError(f"seed is {seed!r}; it must be a whole number of at least 0")
+    return stream(seed, purpose)
