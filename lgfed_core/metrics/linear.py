@@ -15,8 +15,8 @@ def linear_probe(h: NDArray, y: NDArray, judged: NDArray, truth: NDArray) -> tup
     rows, on coordinates of mean 0 and deviation 1 over h. It has a closed form, so that it does not
     depend on where a search began or ended. Both from 0 to 1. The AUC, of two classes, is that of
     the second in order; it is NaN of more, and both are where h or ``judged`` is not finite on
-    these coordinates. Raises SettingsError unless y has two classes or more, and ``truth`` no
-    others.
+    these coordinates. Raises SettingsError unless y has two classes or more, and, where
+    it has two, ``truth`` no others (rows of a class that was not fitted to are wrong otherwise).
     """
     from sklearn.linear_model import RidgeClassifier  # slow to import
 
@@ -29,7 +29,8 @@ def linear_probe(h: NDArray, y: NDArray, judged: NDArray, truth: NDArray) -> tup
         h, judged = (h - mean) / scale, (judged - mean) / scale
     if not (np.isfinite(h).all() and np.isfinite(judged).all()):
         return float("nan"), float("nan")  # of a network that has diverged, or is about to
-    if unknown := sorted({*np.unique(truth).tolist()} - {*np.unique(y).tolist()}):
+    unknown = sorted({*np.unique(truth).tolist()} - {*np.unique(y).tolist()})
+    if unknown and classes == 2:
         raise SettingsError(f"rows to judge have labels {unknown}, of which none was fitted to")
     model = RidgeClassifier(alpha=len(h) / 1000).fit(h, y)
     scores = model.decision_function(judged)  # [m], or [m, classes]
