@@ -5,7 +5,6 @@ import shutil
 
 import numpy as np
 import pytest
-from scipy import special
 
 from lgfed_core.evidence import records, verdict
 from lgfed_core.papers import judge, overview
@@ -94,13 +93,12 @@ def test_claims_had_we_stopped_earlier_are_those_of_their_pages_from_the_first_s
         assert at(said[name], 2)[0] > 0.05 > at(said[name], 9)[0], "two seeds did not decide"
 
 
-def _print(cell: dict, confidence: float) -> tuple[float, float, int]:
-    """Squared standard error and degrees of freedom of a printed mean, and half its interval."""
+def _print(cell: dict) -> tuple[float, int]:
+    """Squared standard error and degrees of freedom of a printed mean."""
     _, sd, runs = cell["print"]
     if sd is None or runs is None or runs < 2:
-        return 0.0, 1, 0.0
-    error = sd**2 / (runs - 1)
-    return error, runs - 1, special.stdtrit(runs - 1, (1 + confidence) / 2) * np.sqrt(error)
+        return 0.0, 1
+    return sd**2 / (runs - 1), runs - 1
 
 
 def _where(low: float, high: float, inside: tuple[float, float]) -> str:
@@ -117,7 +115,7 @@ def _cell(cell: dict, margin: float, confidence: float, most: int) -> str:
     def said(deviation: float | None) -> str:
         print_of = cell | {"print": [printed, deviation, runs]}
         within = margin * verdict.margin_of(deviation or np.nan, cell["least"])
-        error, df, _ = _print(print_of, confidence)
+        error, df = _print(print_of)
         scatter = values.var(ddof=1) / len(values)
         ends = verdict.welch(
             values.mean() - printed, error, df, scatter, len(values) - 1, confidence
@@ -128,13 +126,23 @@ def _cell(cell: dict, margin: float, confidence: float, most: int) -> str:
     if len(values) > 1:
         readings = {said(sd), said(sd and sd / cell.get("pooled", 1) ** 0.5)}
         found = readings.pop() if len(readings) == 1 else verdict.INCONCLUSIVE
-    vague = _print(cell, confidence)[2] > margin * verdict.margin_of(sd or np.nan, cell["least"])
+    within = margin * verdict.margin_of(sd or np.nan, cell["least"])
+    vague = sd is not None and runs > 1
+    vague = vague and verdict.least_reach(sd, runs, 10, confidence) > within
     return verdict.UNREACHABLE if found == verdict.INCONCLUSIVE and vague else found
 
 
-def _contrast(k: dict, pair: list[dict], margin: float, confidence: float, most: int) -> str:
+def _contrast(k: dict, pair: list[dict], **knobs) -> str:
+    share = pair[0].get("pooled", 1) ** 0.5
+    own = [c | {"print": [c["print"][0], c["print"][1] and c["print"][1] / share, c["print"][2]]}
+           for c in pair]  # fmt: skip
+    wide, narrow = (_of(k, cells, **knobs) for cells in (pair, own))
+    return wide if wide == narrow else verdict.INCONCLUSIVE
+
+
+def _of(k: dict, pair: list[dict], margin: float, confidence: float, most: int) -> str:
     shift = pair[0]["print"][0] - pair[1]["print"][0]
-    (a, df_a, _), (b, df_b, _) = (_print(cell, confidence) for cell in pair)
+    (a, df_a), (b, df_b) = map(_print, pair)
     low, high = verdict.welch(shift, a, df_a, b, df_b, confidence)
     if not (a or b) or None in pair[0]["print"] + pair[1]["print"]:
         low, high = shift - k["floor"], shift + k["floor"]

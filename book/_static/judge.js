@@ -4,6 +4,7 @@
 const lgfed = (() => {
   const FEWEST = 2; // seeds: the first of a claim's p-values
   const SEEDS = [3, 5, 10, 20, 50, 100];
+  const LAST = 10; // the last step in which seeds are run
   const BOOKS = { margin: 1, confidence: 0.95, most: Infinity };
   const mean = v => v.reduce((a, b) => a + b, 0) / v.length;
   const variance = v => v.reduce((s, x) => s + (x - mean(v)) ** 2, 0) / (v.length - 1);
@@ -73,25 +74,35 @@ const lgfed = (() => {
     const devices = [printed, sd / Math.sqrt(c.pooled ?? 1), runs]; // a deviation over these, too
     const vague = c.pooled && !alone && said(devices, ours.length) !== found;
     if (found !== "inconclusive" && !vague) return found;
-    if (spread(c.print) && (quantile(runs - 1, confidence) * sd) / Math.sqrt(runs - 1) > margin(sd))
-      return "out of reach";
+    if (spread(c.print) && !reachable(c.print, margin(sd), confidence)) return "out of reach";
     if (vague) return "inconclusive (hangs on what the printed deviation is over)";
     if (alone) return "inconclusive (one seed)";
     const enough = SEEDS.find(n => n > ours.length && said(c.print, n) !== "inconclusive");
     return `inconclusive (${enough ? `underpowered, ${enough} seeds would do` : "truly between"})`;
   }
 
+  function reachable(print, margin, confidence) { // by ten runs, whatever they scatter
+    const [error, df] = theirs(print);
+    const reach = i => welch(0, [[error, df], [(error * i) / 20, LAST - 1]], confidence)[1];
+    return Array.from({ length: 161 }, (_, i) => i).some(i => reach(i) <= margin);
+  }
+
   function contrast(k, cells, { margin: factor, confidence, most }) {
     const [a, b] = k.of.map(i => cells[i]), printed = a.print[0] - b.print[0];
-    const print = spread(a.print) && spread(b.print)
-      ? welch(printed, [theirs(a.print), theirs(b.print)], confidence)
-      : [printed - k.floor, printed + k.floor];
-    if (print[0] <= 0 && print[1] >= 0) return "the print leaves it open";
     const ours = paired(a, b, most, confidence) ?? apart(first(a, most), first(b, most), confidence);
-    if (!ours) return "inconclusive";
-    const [low, high] = [printed / (1 + factor), printed * (1 + factor)].sort((x, y) => x - y);
-    if (low <= ours[0] && ours[1] <= high) return "reproduced";
-    return ours[1] < low || ours[0] > high ? "differs" : "inconclusive";
+    const said = share => { // where printed deviations are over so many devices, too
+      const prints = [a, b].map(({ print: [m, sd, n] }) => [m, sd && sd / Math.sqrt(share), n]);
+      const print = prints.every(spread)
+        ? welch(printed, prints.map(theirs), confidence)
+        : [printed - k.floor, printed + k.floor];
+      if (print[0] <= 0 && print[1] >= 0) return "the print leaves it open";
+      if (!ours) return "inconclusive";
+      const [low, high] = [printed / (1 + factor), printed * (1 + factor)].sort((x, y) => x - y);
+      if (low <= ours[0] && ours[1] <= high) return "reproduced";
+      return ours[1] < low || ours[0] > high ? "differs" : "inconclusive";
+    };
+    const found = said(1);
+    return said(a.pooled ?? 1) === found ? found : "inconclusive";
   }
 
   function paired(a, b, most, confidence) { // null where the seeds are not the same

@@ -102,14 +102,14 @@ def reach_of(error: ArrayLike, df: ArrayLike) -> NDArray:
     return special.stdtrit(np.where(df > 0, df, np.nan), 0.975) * error
 
 
-def least_reach(paper_sd: float, paper_n: int, most: int) -> float:
+def least_reach(paper_sd: float, paper_n: int, most: int, confidence: float = 0.95) -> float:
     """Half the narrowest interval that up to ``most`` runs of ours can have beside a printed mean.
 
     Not always that of runs without spread: with some, degrees of freedom are not the print's alone.
     """
     theirs = paper_sd**2 / (paper_n - 1)
     ours = theirs * np.linspace(0, 8, 161)  # squared standard errors
-    return float(welch(0.0, theirs, paper_n - 1, ours, most - 1)[1].min())
+    return float(welch(0.0, theirs, paper_n - 1, ours, most - 1, confidence)[1].min())
 
 
 def compare_exact(printed: float, digit: float, ours: ArrayLike) -> Comparison:
