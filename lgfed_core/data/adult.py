@@ -6,6 +6,7 @@ instead of inputs, and one half of the rows for testing.
 """
 
 import re
+from numbers import Integral
 from pathlib import Path
 
 import numpy as np
@@ -62,7 +63,7 @@ def read(folder: Path, rows: int | None = None) -> Dataset:
     y = table["target"].eq(ONE["target"]).to_numpy(np.int64)
     groups = np.stack([table[g].eq(ONE[g]).to_numpy(np.int64) for g in GROUPS], 1)
     if rows is not None:
-        if not (isinstance(rows, int) and 4 <= rows <= len(y)):
+        if not (isinstance(rows, Integral) and 4 <= rows <= len(y)):
             raise DataError(f"adult: asked for the first {rows} rows of {len(y)}; at least 4")
         x, y, groups = x[:rows], y[:rows], groups[:rows]
         if (few := int(np.bincount(y, minlength=2).min())) < 2:

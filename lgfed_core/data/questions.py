@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 import torch
@@ -91,7 +92,7 @@ def encoded(name: str, train: Part, test: Part, answers: int = 1000) -> Asked:
 
 def limits(questions: tuple[int, int] | None) -> tuple[int | None, int | None]:
     """How many questions of either part, None for all. Raises DataError for fewer than one."""
-    if questions and not all(isinstance(n, int) and n > 0 for n in questions):
+    if questions and not all(isinstance(n, Integral) and n > 0 for n in questions):
         raise DataError(f"questions is {questions}; ask for one at least of either part, or None")
     return questions or (None, None)
 

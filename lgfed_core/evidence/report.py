@@ -8,7 +8,6 @@ at the last round; the counts take the protocol that the published numbers stand
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +17,11 @@ from numpy.typing import NDArray
 from lgfed_core.errors import ResultsError
 from lgfed_core.paths import PAPER, RESULTS
 
-from . import collapse, printed, records, verdict, worth
+from . import printed, records, verdict, worth
 from .display import display as display, text
 from .printed import PAPERS, Table
 from .rows import PROTOCOLS, SCALES, plain, texts
 
-VAGUE = "hangs on what the printed deviation is over"  # of `Table.pooled`
 SELECTION = {"as_released": "best_test", "as_described": "best_val"}
 
 
@@ -179,20 +177,7 @@ def _judged(
     """Our runs against a cell; why it is inconclusive, or how many runs have collapsed."""
     if metric.digit:
         return verdict.compare_exact(cell["paper"], metric.digit, ours), ""
-    least, sd = metric.least(cell["paper"]), cell["paper_sd"]
-    if groups := collapse.groups_of(spec, cell):
-        return collapse.compare(groups, ours)
-    found = verdict.compare(cell["paper"], sd, spec.runs, ours, least)
-    own = ours.std(ddof=1) if ours.size > 1 else np.nan
-    said, why = found.verdict, worth.why(found, own, ours.size, sd, spec.runs)
-    if spec.pooled > 1 and ours.size > 1:
-        ends = verdict.ends(cell["paper"], sd, spec.runs, ours, least, spec.pooled)
-        if ends[0] != ends[1]:
-            said, why = verdict.INCONCLUSIVE, VAGUE
-    open_ = said in (verdict.NOT_RUN, verdict.INCONCLUSIVE)
-    if open_ and not worth.reachable(sd, spec.runs, least):
-        said, why = verdict.UNREACHABLE, ""
-    return replace(found, verdict=said), why
+    return worth.judged(spec, cell, ours, metric.least(cell["paper"]))
 
 
 def runs_of(

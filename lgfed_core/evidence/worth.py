@@ -14,9 +14,11 @@ same seeds. No correction is made over cells or contrasts: one of twenty at an e
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from . import collapse, verdict
 from .printed import Table, cells, counted, row_name
@@ -24,6 +26,7 @@ from .rows import plain
 from .steps import STEPS
 
 NO_CONTRAST = "the print leaves it open"
+VAGUE = "hangs on what the printed deviation is over"  # of `Table.pooled`
 SEEDS = (3, 5, 10, 20, 50, 100)  # the steps in which seeds are run
 _OWN = ("method", "fedavg_rounds", "lg_rounds")  # what tells rows of the same setting apart
 
@@ -65,6 +68,27 @@ def why(found: verdict.Comparison, sd: float, seeds: int, paper_sd: float, paper
     return f"underpowered, {many} seeds would do" if many else "truly between"
 
 
+def judged(
+    spec: Table, cell: Mapping, ours: NDArray, floor: float
+) -> tuple[verdict.Comparison, str]:
+    """Runs [n] against a printed cell, by the rule that its deviation calls for: `collapse`'s, or
+    `verdict.compare`, which both readings of a pooled one must bear out. With it why the cell is
+    inconclusive, or how many runs have collapsed."""
+    if groups := collapse.groups_of(spec, cell):
+        return collapse.compare(groups, ours)
+    sd, one_run = cell["paper_sd"], ours.size < 2
+    print_ = cell["paper"], sd, spec.runs, ours, floor
+    found = verdict.compare(*print_)
+    said = found.verdict
+    reason = why(found, np.nan if one_run else ours.std(ddof=1), ours.size, sd, spec.runs)
+    if not one_run and len({*verdict.ends(*print_, spec.pooled)}) > 1:
+        said, reason = verdict.INCONCLUSIVE, VAGUE
+    open_ = said in (verdict.NOT_RUN, verdict.INCONCLUSIVE)
+    if open_ and not reachable(sd, spec.runs, floor):
+        said, reason = verdict.UNREACHABLE, ""
+    return replace(found, verdict=said), reason
+
+
 def rivals(table: pd.DataFrame, spec: Table, runs: Runs) -> pd.Series:
     """For each line of `report.table`: how many others of its setting have run, and which of these
     would be reproduced in its place -> "2 of 5: FedAvg 800, MTL 1800"; "" unless reproduced."""
@@ -84,21 +108,14 @@ def rivals(table: pd.DataFrame, spec: Table, runs: Runs) -> pd.Series:
         place = line["metric"], line["protocol"], line["selection"]
         others = groups.get((*(mine[c] for c in setting), *place), [])
         others = [(names, values) for names, values in others if names != mine]
+        least = metric.least(line["paper"])
         alike = [
             row_name({c: v for c, v in names.items() if c in _OWN})
             for names, values in others
-            if _compared(spec, line, values, metric.least(line["paper"])) == verdict.REPRODUCED
+            if judged(spec, line, values.to_numpy(), least)[0].verdict == verdict.REPRODUCED
         ]
         said.append(f"{len(alike)} of {len(others)}: {', '.join(alike)}" if others else "")
     return pd.Series(said, table.index, dtype=str)
-
-
-def _compared(spec: Table, line: Mapping, ours: pd.Series, floor: float) -> str:
-    if groups := collapse.groups_of(spec, line):
-        return collapse.compare(groups, ours)[0].verdict
-    found = line["paper"], line["paper_sd"], spec.runs, ours, floor
-    one, other = verdict.ends(*found, spec.pooled)
-    return one if one == other else verdict.INCONCLUSIVE
 
 
 def contrasts(spec: Table, runs: Runs, protocol: str, selection: str, **where) -> pd.DataFrame:

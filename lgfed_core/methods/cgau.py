@@ -37,7 +37,7 @@ class ClientBaseline(Method):
 
     def __post_init__(self):
         super().__post_init__()
-        whole(per=self.per, **({} if self.cap is None else {"cap": self.cap}))
+        whole(per=self.per, cap=0 if self.cap is None else self.cap)
         at_least(1, cap=self.cap, per=self.per)
         at_least(0, positive=self.positive)
 

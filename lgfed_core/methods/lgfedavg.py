@@ -25,11 +25,13 @@ class LGFedAvg(Method):
 
     def __post_init__(self):
         super().__post_init__()
-        if isinstance(self.layers, str):
-            raise SettingsError(
-                f"layers is {self.layers!r}; give a set of names, {{{self.layers!r}}}"
-            )
-        object.__setattr__(self, "layers", frozenset(self.layers))
+        self._as_set("layers")
 
     def shared(self, net: nn.Module) -> frozenset[str]:
         return self.layers
+
+    def _as_set(self, field: str) -> None:
+        names = getattr(self, field)
+        if isinstance(names, str):  # which is a set of letters to Python
+            raise SettingsError(f"{field} is {names!r}; give a set of names, {{{names!r}}}")
+        object.__setattr__(self, field, frozenset(names))

@@ -30,9 +30,7 @@ class LGFedAvgV1(LGFedAvg):
 
     def __post_init__(self):
         super().__post_init__()
-        if isinstance(self.auxiliary, str):
-            raise SettingsError(f"auxiliary is {self.auxiliary!r}; give a set of names")
-        object.__setattr__(self, "auxiliary", frozenset(self.auxiliary))
+        self._as_set("auxiliary")
 
     def steps(self, net: nn.Module) -> Sequence[Step]:
         names = frozenset(name for name, _ in net.named_parameters())

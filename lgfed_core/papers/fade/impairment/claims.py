@@ -60,8 +60,9 @@ def debiasing(found: pd.DataFrame) -> list[Part]:
     `UNFAIR` (from `MANY` users on), and the squared loss lowers it; in the middle of these numbers
     the squared loss is below the vanilla one, as where that fails in most of them."""
     by_name: dict[str, list[Part]] = {}
-    for (name, lr), mine in found.groupby(["stand_in", "lr"]):
-        if not blind(found, name, lr):
+    for name, rates in seeing(found).items():
+        for lr in rates:
+            mine = found[(found["stand_in"] == name) & (found["lr"] == lr)]
             for part in _at_one_rate(_wide(mine, "train_delta_eo")):
                 by_name.setdefault(part.name, []).append(part)
     return [agreed(parts) for parts in by_name.values()]
@@ -104,6 +105,15 @@ def blind(found: pd.DataFrame, name: str, lr: float) -> bool:
     return (name, lr) in f1.index and not f1.loc[(name, lr)].fillna(0).any()
 
 
+def seeing(found: pd.DataFrame) -> dict[str, list[float]]:
+    """By stand-in, the learning rates that are not `blind`, the smallest first."""
+    tried = found.groupby("stand_in")["lr"].unique()
+    return {
+        str(name): [float(lr) for lr in sorted(rates) if not blind(found, str(name), lr)]
+        for name, rates in tried.items()
+    }
+
+
 def judged(found: pd.DataFrame) -> pd.DataFrame:
     """Lines of `evidence.claims.judged`; the verdict names the data that stand in, and the rates
     that had to agree."""
@@ -114,12 +124,11 @@ def judged(found: pd.DataFrame) -> pd.DataFrame:
 def _limits(found: pd.DataFrame, lines: pd.DataFrame) -> str:
     if lines.empty:
         return ""
-    line, many, rates = lines.loc["F13"], "", []
+    line, many = lines.loc["F13"], ""
     if line["verdict"] == REFUTED and line["ran"] < line["parts"]:
         many = f", {line['ran']} of {line['parts']} comparisons"
-    for name, mine in found.groupby("stand_in"):
-        seen = sorted(lr for lr in mine["lr"].unique() if not blind(found, name, lr))
-        rates.append(f"{' and '.join(f'{lr:g}' for lr in seen)} ({name})")
+    seen = seeing(found).items()
+    rates = [f"{' and '.join(f'{lr:g}' for lr in rates)} ({name})" for name, rates in seen]
     return f"{many}, by learning rates {'; '.join(rates)}"
 
 

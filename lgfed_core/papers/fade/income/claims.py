@@ -88,7 +88,8 @@ def chosen(found: pd.DataFrame) -> list[Choice]:
 def left_out(found: pd.DataFrame) -> pd.Series:
     """What each whole tuning that `screened` leaves out costs, in points on test rows: the accuracy
     of the `baseline` less its own, mean over the seeds of both."""
-    acc, whole = tried(found, "acc"), [c for c in screened(found)[1] if c not in broken(found)]
+    acc, lost = tried(found, "acc"), broken(found)
+    whole = [c for c in screened(found)[1] if c not in lost]
     costs = {c: (acc[baseline(found, c.males)] - acc[c]).mean() for c in whole}
     return pd.Series(costs, dtype=float)
 
