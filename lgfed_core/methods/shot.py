@@ -79,7 +79,7 @@ class SHOT(DANN):
         weight = torch.full_like(outputs[:, 0], 1 / len(outputs))
         weight = weight if batch.weight is None else batch.weight  # [b]
         target = weight * (batch.groups[:, 0] != 0)
-        # a device holds rows of one group, so that one of the two sums is empty
+        # where a device holds rows of one group, one of the two sums is empty
         own = known(outputs, Batch(batch.x, batch.y, weight - target), self.smoothing)
         mine = Batch(batch.x, batch.y, target)
         return (
@@ -99,12 +99,15 @@ class CDANSHOT(SHOT, CDAN):
 def information(outputs: Tensor, batch: Batch) -> Tensor:
     """mean_i H(p_i) - H(mean_i p_i) of outputs [b, C]: minus the information of rows on classes.
 
+    Where weights sum to s below 1, as other rows of a batch count elsewhere, s times that.
+
     >>> sure = torch.tensor([[50.0, 0.0], [0.0, 50.0]])  # two rows, two classes: log 2
     >>> information(sure, Batch(sure, torch.tensor([-1, -1])))
     tensor(-0.6931)
     """
-    p = batch.mean(outputs.softmax(-1))  # [C]
-    return batch.mean(entropy(outputs)) + (p * (p + 1e-8).log()).sum()
+    share = outputs.new_ones(()) if batch.weight is None else batch.weight.sum()  # of rows that count
+    p = batch.mean(outputs.softmax(-1)) / share.clamp(min=1e-12)  # [C], the mean of those
+    return batch.mean(entropy(outputs)) + share * (p * (p + 1e-8).log()).sum()
 
 
 def pseudo_labels(said: Tensor, least: int = 0, width: int = 256) -> Tensor:

@@ -134,6 +134,20 @@ def test_shot_leaves_the_source_its_labels_and_the_classifier_alone():
     )
 
 
+def test_on_a_device_with_both_groups_each_rows_own_share_counts():
+    net = quiet(bottleneck="norm").eval()
+    one, method = local(net), SHOT(rounds=10)
+    some = batch(0)
+    half = torch.tensor([0, 1] * (len(some.y) // 2))
+    both = replace(some, y=some.y.masked_fill(half == 1, -1), groups=half[:, None])
+    source, target = (
+        replace(both, x=both.x[half == g], y=both.y[half == g], groups=both.groups[half == g])
+        for g in (0, 1)
+    )
+    expected = (method.task(one, source) + method.task(one, target)) / 2
+    torch.testing.assert_close(method.task(one, both), expected)
+
+
 def test_information_is_zero_where_all_rows_look_alike_or_are_unsure():
     for rows in (torch.tensor([[9.0, 0.0, 0.0]] * 4), torch.zeros(4, 3)):
         assert information(rows, Batch(rows, torch.zeros(4))).item() == pytest.approx(0, abs=1e-5)
