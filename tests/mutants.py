@@ -23,8 +23,7 @@ PRIVATE, WORTH = "tests/methods/test_privacy.py", "tests/evidence/test_worth.py"
 CLUSTERS = "tests/partition/test_feature_clusters.py"
 DAMAGE, SAVED = "tests/engine/test_damage.py -k ", "tests/engine/test_checkpoint.py -k "
 COLLAPSE, CLAIMS = "tests/evidence/test_collapse.py", "tests/evidence/test_claims.py"
-STEPS, PLAN = "tests/evidence/test_steps.py", "tests/fill/test_plan.py"
-GOALS = "tests/fill/test_goals.py"
+STEPS, GOALS = "tests/evidence/test_steps.py", "tests/fill/test_goals.py"
 FAR = "tests/engine/test_divergence.py -k far"
 MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is made to say, tests
     # losses
@@ -192,8 +191,8 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
     ("evidence/records.py", "rows[\"seed\"] < self.most", "rows[\"seed\"] <= self.most",
      "tests/evidence/test_records.py"),
     # what is worth running next,
-    ("fill/ledger.py", "(piece.protocol, \"\")", "(\"\",)", PLAN),
-    ("fill/ledger.py", "(times.sum() if whole else times.median())", "times.median()", PLAN),
+    ("fill/ledger.py", "(piece.protocol, \"\")", "(\"\",)", GOALS),
+    ("fill/ledger.py", "(times.sum() if whole else times.median())", "times.median()", GOALS),
     ("fill/goals.py", "max(0, done - line.seeds)", "0", GOALS),
     ("fill/goals.py", "line.paper_sd / np.sqrt(table.pooled)", "line.paper_sd", GOALS),
     # and losses again

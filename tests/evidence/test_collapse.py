@@ -1,5 +1,7 @@
 """Numbers with a huge printed deviation are judged on who collapsed, and on the others."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -40,6 +42,8 @@ def test_words_count_those_that_did_not_collapse():
     found, words = collapse.compare(PRINTED, [12, 59, 61])
     assert words == "of the 2 of 3 runs that did not collapse, in print 8 of 10"
     assert (found.difference, found.margin) == (pytest.approx(0), collapse.WIDE)
+    scattered = replace(PRINTED, sd=4.0)
+    assert collapse.compare(scattered, [12, 59, 61])[0].margin == collapse.WIDE, "and not 2 x 4"
 
 
 def test_a_print_of_one_other_or_of_scattered_others_is_out_of_reach():

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from lgfed_core.evidence import records, report, scoreboard, verdict, worth
-from lgfed_core.evidence.printed import DONE, Table, accuracy
+from lgfed_core.evidence.printed import DONE, Table, accuracy, cells
 from lgfed_core.papers.board import TABLES
 
 SPEC = Table(
@@ -91,7 +91,15 @@ def test_cells_of_few_vague_runs_are_out_of_reach_before_anything_runs(tmp_path)
     assert worth.reachable(0.4, 3, 1.0), "some spread of ours lends degrees of freedom"
     assert worth.reachable(7.0, 10, 1.0), "of ten runs the margin is the wider"
     assert worth.reachable(np.nan, 3, 1.0) and worth.reachable(2.0, None, 1.0)
-    office = report.table(TABLES["fade_table1_office"], folder=tmp_path)
+    office = TABLES["fade_table1_office"]
+    vague = cells(office).query("paper_sd > 2 and paper_sd < 4").iloc[0]
+    for far, expected in ((0.0, verdict.UNREACHABLE), (40.0, verdict.DIFFERS)):
+        ours = vague["paper"] + far + np.array([-0.1, 0.0, 0.1])
+        found, why = worth.judged(office, vague, ours, 1.0)
+        assert (found.verdict, why) == (expected, ""), (
+            "what differs does so however vague the print"
+        )
+    office = report.table(office, folder=tmp_path)
     said = office[office["paper_sd"].notna() & (office["protocol"] == "as_described")]
     assert len(said) == 54 and (said["verdict"] == verdict.UNREACHABLE).sum() == 35
 

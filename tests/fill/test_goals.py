@@ -6,7 +6,7 @@ import pytest
 from lgfed_core.evidence import printed, records
 from lgfed_core.evidence.steps import STEPS
 from lgfed_core.fill import goals
-from lgfed_core.fill.ledger import UNKNOWN, Ledger
+from lgfed_core.fill.ledger import UNKNOWN, Ledger, _typical
 from lgfed_core.papers import board
 from lgfed_core.papers.lgfedavg import claims
 from lgfed_core.papers.lgfedavg.cifar10.run import CIFAR10
@@ -104,6 +104,24 @@ def test_a_seed_that_diverged_is_one_of_its_step(stored):
     assert goal.chances[3] == 0 < goal.chances[10]  # at 3 it was looked at
 
 
+def test_a_seed_that_diverged_is_lost_to_its_cell(stored):
+    stored(rows([97.0, 98.0]))
+    lines = goals.report.table(board.TABLES[TABLE], rows=records.load(folder=records.RESULTS))
+    (line,) = lines[lines["seeds"] == 2].head(1).itertuples()
+    chance = [goals._cell(board.TABLES[TABLE], line, *at, 0.2) for at in ((3, 10), (2, 9), (2, 10))]
+    assert chance[0] == chance[1] != chance[2]
+
+
+def test_a_pooled_deviation_is_read_both_ways():
+    table = board.TABLES["lgfedavg_table4_adult_fairness"]
+    lines = goals.report.table(table, protocol="as_released")
+    for line in lines[lines["paper_sd"] > 0].itertuples():
+        if goals.collapse.groups_of(table, line._asdict()) is None:
+            wide, narrow = goals._prints(table, line)
+            assert wide.variance == pytest.approx(table.pooled * narrow.variance)
+            assert wide.margin >= narrow.margin
+
+
 def test_a_cell_whose_runs_all_collapsed_may_be_decided_by_more_that_do(tmp_path):
     table = board.TABLES["fade_table1_office"]  # D->A: one run of three collapsed
     lines = goals.report.table(table, folder=tmp_path, protocol="as_described")
@@ -128,6 +146,13 @@ def test_prices_are_those_of_this_device_or_of_what_resembles_it(stored):
     assert ledger.seconds(by_name["fedavg", "as_released", 2]) == 100
     assert ledger.seconds(by_name["fedavg", "as_described", 5]) == 100
     assert ledger.seconds(by_name["local", "as_described", 5]) == UNKNOWN
+
+
+def test_a_run_of_several_parts_costs_all_of_them():
+    times = [10.0, 20.0, 60.0, 70.0]  # two parts of each of two seeds
+    found = pd.DataFrame({"seed": [0, 0, 1, 1], "seconds": times})
+    assert _typical(found, whole=True) == 80.0  # the median of 30 and 130
+    assert _typical(found, whole=False) == 40.0  # and of 15 and 65
 
 
 def test_a_price_under_the_same_protocol_comes_before_one_of_the_same_split(stored):

@@ -15,6 +15,7 @@ from lgfed_core.methods import FADE, Batch, Local, cdan, fade, shot
 from lgfed_core.methods.adversary import group_loss
 from lgfed_core.methods.cdan import CDAN, certainty, conditioned, mixed
 from lgfed_core.methods.dann import DANN
+from lgfed_core.methods.fade import known
 from lgfed_core.methods.shot import CDANSHOT, SHOT, information, pseudo_labels
 from lgfed_core.models import objects
 from lgfed_core.models.layout import joined
@@ -65,6 +66,13 @@ def test_dann_without_smoothing_is_fade_and_without_weight_is_the_task():
     assert DANN(smoothing=0, **usual).loss(one, rows) == FADE(**usual).loss(one, rows)
     method = DANN(weight=0, **usual)
     assert method.loss(one, rows) == method.task(one, rows)
+
+
+def test_smoothing_gives_each_class_its_share():
+    outputs, y = torch.tensor([[2.0, 0.0, 1.0], [0.0, 2.0, 1.0]]), torch.tensor([0, -1])
+    says = torch.log_softmax(outputs, -1)[0]
+    expected = -(0.9 * says[0] + 0.1 * says.mean()) / 2  # a row without a label counts 0
+    torch.testing.assert_close(known(outputs, Batch(outputs, y), 0.1), expected)
 
 
 def test_cdans_weights_weigh_and_as_released_they_cancel():

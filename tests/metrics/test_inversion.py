@@ -30,6 +30,8 @@ def test_one_row_comes_back_whole_with_its_label(net):
         alone = inversion.inputs(weight, bias)
         assert 0 < len(alone) < 40  # the others rest
         torch.testing.assert_close(alone, x.expand_as(alone), rtol=1e-2, atol=1e-3)
+        small = inversion.inputs(1e-13 * weight, 1e-13 * bias)  # of a network that is sure
+        torch.testing.assert_close(small, alone)
 
 
 def test_several_rows_come_back_mixed(net):
