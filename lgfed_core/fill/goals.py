@@ -24,7 +24,7 @@ CLAIM = 5.0  # a claim is worth so many cells
 FIRST = 0.25  # the first seed of a cell of which nothing is known, in verdicts
 TOGETHER = 0.5  # that comparisons of which nothing is known stand or fall together
 ALPHA = 0.05
-OPEN = verdict.NOT_RUN, verdict.INCONCLUSIVE
+OPEN = verdict.NOT_RUN, verdict.INCONCLUSIVE, verdict.UNREACHABLE  # more seeds may tell it apart
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from lgfed_core.evidence import printed, records
+from lgfed_core.evidence import printed, records, verdict
 from lgfed_core.evidence.steps import STEPS
 from lgfed_core.fill import goals
 from lgfed_core.fill.ledger import UNKNOWN, Ledger, _typical
@@ -110,6 +110,30 @@ def test_a_seed_that_diverged_is_lost_to_its_cell(stored):
     (line,) = lines[lines["seeds"] == 2].head(1).itertuples()
     chance = [goals._cell(board.TABLES[TABLE], line, *at, 0.2) for at in ((3, 10), (2, 9), (2, 10))]
     assert chance[0] == chance[1] != chance[2]
+
+
+def test_more_seeds_may_tell_a_cell_apart_that_none_can_reproduce(tmp_path, monkeypatch):
+    monkeypatch.setattr("lgfed_core.evidence.records.RESULTS", tmp_path)
+    table = board.TABLES["lgfedavg_v1_table1"]
+    (cell,) = (
+        cell
+        for cell in printed.cells(table).to_dict("records")
+        if cell["row"] == "MNIST, local only" and cell["metric"] == "new_test_acc"
+    )
+    ids = dict(
+        table=table.name, dataset="mnist", method="local_only", fedavg_rounds="", lg_rounds=0
+    )
+    there = rows([cell["paper"] + far for far in (9.5, 10.5, 11.5)], **ids)
+    there = there.assign(protocol="as_described", selection="best_val")
+    records.record(VERSION1.name, there[there["metric"] == "new_test_acc"], tmp_path)
+    ledger = Ledger(goals.pieces(VERSION1.name))
+    (goal,) = (
+        goal
+        for goal in goals.of_table(table, records.load(folder=tmp_path), ledger)
+        if goal.name.endswith("MNIST, local only, new test, as described")
+    )
+    assert goal.at == verdict.UNREACHABLE
+    assert goal.chances[3] == 0 < goal.chances[10]
 
 
 def test_a_pooled_deviation_is_read_both_ways():
