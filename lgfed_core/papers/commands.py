@@ -5,10 +5,14 @@ from collections.abc import Iterable
 import pandas as pd
 
 from lgfed_core.evidence.printed import Table
+from lgfed_core.evidence.records import select
 from lgfed_core.evidence.rows import plain
 
 from . import experiments
+from .experiment import Experiment
 from .parts import Piece
+
+Change = tuple[str, object]
 
 
 def added(table: pd.DataFrame, spec: Table) -> pd.DataFrame:
@@ -26,12 +30,49 @@ def _command(piece: Piece, line: dict) -> str:
     return again(piece.experiment, piece.protocol, piece.changes, int(line["seeds"]))
 
 
-def again(experiment: str, protocol: str, changes: Iterable[tuple[str, object]], seeds: int) -> str:
-    """The command for a run with its first so many seeds, three at least."""
-    changed = chosen(changes)
+def of_rows(experiment: Experiment, rows: pd.DataFrame) -> list[str]:
+    """The commands that make stored ``rows`` of an experiment again, *short* ones apart where it is
+    their rounds that are fewer; what no piece of it leaves has none."""
+    found = []
+    for protocol in experiment.protocols:
+        mine = select(rows, columns=["rounds"], protocol=protocol)
+        pieces = experiment.pieces(protocol)
+        fewer = select(mine, scale="short")["rounds"].dropna().unique()
+        for rounds in (None, *sorted(fewer)):
+            some = select(mine, scale="paper" if rounds is None else "short")
+            some = some if rounds is None else some[some["rounds"] == rounds]
+            seeds = {piece: _seeds(some, piece, rounds is None) for piece in pieces}
+            more = () if rounds is None else (("rounds", int(rounds)),)
+            for group in grouped(piece for piece in pieces if seeds[piece]):
+                changes = [*experiment.joined(group).items(), *more]
+                most = max(seeds[piece] for piece in group)
+                found.append(again(experiment.name, protocol, changes, most, least=1))
+    return found
+
+
+def _seeds(rows: pd.DataFrame, piece: Piece, whole: bool) -> int:
+    """How many seeds a piece has among ``rows``, of its own number of rounds or of any."""
+    cell = {name: value for name, value in piece.cell if whole or name != "rounds"}
+    return select(rows, **cell)["seed"].nunique()
+
+
+def grouped(pieces: Iterable[Piece]) -> Iterable[list[Piece]]:
+    """Pieces that one run can make: a setting with one value at a time has the same in all."""
+    found: dict[tuple, list[Piece]] = {}
+    for piece in pieces:
+        single = tuple(c for c in piece.changes if not isinstance(c[1], tuple | bool))
+        found.setdefault(single, []).append(piece)
+    return found.values()
+
+
+def again(
+    experiment: str, protocol: str, changes: Iterable[Change], seeds: int, least: int = 3
+) -> str:
+    """The command for a run with its first so many seeds, ``least`` at least."""
+    changed, last = chosen(changes), max(seeds, least) - 1
     return (
         f"python -m lgfed_core run {experiment} --scale paper --protocol {protocol} "
-        f"--seeds 0-{max(seeds, 3) - 1}" + (f" --set {changed}" if changed else "")
+        f"--seeds {f'0-{last}' if last else 0}" + (f" --set {changed}" if changed else "")
     )
 
 

@@ -16,6 +16,7 @@ from lgfed_core.evidence import records, report, verdict
 from lgfed_core.evidence.claims import Claim, said
 from lgfed_core.evidence.printed import METRICS, Table, counted
 
+from . import commands
 from .experiment import Experiment
 
 SHOWN = 4  # findings; the others are folded
@@ -180,26 +181,39 @@ def _counts(spec: Table) -> str:
 
 
 def _of_rows(experiment: Experiment) -> dict[str, str]:
-    """Seeds, device and time of an experiment's rows at paper scale, and the command for them."""
-    rows = records.select(experiment.name, scale="paper")
-    command = f"python -m lgfed_core run {experiment.name} --scale paper"
+    """Seeds, device and time of an experiment's rows at paper scale, those of fewer rounds apart,
+    and the commands that make them again."""
+    rows, short = (records.select(experiment.name, scale=scale) for scale in ("paper", "short"))
     if rows.empty:
+        command = f"python -m lgfed_core run {experiment.name} --scale paper"
         return {experiment.name: f"not yet run at full length: <code>{command}</code>"}
-    own = [] if experiment.together else ["seed"]  # seeds in one stack have its time, all of them
-    runs = rows.drop_duplicates([*own, "protocol", "seconds"])
     seeds = ", ".join(
         f"{_range(group['seed'])} {str(name).replace('_', ' ')}"
         for name, group in rows.groupby("protocol")
     )
     devices = ", ".join(sorted({str(name).split(":")[0] for name in rows["device"]}))
-    hours = runs["seconds"].sum() / 3600
     several = "s" if rows["seed"].nunique() > 1 else ""
-    command += f" --seeds {_range(rows['seed'], '-', ',')}"
-    text = f"seed{several} {seeds}; {devices}; {hours:,.1f} h in all; <code>{command}</code>"
-    return {experiment.name: text}
+    text = f"seed{several} {seeds}; {devices}; {_hours(experiment, rows):,.1f} h in all"
+    if len(short):
+        text += f", and {_hours(experiment, short):,.1f} h of shortened runs"
+    both = pd.concat([rows, short])
+    return {experiment.name: text + _again(commands.of_rows(experiment, both))}
 
 
-def _range(seeds: pd.Series, to: str = "–", comma: str = ", ") -> str:
+def _hours(experiment: Experiment, rows: pd.DataFrame) -> float:
+    own = [] if experiment.together else ["seed"]  # seeds in one stack have its time, all of them
+    return rows.drop_duplicates([*own, "protocol", "seconds"])["seconds"].sum() / 3600
+
+
+def _again(found: Sequence[str]) -> str:
+    lines = [f"<code>{html.escape(command)}</code>" for command in found]
+    if len(lines) < 2:
+        return "".join(f"; {line}" for line in lines)
+    made = f"<summary>made by {len(lines)} commands</summary>"
+    return f"<details>{made}{'<br>'.join(lines)}</details>"
+
+
+def _range(seeds: pd.Series) -> str:
     some = sorted(set(map(int, seeds)))
     whole = some == list(range(some[0], some[-1] + 1))
-    return f"{some[0]}{to}{some[-1]}" if whole and len(some) > 1 else comma.join(map(str, some))
+    return f"{some[0]}–{some[-1]}" if whole and len(some) > 1 else ", ".join(map(str, some))

@@ -11,7 +11,6 @@ from lgfed_core.evidence.rows import plain
 
 from . import commands, experiments
 from .board import STORED
-from .parts import Piece
 
 
 def of_claims() -> dict[str, tuple[str, list[str]]]:
@@ -50,17 +49,8 @@ def _commands(of: Iterable[Line], seeds: int) -> Iterable[str]:
             for piece in experiment.pieces("as_described")
             if any(ids <= {(key, plain(value)) for key, value in piece.cell} for ids in wanted)
         ]
-        for some in _groups(pieces):
+        for some in commands.grouped(pieces):
             yield commands.again(name, "as_described", experiment.joined(some).items(), seeds)
-
-
-def _groups(pieces: Iterable[Piece]) -> Iterable[list[Piece]]:
-    """Pieces that one run can make: a setting with one value at a time has the same in all."""
-    found: dict[tuple, list[Piece]] = {}
-    for piece in pieces:
-        single = tuple(c for c in piece.changes if not isinstance(c[1], tuple | bool))
-        found.setdefault(single, []).append(piece)
-    return found.values()
 
 
 def _live(page: str) -> str:

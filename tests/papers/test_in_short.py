@@ -10,7 +10,9 @@ import pytest
 from lgfed_core import plotting
 from lgfed_core.evidence import verdict
 from lgfed_core.evidence.claims import Claim, judged, tested as part
-from lgfed_core.papers import in_short
+from lgfed_core.papers import commands, in_short
+from lgfed_core.papers.fade.digits.run import DIGITS
+from lgfed_core.papers.lgfedavg.mnist.run import MNIST
 from lgfed_core.papers.lgfedavg.printed import TABLES
 from lgfed_core.papers.lgfedavg.rotated.run import ROTATED
 
@@ -95,7 +97,9 @@ def test_the_strip_has_the_facts_and_how_to_run_what_has_not_run(monkeypatch):
     box = in_short.Box("a/page", None, [table], [ROTATED], facts={"split": "by <class>"})
     rows = pd.DataFrame({"seed": [0, 1, 1], "protocol": "as_described", "seconds": [1800.0] * 3})
     rows["device"] = "cpu: some"
-    monkeypatch.setattr(in_short.records, "select", lambda *_, **__: rows)
+    monkeypatch.setattr(
+        in_short.records, "select", lambda *_, scale, **__: rows.iloc[: 9 * (scale == "paper")]
+    )
     text = box.markdown(pd.DataFrame())
     assert "<dt>split</dt><dd>by &lt;class&gt;</dd>" in text
     assert "seeds 0–1 as described; cpu; 1.0 h in all" in text
@@ -105,6 +109,23 @@ def test_the_strip_has_the_facts_and_how_to_run_what_has_not_run(monkeypatch):
     assert "not yet run at full length: <code>python -m lgfed_core run lgfedavg.rotated" in (
         box.markdown(pd.DataFrame())
     )
+
+
+def test_the_strip_names_the_commands_of_the_rows_that_there_are(monkeypatch):
+    cell = dict(table="lgfedavg_v2_table6_mnist", classes_per_device=2, scale="paper")
+    line = cell | dict(method="fedavg", fedavg_rounds=800, lg_rounds=0, protocol="as_released")
+    alone = line | dict(classes_per_device=5, method="local_only", fedavg_rounds=0)
+    rows = pd.DataFrame([line | dict(seed=0), line | dict(seed=1), alone | dict(seed=0)])
+    one, other = commands.of_rows(MNIST, rows)
+    assert one.endswith("as_released --seeds 0-1 --set classes=2 alone= fedavg=True starts=")
+    assert other.endswith("as_released --seeds 0 --set classes=5 alone=local fedavg=False starts=")
+    game = dict(table="fade_figure2", direction="mnist-usps", protocol="as_described", seed=0)
+    short = pd.DataFrame([game | dict(scale="short", rounds=500)])
+    (again,) = commands.of_rows(DIGITS, short)
+    assert "--seeds 0 --set directions=mnist-usps" in again and again.endswith(" rounds=500")
+    assert commands.of_rows(DIGITS, short.assign(rounds=float("nan"))) == []
+    assert in_short._again([]) == "" and "made by" not in in_short._again([one])
+    assert "<summary>made by 2 commands</summary>" in in_short._again([one, other])
 
 
 def test_a_figure_is_described_by_what_it_says():
