@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .batched import Engine
-from .training import Job
+from .training import Job, decided
 
 
 def accuracies(
@@ -36,6 +36,6 @@ def pooled_accuracy(engine: Engine, shared: str, personal: str, rows: str) -> Te
 def ensemble(engine: Engine, shared: str, personal: str) -> dict[str, Tensor]:
     """Accuracy [R] on the whole test set of the devices' averaged outputs, and probabilities."""
     means = engine.mean_outputs(shared, personal, "test")  # [R, 2, n, classes]
-    right = (means.argmax(-1) == engine.phase.rows["test"][0].y).float().mean(-1).cpu()  # [R, 2]
+    right = (decided(means) == engine.phase.rows["test"][0].y).float().mean(-1).cpu()  # [R, 2]
     ways = ("new_test_acc_outputs", "new_test_acc_probabilities")
     return dict(zip(ways, right.unbind(1), strict=True))

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from lgfed_core.data import Dataset, Split
-from lgfed_core.errors import SettingsError
+from lgfed_core.errors import SettingsError, at_least, instance, whole
 from lgfed_core.methods.cdan import CDAN
 from lgfed_core.methods.dann import DANN
 from lgfed_core.methods.schedules import Annealing
@@ -79,8 +79,13 @@ def adapt(
     number of each row's user. method: `DANN`, `CDAN` or `SHOT` with settings of its own; None:
     SHOT. Everybody takes part in each of ``rounds``, with ``steps`` batches.
 
-    Raises SettingsError for arrays that do not belong together, and for a user 0 without rows.
+    Raises SettingsError for arrays that do not belong together, impossible settings, and a user 0
+    without rows or with rows of one class.
     """
+    whole(rounds=rounds, steps=steps, batch_size=batch_size, seed=seed)
+    at_least(1, rounds=rounds, steps=steps, batch_size=batch_size)
+    method = SHOT() if method is None else method
+    instance("method", method, DANN)
     x, y, user = np.asarray(x, float), np.asarray(y), np.asarray(user)
     if x.ndim != 2 or y.shape != x.shape[:1] or user.shape != x.shape[:1]:
         raise SettingsError(
@@ -94,6 +99,8 @@ def adapt(
             "others the rest"
         )
     classes, label = np.unique(y[own], return_inverse=True)
+    if len(classes) < 2:
+        raise SettingsError(f"all rows of user 0 have the label {classes[0]!r}; there must be two")
     middle, scale = x[own].mean(0), float(x[own].std(0).mean()) or 1.0
     known = np.full(len(y), -1)
     known[own] = label
@@ -105,7 +112,6 @@ def adapt(
     data = Dataset("arrays", split, replace(split, y=split.y.clamp(min=0)), len(classes))
     held = [np.flatnonzero(user == name) for name in (0, *np.unique(user[~own]))]
 
-    method = method or SHOT()
     kinds = (
         "mixed" if isinstance(method, CDAN) else "",
         "norm" if isinstance(method, SHOT) else "relu",

@@ -268,7 +268,8 @@ class Batched(StackedTests):
         for lane, (r, k) in enumerate(jobs):
             order = self._visits(self.phase.seeds[r], round, k, held[lane])[:, : sizes[lane]]
             mine = per_run[r].of(k).cpu().numpy()
-            index[lane] = mine[:1] if held[lane] else 0  # where it is padding
+            padding = mine if held[lane] else per_run[r].of(int(per_run[r].size.argmax())).cpu()
+            index[lane] = int(padding[0])  # a row that somebody trains on
             index[lane, :, : sizes[lane]] = mine[order]
         real = np.broadcast_to(np.arange(width) < sizes[:, None, None], index.shape)
         shape = (len(jobs), -1, cfg.batch_size)  # [L, T, B]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from lgfed_core.data.augment import CropFlip
 from lgfed_core.errors import LgfedError, SettingsError
@@ -105,6 +106,11 @@ def data(federation: "Federation", methods: Sequence[Method], training: LocalTra
             f"{type(method).__name__} shows devices each other's models as they are: Privacy of "
             "uploads, and a farthest distance, would protect nothing; leave them out"
         )
+    if private and method.batch_norm == "averaged" and _normalising(net):
+        raise SettingsError(
+            f"{type(method).__name__} averages batch normalisation's statistics, and Privacy blurs "
+            'what is sent: a variance may fall below 0; choose batch_norm="local" or "frozen"'
+        )
     if method.unlabelled or not (rows.y < 0).any():
         return
     for r, part in enumerate(federation.partitions):
@@ -162,6 +168,10 @@ def losses(federation: "Federation", method: Method, padded: bool) -> None:
                 f"{name} has another gradient where a row of weight 0 is added to a batch, as "
                 'batched lanes do: use batch.mean(...), which weighs rows, or lanes="looped"'
             )
+
+
+def _normalising(net: nn.Module) -> bool:
+    return any(isinstance(module, _BatchNorm) for module in net.modules())
 
 
 def _alike(a: Tensor, b: Tensor) -> bool:

@@ -103,17 +103,19 @@ class Diverged:
             )
 
 
-def keep_out(phase: Phase, engine: Engine, number: int, farthest: float = math.inf) -> set[int]:
+def keep_out(
+    phase: Phase, engine: Engine, steps: dict[str, Tensor], number: int, farthest: float = math.inf
+) -> set[int]:
     """Which slots sent what is not finite, or went too far, in round ``number`` (from 0); put back
-    to before it."""
+    to before it. steps: of `Phase.steps`, before it."""
     t = phase.tensors
     out = _sent(phase, engine.trained, t["shared"], farthest)
     for slot, what in out.items():
         run, device = engine.trained[slot]
         t["uploads"][slot] = t["shared"][run]
         t["personal"][run, device] = engine.before[slot]
-        if "velocity" in t:
-            t["velocity"][run, device] = 0
+        for name, before in steps.items():
+            t[name][run, device] = before[slot]
         warnings.warn(
             f"run {run} (seed {phase.seeds[run]}), round {number + 1}: what client {device} sent "
             f"is {what}; it is kept out of this round, and stays as it was before it",

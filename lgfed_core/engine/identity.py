@@ -13,6 +13,7 @@ from lgfed_core.methods import Method
 
 from .checkpoint import digest
 
+HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
 HIDDEN = vars(nn.Module()).keys()  # what PyTorch keeps in every module: tensors, hooks, a mode
 
 
@@ -32,6 +33,11 @@ def network(net: nn.Module) -> dict:
                     key: written(value, f"the network's {f'{name}.{key}'.lstrip('.')}", known)
                     for key, value in vars(module).items()
                     if key not in HIDDEN
+                }
+                | {
+                    key: written(list(hooks.values()), f"a hook of the network's {name}", known)
+                    for key in HOOKS
+                    if (hooks := vars(module).get(key))
                 },
             ]
             for name, module in modules.items()

@@ -43,11 +43,14 @@ SAVE_SHARE = 0.05  # and at most this share of the time for writing them
 class Outcome:
     """What a run leaves: tensors by name, and one history line per evaluated round and seed.
 
-    ``tensors`` has ``shared`` [R, P_s], ``personal`` [R, K, P_p] and what the tracker kept.
+    ``tensors`` has ``shared`` [R, P_s] and ``personal`` [R, K, P_p], unless the tracker lets go of
+    them (`Personal`, ``light``), and what it kept.
     ``final`` has the tracker's closing metrics, one line per seed. ``seconds`` is the time spent,
     over all sittings; ``provenance`` the device, PyTorch and commit of the first of them.
-    ``diverged`` has the seeds of which a run sent what is not finite, each with the first round
-    (from one) in which it did: such a run ends there, and its numbers are NaN from then on.
+    ``diverged`` has the seeds of which a run sent what is not finite, or too far from what it
+    received (`Participation`), or averages to what is not, each with the first round (from one) in
+    which it did. Such a run ends there; its numbers are NaN from then on, and where it was the last
+    one, the history ends.
     """
 
     layout: Layout
@@ -103,9 +106,11 @@ def run(
     tracker = Tracker() if tracker is None else tracker
     instance("tracker", tracker, Tracker)
     saved = Path(saved) if saved else None
+    if saved and saved.is_dir():
+        raise SettingsError(f"saved is {saved}, a folder; name a file in it")
     if start is None:
         start = joined(federation.net).expand(len(federation.seeds), -1)
-    start = torch.as_tensor(start)
+    start = torch.as_tensor(start).detach()
     phase = prepare(federation, method, training, start, tracker, workers > 1, padded=not looped)
     identity = ""
     if saved:
@@ -264,7 +269,7 @@ def _identity(federation, phase, start, tracker, rounds, first_round, looped) ->
             None if there is None else there.tolist(),
         ],
         **({"groups": checkpoint.digest(*groups)} if groups else {}),
-        **({"keep_out": True} if federation.participation.keep_out else {}),
+        **({"keep_out": "with its steps"} if federation.participation.keep_out else {}),
         **({"farthest": far} if (far := federation.participation.farthest) < math.inf else {}),
         **(_by_lanes(phase) if looped else {"lanes": "batched"}),
     )

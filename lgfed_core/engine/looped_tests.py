@@ -8,7 +8,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from .processes import Spread
 from .stacked_tests import ROWS_OF_ONE
-from .training import Job, Phase, both, sheltered
+from .training import Job, Phase, both, decided, sheltered
 
 ROWS_AT_ONCE = 500  # in tests on a whole data set, so that activations stay in a core's cache
 
@@ -88,7 +88,7 @@ class LoopedTests(Spread):
         hits = 0
         for some in mine.split(ROWS_OF_ONE):
             outputs = self._outputs(shared, personal, run, device, split.x[some])
-            hits += int((outputs.argmax(-1) == split.y[some]).sum())
+            hits += int((decided(outputs) == split.y[some]).sum())
         return hits
 
     @torch.no_grad()

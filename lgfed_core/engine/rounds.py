@@ -33,10 +33,11 @@ def round_of(
         if phase.method.relabel:
             _relabel(phase, engine, number)
         before = phase.tensors["personal"].clone() if phase.method.keep else None
+        who = federation.participation
+        steps = phase.steps(jobs) if who.keep_out else {}
         engine.train(jobs, number, lr)
         privatise(phase, jobs, number)
-        who = federation.participation
-        out = keep_out(phase, engine, number, who.farthest) if who.keep_out else set()
+        out = keep_out(phase, engine, steps, number, who.farthest) if who.keep_out else set()
         merge(phase, jobs, before, out)
     return bool(jobs)
 

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
-from .training import Job, Phase, both, sheltered
+from .training import Job, Phase, both, decided, sheltered
 
 ROWS_OF_ONE = 5_000  # of a device, tested at once, so that they fit into the memory
 
@@ -35,12 +35,13 @@ class StackedTests:
         size = torch.cat([r.size for r in per_run])[lanes]  # [L]
         hits = []
         for i in range(0, len(jobs), self.at_once):
-            now, right = slice(i, i + self.at_once), torch.zeros((), dtype=torch.int64)
+            now = slice(i, i + self.at_once)
+            right = torch.zeros(len(jobs[now]), dtype=torch.int64)
             for j in range(0, width, ROWS_OF_ONE):
                 at = index[now, j : j + ROWS_OF_ONE]  # [l, n]
                 real = torch.arange(j, j + at.shape[1]) < size[now, None]  # [l, n]
                 outputs = self._outputs(shared, personal, jobs[now], split.x[at])
-                found = (outputs.argmax(-1) == split.y[at]) & real.to(at.device)
+                found = (decided(outputs) == split.y[at]) & real.to(at.device)
                 right = right.to(at.device) + found.sum(1)
             hits.append(right)
         out = torch.full((len(per_run) * devices,), -1)

@@ -15,7 +15,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from lgfed_core.errors import SettingsError, at_least, one_of
+from lgfed_core.errors import SettingsError, at_least, one_of, whole
 
 from .accuracy import accuracies, ensemble, mean_accuracy, pooled_accuracy
 from .batched import Engine
@@ -53,12 +53,16 @@ class Global(Tracker):
 
     ``snapshots`` names round counts B at which the model is stored as ``at_B`` [R, P_s]: the model
     of that round, or (``best_on_test``) the best on the whole test set among the first B rounds.
-    On validation rows the best model is kept as ``best`` [R, P_s] otherwise. Raises SettingsError
-    for a snapshot that the run does not reach, or that is none of its rounds.
+    The best model on these, or on validation rows, is kept as ``best`` [R, P_s], with what devices
+    had for themselves then, ``best_personal`` [R, K, P_p], if anything. A run that diverged before
+    a snapshot leaves its last model there. Raises SettingsError for a snapshot that the run does
+    not reach, or that is none of its rounds.
     """
 
     def __init__(self, snapshots: tuple[int, ...] = (), best_on_test=False, every: int = 1):
-        at_least(1, every=every, **{f"snapshot {i}": n for i, n in enumerate(snapshots)})
+        numbers = dict(every=every) | {f"snapshot {i}": n for i, n in enumerate(snapshots)}
+        whole(**numbers)
+        at_least(1, **numbers)
         self.snapshots, self.best_on_test, self.every = tuple(snapshots), best_on_test, every
 
     def allocate(self, allocate, phase):
@@ -66,6 +70,8 @@ class Global(Tracker):
         runs, size = phase.tensors["shared"].shape
         allocate("best", runs, size)
         allocate("best_accuracy", runs).fill_(-1)
+        if own := phase.layout.size_personal:
+            allocate("best_personal", runs, phase.tensors["personal"].shape[1], own)
         for budget in dict.fromkeys(self.snapshots):  # shrunk budgets may be the same
             allocate(f"at_{budget}", runs, size)
 
@@ -85,14 +91,21 @@ class Global(Tracker):
             better = judged > t["best_accuracy"].cpu()
             t["best_accuracy"][better] = judged[better].to(t["best_accuracy"])
             t["best"][better] = t["shared"][better]
+            if "best_personal" in t:
+                t["best_personal"][better] = t["personal"][better]
         if round in self.snapshots:
             t[f"at_{round}"].copy_(t["best" if self.best_on_test else "shared"])
         return metrics
 
     def final(self, engine):
+        t = engine.phase.tensors
+        for at in (t[f"at_{budget}"] for budget in self.snapshots):
+            never = (at == 0).all(1)  # of runs that had ended by then
+            at[never] = t["best" if self.best_on_test else "shared"][never]
+        own = "best_personal" if "best_personal" in t else "personal"
         return {
-            "best_new_test_acc": pooled_accuracy(engine, "best", "personal", "pool"),
-            "best_local_test_acc": mean_accuracy(engine, "best", "personal", "test"),
+            "best_new_test_acc": pooled_accuracy(engine, "best", own, "pool"),
+            "best_local_test_acc": mean_accuracy(engine, "best", own, "test"),
         }
 
 
@@ -213,7 +226,8 @@ class AveragedBest(Personal):
     into the devices' best models (which come from different rounds), give
     ``averaged_local_test_acc``. The table's row is taken at the first peak of the latter: the
     former is looked at where that one has a new peak, and NaN elsewhere, and the best models'
-    averaged outputs, dear as sixty rounds' tests, are of no use. Keeps ``peak`` [R].
+    averaged outputs, dear as sixty rounds' tests, are of no use. Keeps ``peak`` [R], unless
+    it is ``light``.
     """
 
     best_together = False

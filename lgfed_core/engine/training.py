@@ -3,7 +3,8 @@
 import copy
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple, TypeVarTuple
 
 import torch
@@ -51,12 +52,17 @@ class LocalTraining:
     def __post_init__(self):
         counts = dict.fromkeys(("batch_size", "epochs", "batches"), 1)
         least = counts | dict.fromkeys(("lr", "momentum", "weight_decay", "decay", "before"), 0)
-        given = {n: v for n in least if (v := getattr(self, n)) is not None}
+        usual = {f.name: f.default for f in fields(self)}
+        given = {n: getattr(self, n) for n in least}
+        given = {n: v for n, v in given.items() if v is not None or usual[n] is not None}
         wrong = {
             n: v
             for n, v in given.items()
-            if not least[n] <= v < math.inf or (n in counts and v % 1)
+            if not isinstance(v, Real) or not least[n] <= v < math.inf or (n in counts and v % 1)
         }
+        for name, does in (("augment", "apply"), ("annealing", "factor")):
+            if (v := getattr(self, name)) is not None and not hasattr(v, does):
+                wrong[name] = f"{v!r}, which has no `{does}`"
         if wrong:
             raise SettingsError(
                 "training cannot have "
@@ -148,6 +154,13 @@ class Phase:
         runs, devices = [r for r, _ in jobs], [k for _, k in jobs]
         return self.tensors["personal"][runs, devices]
 
+    def steps(self, jobs: list[Job]) -> dict[str, Tensor]:
+        """A copy of what each job's steps go on from: its ``velocity`` [L, P], how many it has
+        ``taken`` [L]; where they are kept from round to round."""
+        runs, devices = [r for r, _ in jobs], [k for _, k in jobs]
+        kept = [name for name in ("velocity", "taken") if name in self.tensors]
+        return {name: self.tensors[name][runs, devices] for name in kept}
+
     def rest(self, before: Tensor) -> None:
         """Put what is frozen back to ``before`` [R, P_s]: an average moves it by a rounding."""
         personal = self.tensors["personal"][:, 0]
@@ -199,7 +212,7 @@ def sheltered(net: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 def for_each(steps: Sequence, rows: tuple[*Rows]) -> list[tuple[*Rows]]:
     """``rows`` for each of ``steps``, in tensors of its own: a loss may change what it is given."""
-    return [rows, *(tuple(map(_own, rows)) for _ in steps[1:])]
+    return [rows if i == 0 else tuple(map(_own, rows)) for i in range(len(steps))]
 
 
 def gradients(loss: Tensor, params: Sequence[Tensor]) -> Sequence[Tensor]:
@@ -233,7 +246,17 @@ def normalises(net: nn.Module) -> bool:
     return any(isinstance(module, _BatchNorm) and module.training for module in net.modules())
 
 
+def decided(outputs: Tensor) -> Tensor:
+    """The class that outputs [..., classes] stand for -> int64 [...]; of one output, 1 above 0."""
+    return outputs.argmax(-1) if outputs.shape[-1] > 1 else (outputs[..., 0] > 0).long()
+
+
 def both(net: nn.Module, outputs: Tensor) -> Tensor:
-    """A network's outputs [..., n, classes] and their probabilities -> [..., 2, n, classes]."""
+    """A network's outputs [..., n, classes] and their probabilities -> [..., 2, n, classes].
+
+    Of one output, that of label 1, the probability is told from a half: as `decided` reads it.
+    """
+    if outputs.shape[-1] == 1:
+        return torch.stack([outputs, outputs.sigmoid() - 0.5], -3)
     ends_in_softmax = getattr(net, "softmax", False) is True
     return torch.stack([outputs, outputs if ends_in_softmax else outputs.softmax(-1)], -3)

@@ -83,16 +83,19 @@ class Seat:
         """Train in ``round``, from 0, from what was received; what goes back.
 
         What the node keeps for itself is on disk before anything is sent. Where training leaves the
-        finite numbers, or goes too far, it stays as it was before the round, and the server will
-        name the client.
+        finite numbers, or goes too far, it stays as it was before the round, and sends what the
+        server will refuse, naming the client.
         """
         job, t = (0, self.node.client), self.phase.tensors
         t["shared"][0] = wire.vector(self.plan.layout, received)
         self.engine.train([job], round, self.plan.training.rate(round))
         privatise(self.phase, [job], round)
         lost = wrong(t["uploads"][:1], t["shared"], self.plan.participation.farthest)
-        if not lost and all(part.isfinite().all() for part in self.own.values()):
-            self.node.keep(self.run, self.own)
+        if all(part.isfinite().all() for part in self.own.values()):
+            if not lost:
+                self.node.keep(self.run, self.own)
+        else:  # what it shares may be finite all the same
+            t["uploads"][0] = torch.nan
         return wire.arrays(self.plan.layout, t["uploads"][0])
 
     def right(self, received: ArrayRecord) -> int:

@@ -26,7 +26,7 @@ import pandas as pd
 
 from lgfed_core.errors import LgfedError, SettingsError
 
-from .plan import HISTORY, TESTED
+from .plan import HISTORY, SHARED, TESTED, WIRE
 
 DIGITS = Path(__file__).with_name("app")  # the app of this room
 HOST = "127.0.0.1"
@@ -146,8 +146,11 @@ class Loopback:
     def run(self, app: Path, config: Mapping[str, object], out: Path) -> int:
         """`flwr run` with ``config`` in the place of the app's own; the number of the run.
 
-        It returns when the run has been accepted; `wait` waits for what it leaves in ``out``.
+        It returns when the run has been accepted; `wait` waits for what it leaves in ``out``, where
+        nothing is left of an earlier run.
         """
+        for name in (HISTORY, TESTED, SHARED, WIRE):
+            (out / name).unlink(missing_ok=True)
         for name in self.processes.keys() - {"link"}:
             self._listening(name, self.ports[int(name.removeprefix("node-"))])
         settings = {"clients": len(self.folders)} | dict(config) | {"out": str(out.resolve())}

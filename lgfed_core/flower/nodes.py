@@ -27,7 +27,13 @@ def write_nodes(folder: Path, data: Dataset, partition: Partition) -> list[Path]
     """Write the rows of each device of ``partition`` to a folder of its own; the folders.
 
     They are called node-0, node-1, ... in ``folder``; each can be carried to another machine.
+    Raises SettingsError for a device without training rows, before anything is written.
     """
+    if bare := (partition.train.size == 0).nonzero().flatten().tolist():
+        raise SettingsError(
+            f"devices {bare} of {partition.name} have no training rows, and a node cannot take "
+            "part without; leave them out of the partition"
+        )
     made = []
     for k in range(len(partition)):
         node = folder / f"node-{k}"

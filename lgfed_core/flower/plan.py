@@ -11,7 +11,7 @@ from lgfed_core.engine import LocalTraining, Participation
 from lgfed_core.engine.federation import averaged
 from lgfed_core.engine.rounds import merge
 from lgfed_core.engine.training import Phase
-from lgfed_core.errors import SettingsError, at_least
+from lgfed_core.errors import SettingsError, at_least, whole
 from lgfed_core.methods import Method
 from lgfed_core.models.layout import Layout, joined
 from lgfed_core.partition import ClientIndices
@@ -38,8 +38,15 @@ class Plan:
     participation: Participation = field(default_factory=Participation)
 
     def __post_init__(self):
+        whole(rounds=self.rounds, clients=self.clients, seed=self.seed)
         at_least(1, rounds=self.rounds, clients=self.clients)
-        at_least(0, seed=self.seed)
+        there = self.participation.availability
+        if there is not None and tuple(there.shape) != (1, self.clients):
+            raise SettingsError(
+                f"availability is {list(there.shape)}; a federation of one run needs "
+                f"[1, {self.clients}]"
+            )
+        _ = self.layout  # which names layers that the network does not have
         needs = {
             "the other clients' models (needs_peers)": self.method.needs_peers,
             "each client's weight before it ends a round (keep)": self.method.keep,

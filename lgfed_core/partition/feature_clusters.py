@@ -137,10 +137,11 @@ def _checked(x: NDArray, y: NDArray, part: NDArray, clients: int) -> None:
         )
     if not y.shape == part.shape == x.shape[:1]:
         raise PartitionError(f"{len(x)} rows, labels {y.shape}, parts {part.shape}; give one each")
-    if y.dtype.kind not in "iub" or part.dtype.kind not in "iu" or part.max() > TEST:
+    whole = y.dtype.kind in "iub" and part.dtype.kind in "iu"
+    if not (whole and part.min() >= TRAIN and part.max() <= TEST):
         raise PartitionError(
-            f"labels are {y.dtype}, parts {part.dtype} up to {part.max()}; they must be whole "
-            f"numbers, parts those of `parts`: {TRAIN}, {VALIDATION} and {TEST}"
+            f"labels are {y.dtype}, parts {part.dtype} from {part.min()} to {part.max()}; they "
+            f"must be whole numbers, parts those of `parts`: {TRAIN}, {VALIDATION} and {TEST}"
         )
     if fit.sum() < 2:
         raise PartitionError(f"{fit.sum()} training rows; two components need 2 at least")

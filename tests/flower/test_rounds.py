@@ -15,13 +15,14 @@ from flwr.app import Array, ArrayRecord, Message
 from lgfed_core.engine import LocalTraining, Participation, run
 from lgfed_core.engine.training import AdamTraining
 from lgfed_core.errors import DataError, LgfedError, SettingsError
-from lgfed_core.flower import Plan, server, wire
+from lgfed_core.flower import Plan, server, wire, write_nodes
 from lgfed_core.flower.client import Seat
 from lgfed_core.flower.nodes import Node
 from lgfed_core.methods import FADE, MTL, ClientRowsAveraged, ClientRowsKept, FedAvg, LGFedAvg
 from lgfed_core.methods.privacy import Privacy
 from lgfed_core.models import make
 from lgfed_core.models.cgau import GatedMLP
+from lgfed_core.partition import ClientIndices
 from near import RUN, near
 from toy import ABOVE, SGD, grouped, toy_federation
 
@@ -238,6 +239,27 @@ def test_a_node_whose_training_explodes_stays_as_it_was(tmp_path):
     assert not (tmp_path / "node-2" / f"run-{RUN}.safetensors").exists()
 
 
+def test_a_node_whose_own_part_explodes_is_named_though_what_it_shares_is_finite(tmp_path):
+    class Bursts(LGFedAvg):
+        def loss(self, local, batch):
+            steep = torch.inf if local.round == 1 else 0.0
+            own = torch.where(batch.x.abs().amax() > 50, steep, 0.0)  # client 2 alone has such rows
+            return super().loss(local, batch) + own * local.params["below.weight"][0, 0]
+
+    federation = toy_federation(devices=3)
+    x = federation.data.train.x.clone()
+    x[federation.partitions[0].train.of(2)] *= 100
+    data = replace(federation.data, train=replace(federation.data.train, x=x))
+    training = replace(SGD, batch_size=100)  # one step, after which its own part is not finite
+    plan = planned(replace(federation, data=data), Bursts(layers=ABOVE), training, rounds=2)
+    there, _ = near(replace(federation, data=data), plan, tmp_path)
+    there.round(0)
+    kept = Node(tmp_path / "node-2").personal(RUN)
+    there.round(1)
+    assert "not finite" in there.history[-1]["what"] and there.history[-1]["client"] == 2
+    assert torch.equal(Node(tmp_path / "node-2").personal(RUN), kept)
+
+
 def test_a_node_that_goes_too_far_is_named_as_the_engine_names_it(tmp_path):
     """It is out of the average, and keeps what it had, as with `Participation(keep_out=True)`."""
     federation = toy_federation(devices=3)
@@ -266,11 +288,25 @@ def test_two_nodes_with_one_folder_count_once(tmp_path):
 
 
 def test_what_cannot_be_done_is_refused_in_words(tmp_path):
-    federation = toy_federation(devices=2)
+    federation, thirds = toy_federation(devices=2), torch.full((1, 3), 1 / 3)
     with pytest.raises(SettingsError, match="MTL needs the other clients' models"):
         planned(federation, MTL())
     with pytest.raises(SettingsError, match="ClientRowsAveraged needs each client's weight"):
         planned(gated(), ClientRowsAveraged())
+    for words, wrong in (
+        ("rounds is 2.5", dict(rounds=2.5)),
+        ("clients is 1.5", dict(clients=1.5)),
+        ("seed is 0.5", dict(seed=0.5)),
+        (r"availability is \[1, 3\]", dict(participation=Participation(availability=thirds))),
+        ("nowhere", dict(method=LGFedAvg(layers={"nowhere.weight"}))),
+    ):
+        with pytest.raises(SettingsError, match=words):
+            replace(planned(federation, FedAvg()), **wrong)
+    held = ClientIndices.from_lists([[0, 1], []])
+    bare = replace(federation.partitions[0], train=held, validation=None)
+    with pytest.raises(SettingsError, match=r"devices \[1\] of toy have no training rows"):
+        write_nodes(tmp_path / "none", federation.data, bare)
+    assert not (tmp_path / "none").exists()
     (tmp_path / "rows.safetensors").write_bytes(b"nonsense")
     with pytest.raises(DataError, match="holds no rows of a node"):
         Node(tmp_path)
