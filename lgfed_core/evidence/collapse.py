@@ -3,9 +3,9 @@
 A margin of twice a deviation of 33 points says nothing. Where a printed deviation S of n runs is
 above 5 points (`WIDE`), the runs are read as two groups, k of them at what guessing gives (g):
 
-    k = n S^2 / (S^2 + (M - g)^2), rounded      the share that gives this mean M and this S
+    k = n S^2 / (S^2 + (M - g)^2), rounded off  the most that this mean M and this S leave room for
     m = (n M - k g) / (n - k)                   mean of the others
-    s^2 = n / (n - k) S^2 - k / n (m - g)^2     what is left to them of the variance, 0 at least
+    s^2 = n / (n - k) S^2 - k / n (m - g)^2     what is left to them of the variance
 
 A run of ours has collapsed if it ends nearer to g than to m. The verdict on such a cell:
 
@@ -14,7 +14,7 @@ A run of ours has collapsed if it ends nearer to g than to m. The verdict on suc
     neither                                                                             inconclusive
 
 where the margin is 5 points. The rule was fixed when one of these cells had more than a single run
-of ours.
+of ours; k was rounded up as well then, which left the others of two cells less than no variance.
 """
 
 from collections.abc import Mapping
@@ -30,6 +30,7 @@ from .printed import Table
 from .steps import STEPS
 
 WIDE = 5.0  # points: of a printed deviation, and of the margin then
+_PRINT = 0.01  # runs: what the digits of a print may take from a whole number of them
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def groups(mean: float, sd: float, runs: int, guess: float) -> Groups:
     Groups(runs=3, collapsed=1, guess=3.2..., mean=63.0..., sd=21.0...)
     """
     share = sd**2 / (sd**2 + (mean - guess) ** 2)
-    fell = min(round(runs * share), runs - 1)
+    fell = min(int(runs * share + _PRINT), runs - 1)
     high = (runs * mean - fell * guess) / (runs - fell)
     left = runs / (runs - fell) * sd**2 - fell / runs * (high - guess) ** 2
     return Groups(runs, fell, guess, high, float(np.sqrt(max(left, 0.0))))
@@ -95,8 +96,9 @@ def compare(printed: Groups, ours: ArrayLike) -> tuple[verdict.Comparison, str]:
     said, words = found.verdict, ""
     if ours.size:
         shares = [[printed.collapsed, printed.others], [many, rest.size]]
-        words = f"of the {rest.size} of {ours.size} runs that did not collapse, "
-        words += f"in print {printed.others} of {printed.runs}"
+        mean = f" ({rest.mean():.2f})" if rest.size else ""
+        words = f"of the {rest.size} of {ours.size} runs that did not collapse{mean}, "
+        words += f"in print {printed.others} of {printed.runs} ({printed.mean:.2f})"
         near = abs(many / ours.size - printed.collapsed / printed.runs) <= 1 / printed.runs
         if stats.fisher_exact(shares).pvalue < 0.05:
             said = verdict.DIFFERS

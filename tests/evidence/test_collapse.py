@@ -21,6 +21,19 @@ def test_runs_that_make_a_print_are_found_again(fell):
     assert found.fell(runs).sum() == fell
 
 
+def test_the_others_of_a_print_have_a_variance_of_their_own():
+    """Table 3's 32.01 +- 6.24 has room for no run of ten at 10, which alone would give 7.34."""
+    found = collapse.groups(32.01, 6.24, 10, guess=10.0)
+    assert (found.collapsed, found.mean) == (0, pytest.approx(32.01))
+    assert found.sd == pytest.approx(6.24)
+    for spec in TABLES.values():
+        for cell in cells(spec).to_dict("records"):
+            if found := collapse.groups_of(spec, cell):
+                left = found.runs / found.others * cell["paper_sd"] ** 2
+                left -= found.collapsed / found.runs * (found.mean - found.guess) ** 2
+                assert left > -0.1, (spec.name, cell["row"])
+
+
 @pytest.mark.parametrize(
     ("ours", "said"),
     [
@@ -40,7 +53,10 @@ def test_share_and_others_decide_together(ours, said):
 
 def test_words_count_those_that_did_not_collapse():
     found, words = collapse.compare(PRINTED, [12, 59, 61])
-    assert words == "of the 2 of 3 runs that did not collapse, in print 8 of 10"
+    assert words == "of the 2 of 3 runs that did not collapse (60.00), in print 8 of 10 (60.00)"
+    assert collapse.compare(PRINTED, [12])[1].startswith(
+        "of the 0 of 1 runs that did not collapse,"
+    )
     assert (found.difference, found.margin) == (pytest.approx(0), collapse.WIDE)
     scattered = replace(PRINTED, sd=4.0)
     assert collapse.compare(scattered, [12, 59, 61])[0].margin == collapse.WIDE, "and not 2 x 4"
