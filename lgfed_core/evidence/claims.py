@@ -168,8 +168,15 @@ def joint(ran: Sequence[Part], total: int = 0) -> Evidence:
 
 
 def weakest(ran: Sequence[Part]) -> Part:
-    """The part with the weakest evidence for the claim; of equals the one that estimates less."""
-    return max(ran, key=lambda part: (part.evidence.p, -part.evidence.estimate))
+    """The part with the weakest evidence for the claim; of equals the one that estimates less.
+
+    One run is no evidence either way: it comes behind what speaks against the claim.
+    """
+
+    def weak(part: Part) -> tuple[float, float]:
+        return part.evidence.p if part.runs > 1 else 0.5, -part.evidence.estimate
+
+    return max(ran, key=weak)
 
 
 def only_suggested(lines: pd.DataFrame, why: str) -> pd.DataFrame:

@@ -16,7 +16,11 @@ _CHOSEN = {"best_test": "best on test", "best_val": "best on validation", "last"
 _MARKS = {verdict.REPRODUCED: "✓", verdict.DIFFERS: "✗", verdict.INCONCLUSIVE: "?"}
 _LARGE = 1e5
 _KEEP_TOGETHER = "&nbsp;±&nbsp;"
-_WORDS = METRICS | METHODS | {"delta_eo": "odds gap", "p_against": "p against it"}
+_WORDS = (
+    METRICS
+    | METHODS
+    | {"delta_eo": "ΔEO", "validation_delta_eo": "ΔEO, validation", "p_against": "p against it"}
+)
 _CELL = re.compile(r"(<t[hd][^>]*>)([^<>]+)(?=</t[hd]>)")
 
 
@@ -132,13 +136,13 @@ def _said(cells: pd.DataFrame) -> _Cell:
 
 
 def _lines(cells: pd.DataFrame, first: pd.Series) -> list[str]:
-    last = [f"last round {_number(c.ours)}" for c in cells.iloc[1:].itertuples() if c.seeds]
+    last = [f"last round {number(c.ours)}" for c in cells.iloc[1:].itertuples() if c.seeds]
     if np.isnan(first["ours"]):
         return [first["verdict"], *last]
     seeds = int(first["seeds"])
     aside = f", {standing(seeds)}" * (first["scale"] == "paper" and seeds not in (0, *STEPS))
     value = f"{spread(first['ours'], first['ours_sd'])} ({seeds or 'formula'}{aside})"
-    shift = _number(first["difference"], "+")
+    shift = number(first["difference"], "+")
     said = " ".join(filter(None, [shift, _MARKS.get(first["verdict"]), first["verdict"]]))
     said += f" ({first['why']})" if first.get("why") else ""
     alike = str(first.get("rivals", "")).partition(":")[0]
@@ -149,11 +153,11 @@ def _lines(cells: pd.DataFrame, first: pd.Series) -> list[str]:
 def spread(mean: float, sd: float) -> str:
     """ "98.20 ± 0.03"; without a deviation (NaN) the mean alone."""
     if np.isnan(sd) or (sd == 0 and abs(mean) >= _LARGE):  # parameters sent
-        return _number(mean)
-    return f"{_number(mean)} ± {_number(sd)}"
+        return number(mean)
+    return f"{number(mean)} ± {number(sd)}"
 
 
-def _number(value: float, sign: str = "") -> str:
+def number(value: float, sign: str = "") -> str:
     """98.20, or 5.6e10 for the large ones; a dash where there is none."""
     if np.isnan(value):
         return "–"

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from lgfed_core import plotting
 from lgfed_core.colours import INK, KIND, PROTOCOL, REFERENCE
 from lgfed_core.evidence import records, report, verdict
-from lgfed_core.evidence.display import Page, opened
+from lgfed_core.evidence.display import Page, number, opened
 from lgfed_core.evidence.printed import METRICS, PAPERS
 from lgfed_core.evidence.rows import PROTOCOLS
 
@@ -143,9 +143,9 @@ def contrasted(found: pd.DataFrame) -> str:
     rows = []
     for line in found.to_dict("records"):
         words = [line["setting"], line["contrast"], METRICS.get(line["metric"], line["metric"])]
-        ours = f"{line['ours']:+.2f} ({line['seeds']})"
-        interval = f"{line['low']:+.2f} to {line['high']:+.2f}"
-        tds = [*map(html.escape, words), f"{line['printed']:+.2f}", opened(ours, line["origin"])]
+        ours = f"{number(line['ours'], '+')} ({line['seeds']})"
+        interval = " to ".join(number(line[end], "+") for end in ("low", "high"))
+        tds = [*map(html.escape, words), number(line["printed"], "+"), opened(ours, line["origin"])]
         tds += [interval, line["verdict"]]
         pairs = zip(names, tds, strict=True)
         rows.append("".join(f'<td data-name="{name}">{td}</td>' for name, td in pairs))

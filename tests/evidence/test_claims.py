@@ -46,6 +46,14 @@ def test_a_claim_is_as_good_as_its_weakest_comparison_that_has_run():
     assert found["p"] == 1.0  # the missing one decides
 
 
+def test_one_run_does_not_stand_before_what_refutes_a_claim():
+    alone = Evidence(28.2, np.nan, np.nan)  # of one seed: p is 1, whatever it says
+    found = line([(1, alone), (3, GOOD), (3, BAD)])
+    assert (found["at"], found["estimate"]) == ("part 2", BAD.estimate)
+    assert found["verdict"] == "refuted"
+    assert line([(1, alone), (3, GOOD)])["at"] == "part 0"
+
+
 def test_analyses_that_differ_decide_nothing_and_those_that_agree_do():
     def one(*tests, runs=3):
         return claims.agreed([Part("a over b", runs + n, t) for n, t in enumerate(tests)])

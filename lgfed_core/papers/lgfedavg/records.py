@@ -115,7 +115,7 @@ def progress(cfg, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
         lines = history.reindex(columns=["round", "seed", "local_test_acc", "new_test_acc"])
         if part == "fedavg":  # as released: one accuracy for both
             lines["local_test_acc"] = lines["local_test_acc"].fillna(lines["new_test_acc"])
-        lines["round"] += cfg.rounds(budget) if method == "lg_fedavg" else 0
+        lines["round"] += cfg.rounds(budget) if method == "lg_fedavg" and budget else 0
         lines[["local_test_acc", "new_test_acc"]] *= 100
         out.append(lines.assign(method=method, part=part))
     return pd.concat(out, ignore_index=True)

@@ -28,13 +28,14 @@ def worth_of_selection(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def left_the_numbers(stored: pd.DataFrame, dataset: str) -> pd.DataFrame:
-    """Runs in which devices left the finite numbers: protocol, classes, method, seed, devices.
+    """Runs whose devices left the finite numbers: protocol, classes, method, FedAvg rounds, seed,
+    devices.
 
     Such devices break every average of the last round's models: a hundred averaged probabilities,
     where each device has one vote, are then at chance although devices do well at home. By that
     sign older runs are known, whose rows do not say how many devices it were (NaN).
     """
-    ids = ["protocol", *IDS[:2], "seed"]
+    ids = ["protocol", *IDS[:3], "seed"]
     rows = at_paper_scale(stored, dataset, selection="last")
     wide = rows.pivot_table("value", ids, "metric")
     signs = {"local_test_acc", "new_test_acc_probabilities", DIVERGED}

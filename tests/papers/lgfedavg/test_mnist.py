@@ -232,6 +232,11 @@ def test_runs_that_left_the_finite_numbers_are_kept_apart():
         for metric, value in (("local_test_acc", 85.0), ("new_test_acc_probabilities", new)):
             lines.append(ids | dict(seed=seed, metric=metric, value=value, scale="paper"))
     rows = pd.DataFrame(lines)
+    ten = dict(method="lg_fedavg", seed=7, selection="last", scale="paper")
+    budgets = [line | ten | dict(fedavg_rounds=b) for line in lines[-2:] for b in (1200, 1800)]
+    budgets[-1] |= dict(value=54.0)  # of 1800 the outputs are well
+    found = lgfedavg_stored.left_the_numbers(pd.DataFrame(budgets), "cifar10")
+    assert found["fedavg_rounds"].tolist() == [1200], "the mean over budgets would hide it"
     lost = lgfedavg_stored.left_the_numbers(rows, "cifar10")
     assert lost["seed"].tolist() == [1] and lost["devices"].isna().all()
     counted = [ids | dict(seed=s, metric="devices_diverged", value=n) for s, n in ((2, 0), (3, 4))]

@@ -30,7 +30,7 @@ def _rates(found: pd.DataFrame) -> str:
         each = ", ".join(f"{lr:g}: {value:.1f}" for lr, value in f1.items()) or "not yet run"
         said.append(f"{name}, {each} ({claims.chosen(found)[name]:g} is shown)")
     # False if the text's rate did as well as the other: nothing below is of the worse one.
-    head = "**F1 of users trained with, without the game, by learning rate**"
+    head = "**F1 score of users trained with, without the game, by learning rate**"
     return f"{head}: {'; '.join(said) or 'not yet run'}."
 
 

@@ -57,9 +57,9 @@ class Scratch(cifar10.Cifar10):
 def beside(rows: pd.DataFrame, protocol: str, classes: int = 2) -> pd.DataFrame:
     """What the start is worth: a line for each that has run, FedAvg + LG rounds, or alone.
 
-    rows: of `records.load`; only what is `unbroken` counts. Columns: means over seeds of `TESTS`
-    after the last round, in %, of the local test where the protocol's selection has it, and seeds
-    (those of the last round).
+    rows: of `records.load`; of Table 8's runs only what is `unbroken` counts. Columns: means over
+    seeds of `TESTS` after the last round, in %, of the local test where the protocol's selection
+    has it, and seeds (those of the last round).
     """
     rows = _starts(unbroken(rows, "cifar10"), protocol, classes)
     last = rows[rows["selection"] == "last"]

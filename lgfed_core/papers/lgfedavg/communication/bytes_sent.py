@@ -44,7 +44,7 @@ def by_round(cfg, curves: pd.DataFrame) -> pd.DataFrame:
     """
     here = system(cfg)
     budget = curves["part"].str.extract(r"lg_(\d+)", expand=False).dropna().astype(int)
-    start = budget.map(cfg.rounds).reindex(curves.index, fill_value=0)
+    start = budget.map(lambda b: cfg.rounds(b) if b else 0).reindex(curves.index, fill_value=0)
     fed = curves["round"].where(curves["method"] != "lg_fedavg", start)
     fed = fed.where(curves["method"] != "local_only", 0)
     lg = (curves["round"] - start).where(curves["method"] == "lg_fedavg", 0)

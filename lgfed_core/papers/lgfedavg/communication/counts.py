@@ -46,8 +46,8 @@ class System:
 
 
 SYSTEMS = {
-    "mnist": System(shared=99_978, total=633_226, m=10, K=100),  # nets.mlp_mnist
-    "cifar10": System(shared=2_872, total=64_102, m=10, K=100),  # nets.cnn_cifar
+    "mnist": System(shared=99_978, total=633_226, m=10, K=100),  # models.mlp_mnist
+    "cifar10": System(shared=2_872, total=64_102, m=10, K=100),  # models.cnn_cifar
     "vqa": System(shared=5_149_200, total=54_042_572, m=5, K=50),  # v2, C.2.3; not rebuilt here
 }
 

@@ -17,7 +17,7 @@ from lgfed_core.colours import INK, METHOD, REFERENCE, TINT
 from lgfed_core.evidence.printed import METHODS
 from lgfed_core.plotting import WIDTH, caption
 
-PHASES = {  # column of `bytes_sent.deployment` -> (colour, tint, words)
+PHASES = {  # column of `counts.deployment` -> (colour, tint, words)
     "fed": (METHOD["fedavg"][0], TINT["fedavg"], "FedAvg rounds"),
     "lg": (METHOD["lg_fedavg"][0], TINT["lg_fedavg"], "LG rounds"),
     "once": (REFERENCE, REFERENCE, "once per device"),
@@ -28,7 +28,7 @@ TESTS = {"local_test_acc": "Each device's own classes", "new_test_acc": "New dev
 def where_it_goes(groups: Mapping[str, pd.DataFrame]) -> Figure:
     """What each row sends, by phase: the papers' convention above, a deployed system's below.
 
-    groups: title -> `bytes_sent.deployment`, whose first row is the 100 % of its group.
+    groups: title -> `counts.deployment`, whose first row is the 100 % of its group.
     """
     lines = sum(len(table) + 0.75 for table in groups.values())
     figure, ax = plt.subplots(figsize=(WIDTH, 0.5 + 0.41 * lines))

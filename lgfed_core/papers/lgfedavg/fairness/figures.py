@@ -161,7 +161,7 @@ def frontier(
     figure.legend(*zip(*marks, strict=True), loc="outside lower center", ncols=2)
     below = (
         "Leakage to the best probe against accuracy along lambda, under two losses of "
-        "the adversary, with 95 % bars over seeds; up and to the left is better."
+        "the adversary; bars are one deviation over seeds; up and to the left is better."
     )
     return caption(figure, below)
 

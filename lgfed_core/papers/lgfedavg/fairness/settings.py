@@ -104,6 +104,16 @@ class Settings(Checked):
                 "methods"
             )
 
+        short = not self.frontier or (
+            self.scale == "paper" and not {*Settings.frontier} <= {*self.frontier}
+        )
+        if picks and short:
+            raise SettingsError(
+                f"strength is picked on the frontier, which is {self.frontier}; keep "
+                f"{', '.join(f'{one:g}' for one in Settings.frontier)} in it, give a strength, or "
+                "leave lg_fedavg_adv out of methods"
+            )
+
     @property
     def released(self) -> bool:
         return self.protocol == "as_released"

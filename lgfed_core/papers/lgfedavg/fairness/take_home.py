@@ -20,14 +20,11 @@ def take_home(stored: pd.DataFrame, label: float, bits: pd.DataFrame) -> str:
     label: what the true label alone leaks, mean over race and sex, in percent; bits: of
     `best_bit.best_bits`.
     """
-    adv, alone = "lg_fedavg_adv", "lg_fedavg"
-    judges = ("adv_auc", "probe_best", "class_acc")
-    released = {m: [_cell(stored, j, m, "as_released") for j in judges] for m in (adv, alone)}
-    line = frontier(stored)
-    if line.empty or pd.isna([v for found in released.values() for v in found]).any():
+    adv, line = "lg_fedavg_adv", frontier(stored)
+    if line.empty or pd.isna([v for found in _released(stored) for v in found]).any():
         return "**Not yet run**: the sentences to take home appear with the stored runs."
     means = line.loc["vanilla"].xs("mean", axis=1, level=1)
-    lines = [_published(released[adv], released[alone]), _text(means)]
+    lines = [published(stored), _text(means)]
     lines += [_swept(stored, way) for way in sweep(stored)]
     leak, reached = (_cell(stored, m, adv, "as_described") for m in ("probe_best", "class_acc"))
     lines.append(_bit(bits, label, leak, reached))
@@ -44,7 +41,18 @@ def settings(stored: pd.DataFrame) -> str:
     return f"The {many} settings tried:\n\n{bullets(lines)}" if ways else "No setting tried yet."
 
 
-def _published(on: list[float], off: list[float]) -> str:
+def _released(stored: pd.DataFrame) -> list[list[float]]:
+    """As released, with the adversarial term and without: the adversary's AUC, the best probe's."""
+    judges = ("adv_auc", "probe_best")
+    methods = ("lg_fedavg_adv", "lg_fedavg")
+    return [[_cell(stored, j, m, "as_released") for j in judges] for m in methods]
+
+
+def published(stored: pd.DataFrame) -> str:
+    """What the paper's 50 % says of the representation, as a sentence of the stored runs."""
+    on, off = _released(stored)
+    if pd.isna([*on, *off]).any():
+        return "**The published 50 %** is not yet judged: not all methods have run as released."
     # False if the adversary's AUC without the adversarial term were away from that with it, or if
     # fresh probes came near 50 as released.
     within = margin("adv_auc", "iid")

@@ -68,6 +68,11 @@ class Settings(Checked):
         super().fits()
         if OWN in self.sources and not self.file:
             raise SettingsError(f"sources has {OWN!r}, and file is empty; name your file")
+        if self.scale == "paper" and self.restarts > Settings.restarts:
+            raise SettingsError(
+                f"restarts is {self.restarts}; at paper scale the best of {Settings.restarts} is "
+                "taken, and rows of a better of more would stand in their place"
+            )
         at_least(self.words, tokens=self.tokens)
 
     @property

@@ -128,7 +128,7 @@ def late(curves: pd.DataFrame) -> pd.DataFrame:
     seeds and looks: a line per way, a column per number of `LABELS`, in that order, and test.
     """
     found, many = {}, curves["labels"].astype(int)
-    for labels in sorted(many.unique(), key=LABELS.index):
+    for labels in sorted(many.unique(), key=lambda n: n or float("inf")):
         for metric, mine in curves[many == labels].groupby("metric"):
             wide = mine.pivot_table("value", "round", "way")
             last, before = ends(wide)

@@ -22,7 +22,7 @@ LOOKS = {  # part -> (colour, marker); version 2, drawn last, is hollow
 def race(curves: pd.DataFrame, goal: float) -> Figure:
     """Local test against rounds, and against the parameters sent, one line per part and seed.
 
-    curves: of `lgfedavg_v1.progress`; goal: an accuracy between 0 and 1. The dotted line is the
+    curves: of `run.VERSION1.progress`; goal: an accuracy between 0 and 1. The dotted line is the
     goal, which is judged on validation rows, so that FedAvg may be on either side of it when
     LG-FedAvg (whose lines begin with FedAvg's model) takes over. Models that are trained alone
     send nothing: on the right they are one mark, at their last epoch.

@@ -91,6 +91,11 @@ class Settings(settings.Settings):
         super().fits()
         if "mtl" in self.alone:
             raise SettingsError("alone has mtl, of which version 1 says nothing; leave it out")
+        if self.classes != self.SHARDS:
+            raise SettingsError(
+                f"classes is {self.classes}; in version 1 each device has {self.SHARDS} shards of "
+                "sorted rows, whatever their classes: leave it out"
+            )
 
     @property
     def further(self) -> int:

@@ -38,7 +38,7 @@ def part_of(rows: pd.DataFrame) -> pd.Series:
 
 
 def live(rows: pd.DataFrame, cfg) -> pd.DataFrame:
-    """What a run of `lgfedavg_v1` came to, chosen on validation rows: a line per part.
+    """What a run of `version1.run` came to, chosen on validation rows: a line per part.
 
     rows: of `Experiment.run`. Accuracies in percent, parameters in millions, means over seeds. A
     single model is not averaged, so FedAvg's new test stands in both columns.

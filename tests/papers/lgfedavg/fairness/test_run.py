@@ -36,6 +36,15 @@ def test_networks_are_those_of_the_tables():
     assert fedavg.head is None and not parts(fedavg, "head")
 
 
+def test_a_strength_is_not_picked_from_a_part_of_the_frontier():
+    for frontier in ((), (10.0,)):
+        with pytest.raises(SettingsError, match="strength is picked on the frontier"):
+            FAIRNESS.settings("paper", frontier=frontier)
+    FAIRNESS.settings("paper", frontier=(), strength=0.3)
+    more = (*FAIRNESS.settings("paper").frontier, 30.0)
+    assert FAIRNESS.settings("paper", frontier=more).frontier == more
+
+
 def test_validation_rows_are_too_few_for_odds_and_are_not_asked_for_any():
     cfg = FAIRNESS.settings("smoke", methods=("fedavg",), frontier=(), strength=0.0)
     rows, _ = FAIRNESS.run(cfg, [3], record=False, resume=False)

@@ -79,6 +79,7 @@ def test_settings_that_cannot_be_are_refused():
         (dict(shrink=0.0), "shrink is 0.0"),
         (dict(words=30, tokens=20), "tokens is 20"),
         (dict(each=5), "each is 5"),
+        (dict(scale="paper", restarts=10), "restarts is 10; at paper scale"),
         (dict(protocol="as_released"), "no released protocol"),
     ):
         with pytest.raises(SettingsError, match=said):
