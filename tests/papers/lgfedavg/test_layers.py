@@ -171,8 +171,11 @@ def test_the_answer_waits_for_every_cut_and_is_computed():
     assert said[4].endswith("loses 8.00 points on local and 0.00 on new test")
     del ran["first", 4]
     partly = tables.cell(invented(ran), "mnist")
-    assert tables.answer(partly, "mnist") == "MNIST: not yet run for every cut"
-    assert tables.answer(partly.iloc[:0], "mnist") == "MNIST: not yet run for every cut"
+    for some in (partly, partly.iloc[:0]):
+        assert tables.answer(some, "mnist") == "MNIST: not yet run for every cut of a seed"
+    assert tables.standing({"mnist": values}).startswith("**Every cut has run**")
+    said = tables.standing({"mnist": partly, "cifar10": partly.iloc[:0]})
+    assert "is open**: at full length 9 of 10 on MNIST and 0 of 10 on CIFAR-10 have run." in said
     asked = tables.questions(partly, "mnist")
     assert asked.loc["FedAvg going on (all shared)", "local test"].startswith("-2.00 [")
     assert asked.loc["the first 3 layers", "new test, outputs"].startswith("+7.00 [")

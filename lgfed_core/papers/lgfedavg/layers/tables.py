@@ -136,6 +136,23 @@ def questions(values: pd.DataFrame, data: str) -> pd.DataFrame:
     return pd.DataFrame(lines, list(WORDS.values())).T.fillna(NOT_RUN).rename_axis(name)
 
 
+def standing(cells: dict[str, pd.DataFrame]) -> str:
+    """Whether the question of the page is answered: how many cuts of each data set have run.
+
+    cells: of `cell`, by data set.
+    """
+    said, whole = [], True
+    for data, values in cells.items():
+        cuts = values.drop("start", level="side", errors="ignore") if len(values) else values
+        many = len(cuts.index.droplevel("seed").unique()) if len(cuts) else 0
+        whole &= many == (of := len(Settings(data=data).cuts))
+        said.append(f"{many} of {of} on {TITLES[data]}")
+    head = "**Every cut has run**"  # which is best is then a question of their intervals
+    if not whole:
+        head = f"**Which cut is best is open**: at full length {' and '.join(said)} have run"
+    return f"{head}. What the paper's is worth against sharing all layers and none:"
+
+
 def answer(values: pd.DataFrame, data: str) -> str:
     """In a few lines: the best cut on either test, the best compromise, what the paper's loses.
 
@@ -147,7 +164,7 @@ def answer(values: pd.DataFrame, data: str) -> str:
     ran = cuts.groupby(level="seed").size()
     seeds = ran.index[ran == len(Settings(data=data).cuts)]
     if not len(seeds):
-        return f"{title}: {NOT_RUN} for every cut"
+        return f"{title}: {NOT_RUN} for every cut of a seed"
     cuts = cuts[cuts.index.get_level_values("seed").isin(seeds)]
     lost, means = losses(cuts), table(cuts)
     lines = [f"{title}, {len(lost)} cuts, {len(seeds)} seed{'s' * (len(seeds) > 1)}:"]
