@@ -66,7 +66,7 @@ class OneOutput(Toy):
         (r"parts \(9,\)", lambda: clustered(part=np.zeros(9, int))),
         ("labels are <U1", lambda: clustered(y=np.array(["a", "b"] * 4))),
         ("parts bool", lambda: clustered(part=np.zeros(8, bool))),
-        ("up to 7", lambda: clustered(part=np.full(8, 7) * (np.arange(8) == 0))),
+        ("from 0 to 7", lambda: clustered(part=np.full(8, 7) * (np.arange(8) == 0))),
         ("finite numbers", lambda: clustered(x=X * np.nan)),
         ("1 training rows", lambda: clustered(part=2 * np.minimum(np.arange(8), 1), clients=1)),
         ("means", lambda: frechet.gaussians([3], np.eye(2), [0, 0], np.eye(2))),
