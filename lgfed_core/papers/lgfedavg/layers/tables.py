@@ -147,7 +147,8 @@ def standing(cells: dict[str, pd.DataFrame]) -> str:
         many = len(cuts.index.droplevel("seed").unique()) if len(cuts) else 0
         whole &= many == (of := len(Settings(data=data).cuts))
         said.append(f"{many} of {of} on {TITLES[data]}")
-    head = "**Every cut has run**"  # which is best is then a question of their intervals
+    # False if a cut had run of which no row is stored, or one of these at another length.
+    head = "**Every cut has run**"
     if not whole:
         head = f"**Which cut is best is open**: at full length {' and '.join(said)} have run"
     return f"{head}. What the paper's is worth against sharing all layers and none:"
