@@ -3,7 +3,7 @@
 A margin of twice a deviation of 33 points says nothing. Where a printed deviation S of n runs is
 above 5 points (`WIDE`), the runs are read as two groups, k of them at what guessing gives (g):
 
-    k = n S^2 / (S^2 + (M - g)^2), rounded off  the most that this mean M and this S leave room for
+    k = n S^2 / (S^2 + (M - g)^2), rounded down the most that this mean M and this S leave room for
     m = (n M - k g) / (n - k)                   mean of the others
     s^2 = n / (n - k) S^2 - k / n (m - g)^2     what is left to them of the variance
 
