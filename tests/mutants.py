@@ -57,7 +57,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
     ("methods/fade.py", "self.beta * average + (1 - self.beta) * before", "average", DIGESTS),
     ("engine/rounds.py", "rows[r].size[who]", "rows[r].size[: len(who)]", CONTRACT),
     ("engine/rounds.py", "and slot not in out]", "]", CONTRACT),
-    ("engine/divergence.py", 't["personal"][run, device] = engine.before[slot]\n        if', "if",
+    ("engine/divergence.py", 't["personal"][run, device] = engine.before[slot]\n        for', "for",
      CONTRACT),
     ("engine/participation.py", "fraction * devices + 1e-9)", "fraction * devices)",
      "tests/engine/test_loop.py"),

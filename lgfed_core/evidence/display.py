@@ -16,11 +16,8 @@ _CHOSEN = {"best_test": "best on test", "best_val": "best on validation", "last"
 _MARKS = {verdict.REPRODUCED: "✓", verdict.DIFFERS: "✗", verdict.INCONCLUSIVE: "?"}
 _LARGE = 1e5
 _KEEP_TOGETHER = "&nbsp;±&nbsp;"
-_WORDS = (
-    METRICS
-    | METHODS
-    | {"delta_eo": "ΔEO", "validation_delta_eo": "ΔEO, validation", "p_against": "p against it"}
-)
+_WORDS = METRICS | METHODS | {"p_against": "p against it"}
+_WORDS |= {"delta_eo": "ΔEO", "validation_delta_eo": "ΔEO, validation"}
 _CELL = re.compile(r"(<t[hd][^>]*>)([^<>]+)(?=</t[hd]>)")
 
 

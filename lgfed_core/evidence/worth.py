@@ -81,7 +81,7 @@ def judged(
     found = verdict.compare(*print_)
     said = found.verdict
     reason = why(found, np.nan if one_run else ours.std(ddof=1), ours.size, sd, spec.runs)
-    if not one_run and len({*verdict.ends(*print_, spec.pooled)}) > 1:
+    if spec.pooled > 1 and not one_run and len({*verdict.ends(*print_, spec.pooled)}) > 1:
         said, reason = verdict.INCONCLUSIVE, VAGUE
     open_ = said in (verdict.NOT_RUN, verdict.INCONCLUSIVE)
     if open_ and not reachable(sd, spec.runs, floor):

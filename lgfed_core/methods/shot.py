@@ -105,9 +105,7 @@ def information(outputs: Tensor, batch: Batch) -> Tensor:
     >>> information(sure, Batch(sure, torch.tensor([-1, -1])))
     tensor(-0.6931)
     """
-    share = (
-        outputs.new_ones(()) if batch.weight is None else batch.weight.sum()
-    )  # of rows that count
+    share = batch.mean(torch.ones_like(outputs[:, 0]))  # of rows that count
     p = batch.mean(outputs.softmax(-1)) / share.clamp(min=1e-12)  # [C], the mean of those
     return batch.mean(entropy(outputs)) + share * (p * (p + 1e-8).log()).sum()
 

@@ -115,7 +115,7 @@ def progress(cfg, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
         lines = history.reindex(columns=["round", "seed", "local_test_acc", "new_test_acc"])
         if part == "fedavg":  # as released: one accuracy for both
             lines["local_test_acc"] = lines["local_test_acc"].fillna(lines["new_test_acc"])
-        lines["round"] += cfg.rounds(budget) if method == "lg_fedavg" and budget else 0
+        lines["round"] += cfg.ran(budget) if method == "lg_fedavg" else 0
         lines[["local_test_acc", "new_test_acc"]] *= 100
         out.append(lines.assign(method=method, part=part))
     return pd.concat(out, ignore_index=True)
@@ -132,7 +132,7 @@ def _sent(cfg, method: str, fed_rounds: int, lg_rounds: int) -> float:
     net = cfg.net()
     m = Participation(cfg.fraction).cohort(cfg.devices)
     receivers = m if method == "mtl" else cfg.devices
-    done = [cfg.rounds(r) if r else 0 for r in (fed_rounds, lg_rounds)]
+    done = [cfg.ran(r) for r in (fed_rounds, lg_rounds)]
     return float(
         papers_count(models.count(net, cfg.shared(net)), models.count(net), m, receivers, *done)
     )

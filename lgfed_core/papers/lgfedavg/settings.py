@@ -93,6 +93,10 @@ class Settings(Checked):
         """Rounds to run for a number printed in the paper; at least one."""
         return max(1, round(nominal * self.shrink))
 
+    def ran(self, nominal: int) -> int:
+        """`rounds`; none of none."""
+        return self.rounds(nominal) if nominal else 0
+
     @property
     def fedavg_rounds(self) -> int:
         """How long FedAvg trains: the largest budget and the extra rounds."""

@@ -44,7 +44,7 @@ def by_round(cfg, curves: pd.DataFrame) -> pd.DataFrame:
     """
     here = system(cfg)
     budget = curves["part"].str.extract(r"lg_(\d+)", expand=False).dropna().astype(int)
-    start = budget.map(lambda b: cfg.rounds(b) if b else 0).reindex(curves.index, fill_value=0)
+    start = budget.map(cfg.ran).reindex(curves.index, fill_value=0)
     fed = curves["round"].where(curves["method"] != "lg_fedavg", start)
     fed = fed.where(curves["method"] != "local_only", 0)
     lg = (curves["round"] - start).where(curves["method"] == "lg_fedavg", 0)
@@ -60,7 +60,7 @@ def ends(cfg, rows: pd.DataFrame, selection: str = "last") -> pd.DataFrame:
     rows = rows[(rows["selection"] == selection) & rows["metric"].isin(TESTS)]
     wide = rows.pivot_table("value", [*ROW, "seed"], "metric").reset_index()
     here = system(cfg)
-    done = [[cfg.rounds(r) if r else 0 for r in pair] for pair in wide[ROW[1:]].to_numpy()]
+    done = [[cfg.ran(r) for r in pair] for pair in wide[ROW[1:]].to_numpy()]
     return wide.assign(megabytes=[here.deployed(*pair) * BYTES / 1e6 for pair in done])
 
 

@@ -143,8 +143,7 @@ def standing(cells: dict[str, pd.DataFrame]) -> str:
     """
     said, whole = [], True
     for data, values in cells.items():
-        cuts = values.drop("start", level="side", errors="ignore") if len(values) else values
-        many = len(cuts.index.droplevel("seed").unique()) if len(cuts) else 0
+        many = _cuts(values).index.droplevel("seed").nunique() if len(values) else 0
         whole &= many == (of := len(Settings(data=data).cuts))
         said.append(f"{many} of {of} on {TITLES[data]}")
     # False if a cut had run of which no row is stored, or one of these at another length.
@@ -161,7 +160,7 @@ def answer(values: pd.DataFrame, data: str) -> str:
     """
     # False if another cut had the highest mean: the best of ten is ahead partly by luck.
     title, cut = TITLES[data], chosen(data)
-    cuts = values.drop("start", level="side", errors="ignore")
+    cuts = _cuts(values)
     ran = cuts.groupby(level="seed").size()
     seeds = ran.index[ran == len(Settings(data=data).cuts)]
     if not len(seeds):
@@ -227,6 +226,11 @@ def sharing(values: pd.DataFrame, data: str, selection: str = "best_val", settin
     head += "".join(f", {words}" for words in (setting, SELECTIONS[selection]) if words)
     head += ", in points"
     return sentence(head, pairs, AHEAD)
+
+
+def _cuts(values: pd.DataFrame) -> pd.DataFrame:
+    """``values`` of `cell` without the line of the start."""
+    return values.drop("start", level="side", errors="ignore")
 
 
 def _gap(gap: pd.Series) -> str:
