@@ -11,9 +11,13 @@ from .settings import Settings
 
 
 def stored(scale: str = "paper") -> pd.DataFrame:
-    """The recorded rows of longer runs: method, start, lr, round, seed, metric, value."""
-    found = select(NAME, columns=("method", "start", "round", "lr"), table=LONG, scale=scale)
-    return found.assign(lr=found["lr"].astype(float), round=found["round"].astype(float))
+    """The recorded rows of longer runs, of each line and rate the longest: method, start, lr,
+    long, round, seed, metric, value."""
+    columns = ("method", "start", "round", "lr", "long")
+    found = select(NAME, columns=columns, table=LONG, scale=scale)
+    found = found.astype(dict(lr=float, round=float, long=int))
+    longest = found.groupby(["method", "start", "lr"])["long"].transform("max")
+    return found[found["long"] == longest]
 
 
 def by_rate(rows: pd.DataFrame, start: int) -> dict[float, dict[str, pd.DataFrame]]:

@@ -116,7 +116,8 @@ class Questions(Experiment):
 
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """Both accuracies by round, in percent; of the lines of Table 2, at the goal as well.
-        At another learning rate, or for longer, by round alone, in a table that says which rate.
+        At another learning rate, or for longer, by round alone, in a table that says which rate,
+        and how many times as long.
 
         Where the goal was not reached, ``goal_reached`` is 0 and the numbers are the last round's.
         """
@@ -128,7 +129,8 @@ class Questions(Experiment):
         way = way.assign(value=100 * way["value"], **ids(part) | dict(table=CURVES))
         common = dict(stand_in=cfg.stand_in, selection="last")
         if cfg.long > 1 or cfg.lr != Settings.lr:
-            return way.assign(**common, table=LONG if cfg.long > 1 else RATES, lr=cfg.lr)
+            way = way.assign(**common, table=RATES, lr=cfg.lr)
+            return way.assign(table=LONG, long=cfg.long) if cfg.long > 1 else way
         if part == "lg_scratch":
             return way.assign(**common)
         lines = [

@@ -278,6 +278,7 @@ def test_longer_runs_are_a_table_of_their_own_and_say_who_is_ahead_at_their_end(
     outcome = Outcome(None, {}, history([0.1, 0.2]), pd.DataFrame(index=[0]), 1.0, {})
     rows = QUESTIONS.measured(cfg, "fedavg", outcome)
     assert set(rows["table"]) == {LONG} and set(rows["lr"]) == {cfg.lr}
+    assert set(rows["long"]) == {3}
     assert QUESTIONS.folder(cfg, [0]) != QUESTIONS.folder(SMOKE, [0])
 
     def way(line, values, seed):
@@ -307,3 +308,17 @@ def test_longer_runs_are_a_table_of_their_own_and_say_who_is_ahead_at_their_end(
     assert long.ahead(empty) == f"**LG-FedAvg less FedAvg in the end**: {verdict.NOT_RUN}."
     assert long.late(empty).empty and not long.stands(empty) and figures.levels(empty, SMOKE)
     plt.close("all")
+
+
+def test_a_shorter_run_leaves_a_longer_one_in_its_place(tmp_path, monkeypatch):
+    outcome = Outcome(None, {}, history([0.1, 0.2]), pd.DataFrame(index=[0]), 1.0, {})
+    run = dict(protocol="as_described", scale="paper", seconds=1.0)
+    run |= dict(device="cpu: none", torch="2", commit="abc")
+    for times, part in ((9, "fedavg"), (3, "fedavg"), (3, "lg_scratch")):
+        cfg = QUESTIONS.settings(long=times)
+        rows = QUESTIONS.measured(cfg, part, outcome).assign(**run)
+        results.record(QUESTIONS.name, rows, tmp_path)
+    assert set(results.load(QUESTIONS.name, tmp_path)["long"]) == {3, 9}
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
+    kept = long.stored().groupby("method")["long"].unique().map(list)
+    assert kept.to_dict() == {"fedavg": [9], "lg_fedavg": [3]}  # of each line its longest
