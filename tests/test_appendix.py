@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 import appendix
+from lgfed_core.papers.board import TABLES
 from lgfed_core.paths import PAPER, ROOT
 
 BOOK = ROOT / "book"
@@ -37,11 +38,16 @@ def test_a_list_is_up_to_date_and_its_links_lead_somewhere(name):
 
 def test_an_erratum_says_where_what_and_how_one_can_tell():
     needed = {"in", "of", "place", "about", "printed", "true", "proof", "changes"}
+    optional = {"page", "section", "moves", "artefact", "behind"}
     for entry in ERRATA["erratum"]:
-        assert needed <= set(entry) <= needed | {"page", "section", "moves", "artefact"}, entry
+        assert needed <= set(entry) <= needed | optional, entry
         assert all(entry.values()), entry
         assert "page" in entry or "moves" not in entry, entry
         assert "moves" in entry or "artefact" not in entry, entry
+        if behind := entry.get("behind"):
+            spec = TABLES[behind["table"]]
+            assert entry["artefact"] and set(behind) == {"table", "metric"}, entry
+            assert behind["metric"] in {metric.name for metric in spec.metrics}, entry
         assert entry["in"] in ERRATA["sections"], entry
         assert set(entry["of"]) <= set(appendix.DOCUMENTS), entry
         if "page" in entry:

@@ -5,7 +5,6 @@ at paper scale and as described, after Holm's correction over the claims which a
 of what is judged live, as it came out when the page was last told to keep it (`live`).
 """
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -20,6 +19,7 @@ from lgfed_core.evidence.printed import PAPERS, Table
 from lgfed_core.evidence.steps import standing
 from lgfed_core.paths import PAPER
 
+from . import artefacts
 from .cgau import printed as cgau
 from .cgau.audio import claims as audio
 from .cgau.cifar10 import claims as cifar10
@@ -142,7 +142,7 @@ def in_words(table: pd.DataFrame) -> str:
             else ", ".join(some.index)
         )
         out.append(f"- **{words}** ({len(some)}): {claims}.")
-    said = artefacts()
+    said = artefacts.named()
     out += ["", f"**Artefacts** of released code or of the measuring ({len(said)}): "]
     return "\n".join(out) + "; ".join(said) + "."
 
@@ -150,12 +150,6 @@ def in_words(table: pd.DataFrame) -> str:
 def _letters(table: pd.DataFrame) -> dict[str, str]:
     """What claims' names begin with -> the paper."""
     return dict(zip(table.index.str[0], table["paper"], strict=True))
-
-
-def artefacts(paper: Path = PAPER) -> list[str]:
-    """What comes from the code or the measuring and not from a method: errata that say so."""
-    with open(paper / "errata.toml", "rb") as file:
-        return [one["moves"] for one in tomllib.load(file)["erratum"] if one.get("artefact")]
 
 
 def _aside(said: str) -> str:

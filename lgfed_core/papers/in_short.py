@@ -16,7 +16,7 @@ from lgfed_core.evidence import records, report, verdict
 from lgfed_core.evidence.claims import Claim, said
 from lgfed_core.evidence.printed import METRICS, Table, counted
 
-from . import commands
+from . import artefacts, commands
 from .experiment import Experiment
 
 SHOWN = 4  # findings; the others are folded
@@ -162,9 +162,15 @@ def decided(spec: Table) -> list[str]:
             f"{', '.join(filter(None, [line['setting'], where]))}: "
             f"{line['contrast']} is {line['printed']:+.1f} in print{many}. "
             f"*{said(line.rename({'ours': 'estimate'}), int(line['seeds']), digits=1)}, "
-            f"{spec.headline[0].replace('_', ' ')}*"
+            f"{spec.headline[0].replace('_', ' ')}*{_artefact(spec, line['metric'])}"
         )
     return out
+
+
+def _artefact(spec: Table, metric: str) -> str:
+    """What is behind such numbers as released, if it is no method; else ""."""
+    said = artefacts.behind(spec.name, metric) if spec.headline[0] == "as_released" else []
+    return f" (an artefact: {'; '.join(said)})" if said else ""
 
 
 def _counts(spec: Table) -> str:

@@ -1,5 +1,6 @@
 """The box under a page's title: the decided first, the rest folded, nothing said without a row."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
@@ -66,6 +67,26 @@ def test_what_the_print_has_that_our_runs_lack_stands_beside_what_they_have(monk
     assert held.endswith("(3), as released*")
     monkeypatch.setattr(in_short.report, "contrasts", lambda spec: pd.DataFrame(lines[-1:]))
     assert in_short.decided(TABLES["lgfedavg_v2_table6_mnist"]) == []
+
+
+@pytest.mark.parametrize(
+    ("metric", "protocol", "told"),
+    [
+        ("adv_auc", "as_released", True),
+        ("adv_auc", "as_described", False),
+        ("class_acc", "as_released", False),
+    ],
+)
+def test_beside_a_difference_stands_the_artefact_that_is_behind_it(
+    metric, protocol, told, monkeypatch
+):
+    line = dict(metric=metric, setting="i.i.d.", contrast="a - b", printed=-15.0, ours=-15.0)
+    line |= dict(low=-16.0, high=-14.0, seeds=3, verdict=verdict.REPRODUCED)
+    monkeypatch.setattr(in_short.report, "contrasts", lambda spec: pd.DataFrame([line]))
+    spec = replace(TABLES["lgfedavg_table4_adult_fairness"], headline=(protocol, "last"))
+    (said,) = in_short.decided(spec)
+    assert said.endswith("(an artefact: as released, the push of its adversary cancels, so that an "
+                         "AUC of 50 % shows nothing)") == told  # fmt: skip
 
 
 @pytest.mark.parametrize(
