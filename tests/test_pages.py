@@ -65,6 +65,13 @@ UNNAMED = """() => [...document.querySelectorAll('article img')]
   .filter(i => i.alt.length < 10 || i.alt.includes('_images/')).map(i => i.src.split('/').pop())"""
 SMALL = """() => [...document.querySelectorAll('figure.lgfed img')]
   .filter(i => i.clientWidth < 0.95 * i.naturalWidth).map(i => i.alt.slice(0, 60))"""
+WIDE = """async () => {
+  document.querySelectorAll('article details').forEach(d => { d.open = true; });
+  for (let n = 0; n < 2; n++) await new Promise(requestAnimationFrame);
+  return [...document.querySelectorAll('article table')]
+    .filter(t => t.scrollWidth > 1.5 * document.querySelector('article').clientWidth)
+    .map(t => t.innerText.trim().slice(0, 60));
+}"""
 FORMULAS = """() => [...document.querySelectorAll('mjx-container[display="true"]')]
   .filter(f => f.scrollWidth > f.clientWidth + 2).map(f => f.textContent.slice(0, 60))"""
 
@@ -129,6 +136,7 @@ def test_a_page_is_whole_and_can_be_read_by_everybody(name, page, address):
     page.set_viewport_size(PHONE)
     wrong["cut off on a phone"] = page.evaluate(CUT)
     wrong["figures that shrink on a phone, and their labels"] = page.evaluate(SMALL)
+    wrong["tables far wider than a phone"] = page.evaluate(WIDE)
     said = [f"{kind}: {one}" for kind, some in wrong.items() for one in some]
     assert not said, "\n".join(said)
 
@@ -143,6 +151,31 @@ def _grave(page, options: dict | None = None) -> list[str]:
         for one in found
         if one["impact"] in ("critical", "serious") and one["id"] not in THEME
     ]
+
+
+SPANS = """<article><table style="width: 900px">
+<thead><tr><th></th><th></th><th colspan="2">ours</th><th rowspan="2">paper</th></tr>
+<tr><th>data</th><th>method</th><th>mean</th><th>sd</th></tr></thead>
+<tbody><tr><th rowspan="2">MNIST</th><th>FedAvg</th><td>1</td><td>2</td><td>3</td></tr>
+<tr><th>alone</th><td>4</td><td>5</td><td>6</td></tr></tbody></table></article>"""
+
+
+def test_a_wide_table_becomes_lines_on_a_phone_that_name_row_and_column(page):
+    static = ROOT / "book" / "_static"
+    style, script = ((static / name).read_text("utf-8") for name in ("lgfed.css", "tables.js"))
+    page.set_viewport_size(PHONE)
+    page.set_content(f"<style>{style}</style>{SPANS}<script>{script}</script>")
+    rows = "rows => rows.map(r => [...r.cells].map(c => [c.dataset.name || '', c.textContent]))"
+    first, second = page.eval_on_selector_all("tbody tr", rows)
+    columns = ["ours, mean", "ours, sd", "paper"]
+    assert first == [["", "MNIST"], ["", "FedAvg"], *map(list, zip(columns, "123", strict=True))]
+    assert second == [["", "MNIST"], ["", "alone"], *map(list, zip(columns, "456", strict=True))]
+    tops = "cells => cells.map(c => c.getBoundingClientRect().top)"
+    down = page.eval_on_selector_all("td", tops)
+    assert down == sorted(set(down))  # one below the other
+    page.set_viewport_size(DESK)
+    assert len(set(page.eval_on_selector_all("td", tops))) == 2  # two rows as ever
+    assert not page.is_visible("th.again")
 
 
 CHAPTERS = [
