@@ -178,7 +178,7 @@ def test_before_any_run_nothing_is_judged(stored):
     assert found.empty and claims.judged(found).empty
     assert len(tables.by_task(found)) == len(tables.failures(found)) == 0
     assert "as described, of 0 runs **0**; as released, of 0 runs **0**." in tables.answer(found)
-    assert sentences.of(found).count("not yet run") == 5
+    assert sentences.of(found).count("not yet run") == 6
 
 
 def test_claims_go_by_the_averages_of_seeds(stored):
@@ -333,8 +333,15 @@ def test_a_sweep_chooses_by_two_scores_and_a_claim_stands_where_all_ways_agree(s
     assert lines.loc[("cdan", 0.01, 3.0), "target_acc"] == pytest.approx(89)
     marked = chances.by_setting(found)["best by"]
     assert marked["CDAN"].to_dict() == {
-        (0.01, 1.0): "", (0.01, 3.0): "information", (0.03, 1.0): "labels"
+        (0.01, 1.0): "", (0.01, 3.0): "information (edge)", (0.03, 1.0): "labels (edge)"
     }  # fmt: skip
+    fell = tried(-80, 0.1, "cdan", seeds=[0], weight=9.0)
+    before = rows()[lambda f: f["method"].eq("source_only") & f["seed"].eq(0)]
+    before = before.assign(**dict.fromkeys(run.TRIED) | dict(weight=9.0))
+    broken = chances.by_setting(stored(fell[fell["metric"] == "target_acc"], before))
+    assert broken.loc[("CDAN", 0.01, 9.0), "collapsed"] == "6"  # shown, and not to be chosen
+    assert broken["best by"]["CDAN"].to_dict() == marked["CDAN"].to_dict() | {(0.01, 9.0): ""}
+    assert "20 classes, λ 9, CDAN, A->D: 1" in tables.answer(objects.rows())
     assert marked.index[0][0] == "DANN" and marked["SHOT", 0.01, 1.0] == "information, labels"
     assert list(chances.table(found)) == ["100 rounds"]
     assert sweep.longer(found, "noniid") == {}
@@ -374,12 +381,16 @@ def test_a_sweep_chooses_by_two_scores_and_a_claim_stands_where_all_ways_agree(s
 
 def test_numbers_of_users_and_protocols_stand_side_by_side(stored):
     assert tables.by_number(stored(rows())).empty
+    usual = "run fade.objects --scale paper --protocol as_described --seeds 0-2 --set users=noniid "
+    usual += "methods=dann,cdan,shot central_methods="
+    assert [c.partition("lgfed_core ")[2] for c in chances.commands(objects.rows())] == [usual]
     found = stored(rows().assign(value=lambda f: f["value"] - 2, per_round=4))
+    assert chances.commands(found)[-1].endswith("central_methods= per_round=4")
     table = tables.by_number(found)
     assert (table[2] - table[4]).tolist() == pytest.approx([2, 2, 2]) and table["seeds"].eq(3).all()
     assert tables.by_protocol(found).empty
     table = tables.by_protocol(stored(rows(cdan=60).assign(protocol="as_released")))
-    line = table.loc[("non-i.i.d.", "CDAN")]
+    line = table.loc[("20 or 15", "CDAN")]
     assert line["as described"] == pytest.approx(80.3) and line["as released"] < 61
     assert line["paper"] == pytest.approx(86.5, abs=0.05)  # the mean of six printed numbers
 

@@ -3,9 +3,11 @@
 import pandas as pd
 
 from lgfed_core.evidence.printed import METHODS as WORDS
+from lgfed_core.papers.commands import again
 
 from . import stored, sweep
 from .domains import TASKS
+from .run import NAME, TRIED
 from .settings import METHODS, Settings
 from .tables import USERS
 
@@ -62,21 +64,50 @@ def table(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_setting(found: pd.DataFrame) -> pd.DataFrame:
-    """`sweep.swept` for people: lines (method, rate, weight), and what each choice would take."""
-    lines = sweep.swept(found)
+    """`sweep.swept` for people: lines (method, rate, weight), what each choice would take, whether
+    that is at the edge of what was tried, and how many runs collapsed, where any did."""
+    lines, fell = sweep.swept(found), sweep.lost(found)
     if lines.empty:
         return lines
-    best = {
-        by: lines.groupby("method")[by].transform("max") for by in ("information", "target_acc")
-    }
-    said = [
-        ", ".join(name for name, by in best.items() if lines.loc[at, name] == by[at])
-        for at in lines.index
-    ]
-    said = [words.replace("target_acc", "labels") for words in said]
+    said = pd.Series("", lines.index)
+    for by, words in {"information": "information", "target_acc": "labels"}.items():
+        for method, mine in lines.groupby("method"):
+            at = mine[by].idxmax()
+            edge = " (edge)" if sweep.at_edge(at, lines.loc[[method]].index) else ""
+            said[at] += f"{', ' if said[at] else ''}{words}{edge}"
+    lines = lines.assign(best=said)
+    lines = lines.reindex(lines.index.union(fell.index)).fillna(dict(best=""))
+    lines["fell"] = [f"{fell[at]:.0f}" if at in fell.index else "" for at in lines.index]
     order = {m: n for n, m in enumerate(METHODS)}
-    lines = lines.assign(best=said).sort_index(
-        key=lambda of: of.map(order) if of.name == "method" else of
-    )
-    names = dict(information="information, nats", target_acc="target accuracy, %", best="best by")
+    lines = lines.sort_index(key=lambda of: of.map(order) if of.name == "method" else of)
+    names = dict(information="information, nats", target_acc="target accuracy, %")
+    names |= dict(best="best by", fell="collapsed")
     return lines.rename(index=lambda m: WORDS.get(m, m), level=0).rename(columns=names)
+
+
+def commands(found: pd.DataFrame) -> list[str]:
+    """The commands that make the federated and central games of ``found`` again: the usual ones
+    first, then other rounds, rates, weights and numbers of users a round."""
+    mine = found[found["selection"].eq("last") & found["method"].isin(METHODS)]
+    mine = mine[mine["metric"].eq("target_acc") & mine["round"].isna()]
+    mine = mine.fillna(dict.fromkeys((*TRIED, "per_round"), 0)).replace({"target_users": {"": "-"}})
+    by, same = ["protocol", *TRIED, "target_users", "per_round"], {}
+    for at, runs in mine.groupby(by, sort=False):
+        *setting, users, many = at
+        methods = tuple(m for m in METHODS if m in set(runs["method"]))
+        key = (*setting, many, methods, runs["seed"].nunique())
+        same.setdefault(key, []).append(users)
+    return sorted({_again(*key, tuple(users)) for key, users in same.items()}, key=len)
+
+
+def _again(protocol, rounds, lr, weight, many, methods, seeds, users) -> str:
+    """One of `commands`; a value of 0 is the usual one, and nobody's users are central."""
+    central = users == ("-",)
+    own = dict(rounds=int(rounds), lr=lr, weight=weight)
+    changes = [(name, value) for name, value in own.items() if value]
+    if central:
+        changes += [("methods", ()), ("central_methods", methods)]
+    else:
+        changes += [("users", users), ("methods", methods), ("central_methods", ())]
+        changes += [("per_round", (int(many),))] if many != 2 else []
+    return again(NAME, protocol, changes, seeds, least=1)

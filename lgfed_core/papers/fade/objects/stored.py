@@ -4,6 +4,8 @@ A run has *collapsed* if its target accuracy after the last round is below half 
 had before the game (`run.COLLAPSED`, fixed before the first run), or if it left the finite numbers.
 """
 
+from collections.abc import Iterator
+
 import pandas as pd
 
 from lgfed_core.evidence.records import select
@@ -11,7 +13,7 @@ from lgfed_core.evidence.rows import DIVERGED
 
 from .domains import TASKS
 from .run import COLLAPSED, FEDERATED, NAME, PRETRAINED, TRIED
-from .settings import METHODS, bottleneck
+from .settings import METHODS, USERS, bottleneck
 
 BEFORE = {kind: lines[0][0] for kind, lines in PRETRAINED.items()}  # by bottleneck
 PLAIN = {printed: name for name, printed in FEDERATED.items()}
@@ -76,3 +78,15 @@ def collapsed(found: pd.DataFrame, users: str = "noniid", **which) -> pd.DataFra
         if method in lost:
             out.loc[lost.index[lost[method].notna()], method] = 1.0
     return out
+
+
+def elsewhere(found: pd.DataFrame) -> Iterator[tuple[dict[str, float], str, pd.DataFrame]]:
+    """`collapsed` as described wherever rounds, rate or weight are not the usual ones: those that
+    are not, the users, and the runs."""
+    described = select(found, protocol="as_described")
+    for values in described[list(TRIED)].drop_duplicates().dropna(how="all").to_dict("records"):
+        tried = {name: value for name, value in values.items() if pd.notna(value)}
+        for users in (*USERS, "central"):
+            fell = collapsed(found, users, **tried)
+            if fell.size:
+                yield tried, users, fell

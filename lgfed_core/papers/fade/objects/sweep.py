@@ -8,6 +8,7 @@ import pandas as pd
 
 from lgfed_core.evidence.records import select
 
+from . import stored
 from .domains import TASKS
 from .settings import Settings
 from .stored import accuracy, average
@@ -16,13 +17,14 @@ RELEASED_ROUNDS = 300  # of the shortest released sweeps
 FAIR = ("dann", "cdan", "shot")  # what F7 and F8 compare
 WAYS = ("information", "", "target_acc")  # to choose rate and weight; "": the usual ones
 SWEPT = ("lr", "weight")
+_NONE = pd.Series(dtype=float, index=pd.MultiIndex.from_tuples([], names=["method", *SWEPT]))
 
 
 def swept(found: pd.DataFrame) -> pd.DataFrame:
     """The sweep: lines (method, lr, weight), columns ``information``, ``target_acc``.
 
     Means over the tasks, of non-i.i.d. users after the usual rounds, of the seeds that it has; a
-    line of which a task has not run is left out. Empty before the sweep.
+    line of which a task has not run, or `lost` runs, is left out. Empty before the sweep.
     """
     mine = select(found, setting="federated", target_users="noniid", per_round=2, rounds="")
     mine = select(mine, protocol="as_described", selection="last", round="")
@@ -32,7 +34,28 @@ def swept(found: pd.DataFrame) -> pd.DataFrame:
     mine = mine[mine["seed"].isin(mine.loc[other, "seed"])]
     lines = mine.groupby(["method", *SWEPT, "metric"])["value"]
     whole = lines.count() == len(TASKS["office31"]) * mine["seed"].nunique()
-    return lines.mean()[whole].unstack("metric")
+    kept = lines.mean()[whole].unstack("metric")
+    return kept[~kept.index.isin(lost(found).index)]
+
+
+def lost(found: pd.DataFrame) -> pd.Series:
+    """Settings of the sweep under which runs collapsed: how many, by (method, lr, weight)."""
+    out = {}
+    for tried, users, fell in stored.elsewhere(found):
+        if users == "noniid" and "rounds" not in tried:
+            at = tuple(tried.get(name, getattr(Settings, name)) for name in SWEPT)
+            out |= {(m, *at): n for m, n in fell.sum().items() if n and m in FAIR}
+    return pd.Series(out, dtype=float).rename_axis(["method", *SWEPT]) if out else _NONE
+
+
+def at_edge(at: tuple, whole: pd.MultiIndex) -> bool:
+    """Whether a line (method, lr, weight) has the least or the most that was tried without a loss
+    of what it varies; what varies nothing is at no edge."""
+    edges = []
+    for n, name in enumerate(SWEPT, 1):
+        usual, tried = getattr(Settings, name), whole.get_level_values(name)
+        edges.append(at[n] != usual and at[n] in (tried.min(), tried.max()))
+    return any(edges)
 
 
 def chosen(found: pd.DataFrame, way: str) -> dict[str, dict[str, float]]:
