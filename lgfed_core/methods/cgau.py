@@ -3,7 +3,7 @@
 * `ClientRowsKept`: client k's rows of V_f and V_g stay on the device, as the text says they may.
 * `ClientRowsAveraged`: they are averaged with everything else, as in the released code. Row k
   changes on device k alone, so the average moves it by w_k = n_k / n of what the device learnt:
-  with ten clients, about a tenth of the step. The text calls both ways equivalent.
+  with ten clients, about a tenth of the step. The text makes no difference between them.
 
 In both, a device carries its own row and nobody else's; that gives, to rounding, the numbers of a
 network that carries all rows as one matrix (a test says so).

@@ -16,7 +16,13 @@ from lgfed_core.models.cgau import GatedMLP, client_rows
 from lgfed_core.models.layout import Layout
 from lgfed_core.papers.cgau import federated
 from lgfed_core.papers.cgau.audio.run import AUDIO
-from lgfed_core.papers.cgau.cifar10 import claims as judged, newcomers, run as cifar10, time as cost
+from lgfed_core.papers.cgau.cifar10 import (
+    claims as judged,
+    control,
+    newcomers,
+    run as cifar10,
+    time as cost,
+)
 from lgfed_core.papers.cgau.cifar10.new_clients import NEW_CLIENTS
 from lgfed_core.papers.cgau.cifar10.run import CIFAR10
 from lgfed_core.papers.cgau.cifar10.time import TIME
@@ -217,9 +223,20 @@ def test_rounds_are_timed_in_turn(tmp_path):
 
 def test_slopes_by_hand():
     found = made_up(lambda p: 4.0 - 2.0 * p, spread=0.0)
-    level, tilted = (part.evidence for part in judged.slopes(judged.Found(found)))
+    level, tilted, more = (part.evidence for part in judged.slopes(judged.Found(found)))
     assert level.estimate == pytest.approx(0) and tilted.estimate == pytest.approx(2.0)
-    assert judged.size_ratio() == pytest.approx((564_600 - 4 * 128 - 11 * 10) / 280_074)
+    assert more.estimate == pytest.approx(2.0)
+    both = found.assign(value=found["value"] - 3.0 * found["shuffle_proportion"])
+    level, tilted, more = (part.evidence for part in judged.slopes(judged.Found(both)))
+    assert level.estimate == pytest.approx(-3) and level.p > 0.5  # the baseline falls, too
+    assert tilted.estimate == pytest.approx(5.0) and more.estimate == pytest.approx(2.0)
+
+
+def test_the_printed_gain_stands_beside_ours_where_all_is_shuffled():
+    said = judged.beside_the_print(made_up(lambda p: -1.5 * p, spread=0.01))
+    assert "less the printed 0.5**: CGAU, rows" in said and "less: -2.0" in said
+    said = judged.beside_the_print(made_up(lambda p: 0.5 * p, spread=0.01))
+    assert "less: -" not in said and "more: +" not in said
 
 
 def test_the_control_stands_beside_what_it_controls(monkeypatch):
@@ -230,25 +247,25 @@ def test_the_control_stands_beside_what_it_controls(monkeypatch):
         return rows if (features, within_classes) in gains else rows.iloc[:0]
 
     monkeypatch.setattr(cifar10, "stored", stored)
-    found = judged.control()
+    found = control.table()
     names = {True: "class by class", False: "all classes together"}
     assert list(found.index) == [(features, names[within]) for features, within in gains]
     assert found["gain"].to_numpy() == pytest.approx(list(gains.values()), abs=0.05)
     assert (found["low"] < found["gain"]).all() and (found["repetitions"] == 5).all()
     assert found["baseline"].to_numpy() == pytest.approx(78.0, abs=0.05)
-    assert judged.control("cgau_averaged").empty
-    said = judged.what_the_control_says(found)
+    assert control.table("cgau_averaged").empty
+    said = control.what_it_says(found)
     assert "cifar_cnn**: +0.5" in said and "(5 repetitions): a gain" in said
-    label = judged.how_much_is_the_label(found)
+    label = control.how_much_is_the_label(found)
     assert "cifar_cnn, a gain +9." in label and " against a gain +0.5" in label
     assert "what is gone" in label and "inception_v3" not in label
     turned = found.rename({"class by class": "all classes together"} | dict.fromkeys(
         ["all classes together"], "class by class"))  # fmt: skip
-    assert "what is gone" not in judged.how_much_is_the_label(turned)
-    assert "not yet run" in judged.how_much_is_the_label(judged.control("cgau_averaged"))
+    assert "what is gone" not in control.how_much_is_the_label(turned)
+    assert "not yet run" in control.how_much_is_the_label(control.table("cgau_averaged"))
     assert "inception_v3**, the paper's features: not yet run" in said
     gains["cifar_cnn", False] = 0.0
-    said = judged.what_the_control_says(judged.control())
+    said = control.what_it_says(control.table())
     assert "any gain is smaller than 0.5 points" in said
 
 
@@ -257,9 +274,9 @@ def test_an_interval_that_holds_zero_is_not_no_gain():
     index = pd.MultiIndex.from_tuples([("mobilenet_v2", "all classes together")], names=names)
     line = {"baseline": 85.0, "gain": 0.2, "low": -1.0, "high": 1.4, "p": 0.3, "p_same": 0.3}
     table = pd.DataFrame([line | {"repetitions": 3}], index)
-    assert "neither a gain nor one below 0.5 points is shown" in judged.what_the_control_says(table)
+    assert "neither a gain nor one below 0.5 points is shown" in control.what_it_says(table)
     small = table.assign(low=-0.04, high=0.41, p=0.043, p_same=0.01)  # one-sided: no interval's
-    assert "(3 repetitions): any gain is smaller than 0.5" in judged.what_the_control_says(small)
+    assert "(3 repetitions): any gain is smaller than 0.5" in control.what_it_says(small)
 
 
 # Newcomers.

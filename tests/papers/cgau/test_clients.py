@@ -75,3 +75,4 @@ def test_a_class_dealt_at_random_cannot_be_ruled_out(noise):
     who = feature_clusters.simulate(x, y, part, 3, seed=0)
     assert who.random == (11,) and np.isnan(who.means[-1]).all()
     assert client_leak._possible(who)[-1].all()
+    assert np.isnan([*client_leak.told(who, y).values()]).all()  # a class without centroids

@@ -31,10 +31,13 @@ def told(who: Clients, y: NDArray) -> dict[str, float]:
 
     Each class counts alike, however many rows it has (balanced accuracy). Both ways take the class
     of the nearest centroid of ``who``, among all of them or among those of the row's client. y [n]
-    are the labels; ``who`` may be shuffled. Errors as for `classes_left`.
+    are the labels; ``who`` may be shuffled. NaN where test rows are of a class that was dealt at
+    random, as it has no centroids. Errors as for `classes_left`.
     """
     _checked(who)
     test = who.part == TEST
+    if np.isin(who.random, np.asarray(y)[test]).any():
+        return dict.fromkeys(("plane", "plane and client"), float("nan"))
     at, client = who.plane[test], who.client[test]
     labels = np.unique(y)
     far = _distances(at, who.means)  # [C, K, n]

@@ -197,7 +197,7 @@ def claim(found: dict[str, pd.DataFrame]) -> dict[str, Evidence]:
 
 
 def take_home(found: dict[str, pd.DataFrame]) -> str:
-    """Three Markdown lines of what came out; found: `accuracies` by kind of network."""
+    """Four Markdown lines of what came out; found: `accuracies` by kind of network."""
     solved = {kind: int((a["all", "nothing"] >= SOLVED).sum()) for kind, a in found.items()}
     words, starts = roles(found["cgau"]), {kind: len(a) for kind, a in found.items()}
     kinds = words[words != "not solved"].value_counts()
@@ -214,7 +214,10 @@ def take_home(found: dict[str, pd.DataFrame]) -> str:
         f"- **One gated unit without any client** solves it from {solved['gated']} of "
         f"{starts['gated']} starts"
     )
-    return "\n".join([enough, parts, without + (": it can." if solved["gated"] else ".")])
+    without += ": it can." if solved["gated"] else "."
+    # False if two units without gates or clients solved it from another number of starts.
+    plain = f"- **Two tanh units** solve it from {solved['mlp']} of {starts['mlp']} starts."
+    return "\n".join([enough, parts, without, plain])
 
 
 def grid(reach: float = 2.2, steps: int = 121) -> tuple[np.ndarray, Tensor, Tensor]:

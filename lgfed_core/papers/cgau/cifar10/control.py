@@ -1,0 +1,88 @@
+"""The control on CIFAR-10: what CGAU gains on clients whose number knows nothing of the class."""
+
+import pandas as pd
+
+from lgfed_core.evidence import claims
+from lgfed_core.evidence.records import select
+from lgfed_core.evidence.verdict import equivalent, greater
+from lgfed_core.papers.in_words import kind
+
+from ..federated import GAMMA
+from ..gains import have
+from . import run as cifar10
+from .claims import NO_GAIN, accuracy, gain_table
+
+TOLD, BLIND = "class by class", "all classes together"  # clients made: whether they know the class
+
+
+def table(method: str = "cgau_kept", protocol: str = "as_described") -> pd.DataFrame:
+    """Recorded gains without shuffling, of clients made class by class and of all classes together.
+
+    A line per kind of features and of clients: distance (Frechet's, a mean over pairs of clients),
+    baseline (accuracy, percent), gain (points), low and high (95 %), p that there is none
+    (one-sided), p_same that it is `NO_GAIN` or more either way (two one-sided tests), repetitions.
+    Empty where the control has not been run.
+    """
+    lines = {}
+    for features in cifar10.FEATURES:
+        for within, name in ((True, TOLD), (False, BLIND)):
+            found = cifar10.stored(features, within_classes=within)
+            found = select(found, protocol=protocol, shuffle_proportion=0)
+            if have(found, method):
+                gain = gain_table(found, method)[0.0]
+                level = accuracy(found, "baseline")[0.0].reindex(gain.index).mean()
+                apart = select(found, metric=GAMMA)["value"].mean()
+                more = greater(gain)
+                ends = [apart, level, more.estimate, more.low, more.high]
+                same = equivalent(gain, 0.0, NO_GAIN)
+                lines[features, name] = [*ends, more.p, same.p, len(gain)]
+    index = pd.MultiIndex.from_tuples(lines, names=["features", "clients made"]) if lines else None
+    columns = ["distance", "baseline", "gain", "low", "high", "p", "p_same", "repetitions"]
+    return pd.DataFrame(list(lines.values()), index, columns)
+
+
+def how_much_is_the_label(found: pd.DataFrame) -> str:
+    """What is left of the gain where the client's number knows nothing of the class, from a
+    `table`, as a sentence in Markdown."""
+    said, gone = [], True
+    for features, mine in found.groupby(level="features", sort=False) if len(found) else ():
+        lines = mine.droplevel("features").rename(columns={"gain": "estimate"})
+        if {TOLD, BLIND} <= set(lines.index):
+            told, blind = (line for _, line in lines.loc[[TOLD, BLIND]].iterrows())
+            each = [
+                f"{kind(line, ('a gain', 'a loss', 'no gain shown'))} "
+                f"{claims.said(line, int(line['repetitions']))}"
+                for line in (told, blind)
+            ]
+            said.append(f"{features}, {each[0]} against {each[1]}")
+            gone &= bool(told["low"] > max(blind["high"], 0))
+    # False if a gain without the class were as large as one with it.
+    head = (
+        "**How much of the gain is the label**: CGAU's gain in points on clients made class by "
+        "class, against clients whose number knows nothing of the class"
+    )
+    # False for the same reason: then nothing is gone that could be either.
+    more = "; what is gone is the label, or a shift of the label given the inputs" if gone else ""
+    return f"{head}: {'; '.join(said)}{more}." if said else f"{head}: not yet run."
+
+
+def what_it_says(found: pd.DataFrame) -> str:
+    """A Markdown line per kind of features of `table`."""
+    said = []
+    mine = found.xs(BLIND, level="clients made") if len(found) else found
+    for features, line in mine.iterrows():
+        # False if more repetitions moved the interval to the other side of zero or of `NO_GAIN`.
+        gain, same = line["low"] > 0, line["p_same"] < 0.05
+        words = {
+            (True, True): f"a gain, and it is smaller than {NO_GAIN:g} points",
+            (True, False): "a gain",
+            (False, True): f"any gain is smaller than {NO_GAIN:g} points",
+            (False, False): f"neither a gain nor one below {NO_GAIN:g} points is shown",
+        }[bool(gain), bool(same)]
+        said.append(
+            f"- **{features}**: {claims.said(line.rename({'gain': 'estimate'}))} points "
+            f"({line['repetitions']:.0f} repetitions): {words}."
+        )
+    missing = [name for name in cifar10.FEATURES[:1] if not len(found) or name not in mine.index]
+    said += [f"- **{name}**, the paper's features: not yet run." for name in missing]
+    return "\n".join(said)
