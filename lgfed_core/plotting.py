@@ -47,6 +47,7 @@ _STYLE = {
     "lines.linewidth": 1.5,
     "lines.markersize": 5,
     "legend.frameon": False,
+    "legend.handlelength": 2.8,  # dashes are seen beside a mark
     "svg.fonttype": "none",
     "pdf.fonttype": 42,
     "svg.hashsalt": "lgfed",

@@ -45,7 +45,9 @@ def by_share(rows: pd.DataFrame, rules: dict[str, pd.Series] | None = None) -> F
         for style, (name, value) in zip(STYLES, own.items(), strict=False):
             ax.axhline(value, color=MEASURED, lw=0.8, ls=style, label=name)
         if len(own):
-            ax.legend(fontsize=6.5)
+            low, high = ax.get_ylim()
+            ax.set_ylim(low, high + 0.2 * (high - low))  # room for their names
+            ax.legend(fontsize=6.5, loc="upper left", ncols=2)
         title = f"{SOURCES[source]} (stand-in)" if source in SOURCES else source
         ax.set(title=title, xticks=ALPHAS, xlim=(-0.05, 1.05))
         ax.set_xlabel("share of the layers that is shared")

@@ -70,5 +70,4 @@ def _side(ax: Axes, lines: pd.DataFrame) -> None:
         if wide.shape[1] > 1:
             ax.plot(wide.index, wide, linewidth=0.5, alpha=0.5, **look)
         label = f"{METHODS[method]}, C = {float(fraction):g}"
-        every = max(1, len(wide) // 6)
-        ax.plot(wide.index, wide.mean(axis=1), label=label, marker=marker, markevery=every, **look)
+        ax.plot(wide.index, wide.mean(axis=1), label=label, marker=marker, markevery=0.15, **look)

@@ -128,7 +128,7 @@ def _draw(ax, line: str, x: list, table: pd.DataFrame) -> None:
     look = dict(color=colour, linestyle="--" if line == "lg_scratch" else "-")
     if table.shape[1] > 1:
         ax.plot(x, table, linewidth=0.5, alpha=0.5, **look)
-    marks = dict(marker=marker, markevery=max(1, len(x) // 6))
+    marks = dict(marker=marker, markevery=0.12)  # of the panel: dashes are seen between them
     ax.plot(x, table.mean(axis=1), label=LINES[line], **marks, **look)
 
 
