@@ -45,9 +45,9 @@ PART = Range(0, 1, above=True)  # more than nothing, up to all
 REST = Range(0, 1, below=True)  # something is left
 INSIDE = Range(0, 1, above=True, below=True)
 COMMON = dict(
-    lr=POSITIVE, momentum=REST, dropout=REST, validation=REST, fraction=PART, cohort=PART, beta=PART
+    lr=POSITIVE, momentum=REST, dropout=REST, validation=INSIDE, fraction=PART, cohort=PART
 )
-COMMON |= dict(shrink=PART, goal=SHARE, classes=Range(1, 10))
+COMMON |= dict(beta=PART, shrink=PART, goal=SHARE, classes=Range(1, 10))
 
 
 @dataclass(frozen=True)

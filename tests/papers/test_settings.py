@@ -100,6 +100,8 @@ def test_values_that_do_not_go_together_do_not_hide_each_other():
         ("lgfedavg.fairness", dict(first_rows=3)),
         ("lgfedavg.version1", dict(classes=5)),
         ("cgau.audio", dict(validation=0.0)),
+        ("fade.income", dict(validation=0.0)),
+        ("lgfedavg.vqa", dict(validation=0.0)),
         ("cgau.cifar10", dict(per_class=5_001)),
         ("cgau.cifar10", dict(clients=201)),
         ("cgau.time", dict(clients=251)),

@@ -29,7 +29,7 @@ from lgfed_core.models.cgau import Baseline, GatedMLP
 from lgfed_core.models.layout import Layout, joined
 from lgfed_core.papers.experiment import Experiment
 from lgfed_core.papers.parts import Part, who
-from lgfed_core.papers.settings import INSIDE, POSITIVE, SHARE, Checked
+from lgfed_core.papers.settings import POSITIVE, SHARE, Checked
 from lgfed_core.partition import feature_clusters
 from lgfed_core.partition.feature_clusters import Clients
 
@@ -71,7 +71,7 @@ class Settings(Checked):
 
     COUNTS_BATCHES: ClassVar[bool] = False  # as released, the baseline's clients weigh by batches
 
-    RANGES: ClassVar = dict(shuffles=SHARE, positive=POSITIVE, validation=INSIDE)
+    RANGES: ClassVar = dict(shuffles=SHARE, positive=POSITIVE)
     CHOICES: ClassVar = dict(scale=SCALES, methods=METHODS)
 
     @property

@@ -17,7 +17,7 @@ from lgfed_core import data, models, partition
 from lgfed_core.data.augment import CropFlip
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import MTL, Method, ReleasedMTL
-from lgfed_core.papers.settings import FROM_0, POSITIVE, Checked, Range
+from lgfed_core.papers.settings import FROM_0, POSITIVE, REST, Checked, Range
 
 from . import counts
 
@@ -72,7 +72,7 @@ class Settings(Checked):
     SHARDS: ClassVar[int] = 0  # of a device, where label-sorted rows are cut
 
     RANGES: ClassVar = dict(extra_rounds=FROM_0, mtl_rounds=FROM_0, shared_layers=Range(0, 5))
-    RANGES |= dict(shrink=Range(0, 100, above=True), fedavg_lr=POSITIVE)
+    RANGES |= dict(shrink=Range(0, 100, above=True), fedavg_lr=POSITIVE, validation=REST)
     CHOICES: ClassVar = dict(shared_side=("first", "last"), alone=("local", "mtl"))
     EMPTY = frozenset({"budgets", "starts", "alone"})
 
