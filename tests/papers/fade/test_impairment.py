@@ -141,11 +141,11 @@ def test_impossible_settings_are_refused_by_name():
             IMPAIRMENT.settings("smoke", **changes)
 
 
-def made_up(squared=0.1, none=0.5) -> pd.DataFrame:
+def made_up(squared=0.1, none=0.5, vanilla=0.4) -> pd.DataFrame:
     rng, lines = np.random.default_rng(0), []
     for name in people.SOURCES.values():
         for m in impairment.Settings.per_round:
-            for loss, value in (("none", none), ("vanilla", 0.4), ("squared", squared)):
+            for loss, value in (("none", none), ("vanilla", vanilla), ("squared", squared)):
                 for seed in range(4):
                     noisy = value + rng.normal(0, 0.005)
                     lines.append(
@@ -191,6 +191,14 @@ def test_the_vanilla_loss_may_help_in_one_number_of_users_a_round_and_fail_in_mo
     assert claims.judged(rows)["verdict"]["F13"] == "confirmed"
     rows.loc[(rows["loss"] == "vanilla") & (rows["per_round"] > 2), "value"] -= 0.35
     assert claims.judged(rows)["verdict"]["F13"] == "refuted"
+
+
+def test_a_vanilla_loss_that_debiases_nearly_as_much_refutes_that_it_does_not():
+    for vanilla, verdict in ((0.05, "refuted"), (0.25, "refuted"), (0.45, "confirmed")):
+        rows = made_up(squared=0.03, vanilla=vanilla)
+        assert claims.judged(rows)["verdict"]["F13"] == verdict, vanilla
+    assert "less than 0.5 of what squared gains" in claims.judged(made_up(vanilla=0.2))["at"]["F13"]
+    assert "gains less than 50 % of what the squared one gains" in sentences.of(made_up())
 
 
 def test_a_rate_that_finds_no_window_counts_for_nothing():

@@ -18,6 +18,7 @@ from .run import Settings
 
 UNFAIR = 0.2  # delta EO without an adversary, as the paper has it
 MANY = 10  # users a round from which the paper says so
+SHARE = 0.5  # of the squared loss's gain: who gains less than that "failed to debias" (ours)
 _IDS = ("stand_in", "per_round", "lr", "loss", "rounds")
 
 
@@ -58,7 +59,7 @@ def _wide(mine: pd.DataFrame, metric: str) -> pd.DataFrame:
 def debiasing(found: pd.DataFrame) -> list[Part]:
     """F13, in each set: for each number of users a round, delta EO without an adversary is above
     `UNFAIR` (from `MANY` users on), and the squared loss lowers it; in the middle of these numbers
-    the squared loss is below the vanilla one, as where that fails in most of them."""
+    the vanilla loss lowers it by less than `SHARE` of that, as where it fails in most of them."""
     by_name: dict[str, list[Part]] = {}
     for name, rates in seeing(found).items():
         for lr in rates:
@@ -79,9 +80,10 @@ def _at_one_rate(table: pd.DataFrame) -> list[Part]:
             above = f"{where}: delta EO above {UNFAIR:g} without the game"
             parts.append(Part(above, len(none), greater(none.to_numpy(), by=UNFAIR)))
         parts.append(paired(f"{where}: squared below none", none, mine["squared"], greater))
-    ahead = (table["vanilla"] - table["squared"]).unstack("per_round").dropna()
+    gain = {loss: table["none"] - table[loss] for loss in ("vanilla", "squared")}
+    ahead = (SHARE * gain["squared"] - gain["vanilla"]).unstack("per_round").dropna()
     for name, mine in ahead.groupby("stand_in"):
-        words = f"{name}, in the middle: squared below vanilla"
+        words = f"{name}, in the middle: vanilla gains less than {SHARE:g} of what squared gains"
         parts.append(Part(words, len(mine), greater(mine.median(axis=1).to_numpy())))
     return parts
 
@@ -89,7 +91,8 @@ def _at_one_rate(table: pd.DataFrame) -> list[Part]:
 _CELLS = len(Settings.people) * (
     len(Settings.per_round) + sum(m >= MANY for m in Settings.per_round) + 1
 )
-CLAIMS = (Claim("F13", "fade/impairment", "squared debiases, vanilla does not", debiasing, _CELLS),)
+_WORDS = "squared debiases in all cases, vanilla fails in most"
+CLAIMS = (Claim("F13", "fade/impairment", _WORDS, debiasing, _CELLS),)
 
 
 def alone(found: pd.DataFrame, metric: str = "train_delta_eo") -> pd.DataFrame:
