@@ -185,6 +185,19 @@ def test_the_claim_stands_where_the_rates_agree_and_one_is_shown():
     assert set(claims.chosen(few).values()) == {0.01}
 
 
+def test_what_one_rate_has_not_run_is_not_judged():
+    text, other = made_up(), made_up().assign(lr=0.1)
+    other = other[other["per_round"] < 20]
+    names = {part.name for part in claims.debiasing(pd.concat([text, other]))}
+    assert len(names) == 10 and not any("20 a round" in name for name in names)
+    text.loc[(text["loss"] == "vanilla") & (text["per_round"] >= 10), "value"] = 0.1
+    text.loc[(text["loss"] == "vanilla") & (text["per_round"] == 5), "value"] = 0.47
+    lines = claims.judged(pd.concat([text, other]))  # in the middle of 2, 5 and 10, not of four
+    assert lines["so_far"]["F13"] == "confirmed" and lines["ran"]["F13"] == 10
+    short = other[other["loss"] != "vanilla"]  # nothing that both have
+    assert claims.judged(pd.concat([text, short])).empty
+
+
 def test_the_vanilla_loss_may_help_in_one_number_of_users_a_round_and_fail_in_most():
     rows = made_up()
     rows.loc[(rows["loss"] == "vanilla") & (rows["per_round"] == 2), "value"] -= 0.35

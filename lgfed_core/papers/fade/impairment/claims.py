@@ -1,9 +1,9 @@
 """Claim F13 of FADE, from stored runs on the data that stand in for the study (`run`).
 
 The paper reports the users it trains with, so the claim is judged on them; people who were left out
-are on the page. It stands where the learning rates that have run agree, but for those at which no
-window is found (`blind`); figures show the one `chosen`. Seeds pair the comparisons, delta EO goes
-from 0 to 2.
+are on the page. It stands where the learning rates agree, but for those at which no window is found
+(`blind`): what one of them has not run is not judged. Figures show the one `chosen`. Seeds
+pair the comparisons, delta EO goes from 0 to 2.
 """
 
 import pandas as pd
@@ -60,20 +60,27 @@ def debiasing(found: pd.DataFrame) -> list[Part]:
     """F13, in each set: for each number of users a round, delta EO without an adversary is above
     `UNFAIR` (from `MANY` users on), and the squared loss lowers it; in the middle of these numbers
     the vanilla loss lowers it by less than `SHARE` of that, as where it fails in most of them."""
+    seen = seeing(found).items()
+    return [part for name, rates in seen for part in _in_one_set(found, name, rates)]
+
+
+def _in_one_set(found: pd.DataFrame, name: str, rates: list[float]) -> list[Part]:
+    """The comparisons that all ``rates`` have, by each of them; what one has alone says nothing of
+    whether they agree."""
+    mine = [found[(found["stand_in"] == name) & (found["lr"] == lr)] for lr in rates]
+    tables = [_wide(rows, "train_delta_eo").reindex(columns=[*impairment.LOSSES]) for rows in mine]
+    numbers = [set(table.dropna().index.get_level_values("per_round")) for table in tables]
     by_name: dict[str, list[Part]] = {}
-    for name, rates in seeing(found).items():
-        for lr in rates:
-            mine = found[(found["stand_in"] == name) & (found["lr"] == lr)]
-            for part in _at_one_rate(_wide(mine, "train_delta_eo")):
-                by_name.setdefault(part.name, []).append(part)
-    return [agreed(parts) for parts in by_name.values()]
+    for table in tables:
+        shared = table.index.get_level_values("per_round").isin(set.intersection(*numbers))
+        for part in _at_one_rate(table[shared].dropna()):
+            by_name.setdefault(part.name, []).append(part)
+    return [agreed(parts) for parts in by_name.values() if len(parts) == len(rates)]
 
 
 def _at_one_rate(table: pd.DataFrame) -> list[Part]:
-    """The comparisons of one set; table: of `wide`."""
-    if not set(impairment.LOSSES) <= set(table):
-        return []
-    parts, table = [], table.dropna()
+    """The comparisons of one set; table: of `wide`, whole lines."""
+    parts = []
     for (name, m), mine in table.groupby(["stand_in", "per_round"]):
         where, none = f"{name}, {m:g} a round", mine["none"]
         if m >= MANY:

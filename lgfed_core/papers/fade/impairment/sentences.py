@@ -30,8 +30,10 @@ def _rule() -> str:
         f"**F13 holds** where delta EO without the game is above {claims.UNFAIR:g} from "
         f"{claims.MANY} users a round on, the squared loss lowers it for every number of users a "
         "round, and the vanilla loss, in the middle of these numbers, gains less than "
-        f"{100 * claims.SHARE:g} % of what the squared one gains. The paper says that the vanilla "
-        "loss fails in most cases; from which share on a loss fails is ours."
+        f"{100 * claims.SHARE:g} % of what the squared one gains. All learning rates at which a "
+        "positive window is found must agree, and what one of them has not run is not judged. The "
+        "paper says that the vanilla loss fails in most cases; from which share on a loss fails is "
+        "ours."
     )
 
 
