@@ -14,7 +14,7 @@ from lgfed_core.engine import LocalTraining, run
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import FADE
 from lgfed_core.models.income import IncomeNet
-from lgfed_core.papers.fade.income import census, claims, measures, run as income, sentences
+from lgfed_core.papers.fade.income import census, claims, measures, run as income, sentences, tables
 from lgfed_core.papers.fade.income.game import Game
 from lgfed_core.papers.fade.income.measures import Seen, scores
 from lgfed_core.papers.fade.income.run import INCOME
@@ -208,6 +208,42 @@ def test_validation_rows_choose_within_a_point_of_accuracy():
     assert best["vanilla", 16] == usual
     lost = "leaves out 1 of 8: 1 with a seed that left the finite numbers (1 vanilla, 0 squared)."
     assert lost in sentences.of(with_loss)
+
+
+def test_the_table_of_tunings_shows_what_was_lost_and_how_many_seeds_a_mean_has():
+    rows = made_up()
+    squared = (rows["loss"] == "squared") & (rows["males"] == 16) & (rows["top"] == 3)
+    vanilla = (rows["loss"] == "vanilla") & (rows["males"] == 16) & (rows["top"] == 10)
+    lost = rows[vanilla | (squared & rows["seed"].isin([0, 1]))]
+    notes = lost[lost["metric"] == "acc"].assign(metric="diverged", value=99.0)
+    table = tables.tried(pd.concat([rows.drop(lost.index), notes]))
+    assert table.loc[("squared", "16", "3, 0.01, 0"), "seeds"] == "3 of 5"
+    gone = table.loc[("vanilla", "16", "10, 0.01, 0")]
+    assert gone["seeds"] == "0 of 5" and gone["chosen"] == "" and np.isnan(gone["accuracy"])
+    assert table.loc[("vanilla", "1", "10, 0.01, 0"), "seeds"] == "5 of 5"
+    assert len(tables.tried(made_up())) == len(table)
+
+
+def test_the_worst_of_two_groups_does_not_stand_beside_the_worst_user_of_many():
+    rows = made_up()
+    users = rows[rows["metric"] == "acc"].assign(metric="user_worst")
+    central = rows[rows["males"] == 1].assign(table=income.CENTRAL, method="logistic", males=np.nan)
+    central = pd.concat([central, users.assign(table=income.CENTRAL, method="logistic")])
+    table = tables.practice(pd.concat([rows, users, central]))
+    assert np.isnan(table.loc[(tables.TOGETHER, "logistic"), "worst user"])
+    assert table.loc[("16 male users, one female", "none"), "worst user"] == pytest.approx(
+        84, abs=1
+    )
+
+
+def test_measures_stand_under_names_that_people_read():
+    rows = pd.concat([made_up(), made_up().assign(inputs="without_sex")])
+    for table in (tables.of(rows, ["acc"]), tables.practice(rows), tables.tried(rows)):
+        assert not any("_" in name for name in table.columns)
+    assert ("none", "16") in tables.of(rows, ["acc"]).index
+    assert list(tables.over_males(rows, ["delta_eo"]).index) == ["ΔEO"]
+    stored = set(claims.stored()["metric"]) - {"diverged"}
+    assert set(tables.NAMES) == stored, "a measure without a name, or a name without a measure"
 
 
 def test_nothing_is_said_where_nothing_has_run():
