@@ -18,6 +18,7 @@ from torch import Tensor
 from lgfed_core.errors import SettingsError
 
 LARGE = 50.0  # an epsilon that protects nobody; a bound on it will do, and takes no memory
+NOTHING, ANY_TWO = 1.0, 2.0  # how far apart two changes are at most, in lengths C: `epsilon`
 
 
 class Treatment(Protocol):
@@ -55,19 +56,25 @@ class Privacy:
         noise = torch.from_numpy(rng.standard_normal(len(change), dtype=np.float32))
         return before + change + self.noise * self.clip * noise.to(change)
 
-    def epsilon(self, uploads: int, delta: float) -> float:
+    def epsilon(self, uploads: int, delta: float, apart: float = 1.0) -> float:
         """The epsilon of one device towards the server, after it has sent ``uploads`` times.
 
         For neighbouring federations that differ in whether this device's data exist at all: without
-        them its change is zero. Sampling amplifies nothing, as the server sees who sends.
-        Infinite without noise. Raises SettingsError where Opacus is not installed.
+        them its change is zero, so that the two are at most C apart (`NOTHING`). Between any two
+        changes, one device's data and another's, it is 2C (`ANY_TWO`), as of half the noise.
+        Sampling amplifies nothing, as the server sees who sends.
+
+        apart: the distance of the two, in units of C. Infinite without noise. Raises SettingsError
+        where Opacus is not installed.
         """
         if not (isinstance(uploads, Integral) and uploads >= 0 and 0 < delta < 1):
             raise SettingsError(
                 f"uploads is {uploads}, delta {delta}; they are a whole number from 0 and a "
                 "probability between 0 and 1"
             )
-        return spent(self.noise, 1.0, uploads, delta)
+        if not 0 < apart < math.inf:
+            raise SettingsError(f"apart is {apart}; it must be positive and finite")
+        return spent(self.noise / apart, 1.0, uploads, delta)
 
 
 def spent(noise: float, sampling: float, times: int, delta: float) -> float:

@@ -11,7 +11,7 @@ from scipy.stats import norm
 from lgfed_core.engine import run
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import FADE, LGFedAvg
-from lgfed_core.methods.privacy import Privacy
+from lgfed_core.methods.privacy import ANY_TWO, NOTHING, Privacy
 from lgfed_core.models.layout import joined
 from toy import SGD, grouped, models
 
@@ -102,3 +102,16 @@ def test_epsilon_is_that_of_the_gaussian_mechanism():
         "in units of C"
     )
     assert Privacy(1.0, 1.0).epsilon(0, delta) == 0.0
+
+
+def test_two_changes_are_twice_as_far_apart_as_a_change_and_none():
+    pytest.importorskip("opacus")
+    sent = Privacy(clip=0.5, noise=0.0).privatise
+    before, far = torch.zeros(2), torch.tensor([9.0, 0.0])
+    one, other = sent(before, far, RNG(0)), sent(before, -far, RNG(0))
+    assert (one - other).norm() == ANY_TWO * 0.5 and one.norm() == NOTHING * 0.5
+    blurred = Privacy(clip=0.5, noise=4.0)
+    assert blurred.epsilon(3, 1e-5, ANY_TWO) == Privacy(0.5, 2.0).epsilon(3, 1e-5)
+    assert blurred.epsilon(3, 1e-5, NOTHING) == blurred.epsilon(3, 1e-5)
+    with pytest.raises(SettingsError, match="apart is 0"):
+        blurred.epsilon(3, 1e-5, 0.0)

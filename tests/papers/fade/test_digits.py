@@ -261,13 +261,18 @@ def test_sentences_turn_with_the_rows():
         "**more**: mnist-usps, at 0.05 +" in ends and "**less**: mnist-usps, at 0.05 -" in squared
     )
     noise = pd.DataFrame(
-        {"target, %": [80.0, 60.0, np.nan], "epsilon": [np.inf, 9e3, 2.5], "messages": 16},
+        {
+            "target, %": [80.0, 60.0, np.nan],
+            "epsilon": [np.inf, 9e3, 2.5],
+            sentences.TWO: [np.inf, 3e4, 7.5],
+            "messages": 16,
+        },
         [0.0, 0.01, 1.0],
     )
     words = sentences.privacy(noise, 1, "quick")
     assert "live, 1 seed at scale quick" in words
     assert "no protection (epsilon for 16 messages above 1,000): -20.0 points" in words
-    assert "epsilon 2.5 for 16 messages: it diverges" in words
+    assert "epsilon 2.5 for 16 messages (7.5 between any two changes): it diverges" in words
     assert [sentences.epsilon(e) for e in (np.inf, 1000.1, 1000, 24.39)] == [
         "none", "none", "1,000.0", "24.4",
     ]  # fmt: skip

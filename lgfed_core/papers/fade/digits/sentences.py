@@ -11,6 +11,7 @@ from lgfed_core.papers.in_words import Pair, bullets, seeds, sentence
 from . import claims, run as digits
 
 NO_PROTECTION = 1000.0  # an epsilon above it promises nothing
+TWO = "epsilon, any two"  # column of `privacy`: between two changes of the clip's length
 
 
 def of(found: pd.DataFrame) -> str:
@@ -67,15 +68,16 @@ def epsilon(value: float) -> str:
 def privacy(found: pd.DataFrame, runs: int, scale: str) -> str:
     """What noise leaves of the game that the page has just played, with so many runs at a scale.
 
-    found: a line per sigma, the first without noise, with columns "messages", as planned,
-    "epsilon", of all these, and "target, %" (NaN where the run left the finite numbers).
+    found: a line per sigma, the first without noise, with columns "messages", as planned, of all
+    these "epsilon" against no change at all and `TWO` between any two changes, and "target, %" (NaN
+    where the run left the finite numbers).
     """
     clear, lines = found["target, %"].iloc[0], []
     for sigma, line in found.iloc[1:].iterrows():
         left = line["target, %"]
         end = "it diverges" if pd.isna(left) else f"{left - clear:+.1f} points of target accuracy"
         spent, messages = epsilon(line["epsilon"]), f"{line['messages']:.0f} messages"
-        said = f"epsilon {spent} for {messages}"
+        said = f"epsilon {spent} for {messages} ({epsilon(line[TWO])} between any two changes)"
         if spent == "none":
             said = f"no protection (epsilon for {messages} above {NO_PROTECTION:,.0f})"
         lines.append(f"sigma {sigma:g}, {said}: {end}")
