@@ -371,6 +371,7 @@ def test_dann_is_set_beside_the_library_at_each_length():
     assert table.loc["mnist-usps", 2000, "local"]["ours"] == 99
     said = dann.sentences(found)
     assert said.count("still a gain") == 2 and "+7.0" in said
+    assert "at 0.01, 2 times our rate" in said and "at 0.1, 20 times our rate" in said
     assert dann.sentences(games) == "not yet run"
 
 

@@ -123,8 +123,10 @@ class Parts:
     def central(self, before: Outcome, batch_norm: str = "frozen") -> Outcome:
         """Both domains in every step, in equal parts: what a server with all data would do.
 
-        A step of each device and their plain average is one step on both batches. As many batches
-        as in a federated run. With ``batch_norm`` "local" each domain is normalised by itself.
+        A step of each device and their plain average is one step on the mean of both losses: the
+        adversarial one at the full rate, the task's, which the source alone has, at half of it. As
+        many batches as in a federated run. With ``batch_norm`` "local" each domain is normalised by
+        itself.
         """
         cfg = self.cfg
         fed, _ = federation(cfg, self.direction, self.seeds, [0.5], self.device)
