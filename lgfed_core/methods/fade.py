@@ -39,7 +39,7 @@ class FADE(Method):
     power: q of the adversarial loss, 1 vanilla and 2 squared; ``per_sample`` takes the power of
         each row's loss (eq. 7 as printed) and not of the batch's mean (as released).
     opt_out: how probable it is that a device declines the game in a round.
-    batch_norm: "frozen" as in appendix B.2.
+    batch_norm: "frozen", as appendix B.2 has it of ResNet's statistics, which are ImageNet's.
     """
 
     rounds: int = 1

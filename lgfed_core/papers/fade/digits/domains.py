@@ -38,7 +38,8 @@ def digits(
     channels: 3 repeats the grey plane, as the released code does. per_class, tested: training rows
         of each class, and test rows of each domain, for a quick look.
 
-    USPS's training pictures are turned by up to 10 degrees, once.
+    USPS's training pictures are turned by up to 10 degrees, once, as in the released code, which
+    also cuts them at random (`random_crop_rot`); that is left out here.
 
     Where USPS cannot be had, the 1,797 UCI digits of scikit-learn take its place.
     """
