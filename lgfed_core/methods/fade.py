@@ -7,7 +7,9 @@ and discriminator D; on a batch of its own all three take one step (eqs 1 to 3):
 
 where L_adv is how badly D guesses the device's own group (`adversary.group_loss`: vanilla, or
 squared, eq. 6) and lambda_t rises from 0 to 1. A device may decline the game in any round: then it
-learns the task alone, and returns D as it came. The server moves by beta towards the average.
+learns the task alone, and returns D as it came. Where it keeps its momentum, that of rounds which
+it played still moves its encoder, and so does weight decay, labels or none. The server moves by
+beta towards the average.
 
 A network for FADE has a part called ``discriminator``, and forward(x, watch) -> (outputs, logits of
 D on watch(features)), as `models.digits.DigitsNet`.

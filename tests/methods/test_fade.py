@@ -19,7 +19,7 @@ from lgfed_core.methods.adversary import group_loss, reverse
 from lgfed_core.methods.schedules import Annealing, rising
 from lgfed_core.models.digits import DigitsNet, WeightNormalised
 from lgfed_core.models.layout import Layout, joined, values
-from lgfed_core.seeds import Purpose, stream, visits
+from lgfed_core.seeds import Purpose, coin, stream, visits
 from toy import SGD, Small, grouped, models
 
 # Losses.
@@ -159,6 +159,23 @@ def test_methods_that_cannot_train_together_are_named(other, said):
         run(grouped(seeds=(0, 1)), [first, other], SGD, 1, workers=1)
     with pytest.raises(SettingsError, match="1 methods for 2 runs"):
         run(grouped(seeds=(0, 1)), [first], SGD, 1, workers=1)
+
+
+def test_momentum_of_rounds_played_moves_who_declines_where_it_is_kept():
+    federation = grouped(devices=1)
+    none = replace(federation.data.train, y=torch.full_like(federation.data.train.y, -1))
+    federation = replace(federation, data=replace(federation.data, train=none))
+    game = FADE(beta=1.0, strength=1.0, opt_out=0.5)
+    plays = [game.plays(coin(0, number, 0)) for number in range(9)]
+    at = next(n for n in range(1, 9) if plays[n - 1] and not plays[n])
+
+    def moved(method, keep):  # in round ``at``, which is declined by a device without labels
+        training = LocalTraining(0.1, 4, 0.9, keep_momentum=keep)
+        ends = [run(federation, method, training, n, workers=1) for n in (at, at + 1)]
+        return (ends[1].tensors["shared"] - ends[0].tensors["shared"]).norm().item()
+
+    assert moved(game, keep=True) > 0 and moved(game, keep=False) == 0
+    assert moved(FADE(beta=1.0, opt_out=1.0), keep=True) == 0  # who never plays has none
 
 
 def test_who_declines_returns_the_discriminator_as_it_came():
