@@ -48,11 +48,10 @@ class Goal:
 
 
 def pieces(only: str = "") -> list[Piece]:
-    """Everything that can be run at paper scale, or of one experiment."""
+    """Everything that can be run at paper scale, or of one experiment, and may serve a goal."""
     known = [experiments.find(only)] if only else experiments.ALL.values()
-    return [
-        piece for one in known for p in PROTOCOLS if p in one.protocols for piece in one.pieces(p)
-    ]
+    found = (one.pieces(p) for one in known for p in PROTOCOLS if p in one.protocols)
+    return [piece for some in found for piece in some if not piece.aside]
 
 
 def every(ledger: Ledger) -> list[Goal]:

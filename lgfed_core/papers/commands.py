@@ -1,6 +1,6 @@
 """The one command that makes the runs of one cell of a printed table again, and no others."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import pandas as pd
 
@@ -43,7 +43,7 @@ def of_rows(experiment: Experiment, rows: pd.DataFrame) -> list[str]:
             some = some if rounds is None else some[some["rounds"] == rounds]
             seeds = {piece: _seeds(some, piece, rounds is None) for piece in pieces}
             more = () if rounds is None else (("rounds", int(rounds)),)
-            for group in grouped(piece for piece in pieces if seeds[piece]):
+            for group in grouped((piece for piece in pieces if seeds[piece]), experiment.apart):
                 changes = [*experiment.joined(group).items(), *more]
                 most = max(seeds[piece] for piece in group)
                 found.append(again(experiment.name, protocol, changes, most, least=1))
@@ -56,11 +56,14 @@ def _seeds(rows: pd.DataFrame, piece: Piece, whole: bool) -> int:
     return select(rows, **cell)["seed"].nunique()
 
 
-def grouped(pieces: Iterable[Piece]) -> Iterable[list[Piece]]:
-    """Pieces that one run can make: a setting with one value at a time has the same in all."""
+def grouped(pieces: Iterable[Piece], apart: Collection[str] = frozenset()) -> Iterable[list[Piece]]:
+    """Pieces that one run can make: a setting with one value at a time, or that is kept ``apart``,
+    has the same in all."""
     found: dict[tuple, list[Piece]] = {}
     for piece in pieces:
-        single = tuple(c for c in piece.changes if not isinstance(c[1], tuple | bool))
+        single = tuple(
+            c for c in piece.changes if c[0] in apart or not isinstance(c[1], tuple | bool)
+        )
         found.setdefault(single, []).append(piece)
     return found.values()
 

@@ -40,6 +40,7 @@ class Experiment:
     released: ClassVar[dict] = {}  # what the protocol `as_released` changes
     protocols: ClassVar[tuple[str, ...]] = PROTOCOLS
     chooses: ClassVar[frozenset[str]] = frozenset()  # settings that pick cells and change none
+    apart: ClassVar[frozenset[str]] = frozenset()  # of these: one value in a command (`commands`)
     together: ClassVar[bool] = False  # all seeds at once on a CPU as well (tiny networks)
     usual_lanes: ClassVar[str] = "auto"  # what lanes are if nobody says; "auto": by the device
 

@@ -54,7 +54,8 @@ class Piece:
 
     changes: settings that pick it (of `Experiment.chooses`); those of several are joined. cell: the
     ids of its rows, the table among them. after: the parts it goes on from, which run before it.
-    like: ids of rows which took about as long as it would, for its ``share``.
+    like: ids of rows which took about as long as it would, for its ``share``. aside: no printed
+    number and no claim asks for it; where its rows come from is said, and it is never planned.
     """
 
     experiment: str
@@ -65,6 +66,7 @@ class Piece:
     after: tuple[str, ...] = ()
     like: tuple[tuple[str, Any], ...] = ()
     share: float = 1.0
+    aside: bool = False
 
 
 def said(plan: list[Part]) -> str:

@@ -141,10 +141,14 @@ def test_the_strip_names_the_commands_of_the_rows_that_there_are(monkeypatch):
     assert one.endswith("as_released --seeds 0-1 --set classes=2 alone= fedavg=True starts=")
     assert other.endswith("as_released --seeds 0 --set classes=5 alone=local fedavg=False starts=")
     game = dict(table="fade_figure2", direction="mnist-usps", protocol="as_described", seed=0)
+    game |= dict(loss="squared")
     short = pd.DataFrame([game | dict(scale="short", rounds=500)])
     (again,) = commands.of_rows(DIGITS, short)
     assert "--seeds 0 --set directions=mnist-usps" in again and again.endswith(" rounds=500")
     assert commands.of_rows(DIGITS, short.assign(rounds=float("nan"))) == []
+    alone = short.assign(loss="central", rounds=2000)
+    (central,) = commands.of_rows(DIGITS, alone)  # games have no rows of that length
+    assert central.endswith("losses= opt_outs= statistics= central=True rounds=2000")
     assert in_short._again([]) == "" and "made by" not in in_short._again([one])
     assert "<summary>made by 2 commands</summary>" in in_short._again([one, other])
 

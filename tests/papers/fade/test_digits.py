@@ -14,8 +14,10 @@ from lgfed_core.engine.federation import prepare
 from lgfed_core.engine.looped import Looped
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.errors import DataError, NotAvailable, SettingsError
+from lgfed_core.fill import goals
 from lgfed_core.methods import FADE
 from lgfed_core.models.layout import joined
+from lgfed_core.papers import commands
 from lgfed_core.papers.fade.digits import (
     claims as judged,
     dann,
@@ -373,6 +375,43 @@ def test_dann_is_set_beside_the_library_at_each_length():
     assert said.count("still a gain") == 2 and "+7.0" in said
     assert "at 0.01, 2 times our rate" in said and "at 0.1, 20 times our rate" in said
     assert dann.sentences(games) == "not yet run"
+
+
+def test_the_named_commands_make_the_stored_rows_and_no_others():
+    base = dict(protocol="as_described", scale="short", rounds=500.0, seed=0, statistics="")
+    there = {
+        "mnist-usps": [
+            dict(table=digits.OPT_OUT, opt_out=0.5),
+            dict(table=digits.STATISTICS, statistics="local"),
+        ],
+        "usps-mnist": [dict(table=digits.OPT_OUT, opt_out=p) for p in (0.25, 1.0)],
+    }
+    rows = [
+        base | dict(direction=direction) | ids
+        for direction, some in there.items()
+        for ids in (*(dict(table=digits.TABLE, loss=x) for x in digits.POWERS), *some)
+    ]
+    first, second = commands.of_rows(DIGITS, pd.DataFrame(rows))
+    assert "directions=mnist-usps losses=vanilla,squared opt_outs=0.5 statistics=local" in first
+    assert "directions=usps-mnist losses=vanilla,squared opt_outs=0.25,1.0 statistics= " in second
+    made = {
+        part.name.removeprefix("mnist-usps:")
+        for piece in DIGITS.pieces("as_described")
+        if piece.name.startswith("mnist-usps")
+        for part in DIGITS.parts(
+            DIGITS.settings("paper", **dict(piece.changes)), [0], torch.device("cpu")
+        )
+    }
+    assert made == set(DIGITS.settings("paper").lengths)  # each part has a piece, by its name
+
+
+def test_what_no_claim_asks_for_is_never_planned():
+    known = [piece for piece in DIGITS.pieces("as_described") if piece.aside]
+    assert {piece.name.split(":", 1)[1] for piece in known} == {
+        "central", "statistics:local", "statistics:averaged",
+    }  # fmt: skip
+    assert not set(known) & set(goals.pieces(DIGITS.name))
+    assert all(not piece.aside for piece in goals.pieces())
 
 
 def test_losses_may_be_left_out_and_dann_have_each_domains_statistics():

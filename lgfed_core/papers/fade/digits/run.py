@@ -28,17 +28,11 @@ from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
 from lgfed_core.papers.parts import Part, Piece, following
 
-from . import domains
+from . import domains, pieces
 from .adaptation import Adaptation
-from .settings import POWERS, SCALES, Settings
+from .settings import CENTRAL, CURVES, OPT_OUT, POWERS, SCALES, STATISTICS, TABLE, Settings
 
 NAME = "fade.digits"
-TABLE = "fade_figure2"
-CURVES = "fade_figure2_curves"  # the same, by round
-OPT_OUT = "fade_digits_opt_out"  # tables of ours
-STATISTICS = "fade_digits_statistics"
-ENDS = (0.05, 0.5, 0.95)  # the probabilities that claims are about
-SHORT = 500  # rounds of recorded runs from which the time of longer ones is told
 
 
 def federation(
@@ -109,7 +103,7 @@ class Parts:
     def played(self, before: Outcome, name: str) -> Outcome:
         """The part called ``name``, from the pre-trained model."""
         cfg, (kind, *what) = self.cfg, name.split(":")
-        if kind == "central":
+        if kind == CENTRAL:
             return self.central(before, *what)
         name = name.replace(":", "_")
         if kind == "opt_out":
@@ -136,7 +130,7 @@ class Parts:
         method = FADE(**playing, batch_norm=batch_norm)
         training = self._training(annealing=Annealing(rounds), batches=1)
         start = _start(before, 1)
-        name = "central" if batch_norm == "frozen" else f"central_{batch_norm}"
+        name = CENTRAL if batch_norm == "frozen" else f"{CENTRAL}_{batch_norm}"
         return self._run(name, fed, method, training, rounds, start, cfg.pretraining)
 
     def _training(self, **more) -> LocalTraining:
@@ -195,6 +189,7 @@ class Digits(Experiment):
 
     name, table = NAME, TABLE
     Settings, scales, protocols = Settings, SCALES, ("as_described",)
+    apart = frozenset({"directions"})  # not all of them have run with every rate of opting out
     chooses = frozenset(
         {"directions", "probabilities", "losses", "opt_outs", "statistics", "central", "rounds"}
         | {"central_statistics"}
@@ -209,27 +204,7 @@ class Digits(Experiment):
                 yield Part(f"{direction}:{name}", rounds, saved)
 
     def pieces(self, protocol: str) -> list[Piece]:
-        """Figure 2 at full length, by direction: its middle and ends; beside it, opting out."""
-        full, found = Settings(), []
-        for direction in full.directions:
-            lanes = dict(directions=(direction,), losses=full.losses, probabilities=ENDS)
-            plain = lanes | dict(opt_outs=(), statistics=(), central=False)
-            first = f"{direction}:pretraining"
-            for name, table, more, after in (
-                ("losses", TABLE, {}, (first,)),
-                ("opt_out", OPT_OUT, dict(opt_outs=full.opt_outs), (first, f"{direction}:losses")),
-            ):
-                ids = dict(table=table, direction=direction)
-                piece = Piece(
-                    *(self.name, protocol, f"{direction}:{name}"),
-                    changes=tuple((plain | more).items()),
-                    cell=tuple((ids | dict(rounds=full.rounds)).items()),
-                    after=after,
-                    like=tuple((ids | dict(rounds=SHORT)).items()),
-                    share=full.rounds / SHORT,
-                )
-                found.append(piece)
-        return found
+        return pieces.of(self.name, protocol)
 
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
         for direction in cfg.directions:

@@ -9,6 +9,11 @@ from lgfed_core.papers.settings import INSIDE, PART, Checked, Range
 
 from . import domains
 
+TABLE = "fade_figure2"
+CURVES = "fade_figure2_curves"  # the same, by round
+OPT_OUT = "fade_digits_opt_out"  # tables of ours
+STATISTICS = "fade_digits_statistics"
+CENTRAL = "central"  # a part, and what rows of it call their loss
 POWERS = {"vanilla": 1.0, "squared": 2.0}
 SCALES = {
     "smoke": dict(
@@ -78,8 +83,8 @@ class Settings(Checked):
         """The parts of a direction, in order, and how many rounds each trains."""
         names = [f"opt_out:{rate:g}" for rate in self.opt_outs]
         names += [f"statistics:{kind}" for kind in self.statistics]
-        central = ["central"] * self.central
-        central += [f"central:{kind}" for kind in self.central_statistics]
+        central = [CENTRAL] * self.central
+        central += [f"{CENTRAL}:{kind}" for kind in self.central_statistics]
         games = ["losses"] if self.losses and self.probabilities else []
         found = {"pretraining": self.pretraining} | dict.fromkeys(games, self.rounds)
         found |= dict.fromkeys(central, self.rounds * self.steps // 2)
