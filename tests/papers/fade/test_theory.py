@@ -41,6 +41,11 @@ def pair(seed, k=4):
 # Theorem 4.1
 
 
+def test_of_the_panels_of_the_minimum_the_first_alone_has_weights_that_sum_to_one():
+    meet = [tf.printed_minimum(*a) == pytest.approx(tf.minimum(*a)) for a in tf.PAIRS[1:]]
+    assert meet == [True, False, False]  # the page says where the two lines lie apart
+
+
 def test_minimum_by_hand():
     assert tf.minimum(1, 1) == pytest.approx(-2 * np.log(2))
     assert tf.printed_minimum(1, 1) == pytest.approx(2 * np.log(2))
