@@ -17,6 +17,7 @@ from lgfed_core.methods import Batch, Local, Method, Step
 from lgfed_core.methods.privacy import Privacy
 from lgfed_core.models.layout import values
 
+from .embeddings import Beside, Lookups, refuse_embeddings
 from .stacked_tests import filled
 from .training import LocalTraining, Phase, gradients, moving, trainee
 
@@ -78,18 +79,20 @@ def one_each(federation: "Federation", method: Method | Sequence[Method]) -> lis
     return methods
 
 
-def data(federation: "Federation", methods: Sequence[Method], training: LocalTraining) -> None:
+def data(
+    federation: "Federation", methods: Sequence[Method], training: LocalTraining, padded: bool
+) -> None:
     """Rows that the network does not take, labels that are missing where they are read, and
     safeguards that would do nothing."""
     rows, method = federation.data.train, methods[0]
     net = copy.deepcopy(federation.net).to("cpu").eval()
     try:
-        with torch.no_grad():
+        with torch.no_grad(), torch.random.fork_rng(devices=[]), Lookups() as seen:
             outputs = net(rows.x[:1].to("cpu", copy=True))  # it may work in place
     except FAULTS as error:
-        raise SettingsError(
-            f"{type(net).__name__} does not take rows of shape {list(rows.x.shape[1:])}: {error}"
-        ) from error
+        what = "row 0" if isinstance(error, Beside) else f"rows of shape {list(rows.x.shape[1:])}"
+        raise SettingsError(f"{type(net).__name__} does not take {what}: {error}") from error
+    refuse_embeddings(net, federation.data, federation.partitions, seen, padded)
     if isinstance(outputs, Tensor) and outputs.shape[-1:] == (1,) and (rows.y > 1).any():
         raise SettingsError(
             f"{type(net).__name__} has one output, which tells labels 0 and 1 apart; those of the "

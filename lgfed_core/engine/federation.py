@@ -136,7 +136,7 @@ def prepare(
     layout = Layout(federation.net, averaged(methods[0], federation.net))
     runs, devices, place = len(federation.seeds), federation.clients, federation.device
     size = layout.size_shared + layout.size_personal
-    checked.data(federation, methods, training)
+    checked.data(federation, methods, training, padded)
     checked.losses(federation, methods[0], padded)
     if start.shape not in ((runs, size), (runs, devices, size)):
         raise SettingsError(
