@@ -17,6 +17,7 @@ from lgfed_core.methods import Batch, Local, Method, Step
 from lgfed_core.methods.privacy import Privacy
 from lgfed_core.models.layout import values
 
+from .answers import refuse_treatments
 from .embeddings import Beside, Lookups, refuse_embeddings
 from .stacked_tests import filled
 from .training import LocalTraining, Phase, gradients, moving, trainee
@@ -53,6 +54,8 @@ def one_each(federation: "Federation", method: Method | Sequence[Method]) -> lis
     methods = [method] * runs if isinstance(method, Method) else list(method)
     if len(methods) != runs:
         raise SettingsError(f"{len(methods)} methods for {runs} runs; give one, or one for each")
+    for one in methods:
+        refuse_treatments(one)
     first, names = methods[0], frozenset(dict(net.named_parameters()))
 
     def moved(m: Method) -> list[tuple]:

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods.interface import Method
+from lgfed_core.methods.privacy import Treatment
 from lgfed_core.seeds import Purpose, stream
 
 from .batched import Engine
@@ -88,7 +89,8 @@ def privatise(phase: Phase, jobs: list[Job], number: int) -> None:
             rng = stream(phase.seeds[run], Purpose.PRIVACY, number, device)
             for treatment in phase.methods[run].upload:
                 before, sent = t["shared"][run], t["uploads"][slot]
-                t["uploads"][slot] = treatment.privatise(before, sent, rng)
+                given = treatment.privatise(before, sent, rng)
+                t["uploads"][slot] = _like(sent, given, treatment, "privatise")
 
 
 def merge(phase: Phase, jobs: list[Job], before: Tensor | None, out: Collection[int] = ()) -> None:
@@ -110,7 +112,9 @@ def merge(phase: Phase, jobs: list[Job], before: Tensor | None, out: Collection[
                 after = method.server_update(shared[r], average)
                 shared[r] = _like(shared[r], after, method, "server_update")
             if method.keep and before is not None:
-                personal[r, who] = method.keep(before[r, who], personal[r, who], weights)
+                trained = personal[r, who]  # [m, P_p]
+                kept = method.keep(before[r, who], trained, weights)
+                personal[r, who] = _like(trained, kept, method, "keep", "participants' own")
 
 
 def _weights(method: Method, rows: Tensor) -> Tensor | None:
@@ -128,12 +132,14 @@ def _weights(method: Method, rows: Tensor) -> Tensor | None:
     )
 
 
-def _like(shared: Tensor, given: Tensor, method: Method, name: str) -> Tensor:
-    """What a method's answer has given. Raises SettingsError for anything but a vector [P_s]."""
-    if isinstance(given, Tensor) and given.shape == shared.shape:
+def _like(
+    wanted: Tensor, given: object, who: Method | Treatment, name: str, what: str = "the shared"
+) -> Tensor:
+    """What an answer has given. Raises SettingsError for anything but a tensor like ``wanted``."""
+    if isinstance(given, Tensor) and given.shape == wanted.shape:
         return given
-    what = f"shape {list(given.shape)}" if isinstance(given, Tensor) else type(given).__name__
+    said = f"shape {list(given.shape)}" if isinstance(given, Tensor) else type(given).__name__
     raise SettingsError(
-        f"{type(method).__name__}.{name} gives {what}; it has to give the shared parameters, a "
-        f"tensor of shape {list(shared.shape)}"
+        f"{type(who).__name__}.{name} gives {said}; it has to give {what} parameters, a tensor of "
+        f"shape {list(wanted.shape)}"
     )
