@@ -201,7 +201,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
     ("methods/shot.py", ") / share.clamp(min=1e-12)", ")", "tests/methods/test_adaptation.py"),
     ("methods/qffl.py", "** self.q / (self.q + 1)", "/ (self.q + 1)", DIGESTS),
     ("methods/cgau.py", "-(-seen // self.per)", "seen // self.per", "tests/methods/test_cgau.py"),
-    ("engine/checked.py", "- {*range(kinds)}",
+    ("engine/trials.py", "- {*range(kinds)}",
      "- {*range(kinds + 1)}", "tests/engine/test_refused.py"),
     ("engine/dual.py", "push if training.nesterov else self.velocities", "self.velocities",
      "tests/engine/test_dual.py"),

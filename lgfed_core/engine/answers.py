@@ -1,7 +1,56 @@
 """What a method answers, read by the engine: refused by name where it cannot be meant."""
 
+import math
+from collections.abc import Collection, Sequence
+from numbers import Real
+
+from torch import nn
+
 from lgfed_core.errors import SettingsError
-from lgfed_core.methods import Method
+from lgfed_core.methods import Method, Step
+
+
+def shared(method: Method, net: nn.Module) -> frozenset[str]:
+    """The names that ``method`` shares. Raises SettingsError unless it gives such."""
+    found = method.shared(net)
+    if _names(found):
+        return frozenset(found)
+    raise SettingsError(
+        f"{type(method).__name__}.shared gives {found!r:.80}; it has to give the names of "
+        "parameters, as frozenset({'head.weight'}), or frozenset() for none"
+    )
+
+
+def steps(method: Method, net: nn.Module) -> Sequence[Step]:
+    """The steps of ``method``. Raises SettingsError for what no device can take."""
+    name, found = f"{type(method).__name__}.steps", method.steps(net)
+    listed = isinstance(found, list | tuple) and not isinstance(found, Step)
+    if not listed or not found or not all(isinstance(step, Step) for step in found):
+        raise SettingsError(
+            f"{name} gives {found!r:.80}; it has to give a list of Steps, at least one, as "
+            "[Step(self.loss)]"
+        )
+    for step in found:
+        pull = step.pull
+        fits = {
+            "loss": (callable(step.loss), "a function of local and batch"),
+            "params": (step.params is None or _names(step.params), "a set of names, or None"),
+            "when": (step.when is None or callable(step.when), "a function of a chance, or None"),
+            "pull": (isinstance(pull, Real) and 0 <= pull < math.inf, "a number from 0"),
+        }
+        for part, (fit, what) in fits.items():
+            if not fit:
+                raise SettingsError(
+                    f"{name} gives a Step with {part} {getattr(step, part)!r:.80}; it is {what}"
+                )
+    return found
+
+
+def _names(found: object) -> bool:
+    """Whether ``found`` is a set or a list of texts, which can be read again."""
+    if isinstance(found, str | bytes) or not isinstance(found, Collection):
+        return False
+    return all(isinstance(name, str) for name in found)
 
 
 def refuse_treatments(method: Method) -> None:

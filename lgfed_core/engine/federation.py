@@ -15,7 +15,7 @@ from lgfed_core.methods import Method
 from lgfed_core.models.layout import Layout, values
 from lgfed_core.partition.label_skew import ClientIndices, Partition
 
-from . import checked
+from . import answers, checked, trials
 from .memory import zeros
 from .participation import Participation
 from .trackers import Tracker
@@ -137,7 +137,7 @@ def prepare(
     runs, devices, place = len(federation.seeds), federation.clients, federation.device
     size = layout.size_shared + layout.size_personal
     checked.data(federation, methods, training, padded)
-    checked.losses(federation, methods[0], padded)
+    trials.losses(federation, methods[0], padded)
     if start.shape not in ((runs, size), (runs, devices, size)):
         raise SettingsError(
             f"start has shape {tuple(start.shape)}; this network and {runs} runs need "
@@ -192,7 +192,9 @@ def averaged(method: Method, net: nn.Module) -> frozenset[str]:
     """What ``method`` shares, and running statistics if it averages them."""
     known = dict(net.named_parameters())
     statistics = method.batch_norm == "averaged"
-    return method.shared(net) | {n for n, _ in values(net) if statistics and n not in known}
+    return answers.shared(method, net) | {
+        n for n, _ in values(net) if statistics and n not in known
+    }
 
 
 def _to(split: Split, place: torch.device) -> Split:

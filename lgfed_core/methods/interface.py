@@ -46,7 +46,7 @@ class Batch:
     def attributes(self, kinds: int, columns: slice = slice(None)) -> Tensor:
         """``columns`` of ``groups``, [b, g], numbered from 0 to ``kinds`` - 1.
 
-        That all rows are is made sure of before anything trains (`engine.checked`). Raises
+        That all rows are is made sure of before anything trains (`engine.trials`). Raises
         SettingsError where there are no groups.
         """
         if self.groups is None:

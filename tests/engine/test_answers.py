@@ -6,7 +6,7 @@ import pytest
 
 from lgfed_core.engine import run
 from lgfed_core.errors import SettingsError
-from lgfed_core.methods import FedAvg, LGFedAvg
+from lgfed_core.methods import FedAvg, LGFedAvg, Step
 from lgfed_core.methods.privacy import Privacy
 from toy import ABOVE, SGD, toy_federation
 
@@ -66,3 +66,58 @@ def test_what_would_be_spread_over_devices_is_refused(method, said, lanes):
 )
 def test_what_treats_no_upload_is_refused(upload, said):
     refused(FedAvg(upload=upload), said)
+
+
+def sharing(names):
+    return type("Mine", (FedAvg,), {"shared": lambda self, net: names})()
+
+
+def stepping(make):
+    return type("Mine", (FedAvg,), {"steps": lambda self, net: make(self)})()
+
+
+@pytest.mark.parametrize("names", [["above.weight"], ("above.weight",), {"above.weight"}])
+def test_names_that_are_shared_may_come_as_any_list_or_set(names):
+    found = run(toy_federation(), sharing(names), SGD, 1)
+    assert found.layout.shared == ("above.weight",)
+
+
+@pytest.mark.parametrize("names", ["above.weight", None, [1], (n for n in ABOVE)])
+def test_what_shares_no_names_is_refused(names):
+    refused(sharing(names), "Mine.shared gives .*; it has to give the names of parameters")
+
+
+@LANES
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda m: Step(m.loss), "Mine.steps gives Step.*; it has to give a list of Steps"),
+        (lambda m: [m.loss], "Mine.steps gives .*list of Steps"),
+        (lambda m: [], r"Mine.steps gives \[\]; .*at least one"),
+        (lambda m: None, "Mine.steps gives None"),
+        (lambda m: (Step(m.loss) for _ in "a"), "Mine.steps gives <generator"),
+        (lambda m: [Step(3)], "a Step with loss 3; it is a function"),
+        (lambda m: [Step(m.loss, (n for n in ABOVE))], "with params <generator .*; it is a set"),
+        (lambda m: [Step(m.loss, "above.weight")], "with params 'above.weight'; it is a set"),
+        (lambda m: [Step(m.loss, None, 0.5)], "with when 0.5; it is a function of a chance"),
+        (lambda m: [Step(m.loss, pull="3")], "with pull '3'; it is a number from 0"),
+        (lambda m: [Step(m.loss, pull=-3)], "with pull -3; it is a number from 0"),
+        (lambda m: [Step(m.loss, pull=float("nan"))], "with pull nan"),
+    ],
+)
+def test_steps_that_no_device_can_take_are_refused(make, said, lanes):
+    refused(stepping(make), said, lanes)
+
+
+class Detached(FedAvg):
+    def loss(self, local, batch):
+        return super().loss(local, batch).detach()
+
+
+@LANES
+def test_a_loss_that_trains_nothing_is_refused(lanes):
+    refused(Detached(), "Detached has a loss that depends on no parameter of Toy", lanes)
+    pulls = stepping(lambda m: [Step(lambda local, batch: batch.x.new_zeros(()), pull=0.1)])
+    run(toy_federation(), pulls, SGD, 0, lanes=lanes)
+    one = stepping(lambda m: [Step(Detached().loss), Step(m.loss)])  # the other learns
+    run(toy_federation(), one, SGD, 0, lanes=lanes)
