@@ -14,6 +14,7 @@ from lgfed_core.data.augment import CropFlip
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import Method
 from lgfed_core.methods.privacy import Privacy
+from lgfed_core.models.layout import Layout
 
 from . import answers
 from .embeddings import Beside, Lookups, refuse_embeddings
@@ -111,6 +112,25 @@ def _normalising(net: nn.Module) -> bool:
     return any(isinstance(module, _BatchNorm) for module in net.modules())
 
 
+def start(start: Tensor, layout: Layout, runs: int, devices: int) -> None:
+    """A start of another shape than [R, P] or [R, K, P], or with numbers that are not finite."""
+    size = layout.size_shared + layout.size_personal
+    if start.shape not in ((runs, size), (runs, devices, size)):
+        raise SettingsError(
+            f"start has shape {tuple(start.shape)}; this network and {runs} runs need "
+            f"{(runs, size)}, or {(runs, devices, size)} for a start of every device's own"
+        )
+    if start.isfinite().all():
+        return
+    named = layout.views(*layout.split(start))  # name -> [R, ...]
+    broken = {n: v.isfinite().flatten(1).all(1) for n, v in named.items()}
+    name, fine = next((n, each) for n, each in broken.items() if not each.all())
+    raise SettingsError(
+        f"start holds a NaN or an infinite number in {name} of run {fine.tolist().index(False)}; "
+        "begin with finite numbers: where an earlier run has left these, lower its lr"
+    )
+
+
 def lonely_rows(phase: Phase) -> None:
     """Batch normalisation of one row has no variance, unless it has several places."""
     split, per_run = phase.rows["train"]
@@ -122,7 +142,15 @@ def lonely_rows(phase: Phase) -> None:
             seen, batch = phase.training.seen(n), phase.training.batch_size
             if seen and seen % batch == 1 % batch:
                 raise SettingsError(
-                    f"device {k} of run {r} has {n} rows, so that with batch_size {batch} a batch "
-                    "has one, which batch normalisation cannot take; choose another batch_size, "
-                    "or limit batches"
+                    f"device {k} of run {r} has {n} row{'s' * (n > 1)}, so that with batch_size "
+                    f"{batch} a batch has one, which batch normalisation cannot take; "
+                    f"{_way_out(n, batch)}"
                 )
+
+
+def _way_out(rows: int, batch: int) -> str:
+    """What helps where a batch of a device's ``rows`` has one row."""
+    if rows == 1:
+        return 'give it more rows or none, leave it out, or choose batch_norm="frozen"'
+    limit = f", or limit batches to {rows // batch}" if 1 < batch < rows else ""
+    return f"choose another batch_size{limit}"

@@ -19,6 +19,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from lgfed_core import paths
 from lgfed_core.errors import Busy, CheckpointError
 from lgfed_core.files import locked, replacing
 
@@ -93,8 +94,14 @@ def save(
             previous(path).unlink(missing_ok=True)
     except (OSError, SafetensorError) as error:
         raise CheckpointError(
-            f"cannot write {path}: {error}; free some space or set LGFED_RUNS"
+            f"cannot write {path}: {error}; free some space or {_elsewhere(path)}"
         ) from error
+
+
+def _elsewhere(path: Path) -> str:
+    """What puts a checkpoint in another place."""
+    own = path.absolute().is_relative_to(paths.RUNS)
+    return "set LGFED_RUNS to another folder" if own else "name another file to save to"
 
 
 @contextmanager
@@ -118,7 +125,9 @@ def claimed(path: Path | None, folder: bool = False) -> Iterator[None]:
                 f"another process is running {path}; wait for it, or take other seeds"
             ) from None
         except OSError as error:
-            raise CheckpointError(f"cannot write beside {path}: {error}; set LGFED_RUNS") from error
+            raise CheckpointError(
+                f"cannot write beside {path}: {error}; {_elsewhere(path)}"
+            ) from error
         yield
 
 
@@ -130,8 +139,8 @@ def load(
     """Tensors and facts of ``path``, or of the `previous` file where that one is gone.
 
     None when there is neither. ``check`` raises ValueError for contents that do not fit the run.
-    Raises CheckpointError when the file is damaged, naming an older one that is sound, or belongs
-    to another run.
+    Raises CheckpointError when the file is damaged, naming an older one that is sound, belongs to
+    another run, or is something else.
     """
     older = previous(path)
     if not path.exists():
@@ -141,6 +150,10 @@ def load(
     try:
         return _read(path, identity, check)
     except _Damaged as error:
+        if _foreign(path):
+            raise CheckpointError(
+                f"{path} is there and no checkpoint of a run; name another file to save to"
+            ) from error
         advice = "delete it to start that part again"
         if path != older and older.exists():
             advice = f"delete it and {older.name} beside it to start that part again"
@@ -151,6 +164,14 @@ def load(
                     f"again to go on from {older.name}"
                 )
         raise CheckpointError(f"{path} is damaged ({error}); {advice}") from error
+
+
+def _foreign(path: Path) -> bool:
+    """Whether a file begins as none of safetensors' does: a length of 8 bytes, and a brace."""
+    with suppress(OSError), path.open("rb") as file:
+        head = file.read(9)
+        return int.from_bytes(head[:8], "little") >= 2**32 and head[8:] != b"{"
+    return False
 
 
 class _Damaged(CheckpointError):

@@ -138,11 +138,7 @@ def prepare(
     size = layout.size_shared + layout.size_personal
     checked.data(federation, methods, training, padded)
     trials.losses(federation, methods[0], padded)
-    if start.shape not in ((runs, size), (runs, devices, size)):
-        raise SettingsError(
-            f"start has shape {tuple(start.shape)}; this network and {runs} runs need "
-            f"{(runs, size)}, or {(runs, devices, size)} for a start of every device's own"
-        )
+    checked.start(start, layout, runs, devices)
     shared, personal = layout.split(start.to(place))
     if start.dim() == 2:
         personal = personal[:, None]  # [R, 1, P_p], the same for all

@@ -80,6 +80,15 @@ def test_no_truncated_or_longer_file_passes(saved, never):
             go(saved)
 
 
+@pytest.mark.parametrize("text", [b"notes on this run", b"to do", b"\x89PNG\r\n\x1a\n\0\0\0"])
+def test_a_file_that_is_no_checkpoint_stays_and_another_is_asked_for(tmp_path, never, text):
+    path = tmp_path / "notes.txt"
+    path.write_bytes(text)
+    with pytest.raises(CheckpointError, match=r"notes\.txt is there and no checkpoint.* another"):
+        go(path)
+    assert path.read_bytes() == text
+
+
 def dropped(tensors, facts):
     del tensors["velocity"]
 

@@ -175,7 +175,8 @@ def test_a_disk_that_fills_up_is_named_and_the_last_checkpoint_stays(tmp_path, m
     assert torch.equal(again.tensors["personal"], whole.tensors["personal"])
 
 
-def test_a_folder_that_cannot_be_written_is_named_and_what_lies_there_stays(tmp_path):
+def test_a_folder_that_cannot_be_written_is_named_and_what_lies_there_stays(tmp_path, monkeypatch):
+    monkeypatch.setattr("lgfed_core.paths.RUNS", tmp_path)
     path, me = tmp_path / "run.safetensors", os.geteuid()
     checkpoint.save(path, {"a": torch.ones(2)}, {"round": 1}, "me")
     before = path.read_bytes()
@@ -199,7 +200,7 @@ def test_a_folder_that_cannot_be_written_is_named_and_what_lies_there_stays(tmp_
 def test_a_place_that_is_no_folder_is_named(tmp_path):
     """As a folder that cannot be written, and also for root."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(CheckpointError, match="cannot write beside .*run.*set LGFED_RUNS"):
+    with pytest.raises(CheckpointError, match="cannot write beside .*run.*name another file"):
         small(tmp_path / "file" / "run.safetensors")
 
 

@@ -10,7 +10,7 @@ from torch import nn
 from lgfed_core.engine import LocalTraining, run
 from lgfed_core.engine.trackers import Personal, Tracker
 from lgfed_core.errors import LgfedError
-from lgfed_core.methods import FADE, MTL, FairLGFedAvg, FedAvg, FedProx
+from lgfed_core.methods import FADE, MTL, FairLGFedAvg, FedAvg, FedProx, LGFedAvg
 from lgfed_core.partition import ClientIndices, Partition
 from toy import Toy, grouped, toy_federation
 
@@ -34,6 +34,17 @@ def softened() -> nn.Module:
     net = Toy()
     net.softmax = nn.Softmax(-1)
     return net
+
+
+def normed():
+    return nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Linear(6, 3))
+
+
+def begun(value, own=False):
+    """A start [1, 75] or [1, 10, 75] with ``value`` at its end, a bias of the upper layer."""
+    start = torch.zeros(1, *[10] * own, 75)
+    start[..., -1] = value
+    return start
 
 
 class Seven(Tracker):
@@ -87,6 +98,16 @@ class Forgetful(FedAvg):
         ("scale is nan", lambda: MTL(scale=float("nan"))),
         ("power is inf", lambda: FADE(power=float("inf"))),
         ("gives {'hits': 3}; it has to", lambda: run(FED, FedAvg(), TRAINING, 1, tracker=Three())),
+        ("start holds a NaN or .* in above.bias of run 0; .*finite", lambda: run(
+            FED, FedAvg(), TRAINING, 1, begun(torch.nan))),
+        ("start holds .* an infinite number in above.bias", lambda: run(
+            FED, LGFedAvg(layers=frozenset(["below.bias"])), TRAINING, 1, begun(-torch.inf, True))),
+        ("device 1 of run 0 has 1 row, .* more rows or none, .*frozen", lambda: run(
+            federation([0, 1], [2], net=normed()), FedAvg(), TRAINING, 1)),
+        (r"device 0 .* 5 rows, .* choose another batch_size, or limit batches to 1$", lambda: run(
+            federation([0, 1, 2, 3, 4], [], net=normed()), FedAvg(), TRAINING, 1)),
+        ("device 0 .* 5 rows, so .* choose another batch_size$", lambda: run(
+            federation(range(5), [], net=normed()), FedAvg(), LocalTraining(0.1, 1), 1)),
         ("Median.aggregate gives median; it has to", lambda: run(FED, Median(), TRAINING, 1)),
         ("Forgetful.server_update gives NoneType", lambda: run(FED, Forgetful(), TRAINING, 1)),
     ],
@@ -121,6 +142,14 @@ def test_groups_that_no_adversary_reads_may_be_any():
     run(renumbered(grouped(), lambda g: g + 7), FADE(opt_out=1.0), TRAINING, 1)
     two = renumbered(grouped(), lambda g: torch.cat([g, g + 7], 1))
     run(two, FADE(), TRAINING, 1)  # it reads the first column
+
+
+@pytest.mark.parametrize(("rows", "method", "more"), [
+    ([], FedAvg(), {}), ([2, 3], FedAvg(), {}), ([2], FedAvg(batch_norm="frozen"), {}),
+    ([2, 3, 4, 5, 6], FedAvg(), {"batches": 1}),
+])  # fmt: skip
+def test_what_is_advised_where_batch_normalisation_has_one_row_helps(rows, method, more):
+    run(federation([0, 1], rows, net=normed()), method, replace(TRAINING, **more), 1)
 
 
 def test_a_place_to_save_may_be_a_text(tmp_path):
