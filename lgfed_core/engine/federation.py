@@ -16,6 +16,7 @@ from lgfed_core.models.layout import Layout, values
 from lgfed_core.partition.label_skew import ClientIndices, Partition
 
 from . import answers, checked, trials
+from .lifted import refuse_unlifted
 from .memory import zeros
 from .participation import Participation
 from .trackers import Tracker
@@ -174,6 +175,8 @@ def prepare(
     )
     if normalises(trainee(phase)):
         checked.lonely_rows(phase)
+    if padded and (two := trials.two(federation, methods[0])) is not None:
+        refuse_unlifted(phase, two)
 
     def of_tracker(name: str, *shape: int) -> Tensor:
         if name in ENGINES or name in tensors:
