@@ -81,6 +81,13 @@ def data(
             f"{type(net).__name__} has one output, which tells labels 0 and 1 apart; those of the "
             f"rows go up to {int(rows.y.max())}"
         )
+    if isinstance(outputs, Tensor) and outputs.dim() == 2 and _usual(method, net):
+        there, classes = outputs.shape[1], federation.data.classes
+        if there < classes:
+            raise SettingsError(
+                f"{type(net).__name__} has outputs for {there} classes, and {federation.data.name} "
+                f"has {classes}: give it one for each, or make the Dataset with fewer classes"
+            )
     if isinstance(training.augment, CropFlip) and rows.x.dim() != 4:
         raise SettingsError(
             f"rows have shape {list(rows.x.shape[1:])}; CropFlip is for pictures [channels, "
@@ -106,6 +113,12 @@ def data(
                     f"device {k} of run {r} has rows with a label below 0, that is without one, "
                     f"which {type(method).__name__} reads"
                 )
+
+
+def _usual(method: Method, net: nn.Module) -> bool:
+    """Whether a step minimises the cross-entropy that is every method's default."""
+    steps = answers.steps(method, net)
+    return any(getattr(step.loss, "__func__", None) is Method.loss for step in steps)
 
 
 def _normalising(net: nn.Module) -> bool:

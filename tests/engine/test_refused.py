@@ -10,7 +10,7 @@ from torch import nn
 from lgfed_core.engine import LocalTraining, run
 from lgfed_core.engine.trackers import Personal, Tracker
 from lgfed_core.errors import LgfedError
-from lgfed_core.methods import FADE, MTL, FairLGFedAvg, FedAvg, FedProx, LGFedAvg
+from lgfed_core.methods import FADE, MTL, ClientBaseline, FairLGFedAvg, FedAvg, FedProx, LGFedAvg
 from lgfed_core.partition import ClientIndices, Partition
 from toy import Toy, grouped, toy_federation
 
@@ -34,6 +34,11 @@ def softened() -> nn.Module:
     net = Toy()
     net.softmax = nn.Softmax(-1)
     return net
+
+
+def narrow():
+    """Two outputs, for rows 0, 1, 3, 4, ... of labels 0 and 1."""
+    return nn.Sequential(Toy(), nn.Linear(3, 2))
 
 
 def normed():
@@ -87,8 +92,12 @@ class Forgetful(FedAvg):
         ("train labels go from 99", lambda: federation(y=FED.data.train.y + 99)),
         ("does not take rows of shape .8.", lambda: run(
             federation(net=nn.Linear(5, 3)), FedAvg(), TRAINING, 1)),
-        (r"FedAvg cannot take its loss of Sequential.*labels up to 2: Target 2", lambda: run(
-            federation(net=nn.Sequential(Toy(), nn.Linear(3, 2))), FedAvg(), TRAINING, 1)),
+        ("ClientBaseline cannot take its loss of Sequential.*up to 2: Target 2", lambda: run(
+            federation(net=narrow()), ClientBaseline(), TRAINING, 1)),
+        ("Sequential has outputs for 2 classes, and toy has 3", lambda: run(
+            federation(net=narrow()), FedAvg(), TRAINING, 1)),
+        ("Sequential has outputs for 2 classes, and toy has 3", lambda: run(
+            federation([0, 1, 3], [4], net=narrow()), FedProx(mu=1.0), TRAINING, 1)),
         ("training row 999; toy has 150", lambda: federation([0, 999], [1])),
         ("no device of run 0 has a training row", lambda: federation([], [])),
         ("lr inf", lambda: LocalTraining(float("inf"), 4)),
