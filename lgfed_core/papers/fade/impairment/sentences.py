@@ -27,7 +27,7 @@ def of(found: pd.DataFrame) -> str:
 def _rule() -> str:
     # False if `claims.debiasing` asked for something else; its bounds are read, not typed.
     return (
-        f"**F13 holds** where delta EO without the game is above {claims.UNFAIR:g} from "
+        f"**When F13 holds**: where delta EO without the game is above {claims.UNFAIR:g} from "
         f"{claims.MANY} users a round on, the squared loss lowers it for every number of users a "
         "round, and the vanilla loss, in the middle of these numbers, gains less than "
         f"{100 * claims.SHARE:g} % of what the squared one gains. All learning rates at which a "
