@@ -55,7 +55,7 @@ def test_a_planted_pickle_is_never_loaded(tmp_path):
     for here in (place, previous(place)):
         for plant in (lambda p: p.write_bytes(raw), lambda p: torch.save(Planted(mark), p)):
             plant(here)
-            with pytest.raises(CheckpointError, match="is damaged"):
+            with pytest.raises(CheckpointError, match="is damaged|no checkpoint of a run"):
                 run(*train, workers=1, saved=place)
             here.unlink()
     arrays = tmp_path / "rows.npz"

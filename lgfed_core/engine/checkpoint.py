@@ -150,12 +150,13 @@ def load(
     try:
         return _read(path, identity, check)
     except _Damaged as error:
-        if _foreign(path):
+        advice, kept = "delete it to start that part again", path != older and older.exists()
+        if _foreign(path) and not kept:
             raise CheckpointError(
-                f"{path} is there and no checkpoint of a run; name another file to save to"
+                f"{path} is there and no checkpoint of a run; name another file to save to, or "
+                "move it away"
             ) from error
-        advice = "delete it to start that part again"
-        if path != older and older.exists():
+        if kept:
             advice = f"delete it and {older.name} beside it to start that part again"
             with suppress(CheckpointError):
                 number = _read(older, identity, check)[1].get("round")

@@ -89,6 +89,12 @@ def test_a_file_that_is_no_checkpoint_stays_and_another_is_asked_for(tmp_path, n
     assert path.read_bytes() == text
 
 
+def test_where_an_older_checkpoint_is_sound_that_is_said_first(saved, never):
+    saved.write_bytes(b"notes on this run")
+    with pytest.raises(CheckpointError, match=r"is damaged .* after round \d, is sound"):
+        go(saved)
+
+
 def dropped(tensors, facts):
     del tensors["velocity"]
 
