@@ -138,13 +138,13 @@ def judged(
         words if isinstance(words, Mapping) else dict.fromkeys(lines.index, words)
         for words in (stand_in, limits)
     )
-    lines["said"] = [
+    said = [
         on_stand_in(
             sentence(line) + more.get(line.Index, "") * (line.ran > 0), names.get(line.Index, "")
         )
         for line in lines.itertuples()
     ]
-    return lines
+    return lines.assign(said=pd.Series(said, lines.index, str))  # texts, where there is none too
 
 
 def _fewest(ran: Sequence[Part]) -> int:

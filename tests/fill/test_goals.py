@@ -7,6 +7,7 @@ from lgfed_core.evidence import printed, records, verdict
 from lgfed_core.evidence.steps import STEPS
 from lgfed_core.fill import goals
 from lgfed_core.fill.ledger import UNKNOWN, Ledger, _typical
+from lgfed_core.fill.plan import Planner
 from lgfed_core.papers import board
 from lgfed_core.papers.lgfedavg import claims
 from lgfed_core.papers.lgfedavg.cifar10.run import CIFAR10
@@ -52,6 +53,12 @@ def test_every_measured_number_has_the_run_that_makes_it(stored):
         wanted = wanted.drop_duplicates(["row", "metric", "protocol"])
         assert len(found) == len(wanted) * bool(table.experiments), table.name
         assert all(goal.pieces for goal in found)
+
+
+def test_in_an_empty_home_all_of_an_experiment_is_planned(stored):
+    ledger = Ledger(goals.pieces(NAME), "cpu: A")
+    bundle = next(Planner(goals.every(ledger), ledger).bundles())
+    assert {task.experiment.name for task in bundle.tasks} == {NAME}
 
 
 def test_a_cell_is_served_by_its_own_line(stored):

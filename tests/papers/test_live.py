@@ -40,6 +40,11 @@ def test_nothing_is_stored_unless_asked_for_and_never_at_smoke_scale(folder, mon
     assert live.stored(OF).empty
 
 
+def test_without_any_stored_row_no_claim_has_run(folder):
+    assert set(board.verdicts().values()) <= {verdict.NOT_RUN}
+    assert claims.judged([], None)["said"].str.upper().empty  # a column of texts
+
+
 def test_what_was_kept_is_judged_as_on_the_page_and_at_quick_scale_only_suggested(
     folder, monkeypatch
 ):
