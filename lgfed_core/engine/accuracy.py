@@ -14,7 +14,7 @@ from .training import Job, decided
 def accuracies(
     engine: Engine, shared: str, personal: str, rows: str, only: list[Job] | None = None
 ) -> Tensor:
-    """Accuracy of each device's model on its own ``rows`` -> float [R, K].
+    """Accuracy of each device's model on its own ``rows`` -> float [R, K]; NaN where it has none.
 
     ``only``: (run, device) pairs to test; the others get a negative number.
     """
@@ -23,12 +23,12 @@ def accuracies(
 
 
 def mean_accuracy(engine: Engine, shared: str, personal: str, rows: str) -> Tensor:
-    """Mean over devices of `accuracies` -> [R]."""
-    return accuracies(engine, shared, personal, rows).mean(1)
+    """Mean of `accuracies` over the devices that have such rows -> [R]; NaN where none has."""
+    return accuracies(engine, shared, personal, rows).nanmean(1)
 
 
 def pooled_accuracy(engine: Engine, shared: str, personal: str, rows: str) -> Tensor:
-    """Accuracy of one model on all ``rows`` together -> [R]."""
+    """Accuracy of one model on all ``rows`` together -> [R]; NaN where there are none."""
     size = torch.stack([r.size for r in engine.phase.rows[rows][1]]).sum(1)
     return engine.correct(shared, personal, rows).sum(1) / size
 

@@ -16,12 +16,12 @@ import torch
 from lgfed_core.engine import CPU, Outcome
 from lgfed_core.engine.checkpoint import claimed, folder_name
 from lgfed_core.engine.processes import checked_workers
-from lgfed_core.errors import SettingsError, one_of
+from lgfed_core.errors import ResultsError, SettingsError, one_of
 from lgfed_core.evidence import records as results
 from lgfed_core.evidence.rows import DIVERGED, PROTOCOLS, identifying
 from lgfed_core.paths import RUNS
 
-from .parts import Part, Piece, last_round, readable
+from .parts import Part, Piece, last_round, readable, sound
 from .settings import Checked
 
 Place = str | torch.device
@@ -151,9 +151,15 @@ class Experiment:
 
         A seed that diverged, or of which a number is not finite, has one row for each selection
         instead, with the metric `DIVERGED` and the round (from 1); the others stay as they are.
+        Raises ResultsError where `measured` has no number of a seed whose own are all finite.
         """
         lost = dict(outcome.diverged)
         rows = self.measured(cfg, part, readable(outcome, lost))
+        if len(none := rows[rows["value"].isna() & rows["seed"].isin(sound(outcome))]):
+            raise ResultsError(
+                f"{self.name}: of {part!r}, seed {none['seed'].iloc[0]}, `measured` gives NaN as "
+                f"{none['metric'].iloc[0]}, and nothing has diverged; leave such rows out"
+            )
         scale = rows.get("scale", cfg.scale)  # "short", where a measure knows that it is
         rows = rows.assign(
             protocol=cfg.protocol, scale=scale, seconds=outcome.seconds, **outcome.provenance

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from safetensors import SafetensorError, safe_open
 
@@ -101,6 +102,16 @@ def readable(outcome: Outcome, lost: dict[int, int]) -> Outcome:
     own = history["seed"].isin(lost)
     history.loc[own] = history.loc[own].fillna(0)
     return replace(outcome, final=final, history=history)
+
+
+def sound(outcome: Outcome) -> set[int]:
+    """The seeds that have not diverged, and of which every number in an outcome is finite."""
+    frames = [outcome.final]
+    if len(outcome.history):
+        frames.append(outcome.history.set_index("seed"))
+    finite = [np.isfinite(frame.select_dtypes("number")).all(axis=1) for frame in frames]
+    broken = {seed for fine in finite for seed in fine.index[~fine]}
+    return {*outcome.final.index} - broken - outcome.diverged.keys()
 
 
 def last_round(outcome: Outcome) -> int:

@@ -71,6 +71,19 @@ def test_personal_keeps_each_devices_best_and_later_models_win_ties():
     assert [line["best_validation_acc"].item() for line in lines] == [0.625, 0.875, 0.875]
 
 
+@pytest.mark.parametrize("lanes", ["looped", "batched"])
+def test_a_device_without_test_rows_is_none_of_a_mean(lanes):
+    fed, how = toy_federation(), dict(tracker=Global(best_on_test=True), lanes=lanes, workers=1)
+    rows = [fed.partitions[0].test.of(k) for k in range(10)]
+    for empty, least in ((rows[:-1], 0.0), (rows[:0], torch.nan)):
+        test = ClientIndices.from_lists([*empty, *([[]] * (10 - len(empty)))])
+        some = replace(fed, partitions=[replace(fed.partitions[0], test=test)])
+        final = run(some, FedAvg(), SGD, 1, **how).final.loc[0]
+        assert final["best_new_test_acc"] > 0.3
+        found = final["best_local_test_acc"]
+        assert least < found <= 1 if len(empty) else found != found
+
+
 def test_what_personal_keeps_of_an_average_is_of_the_best_models():
     outcome = run(toy_federation(), LGFedAvg(layers=ABOVE), SGD, 6, tracker=Personal(ties="first"))
     t = outcome.tensors

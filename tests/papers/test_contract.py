@@ -8,6 +8,7 @@ import socket
 import time
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,7 @@ from lgfed_core import data
 from lgfed_core.data import Dataset, Split
 from lgfed_core.data.features.stored import features
 from lgfed_core.engine import Outcome, loop
-from lgfed_core.errors import SettingsError
+from lgfed_core.errors import ResultsError, SettingsError
 from lgfed_core.evidence import records as results
 from lgfed_core.evidence.rows import identifying, plain
 from lgfed_core.models.adult import AdultNet
@@ -371,6 +372,26 @@ def test_a_number_that_is_not_finite_takes_no_neighbour_down(ran, two, tmp_path,
     assert set(rows.loc[rows["seed"] == 1, "metric"]) == {base.DIVERGED}
     assert rows["value"].ge(1)[rows["metric"] == base.DIVERGED].all()
     results.record(ran.experiment.name, rows, tmp_path)
+
+
+def test_a_number_that_is_missing_though_nothing_diverged_is_refused():
+    class Forgetful(base.Experiment):
+        name = "own"
+
+        def measured(self, cfg, part, outcome):
+            ids = dict(table="own", selection="last", metric=["loss", "accuracy"])
+            return pd.DataFrame(ids | dict(seed=0, value=[0.5, np.nan]))
+
+    cfg = SimpleNamespace(protocol="as_described", scale="smoke")
+    fine = pd.DataFrame({"loss": [0.5]}, index=pd.Index([0], name="seed"))
+    history = pd.DataFrame({"round": [1], "seed": [0], "loss": [0.7]})
+    out = Outcome(None, {}, history, fine, 0.0, {})
+    with pytest.raises(ResultsError, match="own: of 'all', seed 0, .* gives NaN as accuracy"):
+        Forgetful().records(cfg, "all", out)
+    overflow = history.assign(loss=np.inf)
+    for lost in (replace(out, diverged={0: 1}), replace(out, history=overflow)):
+        rows = Forgetful().records(cfg, "all", lost)
+        assert rows["metric"].tolist() == [base.DIVERGED] and rows["value"].tolist() == [1]
 
 
 def test_what_starts_from_a_diverged_model_has_diverged():
