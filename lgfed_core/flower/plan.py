@@ -76,7 +76,8 @@ class Plan:
         """
         who = sorted(updates)
         size = torch.tensor([updates[k][1] for k in who])
-        lanes = ClientIndices(torch.zeros(len(who), 0, dtype=torch.int64), size)
+        index = torch.zeros(1, 1, dtype=torch.int64).expand(len(who), int(size.max()))
+        lanes = ClientIndices(index, size)  # only how many rows there were counts here
         layout = self.layout
         personal = torch.zeros(1, len(who), layout.size_personal)
         uploads = torch.stack([updates[k][0] for k in who])  # [m, P_s]

@@ -18,10 +18,33 @@ from lgfed_core.seeds import Purpose, stream
 
 @dataclass(frozen=True, eq=False)
 class ClientIndices:
-    """Row numbers of K devices: ``index`` int64 [K, n_max], padded with 0; ``size`` int64 [K]."""
+    """Row numbers of K devices: ``index`` int64 [K, n_max], padded with 0; ``size`` int64 [K].
+
+    Raises PartitionError for tensors of another type or shape, a size that ``index`` does not have,
+    and a row below 0. `from_lists` makes them of lists.
+    """
 
     index: Tensor
     size: Tensor
+
+    def __post_init__(self):
+        index, size = self.index, self.size
+        whole = all(isinstance(t, Tensor) and t.dtype == torch.int64 for t in (index, size))
+        if not whole or index.dim() != 2 or size.shape != index.shape[:1] or not len(size):
+            raise PartitionError(
+                f"index is {_said(index)}, size {_said(size)}; they must be torch.int64 of shapes "
+                "[devices, rows] and [devices]: ClientIndices.from_lists(...) makes them"
+            )
+        if not 0 <= size.min() <= size.max() <= index.shape[1]:
+            raise PartitionError(
+                f"sizes go from {size.min()} to {size.max()}, but index has room for 0 to "
+                f"{index.shape[1]} rows a device"
+            )
+        if index.numel() and index.min() < 0 and (below := (index < 0) & self.mask).any():
+            k = int(below.any(1).nonzero()[0])
+            raise PartitionError(
+                f"device {k} holds row {index[k][below[k]][0]}; rows are numbered from 0"
+            )
 
     @classmethod
     def from_lists(cls, lists: Sequence[ArrayLike]) -> "ClientIndices":
@@ -56,7 +79,11 @@ class ClientIndices:
 @dataclass(frozen=True, eq=False)
 class Partition:
     """Rows of each device: ``train`` and ``validation`` in the training set, ``test`` in the test
-    set. ``validation`` is None until `with_validation` has taken some of the training rows."""
+    set. ``validation`` is None until `with_validation` has taken some of the training rows.
+
+    Several devices may hold the same row. Raises PartitionError where one device has a row twice,
+    or trains on a validation row, and for different numbers of devices.
+    """
 
     name: str
     train: ClientIndices
@@ -64,11 +91,31 @@ class Partition:
     test: ClientIndices
 
     def __post_init__(self):
-        parts = [self.train, self.test] + [v for v in [self.validation] if v is not None]
-        if len({len(rows) for rows in parts}) > 1:
+        held = dict(train=self.train, validation=self.validation, test=self.test)
+        if self.validation is None:
+            del held["validation"]
+        for kind, rows in held.items():
+            if not isinstance(rows, ClientIndices):
+                raise PartitionError(
+                    f"{kind} rows of '{self.name}' are {_said(rows)}; make them by "
+                    "ClientIndices.from_lists(...), of a list of row numbers for each device"
+                )
+        if len({len(rows) for rows in held.values()}) > 1:
             raise PartitionError(
                 f"train, validation and test of '{self.name}' are for different numbers of "
-                f"devices: {[len(rows) for rows in parts]}"
+                f"devices: {[len(rows) for rows in held.values()]}"
+            )
+        for kind, rows in held.items():
+            if twice := _twice(rows):
+                device, row = twice
+                raise PartitionError(
+                    f"device {device} of '{self.name}' has {kind} row {row} twice; give each once"
+                )
+        if self.validation is not None and (twice := _twice(self.train, self.validation)):
+            device, row = twice
+            raise PartitionError(
+                f"device {device} of '{self.name}' trains on row {row}, which it has for "
+                "validation too; leave it out of one of them"
             )
 
     def __len__(self) -> int:
@@ -101,19 +148,47 @@ class Partition:
         )
 
     def summary(self, dataset) -> str:
-        """One line, such as "100 devices, 542-676 train rows, ..., at most 2 classes each"."""
+        """One line, such as "100 devices, 542-676 train rows, ..., at most 2 classes each".
+
+        It says so where a row of the training set is held by several devices, or devices are
+        tested on classes that they never train on.
+        """
         table = self.describe(dataset)
         text = f"{self._rows()}, at most {table.classes.map(len).max()} classes each"
         strange = sum(
             not set(b) <= set(a) for a, b in zip(table.classes, table.test_classes, strict=True)
         )
+        if shared := self._shared():
+            text += f"; {shared} rows of the training set are held by several devices"
         return text + (f"; {strange} are tested on classes they never train on" if strange else "")
+
+    def _shared(self) -> int:
+        """How many rows of the training set several devices hold."""
+        parts = [self.train] if self.validation is None else [self.train, self.validation]
+        rows = torch.cat([part.index[part.mask] for part in parts])
+        return int((rows.unique(return_counts=True)[1] > 1).sum())
 
     def _rows(self) -> str:
         text = f"{len(self)} devices, {_span(self.train.size)} train rows"
         if self.validation is not None:
             text += f", {_span(self.validation.size)} validation rows"
         return text + f", {_span(self.test.size)} test rows"
+
+
+def _twice(*parts: ClientIndices) -> tuple[int, int] | None:
+    """The first device that has a row more than once in ``parts``, and that row."""
+    rows = torch.cat([part.index.where(part.mask, -1) for part in parts], 1).sort(1).values
+    again = (rows[:, 1:] == rows[:, :-1]) & (rows[:, 1:] >= 0)
+    if not again.any():
+        return None
+    device, at = again.nonzero()[0].tolist()
+    return device, int(rows[device, at])
+
+
+def _said(value: object) -> str:
+    if isinstance(value, Tensor):
+        return f"{value.dtype} of shape {list(value.shape)}"
+    return f"a {type(value).__name__}"
 
 
 def _numbers(k: int, rows: ArrayLike) -> np.ndarray:

@@ -321,6 +321,23 @@ def test_describe_has_one_line_per_device():
     )
 
 
+def test_rows_that_several_devices_hold_are_counted_and_allowed():
+    data = dataset([0, 0, 1, 1, 1], [0, 1, 1])
+    train, validation, test = map(
+        ClientIndices.from_lists, ([[0, 1], [1, 2], []], [[], [0], [3, 1]], [[0, 1]] * 3)
+    )
+    shared = Partition("by hand", train, validation, test)
+    assert "; 2 rows of the training set are held by several devices" in shared.summary(data)
+    alone = Partition("by hand", train, None, test)
+    assert "; 1 rows of" in alone.summary(data)
+
+
+def test_what_lies_behind_a_devices_rows_is_padding():
+    rows = ClientIndices(torch.tensor([[3, -1, -1], [0, 0, 2]]), torch.tensor([1, 1]))
+    assert rows.of(0).tolist() == [3] and rows.of(1).tolist() == [0]
+    assert len(Partition("padded", rows, None, rows)) == 2
+
+
 # ---- what is refused ----
 
 A, B = [0, 0, 1, 1, 2, 2], [0, 1, 2]  # six training and three test rows of three classes
@@ -380,7 +397,51 @@ REFUSED = {
         ),
         "different numbers of devices",
     ),
+    "rows below 0": (
+        lambda: made([[0, 1], [2, -3]], [2, 2]),
+        "device 1 holds row -3; rows are numbered from 0",
+    ),
+    "rows that are no whole numbers": (
+        lambda: made([[0.0, 1.0]], [2]),
+        r"index is torch.float32 of shape \[1, 2\], size torch.int64 .*from_lists",
+    ),
+    "sizes that are no whole numbers": (lambda: made([[0]], [1.0]), "size torch.float32 of shape"),
+    "rows for one device, flat": (
+        lambda: made([0, 1], [2]),
+        r"index is torch.int64 of shape \[2\]",
+    ),
+    "sizes for others": (lambda: made([[0], [1]], [1]), r"size torch.int64 of shape \[1\]"),
+    "lists of rows": (lambda: ClientIndices([[0]], [1]), "index is a list, size a list; they must"),
+    "numpy rows": (lambda: ClientIndices(np.zeros((1, 1), int), torch.ones(1).long()), "a ndarray"),
+    "no device, by hand": (lambda: made(torch.zeros(0, 2).long(), []), "index is"),
+    "a size above the room": (lambda: made([[0, 1]], [3]), "sizes go from 3 to 3, but .* 0 to 2"),
+    "a size below 0": (lambda: made([[0, 1]], [-1]), "sizes go from -1 to -1"),
+    "lists for a partition": (
+        lambda: Partition("x", [[0]], None, [[0]]),
+        "train rows of 'x' are a list; make them by ClientIndices.from_lists",
+    ),
+    "no test rows": (
+        lambda: Partition("x", made([[0]], [1]), None, None),
+        "test rows of 'x' are a",
+    ),
+    "a row twice": (
+        lambda: of([[0, 1], [2, 5, 2]], None),
+        "device 1 of 'x' has train row 2 twice; give each once",
+    ),
+    "a validation row that is trained on": (
+        lambda: of([[0, 1], [2, 3]], [[2], [0, 3]]),
+        "device 1 of 'x' trains on row 3, which it has for validation too",
+    ),
 }
+
+
+def made(index, size) -> ClientIndices:
+    return ClientIndices(torch.as_tensor(index), torch.as_tensor(size))
+
+
+def of(train, validation) -> Partition:
+    held = [rows and ClientIndices.from_lists(rows) for rows in (train, validation)]
+    return Partition("x", *held, ClientIndices.from_lists([[0]] * len(train)))
 
 
 @pytest.mark.parametrize("case", REFUSED)
