@@ -80,6 +80,20 @@ class OneOutput(Toy):
         (r"groups \[8\]", lambda: probes.probe(H, torch.arange(8) % 2, 4)),
         (r"representations are \[8, 3\]", lambda: probes.probe(H[0], GROUPS, 4)),
         ("fit -20", lambda: probes.probe(H, GROUPS, -20)),
+        ("fit 4.5", lambda: probes.probe(H, GROUPS, 4.5)),
+        (r"groups are \[1, 2\]", lambda: probes.probe(H, GROUPS + 1, 4)),
+        (r"groups are \[0, 1, 2\]", lambda: probes.probe(H, (torch.arange(8) % 3)[:, None], 4)),
+        (r"judged on \[8, 1\] and \[8\]", lambda: linear_probe(X, Y, X[:, :1], Y)),
+        (r"judged on \[8, 3\] and \[4\]", lambda: linear_probe(X, Y, X, A)),
+        (r"judged on \[0, 3\] and \[0\]", lambda: linear_probe(X, Y, X[:0], Y[:0])),
+        (r"fitted to \[8, 3\] and \[4\]", lambda: linear_probe(X, A, X, Y)),
+        (r"fitted to \[8\] and \[8\]", lambda: linear_probe(X[:, 0], Y, X, Y)),
+        ("all rows are of group 1", lambda: fairness.demographic_parity(A, 0 * A + 1)),
+        ("all rows are of group 1", lambda: fairness.equalised_odds(A, A, 0 * A + 1)),
+        (r"law of shape \[2, 2, 2\]", lambda: information.information(np.full((2, 2, 2), 1 / 8))),
+        (r"law of shape \[2\]", lambda: information.information([0.5, 0.5])),
+        ("no values", lambda: information.entropy([])),
+        ("no values", lambda: information.information([[]])),
         ("strength is -1", lambda: methods.FADE(strength=-1.0)),
         ("strength is nan", lambda: methods.FADE(strength=float("nan"))),
         ("weight is -1", lambda: DANN(weight=-1.0)),
@@ -149,6 +163,16 @@ def test_a_linear_probe_takes_any_two_labels():
     for labels in ([0, 1], [1, 2], [-1, 1], ["a", "b"]):
         named = np.array(labels)[y]
         assert linear_probe(h, named, h, named) == (1.0, 1.0)
+
+
+def test_probes_take_arrays_as_other_measures_do():
+    rng = np.random.default_rng(0)
+    g = np.arange(40)[:, None] % 2
+    h = rng.standard_normal((1, 40, 3)) + 9 * g
+    found, again = probes.probe(h, g, 20), probes.probe(torch.tensor(h), torch.tensor(g), 20)
+    assert all(np.array_equal(found[kind], again[kind]) for kind in probes.KINDS)
+    lists = [array.tolist() for array in (h[0], g[:, 0])]
+    assert linear_probe(*lists, *lists) == (1.0, 1.0)
 
 
 def test_few_rows_to_fit_on_hold_one_out():

@@ -39,22 +39,26 @@ def auc(scores: ArrayLike, labels: ArrayLike) -> NDArray:
 
 
 def demographic_parity(decisions: ArrayLike, group: ArrayLike) -> float:
-    """Largest gap between groups in the share of positive decisions; decisions, group [n]."""
+    """Largest gap between groups in the share of positive decisions; decisions, group [n].
+
+    Raises SettingsError where all rows are of one group.
+    """
     decisions, group = _rows(decisions=_binary("decisions", decisions).astype(float), group=group)
-    return _gap([_share(decisions[group == g], f"group {g}") for g in np.unique(group)])
+    return _gap([_share(decisions[group == g], f"group {g}") for g in _groups(group)])
 
 
 def equalised_odds(decisions: ArrayLike, labels: ArrayLike, group: ArrayLike) -> float:
     """The larger of two gaps between groups, in false alarms and in hits; all arguments [n].
 
-    Raises SettingsError where a group has no row of one of the two classes.
+    Raises SettingsError where a group has no row of one of the two classes, or all rows are of one
+    group.
     """
     decisions, labels = _binary("decisions", decisions), _binary("labels", labels)
     decisions, labels, group = _rows(decisions=decisions, labels=labels, group=group)
-    gaps = []
+    groups, gaps = _groups(group), []
     for y in (0, 1):
         shares = []
-        for g in np.unique(group):
+        for g in groups:
             chosen = decisions[(labels == y) & (group == g)]
             shares.append(_share(chosen.astype(float), f"class {y} of group {g}"))
         gaps.append(_gap(shares))
@@ -112,6 +116,14 @@ def _rows(**arrays: ArrayLike) -> list[NDArray]:
         told = ", ".join(f"{name} {array.shape}" for name, array in found.items())
         raise SettingsError(f"shapes are {told}; each must be [n], of the same rows")
     return list(found.values())
+
+
+def _groups(group: NDArray) -> NDArray:
+    """Those that there are. Raises SettingsError for one alone, from which nothing is apart."""
+    found = np.unique(group)
+    if len(found) < 2:
+        raise SettingsError(f"all rows are of group {found[0]}; a gap is between two groups")
+    return found
 
 
 def _share(chosen: NDArray, what: str) -> float:

@@ -1,25 +1,35 @@
 """What can be read off a representation by a linear classifier, fitted to it afterwards."""
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from lgfed_core.errors import SettingsError
 
 from .fairness import auc
 
 
-def linear_probe(h: NDArray, y: NDArray, judged: NDArray, truth: NDArray) -> tuple[float, float]:
+def linear_probe(
+    h: ArrayLike, y: ArrayLike, judged: ArrayLike, truth: ArrayLike
+) -> tuple[float, float]:
     """(accuracy, AUC) on ``judged`` [m, d], ``truth`` [m], of a classifier fitted to h [n, d].
 
     Least squares on the classes' indicators of y [n], with a ridge penalty of a thousandth of the
     rows, on coordinates of mean 0 and deviation 1 over h. It has a closed form, so that it does not
     depend on where a search began or ended. Both from 0 to 1. The AUC, of two classes, is that of
     the second in order; it is NaN of more, and both are where h or ``judged`` is not finite on
-    these coordinates. Raises SettingsError unless y has two classes or more, and, where
-    it has two, ``truth`` no others (rows of a class that was not fitted to are wrong otherwise).
+    these coordinates. Raises SettingsError for other shapes, and unless y has two classes or more,
+    and, where it has two, ``truth`` no others (rows of a class that was not fitted to are wrong
+    otherwise).
     """
     from sklearn.linear_model import RidgeClassifier  # slow to import
 
+    h, y, judged, truth = map(np.asarray, (h, y, judged, truth))
+    same = h.ndim == judged.ndim == 2 and h.shape[1] == judged.shape[1] and len(truth)
+    if not same or (y.shape, truth.shape) != (h.shape[:1], judged.shape[:1]):
+        raise SettingsError(
+            f"a probe is fitted to {list(h.shape)} and {list(y.shape)}, judged on "
+            f"{list(judged.shape)} and {list(truth.shape)}; they must be [n, d], [n], [m, d], [m]"
+        )
     classes = len(np.unique(y))
     if classes < 2:
         raise SettingsError(f"a probe needs rows of two classes; all {len(y)} have one")

@@ -10,6 +10,7 @@ Three kinds, and the best of them counts:
 """
 
 from itertools import pairwise
+from numbers import Integral
 
 import numpy as np
 import torch
@@ -24,18 +25,27 @@ from .fairness import auc
 KINDS = ("logistic", "trees", "network")
 
 
-def probe(h: Tensor, groups: Tensor, fit: int, seed: int = 0) -> dict[str, NDArray]:
+def probe(
+    h: Tensor | NDArray, groups: Tensor | NDArray, fit: int, seed: int = 0
+) -> dict[str, NDArray]:
     """AUC of each kind of probe -> {kind: [E, g]}, as fractions.
 
     h: [E, n, d], what E encoders make of the same n held-out rows; groups: [n, g], 0 or 1. Probes
     are fitted on the first ``fit`` rows and judged on the others. Raises SettingsError for other
-    shapes, and unless both parts have rows of both values of every attribute.
+    shapes and groups, and unless both parts have rows of both values of every attribute.
     """
-    h, groups = h.detach().cpu().float(), groups.detach().cpu()
-    if h.dim() != 3 or groups.dim() != 2 or len(groups) != h.shape[1] or not 0 < fit < len(groups):
+    h, groups = (torch.as_tensor(rows).detach().cpu() for rows in (h, groups))
+    h = h.float()
+    shaped = h.dim() == 3 and groups.dim() == 2 and len(groups) == h.shape[1]
+    if not shaped or not isinstance(fit, Integral) or not 0 < fit < len(groups):
         raise SettingsError(
             f"representations are {list(h.shape)}, groups {list(groups.shape)}, fit {fit}; they "
             "must be [encoders, rows, numbers], [rows, attributes] and fewer than rows"
+        )
+    if not ((groups == 0) | (groups == 1)).all():
+        raise SettingsError(
+            f"groups are {groups.unique()[:5].tolist()}; each must be 0 or 1: of more groups than "
+            "two give an attribute for each"
         )
     for part in (groups[:fit], groups[fit:]):
         if not len(part) or bool((part.min(0).values == part.max(0).values).any()):

@@ -128,6 +128,9 @@ def test_scores_by_hand():
     with pytest.warns(RuntimeWarning, match="class 0 of group 1"):
         none = scores(replace(seen, y=np.array([1, 0, 0, 1, 1, 1, 1, 1])))
     assert np.isnan(none["delta_eo"]) and none["acc"] > 0
+    with pytest.warns(RuntimeWarning, match="of group 0"):
+        men = scores(replace(seen, group=np.ones(8, int)))
+    assert np.isnan([men["parity"], men["acc_female"]]).all() and men["acc"] == 75
 
 
 def made_up(slope=0.03, many=-0.1, one=0.1, cost=0.2) -> pd.DataFrame:

@@ -55,17 +55,18 @@ def scores(seen: Seen, decisions: np.ndarray | None = None) -> dict[str, float]:
     """Accuracies, AUCs, parity in percent; delta EO as FADE prints it, a number from 0 to 2.
 
     acc: of all rows; acc_female, acc_male; of users one by one the worst (user_worst), the lowest
-    tenth (user_decile) and the gap between best and worst (user_gap). decisions: others than
-    P(y = 1) > 1/2.
+    tenth (user_decile) and the gap between best and worst (user_gap). NaN where a sex has no row.
+    decisions: others than P(y = 1) > 1/2.
     """
     decisions = (seen.income > 0.5).astype(int) if decisions is None else decisions
     right = decisions == seen.y
     users = np.array([right[u].mean() for u in seen.users])
+    both = len(np.unique(seen.group)) > 1
     found = {
         "acc": right.mean(),
         "acc_female": _mean(right[seen.group == FEMALE]),
         "acc_male": _mean(right[seen.group == MALE]),
-        "parity": demographic_parity(decisions, seen.group),
+        "parity": demographic_parity(decisions, seen.group) if both else float("nan"),
         "user_worst": users.min(),
         "user_decile": np.quantile(users, 0.1),
         "user_gap": users.max() - users.min(),
