@@ -47,7 +47,11 @@ def one_of(name: str, value: object, choices: Iterable[object]) -> None:
 def at_least(least: float, **settings: float | None) -> None:
     """Raise a SettingsError for settings below ``least`` or without end; None is none of them."""
     wrong = {name: value for name, value in settings.items() if value is not None}
-    wrong = [f"{name} is {value}" for name, value in wrong.items() if not least <= value < math.inf]
+    wrong = [
+        f"{name} is {value!r}"
+        for name, value in wrong.items()
+        if isinstance(value, str) or not least <= value < math.inf
+    ]
     if wrong:
         raise SettingsError(f"{', '.join(wrong)}; it must be at least {least}, and finite")
 

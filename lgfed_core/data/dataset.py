@@ -1,6 +1,7 @@
 """The two shapes every data set is handed over in, a small copy for smoke scale, raw files."""
 
 from dataclasses import dataclass, replace
+from numbers import Integral
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ class Split:
         groups: int64 ``[n, g]``, one column per protected attribute, or None.
 
     Raises:
-        DataError: labels or inputs have another type, or not one row each.
+        DataError: labels or inputs have another type, as numpy's arrays, or not one row each.
     """
 
     x: Tensor
@@ -29,6 +30,13 @@ class Split:
     groups: Tensor | None = None
 
     def __post_init__(self):
+        for name, kind in (("x", "float32"), ("y", "int64"), ("groups", "int64")):
+            value = getattr(self, name)
+            if not isinstance(value, Tensor) and (name != "groups" or value is not None):
+                raise DataError(
+                    f"{name} is a {type(value).__name__}; make it a tensor by "
+                    f"torch.as_tensor({name}, dtype=torch.{kind})"
+                )
         labels = self.y.shape
         if self.y.dtype != torch.int64 or len(labels) != 1:
             raise DataError(f"y is {_said(self.y)}; labels must be torch.int64 of shape [n]")
@@ -73,8 +81,10 @@ class Dataset:
     classes: int
 
     def __post_init__(self):
-        if type(self.classes) is not int or self.classes < 1:
+        whole = isinstance(self.classes, Integral) and not isinstance(self.classes, bool)
+        if not whole or self.classes < 1:
             raise DataError(f"{self.name}: classes is {self.classes!r}; it is a number from 1")
+        object.__setattr__(self, "classes", int(self.classes))
         if self.train.x.shape[1:] != self.test.x.shape[1:]:
             raise DataError(
                 f"{self.name}: a training row is {list(self.train.x.shape[1:])}, a test row "

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 import torch
@@ -32,10 +33,10 @@ class Participation:
     farthest: float = math.inf
 
     def __post_init__(self):
-        if not 0 < self.fraction <= 1:
-            raise SettingsError(f"fraction is {self.fraction}; it must lie in (0, 1]")
-        if not self.farthest > 0:
-            raise SettingsError(f"farthest is {self.farthest}; it must be above 0")
+        if not isinstance(self.fraction, Real) or not 0 < self.fraction <= 1:
+            raise SettingsError(f"fraction is {self.fraction!r}; it must lie in (0, 1]")
+        if not isinstance(self.farthest, Real) or not self.farthest > 0:
+            raise SettingsError(f"farthest is {self.farthest!r}; it must be above 0")
         if self.availability is not None:
             object.__setattr__(self, "availability", torch.as_tensor(self.availability))
             sums = self.availability.double().sum(-1)

@@ -55,10 +55,13 @@ class LocalTraining:
         usual = {f.name: f.default for f in fields(self)}
         given = {n: getattr(self, n) for n in least}
         given = {n: v for n, v in given.items() if v is not None or usual[n] is not None}
+        below = {"momentum": 1}
         wrong = {
-            n: v
+            n: repr(v)
             for n, v in given.items()
-            if not isinstance(v, Real) or not least[n] <= v < math.inf or (n in counts and v % 1)
+            if not isinstance(v, Real)
+            or not least[n] <= v < below.get(n, math.inf)
+            or (n in counts and v % 1)
         }
         for name, does in (("augment", "apply"), ("annealing", "factor")):
             if (v := getattr(self, name)) is not None and not hasattr(v, does):
@@ -67,8 +70,12 @@ class LocalTraining:
             raise SettingsError(
                 "training cannot have "
                 + ", ".join(f"{n} {v}" for n, v in wrong.items())
-                + ": batches and epochs are whole numbers from 1, rates, decays and momentum are "
-                "0 or more, and finite"
+                + ": batches and epochs are whole numbers from 1, rates and decays are 0 or more, "
+                "and finite, momentum is 0 or more, and below 1"
+            )
+        if self.nesterov and not self.momentum:
+            raise SettingsError(
+                "nesterov looks ahead by the momentum, which is 0; give it one, or leave it out"
             )
         for name in counts.keys() & given.keys():
             object.__setattr__(self, name, int(given[name]))

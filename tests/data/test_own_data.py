@@ -18,6 +18,8 @@ def test_whole_arrays_are_taken():
     groups = torch.zeros(6, 2, dtype=torch.long)
     own = data.Dataset("own", data.Split(X, Y, groups), data.Split(X.double(), Y), 3)
     assert len(own.train.take(torch.tensor([4, 1]))) == 2
+    counted = data.Dataset("own", own.train, own.test, np.unique(Y).size + np.int64(0))
+    assert counted.classes == 3 and type(counted.classes) is int
 
 
 @pytest.mark.parametrize(
@@ -28,6 +30,10 @@ def test_whole_arrays_are_taken():
         ((X.int(), Y), r"x is torch.int32 of shape \[6, 3\]; 6 labels need floats"),
         ((X[:5], Y), r"x is torch.float32 of shape \[5, 3\]; 6 labels"),
         ((X, Y, Y), r"groups are torch.int64 of shape \[6\]; 6 labels need \[n, g\]"),
+        ((X.numpy(), Y), r"x is a ndarray; .* torch.as_tensor\(x, dtype=torch.float32\)"),
+        ((X, Y.numpy()), r"y is a ndarray; .* torch.as_tensor\(y, dtype=torch.int64\)"),
+        ((X, Y.tolist()), "y is a list; make it a tensor"),
+        ((X, Y, [[0]] * 6), "groups is a list; make it a tensor"),
         ((X, Y, Y[:4, None]), r"groups are torch.int64 of shape \[4, 1\]"),
     ],
 )

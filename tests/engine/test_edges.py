@@ -230,7 +230,7 @@ def test_a_hook_is_part_of_what_a_checkpoint_is_of(tmp_path):
         ("a folder; name a file", lambda tmp: run(toy_federation(), FedAvg(), SGD, 1, saved=tmp)),
         ("batch_size None", lambda tmp: LocalTraining(0.1, None)),
         ("lr None", lambda tmp: LocalTraining(None, 4)),
-        ("lr 0.1", lambda tmp: LocalTraining("0.1", 4)),
+        ("lr '0.1'", lambda tmp: LocalTraining("0.1", 4)),
         ("no `apply`", lambda tmp: LocalTraining(0.1, 4, augment="x")),
         ("no `factor`", lambda tmp: LocalTraining(0.1, 4, annealing=3)),
         ("batch_size is 0", lambda tmp: adapted(batch_size=0)),

@@ -7,7 +7,7 @@ import torch
 from cases import adult
 from torch import nn
 
-from lgfed_core.engine import LocalTraining, run
+from lgfed_core.engine import LocalTraining, Participation, run
 from lgfed_core.engine.trackers import Personal, Tracker
 from lgfed_core.errors import LgfedError
 from lgfed_core.methods import FADE, MTL, ClientBaseline, FairLGFedAvg, FedAvg, FedProx, LGFedAvg
@@ -101,6 +101,12 @@ class Forgetful(FedAvg):
         ("training row 999; toy has 150", lambda: federation([0, 999], [1])),
         ("no device of run 0 has a training row", lambda: federation([], [])),
         ("lr inf", lambda: LocalTraining(float("inf"), 4)),
+        ("batch_size '10', lr '0.1'", lambda: LocalTraining("0.1", "10")),
+        ("momentum 1.5: .* below 1", lambda: LocalTraining(0.1, 4, momentum=1.5)),
+        ("the momentum, which is 0", lambda: LocalTraining(0.1, 4, 0.0, nesterov=True)),
+        ("fraction is 'half'", lambda: Participation("half")),
+        ("farthest is 'far'", lambda: Participation(farthest="far")),
+        ("mu is '0.1'", lambda: FedProx(mu="0.1")),
         ("batch_size 2.5", lambda: LocalTraining(0.1, 2.5)),
         ("decay inf", lambda: LocalTraining(0.1, 4, decay=float("inf"))),
         ("mu is -1", lambda: FedProx(mu=-1.0)),

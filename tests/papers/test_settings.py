@@ -1,6 +1,7 @@
 """Settings of every experiment: taken, or refused by name before anything is read or trained."""
 
 import random
+from types import SimpleNamespace
 
 import pytest
 from fuzz_settings import changes
@@ -8,6 +9,8 @@ from hypothesis import given, settings, strategies as st
 
 from lgfed_core.errors import SettingsError
 from lgfed_core.papers import experiments
+from lgfed_core.papers.fade.digits import run as digits
+from lgfed_core.papers.fade.objects import parts as objects
 from lgfed_core.papers.settings import _kinds
 
 EXPERIMENTS = sorted(experiments.ALL)
@@ -130,3 +133,13 @@ def test_what_just_fits_is_taken():
         "fade.impairment": dict(men=15),
     }.items():
         assert experiments.ALL[name].settings("smoke", **changed)
+
+
+def test_without_momentum_adaptation_trains_by_plain_sgd():
+    for name, training in (
+        ("fade.digits", digits.Parts._training),
+        ("fade.objects", objects.Parts.training),
+    ):
+        for momentum in (0.0, 0.9):
+            cfg = experiments.ALL[name].settings("smoke", momentum=momentum)
+            assert training(SimpleNamespace(cfg=cfg)).nesterov is (momentum > 0)

@@ -136,7 +136,10 @@ class Parts:
     def _training(self, **more) -> LocalTraining:
         cfg = self.cfg
         usual = dict(
-            weight_decay=cfg.weight_decay, keep_momentum=True, nesterov=True, batches=cfg.steps
+            weight_decay=cfg.weight_decay,
+            keep_momentum=True,
+            nesterov=cfg.momentum > 0,
+            batches=cfg.steps,
         )
         return LocalTraining(cfg.lr, cfg.batch_size, cfg.momentum, **(usual | more))
 

@@ -151,7 +151,7 @@ class Parts:
             momentum=cfg.momentum,
             weight_decay=cfg.weight_decay,
             keep_momentum=True,
-            nesterov=True,
+            nesterov=cfg.momentum > 0,
         )
         return LocalTraining(**(usual | more))
 
