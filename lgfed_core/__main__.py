@@ -78,7 +78,9 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(command=_run)
 
     fill = commands.add_parser("fill", help="run what is worth most; stop and go on at any time")
-    fill.add_argument("--plan", action="store_true", help="say all that would run, and run nothing")
+    fill.add_argument(
+        "--plan", action="store_true", help="say what would run first, and how much in all"
+    )
     fill.add_argument("--hours", type=float, default=1.0, help="how long to work (default 1)")
     fill.add_argument("--only", default="", metavar="EXPERIMENT", help="nothing else")
     fill.add_argument("--device", default="auto", help="cpu, cuda or auto (default)")
@@ -199,8 +201,10 @@ def _run(args) -> int:
     changes = _changes(experiment, args.set)
     protocols = experiment.protocols if args.protocol == "both" else [args.protocol]
     why_not = "The smallest scale is for trying things out" if args.scale == "smoke" else ""
-    if not changes.keys() <= experiment.chooses:
-        why_not = "Changed settings make other cells than the paper's"
+    if others := changes.keys() - experiment.chooses:
+        picks = ", ".join(sorted(experiment.chooses)) or "none"
+        which = f"{', '.join(sorted(others))}; those that pick some of its own: {picks}"
+        why_not = f"Changed settings make other cells than the experiment's ({which})"
     if not why_not:
         results.writable()
     if why_not:

@@ -159,7 +159,7 @@ def test_run_records_rows_and_continues(tmp_path, monkeypatch, capsys):
     ("options", "why"),
     [
         (["--scale", "smoke"], "The smallest scale"),
-        (["--scale", "quick", "--set", "lr=0.2"], "Changed settings"),
+        (["--scale", "quick", "--set", "lr=0.2"], "(lr; those that pick some of its own: alone,"),
     ],
 )
 def test_what_is_no_cell_is_shown_but_never_recorded(tmp_path, monkeypatch, capsys, options, why):

@@ -5,7 +5,7 @@ between it and `Experiment` (`lgfedavg.phases`, `cgau.federated`).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,12 +16,13 @@ import torch
 from lgfed_core.engine import CPU, Outcome
 from lgfed_core.engine.checkpoint import claimed, folder_name
 from lgfed_core.engine.processes import checked_workers
-from lgfed_core.errors import ResultsError, SettingsError, one_of
+from lgfed_core.errors import SettingsError, one_of
 from lgfed_core.evidence import records as results
 from lgfed_core.evidence.rows import DIVERGED, PROTOCOLS, identifying
 from lgfed_core.paths import RUNS
 
-from .parts import Part, Piece, last_round, readable, sound
+from . import declared
+from .parts import Part, Piece, last_round, readable, refuse_missing
 from .settings import Checked
 
 Place = str | torch.device
@@ -38,7 +39,7 @@ class Experiment:
     Settings: ClassVar[type[Checked]]
     scales: ClassVar[dict[str, dict]]  # what each scale changes
     released: ClassVar[dict] = {}  # what the protocol `as_released` changes
-    protocols: ClassVar[tuple[str, ...]] = PROTOCOLS
+    protocols: ClassVar[tuple[str, ...]] = PROTOCOLS[:1]  # both, where one was released
     chooses: ClassVar[frozenset[str]] = frozenset()  # settings that pick cells and change none
     apart: ClassVar[frozenset[str]] = frozenset()  # of these: one value in a command (`commands`)
     together: ClassVar[bool] = False  # all seeds at once on a CPU as well (tiny networks)
@@ -51,16 +52,15 @@ class Experiment:
         return cfg
 
     def _made(self, scale: str, protocol: str, changes: dict):
+        declared.check(self)
         one_of("scale", scale, self.scales)
         one_of("protocol", protocol, PROTOCOLS)
-        known = [f.name for f in fields(self.Settings)]
-        if unknown := set(changes) - set(known):
-            raise SettingsError(
-                f"{self.name} has no setting {', '.join(sorted(unknown))}; there are: "
-                f"{', '.join(known)}"
-            )
+        declared.known(self, changes)
         base = replace(self.Settings(protocol, scale), **changes)  # each is checked, and then used
-        return replace(base, **(self.usual(scale, protocol, changes) | changes))
+        one_of("protocol", protocol, self.protocols)
+        usual = self.usual(scale, protocol, changes)
+        declared.known(self, usual, f", which scale {scale} or {protocol} changes")
+        return replace(base, **(usual | changes))
 
     def usual(self, scale: str, protocol: str, changes: dict) -> dict:
         """What a scale and a protocol change, and what follows from ``changes``."""
@@ -155,11 +155,7 @@ class Experiment:
         """
         lost = dict(outcome.diverged)
         rows = self.measured(cfg, part, readable(outcome, lost))
-        if len(none := rows[rows["value"].isna() & rows["seed"].isin(sound(outcome))]):
-            raise ResultsError(
-                f"{self.name}: of {part!r}, seed {none['seed'].iloc[0]}, `measured` gives NaN as "
-                f"{none['metric'].iloc[0]}, and nothing has diverged; leave such rows out"
-            )
+        refuse_missing(rows, outcome, f"{self.name}, part {part!r}")
         scale = rows.get("scale", cfg.scale)  # "short", where a measure knows that it is
         rows = rows.assign(
             protocol=cfg.protocol, scale=scale, seconds=outcome.seconds, **outcome.provenance

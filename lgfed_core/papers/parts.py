@@ -15,6 +15,7 @@ import pandas as pd
 from safetensors import SafetensorError, safe_open
 
 from lgfed_core.engine import Outcome
+from lgfed_core.errors import ResultsError
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,18 @@ def readable(outcome: Outcome, lost: dict[int, int]) -> Outcome:
     return replace(outcome, final=final, history=history)
 
 
-def sound(outcome: Outcome) -> set[int]:
+def refuse_missing(rows: pd.DataFrame, outcome: Outcome, what: str) -> None:
+    """Raise ResultsError for a row without a value, of a seed whose own numbers are all finite."""
+    missing = rows[rows["value"].isna() & rows["seed"].isin(_sound(outcome))]
+    if len(missing):
+        seed, metric = missing[["seed", "metric"]].iloc[0]
+        raise ResultsError(
+            f"{what}: `measured` gives NaN as {metric} of seed {seed}, and nothing has diverged; "
+            "leave such rows out"
+        )
+
+
+def _sound(outcome: Outcome) -> set[int]:
     """The seeds that have not diverged, and of which every number in an outcome is finite."""
     frames = [outcome.final]
     if len(outcome.history):

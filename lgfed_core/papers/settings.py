@@ -117,10 +117,16 @@ def _kinds(cls: type) -> dict[str, Kind]:
     hints, found = get_type_hints(cls), {}
     for name in (field.name for field in fields(cls)):
         options = get_args(hints[name]) if isinstance(hints[name], UnionType) else (hints[name],)
-        (one,) = (option for option in options if option is not NoneType)
+        one, *others = [option for option in options if option is not NoneType]
         inner = get_args(one) if get_origin(one) is tuple else (one,)
-        many = inner[-1] is Ellipsis
-        found[name] = Kind(inner[:1] if many else inner, many, NoneType in options)
+        many = inner[-1:] == (Ellipsis,)
+        inner = inner[:1] if many else inner
+        if others or not inner or not {*inner} <= WORDS.keys():
+            raise SettingsError(
+                f"{cls.__name__}.{name} is declared as {hints[name]}; a setting is int, float, "
+                "str or bool, tuple[int, ...] or of others of these, or one of all that or None"
+            )
+        found[name] = Kind(inner, many, NoneType in options)
     return found
 
 

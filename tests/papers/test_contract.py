@@ -386,7 +386,7 @@ def test_a_number_that_is_missing_though_nothing_diverged_is_refused():
     fine = pd.DataFrame({"loss": [0.5]}, index=pd.Index([0], name="seed"))
     history = pd.DataFrame({"round": [1], "seed": [0], "loss": [0.7]})
     out = Outcome(None, {}, history, fine, 0.0, {})
-    with pytest.raises(ResultsError, match="own: of 'all', seed 0, .* gives NaN as accuracy"):
+    with pytest.raises(ResultsError, match="own, part 'all': .* NaN as accuracy of seed 0"):
         Forgetful().records(cfg, "all", out)
     overflow = history.assign(loss=np.inf)
     for lost in (replace(out, diverged={0: 1}), replace(out, history=overflow)):

@@ -22,7 +22,7 @@ from lgfed_core.data.features.stored import Features
 from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, Participation, run
 from lgfed_core.engine.provenance import provenance
 from lgfed_core.engine.trackers import Tracker
-from lgfed_core.evidence.rows import SCALES
+from lgfed_core.evidence.rows import PROTOCOLS, SCALES
 from lgfed_core.methods import ClientBaseline, ClientRowsAveraged, ClientRowsKept, Method
 from lgfed_core.metrics import frechet
 from lgfed_core.models.cgau import Baseline, GatedMLP
@@ -171,6 +171,8 @@ class FederatedExperiment(Experiment):
 
     One client alone has no distances.
     """
+
+    protocols = PROTOCOLS
 
     def tables(self, cfg: Settings) -> tuple[str, str]:
         """Names of the tables for distances and for methods."""

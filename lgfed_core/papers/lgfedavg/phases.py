@@ -13,6 +13,7 @@ from lgfed_core import data, models, partition
 from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, Participation, run
 from lgfed_core.engine.trackers import AveragedBest, Global, Personal, Tracker
 from lgfed_core.errors import SettingsError
+from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.methods import FedAvg, LGFedAvg, LocalOnly, Method
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
@@ -141,7 +142,7 @@ class Phases:
 class PhasedExperiment(Experiment):
     """FedAvg, LG-FedAvg from it and the baselines, on one data set."""
 
-    chooses = frozenset({"classes", "fedavg", "starts", "alone"})
+    protocols, chooses = PROTOCOLS, frozenset({"classes", "fedavg", "starts", "alone"})
     splits: ClassVar[tuple[dict[str, Any], ...]] = tuple(dict(classes=n) for n in (2, 3, 4, 5, 10))
     phases = Phases
     federation = staticmethod(federation)

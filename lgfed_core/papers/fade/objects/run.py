@@ -15,6 +15,7 @@ from typing import ClassVar
 import pandas as pd
 
 from lgfed_core.engine import Outcome
+from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.papers.experiment import Experiment
 from lgfed_core.papers.parts import Part, following
 
@@ -41,7 +42,7 @@ class Objects(Experiment):
     """The parts of each task: ``A->D:pretraining_relu``, ``A->D:noniid_cdan_2``, ..."""
 
     name, table = NAME, PRINTED
-    Settings, scales = Settings, SCALES
+    Settings, scales, protocols = Settings, SCALES, PROTOCOLS
     released: ClassVar[dict] = dict(
         noniid=15, conditional="whole", entropy="cancels", information=0.0, relabelled=0.1, least=10
     )

@@ -19,6 +19,7 @@ import torch
 from lgfed_core.engine.accuracy import accuracies
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.errors import SettingsError
+from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.papers.experiment import Experiment
 from lgfed_core.papers.measured import Measured
 from lgfed_core.papers.parts import Part
@@ -69,7 +70,7 @@ class Fairness(Experiment):
     """
 
     name, table, together, usual_lanes = NAME, TABLE, True, "batched"
-    Settings, scales = Settings, SCALES
+    Settings, scales, protocols = Settings, SCALES, PROTOCOLS
     chooses = frozenset(
         {"splits", "methods", "frontier", "frontier_splits", "losses", "sweep"}
         | {"sweep_optimiser", "adversary_steps", "adversary_width", "adversary_dropout"}

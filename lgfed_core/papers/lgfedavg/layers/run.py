@@ -20,6 +20,7 @@ import pandas as pd
 from lgfed_core import models
 from lgfed_core.engine import Outcome
 from lgfed_core.errors import SettingsError
+from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.papers import experiment
 from lgfed_core.papers.parts import Part
 from lgfed_core.papers.settings import FROM_0, Checked
@@ -96,7 +97,7 @@ class Layers(experiment.Experiment):
     """FedAvg ("start"), then LG-FedAvg from it with each cut ("last_3", ...)."""
 
     name, table = NAME, TABLE
-    Settings, scales = Settings, SCALES
+    Settings, scales, protocols = Settings, SCALES, PROTOCOLS
     chooses = frozenset({"data", "classes", "budget", "last", "first"})  # all identify rows
 
     def usual(self, scale: str, protocol: str, changes: dict) -> dict:
