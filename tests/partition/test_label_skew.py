@@ -428,6 +428,7 @@ REFUSED = {
         lambda: of([[0, 1], [2, 5, 2]], None),
         "device 1 of 'x' has train row 2 twice; give each once",
     ),
+    "row 0 twice": (lambda: of([[0, 3, 0], [1]], None), "device 0 of 'x' has train row 0 twice"),
     "a validation row that is trained on": (
         lambda: of([[0, 1], [2, 3]], [[2], [0, 3]]),
         "device 1 of 'x' trains on row 3, which it has for validation too",
