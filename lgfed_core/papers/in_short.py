@@ -122,7 +122,10 @@ class _Finding:
             )
         kind = next(kind for kind in KINDS if str(line["said"]).startswith(kind))
         at = f", weakest at {line['at']}" if line["at"] and line["parts"] > 1 else ""
-        words = f"{_chip(kind, line['said'])} {claim.id}: {claim.words}. *{_estimate(line)}{at}*"
+        said, limits = line["said"], ""
+        if said.startswith(f"{kind} (") and said.endswith(")"):  # what limits it comes last
+            said, limits = kind, html.escape(said.removeprefix(kind))
+        words = f"{_chip(kind, said)} {claim.id}: {claim.words}. *{_estimate(line)}{at}*{limits}"
         return cls(kind, words, judged=True)
 
 

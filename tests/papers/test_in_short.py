@@ -45,6 +45,11 @@ def test_decided_claims_come_first_and_the_others_are_folded(claims):
     assert '<span class="verdict holds">confirmed</span>' in shown
     assert "*+5.10 [+4.97, +5.23] (4)*" in shown
     assert in_short.Box("another/page", claims).markdown(claims.from_stored()).count("<span") == 0
+    lines = claims.from_stored()
+    lines.loc["holds", "said"] = "confirmed (on 3 < 5 settings)"  # what limits it comes last
+    text = in_short.Box("a/page", claims).markdown(lines)
+    assert '<span class="verdict holds">confirmed</span>' in text
+    assert "*+5.10 [+4.97, +5.23] (4)* (on 3 &lt; 5 settings)" in text
 
 
 def test_what_the_print_has_that_our_runs_lack_stands_beside_what_they_have(monkeypatch):
