@@ -155,9 +155,9 @@ def _grave(page, options: dict | None = None) -> list[str]:
 
 SPANS = """<article><table style="width: 900px">
 <thead><tr><th></th><th></th><th colspan="2">ours</th><th rowspan="2">paper</th></tr>
-<tr><th>data</th><th>method</th><th>mean</th><th>sd</th></tr></thead>
-<tbody><tr><th rowspan="2">MNIST</th><th>FedAvg</th><td>1</td><td>2</td><td>3</td></tr>
-<tr><th>alone</th><td>4</td><td>5</td><td>6</td></tr></tbody></table></article>"""
+<tr><th>data</th><th>devices</th><th>mean</th><th>sd</th></tr></thead>
+<tbody><tr><th rowspan="2">MNIST</th><th rowspan="2">100</th><td>1</td><td>2</td><td>3</td></tr>
+<tr><td>4</td><td>5</td><td>6</td></tr></tbody></table></article>"""
 
 
 def test_a_wide_table_becomes_lines_on_a_phone_that_name_row_and_column(page):
@@ -168,8 +168,9 @@ def test_a_wide_table_becomes_lines_on_a_phone_that_name_row_and_column(page):
     rows = "rows => rows.map(r => [...r.cells].map(c => [c.dataset.name || '', c.textContent]))"
     first, second = page.eval_on_selector_all("tbody tr", rows)
     columns = ["ours, mean", "ours, sd", "paper"]
-    assert first == [["", "MNIST"], ["", "FedAvg"], *map(list, zip(columns, "123", strict=True))]
-    assert second == [["", "MNIST"], ["", "alone"], *map(list, zip(columns, "456", strict=True))]
+    names = [["", "MNIST"], ["devices", "100"]]  # which span both rows
+    assert first == [*names, *map(list, zip(columns, "123", strict=True))]
+    assert second == [*names, *map(list, zip(columns, "456", strict=True))]
     tops = "cells => cells.map(c => c.getBoundingClientRect().top)"
     down = page.eval_on_selector_all("td", tops)
     assert down == sorted(set(down))  # one below the other

@@ -24,16 +24,20 @@ document.addEventListener("DOMContentLoaded", () => {
     const heads = grid([...(table.tHead ? table.tHead.rows : [])]);
     const rows = [...table.tBodies].flatMap(body => [...body.rows]);
     grid(rows).forEach((cells, r) => {
+      const spanning = []; // names of rows above, each to be said again, in their order
       cells.forEach((cell, c) => {
-        if (cell.parentElement === rows[r] && cell.tagName === "TD")
-          cell.dataset.name = [...new Set(heads.map(head => said(head[c])).filter(Boolean))].join(", ");
+        const column = [...new Set(heads.map(head => said(head[c])).filter(Boolean))].join(", ");
+        if (cell.parentElement !== rows[r]) {
+          const again = document.createElement(cell.tagName);
+          again.className = "again";
+          again.textContent = cell.textContent;
+          if (c > 0) again.dataset.name = column;
+          spanning.push(again);
+        } else if (cell.tagName === "TD" || c > 0) {
+          cell.dataset.name = column;
+        }
       });
-      for (const above of new Set(cells.filter(cell => cell.parentElement !== rows[r])).values()) {
-        const again = document.createElement(above.tagName); // a name that spans rows, in each
-        again.className = "again";
-        again.textContent = above.textContent;
-        rows[r].prepend(again);
-      }
+      rows[r].prepend(...spanning);
     });
     table.classList.add("lines");
   }
