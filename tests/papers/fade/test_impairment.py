@@ -194,6 +194,9 @@ def test_what_one_rate_has_not_run_is_not_judged():
     text.loc[(text["loss"] == "vanilla") & (text["per_round"] == 5), "value"] = 0.47
     lines = claims.judged(pd.concat([text, other]))  # in the middle of 2, 5 and 10, not of four
     assert lines["so_far"]["F13"] == "confirmed" and lines["ran"]["F13"] == 10
+    apart = other[(other["per_round"] == 2) == (other["seed"] < 2)]  # no seed has them all
+    names = {part.name for part in claims.debiasing(pd.concat([text, apart]))}
+    assert names and not any("in the middle" in name for name in names)
     short = other[other["loss"] != "vanilla"]  # nothing that both have
     assert claims.judged(pd.concat([text, short])).empty
 
