@@ -154,7 +154,7 @@ def _grave(page, options: dict | None = None) -> list[str]:
 
 
 SPANS = """<article><table style="width: 900px">
-<thead><tr><th></th><th></th><th colspan="2">ours</th><th rowspan="2">paper</th></tr>
+<thead><tr><th></th><th>metric</th><th colspan="2">ours</th><th rowspan="2">paper</th></tr>
 <tr><th>data</th><th>devices</th><th>mean</th><th>sd</th></tr></thead>
 <tbody><tr><th rowspan="2">MNIST</th><th rowspan="2">100</th><td>1</td><td>2</td><td>3</td></tr>
 <tr><td>4</td><td>5</td><td>6</td></tr></tbody></table></article>"""

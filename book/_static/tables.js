@@ -26,7 +26,8 @@ document.addEventListener("DOMContentLoaded", () => {
     grid(rows).forEach((cells, r) => {
       const spanning = []; // names of rows above, each to be said again, in their order
       cells.forEach((cell, c) => {
-        const column = [...new Set(heads.map(head => said(head[c])).filter(Boolean))].join(", ");
+        const over = [...new Set(heads.map(head => said(head[c])).filter(Boolean))];
+        const column = cell.tagName === "TH" ? over.pop() || "" : over.join(", "); // pandas puts the columns' name over a row's
         if (cell.parentElement !== rows[r]) {
           const again = document.createElement(cell.tagName);
           again.className = "again";

@@ -82,7 +82,8 @@ def by_setting(found: pd.DataFrame) -> pd.DataFrame:
     lines = lines.sort_index(key=lambda of: of.map(order) if of.name == "method" else of)
     names = dict(information="information, nats", target_acc="target accuracy, %")
     names |= dict(best="best by", fell="collapsed")
-    return lines.rename(index=lambda m: WORDS.get(m, m), level=0).rename(columns=names)
+    lines = lines.rename(index=lambda m: WORDS.get(m, m), level=0).rename(columns=names)
+    return lines.rename_axis(["method", "rate", "λ"]).rename_axis(columns=None)
 
 
 def commands(found: pd.DataFrame) -> list[str]:
