@@ -83,9 +83,15 @@ def verdicts() -> dict[str, str]:
         for claim in page.CLAIMS:
             line = lines.loc[claim.id] if claim.id in lines.index else None
             ran = line is not None and line["ran"] > 0
-            said = f"{line['said']}, {_runs(claim, line)}" if ran else verdict.NOT_RUN
+            said = f"{_where(line)}, {_runs(claim, line)}" if ran else verdict.NOT_RUN
             found.setdefault(claim.id, {})[claim.where] = said
     return {id: _joined(some) for id, some in found.items()}
+
+
+def _where(line: pd.Series) -> str:
+    """The verdict in words; of one that a single comparison refutes, at which."""
+    alone = line["said"] == verdict.REFUTED and line["parts"] > 1 and line["at"]
+    return f"{line['said']} (at {line['at']})" if alone else line["said"]
 
 
 def _runs(claim: Claim, line: pd.Series) -> str:

@@ -47,11 +47,13 @@ def test_every_claim_is_declared_once_for_each_data_set_by_a_known_page():
 
 def test_a_claim_on_two_data_sets_has_both_verdicts(monkeypatch):
     for page, said in ((claims_board.audio, "confirmed"), (claims_board.cifar10, "refuted")):
-        lines = pd.DataFrame({"said": [said], "ran": [2], "runs": [4]}, index=["C5"])
+        line = {"said": [said], "ran": [2], "runs": [4], "parts": [2], "at": ["0.4"]}
+        lines = pd.DataFrame(line, index=["C5"])
         monkeypatch.setattr(page, "from_stored", lambda lines=lines: lines)
     found = claims_board.board()["verdict"]
     assert found["C5"] == (
-        "confirmed, between 3 and 5 seeds (audio); refuted, between 3 and 5 seeds (CIFAR-10)"
+        "confirmed, between 3 and 5 seeds (audio); "
+        "refuted (at 0.4), between 3 and 5 seeds (CIFAR-10)"
     )
     assert found["C3"] == verdict.NOT_RUN
     for page in (claims_board.audio, claims_board.cifar10):
