@@ -87,26 +87,26 @@ def by_setting(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def commands(found: pd.DataFrame) -> list[str]:
-    """The commands that make the federated and central games of ``found`` again: the usual ones
-    first, then other rounds, rates, weights and numbers of users a round."""
+    """The commands that make the federated and central games of ``found`` again, at the usual and
+    at other rounds, rates, weights and numbers of users a round; the shortest first."""
     mine = found[found["selection"].eq("last") & found["method"].isin(METHODS)]
     mine = mine[mine["metric"].eq("target_acc") & mine["round"].isna()]
-    mine = mine.fillna(dict.fromkeys((*TRIED, "per_round"), 0)).replace({"target_users": {"": "-"}})
+    mine = mine.fillna(dict.fromkeys((*TRIED, "per_round"), 0))
     by, same = ["protocol", *TRIED, "target_users", "per_round"], {}
     for at, runs in mine.groupby(by, sort=False):
         *setting, users, many = at
         methods = tuple(m for m in METHODS if m in set(runs["method"]))
         key = (*setting, many, methods, runs["seed"].nunique())
         same.setdefault(key, []).append(users)
-    return sorted({_again(*key, tuple(users)) for key, users in same.items()}, key=len)
+    said = {_again(*key, tuple(users)) for key, users in same.items()}
+    return sorted(said, key=lambda command: (len(command), command))
 
 
 def _again(protocol, rounds, lr, weight, many, methods, seeds, users) -> str:
-    """One of `commands`; a value of 0 is the usual one, and nobody's users are central."""
-    central = users == ("-",)
+    """One of `commands`; a value of 0 is the usual one, and a central game has no user."""
     own = dict(rounds=int(rounds), lr=lr, weight=weight)
     changes = [(name, value) for name, value in own.items() if value]
-    if central:
+    if not many:
         changes += [("methods", ()), ("central_methods", methods)]
     else:
         changes += [("users", users), ("methods", methods), ("central_methods", ())]

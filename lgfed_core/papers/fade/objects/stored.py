@@ -4,7 +4,7 @@ A run has *collapsed* if its target accuracy after the last round is below half 
 had before the game (`run.COLLAPSED`, fixed before the first run), or if it left the finite numbers.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pandas as pd
 
@@ -80,13 +80,16 @@ def collapsed(found: pd.DataFrame, users: str = "noniid", **which) -> pd.DataFra
     return out
 
 
-def elsewhere(found: pd.DataFrame) -> Iterator[tuple[dict[str, float], str, pd.DataFrame]]:
+def elsewhere(
+    found: pd.DataFrame, kinds: Iterable[str] = (*USERS, "central")
+) -> Iterator[tuple[dict[str, float], str, pd.DataFrame]]:
     """`collapsed` as described wherever rounds, rate or weight are not the usual ones: those that
-    are not, the users, and the runs."""
-    described = select(found, protocol="as_described")
-    for values in described[list(TRIED)].drop_duplicates().dropna(how="all").to_dict("records"):
-        tried = {name: value for name, value in values.items() if pd.notna(value)}
-        for users in (*USERS, "central"):
-            fell = collapsed(found, users, **tried)
+    are not, the users (of ``kinds``), and the runs."""
+    ends = ("target_acc", DIVERGED)  # all that `collapsed` reads, of many times as many rows
+    found = select(found, protocol="as_described", selection="last", round="", metric=ends)
+    for values, some in found.groupby(list(TRIED), dropna=False):
+        tried = {name: value for name, value in zip(TRIED, values, strict=True) if pd.notna(value)}
+        for users in kinds if tried else ():
+            fell = collapsed(some, users, **tried)
             if fell.size:
                 yield tried, users, fell

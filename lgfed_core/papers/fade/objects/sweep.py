@@ -41,8 +41,8 @@ def swept(found: pd.DataFrame) -> pd.DataFrame:
 def lost(found: pd.DataFrame) -> pd.Series:
     """Settings of the sweep under which runs collapsed: how many, by (method, lr, weight)."""
     out = {}
-    for tried, users, fell in stored.elsewhere(found):
-        if users == "noniid" and "rounds" not in tried:
+    for tried, _, fell in stored.elsewhere(found, ["noniid"]):
+        if "rounds" not in tried:
             at = tuple(tried.get(name, getattr(Settings, name)) for name in SWEPT)
             out |= {(m, *at): n for m, n in fell.sum().items() if n and m in FAIR}
     return pd.Series(out, dtype=float).rename_axis(["method", *SWEPT]) if out else _NONE
