@@ -315,7 +315,7 @@ def test_opting_out_is_drawn_by_direction_at_the_rates_that_have_run():
     rows = made_up()
     gone = (rows["table"] == digits.OPT_OUT) & (rows["direction"] == "mnist-usps")
     rows = rows[~gone | (rows["opt_out"] > 0.9)]
-    fig = figures_fade.opting_out({"source": judged.opting_out(rows, "source_acc")}, 500)
+    fig = figures_fade.opting_out({"source": judged.opting_out(rows, "source_acc")}, "500 rounds")
     drawn = [ax.lines[0].get_xdata().tolist() for ax in fig.axes]
     assert drawn == [[0, 1], [0, 0.25, 0.5, 0.75, 1]]
     assert [ax.get_title() for ax in fig.axes] == ["MNIST to USPS", "USPS to MNIST"]
@@ -344,6 +344,49 @@ def test_shorter_games_suggest_and_do_not_judge():
     said = judged.judged(made_up().assign(rounds=500.0))
     assert set(said["said"]) == {"suggested by 500 of 8,600 rounds: confirmed"}
     assert set(said["verdict"]) == {"suggested"}
+
+
+def test_one_direction_at_full_length_judges_alone_and_the_other_is_still_shown():
+    rows = made_up(source=99.0)
+    short = rows.assign(rounds=500.0, value=rows["value"] - 1)
+    full = rows[(rows["direction"] == "usps-mnist") & (rows["table"] != digits.OPT_OUT)]
+    both = pd.concat([short, full], ignore_index=True).assign(statistics="")
+    lines = judged.judged(both)
+    so_far = "confirmed so far, 2 of 4 comparisons; mnist-usps has games of 500 alone"
+    assert set(lines["said"].drop("F14")) == {so_far}
+    assert set(lines["verdict"].drop("F14")) == {"inconclusive"}
+    assert lines.loc["F14", "said"].startswith("suggested by 500 of 8,600 rounds: confirmed")
+    shown = judged.each_longest(both)
+    assert shown.groupby("direction")["rounds"].max().to_dict() == {
+        "mnist-usps": 500, "usps-mnist": 8600,
+    }  # fmt: skip
+    assert judged.lengths(both) == "mnist-usps 500 rounds (3 seeds), usps-mnist 8,600 (3)"
+    assert (
+        judged.lengths(both, digits.OPT_OUT)
+        == "mnist-usps 500 rounds (3 seeds), usps-mnist 500 (3)"
+    )
+    ends, _, declined, _ = sentences.of(both).split("\n- ")
+    assert "usps-mnist, at 0.05 -14.96" in ends  # of three seeds, not of six
+    assert "usps-mnist, source at 0.25 " in declined
+    caption = figures_fade._after(
+        shown[shown["table"] == digits.CURVES].assign(round=shown["rounds"])
+    )
+    assert caption == ", after 500 rounds (MNIST to USPS) and 8,600 rounds (USPS to MNIST)"
+
+
+def test_the_games_stand_between_the_source_alone_and_the_longest_central_game():
+    base = dict(direction="usps-mnist", table=digits.TABLE, metric="target_acc", statistics="")
+    rows = [
+        base | dict(loss="pretraining", rounds=400, value=70.0),
+        base | dict(loss="central", rounds=500, value=80.0),
+        base | dict(loss="central", rounds=2000, value=90.0),
+        base | dict(loss="central", rounds=2000, value=92.0),
+        base | dict(loss="central", rounds=4000, value=99.0, statistics="local"),
+        base | dict(loss="vanilla", rounds=9000, value=1.0),
+    ]
+    found = judged.levels(pd.DataFrame(rows))
+    assert found == {"usps-mnist": {"central": 91.0, "source alone": 70.0}}
+    assert judged.levels(pd.DataFrame(columns=[*base, "loss", "rounds", "value"])) == {}
 
 
 def test_rows_of_shorter_games_have_a_scale_of_their_own():

@@ -1,8 +1,9 @@
 """Claims F1, F2, F3 and F14 of FADE, from stored runs on digits (`run`).
 
 A claim is read over both directions: it holds where it holds in each. Seeds pair the comparisons.
-While comparisons are missing a claim can be refuted, but not confirmed. Only games of the largest
-number of rounds that is stored count; fewer than the paper's suggest a verdict, and give none.
+While comparisons are missing a claim can be refuted, but not confirmed. Of the games that a claim
+is about only the longest count (`longest`); of fewer rounds than the paper's they suggest a
+verdict, and give none.
 """
 
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ import pandas as pd
 from lgfed_core.evidence import claims
 from lgfed_core.evidence.claims import Claim, Part, paired
 from lgfed_core.evidence.records import select, stand_in
-from lgfed_core.evidence.verdict import equivalent, greater
+from lgfed_core.evidence.verdict import NOT_RUN, equivalent, greater
 from lgfed_core.papers.in_words import less
 
 from . import run as digits
@@ -21,22 +22,52 @@ MARGIN = 1.0  # points of accuracy: the book's margin where the paper prints no 
 _IDS = ("direction", "loss", "probability", "opt_out", "rounds", "round", "stand_in", "statistics")
 
 
-def stored(scale: str = "paper", longest: bool = True) -> pd.DataFrame:
-    """Recorded rows of the experiment; at paper scale shortened runs, too. Empty before the first.
-
-    longest: only those of the longest games. Those on stand-in data are left out as soon as there
-    are others.
-    """
+def stored(scale: str = "paper") -> pd.DataFrame:
+    """Recorded rows of the experiment, of any length; at paper scale shortened runs, too. Empty
+    before the first. Those on stand-in data are left out as soon as there are others."""
     scales = ("short", "paper") if scale == "paper" else scale
-    found = select(digits.NAME, columns=_IDS, own=True, scale=scales)
-    if not longest:
-        return found
-    return found[(found["rounds"] == _longest(found)) | (found["loss"] == "pretraining")]
+    return select(digits.NAME, columns=_IDS, own=True, scale=scales)
 
 
-def _longest(found: pd.DataFrame) -> float:
-    games = select(found, loss=digits.POWERS)
-    return (games if len(games) else found[found["loss"] != "pretraining"])["rounds"].max()
+def longest(found: pd.DataFrame, table: str = digits.TABLE) -> pd.DataFrame:
+    """Rows of the longest games of ``table``, those of Figure 2 that are as long, beside which its
+    own stand, and the pre-training before them."""
+    rounds = _games(found, table)["rounds"].max()
+    return found[(found["rounds"] == rounds) | (found["loss"] == "pretraining")]
+
+
+def each_longest(found: pd.DataFrame, table: str = digits.TABLE) -> pd.DataFrame:
+    """`longest` of each direction by itself, to be shown: one may have run for longer."""
+    some = [longest(mine, table) for _, mine in found.groupby("direction")]
+    return pd.concat(some) if some else found
+
+
+def lengths(found: pd.DataFrame, table: str = digits.TABLE) -> str:
+    """ "mnist-usps 500 rounds (3 seeds), usps-mnist 8,600 (3)": of the games of `each_longest`."""
+    games, said = _games(each_longest(found, table), table), []
+    for direction, mine in games.groupby("direction"):
+        first = ("", "") if said else (" rounds", " seeds")
+        many = mine["seed"].nunique()
+        said.append(f"{direction} {mine['rounds'].max():,.0f}{first[0]} ({many}{first[1]})")
+    return ", ".join(said) or NOT_RUN
+
+
+def levels(found: pd.DataFrame) -> dict[str, dict[str, float]]:
+    """Direction -> mean target accuracy of what Figure 2's games stand between: the source alone,
+    before the game, and the longest central one with frozen statistics."""
+    mine = select(found, table=digits.TABLE, metric="target_acc", statistics="")
+    names, lines = {digits.CENTRAL: "central", "pretraining": "source alone"}, {}
+    for (direction, loss), rows in mine.groupby(["direction", "loss"]):
+        if loss in names:
+            last = rows[rows["rounds"] == rows["rounds"].max()]
+            lines.setdefault(direction, {})[names[loss]] = last["value"].mean()
+    return lines
+
+
+def _games(found: pd.DataFrame, table: str) -> pd.DataFrame:
+    """Those of the rows that are of games: not the model before them, nor the central one."""
+    mine = found[found["table"] == table]
+    return mine[mine["loss"].isin(list(digits.POWERS))] if table == digits.TABLE else mine
 
 
 def wide(found: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -50,7 +81,7 @@ def ends_are_worse(found: pd.DataFrame) -> list[Part]:
     frequent target than at one half."""
     return [
         paired(f"{direction}, {end:g}", mine["vanilla", 0.5], mine["vanilla", end], greater)
-        for direction, mine, ends in _whole(found)
+        for direction, mine, ends in _whole(longest(found))
         for end in ends
     ]
 
@@ -59,7 +90,7 @@ def squared_is_better(found: pd.DataFrame) -> list[Part]:
     """F2: at both severe ends the squared loss has the higher target accuracy."""
     return [
         paired(f"{direction}, {end:g}", mine["squared", end], mine["vanilla", end], greater)
-        for direction, mine, ends in _whole(found)
+        for direction, mine, ends in _whole(longest(found))
         for end in ends
     ]
 
@@ -67,6 +98,7 @@ def squared_is_better(found: pd.DataFrame) -> list[Part]:
 def smaller_losses(found: pd.DataFrame) -> list[Part]:
     """F3: where the target is rarest, the squared loss has the lower adversarial loss of target
     rows at the end, and the lower task loss of target rows on the way (mean over rounds)."""
+    found = longest(found)
     parts, adversarial = [], wide(found, "target_adversarial")
     for direction, _, (rarest, _) in _whole(found):
         rare = adversarial.loc[[direction]]
@@ -83,7 +115,7 @@ def opting_out_leaves_the_source(found: pd.DataFrame) -> list[Part]:
     learning; that it does their task no harm is our reading."""
     return [
         paired(f"{direction}, {rate:g}", mine[rate], mine[0.0], equivalent, margin=MARGIN)
-        for direction, mine in opting_out(found, "source_acc").groupby("direction")
+        for direction, mine in _rates(found, "source_acc")
         if 0.0 in mine.dropna(axis=1, how="all")
         for rate in mine.dropna(axis=1, how="all")
         if rate > 0
@@ -111,16 +143,28 @@ def judged(found: pd.DataFrame) -> pd.DataFrame:
     Verdicts say so where comparisons are missing, and where data stand in; that on F14 says what
     the target loses. Games of fewer rounds than the paper's suggest and do not judge.
     """
-    rounds, full = _longest(found), digits.Settings.rounds
-    lines = claims.judged(CLAIMS, found, stand_in(found), {"F14": _of_the_target(found)})
-    if not rounds < full:
-        return lines
-    return claims.only_suggested(lines, f"{rounds:,.0f} of {full:,} rounds")
+    lines = claims.judged(CLAIMS, found, stand_in(found), _limits(found))
+    tables = {"F14": digits.OPT_OUT}
+    for id in lines.index:
+        rounds = _games(found, tables.get(id, digits.TABLE))["rounds"].max()
+        if rounds < digits.Settings.rounds:
+            why = f"{rounds:,.0f} of {digits.Settings.rounds:,} rounds"
+            lines.loc[[id]] = claims.only_suggested(lines.loc[[id]], why)
+    return lines
 
 
 def from_stored() -> pd.DataFrame:
     """The claims on the recorded runs."""
     return judged(stored())
+
+
+def _limits(found: pd.DataFrame) -> dict[str, str]:
+    """What else a verdict must say, by claim."""
+    games = _games(found, digits.TABLE)
+    most = games.groupby("direction")["rounds"].max()
+    # False if these directions had run for as long as the others.
+    short = [f"; {d} has games of {n:,.0f} alone" for d, n in most.items() if n < most.max()]
+    return dict.fromkeys(("F1", "F2", "F3"), "".join(short)) | {"F14": _of_the_target(found)}
 
 
 def _of_the_target(found: pd.DataFrame) -> str:
@@ -129,7 +173,7 @@ def _of_the_target(found: pd.DataFrame) -> str:
     # False if the target's accuracy moved otherwise.
     said = [
         f"{direction} at {most:g} {claims.said(*less(mine[most], mine[0.0]))}"
-        for direction, mine in opting_out(found, "target_acc").groupby("direction")
+        for direction, mine in _rates(found, "target_acc")
         for most in [mine.dropna(axis=1, how="all").columns.max()]
         if most > 0 and 0.0 in mine
     ]
@@ -149,6 +193,11 @@ def _mean_on_the_way(found: pd.DataFrame, direction: str, p: float) -> pd.DataFr
     mine = select(found, table=digits.CURVES, metric="target_loss")
     mine = select(mine, direction=direction, probability=p)
     return mine.pivot_table("value", "seed", "loss")
+
+
+def _rates(found: pd.DataFrame, metric: str) -> Iterator[tuple[str, pd.DataFrame]]:
+    """(direction, `opting_out`) of the longest games."""
+    yield from opting_out(longest(found, digits.OPT_OUT), metric).groupby("direction")
 
 
 def opting_out(found: pd.DataFrame, metric: str) -> pd.DataFrame:

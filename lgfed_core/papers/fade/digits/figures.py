@@ -38,12 +38,17 @@ def figure2(end: pd.DataFrame, way: pd.DataFrame, reference: dict[str, dict[str,
     room(axes[0, 2], above=0.75)
     axes[0, 2].legend(fontsize=7, loc="upper left", labelspacing=0.2)
     below = "Target accuracy by how often the target takes part (bars: the range over seeds), and "
-    below += f"both of its losses by round, under two losses of D{_after(way['round'].max())}."
+    below += f"both of its losses by round, under two losses of D{_after(way)}."
     return caption(fig, below, end)
 
 
-def _after(rounds: float) -> str:
-    return f", after {rounds:,.0f} rounds" if rounds > 0 else ""
+def _after(way: pd.DataFrame) -> str:
+    """How many rounds the rows have; by direction, where that differs."""
+    most = way.groupby("direction")["round"].max()
+    if most.nunique() < 2:
+        return f", after {most.max():,.0f} rounds" if len(most) else ""
+    each = (f"{rounds:,.0f} rounds ({DIRECTION[direction]})" for direction, rounds in most.items())
+    return f", after {' and '.join(each)}"
 
 
 def _title(direction: str, stand_in: str) -> str:
@@ -78,11 +83,11 @@ def by_round(way: pd.DataFrame, ax: Axes) -> Axes:
     return ax
 
 
-def opting_out(tables: dict[str, pd.DataFrame], rounds: float) -> Figure:
+def opting_out(tables: dict[str, pd.DataFrame], rounds: str) -> Figure:
     """Accuracy by how often devices decline, a panel per direction: mean and deviation over seeds.
 
     tables: a name -> lines (direction, seed), a column per rate; NaN where a rate has not run.
-    rounds: how many these runs have.
+    rounds: how many these runs have, in words.
     """
     have = set().union(*(table.index.get_level_values("direction") for table in tables.values()))
     directions = [d for d in DIRECTION if d in have]
@@ -96,5 +101,5 @@ def opting_out(tables: dict[str, pd.DataFrame], rounds: float) -> Figure:
     axes[0, 0].set_ylabel("accuracy, %")
     axes[0, 0].legend()
     words = "Accuracy on target and source by how often devices decline the game; bars are "
-    words += f"deviations over seeds, from stored runs{_after(rounds)}."
+    words += f"deviations over seeds, from stored runs: {rounds}."
     return caption(fig, words, *tables.values())

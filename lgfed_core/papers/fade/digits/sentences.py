@@ -15,8 +15,11 @@ TWO = "epsilon, any two"  # column of `privacy`: between two changes of the clip
 
 
 def of(found: pd.DataFrame) -> str:
-    """Sentences in Markdown; found: of `claims.stored`."""
-    return bullets([_ends(found), _squared(found), _opting_out(found), statistics(found)])
+    """Sentences in Markdown; found: of `claims.stored`. Each is of the longest games there are."""
+    games, declined = (
+        claims.each_longest(found, table) for table in (digits.TABLE, digits.OPT_OUT)
+    )
+    return bullets([_ends(games), _squared(games), _opting_out(declined), statistics(found)])
 
 
 def _ends(found: pd.DataFrame) -> str:
@@ -57,7 +60,7 @@ def statistics(found: pd.DataFrame) -> str:
     """What running statistics that are not frozen change, at the ends of the probabilities."""
     # False if an interval moved to the other side of zero, or came to hold it.
     head = "**Target accuracy, other running statistics less frozen ones**, in points"
-    return sentence(head, _statistics(found))
+    return sentence(head, _statistics(claims.each_longest(found, digits.STATISTICS)))
 
 
 def epsilon(value: float) -> str:
