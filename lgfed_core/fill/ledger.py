@@ -13,12 +13,13 @@ UNKNOWN = 3600.0  # seconds of what has nothing to be compared with
 
 
 class Ledger:
-    """Rows at paper scale as they stand now; device: as rows name the one that will work."""
+    """Rows at paper scale as they stand now, and shortened ones for what asks for their price;
+    device: as rows name the one that will work."""
 
     def __init__(self, pieces: Iterable[Piece], device: str = ""):
         self.pieces, self.device = tuple(pieces), device
         names = dict.fromkeys(piece.experiment for piece in self.pieces)
-        self._rows = {name: select(name, scale="paper") for name in names}
+        self._rows = {name: select(name, scale=("paper", "short")) for name in names}
         self._where: dict[tuple, pd.Series] = {}  # which rows have one value, by experiment
         self.seeds, self.seconds = cache(self._seeds), cache(self._seconds)
 
@@ -45,7 +46,8 @@ class Ledger:
         """Its rows, in the columns that count here."""
         rows = self._rows[piece.experiment]
         fits = pd.Series(True, rows.index)
-        for column, value in (*ids, *((("protocol", protocol),) if protocol else ())):
+        asked = dict(scale="paper") | dict(ids) | (dict(protocol=protocol) if protocol else {})
+        for column, value in asked.items():
             fits &= self._has(piece.experiment, column, plain(value))
         return rows.loc[fits, ["seed", "seconds", "device"]]
 

@@ -9,6 +9,8 @@ from lgfed_core.fill import goals
 from lgfed_core.fill.ledger import UNKNOWN, Ledger, _typical
 from lgfed_core.fill.plan import Planner
 from lgfed_core.papers import board
+from lgfed_core.papers.fade.digits.run import DIGITS
+from lgfed_core.papers.fade.digits.settings import OPT_OUT
 from lgfed_core.papers.lgfedavg import claims
 from lgfed_core.papers.lgfedavg.cifar10.run import CIFAR10
 from lgfed_core.papers.lgfedavg.mnist.run import MNIST
@@ -211,3 +213,18 @@ def test_a_claim_needs_the_lines_that_it_compares(monkeypatch):
     }
     assert {p.experiment for p in found["L7"].pieces} == {NAME}
     assert all(set(goal.chances) <= set(STEPS) for goal in found.values())
+
+
+def test_what_has_run_for_fewer_rounds_alone_has_its_price_from_them(tmp_path, monkeypatch):
+    """Games of 500 rounds are no evidence of 8,600, but tell how long they take."""
+    monkeypatch.setattr("lgfed_core.evidence.records.RESULTS", tmp_path)
+    ids = dict(table=OPT_OUT, direction="usps-mnist", opt_out=0.25, rounds=500, metric="target_acc")
+    ids |= dict(protocol="as_described", selection="last", scale="short", value=90.0)
+    some = [ids | dict(seed=seed, seconds=100.0 * (1 + seed)) for seed in range(3)]
+    some = pd.DataFrame(some).assign(device="cpu: A", torch="2", commit="c")
+    records.record(DIGITS.name, some, tmp_path)
+    ledger = Ledger(goals.pieces(DIGITS.name), "cpu: A")
+    found = {piece.name: piece for piece in ledger.pieces}
+    one, other = (found[f"usps-mnist:opt_out:{rate}"] for rate in (0.25, 0.5))
+    assert ledger.seconds(one) == pytest.approx(200 * 8600 / 500)
+    assert ledger.seconds(other) == UNKNOWN and not ledger.seeds(one)

@@ -27,7 +27,7 @@ def of(experiment: str, protocol: str) -> list[Piece]:
                     changes=tuple(one.items()),
                     cell=tuple((ids | dict(rounds=full.rounds)).items()),
                     after=(f"{direction}:pretraining", *games),
-                    like=tuple((ids | dict(rounds=SHORT)).items()),
+                    like=tuple((ids | dict(rounds=SHORT, scale="short")).items()),
                     share=full.rounds / SHORT,
                     aside=aside,
                 )
