@@ -16,6 +16,7 @@ from lgfed_core.paths import PAPER, ROOT
 V1, V2 = "lgfedavg_v1_2019", "lgfedavg_v2_2020"
 TEXTS = {  # file -> (text, what identifies a run of its lines; none: every line is its own)
     "cgau_table1_frechet": ("cgau_2020", ["all"]),
+    "cgau_text_cifar10": ("cgau_2020", ["all"]),
     "cgau_text_claims": ("cgau_2020", []),
     "fade_table1_office": ("fade_2021", ["method", "setting", "target_users"]),
     "fade_table2_visda": ("fade_2021", ["setting"]),
@@ -52,6 +53,8 @@ def typed(name: str, keys: list[str]) -> list[list[float]]:
     if "claim" in rows:  # "85 % longer" is typed as the ratio 1.85
         more = rows["claim"].str.contains("time")
         rows["value"] = rows["value"].where(~more, 100 * (rows["value"] - 1))
+    if name == "cgau_text_cifar10":  # in percent; the text has fractions
+        rows["test_acc"] /= 100
     columns = [c for c in rows.select_dtypes("number") if c not in IDS]
     for column in columns:
         large = rows[column] >= 1e8
