@@ -99,7 +99,7 @@ def compare(printed: Groups, ours: ArrayLike) -> tuple[verdict.Comparison, str]:
         mean = f" ({rest.mean():.2f})" if rest.size else ""
         words = f"of the {rest.size} of {ours.size} runs that did not collapse{mean}, "
         words += f"in print {printed.others} of {printed.runs} ({printed.mean:.2f})"
-        near = abs(many / ours.size - printed.collapsed / printed.runs) <= 1 / printed.runs
+        near = abs(many * printed.runs - printed.collapsed * ours.size) <= ours.size  # to 1 / runs
         if stats.fisher_exact(shares).pvalue < 0.05:
             said = verdict.DIFFERS
         elif not rest.size or (said == verdict.REPRODUCED and not near):

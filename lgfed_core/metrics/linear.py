@@ -37,7 +37,7 @@ def linear_probe(
         mean, deviation = h.mean(0), h.std(0)
         scale = np.where(deviation > 1e-6, deviation, 1.0)  # a dead unit stays at zero
         h, judged = (h - mean) / scale, (judged - mean) / scale
-    if not (np.isfinite(h).all() and np.isfinite(judged).all()):
+    if not all(np.isfinite(values).all() for values in (h, judged, deviation)):
         return float("nan"), float("nan")  # of a network that has diverged, or is about to
     unknown = sorted({*np.unique(truth).tolist()} - {*np.unique(y).tolist()})
     if unknown and classes == 2:
