@@ -8,11 +8,11 @@ from matplotlib.figure import Figure
 
 from lgfed_core import plotting
 from lgfed_core.colours import GROUP, INK, LABEL, PALE, REFERENCE, SIGNED, UNIT
-from lgfed_core.evidence.printed import METHODS, cells
+from lgfed_core.evidence.printed import METHODS
 from lgfed_core.partition.feature_clusters import Clients
 from lgfed_core.plotting import WIDTH, caption
 
-from .printed import TABLES
+from .printed import accuracies
 from .xor import run as cgau_xor
 
 _CLIENT_MARKS = "os^vD<>pPX"
@@ -157,8 +157,7 @@ def figure2b(rows: pd.DataFrame, ax: Axes | None = None) -> Axes:
     The two values that the paper's text prints stand in words: on the axis they would flatten ours.
     """
     ax = shuffling(rows, "test_acc", ax)
-    printed = cells(TABLES["cgau_text_cifar10"]).set_index("method")["paper"]
-    said = (f"{p:.1f} ({METHODS[name.removesuffix('_kept')]})" for name, p in printed.items())
+    said = (f"{p:.1f} ({METHODS[name.removesuffix('_kept')]})" for name, p in accuracies().items())
     ax.set_title(f"paper, at 1: {', '.join(said)}", fontsize=8, color=REFERENCE)
     ax.set(ylabel="accuracy, %", xlim=(-0.05, 1.05))
     return ax

@@ -7,14 +7,14 @@ import pandas as pd
 from lgfed_core import models
 from lgfed_core.evidence import claims
 from lgfed_core.evidence.claims import Claim, Part, exact, paired, tested
-from lgfed_core.evidence.printed import METHODS as WORDS, cells
+from lgfed_core.evidence.printed import METHODS as WORDS
 from lgfed_core.evidence.records import select, stand_in
 from lgfed_core.evidence.verdict import equivalent, greater, rising
 from lgfed_core.models.cgau import Baseline, GatedMLP
 from lgfed_core.papers.in_words import sentence
 
 from ..gains import distances_fall, gains, have
-from ..printed import TABLES
+from ..printed import accuracies
 from . import run as cifar10, time as cgau_time
 
 METRIC = "test_acc"
@@ -130,9 +130,8 @@ def judged(
 def level(rows: pd.DataFrame) -> float:
     """How far our baseline is above the printed one, all rows shuffled; NaN where it has not
     run."""
-    printed = cells(TABLES["cgau_text_cifar10"]).set_index("method")["paper"]
     found = accuracy(rows, "baseline") if "baseline" in set(rows["method"]) else pd.DataFrame()
-    return float(found[1.0].mean() - printed["baseline"]) if 1.0 in found else float("nan")
+    return float(found[1.0].mean() - accuracies()["baseline"]) if 1.0 in found else float("nan")
 
 
 def from_stored() -> pd.DataFrame:
