@@ -165,6 +165,16 @@ def test_a_linear_probe_takes_any_two_labels():
         assert linear_probe(h, named, h, named) == (1.0, 1.0)
 
 
+def test_a_unit_that_is_silent_while_a_probe_is_fitted_does_not_drown_the_others():
+    rng = np.random.default_rng(0)
+    g = (rng.random((600, 1)) < 0.5).astype(int)
+    told = g + 0.5 * rng.standard_normal((600, 1))
+    silent = np.where(np.arange(600)[:, None] < 300, 0.0, 1e-3 * rng.standard_normal((600, 1)))
+    alone, beside = (probes.probe(h[None], g, 300) for h in (told, np.hstack([told, silent])))
+    for kind in ("logistic", "network"):  # judged rows alone have it, a thousandth of the other
+        assert beside[kind] == pytest.approx(alone[kind], abs=0.02), kind
+
+
 def test_probes_take_arrays_as_other_measures_do():
     rng = np.random.default_rng(0)
     g = np.arange(40)[:, None] % 2

@@ -5,7 +5,7 @@
 >>> user = np.repeat([0, 1, 2], 40)  # 0 has labels, 1 and 2 have none
 >>> x = 4 * np.eye(3)[y] + 0.3 * rng.standard_normal((120, 3)) + user[:, None]
 >>> adapted = adapt(x, y, user, rounds=10)
->>> bool((adapted.predict(x[user > 0]) == y[user > 0]).mean() > 0.9)
+>>> bool((adapted.predict(x, user) == y)[user > 0].mean() > 0.9)
 True
 """
 
@@ -25,8 +25,8 @@ from lgfed_core.methods.dann import DANN
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.methods.shot import SHOT
 from lgfed_core.models import make
-from lgfed_core.models.layout import joined
-from lgfed_core.models.objects import ObjectsNet
+from lgfed_core.models.layout import Layout, joined
+from lgfed_core.models.objects import FEATURES, ObjectsNet
 from lgfed_core.partition import ClientIndices, Partition
 
 from .federation import Federation
@@ -38,27 +38,64 @@ PRETRAINING = 20  # rounds on the labelled rows
 
 @dataclass(frozen=True, eq=False)
 class Adapted:
-    """A model that has been adapted; rows are [n, d], as those that it was made from."""
+    """A model that has been adapted; rows are [n, d], as those that it was made from.
+
+    A method of ``batch_norm="local"``, as SHOT's is unless said otherwise, leaves each user
+    statistics of its own: it must be said whose the rows are, by ``user``, [n] or one for all.
+    Otherwise all have the same model.
+    """
 
     net: nn.Module
-    values: dict[str, Tensor]
+    layout: Layout
+    shared: Tensor  # [P_s]
+    personal: Tensor  # [K, P_p], by user
+    users: NDArray  # [K], as they were numbered
     classes: NDArray  # [C], as they were called
     middle: NDArray  # [d]
     scale: float
 
     @torch.no_grad()
-    def said(self, x: ArrayLike) -> Tensor:
-        """Logits and features of rows x, [n, C + 256]."""
-        rows = torch.as_tensor((np.asarray(x) - self.middle) / self.scale).float()
-        return functional_call(self.net.eval(), self.values, rows, {"features": True})
+    def said(self, x: ArrayLike, user: ArrayLike | None = None) -> Tensor:
+        """Logits and features of rows x, [n, C + 256].
 
-    def predict(self, x: ArrayLike) -> NDArray:
+        Raises SettingsError for rows of another width, users that it was not made from, and none
+        where each has a model of its own.
+        """
+        rows = np.asarray(x, float)
+        if rows.ndim != 2 or rows.shape[1] != len(self.middle):
+            raise SettingsError(f"x is {list(rows.shape)}; it must be [n, {len(self.middle)}]")
+        scaled = torch.from_numpy((rows - self.middle) / self.scale).float()
+        out = torch.empty(len(rows), len(self.classes) + FEATURES)
+        for k, at in self._whose(len(rows), user):
+            values = self.layout.views(self.shared, self.personal[k])
+            out[at] = functional_call(self.net.eval(), values, scaled[at], {"features": True})
+        return out
+
+    def _whose(self, rows: int, user: ArrayLike | None) -> list[tuple[int, Tensor]]:
+        """The user, and which of the rows to give to the model of that user."""
+        if not self.layout.size_personal:
+            return [(0, torch.arange(rows))]
+        if user is None:
+            raise SettingsError("each user has a model of its own here; say by user whose x is")
+        whose = np.asarray(user)
+        if whose.shape not in ((), (rows,)):
+            raise SettingsError(f"user is {list(whose.shape)}; it must be one, or [{rows}]")
+        whose = np.broadcast_to(whose, (rows,))
+        if not np.isin(whose, self.users).all():
+            strange = whose[~np.isin(whose, self.users)][0]
+            raise SettingsError(f"user {strange} is none of {', '.join(map(str, self.users))}")
+        return [
+            (k, torch.from_numpy(whose == name).nonzero()[:, 0])
+            for k, name in enumerate(self.users)
+        ]
+
+    def predict(self, x: ArrayLike, user: ArrayLike | None = None) -> NDArray:
         """The class of each row x -> [n], as the classes were called."""
-        return self.classes[self.said(x)[:, : len(self.classes)].argmax(-1).numpy()]
+        return self.classes[self.said(x, user)[:, : len(self.classes)].argmax(-1).numpy()]
 
-    def features(self, x: ArrayLike) -> NDArray:
+    def features(self, x: ArrayLike, user: ArrayLike | None = None) -> NDArray:
         """The adapted features of rows x -> [n, 256]."""
-        return self.said(x)[:, len(self.classes) :].numpy()
+        return self.said(x, user)[:, len(self.classes) :].numpy()
 
 
 def adapt(
@@ -75,12 +112,13 @@ def adapt(
 ) -> Adapted:
     """Federated adaptation from user 0, who has labels, to the others, who have none.
 
-    x: features [n, d]; y: labels [n], of which those of user 0 alone are read; user: [n], the
-    number of each row's user. method: `DANN`, `CDAN` or `SHOT` with settings of its own; None:
-    SHOT. Everybody takes part in each of ``rounds``, with ``steps`` batches.
+    x: features [n, d] of one kind (all columns are divided by one scale, the mean of their standard
+    deviations over user 0's rows); y: labels [n], of which those of user 0 alone are read; user:
+    [n], the number of each row's user. method: `DANN`, `CDAN` or `SHOT` with settings of its own;
+    None: SHOT. Everybody takes part in each of ``rounds``, with ``steps`` batches.
 
-    Raises SettingsError for arrays that do not belong together, impossible settings, and a user 0
-    without rows or with rows of one class.
+    Raises SettingsError for arrays that do not belong together, a number that is not finite,
+    impossible settings, and a user 0 without rows or with rows of one class.
     """
     whole(rounds=rounds, steps=steps, batch_size=batch_size, seed=seed)
     at_least(1, rounds=rounds, steps=steps, batch_size=batch_size)
@@ -92,6 +130,9 @@ def adapt(
             f"x is {list(x.shape)}, y {list(y.shape)}, user {list(user.shape)}; they must be "
             "[n, d], [n] and [n]"
         )
+    if not (whole_rows := np.isfinite(x).all(1)).all():
+        at = int(np.flatnonzero(~whole_rows)[0])
+        raise SettingsError(f"x has a number in row {at}, of user {user[at]}, that is not finite")
     own = user == 0
     if own.sum() < 2 or own.all():
         raise SettingsError(
@@ -110,7 +151,8 @@ def adapt(
         torch.from_numpy((user != 0).astype(int))[:, None],
     )
     data = Dataset("arrays", split, replace(split, y=split.y.clamp(min=0)), len(classes))
-    held = [np.flatnonzero(user == name) for name in (0, *np.unique(user[~own]))]
+    names = np.array([0, *np.unique(user[~own])])
+    held = [np.flatnonzero(user == name) for name in names]
 
     kinds = (
         "mixed" if isinstance(method, CDAN) else "",
@@ -130,5 +172,5 @@ def adapt(
         first = 0 if users is not held else PRETRAINING
         out = run(fed, plays, training, length, start, first_round=first, workers=1)
         start = out.layout.join(out.tensors["shared"], out.tensors["personal"][:, 0])
-    values = out.layout.views(out.tensors["shared"][0], out.tensors["personal"][0, 0])
-    return Adapted(net, values, classes, middle, scale)
+    shared, personal = (out.tensors[part][0].clone() for part in ("shared", "personal"))
+    return Adapted(net, out.layout, shared, personal, names, classes, middle, scale)

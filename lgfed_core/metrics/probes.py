@@ -51,7 +51,8 @@ def probe(
         if not len(part) or bool((part.min(0).values == part.max(0).values).any()):
             raise SettingsError("fitting and judging a probe both need rows of every group")
     mean, std = h[:, :fit].mean(1, keepdim=True), h[:, :fit].std(1, keepdim=True)
-    h = (h - mean) / std.clamp(min=1e-6)  # [E, n, d]; a unit that is always the same stays at zero
+    scale = torch.where(std > 1e-6, std, 1.0)  # a unit that was silent so far is left as it is
+    h = (h - mean) / scale  # [E, n, d]
     if not (h.isfinite().all() and std.isfinite().all()):
         raise SettingsError(
             "what the encoders make of the rows is not finite, or too large to be squared; "

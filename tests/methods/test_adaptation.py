@@ -214,6 +214,27 @@ def test_arrays_that_do_not_belong_together_are_refused():
         arrays.adapt(x, y, np.zeros(3))
     with pytest.raises(SettingsError, match="user 0 has 0 of 4 rows"):
         arrays.adapt(x, y, np.ones(4))
+    x[2, 1] = np.nan
+    with pytest.raises(SettingsError, match=r"row 2, of user 1\.0, that is not finite"):
+        arrays.adapt(x, y, np.arange(4) // 2.0)
+
+
+def test_users_with_statistics_of_their_own_are_predicted_by_these():
+    rng = np.random.default_rng(0)
+    y, user = np.arange(120) % 3, np.repeat([0, 1, 2], 40)
+    x = 4 * np.eye(3)[y] + 0.3 * rng.standard_normal((120, 3)) + 3 * user[:, None]
+    own = arrays.adapt(x, y, user, SHOT(batch_norm="local"), rounds=10)
+    assert (own.predict(x, user) == y).mean() > 0.9
+    assert (own.predict(x[user == 2], 2) == own.predict(x, user)[user == 2]).all()
+    assert not torch.equal(own.said(x, user), own.said(x, 0))
+    with pytest.raises(SettingsError, match="say by user whose x is"):
+        own.predict(x)
+    with pytest.raises(SettingsError, match="user 7 is none of 0, 1, 2"):
+        own.predict(x, 7)
+    with pytest.raises(SettingsError, match=r"x is \[120, 2\]; it must be \[n, 3\]"):
+        own.predict(x[:, :2], user)
+    with pytest.raises(SettingsError, match=r"user is \[3\]; it must be one, or \[120\]"):
+        own.predict(x, user[:3])
 
 
 def test_group_loss_sees_the_weights():
