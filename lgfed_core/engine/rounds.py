@@ -108,13 +108,21 @@ def merge(phase: Phase, jobs: list[Job], before: Tensor | None, out: Collection[
             weights = _weights(method, size.to(uploads.device))
             if shared.shape[1]:
                 sent = uploads[slots] if out else uploads[slots[0] : slots[-1] + 1]
-                average = _like(shared[r], method.aggregate(sent, weights), method, "aggregate")
-                after = method.server_update(shared[r], average)
-                shared[r] = _like(shared[r], after, method, "server_update")
+                shared[r] = _moved(method, shared[r], sent, weights)
             if method.keep and before is not None:
                 trained = personal[r, who]  # [m, P_p]
                 kept = method.keep(before[r, who], trained, weights)
                 personal[r, who] = _like(trained, kept, method, "keep", "participants' own")
+
+
+def moved(method: Method, shared: Tensor, sent: Tensor, rows: Tensor) -> Tensor:
+    """The server's vector [P_s] after uploads [m, P_s] of clients with so many rows, int64 [m]."""
+    return _moved(method, shared, sent, _weights(method, rows))
+
+
+def _moved(method: Method, shared: Tensor, sent: Tensor, weights: Tensor | None) -> Tensor:
+    average = _like(shared, method.aggregate(sent, weights), method, "aggregate")
+    return _like(shared, method.server_update(shared, average), method, "server_update")
 
 
 def _weights(method: Method, rows: Tensor) -> Tensor | None:

@@ -6,15 +6,13 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from lgfed_core.data import Split
 from lgfed_core.engine import LocalTraining, Participation
 from lgfed_core.engine.federation import averaged
-from lgfed_core.engine.rounds import merge
+from lgfed_core.engine.rounds import moved
 from lgfed_core.engine.training import Phase
 from lgfed_core.errors import SettingsError, at_least, whole
 from lgfed_core.methods import Method
 from lgfed_core.models.layout import Layout, joined
-from lgfed_core.partition import ClientIndices
 from lgfed_core.seeds import Purpose, stream
 
 # the files that a server leaves
@@ -76,18 +74,12 @@ class Plan:
         """
         who = sorted(updates)
         size = torch.tensor([updates[k][1] for k in who])
-        index = torch.zeros(1, 1, dtype=torch.int64).expand(len(who), int(size.max()))
-        lanes = ClientIndices(index, size)  # only how many rows there were counts here
-        layout = self.layout
-        personal = torch.zeros(1, len(who), layout.size_personal)
         uploads = torch.stack([updates[k][0] for k in who])  # [m, P_s]
-        tensors = {"shared": shared.clone()[None], "personal": personal, "uploads": uploads}
-        none = Split(torch.zeros(0, 1), torch.zeros(0, dtype=torch.int64))  # a server has no rows
-        rows = {"train": (none, [lanes])}
-        phase = Phase(self.net, layout, [self.method], self.training, [self.seed], rows, tensors)
-        merge(phase, [(0, slot) for slot in range(len(who))], None)
+        layout, after = self.layout, moved(self.method, shared, uploads, size)[None]
+        tensors = {"shared": after, "personal": torch.zeros(1, 1, layout.size_personal)}
+        phase = Phase(self.net, layout, [self.method], self.training, [self.seed], {}, tensors)
         phase.rest(shared[None])
-        return tensors["shared"][0]
+        return after[0]
 
     def first(self) -> Tensor:
         """The shared vector [P_s] before the first round."""

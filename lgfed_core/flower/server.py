@@ -21,6 +21,7 @@ from .plan import HISTORY, SHARED, TESTED, WIRE, Plan
 
 log = logging.getLogger("flwr")  # what `flwr log` shows
 POLL = 0.5  # seconds between two looks for replies
+MOST = 2**40  # what a node may number: clients, rows
 
 
 def server_app(plan_of: Callable[[Mapping[str, Any]], Plan]) -> ServerApp:
@@ -109,8 +110,14 @@ class Server:
         """Ask each node how many of its own test rows its model gets right."""
         replies = self._ask("evaluate", list(self.client), {}, self.plan.rounds + 1)
         names = ("client", "right", "rows")
-        said = [r.content.get("metrics", {}) for r in replies.values() if not r.has_error()]
-        lines = [{n: one[n] for n in names} for one in said if one.keys() >= set(names)]
+        lines = []
+        for node, reply in replies.items():
+            try:
+                if not reply.has_error():
+                    says = reply.content["metrics"]
+                    lines.append({name: _whole(says, name, 0) for name in names})
+            except Exception as error:  # whatever a node may send
+                log.warning("what node %d says of its test rows is left out: %s", node, error)
         self._write(WIRE, self.wire)
         self._write(TESTED, sorted(lines, key=lambda line: line["client"]))
 
@@ -167,16 +174,15 @@ class Server:
             return f"error: {reply.error.reason}".replace("error: Error:", "error:")
         try:
             says = reply.content["metrics"]
-            self.client[node] = int(says["client"])
+            self.client[node] = _whole(says, "client", 0)
             if "arrays" not in reply.content:
                 return None
-            if not says["rows"] > 0:
-                raise ValueError(f"it has {says['rows']} rows")
+            rows = _whole(says, "rows", 1)
             found = wire.vector(self.layout, reply.content["arrays"])
             farthest = self.plan.participation.farthest
             if too_far := wrong(found[None], self.shared[None], farthest):
                 raise ValueError(f"it is {too_far[0]}")
-            return found, int(says["rows"])
+            return found, rows
         except Exception as error:  # whatever a node may send
             return f"what it sent cannot be averaged: {error}"
 
@@ -189,3 +195,10 @@ class Server:
     def _write(self, name: str, lines: list[dict]) -> None:
         with replacing(self.out / name) as path:
             pd.DataFrame(lines).to_csv(path, index=False)
+
+
+def _whole(says: Mapping[str, Any], name: str, least: int) -> int:
+    """What a node says of ``name``. Raises ValueError unless it is a whole number, ``least`` up."""
+    if type(value := says.get(name)) is not int or not least <= value <= MOST:
+        raise ValueError(f"{name} is {value!r:.50}, no whole number from {least}")
+    return value

@@ -1,6 +1,7 @@
 """Nodes in one process: the engine's numbers, what crosses the wire, and nodes that go wrong."""
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -10,7 +11,7 @@ import torch
 
 pytest.importorskip("flwr", reason="needs the extra 'flower'")
 
-from flwr.app import Array, ArrayRecord, Message
+from flwr.app import Array, ArrayRecord, Message, MetricRecord
 
 from lgfed_core.engine import LocalTraining, Participation, run
 from lgfed_core.engine.training import AdamTraining
@@ -112,6 +113,26 @@ def test_nothing_but_shared_parameters_and_counts_crosses_the_wire(case, tmp_pat
     assert tested.rows.tolist() == federation.partitions[0].test.size.tolist()
 
 
+@pytest.mark.parametrize("client", [[1, 2], 2.5, "two"])
+def test_a_node_that_says_nonsense_of_its_tests_is_left_out(client, tmp_path, caplog):
+    federation = few()
+    there, grid = near(federation, planned(federation, FedAvg(), rounds=1), tmp_path)
+    there.run()
+
+    def lying(said: Message) -> Message:
+        content = {name: dict(record) for name, record in said.content.items()}
+        told = content["metrics"] | {"client": client}
+        if client == "two":
+            del told["client"]
+        said.content["metrics"] = MetricRecord(told)
+        return said
+
+    grid.spoil = {2: lying}
+    there.test()
+    assert pd.read_csv(tmp_path / "out" / "tested.csv").client.tolist() == [0, 1, 3]
+    assert "what node 102 says of its test rows is left out" in caplog.text
+
+
 def nan(said: Message) -> Message:
     said.content["arrays"] = ArrayRecord(
         {n: Array(a.numpy() * float("nan")) for n, a in said.content["arrays"].items()}
@@ -134,9 +155,12 @@ def turned(said: Message) -> Message:
     return said
 
 
-def rowless(said: Message) -> Message:
-    said.content["metrics"]["rows"] = 0
-    return said
+def holding(rows) -> Callable[[Message], Message]:
+    def holds(said: Message) -> Message:
+        said.content["metrics"]["rows"] = rows
+        return said
+
+    return holds
 
 
 def another(said: Message) -> Message:
@@ -151,7 +175,10 @@ def another(said: Message) -> Message:
         (another, r"nobody has asked it for|not connected"),
         (nan, "cannot be averaged: below.weight is not finite"),
         (turned, r"cannot be averaged: above.weight is torch.float32 \[6, 3\]"),
-        (rowless, "cannot be averaged: it has 0 rows"),
+        (holding(0), "cannot be averaged: rows is 0, no whole number from 1"),
+        (holding(0.4), "cannot be averaged: rows is 0.4"),
+        (holding([4, 4]), r"cannot be averaged: rows is \[4, 4\]"),
+        (holding(2**62), "cannot be averaged: rows is 4611686018427387904"),
         (short, r"cannot be averaged: arrays \['above.weight'"),
         (lambda said: None, "no answer in 0.2 s"),
     ],
