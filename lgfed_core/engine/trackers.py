@@ -55,8 +55,8 @@ class Global(Tracker):
     of that round, or (``best_on_test``) the best on the whole test set among the first B rounds.
     The best model on these, or on validation rows, is kept as ``best`` [R, P_s], with what devices
     had for themselves then, ``best_personal`` [R, K, P_p], if anything. A run that diverged before
-    a snapshot leaves its last model there. Raises SettingsError for a snapshot that the run does
-    not reach, or that is none of its rounds.
+    a snapshot, or before the first look, leaves its last model there. Raises SettingsError for a
+    snapshot that the run does not reach, or that is none of its rounds.
     """
 
     def __init__(self, snapshots: tuple[int, ...] = (), best_on_test=False, every: int = 1):
@@ -99,6 +99,10 @@ class Global(Tracker):
 
     def final(self, engine):
         t = engine.phase.tensors
+        unseen = t["best_accuracy"] < 0  # runs that had ended before the first look
+        t["best"][unseen] = t["shared"][unseen]
+        if "best_personal" in t:
+            t["best_personal"][unseen] = t["personal"][unseen]
         for at in (t[f"at_{budget}"] for budget in self.snapshots):
             never = (at == 0).all(1)  # of runs that had ended by then
             at[never] = t["best" if self.best_on_test else "shared"][never]

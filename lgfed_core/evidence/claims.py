@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from lgfed_core.errors import ResultsError
+
 from . import verdict
 from .verdict import NO_EVIDENCE, Evidence
 
@@ -62,8 +64,15 @@ class Claim:
 def paired(name: str, a: pd.Series, b: pd.Series, test: Callable[..., Evidence], **how) -> Part:
     """Compare a with b, values by seed, over the seeds that both have.
 
-    A series whose name is a `Line` says to the part what it compares.
+    A series whose name is a `Line` says to the part what it compares. Raises ResultsError for a
+    seed that one of them has twice: which of its values to pair is not known.
     """
+    for series in (a, b):
+        if (twice := series.index[series.index.duplicated()]).size:
+            raise ResultsError(
+                f"{name}: seed {twice[0]} has several values; rows that are no rows of the paper's "
+                "table need a table name of their own"
+            )
     of = tuple(series.name for series in (a, b) if isinstance(series.name, Line))
     a, b = a.dropna().align(b.dropna(), join="inner")
     return Part(name, len(a), test(a.to_numpy(), b.to_numpy(), **how), of)

@@ -63,11 +63,13 @@ class Groups:
 
 def groups_of(table: Table, cell: Mapping[str, Any]) -> Groups | None:
     """Of a line of `printed.cells`; None where the rule does not hold: a deviation of `WIDE` or
-    less, or no accuracy."""
+    less, no accuracy, or a mean that is no better than guessing."""
     wide = cell["metric"] in table.accuracies and cell["paper_sd"] > WIDE
     if table.guess is None or table.runs is None or not wide:
         return None
     guess = table.guess(cell) if callable(table.guess) else table.guess
+    if not cell["paper"] > guess:
+        return None
     return groups(cell["paper"], cell["paper_sd"], table.runs, guess)
 
 
@@ -104,6 +106,6 @@ def compare(printed: Groups, ours: ArrayLike) -> tuple[verdict.Comparison, str]:
             said = verdict.DIFFERS
         elif not rest.size or (said == verdict.REPRODUCED and not near):
             said = verdict.INCONCLUSIVE
-    if said in (verdict.NOT_RUN, verdict.INCONCLUSIVE) and not printed.reachable:
+    if said != verdict.DIFFERS and not printed.reachable:
         said = verdict.UNREACHABLE
     return replace(found, verdict=said), words

@@ -3,9 +3,9 @@
 A **cell** of a paper's table: the margin is the larger of twice the paper's standard deviation and
 a floor (1 point of accuracy, 2 points of AUC). The 95 % interval of the difference of means
 (Welch) lies inside the margin: *reproduced*; wholly outside: *differs*; across its edge, or we have
-a single run: *inconclusive*. A number that follows from the settings alone (parameters sent)
-is compared in the digits printed. Where the printed deviation is above 5 points, `collapse` has a
-rule of its own.
+a single run, or two that are equal: *inconclusive*. A number that follows from the settings alone
+(parameters sent) is compared in the digits printed. Where the printed deviation is above 5 points,
+`collapse` has a rule of its own.
 
 A **claim** is *confirmed*, *refuted* or *inconclusive* by a test over paired seeds, with Holm's
 correction over the claims that a page of the book judges together.
@@ -68,7 +68,9 @@ def compare(
         paper_variance, paper_df = sd**2 / (paper_n - 1), paper_n - 1
     our_variance = ours.var(ddof=1) / ours.size
     low, high = welch(difference, paper_variance, paper_df, our_variance, ours.size - 1)
-    if -margin <= low and high <= margin:
+    if by_chance(ours.std(ddof=1), ours.size):
+        verdict = INCONCLUSIVE
+    elif -margin <= low and high <= margin:
         verdict = REPRODUCED
     elif high < -margin or low > margin:
         verdict = DIFFERS
@@ -110,6 +112,11 @@ def least_reach(paper_sd: float, paper_n: int, most: int, confidence: float = 0.
     theirs = paper_sd**2 / (paper_n - 1)
     ours = theirs * np.linspace(0, 8, 161)  # squared standard errors
     return float(welch(0.0, theirs, paper_n - 1, ours, most - 1, confidence)[1].min())
+
+
+def by_chance(spread: float, runs: int) -> bool:
+    """Whether runs without ``spread`` may agree by chance, as accuracies are counts: two may."""
+    return spread < _ROUNDING and _AGREE ** (runs - 1) > 0.05
 
 
 def compare_exact(printed: float, digit: float, ours: ArrayLike) -> Comparison:

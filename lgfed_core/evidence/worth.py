@@ -211,7 +211,7 @@ def _judged(printed: float, interval, ours, seeds: int) -> str:
         return NO_CONTRAST
     if not seeds:
         return verdict.NOT_RUN
-    if np.isnan(ours[0]):
+    if np.isnan(ours[0]) or verdict.by_chance(ours[1] - ours[0], seeds):
         return verdict.INCONCLUSIVE
     low, high = sorted((printed / 2, 2 * printed))
     if low <= ours[0] and ours[1] <= high:

@@ -192,6 +192,21 @@ def test_a_snapshot_that_a_lost_run_never_reached_is_its_last_model():
     assert torch.equal(out.tensors["at_2"], out.tensors["shared"])  # as it was before round 3
 
 
+def test_a_run_that_is_lost_before_the_first_look_keeps_the_model_it_had():
+    @dataclass(frozen=True, kw_only=True)
+    class Breaks(LGFedAvg):
+        def loss(self, local, batch):
+            return super().loss(local, batch) * (torch.inf if local.round == 2 else 1.0)
+
+    with pytest.warns(RuntimeWarning, match="round 3"):
+        rare = Global((5,), best_on_test=True, every=5)
+        out = run(toy_federation(), Breaks(layers=ABOVE), SGD, 5, tracker=rare)
+    t = out.tensors
+    assert out.diverged == {0: 3} and t["shared"].any()
+    assert torch.equal(t["best"], t["shared"]) and torch.equal(t["best_personal"], t["personal"])
+    assert torch.equal(t["at_5"], t["shared"])
+
+
 def hooked(by: float) -> Toy:
     net = Toy()
     net.load_state_dict(toy_federation().net.state_dict())

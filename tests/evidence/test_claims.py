@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from lgfed_core.errors import ResultsError
 from lgfed_core.evidence import claims
 from lgfed_core.evidence.claims import Claim, Part, judged, said
 from lgfed_core.evidence.verdict import NO_EVIDENCE, Evidence, greater, rising
@@ -85,6 +86,13 @@ def test_runs_without_a_number_are_none():
     lines = [[1.0, 2.0], [np.nan, 2.0]]
     assert claims.tested("x", np.array(lines), lambda y: rising([0.0, 1.0], y)).runs == 1
     assert claims.tested("x", [], greater).runs == 0
+
+
+def test_a_seed_that_is_there_twice_is_not_paired_crosswise():
+    a = pd.Series([1.0, 2.0, 5.0], [0, 1, 1])
+    with pytest.raises(ResultsError, match="a over b: seed 1 has several values"):
+        claims.paired("a over b", a, a[:2], greater)
+    assert claims.paired("a over b", a[:2], a[:2] - 1, greater).runs == 2
 
 
 def test_a_claim_that_names_no_comparison_is_left_out():

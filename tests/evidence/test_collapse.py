@@ -66,6 +66,17 @@ def test_a_print_of_one_other_or_of_scattered_others_is_out_of_reach():
     for print_ in (collapse.Groups(3, 2, 10.0, 60.0, 0.0), collapse.Groups(3, 1, 10.0, 60.0, 17.0)):
         assert not print_.reachable
         assert collapse.compare(print_, [60, 60, 60])[0].verdict == verdict.UNREACHABLE
+    one = collapse.Groups(3, 2, 10.0, 60.0, 0.0)
+    ours = [10, 10, 10, 10, 59.9, 60.1, 60]  # as in print, of which a single run tells the mean
+    assert collapse.compare(one, ours)[0].verdict == verdict.UNREACHABLE
+    assert collapse.compare(one, [75, 75.1, 75.2])[0].verdict == verdict.DIFFERS
+
+
+def test_a_mean_below_guessing_is_no_mixture_with_it():
+    spec = TABLES["lgfedavg_v2_table6_mnist"]
+    cell = next(c for c in cells(spec).to_dict("records") if collapse.groups_of(spec, c))
+    guess = collapse.groups_of(spec, cell).guess
+    assert collapse.groups_of(spec, cell | {"paper": guess}) is None
 
 
 def test_the_rule_holds_for_ten_cells_and_no_others():

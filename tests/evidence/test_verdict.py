@@ -56,8 +56,14 @@ def test_verdict_is_where_the_interval_lies(ours, expected):
 
 
 def test_runs_that_all_agree_give_a_point():
-    found = verdict.compare(50.0, None, None, [50.5, 50.5], floor=1.0)
+    found = verdict.compare(50.0, None, None, [50.5] * 3, floor=1.0)
     assert (found.low, found.high, found.verdict) == (0.5, 0.5, "reproduced")
+
+
+@pytest.mark.parametrize("ours", [50.5, 57.5])
+def test_two_runs_that_are_equal_may_be_so_by_chance(ours):
+    assert verdict.compare(50.0, None, None, [ours] * 2, floor=1.0).verdict == "inconclusive"
+    assert verdict.compare(50.0, 0.1, 10, [ours] * 2, floor=1.0).verdict == "inconclusive"
 
 
 @pytest.mark.parametrize(
