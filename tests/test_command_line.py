@@ -227,6 +227,12 @@ def test_nothing_is_timed_in_no_rounds(capsys):
     assert "rounds is 0" in capsys.readouterr().err
 
 
+def test_a_bench_of_nothing_leaves_no_file(capsys, tmp_path):
+    assert command.main(["bench", "--tasks", "", "--json", str(tmp_path / "speed.json")]) == 1
+    assert "tasks names nothing to measure" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 FILLS = [(t, e, s) for t in board.TABLES.values() for e in t.experiments for s in t.sets]
 
 

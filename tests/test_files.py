@@ -1,5 +1,6 @@
 """Files written whole or not at all; rows on other data than the paper's."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 
 from lgfed_core import files
+from lgfed_core.errors import ResultsError
 from lgfed_core.evidence import claims, records
 from lgfed_core.files import replacing
 
@@ -39,6 +41,19 @@ def test_what_a_killed_owner_left_is_overwritten(tmp_path):
         part.write_bytes(b"2")
     assert path.read_bytes() == b"2"
     assert not left.exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no locks")
+def test_a_folder_without_locks_is_named_before_anything_runs(tmp_path, monkeypatch):
+    def none(handle, how):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    with files.locked(tmp_path):
+        records.writable(tmp_path)  # another process writes now
+    monkeypatch.setattr(files.fcntl, "flock", none)
+    with pytest.raises(ResultsError, match="no row can be written to .*: No locks available"):
+        records.writable(tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a folder cannot be opened")

@@ -24,7 +24,7 @@ from lgfed_core.engine.accuracy import accuracies
 from lgfed_core.engine.processes import checked_workers
 from lgfed_core.engine.provenance import provenance
 from lgfed_core.engine.trackers import Personal
-from lgfed_core.errors import at_least, one_of
+from lgfed_core.errors import SettingsError, at_least, one_of
 from lgfed_core.files import writable
 from lgfed_core.methods import LGFedAvg
 
@@ -136,6 +136,8 @@ def main(
     ``against``: keys of `RIVALS`; those that are not installed are named and left out.
     """
     at_least(1, rounds=rounds)
+    if not tasks:
+        raise SettingsError(f"tasks names nothing to measure; choose from {', '.join(TASKS)}")
     for name in against:
         one_of("against", name, RIVALS)
     for name in tasks:

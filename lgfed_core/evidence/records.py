@@ -7,7 +7,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
@@ -36,7 +36,11 @@ def writable(folder: Path = RESULTS) -> None:
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
+        with (
+            tempfile.TemporaryFile(dir=folder),
+            suppress(BlockingIOError),  # somebody else writes now
+            locked(folder, wait=False),  # which not all file systems can
+        ):
             pass
     except OSError as error:
         raise ResultsError(

@@ -26,6 +26,7 @@ from .plan import Bundle, Planner, Task
 from .words import length
 
 LOWEST = 19  # of Unix priorities
+YEAR = 8760  # hours
 
 
 class TimeUp(KeyboardInterrupt):
@@ -34,8 +35,8 @@ class TimeUp(KeyboardInterrupt):
 
 def long_enough(hours: float) -> None:
     """Raise SettingsError for what is no length of time."""
-    if not 0 < hours < float("inf"):
-        raise SettingsError(f"hours is {hours}; it says how long to work, e.g. 2.5")
+    if not 0 < hours <= YEAR:
+        raise SettingsError(f"hours is {hours}; it says how long to work, e.g. 2.5, up to {YEAR:,}")
 
 
 def planner(device: str = "auto", only: str = "") -> Planner:

@@ -49,7 +49,7 @@ def write_nodes(folder: Path, data: Dataset, partition: Partition) -> list[Path]
             if value is not None
         }
         says = {"client": str(k), "name": data.name, "classes": str(data.classes)}
-        with replacing(node / ROWS) as path:
+        with replacing(node / ROWS, locked=True) as path:
             save_file(tensors, path, {"node": json.dumps(says)})
         made.append(node)
     return made
@@ -87,8 +87,8 @@ class Node:
             tensors[name].copy_(value)
 
     def keep(self, run: int, tensors: Mapping[str, Tensor]) -> None:
-        """Remember ``tensors`` of ``run``."""
-        with replacing(self._kept(run)) as path:
+        """Remember ``tensors`` of ``run``; nobody else writes to the folder of a node."""
+        with replacing(self._kept(run), locked=True) as path:
             save_file({n: t.contiguous() for n, t in tensors.items()}, path)
 
     def personal(self, run: int) -> Tensor:

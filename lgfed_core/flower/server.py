@@ -67,7 +67,7 @@ class Server:
             self._gather(1 if t else self.plan.clients)
             self.round(t)
             named = self.layout.views(self.shared, self.shared.new_zeros(self.layout.size_personal))
-            with replacing(self.out / SHARED) as path:
+            with replacing(self.out / SHARED, locked=True) as path:
                 save_file({n: named[n].contiguous() for n in self.layout.shared}, path)
             self._write(WIRE, self.wire)
             self._write(HISTORY, self.history)  # the last: who waits for a round looks here
@@ -193,7 +193,7 @@ class Server:
         return "; ".join(own or strangers) or "not connected"
 
     def _write(self, name: str, lines: list[dict]) -> None:
-        with replacing(self.out / name) as path:
+        with replacing(self.out / name, locked=True) as path:
             pd.DataFrame(lines).to_csv(path, index=False)
 
 

@@ -6,6 +6,7 @@ A page whose claims are judged live fills its box in when they are (`Box.judge`)
 
 import html
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,6 +29,10 @@ KINDS = {  # a verdict's look, in this order
     verdict.INCONCLUSIVE: "open",
     verdict.NOT_RUN: "none",
 }
+_VERDICT = re.compile(  # of a sentence of `claims.judged`; after it comes what limits it
+    rf"({verdict.STAND_IN} \([^)]*\): |{verdict.SUGGESTED} by [^:]*: )*({'|'.join(KINDS)})"
+    r"( so far, \d+ of \d+ comparisons)?(, one seed)?"
+)
 FEDERATED = {  # facts of LG-FedAvg's experiments on pictures
     "split": "100 devices with 2 classes each, or 3, 4, 5, 10 (i.i.d.)",
     "checkpoint": "as described: best on validation rows; as released: best on test rows",
@@ -122,9 +127,8 @@ class _Finding:
             )
         kind = next(kind for kind in KINDS if str(line["said"]).startswith(kind))
         at = f", weakest at {line['at']}" if line["at"] and line["parts"] > 1 else ""
-        said, limits = line["said"], ""
-        if said.startswith(f"{kind} (") and said.endswith(")"):  # what limits it comes last
-            said, limits = kind, html.escape(said.removeprefix(kind))
+        said = _VERDICT.match(line["said"])[0]
+        limits = html.escape(line["said"].removeprefix(said))  # these come last
         words = f"{_chip(kind, said)} {claim.id}: {claim.words}. *{_estimate(line)}{at}*{limits}"
         return cls(kind, words, judged=True)
 

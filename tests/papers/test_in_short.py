@@ -52,6 +52,22 @@ def test_decided_claims_come_first_and_the_others_are_folded(claims):
     assert "*+5.10 [+4.97, +5.23] (4)* (on 3 &lt; 5 settings)" in text
 
 
+@pytest.mark.parametrize(
+    ("chip", "limits"),
+    [
+        ("inconclusive so far, 2 of 4 comparisons", "; a-b has games of 500 alone"),
+        ("on stand-in data (chats, how upbeat): confirmed", ", 3 ways; one turns it"),
+        ("suggested by 500 of 8,600 rounds: refuted so far, 1 of 2 comparisons, one seed", ""),
+    ],
+)
+def test_a_chip_holds_the_verdict_alone(claims, chip, limits):
+    lines = claims.from_stored()
+    lines.loc["holds", "said"] = chip + limits
+    text = in_short.Box("a/page", claims).markdown(lines)
+    assert f">{chip}</span> holds: holds is" in text
+    assert f"*+5.10 [+4.97, +5.23] (4)*{limits}" in text
+
+
 def test_what_the_print_has_that_our_runs_lack_stands_beside_what_they_have(monkeypatch):
     line = dict(metric="new_test_acc", setting="2 classes", low=0.9, high=1.1, seeds=3)
     lines = [
