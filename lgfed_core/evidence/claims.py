@@ -121,11 +121,11 @@ def judged(
     found: what the claims' ``comparisons`` take. stand_in: the data that stand in for the paper's,
     of all claims or by claim. limits: what else a verdict must say, likewise.
 
-    Columns: words; estimate, low, high of the weakest comparison that has run, and its name ``at``;
-    p, p_against and verdict by Holm over these claims; alone and alone_against, both before that
-    correction; how many have ``ran`` of how many ``parts``,
-    on how many ``runs`` at least; so_far, the verdict on those that have run; said, the sentence;
-    of, the lines of tables that all its parts compare.
+    Columns: words; estimate, low, high of the weakest comparison that has run, its name ``at`` and
+    its runs ``at_runs``; p, p_against and verdict by Holm over these claims; alone and
+    alone_against, both before that correction; how many have ``ran`` of how many ``parts``, on how
+    many ``runs`` at least; so_far, the verdict on those that have run; said, the sentence; of, the
+    lines of tables that all its parts compare.
     """
     parts = {claim: claim.comparisons(found) for claim in claims}
     parts = {claim: some for claim, some in parts.items() if some}
@@ -137,6 +137,7 @@ def judged(
     lines["alone_against"] = [whole.p_against for whole in wholes.values()]
     lines["so_far"] = verdict.judge({c.id: joint(some) for c, some in ran.items()})["verdict"]
     lines["at"] = [weakest(some).name if some else "" for some in ran.values()]
+    lines["at_runs"] = [weakest(some).runs if some else 0 for some in ran.values()]
     lines["ran"] = [len(some) for some in ran.values()]
     lines["parts"] = list(totals.values())
     lines["runs"] = [_fewest(some) for some in ran.values()]

@@ -99,8 +99,8 @@ def compare(printed: Groups, ours: ArrayLike) -> tuple[verdict.Comparison, str]:
     if ours.size:
         shares = [[printed.collapsed, printed.others], [many, rest.size]]
         mean = f" ({rest.mean():.2f})" if rest.size else ""
-        words = f"of the {rest.size} of {ours.size} runs that did not collapse{mean}, "
-        words += f"in print {printed.others} of {printed.runs} ({printed.mean:.2f})"
+        words = f"of the {rest.size} of {ours.size} runs that did not collapse{mean}; "
+        words += f"the print reads as {printed.others} of {printed.runs} around {printed.mean:.2f}"
         near = abs(many * printed.runs - printed.collapsed * ours.size) <= ours.size  # to 1 / runs
         if stats.fisher_exact(shares).pvalue < 0.05:
             said = verdict.DIFFERS

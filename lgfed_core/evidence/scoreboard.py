@@ -1,6 +1,6 @@
 """The verdicts of `report` summed up, and written into the README and the book's first page.
 
-Each printed number counts once, at the protocol and selection that its table stands for.
+Each printed number counts at the one protocol and selection that its table stands for.
 """
 
 import re
@@ -18,7 +18,8 @@ from .printed import PAPERS, Table, counted
 from .report import contrasts_of, table_of
 
 FRONT_PAGES = (ROOT / "README.md", ROOT / "book" / "intro.md")
-TOLD = "told apart"  # reproduced, and no other row's runs would be in its place: `worth.rivals`
+DIFFERENT = "different"  # reproduced, where one print beside the same runs counts once
+TOLD = "told apart"  # of these: no other row's runs would be in its place, `worth.rivals`
 COUNTED = "counted"  # what follows from the settings: parameters sent, and a printed zero of rounds
 _LINK = re.compile(r"\]\((?!\w+:)([^)#]+)")  # to another page
 _BEGIN, _END = "<!-- scoreboard -->", "<!-- /scoreboard -->"
@@ -30,27 +31,33 @@ def scoreboard(
     """Printed numbers by paper and verdict, each counted once, at its table's headline protocol.
 
     Two lines for a paper that also prints numbers which follow from the settings (`COUNTED`).
-    Columns: paper, numbers, printed, reproduced, told apart (those of them that no other row's runs
-    would reproduce as well), differs, inconclusive, out of reach, on stand-in data, not yet run.
+    Columns: paper, numbers, printed, reproduced, different (a number that is printed again, beside
+    the same runs, counts once there), told apart (those of the different ones that no other row's
+    runs would reproduce as well), differs, inconclusive, out of reach, on stand-in data, not yet
+    run.
     """
     rows, lines = records.load(folder=folder), []
     for spec in tables:
         protocol, selection = spec.headline
         cells = table_of(spec, "paper", protocol, rows, paper)
         sums = counted(spec, cells)
-        lines.append(cells[cells["selection"] == selection].assign(paper=spec.paper, sums=sums))
-    cells = pd.concat(lines)
-    alone = cells["rivals"].str.startswith("0 of") & ~cells["sums"]
-    alone &= cells["verdict"] == verdict.REPRODUCED
+        cells = cells.rename(columns={"paper": "print"}).assign(paper=spec.paper, sums=sums)
+        lines.append(cells[cells["selection"] == selection])
+    cells = pd.concat(lines, ignore_index=True)
+    held = cells[(cells["verdict"] == verdict.REPRODUCED) & ~cells["sums"]]
+    once = ~held.sort_values("rivals").duplicated(["paper", "print", "ours", "ours_sd", "seeds"])
+    different = once.reindex(cells.index, fill_value=False)
+    alone = different & cells["rivals"].str.startswith("0 of")
     kinds = [verdict.DIFFERS, verdict.INCONCLUSIVE, verdict.UNREACHABLE]
     kinds += [verdict.STAND_IN, verdict.NOT_RUN]
-    cells = cells.assign(kind=_kinds(cells["verdict"]), alone=alone)
+    cells = cells.assign(kind=_kinds(cells["verdict"]), different=different, alone=alone)
     return pd.DataFrame(
         {
             "paper": PAPERS[name],
             "numbers": COUNTED if sums else "measured",
             "printed": len(group),
             verdict.REPRODUCED: int(group["kind"].eq(verdict.REPRODUCED).sum()),
+            DIFFERENT: int(group["different"].sum()) if not sums else "",
             TOLD: int(group["alone"].sum()) if not sums else "",
             **{kind: int(group["kind"].eq(kind).sum()) for kind in kinds},
         }
@@ -90,7 +97,9 @@ def scoreboard_markdown(
 ) -> str:
     """`scoreboard` as a Markdown table: a column for each of its lines, which a phone has room for;
     with stand-in data as soon as there are some."""
-    counts = scoreboard(tables, folder, paper).rename(columns={TOLD: f"of these {TOLD}"})
+    counts = scoreboard(tables, folder, paper).rename(
+        columns={name: f"of these {name}" for name in (DIFFERENT, TOLD)}
+    )
     names = counts.pop("paper") + ", " + counts.pop("numbers")
     return _markdown(counts.set_index(names), "numbers")
 

@@ -141,7 +141,7 @@ def _estimate(line: pd.Series) -> str:
     digits = max(2, 1 - math.floor(math.log10(size))) if size > 0 else 2
     if line["low"] == line["high"]:
         return f"{line['estimate']:+.{digits}f}, exact"
-    return said(line, int(line["runs"]), digits=digits)
+    return said(line, int(line["at_runs"]), digits=digits)
 
 
 def _chip(kind: str, words: str) -> str:
@@ -222,7 +222,7 @@ def _again(found: Sequence[str]) -> str:
     lines = [f"<code>{html.escape(command)}</code>" for command in found]
     if len(lines) < 2:
         return "".join(f"; {line}" for line in lines)
-    made = f"<summary>made by {len(lines)} commands</summary>"
+    made = f"<summary>covered by {len(lines)} commands</summary>"
     return f"<details>{made}{'<br>'.join(lines)}</details>"
 
 

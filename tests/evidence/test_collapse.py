@@ -53,9 +53,10 @@ def test_share_and_others_decide_together(ours, said):
 
 def test_words_count_those_that_did_not_collapse():
     found, words = collapse.compare(PRINTED, [12, 59, 61])
-    assert words == "of the 2 of 3 runs that did not collapse (60.00), in print 8 of 10 (60.00)"
+    print_ = "the print reads as 8 of 10 around 60.00"
+    assert words == f"of the 2 of 3 runs that did not collapse (60.00); {print_}"
     assert collapse.compare(PRINTED, [12])[1].startswith(
-        "of the 0 of 1 runs that did not collapse,"
+        "of the 0 of 1 runs that did not collapse;"
     )
     assert (found.difference, found.margin) == (pytest.approx(0), collapse.WIDE)
     scattered = replace(PRINTED, sd=4.0)

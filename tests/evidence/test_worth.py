@@ -79,7 +79,16 @@ def test_a_reproduced_cell_names_the_rivals_that_would_be_too(folder):
     assert table["ours, two"] == "1 of 1: theirs" and table["theirs, two"] == "", "not reproduced"
     where = dict(folder=folder / "results", paper=folder)
     counts = scoreboard.scoreboard([SPEC], **where).iloc[0]
-    assert counts[["printed", "reproduced", scoreboard.TOLD]].tolist() == [5, 4, 1]
+    names = ["printed", "reproduced", scoreboard.DIFFERENT, scoreboard.TOLD]
+    assert counts[names].tolist() == [5, 4, 4, 1]
+
+
+def test_a_print_that_stands_twice_beside_the_same_runs_is_one_result(folder):
+    means = dict(one_ours=90.0, one_theirs=80.0, one_third=90.1, two_ours=70.0, two_theirs=70.0)
+    where = stored(folder, **means)
+    twice = scoreboard.scoreboard([SPEC, replace(SPEC)], **where).iloc[0]
+    names = ["printed", "reproduced", scoreboard.DIFFERENT, scoreboard.TOLD]
+    assert twice[names].tolist() == [10, 8, 4, 1]
     assert "as would be 1 of 2 others" in report.display(report.table(SPEC, **where))
 
 

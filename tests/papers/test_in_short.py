@@ -121,7 +121,7 @@ def test_beside_a_difference_stands_the_artefact_that_is_behind_it(
     ],
 )
 def test_an_estimate_has_the_digits_that_it_needs_and_no_runs_where_it_has_no_chance(ends, words):
-    line = pd.Series(dict(zip(("estimate", "low", "high"), ends, strict=True)) | {"runs": 4})
+    line = pd.Series(dict(zip(("estimate", "low", "high"), ends, strict=True)) | {"at_runs": 4})
     assert in_short._estimate(line) == words
 
 
@@ -170,8 +170,8 @@ def test_the_strip_names_the_commands_of_the_rows_that_there_are(monkeypatch):
     alone = short.assign(loss="central", rounds=2000)
     (central,) = commands.of_rows(DIGITS, alone)  # games have no rows of that length
     assert central.endswith("losses= opt_outs= statistics= central=True rounds=2000")
-    assert in_short._again([]) == "" and "made by" not in in_short._again([one])
-    assert "<summary>made by 2 commands</summary>" in in_short._again([one, other])
+    assert in_short._again([]) == "" and "covered by" not in in_short._again([one])
+    assert "<summary>covered by 2 commands</summary>" in in_short._again([one, other])
 
 
 def test_a_figure_is_described_by_what_it_says():

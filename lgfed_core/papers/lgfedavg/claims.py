@@ -159,4 +159,4 @@ def _shown(line) -> str:
     """Estimate, interval, runs and where, and the verdict."""
     if not line.ran:
         return line.verdict
-    return f"{claims.said(line)} ({line.runs}; {line.at}) {line.said}"
+    return f"{claims.said(line)} ({line.at_runs}; {line.at}) {line.said}"

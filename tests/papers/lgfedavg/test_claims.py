@@ -1,5 +1,6 @@
 """Claims L1 to L9 on made-up rows whose verdict is known, and the parts of a published gap."""
 
+from functools import partial
 from itertools import product
 
 import matplotlib.pyplot as plt
@@ -114,14 +115,20 @@ def test_runs_are_paired_by_seed():
 
 
 def test_the_weakest_comparison_is_the_one_shown():
-    def world(dataset, classes, method, rounds, metric, *reading):
+    def world(dataset, classes, method, rounds, metric, *reading, value=60.1):
         weak = ("lg_fedavg", 4, 1200, "local_test_acc")
         usual = all_true(dataset, classes, method, rounds, metric, *reading)
-        return 60.1 if (method, classes, rounds, metric) == weak else usual
+        return value if (method, classes, rounds, metric) == weak else usual
 
     line = claims.judged(stored(world)).loc[("L1", SOUND)]
     assert line["at"] == "4 classes, 1200+100"
     assert line["estimate"] == pytest.approx(0.1, abs=1e-6)
+    rows = stored(partial(world, value=50.0))
+    two = (rows["classes_per_device"] == 2) & (rows["metric"] == "local_test_acc")
+    lines = claims.judged(rows[~two | (rows["seed"] == 0)])  # another has a single run
+    line = lines.loc[("L1", SOUND)]
+    assert (line["runs"], line["at_runs"]) == (1, len(NOISE))
+    assert f"({len(NOISE)}; 4 classes, 1200+100)" in claims.shown(lines, ["L1"])[SOUND].iloc[0]
 
 
 def test_l6_tells_the_two_averages_apart():

@@ -32,5 +32,10 @@ def test_starts_stand_beside_each_other_and_are_paired_by_seed():
     assert found["local test"].round(6).tolist() == [83.1, 85.1, 88.1]
     assert found["local test, selected"].round(6).tolist() == [85.1, 87.1, 90.1]
     assert found["seeds"].tolist() == [3, 3, 3]
+    lost = rows(*STARTS)  # a seed whose last round does not count is not in the selected one
+    lost = lost[~((lost["seed"] == 2) & (lost["selection"] == "last"))]
+    found = scratch.beside(lost, "as_released")
+    assert found["local test, selected"].round(6).tolist() == [85.05, 87.05, 90.05]
+    assert found["seeds"].tolist() == [2, 2, 2]
     assert scratch.worth_of_start(rows(*STARTS), "as_released").endswith("+3.00 [+3.00, +3.00] (3)")
     assert scratch.worth_of_start(rows("alone", "1200+100"), "as_released").endswith("not yet run")

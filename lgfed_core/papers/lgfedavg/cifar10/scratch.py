@@ -59,12 +59,14 @@ def beside(rows: pd.DataFrame, protocol: str, classes: int = 2) -> pd.DataFrame:
 
     rows: of `records.load`; of Table 8's runs only what is `unbroken` counts. Columns: means over
     seeds of `TESTS` after the last round, in %, of the local test where the protocol's selection
-    has it, and seeds (those of the last round).
+    has it, and seeds: those whose last round counts.
     """
     rows = _starts(unbroken(rows, "cifar10"), protocol, classes)
     last = rows[rows["selection"] == "last"]
     out = last.pivot_table("value", "start", "metric").reindex(columns=list(TESTS))
     best = rows[(rows["selection"] != "last") & (rows["metric"] == "local_test_acc")]
+    same = pd.MultiIndex.from_frame(last[["start", "seed"]])
+    best = best[pd.MultiIndex.from_frame(best[["start", "seed"]]).isin(same)]
     chosen = {"local test, selected": best.groupby("start")["value"].mean()}
     out = out.rename(columns=TESTS).assign(**chosen, seeds=last.groupby("start")["seed"].nunique())
     return out.sort_values("local test").rename_axis(columns=None)

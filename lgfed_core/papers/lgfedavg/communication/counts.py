@@ -15,6 +15,7 @@ Source: Liang et al. (2019, v1) Tables 1 and 2; (2020, v2) Tables 1, 2, 6 and 8.
 """
 
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 
 import numpy as np
@@ -65,7 +66,9 @@ def by_formula(dataset: str, method: str, fed_rounds: int, lg_rounds: int) -> in
     """What a row of the tables sends by `papers_count`: it follows from the budget, without a run.
 
     None for MTL, which shares no part: `recompute_tables` counts it as FedAvg, for comparison.
+    Raises ResultsError for rounds that a method does not have.
     """
+    _checked(method, fed_rounds, lg_rounds)
     return None if method == "mtl" else SYSTEMS[dataset].papers(fed_rounds, lg_rounds)
 
 
@@ -110,10 +113,15 @@ def deployment(system: System, rows: list[tuple[str, int, int]]) -> pd.DataFrame
     Columns: row, papers (their convention; NaN for MTL, which it does not fit), fed and lg (the
     rounds of either phase), down and up (`one_off`), all in gigabytes; per_device, the mean total
     of a device in megabytes; papers_ratio and ratio, of the first row's, by the papers' count and
-    by the total.
+    by the total. Raises ResultsError for another first row, and rounds that a method does not have.
     """
+    if not rows or rows[0][0] != "fedavg":
+        raise ResultsError(
+            f"rows begin with {rows[:1]}; the first one is FedAvg's: all are told of it"
+        )
     lines = []
     for method, fed_rounds, lg_rounds in rows:
+        _checked(method, fed_rounds, lg_rounds)
         down, up = one_off(system, method)
         parts = {
             "papers": np.nan if method == "mtl" else system.papers(fed_rounds, lg_rounds),
@@ -175,13 +183,26 @@ _NOTES = {  # (table, data set, method) -> what the closest explanation is
 }
 
 
+def _checked(method: str, fed_rounds: int, lg_rounds: int) -> None:
+    has = {"fedavg": (1, 0), "lg_fedavg": (1, 1), "local_only": (0, 0), "mtl": (1, 0)}
+    if method not in has:
+        raise ResultsError(f"method {method!r} is none of {', '.join(has)}")
+    if any(n and not own for n, own in zip((fed_rounds, lg_rounds), has[method], strict=True)):
+        raise ResultsError(
+            f"{method} has no {fed_rounds} + {lg_rounds} rounds: models trained alone send nothing "
+            "in any, and only LG-FedAvg has rounds that send a part"
+        )
+
+
 def _per_direction(shared: int, total: int, m: int, K: int, fed_rounds: int, lg_rounds: int) -> int:
     """Parameters over all rounds for one upload (or one download) per round."""
-    if not (0 <= shared <= total and 0 < m <= K and fed_rounds >= 0 and lg_rounds >= 0):
+    numbers = shared, total, m, K, fed_rounds, lg_rounds
+    whole = all(isinstance(n, Integral) for n in numbers)
+    if not (whole and 0 <= shared <= total and 0 < m <= K and min(fed_rounds, lg_rounds) >= 0):
         raise ResultsError(
             f"cannot count communication for {shared} shared of {total} parameters, {m} of {K} "
-            f"devices, {fed_rounds} + {lg_rounds} rounds: need 0 <= shared <= total, 0 < m <= K "
-            "and no negative rounds"
+            f"devices, {fed_rounds} + {lg_rounds} rounds: need whole numbers, 0 <= shared <= "
+            "total, 0 < m <= K and no negative rounds"
         )
     return total * fed_rounds + shared * lg_rounds
 

@@ -120,8 +120,7 @@ def frontier(
 
     table: of `claims.frontier`; points: method -> (leakage, accuracy), e.g. FedAvg's;
     base_rate: accuracy of saying "no" to everyone, who leaks nothing; bits: of
-    `best_bit.best_bits`, above which nothing lies; swept: words -> (leakage, accuracy) of the
-    sweep. All in percent.
+    `best_bit.best_bits`; swept: words -> (leakage, accuracy) of the sweep. All in percent.
     """
     figure, ax = plt.subplots(figsize=(WIDTH, 4.2))
     ax.axhline(base_rate, color=REFERENCE, linestyle=":", linewidth=1.2)
@@ -150,7 +149,7 @@ def frontier(
         best = line["accuracy"].cummax()
         far = max(ax.get_xlim()[1], line["leak"].max())  # who may leak more is no worse
         ax.step([*line["leak"], far], [*best, best.iloc[-1]], where="post", color=CASE[1])
-        ax.plot([], [], color=CASE[1], label="the best bit: nothing is above")
+        ax.plot([], [], color=CASE[1], label="the best bit found")
     ax.set(
         xlabel="leakage: AUC of the best probe, mean of race and sex, %",
         ylabel="accuracy on income, %",

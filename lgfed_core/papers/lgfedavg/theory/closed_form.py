@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lgfed_core.errors import SettingsError
+from lgfed_core.errors import SettingsError, at_least, whole
 
 Number = float | np.ndarray
 
@@ -85,7 +85,7 @@ class Problem:
     """One setting: standard deviations of the device features (rho) and of the label noise (sigma).
 
     The defaults are those of v2, C.1: d = 20 features, M = 100 devices, N = 2,000 rows each.
-    Raises SettingsError for fewer than one device or row, or a negative deviation.
+    Raises SettingsError for fewer than one device or row, or a deviation that is none.
     """
 
     rho: Number
@@ -95,10 +95,13 @@ class Problem:
     rows: int = 2000
 
     def __post_init__(self):
-        if self.devices < 1 or self.rows < 1:
-            raise SettingsError(f"{self.devices} devices x {self.rows} rows: both must be positive")
-        if np.any(np.less(self.rho, 0)) or np.any(np.less(self.sigma, 0)):
-            raise SettingsError("rho and sigma are standard deviations and cannot be negative")
+        whole(devices=self.devices, rows=self.rows)
+        at_least(1, devices=self.devices, rows=self.rows)
+        for name, value in (("rho", self.rho), ("sigma", self.sigma)):
+            if not (np.isfinite(value) & np.greater_equal(value, 0)).all():
+                raise SettingsError(
+                    f"{name} is {value}; it is a standard deviation: finite, and not negative"
+                )
 
 
 @dataclass(frozen=True)
@@ -157,8 +160,10 @@ def corrected(p: Problem) -> Terms:
     """Theorem 2 with E[x x'] = c I, to leading order in d/N.
 
     E = alpha^2 (d/N) sigma^2 + (1-alpha)^2 ((M-1)/M) c d rho^2 + (1-alpha^2) (d/(MN)) sigma^2:
-    the bias of eq. (25) is a trace, Tr(c I) = c d; the noise terms do not depend on c.
+    the bias of eq. (25) is a trace, Tr(c I) = c d; the noise terms do not depend on c. Raises
+    SettingsError as `finite_sample` does.
     """
+    _enough_rows(p)
     terms = printed(p)
     return Terms(terms.local_noise, p.inputs.c * p.inputs.features * terms.bias, terms.global_noise)
 
@@ -171,7 +176,6 @@ def finite_sample(p: Problem) -> Terms:
     For normal x (kappa = d + 1) L and G are exact; otherwise the relative remainder is of the
     order of d/N^2. Raises SettingsError when N <= kappa: too few rows for a finite local error.
     """
-    _enough_rows(p)
     N, n, kappa = p.rows, p.devices * p.rows, p.inputs.spread
     lead, pooled = corrected(p), n / (n - kappa)
     return Terms(lead.local_noise * N / (N - kappa), lead.bias * pooled, lead.global_noise * pooled)
@@ -204,8 +208,11 @@ def corrected_weight(p: Problem) -> Number:
     """Corollary 1 put right: alpha* = c rho^2 / (c rho^2 + sigma^2 / N), with no d and no M.
 
     The factor (M-1)/M of the bias meets d sigma^2/N - d sigma^2/(MN) = ((M-1)/M) d sigma^2/N and
-    cancels, so this holds for every M >= 2. Equal to `printed_weight` exactly when c = 1/d.
+    cancels, so this holds for every M >= 2; nan for one device. Equal to `printed_weight` exactly
+    when c = 1/d.
     """
+    if p.devices == 1:
+        return np.full(np.broadcast(p.rho, p.sigma).shape, np.nan)[()]
     signal = p.inputs.c * np.square(p.rho)
     return signal / (signal + np.square(p.sigma) / p.rows)
 

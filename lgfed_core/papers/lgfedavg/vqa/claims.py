@@ -44,6 +44,11 @@ def at_goal(rows: pd.DataFrame, line: str, metric: str) -> pd.Series:
     return _by_seed(select(rows, metric=metric, **ids(line)), line)
 
 
+def there(rows: pd.DataFrame, line: str, metric: str) -> pd.Series:
+    """`at_goal` of the seeds that get there."""
+    return at_goal(rows, line, metric)[at_goal(rows, line, "goal_reached") == 1]
+
+
 def after(
     rows: pd.DataFrame,
     line: str,

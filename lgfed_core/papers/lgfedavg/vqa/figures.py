@@ -92,8 +92,9 @@ def levels(rows: pd.DataFrame, cfg) -> Figure:
 def to_goal(rows: pd.DataFrame) -> Figure:
     """Rounds until the goal, and parameters that LG-FedAvg has sent by then in percent of FedAvg's.
 
-    rows: of `claims.stored`. Filled: ours, a mark per seed; hollow: the paper. A seed that did not
-    get to the goal stands at its last round on the left, and is missing on the right.
+    rows: of `claims.stored`. Filled: ours, a mark per seed; hollow: the paper. A seed that does not
+    get to the goal is an arrow at its last round; on the right one of LG-FedAvg's is missing, and
+    where it is FedAvg's the mark is an arrow to the left, as the share is at most that.
     """
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 1.8))
     printed = cells(TABLES[TABLE]).set_index(["method", "metric"])["paper"]
@@ -102,14 +103,18 @@ def to_goal(rows: pd.DataFrame) -> Figure:
     for y, method in enumerate(methods):
         colour, marker = LOOKS[method]
         rounds = sum(claims.at_goal(rows, method, f"{kind}_rounds") for kind in ("fedavg", "lg"))
-        left.plot(rounds, [y] * len(rounds), linestyle="", marker=marker, color=colour)
+        got = claims.at_goal(rows, method, "goal_reached") == 1
+        for some, mark in ((rounds[got], marker), (rounds[~got], ">")):
+            left.plot(some, [y] * len(some), linestyle="", marker=mark, color=colour)
         whole = printed[method, "fedavg_rounds"] + printed[method, "lg_rounds"]
         left.plot([whole], [y], **paper)
     left.set_yticks(range(len(methods)), [METHODS[method] for method in methods])
     left.set(ylim=(1.6, -0.6), xlabel="rounds to the goal", xlim=(0, None))
     ours, (colour, marker) = claims.shares(rows).dropna(), LOOKS["lg_fedavg"]
     look = dict(linestyle="", marker=marker, color=colour, label="ours, a seed each")
-    right.plot(ours, [0] * len(ours), **look)
+    most = ours.index.map(claims.at_goal(rows, "fedavg", "goal_reached")) != 1
+    right.plot(ours[~most], [0] * (~most).sum(), **look)
+    right.plot(ours[most], [0] * most.sum(), **(look | dict(marker="<", label="")))
     right.plot([claims.printed_share()], [0], **paper)
     right.axvline(100, color=LOOKS["fedavg"][0], linewidth=1, label="FedAvg")
     right.set(yticks=[], xlabel="parameters LG-FedAvg has sent, % of FedAvg's", xlim=(0, None))
@@ -117,7 +122,8 @@ def to_goal(rows: pd.DataFrame) -> Figure:
     figure.legend(*right.get_legend_handles_labels(), loc="outside lower center", ncols=3)
     below = (
         "Rounds until the goal, and what LG-FedAvg has sent by then; filled: ours, a "
-        "mark per seed, on stand-in data; hollow: the paper."
+        "mark per seed, on stand-in data; hollow: the paper. An arrow to the right: a seed at its "
+        "last round, short of the goal; to the left: at most that, as FedAvg's is one of these."
     )
     return caption(figure, below, rows)
 

@@ -10,6 +10,7 @@ from lgfed_core.papers.lgfedavg.communication.counts import (
     SYSTEMS,
     System,
     budgets,
+    by_formula,
     deployed_count,
     deployment,
     one_off,
@@ -178,11 +179,31 @@ def test_nothing_is_sent_without_rounds():
         (1, 10, 0, 2, 1, 1),
         (1, 10, 1, 2, -1, 1),
         (1, 10, 1, 2, 1, -1),
+        (1, 10, 1, 2, 1.5, 1),
+        (1, 10, 0.5, 2, 1, 1),
     ],
 )
 def test_contradictions_are_refused(counted, arguments):
     with pytest.raises(ResultsError, match="cannot count communication"):
         counted(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (("local_only", 100, 0), "local_only has no 100 . 0 rounds"),
+        (("fedavg", 800, 100), "fedavg has no 800 . 100 rounds"),
+        (("lgfedavg", 1, 1), "method 'lgfedavg' is none of fedavg, lg_fedavg"),
+    ],
+)
+def test_rounds_that_a_method_does_not_have_are_refused(row, said):
+    with pytest.raises(ResultsError, match=said):
+        by_formula("mnist", *row)
+    with pytest.raises(ResultsError, match=said):
+        deployment(SMALL, [("fedavg", 6, 0), row])
+    with pytest.raises(ResultsError, match="the first one is FedAvg's"):
+        deployment(SMALL, [("mtl", 6, 0)])
+    assert by_formula("mnist", "local_only", 0, 0) == 0
 
 
 # By hand: P = 10, P_g = 3, m = 2, K = 5.

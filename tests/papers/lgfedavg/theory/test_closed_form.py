@@ -206,7 +206,7 @@ def test_arrays_of_settings():
 
 def test_one_device_has_no_best_weight():
     p = Problem(0.1, 1.5, devices=1)
-    assert np.isnan(theory.corrected(p).best_weight)
+    assert np.isnan(theory.corrected(p).best_weight) and np.isnan(theory.corrected_weight(p))
     assert theory.corrected(p).error(0.2) == pytest.approx(theory.corrected(p).local_error)
 
 
@@ -215,10 +215,15 @@ def test_requests_that_cannot_be_met():
         theory.finite_sample(Problem(0.1, 1.0, rows=19))
     with pytest.raises(SettingsError, match="normal x only"):
         theory.gaussian(Problem(0.1, 1.0))
-    with pytest.raises(SettingsError, match="cannot be negative"):
-        Problem(-0.1, 1.0)
-    with pytest.raises(SettingsError, match="must be positive"):
+    with pytest.raises(SettingsError, match="more than 19.8 rows"):
+        theory.corrected(Problem(0.1, 1.0, rows=10))
+    for rho in (-0.1, np.nan, np.array([0.1, np.inf])):
+        with pytest.raises(SettingsError, match="rho is .*; it is a standard deviation"):
+            Problem(rho, 1.0)
+    with pytest.raises(SettingsError, match="devices is 0; it must be at least 1"):
         Problem(0.1, 1.0, devices=0)
+    with pytest.raises(SettingsError, match="devices is 1.5"):
+        Problem(0.1, 1.0, devices=1.5)
     with pytest.raises(SettingsError, match="as many rows as features"):
         simulate(theory.cube(), 1, devices=2, rows=19)
     draws = simulate(theory.cube(2), 1, devices=2, rows=3)

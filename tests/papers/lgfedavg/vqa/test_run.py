@@ -222,6 +222,23 @@ def test_millions_stand_beside_print_and_rounds_that_are_none_do_not():
     assert sent["paper"] == "139,700" and sent["ours"].startswith(f"{own:.4g} ± ")
 
 
+def test_a_seed_that_does_not_get_to_the_goal_is_in_no_mean_of_those_that_do():
+    rows = made((80, 50, True), (10, 55, True))
+    late = (rows["seed"] == 2) & (rows["method"] == "fedavg")
+    rows.loc[late & (rows["metric"] == "fedavg_rounds"), "value"] = 100.0
+    rows.loc[late & (rows["metric"] == "goal_reached"), "value"] = 0.0
+    said = tables.answer(rows, 0.4)
+    assert "FedAvg: 2 of 3 seeds get there, after 80.5 ± 0.707 (2) rounds in all" in said
+    assert "% of FedAvg's, at most: 1 of FedAvg's seeds count with all of their rounds" in said
+    assert "at most" not in tables.answer(made((80, 50, True), (10, 55, True)), 0.4)
+    assert tables.beside_print(rows).loc[("FedAvg", "FedAvg rounds"), "ours"] == "80.5 ± 0.707 (2)"
+    left, right = figures.to_goal(rows).axes
+    marks = [[line.get_marker(), len(line.get_xdata())] for line in left.lines]
+    assert marks[:2] == [[marks[0][0], 2], [">", 1]]
+    assert ["<", 1] in [[line.get_marker(), len(line.get_xdata())] for line in right.lines]
+    plt.close("all")
+
+
 def test_rows_of_the_papers_table_are_accepted(tmp_path):
     results.record(QUESTIONS.name, made((80, 50, True), (10, 55, True)), tmp_path)
     stored = results.load(QUESTIONS.name, tmp_path)
