@@ -87,6 +87,12 @@ def shares(rows: pd.DataFrame) -> pd.Series:
     return 100 * (lg / fed).where(reached == 1)
 
 
+def bound(rows: pd.DataFrame) -> str:
+    """What `shares` must say where FedAvg's seeds do not all get to the goal; "" where they do."""
+    late = int((at_goal(rows, "fedavg", "goal_reached") != 1).sum())
+    return f", at most: {late} of FedAvg's seeds count with all of their rounds" if late else ""
+
+
 def cheaper(rows: pd.DataFrame) -> list[Part]:
     """L16: LG-FedAvg gets to the goal with every seed, and has sent less by then.
 

@@ -39,7 +39,7 @@ def _sent(rows: pd.DataFrame) -> str:
     return (
         "**What LG-FedAvg has sent at the goal**, on stand-in data, in percent of what FedAvg sent "
         f"(in print {claims.printed_share():.1f}), geometric mean: "
-        f"{f'{words}: ' * bool(len(share))}{found}."
+        f"{f'{words}: ' * bool(len(share))}{found}{claims.bound(rows)}."
     )
 
 

@@ -230,6 +230,10 @@ def test_a_seed_that_does_not_get_to_the_goal_is_in_no_mean_of_those_that_do():
     said = tables.answer(rows, 0.4)
     assert "FedAvg: 2 of 3 seeds get there, after 80.5 ± 0.707 (2) rounds in all" in said
     assert "% of FedAvg's, at most: 1 of FedAvg's seeds count with all of their rounds" in said
+    assert "(3), at most: 1 of FedAvg's seeds count" in sentences.of(rows)
+    assert ("LG-FedAvg", "parameters sent, % of FedAvg's, at most") in tables.beside_print(
+        rows
+    ).index
     assert "at most" not in tables.answer(made((80, 50, True), (10, 55, True)), 0.4)
     assert tables.beside_print(rows).loc[("FedAvg", "FedAvg rounds"), "ours"] == "80.5 ± 0.707 (2)"
     left, right = figures.to_goal(rows).axes
