@@ -117,7 +117,7 @@ def to_goal(rows: pd.DataFrame) -> Figure:
     right.plot(ours[most], [0] * most.sum(), **(look | dict(marker="<", label="")))
     right.plot([claims.printed_share()], [0], **paper)
     right.axvline(100, color=LOOKS["fedavg"][0], linewidth=1, label="FedAvg")
-    right.set(yticks=[], xlabel="parameters LG-FedAvg has sent, % of FedAvg's", xlim=(0, None))
+    right.set(yticks=[], xlabel="LG-FedAvg has sent, % of FedAvg's", xlim=(0, None))
     left.set_title("" if len(rows) else f"ours: {verdict.NOT_RUN}")
     figure.legend(*right.get_legend_handles_labels(), loc="outside lower center", ncols=3)
     below = (

@@ -182,8 +182,8 @@ def answer(rows: pd.DataFrame, goal: float) -> str:
         )
     share = claims.shares(rows).dropna()
     said_of.append(
-        f"  parameters that LG-FedAvg has sent by then: {_mean(share)} % of FedAvg's{claims.bound(rows)}; "
-        f"printed {claims.printed_share():.1f} %"
+        f"  parameters that LG-FedAvg has sent by then: {_mean(share)} % of FedAvg's"
+        f"{claims.bound(rows)}; printed {claims.printed_share():.1f} %"
     )
     for scratch in (False, True):
         (part,) = claims.ahead(rows, scratch)
