@@ -10,7 +10,7 @@ from types import NoneType, UnionType
 from typing import get_args, get_origin, get_type_hints
 
 from . import __version__
-from .errors import LgfedError, SettingsError
+from .errors import LgfedError, SettingsError, at_least
 
 MOST = 1000  # seeds of one command
 CLUSTER = "let the workers of Dask's scheduler run it, e.g. tcp://10.0.0.5:8786"
@@ -237,6 +237,7 @@ def _run_elsewhere(args, experiment, protocols: list[str], changes: dict, record
     for protocol in protocols:
         cfg = experiment.settings(args.scale, protocol, **changes)
         cpu = experiment.check(cfg, args.seeds, "cpu")  # settings alone: workers know their devices
+        at_least(1, workers=args.workers)
         how = args.device, args.workers or 1, args.lanes
         what = experiment.name, args.scale, protocol, changes
         groups = experiment.groups(args.seeds, cpu)
@@ -262,6 +263,11 @@ def _fill(args) -> int:
     from .fill.words import said
 
     work.long_enough(args.hours)
+    at_least(1, workers=args.workers)
+    if args.plan and (args.workers or args.cluster):
+        raise SettingsError(
+            "--plan says what one process here would run; --workers and --cluster are of a fill"
+        )
     if args.plan:
         print(said(work.planner(args.device, args.only)))
     else:

@@ -227,6 +227,19 @@ def test_nothing_is_timed_in_no_rounds(capsys):
     assert "rounds is 0" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["--workers", "0"], "workers is 0; it must be at least 1"),
+        (["--plan", "--workers", "2"], "--workers and --cluster are of a fill"),
+        (["--plan", "--cluster", "banana"], "--workers and --cluster are of a fill"),
+    ],
+)
+def test_a_fill_that_could_run_nothing_says_so(asked, said, capsys):
+    assert command.main(["fill", "--hours", "0.001", "--only", "cgau.new_clients", *asked]) == 1
+    assert said in capsys.readouterr().err
+
+
 def test_a_bench_of_nothing_leaves_no_file(capsys, tmp_path):
     assert command.main(["bench", "--tasks", "", "--json", str(tmp_path / "speed.json")]) == 1
     assert "tasks names nothing to measure" in capsys.readouterr().err

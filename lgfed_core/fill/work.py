@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 
 from lgfed_core.engine.provenance import provenance
-from lgfed_core.errors import LgfedError, SettingsError
+from lgfed_core.errors import LgfedError, SettingsError, at_least
 from lgfed_core.evidence import records
 from lgfed_core.papers.experiment import place_of
 
@@ -67,6 +67,7 @@ def fill(
     as one of them becomes free.
     """
     long_enough(hours)
+    at_least(1, workers=workers)
     records.writable()
     end, out, found = time.monotonic() + 3600 * hours, set[str](), list[int | str]()
 

@@ -2,14 +2,17 @@
 
 from dataclasses import replace
 
+import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 import torch
 
 from lgfed_core.data import Dataset, Split
+from lgfed_core.errors import SettingsError
+from lgfed_core.methods import FedAvg
 from lgfed_core.models import count
 from lgfed_core.models.cgau import client_rows
-from lgfed_core.papers.everywhere import sentences, tables, tasks
+from lgfed_core.papers.everywhere import figures, sentences, settings, tables, tasks
 from lgfed_core.papers.everywhere.net import head
 from lgfed_core.papers.everywhere.run import EVERYWHERE, TABLE, scale_of
 from lgfed_core.papers.everywhere.settings import METHODS, RATES, missing
@@ -159,6 +162,43 @@ def test_few_methods_that_are_level_are_named_and_many_are_counted(level, said):
     rows["value"] += swings.where(beside, 0.0)
     highest = sentences.findings(tables.chosen(rows))[6]
     assert said in highest.replace("FedProx, MTL", "MTL, FedProx")
+
+
+def test_what_is_hidden_is_said_at_every_rate(on_toy):
+    rows = lines(fedavg=(90.0, 70.0, 0.05), fade=(80.0, 60.0, 0.05), fade_=(85.0, 40.0, 0.2))
+    rows = pd.concat([rows, lines(fedavg=(60.0, 71.0, 0.2))])
+    leaks = rows[rows["metric"] == "local_test_acc"].assign(metric="leak_auc")
+    rows = pd.concat([rows, leaks])
+    chosen, tried = tables.chosen(rows), tables.every(rows)
+    (found,) = (text for text in sentences.findings(chosen, tried) if "FADE's game hides" in text)
+    assert found.endswith("- both at one rate, rate by rate: incomes -10.0 (0.05), +25.0 (0.2).")
+    assert "both at one rate" not in sentences.said(chosen)
+    assert "both at one rate" not in sentences.said(chosen.iloc[:0], tried.iloc[:0])
+
+
+def test_a_new_method_is_two_lines_and_one_that_is_half_there_is_named(on_toy, monkeypatch):
+    monkeypatch.setitem(METHODS, "median", "median")
+    plain = settings.Settings.method
+    cfg = EVERYWHERE.settings("paper", **(SMALL | dict(methods=("median",))))
+    with pytest.raises(SettingsError, match="median is one of METHODS, and Settings.method does"):
+        EVERYWHERE.run(cfg, [0], record=False, resume=False, workers=1)
+    monkeypatch.setattr(
+        settings.Settings,
+        "method",
+        lambda self, name, net: FedAvg() if name == "median" else plain(self, name, net),
+    )
+    rows, _ = EVERYWHERE.run(cfg, [0], record=False, resume=False, workers=1)
+    values = tables.chosen(rows)
+    assert "median" in tables.page(values, tasks=("digits",)) and len(tables.live(values)) == 1
+    figure = figures.against_bytes(values)
+    assert "median" in [text.get_text() for ax in figure.axes if ax.legend_ for text in
+                        ax.legend_.get_texts()]  # fmt: skip
+    plt.close("all")
+
+
+def test_a_task_without_room_for_a_method_says_why():
+    with pytest.raises(SettingsError, match="no groups to play about"):
+        EVERYWHERE.settings("paper", tasks=("mnist",), methods=("fade",))
 
 
 def test_a_cell_opens_on_its_numbers_its_command_or_why_there_is_none():

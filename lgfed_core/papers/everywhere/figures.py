@@ -21,6 +21,7 @@ LOOKS = {  # method -> (colour, marker, how it is filled); one that builds on an
     "lg_cgau": (*SPARE[0], HOLLOW),
     "fade": (*SPARE[1], "full"),
 }
+OTHER = (*SPARE[1], HOLLOW)  # of a method that has no look of its own
 
 
 def against_bytes(values: pd.DataFrame) -> Figure:
@@ -34,7 +35,8 @@ def against_bytes(values: pd.DataFrame) -> Figure:
     lines = -(-(len(shown) + 1) // columns)
     figure, grid = plt.subplots(lines, columns, figsize=(WIDTH, 2.5 * lines), squeeze=False)
     for ax, task in zip(grid.flat, shown, strict=False):
-        for method, (colour, marker, fill) in LOOKS.items():
+        for method in METHODS:
+            colour, marker, fill = LOOKS.get(method, OTHER)
             if len(mine := of(values, task, method)):
                 x, y, low = mine[["megabytes", "local_test_acc", "decile_acc"]].mean()
                 ax.plot([x, x], [y, low], color=colour, linewidth=0.8)
@@ -51,7 +53,7 @@ def against_bytes(values: pd.DataFrame) -> Figure:
     look = dict(linestyle="")
     keys = [
         Line2D([], [], color=c, marker=m, fillstyle=f, label=words, **look)
-        for words, (c, m, f) in ((words, LOOKS[name]) for name, words in METHODS.items())
+        for words, (c, m, f) in ((words, LOOKS.get(name, OTHER)) for name, words in METHODS.items())
     ]
     rest[0].legend(handles=keys, loc="upper left", fontsize=7)
     below = "Accuracy on devices' own test rows against what all of them send and receive."

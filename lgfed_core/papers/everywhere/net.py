@@ -11,7 +11,7 @@ part            layers (64 units)                        who has it
 
 The watcher guesses a group from h, and has the name under which a method looks for it: FADE's is
 called ``discriminator``, fair LG-FedAvg's ``adversary``. Parts that methods have in common begin
-with the same values for the same seed.
+with the same values for the same seed; gated layers are others, and have the last one drawn anew.
 """
 
 from collections.abc import Callable

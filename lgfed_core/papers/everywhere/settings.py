@@ -9,6 +9,7 @@ from torch import nn
 
 from lgfed_core import models
 from lgfed_core.engine import LocalTraining, Participation
+from lgfed_core.errors import SettingsError
 from lgfed_core.methods import (
     FADE,
     MTL,
@@ -89,6 +90,12 @@ class Settings(Checked):
     CHOICES: ClassVar = dict(scale=SCALES, tasks=TASKS, methods=METHODS)
     UNRELEASED = "a question of our own has no released protocol"
 
+    def fits(self) -> None:
+        super().fits()
+        why = {missing(task, method) for task in self.tasks for method in self.methods}
+        if not self.cells and self.lrs:
+            raise SettingsError(f"no method of these has room in a task: {'; '.join(sorted(why))}")
+
     @property
     def cells(self) -> dict[str, tuple[str, str, float]]:
         """The parts, in order: name -> (task, method, learning rate)."""
@@ -138,6 +145,8 @@ class Settings(Checked):
             "lg_cgau": partial(LGFedAvg, layers=head(net)),
             "fade": partial(FADE, rounds=self.rounds),
         }
+        if name not in make:
+            raise SettingsError(f"{name} is one of METHODS, and Settings.method does not make it")
         return make[name]()
 
 
