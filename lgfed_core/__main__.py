@@ -174,7 +174,7 @@ def _list(args) -> int:
 
     for name, experiment in experiments.ALL.items():
         page = sys.modules[type(experiment).__module__]
-        print(f"{name:20} {page.__doc__.splitlines()[0]}")
+        print(f"{name:20} {(page.__doc__ or '(its module says nothing)').splitlines()[0]}")
     return 0
 
 

@@ -74,7 +74,11 @@ def catalogue() -> dict[str, Source]:
                 if not any(isinstance(mirror[kind], str) for kind in MIRRORS if kind in mirror):
                     raise ValueError(f"{name} has a mirror {mirror}, none of {', '.join(MIRRORS)}")
             sources[name] = Source(name=name, files=files, **table)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError) as error:
+        raise DataError(
+            f"{paths.SOURCES} cannot be read: {name} lacks a key, or has one too many: {error}"
+        ) from error
+    except (OSError, ValueError, AttributeError) as error:
         raise DataError(f"{paths.SOURCES} cannot be read: {error}") from error
     return sources
 

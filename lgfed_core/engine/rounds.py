@@ -94,20 +94,22 @@ def privatise(phase: Phase, jobs: list[Job], number: int) -> None:
 
 
 def merge(phase: Phase, jobs: list[Job], before: Tensor | None, out: Collection[int] = ()) -> None:
-    """Move each run's server, but for slots that are ``out``, or where nobody has a row.
+    """Move each run's server by what came of devices with rows, but for slots that are ``out``.
 
     before: [R, K, P_p], if a method asks what devices `keep`.
     """
     _, rows = phase.rows["train"]
     shared, personal, uploads = (phase.tensors[n] for n in ("shared", "personal", "uploads"))
     for r, method in enumerate(phase.methods):
-        slots = [slot for slot, (run, _) in enumerate(jobs) if run == r and slot not in out]
-        who = [jobs[slot][1] for slot in slots]
-        size = rows[r].size[who]
-        if size.any():
+        mine = [slot for slot, (run, _) in enumerate(jobs) if run == r and slot not in out]
+        slots = [slot for slot in mine if rows[r].size[jobs[slot][1]] > 0]  # others learnt nothing
+        if slots:
+            who = [jobs[slot][1] for slot in slots]
+            size = rows[r].size[who]
             weights = _weights(method, size.to(uploads.device))
             if shared.shape[1]:
-                sent = uploads[slots] if out else uploads[slots[0] : slots[-1] + 1]
+                side_by_side = slots[-1] - slots[0] == len(slots) - 1
+                sent = uploads[slots[0] : slots[-1] + 1] if side_by_side else uploads[slots]
                 shared[r] = _moved(method, shared[r], sent, weights)
             if method.keep and before is not None:
                 trained = personal[r, who]  # [m, P_p]

@@ -67,14 +67,19 @@ def answer(asked: str) -> str:
         cfg = experiment.settings(errand.scale, errand.protocol, **changes)
         how = dict(device=errand.device, workers=errand.workers, lanes=errand.lanes)
         rows, _ = experiment.run(cfg, errand.seeds, record=False, kept=errand.kept, **how)
-    except (LgfedError, RuntimeError, MemoryError) as error:  # PyTorch's, of memory, among them
+    except Exception as error:  # whatever an experiment of one's own may raise
         return json.dumps({"error": f"{type(error).__name__}: {error}"})
     return json.dumps(rows.to_dict("split", index=False))
 
 
 def rows(answered: str) -> pd.DataFrame:
-    """The rows of an `answer`. Raises LgfedError with the text of one that was raised there."""
-    said = json.loads(answered)
+    """The rows of an `answer`, the last line of what a process has said: an experiment's module may
+    print when it is imported. Raises LgfedError with the text of an error that was raised there."""
+    last = answered.rstrip("\n").rpartition("\n")[2]
+    try:
+        said = json.loads(last)
+    except ValueError:
+        raise LgfedError(f"no rows came back, but {last[:200]!r}") from None
     if "error" in said:
         raise LgfedError(said["error"])
     return pd.DataFrame(said["data"], columns=said["columns"])

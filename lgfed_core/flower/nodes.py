@@ -1,6 +1,8 @@
 """A node's folder: its rows, and what it has learnt for itself, which never leaves it.
 
-    folder/rows.safetensors         x, y and, where there are some, groups; test rows beside them
+    folder/rows.safetensors         train.x, train.y, test.x and test.y, as of `data.Split`, and
+                                    groups where there are some; under "node" in its metadata JSON
+                                    of the texts client (its number, from 0), name and classes
     folder/run-NUMBER.safetensors   personal parameters of a run (and momentum, if that is kept)
 
 The second file outlives its process: a node that comes back goes on from where it was.
@@ -69,7 +71,8 @@ class Node:
             self.data = Dataset(says["name"], train, test, int(says["classes"]))
         except (OSError, SafetensorError, KeyError, ValueError) as error:
             raise DataError(
-                f"{path} holds no rows of a node ({error}); write it by flower.write_nodes and "
+                f"{path} holds no rows of a node: it lacks, or has wrong, {error}; write it by "
+                "flower.write_nodes and "
                 'name its folder in --node-config, as in folder="/data/node-0"'
             ) from error
 

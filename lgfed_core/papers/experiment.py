@@ -4,6 +4,7 @@ A page's experiment is a class of a dozen lines or two; what those of one paper 
 between it and `Experiment` (`lgfedavg.phases`, `cgau.federated`).
 """
 
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -149,8 +150,9 @@ class Experiment:
     def records(self, cfg, part: str, outcome: Outcome) -> pd.DataFrame:
         """The tidy rows of one part, for each of its seeds, with its scale, place and time.
 
-        A seed that diverged, or of which a number is not finite, has one row for each selection
-        instead, with the metric `DIVERGED` and the round (from 1); the others stay as they are.
+        A seed that diverged, or of which a number is not finite (which warns), has one row for each
+        selection instead, with the metric `DIVERGED` and the round (from 1); the others stay as
+        they are.
         Raises ResultsError where `measured` has no number of a seed whose own are all finite.
         """
         lost = dict(outcome.diverged)
@@ -160,7 +162,16 @@ class Experiment:
         rows = rows.assign(
             protocol=cfg.protocol, scale=scale, seconds=outcome.seconds, **outcome.provenance
         )
-        broken = rows.loc[~np.isfinite(rows["value"].astype(float)), "seed"]
+        bare = rows[~np.isfinite(rows["value"].astype(float)) & ~rows["seed"].isin(lost)]
+        if len(bare):
+            warnings.warn(
+                f"{self.name}, part {part!r}: seed {bare['seed'].iloc[0]} has no number as "
+                f"{bare['metric'].iloc[0]}, and counts as diverged with all its others; a measure "
+                "that does not always exist is to be left out of its rows",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        broken = bare["seed"]
         lost = dict.fromkeys(broken, last_round(outcome)) | lost
         own, main = rows["seed"].isin(lost), rows["table"] == rows["table"].iloc[0]
         told = rows[own & main].drop_duplicates(["seed", "selection", *identifying(rows)])

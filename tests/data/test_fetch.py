@@ -536,6 +536,13 @@ def test_a_broken_sources_file_is_an_error_with_its_name(declare):
         paths.SOURCES.write_bytes(broken)
         with pytest.raises(DataError, match=r"sources\.toml cannot be read"):
             data.status()
+    declare({"url": "https://example.org/tiny.bin"})
+    other = paths.SOURCES.read_bytes()
+    for bare in (other.replace(b"title", b"name_of"), other.replace(b"sha256", b"sha1")):
+        assert bare != other
+        paths.SOURCES.write_bytes(bare)
+        with pytest.raises(DataError, match="tiny lacks a key, or has one too many"):
+            data.status()
 
 
 def test_the_real_sources_are_complete():

@@ -207,6 +207,33 @@ def test_a_run_that_is_lost_before_the_first_look_keeps_the_model_it_had():
     assert torch.equal(t["at_5"], t["shared"])
 
 
+@dataclass(frozen=True, kw_only=True)
+class Median(FedAvg):
+    def aggregate(self, uploads, weights):
+        return uploads.quantile(0.5, 0)
+
+
+@pytest.mark.parametrize("lanes", ["looped", "batched"])
+@pytest.mark.parametrize("method", [FedAvg(), FedAvg(weighted=False), Median()])
+def test_devices_without_rows_have_no_vote(method, lanes):
+    whole = toy_federation(devices=5)
+    (split,) = whole.partitions
+
+    def of(*held: int):
+        """So many devices, with so many of their rows each, none or all."""
+        parts = [
+            ClientIndices.from_lists([p.of(k)[: None if h else 0] for k, h in enumerate(held)])
+            for p in (split.train, split.test)
+        ]
+        some = replace(split, train=parts[0], validation=None, test=parts[1])
+        return run(replace(whole, partitions=[some]), method, SGD, 3, lanes=lanes, workers=1)
+
+    found, other = of(1, 1, 0, 0, 0), of(1, 1)
+    torch.testing.assert_close(found.tensors["shared"], other.tensors["shared"])
+    start = torch.cat([p.detach().flatten() for p in whole.net.parameters()])
+    assert (found.tensors["shared"][0] - start).abs().max() > 0.05
+
+
 def hooked(by: float) -> Toy:
     net = Toy()
     net.load_state_dict(toy_federation().net.state_dict())

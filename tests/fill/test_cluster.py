@@ -1,5 +1,6 @@
 """Runs on the workers of a Dask cluster: a worker dies, rows come once, nothing runs on."""
 
+import json
 import os
 import signal
 import sys
@@ -79,6 +80,24 @@ def test_what_a_worker_cannot_run_is_named(scheduler, monkeypatch):
     with cluster.Cluster(local.scheduler_address) as there:
         (_, said), (_, error) = there.rows(partial(next, iter([strange]), None))
     assert said is None and isinstance(error, LgfedError) and "devices" in str(error)
+
+
+def test_what_is_printed_before_an_answer_is_no_part_of_it():
+    rows = pd.DataFrame({"seed": [0, 1], "value": [0.5, 1.5]})
+    said = json.dumps(rows.to_dict("split", index=False))
+    assert errand.rows(f"20 devices\nof small digits\n{said}\n").equals(rows)
+    with pytest.raises(LgfedError, match="no rows came back, but '20 devices'"):
+        errand.rows("20 devices\n")
+
+
+def test_whatever_an_experiment_raises_comes_back_by_name(monkeypatch):
+    def fails(name):
+        raise IndexError("list index out of range")
+
+    asked = errand.Errand("lgfedavg.mnist", "smoke", "as_described", {}, (0,)).asked()
+    monkeypatch.setattr(errand.experiments, "find", fails)
+    with pytest.raises(LgfedError, match="IndexError: list index out of range"):
+        errand.rows(errand.answer(asked))
 
 
 def test_other_code_is_refused(monkeypatch):
