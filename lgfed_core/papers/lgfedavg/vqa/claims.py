@@ -102,7 +102,8 @@ def cheaper(rows: pd.DataFrame) -> list[Part]:
     reached = at_goal(rows, "lg_fedavg", "goal_reached")
     share = shares(rows).dropna()
     of = tuple(Line(NAME, _line(line)) for line in ("fedavg", "lg_fedavg"))
-    name, most = "parameters saved, % of FedAvg's", (100 + printed_share()) / 2
+    least = " at least" if bound(rows) else ""
+    name, most = f"parameters saved{least}, % of FedAvg's", (100 + printed_share()) / 2
     saved = greater(-np.log(share.to_numpy() / 100), by=-np.log(most / 100))
     ends = {end: -100 * np.expm1(-getattr(saved, end)) for end in ("estimate", "low", "high")}
     there = exact("the goal is reached", float(reached.mean()), bool((reached == 1).all()))

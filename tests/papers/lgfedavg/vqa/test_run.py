@@ -231,6 +231,7 @@ def test_a_seed_that_does_not_get_to_the_goal_is_in_no_mean_of_those_that_do():
     assert "FedAvg: 2 of 3 seeds get there, after 80.5 ± 0.707 (2) rounds in all" in said
     assert "% of FedAvg's, at most: 1 of FedAvg's seeds count with all of their rounds" in said
     assert "(3), at most: 1 of FedAvg's seeds count" in sentences.of(rows)
+    assert claims.judged(rows).loc["L16", "at"] == "parameters saved at least, % of FedAvg's"
     assert ("LG-FedAvg", "parameters sent, % of FedAvg's, at most") in tables.beside_print(
         rows
     ).index
