@@ -263,8 +263,7 @@ def _fill(args) -> int:
     from .fill.words import said
 
     work.long_enough(args.hours)
-    at_least(1, workers=args.workers)
-    if args.plan and (args.workers or args.cluster):
+    if args.plan and (args.workers is not None or args.cluster):
         raise SettingsError(
             "--plan says what one process here would run; --workers and --cluster are of a fill"
         )

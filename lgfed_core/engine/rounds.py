@@ -106,28 +106,24 @@ def merge(phase: Phase, jobs: list[Job], before: Tensor | None, out: Collection[
         if slots:
             who = [jobs[slot][1] for slot in slots]
             size = rows[r].size[who]
-            weights = _weights(method, size.to(uploads.device))
+            weights = weights_of(method, size.to(uploads.device))
             if shared.shape[1]:
                 side_by_side = slots[-1] - slots[0] == len(slots) - 1
                 sent = uploads[slots[0] : slots[-1] + 1] if side_by_side else uploads[slots]
-                shared[r] = _moved(method, shared[r], sent, weights)
+                shared[r] = moved(method, shared[r], sent, weights)
             if method.keep and before is not None:
                 trained = personal[r, who]  # [m, P_p]
                 kept = method.keep(before[r, who], trained, weights)
                 personal[r, who] = _like(trained, kept, method, "keep", "participants' own")
 
 
-def moved(method: Method, shared: Tensor, sent: Tensor, rows: Tensor) -> Tensor:
-    """The server's vector [P_s] after uploads [m, P_s] of clients with so many rows, int64 [m]."""
-    return _moved(method, shared, sent, _weights(method, rows))
-
-
-def _moved(method: Method, shared: Tensor, sent: Tensor, weights: Tensor | None) -> Tensor:
+def moved(method: Method, shared: Tensor, sent: Tensor, weights: Tensor | None) -> Tensor:
+    """The server's vector [P_s] after uploads [m, P_s], with their `weights_of` the method."""
     average = _like(shared, method.aggregate(sent, weights), method, "aggregate")
     return _like(shared, method.server_update(shared, average), method, "server_update")
 
 
-def _weights(method: Method, rows: Tensor) -> Tensor | None:
+def weights_of(method: Method, rows: Tensor) -> Tensor | None:
     """What a method's `weights` gives. Raises SettingsError unless they are [m] and sum to one."""
     found = method.weights(rows)
     if found is None:

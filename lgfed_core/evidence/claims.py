@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lgfed_core.errors import ResultsError
-
 from . import verdict
+from .rows import refuse_repeated
 from .verdict import NO_EVIDENCE, Evidence
 
 SURE = 2  # the runs that an exact comparison, without chance in it, stands for at least
@@ -68,11 +67,7 @@ def paired(name: str, a: pd.Series, b: pd.Series, test: Callable[..., Evidence],
     seed that one of them has twice: which of its values to pair is not known.
     """
     for series in (a, b):
-        if (twice := series.index[series.index.duplicated()]).size:
-            raise ResultsError(
-                f"{name}: seed {twice[0]} has several values; rows that are no rows of the paper's "
-                "table need a table name of their own"
-            )
+        refuse_repeated(series, name)
     of = tuple(series.name for series in (a, b) if isinstance(series.name, Line))
     a, b = a.dropna().align(b.dropna(), join="inner")
     return Part(name, len(a), test(a.to_numpy(), b.to_numpy(), **how), of)
@@ -136,8 +131,8 @@ def judged(
     lines["alone"] = [whole.p for whole in wholes.values()]
     lines["alone_against"] = [whole.p_against for whole in wholes.values()]
     lines["so_far"] = verdict.judge({c.id: joint(some) for c, some in ran.items()})["verdict"]
-    lines["at"] = [weakest(some).name if some else "" for some in ran.values()]
-    lines["at_runs"] = [weakest(some).runs if some else 0 for some in ran.values()]
+    shown = [weakest(some) if some else Part("", 0, NO_EVIDENCE) for some in ran.values()]
+    lines["at"], lines["at_runs"] = [part.name for part in shown], [part.runs for part in shown]
     lines["ran"] = [len(some) for some in ran.values()]
     lines["parts"] = list(totals.values())
     lines["runs"] = [_fewest(some) for some in ran.values()]

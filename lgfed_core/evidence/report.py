@@ -20,7 +20,7 @@ from lgfed_core.paths import PAPER, RESULTS
 from . import printed, records, verdict, worth
 from .display import display as display, text
 from .printed import PAPERS, Table
-from .rows import PROTOCOLS, SCALES, plain, texts
+from .rows import PROTOCOLS, SCALES, plain, refuse_repeated, texts
 
 SELECTION = {"as_released": "best_test", "as_described": "best_val"}
 
@@ -202,12 +202,7 @@ def runs_of(
         own = at[stand_in[at] == ""]  # the paper's data, as soon as there are rows on them
         at = np.sort(own if own.size else at)
         runs = pd.Series(values[at], pd.Index(seeds[at], name="seed"), name="value")
-        if runs.index.has_duplicates:
-            seed = runs.index[runs.index.duplicated()][0]
-            raise ResultsError(
-                f"{spec.name}: seed {seed} has several values for {', '.join(map(str, names))}; "
-                "rows that are no rows of the paper's table need a table name of their own"
-            )
+        refuse_repeated(runs, spec.name, names)
         runs.attrs["origin"] = _origin(*(cells[at] for cells in whence))
         out[names] = runs, ", ".join(sorted({*stand_in[at]} - {""}))
     return out

@@ -14,6 +14,7 @@ Numbers are written with seven significant digits, whole numbers in full, and ro
 """
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -128,6 +129,17 @@ def checked(rows: pd.DataFrame, where: str) -> pd.DataFrame:
             "a further identifying column must tell them apart"
         )
     return out
+
+
+def refuse_repeated(runs: pd.Series, where: str, of: Iterable[object] = ()) -> None:
+    """Raise ResultsError for a seed of which ``runs``, values by seed, have several; ``of``: what
+    they are values of."""
+    if runs.index.has_duplicates:
+        seed, names = runs.index[runs.index.duplicated()][0], ", ".join(map(str, of))
+        raise ResultsError(
+            f"{where}: seed {seed} has several values{f' for {names}' if names else ''}; "
+            "rows that are no rows of the paper's table need a table name of their own"
+        )
 
 
 def _said(row: pd.Series) -> str:

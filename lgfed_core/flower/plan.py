@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from lgfed_core.engine import LocalTraining, Participation
 from lgfed_core.engine.federation import averaged
-from lgfed_core.engine.rounds import moved
+from lgfed_core.engine.rounds import moved, weights_of
 from lgfed_core.engine.training import Phase
 from lgfed_core.errors import SettingsError, at_least, whole
 from lgfed_core.methods import Method
@@ -75,7 +75,8 @@ class Plan:
         who = sorted(updates)
         size = torch.tensor([updates[k][1] for k in who])
         uploads = torch.stack([updates[k][0] for k in who])  # [m, P_s]
-        layout, after = self.layout, moved(self.method, shared, uploads, size)[None]
+        weights = weights_of(self.method, size)
+        layout, after = self.layout, moved(self.method, shared, uploads, weights)[None]
         tensors = {"shared": after, "personal": torch.zeros(1, 1, layout.size_personal)}
         phase = Phase(self.net, layout, [self.method], self.training, [self.seed], {}, tensors)
         phase.rest(shared[None])

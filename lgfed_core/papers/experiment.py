@@ -171,8 +171,7 @@ class Experiment:
                 RuntimeWarning,
                 stacklevel=2,
             )
-        broken = bare["seed"]
-        lost = dict.fromkeys(broken, last_round(outcome)) | lost
+        lost = dict.fromkeys(bare["seed"], last_round(outcome)) | lost
         own, main = rows["seed"].isin(lost), rows["table"] == rows["table"].iloc[0]
         told = rows[own & main].drop_duplicates(["seed", "selection", *identifying(rows)])
         told = told.assign(metric=DIVERGED, value=told["seed"].map(lost).astype(float))

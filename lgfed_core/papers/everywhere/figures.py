@@ -29,14 +29,14 @@ def against_bytes(values: pd.DataFrame) -> Figure:
 
     values: of `tables.chosen`; means over seeds. Tasks that have not run have no panel.
     """
+    looks = {method: LOOKS.get(method, OTHER) for method in METHODS}
     there = set(values.index.get_level_values("task"))
     shown = [task for task in WORDS if task in there]
     columns = min(3, len(shown) + 1)
     lines = -(-(len(shown) + 1) // columns)
     figure, grid = plt.subplots(lines, columns, figsize=(WIDTH, 2.5 * lines), squeeze=False)
     for ax, task in zip(grid.flat, shown, strict=False):
-        for method in METHODS:
-            colour, marker, fill = LOOKS.get(method, OTHER)
+        for method, (colour, marker, fill) in looks.items():
             if len(mine := of(values, task, method)):
                 x, y, low = mine[["megabytes", "local_test_acc", "decile_acc"]].mean()
                 ax.plot([x, x], [y, low], color=colour, linewidth=0.8)
@@ -53,7 +53,7 @@ def against_bytes(values: pd.DataFrame) -> Figure:
     look = dict(linestyle="")
     keys = [
         Line2D([], [], color=c, marker=m, fillstyle=f, label=words, **look)
-        for words, (c, m, f) in ((words, LOOKS.get(name, OTHER)) for name, words in METHODS.items())
+        for words, (c, m, f) in zip(METHODS.values(), looks.values(), strict=True)
     ]
     rest[0].legend(handles=keys, loc="upper left", fontsize=7)
     below = "Accuracy on devices' own test rows against what all of them send and receive."

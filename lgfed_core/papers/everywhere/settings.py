@@ -92,8 +92,8 @@ class Settings(Checked):
 
     def fits(self) -> None:
         super().fits()
-        why = {missing(task, method) for task in self.tasks for method in self.methods}
-        if not self.cells and self.lrs:
+        if not self.cells:
+            why = {missing(task, method) for task in self.tasks for method in self.methods}
             raise SettingsError(f"no method of these has room in a task: {'; '.join(sorted(why))}")
 
     @property

@@ -49,6 +49,11 @@ def there(rows: pd.DataFrame, line: str, metric: str) -> pd.Series:
     return at_goal(rows, line, metric)[at_goal(rows, line, "goal_reached") == 1]
 
 
+def until_goal(rows: pd.DataFrame, line: str) -> pd.Series:
+    """Rounds until the goal by seed, FedAvg's and then its own; all there are without it."""
+    return at_goal(rows, line, "fedavg_rounds") + at_goal(rows, line, "lg_rounds")
+
+
 def after(
     rows: pd.DataFrame,
     line: str,

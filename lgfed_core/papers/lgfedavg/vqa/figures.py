@@ -102,7 +102,7 @@ def to_goal(rows: pd.DataFrame) -> Figure:
     methods = ("fedavg", "lg_fedavg")
     for y, method in enumerate(methods):
         colour, marker = LOOKS[method]
-        rounds = sum(claims.at_goal(rows, method, f"{kind}_rounds") for kind in ("fedavg", "lg"))
+        rounds = claims.until_goal(rows, method)
         got = claims.at_goal(rows, method, "goal_reached") == 1
         for some, mark in ((rounds[got], marker), (rounds[~got], ">")):
             left.plot(some, [y] * len(some), linestyle="", marker=mark, color=colour)

@@ -162,7 +162,7 @@ def by_seed(rows: pd.DataFrame) -> pd.DataFrame:
     share = claims.shares(rows)
     lines = {"sent, % of FedAvg's": share.map("{:.1f}".format).where(share.notna(), "–")}
     for line in ("fedavg", "lg_fedavg"):
-        rounds = sum(claims.at_goal(rows, line, f"{kind}_rounds") for kind in ("fedavg", "lg"))
+        rounds = claims.until_goal(rows, line)
         there = claims.at_goal(rows, line, "goal_reached") == 1
         lines[f"{METHODS[line]}, rounds"] = rounds.map("{:.0f}".format).where(there, "–")
     return pd.DataFrame(lines).rename(index="seed {}".format).rename_axis(None)
@@ -175,10 +175,9 @@ def answer(rows: pd.DataFrame, goal: float) -> str:
         return f"stored runs: {verdict.NOT_RUN}"
     said_of = [f"goal {100 * goal:g} %, mean over the devices' validation rows:"]
     for line, there in reached.items():
-        rounds = sum(claims.there(rows, line, f"{kind}_rounds") for kind in ("fedavg", "lg"))
         said_of.append(
             f"  {METHODS[line]}: {int(there.sum())} of {len(there)} seeds get there, "
-            f"after {_mean(rounds)} rounds in all"
+            f"after {_mean(claims.until_goal(rows, line)[there == 1])} rounds in all"
         )
     share = claims.shares(rows).dropna()
     said_of.append(
