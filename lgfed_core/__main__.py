@@ -4,10 +4,7 @@ import argparse
 import os
 import sys
 from contextlib import nullcontext
-from dataclasses import fields
 from functools import partial
-from types import NoneType, UnionType
-from typing import get_args, get_origin, get_type_hints
 
 from . import __version__
 from .errors import LgfedError, SettingsError, at_least
@@ -132,43 +129,6 @@ def _seeds(text: str) -> list[int]:
     return seeds
 
 
-def _changes(experiment, pairs: list[str]) -> dict:
-    """["classes=5", "starts=400,800"] -> values of the types that the settings have."""
-    kinds = get_type_hints(experiment.Settings)
-    names = [f.name for f in fields(experiment.Settings)]
-    names = [n for n in names if n not in ("scale", "protocol")]  # these are options of their own
-    changes = {}
-    for pair in pairs:
-        name, _, text = pair.partition("=")
-        if name not in names:
-            raise SettingsError(f"no setting is called {name!r}; there are: {', '.join(names)}")
-        if name in changes:
-            raise SettingsError(f"{name} is set twice; the second time by {pair!r}")
-        try:
-            changes[name] = _value(kinds[name], text)
-        except (ValueError, KeyError):
-            kind = kinds[name] if get_args(kinds[name]) else kinds[name].__name__
-            raise SettingsError(
-                f"{pair!r}: {text!r} is no value for {name}, which is {kind}"
-            ) from None
-    return changes
-
-
-def _value(kind, text: str):
-    """``text`` as a value of ``kind``, e.g. float | None or tuple[int, ...] (joined by commas)."""
-    kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
-    if NoneType in kinds and text.lower() == "none":
-        return None
-    (kind,) = (k for k in kinds if k is not NoneType)
-    if kind is bool:
-        return {"true": True, "false": False}[text.lower()]
-    if get_origin(kind) is not tuple:
-        return kind(text)
-    parts, kinds = [part for part in text.split(",") if part], get_args(kind)
-    kinds = kinds[:1] * len(parts) if kinds[-1] is Ellipsis else kinds
-    return tuple(kind(part) for kind, part in zip(kinds, parts, strict=True))
-
-
 def _list(args) -> int:
     from .papers import experiments
 
@@ -194,11 +154,11 @@ def _features(args) -> int:
 
 def _run(args) -> int:
     from .evidence import records as results
-    from .papers import experiments
+    from .papers import experiments, typed
     from .papers.parts import said
 
     experiment = experiments.find(args.experiment)
-    changes = _changes(experiment, args.set)
+    changes = typed.changes(experiment.Settings, args.set)
     protocols = experiment.protocols if args.protocol == "both" else [args.protocol]
     why_not = "The smallest scale is for trying things out" if args.scale == "smoke" else ""
     if others := changes.keys() - experiment.chooses:

@@ -1,7 +1,5 @@
 """python -m lgfed_core: parsing, errors in one line, and a run that records its rows."""
 
-from dataclasses import fields
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,9 +10,7 @@ from lgfed_core.engine import loop
 from lgfed_core.errors import LgfedError
 from lgfed_core.evidence import records as results
 from lgfed_core.evidence.rows import PROTOCOLS
-from lgfed_core.papers import board, experiment, experiments
-from lgfed_core.papers.lgfedavg.cifar10 import run as cifar10
-from lgfed_core.papers.lgfedavg.mnist import run as mnist
+from lgfed_core.papers import board, experiment, experiments, typed
 from lgfed_core.papers.lgfedavg.mnist.run import MNIST
 from toy import stored_row
 
@@ -61,26 +57,6 @@ def test_features_of_pictures_are_computed_by_name(monkeypatch, capsys):
         assert told.startswith("SettingsError") and wrong in told and told.count("\n") == 1
 
 
-def test_changes_take_the_type_of_the_setting():
-    pairs = "classes=5 lr=0.2 starts=400,800 rows_per_class=40,20 softmax=true patience=3"
-    pairs += " local_stop=0.9,50 decay=none fraction=1"
-    changes = command._changes(mnist, pairs.split())
-    assert changes == {
-        "classes": 5,
-        "lr": 0.2,
-        "starts": (400, 800),
-        "rows_per_class": (40, 20),
-        "softmax": True,
-        "patience": 3,
-        "local_stop": (0.9, 50),
-        "decay": None,
-        "fraction": 1.0,
-    }
-    assert isinstance(changes["fraction"], float)
-    assert command._changes(cifar10, ["alone=local,mtl"]) == {"alone": ("local", "mtl")}
-    assert command._changes(cifar10, ["alone="]) == {"alone": ()}
-
-
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -120,20 +96,6 @@ def test_list_names_every_experiment(capsys):
     assert command.main(["list"]) == 0
     said = capsys.readouterr().out
     assert all(name in said for name in experiments.ALL)
-
-
-@pytest.mark.parametrize("name", experiments.ALL)
-def test_every_setting_can_be_said_on_the_command_line(name):
-    experiment = experiments.ALL[name]
-    usual = experiment.settings("paper", "as_described")
-    pairs, wanted = [], {}
-    for field in fields(usual):
-        value = getattr(usual, field.name)
-        if field.name not in ("scale", "protocol"):
-            words = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
-            pairs.append(f"{field.name}={words}")
-            wanted[field.name] = value
-    assert command._changes(experiment, pairs) == wanted
 
 
 RUN = ["run", "lgfedavg.mnist", "--protocol", "as_described", "--workers", "1"]
@@ -252,7 +214,7 @@ FILLS = [(t, e, s) for t in board.TABLES.values() for e in t.experiments for s i
 @pytest.mark.parametrize(("table", "name", "some"), FILLS, ids=lambda v: getattr(v, "name", v))
 def test_what_a_report_says_to_run_is_recorded(table, name, some):
     experiment = experiments.find(name)
-    changes = command._changes(experiment, [some] if some else [])
+    changes = typed.changes(experiment.Settings, [some] if some else [])
     assert changes.keys() <= experiment.chooses
     for protocol in table.protocols:
         experiment.settings("paper", protocol, **changes)

@@ -177,12 +177,11 @@ def test_the_plan_says_what_why_and_how_long():
 
 
 def test_what_is_planned_can_be_typed():
-    from lgfed_core.__main__ import _changes
-    from lgfed_core.papers import experiments
+    from lgfed_core.papers import experiments, typed
 
     task = first(plan([goal(FEDAVG, LG, at3=1.0)])).tasks[0]
     words = str(task).split(" seed")[0].split()[2:]
-    assert _changes(experiments.find("lgfedavg.mnist"), words) == task.changes
+    assert typed.changes(experiments.find("lgfedavg.mnist").Settings, words) == task.changes
     assert commands.text((1, 2)) == "1,2"
 
 
