@@ -17,7 +17,8 @@ class Split:
     """Rows of one part (train or test) of a data set.
 
     Attributes:
-        x: float32 ``[n, ...]``, preprocessed as the papers do it, on the CPU.
+        x: float32 ``[n, ...]``, preprocessed as the papers do it, on the CPU; float64 for a network
+            in that precision.
         y: int64 ``[n]``, class labels ``0 .. classes-1``, or -1 where there is none.
         groups: int64 ``[n, g]``, one column per protected attribute, or None.
 
@@ -42,8 +43,11 @@ class Split:
             raise DataError(f"y is {_said(self.y)}; labels must be torch.int64 of shape [n]")
         if not self.x.is_floating_point() or self.x.shape[:1] != labels:
             raise DataError(f"x is {_said(self.x)}; {len(self)} labels need floats [n, ...]")
-        if self.groups is not None and (self.groups.shape[:1] != labels or self.groups.dim() != 2):
-            raise DataError(f"groups are {_said(self.groups)}; {len(self)} labels need [n, g]")
+        groups = self.groups
+        if groups is not None and (groups.shape[:1] != labels or groups.dim() != 2):
+            raise DataError(f"groups are {_said(groups)}; {len(self)} labels need [n, g]")
+        if groups is not None and groups.dtype != torch.int64:
+            raise DataError(f"groups are {_said(groups)}; they must be torch.int64, as labels are")
 
     def __len__(self) -> int:
         return len(self.y)

@@ -2,12 +2,48 @@
 
 import math
 from collections.abc import Collection, Sequence
+from inspect import signature
 from numbers import Real
 
 from torch import nn
 
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import Method, Step
+
+GIVEN = {  # what the engine hands to each answer
+    "shared": "net",
+    "steps": "net",
+    "loss": "local, batch",
+    "weights": "rows",
+    "aggregate": "uploads, weights",
+    "server_update": "before, average",
+    "keep": "before, trained, weights",
+    "relabel": "round",
+}
+
+
+def refuse_signatures(method: Method) -> None:
+    """Raise SettingsError for an answer that cannot be called with what the engine hands to it."""
+    for name, given in GIVEN.items():
+        answer = getattr(method, name)
+        if answer is not None and not _takes(answer, len(given.split(", "))):
+            raise SettingsError(
+                f"{type(method).__name__}.{name} is {answer!r:.80}, which cannot be called as "
+                f"{name}({given}); define it as `def {name}(self, {given})`"
+            )
+
+
+def _takes(function: object, arguments: int) -> bool:
+    """Whether it is a function that can be called with so many ``arguments``, in order."""
+    if not callable(function):
+        return False
+    try:
+        signature(function).bind(*range(arguments))
+    except TypeError:
+        return False
+    except ValueError:  # built in, without a signature to read
+        return True
+    return True
 
 
 def shared(method: Method, net: nn.Module) -> frozenset[str]:
@@ -33,9 +69,9 @@ def steps(method: Method, net: nn.Module) -> Sequence[Step]:
     for step in found:
         pull = step.pull
         fits = {
-            "loss": (callable(step.loss), "a function of local and batch"),
+            "loss": (_takes(step.loss, 2), "a function of local and batch"),
             "params": (step.params is None or _names(step.params), "a set of names, or None"),
-            "when": (step.when is None or callable(step.when), "a function of a chance, or None"),
+            "when": (step.when is None or _takes(step.when, 1), "a function of a chance, or None"),
             "pull": (isinstance(pull, Real) and 0 <= pull < math.inf, "a number from 0"),
         }
         for part, (fit, what) in fits.items():
@@ -62,7 +98,7 @@ def refuse_treatments(method: Method) -> None:
             "[Privacy(clip=1.0, noise=0.5)]"
         )
     for one in listed:
-        if isinstance(one, type) or not callable(getattr(one, "privatise", None)):
+        if isinstance(one, type) or not _takes(getattr(one, "privatise", None), 3):
             raise SettingsError(
                 f"{name} lists {one!r:.80} in upload; it has to be an object with "
                 "privatise(before, upload, rng), as Privacy(clip=1.0, noise=0.5) is"

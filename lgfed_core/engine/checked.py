@@ -32,6 +32,7 @@ def one_each(federation: "Federation", method: Method | Sequence[Method]) -> lis
     if len(methods) != runs:
         raise SettingsError(f"{len(methods)} methods for {runs} runs; give one, or one for each")
     for one in methods:
+        answers.refuse_signatures(one)
         answers.refuse_treatments(one)
     first, names = methods[0], frozenset(dict(net.named_parameters()))
 

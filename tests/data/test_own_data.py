@@ -34,6 +34,7 @@ def test_whole_arrays_are_taken():
         ((X, Y.numpy()), r"y is a ndarray; .* torch.as_tensor\(y, dtype=torch.int64\)"),
         ((X, Y.tolist()), "y is a list; make it a tensor"),
         ((X, Y, [[0]] * 6), "groups is a list; make it a tensor"),
+        ((X, Y, Y[:, None].float()), r"groups are torch.float32 .* must be torch.int64"),
         ((X, Y, Y[:4, None]), r"groups are torch.int64 of shape \[4, 1\]"),
     ],
 )

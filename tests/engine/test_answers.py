@@ -40,6 +40,11 @@ class InPlace:
         upload.mul_(0.5)
 
 
+class Alone:
+    def privatise(self, upload):
+        return upload
+
+
 @LANES
 @pytest.mark.parametrize(
     ("method", "said"),
@@ -59,6 +64,7 @@ def test_what_would_be_spread_over_devices_is_refused(method, said, lanes):
     [
         ([lambda upload: upload], "FedAvg lists <function .* in upload; .*privatise"),
         ([Privacy], "FedAvg lists <class .*Privacy"),
+        ([Alone()], "FedAvg lists .*Alone.* in upload"),
         ("clip", "FedAvg has upload 'clip'; list"),
         (Privacy(1.0, 0.5), r"FedAvg has upload Privacy\(.*; list"),
         (None, "FedAvg has upload None; list"),
@@ -97,6 +103,8 @@ def test_what_shares_no_names_is_refused(names):
         (lambda m: None, "Mine.steps gives None"),
         (lambda m: (Step(m.loss) for _ in "a"), "Mine.steps gives <generator"),
         (lambda m: [Step(3)], "a Step with loss 3; it is a function"),
+        (lambda m: [Step(lambda batch: 0)], "with loss <function .*; it is a function of local"),
+        (lambda m: [Step(m.loss, None, lambda: True)], "with when <function .*of a chance"),
         (lambda m: [Step(m.loss, (n for n in ABOVE))], "with params <generator .*; it is a set"),
         (lambda m: [Step(m.loss, "above.weight")], "with params 'above.weight'; it is a set"),
         (lambda m: [Step(m.loss, None, 0.5)], "with when 0.5; it is a function of a chance"),
@@ -121,3 +129,29 @@ def test_a_loss_that_trains_nothing_is_refused(lanes):
     run(toy_federation(), pulls, SGD, 0, lanes=lanes)
     one = stepping(lambda m: [Step(Detached().loss), Step(m.loss)])  # the other learns
     run(toy_federation(), one, SGD, 0, lanes=lanes)
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "given"),
+    [
+        ("shared", lambda self: frozenset(), "net"),
+        ("steps", lambda self: [], "net"),
+        ("loss", lambda self, batch: 0, "local, batch"),
+        ("weights", lambda self, rows, clients: rows, "rows"),
+        ("aggregate", lambda self, uploads: uploads.mean(0), "uploads, weights"),
+        ("server_update", lambda before, average: average, "before, average"),
+        ("keep", lambda self, trained: trained, "before, trained, weights"),
+        ("relabel", lambda self: None, "round"),
+        ("relabel", 3, "round"),
+    ],
+)
+def test_an_answer_that_cannot_be_called_is_refused(name, answer, given):
+    mine = type("Mine", (LGFedAvg,), {name: answer})(layers=ABOVE)
+    refused(mine, rf"Mine.{name} is .* called as {name}\({given}\); define it as `def {name}")
+
+
+def test_an_answer_may_take_more_than_it_is_given():
+    def aggregate(self, uploads, weights, trim=0.1, *more, **others):
+        return uploads.median(0).values
+
+    run(toy_federation(), type("Mine", (FedAvg,), {"aggregate": aggregate})(), SGD, 1)
