@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from numbers import Integral
+from numbers import Integral, Real
 
 
 class LgfedError(Exception):
@@ -50,10 +50,17 @@ def at_least(least: float, **settings: float | None) -> None:
     wrong = [
         f"{name} is {value!r}"
         for name, value in wrong.items()
-        if isinstance(value, str) or not least <= value < math.inf
+        if not isinstance(value, Real) or not least <= value < math.inf
     ]
     if wrong:
         raise SettingsError(f"{', '.join(wrong)}; it must be at least {least}, and finite")
+
+
+def numbers(**settings: object) -> None:
+    """Raise a SettingsError for the settings that are no finite numbers."""
+    for name, value in settings.items():
+        if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):
+            raise SettingsError(f"{name} is {value!r}; it must be a finite number")
 
 
 def whole(**settings: object) -> None:

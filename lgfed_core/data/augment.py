@@ -5,11 +5,15 @@ in which it visits them; ``apply`` uses them. So a device sees the same pictures
 alone or among others, and nothing random happens where tensors are batched.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from lgfed_core.errors import SettingsError, whole
 
 
 @dataclass(frozen=True)
@@ -23,13 +27,19 @@ class CropFlip:
     fill: tuple[float, ...]
     padding: int = 4
 
+    def __post_init__(self):
+        fill = self.fill if isinstance(self.fill, Sequence) else ()
+        if not fill or not all(isinstance(value, Real) for value in fill):
+            raise SettingsError(f"fill is {self.fill!r}; it must be a number for each channel")
+        whole(padding=self.padding)
+
     def draw(self, rng: np.random.Generator, *shape: int) -> np.ndarray:
         """(down, right, mirrored) for each picture -> int64 [*shape, 3]."""
         window = 2 * self.padding + 1
         return rng.integers(0, (window, window, 2), size=(*shape, 3))
 
     def apply(self, x: Tensor, drawn: Tensor) -> Tensor:
-        """x [..., C, H, W], drawn [..., 3] -> pictures of the same shape."""
+        """x [n, ..., C, H, W], drawn [n, ..., 3] -> pictures of the same shape."""
         if x.dim() > 4:
             return self.apply(x.flatten(0, -4), drawn.flatten(0, -2)).unflatten(0, x.shape[:-3])
         n, channels, height, width = x.shape

@@ -85,6 +85,11 @@ class Dataset:
     classes: int
 
     def __post_init__(self):
+        for part in ("train", "test"):
+            if not isinstance(given := getattr(self, part), Split):
+                raise DataError(
+                    f"{self.name}: {part} is a {type(given).__name__}; make it by Split(x, y)"
+                )
         whole = isinstance(self.classes, Integral) and not isinstance(self.classes, bool)
         if not whole or self.classes < 1:
             raise DataError(f"{self.name}: classes is {self.classes!r}; it is a number from 1")
@@ -126,8 +131,11 @@ def _said(tensor: Tensor) -> str:
 
 
 def _first(dataset: Dataset, part: str, per_class: int) -> Split:
-    if per_class < 1:
-        raise DataError(f"{dataset.name}: asked for {per_class} {part} rows per class; at least 1")
+    if not isinstance(per_class, Integral) or per_class < 1:
+        raise DataError(
+            f"{dataset.name}: asked for {per_class!r} {part} rows per class; it must be a whole "
+            "number from 1"
+        )
     split: Split = getattr(dataset, part)
     kept = []
     for label in range(dataset.classes):

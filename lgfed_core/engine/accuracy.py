@@ -1,11 +1,14 @@
 """How well the models of a run do: on each device's own rows, on all of them, and averaged.
 
 The arguments ``shared`` and ``personal`` name tensors of parameters of the run, ``rows`` a kind of
-rows: "train", "validation", "test", or "pool", the whole test set.
+rows: "train", "validation", "test", or "pool", the whole test set. That serves one model alone: of
+it each device would predict a part, whichever rows that has.
 """
 
 import torch
 from torch import Tensor
+
+from lgfed_core.errors import SettingsError
 
 from .batched import Engine
 from .training import Job, decided
@@ -16,9 +19,10 @@ def accuracies(
 ) -> Tensor:
     """Accuracy of each device's model on its own ``rows`` -> float [R, K]; NaN where it has none.
 
-    ``only``: (run, device) pairs to test; the others get a negative number.
+    ``only``: (run, device) pairs to test; the others get a negative number. Raises SettingsError
+    where no device has such rows, and for "pool" with parameters of each device's own.
     """
-    size = torch.stack([r.size for r in engine.phase.rows[rows][1]]).cpu()
+    size = _sizes(engine, personal, rows).cpu()
     return engine.correct(shared, personal, rows, only) / size
 
 
@@ -28,9 +32,25 @@ def mean_accuracy(engine: Engine, shared: str, personal: str, rows: str) -> Tens
 
 
 def pooled_accuracy(engine: Engine, shared: str, personal: str, rows: str) -> Tensor:
-    """Accuracy of one model on all ``rows`` together -> [R]; NaN where there are none."""
-    size = torch.stack([r.size for r in engine.phase.rows[rows][1]]).sum(1)
+    """Accuracy of one model on all ``rows`` together -> [R]; NaN where there are none.
+
+    Raises SettingsError as `accuracies` does.
+    """
+    size = _sizes(engine, personal, rows).sum(1)
     return engine.correct(shared, personal, rows).sum(1) / size
+
+
+def _sizes(engine: Engine, personal: str, rows: str) -> Tensor:
+    """How many ``rows`` each device has [R, K]."""
+    phase = engine.phase
+    if rows not in phase.rows:
+        raise SettingsError(f"no {rows!r} rows to test on; there are {', '.join(phase.rows)}")
+    if rows == "pool" and phase.layout.size_personal and phase.tensors[personal].dim() == 3:
+        raise SettingsError(
+            f"{personal!r} has parameters for each device, and the whole test set serves one "
+            "model: average them over devices before, or test devices on their own rows"
+        )
+    return torch.stack([r.size for r in phase.rows[rows][1]])
 
 
 def ensemble(engine: Engine, shared: str, personal: str) -> dict[str, Tensor]:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from inspect import signature
 from numbers import Real
 
+import numpy as np
 from torch import nn
 
 from lgfed_core.errors import SettingsError
@@ -71,7 +72,7 @@ def steps(method: Method, net: nn.Module) -> Sequence[Step]:
         fits = {
             "loss": (_takes(step.loss, 2), "a function of local and batch"),
             "params": (step.params is None or _names(step.params), "a set of names, or None"),
-            "when": (step.when is None or _takes(step.when, 1), "a function of a chance, or None"),
+            "when": (step.when is None or _decides(step.when), "a function of a chance, or None"),
             "pull": (isinstance(pull, Real) and 0 <= pull < math.inf, "a number from 0"),
         }
         for part, (fit, what) in fits.items():
@@ -80,6 +81,11 @@ def steps(method: Method, net: nn.Module) -> Sequence[Step]:
                     f"{name} gives a Step with {part} {getattr(step, part)!r:.80}; it is {what}"
                 )
     return found
+
+
+def _decides(when: object) -> bool:
+    """Whether it says yes or no to a chance."""
+    return callable(when) and _takes(when, 1) and isinstance(when(0.5), bool | np.bool_)
 
 
 def _names(found: object) -> bool:

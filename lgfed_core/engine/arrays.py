@@ -58,12 +58,13 @@ class Adapted:
     def said(self, x: ArrayLike, user: ArrayLike | None = None) -> Tensor:
         """Logits and features of rows x, [n, C + 256].
 
-        Raises SettingsError for rows of another width, users that it was not made from, and none
-        where each has a model of its own.
+        Raises SettingsError for rows of another width, a number that is not finite, users that it
+        was not made from, and none where each has a model of its own.
         """
         rows = np.asarray(x, float)
         if rows.ndim != 2 or rows.shape[1] != len(self.middle):
             raise SettingsError(f"x is {list(rows.shape)}; it must be [n, {len(self.middle)}]")
+        _refuse_broken(rows)
         scaled = torch.from_numpy((rows - self.middle) / self.scale).float()
         out = torch.empty(len(rows), len(self.classes) + FEATURES)
         for k, at in self._whose(len(rows), user):
@@ -118,7 +119,8 @@ def adapt(
     None: SHOT. Everybody takes part in each of ``rounds``, with ``steps`` batches.
 
     Raises SettingsError for arrays that do not belong together, a number that is not finite,
-    impossible settings, and a user 0 without rows or with rows of one class.
+    impossible settings, and a user 0 without rows, with rows of one class, or without a label (NaN,
+    None or -1).
     """
     whole(rounds=rounds, steps=steps, batch_size=batch_size, seed=seed)
     at_least(1, rounds=rounds, steps=steps, batch_size=batch_size)
@@ -130,14 +132,19 @@ def adapt(
             f"x is {list(x.shape)}, y {list(y.shape)}, user {list(user.shape)}; they must be "
             "[n, d], [n] and [n]"
         )
-    if not (whole_rows := np.isfinite(x).all(1)).all():
-        at = int(np.flatnonzero(~whole_rows)[0])
-        raise SettingsError(f"x has a number in row {at}, of user {user[at]}, that is not finite")
+    _refuse_broken(x, user)
     own = user == 0
     if own.sum() < 2 or own.all():
         raise SettingsError(
             f"user 0 has {own.sum()} of {len(user)} rows; it must have the labelled ones, and "
             "others the rest"
+        )
+    labels = y.tolist()
+    bare = own & np.array([_bare(label) for label in labels])
+    if bare.any():
+        at = int(np.flatnonzero(bare)[0])
+        raise SettingsError(
+            f"row {at} of user 0 has the label {labels[at]!r}, which is none; leave it out"
         )
     classes, label = np.unique(y[own], return_inverse=True)
     if len(classes) < 2:
@@ -174,3 +181,17 @@ def adapt(
         start = out.layout.join(out.tensors["shared"], out.tensors["personal"][:, 0])
     shared, personal = (out.tensors[part][0].clone() for part in ("shared", "personal"))
     return Adapted(net, out.layout, shared, personal, names, classes, middle, scale)
+
+
+def _refuse_broken(x: NDArray, user: NDArray | None = None) -> None:
+    """Raise SettingsError for the first row of x [n, d] with a number that is not finite."""
+    broken = ~np.isfinite(x).all(1)
+    if broken.any():
+        at = int(broken.argmax())
+        whose = "" if user is None else f", of user {user[at]},"
+        raise SettingsError(f"x has a number in row {at}{whose} that is not finite")
+
+
+def _bare(label: object) -> bool:
+    """Whether this is no label: None, NaN, or -1."""
+    return label is None or label != label or label == -1

@@ -4,7 +4,6 @@ The loss of one lane is lifted by `torch.func.vmap`; the sum over lanes has, for
 lane's own gradient. Lanes with fewer rows than others are padded, and rest once they are done.
 """
 
-from collections import Counter
 from functools import partial
 from typing import NamedTuple
 
@@ -230,7 +229,7 @@ class Batched(StackedTests):
 
     def _participants(self, jobs: list[Job]) -> Tensor:
         """For each lane the participants of its run [L]."""
-        many = Counter(run for run, _ in jobs)
+        many = self.phase.learning(jobs)
         place = self.phase.tensors["shared"].device
         return torch.tensor([many[run] for run, _ in jobs], device=place)
 

@@ -94,6 +94,11 @@ def data(
             f"rows have shape {list(rows.x.shape[1:])}; CropFlip is for pictures [channels, "
             "height, width]"
         )
+    if isinstance(training.augment, CropFlip) and len(training.augment.fill) != rows.x.shape[1]:
+        raise SettingsError(
+            f"CropFlip has {len(training.augment.fill)} numbers in fill, for pictures with "
+            f"{rows.x.shape[1]} channels; give one for each"
+        )
     private = any(isinstance(one, Privacy) for m in methods for one in m.upload)
     if method.needs_peers and (private or federation.participation.farthest < math.inf):
         raise SettingsError(

@@ -1,7 +1,7 @@
 """Who holds which rows, and all tensors of a phase, checked before anything runs."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
 
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from lgfed_core.data import Dataset, Split
-from lgfed_core.errors import SettingsError
+from lgfed_core.errors import SettingsError, instance
 from lgfed_core.methods import Method
 from lgfed_core.models.layout import Layout, values
 from lgfed_core.partition.label_skew import ClientIndices, Partition
@@ -38,6 +38,13 @@ class Federation:
     participation: Participation = field(default_factory=Participation)
 
     def __post_init__(self):
+        if isinstance(self.partitions, Partition):
+            raise SettingsError("partitions is one Partition; give a list, one for each seed")
+        if not isinstance(self.seeds, Collection):
+            raise SettingsError(f"seeds is {self.seeds!r}; give a list, as [{self.seeds!r}]")
+        kinds = dict(data=Dataset, net=nn.Module, participation=Participation)
+        for name, kind in kinds.items():
+            instance(name, getattr(self, name), kind)
         if len(self.partitions) != len(self.seeds) or not len(self.seeds):
             raise SettingsError(
                 f"{len(self.partitions)} partitions for {len(self.seeds)} seeds; give one each"

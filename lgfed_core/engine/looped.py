@@ -8,7 +8,6 @@ for any number of workers, because random numbers belong to the lane. Dropout is
 stack draws its noise at once, so there it depends on what trains together.
 """
 
-from collections import Counter
 from typing import cast
 
 import torch
@@ -45,7 +44,7 @@ class Looped(LoopedTests):
         Reads ``shared`` and ``personal``; overwrites ``personal`` (and ``velocity`` if kept).
         """
         self.trained, self.before = jobs, self.phase.own(jobs)
-        many = Counter(run for run, _ in jobs)  # participants of each run
+        many = self.phase.learning(jobs)
         calls = [(slot, *job, many[job[0]], round, lr) for slot, job in enumerate(jobs)]
         self._map(self._train_one, calls, 1)
 

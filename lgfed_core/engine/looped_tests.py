@@ -86,7 +86,7 @@ class LoopedTests(Spread):
         split, per_run = self.phase.rows[rows]
         mine = per_run[run].of(device)
         hits = 0
-        for some in mine.split(ROWS_OF_ONE):
+        for some in mine.split(ROWS_OF_ONE) if len(mine) else ():
             outputs = self._outputs(shared, personal, run, device, split.x[some])
             hits += int((decided(outputs) == split.y[some]).sum())
         return hits
@@ -96,7 +96,11 @@ class LoopedTests(Spread):
         self, shared: str, personal: str, rows: str, run: int, device: int, more: dict
     ) -> Tensor:
         split, per_run = self.phase.rows[rows]
-        parts = split.x[per_run[run].of(device)].split(ROWS_AT_ONCE)
+        mine = per_run[run].of(device)
+        if not len(mine):  # some networks take no batch without rows
+            one = self._outputs(shared, personal, run, device, split.x[:1], **more)
+            return one[:0]
+        parts = split.x[mine].split(ROWS_AT_ONCE)
         return torch.cat([self._outputs(shared, personal, run, device, x, **more) for x in parts])
 
     @torch.no_grad()

@@ -57,13 +57,21 @@ def _jobs(federation: Federation, stopped: Tensor | None, number: int) -> list[J
 
 
 def _show_others(phase: Phase, jobs: list[Job]) -> None:
-    """For each job, the mean of the other participants' models before anybody trains."""
-    t = phase.tensors
+    """For each job, the mean of the other participants' models before anybody trains.
+
+    Of those with rows, as others have learnt nothing; where there is no other, the device's own.
+    """
+    t, (_, rows) = phase.tensors, phase.rows["train"]
     for r in range(len(phase.seeds)):
         slots = [slot for slot, (run, _) in enumerate(jobs) if run == r]
+        devices = [jobs[slot][1] for slot in slots]
         shared = t["shared"][r].expand(len(slots), -1)
-        models = torch.cat([shared, t["personal"][r, [jobs[slot][1] for slot in slots]]], 1)
-        t["others"][slots] = (models.sum(0) - models) / max(1, len(slots) - 1)  # [m, P]
+        models = torch.cat([shared, t["personal"][r, devices]], 1)  # [m, P]
+        learning = (rows[r].size[devices] > 0).to(models)[:, None]  # [m, 1]
+        counted = models * learning
+        many = learning.sum() - learning  # others
+        mean = (counted.sum(0) - counted) / many.clamp(min=1)
+        t["others"][slots] = torch.where(many > 0, mean, models)
 
 
 def _relabel(phase: Phase, engine: Engine, number: int) -> None:
@@ -142,10 +150,12 @@ def _like(
     wanted: Tensor, given: object, who: Method | Treatment, name: str, what: str = "the shared"
 ) -> Tensor:
     """What an answer has given. Raises SettingsError for anything but a tensor like ``wanted``."""
-    if isinstance(given, Tensor) and given.shape == wanted.shape:
-        return given
-    said = f"shape {list(given.shape)}" if isinstance(given, Tensor) else type(given).__name__
+    said = type(given).__name__
+    if isinstance(given, Tensor):
+        if given.shape == wanted.shape and given.is_floating_point():
+            return given
+        said = f"shape {list(given.shape)}, {given.dtype}"
     raise SettingsError(
         f"{type(who).__name__}.{name} gives {said}; it has to give {what} parameters, a tensor of "
-        f"shape {list(wanted.shape)}"
+        f"shape {list(wanted.shape)}, {wanted.dtype}"
     )

@@ -51,6 +51,8 @@ class Tracker:
 class Global(Tracker):
     """Follows one server model: accuracy on the whole test set and on the devices' own rows.
 
+    On the whole test set, what devices have for themselves is averaged over them, if there is any.
+
     ``snapshots`` names round counts B at which the model is stored as ``at_B`` [R, P_s]: the model
     of that round, or (``best_on_test``) the best on the whole test set among the first B rounds.
     The best model on these, or on validation rows, is kept as ``best`` [R, P_s], with what devices
@@ -72,6 +74,7 @@ class Global(Tracker):
         allocate("best_accuracy", runs).fill_(-1)
         if own := phase.layout.size_personal:
             allocate("best_personal", runs, phase.tensors["personal"].shape[1], own)
+            allocate("mean_personal", runs, own)
         for budget in dict.fromkeys(self.snapshots):  # shrunk budgets may be the same
             allocate(f"at_{budget}", runs, size)
 
@@ -80,7 +83,7 @@ class Global(Tracker):
         if max(self.snapshots, default=0) > rounds:
             raise SettingsError(f"snapshots {self.snapshots} are asked of {rounds} rounds")
         if round % self.every == 0 or round == rounds or round in self.snapshots:
-            metrics["new_test_acc"] = pooled_accuracy(engine, "shared", "personal", "pool")
+            metrics["new_test_acc"] = self._pooled(engine, "shared", "personal")
             if self.best_on_test:
                 judged = metrics["new_test_acc"]
             else:
@@ -108,9 +111,18 @@ class Global(Tracker):
             at[never] = t["best" if self.best_on_test else "shared"][never]
         own = "best_personal" if "best_personal" in t else "personal"
         return {
-            "best_new_test_acc": pooled_accuracy(engine, "best", own, "pool"),
+            "best_new_test_acc": self._pooled(engine, "best", own),
             "best_local_test_acc": mean_accuracy(engine, "best", own, "test"),
         }
+
+    @staticmethod
+    def _pooled(engine: Engine, shared: str, personal: str) -> Tensor:
+        """Accuracy [R] on the whole test set, of what devices share and the mean of their own."""
+        t = engine.phase.tensors
+        if "mean_personal" in t:
+            torch.mean(t[personal], 1, out=t["mean_personal"])
+            personal = "mean_personal"
+        return pooled_accuracy(engine, shared, personal, "pool")
 
 
 class Personal(Tracker):

@@ -2,6 +2,7 @@
 
 import copy
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from numbers import Real
@@ -64,8 +65,9 @@ class LocalTraining:
             or (n in counts and v % 1)
         }
         for name, does in (("augment", "apply"), ("annealing", "factor")):
-            if (v := getattr(self, name)) is not None and not hasattr(v, does):
-                wrong[name] = f"{v!r}, which has no `{does}`"
+            v = getattr(self, name)
+            if isinstance(v, type) or (v is not None and not hasattr(v, does)):
+                wrong[name] = f"{v!r}, which is made by nothing with a method `{does}`"
         if wrong:
             raise SettingsError(
                 "training cannot have "
@@ -187,6 +189,12 @@ class Phase:
                 personal[run, device].clone(),
             )
         )
+
+    def learning(self, jobs: list[Job]) -> Counter[int]:
+        """How many participants with rows each run has among ``jobs``; at least 1."""
+        _, rows = self.rows["train"]
+        found = Counter(run for run, device in jobs if rows[run].size[device] > 0)
+        return found | Counter(dict.fromkeys(range(len(self.seeds)), 1))
 
     def others(self, slot: int | Tensor) -> Lent:
         """The mean of the other participants' models, for the job (or jobs) in ``slot``."""

@@ -9,15 +9,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from lgfed_core.errors import ResultsError
+
 
 def behind(values: ArrayLike, alpha: float = 0.05) -> NDArray:
     """Which methods are behind the one with the highest mean: values [n, k] -> bool [k].
 
     n runs that all k methods have, as blocks; what is left of a value without its run's and its
     method's mean is taken as noise of one size. Where all methods are equal, somebody is called
-    behind in ``alpha`` of such tables. Fewer than two runs or methods show nothing.
+    behind in ``alpha`` of such tables. Fewer than two runs or methods show nothing. Raises
+    ResultsError for another shape, or a NaN.
     """
     x = np.asarray(values, float)
+    if x.ndim != 2 or np.isnan(x).any():
+        raise ResultsError(
+            f"values are {list(x.shape)}; they must be numbers [runs, methods], without NaN: leave "
+            "out runs that not all methods have"
+        )
     n, k = x.shape
     if n < 2 or k < 2:
         return np.zeros(k, bool)

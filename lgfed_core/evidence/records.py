@@ -60,6 +60,7 @@ def record(experiment: str, rows: pd.DataFrame, folder: Path = RESULTS) -> Path:
     a row is malformed: a column missing, a value that is no finite number, an unknown scale,
     protocol or selection, a seed that is not a whole number, the same key twice.
     """
+    folder = Path(folder)
     writable(folder)
     if not re.fullmatch(r"\w+(\.\w+)*", experiment):
         raise ResultsError(f"{experiment!r} cannot name an experiment; use e.g. 'lgfedavg.mnist'")
@@ -107,7 +108,7 @@ def load(experiment: str | Iterable[str] | None = None, folder: Path = RESULTS) 
     Where the environment names a file in ``LGFED_READS``, what was asked for is noted there: a page
     is executed again when its rows change (book/execute.py).
     """
-    known = sorted(path.stem for path in folder.glob("*.csv"))
+    known = sorted(path.stem for path in Path(folder).glob("*.csv"))
     if isinstance(experiment, str):
         if experiment not in known:
             raise ResultsError(

@@ -21,6 +21,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from lgfed_core.errors import ResultsError
+
 REPRODUCED, DIFFERS, INCONCLUSIVE = "reproduced", "differs", "inconclusive"
 NOT_RUN, STAND_IN = "not yet run", "on stand-in data"
 CONFIRMED, REFUTED = "confirmed", "refuted"
@@ -53,9 +55,9 @@ def compare(
 
     floor, most: the smallest and the largest margin, in the unit of the numbers. Where the paper
     prints no deviation (None or NaN) or had one run, its mean is taken as a constant: the interval
-    is then of ours alone, and so too narrow.
+    is then of ours alone, and so too narrow. Raises ResultsError for runs of another shape, or NaN.
     """
-    ours = np.asarray(ours, float)
+    ours = _runs(ours)
     sd = np.nan if paper_sd is None else float(paper_sd)
     margin = min(margin_of(sd, floor), most)
     if ours.size == 0:
@@ -77,6 +79,16 @@ def compare(
     else:
         verdict = INCONCLUSIVE
     return Comparison(difference, float(low), float(high), margin, verdict)
+
+
+def _runs(ours: ArrayLike) -> NDArray:
+    """Our runs [n]. Raises ResultsError for another shape, or a NaN, which is no run."""
+    runs = np.asarray(ours, float)
+    if runs.ndim != 1 or np.isnan(runs).any():
+        raise ResultsError(
+            f"runs are {runs.tolist()!r:.200}; they must be numbers [n], without NaN"
+        )
+    return runs
 
 
 def ends(
@@ -125,7 +137,7 @@ def compare_exact(printed: float, digit: float, ours: ArrayLike) -> Comparison:
     digit: value of the last printed digit, e.g. 1e8 for 12.7e9. One run is enough; with several
     all must agree. The difference is one of rounded numbers, its ends are the extreme runs.
     """
-    ours = np.asarray(ours, float)
+    ours = _runs(ours)
     if ours.size == 0:
         return Comparison(np.nan, np.nan, np.nan, digit / 2, NOT_RUN)
     steps = np.round(ours / digit) - np.round(printed / digit)
@@ -181,7 +193,8 @@ def greater(a: ArrayLike, b: ArrayLike = 0.0, by: float = 0.0, shared: float = 0
     """That a is greater than b (by more than ``by``), paired over runs: a [n], b [n] or a number.
 
     Student's t on the differences of whole pairs (one with a NaN is none). One run, or none,
-    decides nothing: both p-values are 1.
+    decides nothing: both p-values are 1. Raises ResultsError for other shapes, and Series of runs
+    in another order.
 
     shared: where runs split the same few rows again and again, test rows over training rows of a
         split; the variance of a mean is then that of a run times 1/n + shared (Nadeau and Bengio
@@ -198,8 +211,11 @@ def equivalent(a: ArrayLike, b: ArrayLike, margin: float, shared: float = 0.0) -
     """That a and b differ by less than ``margin``, paired over runs: two one-sided tests (TOST).
 
     Pairs and ``shared`` as for `greater`. Against it speaks a difference beyond the margin, on
-    either side (p doubled for the two).
+    either side (p doubled for the two). Raises ResultsError as it does, and unless margin is above
+    0.
     """
+    if not margin > 0:
+        raise ResultsError(f"margin is {margin}; it must be above 0")
     shift = _pairs(a, b)
     mean, error, df = _mean(shift, shared)
     low, high = _interval(mean, error, df)
@@ -217,6 +233,8 @@ def rising(x: ArrayLike, y: ArrayLike, shared: float = 0.0) -> Evidence:
 
 def every(tests: Sequence[Evidence]) -> Evidence:
     """That all of these hold: the weakest test decides for it, any (Bonferroni) against it."""
+    if not tests:
+        raise ResultsError("no tests to join; what has not run is NO_EVIDENCE")
     weakest = max(tests, key=lambda t: t.p)
     against = min(1.0, len(tests) * min(t.p_against for t in tests))
     return Evidence(weakest.estimate, weakest.low, weakest.high, weakest.p, against)
@@ -254,8 +272,23 @@ def judge(claims: Mapping[str, Evidence], alpha: float = 0.05) -> pd.DataFrame:
 
 
 def _pairs(a: ArrayLike, b: ArrayLike) -> NDArray:
-    """Differences a - b of the pairs that are whole -> [n]."""
-    shift = np.atleast_1d(np.asarray(a, float) - np.asarray(b, float))
+    """Differences a - b of the pairs that are whole -> [n].
+
+    Raises ResultsError unless a is [n] or a number, and b is a number or has a's shape, and, where
+    both are pandas' Series, the same index in one order.
+    """
+    if isinstance(a, pd.Series) and isinstance(b, pd.Series) and not a.index.equals(b.index):
+        raise ResultsError(
+            f"runs {list(a.index)} are paired with {list(b.index)}; bring them to one order, as by "
+            "a, b = a.align(b)"
+        )
+    x, y = np.asarray(a, float), np.asarray(b, float)
+    if x.ndim > 1 or y.shape not in ((), x.shape):
+        raise ResultsError(
+            f"runs of shape {list(x.shape)} are paired with {list(y.shape)}; they must be [n] and "
+            "[n], or a number"
+        )
+    shift = np.atleast_1d(x - y)
     return shift[~np.isnan(shift)]
 
 

@@ -59,10 +59,10 @@ class FADE(Method):
         super().__post_init__()
         at_least(1, power=self.power)
         at_least(0, strength=self.strength)
-        if not (0 < self.beta <= 1 and 0 <= self.opt_out <= 1 and self.rounds > 0):
+        at_least(1, rounds=self.rounds)
+        if not (0 < self.beta <= 1 and 0 <= self.opt_out <= 1):
             raise SettingsError(
-                f"beta is {self.beta}, opt_out {self.opt_out}, rounds {self.rounds}; they must lie "
-                "in (0, 1], in [0, 1] and above 0"
+                f"beta is {self.beta}, opt_out {self.opt_out}; they must lie in (0, 1], in [0, 1]"
             )
 
     def steps(self, net: nn.Module) -> Sequence[Step]:

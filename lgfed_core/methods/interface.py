@@ -23,6 +23,7 @@ from torch import Tensor, nn
 
 from lgfed_core.errors import SettingsError, one_of
 
+from .declared import refuse_ignored, refuse_types
 from .privacy import Treatment
 
 BATCH_NORM = ("frozen", "local", "averaged")
@@ -47,10 +48,15 @@ class Batch:
         """``columns`` of ``groups``, [b, g], numbered from 0 to ``kinds`` - 1.
 
         That all rows are is made sure of before anything trains (`engine.trials`). Raises
-        SettingsError where there are no groups.
+        SettingsError where there are no groups, or one number a row in place of a column.
         """
         if self.groups is None:
             raise SettingsError("an adversary needs protected attributes; there are no groups")
+        if self.groups.dim() != 2:
+            raise SettingsError(
+                f"groups are {list(self.groups.shape)}; they must be [b, g], a column for each "
+                "protected attribute"
+            )
         return self.groups[:, columns]
 
 
@@ -61,8 +67,9 @@ class Local:
     net: Callable[..., Tensor]  # inputs [b, ...] -> outputs [b, classes]; more arguments pass on
     params: dict[str, Tensor]  # current values, differentiable
     received: dict[str, Tensor]  # values at the start of the round, constant
-    others: dict[str, Tensor] = field(default_factory=dict)  # mean of the other models then,
-    participants: int | Tensor = 1  # of this round; both for who `needs_peers`
+    # for who `needs_peers`: mean of the other participants' models then, or its own without any,
+    others: dict[str, Tensor] = field(default_factory=dict)
+    participants: int | Tensor = 1  # and how many they are in this round, itself one; with rows
     round: int = 0  # the number of this round
 
 
@@ -89,6 +96,9 @@ class Method:
     batch_norm: what becomes of running statistics: "frozen" as the run begins, "local" to each
         device, or "averaged" with what is shared.
     upload: what is done to each upload before it leaves the device, in order.
+
+    Raises SettingsError for a setting of another type than its field's, and for one that a class
+    overrides without a type, which Python would ignore.
     """
 
     weighted: bool = True
@@ -105,6 +115,8 @@ class Method:
     relabel: ClassVar[Callable[..., Callable[[Tensor], Tensor] | None] | None] = None
 
     def __post_init__(self):
+        refuse_ignored(self)
+        refuse_types(self)
         one_of("batch_norm", self.batch_norm, BATCH_NORM)
 
     def shared(self, net: nn.Module) -> frozenset[str]:

@@ -4,6 +4,7 @@ A device trains all its layers with one loss and one optimiser, sends only the s
 receives their average. Version 1's auxiliary heads and separate local steps are another method.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from torch import nn
@@ -34,4 +35,6 @@ class LGFedAvg(Method):
         names = getattr(self, field)
         if isinstance(names, str):  # which is a set of letters to Python
             raise SettingsError(f"{field} is {names!r}; give a set of names, {{{names!r}}}")
+        if not isinstance(names, Iterable):
+            raise SettingsError(f"{field} is {names!r}; give a set of names, frozenset() for none")
         object.__setattr__(self, field, frozenset(names))

@@ -65,8 +65,10 @@ class Pretext(Auxiliary):
 def rearranged(x: Tensor, task: str, answers: Tensor) -> Tensor:
     """Square pictures x [b, side^2] or [b, ..., side, side], in the orders ``answers`` [b].
 
-    Raises SettingsError for rows that are no square pictures, or an odd side for jigsaw.
+    Raises SettingsError for rows that are no square pictures, an odd side for jigsaw, or a task
+    that is none of `ANSWERS`; answers go from 0 to one less than the task has there.
     """
+    one_of("task", task, ANSWERS)
     pixels = x.shape[-1] if x.dim() == 2 else x.shape[-2] * x.shape[-1]
     side = isqrt(pixels)
     odd = task == "jigsaw" and side % 2

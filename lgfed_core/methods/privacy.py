@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lgfed_core.errors import SettingsError
+from lgfed_core.errors import SettingsError, numbers
 
 LARGE = 50.0  # an epsilon that protects nobody; a bound on it will do, and takes no memory
 NOTHING, ANY_TWO = 1.0, 2.0  # how far apart two changes are at most, in lengths C: `epsilon`
@@ -43,10 +43,11 @@ class Privacy:
     noise: float
 
     def __post_init__(self):
-        if not (0 < self.clip < math.inf and 0 <= self.noise < math.inf):
+        numbers(clip=self.clip, noise=self.noise)
+        if not (self.clip > 0 and self.noise >= 0):
             raise SettingsError(
                 f"clip is {self.clip} and noise {self.noise}; the first must be positive, the "
-                "second at least 0, and both finite"
+                "second at least 0"
             )
 
     def privatise(self, before: Tensor, upload: Tensor, rng: np.random.Generator) -> Tensor:

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from lgfed_core.errors import LgfedError, SettingsError
+from lgfed_core.errors import LgfedError, SettingsError, numbers, whole
 
 from .privacy import spent
 
@@ -78,6 +78,8 @@ class Claimed:
     delta: float = 1e-5
 
     def __post_init__(self):
+        numbers(clip=self.clip, noise=self.noise, sampling=self.sampling)
+        whole(devices=self.devices)
         good = self.clip > 0 and self.noise > 0 and 0 < self.sampling <= 1 and self.devices > 0
         if not good or len(self.lengths) < 2 or min(self.lengths) < 2:
             raise SettingsError(

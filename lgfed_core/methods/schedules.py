@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from torch import Tensor
 
-from lgfed_core.errors import SettingsError
+from lgfed_core.errors import at_least, whole
 
 Steps = TypeVar("Steps", float, Tensor)
 
@@ -23,8 +23,8 @@ class Annealing:
     steps: int
 
     def __post_init__(self):
-        if self.steps < 1:
-            raise SettingsError(f"steps is {self.steps}; annealing needs at least one")
+        whole(steps=self.steps)
+        at_least(1, steps=self.steps)
 
     def factor(self, n: Steps) -> Steps:
         """What the learning rate is multiplied by after ``n`` steps [...]."""

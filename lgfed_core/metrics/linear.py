@@ -35,7 +35,8 @@ def linear_probe(
         raise SettingsError(f"a probe needs rows of two classes; all {len(y)} have one")
     with np.errstate(over="ignore", invalid="ignore"):
         mean, deviation = h.mean(0), h.std(0)
-        scale = np.where(deviation > 1e-6, deviation, 1.0)  # a dead unit stays at zero
+        alive = deviation > 1e-6 * np.abs(h).max(0)  # by more than rounding
+        scale = np.where(alive, deviation, np.inf)  # a dead unit is zero
         h, judged = (h - mean) / scale, (judged - mean) / scale
     if not all(np.isfinite(values).all() for values in (h, judged, deviation)):
         return float("nan"), float("nan")  # of a network that has diverged, or is about to

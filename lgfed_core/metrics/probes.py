@@ -51,7 +51,8 @@ def probe(
         if not len(part) or bool((part.min(0).values == part.max(0).values).any()):
             raise SettingsError("fitting and judging a probe both need rows of every group")
     mean, std = h[:, :fit].mean(1, keepdim=True), h[:, :fit].std(1, keepdim=True)
-    scale = torch.where(std > 1e-6, std, 1.0)  # a unit that was silent so far is left as it is
+    alive = std > 1e-6 * h[:, :fit].abs().amax(1, keepdim=True)  # by more than rounding
+    scale = torch.where(alive, std, torch.inf)  # a unit that was silent so far is zero
     h = (h - mean) / scale  # [E, n, d]
     if not (h.isfinite().all() and std.isfinite().all()):
         raise SettingsError(

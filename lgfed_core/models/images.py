@@ -20,7 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lgfed_core.errors import SettingsError
+from lgfed_core.errors import SettingsError, whole
 
 
 class Layered(Protocol):
@@ -143,11 +143,20 @@ def make(net_fn: Callable[[], nn.Module], seed: int) -> nn.Module:
     """Build ``net_fn()`` on the CPU with weights that depend on ``seed`` alone.
 
     The global random state is neither read nor changed. A network with settings is passed as
-    ``partial(mlp_mnist, softmax=True)``; it has the same weights as without the softmax.
+    ``partial(mlp_mnist, softmax=True)``; it has the same weights as without the softmax. Raises
+    SettingsError unless ``seed`` is a whole number from 0, and ``net_fn`` makes a network.
     """
+    whole(seed=seed)
+    if isinstance(net_fn, nn.Module):
+        raise SettingsError(
+            f"{type(net_fn).__name__} is a network; give what makes it, as its class"
+        )
     with torch.random.fork_rng(devices=[]), torch.device("cpu"):
-        torch.default_generator.manual_seed(seed)  # torch.manual_seed would reach CUDA as well
-        return net_fn()
+        torch.default_generator.manual_seed(int(seed))  # torch.manual_seed would reach CUDA as well
+        net = net_fn()
+    if not isinstance(net, nn.Module):
+        raise SettingsError(f"{net_fn!r:.80} makes {net!r:.80}, which is no network")
+    return net
 
 
 def count(net: nn.Module, names: Iterable[str] | None = None) -> int:
@@ -166,7 +175,8 @@ def count(net: nn.Module, names: Iterable[str] | None = None) -> int:
 
 def first_layers(net: Layered, n: int) -> frozenset[str]:
     """Names of the parameters of the ``n`` layers nearest to the input."""
-    return _parameters_of(net, net.layers[: _checked(net, n)])
+    n = _checked(net, n)
+    return _parameters_of(net, net.layers[:n])
 
 
 def last_layers(net: Layered, n: int) -> frozenset[str]:
@@ -175,7 +185,8 @@ def last_layers(net: Layered, n: int) -> frozenset[str]:
     >>> sorted(last_layers(mlp_mnist(), 1))
     ['fc5.bias', 'fc5.weight']
     """
-    return _parameters_of(net, net.layers[len(net.layers) - _checked(net, n) :])
+    n = _checked(net, n)
+    return _parameters_of(net, net.layers[len(net.layers) - n :])
 
 
 def auxiliary_layers(net: MnistTwoHeads) -> frozenset[str]:
@@ -184,6 +195,11 @@ def auxiliary_layers(net: MnistTwoHeads) -> frozenset[str]:
 
 
 def _checked(net: Layered, n: int) -> int:
+    if not isinstance(getattr(net, "layers", None), tuple | list):
+        raise SettingsError(
+            f"{type(net).__name__} has no `layers`, its layers' names from input to output; name "
+            'the parameters themselves, as frozenset({"2.weight", "2.bias"})'
+        )
     if not 0 <= n <= len(net.layers):
         names = ", ".join(net.layers)
         raise SettingsError(

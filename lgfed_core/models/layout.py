@@ -32,11 +32,17 @@ class Layout:
         self.size_personal = sum(self.shapes[n].numel() for n in self.personal)
 
     def views(self, shared: Tensor, personal: Tensor) -> dict[str, Tensor]:
-        """Named views into [..., P_s] and [..., P_p]; leading axes (lanes) are kept."""
+        """Named views into [..., P_s] and [..., P_p]; leading axes (lanes) are kept.
+
+        Raises SettingsError for vectors of another length, as `split` and `join` do.
+        """
+        self._long_enough(shared, self.size_shared, "shared parameters")
+        self._long_enough(personal, self.size_personal, "personal parameters")
         return self._cut(shared, self.shared) | self._cut(personal, self.personal)
 
     def split(self, joined: Tensor) -> tuple[Tensor, Tensor]:
         """[..., P] in the order of the network -> ([..., P_s], [..., P_p]), copied."""
+        self._long_enough(joined, self.size_shared + self.size_personal, "a network's parameters")
         parts = self._cut(joined, self.shapes)
         flat = {n: v.reshape(*joined.shape[:-1], -1) for n, v in parts.items()}
         empty = joined[..., :0]
@@ -44,10 +50,19 @@ class Layout:
         return shared, torch.cat([empty, *(flat[n] for n in self.personal)], -1)
 
     def join(self, shared: Tensor, personal: Tensor) -> Tensor:
-        """The inverse of `split`: -> [..., P]. Leading axes broadcast (one server, K devices)."""
+        """The inverse of `split`: -> [..., P]. Leading axes broadcast; ``shared`` [..., P_s] may
+        lack the axis of devices that ``personal`` [..., K, P_p] has, as of a server and its K.
+        """
+        if personal.dim() == shared.dim() + 1:
+            shared = shared.unsqueeze(-2)
         lead = torch.broadcast_shapes(shared.shape[:-1], personal.shape[:-1])
         parts = self.views(shared.expand(*lead, -1), personal.expand(*lead, -1))
         return torch.cat([parts[n].reshape(*lead, -1) for n in self.shapes], -1)
+
+    @staticmethod
+    def _long_enough(vector: Tensor, size: int, what: str) -> None:
+        if vector.shape[-1:] != (size,):
+            raise SettingsError(f"{what} are {list(vector.shape)}; they must be [..., {size}]")
 
     def _cut(self, vector: Tensor, names: Iterable[str]) -> dict[str, Tensor]:
         out, at = {}, 0

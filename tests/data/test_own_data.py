@@ -97,3 +97,12 @@ def test_large_finite_rows_are_taken():
     fed = toy_federation()
     large = replace(fed.data.train, x=torch.full_like(fed.data.train.x, 3e38))
     replace(fed, data=replace(fed.data, train=large))
+
+
+def test_parts_are_splits_and_rows_per_class_whole_numbers():
+    whole = data.Split(X, Y)
+    with pytest.raises(DataError, match=r"own: test is a tuple; make it by Split\(x, y\)"):
+        data.Dataset("own", whole, (X, Y), 3)
+    for many in ("2", 2.5, 0):
+        with pytest.raises(DataError, match=f"asked for {many!r} train rows per class"):
+            data.subset(data.Dataset("own", whole, whole, 3), many)

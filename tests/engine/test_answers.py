@@ -40,6 +40,11 @@ class InPlace:
         upload.mul_(0.5)
 
 
+class Counts(FedAvg):
+    def aggregate(self, uploads, weights):
+        return uploads.mean(0).round().long()
+
+
 class Alone:
     def privatise(self, upload):
         return upload
@@ -49,9 +54,13 @@ class Alone:
 @pytest.mark.parametrize(
     ("method", "said"),
     [
-        (First(layers=ABOVE), r"First.keep gives shape \[1, 54\]; .* shape \[10, 54\]"),
+        (
+            First(layers=ABOVE),
+            r"First.keep gives shape \[1, 54\], torch.float32; .* shape \[10, 54\]",
+        ),
         (Nothing(layers=ABOVE), r"Nothing.keep gives NoneType; .* shape \[10, 54\]"),
-        (FedAvg(upload=[Length()]), r"Length.privatise gives shape \[\]; .* shape \[75\]"),
+        (FedAvg(upload=[Length()]), r"Length.privatise gives shape \[\], .* shape \[75\]"),
+        (Counts(), r"Counts.aggregate gives shape \[75\], torch.int64; .*torch.float32"),
         (FedAvg(upload=[InPlace()]), "InPlace.privatise gives NoneType"),
     ],
 )
@@ -105,6 +114,7 @@ def test_what_shares_no_names_is_refused(names):
         (lambda m: [Step(3)], "a Step with loss 3; it is a function"),
         (lambda m: [Step(lambda batch: 0)], "with loss <function .*; it is a function of local"),
         (lambda m: [Step(m.loss, None, lambda: True)], "with when <function .*of a chance"),
+        (lambda m: [Step(m.loss, None, lambda chance: None)], "with when <function .*of a chance"),
         (lambda m: [Step(m.loss, (n for n in ABOVE))], "with params <generator .*; it is a set"),
         (lambda m: [Step(m.loss, "above.weight")], "with params 'above.weight'; it is a set"),
         (lambda m: [Step(m.loss, None, 0.5)], "with when 0.5; it is a function of a chance"),

@@ -1,19 +1,28 @@
 """At the edges: one output, statistics of a device's own, no rows, steps that are declined."""
 
+import math
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import pytest
 import torch
 from torch import nn
 
+from lgfed_core.data import Dataset, Split
+from lgfed_core.data.augment import CropFlip
 from lgfed_core.engine import LocalTraining, Participation, arrays, run
-from lgfed_core.engine.trackers import Global, Personal
+from lgfed_core.engine.accuracy import accuracies
+from lgfed_core.engine.batched import Batched
+from lgfed_core.engine.federation import prepare
+from lgfed_core.engine.looped import Looped
+from lgfed_core.engine.trackers import Global, Personal, Tracker
 from lgfed_core.engine.training import both, decided
 from lgfed_core.errors import SettingsError
-from lgfed_core.methods import FedAvg, LGFedAvg, Step
+from lgfed_core.methods import MTL, FedAvg, LGFedAvg, Method, Step
 from lgfed_core.methods.cgau import ClientBaseline
 from lgfed_core.methods.privacy import Privacy
 from lgfed_core.methods.schedules import Annealing
+from lgfed_core.models.layout import joined
 from lgfed_core.partition import ClientIndices
 from toy import ABOVE, SGD, Toy, models, toy_federation
 
@@ -278,17 +287,58 @@ def test_a_hook_is_part_of_what_a_checkpoint_is_of(tmp_path):
         ("batch_size None", lambda tmp: LocalTraining(0.1, None)),
         ("lr None", lambda tmp: LocalTraining(None, 4)),
         ("lr '0.1'", lambda tmp: LocalTraining("0.1", 4)),
-        ("no `apply`", lambda tmp: LocalTraining(0.1, 4, augment="x")),
-        ("no `factor`", lambda tmp: LocalTraining(0.1, 4, annealing=3)),
+        ("nothing with a method `apply`", lambda tmp: LocalTraining(0.1, 4, augment="x")),
+        ("nothing with a method `factor`", lambda tmp: LocalTraining(0.1, 4, annealing=3)),
         ("batch_size is 0", lambda tmp: adapted(batch_size=0)),
         ("seed is 1.5", lambda tmp: adapted(seed=1.5)),
         ("made by DANN", lambda tmp: adapted(method="SHOT")),
         ("there must be two", lambda tmp: adapted(y=[7] * 6)),
+        ("row 1 of user 0 has the label -1", lambda tmp: adapted(y=[0, -1, 1, 0, 1, 0])),
+        ("row 2 of user 0 has the label nan", lambda tmp: adapted(y=[0.0, 1.0, math.nan, 0, 1, 0])),
+        (
+            "row 0 of user 0 has the label None",
+            lambda tmp: adapted(y=[None, "a", "b", "a", "b", "a"]),
+        ),
+        (
+            "a number in row 1 that is not finite",
+            lambda tmp: SAID.predict([[0, 0, 0], [0, 1, math.nan]]),
+        ),
+        (
+            "made by nothing with a method `apply`",
+            lambda tmp: LocalTraining(0.1, 4, augment=CropFlip),
+        ),
+        ("CropFlip has 2 numbers in fill, for pictures with 1", lambda tmp: cropped((0, 0))),
+        ("fill is 0.0; it must be a number for each", lambda tmp: cropped(0.0)),
+        ("padding is -1", lambda tmp: CropFlip((0.0,), -1)),
+        ("partitions is one Partition", lambda tmp: federated(partitions=FED.partitions[0])),
+        (r"seeds is 0; give a list, as \[0\]", lambda tmp: federated(seeds=0)),
+        ("net is <class 'toy.Toy'>; it must be made by Module", lambda tmp: federated(net=Toy)),
+        ("participation is 0.5; it must be made", lambda tmp: federated(participation=0.5)),
+        ("data is None", lambda tmp: federated(data=None)),
     ],
 )
 def test_what_cannot_be_meant_is_refused_by_name(said, asked, tmp_path):
     with pytest.raises(SettingsError, match=said):
         asked(tmp_path)
+
+
+FED = toy_federation()
+SAID = SimpleNamespace(
+    predict=lambda x: arrays.adapt(X_OF_3, [0, 1, 0, 1, 0, 1], USERS, rounds=1).predict(x, 1)
+)
+X_OF_3, USERS = [[float(i + j) for j in range(3)] for i in range(6)], [0, 0, 0, 1, 1, 1]
+
+
+def federated(**changed):
+    return replace(FED, **changed)
+
+
+def cropped(fill):
+    pictures = Split(torch.zeros(150, 1, 2, 4), FED.data.train.y)
+    tests = Split(torch.zeros(60, 1, 2, 4), FED.data.test.y)
+    net = nn.Sequential(nn.Flatten(), nn.Linear(8, 3))
+    fed = federated(data=Dataset("pictures", pictures, tests, 3), net=net)
+    return run(fed, FedAvg(), replace(SGD, augment=CropFlip(fill)), 0)
 
 
 def adapted(y=(0, 1, 0, 1, 0, 1), **more):
@@ -300,3 +350,71 @@ def test_a_start_with_gradients_is_taken_as_it_is():
     start = nn.utils.parameters_to_vector(fed.net.parameters())[None]
     out = run(fed, LGFedAvg(layers=ABOVE), SGD, 1, start)
     assert not out.tensors["shared"].requires_grad
+
+
+class Flat(Toy):
+    """The toy, which flattens by `view`, as many do: it takes no batch without rows."""
+
+    def forward(self, x):
+        return super().forward(x.view(x.size(0), -1))
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_a_device_without_test_rows_is_no_trouble_to_any_network(lanes):
+    fed = toy_federation(devices=3, net=Flat())
+    part = fed.partitions[0]
+    test = ClientIndices.from_lists([part.test.of(0), part.test.of(1), part.test.of(2)[:0]])
+    fed = replace(fed, partitions=[replace(part, test=test)])
+    phase = prepare(fed, FedAvg(), SGD, joined(fed.net)[None], Tracker(), False)
+    engine = (Looped if lanes == "looped" else Batched)(phase, *([1] * (lanes == "looped")))
+    found = accuracies(engine, "shared", "personal", "test")
+    assert found[0, :2].isfinite().all() and found[0, 2].isnan()
+    assert engine.own_outputs("shared", "personal", "test").shape == (1, 3, 20, 3)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen(Method):
+    """Trains alone, and is pulled towards what it sees of the others, by how many there are."""
+
+    needs_peers = True
+
+    def shared(self, net):
+        return frozenset()
+
+    def loss(self, local, batch):
+        pull = sum((local.params[n] - local.others[n]).square().sum() for n in local.params)
+        return super().loss(local, batch) + 0.1 * local.participants * pull
+
+
+@pytest.mark.parametrize("method", [Seen(), MTL(scale=0.1)])
+@pytest.mark.parametrize("lanes", LANES)
+def test_devices_without_rows_are_nobodys_peers(method, lanes):
+    """Two that learn are as two among four, of whom two have nothing to learn from."""
+    fed = toy_federation(devices=4)
+    part = fed.partitions[0]
+    bare = [part.train.of(0), part.train.of(1), part.train.of(2)[:0], part.train.of(3)[:0]]
+    four = replace(fed, partitions=[replace(part, train=ClientIndices.from_lists(bare))])
+    two = replace(
+        part,
+        train=ClientIndices.from_lists(bare[:2]),
+        validation=ClientIndices.from_lists([part.validation.of(k) for k in (0, 1)]),
+        test=ClientIndices.from_lists([part.test.of(k) for k in (0, 1)]),
+    )
+    many, few = (
+        models(run(one, method, SGD, 3, lanes=lanes, workers=1))
+        for one in (four, replace(fed, partitions=[two]))
+    )
+    torch.testing.assert_close(many[:, :2], few, rtol=0, atol=1e-6)
+    assert torch.equal(many[0, 2], joined(fed.net))
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_a_device_alone_sees_itself_in_place_of_others(lanes):
+    """So that what pulls towards others pulls nowhere as the round begins."""
+    fed = toy_federation(devices=1)
+    first = replace(SGD, momentum=0.0, batches=1)
+    pulled, free = (
+        run(fed, m, first, 1, lanes=lanes, workers=1).tensors["personal"]
+        for m in (Seen(), LGFedAvg(layers=frozenset()))
+    )
+    torch.testing.assert_close(pulled, free)

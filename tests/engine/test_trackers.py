@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from lgfed_core.engine import LocalTraining, run
-from lgfed_core.engine.accuracy import accuracies, ensemble
+from lgfed_core.engine.accuracy import accuracies, ensemble, pooled_accuracy
 from lgfed_core.engine.federation import prepare
 from lgfed_core.engine.looped import Looped
 from lgfed_core.engine.trackers import AveragedBest, Global, Personal
@@ -199,3 +199,45 @@ def test_accuracies_and_ensemble_against_a_plain_loop(forked):
             assert torch.allclose(found[f"new_test_acc_{way}"], together), way
     finally:
         engine.close()
+
+
+def sorted_by_label(fed):
+    """The same test set, in another order of its rows."""
+    order = fed.data.test.y.sort(stable=True).indices
+    place = torch.empty_like(order)
+    place[order] = torch.arange(len(order))
+    parts = [
+        replace(p, test=ClientIndices.from_lists([place[p.test.of(k)] for k in range(len(p))]))
+        for p in fed.partitions
+    ]
+    return replace(fed, data=replace(fed.data, test=fed.data.test.take(order)), partitions=parts)
+
+
+@pytest.mark.parametrize("method", [FedAvg(), LGFedAvg(layers=ABOVE)])
+def test_one_model_is_tested_on_the_whole_test_set_in_any_order(method):
+    fed, found = toy_federation(), []
+    for one in (fed, sorted_by_label(fed)):
+        out = run(one, method, SGD, 3, tracker=Global(best_on_test=True))
+        last = {m: out.history.iloc[-1][m] for m in ("new_test_acc",)} | {
+            n: out.final.iloc[-1][n] for n in ("best_new_test_acc", "best_local_test_acc")
+        }
+        found.append(last)
+    assert found[0] == pytest.approx(found[1])
+    t, data = out.tensors, fed.data.test
+    values = out.layout.views(t["shared"][0], t["personal"][0].mean(0))
+    said = torch.func.functional_call(fed.net, values, data.x)
+    assert found[0]["new_test_acc"] == pytest.approx(
+        float((said.argmax(1) == data.y).float().mean())
+    )
+
+
+def test_devices_of_their_own_have_no_part_of_the_whole_test_set():
+    fed = toy_federation()
+    phase = prepare(
+        fed, LGFedAvg(layers=ABOVE), SGD, joined(fed.net)[None], Global(best_on_test=True), False
+    )
+    for test in (accuracies, pooled_accuracy):
+        with pytest.raises(SettingsError, match="the whole test set serves one model"):
+            test(Looped(phase, 1), "shared", "personal", "pool")
+        with pytest.raises(SettingsError, match="no 'more' rows to test on; there are train, test"):
+            test(Looped(phase, 1), "shared", "personal", "more")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from lgfed_core.errors import ResultsError
 from lgfed_core.evidence.best import behind
 
 
@@ -34,3 +35,9 @@ def test_equal_methods_are_called_behind_as_seldom_as_is_said(methods):
 @pytest.mark.parametrize("shape", [(1, 4), (3, 1), (0, 2)])
 def test_one_run_or_one_method_shows_nothing(shape):
     assert not behind(np.arange(np.prod(shape), dtype=float).reshape(shape)).any()
+
+
+@pytest.mark.parametrize("values", [[1.0, 2.0], [[1.0, 2.0], [np.nan, 1.0]]])
+def test_runs_that_not_all_methods_have_are_refused(values):
+    with pytest.raises(ResultsError, match="leave out runs"):
+        behind(values)

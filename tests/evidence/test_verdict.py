@@ -1,10 +1,12 @@
 """Verdicts against hand-computed numbers and scipy's own tests."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 from scipy import stats
 
+from lgfed_core.errors import ResultsError
 from lgfed_core.evidence import verdict
 
 
@@ -208,3 +210,31 @@ def test_a_deviation_over_devices_too_is_read_at_both_ends():
     assert verdict.ends(**read, k=1) == ("reproduced", "reproduced")
     near = read | dict(ours=[82.9, 83.0, 83.1])
     assert verdict.ends(**near, k=10) == ("reproduced", "reproduced")
+
+
+SERIES = pd.Series([50.0, 60.0, 70.0], index=[0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: verdict.greater(np.ones((3, 1)), [1, 2, 3]), r"shape \[3, 1\] are paired"),
+        (lambda: verdict.greater([1, 2, 3], [1, 2]), r"shape \[3\] are paired with \[2\]"),
+        (lambda: verdict.greater([1, 2, 3], [1]), r"shape \[3\] are paired with \[1\]"),
+        (lambda: verdict.greater(1.0, [1, 2]), r"shape \[\] are paired with \[2\]"),
+        (lambda: verdict.greater(SERIES, SERIES[::-1]), r"runs \[0, 1, 2\] are paired with \[2"),
+        (lambda: verdict.equivalent([1, 2, 3], 0, -1), "margin is -1; it must be above 0"),
+        (lambda: verdict.every([]), "no tests to join"),
+        (lambda: verdict.compare(91, 0.4, 10, [91, np.nan], 1.0), "runs are .*without NaN"),
+        (lambda: verdict.compare(91, 0.4, 10, [[91, 91.2]], 1.0), "runs are .*must be numbers"),
+        (lambda: verdict.compare_exact(91, 1, [91, np.nan]), "runs are .*without NaN"),
+    ],
+)
+def test_runs_that_are_no_pairs_are_refused(make, said):
+    with pytest.raises(ResultsError, match=said):
+        make()
+
+
+def test_series_are_paired_by_their_runs():
+    assert verdict.greater(SERIES, SERIES - 1).estimate == 1
+    assert verdict.greater(SERIES, 10.0).estimate == 50

@@ -184,3 +184,5 @@ def test_what_does_not_fit_is_refused_by_name(method, net, said):
         run(fed, method(layers=frozenset()), SGD, 1, joined(net)[None], workers=1)
     with pytest.raises(SettingsError, match="no square pictures for jigsaw"):
         rearranged(torch.rand(2, 9), "jigsaw", torch.zeros(2, dtype=torch.long))
+    with pytest.raises(SettingsError, match="task 'rotate' is none of jigsaw, rotation"):
+        rearranged(torch.rand(2, 16), "rotate", torch.zeros(2, dtype=torch.long))

@@ -3,6 +3,7 @@
 import math
 from functools import partial
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -10,6 +11,7 @@ from torch.func import functional_call, grad, stack_module_state, vmap
 
 from lgfed_core.errors import SettingsError
 from lgfed_core.models import cnn_cifar, count, first_layers, halved, last_layers, make, mlp_mnist
+from lgfed_core.models.layout import Layout, joined
 
 NETS = {"mlp": (mlp_mnist, (784,)), "cnn": (cnn_cifar, (3, 32, 32))}
 
@@ -164,3 +166,51 @@ def test_the_pool_for_testing_is_pytorchs(memory):
     with torch.no_grad():
         found = halved(x)
     assert torch.equal(found.nan_to_num(9.0), F.max_pool2d(x, 2).nan_to_num(9.0))
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda: make(mlp_mnist, "0"), "seed is '0'; it must be a whole number from 0"),
+        (lambda: make(mlp_mnist, -1), "seed is -1"),
+        (lambda: make(mlp_mnist(), 0), "MnistMLP is a network; give what makes it"),
+        (lambda: make(lambda: None, 0), "makes None, which is no network"),
+        (lambda: last_layers(torch.nn.Sequential(torch.nn.Linear(2, 2)), 1), "has no `layers`"),
+    ],
+)
+def test_what_makes_no_network_is_refused(ask, said):
+    with pytest.raises(SettingsError, match=said):
+        ask()
+
+
+def test_a_seed_may_be_of_numpy():
+    one, other = (joined(make(mlp_mnist, seed)) for seed in (3, np.int64(3)))
+    assert torch.equal(one, other)
+
+
+def test_a_server_and_its_devices_are_joined_run_by_run():
+    """Two runs with two devices each: the head is the run's, not the device's."""
+    net = mlp_mnist()
+    layout = Layout(net, last_layers(net, 1))
+    shared = torch.tensor([1.0, 2.0])[:, None].expand(2, layout.size_shared)
+    personal = torch.zeros(2, 2, layout.size_personal)
+    found = layout.join(shared, personal)
+    assert found.shape == (2, 2, count(net))
+    assert found.amax(-1).tolist() == [[1.0, 1.0], [2.0, 2.0]]
+    assert torch.equal(found, layout.join(shared[:, None], personal))
+    assert layout.join(shared[0], personal[0]).amax(-1).tolist() == [1.0, 1.0]
+
+
+def test_vectors_of_another_length_are_refused():
+    net = mlp_mnist()
+    layout = Layout(net, last_layers(net, 1))
+    vector = joined(net)
+    shared, personal = layout.split(vector)
+    for ask in (
+        lambda: layout.split(torch.cat([vector, vector[:1]])),
+        lambda: layout.views(shared[1:], personal),
+        lambda: layout.views(shared, torch.cat([personal, shared])),
+        lambda: layout.join(personal, shared),
+    ):
+        with pytest.raises(SettingsError, match=r"they must be \[..., \d+\]"):
+            ask()

@@ -1,0 +1,69 @@
+"""A method's settings are refused by name where they are of another type, or would be ignored."""
+
+from dataclasses import MISSING, Field, fields
+from functools import lru_cache
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import Any, get_args, get_type_hints
+
+from lgfed_core.errors import SettingsError
+
+KINDS: dict[type, tuple[tuple[type, ...], str]] = {
+    bool: ((bool,), "True or False"),
+    int: ((Integral,), "a whole number"),
+    float: ((Real,), "a number"),
+    str: ((str,), "a text"),
+}
+
+
+def refuse_types(method: Any) -> None:
+    """Raise SettingsError for a field of ``method``, a dataclass, that is not as it is declared.
+
+    Fields declared as bool, int, float, str, or one of these or None; others pass.
+    """
+    cls: type = type(method)
+    for name, kinds in _declared(cls).items():
+        value = getattr(method, name)
+        if (value is None and NoneType in kinds) or any(_is(value, kind) for kind in kinds):
+            continue
+        words = " or ".join("None" if kind is NoneType else KINDS[kind][1] for kind in kinds)
+        raise SettingsError(f"{name} is {value!r}; it must be {words}")
+
+
+def refuse_ignored(method: Any) -> None:
+    """Raise SettingsError for a setting that a class writes as ``weighted = False``.
+
+    Python's dataclasses take a field for one only with a type, and put the old default over it.
+    """
+    for field in fields(method):
+        written = getattr(type(method), field.name, field.default)
+        if field.default is not MISSING and written is not field.default:
+            name, kind = type(method).__name__, _said(field)
+            raise SettingsError(
+                f"{name} sets {field.name} = {written!r:.80}, which would be ignored: write "
+                f"`{field.name}: {kind} = ...` in a class under @dataclass(frozen=True, "
+                f"kw_only=True), or {name}({field.name}=...)"
+            )
+
+
+def _is(value: object, kind: type) -> bool:
+    if kind is NoneType or (isinstance(value, bool) and kind is not bool):
+        return False
+    return isinstance(value, KINDS[kind][0])
+
+
+def _said(field: Field) -> str:
+    return field.type if isinstance(field.type, str) else getattr(field.type, "__name__", "Any")
+
+
+@lru_cache
+def _declared(cls: type) -> dict[str, tuple[type, ...]]:
+    """The types that each field may have, of fields of the plain ones."""
+    try:
+        hints = get_type_hints(cls)
+    except NameError:  # a type that is imported for checkers alone
+        return {}
+    found = {field.name: hints[field.name] for field in fields(cls)}
+    options = {n: get_args(h) if isinstance(h, UnionType) else (h,) for n, h in found.items()}
+    known = {*KINDS, NoneType}
+    return {n: kinds for n, kinds in options.items() if {*kinds} <= known and kinds != (NoneType,)}
