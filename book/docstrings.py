@@ -22,8 +22,10 @@ def filled(page: str) -> str:
 
 
 def modules(room: str) -> dict[str, Path]:
-    """Dotted name -> file, of the public modules of a room; the room itself comes first."""
+    """Dotted name -> file: a room and its public modules, or what is one file."""
     folder = ROOT / "lgfed_core" / room
+    if folder.with_suffix(".py").exists():
+        return {f"lgfed_core.{room}": folder.with_suffix(".py")}
     paths = sorted(folder.rglob("*.py"), key=lambda p: (p.stem != "__init__", p.parts))
     names = {".".join(p.relative_to(ROOT).with_suffix("").parts): p for p in paths}
     names = {name.removesuffix(".__init__"): path for name, path in names.items()}

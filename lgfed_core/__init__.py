@@ -39,11 +39,18 @@ _FACE = {
     "partition": ("ClientIndices", "Partition"),
 }
 _ROOM = {name: room for room, names in _FACE.items() for name in names}
+_ROOMS = ("data", "engine", "errors", "evidence", "methods", "metrics", "models", "partition")
 __all__ = ["__version__", *_ROOM]
 
 
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_ROOMS])
+
+
 def __getattr__(name: str):
-    """Import a name of the face when it is first asked for: PyTorch takes seconds."""
+    """Import a name of the face, or a room, when it is first asked for: PyTorch takes seconds."""
+    if name in _ROOMS:
+        return import_module(f".{name}", __name__)
     if name not in _ROOM:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f".{_ROOM[name]}", __name__), name)

@@ -33,10 +33,10 @@ BATCH_NORM = ("frozen", "local", "averaged")
 class Batch:
     """Some rows of one device."""
 
-    x: Tensor  # [b, ...]
-    y: Tensor  # [b]
-    weight: Tensor | None = None  # [b], sums to one, 0 on padding; None stands for 1/b everywhere
-    groups: Tensor | None = None  # [b, g], protected attributes where the data set has some
+    x: Tensor  #: [b, ...]
+    y: Tensor  #: [b]
+    weight: Tensor | None = None  #: [b], sums to one, 0 on padding; None stands for 1/b everywhere
+    groups: Tensor | None = None  #: [b, g], protected attributes where the data set has some
 
     def mean(self, values: Tensor) -> Tensor:
         """The mean over rows of ``values`` [b, ...]."""
@@ -64,13 +64,14 @@ class Batch:
 class Local:
     """One device in the middle of a round, as its objective sees it."""
 
-    net: Callable[..., Tensor]  # inputs [b, ...] -> outputs [b, classes]; more arguments pass on
-    params: dict[str, Tensor]  # current values, differentiable
-    received: dict[str, Tensor]  # values at the start of the round, constant
-    # for who `needs_peers`: mean of the other participants' models then, or its own without any,
+    net: Callable[..., Tensor]  #: inputs [b, ...] -> outputs [b, classes]; more arguments pass on
+    params: dict[str, Tensor]  #: current values, differentiable
+    received: dict[str, Tensor]  #: values at the start of the round, constant
+    #: the mean of the other participants' models then, or its own without any, for who
+    #: `needs_peers`; devices without rows are none
     others: dict[str, Tensor] = field(default_factory=dict)
-    participants: int | Tensor = 1  # and how many they are in this round, itself one; with rows
-    round: int = 0  # the number of this round
+    participants: int | Tensor = 1  #: how many there are in this round, itself one of them
+    round: int = 0  #: the number of this round
 
 
 class Step(NamedTuple):
@@ -105,13 +106,13 @@ class Method:
     batch_norm: str = "local"
     upload: Sequence[Treatment] = ()
 
-    unlabelled: ClassVar[bool] = False  # whether it takes rows without a label, below 0
-    needs_peers: ClassVar[bool] = False  # whether the objective reads the other devices' models
-    # keep(before, trained, weights): what participants keep of their own parameters, [m, P_p] both;
-    # None: all that they have trained
+    unlabelled: ClassVar[bool] = False  #: whether it takes rows without a label, below 0
+    needs_peers: ClassVar[bool] = False  #: whether the objective reads the other devices' models
+    #: keep(before, trained, weights): what participants keep of their own parameters, both
+    #: [m, P_p]; None: all that they have trained
     keep: ClassVar[Callable[..., Tensor] | None] = None
-    # relabel(round): None, or how a device labels its rows that have no label (-1), before anybody
-    # trains: from what the network says with features=True, [n_k, ...], to labels [n_k]
+    #: relabel(round): None, or how a device labels its rows that have no label (-1), before anybody
+    #: trains: from what the network says with features=True, [n_k, ...], to labels [n_k]
     relabel: ClassVar[Callable[..., Callable[[Tensor], Tensor] | None] | None] = None
 
     def __post_init__(self):
