@@ -153,7 +153,8 @@ class Personal(Tracker):
         at_least(1, every=every, patience=patience)
         one_of("judge", judge, ("validation", "test"))
         one_of("ties", ties, ("first", "last"))
-        if stop_at is not None and not (0 <= stop_at[0] <= 1 and stop_at[1] >= 0):
+        pair = stop_at is None or (isinstance(stop_at, tuple | list) and len(stop_at) == 2)
+        if not pair or (stop_at and not (0 <= stop_at[0] <= 1 and stop_at[1] >= 0)):
             raise SettingsError(
                 f"stop_at is {stop_at}; it has an accuracy between 0 and 1, and a number of rounds"
             )

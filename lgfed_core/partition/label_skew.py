@@ -16,6 +16,7 @@ A request that cannot be met raises PartitionError; no scheme leaves a device wi
 """
 
 from dataclasses import replace
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -133,8 +134,8 @@ def dirichlet(
     train_y, test_y = _labels(train_y, test_y)
     _positive(devices=devices)
     _a_row_for_each(devices, train_y, test_y)
-    if not 0 < alpha < np.inf:
-        raise PartitionError(f"alpha is {alpha}; it must be a positive number")
+    if not isinstance(alpha, Real) or not 0 < alpha < np.inf:
+        raise PartitionError(f"alpha is {alpha!r}; it must be a positive number")
     rng = checked_stream(seed, Purpose.DIRICHLET)
     labels = np.unique(train_y)
     shares = rng.dirichlet(np.full(devices, alpha), size=len(labels))  # [C, K]
@@ -158,8 +159,8 @@ def with_validation(partition: Partition, fraction: float, seed: int) -> Partiti
 
     Rounded to whole rows, but never all of them, and at least one where a device has two or more.
     """
-    if not 0 < fraction < 1:
-        raise PartitionError(f"validation fraction is {fraction}; it must lie between 0 and 1")
+    if not isinstance(fraction, Real) or not 0 < fraction < 1:
+        raise PartitionError(f"validation fraction is {fraction!r}; it must lie between 0 and 1")
     if partition.validation is not None:
         raise PartitionError(f"'{partition}' has validation rows already")
     rng = checked_stream(seed, Purpose.VALIDATION)

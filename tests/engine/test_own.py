@@ -219,6 +219,7 @@ def _stream(seed: int, number: int):
     [
         ("patience is 0", lambda: Personal(patience=0)),
         ("judge 'pool' is none of validation, test", lambda: Personal("pool")),
+        ("stop_at is 0.5; it has", lambda: Personal(stop_at=0.5)),
         (r"stop_at is \(99, 1\); it has an accuracy between 0 and 1", lambda: Personal(
             stop_at=(99, 1))),
         ("snapshot 0 is 0", lambda: Global(snapshots=(0,))),

@@ -370,6 +370,8 @@ REFUSED = {
     "s below one": (lambda: classes_per_device(A, B, 3, 0, 0), "classes is 0"),
     "shards below one": (lambda: label_shards(A, B, 3, 0, 0), "shards_per_device is 0"),
     "s above C": (lambda: classes_per_device(A, B, 3, 4, 0), "only 3 classes"),
+    "alpha text": (lambda: dirichlet(A, B, 2, "0.3", 0), "alpha is '0.3'"),
+    "alpha none": (lambda: dirichlet(A, B, 2, None, 0), "alpha is None"),
     "alpha zero": (lambda: dirichlet(A, B, 2, 0.0, 0), "alpha is 0.0"),
     "alpha negative": (lambda: dirichlet(A, B, 2, -1.0, 0), "alpha is -1.0"),
     "alpha nan": (lambda: dirichlet(A, B, 2, float("nan"), 0), "alpha is nan"),
