@@ -8,12 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+import torch.nn.functional as F
 from hypothesis import given, settings, strategies as st
+from torch.func import functional_call
 
 from lgfed_core.data.features.stored import Features, features
+from lgfed_core.engine import Participation
 from lgfed_core.errors import PartitionError, SettingsError
 from lgfed_core.evidence import records
 from lgfed_core.evidence.rows import DIVERGED
+from lgfed_core.models.layout import Layout
+from lgfed_core.papers import in_short
 from lgfed_core.papers.fade.objects import (
     chances,
     claims,
@@ -422,3 +427,47 @@ def test_each_users_way_is_recorded_where_the_page_draws_it(own, drawn):
     found = OBJECTS._cell(cfg, dict(run._by_cell(cfg, "cdan_2", history)[0][0]), history)
     assert (run.CURVES in set(found["table"])) == drawn
     assert (found["metric"] == "user1_acc").any()
+
+
+def test_the_card_has_the_commands_of_all_rows_and_of_no_others(stored):
+    longer = rows()[lambda f: f["seed"] == 0].assign(rounds=300, weight=10.0)
+    other = rows()[lambda f: f["seed"] < 2].assign(data="caltech")
+    stored(pd.concat([longer, other]))
+    text = in_short.Box("fade/objects", experiments=[OBJECTS]).markdown(pd.DataFrame())
+    assert text.count("<code>") == 2 and "covered by 2 commands" in text
+    games = "users=noniid methods=dann,cdan,shot central_methods="
+    assert f"--seeds 0 --set rounds=300 weight=10.0 {games}<" in text
+    assert f"--seeds 0-1 --set data=caltech {games}<" in text
+
+
+def test_central_is_one_step_on_the_sum_of_both_losses(monkeypatch):
+    """At the full rate and decay, each domain's game at half the weight: by hand, from autograd."""
+    task = domains.joined("a->b", some(60, 0), some(50, 1))
+    monkeypatch.setattr(run.Parts, "both", task)
+    own = dict(rounds=1, steps=2, batch_size=64, dropout=0.0, weight=3.0, pretraining=1)
+    cfg = OBJECTS.settings("smoke", **own)
+    parts = run.Parts(cfg, "a->b", [0], engine=dict(workers=1))
+    before = parts.pretraining("relu")
+    found = parts.central(before, "dann")
+    fed, start = parts.federation("dann", Participation())
+    w = values_of(fed.net, parts.taken(before, start, fed)[0])
+    loss, train = 0.0, task.data.train
+    for k, rows_ in enumerate((slice(0, 60), slice(60, None))):
+        at = dict(watch=lambda z: z.detach())  # lambda is 0 in the first round
+        outputs, logit = functional_call(fed.net, w, (train.x[rows_],), at)
+        truth = torch.full_like(logit, float(k))
+        loss = loss + cfg.weight / 2 * F.binary_cross_entropy_with_logits(logit, truth)
+        if k == 0:
+            loss = loss + F.cross_entropy(outputs, train.y[rows_], label_smoothing=cfg.smoothing)
+    slopes = torch.autograd.grad(loss, list(w.values()))
+    after = found.layout.views(found.tensors["shared"][0], found.tensors["personal"][0, 0])
+    for (name, value), slope in zip(w.items(), slopes, strict=True):
+        step = cfg.lr * (1 + cfg.momentum) * (slope + cfg.weight_decay * value)
+        assert torch.allclose(after[name], value - step, atol=1e-6), name
+
+
+def values_of(net: torch.nn.Module, flat: torch.Tensor) -> dict[str, torch.Tensor]:
+    """The parameters of ``net`` in ``flat`` [P], each to be differentiated by."""
+    names = [name for name, _ in net.named_parameters()]
+    found = Layout(net, names).views(flat, flat[:0])
+    return {name: value.clone().requires_grad_() for name, value in found.items()}

@@ -88,11 +88,12 @@ def by_setting(found: pd.DataFrame) -> pd.DataFrame:
 
 def commands(found: pd.DataFrame) -> list[str]:
     """The commands that make the federated and central games of ``found`` again, at the usual and
-    at other rounds, rates, weights and numbers of users a round; the shortest first."""
+    at other rounds, rates, weights and numbers of users a round, on each set; the shortest first.
+    """
     mine = found[found["selection"].eq("last") & found["method"].isin(METHODS)]
     mine = mine[mine["metric"].eq("target_acc") & mine["round"].isna()]
     mine = mine.fillna(dict.fromkeys((*TRIED, "per_round"), 0))
-    by, same = ["protocol", *TRIED, "target_users", "per_round"], {}
+    by, same = ["protocol", "data", "backbone", *TRIED, "target_users", "per_round"], {}
     for at, runs in mine.groupby(by, sort=False):
         *setting, users, many = at
         methods = tuple(m for m in METHODS if m in set(runs["method"]))
@@ -102,10 +103,11 @@ def commands(found: pd.DataFrame) -> list[str]:
     return sorted(said, key=lambda command: (len(command), command))
 
 
-def _again(protocol, rounds, lr, weight, many, methods, seeds, users) -> str:
+def _again(protocol, data, backbone, rounds, lr, weight, many, methods, seeds, users) -> str:
     """One of `commands`; a value of 0 is the usual one, and a central game has no user."""
-    own = dict(rounds=int(rounds), lr=lr, weight=weight)
-    changes = [(name, value) for name, value in own.items() if value]
+    own = dict(data=data, backbone=backbone, rounds=int(rounds), lr=lr, weight=weight)
+    own |= dict(backbone="") if data == "digits" else {}  # these have gradients, and no choice
+    changes = [(name, v) for name, v in own.items() if v and v != getattr(Settings, name)]
     if not many:
         changes += [("methods", ()), ("central_methods", methods)]
     else:

@@ -72,6 +72,13 @@ class Objects(Experiment):
             for name, rounds in self.names(cfg).items():
                 yield Part(f"{task}:{name}", rounds, folder / saved_as(task, name))
 
+    def remade(self, rows: pd.DataFrame) -> list[str]:
+        """`chances.commands` of the rows: most are of other settings than a piece has."""
+        from . import chances  # which knows this experiment
+
+        own = rows.columns.union([*TRIED, "round"])  # none is stored before a row has one
+        return chances.commands(stored_names(rows.reindex(columns=own)))
+
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
         for task in cfg.tasks:
             parts, before = Parts(cfg, task, seeds, device, folder, engine), {}
@@ -161,6 +168,12 @@ def _by_cell(cfg: Settings, name: str, history: pd.DataFrame) -> list[tuple[dict
         return []
     at = history.groupby(["round", "seed"]).cumcount()  # a seed's runs are in the order of users
     return [(cell | dict(target_users=u), history[at == i]) for i, u in enumerate(cfg.users)]
+
+
+def stored_names(rows: pd.DataFrame) -> pd.DataFrame:
+    """Stored ``rows`` with methods by their plain names, as settings call them."""
+    plain = {printed: name for name, printed in FEDERATED.items()}
+    return rows.assign(method=rows["method"].replace(plain))
 
 
 def _usual(cfg: Settings) -> bool:

@@ -12,7 +12,7 @@ from lgfed_core.evidence.records import select
 from lgfed_core.evidence.rows import DIVERGED
 
 from .domains import TASKS
-from .run import COLLAPSED, FEDERATED, NAME, PRETRAINED, TRIED
+from .run import COLLAPSED, FEDERATED, NAME, PRETRAINED, TRIED, stored_names
 from .settings import METHODS, USERS, bottleneck
 
 BEFORE = {kind: lines[0][0] for kind, lines in PRETRAINED.items()}  # by bottleneck
@@ -31,7 +31,7 @@ def rows(data: str = "office31", scale: str = "paper") -> pd.DataFrame:
     found = select(NAME, columns=_IDS, scale=scale, data=data)
     own = select(found, stand_in="")
     found = found if own.empty else own
-    return found.assign(method=found["method"].replace(PLAIN))
+    return stored_names(found)
 
 
 def accuracy(
