@@ -471,3 +471,23 @@ def values_of(net: torch.nn.Module, flat: torch.Tensor) -> dict[str, torch.Tenso
     names = [name for name, _ in net.named_parameters()]
     found = Layout(net, names).views(flat, flat[:0])
     return {name: value.clone().requires_grad_() for name, value in found.items()}
+
+
+def test_a_collapse_counts_with_any_number_of_users_a_round(stored):
+    one = rows(lost=(("W->A", 1),)).assign(per_round=lambda f: f["per_round"].replace(2, 1))
+    found = stored(pd.concat([rows(), one[one["per_round"] == 1]]))
+    (part,) = claims.dann_fails(found)
+    assert part.evidence.estimate == pytest.approx(100 / 36) and part.evidence.p_against == 1
+    words = "of 108 runs **1** (20 classes, 1 a round, DANN, W->A: 1)"
+    assert words in tables.answer(found)
+
+
+def test_on_visda_one_user_takes_part_in_a_round(stored):
+    assert OBJECTS.settings("paper", data="visda").per_round == (1,)
+    assert OBJECTS.settings("paper", data="visda", per_round=(2,)).per_round == (2,)
+    assert OBJECTS.settings("paper", data="officehome").per_round == (2,)
+    lines = rows(**{"cdan+shot": 90})[lambda f: f["task"] == TASKS[0]]
+    lines = lines.assign(data="visda", task=domains.TASKS["visda"][0])
+    assert claims.order_on_visda(stored(lines)) == []  # two users a round
+    stored(lines.assign(per_round=lines["per_round"].replace(2, 1)))
+    assert len(claims.order_on_visda(pd.DataFrame())) == 3

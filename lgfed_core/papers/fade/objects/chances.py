@@ -6,7 +6,7 @@ from lgfed_core.evidence.printed import METHODS as WORDS
 from lgfed_core.papers.commands import again
 
 from . import stored, sweep
-from .domains import TASKS
+from .domains import PER_ROUND, TASKS
 from .run import NAME, TRIED
 from .settings import METHODS, Settings
 from .tables import USERS
@@ -112,5 +112,6 @@ def _again(protocol, data, backbone, rounds, lr, weight, many, methods, seeds, u
         changes += [("methods", ()), ("central_methods", methods)]
     else:
         changes += [("users", users), ("methods", methods), ("central_methods", ())]
-        changes += [("per_round", (int(many),))] if many != 2 else []
+        usual = PER_ROUND.get(data, Settings.per_round)
+        changes += [("per_round", (int(many),))] if (many,) != usual else []
     return again(NAME, protocol, changes, seeds, least=1)

@@ -58,6 +58,7 @@ class Objects(Experiment):
             found |= dict(tasks=domains.TASKS[data], noniid=domains.NONIID.get(data, 20))
             if data != "office31":  # the released sweeps' 15 classes are of its 31
                 found["users"] = tuple(u for u in found.get("users", USERS) if u != "noniid15")
+            found["per_round"] = domains.PER_ROUND.get(data, Settings.per_round)
         return found
 
     def names(self, cfg: Settings) -> dict[str, int]:
