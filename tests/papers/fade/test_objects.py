@@ -278,13 +278,18 @@ def test_choices_are_three(stored):
 
 
 def test_figures_are_drawn_of_what_there_is(stored):
+    few = rows()[lambda f: f["method"].ne("fedavg_shot") | f["seed"].eq(0)]
+    assert " 1 to 3 seeds, stored" in figures.averages(stored(few)).get_label()
     found = stored(rows())
-    figures.averages(found)
+    assert figures.averages(found).get_label().endswith(" 3 seeds, stored at paper scale.")
     curves = pd.DataFrame(
         dict(method="fade_dann", task="D->A", target_users="noniid", metric="user1_acc",
              protocol="as_described", round=[1, 2], value=[50.0, 60.0])
     )  # fmt: skip
     others = [curves.assign(protocol="as_released", value=0.0), curves.assign(lr=0.1, value=0.0)]
+    two = pd.concat([curves.assign(seed=s) for s in (0, 1)])
+    two = pd.concat([two, curves.assign(seed=0, method="fade_cdan")])
+    assert " 1 to 2 seeds" in figures.users_by_round(two, "D->A").get_label()
     (ax,) = figures.users_by_round(pd.concat([curves, *others]), "D->A").axes
     assert ax.lines[0].get_ydata().tolist() == [50, 60]
     z = np.random.default_rng(0).standard_normal((30, 5))
