@@ -450,6 +450,11 @@ def test_dann_is_set_beside_the_library_at_each_length():
     assert said.count("still a gain") == 2 and "+7.0" in said
     assert "at 0.01, 2 times our rate" in said and "at 0.1, 20 times our rate" in said
     assert dann.sentences(games) == "not yet run"
+    other = found["loss"].ne("central") | found["direction"].ne("mnist-usps")
+    other |= found["statistics"].eq("local")  # none of the frozen ones in one direction
+    assert dann.sentences(found[other]).count("**:") == 1
+    alone = found["loss"].ne("central") | found["statistics"].eq("local")
+    assert dann.sentences(found[alone]) == "not yet run"
 
 
 def test_the_named_commands_make_the_stored_rows_and_no_others():
