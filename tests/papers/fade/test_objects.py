@@ -313,6 +313,7 @@ def test_a_longer_run_stands_beside_the_usual_and_nowhere_else(stored):
     table = chances.by_length(found)
     assert list(table.index) == [("central", "A->W", m) for m in ("DANN", "CDAN")]
     assert (table[400] - table[run.Settings.rounds]).tolist() == pytest.approx([5, 5])
+    assert table.columns[-1] == "seeds" and table["seeds"].tolist() == [1, 1]
     before = some[some["method"].eq("source_only") & some["seed"].eq(0)].assign(rounds=400)
     (where,) = [(at, users) for at, users, _ in objects.elsewhere(stored(before))]
     assert where == ({"rounds": 400}, "central")

@@ -15,7 +15,8 @@ WAYS = {"": " rounds", "information": ", by information", "target_acc": ", by th
 
 
 def by_length(found: pd.DataFrame) -> pd.DataFrame:
-    """Target accuracy by rounds, %: lines (users, tasks, method), a column per length.
+    """Target accuracy by rounds, %: lines (users, tasks, method), a column per length, and seeds,
+    the fewest of a task.
 
     Each line has the tasks and seeds that have run at every length it shows; a central method takes
     as many batches as a federated run of so many rounds. Empty without another length than usual.
@@ -28,11 +29,14 @@ def by_length(found: pd.DataFrame) -> pd.DataFrame:
             wide = stored.accuracy(found, users, rounds=rounds)
             for method in (m for m in METHODS if m in wide and m in usual):
                 both = pd.concat({Settings.rounds: usual[method], rounds: wide[method]}, axis=1)
-                both = both.dropna().groupby("task").mean()
+                both = both.dropna()
+                seeds = both.groupby("task").size().min()
+                both = both.groupby("task").mean()
                 names = "all" if len(both) == len(TASKS["office31"]) else ", ".join(both.index)
                 line = dict(users=words, tasks=names, method=WORDS[method])
-                lines += [line | both.mean().to_dict()] if len(both) else []
-    return pd.DataFrame(lines).set_index(["users", "tasks", "method"]) if lines else pd.DataFrame()
+                lines += [line | both.mean().to_dict() | dict(seeds=seeds)] if len(both) else []
+    table = pd.DataFrame(lines).set_index(["users", "tasks", "method"]) if lines else pd.DataFrame()
+    return table[[*(c for c in table if c != "seeds"), "seeds"]] if lines else table
 
 
 def chance(found: pd.DataFrame) -> dict[str, dict[str, pd.DataFrame]]:
