@@ -86,6 +86,11 @@ class Experiment:
                 found[name] = found.get(name) or value
         return found
 
+    def remade(self, rows: pd.DataFrame) -> list[str] | None:
+        """The commands that make stored ``rows`` again, if these are of settings that no piece has;
+        None: those of its pieces (`commands.of_rows`)."""
+        return None
+
     def train(
         self, cfg, seeds: Sequence[int], device: torch.device, folder: Path | None, **engine
     ) -> Iterator[tuple[str, Outcome]]:

@@ -210,7 +210,9 @@ def _of_rows(experiment: Experiment) -> dict[str, str]:
     if len(short):
         text += f", and {_hours(experiment, short):,.1f} h of shortened runs"
     both = pd.concat([rows, short])
-    return {experiment.name: text + _again(commands.of_rows(experiment, both))}
+    found = experiment.remade(both)
+    found = commands.of_rows(experiment, both) if found is None else found
+    return {experiment.name: text + _again(found)}
 
 
 def _hours(experiment: Experiment, rows: pd.DataFrame) -> float:
@@ -222,7 +224,8 @@ def _again(found: Sequence[str]) -> str:
     lines = [f"<code>{html.escape(command)}</code>" for command in found]
     if len(lines) < 2:
         return "".join(f"; {line}" for line in lines)
-    made = f"<summary>covered by {len(lines)} commands</summary>"
+    most = "each with the most seeds that one of its cells has"
+    made = f"<summary>covered by {len(lines)} commands, {most}</summary>"
     return f"<details>{made}{'<br>'.join(lines)}</details>"
 
 

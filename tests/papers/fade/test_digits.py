@@ -1,12 +1,15 @@
 """Two domains as two devices, what is measured on them, and what stored runs say."""
 
 from dataclasses import replace
+from functools import partial
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+import torch.nn.functional as F
+from torch.func import functional_call
 
 from lgfed_core.data import Dataset, Split
 from lgfed_core.engine import Federation, LocalTraining
@@ -16,6 +19,7 @@ from lgfed_core.engine.trackers import Tracker
 from lgfed_core.errors import DataError, NotAvailable, SettingsError
 from lgfed_core.fill import goals
 from lgfed_core.methods import FADE
+from lgfed_core.models.digits import DigitsNet
 from lgfed_core.models.layout import joined
 from lgfed_core.papers import commands
 from lgfed_core.papers.fade.digits import (
@@ -192,6 +196,34 @@ def test_central_is_one_step_on_both_batches(few):
     parts = digits.Parts(cfg, "mnist-usps", [0], torch.device("cpu"), None, dict(workers=1))
     out = parts.central(parts.pretraining())
     assert len(out.history) and out.tensors["taken"].tolist() == [[4.0, 4.0]]
+
+
+def test_after_one_central_step_parameters_are_those_of_the_mean_loss(few, monkeypatch):
+    """40 rows and 30, whole, weigh alike; the server takes the average as it is: from autograd."""
+    monkeypatch.setattr(digits, "DigitsNet", partial(DigitsNet, dropout=0.0))
+    own = dict(per_class=None, rounds=1, steps=2, batch_size=64, pretraining=1)
+    cfg = DIGITS.settings("smoke", **own)
+    parts = digits.Parts(cfg, "mnist-usps", [0], torch.device("cpu"), None, dict(workers=1))
+    before = parts.pretraining()
+    out = parts.central(before)
+    t = before.tensors
+    state = before.layout.views(t["shared"][0], t["personal"][0, 0])
+    fed, _ = digits.federation(cfg, "mnist-usps", [0], [0.5])
+    w = {n: state[n].clone().requires_grad_() for n, _ in fed.net.named_parameters()}
+    both, loss = domains.digits("mnist-usps", per_class=None, tested=cfg.tested), 0.0
+    for k in (0, 1):
+        mine = both.partition.train.of(k)
+        x, y = both.data.train.x[mine], both.data.train.y[mine]
+        at = dict(watch=torch.Tensor.detach)  # lambda is 0 in the first round
+        outputs, logit = functional_call(fed.net.eval(), {**state, **w}, (x,), at)
+        truth = torch.full_like(logit, float(k))
+        loss = loss + F.binary_cross_entropy_with_logits(logit, truth) / 2
+        loss = loss + (F.cross_entropy(outputs, y) / 2 if k == 0 else 0)
+    slopes = torch.autograd.grad(loss, list(w.values()))
+    after = out.layout.views(out.tensors["shared"][0], out.tensors["personal"][0, 0])
+    for (name, value), slope in zip(w.items(), slopes, strict=True):
+        step = cfg.lr * (1 + cfg.momentum) * (slope + cfg.weight_decay * value)
+        assert torch.allclose(after[name], value - step, atol=1e-6), name
 
 
 @pytest.mark.parametrize(
@@ -418,6 +450,11 @@ def test_dann_is_set_beside_the_library_at_each_length():
     assert said.count("still a gain") == 2 and "+7.0" in said
     assert "at 0.01, 2 times our rate" in said and "at 0.1, 20 times our rate" in said
     assert dann.sentences(games) == "not yet run"
+    other = found["loss"].ne("central") | found["direction"].ne("mnist-usps")
+    other |= found["statistics"].eq("local")  # none of the frozen ones in one direction
+    assert dann.sentences(found[other]).count("**:") == 1
+    alone = found["loss"].ne("central") | found["statistics"].eq("local")
+    assert dann.sentences(found[alone]) == "not yet run"
 
 
 def test_the_named_commands_make_the_stored_rows_and_no_others():

@@ -74,13 +74,17 @@ def test_impairment_of_known_users_and_of_people_left_out():
         name: pd.DataFrame({"vanilla": [n, n + 2, n + 4, n + 6]}, index)
         for n, name in enumerate(names)
     }
-    axes = impairment.figure3b(tables).axes
+    figure = impairment.figure3b(tables, 0.1)
+    assert "at learning rate 0.1 (the text's is 0.01)" in figure.get_label()
+    axes = figure.axes
     for ax, n in zip(axes, (0, 2, 1, 3), strict=True):
         assert [n + 1, n + 5] in heights(ax)
     assert [ax.get_title() for ax in axes[:2]] == list(impairment.WHO.values())
     curves = pd.DataFrame(
-        dict(loss=loss, round=r, seed=s, train_delta_eo=r + s, train_f1=10 * r + s)
+        dict(loss=loss, lr=0.01, round=r, seed=s, train_delta_eo=r + s, train_f1=10 * r + s)
         for loss in ("none", "vanilla") for r in (1, 2) for s in (0, 2)
     )  # fmt: skip
-    gap, f1 = impairment.by_round(curves).axes
+    figure = impairment.by_round(curves)
+    assert "means over seeds, at learning rate 0.01. " in figure.get_label()
+    gap, f1 = figure.axes
     assert heights(gap) == [[2, 3]] * 2 and heights(f1) == [[11, 21]] * 2

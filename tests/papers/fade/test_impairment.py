@@ -16,6 +16,11 @@ def table() -> pd.DataFrame:
     return people.made_up(women=6, men=4, days=70)
 
 
+def _day(table: pd.DataFrame, value: object) -> pd.DataFrame:
+    """``table`` with another day in its third row."""
+    return table.assign(day=[value if n == 2 else day for n, day in enumerate(table["day"])])
+
+
 @pytest.mark.parametrize(
     "change, said",
     [
@@ -26,6 +31,19 @@ def table() -> pd.DataFrame:
         (lambda t: t.assign(label=t["label"].replace(1, 2)), "label is 2"),
         (lambda t: t.assign(label=t["label"].where(t["day"] != 3)), "label is nothing"),
         (lambda t: t.assign(compuse="much"), "compuse holds text"),
+        (
+            lambda t: t.assign(compuse=t["compuse"].where(t.index != 3, np.inf)),
+            "column compuse is infinite in row 4, of user 0",
+        ),
+        (lambda t: t.assign(user=t["user"].where(t.index != 5)), "column user is empty in row 6"),
+        (lambda t: _day(t, 0.5), "column day is 0.5 in row 3, of user 0; days are whole"),
+        (lambda t: _day(t, np.nan), "column day is nan in row 3"),
+        (lambda t: _day(t, "Monday"), "column day is Monday in row 3"),
+        (lambda t: t.assign(day=t["day"].map(str).astype(object)), "column day is 0 in row 1"),
+        (
+            lambda t: t.assign(sex=t["sex"].where(t.index != 7, {"F": "M", "M": "F"}[t["sex"][7]])),
+            "column sex has both F and M for user 0",
+        ),
         (lambda t: pd.concat([t, t.tail(1)]), "user 9 has day .* more than once"),
         (lambda t: t[(t["user"] != 4) | (t["day"] < 20)], "1 people have fewer .*: 4 \\("),
         (lambda t: t[t["day"] < 5], "9 people have fewer"),

@@ -1,6 +1,7 @@
 """The census as FADE's users hold it, what the sweep turns, and what stored runs say."""
 
 import re
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -11,10 +12,18 @@ import torch
 from lgfed_core import models
 from lgfed_core.data import Split
 from lgfed_core.engine import LocalTraining, run
-from lgfed_core.errors import SettingsError
+from lgfed_core.errors import LgfedError, SettingsError
 from lgfed_core.methods import FADE
 from lgfed_core.models.income import IncomeNet
-from lgfed_core.papers.fade.income import census, claims, measures, run as income, sentences, tables
+from lgfed_core.papers.fade.income import (
+    census,
+    claims,
+    measures,
+    practice,
+    run as income,
+    sentences,
+    tables,
+)
 from lgfed_core.papers.fade.income.game import Game
 from lgfed_core.papers.fade.income.measures import Seen, scores
 from lgfed_core.papers.fade.income.run import INCOME
@@ -136,7 +145,7 @@ def test_scores_by_hand():
 def made_up(slope=0.03, many=-0.1, one=0.1, cost=0.2) -> pd.DataFrame:
     """Rows in which F10 to F12 hold: the gap grows, squared is better with 16, vanilla with 1.
 
-    The tuning 3,0.01,0 of the squared loss has the least gap of all on test rows, and not on
+    The tuning 3_0.01_0 of the squared loss has the least gap of all on test rows, and not on
     validation rows; that of the vanilla loss has it on both, and costs too much.
     """
     rng, lines = np.random.default_rng(0), []
@@ -173,6 +182,17 @@ def test_claims_that_hold_are_confirmed_and_an_unfinished_sweep_is_said():
     said = claims.judged(made_up())["said"]
     assert list(said.index) == ["F10", "F11", "F12"]
     assert said["F10"] == "confirmed" and said["F11"] == "confirmed, 2 of 7 tunings swept"
+    other = made_up()
+    other["top"] = other["top"].replace(10, 7)  # no tuning of the sweep
+    assert claims.judged(other)["said"]["F11"] == "confirmed, 1 of 7 tunings swept"
+
+
+def test_without_fairlearn_the_parts_that_need_none_are_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "fairlearn.postprocessing", None)
+    with pytest.raises(LgfedError, match="parts=figure,between,sweep,qffl$") as refused:
+        practice.central(INCOME.settings("smoke"), "with_sex", [0])
+    parts = str(refused.value).rpartition("parts=")[2].split(",")
+    assert "central" not in INCOME.settings("smoke", parts=tuple(parts)).names()
 
 
 @pytest.mark.parametrize(

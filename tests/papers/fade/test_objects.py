@@ -8,12 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+import torch.nn.functional as F
 from hypothesis import given, settings, strategies as st
+from torch.func import functional_call
 
 from lgfed_core.data.features.stored import Features, features
+from lgfed_core.engine import Participation
 from lgfed_core.errors import PartitionError, SettingsError
 from lgfed_core.evidence import records
 from lgfed_core.evidence.rows import DIVERGED
+from lgfed_core.models.layout import Layout
+from lgfed_core.papers import in_short
 from lgfed_core.papers.fade.objects import (
     chances,
     claims,
@@ -273,13 +278,18 @@ def test_choices_are_three(stored):
 
 
 def test_figures_are_drawn_of_what_there_is(stored):
+    few = rows()[lambda f: f["method"].ne("fedavg_shot") | f["seed"].eq(0)]
+    assert " 1 to 3 seeds, stored" in figures.averages(stored(few)).get_label()
     found = stored(rows())
-    figures.averages(found)
+    assert figures.averages(found).get_label().endswith(" 3 seeds, stored at paper scale.")
     curves = pd.DataFrame(
         dict(method="fade_dann", task="D->A", target_users="noniid", metric="user1_acc",
              protocol="as_described", round=[1, 2], value=[50.0, 60.0])
     )  # fmt: skip
     others = [curves.assign(protocol="as_released", value=0.0), curves.assign(lr=0.1, value=0.0)]
+    two = pd.concat([curves.assign(seed=s) for s in (0, 1)])
+    two = pd.concat([two, curves.assign(seed=0, method="fade_cdan")])
+    assert " 1 to 2 seeds" in figures.users_by_round(two, "D->A").get_label()
     (ax,) = figures.users_by_round(pd.concat([curves, *others]), "D->A").axes
     assert ax.lines[0].get_ydata().tolist() == [50, 60]
     z = np.random.default_rng(0).standard_normal((30, 5))
@@ -303,6 +313,7 @@ def test_a_longer_run_stands_beside_the_usual_and_nowhere_else(stored):
     table = chances.by_length(found)
     assert list(table.index) == [("central", "A->W", m) for m in ("DANN", "CDAN")]
     assert (table[400] - table[run.Settings.rounds]).tolist() == pytest.approx([5, 5])
+    assert table.columns[-1] == "seeds" and table["seeds"].tolist() == [1, 1]
     before = some[some["method"].eq("source_only") & some["seed"].eq(0)].assign(rounds=400)
     (where,) = [(at, users) for at, users, _ in objects.elsewhere(stored(before))]
     assert where == ({"rounds": 400}, "central")
@@ -422,3 +433,67 @@ def test_each_users_way_is_recorded_where_the_page_draws_it(own, drawn):
     found = OBJECTS._cell(cfg, dict(run._by_cell(cfg, "cdan_2", history)[0][0]), history)
     assert (run.CURVES in set(found["table"])) == drawn
     assert (found["metric"] == "user1_acc").any()
+
+
+def test_the_card_has_the_commands_of_all_rows_and_of_no_others(stored):
+    longer = rows()[lambda f: f["seed"] == 0].assign(rounds=300, weight=10.0)
+    other = rows()[lambda f: f["seed"] < 2].assign(data="caltech")
+    stored(pd.concat([longer, other]))
+    text = in_short.Box("fade/objects", experiments=[OBJECTS]).markdown(pd.DataFrame())
+    assert text.count("<code>") == 2 and "covered by 2 commands" in text
+    games = "users=noniid methods=dann,cdan,shot central_methods="
+    assert f"--seeds 0 --set rounds=300 weight=10.0 {games}<" in text
+    assert f"--seeds 0-1 --set data=caltech {games}<" in text
+
+
+def test_central_is_one_step_on_the_sum_of_both_losses(monkeypatch):
+    """At the full rate and decay, each domain's game at half the weight: by hand, from autograd."""
+    task = domains.joined("a->b", some(60, 0), some(50, 1))
+    monkeypatch.setattr(run.Parts, "both", task)
+    own = dict(rounds=1, steps=2, batch_size=64, dropout=0.0, weight=3.0, pretraining=1)
+    cfg = OBJECTS.settings("smoke", **own)
+    parts = run.Parts(cfg, "a->b", [0], engine=dict(workers=1))
+    before = parts.pretraining("relu")
+    found = parts.central(before, "dann")
+    fed, start = parts.federation("dann", Participation())
+    w = values_of(fed.net, parts.taken(before, start, fed)[0])
+    loss, train = 0.0, task.data.train
+    for k, rows_ in enumerate((slice(0, 60), slice(60, None))):
+        at = dict(watch=lambda z: z.detach())  # lambda is 0 in the first round
+        outputs, logit = functional_call(fed.net, w, (train.x[rows_],), at)
+        truth = torch.full_like(logit, float(k))
+        loss = loss + cfg.weight / 2 * F.binary_cross_entropy_with_logits(logit, truth)
+        if k == 0:
+            loss = loss + F.cross_entropy(outputs, train.y[rows_], label_smoothing=cfg.smoothing)
+    slopes = torch.autograd.grad(loss, list(w.values()))
+    after = found.layout.views(found.tensors["shared"][0], found.tensors["personal"][0, 0])
+    for (name, value), slope in zip(w.items(), slopes, strict=True):
+        step = cfg.lr * (1 + cfg.momentum) * (slope + cfg.weight_decay * value)
+        assert torch.allclose(after[name], value - step, atol=1e-6), name
+
+
+def values_of(net: torch.nn.Module, flat: torch.Tensor) -> dict[str, torch.Tensor]:
+    """The parameters of ``net`` in ``flat`` [P], each to be differentiated by."""
+    names = [name for name, _ in net.named_parameters()]
+    found = Layout(net, names).views(flat, flat[:0])
+    return {name: value.clone().requires_grad_() for name, value in found.items()}
+
+
+def test_a_collapse_counts_with_any_number_of_users_a_round(stored):
+    one = rows(lost=(("W->A", 1),)).assign(per_round=lambda f: f["per_round"].replace(2, 1))
+    found = stored(pd.concat([rows(), one[one["per_round"] == 1]]))
+    (part,) = claims.dann_fails(found)
+    assert part.evidence.estimate == pytest.approx(100 / 36) and part.evidence.p_against == 1
+    words = "of 108 runs **1** (20 classes, 1 a round, DANN, W->A: 1)"
+    assert words in tables.answer(found)
+
+
+def test_on_visda_one_user_takes_part_in_a_round(stored):
+    assert OBJECTS.settings("paper", data="visda").per_round == (1,)
+    assert OBJECTS.settings("paper", data="visda", per_round=(2,)).per_round == (2,)
+    assert OBJECTS.settings("paper", data="officehome").per_round == (2,)
+    lines = rows(**{"cdan+shot": 90})[lambda f: f["task"] == TASKS[0]]
+    lines = lines.assign(data="visda", task=domains.TASKS["visda"][0])
+    assert claims.order_on_visda(stored(lines)) == []  # two users a round
+    stored(lines.assign(per_round=lines["per_round"].replace(2, 1)))
+    assert len(claims.order_on_visda(pd.DataFrame())) == 3

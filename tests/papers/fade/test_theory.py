@@ -350,6 +350,7 @@ def test_figures_show_what_they_are_given():
         figure = figures_fade_theory.stolen(found, found)
         words = [t.get_text() for t in figure.axes[0].get_legend().get_texts()]
         assert words == ["victim", "start", "no defence", "absent 0.9"]
+        assert [ax.get_title(loc="left") for ax in figure.axes[1:]] == ["By noise", "By absence"]
     plt.close("all")
 
 
@@ -378,3 +379,7 @@ def test_what_was_stolen_is_said_of_the_distance_to_the_start():
     nearer = next(line for line in said.splitlines() if "**nearer**" in line)
     assert "open, long steps -" in nearer and "open, small steps -" in nearer
     assert "absent 100 %, long steps" not in nearer
+    more = [attack.Defence(0.3), attack.Defence(absent=0.25), attack.Defence(0.1, 0.9)]
+    said = sentences.stolen(attack.attack(more, rounds=4, seeds=3), found)
+    assert all(words in said for words in ("noise 0.3, long", "absent 25 %, long"))
+    assert "noise 0.1, absent 90 %, long" in said

@@ -50,8 +50,9 @@ def sentences(found: pd.DataFrame) -> str:
     """What the longest runs of `central` say, in Markdown; rows as for `central`."""
     table, lines = central(found), []
     rows = select(found, table=digits.TABLE, metric="target_acc")
-    for direction in [d for d in LIBRARY if len(table) and d in table.index]:
-        mine = table.loc[direction].xs("frozen", level="statistics")
+    ours = table[table.index.get_level_values("statistics") == "frozen"] if len(table) else table
+    for direction in [d for d in LIBRARY if len(ours) and d in ours.index]:
+        mine = ours.loc[direction].droplevel("statistics")
         short, most = mine.index.min(), mine.index.max()
         at = [select(rows, loss="central", direction=direction, rounds=n) for n in (short, most)]
         first, last = (select(a, statistics="").set_index("seed")["value"] for a in at)

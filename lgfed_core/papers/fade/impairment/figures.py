@@ -9,14 +9,22 @@ from lgfed_core.colours import INK, LOSS
 from lgfed_core.evidence.verdict import reach_of
 from lgfed_core.plotting import WIDTH, caption
 
+from .settings import Settings
+
 WHO = {"train": "users trained with", "left": "users left out"}
 
 
-def figure3b(tables: dict[str, pd.DataFrame]) -> Figure:
+def at_rate(lr: float) -> str:
+    """A learning rate in words, with the text's beside another."""
+    text = Settings.lrs[0]
+    return f"learning rate {lr:g}" + (f" (the text's is {text:g})" if lr != text else "")
+
+
+def figure3b(tables: dict[str, pd.DataFrame], lr: float) -> Figure:
     """Delta EO and F1 by users a round, of those trained with and of those left out.
 
     tables: "train_delta_eo", "train_f1", "left_delta_eo", "left_f1" -> lines (per_round, seed), a
-    column per loss. Bars are 95 % intervals over seeds.
+    column per loss. lr: at which they ran. Bars are 95 % intervals over seeds.
     """
     fig, axes = plt.subplots(2, 2, figsize=(WIDTH, 4.2), sharex=True, sharey="row")
     for column, (who, title) in zip(axes.T, WHO.items(), strict=True):
@@ -34,7 +42,8 @@ def figure3b(tables: dict[str, pd.DataFrame]) -> Figure:
     axes[1, 0].set_ylabel("F1, %")
     axes[0, 0].legend()
     words = "Delta EO and F1 by the number of users in a round, of known users and of others, a "
-    words += "line per loss of D; bars are 95 % intervals, from stored runs on stand-in data."
+    words += f"line per loss of D, at {at_rate(lr)}; bars are 95 % intervals, from stored runs on "
+    words += "stand-in data."
     return caption(fig, words, *tables.values())
 
 
@@ -48,4 +57,6 @@ def by_round(curves: pd.DataFrame) -> Figure:
             ax.plot(mean.index, mean, color=colour, label=loss)
         ax.set(xlabel="round", ylabel={"train_f1": "F1, %"}.get(metric, "delta EO"))
     axes[1].legend()
-    return caption(fig, "Delta EO and F1 by round, a line per loss of D, means over seeds.", curves)
+    rates = " and ".join(at_rate(lr) for lr in curves["lr"].unique())
+    words = f"Delta EO and F1 by round, a line per loss of D, means over seeds, at {rates}."
+    return caption(fig, words, curves)

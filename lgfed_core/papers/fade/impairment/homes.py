@@ -63,7 +63,8 @@ def read(path: Path) -> pd.DataFrame:
 
 def checked(table: pd.DataFrame, where: str) -> pd.DataFrame:
     """``table`` itself. Raises DataError that names the first thing wrong: columns that lack, a
-    person's day given twice, another sex or label, text among numbers, a column without variation.
+    person's day given twice or no whole number, a line of nobody, another sex or label, a person
+    of two sexes, text or infinity among numbers, a column without variation.
     """
     if lacking := [name for name in NEEDED if name not in table]:
         raise DataError(
@@ -75,6 +76,7 @@ def checked(table: pd.DataFrame, where: str) -> pd.DataFrame:
             ["nothing"] if table[name].isna().any() else []
         ):
             raise DataError(f"{where}: {name} is {strange[0]}; it must be one of {sorted(known)}")
+    _places(table, where)
     twice = table.duplicated(["user", "day"])
     if twice.any():
         line = table[twice].iloc[0]
@@ -82,6 +84,9 @@ def checked(table: pd.DataFrame, where: str) -> pd.DataFrame:
     for name in numbers(table):
         if not pd.api.types.is_numeric_dtype(table[name]):
             raise DataError(f"{where}: column {name} holds text; variables are numbers")
+        if (endless := np.isinf(table[name].to_numpy(float))).any():
+            line = _first(table, endless)
+            raise DataError(f"{where}: column {name} is infinite in {line}; leave the cell empty")
     same = [name for name in [*numbers(table), "sex", "label"] if table[name].nunique() < 2]
     if same:
         raise DataError(
@@ -89,6 +94,26 @@ def checked(table: pd.DataFrame, where: str) -> pd.DataFrame:
             "out, or take more people"
         )
     return table
+
+
+def _places(table: pd.DataFrame, where: str) -> None:
+    """Raises DataError unless each line has a user, of one sex, and a whole number as its day."""
+    if (nobody := table["user"].isna().to_numpy()).any():
+        raise DataError(f"{where}: column user is empty in row {int(nobody.argmax()) + 1}")
+    day = pd.to_numeric(table["day"], errors="coerce").to_numpy(float)
+    text = table["day"].map(lambda value: isinstance(value, str)).to_numpy(bool)
+    if (wrong := text | ~np.isfinite(day) | (day % 1 != 0)).any():
+        line, value = _first(table, wrong), table["day"].iloc[int(wrong.argmax())]
+        raise DataError(f"{where}: column day is {value} in {line}; days are whole numbers")
+    if (mixed := (sexes := table.groupby("user")["sex"].nunique()) > 1).any():
+        user = sexes.index[mixed][0]
+        raise DataError(f"{where}: column sex has both F and M for user {user}; a user has one")
+
+
+def _first(table: pd.DataFrame, wrong: NDArray) -> str:
+    """The first ``wrong`` [n] line in words; rows are counted from 1, without the heading."""
+    at = int(wrong.argmax())
+    return f"row {at + 1}, of user {table['user'].iloc[at]}"
 
 
 def numbers(table: pd.DataFrame) -> list[str]:

@@ -6,7 +6,8 @@ text's, and ten times as much. The paper reports the users it trains with; besid
 users who were left out.
 
 Only `as_described` exists: there is no released code, and the study is private. `people` says who
-stands in. What the text leaves open: SGD with momentum 0.9 that each user keeps, eight variables.
+stands in. What the text leaves open: SGD with momentum 0.9 that each user keeps, one batch of
+each user in a round, eight variables.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -161,11 +161,17 @@ def judged(found: pd.DataFrame) -> pd.DataFrame:
     rounds, out = found["rounds"].max(), claims.judged(CLAIMS, found)
     if rounds < Settings.rounds:
         return claims.only_suggested(out, f"{rounds:,.0f} of {Settings.rounds:,} rounds")
-    ran = len(select(found, table=income.SWEEP)[list(Tuning._fields)].drop_duplicates())
+    ran = len(_swept(found) & set(SWEPT))
     for claim in out.index[out.index.isin(["F11", "F12"]) & (out["ran"] > 0)]:
         if ran < len(SWEPT):
             out.loc[claim, "said"] += f", {ran} of {len(SWEPT)} tunings swept"
     return out
+
+
+def _swept(found: pd.DataFrame) -> set[str]:
+    """The tunings that rows of the sweep have, as settings name them."""
+    some = select(found, table=income.SWEEP)[list(Tuning._fields)].drop_duplicates()
+    return {str(Tuning(top, lr, int(own))) for top, lr, own in some.itertuples(index=False)}
 
 
 def from_stored() -> pd.DataFrame:

@@ -21,6 +21,7 @@ from lgfed_core.papers.measured import Measured
 from . import census
 from .measures import Seen, scores
 
+PARTS = ("figure", "between", "sweep", "qffl", "central")  # of the experiment
 METHODS = ("logistic", "thresholds", "reduction")
 
 
@@ -34,7 +35,8 @@ def central(cfg, inputs: str, seeds: Sequence[int]) -> Measured:
         from fairlearn.reductions import EqualizedOdds, ExponentiatedGradient
     except ImportError as error:
         raise LgfedError(
-            "the central baselines need fairlearn: pip install fairlearn, or set central=False"
+            "the central baselines need fairlearn: pip install fairlearn, or leave them out, with "
+            f"parts={','.join(part for part in PARTS if part != 'central')}"
         ) from error
     from sklearn.linear_model import LogisticRegression
 

@@ -139,7 +139,7 @@ class Parts:
 
 
 class Income(Experiment):
-    """``with_sex:figure``, ``with_sex:sweep:3,0.01,0``, ...; all seeds in one stack of lanes."""
+    """``with_sex:figure``, ``with_sex:sweep:3_0.01_0``, ...; all seeds in one stack of lanes."""
 
     name, table, together, usual_lanes = NAME, TABLE, True, "batched"
     Settings, scales, protocols = Settings, SCALES, ("as_described",)
@@ -193,4 +193,4 @@ INCOME = Income()
 
 
 def _file(name: str) -> str:
-    return f"{name.replace(':', '_').replace(',', '_')}.safetensors"
+    return f"{name.replace(':', '_')}.safetensors"

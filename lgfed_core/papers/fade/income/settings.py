@@ -7,8 +7,8 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.papers.settings import INSIDE, Checked
 
 from . import census, practice
+from .practice import PARTS
 
-PARTS = ("figure", "between", "sweep", "qffl", "central")
 POWERS = {"none": 1.0, "vanilla": 1.0, "between": 1.5, "squared": 2.0}  # "none": D looks on
 
 

@@ -6,7 +6,7 @@ from lgfed_core.evidence.printed import METHODS as WORDS
 from lgfed_core.papers.commands import again
 
 from . import stored, sweep
-from .domains import TASKS
+from .domains import PER_ROUND, TASKS
 from .run import NAME, TRIED
 from .settings import METHODS, Settings
 from .tables import USERS
@@ -15,7 +15,8 @@ WAYS = {"": " rounds", "information": ", by information", "target_acc": ", by th
 
 
 def by_length(found: pd.DataFrame) -> pd.DataFrame:
-    """Target accuracy by rounds, %: lines (users, tasks, method), a column per length.
+    """Target accuracy by rounds, %: lines (users, tasks, method), a column per length, and seeds,
+    the fewest of a task.
 
     Each line has the tasks and seeds that have run at every length it shows; a central method takes
     as many batches as a federated run of so many rounds. Empty without another length than usual.
@@ -28,11 +29,14 @@ def by_length(found: pd.DataFrame) -> pd.DataFrame:
             wide = stored.accuracy(found, users, rounds=rounds)
             for method in (m for m in METHODS if m in wide and m in usual):
                 both = pd.concat({Settings.rounds: usual[method], rounds: wide[method]}, axis=1)
-                both = both.dropna().groupby("task").mean()
+                both = both.dropna()
+                seeds = both.groupby("task").size().min()
+                both = both.groupby("task").mean()
                 names = "all" if len(both) == len(TASKS["office31"]) else ", ".join(both.index)
                 line = dict(users=words, tasks=names, method=WORDS[method])
-                lines += [line | both.mean().to_dict()] if len(both) else []
-    return pd.DataFrame(lines).set_index(["users", "tasks", "method"]) if lines else pd.DataFrame()
+                lines += [line | both.mean().to_dict() | dict(seeds=seeds)] if len(both) else []
+    table = pd.DataFrame(lines).set_index(["users", "tasks", "method"]) if lines else pd.DataFrame()
+    return table[[*(c for c in table if c != "seeds"), "seeds"]] if lines else table
 
 
 def chance(found: pd.DataFrame) -> dict[str, dict[str, pd.DataFrame]]:
@@ -88,11 +92,12 @@ def by_setting(found: pd.DataFrame) -> pd.DataFrame:
 
 def commands(found: pd.DataFrame) -> list[str]:
     """The commands that make the federated and central games of ``found`` again, at the usual and
-    at other rounds, rates, weights and numbers of users a round; the shortest first."""
+    at other rounds, rates, weights and numbers of users a round, on each set; the shortest first.
+    """
     mine = found[found["selection"].eq("last") & found["method"].isin(METHODS)]
     mine = mine[mine["metric"].eq("target_acc") & mine["round"].isna()]
     mine = mine.fillna(dict.fromkeys((*TRIED, "per_round"), 0))
-    by, same = ["protocol", *TRIED, "target_users", "per_round"], {}
+    by, same = ["protocol", "data", "backbone", *TRIED, "target_users", "per_round"], {}
     for at, runs in mine.groupby(by, sort=False):
         *setting, users, many = at
         methods = tuple(m for m in METHODS if m in set(runs["method"]))
@@ -102,13 +107,15 @@ def commands(found: pd.DataFrame) -> list[str]:
     return sorted(said, key=lambda command: (len(command), command))
 
 
-def _again(protocol, rounds, lr, weight, many, methods, seeds, users) -> str:
+def _again(protocol, data, backbone, rounds, lr, weight, many, methods, seeds, users) -> str:
     """One of `commands`; a value of 0 is the usual one, and a central game has no user."""
-    own = dict(rounds=int(rounds), lr=lr, weight=weight)
-    changes = [(name, value) for name, value in own.items() if value]
+    own = dict(data=data, backbone=backbone, rounds=int(rounds), lr=lr, weight=weight)
+    own |= dict(backbone="") if data == "digits" else {}  # these have gradients, and no choice
+    changes = [(name, v) for name, v in own.items() if v and v != getattr(Settings, name)]
     if not many:
         changes += [("methods", ()), ("central_methods", methods)]
     else:
         changes += [("users", users), ("methods", methods), ("central_methods", ())]
-        changes += [("per_round", (int(many),))] if many != 2 else []
+        usual = PER_ROUND.get(data, Settings.per_round)
+        changes += [("per_round", (int(many),))] if (many,) != usual else []
     return again(NAME, protocol, changes, seeds, least=1)

@@ -44,6 +44,7 @@ TASKS = {
     "digits": tuple(f"{a}->{b}" for a in "BMU" for b in "BMU" if a != b),
 }
 NONIID = {"caltech": 6, "officehome": 45, "visda": 5, "digits": 6}  # classes of a user
+PER_ROUND = {"visda": (1,)}  # users that take part in a round, where not the usual ones
 STRIDES = {"office31": 10, "caltech": 3, "officehome": 20, "visda": 4, "digits": 3}
 
 

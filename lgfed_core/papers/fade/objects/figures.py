@@ -22,11 +22,12 @@ from .tables import USERS
 def averages(found: pd.DataFrame) -> Figure:
     """Average accuracy of each method by kind of users: a dot per seed, a line for the mean."""
     fig, ax = plt.subplots(figsize=(WIDTH, 2.8))
-    style = looks(METHODS)
+    style, drawn = looks(METHODS), []
     for i, users in enumerate(USERS):
         mean = stored.average(stored.accuracy(found, users))
         for j, method in enumerate(m for m in METHODS if m in mean):
             values = mean[method].dropna()
+            drawn.append(values.to_frame().assign(scale=found["scale"].iloc[0]))
             x = i + 0.14 * (j - 2)
             colour, mark = style[method]
             ax.plot([x] * len(values), values, mark, color=colour, alpha=0.6)
@@ -43,7 +44,7 @@ def averages(found: pd.DataFrame) -> Figure:
     ax.set_ylabel("target accuracy, %")
     ax.legend(ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.12))
     below = "Average target accuracy over tasks by kind of users: a dot per seed, dashes for means."
-    return caption(fig, below, found)
+    return caption(fig, below, *drawn)
 
 
 def users_by_round(curves: pd.DataFrame, task: str) -> Figure:
@@ -66,7 +67,8 @@ def users_by_round(curves: pd.DataFrame, task: str) -> Figure:
         ax.set(title=WORDS[method], xlabel="round")
     axes[0, 0].set_ylabel("accuracy, %")
     axes[0, 0].legend(loc="best")
-    return caption(fig, f"Accuracy of each target user by round, means over seeds, {task}.", mine)
+    below = f"Accuracy of each target user by round, means over seeds, {task}."
+    return caption(fig, below, *(mine[mine["method"] == method] for method in methods))
 
 
 def plane(features: dict[str, NDArray], label: NDArray, group: NDArray, shown: int = 6) -> Figure:

@@ -58,6 +58,7 @@ class Objects(Experiment):
             found |= dict(tasks=domains.TASKS[data], noniid=domains.NONIID.get(data, 20))
             if data != "office31":  # the released sweeps' 15 classes are of its 31
                 found["users"] = tuple(u for u in found.get("users", USERS) if u != "noniid15")
+            found["per_round"] = domains.PER_ROUND.get(data, Settings.per_round)
         return found
 
     def names(self, cfg: Settings) -> dict[str, int]:
@@ -71,6 +72,13 @@ class Objects(Experiment):
         for task in cfg.tasks:
             for name, rounds in self.names(cfg).items():
                 yield Part(f"{task}:{name}", rounds, folder / saved_as(task, name))
+
+    def remade(self, rows: pd.DataFrame) -> list[str]:
+        """`chances.commands` of the rows: most are of other settings than a piece has."""
+        from . import chances  # which knows this experiment
+
+        own = rows.columns.union([*TRIED, "round"])  # none is stored before a row has one
+        return chances.commands(stored_names(rows.reindex(columns=own)))
 
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
         for task in cfg.tasks:
@@ -161,6 +169,12 @@ def _by_cell(cfg: Settings, name: str, history: pd.DataFrame) -> list[tuple[dict
         return []
     at = history.groupby(["round", "seed"]).cumcount()  # a seed's runs are in the order of users
     return [(cell | dict(target_users=u), history[at == i]) for i, u in enumerate(cfg.users)]
+
+
+def stored_names(rows: pd.DataFrame) -> pd.DataFrame:
+    """Stored ``rows`` with methods by their plain names, as settings call them."""
+    plain = {printed: name for name, printed in FEDERATED.items()}
+    return rows.assign(method=rows["method"].replace(plain))
 
 
 def _usual(cfg: Settings) -> bool:

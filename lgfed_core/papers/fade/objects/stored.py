@@ -12,8 +12,8 @@ from lgfed_core.evidence.records import select
 from lgfed_core.evidence.rows import DIVERGED
 
 from .domains import TASKS
-from .run import COLLAPSED, FEDERATED, NAME, PRETRAINED, TRIED
-from .settings import METHODS, USERS, bottleneck
+from .run import COLLAPSED, FEDERATED, NAME, PRETRAINED, TRIED, stored_names
+from .settings import METHODS, USERS, Settings, bottleneck
 
 BEFORE = {kind: lines[0][0] for kind, lines in PRETRAINED.items()}  # by bottleneck
 PLAIN = {printed: name for name, printed in FEDERATED.items()}
@@ -31,7 +31,7 @@ def rows(data: str = "office31", scale: str = "paper") -> pd.DataFrame:
     found = select(NAME, columns=_IDS, scale=scale, data=data)
     own = select(found, stand_in="")
     found = found if own.empty else own
-    return found.assign(method=found["method"].replace(PLAIN))
+    return stored_names(found)
 
 
 def accuracy(
@@ -78,6 +78,12 @@ def collapsed(found: pd.DataFrame, users: str = "noniid", **which) -> pd.DataFra
         if method in lost:
             out.loc[lost.index[lost[method].notna()], method] = 1.0
     return out
+
+
+def numbers(found: pd.DataFrame) -> list[int]:
+    """How many users a round there are runs with, the usual ones first."""
+    usual = list(Settings.per_round)
+    return [*usual, *sorted({int(n) for n in found["per_round"].dropna()} - set(usual))]
 
 
 def elsewhere(

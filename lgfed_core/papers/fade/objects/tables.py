@@ -14,7 +14,7 @@ from lgfed_core.evidence.rows import PROTOCOLS
 from .. import printed
 from . import claims, stored
 from .domains import NONIID, TASKS
-from .settings import METHODS
+from .settings import METHODS, Settings
 
 TRIED = {"rounds": "rounds", "lr": "rate", "weight": "λ"}
 USERS = {"noniid": "20 classes", "noniid15": "15 classes", "iid": "i.i.d.", "central": "central"}
@@ -146,8 +146,8 @@ def _levels(words: str, found: tuple[float, float]) -> dict[tuple[str, str], flo
 
 
 def failures(found: pd.DataFrame) -> pd.DataFrame:
-    """Collapsed runs, %: lines (protocol, users, method): runs, share, mean of the others over
-    tasks, and the lowest accuracy of all."""
+    """Collapsed runs, %, with two users a round: lines (protocol, users, method): runs, share, mean
+    of the others over tasks, and the lowest accuracy of all."""
     lines = {}
     for protocol, users, words in _ran():
         wide, fell = (
@@ -191,11 +191,16 @@ def answer(found: pd.DataFrame) -> str:
 
 
 def _collapses(found: pd.DataFrame) -> str:
-    """How many runs have collapsed under each protocol, and which; other settings apart."""
+    """How many runs have collapsed under each protocol, with any number of users a round, and
+    which; other settings apart."""
     runs: dict[str, list[pd.Series]] = {}
     for protocol, users, words in _ran():
-        mine = stored.collapsed(found, users, protocol=protocol)
-        runs.setdefault(protocol.replace("_", " "), []).append(_named(mine, words))
+        for many in stored.numbers(found):
+            fell = stored.collapsed(found, users, protocol=protocol, per_round=many)
+            named = _named(fell, words)
+            if many not in Settings.per_round:  # of central runs there is no such number
+                named = _named(fell if users != "central" else fell[:0], f"{words}, {many} a round")
+            runs.setdefault(protocol.replace("_", " "), []).append(named)
     for tried, users, mine in stored.elsewhere(found):
         words = ", ".join(f"{TRIED[name]} {value:g}" for name, value in tried.items())
         named = _named(mine, f"{USERS[users]}, {words}")

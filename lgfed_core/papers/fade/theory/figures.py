@@ -223,8 +223,8 @@ def stolen(found: attack.Attack, careful: attack.Attack) -> Figure:
     axes[1].set_xticks([0, 0.01, 0.1, 1], ["0", "0.01", "0.1", "1"])
     _distances(axes[2], end[0][end[0]["noise"] == 0], "absent", CASE[2], "300 rounds")
     _distances(axes[2], end[1], "absent", CASE[3], f"{careful.rounds[-1]}, smaller steps")
-    axes[1].set_title("Noise spoils the theft")
-    axes[2].set_title("Absence delays it")
+    axes[1].set_title("By noise")
+    axes[2].set_title("By absence")
     axes[1].set_ylabel("Fréchet distance left")
     axes[2].legend(fontsize=7)
     below = (

@@ -35,16 +35,10 @@ def _ends(found: Attack, careful: Attack) -> Iterator[Pair]:
         table = attack.table()
         last = table[table["round"] == table["round"].max()]
         for (noise, absent), mine in last.groupby(["noise", "absent"]):
-            if (noise, absent) in ((0, 0), (0, 0.5), (0, 1), (0.1, 0), (1, 0)):
-                who = (
-                    f"noise {noise:g}"
-                    if noise
-                    else f"absent {100 * absent:g} %"
-                    if absent
-                    else "open"
-                )
-                end = mine.set_index("seed")["distance"]
-                yield f"{who}, {steps}", end, 0 * end + START
+            blurred, away = f"noise {noise:g}" * (noise > 0), f"absent {100 * absent:g} %"
+            who = ", ".join(filter(None, [blurred, away * (absent > 0)])) or "open"
+            end = mine.set_index("seed")["distance"]
+            yield f"{who}, {steps}", end, 0 * end + START
 
 
 def _minimum(verdicts: pd.Series, gaps: pd.Series) -> str:
