@@ -40,7 +40,7 @@ def test_a_unit_set_by_hand_solves_it_and_each_part_carries_one_client():
     assert found.loc[0, ("all", "nothing")] == 1.0
     assert found.loc[0, ("up", "modulation")] < 0.6 and found.loc[0, ("down", "modulation")] == 1.0
     assert found.loc[0, ("down", "expression")] < 0.6 and found.loc[0, ("up", "expression")] == 1.0
-    assert xor.roles(found).tolist() == ["one each"]
+    assert xor.ways(found).loc[0].tolist() == ["one each"] * len(xor.INTACT)
     assert xor.clearest(found) == 0
 
 
@@ -60,7 +60,7 @@ def test_roles_in_words():
             line(1, 1, 1, 1, 1),
         ]
     )
-    assert xor.roles(found).tolist() == [
+    assert xor.roles(found, 0.95).tolist() == [
         "not solved",
         "one each",
         "mixed",
@@ -79,6 +79,35 @@ def test_the_claim_counts_the_starts_of_the_half_that_its_estimate_is_of():
     assert line["runs"] == 28 and line["estimate"] == pytest.approx(21 / 28 - 0.5)
     found.loc[:8, ("all", "nothing")] = 0.5  # the first half is the weaker one now
     assert claims.judged(judged.CLAIMS, {"cgau": found}).loc["C8", "runs"] == 30
+
+
+@pytest.mark.parametrize(
+    ("left", "verdict"), [(0.7, "confirmed"), (0.8, "inconclusive"), (0.9, "inconclusive")]
+)
+def test_no_threshold_decides_alone_whether_a_part_carries_a_client(left, verdict):
+    found = pd.concat([xor.accuracies(by_hand(), CFG)] * 30, ignore_index=True)
+    found.loc[:, ("down", "expression")] = left  # right still at the thresholds up to this
+    assert claims.judged(judged.CLAIMS, {"cgau": found}).loc["C8", "verdict"] == verdict
+    each = xor.halves({"cgau": found})["one part for each client"].evidence
+    holds = [int(at > left) for at in xor.INTACT]
+    assert (each.low, each.high) == (min(holds) - 0.5, max(holds) - 0.5)
+    assert xor.counts(found).loc["one each"].tolist() == [30 * one for one in holds]
+    said = "most do, by each" if verdict == "confirmed" else "whether most do depends on that"
+    assert said in xor.one_each(found)
+
+
+def test_what_holds_at_no_threshold_is_refuted():
+    found = pd.concat([xor.accuracies(by_hand(), CFG)] * 30, ignore_index=True)
+    found.loc[:, ("down", "expression")] = 0.96
+    assert claims.judged(judged.CLAIMS, {"cgau": found}).loc["C8", "verdict"] == "refuted"
+    assert "in 0, 0 or 0 of the 30 starts" in xor.one_each(found)
+
+
+def test_the_start_that_is_drawn_is_clear_by_every_threshold():
+    found = pd.concat([xor.accuracies(by_hand(), CFG)] * 2, ignore_index=True)
+    found.loc[0, ("down", "expression")] = 0.8
+    found.loc[0, ("all", "modulation")] = 0.1  # needs both more, and is another kind at 75 %
+    assert xor.clearest(found) == 1
 
 
 def test_the_claim_needs_both_halves():
@@ -104,8 +133,12 @@ def test_sentences_to_take_home_count_the_starts():
     found |= {"gated": found["cgau"].copy(), "mlp": 0 * found["cgau"]}
     said = xor.take_home(found)
     assert "**Two tanh units** solve it from 0 of 1 starts." in said
-    assert "solves it from 1 of 1 starts" in said and "one each 1" in said and "it can" in said
+    assert (
+        "solves it from 1 of 1 starts" in said
+        and "in 1, 1 or 1 of the 1 starts" in said
+        and "it can" in said
+    )
     found["gated"].loc[:, ("all", "nothing")] = 0.98  # just not solved
     assert "solves it from 0 of 1 starts." in xor.take_home(found)
     found["cgau"].loc[:, ("all", "nothing")] = 0.5
-    assert "number of starts: none" in xor.take_home(found)
+    assert "in none: no start solves it" in xor.take_home(found)
