@@ -103,6 +103,16 @@ def test_the_control_has_rows_of_its_own(toy):
     assert (who.client == nearest).all()
 
 
+def test_the_other_reading_has_rows_of_its_own(toy):
+    cfg = CIFAR10.settings("paper", own_class=False)
+    assert cfg.shuffles == (0.0,) and cifar10.tables(cfg)[1] == "cgau_cifar10_any_class"
+    who = federated.simulated(CIFAR10.settings("smoke", own_class=False), toy, 0)
+    far = ((who.plane[:, None, None] - who.means) ** 2).sum(-1)  # [n, C, K]
+    assert (who.client == far.reshape(len(toy), -1).argmin(1) % who.clients).all()
+    with pytest.raises(SettingsError, match="has no centroids of a class"):
+        CIFAR10.settings("paper", own_class=False, within_classes=False)
+
+
 def test_where_weights_cannot_be_had_it_says_so(monkeypatch):
     def missing(*args):
         raise NotAvailable("no mirror\nmore")

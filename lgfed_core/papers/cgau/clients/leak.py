@@ -7,7 +7,8 @@ client are left. Where the answers of the other classes are like draws among K c
 about 1 + (C - 1)/K of C classes. So the client's number, which a CGAU is given and a baseline is
 not, speaks of the label of training and of test rows, and shuffling silences it.
 
-With ``within_classes=False`` the number is a function of the features: it says nothing new.
+With ``within_classes=False`` or ``own_class=False`` the number is a function of the features: it
+says nothing that these do not.
 """
 
 import numpy as np
@@ -66,5 +67,8 @@ def _distances(at: NDArray, means: NDArray) -> NDArray:
 
 
 def _checked(who: Clients) -> None:
-    if not who.within_classes:
-        raise PartitionError("these clients were not made class by class; nothing can leak")
+    if not (who.within_classes and who.own_class):
+        raise PartitionError(
+            "these clients were not made class by class, or rows went to the nearest centroid of "
+            "any: no label sent a row to a client, and nothing can leak"
+        )
