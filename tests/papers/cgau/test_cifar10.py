@@ -269,6 +269,7 @@ def test_the_control_stands_beside_what_it_controls(monkeypatch):
     label = control.how_much_is_the_label(found)
     assert "cifar_cnn, a gain +9." in label and " against a gain +0.5" in label
     assert "what is gone" in label and "inception_v3" not in label
+    assert "adds nothing to what the features say of the class: cifar_cnn" in label
     turned = found.rename({"class by class": "all classes together"} | dict.fromkeys(
         ["all classes together"], "class by class"))  # fmt: skip
     assert "what is gone" not in control.how_much_is_the_label(turned)

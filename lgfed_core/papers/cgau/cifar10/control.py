@@ -1,4 +1,6 @@
-"""The control on CIFAR-10: what CGAU gains on clients whose number knows nothing of the class."""
+"""The control on CIFAR-10: what CGAU gains on clients whose number adds nothing to what the
+features say of the class. By itself the number says something of it: it is a region of the plane.
+"""
 
 import pandas as pd
 
@@ -12,7 +14,7 @@ from ..gains import have
 from . import run as cifar10
 from .claims import NO_GAIN, accuracy, gain_table
 
-TOLD, BLIND = "class by class", "all classes together"  # clients made: whether they know the class
+TOLD, BLIND = "class by class", "all classes together"  # how clients are made: with labels or not
 
 
 def table(method: str = "cgau_kept", protocol: str = "as_described") -> pd.DataFrame:
@@ -42,8 +44,8 @@ def table(method: str = "cgau_kept", protocol: str = "as_described") -> pd.DataF
 
 
 def how_much_is_the_label(found: pd.DataFrame) -> str:
-    """What is left of the gain where the client's number knows nothing of the class, from a
-    `table`, as a sentence in Markdown."""
+    """What is left of the gain where the client's number adds nothing to what the features say of
+    the class, from a `table`, as a sentence in Markdown."""
     said, gone = [], True
     for features, mine in found.groupby(level="features", sort=False) if len(found) else ():
         lines = mine.droplevel("features").rename(columns={"gain": "estimate"})
@@ -56,10 +58,10 @@ def how_much_is_the_label(found: pd.DataFrame) -> str:
             ]
             said.append(f"{features}, {each[0]} against {each[1]}")
             gone &= bool(told["low"] > max(blind["high"], 0))
-    # False if a gain without the class were as large as one with it.
+    # False if the gain were as large where the number adds nothing.
     head = (
         "**How much of the gain is the label**: CGAU's gain in points on clients made class by "
-        "class, against clients whose number knows nothing of the class"
+        "class, against clients whose number adds nothing to what the features say of the class"
     )
     # False for the same reason: then nothing is gone that could be either.
     more = "; what is gone is the label, or a shift of the label given the inputs" if gone else ""
