@@ -288,6 +288,10 @@ def test_an_interval_that_holds_zero_is_not_no_gain():
     assert "neither a gain nor one below 0.5 points is shown" in control.what_it_says(table)
     small = table.assign(low=-0.04, high=0.41, p=0.043, p_same=0.01)  # one-sided: no interval's
     assert "(3 repetitions): any gain is smaller than 0.5" in control.what_it_says(small)
+    lost = table.assign(gain=-2.0, low=-3.0, high=-1.0)
+    assert "(3 repetitions): a loss." in control.what_it_says(lost)
+    little = table.assign(gain=-0.2, low=-0.3, high=-0.1, p_same=0.001)
+    assert "a loss, and it is smaller than 0.5 points." in control.what_it_says(little)
 
 
 # Newcomers.

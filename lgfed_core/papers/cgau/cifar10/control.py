@@ -74,13 +74,12 @@ def what_it_says(found: pd.DataFrame) -> str:
     mine = found.xs(BLIND, level="clients made") if len(found) else found
     for features, line in mine.iterrows():
         # False if more repetitions moved the interval to the other side of zero or of `NO_GAIN`.
-        gain, same = line["low"] > 0, line["p_same"] < 0.05
-        words = {
-            (True, True): f"a gain, and it is smaller than {NO_GAIN:g} points",
-            (True, False): "a gain",
-            (False, True): f"any gain is smaller than {NO_GAIN:g} points",
-            (False, False): f"neither a gain nor one below {NO_GAIN:g} points is shown",
-        }[bool(gain), bool(same)]
+        way = kind(line, ("a gain", "a loss", ""))
+        words = way or f"neither a gain nor one below {NO_GAIN:g} points is shown"
+        if line["p_same"] < 0.05:
+            words = (
+                f"{way or 'any gain'}{', and it' * bool(way)} is smaller than {NO_GAIN:g} points"
+            )
         said.append(
             f"- **{features}**: {claims.said(line.rename({'gain': 'estimate'}))} points "
             f"({line['repetitions']:.0f} repetitions): {words}."
