@@ -20,9 +20,10 @@ TOLD, BLIND = "class by class", "all classes together"  # how clients are made: 
 def table(method: str = "cgau_kept", protocol: str = "as_described") -> pd.DataFrame:
     """Recorded gains without shuffling, of clients made class by class and of all classes together.
 
-    A line per kind of features and of clients: distance (Frechet's, a mean over pairs of clients),
-    baseline (accuracy, percent), gain (points), low and high (95 %), p that there is none
-    (one-sided), p_same that it is `NO_GAIN` or more either way (two one-sided tests), repetitions.
+    A line per kind of features and of clients: distance (Frechet's, of a client to all others
+    together, on average), baseline (accuracy, percent), gain (points), low and high (95 %), p that
+    there is none (one-sided), p_same that it is `NO_GAIN` or more either way (two one-sided tests),
+    repetitions.
     Empty where the control has not been run.
     """
     lines = {}

@@ -70,9 +70,9 @@ class Settings(federated.Settings):
 
     precision: of the features' convolutions. epochs: of the network that is trained on CIFAR-10
     itself. participants: clients in a round, so that 100 clients cost what ten cost. every: rounds
-    between two looks at the validation rows, which are a fifth of the training data; the paper
-    looks after each round. used: training pictures of each class that the clients have, of those
-    that have features; the released code leaves most of them lie.
+    between two looks at the validation rows, which are a fifth of the training data; how often the
+    paper looks, its text does not say. used: training pictures of each class that the clients have,
+    of those that have features; the released code leaves most of them lie.
     """
 
     features: str = "inception_v3"
