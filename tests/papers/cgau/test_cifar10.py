@@ -252,9 +252,10 @@ def test_the_printed_gain_stands_beside_ours_where_all_is_shuffled():
 def test_the_control_stands_beside_what_it_controls(monkeypatch):
     gains = {("inception_v3", True): 3.0, ("cifar_cnn", True): 9.0, ("cifar_cnn", False): 0.5}
 
-    def stored(features, within_classes):
-        rows = made_up(lambda p: gains.get((features, within_classes), 0.0) - p, spread=0.01)
-        return rows if (features, within_classes) in gains else rows.iloc[:0]
+    def stored(features, within_classes=True, own_class=True):
+        key = (features, within_classes) if own_class else (features, "any")
+        rows = made_up(lambda p: gains.get(key, 0.0) - p, spread=0.01)
+        return rows if key in gains else rows.iloc[:0]
 
     monkeypatch.setattr(cifar10, "stored", stored)
     found = control.table()
@@ -265,7 +266,8 @@ def test_the_control_stands_beside_what_it_controls(monkeypatch):
     assert found["baseline"].to_numpy() == pytest.approx(78.0, abs=0.05)
     assert control.table("cgau_averaged").empty
     said = control.what_it_says(found)
-    assert "cifar_cnn**: +0.5" in said and "(5 repetitions): a gain" in said
+    assert "cifar_cnn**, all classes together: +0.5" in said and "(5 repetitions): a gain" in said
+    assert "inception_v3**, the paper's features, nearest centroid of any class: not yet" in said
     label = control.how_much_is_the_label(found)
     assert "cifar_cnn, a gain +9." in label and " against a gain +0.5" in label
     assert "what is gone" in label and "inception_v3" not in label
@@ -274,10 +276,29 @@ def test_the_control_stands_beside_what_it_controls(monkeypatch):
         ["all classes together"], "class by class"))  # fmt: skip
     assert "what is gone" not in control.how_much_is_the_label(turned)
     assert "not yet run" in control.how_much_is_the_label(control.table("cgau_averaged"))
-    assert "inception_v3**, the paper's features: not yet run" in said
+    assert "inception_v3**, the paper's features, all classes together: not yet run" in said
     gains["cifar_cnn", False] = 0.0
     said = control.what_it_says(control.table())
     assert "any gain is smaller than 0.5 points" in said
+
+
+def test_the_other_reading_stands_beside_the_control(monkeypatch):
+    gains = {True: 9.0, False: 0.0, "any": 0.2}
+
+    def stored(features, within_classes=True, own_class=True):
+        rows = made_up(
+            lambda p: gains[within_classes if own_class else "any"], spread=0.01, seeds=3
+        )
+        return rows if features == "cifar_cnn" else rows.iloc[:0]
+
+    monkeypatch.setattr(cifar10, "stored", stored)
+    found = control.table()
+    assert [name for _, name in found.index] == list(control.MADE)
+    label = control.how_much_is_the_label(found)
+    assert "(all classes together) and " in label and "(nearest centroid of any class);" in label
+    assert "cifar_cnn**, nearest centroid of any class: +0.2" in control.what_it_says(found)
+    gains["any"] = 12.0  # then what the label gave is not gone
+    assert "what is gone" not in control.how_much_is_the_label(control.table())
 
 
 def test_an_interval_that_holds_zero_is_not_no_gain():

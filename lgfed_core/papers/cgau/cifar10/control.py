@@ -14,11 +14,16 @@ from ..gains import have
 from . import run as cifar10
 from .claims import NO_GAIN, accuracy, gain_table
 
-TOLD, BLIND = "class by class", "all classes together"  # how clients are made: with labels or not
+TOLD, BLIND, ANY = (  # how clients are made; in the last two no label sends a row to a client
+    "class by class",
+    "all classes together",
+    "nearest centroid of any class",
+)
+MADE = {TOLD: {}, BLIND: dict(within_classes=False), ANY: dict(own_class=False)}
 
 
 def table(method: str = "cgau_kept", protocol: str = "as_described") -> pd.DataFrame:
-    """Recorded gains without shuffling, of clients made class by class and of all classes together.
+    """Recorded gains without shuffling, of clients made in the ways of `MADE`.
 
     A line per kind of features and of clients: distance (Frechet's, of a client to all others
     together, on average), baseline (accuracy, percent), gain (points), low and high (95 %), p that
@@ -28,8 +33,8 @@ def table(method: str = "cgau_kept", protocol: str = "as_described") -> pd.DataF
     """
     lines = {}
     for features in cifar10.FEATURES:
-        for within, name in ((True, TOLD), (False, BLIND)):
-            found = cifar10.stored(features, within_classes=within)
+        for name, made in MADE.items():
+            found = cifar10.stored(features, **made)
             found = select(found, protocol=protocol, shuffle_proportion=0)
             if have(found, method):
                 gain = gain_table(found, method)[0.0]
@@ -50,15 +55,13 @@ def how_much_is_the_label(found: pd.DataFrame) -> str:
     said, gone = [], True
     for features, mine in found.groupby(level="features", sort=False) if len(found) else ():
         lines = mine.droplevel("features").rename(columns={"gain": "estimate"})
-        if {TOLD, BLIND} <= set(lines.index):
-            told, blind = (line for _, line in lines.loc[[TOLD, BLIND]].iterrows())
-            each = [
-                f"{kind(line, ('a gain', 'a loss', 'no gain shown'))} "
-                f"{claims.said(line, int(line['repetitions']))}"
-                for line in (told, blind)
-            ]
-            said.append(f"{features}, {each[0]} against {each[1]}")
-            gone &= bool(told["low"] > max(blind["high"], 0))
+        others = [name for name in (BLIND, ANY) if name in lines.index]
+        if TOLD in lines.index and others:
+            each = {name: _with_interval(lines.loc[name]) for name in (TOLD, *others)}
+            against = " and ".join(f"{each[name]} ({name})" for name in others)
+            said.append(f"{features}, {each[TOLD]} against {against}")
+            most = max(lines.loc[others, "high"].max(), 0)
+            gone &= bool(lines.loc[TOLD, "low"] > most)
     # False if the gain were as large where the number adds nothing.
     head = (
         "**How much of the gain is the label**: CGAU's gain in points on clients made class by "
@@ -69,11 +72,16 @@ def how_much_is_the_label(found: pd.DataFrame) -> str:
     return f"{head}: {'; '.join(said)}{more}." if said else f"{head}: not yet run."
 
 
+def _with_interval(line: pd.Series) -> str:
+    word = kind(line, ("a gain", "a loss", "no gain shown"))
+    return f"{word} {claims.said(line, int(line['repetitions']))}"
+
+
 def what_it_says(found: pd.DataFrame) -> str:
-    """A Markdown line per kind of features of `table`."""
+    """A Markdown line per kind of features and of clients of `table` whose number adds nothing."""
     said = []
-    mine = found.xs(BLIND, level="clients made") if len(found) else found
-    for features, line in mine.iterrows():
+    blind = found.drop(TOLD, level="clients made", errors="ignore") if len(found) else found
+    for (features, name), line in blind.iterrows():
         # False if more repetitions moved the interval to the other side of zero or of `NO_GAIN`.
         way = kind(line, ("a gain", "a loss", ""))
         words = way or f"neither a gain nor one below {NO_GAIN:g} points is shown"
@@ -82,9 +90,11 @@ def what_it_says(found: pd.DataFrame) -> str:
                 f"{way or 'any gain'}{', and it' * bool(way)} is smaller than {NO_GAIN:g} points"
             )
         said.append(
-            f"- **{features}**: {claims.said(line.rename({'gain': 'estimate'}))} points "
+            f"- **{features}**, {name}: {claims.said(line.rename({'gain': 'estimate'}))} points "
             f"({line['repetitions']:.0f} repetitions): {words}."
         )
-    missing = [name for name in cifar10.FEATURES[:1] if not len(found) or name not in mine.index]
-    said += [f"- **{name}**, the paper's features: not yet run." for name in missing]
+    there = {*found.index} if len(found) else set()
+    paper = cifar10.FEATURES[0]
+    missing = [name for name in (BLIND, ANY) if (paper, name) not in there]
+    said += [f"- **{paper}**, the paper's features, {name}: not yet run." for name in missing]
     return "\n".join(said)
