@@ -13,10 +13,13 @@ from . import federated
 def gains(found: pd.DataFrame, metric: str = "test_auc", selection: str = "best_val"):
     """What each CGAU gains over the baseline: shuffle_proportion, method, seed, gain.
 
-    found: tidy rows of one protocol and scale, paired by seed and proportion.
+    found: tidy rows of one protocol and scale, paired by seed and proportion. Empty where the
+    baseline has not run.
     """
     mine = found[(found["metric"] == metric) & (found["selection"] == selection)]
     wide = mine.pivot_table("value", ["shuffle_proportion", "seed"], "method")
+    if "baseline" not in wide:
+        return pd.DataFrame(columns=["shuffle_proportion", "seed", "method", "gain"])
     others = [m for m in federated.METHODS if m in wide and m != "baseline"]
     gain = wide[others].sub(wide["baseline"], axis=0)
     gain.columns.name = "method"

@@ -26,7 +26,7 @@ from lgfed_core.papers.cgau.cifar10 import (
 from lgfed_core.papers.cgau.cifar10.new_clients import NEW_CLIENTS
 from lgfed_core.papers.cgau.cifar10.run import CIFAR10
 from lgfed_core.papers.cgau.cifar10.time import TIME
-from lgfed_core.papers.cgau.gains import take_home
+from lgfed_core.papers.cgau.gains import gains, take_home
 
 
 @pytest.fixture(scope="module")
@@ -214,6 +214,19 @@ def test_times_are_compared_within_a_repetition():
     found = cost.ratios(timed(1.5)).groupby(["way", "method"])["ratio"]
     assert found.mean()["looped", "cgau_kept"] == pytest.approx(1.5, abs=1e-3)
     assert found.std()["batched", "cgau_kept"] < 1e-3
+
+
+def test_without_the_baseline_there_is_nothing_to_compare_with():
+    found, times = made_up(lambda p: 1.0), timed(1.5)
+    whole, ratios = gains(found, "test_acc"), cost.ratios(times)
+    alone = gains(found[found["method"] != "baseline"], "test_acc")
+    assert alone.empty and list(alone) == list(whole) and take_home(alone, "points") == ""
+    none = cost.ratios(times[times["method"] != "baseline"])
+    assert none.empty and list(none) == list(ratios)
+    kept = found[found["method"] != "baseline"]
+    lines = judged.judged(kept, kept, times[times["method"] != "baseline"])
+    assert not lines["verdict"].isin(["confirmed", "refuted"])[lines.index != "C5"].any()
+    assert judged.beside_the_print(kept).endswith("not yet run.")
 
 
 def test_rounds_are_timed_in_turn(tmp_path):
