@@ -27,7 +27,8 @@ def gains(found: pd.DataFrame, metric: str = "test_auc", selection: str = "best_
 
 
 def take_home(gain: pd.DataFrame, unit: str, shared: float = 0.0) -> str:
-    """A Markdown line per CGAU: its gain at the two ends of the shuffling, with 95 % intervals.
+    """A Markdown line per CGAU: its gain at the two ends of the shuffling, with 95 % intervals; an
+    end that has not run is left out.
 
     gain: as from `gains`; unit: of the gain, in words; shared: of `verdict.greater`.
     """
@@ -36,8 +37,10 @@ def take_home(gain: pd.DataFrame, unit: str, shared: float = 0.0) -> str:
         wide = mine.pivot(index="seed", columns="shuffle_proportion", values="gain").dropna()
         if wide.empty:  # a run that is not complete
             continue
-        ends = {"no row is": wide.columns.min(), "all rows are": wide.columns.max()}
-        pairs = [(f"where {which} shuffled", wide[p], 0 * wide[p]) for which, p in ends.items()]
+        ends = {
+            p: which for p, which in {0.0: "no row is", 1.0: "all rows are"}.items() if p in wide
+        }
+        pairs = [(f"where {which} shuffled", wide[p], 0 * wide[p]) for p, which in ends.items()]
         # False if the interval moved to the other side of zero, or came to hold it.
         head = f"**{METHODS[method]}**: the gain over the baseline, in {unit}"
         lines.append(sentence(head, pairs, ("a gain", "a loss", "no gain shown"), shared=shared))

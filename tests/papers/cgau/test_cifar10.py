@@ -403,3 +403,6 @@ def test_the_sentences_to_take_home_are_the_gains_at_both_ends():
     shown = take_home(gain.assign(gain=gain["gain"].round()), "points")
     assert "is shuffled, a gain: +1.00" in shown and "9.00" not in shown
     assert "[" not in take_home(gain[gain["seed"] == 0], "points")  # one run has no interval
+    inner = gain[gain["shuffle_proportion"] != 1]
+    assert "no row is shuffled" in take_home(inner, "points")
+    assert "all rows" not in take_home(inner, "points")  # 0.4 is the largest, and not all
