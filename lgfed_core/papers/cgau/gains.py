@@ -1,13 +1,18 @@
 """What knowing the client is worth: gains of CGAUs over the baseline, paired by repetition."""
 
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+
 import pandas as pd
 
-from lgfed_core.evidence.claims import Part, paired
+from lgfed_core.evidence.claims import Part, paired, tested
 from lgfed_core.evidence.printed import METHODS
-from lgfed_core.evidence.verdict import greater
+from lgfed_core.evidence.verdict import NO_EVIDENCE, Evidence, greater
 from lgfed_core.papers.in_words import bullets, sentence
 
 from . import federated
+
+PROPORTIONS = federated.Settings.shuffles  # the paper's: claims are about all of them
 
 
 def gains(found: pd.DataFrame, metric: str = "test_auc", selection: str = "best_val"):
@@ -48,11 +53,42 @@ def take_home(gain: pd.DataFrame, unit: str, shared: float = 0.0) -> str:
 
 
 def distances_fall(found: pd.DataFrame) -> list[Part]:
-    """C5 for one data set: each step of the shuffle proportion lowers Gamma."""
+    """C5 for one data set: each step of the paper's shuffle proportions lowers Gamma."""
     gamma = found[found["metric"] == federated.GAMMA]
     gamma = gamma.pivot_table("value", "seed", "shuffle_proportion")
-    steps = zip(gamma.columns[:-1], gamma.columns[1:], strict=True)
-    return [paired(f"{a:g} to {b:g} shuffled", gamma[a], gamma[b], greater) for a, b in steps]
+    if gamma.empty:
+        return []
+    none = pd.Series(dtype=float)  # of a proportion that has not run
+    steps = pairwise(PROPORTIONS)
+    return [
+        paired(f"{a:g} to {b:g} shuffled", gamma.get(a, none), gamma.get(b, none), greater)
+        for a, b in steps
+    ]
+
+
+def at_each(gain: pd.DataFrame, test: Callable[..., Evidence], **how) -> list[Part]:
+    """A comparison for each of the paper's proportions; gain: a column per proportion, in which
+    some may be missing."""
+    ran = [tested(_at(p), gain[p], test, **how) for p in PROPORTIONS if p in gain]
+    return [*ran, *missing(gain.columns)]
+
+
+def at(
+    p: float, name: str, gain: pd.DataFrame, test: Callable[..., Evidence], *how, **more
+) -> list[Part]:
+    """The comparison ``name``, made at proportion p; none where that is among the `missing`."""
+    return [tested(name, gain[p], test, *how, **more)] if p in gain else []
+
+
+def missing(proportions: Iterable[float]) -> list[Part]:
+    """A comparison without runs for each of the paper's proportions that is not there: of what
+    holds on some of them alone it is not known whether it holds."""
+    some = set(proportions)
+    return [Part(_at(p), 0, NO_EVIDENCE) for p in PROPORTIONS if p not in some]
+
+
+def _at(p: float) -> str:
+    return f"{p:g} shuffled"
 
 
 def have(rows: pd.DataFrame, method: str) -> bool:

@@ -184,6 +184,27 @@ def test_what_the_paper_says_would_be_confirmed():
     )
 
 
+def test_what_holds_on_some_proportions_alone_is_not_confirmed():
+    found, itself = made_up(lambda p: 3.0 - 2.5 * p), made_up(lambda p: 0.3)
+    for out in (0.0, 0.4, 1.0):
+        lines = judged.judged(found[found["shuffle_proportion"] != out], itself, timed(1.85))
+        mine = lines.drop("C9")
+        assert list(mine.index) == ["C3", "C4", "C5", "C6", "C7"]
+        assert not mine["verdict"].eq("confirmed").any(), out
+        assert lines.loc["C3", "said"].startswith("confirmed so far, 5 of 6 comparisons")
+    lost = made_up(lambda p: -1.0)
+    only = judged.judged(lost[lost["shuffle_proportion"] == 0.2])
+    assert only.loc["C3", "verdict"] == "refuted"
+
+
+def test_c7_compares_gains_at_the_proportions_that_both_have():
+    found, itself = made_up(lambda p: 3.0 * p, spread=0.0), made_up(lambda p: 3.0 * p, spread=0.0)
+    ends = itself[itself["shuffle_proportion"].isin([0.0, 0.2])]
+    first, *others = judged.smaller_gain(judged.Found(found, itself=ends))
+    assert first.evidence.estimate == pytest.approx(0.0) and first.runs == 5
+    assert [part.runs for part in others] == [0] * 4
+
+
 def test_what_it_does_not_say_would_not():
     found = made_up(lambda p: -1.0 + p, base=lambda p: 78 + 5 * p)
     other = made_up(lambda p: 2.0, stand_in="a small CNN")
