@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 
 from lgfed_core import errors
+from lgfed_core.papers.cgau import federated
+from lgfed_core.papers.cgau.audio.run import AUDIO
 from lgfed_core.papers.cgau.clients import fall, leak as client_leak
 from lgfed_core.partition import feature_clusters
 
@@ -61,6 +63,23 @@ def test_clients_of_all_classes_together_depend_on_features_alone(noise):
     for ask in (client_leak.classes_left, lambda w: client_leak.told(w, y)):
         with pytest.raises(errors.PartitionError, match="not made class by class"):
             ask(who)
+
+
+def test_how_much_the_number_gives_away_by_hand():
+    """On a line, centroids as above: two rows may be of either class, or none may."""
+    means = np.array([[[0, 0], [10, 0]], [[10, 0], [0, 0]]], float)
+    plane, test = np.array([[1.0, 0], [9, 0], [1, 0], [9, 0]]), np.full(4, feature_clusters.TEST)
+    who = feature_clusters.Clients(np.array([0, 0, 1, 1]), test, plane, means, (), 2)
+    found = client_leak.given_away(who, np.array([0, 1, 1, 0]))
+    assert found == {"another class": 0.0, "alone": 100.0}
+    same = feature_clusters.Clients(who.client, test, plane, means[[0, 0]], (), 2)
+    found = client_leak.given_away(same, np.array([0, 1, 1, 0]))
+    assert found == {"another class": 50.0, "alone": 50.0}
+
+
+def test_the_number_of_clients_to_try_leaves_the_positive_class_uncut():
+    cfg = AUDIO.settings("quick", features="digits", clients=120)
+    assert federated.simulated(cfg, cfg.load(), 0).random == (1,)
 
 
 def test_a_class_dealt_at_random_cannot_be_ruled_out(noise):

@@ -27,6 +27,21 @@ def classes_left(who: Clients) -> NDArray:
     return _possible(who).sum(0)
 
 
+def given_away(who: Clients, y: NDArray) -> dict[str, float]:
+    """In percent: how often a class that is not the row's answers with the row's client, and of
+    how many rows the own class alone does. y [n] are the labels; errors as for `classes_left`.
+
+    Were the other classes' answers draws among K clients, the first would be 100/K.
+    """
+    possible = _possible(who)  # [C, n]
+    other = np.unique(y)[:, None] != np.asarray(y)
+    alone = ~(possible & other).any(0)
+    return {
+        "another class": 100 * float(possible[other].mean()),
+        "alone": 100 * float(alone.mean()),
+    }
+
+
 def told(who: Clients, y: NDArray) -> dict[str, float]:
     """Percent of test rows right by two principal components alone, and by these and the client.
 
