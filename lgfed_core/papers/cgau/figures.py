@@ -98,9 +98,12 @@ def xor(mlp: cgau_xor.MLP, net: cgau_xor.OneUnit, cfg: cgau_xor.Settings) -> Fig
     figure.legend(handles, names, loc="outside upper center", ncols=2, markerscale=2)
     figure.supxlabel("$x_1$", fontsize=9)
     figure.supylabel("$x_2$  (down client below 0, up client above)", fontsize=9)
-    return caption(
-        figure, "Decisions of both networks, filter and gate, and parts switched off; live run."
+    words = (
+        "Decisions of both networks, filter and gate, and parts switched off; live run. Brown (the "
+        "paper's red): same sign, a filter at -1, a gate that is shut. Teal (its blue): opposite "
+        "signs, a filter at 1, an open gate."
     )
+    return caption(figure, words)
 
 
 def clients(found: list[tuple[str, Clients]], y: np.ndarray) -> Figure:

@@ -128,6 +128,28 @@ def test_networks_learn_side_by_side_as_they_do_alone(kind):
     assert together.of(1) is together.net
 
 
+def test_what_is_drawn_says_how_typical_it_is():
+    found = pd.concat([xor.accuracies(by_hand(), CFG)] * 5, ignore_index=True)
+    found.loc[0, ("all", "nothing")] = 0.5  # not solved
+    found.loc[1:2, ("down", "expression")] = 1.0  # solved in another way
+    said = xor.drawn(found)
+    assert "CGAU from start 3, the clearest of 4 that solve it, 2 of which have its roles" in said
+    left = 100 * found.loc[3, ("up", "modulation")]
+    assert f"up without modulation {left:.0f} %, down without modulation 100 %" in said
+
+
+def test_what_knowing_the_client_is_worth_follows_its_interval():
+    solves = xor.accuracies(by_hand(), CFG)
+    found = {"cgau": pd.concat([solves] * 20, ignore_index=True)}
+    found["gated"] = found["cgau"].copy()
+    assert "client is not shown to make the" in xor.what_the_client_is_worth(found)
+    found["gated"].loc[:9, ("all", "nothing")] = 0.5
+    assert "client makes the solution easier" in xor.what_the_client_is_worth(found)
+    assert "without: +50 [" in xor.what_the_client_is_worth(found)
+    turned = {"cgau": found["gated"], "gated": found["cgau"]}
+    assert "client does not make the" in xor.what_the_client_is_worth(turned)
+
+
 def test_sentences_to_take_home_count_the_starts():
     found = {"cgau": xor.accuracies(by_hand(), CFG)}
     found |= {"gated": found["cgau"].copy(), "mlp": 0 * found["cgau"]}

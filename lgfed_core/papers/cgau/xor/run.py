@@ -18,10 +18,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
-from lgfed_core.evidence.claims import Part, agreed, tested
+from lgfed_core.evidence.claims import Part, agreed, said, tested
 from lgfed_core.evidence.verdict import Evidence, every, greater
 from lgfed_core.models import make
 from lgfed_core.models.gated_unit import CGAU, SWITCHES, glorot
+from lgfed_core.papers.in_words import kind, less
 
 UP, DOWN = 0, 1
 CLASSES = ("features of the same sign", "of opposite signs")  # the paper's red and blue
@@ -157,7 +158,7 @@ def roles(found: pd.DataFrame, intact: float, solved: float = SOLVED) -> pd.Seri
     paper gives no ``intact``, and the words depend on it: see `ways`.
     """
 
-    def said(row: pd.Series) -> str:
+    def role(row: pd.Series) -> str:
         if row["all", "nothing"] < solved:
             return "not solved"
         lost = {s: {k for k in ("up", "down") if row[k, s] < intact} for s in SWITCHES}
@@ -169,7 +170,7 @@ def roles(found: pd.DataFrame, intact: float, solved: float = SOLVED) -> pd.Seri
         apart = lost["modulation"] != lost["expression"]
         return "one each" if one_each and apart else "mixed"
 
-    return found.apply(said, axis=1)
+    return found.apply(role, axis=1)
 
 
 def ways(found: pd.DataFrame) -> pd.DataFrame:
@@ -257,11 +258,41 @@ def one_each(found: pd.DataFrame) -> str:
     word = "whether most do depends on that"
     if len(most) == 1:
         word = "most do, by each of these" if most == {True} else "most do not, by any of these"
-    said, at = (", ".join(texts[:-1]) + f" or {texts[-1]}" for texts in (
+    each, at = (", ".join(texts[:-1]) + f" or {texts[-1]}" for texts in (
         [str(n) for n in many], [f"{100 * intact:.0f}" for intact in INTACT]))  # fmt: skip
     return (
-        f"**Each part carries one client** in {said} of the {solved} starts that solve it, where a "
+        f"**Each part carries one client** in {each} of the {solved} starts that solve it, where a "
         f"client counts as right from {at} % of its points on: {word}."
+    )
+
+
+def drawn(found: pd.DataFrame) -> str:
+    """Which start `clearest` is, of how many, and what is left of its four halves: a line; found:
+    of `accuracies`."""
+    seed, words = clearest(found), ways(found)
+    solved = int((words[INTACT[0]] != "not solved").sum())
+    alike = int((words == words.loc[seed]).all(axis=1).sum())
+    left = (
+        f"{who} without {part} {100 * found.loc[seed, (who, part)]:.0f} %"
+        for part in SWITCHES
+        for who in ("up", "down")
+    )
+    return (
+        f"CGAU from start {seed}, the clearest of {solved} that solve it, {alike} of which have "
+        f"its roles; right are: {', '.join(left)}"
+    )
+
+
+def what_the_client_is_worth(found: dict[str, pd.DataFrame]) -> str:
+    """Whether one gated unit solves it from more starts with its client than without, as a
+    sentence; found: `accuracies` by kind of network, each start's weights drawn alike."""
+    solved = [100.0 * (found[net]["all", "nothing"] >= SOLVED) for net in ("cgau", "gated")]
+    more, starts = less(*solved)
+    # False if the interval moved to the other side of zero, or came to hold it.
+    way = kind(more, ("makes", "does not make", "is not shown to make"))
+    return (
+        f"**Knowing the client {way} the solution easier to find**: of 100 starts one gated unit "
+        f"solves it from so many more with its client than without: {said(more, starts, digits=0)}."
     )
 
 
