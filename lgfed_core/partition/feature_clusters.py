@@ -78,12 +78,18 @@ class Clients:
 
 def parts(y: ArrayLike, test: ArrayLike, validation: float, seed: int) -> NDArray:
     """What each row is for, [n]: test rows as given (bool [n]), and of each class of the others
-    the rounded share ``validation``, but never all."""
+    the rounded share ``validation``, but never all.
+
+    Raises PartitionError for a share outside [0, 1), labels of other rows, or a ``test`` that is
+    not bool: indices of rows would be taken for it.
+    """
     if not 0 <= validation < 1:
         raise PartitionError(f"validation share is {validation}; it must lie in [0, 1)")
-    y, test = np.asarray(y), np.asarray(test, bool)
+    y, test = np.asarray(y), np.asarray(test)
     if y.shape != test.shape:
         raise PartitionError(f"labels are {y.shape}, test {test.shape}; give one for each row")
+    if test.dtype != bool:
+        raise PartitionError(f"test is {test.dtype}; give True or False for each row")
     part, rng = np.where(test, TEST, TRAIN), checked_stream(seed, Purpose.VALIDATION)
     for label in np.unique(y[~test]):
         rows = rng.permutation(np.flatnonzero((y == label) & ~test))
@@ -147,7 +153,7 @@ def _nearest(plane: NDArray, means: NDArray) -> NDArray:
 
 def _checked(x: NDArray, y: NDArray, part: NDArray, clients: int) -> None:
     fit = part == TRAIN
-    if not isinstance(clients, int | np.integer) or clients < 1:
+    if isinstance(clients, bool) or not isinstance(clients, int | np.integer) or clients < 1:
         raise PartitionError(f"clients is {clients!r}; it must be a whole number of at least 1")
     if x.ndim != 2 or x.shape[1] < 2 or not np.isfinite(x).all():
         raise PartitionError(
@@ -155,6 +161,8 @@ def _checked(x: NDArray, y: NDArray, part: NDArray, clients: int) -> None:
         )
     if not y.shape == part.shape == x.shape[:1]:
         raise PartitionError(f"{len(x)} rows, labels {y.shape}, parts {part.shape}; give one each")
+    if not len(x):
+        raise PartitionError("there are no rows; two components need 2 at least")
     whole = y.dtype.kind in "iub" and part.dtype.kind in "iu"
     if not (whole and part.min() >= TRAIN and part.max() <= TEST):
         raise PartitionError(

@@ -133,6 +133,19 @@ def test_rows_without_a_client_to_go_to_are_named():
         feature_clusters.simulate(*embeddings(), 3, seed=0).shuffled(2, seed=0)
 
 
+def test_rows_for_testing_are_named_by_true_and_false():
+    with pytest.raises(PartitionError, match="test is int"):
+        feature_clusters.parts(np.zeros(4, int), np.array([0, 1, 2, 3]), 0.1, 0)
+
+
+def test_no_rows_and_a_truth_value_of_clients_are_refused():
+    with pytest.raises(PartitionError, match="clients is True"):
+        feature_clusters.simulate(*embeddings(), True, seed=0)
+    none = (values[:0] for values in embeddings())
+    with pytest.raises(PartitionError, match="there are no rows"):
+        feature_clusters.simulate(*none, 2, seed=0)
+
+
 def test_without_its_own_class_a_row_goes_to_the_nearest_centroid_of_any():
     x, y, part = embeddings()
     released = feature_clusters.simulate(x, y, part, 3, seed=0)

@@ -361,6 +361,11 @@ def test_the_last_clients_stay_away(toy):
     assert new.test.of(0).tolist() == who.test.of(2).tolist()
 
 
+def test_somebody_has_to_train():
+    with pytest.raises(SettingsError, match="new is 3, and there are 3 clients"):
+        NEW_CLIENTS.settings("smoke", new=3)
+
+
 def test_a_fitted_row_learns_what_is_special_about_the_newcomer():
     """It has one class only, of which a random network knows nothing."""
     torch.manual_seed(0)

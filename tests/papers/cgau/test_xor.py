@@ -4,10 +4,21 @@ import pandas as pd
 import pytest
 import torch
 
+from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import claims
 from lgfed_core.papers.cgau.xor import claims as judged, run as xor
 
 CFG = xor.settings("smoke", spread=0.1)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"spread": -0.25}, {"spread": float("nan")}, {"seeds": 0}, {"lr": -1}, {"steps": 2.5}]
+)
+def test_settings_that_cannot_be_meant_are_refused(wrong):
+    with pytest.raises(SettingsError, match=f"{next(iter(wrong))} is "):
+        xor.settings("smoke", **wrong)
+    with pytest.raises(SettingsError, match="scale 'papr' is none of"):
+        xor.settings("papr")
 
 
 def by_hand() -> xor.Trained:

@@ -18,11 +18,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
+from lgfed_core.errors import one_of
 from lgfed_core.evidence.claims import Part, agreed, said, tested
 from lgfed_core.evidence.verdict import Evidence, every, greater
 from lgfed_core.models import make
 from lgfed_core.models.gated_unit import CGAU, SWITCHES, glorot
 from lgfed_core.papers.in_words import kind, less
+from lgfed_core.papers.settings import Checked
 
 UP, DOWN = 0, 1
 CLASSES = ("features of the same sign", "of opposite signs")  # the paper's red and blue
@@ -37,7 +39,7 @@ SCALES = {
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Checked):
     """How many networks, and how each is trained."""
 
     scale: str = "quick"
@@ -49,7 +51,9 @@ class Settings:
 
 
 def settings(scale: str = "quick", **changes) -> Settings:
-    """Settings of a scale, with single values changed."""
+    """Settings of a scale, with single values changed. Raises SettingsError for an unknown scale,
+    and for values that cannot be meant."""
+    one_of("scale", scale, SCALES)
     return Settings(**{"scale": scale, **SCALES[scale], **changes})
 
 
