@@ -265,6 +265,13 @@ def test_rounds_are_timed_in_turn(tmp_path):
         TIME.settings("smoke", used=100)
 
 
+def test_the_part_that_decides_says_its_unit():
+    found = made_up(lambda p: 3.0 - 2.5 * p)
+    lines = judged.judged(found, made_up(lambda p: 0.3), timed(4.0))
+    assert lines.loc["C9", "at"] == "the seconds' ratio less 1.85"
+    assert lines.loc[["C4", "C6", "C7"], "at"].str.endswith("in points").all()
+
+
 def test_slopes_by_hand():
     found = made_up(lambda p: 4.0 - 2.0 * p, spread=0.0)
     level, tilted, more = (part.evidence for part in judged.slopes(judged.Found(found)))

@@ -46,8 +46,8 @@ def gain_falls(found: Found) -> list[Part]:
     if len(gain.columns) < 2:
         return []
     p = gain.columns.to_numpy(float)
-    falls = Part("falls", len(gain), rising(-p, gain.to_numpy()))
-    return [*at(0.0, "nothing shuffled", gain, greater), falls, *missing(gain)]
+    falls = Part("the fall, in points", len(gain), rising(-p, gain.to_numpy()))
+    return [*at(0.0, "nothing shuffled, in points", gain, greater), falls, *missing(gain)]
 
 
 def slopes(found: Found) -> list[Part]:
@@ -59,9 +59,9 @@ def slopes(found: Found) -> list[Part]:
     names = ("baseline", found.method)
     plain, cgau = (_slope(accuracy(found.rows, name)[common]) for name in names)
     return [
-        tested("baseline", plain, equivalent, 0.0, NO_GAIN),
-        tested(found.method, -cgau, greater),
-        paired("baseline less CGAU", plain, cgau, greater),
+        tested("the baseline's slope, in points", plain, equivalent, 0.0, NO_GAIN),
+        tested("CGAU's fall, in points", -cgau, greater),
+        paired("CGAU's fall beyond the baseline's, in points", plain, cgau, greater),
         *missing(common),
     ]
 
@@ -74,7 +74,7 @@ def smaller_gain(found: Found) -> list[Part]:
     both = [gain_table(rows, found.method) for rows in (found.rows, found.itself)]
     common = both[0].columns.intersection(both[1].columns)
     means = (gain[common].mean(axis=1) for gain in both)
-    return [paired("other features", *means, greater), *missing(common)]
+    return [paired("the difference of gains, in points", *means, greater), *missing(common)]
 
 
 def time_and_size(found: Found) -> list[Part]:
@@ -86,8 +86,8 @@ def time_and_size(found: Found) -> list[Part]:
     ratio = select(ratio, method=found.method)["ratio"]
     size = size_ratio()
     return [
-        tested("time", ratio, equivalent, TIME, TIME_MARGIN),
-        exact("size", size, abs(size - 2) < 0.1),
+        tested(f"the seconds' ratio less {TIME:g}", ratio, equivalent, TIME, TIME_MARGIN),
+        exact("the parameters' ratio", size, abs(size - 2) < 0.1),
     ]
 
 
