@@ -184,12 +184,14 @@ def curves(
     by: str = "method",
     ax: Axes | None = None,
     shared: float = 0.0,
+    most: float = np.inf,
 ) -> Axes:
     """Mean of ``y`` over seeds against ``x``, a line per value of ``by``, with its 95 % band.
 
     history: one line per seed and x (columns x, y, by, and seed where there are several). Student's
     t band; none where a point has one seed. Points without ``y`` (rounds that were not evaluated)
-    are left out. shared: of `verdict.greater`, where seeds split the same few rows.
+    are left out. shared: of `verdict.greater`, where seeds split the same few rows. most: what
+    ``y`` cannot exceed; bands are cut there.
     """
     ax = ax or plt.gca()
     history = history.dropna(subset=y)
@@ -201,7 +203,7 @@ def curves(
         n = points["count"]
         reach = reach_of(points["std"] * np.sqrt(1 / n + shared), n - 1)
         if (n > 1).any():
-            low, high = points["mean"] - reach, points["mean"] + reach
+            low, high = points["mean"] - reach, (points["mean"] + reach).clip(upper=most)
             ax.fill_between(points.index, low, high, color=colour, alpha=0.18, linewidth=0)
     if pd.api.types.is_integer_dtype(history[x]):
         ax.xaxis.get_major_locator().set_params(integer=True)

@@ -116,6 +116,7 @@ class OneOutput(Toy):
         ("devices is 3, sampling 0.4", lambda: Claimed(1.0, 0.1, 3, sampling=0.4)),
         ("calls is 1", lambda: privacy_oracle.check(lambda u, g: u, Claimed(1.0, 0.1, 4), calls=1)),
         (r"h is \[2, 2\]", lambda: CGAU(4, 2, 3)(torch.zeros(2, 4), torch.zeros(2, 2))),
+        (r"h is \[3\]", lambda: CGAU(4, 2, 3)(torch.zeros(2, 4), torch.zeros(3))),
         ("own networks", lambda: joined_clients([])),
         ("own networks", lambda: joined_clients([GatedMLP(4, 2, 1, clients=2)])),
         ("classes is '2'", lambda: Dataset("mine", ROWS, ROWS, "2")),

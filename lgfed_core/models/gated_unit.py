@@ -58,8 +58,11 @@ class CGAU(nn.Module):
         if unknown := set(off) - set(SWITCHES):
             raise SettingsError(f"{sorted(unknown)} cannot be switched off; {SWITCHES} can")
         f, g = self.filter(x), self.gate(x)
-        if h is not None and h.shape[-1:] != (clients := self.modulation.in_features,):
-            raise SettingsError(f"h is {list(h.shape)}; it must be [..., {clients}], one-hot rows")
+        if h is not None and h.shape != (*x.shape[:-1], clients := self.modulation.in_features):
+            raise SettingsError(
+                f"h is {list(h.shape)}; it must be {[*x.shape[:-1], clients]}, a one-hot row for "
+                f"each of x, which is {list(x.shape)}"
+            )
         if "modulation" not in off:
             f = shifted(f, self.modulation, h)
         if "expression" not in off:

@@ -9,8 +9,10 @@ than clients has no K clusters: its rows are dealt at random, also as released.
 Shuffling a proportion p draws int(p n) of all n rows and permutes their client numbers among
 themselves. Clients keep their sizes, and p = 1 is a random permutation.
 
-Clients made in this way know about labels (`clients.leak`). As a control, k-means can take the rows
-of all classes together, ``within_classes=False``: then a client is a region of the plane.
+Clients made in this way know about labels (`clients.leak`). The text can be read in another way,
+``own_class=False``: the clusters are of one class each, but a row, training or not, goes to the
+nearest of all C K centroids, whatever its class. As a control, k-means can take the rows of all
+classes together, ``within_classes=False``. In both a client is a region of the plane.
 """
 
 from dataclasses import dataclass, replace
@@ -32,7 +34,8 @@ class Clients:
 
     client: [n]; part: `TRAIN`, `VALIDATION` or `TEST` of each row [n]; plane: two principal
     components [n, 2]; means: centroids in the plane [C, K, 2], NaN for a class that was dealt at
-    random ([1, K, 2] if all classes were clustered together); random: those classes; clients: K.
+    random ([1, K, 2] if all classes were clustered together); random: those classes; clients: K;
+    within_classes, own_class: as given to `simulate`.
     """
 
     client: NDArray
@@ -42,6 +45,7 @@ class Clients:
     random: tuple[int, ...]
     clients: int
     within_classes: bool = True
+    own_class: bool = True
 
     def shuffled(self, proportion: float, seed: int) -> "Clients":
         """A ``proportion`` of all rows exchange their clients at random; sizes stay."""
@@ -74,12 +78,18 @@ class Clients:
 
 def parts(y: ArrayLike, test: ArrayLike, validation: float, seed: int) -> NDArray:
     """What each row is for, [n]: test rows as given (bool [n]), and of each class of the others
-    the rounded share ``validation``, but never all."""
+    the rounded share ``validation``, but never all.
+
+    Raises PartitionError for a share outside [0, 1), labels of other rows, or a ``test`` that is
+    not bool: indices of rows would be taken for it.
+    """
     if not 0 <= validation < 1:
         raise PartitionError(f"validation share is {validation}; it must lie in [0, 1)")
-    y, test = np.asarray(y), np.asarray(test, bool)
+    y, test = np.asarray(y), np.asarray(test)
     if y.shape != test.shape:
         raise PartitionError(f"labels are {y.shape}, test {test.shape}; give one for each row")
+    if test.dtype != bool:
+        raise PartitionError(f"test is {test.dtype}; give True or False for each row")
     part, rng = np.where(test, TEST, TRAIN), checked_stream(seed, Purpose.VALIDATION)
     for label in np.unique(y[~test]):
         rows = rng.permutation(np.flatnonzero((y == label) & ~test))
@@ -94,10 +104,13 @@ def simulate(
     clients: int,
     seed: int,
     within_classes: bool = True,
+    own_class: bool = True,
 ) -> Clients:
     """K = ``clients`` from embeddings x [n, d] of classes y [n]; part [n] as from `parts`.
 
     within_classes: cluster class by class, as the paper does; False: all rows at once.
+    own_class: a row goes to the nearest centroid of its class, as released; False: of any class,
+    and rows of a class that has no centroids as well. Without classes both are the same.
 
     PCA and k-means see training rows only. Raises PartitionError for fewer than one client, more
     clients than training rows, embeddings that are no matrix of finite numbers with two columns or
@@ -124,12 +137,23 @@ def simulate(
         else:
             found = KMeans(clients, n_init=10, random_state=state).fit(points)
             client[mine], means[c] = found.predict(plane[mine]), found.cluster_centers_
-    return Clients(client, part, plane, means, tuple(dealt), clients, within_classes)
+    if not own_class and len(dealt) < len(labels):
+        client = _nearest(plane, means)
+    return Clients(client, part, plane, means, tuple(dealt), clients, within_classes, own_class)
+
+
+def _nearest(plane: NDArray, means: NDArray) -> NDArray:
+    """Whose centroid is nearest: plane [n, 2], means [C, K, 2] -> clients [n]; NaN is no place."""
+    from sklearn.metrics import pairwise_distances_argmin
+
+    whose = np.broadcast_to(np.arange(means.shape[1]), means.shape[:2])  # [C, K]
+    real = ~np.isnan(means[..., 0])
+    return whose[real][pairwise_distances_argmin(plane, means[real])]
 
 
 def _checked(x: NDArray, y: NDArray, part: NDArray, clients: int) -> None:
     fit = part == TRAIN
-    if not isinstance(clients, int | np.integer) or clients < 1:
+    if isinstance(clients, bool) or not isinstance(clients, int | np.integer) or clients < 1:
         raise PartitionError(f"clients is {clients!r}; it must be a whole number of at least 1")
     if x.ndim != 2 or x.shape[1] < 2 or not np.isfinite(x).all():
         raise PartitionError(
@@ -137,6 +161,8 @@ def _checked(x: NDArray, y: NDArray, part: NDArray, clients: int) -> None:
         )
     if not y.shape == part.shape == x.shape[:1]:
         raise PartitionError(f"{len(x)} rows, labels {y.shape}, parts {part.shape}; give one each")
+    if not len(x):
+        raise PartitionError("there are no rows; two components need 2 at least")
     whole = y.dtype.kind in "iub" and part.dtype.kind in "iu"
     if not (whole and part.min() >= TRAIN and part.max() <= TEST):
         raise PartitionError(

@@ -131,3 +131,56 @@ def test_rows_without_a_client_to_go_to_are_named():
         feature_clusters.simulate(*few, 8, seed=0).partition()
     with pytest.raises(PartitionError, match="proportion is 2"):
         feature_clusters.simulate(*embeddings(), 3, seed=0).shuffled(2, seed=0)
+
+
+def test_rows_for_testing_are_named_by_true_and_false():
+    with pytest.raises(PartitionError, match="test is int"):
+        feature_clusters.parts(np.zeros(4, int), np.array([0, 1, 2, 3]), 0.1, 0)
+
+
+def test_no_rows_and_a_truth_value_of_clients_are_refused():
+    with pytest.raises(PartitionError, match="clients is True"):
+        feature_clusters.simulate(*embeddings(), True, seed=0)
+    none = (values[:0] for values in embeddings())
+    with pytest.raises(PartitionError, match="there are no rows"):
+        feature_clusters.simulate(*none, 2, seed=0)
+
+
+def test_without_its_own_class_a_row_goes_to_the_nearest_centroid_of_any():
+    x, y, part = embeddings()
+    released = feature_clusters.simulate(x, y, part, 3, seed=0)
+    found = feature_clusters.simulate(x, y, part, 3, seed=0, own_class=False)
+    np.testing.assert_array_equal(found.means, released.means)  # the same clusters
+    far = ((found.plane[:, None, None] - found.means) ** 2).sum(-1)  # [n, C, K]
+    assert (found.client == far.reshape(len(y), -1).argmin(1) % 3).all()
+    assert (found.client != released.client).any()
+    assert not found.shuffled(0.5, 0).own_class and released.own_class
+
+
+def test_without_its_own_class_no_label_sends_a_row_to_a_client():
+    x, y, part = embeddings()
+    found = feature_clusters.simulate(x, y, part, 3, seed=0, own_class=False)
+    other = np.where(part == TEST, 1 - y, y)  # labels of test rows turned round
+    again = feature_clusters.simulate(x, other, part, 3, seed=0, own_class=False)
+    assert (found.client == again.client).all()
+    released = [feature_clusters.simulate(x, labels, part, 3, seed=0) for labels in (y, other)]
+    assert (released[0].client != released[1].client).any()
+
+
+def test_rows_of_a_class_without_centroids_go_to_those_of_another():
+    x, y, part = embeddings((60, 2), test=10)
+    found = feature_clusters.simulate(x, y, part, 3, seed=0, own_class=False)
+    assert found.random == (1,) and np.isnan(found.means[1]).all()
+    far = ((found.plane[:, None] - found.means[0]) ** 2).sum(-1)
+    assert (found.client == far.argmin(1)).all()
+    every = feature_clusters.simulate(*embeddings((2, 2), test=10), 3, seed=0, own_class=False)
+    assert every.random == (0, 1) and set(every.client) <= {0, 1, 2}  # there is none: dealt
+
+
+def test_of_all_classes_together_the_nearest_centroid_is_of_any_class():
+    x, y, part = embeddings()
+    both = [
+        feature_clusters.simulate(x, y, part, 3, 0, within_classes=False, own_class=own)
+        for own in (True, False)
+    ]
+    assert (both[0].client == both[1].client).all()

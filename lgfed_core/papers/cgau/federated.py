@@ -22,6 +22,7 @@ from lgfed_core.data.features.stored import Features
 from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, Participation, run
 from lgfed_core.engine.provenance import provenance
 from lgfed_core.engine.trackers import Tracker
+from lgfed_core.errors import SettingsError
 from lgfed_core.evidence.rows import PROTOCOLS, SCALES
 from lgfed_core.methods import ClientBaseline, ClientRowsAveraged, ClientRowsKept, Method
 from lgfed_core.metrics import frechet
@@ -56,7 +57,8 @@ class Settings(Checked):
     methods: tuple[str, ...] = ("baseline", "cgau_kept", "cgau_averaged")
     shuffles: tuple[float, ...] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
     clients: int = 10  # K
-    within_classes: bool = True  # False: clients that know nothing of the label, our control
+    within_classes: bool = True  # False: one k-means over the rows of all classes, our control
+    own_class: bool = True  # False: a row goes to the nearest centroid of any class
     units: int = 64
     dropout: float = 0.5
     lr: float = 0.001
@@ -73,6 +75,14 @@ class Settings(Checked):
 
     RANGES: ClassVar = dict(shuffles=SHARE, positive=POSITIVE)
     CHOICES: ClassVar = dict(scale=SCALES, methods=METHODS)
+
+    def fits(self) -> None:
+        super().fits()
+        if not (self.within_classes or self.own_class):
+            raise SettingsError(
+                "own_class is false, and so is within_classes: one k-means over all classes has "
+                "no centroids of a class; change one of them"
+            )
 
     @property
     def released(self) -> bool:
@@ -111,7 +121,7 @@ def simulated(cfg: Settings, stored: Features, seed: int) -> Clients:
     """The clients of one repetition, before any shuffling."""
     part = feature_clusters.parts(stored.y, stored.test_rows(seed), cfg.validation, seed)
     return feature_clusters.simulate(
-        stored.x, stored.y, part, cfg.clients, seed, cfg.within_classes
+        stored.x, stored.y, part, cfg.clients, seed, cfg.within_classes, cfg.own_class
     )
 
 

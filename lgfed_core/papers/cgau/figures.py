@@ -12,6 +12,7 @@ from lgfed_core.evidence.printed import METHODS
 from lgfed_core.partition.feature_clusters import Clients
 from lgfed_core.plotting import WIDTH, caption
 
+from . import federated
 from .printed import accuracies
 from .xor import run as cgau_xor
 
@@ -98,9 +99,12 @@ def xor(mlp: cgau_xor.MLP, net: cgau_xor.OneUnit, cfg: cgau_xor.Settings) -> Fig
     figure.legend(handles, names, loc="outside upper center", ncols=2, markerscale=2)
     figure.supxlabel("$x_1$", fontsize=9)
     figure.supylabel("$x_2$  (down client below 0, up client above)", fontsize=9)
-    return caption(
-        figure, "Decisions of both networks, filter and gate, and parts switched off; live run."
+    words = (
+        "Decisions of both networks, filter and gate, and parts switched off; live run. Brown (the "
+        "paper's red): same sign, a filter at -1, a gate that is shut. Teal (its blue): opposite "
+        "signs, a filter at 1, an open gate."
     )
+    return caption(figure, words)
 
 
 def clients(found: list[tuple[str, Clients]], y: np.ndarray) -> Figure:
@@ -139,14 +143,17 @@ def clients(found: list[tuple[str, Clients]], y: np.ndarray) -> Figure:
 
 
 def shuffling(rows: pd.DataFrame, metric: str, ax: Axes | None = None, shared: float = 0.0) -> Axes:
-    """Figure 2: ``metric`` over the shuffle proportion, a line per method, 95 % bands over seeds.
+    """Figure 2: ``metric`` over the shuffle proportion, a line per method, 95 % bands over seeds,
+    cut at 100.
 
     rows: tidy rows with shuffle_proportion, method, seed, metric, value. shared: of
     `verdict.greater`.
     """
     mine = rows[rows["metric"] == metric]
     mine = mine.assign(shuffle_proportion=mine["shuffle_proportion"].astype(float))
-    ax = plotting.curves(mine, "shuffle_proportion", "value", "method", ax, shared)
+    ax = plotting.curves(
+        _in_order(mine), "shuffle_proportion", "value", "method", ax, shared, most=100.0
+    )
     ax.set(xlabel="share of rows whose clients are shuffled")
     return ax
 
@@ -166,7 +173,13 @@ def figure2b(rows: pd.DataFrame, ax: Axes | None = None) -> Axes:
 def gains(gain: pd.DataFrame, ax: Axes | None = None, shared: float = 0.0) -> Axes:
     """Gain over the baseline by shuffle proportion, with 95 % bands; gain: columns
     shuffle_proportion, method, seed, gain; shared: of `verdict.greater`."""
-    ax = plotting.curves(gain, "shuffle_proportion", "gain", "method", ax, shared)
+    ax = plotting.curves(_in_order(gain), "shuffle_proportion", "gain", "method", ax, shared)
     ax.axhline(0, color=REFERENCE, linewidth=0.8)
     ax.set(xlabel="share of rows whose clients are shuffled")
     return ax
+
+
+def _in_order(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows by method, as `federated` has them: panels of one figure name them alike."""
+    place = {name: n for n, name in enumerate(federated.METHODS)}
+    return rows.sort_values("method", key=lambda names: names.map(place), kind="stable")

@@ -1,22 +1,30 @@
 """What knowing the client is worth: gains of CGAUs over the baseline, paired by repetition."""
 
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+
 import pandas as pd
 
-from lgfed_core.evidence.claims import Part, paired
+from lgfed_core.evidence.claims import Part, paired, tested
 from lgfed_core.evidence.printed import METHODS
-from lgfed_core.evidence.verdict import greater
+from lgfed_core.evidence.verdict import NO_EVIDENCE, Evidence, greater
 from lgfed_core.papers.in_words import bullets, sentence
 
 from . import federated
+
+PROPORTIONS = federated.Settings.shuffles  # the paper's: claims are about all of them
 
 
 def gains(found: pd.DataFrame, metric: str = "test_auc", selection: str = "best_val"):
     """What each CGAU gains over the baseline: shuffle_proportion, method, seed, gain.
 
-    found: tidy rows of one protocol and scale, paired by seed and proportion.
+    found: tidy rows of one protocol and scale, paired by seed and proportion. Empty where the
+    baseline has not run.
     """
     mine = found[(found["metric"] == metric) & (found["selection"] == selection)]
     wide = mine.pivot_table("value", ["shuffle_proportion", "seed"], "method")
+    if "baseline" not in wide:
+        return pd.DataFrame(columns=["shuffle_proportion", "seed", "method", "gain"])
     others = [m for m in federated.METHODS if m in wide and m != "baseline"]
     gain = wide[others].sub(wide["baseline"], axis=0)
     gain.columns.name = "method"
@@ -24,7 +32,8 @@ def gains(found: pd.DataFrame, metric: str = "test_auc", selection: str = "best_
 
 
 def take_home(gain: pd.DataFrame, unit: str, shared: float = 0.0) -> str:
-    """A Markdown line per CGAU: its gain at the two ends of the shuffling, with 95 % intervals.
+    """A Markdown line per CGAU: its gain at the two ends of the shuffling, with 95 % intervals; an
+    end that has not run is left out.
 
     gain: as from `gains`; unit: of the gain, in words; shared: of `verdict.greater`.
     """
@@ -33,8 +42,10 @@ def take_home(gain: pd.DataFrame, unit: str, shared: float = 0.0) -> str:
         wide = mine.pivot(index="seed", columns="shuffle_proportion", values="gain").dropna()
         if wide.empty:  # a run that is not complete
             continue
-        ends = {"no row is": wide.columns.min(), "all rows are": wide.columns.max()}
-        pairs = [(f"where {which} shuffled", wide[p], 0 * wide[p]) for which, p in ends.items()]
+        ends = {
+            p: which for p, which in {0.0: "no row is", 1.0: "all rows are"}.items() if p in wide
+        }
+        pairs = [(f"where {which} shuffled", wide[p], 0 * wide[p]) for p, which in ends.items()]
         # False if the interval moved to the other side of zero, or came to hold it.
         head = f"**{METHODS[method]}**: the gain over the baseline, in {unit}"
         lines.append(sentence(head, pairs, ("a gain", "a loss", "no gain shown"), shared=shared))
@@ -42,11 +53,42 @@ def take_home(gain: pd.DataFrame, unit: str, shared: float = 0.0) -> str:
 
 
 def distances_fall(found: pd.DataFrame) -> list[Part]:
-    """C5 for one data set: each step of the shuffle proportion lowers Gamma."""
+    """C5 for one data set: each step of the paper's shuffle proportions lowers Gamma."""
     gamma = found[found["metric"] == federated.GAMMA]
     gamma = gamma.pivot_table("value", "seed", "shuffle_proportion")
-    steps = zip(gamma.columns[:-1], gamma.columns[1:], strict=True)
-    return [paired(f"{a:g} to {b:g} shuffled", gamma[a], gamma[b], greater) for a, b in steps]
+    if gamma.empty:
+        return []
+    none = pd.Series(dtype=float)  # of a proportion that has not run
+    steps = pairwise(PROPORTIONS)
+    return [
+        paired(f"{a:g} to {b:g} shuffled", gamma.get(a, none), gamma.get(b, none), greater)
+        for a, b in steps
+    ]
+
+
+def at_each(gain: pd.DataFrame, test: Callable[..., Evidence], **how) -> list[Part]:
+    """A comparison for each of the paper's proportions; gain: a column per proportion, in which
+    some may be missing."""
+    ran = [tested(_at(p), gain[p], test, **how) for p in PROPORTIONS if p in gain]
+    return [*ran, *missing(gain.columns)]
+
+
+def at(
+    p: float, name: str, gain: pd.DataFrame, test: Callable[..., Evidence], *how, **more
+) -> list[Part]:
+    """The comparison ``name``, made at proportion p; none where that is among the `missing`."""
+    return [tested(name, gain[p], test, *how, **more)] if p in gain else []
+
+
+def missing(proportions: Iterable[float]) -> list[Part]:
+    """A comparison without runs for each of the paper's proportions that is not there: of what
+    holds on some of them alone it is not known whether it holds."""
+    some = set(proportions)
+    return [Part(_at(p), 0, NO_EVIDENCE) for p in PROPORTIONS if p not in some]
+
+
+def _at(p: float) -> str:
+    return f"{p:g} shuffled"
 
 
 def have(rows: pd.DataFrame, method: str) -> bool:

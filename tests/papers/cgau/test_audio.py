@@ -117,6 +117,37 @@ def test_what_the_paper_draws_would_be_confirmed():
     assert said.tolist() == ["confirmed"] * 3
 
 
+def test_what_holds_on_some_proportions_alone_is_not_confirmed():
+    gain = {0.0: 0.4, 0.2: 0.3, 0.4: 0.2, 0.6: 0.1, 0.8: 0.0, 1.0: 0.0}
+    rows = made_up(gain, PAPER)
+    for out in gain:
+        found = claims.judged(rows[rows["shuffle_proportion"] != out])
+        assert not found["verdict"].eq("confirmed").any(), out
+    some = claims.judged(rows[rows["shuffle_proportion"].isin([0.2, 0.4])])
+    assert some.loc["C1", "said"] == "confirmed so far, 2 of 6 comparisons"
+    assert some.loc["C2", "ran"] == 1  # neither a first nor a last: the trend alone
+    worse = made_up(dict.fromkeys(PAPER, -0.5), PAPER)
+    found = claims.judged(worse[worse["shuffle_proportion"] == 0.2])
+    assert found.loc["C1", "said"] == "refuted"
+
+
+def test_by_hand_what_c1_says_at_a_proportion():
+    rows = made_up(dict.fromkeys(PAPER, 0.3), PAPER)
+    part = claims.not_lower(claims.Found(rows, "cgau_kept"))[0]
+    wide = rows[rows["shuffle_proportion"] == 0].pivot(
+        index="seed", columns="method", values="value"
+    )
+    gain = wide["cgau_kept"] - wide["baseline"]
+    half = 2.200985 * gain.std() * (1 / 12 + 0.625) ** 0.5  # t for 11 degrees; 5/8 of the variance
+    found = part.evidence
+    assert (found.estimate, found.low, found.high) == pytest.approx(
+        (gain.mean(), gain.mean() - half, gain.mean() + half)
+    )
+    line = claims.judged(rows).loc["C1"]
+    weak = min(claims.not_lower(claims.Found(rows, "cgau_kept")), key=lambda p: -p.evidence.p)
+    assert (line["low"], line["high"]) == (weak.evidence.low, weak.evidence.high)
+
+
 def test_how_late_the_least_loss_comes_is_counted():
     line = dict(metric="best_round", protocol="as_described")
     rows = pd.DataFrame([line | dict(value=at) for at in (100, 950, 999)])

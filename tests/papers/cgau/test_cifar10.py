@@ -26,7 +26,7 @@ from lgfed_core.papers.cgau.cifar10 import (
 from lgfed_core.papers.cgau.cifar10.new_clients import NEW_CLIENTS
 from lgfed_core.papers.cgau.cifar10.run import CIFAR10
 from lgfed_core.papers.cgau.cifar10.time import TIME
-from lgfed_core.papers.cgau.gains import take_home
+from lgfed_core.papers.cgau.gains import gains, take_home
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +103,16 @@ def test_the_control_has_rows_of_its_own(toy):
     assert (who.client == nearest).all()
 
 
+def test_the_other_reading_has_rows_of_its_own(toy):
+    cfg = CIFAR10.settings("paper", own_class=False)
+    assert cfg.shuffles == (0.0,) and cifar10.tables(cfg)[1] == "cgau_cifar10_any_class"
+    who = federated.simulated(CIFAR10.settings("smoke", own_class=False), toy, 0)
+    far = ((who.plane[:, None, None] - who.means) ** 2).sum(-1)  # [n, C, K]
+    assert (who.client == far.reshape(len(toy), -1).argmin(1) % who.clients).all()
+    with pytest.raises(SettingsError, match="has no centroids of a class"):
+        CIFAR10.settings("paper", own_class=False, within_classes=False)
+
+
 def test_where_weights_cannot_be_had_it_says_so(monkeypatch):
     def missing(*args):
         raise NotAvailable("no mirror\nmore")
@@ -174,6 +184,27 @@ def test_what_the_paper_says_would_be_confirmed():
     )
 
 
+def test_what_holds_on_some_proportions_alone_is_not_confirmed():
+    found, itself = made_up(lambda p: 3.0 - 2.5 * p), made_up(lambda p: 0.3)
+    for out in (0.0, 0.4, 1.0):
+        lines = judged.judged(found[found["shuffle_proportion"] != out], itself, timed(1.85))
+        mine = lines.drop("C9")
+        assert list(mine.index) == ["C3", "C4", "C5", "C6", "C7"]
+        assert not mine["verdict"].eq("confirmed").any(), out
+        assert lines.loc["C3", "said"].startswith("confirmed so far, 5 of 6 comparisons")
+    lost = made_up(lambda p: -1.0)
+    only = judged.judged(lost[lost["shuffle_proportion"] == 0.2])
+    assert only.loc["C3", "verdict"] == "refuted"
+
+
+def test_c7_compares_gains_at_the_proportions_that_both_have():
+    found, itself = made_up(lambda p: 3.0 * p, spread=0.0), made_up(lambda p: 3.0 * p, spread=0.0)
+    ends = itself[itself["shuffle_proportion"].isin([0.0, 0.2])]
+    first, *others = judged.smaller_gain(judged.Found(found, itself=ends))
+    assert first.evidence.estimate == pytest.approx(0.0) and first.runs == 5
+    assert [part.runs for part in others] == [0] * 4
+
+
 def test_what_it_does_not_say_would_not():
     found = made_up(lambda p: -1.0 + p, base=lambda p: 78 + 5 * p)
     other = made_up(lambda p: 2.0, stand_in="a small CNN")
@@ -206,6 +237,19 @@ def test_times_are_compared_within_a_repetition():
     assert found.std()["batched", "cgau_kept"] < 1e-3
 
 
+def test_without_the_baseline_there_is_nothing_to_compare_with():
+    found, times = made_up(lambda p: 1.0), timed(1.5)
+    whole, ratios = gains(found, "test_acc"), cost.ratios(times)
+    alone = gains(found[found["method"] != "baseline"], "test_acc")
+    assert alone.empty and list(alone) == list(whole) and take_home(alone, "points") == ""
+    none = cost.ratios(times[times["method"] != "baseline"])
+    assert none.empty and list(none) == list(ratios)
+    kept = found[found["method"] != "baseline"]
+    lines = judged.judged(kept, kept, times[times["method"] != "baseline"])
+    assert not lines["verdict"].isin(["confirmed", "refuted"])[lines.index != "C5"].any()
+    assert judged.beside_the_print(kept).endswith("not yet run.")
+
+
 def test_rounds_are_timed_in_turn(tmp_path):
     cfg = TIME.settings("smoke", methods=("baseline", "cgau_kept"))
     parts = list(TIME.stages(cfg, [0, 1], resume=False, workers=1))
@@ -219,6 +263,13 @@ def test_rounds_are_timed_in_turn(tmp_path):
         TIME.settings("smoke", ways=("both",))
     with pytest.raises(SettingsError, match="used is 100; cgau.time has random numbers"):
         TIME.settings("smoke", used=100)
+
+
+def test_the_part_that_decides_says_its_unit():
+    found = made_up(lambda p: 3.0 - 2.5 * p)
+    lines = judged.judged(found, made_up(lambda p: 0.3), timed(4.0))
+    assert lines.loc["C9", "at"] == "the seconds' ratio less 1.85"
+    assert lines.loc[["C4", "C6", "C7"], "at"].str.endswith("in points").all()
 
 
 def test_slopes_by_hand():
@@ -242,9 +293,10 @@ def test_the_printed_gain_stands_beside_ours_where_all_is_shuffled():
 def test_the_control_stands_beside_what_it_controls(monkeypatch):
     gains = {("inception_v3", True): 3.0, ("cifar_cnn", True): 9.0, ("cifar_cnn", False): 0.5}
 
-    def stored(features, within_classes):
-        rows = made_up(lambda p: gains.get((features, within_classes), 0.0) - p, spread=0.01)
-        return rows if (features, within_classes) in gains else rows.iloc[:0]
+    def stored(features, within_classes=True, own_class=True):
+        key = (features, within_classes) if own_class else (features, "any")
+        rows = made_up(lambda p: gains.get(key, 0.0) - p, spread=0.01)
+        return rows if key in gains else rows.iloc[:0]
 
     monkeypatch.setattr(cifar10, "stored", stored)
     found = control.table()
@@ -255,18 +307,39 @@ def test_the_control_stands_beside_what_it_controls(monkeypatch):
     assert found["baseline"].to_numpy() == pytest.approx(78.0, abs=0.05)
     assert control.table("cgau_averaged").empty
     said = control.what_it_says(found)
-    assert "cifar_cnn**: +0.5" in said and "(5 repetitions): a gain" in said
+    assert "cifar_cnn**, all classes together: +0.5" in said and "(5 repetitions): a gain" in said
+    assert "inception_v3**, the paper's features, nearest centroid of any class: not yet" in said
     label = control.how_much_is_the_label(found)
     assert "cifar_cnn, a gain +9." in label and " against a gain +0.5" in label
     assert "what is gone" in label and "inception_v3" not in label
+    assert "adds nothing to what the features say of the class: cifar_cnn" in label
     turned = found.rename({"class by class": "all classes together"} | dict.fromkeys(
         ["all classes together"], "class by class"))  # fmt: skip
     assert "what is gone" not in control.how_much_is_the_label(turned)
     assert "not yet run" in control.how_much_is_the_label(control.table("cgau_averaged"))
-    assert "inception_v3**, the paper's features: not yet run" in said
+    assert "inception_v3**, the paper's features, all classes together: not yet run" in said
     gains["cifar_cnn", False] = 0.0
     said = control.what_it_says(control.table())
     assert "any gain is smaller than 0.5 points" in said
+
+
+def test_the_other_reading_stands_beside_the_control(monkeypatch):
+    gains = {True: 9.0, False: 0.0, "any": 0.2}
+
+    def stored(features, within_classes=True, own_class=True):
+        rows = made_up(
+            lambda p: gains[within_classes if own_class else "any"], spread=0.01, seeds=3
+        )
+        return rows if features == "cifar_cnn" else rows.iloc[:0]
+
+    monkeypatch.setattr(cifar10, "stored", stored)
+    found = control.table()
+    assert [name for _, name in found.index] == list(control.MADE)
+    label = control.how_much_is_the_label(found)
+    assert "(all classes together) and " in label and "(nearest centroid of any class);" in label
+    assert "cifar_cnn**, nearest centroid of any class: +0.2" in control.what_it_says(found)
+    gains["any"] = 12.0  # then what the label gave is not gone
+    assert "what is gone" not in control.how_much_is_the_label(control.table())
 
 
 def test_an_interval_that_holds_zero_is_not_no_gain():
@@ -277,6 +350,10 @@ def test_an_interval_that_holds_zero_is_not_no_gain():
     assert "neither a gain nor one below 0.5 points is shown" in control.what_it_says(table)
     small = table.assign(low=-0.04, high=0.41, p=0.043, p_same=0.01)  # one-sided: no interval's
     assert "(3 repetitions): any gain is smaller than 0.5" in control.what_it_says(small)
+    lost = table.assign(gain=-2.0, low=-3.0, high=-1.0)
+    assert "(3 repetitions): a loss." in control.what_it_says(lost)
+    little = table.assign(gain=-0.2, low=-0.3, high=-0.1, p_same=0.001)
+    assert "a loss, and it is smaller than 0.5 points." in control.what_it_says(little)
 
 
 # Newcomers.
@@ -289,6 +366,11 @@ def test_the_last_clients_stay_away(toy):
     assert (len(known), len(new)) == (2, 1)
     assert known.train.of(1).tolist() == who.train.of(1).tolist()
     assert new.test.of(0).tolist() == who.test.of(2).tolist()
+
+
+def test_somebody_has_to_train():
+    with pytest.raises(SettingsError, match="new is 3, and there are 3 clients"):
+        NEW_CLIENTS.settings("smoke", new=3)
 
 
 def test_a_fitted_row_learns_what_is_special_about_the_newcomer():
@@ -354,3 +436,6 @@ def test_the_sentences_to_take_home_are_the_gains_at_both_ends():
     shown = take_home(gain.assign(gain=gain["gain"].round()), "points")
     assert "is shuffled, a gain: +1.00" in shown and "9.00" not in shown
     assert "[" not in take_home(gain[gain["seed"] == 0], "points")  # one run has no interval
+    inner = gain[gain["shuffle_proportion"] != 1]
+    assert "no row is shuffled" in take_home(inner, "points")
+    assert "all rows" not in take_home(inner, "points")  # 0.4 is the largest, and not all

@@ -1,10 +1,13 @@
 """What simulated clients give away about labels: by hand, on noise, and on the control."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from lgfed_core import errors
-from lgfed_core.papers.cgau.clients import leak as client_leak
+from lgfed_core.papers.cgau import federated
+from lgfed_core.papers.cgau.audio.run import AUDIO
+from lgfed_core.papers.cgau.clients import fall, leak as client_leak
 from lgfed_core.partition import feature_clusters
 
 
@@ -62,6 +65,23 @@ def test_clients_of_all_classes_together_depend_on_features_alone(noise):
             ask(who)
 
 
+def test_how_much_the_number_gives_away_by_hand():
+    """On a line, centroids as above: two rows may be of either class, or none may."""
+    means = np.array([[[0, 0], [10, 0]], [[10, 0], [0, 0]]], float)
+    plane, test = np.array([[1.0, 0], [9, 0], [1, 0], [9, 0]]), np.full(4, feature_clusters.TEST)
+    who = feature_clusters.Clients(np.array([0, 0, 1, 1]), test, plane, means, (), 2)
+    found = client_leak.given_away(who, np.array([0, 1, 1, 0]))
+    assert found == {"another class": 0.0, "alone": 100.0}
+    same = feature_clusters.Clients(who.client, test, plane, means[[0, 0]], (), 2)
+    found = client_leak.given_away(same, np.array([0, 1, 1, 0]))
+    assert found == {"another class": 50.0, "alone": 50.0}
+
+
+def test_the_number_of_clients_to_try_leaves_the_positive_class_uncut():
+    cfg = AUDIO.settings("quick", features="digits", clients=120)
+    assert federated.simulated(cfg, cfg.load(), 0).random == (1,)
+
+
 def test_a_class_dealt_at_random_cannot_be_ruled_out(noise):
     x, y, part = (v[:200] for v in noise)
     y = np.where(np.arange(200) < 4, 11, y)
@@ -76,3 +96,14 @@ def test_a_class_dealt_at_random_cannot_be_ruled_out(noise):
     assert who.random == (11,) and np.isnan(who.means[-1]).all()
     assert client_leak._possible(who)[-1].all()
     assert np.isnan([*client_leak.told(who, y).values()]).all()  # a class without centroids
+
+
+def test_c5_in_words_names_the_data_and_the_weakest_step():
+    line = dict(said="confirmed", ran=5, at="0.8 to 1 shuffled", at_runs=5)
+    line |= dict(estimate=2.0, low=1.5, high=2.5)
+    said = fall.sentence(pd.DataFrame([line], ["C5"]), "CIFAR-10")
+    assert said.startswith("**C5 on CIFAR-10**: confirmed.")
+    assert said.endswith("0.8 to 1 shuffled: by +2.00 [+1.50, +2.50] (5).")
+    none = pd.DataFrame({"ran": [0], "said": ["not yet run"]}, ["C5"])
+    for lines in (none, none.iloc[:0]):
+        assert fall.sentence(lines, "CIFAR-10") == "**C5 on CIFAR-10**: not yet run."

@@ -77,3 +77,24 @@ def test_bands_are_as_wide_as_the_intervals_of_seeds_that_share_rows():
         band = ax.collections[0].get_paths()[0].vertices[:, 1]
         wanted = greater(gain.loc[gain["shuffle_proportion"] == 0, "gain"], shared=shared)
         assert (band.min(), band.max()) == pytest.approx((wanted.low, wanted.high))
+
+
+def test_bands_of_a_share_end_at_100_and_panels_name_methods_in_one_order():
+    lines = [
+        (p, method, seed, "test_auc", value + seed)
+        for method, value in (("cgau_averaged", 97.0), ("cgau_kept", 98.0), ("baseline", 96.0))
+        for seed in (0, 1)
+        for p in (0.0, 1.0)
+    ]
+    columns = ["shuffle_proportion", "method", "seed", "metric", "value"]
+    rows = pd.DataFrame(lines, columns=columns)
+    _, (left, right) = plt.subplots(1, 2)
+    figures.shuffling(rows, "test_auc", left)
+    assert max(band.get_paths()[0].vertices[:, 1].max() for band in left.collections) == 100
+    gain = rows[rows["method"] != "baseline"].rename(columns={"value": "gain"})
+    figures.gains(gain, right)
+    assert max(band.get_paths()[0].vertices[:, 1].max() for band in right.collections) > 100
+    first, second = (
+        [text.get_text() for text in ax.get_legend().get_texts()] for ax in (left, right)
+    )
+    assert first[1:] == second == ["CGAU, rows kept", "CGAU, rows averaged"]

@@ -5,11 +5,11 @@ from typing import NamedTuple
 import pandas as pd
 
 from lgfed_core.evidence import claims
-from lgfed_core.evidence.claims import Claim, Part, tested
+from lgfed_core.evidence.claims import Claim, Part
 from lgfed_core.evidence.records import select, stand_in
-from lgfed_core.evidence.verdict import NOT_RUN, equivalent, greater, rising
+from lgfed_core.evidence.verdict import NO_EVIDENCE, NOT_RUN, equivalent, greater, rising
 
-from ..gains import distances_fall, gains, have
+from ..gains import at, at_each, distances_fall, gains, have, missing
 from .run import AUDIO, NAME, TABLES
 
 SAME = 0.2  # points of AUC that count as no difference: half of the largest gain the paper reports
@@ -31,7 +31,7 @@ def not_lower(found: Found) -> list[Part]:
     Repetitions draw their test clips from the same few, which their intervals know (`SHARED`).
     """
     gain = _gain(found)
-    return [tested(f"{p:g} shuffled", gain[p], greater, by=-SAME, shared=SHARED) for p in gain]
+    return [] if gain.empty else at_each(gain, greater, by=-SAME, shared=SHARED)
 
 
 def gain_falls(found: Found) -> list[Part]:
@@ -40,11 +40,13 @@ def gain_falls(found: Found) -> list[Part]:
     gain = _gain(found)
     if gain.empty:
         return []
-    p = gain.columns.to_numpy(float)
+    p, several = gain.columns.to_numpy(float), len(gain.columns) > 1
+    trend = rising(-p, gain.to_numpy(), SHARED) if several else NO_EVIDENCE
     return [
-        tested("nothing shuffled", gain[p[0]], greater, shared=SHARED),
-        Part("falls", len(gain), rising(-p, gain.to_numpy(), SHARED)),
-        tested("all shuffled", gain[p[-1]], equivalent, 0.0, SAME, SHARED),
+        *at(0.0, "nothing shuffled", gain, greater, shared=SHARED),
+        Part("falls", len(gain) * several, trend),
+        *at(1.0, "all shuffled", gain, equivalent, 0.0, SAME, SHARED),
+        *missing(gain),
     ]
 
 

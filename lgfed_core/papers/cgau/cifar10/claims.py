@@ -13,7 +13,7 @@ from lgfed_core.evidence.verdict import equivalent, greater, rising
 from lgfed_core.models.cgau import Baseline, GatedMLP
 from lgfed_core.papers.in_words import sentence
 
-from ..gains import distances_fall, gains, have
+from ..gains import at, at_each, distances_fall, gains, have, missing
 from ..printed import accuracies
 from . import run as cifar10, time as cgau_time
 
@@ -37,7 +37,7 @@ class Found(NamedTuple):
 def a_gain(found: Found) -> list[Part]:
     """C3: at every proportion there is a gain."""
     gain = _gain(found)
-    return [tested(f"{p:g} shuffled", gain[p], greater) for p in gain]
+    return [] if gain.empty else at_each(gain, greater)
 
 
 def gain_falls(found: Found) -> list[Part]:
@@ -46,29 +46,35 @@ def gain_falls(found: Found) -> list[Part]:
     if len(gain.columns) < 2:
         return []
     p = gain.columns.to_numpy(float)
-    falls = Part("falls", len(gain), rising(-p, gain.to_numpy()))
-    return [tested("nothing shuffled", gain[p[0]], greater), falls]
+    falls = Part("the fall, in points", len(gain), rising(-p, gain.to_numpy()))
+    return [*at(0.0, "nothing shuffled, in points", gain, greater), falls, *missing(gain)]
 
 
 def slopes(found: Found) -> list[Part]:
     """C6: the slope of the baseline's accuracy over the proportion is within `NO_GAIN` of zero; the
     CGAU's is below zero, and below the baseline's. Points of accuracy from proportion 0 to 1."""
-    if len(_gain(found).columns) < 2:
+    common = _gain(found).columns
+    if len(common) < 2:
         return []
-    plain, cgau = (_slope(accuracy(found.rows, name)) for name in ("baseline", found.method))
+    names = ("baseline", found.method)
+    plain, cgau = (_slope(accuracy(found.rows, name)[common]) for name in names)
     return [
-        tested("baseline", plain, equivalent, 0.0, NO_GAIN),
-        tested(found.method, -cgau, greater),
-        paired("baseline less CGAU", plain, cgau, greater),
+        tested("the baseline's slope, in points", plain, equivalent, 0.0, NO_GAIN),
+        tested("CGAU's fall, in points", -cgau, greater),
+        paired("CGAU's fall beyond the baseline's, in points", plain, cgau, greater),
+        *missing(common),
     ]
 
 
 def smaller_gain(found: Found) -> list[Part]:
-    """C7: the gain, averaged over proportions, is greater in ``rows`` than in ``itself``."""
+    """C7: the gain, averaged over the proportions that both have, is greater in ``rows`` than in
+    ``itself``."""
     if found.itself is None or not (have(*found[:2]) and have(found.itself, found.method)):
         return []
-    both = [gain_table(rows, found.method).mean(axis=1) for rows in (found.rows, found.itself)]
-    return [paired("other features", *both, greater)]
+    both = [gain_table(rows, found.method) for rows in (found.rows, found.itself)]
+    common = both[0].columns.intersection(both[1].columns)
+    means = (gain[common].mean(axis=1) for gain in both)
+    return [paired("the difference of gains, in points", *means, greater), *missing(common)]
 
 
 def time_and_size(found: Found) -> list[Part]:
@@ -80,8 +86,8 @@ def time_and_size(found: Found) -> list[Part]:
     ratio = select(ratio, method=found.method)["ratio"]
     size = size_ratio()
     return [
-        tested("time", ratio, equivalent, TIME, TIME_MARGIN),
-        exact("size", size, abs(size - 2) < 0.1),
+        tested(f"the seconds' ratio less {TIME:g}", ratio, equivalent, TIME, TIME_MARGIN),
+        exact("the parameters' ratio", size, abs(size - 2) < 0.1),
     ]
 
 

@@ -1,4 +1,6 @@
-"""The control on CIFAR-10: what CGAU gains on clients whose number knows nothing of the class."""
+"""The control on CIFAR-10: what CGAU gains on clients whose number adds nothing to what the
+features say of the class. By itself the number says something of it: it is a region of the plane.
+"""
 
 import pandas as pd
 
@@ -12,21 +14,27 @@ from ..gains import have
 from . import run as cifar10
 from .claims import NO_GAIN, accuracy, gain_table
 
-TOLD, BLIND = "class by class", "all classes together"  # clients made: whether they know the class
+TOLD, BLIND, ANY = (  # how clients are made; in the last two no label sends a row to a client
+    "class by class",
+    "all classes together",
+    "nearest centroid of any class",
+)
+MADE = {TOLD: {}, BLIND: dict(within_classes=False), ANY: dict(own_class=False)}
 
 
 def table(method: str = "cgau_kept", protocol: str = "as_described") -> pd.DataFrame:
-    """Recorded gains without shuffling, of clients made class by class and of all classes together.
+    """Recorded gains without shuffling, of clients made in the ways of `MADE`.
 
-    A line per kind of features and of clients: distance (Frechet's, a mean over pairs of clients),
-    baseline (accuracy, percent), gain (points), low and high (95 %), p that there is none
-    (one-sided), p_same that it is `NO_GAIN` or more either way (two one-sided tests), repetitions.
+    A line per kind of features and of clients: distance (Frechet's, of a client to all others
+    together, on average), baseline (accuracy, percent), gain (points), low and high (95 %), p that
+    there is none (one-sided), p_same that it is `NO_GAIN` or more either way (two one-sided tests),
+    repetitions.
     Empty where the control has not been run.
     """
     lines = {}
     for features in cifar10.FEATURES:
-        for within, name in ((True, TOLD), (False, BLIND)):
-            found = cifar10.stored(features, within_classes=within)
+        for name, made in MADE.items():
+            found = cifar10.stored(features, **made)
             found = select(found, protocol=protocol, shuffle_proportion=0)
             if have(found, method):
                 gain = gain_table(found, method)[0.0]
@@ -42,47 +50,51 @@ def table(method: str = "cgau_kept", protocol: str = "as_described") -> pd.DataF
 
 
 def how_much_is_the_label(found: pd.DataFrame) -> str:
-    """What is left of the gain where the client's number knows nothing of the class, from a
-    `table`, as a sentence in Markdown."""
+    """What is left of the gain where the client's number adds nothing to what the features say of
+    the class, from a `table`, as a sentence in Markdown."""
     said, gone = [], True
     for features, mine in found.groupby(level="features", sort=False) if len(found) else ():
         lines = mine.droplevel("features").rename(columns={"gain": "estimate"})
-        if {TOLD, BLIND} <= set(lines.index):
-            told, blind = (line for _, line in lines.loc[[TOLD, BLIND]].iterrows())
-            each = [
-                f"{kind(line, ('a gain', 'a loss', 'no gain shown'))} "
-                f"{claims.said(line, int(line['repetitions']))}"
-                for line in (told, blind)
-            ]
-            said.append(f"{features}, {each[0]} against {each[1]}")
-            gone &= bool(told["low"] > max(blind["high"], 0))
-    # False if a gain without the class were as large as one with it.
+        others = [name for name in (BLIND, ANY) if name in lines.index]
+        if TOLD in lines.index and others:
+            each = {name: _with_interval(lines.loc[name]) for name in (TOLD, *others)}
+            against = " and ".join(f"{each[name]} ({name})" for name in others)
+            said.append(f"{features}, {each[TOLD]} against {against}")
+            most = max(lines.loc[others, "high"].max(), 0)
+            gone &= bool(lines.loc[TOLD, "low"] > most)
+    # False if the gain were as large where the number adds nothing.
     head = (
         "**How much of the gain is the label**: CGAU's gain in points on clients made class by "
-        "class, against clients whose number knows nothing of the class"
+        "class, against clients whose number adds nothing to what the features say of the class"
     )
     # False for the same reason: then nothing is gone that could be either.
     more = "; what is gone is the label, or a shift of the label given the inputs" if gone else ""
     return f"{head}: {'; '.join(said)}{more}." if said else f"{head}: not yet run."
 
 
+def _with_interval(line: pd.Series) -> str:
+    word = kind(line, ("a gain", "a loss", "no gain shown"))
+    return f"{word} {claims.said(line, int(line['repetitions']))}"
+
+
 def what_it_says(found: pd.DataFrame) -> str:
-    """A Markdown line per kind of features of `table`."""
+    """A Markdown line per kind of features and of clients of `table` whose number adds nothing."""
     said = []
-    mine = found.xs(BLIND, level="clients made") if len(found) else found
-    for features, line in mine.iterrows():
+    blind = found.drop(TOLD, level="clients made", errors="ignore") if len(found) else found
+    for (features, name), line in blind.iterrows():
         # False if more repetitions moved the interval to the other side of zero or of `NO_GAIN`.
-        gain, same = line["low"] > 0, line["p_same"] < 0.05
-        words = {
-            (True, True): f"a gain, and it is smaller than {NO_GAIN:g} points",
-            (True, False): "a gain",
-            (False, True): f"any gain is smaller than {NO_GAIN:g} points",
-            (False, False): f"neither a gain nor one below {NO_GAIN:g} points is shown",
-        }[bool(gain), bool(same)]
+        way = kind(line, ("a gain", "a loss", ""))
+        words = way or f"neither a gain nor one below {NO_GAIN:g} points is shown"
+        if line["p_same"] < 0.05:
+            words = (
+                f"{way or 'any gain'}{', and it' * bool(way)} is smaller than {NO_GAIN:g} points"
+            )
         said.append(
-            f"- **{features}**: {claims.said(line.rename({'gain': 'estimate'}))} points "
+            f"- **{features}**, {name}: {claims.said(line.rename({'gain': 'estimate'}))} points "
             f"({line['repetitions']:.0f} repetitions): {words}."
         )
-    missing = [name for name in cifar10.FEATURES[:1] if not len(found) or name not in mine.index]
-    said += [f"- **{name}**, the paper's features: not yet run." for name in missing]
+    there = {*found.index} if len(found) else set()
+    paper = cifar10.FEATURES[0]
+    missing = [name for name in (BLIND, ANY) if (paper, name) not in there]
+    said += [f"- **{paper}**, the paper's features, {name}: not yet run." for name in missing]
     return "\n".join(said)

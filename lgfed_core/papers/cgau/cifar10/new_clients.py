@@ -12,6 +12,7 @@ import pandas as pd
 
 from lgfed_core.data.features.stored import Features
 from lgfed_core.engine import Outcome
+from lgfed_core.errors import SettingsError
 from lgfed_core.evidence.records import select
 from lgfed_core.papers.parts import Part, who
 
@@ -34,6 +35,14 @@ class Settings(cifar10.Settings):
 
     new: int = 2
     fit: tuple[int, ...] = (10, 100, 1000)
+
+    def fits(self) -> None:
+        super().fits()
+        if self.new >= self.clients:
+            raise SettingsError(
+                f"new is {self.new}, and there are {self.clients} clients; one has to be left that "
+                "trains"
+            )
 
 
 class NewClients(cifar10.Cifar10):

@@ -60,7 +60,7 @@ SCALES = {
     "paper": {},
 }
 MANY = dict(shuffles=(0.0, 1.0))  # what more than ten clients change: the two ends alone
-CONTROL = dict(shuffles=(0.0,))  # clients that know no label: there is nothing to shuffle away
+CONTROL = dict(shuffles=(0.0,))  # no label sends rows to clients: there is none to shuffle away
 SEEDS = 5  # repetitions in the paper
 
 
@@ -70,9 +70,9 @@ class Settings(federated.Settings):
 
     precision: of the features' convolutions. epochs: of the network that is trained on CIFAR-10
     itself. participants: clients in a round, so that 100 clients cost what ten cost. every: rounds
-    between two looks at the validation rows, which are a fifth of the training data; the paper
-    looks after each round. used: training pictures of each class that the clients have, of those
-    that have features; the released code leaves most of them lie.
+    between two looks at the validation rows, which are a fifth of the training data; how often the
+    paper looks, its text does not say. used: training pictures of each class that the clients have,
+    of those that have features; the released code leaves most of them lie.
     """
 
     features: str = "inception_v3"
@@ -154,6 +154,8 @@ def tables(cfg: Settings) -> tuple[str, str]:
         name += f"_{cfg.clients}_clients"
     if not cfg.within_classes:
         name += "_all_classes"
+    if not cfg.own_class:
+        name += "_any_class"
     plain = name == "cgau_cifar10"
     return f"{name}_frechet", TABLE if plain else name
 
@@ -164,13 +166,13 @@ class Cifar10(federated.FederatedExperiment):
     name, table = NAME, TABLE
     Settings, scales, released = Settings, SCALES, RELEASED
     chooses = frozenset(
-        {"features", "clients", "within_classes", "shuffles", "methods", "per_class"}
+        {"features", "clients", "within_classes", "own_class", "shuffles", "methods", "per_class"}
     )
     tables = staticmethod(tables)
 
     def usual(self, scale: str, protocol: str, changes: dict) -> dict:
         ends = MANY if changes.get("clients", 10) > 10 else {}
-        if not changes.get("within_classes", True):
+        if not (changes.get("within_classes", True) and changes.get("own_class", True)):
             ends = CONTROL
         return super().usual(scale, protocol, changes) | ends
 
@@ -187,15 +189,15 @@ def stored(
     clients: int = 10,
     scale: str = "paper",
     within_classes: bool = True,
+    own_class: bool = True,
 ) -> pd.DataFrame:
     """Our recorded rows of one kind of features and of clients; may be empty.
 
     Of each protocol those of the most pictures: where all of CIFAR-10 was run, rows of a part of it
     are left out.
     """
-    cfg = CIFAR10.settings(
-        "paper", features=features, clients=clients, within_classes=within_classes
-    )
+    made = dict(within_classes=within_classes, own_class=own_class)
+    cfg = CIFAR10.settings("paper", features=features, clients=clients, **made)
     ours = ("shuffle_proportion", "method", "stand_in", "features", "clients")
     found = records.select(NAME, columns=ours, table=tables(cfg), scale=scale)
     many = found["stand_in"].map(_pictures).astype(int)

@@ -131,9 +131,11 @@ TIME = Time()
 def ratios(found: pd.DataFrame) -> pd.DataFrame:
     """Time over the baseline's in the same repetition: way, method, seed, ratio.
 
-    found: rows of this experiment, of one protocol and scale.
+    found: rows of this experiment, of one protocol and scale. Empty where the baseline has not run.
     """
     each = found.pivot_table("value", ["way", "seed"], "method")
+    if "baseline" not in each:
+        return pd.DataFrame(columns=["way", "seed", "method", "ratio"])
     each = each.div(each["baseline"], axis=0).drop(columns="baseline").dropna(axis=1, how="all")
     return each.rename_axis(columns="method").stack().rename("ratio").reset_index()
 

@@ -7,7 +7,8 @@ client are left. Where the answers of the other classes are like draws among K c
 about 1 + (C - 1)/K of C classes. So the client's number, which a CGAU is given and a baseline is
 not, speaks of the label of training and of test rows, and shuffling silences it.
 
-With ``within_classes=False`` the number is a function of the features: it says nothing new.
+With ``within_classes=False`` or ``own_class=False`` the number is a function of the features: it
+says nothing that these do not.
 """
 
 import numpy as np
@@ -24,6 +25,21 @@ def classes_left(who: Clients) -> NDArray:
     ruled out. Raises PartitionError for clients that were not made class by class.
     """
     return _possible(who).sum(0)
+
+
+def given_away(who: Clients, y: NDArray) -> dict[str, float]:
+    """In percent: how often a class that is not the row's answers with the row's client, and of
+    how many rows the own class alone does. y [n] are the labels; errors as for `classes_left`.
+
+    Were the other classes' answers draws among K clients, the first would be 100/K.
+    """
+    possible = _possible(who)  # [C, n]
+    other = np.unique(y)[:, None] != np.asarray(y)
+    alone = ~(possible & other).any(0)
+    return {
+        "another class": 100 * float(possible[other].mean()),
+        "alone": 100 * float(alone.mean()),
+    }
 
 
 def told(who: Clients, y: NDArray) -> dict[str, float]:
@@ -66,5 +82,8 @@ def _distances(at: NDArray, means: NDArray) -> NDArray:
 
 
 def _checked(who: Clients) -> None:
-    if not who.within_classes:
-        raise PartitionError("these clients were not made class by class; nothing can leak")
+    if not (who.within_classes and who.own_class):
+        raise PartitionError(
+            "these clients were not made class by class, or rows went to the nearest centroid of "
+            "any: no label sent a row to a client, and nothing can leak"
+        )
