@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -205,3 +206,9 @@ def test_a_limit_farther_than_anybody_goes_changes_nothing():
     limited = replace(free, participation=Participation(keep_out=True, farthest=1e9))
     ends = [run(fed, FedAvg(), SGD, 2, workers=1).tensors["shared"] for fed in (free, limited)]
     assert torch.equal(*ends)
+
+
+def test_of_two_runs_of_a_seed_the_first_round_is_told():
+    found = divergence.Diverged(SimpleNamespace(seeds=[7, 7]), None, "")
+    found.since = {0: 5, 1: 3}
+    assert found.by_seed() == {7: 3}

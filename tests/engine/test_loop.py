@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from lgfed_core.engine import Federation, LocalTraining, Participation, run
+from lgfed_core.engine import Federation, LocalTraining, Participation, rounds, run
 from lgfed_core.engine.trackers import AveragedBest, Global, Personal
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import MTL, FedAvg, FedProx, LGFedAvg, LocalOnly, Method, ReleasedMTL
@@ -314,3 +314,20 @@ def test_parameters_that_an_objective_leaves_out_stay():
     start = joined(federation.net)
     moved = (looped.tensors["shared"][0] != start).nonzero().flatten().tolist()
     assert moved == [73, 74]  # the two biases of `above` that the score depends on
+
+
+@pytest.mark.parametrize("seeds", [(0, 0), (0, 1)])
+def test_each_run_draws_by_its_own_availability(seeds):
+    there = torch.zeros(2, 10)
+    there[0, :5] = there[1, 5:] = 0.2
+    fed = replace(toy_federation(seeds), participation=Participation(0.3, there))
+    drawn = {(run, device >= 5) for n in range(5) for run, device in rounds._jobs(fed, None, n)}
+    assert drawn == {(0, False), (1, True)}
+
+
+def test_devices_begin_alike_where_they_share():
+    fed = toy_federation()
+    start = joined(fed.net).expand(1, 10, -1).clone()
+    start[0, 3] += 1
+    with pytest.raises(SettingsError, match="different values of parameters that are shared"):
+        run(fed, FedAvg(), SGD, 1, start, workers=1)

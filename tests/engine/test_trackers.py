@@ -3,6 +3,7 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
@@ -241,3 +242,84 @@ def test_devices_of_their_own_have_no_part_of_the_whole_test_set():
             test(Looped(phase, 1), "shared", "personal", "pool")
         with pytest.raises(SettingsError, match="no 'more' rows to test on; there are train, test"):
             test(Looped(phase, 1), "shared", "personal", "more")
+
+
+def heard(engine):
+    """What the engine is asked to test: names, rows, whom, and the average then."""
+    asked, t = [], engine.phase.tensors
+
+    def correct(shared, personal, rows, only=None):
+        asked.append((shared, personal, rows, only, t[personal].unique().tolist()))
+        return engine.hits
+
+    engine.correct = correct
+    engine.mean_outputs = lambda *_: torch.zeros(1, 2, 1, 3)
+    return asked
+
+
+@pytest.mark.parametrize("best", [True, False])
+def test_a_run_that_ends_before_a_look_leaves_its_last_model(best):
+    tracker = Global((2,), best_on_test=best)
+    engine = Scripted([[1, 1]], tracker)
+    engine.hits = torch.tensor([[1, 1]])
+    t = engine.phase.tensors
+    t["shared"].fill_(5.0)
+    t["personal"].fill_(7.0)
+    tracker.final(engine)
+    found = [t[n].unique().tolist() for n in ("best", "at_2", "best_personal")]
+    assert found == [[5.0], [5.0], [7.0]]
+
+
+def test_the_best_model_is_tested_with_what_devices_had_then():
+    tracker = Global()
+    engine = Scripted([[4, 4], [1, 1]], tracker)
+    engine.play()
+    asked = heard(engine)
+    tracker.final(engine)
+    assert {(s, p, *at) for s, p, _, _, at in asked} == {
+        ("best", "best_personal", 10.0),
+        ("best", "mean_personal", 10.0),
+    }
+
+
+def test_the_last_models_are_averaged_apart_from_the_best():
+    tracker = Personal()
+    engine = Scripted([[4, 4], [1, 1]], tracker)
+    engine.play()
+    asked = heard(engine)
+    tracker.final(engine)
+    pooled = {(s, p, *at) for s, p, rows, _, at in asked if rows == "pool"}
+    assert pooled == {("mean_shared", "mean_personal", 10.0), ("shared", "mean_personal", 20.0)}
+
+
+def test_patience_counts_rounds_with_the_device_alone():
+    engine = Scripted([[1, 1]] * 4, Personal(patience=2))
+    engine.trained = [(0, 0)]
+    engine.play()
+    assert engine.phase.tensors["done"].tolist() == [[1, 0]]
+
+
+@pytest.mark.parametrize(("shared", "every", "all_"), [(0, 1, False), (2, 1, True), (0, 2, True)])
+def test_who_may_have_changed_is_tested_again(shared, every, all_):
+    engine = Scripted([[1, 1]] * 4, Personal(every=every))
+    engine.phase.layout.size_shared = shared
+    engine.trained, asked = [(0, 0)], heard(engine)
+    engine.play()
+    judged = [only for *_, rows, only, _ in asked if rows == "validation"]
+    assert judged[-1] is None if all_ else judged[-1] == [(0, 0)]
+
+
+def test_a_tie_is_no_new_peak():
+    lines = Scripted([[2, 2], [2, 2], [3, 3]], AveragedBest()).play()
+    new = [line["averaged_new_test_acc"].item() for line in lines]
+    assert (new[0], new[2]) == (0.5, 0.75) and np.isnan(new[1])
+
+
+def test_what_devices_begin_with_is_among_their_best():
+    tracker = AveragedBest()
+    engine = Scripted([[1, 4]], tracker)
+    engine.hits = torch.tensor([[2, 2]])
+    engine.phase.tensors["shared"].fill_(9.0)
+    tracker.before(engine)
+    engine.play()
+    assert engine.phase.tensors["best_shared"][0, :, 0].tolist() == [9.0, 1.0]

@@ -1,11 +1,13 @@
 """A claim from its comparisons: what is missing, Holm's correction, and the words for both."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from lgfed_core.errors import ResultsError
-from lgfed_core.evidence import claims
+from lgfed_core.evidence import claims, verdict
 from lgfed_core.evidence.claims import Claim, Part, judged, said
 from lgfed_core.evidence.verdict import NO_EVIDENCE, Evidence, greater, rising
 
@@ -128,3 +130,31 @@ def test_stand_ins_and_limits_are_said():
 )
 def test_an_estimate_in_words(found, how, words):
     assert said(found, **how) == words
+
+
+def test_only_seeds_of_both_are_paired():
+    a = pd.Series([1.0, 2.0, np.nan, 4.0], [0, 1, 2, 3])
+    b = pd.Series([0.5, np.nan, 0.5, 0.5], [0, 1, 2, 4])
+    part = claims.paired("a over b", a, b, greater)
+    assert (part.runs, part.evidence.estimate) == (1, 0.5)
+
+
+def test_a_comparison_without_chance_does_not_count_as_few_runs():
+    found = line([(claims.SURE, verdict.exact(1.0, True)), (5, GOOD)])
+    assert (found["runs"], found["said"]) == (5, "confirmed")
+    alone = line([(claims.exact("", 1.0, True).runs, verdict.exact(1.0, True))])
+    assert alone["said"] == "confirmed"
+
+
+def test_of_equal_evidence_the_smaller_estimate_is_shown():
+    less = replace(GOOD, estimate=1.5)
+    for parts in ([(3, GOOD), (3, less)], [(3, less), (3, GOOD)]):
+        assert line(parts)["estimate"] == 1.5
+
+
+def test_short_runs_only_suggest():
+    some = [Part("", 3, GOOD)], [Part("", 0, NO_EVIDENCE)]
+    asked = [Claim(f"X{n}", "", "", lambda f, parts=parts: parts) for n, parts in enumerate(some)]
+    lines = judged(asked, None)
+    told = claims.only_suggested(lines, "5 rounds")
+    assert told["verdict"].tolist() == ["suggested", "not yet run"]

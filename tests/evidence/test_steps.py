@@ -117,3 +117,20 @@ def test_a_claim_looked_at_three_times_errs_more_than_once():
     assert nine["confirmed"] < 0.02
     sure = steps.claim_errors(5.0).loc["steps of 3, 5, 10"]
     assert sure["confirmed"] > 0.999 and sure["refuted"] == 0
+
+
+@pytest.mark.parametrize("true", [0.5, 1.3, 3.0])
+def test_below_the_print_is_as_above_it(true):
+    up, down = (cell_chance(s * true, 0.4, 3, 5, Print(1.0)) for s in (1, -1))
+    assert up == pytest.approx(down, abs=0.02)
+    if true > 2:
+        assert down > 0.9
+
+
+def test_a_cell_far_below_differs():
+    assert (errors(-3.0, 1.0, 0.5)["differs"] > 0.9).all()
+
+
+def test_claims_judged_together_are_refuted_by_holm_too():
+    nine = steps.claim_errors(0.0, claims=9).loc["steps of 3, 5, 10"]
+    assert nine["refuted"] < 0.02

@@ -238,3 +238,35 @@ def test_runs_that_are_no_pairs_are_refused(make, said):
 def test_series_are_paired_by_their_runs():
     assert verdict.greater(SERIES, SERIES - 1).estimate == 1
     assert verdict.greater(SERIES, 10.0).estimate == 50
+
+
+def test_what_is_not_greater_by_so_much_speaks_against_it():
+    a, b = RUNS.T
+    found = verdict.greater(a, b, by=0.5)
+    assert found.p_against == pytest.approx(
+        stats.ttest_1samp(a - b, 0.5, alternative="less").pvalue
+    )
+    far = verdict.greater([1.0, 1.1, 0.9], by=5.0)
+    assert verdict.judge({"X": far})["verdict"].item() == verdict.REFUTED
+
+
+def test_slopes_that_share_rows_do_not_add_up():
+    x, y = [0.0, 1.0, 3.0], np.array([[0.0, 1.1, 3.2], [0.3, 1.0, 3.0], [0.1, 1.4, 2.9]])
+    slopes = [np.polyfit(x, run, 1)[0] for run in y]
+    one, two = verdict.rising(x, y, shared=0.5), verdict.greater(slopes, shared=0.5)
+    assert (one.low, one.high, one.p) == pytest.approx((two.low, two.high, two.p))
+
+
+def test_what_has_no_chance_in_it_is_decided():
+    yes, no = verdict.exact(1.0, True), verdict.exact(1.0, False)
+    assert verdict.judge({"a": yes, "b": no})["verdict"].tolist() == ["confirmed", "refuted"]
+
+
+def test_equal_runs_but_for_roundings_agree_by_chance():
+    found = verdict.greater([2.0, 2.0 + 4e-16, 2.0], [1.0] * 3)
+    assert found.p == pytest.approx(0.01)
+
+
+def test_extremes_of_counted_numbers():
+    found = verdict.compare_exact(5.6e10, 1e9, [5.6e10, 5.9e10])
+    assert (found.low, found.high) == (0.0, 3e9)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from lgfed_core.evidence import records, report, scoreboard, verdict, worth
 from lgfed_core.evidence.printed import DONE, Table, accuracy, cells
@@ -163,3 +164,29 @@ def test_a_printed_fall_is_judged_as_a_printed_rise():
 def test_runs_are_paired_by_seed_and_not_by_place():
     a, b = pd.Series([1.0, 5.0, 9.0], [0, 1, 2]), pd.Series([8.0, 4.0, 0.0], [2, 1, 0])
     assert worth._ours(a, b) == pytest.approx((1, 1, 1))
+
+
+def test_seeds_that_would_do_take_the_prints_own_variance_in():
+    found = verdict.compare(90.0, 0.9, 3, [89.6, 90.0, 90.4], 1.0)
+    assert worth.enough(found, 0.4, 3, 0.9, 3) == 0
+    assert worth.enough(found, 0.4, 3, np.nan, None) == 5
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_seeds_that_would_show_a_difference_do_too(sign):
+    found = verdict.compare(90.0, None, None, 90 + sign * np.array([1.5, 2.0, 2.5]), 1.0)
+    assert found.verdict == verdict.INCONCLUSIVE
+    assert worth.enough(found, 0.5, 3, np.nan, None) == 5
+
+
+def test_runs_of_other_seeds_are_compared_by_welch():
+    a, b = pd.Series([1.0, 5.0, 9.0], [0, 1, 2]), pd.Series([8.0, 4.0, 0.5], [3, 4, 5])
+    expected = stats.ttest_ind(a, b, equal_var=False).confidence_interval(0.95)
+    found = worth._ours(a, b)
+    assert found == pytest.approx((a.mean() - b.mean(), expected.low, expected.high))
+    assert worth._ours(a, b[:2])[0] == pytest.approx(5 - 6)
+
+
+def test_two_equal_differences_decide_no_contrast():
+    assert worth._judged(2.0, (1.5, 2.5), (2.0, 2.0), 2) == verdict.INCONCLUSIVE
+    assert worth._judged(2.0, (1.5, 2.5), (2.0, 2.0), 3) == verdict.REPRODUCED

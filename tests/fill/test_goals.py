@@ -1,10 +1,12 @@
 """Every printed number and claim knows the runs that it needs."""
 
+from types import SimpleNamespace
+
 import pandas as pd
 import pytest
 
-from lgfed_core.evidence import printed, records, verdict
-from lgfed_core.evidence.steps import STEPS
+from lgfed_core.evidence import collapse, printed, records, verdict
+from lgfed_core.evidence.steps import STEPS, Print, comparison_chance
 from lgfed_core.fill import goals
 from lgfed_core.fill.ledger import UNKNOWN, Ledger, _typical
 from lgfed_core.fill.plan import Planner
@@ -228,3 +230,33 @@ def test_what_has_run_for_fewer_rounds_alone_has_its_price_from_them(tmp_path, m
     one, other = (found[f"usps-mnist:opt_out:{rate}"] for rate in (0.25, 0.5))
     assert ledger.seconds(one) == pytest.approx(200 * 8600 / 500)
     assert ledger.seconds(other) == UNKNOWN and not ledger.seeds(one)
+
+
+def test_a_printed_deviation_is_a_population_one(tmp_path):
+    assert goals._print(2.0, 3.0, 10) == Print(2.0, 1.0, 9)
+    table = board.TABLES["fade_table1_office"]
+    lines = goals.report.table(table, folder=tmp_path, protocol="as_described")
+    (line,) = lines[(lines["paper"] == 43.1) & (lines["paper_sd"] == 33.0)].head(1).itertuples()
+    groups = collapse.groups_of(table, line._asdict())
+    assert goals._prints(table, line) == [Print(collapse.WIDE, pytest.approx(groups.sd**2), 1)]
+
+
+def test_a_goal_has_the_seeds_that_all_its_pieces_have():
+    seeds = {"a": {0, 1, 2}, "b": {0}}
+    assert goals._done(["a", "b"], SimpleNamespace(seeds=seeds.__getitem__)) == 1
+
+
+def test_a_claim_may_be_confirmed_or_refuted():
+    line = pd.Series(dict(ran=1, parts=1, runs=3, alone=0.5, alone_against=0.5))
+    one = comparison_chance(0.5, 3, 10, 0.05)
+    assert goals._claim(line, 3, 10, 0.05) == pytest.approx(2 * one) and one > 0.01
+
+
+def test_claims_of_a_page_share_their_level(monkeypatch):
+    monkeypatch.setattr(board, "STORED", (claims,))
+    levels = []
+    monkeypatch.setattr(
+        goals, "_claim", lambda line, done, step, level: levels.append(level) or 0.5
+    )
+    list(goals.of_claims(Ledger(goals.pieces())))
+    assert set(levels) == {goals.ALPHA / len(claims.from_stored())}

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from scipy.spatial.distance import cdist
 from torch.func import functional_call
 
 from lgfed_core.data import Dataset, Split
@@ -241,3 +242,43 @@ def test_group_loss_sees_the_weights():
     rows, logits = batch(1), torch.arange(8.0)[:, None]
     one = replace(rows, weight=torch.eye(8)[3])
     assert group_loss(logits, one).item() == pytest.approx(np.log1p(np.exp(-3.0)))
+
+
+def test_shots_two_terms_weigh_as_they_are_told():
+    one, told = local(quiet(bottleneck="norm").eval()), batch(1)
+    outputs = one.net(told.x)
+    plain = torch.nn.functional.cross_entropy(outputs, told.y)
+    for a, r in ((0.0, 0.1), (2.0, 0.0)):
+        found = SHOT(rounds=10, information=a, relabelled=r).task(one, told)
+        torch.testing.assert_close(found, a * information(outputs, told) + r * plain)
+
+
+def test_labels_are_made_anew_from_the_first_round_on_and_by_its_own_settings():
+    method = SHOT(rounds=9, start=5, every=3, least=1, width=3)
+    assert [n for n in range(5, 12) if method.relabel(n)] == [5, 8, 11]
+    outputs = torch.tensor([[5.0, 0.0], [5.0, 0.0], [0.0, 5.0]])
+    said = torch.cat([outputs, torch.eye(3)[[0, 0, 1]]], 1)
+    assert method.relabel(5)(said).tolist() == [0, 0, 0]
+
+
+def test_pseudo_labels_are_those_of_the_released_code():
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        outputs, z = rng.normal(size=(40, 4)), rng.normal(size=(40, 3))
+        p, one = np.exp(outputs), np.c_[z, np.ones(40)]
+        p, one = p / p.sum(1, keepdims=True), one / np.linalg.norm(one, axis=1, keepdims=True)
+        for _ in range(2):
+            centroid = p.T @ one / p.sum(0)[:, None]
+            label = cdist(one, centroid, "cosine").argmin(1)
+            p = np.eye(4)[label]
+        said = torch.from_numpy(np.c_[outputs, z])
+        assert pseudo_labels(said, width=3).tolist() == label.tolist()
+
+
+@pytest.mark.parametrize("each", [False, True])
+def test_the_games_weight_and_power_count(each):
+    one, rows = local(quiet()), batch(1)
+    _, logits = one.net(rows.x, watch=lambda z: z)
+    method = DANN(rounds=10, weight=0.5, power=2.0, per_sample=each)
+    expected = method.task(one, rows) + 0.5 * group_loss(logits, rows, 2.0, each)
+    torch.testing.assert_close(method.loss(one, rows), expected)

@@ -13,7 +13,7 @@ from lgfed_core.engine import Federation, LocalTraining, run
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import FedAvg, LGFedAvg
 from lgfed_core.methods.auxiliary import Autoencoder, Auxiliary, Hiding, OwnHead, labelled
-from lgfed_core.methods.interface import Batch
+from lgfed_core.methods.interface import Batch, Local
 from lgfed_core.methods.pretext import ANSWERS, Pretext, orders, rearranged
 from lgfed_core.models.auxiliary import AuxiliaryMLP, auxiliary, head
 from lgfed_core.models.layout import joined
@@ -186,3 +186,15 @@ def test_what_does_not_fit_is_refused_by_name(method, net, said):
         rearranged(torch.rand(2, 9), "jigsaw", torch.zeros(2, dtype=torch.long))
     with pytest.raises(SettingsError, match="task 'rotate' is none of jigsaw, rotation"):
         rearranged(torch.rand(2, 16), "rotate", torch.zeros(2, dtype=torch.long))
+
+
+def test_auxiliary_losses_by_hand():
+    rng = torch.Generator().manual_seed(0)
+    rows = Batch(torch.randn(8, 16, generator=rng), torch.arange(8) % 3)
+    for kind, outputs in ((OwnHead, 3), (Autoencoder, 16)):
+        torch.manual_seed(0)
+        net = AuxiliaryMLP(outputs, 16, 3).eval()
+        said, own = net(rows.x, watch=lambda h: h)
+        aside = F.cross_entropy(own, rows.y) if kind is OwnHead else F.mse_loss(own, rows.x)
+        found = kind(layers=head(net), weight=0.5).loss(Local(net, {}, {}), rows)
+        torch.testing.assert_close(found, F.cross_entropy(said, rows.y) + 0.5 * aside)

@@ -436,3 +436,9 @@ def test_gpu_agrees_with_cpu(statistics):
     cpu = run(federation, method, training, 3, workers=1)
     gpu = run(replace(federation, device=torch.device("cuda")), method, training, 3)
     assert torch.allclose(models(gpu).cpu(), models(cpu), atol=1e-4)
+
+
+def test_lambda_rises_from_the_phases_first_round():
+    late, usual = FADE(rounds=10, start=7), FADE(rounds=10)
+    assert [late.strength_at(7 + n) for n in range(4)] == [usual.strength_at(n) for n in range(4)]
+    assert late.strength_at(7) == 0 < late.strength_at(8)

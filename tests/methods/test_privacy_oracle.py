@@ -1,5 +1,7 @@
 """The oracle lets right averages pass, the engine's own among them, and names each wrong one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -163,3 +165,15 @@ def test_nonsense_is_refused():
     for bad in (dict(clip=0.0), dict(noise=0.0), dict(sampling=1.5), dict(lengths=(5,))):
         with pytest.raises(SettingsError, match="clip, noise and devices are above 0"):
             Claimed(**dict(clip=1.0, noise=1.0, devices=2) | bad)
+
+
+def test_a_claim_a_tenth_too_low_is_named_and_much_noise_hides_who_was_there():
+    pytest.importorskip("opacus")
+    some = Claimed(clip=C, noise=2.0, devices=M, sampling=0.2, rounds=10, epsilon=1.0)
+
+    def release(uploads, rng):
+        return right(uploads[rng.random(len(uploads)) < 0.2], rng, 2.0)
+
+    due = spent(2.0, 0.2, 10, 1e-5)
+    found = check(release, replace(some, epsilon=0.9 * due), calls=100)
+    assert [line.name for line in found if not line.holds] == ["epsilon claimed"]

@@ -64,3 +64,27 @@ def test_measures_by_hand():
     assert inversion.correlation(a, b).tolist() == pytest.approx([-1.0, 0.0])
     ten = inversion.psnr(torch.zeros(4), torch.full((4,), 0.1), 1.0)
     assert ten.item() == pytest.approx(20.0, abs=1e-4)
+
+
+def test_a_linear_map_does_not_depend_on_the_unit_of_what_it_reads():
+    rng = torch.Generator().manual_seed(0)
+    x, mine = torch.rand(80, 4, generator=rng), torch.rand(3, 4, generator=rng)
+    layer = torch.randn(4, 6, generator=rng)
+    near, far = (inversion.decoded(c * mine @ layer, c * x @ layer, x, 0.1) for c in (1.0, 100.0))
+    torch.testing.assert_close(near, far, rtol=1e-3, atol=1e-4)
+
+
+def test_smoother_pictures_where_that_is_asked_and_lengths_of_a_stranger_are_left_out():
+    rng = torch.Generator().manual_seed(1)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        one, other = (nn.Sequential(nn.Linear(16, 40), nn.ReLU()) for _ in range(2))
+    public, mine = torch.rand(400, 16, generator=rng), torch.rand(5, 16, generator=rng)
+    h = one(mine).detach()
+    rough, smooth = (
+        inversion.behind(one, h, public, 0.0, 1.0, steps=60, smooth=s) for s in (0.0, 0.2)
+    )
+    varies = [x.view(-1, 4, 4).diff(dim=-1).abs().mean().item() for x in (rough, smooth)]
+    assert varies[1] < 0.98 * varies[0]
+    near, far = (inversion.behind(other, c * h, public, 0.0, 1.0, steps=5) for c in (1.0, 3.0))
+    torch.testing.assert_close(near, far, rtol=1e-3, atol=1e-3)
