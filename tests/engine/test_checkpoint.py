@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from lgfed_core.engine import LocalTraining, checkpoint, loop, run
+from lgfed_core.engine import LocalTraining, Participation, checkpoint, loop, run
 from lgfed_core.engine.trackers import AveragedBest, Personal
 from lgfed_core.errors import CheckpointError
 from lgfed_core.methods import FedAvg, FedProx, LGFedAvg
@@ -251,3 +251,55 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
     tensors, facts = checkpoint.load(saved, "me")
     assert tensors["a"].tolist() == [1, 1] and facts == {"round": 1}
     assert [p.name for p in tmp_path.iterdir()] == ["run.safetensors"]
+
+
+@pytest.mark.parametrize("what", ["rows", "labels", "pictures"])
+def test_what_a_run_is_tested_on_is_a_matter_of_the_run(tmp_path, what):
+    fed, saved = toy_federation(), tmp_path / "run.safetensors"
+    run(fed, FedAvg(), SGD, 1, workers=1, saved=saved)
+    test, part = fed.data.test, fed.partitions[0]
+    if what == "rows":
+        held = replace(part.test, index=part.test.index.flip(0))
+        other = replace(fed, partitions=[replace(part, test=held)])
+    else:
+        new = dict(y=(test.y + 1) % 3) if what == "labels" else dict(x=test.x + 1)
+        other = replace(fed, data=replace(fed.data, test=replace(test, **new)))
+    with pytest.raises(CheckpointError, match="belongs to another run"):
+        run(other, FedAvg(), SGD, 1, workers=1, saved=saved)
+
+
+@pytest.mark.parametrize("other", [dict(fraction=0.3), dict(availability=[[0.2] * 5 + [0.0] * 5])])
+def test_who_takes_part_is_a_matter_of_the_run(tmp_path, other):
+    usual, saved = dict(fraction=0.5, availability=[[0.1] * 10]), tmp_path / "run.safetensors"
+    fed, another = (
+        replace(toy_federation(), participation=Participation(**who))
+        for who in (usual, usual | other)
+    )
+    run(fed, FedAvg(), SGD, 1, workers=1, saved=saved)
+    with pytest.raises(CheckpointError, match="belongs to another run"):
+        run(another, FedAvg(), SGD, 1, workers=1, saved=saved)
+
+
+def test_seconds_of_earlier_sittings_count(tmp_path, monkeypatch):
+    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(loop, "SAVE_SHARE", 1e9)
+    saved = tmp_path / "run.safetensors"
+
+    sittings = []
+
+    class Slow(AveragedBest):
+        def after(self, round, rounds, engine):
+            if (len(sittings), round) == (1, 2):
+                raise KeyboardInterrupt
+            time.sleep(1.5 * (round == 1))
+            return super().after(round, rounds, engine)
+
+    def sit():
+        sittings.append(time.perf_counter())
+        method = LGFedAvg(layers=ABOVE)
+        return run(toy_federation(), method, SGD, 2, tracker=Slow(), workers=1, saved=saved)
+
+    with pytest.raises(KeyboardInterrupt):
+        sit()
+    seconds = sit().seconds
+    assert seconds > 1.5 and time.perf_counter() - sittings[1] < seconds

@@ -98,3 +98,15 @@ def test_a_share_of_collapsed_runs_at_the_edge_is_near():
     printed = collapse.Groups(runs=10, collapsed=3, guess=10.0, mean=80.0, sd=1.0)
     ours = [10] * 4 + [79.9, 80.1, 80.0, 79.8, 80.2, 80.0]
     assert collapse.compare(printed, ours)[0].verdict == verdict.REPRODUCED
+
+
+def test_the_others_mean_has_as_many_runs_as_there_are_others():
+    found = collapse.compare(PRINTED, [10, 59, 60, 61])[0]
+    due = verdict.compare(60.0, 2.0, 8, [59, 60, 61], collapse.WIDE)
+    assert (found.low, found.high) == pytest.approx((due.low, due.high))
+
+
+def test_a_table_says_what_guessing_gives_in_each_row():
+    spec = TABLES["fade_table1_office"]
+    found = [g.guess for c in cells(spec).to_dict("records") if (g := collapse.groups_of(spec, c))]
+    assert set(found) == {100 / 31, 100 / 65}

@@ -190,3 +190,14 @@ def test_runs_of_other_seeds_are_compared_by_welch():
 def test_two_equal_differences_decide_no_contrast():
     assert worth._judged(2.0, (1.5, 2.5), (2.0, 2.0), 2) == verdict.INCONCLUSIVE
     assert worth._judged(2.0, (1.5, 2.5), (2.0, 2.0), 3) == verdict.REPRODUCED
+
+
+@pytest.mark.parametrize("which", ["ours", "theirs"])
+def test_a_contrast_on_stand_in_data_of_either_says_so(folder, which):
+    means, made = {"ours": 88.0, "theirs": 81.0}, {which: "clips"}
+    runs = {
+        ("one", name, "acc", *DONE): (pd.Series([m - 0.1, m, m + 0.1]), made.get(name, ""))
+        for name, m in means.items()
+    }
+    found = worth.contrasts(SPEC, runs, *DONE, folder=folder).iloc[0]
+    assert found["verdict"] == f"{verdict.STAND_IN} (clips)"
