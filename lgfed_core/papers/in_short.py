@@ -224,9 +224,9 @@ def _again(found: Sequence[str]) -> str:
     lines = [f"<code>{html.escape(command)}</code>" for command in found]
     if len(lines) < 2:
         return "".join(f"; {line}" for line in lines)
-    most = "each with the most seeds that one of its cells has"
-    made = f"<summary>covered by {len(lines)} commands, {most}</summary>"
-    return f"<details>{made}{'<br>'.join(lines)}</details>"
+    made = f"<summary>covered by {len(lines)} commands</summary>"
+    most = "Each with the most seeds that one of its cells has:"
+    return f"<details>{made}{'<br>'.join([most, *lines])}</details>"
 
 
 def _range(seeds: pd.Series) -> str:

@@ -171,7 +171,7 @@ def test_the_strip_names_the_commands_of_the_rows_that_there_are(monkeypatch):
     (central,) = commands.of_rows(DIGITS, alone)  # games have no rows of that length
     assert central.endswith("losses= opt_outs= statistics= central=True rounds=2000")
     assert in_short._again([]) == "" and "covered by" not in in_short._again([one])
-    assert "<summary>covered by 2 commands, each with the most seeds" in in_short._again(
+    assert "<summary>covered by 2 commands</summary>Each with the most seeds" in in_short._again(
         [one, other]
     )
 
