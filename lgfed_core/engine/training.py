@@ -67,7 +67,7 @@ class LocalTraining:
         for name, does in (("augment", "apply"), ("annealing", "factor")):
             v = getattr(self, name)
             if isinstance(v, type) or (v is not None and not hasattr(v, does)):
-                wrong[name] = f"{v!r}, which is made by nothing with a method `{does}`"
+                wrong[name] = f"{v!r}, which is no object with a method `{does}`"
         if wrong:
             raise SettingsError(
                 "training cannot have "
