@@ -303,10 +303,7 @@ def test_a_hook_is_part_of_what_a_checkpoint_is_of(tmp_path):
             "a number in row 1 that is not finite",
             lambda tmp: SAID.predict([[0, 0, 0], [0, 1, math.nan]]),
         ),
-        (
-            "no object with a method `apply`",
-            lambda tmp: LocalTraining(0.1, 4, augment=CropFlip),
-        ),
+        ("no object with a method `apply`", lambda tmp: LocalTraining(0.1, 4, augment=CropFlip)),
         ("CropFlip has 2 numbers in fill, for pictures with 1", lambda tmp: cropped((0, 0))),
         ("fill is 0.0; it must be a number for each", lambda tmp: cropped(0.0)),
         ("padding is -1", lambda tmp: CropFlip((0.0,), -1)),

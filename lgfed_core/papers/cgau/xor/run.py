@@ -154,17 +154,20 @@ def accuracies(trained: Trained, cfg: Settings) -> pd.DataFrame:
     return pd.DataFrame(out).rename_axis("seed")
 
 
-def roles(found: pd.DataFrame, intact: float, solved: float = SOLVED) -> pd.Series:
+def solves(found: pd.DataFrame) -> pd.Series:
+    """Which seeds are right on `SOLVED` of all points, with both parts; found: of `accuracies`."""
+    return found["all", "nothing"] >= SOLVED
+
+
+def roles(found: pd.DataFrame, intact: float) -> pd.Series:
     """For each seed what the two parts do, in words; found: of `accuracies`.
 
     "one each": without modulation exactly one client is still right (from ``intact`` on), without
-    expression exactly the other. "not solved": less than ``solved`` of all points with both. The
-    paper gives no ``intact``, and the words depend on it: see `ways`.
+    expression exactly the other. "not solved": those that do not (`solves`). The paper gives no
+    ``intact``, and the words depend on it: see `ways`.
     """
 
     def role(row: pd.Series) -> str:
-        if row["all", "nothing"] < solved:
-            return "not solved"
         lost = {s: {k for k in ("up", "down") if row[k, s] < intact} for s in SWITCHES}
         if not (lost["modulation"] or lost["expression"]):
             return "needs neither"
@@ -174,7 +177,7 @@ def roles(found: pd.DataFrame, intact: float, solved: float = SOLVED) -> pd.Seri
         apart = lost["modulation"] != lost["expression"]
         return "one each" if one_each and apart else "mixed"
 
-    return found.apply(role, axis=1)
+    return found.apply(role, axis=1).where(solves(found), "not solved")
 
 
 def ways(found: pd.DataFrame) -> pd.DataFrame:
@@ -185,18 +188,16 @@ def ways(found: pd.DataFrame) -> pd.DataFrame:
 def counts(found: pd.DataFrame) -> pd.DataFrame:
     """How many of the starts that solve it have each role: a line per role, the commonest first, a
     column per threshold of `INTACT`."""
-    words = ways(found)
-    words = words[words[INTACT[0]] != "not solved"]
-    many = words.apply(lambda column: column.value_counts()).fillna(0).astype(int)
+    many = (
+        ways(found)[solves(found)].apply(lambda column: column.value_counts()).fillna(0).astype(int)
+    )
     return many.loc[many.sum(axis=1).sort_values(ascending=False, kind="stable").index]
 
 
 def clearest(found: pd.DataFrame) -> int:
     """The start to draw: of those with "one each", by every threshold if there are any (or else
     solved), the one that needs both most."""
-    words = ways(found)
-    each = words == "one each"
-    solved = words[INTACT[0]] != "not solved"
+    each, solved = ways(found) == "one each", solves(found)
     for wanted in (each.all(axis=1), each.any(axis=1), solved, solved | True):
         if wanted.any():
             return int((found["all", "modulation"] + found["all", "expression"])[wanted].idxmin())
@@ -209,8 +210,7 @@ def halves(found: dict[str, pd.DataFrame]) -> dict[str, Part]:
     `INTACT`, and must hold at all of them, or fail at all: its p-values are the largest. Its
     estimate is that of the threshold with the weakest evidence, its interval spans all three.
     """
-    words = ways(found["cgau"])
-    solved = words[INTACT[0]] != "not solved"
+    words, solved = ways(found["cgau"]), solves(found["cgau"])
     first, second = "one unit solves it", "one part for each client"
     each = (words[solved] == "one each").astype(float)
     parts = [tested(second, each[at].to_numpy(), greater, 0.5) for at in INTACT]
@@ -230,7 +230,7 @@ def claim(found: dict[str, pd.DataFrame]) -> dict[str, Evidence]:
 
 def take_home(found: dict[str, pd.DataFrame]) -> str:
     """Four Markdown lines of what came out; found: `accuracies` by kind of network."""
-    solved = {kind: int((a["all", "nothing"] >= SOLVED).sum()) for kind, a in found.items()}
+    solved = {kind: int(solves(a).sum()) for kind, a in found.items()}
     starts = {kind: len(a) for kind, a in found.items()}
     # False if fewer than half of the starts solved it: then C8 fails, and this says the share.
     enough = (
@@ -274,7 +274,7 @@ def drawn(found: pd.DataFrame) -> str:
     """Which start `clearest` is, of how many, and what is left of its four halves: a line; found:
     of `accuracies`."""
     seed, words = clearest(found), ways(found)
-    solved = int((words[INTACT[0]] != "not solved").sum())
+    solved = int(solves(found).sum())
     alike = int((words == words.loc[seed]).all(axis=1).sum())
     left = (
         f"{who} without {part} {100 * found.loc[seed, (who, part)]:.0f} %"
@@ -290,7 +290,7 @@ def drawn(found: pd.DataFrame) -> str:
 def what_the_client_is_worth(found: dict[str, pd.DataFrame]) -> str:
     """Whether one gated unit solves it from more starts with its client than without, as a
     sentence; found: `accuracies` by kind of network, each start's weights drawn alike."""
-    solved = [100.0 * (found[net]["all", "nothing"] >= SOLVED) for net in ("cgau", "gated")]
+    solved = [100.0 * solves(found[net]) for net in ("cgau", "gated")]
     more, starts = less(*solved)
     # False if the interval moved to the other side of zero, or came to hold it.
     way = kind(more, ("makes", "does not make", "is not shown to make"))

@@ -14,7 +14,7 @@ from lgfed_core.evidence.records import select
 from lgfed_core.plotting import WIDTH, caption, looks
 
 from . import stored
-from .run import TRIED
+from .run import TRIED, stored_names
 from .settings import METHODS
 from .tables import USERS
 
@@ -54,7 +54,7 @@ def users_by_round(curves: pd.DataFrame, task: str) -> Figure:
     """
     usual = dict.fromkeys(TRIED, "") | dict(protocol="as_described", target_users="noniid")
     mine = select(curves, task=task, **usual)
-    mine = mine.assign(method=mine["method"].replace(stored.PLAIN))
+    mine = stored_names(mine)
     methods = [m for m in METHODS if m in set(mine["method"])]
     fig, axes = plt.subplots(
         1, max(1, len(methods)), figsize=(WIDTH, 2.2), sharey=True, squeeze=False

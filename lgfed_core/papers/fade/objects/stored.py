@@ -12,11 +12,10 @@ from lgfed_core.evidence.records import select
 from lgfed_core.evidence.rows import DIVERGED
 
 from .domains import TASKS
-from .run import COLLAPSED, FEDERATED, NAME, PRETRAINED, TRIED, stored_names
+from .run import COLLAPSED, NAME, PRETRAINED, TRIED, stored_names
 from .settings import METHODS, USERS, Settings, bottleneck
 
 BEFORE = {kind: lines[0][0] for kind, lines in PRETRAINED.items()}  # by bottleneck
-PLAIN = {printed: name for name, printed in FEDERATED.items()}
 _IDS = (
     *("data", "task", "method", "setting", "target_users", "per_round", "backbone", "round"),
     *(*TRIED, "stand_in"),

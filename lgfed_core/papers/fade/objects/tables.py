@@ -14,6 +14,7 @@ from lgfed_core.evidence.rows import PROTOCOLS
 from .. import printed
 from . import claims, stored
 from .domains import NONIID, TASKS
+from .run import stored_names
 from .settings import METHODS, Settings
 
 TRIED = {"rounds": "rounds", "lr": "rate", "weight": "λ"}
@@ -84,7 +85,7 @@ def by_protocol(found: pd.DataFrame) -> pd.DataFrame:
     beside which the paper prints nothing.
     """
     own = select(cells(printed.TABLES["fade_table1_office"]), task=TASKS["office31"])
-    own = own.assign(method=own["method"].replace(stored.PLAIN))
+    own = stored_names(own)
     lines = {}
     for users in ("noniid", "noniid15", "iid", "central"):
         where = dict(setting="central") if users == "central" else dict(target_users=users)
