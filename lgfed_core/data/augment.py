@@ -44,8 +44,9 @@ class CropFlip:
             return self.apply(x.flatten(0, -4), drawn.flatten(0, -2)).unflatten(0, x.shape[:-3])
         n, channels, height, width = x.shape
         pad, wide = self.padding, width + 2 * self.padding
-        fill = x.new_tensor(self.fill)[:, None, None]  # [C, 1, 1]
-        padded = fill.expand(n, channels, height + 2 * pad, wide).contiguous()
+        padded = x.new_empty(n, channels, height + 2 * pad, wide)
+        for channel, value in enumerate(self.fill):  # a tensor of them would have to be sent
+            padded[:, channel] = value
         padded[..., pad : pad + height, pad : pad + width] = x
         down, right, mirrored = drawn[:, :, None].unbind(1)  # [n, 1] each
         column = torch.arange(width, device=x.device)

@@ -17,6 +17,7 @@ from lgfed_core.methods import Batch, Local, Method
 from lgfed_core.seeds import coin, draw, pictures, visits
 
 from .adam import Adam
+from .graphs import Graphs
 from .identity import told_apart
 from .looped import Looped
 from .stacked_tests import StackedTests, filled
@@ -49,6 +50,7 @@ class Batched(StackedTests):
         self.before = phase.own([])  # and their personal parameters before it [L, P_p]
         self.drawn: dict[tuple[int, ...], np.ndarray] = {}  # the order of rows, in this round
         self.trainee = trainee(phase)
+        self.graphs = Graphs(phase.tensors["shared"].device)
         self.statistics = [
             n for n in phase.layout.shapes if n not in dict(phase.net.named_parameters())
         ]
@@ -142,18 +144,25 @@ class Batched(StackedTests):
             peers = phase.layout.views(*lent[1].parts), lent[2].parts[0]
         adam = Adam(values, len(run)) if cfg.adam else None
 
-        for step in range(len(index)):
-            x, y = split.x[index[step]], split.y[index[step]]  # [L, B, ...], [L, B]
+        taken = torch.zeros(1, dtype=torch.long, device=index.device)
+        all_on = all(all(everyone) for _, everyone in given.turns)
+
+        def at_step(told: Tensor) -> Tensor:
+            return told.index_select(0, taken)[0]  # [T, ...] -> [...]
+
+        def step() -> None:
+            chosen = at_step(index)  # [L, B]
+            x, y = split.x[chosen], split.y[chosen]  # [L, B, ...], [L, B]
             if "labels" in t:
-                y = t["labels"][run[:, None], index[step]].long()
+                y = t["labels"][run[:, None], chosen].long()
             if cfg.augment and given.changes is not None:
-                x = cfg.augment.apply(x, given.changes[step])
-            rows = (x, y, given.weight[step])
+                x = cfg.augment.apply(x, at_step(given.changes))
+            rows = (x, y, at_step(given.weight))
             if split.groups is not None:
-                rows += (split.groups[index[step]],)  # [L, B, g]
+                rows += (split.groups[chosen],)  # [L, B, g]
             todo = zip(steps, given.turns, for_each(steps, rows), strict=True)
-            for (loss, moves, _, pull), (turn, everyone), own in todo:
-                on, all_on = turn[step], everyone[step]  # [L]
+            for (loss, moves, _, pull), (turn, _), own in todo:
+                on = at_step(turn)  # [L]
                 leaves = {n: v.detach().requires_grad_(n in moves) for n, v in values.items()}
                 leaves |= {n: values[n].clone() for n in self.statistics}  # vmap needs them dense
                 lane = partial(self._loss, loss, round)
@@ -180,12 +189,15 @@ class Batched(StackedTests):
                         change = torch.where(_wide(on, change), change, 0)  # it may be NaN
                         momentum.copy_(torch.where(_wide(on, grad), momentum, before))
                     if given.rates is not None:
-                        value.sub_(change * _wide(given.rates[step], grad))
+                        value.sub_(change * _wide(at_step(given.rates), grad))
                     else:
                         value.sub_(change, alpha=lr)
                 for name in self.statistics:
                     value = values[name]
                     value.copy_(torch.where(_wide(on, value), leaves[name], value))
+            taken.add_(1)
+
+        self.graphs.play(step, len(index))
         t["uploads"].index_copy_(0, given.slots, flat[:, :at])
         t["personal"][run, device] = flat[:, at:]
         if cfg.keep_momentum:

@@ -204,5 +204,8 @@ def averaged(method: Method, net: nn.Module) -> frozenset[str]:
 
 
 def _to(split: Split, place: torch.device) -> Split:
+    x = split.x.to(place)
+    if place.type == "cuda":
+        x = x.contiguous()  # convolutions of many devices at once take no channels_last
     groups = None if split.groups is None else split.groups.to(place)
-    return Split(split.x.to(place), split.y.to(place), groups)
+    return Split(x, split.y.to(place), groups)

@@ -85,9 +85,14 @@ class StackedTests:
         self, shared: str, personal: str, jobs: list[Job], x: Tensor, **more: object
     ) -> Tensor:
         """x [l, n, ...] -> [l, n, classes], row i through the model of jobs[i]."""
-        lanes = [self.phase.models(shared, personal, r, k) for r, k in jobs]
-        params = self.phase.layout.views(*map(torch.stack, zip(*lanes, strict=True)))
+        params = self.phase.layout.views(*self.phase.models(shared, personal, *_numbers(jobs, x)))
         return vmap(lambda p, x: filled(self.phase.net, p)(x, **more))(params, x)
+
+
+def _numbers(jobs: list[Job], x: Tensor) -> tuple[Tensor, Tensor]:
+    """The runs and the devices of ``jobs``, each int64 [l], beside ``x``."""
+    run, device = torch.tensor(jobs, device=x.device).T
+    return run, device
 
 
 def filled(net: nn.Module, params: dict[str, Tensor]) -> Callable[..., Tensor]:

@@ -206,9 +206,9 @@ class Personal(Tracker):
         t["waited"][active & took_part] += 1
         t["waited"][better] = 0
         t["best_accuracy"][kept] = accuracy[kept]
-        for r, k in kept.cpu().nonzero().tolist():
-            t["best_shared"][r, k] = t["shared"][r]
-            t["best_personal"][r, k] = t["personal"][r, k]
+        run, device = kept.nonzero(as_tuple=True)
+        t["best_shared"][run, device] = t["shared"][run]
+        t["best_personal"][run, device] = t["personal"][run, device]
         return accuracy
 
     def final(self, engine):

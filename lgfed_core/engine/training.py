@@ -152,10 +152,15 @@ class Phase:
         """Any of the methods, for what they agree on."""
         return self.methods[0]
 
-    def models(self, shared: str, personal: str, run: int, device: int) -> tuple[Tensor, Tensor]:
-        """Vectors (shared [P_s], personal [P_p]) of one lane; [R, P] tensors serve all devices."""
-        s, p = self.tensors[shared][run], self.tensors[personal][run]
-        return s if s.dim() == 1 else s[device], p if p.dim() == 1 else p[device]
+    def models(self, shared: str, personal: str, run, device) -> tuple[Tensor, Tensor]:
+        """Vectors (shared [P_s], personal [P_p]) of one lane; [R, P] tensors serve all devices.
+
+        Of several lanes, [L, P_s] and [L, P_p], where ``run`` and ``device`` are [L].
+        """
+        s, p = (self.tensors[name] for name in (shared, personal))
+        return s[run] if s.dim() == 2 else s[run, device], p[run] if p.dim() == 2 else p[
+            run, device
+        ]
 
     def own(self, jobs: list[Job]) -> Tensor:
         """A copy of each job's personal parameters [L, P_p]; of nothing where nothing is sent."""
