@@ -93,7 +93,7 @@ def compared(experiment: Experiment, protocol: str, place: torch.device) -> Iter
     try:
         cfg = experiment.settings("smoke", protocol, **quiet)
         lanes = "auto" if place.type == "cuda" else "batched"  # a CPU in the place of a GPU
-        here = experiment.stages(cfg, SEEDS, CPU, resume=False)
+        here = experiment.stages(cfg, SEEDS, CPU, resume=False, workers=1)
         there = experiment.stages(cfg, SEEDS, place, resume=False, lanes=lanes)
         while True:
             line = Line(experiment.name, protocol)

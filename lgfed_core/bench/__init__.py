@@ -62,7 +62,8 @@ def compare(task: Task, rounds: int, against: Sequence[Rival] = ()) -> list[dict
         for *_, contender in seats:
             stack.enter_context(closing(contender))
         for number in tqdm(range(rounds + 1), task.name, leave=False):  # the first warms up
-            for seat in list(seats):
+            # First of all workers are made: beside a GPU not after a loop has trained here.
+            for seat in list(seats if number else reversed(seats)):
                 who, t, contender = seat
                 torch.set_num_threads(t)
                 try:

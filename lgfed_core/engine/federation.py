@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from numbers import Integral
 
 import torch
@@ -19,6 +20,7 @@ from . import answers, checked, trials
 from .lifted import refuse_unlifted
 from .memory import zeros
 from .participation import Participation
+from .processes import Apart
 from .trackers import Tracker
 from .training import LocalTraining, Phase, normalises, trainee
 
@@ -145,7 +147,8 @@ def prepare(
     runs, devices, place = len(federation.seeds), federation.clients, federation.device
     size = layout.size_shared + layout.size_personal
     checked.data(federation, methods, training, padded)
-    trials.losses(federation, methods[0], padded)
+    trial = partial(trials.losses, federation, methods[0], padded)
+    Apart(trial).call() if forked else trial()
     checked.start(start, layout, runs, devices)
     shared, personal = layout.split(start.to(place))
     if start.dim() == 2:

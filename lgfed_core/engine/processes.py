@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import numpy as np
 import torch
@@ -45,11 +45,16 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+UNFORKED = "fork-based multiprocessing"  # of what PyTorch says; see `Spread`
+
+
 class Spread:
     """Calls methods of its own for each of many jobs: in this process, or in forked ``workers``.
 
     Workers inherit all that it holds as the first jobs are spread, and find a method by its name.
-    Tensors that change later, on either side, lie in shared memory.
+    Tensors that change later, on either side, lie in shared memory. Beside a GPU, a process that
+    has taken a gradient itself, on whatever device, has threads which a fork leaves behind: its
+    workers can take none, and the jobs are done here.
     """
 
     def __init__(self, workers: int):
@@ -63,23 +68,57 @@ class Spread:
             self._pool = None
 
     def _map(self, function: Callable, jobs: list, chunk: int) -> list:
-        if self.workers == 1:
-            with one_thread(), torch.random.fork_rng(devices=[]):
-                return [function(*job) for job in jobs]
+        if self.workers > 1:
+            try:
+                return self._spread(function, jobs, chunk)
+            except BrokenProcessPool as error:
+                raise LgfedError(
+                    "a worker process died (out of memory?); run the same command again to "
+                    "continue, with LGFED_WORKERS=1 to need less memory"
+                ) from error
+            except RuntimeError as error:
+                if UNFORKED not in str(error):
+                    raise
+            warnings.warn(
+                "PyTorch has taken a gradient in this process, beside a GPU, and its workers can "
+                "take none: one process does it all. Run it in a process of its own, as `python "
+                "-m lgfed_core run` does, to use every core",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            self.close()
+            self.workers = 1
+        with one_thread(), torch.random.fork_rng(devices=[]):
+            return [function(*job) for job in jobs]
+
+    def _spread(self, function: Callable, jobs: list, chunk: int) -> list:
         if self._pool is None:
             context = multiprocessing.get_context("fork")
             self._pool = ProcessPoolExecutor(self.workers, context, _start, (self, os.getpid()))
         calls = [(function.__name__, job) for job in jobs]
-        try:
-            with warnings.catch_warnings():  # Python 3.12 warns of fork beside threads; see _start
-                warnings.simplefilter("ignore", DeprecationWarning)
-                found = list(self._pool.map(_call, calls, chunksize=chunk))
-            return [torch.from_numpy(f) if isinstance(f, np.ndarray) else f for f in found]
-        except BrokenProcessPool as error:
-            raise LgfedError(
-                "a worker process died (out of memory?); run the same command again to continue, "
-                "with LGFED_WORKERS=1 to need less memory"
-            ) from error
+        with warnings.catch_warnings():  # Python 3.12 warns of fork beside threads; see _start
+            warnings.simplefilter("ignore", DeprecationWarning)
+            found = list(self._pool.map(_call, calls, chunksize=chunk))
+        return [torch.from_numpy(f) if isinstance(f, np.ndarray) else f for f in found]
+
+
+class Apart(Spread):
+    """Makes a call in a forked process, which leaves this one as it was but for what it raises."""
+
+    def __init__(self, function: Callable[[], None]):
+        super().__init__(workers=2)
+        self.function = function
+
+    def call(self) -> None:
+        """Beside a GPU, where a gradient taken here would leave no worker able to take one."""
+        if torch.accelerator.is_available():
+            with closing(self):
+                self._map(self._call, [()], 1)
+        else:
+            self.function()
+
+    def _call(self) -> None:
+        self.function()
 
 
 # In a worker: what it inherited. The parent forks as PyTorch's DataLoader does, and for the

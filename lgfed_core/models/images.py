@@ -116,7 +116,8 @@ def convolved(layer: nn.Conv2d, x: Tensor) -> Tensor:
     """A convolution of stride 1 without padding: x [n, C, H, W] -> [n, C', H', W'].
 
     On a GPU, weights of many devices make it a convolution in groups. With few channels in each,
-    training takes that 2 to 3 times as long as one product with all windows, written out.
+    training takes that longer than a product with all windows, written out: 2.0 to 2.8 times for
+    30 to 300 devices, on an H200.
     """
     if not (x.is_cuda and torch.is_grad_enabled()):
         return layer(x)

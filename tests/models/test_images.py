@@ -2,6 +2,7 @@
 
 import math
 from functools import partial
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -10,7 +11,16 @@ import torch.nn.functional as F
 from torch.func import functional_call, grad, stack_module_state, vmap
 
 from lgfed_core.errors import SettingsError
-from lgfed_core.models import cnn_cifar, count, first_layers, halved, last_layers, make, mlp_mnist
+from lgfed_core.models import (
+    cnn_cifar,
+    convolved,
+    count,
+    first_layers,
+    halved,
+    last_layers,
+    make,
+    mlp_mnist,
+)
 from lgfed_core.models.layout import Layout, joined
 
 NETS = {"mlp": (mlp_mnist, (784,)), "cnn": (cnn_cifar, (3, 32, 32))}
@@ -166,6 +176,32 @@ def test_the_pool_for_testing_is_pytorchs(memory):
     with torch.no_grad():
         found = halved(x)
     assert torch.equal(found.nan_to_num(9.0), F.max_pool2d(x, 2).nan_to_num(9.0))
+
+
+class Way(torch.nn.Module):
+    """A layer, called in one way or another."""
+
+    def __init__(self, layer, how):
+        super().__init__()
+        self.layer, self.how = layer, how
+
+    def forward(self, x):
+        return self.how(self.layer, x)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_product_on_a_gpu_is_the_convolution(bias):
+    layer = torch.nn.Conv2d(3, 4, (5, 3), bias=bias).double()
+    usual, product = Way(layer, lambda layer, x: layer(x)), Way(layer, convolved)
+    params = {n: torch.randn(2, *p.shape, dtype=p.dtype) for n, p in usual.named_parameters()}
+    x = torch.randn(2, 7, 3, 9, 8, dtype=torch.double)
+    due = vmap(lambda p, x: functional_call(usual, p, (x,)))(params, x)
+    with patch.object(torch.Tensor, "is_cuda", True):
+        found = vmap(lambda p, x: functional_call(product, p, (x,)))(params, x)
+        with torch.no_grad():
+            tested = product(x[0])
+    assert torch.allclose(found, due) and not torch.equal(found, due)  # to a rounding
+    assert torch.equal(tested, layer(x[0]))  # tests convolve as ever
 
 
 @pytest.mark.parametrize(
