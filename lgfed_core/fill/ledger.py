@@ -30,13 +30,16 @@ class Ledger:
     def _seconds(self, piece: Piece) -> float:
         """What one seed takes, without what it goes on from: the median of what such pieces took.
 
-        Those of this device count where there are any, otherwise all; where the same has not run,
-        what resembles it (`Piece.like`), then either under the other protocol, which has its own
-        number of rounds and stops by its own rule.
+        Those of this device count where there are any, otherwise those of its kind (a CPU, a GPU);
+        where the same has not run there, what resembles it (`Piece.like`), then either under the
+        other protocol, which has its own number of rounds and stops by its own rule. What another
+        kind took comes last of all.
         """
-        for protocol in (piece.protocol, ""):
+        kind = self.device.partition(":")[0]
+        for where, protocol in ((k, p) for k in (kind, "") for p in (piece.protocol, "")):
             for ids, share in ((piece.cell, 1.0), (piece.like, piece.share)):
                 found = self._of(piece, ids, protocol)
+                found = found[found["device"].str.startswith(where)]
                 if ids and len(found):
                     here = found[found["device"] == self.device]
                     return share * _typical(here if len(here) else found, whole=not piece.name)

@@ -183,6 +183,23 @@ def test_prices_are_those_of_this_device_or_of_what_resembles_it(stored):
     assert ledger.seconds(by_name["local", "as_described", 5]) == UNKNOWN
 
 
+def test_what_a_gpu_took_says_little_of_a_cpu(stored):
+    """And the other way round: what resembles it on the same kind of device says more."""
+    fast = rows([98.0], "cuda: G", 5.0, classes_per_device=5)
+    alone = rows([98.0], "cuda: G", 7.0, method="local_only", fedavg_rounds=0)
+    stored(pd.concat([rows([98.0], seconds=100.0), fast, alone]))
+    pieces = {
+        (p.name, dict(p.changes)["classes"]): p
+        for p in goals.pieces(NAME)
+        if p.protocol == "as_released"
+    }
+    for device, full, single in (("cpu: A", 100, 7), ("cpu: B", 100, 7), ("cuda: H", 5, 7)):
+        ledger = Ledger(pieces.values(), device)
+        assert ledger.seconds(pieces["fedavg", 5]) == full
+        assert ledger.seconds(pieces["local", 2]) == single
+    assert ledger.seconds(pieces["fedavg", 2]) == 5  # of five classes, there
+
+
 def test_a_run_of_several_parts_costs_all_of_them():
     times = [10.0, 20.0, 60.0, 70.0]  # two parts of each of two seeds
     found = pd.DataFrame({"seed": [0, 0, 1, 1], "seconds": times})
