@@ -10,9 +10,10 @@ Where each file comes from, its licence and citation: ``data/sources.toml``; wha
 """
 
 import sys
+from inspect import signature
 from pathlib import Path
 
-from lgfed_core.errors import DataError, NotAvailable
+from lgfed_core.errors import DataError, NotAvailable, SettingsError
 
 from . import adult, catalogue, cifar10, mnist, sources, usps
 from .catalogue import status
@@ -37,10 +38,16 @@ def load(name: str, **options) -> Dataset:
 
     Raises:
         DataError: unknown name, no mirror works, or a file is not what it should be.
+        SettingsError: an option that this set does not have.
     """
     if catalogue.source(name).name not in _FAMILIES:
         raise DataError(f"{name}: data/sources.toml names it, but nothing here reads it")
-    return _FAMILIES[name].read(get(name), **options)
+    read = _FAMILIES[name].read
+    known = list(signature(read).parameters)[1:]
+    if unknown := options.keys() - known:
+        said = f"it has {', '.join(known)}" if known else "it takes none"
+        raise SettingsError(f"{name} has no option {', '.join(sorted(unknown))}; {said}")
+    return read(get(name), **options)
 
 
 def main(names: list[str], stand_ins: bool = False) -> int:

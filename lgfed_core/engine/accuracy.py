@@ -22,7 +22,7 @@ def accuracies(
     ``only``: (run, device) pairs to test; the others get a negative number. Raises SettingsError
     where no device has such rows, and for "pool" with parameters of each device's own.
     """
-    size = _sizes(engine, personal, rows).cpu()
+    size = _sizes(engine, shared, personal, rows).cpu()
     return engine.correct(shared, personal, rows, only) / size
 
 
@@ -36,20 +36,22 @@ def pooled_accuracy(engine: Engine, shared: str, personal: str, rows: str) -> Te
 
     Raises SettingsError as `accuracies` does.
     """
-    size = _sizes(engine, personal, rows).sum(1)
+    size = _sizes(engine, shared, personal, rows).sum(1)
     return engine.correct(shared, personal, rows).sum(1) / size
 
 
-def _sizes(engine: Engine, personal: str, rows: str) -> Tensor:
+def _sizes(engine: Engine, shared: str, personal: str, rows: str) -> Tensor:
     """How many ``rows`` each device has [R, K]."""
     phase = engine.phase
     if rows not in phase.rows:
         raise SettingsError(f"no {rows!r} rows to test on; there are {', '.join(phase.rows)}")
-    if rows == "pool" and phase.layout.size_personal and phase.tensors[personal].dim() == 3:
-        raise SettingsError(
-            f"{personal!r} has parameters for each device, and the whole test set serves one "
-            "model: average them over devices before, or test devices on their own rows"
-        )
+    for name in (shared, personal) if rows == "pool" else ():
+        own = phase.tensors[name]
+        if own.dim() == 3 and own.shape[2]:
+            raise SettingsError(
+                f"{name!r} has parameters for each device, and the whole test set serves one "
+                "model: average them over devices before, or test devices on their own rows"
+            )
     return torch.stack([r.size for r in phase.rows[rows][1]])
 
 

@@ -17,7 +17,7 @@ from sklearn.model_selection import train_test_split
 
 from lgfed_core import data, paths
 from lgfed_core.data import adult, cifar10, mirrors, mnist, usps
-from lgfed_core.errors import DataError
+from lgfed_core.errors import DataError, SettingsError
 
 MNIST_MD5 = {
     "train-images-idx3-ubyte": "6bbc9ace898e44ae57da46a324031adb",
@@ -457,3 +457,16 @@ def test_the_readme_has_a_section_for_every_set_that_the_command_lists():
     called |= {"mobilenet_v2": "mobilenetv2"}
     sets = tomllib.loads(paths.SOURCES.read_text(encoding="utf-8"))
     assert [name for name in sets if called.get(name, name) not in heads] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("mnist", "mnist has no option rows; it takes none"),
+        ("usps", "no option rows; it has turned"),
+    ],
+)
+def test_an_option_of_another_set_is_named_before_anything_is_fetched(name, said, monkeypatch):
+    monkeypatch.setattr(data, "get", None)
+    with pytest.raises(SettingsError, match=said):
+        data.load(name, rows=3)

@@ -244,6 +244,15 @@ def test_devices_of_their_own_have_no_part_of_the_whole_test_set():
             test(Looped(phase, 1), "shared", "personal", "more")
 
 
+def test_nor_have_copies_of_what_is_shared_that_devices_keep():
+    fed = toy_federation()
+    start = joined(fed.net)[None]
+    phase = prepare(fed, FedAvg(), SGD, start, Personal("test"), False)
+    with pytest.raises(SettingsError, match="'best_shared' has parameters for each device"):
+        pooled_accuracy(Looped(phase, 1), "best_shared", "best_personal", "pool")
+    assert len(pooled_accuracy(Looped(phase, 1), "mean_shared", "mean_personal", "pool")) == 1
+
+
 def heard(engine):
     """What the engine is asked to test: names, rows, whom, and the average then."""
     asked, t = [], engine.phase.tensors
