@@ -28,7 +28,8 @@ import torch
 from torch import Tensor
 
 from .engine import CPU, Federation, loop
-from .engine.batched import Batched, Given
+from .engine.batched import Batched
+from .engine.given import Given
 from .engine.provenance import provenance
 from .engine.training import Phase
 from .errors import LgfedError, NotAvailable, SettingsError

@@ -32,6 +32,10 @@ class Graphs:
         for _ in range(taken, times):
             (graph.replay if graph else step)()
 
+    def forget(self) -> None:
+        """Give back the memory of the last graph: what it played did not fit."""
+        self.held = None
+
     def _recorded(self, step: Callable[[], None]) -> torch.cuda.CUDAGraph | None:
         """``step`` as a graph; None where it does what cannot be recorded, now and ever after."""
         stream, pool, _ = self.held or (
