@@ -6,7 +6,7 @@ import torch
 
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import claims
-from lgfed_core.papers.cgau.xor import claims as judged, run as xor
+from lgfed_core.papers.cgau.xor import claims as judged, roles, run as xor, sentences
 
 CFG = xor.settings("smoke", spread=0.1)
 
@@ -51,8 +51,8 @@ def test_a_unit_set_by_hand_solves_it_and_each_part_carries_one_client():
     assert found.loc[0, ("all", "nothing")] == 1.0
     assert found.loc[0, ("up", "modulation")] < 0.6 and found.loc[0, ("down", "modulation")] == 1.0
     assert found.loc[0, ("down", "expression")] < 0.6 and found.loc[0, ("up", "expression")] == 1.0
-    assert xor.ways(found).loc[0].tolist() == ["one each"] * len(xor.INTACT)
-    assert xor.clearest(found) == 0
+    assert roles.ways(found).loc[0].tolist() == ["one each"] * len(roles.INTACT)
+    assert roles.clearest(found) == 0
 
 
 def test_roles_in_words():
@@ -71,7 +71,7 @@ def test_roles_in_words():
             line(1, 1, 1, 1, 1),
         ]
     )
-    assert xor.roles(found, 0.95).tolist() == [
+    assert roles.roles(found, 0.95).tolist() == [
         "not solved",
         "one each",
         "mixed",
@@ -99,34 +99,34 @@ def test_no_threshold_decides_alone_whether_a_part_carries_a_client(left, verdic
     found = pd.concat([xor.accuracies(by_hand(), CFG)] * 30, ignore_index=True)
     found.loc[:, ("down", "expression")] = left  # right still at the thresholds up to this
     assert claims.judged(judged.CLAIMS, {"cgau": found}).loc["C8", "verdict"] == verdict
-    each = xor.halves({"cgau": found})["one part for each client"].evidence
-    holds = [int(at > left) for at in xor.INTACT]
+    each = roles.halves({"cgau": found})["one part for each client"].evidence
+    holds = [int(at > left) for at in roles.INTACT]
     assert (each.low, each.high) == (min(holds) - 0.5, max(holds) - 0.5)
-    assert xor.counts(found).loc["one each"].tolist() == [30 * one for one in holds]
+    assert roles.counts(found).loc["one each"].tolist() == [30 * one for one in holds]
     said = "most do, by each" if verdict == "confirmed" else "whether most do depends on that"
-    assert said in xor.one_each(found)
+    assert said in sentences.one_each(found)
 
 
 def test_what_holds_at_no_threshold_is_refuted():
     found = pd.concat([xor.accuracies(by_hand(), CFG)] * 30, ignore_index=True)
     found.loc[:, ("down", "expression")] = 0.96
     assert claims.judged(judged.CLAIMS, {"cgau": found}).loc["C8", "verdict"] == "refuted"
-    assert "in 0, 0 or 0 of the 30 starts" in xor.one_each(found)
+    assert "in 0, 0 or 0 of the 30 starts" in sentences.one_each(found)
 
 
 def test_the_start_that_is_drawn_is_clear_by_every_threshold():
     found = pd.concat([xor.accuracies(by_hand(), CFG)] * 2, ignore_index=True)
     found.loc[0, ("down", "expression")] = 0.8
     found.loc[0, ("all", "modulation")] = 0.1  # needs both more, and is another kind at 75 %
-    assert xor.clearest(found) == 1
+    assert roles.clearest(found) == 1
 
 
 def test_the_claim_needs_both_halves():
     once = xor.accuracies(by_hand(), CFG)
     found = pd.concat([once] * 8, ignore_index=True)
-    assert xor.claim({"cgau": found})["C8"].p < 0.05
+    assert roles.claim({"cgau": found})["C8"].p < 0.05
     found.loc[:, ("down", "expression")] = 1.0  # expression does nothing
-    evidence = xor.claim({"cgau": found})
+    evidence = roles.claim({"cgau": found})
     assert evidence["C8, one unit solves it"].p < 0.05 and evidence["C8"].p_against < 0.05
 
 
@@ -143,7 +143,7 @@ def test_what_is_drawn_says_how_typical_it_is():
     found = pd.concat([xor.accuracies(by_hand(), CFG)] * 5, ignore_index=True)
     found.loc[0, ("all", "nothing")] = 0.5  # not solved
     found.loc[1:2, ("down", "expression")] = 1.0  # solved in another way
-    said = xor.drawn(found)
+    said = sentences.drawn(found)
     assert "CGAU from start 3, the clearest of 4 that solve it, 2 of which have its roles" in said
     left = 100 * found.loc[3, ("up", "modulation")]
     assert f"up without modulation {left:.0f} %, down without modulation 100 %" in said
@@ -153,18 +153,18 @@ def test_what_knowing_the_client_is_worth_follows_its_interval():
     solves = xor.accuracies(by_hand(), CFG)
     found = {"cgau": pd.concat([solves] * 20, ignore_index=True)}
     found["gated"] = found["cgau"].copy()
-    assert "client is not shown to make the" in xor.what_the_client_is_worth(found)
+    assert "client is not shown to make the" in sentences.what_the_client_is_worth(found)
     found["gated"].loc[:9, ("all", "nothing")] = 0.5
-    assert "client makes the solution easier" in xor.what_the_client_is_worth(found)
-    assert "without: +50 [" in xor.what_the_client_is_worth(found)
+    assert "client makes the solution easier" in sentences.what_the_client_is_worth(found)
+    assert "without: +50 [" in sentences.what_the_client_is_worth(found)
     turned = {"cgau": found["gated"], "gated": found["cgau"]}
-    assert "client does not make the" in xor.what_the_client_is_worth(turned)
+    assert "client does not make the" in sentences.what_the_client_is_worth(turned)
 
 
 def test_sentences_to_take_home_count_the_starts():
     found = {"cgau": xor.accuracies(by_hand(), CFG)}
     found |= {"gated": found["cgau"].copy(), "mlp": 0 * found["cgau"]}
-    said = xor.take_home(found)
+    said = sentences.take_home(found)
     assert "**Two tanh units** solve it from 0 of 1 starts." in said
     assert (
         "solves it from 1 of 1 starts" in said
@@ -172,6 +172,6 @@ def test_sentences_to_take_home_count_the_starts():
         and "it can" in said
     )
     found["gated"].loc[:, ("all", "nothing")] = 0.98  # just not solved
-    assert "solves it from 0 of 1 starts." in xor.take_home(found)
+    assert "solves it from 0 of 1 starts." in sentences.take_home(found)
     found["cgau"].loc[:, ("all", "nothing")] = 0.5
-    assert "in none: no start solves it" in xor.take_home(found)
+    assert "in none: no start solves it" in sentences.take_home(found)

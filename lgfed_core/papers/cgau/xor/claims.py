@@ -1,11 +1,11 @@
-"""Claim C8, whose evidence is made on the page of XOR: of networks by kind, as for `run.claim`."""
+"""Claim C8, whose evidence is made on the page of XOR: of networks by kind (`roles.claim`)."""
 
 import pandas as pd
 
 from lgfed_core.evidence.claims import Claim, Part, weakest
 from lgfed_core.papers import live
 
-from .run import claim, halves
+from .roles import claim, halves
 
 CLAIMS = (
     Claim(

@@ -1,0 +1,83 @@
+"""What the two parts of one gated unit do for its two clients, and what that says of claim C8.
+
+found: `run.accuracies`, of one kind of network or by kind.
+"""
+
+import pandas as pd
+
+from lgfed_core.evidence.claims import Part, agreed, tested
+from lgfed_core.evidence.verdict import Evidence, every, greater
+from lgfed_core.models.gated_unit import SWITCHES
+
+from .run import solves
+
+INTACT = (0.75, 0.85, 0.95)  # of a client's points: right still, from half way to guessing on
+
+
+def roles(found: pd.DataFrame, intact: float) -> pd.Series:
+    """For each seed what the two parts do, in words; found: of `accuracies`.
+
+    "one each": without modulation exactly one client is still right (from ``intact`` on), without
+    expression exactly the other. "not solved": those that do not (`solves`). The paper gives no
+    ``intact``, and the words depend on it: see `ways`.
+    """
+
+    def role(row: pd.Series) -> str:
+        lost = {s: {k for k in ("up", "down") if row[k, s] < intact} for s in SWITCHES}
+        if not (lost["modulation"] or lost["expression"]):
+            return "needs neither"
+        if not (lost["modulation"] and lost["expression"]):
+            return f"{'modulation' if lost['modulation'] else 'expression'} alone"
+        one_each = all(len(v) == 1 for v in lost.values())
+        apart = lost["modulation"] != lost["expression"]
+        return "one each" if one_each and apart else "mixed"
+
+    return found.apply(role, axis=1).where(solves(found), "not solved")
+
+
+def ways(found: pd.DataFrame) -> pd.DataFrame:
+    """`roles` at each threshold of `INTACT`: a line per seed, a column per threshold."""
+    return pd.DataFrame({intact: roles(found, intact) for intact in INTACT})
+
+
+def counts(found: pd.DataFrame) -> pd.DataFrame:
+    """How many of the starts that solve it have each role: a line per role, the commonest first, a
+    column per threshold of `INTACT`."""
+    many = (
+        ways(found)[solves(found)].apply(lambda column: column.value_counts()).fillna(0).astype(int)
+    )
+    return many.loc[many.sum(axis=1).sort_values(ascending=False, kind="stable").index]
+
+
+def clearest(found: pd.DataFrame) -> int:
+    """The start to draw: of those with "one each", by every threshold if there are any (or else
+    solved), the one that needs both most."""
+    each, solved = ways(found) == "one each", solves(found)
+    for wanted in (each.all(axis=1), each.any(axis=1), solved, solved | True):
+        if wanted.any():
+            return int((found["all", "modulation"] + found["all", "expression"])[wanted].idxmin())
+
+
+def halves(found: dict[str, pd.DataFrame]) -> dict[str, Part]:
+    """The two halves of C8, each over the starts that it is about: all, and those that solve it.
+
+    What counts as right without a part is ours to say, so the second is asked at each threshold of
+    `INTACT`, and must hold at all of them, or fail at all: its p-values are the largest. Its
+    estimate is that of the threshold with the weakest evidence, its interval spans all three.
+    """
+    words, solved = ways(found["cgau"]), solves(found["cgau"])
+    first, second = "one unit solves it", "one part for each client"
+    each = (words[solved] == "one each").astype(float)
+    parts = [tested(second, each[at].to_numpy(), greater, 0.5) for at in INTACT]
+    return {first: tested(first, solved.to_numpy(float), greater, 0.5), second: agreed(parts)}
+
+
+def claim(found: dict[str, pd.DataFrame]) -> dict[str, Evidence]:
+    """The two halves of C8 as tests over seeds; found: `accuracies` by kind of network.
+
+    That conditioning lets one unit solve it: it does in most seeds (more than half). That
+    modulation carries one client and expression the other: in most of the seeds that solve it, at
+    whichever threshold (`halves`).
+    """
+    parts = {f"C8, {name}": part.evidence for name, part in halves(found).items()}
+    return parts | {"C8": every(list(parts.values()))}
