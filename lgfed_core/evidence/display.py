@@ -10,7 +10,7 @@ import pandas as pd
 from . import verdict
 from .printed import METHODS, METRICS
 from .rows import PROTOCOLS
-from .steps import STEPS, standing
+from .steps import marked
 
 _CHOSEN = {"best_test": "best on test", "best_val": "best on validation", "last": "last round"}
 _MARKS = {verdict.REPRODUCED: "✓", verdict.DIFFERS: "✗", verdict.INCONCLUSIVE: "?"}
@@ -137,8 +137,8 @@ def _lines(cells: pd.DataFrame, first: pd.Series) -> list[str]:
     if np.isnan(first["ours"]):
         return [first["verdict"], *last]
     seeds = int(first["seeds"])
-    aside = f", {standing(seeds)}" * (first["scale"] == "paper" and seeds not in (0, *STEPS))
-    value = f"{spread(first['ours'], first['ours_sd'])} ({seeds or 'formula'}{aside})"
+    many = marked(seeds, int(first.get("lost", 0))) if first["scale"] == "paper" else f"{seeds}"
+    value = f"{spread(first['ours'], first['ours_sd'])} ({many if seeds else 'formula'})"
     shift = number(first["difference"], "+")
     said = " ".join(filter(None, [shift, _MARKS.get(first["verdict"]), first["verdict"]]))
     said += f" ({first['why']})" if first.get("why") else ""

@@ -20,7 +20,7 @@ from lgfed_core.paths import PAPER, RESULTS
 from . import printed, records, verdict, worth
 from .display import display as display, text
 from .printed import PAPERS, Table
-from .rows import PROTOCOLS, SCALES, plain, refuse_repeated, texts
+from .rows import DIVERGED, PROTOCOLS, SCALES, plain, refuse_repeated, texts
 
 SELECTION = {"as_released": "best_test", "as_described": "best_val"}
 
@@ -37,9 +37,9 @@ def table(
     """One line per printed number, protocol (both when None) and selection.
 
     Columns: the table's ids, row (their words), metric, paper, paper_sd (population, as printed),
-    ours, ours_sd (sample), seeds, difference, low, high (95 %), margin, verdict, why (what kind of
-    inconclusive), rivals (of `worth.rivals`), protocol, selection, scale, origin (seeds, devices,
-    commits and seconds of its runs). Parameters sent that
+    ours, ours_sd (sample), seeds, lost (how many more ran, and diverged), difference, low, high
+    (95 %), margin, verdict, why (what kind of inconclusive), rivals (of `worth.rivals`), protocol,
+    selection, scale, origin (seeds, devices, commits and seconds of its runs). Parameters sent that
     follow from a row's budget need no run (seeds is 0). Where the printed deviation is above 5
     points, difference, interval and margin are those of `collapse`, and why counts collapsed runs.
     Where other data stand in for the paper's, the verdict says so; below paper scale it says that
@@ -84,6 +84,7 @@ def table_of(
                         "ours": ours.mean() if ours.size else np.nan,
                         "ours_sd": sd,
                         "seeds": seeds,
+                        "lost": len(values.attrs.get("lost", ())),
                         "difference": against.difference,
                         "low": against.low,
                         "high": against.high,
@@ -183,7 +184,10 @@ def _judged(
 def runs_of(
     spec: Table, rows: pd.DataFrame, scale: str = "paper"
 ) -> dict[tuple, tuple[pd.Series, str]]:
-    """(ids..., metric, protocol, selection) -> (values by seed, name of the stand-in or "")."""
+    """(ids..., metric, protocol, selection) -> (values by seed, name of the stand-in or "").
+
+    The values' attrs have their ``origin`` and ``lost``, seeds that diverged and have none.
+    """
     found = records.select(rows, table=spec.name, scale=scale)
     if spec.source:
         other, where = spec.source
@@ -195,15 +199,22 @@ def runs_of(
     rows = found.reindex(columns=[*key, "stand_in", "seed", "value", "device", "commit", "seconds"])
     for column in (*spec.ids, "stand_in"):
         rows[column] = texts(rows[column])
+    ended = rows["metric"] == DIVERGED
+    lost = {
+        names: frozenset(some["seed"])
+        for names, some in rows[ended].groupby([c for c in key if c != "metric"])
+    }
+    rows = rows[~ended]
     stand_in, seeds, values = (rows[c].to_numpy() for c in ("stand_in", "seed", "value"))
     whence = [rows[c].to_numpy() for c in ("seed", "device", "commit", "seconds")]
-    out = {}
+    out, place = {}, len(spec.ids)
     for names, at in rows.groupby(key, sort=False).indices.items():
         own = at[stand_in[at] == ""]  # the paper's data, as soon as there are rows on them
         at = np.sort(own if own.size else at)
         runs = pd.Series(values[at], pd.Index(seeds[at], name="seed"), name="value")
         refuse_repeated(runs, spec.name, names)
         runs.attrs["origin"] = _origin(*(cells[at] for cells in whence))
+        runs.attrs["lost"] = lost.get((*names[:place], *names[place + 1 :]), frozenset())
         out[names] = runs, ", ".join(sorted({*stand_in[at]} - {""}))
     return out
 

@@ -16,10 +16,12 @@ from lgfed_core.paths import PAPER, RESULTS, ROOT
 from . import records, verdict, worth
 from .printed import PAPERS, Table, counted
 from .report import contrasts_of, table_of
+from .steps import STEPS
 
 FRONT_PAGES = (ROOT / "README.md", ROOT / "book" / "intro.md")
 DIFFERENT = "different"  # reproduced, where one print beside the same runs counts once
 TOLD = "told apart"  # of these: no other row's runs would be in its place, `worth.rivals`
+EARLY = f"before {STEPS[0]} seeds"  # reproduced so far, at fewer than the first step
 COUNTED = "counted"  # what follows from the settings: parameters sent, and a printed zero of rounds
 _LINK = re.compile(r"\]\((?!\w+:)([^)#]+)")  # to another page
 _BEGIN, _END = "<!-- scoreboard -->", "<!-- /scoreboard -->"
@@ -33,8 +35,8 @@ def scoreboard(
     Two lines for a paper that also prints numbers which follow from the settings (`COUNTED`).
     Columns: paper, numbers, printed, reproduced, different (a number that is printed again, beside
     the same runs, counts once there), told apart (those of the different ones that no other row's
-    runs would reproduce as well), differs, inconclusive, out of reach, on stand-in data, not yet
-    run.
+    runs would reproduce as well), before 3 seeds (reproduced as well, by fewer than the first of
+    `steps.STEPS`), differs, inconclusive, out of reach, on stand-in data, not yet run.
     """
     rows, lines = records.load(folder=folder), []
     for spec in tables:
@@ -51,6 +53,7 @@ def scoreboard(
     kinds = [verdict.DIFFERS, verdict.INCONCLUSIVE, verdict.UNREACHABLE]
     kinds += [verdict.STAND_IN, verdict.NOT_RUN]
     cells = cells.assign(kind=_kinds(cells["verdict"]), different=different, alone=alone)
+    cells = cells.assign(early=_early(cells) & ~cells["sums"])
     return pd.DataFrame(
         {
             "paper": PAPERS[name],
@@ -59,6 +62,7 @@ def scoreboard(
             verdict.REPRODUCED: int(group["kind"].eq(verdict.REPRODUCED).sum()),
             DIFFERENT: int(group["different"].sum()) if not sums else "",
             TOLD: int(group["alone"].sum()) if not sums else "",
+            EARLY: int(group["early"].sum()) if not sums else "",
             **{kind: int(group["kind"].eq(kind).sum()) for kind in kinds},
         }
         for (name, sums), group in sorted(
@@ -76,16 +80,23 @@ def contrast_board(
         lines.append(contrasts_of(spec, rows, paper).assign(paper=spec.paper))
     found = pd.concat(lines)
     found = found.assign(kind=_kinds(found["verdict"]))
-    kinds = [verdict.REPRODUCED, verdict.DIFFERS, verdict.INCONCLUSIVE, verdict.STAND_IN]
+    kinds = [verdict.DIFFERS, verdict.INCONCLUSIVE, verdict.STAND_IN]
     kinds += [verdict.NOT_RUN, worth.NO_CONTRAST]
     return pd.DataFrame(
         {
             "paper": PAPERS[name],
             "contrasts": len(group),
+            verdict.REPRODUCED: int(group["kind"].eq(verdict.REPRODUCED).sum()),
+            EARLY: int(_early(group).sum()),
             **{kind: int(group["kind"].eq(kind).sum()) for kind in kinds},
         }
         for name, group in sorted(found.groupby("paper"), key=lambda g: list(PAPERS).index(g[0]))
     )
+
+
+def _early(lines: pd.DataFrame) -> pd.Series:
+    """Which lines are reproduced by fewer seeds than the first step has."""
+    return (lines["verdict"] == verdict.REPRODUCED) & (lines["seeds"] + lines["lost"] < STEPS[0])
 
 
 def _kinds(verdicts: pd.Series) -> pd.Series:
@@ -98,7 +109,7 @@ def scoreboard_markdown(
     """`scoreboard` as a Markdown table: a column for each of its lines, which a phone has room for;
     with stand-in data as soon as there are some."""
     counts = scoreboard(tables, folder, paper).rename(
-        columns={name: f"of these {name}" for name in (DIFFERENT, TOLD)}
+        columns={name: f"of these {name}" for name in (DIFFERENT, TOLD, EARLY)}
     )
     names = counts.pop("paper") + ", " + counts.pop("numbers")
     return _markdown(counts.set_index(names), "numbers")
@@ -106,7 +117,8 @@ def scoreboard_markdown(
 
 def contrasts_markdown(tables: Iterable[Table], folder: Path = RESULTS, paper: Path = PAPER) -> str:
     """`contrast_board` as a Markdown table, in the same way."""
-    counts = contrast_board(tables, folder, paper).rename(columns={"contrasts": "printed"})
+    names = {"contrasts": "printed", EARLY: f"of these {EARLY}"}
+    counts = contrast_board(tables, folder, paper).rename(columns=names)
     return _markdown(counts.set_index("paper"), "contrasts")
 
 

@@ -37,6 +37,14 @@ def standing(seeds: int) -> str:
     return f"between {before} and {after} seeds" if after else f"beyond {before} seeds"
 
 
+def marked(seeds: int, lost: int = 0) -> str:
+    """A number of seeds as it stands beside a mean: "3", "2, before 3 seeds", "2 of 3, others
+    diverged"; ``lost`` are these."""
+    of = f"{seeds} of {seeds + lost}, others diverged" if lost else f"{seeds}"
+    ran = seeds + lost
+    return of + f", {standing(ran)}" * (ran not in (0, *STEPS))
+
+
 def missing(there: Collection[int], step: int) -> list[int]:
     """The seeds of 0, 1, ..., step - 1 that have not run."""
     return [seed for seed in range(step) if seed not in there]

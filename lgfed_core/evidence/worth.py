@@ -9,8 +9,9 @@ papers argue with *contrasts*, one method less another at the same setting, and 
     across an edge of the band, or one run             inconclusive
 
 Where a printed deviation is pooled over runs and devices both of its readings must say the same, as
-for cells. Printed means are taken as independent of each other. Ours are paired where both have the
-same seeds. No correction is made over cells or contrasts: one of twenty at an edge is misjudged.
+for cells. Printed means are taken as independent of each other. Ours are paired over the seeds that
+both have, and no others count; where they share none, the interval is Welch's. No correction is
+made over cells or contrasts: one of twenty at an edge is misjudged.
 """
 
 from collections.abc import Mapping
@@ -122,9 +123,9 @@ def contrasts(spec: Table, runs: Runs, protocol: str, selection: str, **where) -
     """Every contrast of ``spec.contrasts`` that the table supports, printed against ours.
 
     runs: of `report`; where: more arguments of `printed.cells`. Columns: setting, contrast,
-    metric, printed, printed_low, printed_high, ours, low, high, seeds, verdict, and the table's
-    rows that it compares, ``row`` and ``less``, and ``origin``, where
-    the runs of both come from.
+    metric, printed, printed_low, printed_high, ours, low, high, seeds, lost (how many more ran, of
+    which one or the other diverged), verdict, and the table's rows that it compares, ``row`` and
+    ``less``, and ``origin``, where the runs of both come from.
     """
     if not spec.contrasts:
         return pd.DataFrame({"verdict": []}, dtype=str)
@@ -148,9 +149,12 @@ def _contrast(spec: Table, runs: Runs, a: dict, b: dict, place: tuple[str, str, 
     both = (low, high), _printed(spec.runs, own[0], own[1], floor)  # as `verdict.ends`
     keys = [(*(plain(row[c]) for c in spec.ids), *place) for row in (a, b)]
     (ours, one), (others, other) = (runs.get(key, (pd.Series(dtype=float), "")) for key in keys)
+    ran = [values.index.union(sorted(values.attrs.get("lost", ()))) for values in (ours, others)]
+    ours, others = _shared(ours, others)
     difference, *ends = _ours(ours, others)
     stand_in = one or other
     shift, seeds = a["paper"] - b["paper"], min(len(ours), len(others))
+    lost = max(0, len(ran[0].intersection(ran[1])) - seeds)
     wide, narrow = (_judged(shift, interval, ends, seeds) for interval in both)
     open_ = verdict.INCONCLUSIVE if seeds else verdict.NOT_RUN
     found = wide if wide == narrow else open_
@@ -168,6 +172,7 @@ def _contrast(spec: Table, runs: Runs, a: dict, b: dict, place: tuple[str, str, 
         "low": ends[0],
         "high": ends[1],
         "seeds": seeds,
+        "lost": lost,
         "verdict": found,
         "row": a["row"],
         "less": b["row"],
@@ -189,6 +194,12 @@ def _printed(runs: int | None, a: dict, b: dict, floor: float) -> tuple[float, f
     parts = [(row["paper_sd"] ** 2 / (runs - 1), runs - 1) for row in (a, b)]
     low, high = verdict.welch(shift, *parts[0], *parts[1])
     return float(low), float(high)
+
+
+def _shared(a: pd.Series, b: pd.Series) -> tuple[pd.Series, pd.Series]:
+    """Both over the seeds that they share; as they are where there are none."""
+    same = a.index.intersection(b.index)
+    return (a.reindex(same), b.reindex(same)) if len(same) else (a, b)
 
 
 def _ours(a: pd.Series, b: pd.Series) -> tuple[float, float, float]:

@@ -18,6 +18,7 @@ from lgfed_core.evidence import records, report, verdict
 from lgfed_core.evidence.display import Page, number, opened
 from lgfed_core.evidence.printed import METRICS, PAPERS
 from lgfed_core.evidence.rows import PROTOCOLS
+from lgfed_core.evidence.steps import marked
 
 from .board import TABLES
 
@@ -143,7 +144,7 @@ def contrasted(found: pd.DataFrame) -> str:
     rows = []
     for line in found.to_dict("records"):
         words = [line["setting"], line["contrast"], METRICS.get(line["metric"], line["metric"])]
-        ours = f"{number(line['ours'], '+')} ({line['seeds']})"
+        ours = f"{number(line['ours'], '+')} ({marked(line['seeds'], line['lost'])})"
         interval = " to ".join(number(line[end], "+") for end in ("low", "high"))
         tds = [*map(html.escape, words), number(line["printed"], "+"), opened(ours, line["origin"])]
         tds += [interval, line["verdict"]]

@@ -11,6 +11,7 @@ from lgfed_core.evidence.steps import (
     cell_chance,
     comparison_chance,
     errors,
+    marked,
     missing,
     next_step,
     standing,
@@ -23,6 +24,15 @@ def test_a_verdict_says_at_which_step_it_stands():
     assert told[3:] == ["at 5 seeds", "at 10 seeds", "beyond 10 seeds"]
     assert [next_step(n) for n in (0, 3, 9, 10)] == [3, 5, 10, None]
     assert missing({1, 7}, 3) == [0, 2]
+
+
+def test_seeds_beside_a_mean_say_what_is_not_usual():
+    told = [marked(*n) for n in ((3,), (2,), (2, 1), (3, 1), (1, 1))]
+    assert told[:3] == ["3", "2, before 3 seeds", "2 of 3, others diverged"]
+    assert told[3:] == [
+        "3 of 4, others diverged, between 3 and 5 seeds",
+        "1 of 2, others diverged, before 3 seeds",
+    ]
 
 
 @pytest.mark.parametrize(("true", "sd"), [(0.0, 0.4), (0.8, 0.4), (1.3, 0.6), (0.9, 1.5)])

@@ -72,6 +72,39 @@ def test_contrasts_are_judged_between_half_and_double_of_the_print(folder):
     assert lines[-1] == "| the print leaves it open | 1 |"
 
 
+def test_a_contrast_is_of_the_seeds_that_both_have(folder):
+    """Two others, of one side, would move the mean and be paired with nothing."""
+    where = stored(folder, one_ours=90.0, one_theirs=80.0)
+    path = where["folder"] / "made.csv"
+    rows = records.load("made", where["folder"])
+    ours, seed = rows["method"] == "ours", rows["seed"].astype(int)
+    rows.loc[~ours, "value"] -= 0.1 * seed[~ours]
+    gone = (ours & (seed == 1)) | (~ours & (seed > 2))
+    ended = rows[gone & ours].assign(metric="diverged", value=7.0)
+
+    def found(some):
+        path.unlink()
+        records.record("made", some, where["folder"])
+        contrast = report.contrasts(SPEC, **where).set_index("contrast").loc["ours - theirs"]
+        board = scoreboard.contrast_board([SPEC], **where).iloc[0]
+        cell = report.table(SPEC, **where).set_index("row").loc["ours, one"]
+        return contrast.iloc[0] if contrast.ndim > 1 else contrast, board, cell
+
+    line, board, cell = found(rows[~gone])
+    assert (line["seeds"], line["lost"], line["ours"]) == (2, 0, pytest.approx(10.1))
+    assert board[["reproduced", scoreboard.EARLY]].tolist() == [1, 1] and cell["lost"] == 0
+    line, board, cell = found(pd.concat([rows[~gone], ended]))
+    assert (line["seeds"], line["lost"]) == (2, 1) and (cell["seeds"], cell["lost"]) == (4, 1)
+    assert board[["reproduced", scoreboard.EARLY]].tolist() == [1, 0], "three have run"
+    assert "(4 of 5, others diverged)" in report.display(report.table(SPEC, **where))
+    alone = rows[(ours & (seed == 0)) | (~ours & (seed < 2))]
+    line, *_ = found(alone)
+    assert (line["seeds"], line["verdict"]) == (1, verdict.INCONCLUSIVE)
+    apart = rows[(ours & (seed < 2)) | (~ours & (seed > 2))]
+    line, *_ = found(apart)
+    assert line["seeds"] == 2 and line["low"] < line["ours"] < line["high"], "Welch's"
+
+
 def test_a_reproduced_cell_names_the_rivals_that_would_be_too(folder):
     means = dict(one_ours=90.0, one_theirs=80.0, one_third=90.1, two_ours=70.0, two_theirs=70.0)
     table = report.table(SPEC, **stored(folder, **means)).set_index("row")["rivals"]

@@ -69,7 +69,7 @@ def test_a_chip_holds_the_verdict_alone(claims, chip, limits):
 
 
 def test_what_the_print_has_that_our_runs_lack_stands_beside_what_they_have(monkeypatch):
-    line = dict(metric="new_test_acc", setting="2 classes", low=0.9, high=1.1, seeds=3)
+    line = dict(metric="new_test_acc", setting="2 classes", low=0.9, high=1.1, seeds=3, lost=0)
     lines = [
         line | dict(contrast="a - b", printed=printed, ours=1.0, verdict=said)
         for printed, said in (
@@ -102,7 +102,7 @@ def test_beside_a_difference_stands_the_artefact_that_is_behind_it(
     metric, protocol, told, monkeypatch
 ):
     line = dict(metric=metric, setting="i.i.d.", contrast="a - b", printed=-15.0, ours=-15.0)
-    line |= dict(low=-16.0, high=-14.0, seeds=3, verdict=verdict.REPRODUCED)
+    line |= dict(low=-16.0, high=-14.0, seeds=3, lost=0, verdict=verdict.REPRODUCED)
     monkeypatch.setattr(in_short.report, "contrasts", lambda spec: pd.DataFrame([line]))
     spec = replace(TABLES["lgfedavg_table4_adult_fairness"], headline=(protocol, "last"))
     (said,) = in_short.decided(spec)
