@@ -5,10 +5,11 @@ import pandas as pd
 from lgfed_core.evidence.printed import METRICS
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.report import SELECTION
-from lgfed_core.evidence.rows import plain
+from lgfed_core.evidence.rows import DIVERGED as ENDED, plain
 
 from .records import DIVERGED, IDS, NEW, PRINTED
 
+_LOST = {DIVERGED: "devices", ENDED: "in round"}
 EXPERIMENTS = ("lgfedavg.mnist", "lgfedavg.cifar10", "lgfedavg.version1")
 
 
@@ -29,21 +30,22 @@ def worth_of_selection(table: pd.DataFrame) -> pd.DataFrame:
 
 def left_the_numbers(stored: pd.DataFrame, dataset: str) -> pd.DataFrame:
     """Runs whose devices left the finite numbers: protocol, classes, method, FedAvg rounds, seed,
-    devices.
+    devices, and the round in which the run ended for it (else NaN).
 
     Such devices break every average of the last round's models: a hundred averaged probabilities,
     where each device has one vote, are then at chance although devices do well at home. By that
-    sign older runs are known, whose rows do not say how many devices it were (NaN).
+    sign older runs are known, whose rows do not say how many devices it were (NaN), and those that
+    collapsed with finite numbers (0).
     """
     ids = ["protocol", *IDS[:3], "seed"]
     rows = at_paper_scale(stored, dataset, selection="last")
     wide = rows.pivot_table("value", ids, "metric")
-    signs = {"local_test_acc", "new_test_acc_probabilities", DIVERGED}
+    signs = {"local_test_acc", "new_test_acc_probabilities", DIVERGED, ENDED}
     wide = wide.reindex(columns=[*wide, *(signs - {*wide})])
     chance = (wide["new_test_acc_probabilities"] - 10.0).abs() < 0.05  # ten classes
-    silent = chance & (wide["local_test_acc"] > 20.0) & wide[DIVERGED].isna()
-    found = wide[silent | (wide[DIVERGED] > 0)].rename(columns={DIVERGED: "devices"})
-    return found.reset_index()[[*ids, "devices"]]
+    silent = chance & (wide["local_test_acc"] > 20.0)
+    found = wide[silent | (wide[DIVERGED] > 0) | wide[ENDED].notna()]
+    return found.rename(columns=_LOST).reset_index()[[*ids, *_LOST.values()]]
 
 
 def without(stored: pd.DataFrame, lost: pd.DataFrame) -> pd.DataFrame:
@@ -53,7 +55,7 @@ def without(stored: pd.DataFrame, lost: pd.DataFrame) -> pd.DataFrame:
 
 def _of(stored: pd.DataFrame, lost: pd.DataFrame) -> pd.Series:
     """Which rows of ``stored`` are those of runs in ``lost``, of which there are some."""
-    lost = lost.drop(columns="devices")
+    lost = lost.drop(columns=list(_LOST.values()))
     keys = [tuple(map(plain, line)) for line in lost.to_numpy()]
     return stored[list(lost)].map(plain).apply(tuple, axis=1).isin(keys)
 
