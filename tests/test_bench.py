@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 from contextlib import closing
 from dataclasses import replace
 from types import SimpleNamespace
@@ -245,6 +246,17 @@ def test_operations_of_the_networks_by_hooks():
                 module.register_forward_hook(count)
         net(torch.zeros(1, *shape))
         assert task.flops_per_row == 2 * (3 * sum(uses) - uses[0])
+
+
+def test_beside_a_gpu_each_task_has_a_process_of_its_own(task, monkeypatch):
+    monkeypatch.setattr(bench, "TASKS", dict.fromkeys(bench.TASKS, task))
+    monkeypatch.setattr(bench, "compare", lambda *told: [os.getpid(), *told])
+    here, *told = bench._compared("mnist", 3, ["pfl"])
+    assert here == os.getpid() and told == [task, 3, [bench.RIVALS["pfl"]]]
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(bench, "compare", lambda task, rounds, rivals: [os.getpid(), rounds])
+    there, rounds = bench._compared("mnist", 3, [])
+    assert there != os.getpid() and rounds == 3
 
 
 def test_json_holds_what_was_printed(task, tmp_path, monkeypatch, capsys):

@@ -10,7 +10,9 @@ has to do.
 """
 
 import json
+import multiprocessing
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import replace
 
@@ -62,7 +64,8 @@ def compare(task: Task, rounds: int, against: Sequence[Rival] = ()) -> list[dict
         for *_, contender in seats:
             stack.enter_context(closing(contender))
         for number in tqdm(range(rounds + 1), task.name, leave=False):  # the first warms up
-            # First of all workers are made: beside a GPU not after a loop has trained here.
+            # In the first round last to first: beside a GPU workers cannot be made any more once a
+            # plain loop has taken a gradient here.
             for seat in list(seats if number else reversed(seats)):
                 who, t, contender = seat
                 torch.set_num_threads(t)
@@ -79,6 +82,19 @@ def compare(task: Task, rounds: int, against: Sequence[Rival] = ()) -> list[dict
     lines = lines_of(task, times | _evaluation(task, one, rounds))
     best = min(x["median_s"] for x in lines if x["who"] in plain.values())
     return [x | {"plain_over_this": best / x["median_s"]} for x in lines]
+
+
+def _compared(name: str, rounds: int, against: list[str]) -> list[dict]:
+    """`compare` of `TASKS[name]` with `RIVALS`, by name; beside a GPU in a process of its own, as
+    this one could make no workers for the next task."""
+    if not torch.cuda.is_available():
+        return _compare(name, rounds, against)
+    with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
+        return pool.submit(_compare, name, rounds, against).result()
+
+
+def _compare(name: str, rounds: int, against: list[str]) -> list[dict]:
+    return compare(TASKS[name], rounds, [RIVALS[rival] for rival in against])
 
 
 def on_gpu(task: Task, rounds: int, place: torch.device) -> list[dict]:
@@ -144,21 +160,19 @@ def main(
     for name in tasks:
         one_of("tasks", name, TASKS)
     writable("json", path)
-    rivals = [RIVALS[name] for name in dict.fromkeys(against)]
-    for rival in rivals:
-        if words := rival.missing():
-            print(words)
-    rivals = [rival for rival in rivals if not rival.missing()]
-    lines, bounds = [], []
-    for task in (TASKS[name] for name in tasks):
-        sides = [(CPU, compare(task, rounds, rivals))]
-        if torch.cuda.is_available():
-            place = torch.device("cuda")
-            sides.append((place, on_gpu(task, rounds, place)))
-        for device, found in sides:
-            bounds.append(limits(task, device))
-            lines += [line | shares(line, bounds[-1]) for line in found]
-    where = provenance(sides[-1][0])
+    absent = {name: words for name in dict.fromkeys(against) if (words := RIVALS[name].missing())}
+    for words in absent.values():
+        print(words)
+    rivals = [name for name in dict.fromkeys(against) if name not in absent]
+    lines, bounds, place = [], [], CPU
+    sides = [(CPU, name, _compared(name, rounds, rivals)) for name in tasks]
+    if torch.cuda.is_available():
+        place = torch.device("cuda")
+        sides += [(place, name, on_gpu(TASKS[name], rounds, place)) for name in tasks]
+    for device, name, found in sides:
+        bounds.append(limits(TASKS[name], device))
+        lines += [line | shares(line, bounds[-1]) for line in found]
+    where = provenance(place)
     print(", ".join(f"{k} {v}" for k, v in where.items()))
     print(pd.DataFrame(lines).to_string(index=False, float_format="{:.3f}".format))
     print("\nWork of one round, and the least time it can take on this machine:")

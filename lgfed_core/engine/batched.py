@@ -114,7 +114,7 @@ class Batched(StackedTests):
         def at_step(told: Tensor) -> Tensor:
             return told.index_select(0, taken)[0]  # [T, ...] -> [...]
 
-        def step() -> None:
+        def step(number: int | None) -> None:  # None: whichever it is, as of a graph
             chosen = at_step(index)  # [L, B]
             x, y = split.x[chosen], split.y[chosen]  # [L, B, ...], [L, B]
             if "labels" in t:
@@ -125,8 +125,8 @@ class Batched(StackedTests):
             if split.groups is not None:
                 rows += (split.groups[chosen],)  # [L, B, g]
             todo = zip(steps, given.turns, for_each(steps, rows), strict=True)
-            for (loss, moves, _, pull), (turn, all_on), own in todo:
-                on = at_step(turn)  # [L]
+            for (loss, moves, _, pull), (turn, everyone), own in todo:
+                on, all_on = at_step(turn), all(everyone) if number is None else everyone[number]
                 leaves = {n: v.detach().requires_grad_(n in moves) for n, v in values.items()}
                 leaves |= {n: values[n].clone() for n in self.statistics}  # vmap needs them dense
                 lane = partial(self._loss, loss, round)

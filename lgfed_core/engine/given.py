@@ -24,7 +24,7 @@ class Given(NamedTuple):
     rows: Tensor  # [T, L, B], their numbers
     weight: Tensor  # [T, L, B]
     steps: Tensor  # [L], how many batches each has
-    turns: list[tuple[Tensor, bool]]  # of `Host._turns`
+    turns: list[tuple[Tensor, list[bool]]]  # of `Host._turns`
     rates: Tensor | None  # [T, L]
     changes: Tensor | None  # [T, L, B, ...], of augmentation
     participants: Tensor | None  # [L]
@@ -69,8 +69,8 @@ class Host:
 
     def _turns(
         self, jobs: list[Job], steps: list[tuple], round: int, active: Tensor
-    ) -> list[tuple[Tensor, bool]]:
-        """For each of a method's ``steps`` who takes it, bool [T, L], and whether all always do.
+    ) -> list[tuple[Tensor, list[bool]]]:
+        """For each of a method's ``steps`` who takes it, bool [T, L], and whether all do, [T].
 
         Known on the host before the round begins, so that a GPU is never asked.
         """
@@ -80,7 +80,7 @@ class Host:
         for _, _, when, _ in steps:
             plays = torch.tensor([when is None or when(chance) for chance in lots])
             turn = active & plays  # [T, L]
-            plans.append((turn.to(place), bool(turn.all())))
+            plans.append((turn.to(place), turn.all(1).tolist()))
         return plans
 
     def _participants(self, jobs: list[Job]) -> Tensor:

@@ -2,61 +2,109 @@
 
 A step of small networks is a hundred kernels or more, each done in microseconds; to call them one
 by one takes Python far longer. The first step of a round runs as written, and makes ready what
-CUDA's libraries need; the second is recorded, which runs nothing; the graph plays all others. It
-reads and writes the very tensors of the round, so a step finds its own place in them by a counter
-that lives on the device and that it moves on itself.
+CUDA's libraries need; the second is recorded, and the graph plays it and all others. It reads and
+writes the very tensors of the round, so a step finds its own place in them by a counter that lives
+on the device and that it moves on itself. What a step decides in Python, it decides in the second.
 """
 
-from collections.abc import Callable
-from contextlib import suppress
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import ClassVar
 
 import torch
 
 LEAST = 4  # steps, below which recording costs more than it saves
+WAITED = "called a synchronizing CUDA operation"  # what PyTorch says of a step that asks the GPU
+
+Step = Callable[[int | None], None]  # of its number, or of None: whichever the counter says
 
 
 class Graphs:
-    """Plays steps on ``place``; as written where that is no GPU, or once CUDA could not record."""
+    """Plays steps on ``place``; as written where that is no GPU, or where they cannot be recorded.
+
+    A step that waits for the GPU cannot, and is not tried: a recording that CUDA breaks off leaves
+    PyTorch's memory in disorder.
+    """
+
+    streams: ClassVar[dict[torch.device, torch.cuda.Stream]] = {}  # to record on, one a GPU
 
     def __init__(self, place: torch.device):
         self.able = place.type == "cuda"
         self.place = place
-        self.held: tuple | None = None  # stream, memory and the last graph, which keeps the memory
+        self.held: tuple | None = None  # a memory pool and the last graph, which keeps it
 
-    def play(self, step: Callable[[], None], times: int) -> None:
+    def play(self, step: Step, times: int) -> None:
         """Take ``step`` so many ``times``, which are all alike but for the tensors they find."""
         graph, taken = None, 0
         if self.able and times >= LEAST:
-            step()
-            graph, taken = self._recorded(step), 1
-        for _ in range(taken, times):
-            (graph.replay if graph else step)()
+            with waits() as found:
+                step(None)
+            self.able, taken = not found, 1
+            graph = self._recorded(step) if self.able else None
+        for number in range(taken, times):
+            if graph:
+                graph.replay()
+            else:
+                step(number)
 
     def forget(self) -> None:
         """Give back the memory of the last graph: what it played did not fit."""
         self.held = None
 
-    def _recorded(self, step: Callable[[], None]) -> torch.cuda.CUDAGraph | None:
-        """``step`` as a graph; None where it does what cannot be recorded, now and ever after."""
-        stream, pool, _ = self.held or (
-            torch.cuda.Stream(self.place),
-            torch.cuda.graph_pool_handle(),
-            None,
-        )
+    def _recorded(self, step: Step) -> torch.cuda.CUDAGraph | None:
+        """``step`` as a graph; None where it cannot be recorded, now and ever after."""
+        for _ in range(2):
+            try:
+                return self._record(step)
+            except torch.OutOfMemoryError:  # the first step's memory may be all that is missing
+                self.forget()
+                torch.cuda.empty_cache()
+            except RuntimeError:
+                break
+        self.able = False
+        self.forget()
+        return None
+
+    def _record(self, step: Step) -> torch.cuda.CUDAGraph:
+        if self.place not in self.streams:
+            self.streams[self.place] = torch.cuda.Stream(self.place)
+        stream = self.streams[self.place]
+        pool, _ = self.held or (torch.cuda.graph_pool_handle(), None)
         usual, graph = torch.cuda.current_stream(self.place), torch.cuda.CUDAGraph()
         stream.wait_stream(usual)
         try:
             with torch.cuda.stream(stream):
                 graph.capture_begin(pool=pool)
                 try:
-                    step()
+                    step(None)
                 finally:
                     graph.capture_end()
-        except RuntimeError:  # nothing has run: the steps go on as written
-            self.able, self.held = False, None
+        except RuntimeError:
             with suppress(RuntimeError):
                 graph.reset()
-            return None
+            raise
         usual.wait_stream(stream)
-        self.held = stream, pool, graph
+        self.held = pool, graph
         return graph
+
+
+@contextmanager
+def waits() -> Iterator[list[str]]:
+    """What inside waits for the GPU, in PyTorch's words; where somebody else looks, nothing."""
+    found: list[str] = []
+    if torch.cuda.get_sync_debug_mode():
+        yield found
+        return
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        torch.cuda.set_sync_debug_mode("warn")
+        try:
+            yield found
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+    for one in said:
+        if WAITED in str(one.message):
+            found.append(str(one.message))
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 
 import numpy as np
 import torch
@@ -103,19 +103,21 @@ class Spread:
 
 
 class Apart(Spread):
-    """Makes a call in a forked process, which leaves this one as it was but for what it raises."""
+    """A call beside a GPU: made in a forked process, as a gradient that is taken in this one leaves
+    no worker able to take any. What fails there is called here, and raises what it raises.
+    """
 
     def __init__(self, function: Callable[[], None]):
-        super().__init__(workers=2)
+        super().__init__(workers=1)
         self.function = function
 
     def call(self) -> None:
-        """Beside a GPU, where a gradient taken here would leave no worker able to take one."""
+        """The call; without a GPU it is simply made."""
         if torch.accelerator.is_available():
-            with closing(self):
-                self._map(self._call, [()], 1)
-        else:
-            self.function()
+            with closing(self), suppress(Exception):
+                self._spread(self._call, [()], 1)
+                return
+        self.function()
 
     def _call(self) -> None:
         self.function()

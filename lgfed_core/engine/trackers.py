@@ -206,9 +206,7 @@ class Personal(Tracker):
         t["waited"][active & took_part] += 1
         t["waited"][better] = 0
         t["best_accuracy"][kept] = accuracy[kept]
-        run, device = kept.nonzero(as_tuple=True)
-        t["best_shared"][run, device] = t["shared"][run]
-        t["best_personal"][run, device] = t["personal"][run, device]
+        _keep(t, kept)
         return accuracy
 
     def final(self, engine):
@@ -268,6 +266,14 @@ class AveragedBest(Personal):
             pooled = pooled_accuracy(engine, "mean_shared", "mean_personal", "pool")
             new[higher], peak[higher] = pooled[higher], local[higher].to(peak)
         return metrics | {"averaged_new_test_acc": new, "averaged_local_test_acc": local}
+
+
+def _keep(t: dict[str, Tensor], kept: Tensor) -> None:
+    """Put the models of ``kept`` [R, K] among the best; all at once where a call costs most."""
+    some = [kept.nonzero(as_tuple=True)] if kept.is_cuda else kept.nonzero().tolist()
+    for run, device in some:
+        t["best_shared"][run, device] = t["shared"][run]
+        t["best_personal"][run, device] = t["personal"][run, device]
 
 
 def average_best(phase: Phase) -> None:

@@ -128,7 +128,8 @@ class Method:
         """The scalar one device minimises on a batch.
 
         `Batch.mean` makes it of a number for each row: it weighs rows, and batched lanes have some
-        of weight 0. A loss that is another with these is refused there.
+        of weight 0. A loss that is another with these is refused there. It goes by what it is given
+        and keeps no count of its own: on a GPU its second call is played again for all others.
         """
         return cross_entropy(local.net(batch.x), batch)
 

@@ -6,7 +6,6 @@ from .images import (
     MnistTwoHeads as MnistTwoHeads,
     auxiliary_layers as auxiliary_layers,
     cnn_cifar as cnn_cifar,
-    convolved as convolved,
     count as count,
     first_layers as first_layers,
     halved as halved,

@@ -19,6 +19,7 @@ from typing import Protocol
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch._C._functorch import is_batchedtensor
 
 from lgfed_core.errors import SettingsError, whole
 
@@ -113,13 +114,14 @@ class CifarCNN(nn.Module):
 
 
 def convolved(layer: nn.Conv2d, x: Tensor) -> Tensor:
-    """A convolution of stride 1 without padding: x [n, C, H, W] -> [n, C', H', W'].
+    """``layer(x)``, of stride 1 without padding: x [n, C, H, W] -> [n, C', H', W'].
 
     On a GPU, weights of many devices make it a convolution in groups. With few channels in each,
     training takes that longer than a product with all windows, written out: 2.0 to 2.8 times for
     30 to 300 devices, on an H200.
     """
-    if not (x.is_cuda and torch.is_grad_enabled()):
+    alone = not is_batchedtensor(layer.weight)  # one device's weights
+    if alone or not (x.is_cuda and torch.is_grad_enabled()):
         return layer(x)
     high, wide = layer.kernel_size
     windows = x.unfold(-2, high, 1).unfold(-2, wide, 1)  # [n, C, H', W', h, w]

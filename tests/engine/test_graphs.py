@@ -1,9 +1,14 @@
-"""Steps played from a graph; where there is no GPU, from one that a test makes."""
+"""Steps played from a graph; where there is no GPU, from one of PyTorch's operations on the CPU."""
 
+from contextlib import contextmanager
+from dataclasses import replace
 from unittest.mock import patch
 
 import pytest
 import torch
+from cases import CASES, FALLING
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from lgfed_core.engine import CPU, LocalTraining, graphs, run
 from lgfed_core.engine.graphs import LEAST, Graphs
@@ -14,138 +19,232 @@ from toy import ABOVE, SGD, toy_federation
 CUDA = torch.device("cuda")
 
 
+@contextmanager
+def nobody_waits():
+    yield []
+
+
+UNASKED = patch.object(graphs, "waits", nobody_waits)
+
+
+class Heard(TorchDispatchMode):
+    """Notes every operation inside, with what it took and what came out."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = []
+
+    def __torch_dispatch__(self, function, types, inputs=(), more=None):
+        out = function(*inputs, **(more or {}))
+        self.calls.append((function, inputs, more or {}, out))
+        return out
+
+
+def tensors(tree):
+    return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
+
+
 class Recorded:
-    """A graph that takes a step as it was written."""
+    """A step's operations, done again on the very tensors: whatever Python said is said for good.
+
+    As a real one does, the first replay does the recorded step, which here has run already.
+    """
 
     def __init__(self, step):
-        self.step, self.replayed = step, 0
+        with Heard() as heard:
+            step(None)
+        self.calls, self.replayed = heard.calls, 0
 
+    @torch.no_grad()
     def replay(self):
         self.replayed += 1
-        self.step()
+        for function, inputs, more, out in self.calls if self.replayed > 1 else ():
+            if function.is_view:
+                continue
+            taken = {t.untyped_storage().data_ptr() for t in tensors((inputs, more)) if t.numel()}
+            for old, new in zip(tensors(out), tensors(function(*inputs, **more)), strict=True):
+                if old.numel() and old.untyped_storage().data_ptr() not in taken:
+                    old.copy_(new)
 
 
-def play(times, able=True, recorded=Recorded):
-    """How often a step was taken, and the graph if there was one."""
-    taken, made = [], []
+class Able(Graphs):
+    """On a CPU in the place of a GPU."""
+
+    def __init__(self, place):
+        super().__init__(CUDA)
+        self.made = []
+        MADE.append(self.made)
+
+    def _recorded(self, step):
+        self.made.append(Recorded(step))
+        return self.made[-1]
+
+
+MADE: list = []
+
+
+def play(times, able=True, recorded=Recorded, waits=()):
+    """The numbers that a step was told, and the graph if there was one."""
+    told, made = [], []
 
     def record(self, step):
         made.append(recorded(step) if recorded else None)
         return made[-1]
 
-    graphs = Graphs(CUDA if able else CPU)
-    with patch.object(Graphs, "_recorded", record):
-        graphs.play(lambda: taken.append(1), times)
-    return len(taken), made
+    @contextmanager
+    def found():
+        yield list(waits)
+
+    some = Graphs(CUDA if able else CPU)
+    with patch.object(Graphs, "_recorded", record), patch.object(graphs, "waits", found):
+        some.play(told.append, times)
+    return told, made, some.able
 
 
 def test_the_first_step_is_as_written_and_a_graph_plays_the_others():
-    taken, (graph,) = play(10)
-    assert taken == 10 and graph.replayed == 9
+    told, (graph,), able = play(10)
+    assert told == [None, None] and graph.replayed == 9 and able
 
 
 @pytest.mark.parametrize("told", [dict(times=LEAST - 1), dict(times=10, able=False)])
 def test_few_steps_and_those_on_a_cpu_are_not_recorded(told):
-    assert play(**told) == (told["times"], [])
+    assert play(**told)[:2] == (list(range(told["times"])), [])
 
 
 def test_what_cannot_be_recorded_is_taken_as_written():
-    assert play(10, recorded=None) == (10, [None])
+    assert play(10, recorded=None)[:2] == ([None, *range(1, 10)], [None])
+
+
+def test_a_step_that_waits_is_not_tried():
+    assert play(10, waits=["it asks"]) == ([None, *range(1, 10)], [], False)
+
+
+class Faked:
+    """What of `torch.cuda` a recording touches; ``capture_end`` raises what is in ``faults``."""
+
+    def __init__(self, *faults):
+        self.faults, self.graphs, self.emptied = list(faults), 0, 0
+
+    def __enter__(self):
+        faked = self
+
+        class Graph:
+            def __init__(self):
+                faked.graphs += 1
+
+            def capture_begin(self, pool):
+                pass
+
+            def capture_end(self):
+                if faked.faults:
+                    raise faked.faults.pop(0)
+
+            def reset(self):
+                pass
+
+            def replay(self):
+                pass
+
+        class Stream:
+            def __init__(self, place=None):
+                pass
+
+            def wait_stream(self, other):
+                pass
+
+        @contextmanager
+        def stream(which):
+            yield
+
+        def empty():
+            self.emptied += 1
+
+        self.patches = [
+            patch.multiple(
+                graphs.torch.cuda,
+                Stream=Stream,
+                current_stream=Stream,
+                stream=stream,
+                CUDAGraph=Graph,
+                graph_pool_handle=lambda: (0, 1),
+                empty_cache=empty,
+            ),
+            UNASKED,
+            patch.object(Graphs, "streams", {}),
+        ]
+        for one in self.patches:
+            one.__enter__()
+        return self
+
+    def __exit__(self, *_):
+        for one in reversed(self.patches):
+            one.__exit__(None, None, None)
 
 
 def test_after_a_refusal_nothing_is_recorded_any_more():
-    """A step that CUDA refuses, as it does one that waits for the host, raises in the recording."""
-
-    class Graph:
-        def capture_begin(self, pool):
-            self.recording = True
-
-        def capture_end(self):
-            raise RuntimeError("invalidated")
-
-        def reset(self):
-            pass
-
-    class Stream:
-        def wait_stream(self, other):
-            pass
-
-    class Entered:
-        def __init__(self, stream):
-            pass
-
-        def __enter__(self):
-            pass
-
-        def __exit__(self, *_):
-            pass
-
-    cuda = graphs.torch.cuda
-    steps, refused = [], []
-
-    def step():
-        if len(steps) == 1 and not refused:
-            refused.append(1)
-            raise RuntimeError("operation not permitted when stream is capturing")
-        steps.append(1)
-
-    with patch.multiple(
-        cuda,
-        Stream=lambda place: Stream(),
-        current_stream=lambda place: Stream(),
-        stream=Entered,
-        CUDAGraph=Graph,
-        graph_pool_handle=lambda: (0, 1),
-    ):
-        some = Graphs(CUDA)
-        some.play(step, 8)
-    assert len(steps) == 8 and refused and not some.able and some.held is None
+    told, some = [], Graphs(CUDA)
+    with Faked(RuntimeError("operation not permitted when stream is capturing")) as cuda:
+        for _ in range(2):
+            some.play(told.append, 8)
+    assert cuda.graphs == 1 and not some.able and some.held is None
+    assert told == [None, None, *range(1, 8), *range(8)]
 
 
-@pytest.mark.parametrize(
-    "training",
-    [
-        SGD,
-        AdamTraining(0.1, 2),
-        LocalTraining(0.1, 2, keep_momentum=True, weight_decay=0.1, epochs=2, nesterov=True),
-    ],
-)
-def test_a_step_finds_its_rows_by_itself(training):
-    """Whoever plays it, a step of lanes of unequal length is the same one after the other."""
+def test_where_memory_ran_out_it_is_tried_once_more():
+    told, some = [], Graphs(CUDA)
+    with Faked(torch.OutOfMemoryError("full")) as cuda:
+        some.play(told.append, 8)
+    assert (cuda.graphs, cuda.emptied) == (2, 1) and some.able and some.held is not None
+    with Faked(*[torch.OutOfMemoryError("full")] * 2) as cuda:
+        some.play(told.append, 8)
+    assert (cuda.graphs, cuda.emptied) == (2, 2) and not some.able and some.held is None
 
-    def models():
-        out = run(toy_federation((0, 1)), LGFedAvg(layers=ABOVE), training, 2, lanes="batched")
-        return torch.cat([out.tensors[n].flatten() for n in ("shared", "personal")])
 
-    made = []
+WAYS = [
+    SGD,
+    AdamTraining(0.1, 2),
+    LocalTraining(0.1, 2, keep_momentum=True, weight_decay=0.1, epochs=2, nesterov=True),
+]
 
-    def record(self, step):
-        made.append(Recorded(step))
-        return made[-1]
 
-    class Able(Graphs):
-        def __init__(self, place):
-            super().__init__(CUDA)
+def ended(make, method, training):
+    torch.manual_seed(0)  # of networks that are made at random
+    out = run(make(), method, training, 2, lanes="batched")
+    return torch.cat([out.tensors[n].flatten() for n in ("shared", "personal")])
 
-    usual = models()
-    with (
-        patch("lgfed_core.engine.batched.Graphs", Able),
-        patch.object(Graphs, "_recorded", record),
-        patch.object(graphs, "LEAST", 2),
-    ):
-        played = models()
-    assert made and all(graph.replayed for graph in made) and torch.equal(usual, played)
+
+def alike(make, method, training):
+    usual = ended(make, method, training)
+    MADE.clear()
+    with patch("lgfed_core.engine.batched.Graphs", Able), patch.object(graphs, "LEAST", 2), UNASKED:
+        played = ended(make, method, training)
+    assert torch.equal(usual, played)
+    return [graph for made in MADE for graph in made]
+
+
+@pytest.mark.parametrize("training", WAYS)
+def test_a_recorded_step_finds_its_rows_by_itself(training):
+    """Lanes of unequal length, of which some rest."""
+    made = alike(lambda: toy_federation((0, 1)), LGFedAvg(layers=ABOVE), training)
+    assert made and any(graph.replayed > 1 for graph in made)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_recorded_step_of_every_method_is_the_step(case):
+    make, method = CASES[case]
+    alike(make, method, FALLING if case.startswith("fade") else SGD)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_a_graph_and_the_steps_as_written_end_in_the_same_bits():
-    from dataclasses import replace
-
     found = []
     for least in (2, 10**9):
         with patch.object(graphs, "LEAST", least):
-            fed = toy_federation((0, 1))
-            fed = replace(fed, device=CUDA)
-            out = run(fed, LGFedAvg(layers=ABOVE), SGD, 3, lanes="batched")
-        found.append(torch.cat([out.tensors[n].flatten() for n in ("shared", "personal")]))
+            found.append(
+                ended(
+                    lambda: replace(toy_federation((0, 1)), device=CUDA),
+                    LGFedAvg(layers=ABOVE),
+                    SGD,
+                )
+            )
     assert torch.equal(*found)

@@ -18,6 +18,7 @@ from lgfed_core.methods import LGFedAvg
 from toy import ABOVE, SGD, toy_federation
 
 HERE = os.getpid()
+ALONE = patch.object(torch.accelerator, "is_available", lambda *_: False)
 BESIDE_A_GPU = patch.object(torch.accelerator, "is_available", lambda *_: True)
 
 
@@ -62,7 +63,8 @@ def test_a_call_is_apart_beside_a_gpu_only(tmp_path):
     def noted():
         (tmp_path / str(os.getpid())).touch()
 
-    Apart(noted).call()
+    with ALONE:
+        Apart(noted).call()
     assert [p.name for p in tmp_path.iterdir()] == [str(HERE)]
     with BESIDE_A_GPU:
         Apart(noted).call()
@@ -77,6 +79,22 @@ def test_what_is_refused_apart_is_refused_here():
         Apart(refuse).call()
 
 
+class Odd(Exception):
+    """One that cannot be sent from a worker to its parent."""
+
+    def __init__(self, one, two):
+        super().__init__(one + two)
+
+
+def test_an_error_of_somebody_elses_comes_as_it_is():
+    def fails():
+        raise Odd("of ", "theirs")
+
+    with BESIDE_A_GPU, pytest.raises(Odd, match="^of theirs$"):
+        Apart(fails).call()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="tells of a GPU where there is none")
 def test_beside_a_gpu_no_gradient_is_taken_before_workers_are_made():
     real, taken = looped.gradients, []
 

@@ -11,16 +11,8 @@ import torch.nn.functional as F
 from torch.func import functional_call, grad, stack_module_state, vmap
 
 from lgfed_core.errors import SettingsError
-from lgfed_core.models import (
-    cnn_cifar,
-    convolved,
-    count,
-    first_layers,
-    halved,
-    last_layers,
-    make,
-    mlp_mnist,
-)
+from lgfed_core.models import cnn_cifar, count, first_layers, halved, last_layers, make, mlp_mnist
+from lgfed_core.models.images import convolved
 from lgfed_core.models.layout import Layout, joined
 
 NETS = {"mlp": (mlp_mnist, (784,)), "cnn": (cnn_cifar, (3, 32, 32))}
@@ -195,13 +187,22 @@ def test_the_product_on_a_gpu_is_the_convolution(bias):
     usual, product = Way(layer, lambda layer, x: layer(x)), Way(layer, convolved)
     params = {n: torch.randn(2, *p.shape, dtype=p.dtype) for n, p in usual.named_parameters()}
     x = torch.randn(2, 7, 3, 9, 8, dtype=torch.double)
-    due = vmap(lambda p, x: functional_call(usual, p, (x,)))(params, x)
+
+    def taken(net):
+        """Outputs and gradients of two devices, as the engine has them."""
+        leaves = {n: p.detach().requires_grad_() for n, p in params.items()}
+        there = x.detach().requires_grad_()
+        out = vmap(lambda p, x: functional_call(net, p, (x,)))(leaves, there)
+        return [out, *torch.autograd.grad(out.square().sum(), [there, *leaves.values()])]
+
+    due = taken(usual)
     with patch.object(torch.Tensor, "is_cuda", True):
-        found = vmap(lambda p, x: functional_call(product, p, (x,)))(params, x)
+        found = taken(product)
         with torch.no_grad():
-            tested = product(x[0])
-    assert torch.allclose(found, due) and not torch.equal(found, due)  # to a rounding
-    assert torch.equal(tested, layer(x[0]))  # tests convolve as ever
+            tested = vmap(lambda p, x: functional_call(product, p, (x,)))(params, x)
+        alone = product(x[0])
+    assert all(map(torch.allclose, due, found)) and not torch.equal(due[0], found[0])
+    assert torch.equal(tested, due[0]) and torch.equal(alone, layer(x[0]))  # as ever
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,7 @@ def left_the_numbers(stored: pd.DataFrame, dataset: str) -> pd.DataFrame:
 
     Such devices break every average of the last round's models: a hundred averaged probabilities,
     where each device has one vote, are then at chance although devices do well at home. By that
-    sign older runs are known, whose rows do not say how many devices it were (NaN), and those that
-    collapsed with finite numbers (0).
+    sign older runs are known, whose rows do not say how many devices it were (NaN).
     """
     ids = ["protocol", *IDS[:3], "seed"]
     rows = at_paper_scale(stored, dataset, selection="last")
@@ -43,7 +42,7 @@ def left_the_numbers(stored: pd.DataFrame, dataset: str) -> pd.DataFrame:
     signs = {"local_test_acc", "new_test_acc_probabilities", DIVERGED, ENDED}
     wide = wide.reindex(columns=[*wide, *(signs - {*wide})])
     chance = (wide["new_test_acc_probabilities"] - 10.0).abs() < 0.05  # ten classes
-    silent = chance & (wide["local_test_acc"] > 20.0)
+    silent = chance & (wide["local_test_acc"] > 20.0) & wide[DIVERGED].isna() & wide[ENDED].isna()
     found = wide[silent | (wide[DIVERGED] > 0) | wide[ENDED].notna()]
     return found.rename(columns=_LOST).reset_index()[[*ids, *_LOST.values()]]
 
