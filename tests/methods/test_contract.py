@@ -29,6 +29,7 @@ from lgfed_core.engine import (
     LocalTraining,
     Participation,
     batched,
+    given,
     looped,
     rounds as rounds_of,
     run,
@@ -152,14 +153,15 @@ def models(outcome) -> torch.Tensor:
 
 def chance(change, monkeypatch) -> None:
     """Change the number of the client in whatever is drawn for one."""
-    for room in (looped, batched):
-        visits, coin, draw = room.visits, room.coin, room.draw
+    for room in (looped, given):
+        visits, coin = room.visits, room.coin
         monkeypatch.setattr(
             room, "visits", lambda s, t, k, *more, f=visits: f(s, t, change(k), *more)
         )
         monkeypatch.setattr(room, "coin", lambda s, t, k, f=coin: f(s, t, change(k)))
+    for room in (looped, batched):
         monkeypatch.setattr(
-            room, "draw", lambda s, t, *k, f=draw: f(s, t, *(change(one) for one in k or (0,)))
+            room, "draw", lambda s, t, *k, f=room.draw: f(s, t, *(change(one) for one in k or (0,)))
         )
     stream = rounds_of.stream
     monkeypatch.setattr(
