@@ -149,11 +149,12 @@ def _of(k: dict, pair: list[dict], margin: float, confidence: float, most: int) 
     if low <= 0 <= high:
         return judge.NO_CONTRAST
     x, y = (dict(zip(c["seeds"][:most], c["values"], strict=False)) for c in pair)
-    if min(len(x), len(y)) < 2:
+    ours = np.array([x[seed] - y[seed] for seed in x if seed in y])
+    if len(ours) == 1 or min(len(x), len(y)) < 2:
         return verdict.INCONCLUSIVE
-    if set(x) == set(y):
-        ours = np.array([x[seed] - y[seed] for seed in x])
-        ends = verdict.welch(ours.mean(), 0.0, 1, ours.var(ddof=1) / len(x), len(x) - 1, confidence)
+    if len(ours):
+        n = len(ours)
+        ends = verdict.welch(ours.mean(), 0.0, 1, ours.var(ddof=1) / n, n - 1, confidence)
     else:
         x, y = np.array([*x.values()]), np.array([*y.values()])
         parts = [p for v in (x, y) for p in (v.var(ddof=1) / len(v), len(v) - 1)]

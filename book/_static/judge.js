@@ -89,7 +89,7 @@ const lgfed = (() => {
 
   function contrast(k, cells, { margin: factor, confidence, most }) {
     const [a, b] = k.of.map(i => cells[i]), printed = a.print[0] - b.print[0];
-    const ours = paired(a, b, most, confidence) ?? apart(first(a, most), first(b, most), confidence);
+    const ours = difference(a, b, most, confidence);
     const said = share => { // where printed deviations are over so many devices, too
       const prints = [a, b].map(({ print: [m, sd, n] }) => [m, sd && sd / Math.sqrt(share), n]);
       const print = prints.every(spread)
@@ -105,11 +105,11 @@ const lgfed = (() => {
     return said(a.pooled ?? 1) === found ? found : "inconclusive";
   }
 
-  function paired(a, b, most, confidence) { // null where the seeds are not the same
+  function difference(a, b, most, confidence) { // over the seeds of both; of none, by Welch
     const seeds = [a, b].map(c => c.seeds.slice(0, most));
     const there = seeds[0].map(seed => seeds[1].indexOf(seed));
-    if (seeds[0].length !== seeds[1].length || there.includes(-1)) return null;
-    const shifts = there.map((j, i) => a.values[i] - b.values[j]);
+    const shifts = there.flatMap((j, i) => (j < 0 ? [] : [a.values[i] - b.values[j]]));
+    if (!shifts.length) return apart(first(a, most), first(b, most), confidence);
     if (shifts.length < 2) return null;
     const reach = quantile(shifts.length - 1, confidence) * Math.sqrt(variance(shifts) / shifts.length);
     return [mean(shifts) - reach, mean(shifts) + reach];
