@@ -123,7 +123,7 @@ def _cell(cell: dict, margin: float, confidence: float, most: int) -> str:
         return _where(*ends, (-within, within))
 
     found = verdict.INCONCLUSIVE
-    if len(values) > 1:
+    if len(values) > 1 and not verdict.by_chance(values.std(ddof=1), len(values)):
         readings = {said(sd), said(sd and sd / cell.get("pooled", 1) ** 0.5)}
         found = readings.pop() if len(readings) == 1 else verdict.INCONCLUSIVE
     within = margin * verdict.margin_of(sd or np.nan, cell["least"])
@@ -154,6 +154,8 @@ def _of(k: dict, pair: list[dict], margin: float, confidence: float, most: int) 
         return verdict.INCONCLUSIVE
     if len(ours):
         n = len(ours)
+        if verdict.by_chance(ours.std(ddof=1), n):
+            return verdict.INCONCLUSIVE
         ends = verdict.welch(ours.mean(), 0.0, 1, ours.var(ddof=1) / n, n - 1, confidence)
     else:
         x, y = np.array([*x.values()]), np.array([*y.values()])

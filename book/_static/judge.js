@@ -57,6 +57,7 @@ const lgfed = (() => {
     return [difference - reach, difference + reach];
   }
 
+  const byChance = v => v.length === 2 && variance(v) < 1e-18; // two runs may be alike
   const spread = ([, sd, runs]) => sd !== null && runs > 1;
   const theirs = print => (spread(print) ? [print[1] ** 2 / (print[2] - 1), print[2] - 1] : [0, 1]);
   const first = (cell, most) => cell.values.slice(0, most);
@@ -70,7 +71,7 @@ const lgfed = (() => {
       if (-far <= low && high <= far) return "reproduced";
       return high < -far || low > far ? "differs" : "inconclusive";
     };
-    const found = alone ? "inconclusive" : said(c.print, ours.length);
+    const found = alone || byChance(ours) ? "inconclusive" : said(c.print, ours.length);
     const devices = [printed, sd / Math.sqrt(c.pooled ?? 1), runs]; // a deviation over these, too
     const vague = c.pooled && !alone && said(devices, ours.length) !== found;
     if (found !== "inconclusive" && !vague) return found;
@@ -110,7 +111,7 @@ const lgfed = (() => {
     const there = seeds[0].map(seed => seeds[1].indexOf(seed));
     const shifts = there.flatMap((j, i) => (j < 0 ? [] : [a.values[i] - b.values[j]]));
     if (!shifts.length) return apart(first(a, most), first(b, most), confidence);
-    if (shifts.length < 2) return null;
+    if (shifts.length < 2 || byChance(shifts)) return null;
     const reach = quantile(shifts.length - 1, confidence) * Math.sqrt(variance(shifts) / shifts.length);
     return [mean(shifts) - reach, mean(shifts) + reach];
   }
