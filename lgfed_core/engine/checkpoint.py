@@ -9,6 +9,7 @@ over when the newest is gone.
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
@@ -85,7 +86,9 @@ def save(
         text = json.dumps(facts)
         meta = {"identity": identity, "facts": text, "sha256": _checksum(tensors, identity, text)}
         with replacing(path, locked=True) as part:
-            save_file({n: t.contiguous() for n, t in tensors.items()}, part, metadata=meta)
+            with _aside(path) as whole:
+                save_file({n: t.contiguous() for n, t in tensors.items()}, whole, metadata=meta)
+                os.replace(whole, part)
             if path.exists():
                 with suppress(OSError):  # a file system without links keeps one file
                     previous(path).unlink(missing_ok=True)
@@ -96,6 +99,19 @@ def save(
         raise CheckpointError(
             f"cannot write {path}: {error}; free some space or {_elsewhere(path)}"
         ) from error
+
+
+@contextmanager
+def _aside(path: Path) -> Iterator[Path]:
+    """A place to write to in a folder of its own, where safetensors may leave what a kill cut off;
+    the next checkpoint of ``path`` clears it away."""
+    folder = path.with_name(f".{path.name}.writing")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    try:
+        yield folder / "whole"
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _elsewhere(path: Path) -> str:

@@ -253,6 +253,16 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == ["run.safetensors"]
 
 
+def test_what_a_kill_left_half_written_is_cleared_away(tmp_path):
+    saved = tmp_path / "run.safetensors"
+    left = tmp_path / ".run.safetensors.writing"
+    left.mkdir()
+    (left / ".tmpA1b2C3").write_bytes(b"half")  # as safetensors names what it has begun
+    checkpoint.save(saved, {"a": torch.ones(2)}, {"round": 1}, "me")
+    assert [p.name for p in tmp_path.iterdir()] == ["run.safetensors"]
+    assert checkpoint.load(saved, "me")[1] == {"round": 1}
+
+
 @pytest.mark.parametrize("what", ["rows", "labels", "pictures"])
 def test_what_a_run_is_tested_on_is_a_matter_of_the_run(tmp_path, what):
     fed, saved = toy_federation(), tmp_path / "run.safetensors"

@@ -70,7 +70,7 @@ def launch(case: str, path: Path) -> multiprocessing.Process:
 
 def kill(case: str, path: Path, rng: random.Random, writing: bool) -> str | None:
     """Start, wait for a random instant, kill -9. When it hit, or None where the run had ended."""
-    part = path.with_name(f".{path.name}.part")
+    part = path.with_name(f".{path.name}.writing")  # a folder, as long as a file is written
     seen = path.stat().st_mtime_ns if path.exists() else 0
     process = launch(case, path)
     skip = rng.randrange(3)  # checkpoints that it may write first
