@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from lgfed_core.errors import SettingsError
 from lgfed_core.seeds import coin, pictures, visits
 
-from .training import Job, Phase, normalises, trainee
+from .training import Job, Phase, normalises
 
 
 class Given(NamedTuple):
@@ -31,11 +31,11 @@ class Given(NamedTuple):
 
 
 class Host:
-    """Draws and lays out what the lanes of a round are `Given`."""
+    """Draws and lays out what the lanes of a round are `Given`; net: the one that they train."""
 
-    def __init__(self, phase: Phase):
+    def __init__(self, phase: Phase, net: nn.Module):
         self.phase = phase
-        self.normalises = normalises(trainee(phase))
+        self.normalises = normalises(net)
         self.drawn: dict[tuple[int, ...], np.ndarray] = {}  # the order of rows, in this round
 
     def begin(self) -> None:
