@@ -1,6 +1,7 @@
 """Files that are written whole or not at all."""
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,7 +16,7 @@ except ImportError:  # Windows has no such locks
 
 
 def named(part: Path, path: Path) -> None:
-    """Give ``part`` the name ``path`` beside it, once its bytes are on the disk. Raises OSError."""
+    """Give ``part`` the name ``path``, on the same disk, once its bytes are on the disk. Raises OSError."""
     _synced(part)
     os.replace(part, path)
     if os.name == "posix":  # elsewhere a folder cannot be opened
@@ -33,18 +34,20 @@ def _synced(path: Path) -> None:
 
 @contextmanager
 def replacing(path: Path, locked: bool = False) -> Iterator[Path]:
-    """A place beside ``path`` to write to; what was written takes its name on leaving the block.
+    """A place to write to; what was written takes the name ``path`` on leaving the block.
 
+    It is in a folder of its own beside ``path``, where a library may write under other names first.
     After an error or a kill ``path`` is as it was. locked: the caller alone writes ``path``, so
-    what a killed process left there is overwritten. Raises OSError as writing does.
+    what a killed process left there is cleared away. Raises OSError as writing does.
     """
-    part = path.with_name(f".{path.name}.{'' if locked else f'{os.getpid()}.'}part")
+    folder = path.with_name(f".{path.name}.{'' if locked else f'{os.getpid()}.'}writing")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
     try:
-        yield part
-        named(part, path)
+        yield folder / "whole"
+        named(folder / "whole", path)
     finally:
-        with suppress(OSError):  # a folder that cannot be written has been named already
-            part.unlink(missing_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def writable(name: str, path: str | None) -> None:

@@ -1,4 +1,4 @@
-"""Checkpoints: one safetensors file, written beside its final name and renamed.
+"""Checkpoints: one safetensors file, written in a folder beside its final name and renamed.
 
 Nothing is pickled, so a file from elsewhere cannot run code. A file carries the fingerprint of
 the run it belongs to and is refused by any other, and a checksum of all that is in it. The file
@@ -9,7 +9,6 @@ over when the newest is gone.
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
@@ -86,9 +85,7 @@ def save(
         text = json.dumps(facts)
         meta = {"identity": identity, "facts": text, "sha256": _checksum(tensors, identity, text)}
         with replacing(path, locked=True) as part:
-            with _aside(path) as whole:
-                save_file({n: t.contiguous() for n, t in tensors.items()}, whole, metadata=meta)
-                os.replace(whole, part)
+            save_file({n: t.contiguous() for n, t in tensors.items()}, part, metadata=meta)
             if path.exists():
                 with suppress(OSError):  # a file system without links keeps one file
                     previous(path).unlink(missing_ok=True)
@@ -99,19 +96,6 @@ def save(
         raise CheckpointError(
             f"cannot write {path}: {error}; free some space or {_elsewhere(path)}"
         ) from error
-
-
-@contextmanager
-def _aside(path: Path) -> Iterator[Path]:
-    """A place to write to in a folder of its own, where safetensors may leave what a kill cut off;
-    the next checkpoint of ``path`` clears it away."""
-    folder = path.with_name(f".{path.name}.writing")
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    try:
-        yield folder / "whole"
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _elsewhere(path: Path) -> str:

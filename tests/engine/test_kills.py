@@ -165,7 +165,7 @@ def test_a_disk_that_fills_up_is_named_and_the_last_checkpoint_stays(tmp_path, m
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, signalled)
-    assert contents(path)[2]["round"] == 2 and not list(tmp_path.glob(".*.part"))
+    assert contents(path)[2]["round"] == 2 and not list(tmp_path.glob(".*.writing"))
     seen = []
     monkeypatch.setattr(loop, "round_of", lambda *now: seen.append(now[-2]) or one_round(*now))
     again = small(path, 4)
