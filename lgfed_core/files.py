@@ -16,7 +16,7 @@ except ImportError:  # Windows has no such locks
 
 
 def named(part: Path, path: Path) -> None:
-    """Give ``part`` the name ``path``, on the same disk, once its bytes are on the disk. Raises OSError."""
+    """Give ``part`` the name ``path``, on the same disk, once its bytes are there; or OSError."""
     _synced(part)
     os.replace(part, path)
     if os.name == "posix":  # elsewhere a folder cannot be opened

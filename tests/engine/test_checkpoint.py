@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from lgfed_core.engine import LocalTraining, Participation, checkpoint, loop, run
-from lgfed_core.engine.trackers import AveragedBest, Personal
+from lgfed_core.engine.averaged_best import AveragedBest
+from lgfed_core.engine.trackers import Personal
 from lgfed_core.errors import CheckpointError
 from lgfed_core.methods import FedAvg, FedProx, LGFedAvg
 from lgfed_core.methods.privacy import Privacy

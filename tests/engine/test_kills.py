@@ -25,7 +25,8 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))  # for toy; pytest has it
 
 from lgfed_core.engine import checkpoint, loop, looped, run
-from lgfed_core.engine.trackers import AveragedBest, Global, Personal
+from lgfed_core.engine.averaged_best import AveragedBest
+from lgfed_core.engine.trackers import Global, Personal
 from lgfed_core.errors import CheckpointError, LgfedError
 from lgfed_core.methods import FADE, MTL, FedAvg, LGFedAvg, LocalOnly
 from lgfed_core.methods.privacy import Privacy

@@ -10,7 +10,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from lgfed_core.engine import Federation, LocalTraining, Participation, rounds, run
-from lgfed_core.engine.trackers import AveragedBest, Global, Personal
+from lgfed_core.engine.averaged_best import AveragedBest
+from lgfed_core.engine.trackers import Global, Personal
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import MTL, FedAvg, FedProx, LGFedAvg, LocalOnly, Method, ReleasedMTL
 from lgfed_core.models.layout import Layout, joined

@@ -10,7 +10,8 @@ from torch import nn
 
 from lgfed_core.data import Split
 from lgfed_core.engine import LocalTraining, Participation, run
-from lgfed_core.engine.trackers import AveragedBest, Global, Personal, Tracker
+from lgfed_core.engine.averaged_best import AveragedBest
+from lgfed_core.engine.trackers import Global, Personal, Tracker
 from lgfed_core.engine.training import AdamTraining
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import (

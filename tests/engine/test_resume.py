@@ -7,7 +7,8 @@ import torch
 from torch import nn
 
 from lgfed_core.engine import LocalTraining, Participation, loop, run
-from lgfed_core.engine.trackers import AveragedBest, Global, Personal
+from lgfed_core.engine.averaged_best import AveragedBest
+from lgfed_core.engine.trackers import Global, Personal
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import MTL, FedAvg, LGFedAvg, LocalOnly, Step
 from lgfed_core.methods.privacy import Privacy

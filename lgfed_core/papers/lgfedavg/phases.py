@@ -11,7 +11,8 @@ from torch import Tensor
 
 from lgfed_core import data, models, partition
 from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, Participation, run
-from lgfed_core.engine.trackers import AveragedBest, Global, Personal, Tracker
+from lgfed_core.engine.averaged_best import AveragedBest
+from lgfed_core.engine.trackers import Global, Personal, Tracker
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.methods import FedAvg, LGFedAvg, LocalOnly, Method

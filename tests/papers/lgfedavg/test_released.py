@@ -9,7 +9,8 @@ import torch.nn.functional as F
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from lgfed_core.engine import LocalTraining, run
-from lgfed_core.engine.trackers import AveragedBest, Global, Personal
+from lgfed_core.engine.averaged_best import AveragedBest
+from lgfed_core.engine.trackers import Global, Personal
 from lgfed_core.methods import FedAvg, LGFedAvg, LocalOnly
 from lgfed_core.seeds import Purpose, stream, visits
 from toy import ABOVE, toy_federation
