@@ -10,6 +10,8 @@ import pytest
 import yaml
 
 import appendix
+from lgfed_core.evidence import report
+from lgfed_core.papers import artefacts
 from lgfed_core.papers.board import TABLES
 from lgfed_core.paths import PAPER, ROOT
 
@@ -28,6 +30,11 @@ CAPTION = re.compile(
 )
 
 
+def _is_of(line, metric: str | None, less: str | None) -> bool:
+    """Whether a contrast of a table is one that an erratum can be behind."""
+    return metric in (None, line.metric) and less in (None, line.contrast.partition(" - ")[2])
+
+
 @pytest.mark.parametrize("name", appendix.PAGES)
 def test_a_list_is_up_to_date_and_its_links_lead_somewhere(name):
     text = (BOOK / f"{name}.md").read_text(encoding="utf-8")
@@ -38,16 +45,19 @@ def test_a_list_is_up_to_date_and_its_links_lead_somewhere(name):
 
 def test_an_erratum_says_where_what_and_how_one_can_tell():
     needed = {"in", "of", "place", "about", "printed", "true", "proof", "changes"}
-    optional = {"page", "section", "moves", "artefact", "behind"}
+    optional = {"page", "section", "moves", "artefact", "behind", "aside"}
     for entry in ERRATA["erratum"]:
         assert needed <= set(entry) <= needed | optional, entry
         assert all(entry.values()), entry
         assert "page" in entry or "moves" not in entry, entry
         assert "moves" in entry or "artefact" not in entry, entry
-        if behind := entry.get("behind"):
-            spec = TABLES[behind["table"]]
-            assert entry["artefact"] and set(behind) == {"table", "metric"}, entry
-            assert behind["metric"] in {metric.name for metric in spec.metrics}, entry
+        assert "behind" in entry or "aside" not in entry, entry
+        for place in artefacts.places(entry):
+            spec = TABLES[place["table"]]
+            assert entry.get("artefact") or entry["aside"], entry
+            assert {"table"} < set(place) <= {"table", "metric", "less"}, entry
+            asked = place.get("metric"), place.get("less")
+            assert any(_is_of(line, *asked) for line in report.contrasts(spec).itertuples()), entry
         assert entry["in"] in ERRATA["sections"], entry
         assert set(entry["of"]) <= set(appendix.DOCUMENTS), entry
         if "page" in entry:

@@ -174,15 +174,16 @@ def decided(spec: Table) -> list[str]:
             f"{', '.join(filter(None, [line['setting'], where]))}: "
             f"{line['contrast']} is {line['printed']:+.1f} in print{many}. "
             f"*{said(line.rename({'ours': 'estimate'}), int(line['seeds']), digits=1)}, "
-            f"{spec.headline[0].replace('_', ' ')}*{_artefact(spec, line['metric'])}"
+            f"{spec.headline[0].replace('_', ' ')}*{_aside(spec, line)}"
         )
     return out
 
 
-def _artefact(spec: Table, metric: str) -> str:
-    """What is behind such numbers as released, if it is no method; else ""."""
-    said = artefacts.behind(spec.name, metric) if spec.headline[0] == "as_released" else []
-    return f" (an artefact: {'; '.join(said)})" if said else ""
+def _aside(spec: Table, line: pd.Series) -> str:
+    """What an erratum says of such a contrast, in brackets; else ""."""
+    released = spec.headline[0] == "as_released"
+    said = artefacts.beside(spec.name, line["metric"], line["contrast"], released)
+    return f" ({'; '.join(said)})" if said else ""
 
 
 def _counts(spec: Table) -> str:

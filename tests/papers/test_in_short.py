@@ -110,6 +110,17 @@ def test_beside_a_difference_stands_the_artefact_that_is_behind_it(
                          "AUC of 50 % shows nothing)") == told  # fmt: skip
 
 
+@pytest.mark.parametrize(("other", "told"), [("FedProx", True), ("FedAvg", False)])
+def test_an_erratum_stands_beside_differences_with_the_row_that_it_names(other, told, monkeypatch):
+    spec = TABLES["lgfedavg_table3_rotated_mnist"]
+    line = dict(metric=min(spec.accuracies), setting="i.i.d.", contrast=f"LG-FedAvg - {other}")
+    line |= dict(printed=2.8, ours=-0.9, low=-1.2, high=-0.5, seeds=3, lost=0)
+    lines = pd.DataFrame([line | dict(verdict=verdict.DIFFERS)])
+    monkeypatch.setattr(in_short.report, "contrasts", lambda spec: lines)
+    (said,) = in_short.decided(spec)
+    assert said.endswith("as described* (FedProx's μ is not printed)") == told
+
+
 @pytest.mark.parametrize(
     ("ends", "words"),
     [

@@ -7,11 +7,13 @@ import numpy as np
 import pandas as pd
 
 from lgfed_core.evidence.claims import said
+from lgfed_core.evidence.printed import row_name
 from lgfed_core.papers.in_words import kind, less, sentence
 
 from .layers import tables as cuts
 from .layers.run import TITLES, chosen
-from .stored import by_seed
+from .records import IDS
+from .stored import at_paper_scale, by_seed
 
 _READINGS = {  # where nothing is chosen on test rows: as released, the start is
     "as described, chosen on validation rows": ("as_described", "best_val"),
@@ -125,6 +127,24 @@ def alone(stored: pd.DataFrame, data: str, few: int, full: int) -> str:
             # False if the interval moved to the other side of zero, or came to hold it.
             lines.append(f"{kind(gain)} right than {name}, {said(gain, runs)}")
     return f"{TITLES[data]}: {'; '.join(lines) or 'not yet run'}"
+
+
+def drowned(stored: pd.DataFrame, data: str) -> str:
+    """The runs whose best models are at chance by averaged outputs, which one model can drown, and
+    not by averaged probabilities, of which each has one vote; "" where there are none."""
+    ids, ways = IDS[:3], ["new_test_acc_outputs", "new_test_acc_probabilities"]
+    rows = at_paper_scale(stored, data)
+    rows = rows[rows["selection"] != "last"]
+    wide = rows.pivot_table("value", ["protocol", *ids, "seed"], "metric").reindex(columns=ways)
+    # False if a run that is named had outputs off chance (10 %, ten classes), or votes at it.
+    found = wide[(wide[ways[0]] - 10.0).abs().lt(0.05) & wide[ways[1]].gt(20.0)].reset_index()
+    lines = [
+        f"{line['protocol'].replace('_', ' ')}, {row_name({id: line[id] for id in ids})}, seed "
+        f"{line['seed']} ({line[ways[0]]:.1f} %; by averaged probabilities {line[ways[1]]:.1f} %)"
+        for line in found.to_dict("records")
+    ]
+    head = "**One model drowns the others** in the averaged outputs of the best models"
+    return f"{head}: {'; '.join(lines)}." if lines else ""
 
 
 _TESTS = {"at home": "local_test_acc", "on new devices": "new_test_acc"}

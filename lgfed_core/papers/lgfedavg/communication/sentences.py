@@ -84,7 +84,7 @@ def _half(ratio: pd.DataFrame) -> str:
     kept, broken = ("; ".join(names) or "none" for names in said.values())
     return (
         '**"Around 50 - 60 %" of FedAvg\'s parameters, says version 1, "around 50 %" version 2** '
-        f"(to five percent): so it is for {kept}; not for {broken}."
+        f"(read as 45 to 55): so it is for {kept}; not for {broken}."
     )
 
 

@@ -58,10 +58,11 @@ def _ahead(values: pd.DataFrame, n: int) -> str:
         ahead = [WORDS[way] for way in one.index[one["low"] > 0]]
         ran = one["seeds"].max() > 1
         lines.append(f"{test}: {(', '.join(ahead) or 'none') if ran else NOT_RUN}")
-    # False if an interval moved to the other side of zero, or came to hold it. No correction is
-    # made for how many ways are looked at.
-    head = f"**With {words(n)} a device, clearly ahead of LG-FedAvg that learns from g alone**"
-    return f"{head}: {'; '.join(lines)}."
+    # False if an interval moved to the other side of zero, or came to hold it.
+    head = f"**With {words(n)} a device, ahead of LG-FedAvg that learns from g alone**"
+    many = int((found["seeds"] > 1).sum())
+    looks = f" ({many} comparisons, not corrected for)" * bool(many)
+    return f"{head}{looks}: {'; '.join(lines)}."
 
 
 def _help(values: pd.DataFrame, metric: str) -> str:

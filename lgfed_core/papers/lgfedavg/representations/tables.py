@@ -116,7 +116,7 @@ def answer(values: pd.DataFrame) -> str:
                 if way != "plain" and found.loc[(labels, way, metric), "low"] > 0
             ]
             # False if an interval moved to the other side of zero, or came to hold it.
-            more = "; ahead of g alone: " + ", ".join(clear) if clear else "; none clearly ahead"
+            more = "; ahead of g alone: " + ", ".join(clear) if clear else "; none ahead"
             lines.append(f"  {test}: highest {WORDS[best]}, {means[best]:.1f} %{more}")
     return "\n".join(lines)
 

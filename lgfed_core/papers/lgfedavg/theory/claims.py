@@ -47,7 +47,9 @@ CLAIMS = (
         lambda x: minimax_cases.claim_l20(),
     ),
 )
-LIMITS = {"L20": " (as stated: it presumes that the bound is attained)"}
+LIMITS = {
+    "L20": " (as the text says it; the proposition itself presumes that the bound is attained)"
+}
 BESIDE = (
     _claim(
         "L11, on the sphere only", "", lambda x: best_weight.claim_l11([x["sphere"]]), live=False

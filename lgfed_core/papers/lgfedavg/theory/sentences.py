@@ -27,7 +27,7 @@ def captions(extremes: pd.DataFrame) -> str:
         # False if the paired interval of local less global lay on the other side of zero there.
         lines.append(f"{who} in {len(wrong)} of {len(told)}{f' ({where})' * bool(where)}")
     ties = int((extremes["measured"] == "tie").sum())
-    return f"**The worse model is called the better** by {'; by '.join(lines)}; {ties} are ties."
+    return f"**The worse model is called the better** by {'; by '.join(lines)}; ties: {ties}."
 
 
 def _mixture(verdict: str, gain: pd.Series) -> str:

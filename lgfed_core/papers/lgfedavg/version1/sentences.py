@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from lgfed_core.evidence.claims import said
 from lgfed_core.evidence.printed import METHODS, cells
-from lgfed_core.evidence.verdict import NOT_RUN
-from lgfed_core.papers.in_words import NESTED, Pair, bullets, mean, seeds, sentence
+from lgfed_core.evidence.verdict import NOT_RUN, compare, greater
+from lgfed_core.papers.in_words import NESTED, Pair, bullets, seeds, sentence
 
 from ..comparisons import LOCAL, READINGS, SOUND, lg
 from ..printed import TABLES
@@ -17,6 +18,7 @@ from .run import BESIDE, PRINTED_ROUNDS, TABLE
 from .tables import ALL_WAYS, TESTS, TITLES, WAYS, printed_new_test, values_of
 
 _SENT = "params_communicated"
+FITS = ("goes with", "does not go with", "is not told apart from")  # of a print and an average
 _SAID = (50, 60)  # "around 50 - 60 %", percent of FedAvg's parameters
 
 
@@ -50,23 +52,27 @@ def meanings(stored: pd.DataFrame) -> str:
             for whose, ours in _runs(stored, numbers, data, key):
                 if len(ours) < 2:
                     continue
-                spread.setdefault(key[0], []).append(max(ours.values()) - min(ours.values()))
+                means = [values.mean() for values in ours.values()]
+                spread.setdefault(key[0], []).append(max(means) - min(means))
                 if key == LOCAL:
                     lines.append(f"{NESTED}- {title}, {whose}: {_within(data, ours)}.")
-    # False if a way of averaging came within a printed deviation that is not named, or one that is
-    # named left it.
-    head = "**One name, two quantities** (local only; what lies within a printed deviation)"
-    said = "\n".join([f"{head}:", *lines]) if lines else f"{head}: {NOT_RUN}."
+    # False if a way of averaging came within a printed deviation that is not named, one that is
+    # named left it, or an interval of the difference came to hold zero, or moved off it.
+    head = (
+        "**One name, two quantities** (local only; a mean within a printed deviation goes with it; "
+        "others do not where the 95 % interval of the difference is off zero)"
+    )
+    text = "\n".join([f"{head}:", *lines]) if lines else f"{head}: {NOT_RUN}."
     if len(spread) == 2:
         alone, common = spread["local_only"], spread["lg_fedavg"]
         # False if the ways lay further apart for LG-FedAvg than for some models trained alone.
         less = "matters less" if max(common) < min(alone) else "is not shown to matter less"
-        said += (
+        text += (
             f"\n{NESTED}- **From a common FedAvg start the way {less}**: the ways lie at most "
             f"{max(common):.2f} points apart for LG-FedAvg, and at least {min(alone):.2f} for "
             "models trained alone."
         )
-    return said
+    return text
 
 
 def short(stored: pd.DataFrame) -> list[str]:
@@ -82,12 +88,12 @@ def claims(stored: pd.DataFrame) -> str:
 
 def _claims(stored: pd.DataFrame) -> list[str]:
     # False, each, if the interval moved to the other side of zero, or came to hold it.
-    said = [
+    tests = [
         sentence(f"**{words}**, in points", _pairs(stored, test))
         for test, words in zip(TESTS, ("Local test", "New test"), strict=True)
     ]
     head = "**What the own head is worth**, version 1 less version 2 on MNIST, in points"
-    return [*said, _share(stored), sentence(head, _own_head(stored))]
+    return [*tests, _share(stored), sentence(head, _own_head(stored))]
 
 
 def _share(stored: pd.DataFrame) -> str:
@@ -103,9 +109,10 @@ def _share(stored: pd.DataFrame) -> str:
         ours = (100 * lg_sent / fed_sent).dropna()
         # False if the quotient of the printed column lay on the other side of what the text says.
         where = "as the text says" if low <= round(share) <= high else "not as the text says"
-        many = f" % ({seeds(len(ours))})" * bool(len(ours))
-        lines.append(f"{title}: {share:.0f} % in print, {where}; ours {mean(ours)}{many}")
-    return f'**Parameters sent, "{low} to {high} %" of FedAvg\'s**: {"; ".join(lines)}.'
+        mine = said(greater(ours), len(ours), "", digits=1)
+        lines.append(f"{title}: {share:.0f} % in print, {where}; ours {mine}")
+    head = f"**Parameters sent, \"{low} to {high} %\" of FedAvg's**, FedAvg's rounds by our rule"
+    return f"{head}: {'; '.join(lines)}."
 
 
 def _pairs(stored: pd.DataFrame, test: str) -> Iterator[Pair]:
@@ -124,36 +131,30 @@ def _own_head(stored: pd.DataFrame) -> Iterator[Pair]:
         yield words, *both
 
 
-def _runs(stored, numbers, data: str, key: tuple) -> Iterator[tuple[str, dict[str, float]]]:
-    """Whose runs, and their mean new test by way of averaging, of the ways that have run."""
+def _runs(stored, numbers, data: str, key: tuple) -> Iterator[tuple[str, dict[str, pd.Series]]]:
+    """Whose runs, and their new test by seed and way of averaging, of the ways that have run."""
     first = {w: values_of(stored, TABLE, data, f"new_test_acc_{w}", key[0]) for w in ALL_WAYS}
     at = {w: (data, 2, key, f"new_test_acc_{w}", READINGS[SOUND]) for w in ALL_WAYS}
     second = {w: numbers.get(k, pd.Series(dtype=float)) for w, k in at.items()}
     for version, found in (("version 1", first), ("version 2", second)):
         ran = {w: v for w, v in found.items() if len(v)}
         many = max((len(v) for v in ran.values()), default=0)
-        yield (
-            f"our runs of {version} ({seeds(many)})",
-            {w: float(v.mean()) for w, v in ran.items()},
-        )
+        yield f"our runs of {version} ({seeds(many)})", ran
 
 
-def _within(data: str, ours: dict[str, float]) -> str:
-    """ "version 1's 84.01 ± 7.42 goes with averaged outputs (84.60), not with ...", by version."""
+def _within(data: str, ours: dict[str, pd.Series]) -> str:
+    """ "version 1's 84.01 ± 7.42 goes with averaged outputs (84.60), does not go with
+    averaged weights (30.41)", by version."""
     lines = []
     for version, table in (("version 1", TABLE), ("version 2", PRINTED[data][0])):
         printed = printed_new_test(table, data, *LOCAL)
         paper, deviation = float(printed["paper"]), float(printed["paper_sd"])
-        near = {way: abs(value - paper) <= deviation for way, value in ours.items()}
-        with_it, without = (
-            [f"{ALL_WAYS[way]} ({ours[way]:.2f})" for way in ours if near[way] == kept]
-            for kept in (True, False)
-        )
-        words = f"{version}'s {paper:.2f} ± {deviation:.2f} "
-        if with_it:
-            words += f"goes with {' and '.join(with_it)}" + ", not told apart" * (len(with_it) > 1)
-            words += f", not with {' or '.join(without)}" * bool(without)
-        else:
-            words += f"goes with none of {', '.join(without)}"
-        lines.append(words)
+        ways: dict[str, list[str]] = {word: [] for word in FITS}
+        for way, values in ours.items():
+            found = compare(paper, deviation, TABLES[table].runs, values, 0.0)
+            off = found.low > 0 or found.high < 0
+            word = FITS[0] if abs(found.difference) <= deviation else FITS[1 if off else 2]
+            ways[word].append(f"{ALL_WAYS[way]} ({values.mean():.2f})")
+        words = (f"{word} {' or '.join(some)}" for word, some in ways.items() if some)
+        lines.append(f"{version}'s {paper:.2f} ± {deviation:.2f} {', '.join(words)}")
     return "; ".join(lines)

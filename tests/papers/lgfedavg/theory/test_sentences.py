@@ -11,7 +11,7 @@ def test_the_worse_model_is_named_where_a_formula_or_caption_calls_it_better():
     rows = [dict(sigma=1.5, rho=0.1) | WRONG, dict(sigma=1.5, rho=0.06) | WRONG]
     said = sentences.captions(pd.DataFrame(rows))
     assert "formula in 2 of 2 (σ = 1.5 and ρ = 0.1, σ = 1.5 and ρ = 0.06)" in said
-    assert "captions in 0 of 2;" in said and "0 are ties" in said
+    assert "captions in 0 of 2;" in said and "ties: 0." in said
     rows[1]["measured"] = "tie"
     assert "formula in 1 of 1 (σ = 1.5 and ρ = 0.1)" in sentences.captions(pd.DataFrame(rows))
 
@@ -31,7 +31,7 @@ def test_the_paragraphs_have_the_verdicts_and_the_largest_distance():
 
 def test_estimates_have_units_and_l20_its_limit():
     lines = claims.from_stored()
-    assert lines.loc["L20", "said"] == "refuted (as stated: it presumes that the bound is attained)"
+    assert lines.loc["L20", "said"] == "refuted" + claims.LIMITS["L20"]
     assert not lines.loc[["L10", "L11"], "said"].str.contains("as stated").any()
     for id, unit in (("L10", "squared error"), ("L11", "weight, of 0 to 1"), ("L20", "nats")):
         assert unit in lines.loc[id, "words"]
