@@ -31,11 +31,12 @@ def gains(found: pd.DataFrame, metric: str = "test_auc", selection: str = "best_
     return gain.stack().rename("gain").reset_index()
 
 
-def take_home(gain: pd.DataFrame, unit: str, shared: float = 0.0) -> str:
+def take_home(gain: pd.DataFrame, unit: str, shared: float = 0.0, when: str = "") -> str:
     """A Markdown line per CGAU: its gain at the two ends of the shuffling, with 95 % intervals; an
     end that has not run is left out.
 
-    gain: as from `gains`; unit: of the gain, in words; shared: of `verdict.greater`.
+    gain: as from `gains`; unit: of the gain, in words; shared: of `verdict.greater`; when: of a
+    reading that stands beside the usual one, ", last round".
     """
     lines = []
     for method, mine in gain.groupby("method", sort=False):
@@ -47,7 +48,7 @@ def take_home(gain: pd.DataFrame, unit: str, shared: float = 0.0) -> str:
         }
         pairs = [(f"where {which} shuffled", wide[p], 0 * wide[p]) for p, which in ends.items()]
         # False if the interval moved to the other side of zero, or came to hold it.
-        head = f"**{METHODS[method]}**: the gain over the baseline, in {unit}"
+        head = f"**{METHODS[method]}{when}**: the gain over the baseline, in {unit}"
         lines.append(sentence(head, pairs, ("a gain", "a loss", "no gain shown"), shared=shared))
     return bullets(lines)
 

@@ -4,12 +4,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lgfed_core.errors import SettingsError
+from lgfed_core.data import sources
+from lgfed_core.data.features import clips
+from lgfed_core.data.features.cough import STAND_IN
+from lgfed_core.errors import NotAvailable, SettingsError
 from lgfed_core.evidence import records as results
 from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.papers.cgau import federated
-from lgfed_core.papers.cgau.audio import claims, run as audio
+from lgfed_core.papers.cgau.audio import claims, coughs, run as audio
 from lgfed_core.papers.cgau.audio.run import AUDIO
+from lgfed_core.partition import feature_clusters
 
 
 @pytest.fixture(scope="module", params=PROTOCOLS)
@@ -161,3 +165,40 @@ def test_what_it_does_not_draw_would_not():
     assert said["said"].tolist() == ["refuted"] * 3
     level = claims.judged(made_up(dict.fromkeys(PAPER, 0.0), PAPER))["said"]
     assert level["C1"] == "confirmed" and level["C2"] != "confirmed"
+
+
+# How few coughs there are.
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_on_the_clips_each_client_trains_on_one_cough(seed):
+    n = coughs.dealt(seed)
+    assert n == (10, 3, 7, 10) and n.each == "one each"
+    rng, y = np.random.default_rng(seed), np.repeat([1, 0], [coughs.COUGHS, 600])
+    part = np.full(len(y), feature_clusters.TRAIN)
+    part[: coughs.COUGHS] = np.repeat(range(3), n[:3])
+    who = feature_clusters.simulate(rng.standard_normal((len(y), 4)), y, part, n.clients, seed)
+    mine = who.client[(y == 1) & (part == feature_clusters.TRAIN)]
+    assert sorted(mine) == list(range(n.clients)) and who.random == ()
+    assert coughs.by_client(who, y) == f"10, by client {', '.join(10 * ['1'])}"
+
+
+def test_verdicts_on_the_clips_say_how_few_coughs_there_are():
+    rows = made_up(dict.fromkeys(PAPER, 0.3), PAPER)
+    here = rows.assign(stand_in=STAND_IN["clips"])
+    said = claims.judged(here)["said"]
+    assert list(said.index) == ["C1", "C2", "C5"]
+    assert said.str.endswith(" (10 coughs to train on for 10 clients, one each)").all()
+    assert "the clips that stand in have 20" in coughs.sentence(here)
+    for other in (rows, rows.assign(stand_in=STAND_IN["digits"]), rows.iloc[:0]):
+        assert coughs.limit(other) == coughs.sentence(other) == ""
+
+
+@pytest.mark.mirror
+def test_the_clips_have_so_many_coughs_each_a_recording_of_its_own():
+    try:
+        found = list(clips.read(sources.fetch("cough_clips")))
+    except NotAvailable as error:
+        pytest.skip(str(error).splitlines()[0])
+    mine = [clip.recording for clip in found if clip.label == clips.COUGH]
+    assert len(mine) == len(set(mine)) == coughs.COUGHS

@@ -144,16 +144,16 @@ def test_of_several_parts_the_largest_counts(smoke, tmp_path, monkeypatch):
 # The claims.
 
 
-def made_up(gain, base=lambda p: 78.0, spread=0.1, seeds=5, stand_in=""):
+def made_up(gain, base=lambda p: 78.0, spread=0.1, seeds=5, stand_in="", last=None):
+    """last: the gain at the last round, where it is another one."""
     rng, lines = np.random.default_rng(0), []
     for seed in range(seeds):
         for p in np.linspace(0, 1, 6).round(1):
             level = base(p) + spread * rng.normal()
-            for method, value in (
-                ("baseline", level),
-                ("cgau_kept", level + gain(p) + spread * rng.normal()),
-            ):
-                lines.append((seed, p, method, "best_val", "test_acc", value))
+            for selection, mine in (("best_val", gain), ("last", last or gain)):
+                cgau = level + mine(p) + spread * rng.normal()
+                for method, value in (("baseline", level), ("cgau_kept", cgau)):
+                    lines.append((seed, p, method, selection, "test_acc", value))
             gamma = 1000 * (1.01 - p) + rng.normal()
             lines.append((seed, p, "", "last", federated.GAMMA, gamma))
     columns = ["seed", "shuffle_proportion", "method", "selection", "metric", "value"]
@@ -182,6 +182,15 @@ def test_what_the_paper_says_would_be_confirmed():
     assert lines["verdict"].to_dict() == dict.fromkeys(
         ["C3", "C4", "C5", "C6", "C7", "C9"], "confirmed"
     )
+
+
+def test_verdicts_at_the_last_round_are_named_where_they_differ():
+    same = made_up(lambda p: 3.0 - 2.5 * p)
+    assert judged.at_the_last_round(same).endswith(" the verdicts are the same.")
+    other = made_up(lambda p: 3.0 - 2.5 * p, last=lambda p: -1.0)
+    said = judged.at_the_last_round(other)
+    assert "but for C3 (CGAU, rows kept): refuted; C4 (CGAU, rows kept): refuted" in said
+    assert "C5" not in said and judged.judged(other)["verdict"]["C3"] == "confirmed"
 
 
 def test_what_holds_on_some_proportions_alone_is_not_confirmed():
@@ -290,68 +299,98 @@ def test_the_printed_gain_stands_beside_ours_where_all_is_shuffled():
     assert "less: -" not in said and "more: +" not in said
 
 
-def test_the_control_stands_beside_what_it_controls(monkeypatch):
-    gains = {("inception_v3", True): 3.0, ("cifar_cnn", True): 9.0, ("cifar_cnn", False): 0.5}
+def recorded(monkeypatch, gains, last=None, **how):
+    """Let `run.stored` give rows with these gains, by kind of features and of clients."""
+    names = {(True, True): control.TOLD, (False, True): control.BLIND, (True, False): control.ANY}
 
     def stored(features, within_classes=True, own_class=True):
-        key = (features, within_classes) if own_class else (features, "any")
-        rows = made_up(lambda p: gains.get(key, 0.0) - p, spread=0.01)
+        key = features, names[within_classes, own_class]
+        late = (last or {}).get(key, gains.get(key, 0.0))
+        rows = made_up(lambda p: gains.get(key, 0.0), spread=0.01, last=lambda p: late, **how)
         return rows if key in gains else rows.iloc[:0]
 
     monkeypatch.setattr(cifar10, "stored", stored)
-    found = control.table()
-    names = {True: "class by class", False: "all classes together"}
-    assert list(found.index) == [(features, names[within]) for features, within in gains]
-    assert found["gain"].to_numpy() == pytest.approx(list(gains.values()), abs=0.05)
+    return control.table()
+
+
+def test_the_control_stands_beside_what_it_controls(monkeypatch):
+    gains = {("inception_v3", control.TOLD): 3.0, ("inception_v3", control.BLIND): 0.1}
+    gains |= {("cifar_cnn", control.TOLD): 9.0, ("cifar_cnn", control.BLIND): 0.7}
+    found = recorded(monkeypatch, gains)
+    assert list(found.index) == [(*key, at) for key in gains for at in control.ROUNDS]
+    assert found["gain"].to_numpy() == pytest.approx(np.repeat([*gains.values()], 2), abs=0.05)
     assert (found["low"] < found["gain"]).all() and (found["repetitions"] == 5).all()
     assert found["baseline"].to_numpy() == pytest.approx(78.0, abs=0.05)
     assert control.table("cgau_averaged").empty
     said = control.what_it_says(found)
-    assert "cifar_cnn**, all classes together: +0.5" in said and "(5 repetitions): a gain" in said
+    assert "cifar_cnn**, all classes together: +0.7" in said and " points: a gain.\n" in said
     assert "inception_v3**, the paper's features, nearest centroid of any class: not yet" in said
-    label = control.how_much_is_the_label(found)
-    assert "cifar_cnn, a gain +9." in label and " against a gain +0.5" in label
-    assert "what is gone" in label and "inception_v3" not in label
-    assert "adds nothing to what the features say of the class: cifar_cnn" in label
-    turned = found.rename({"class by class": "all classes together"} | dict.fromkeys(
-        ["all classes together"], "class by class"))  # fmt: skip
-    assert "what is gone" not in control.how_much_is_the_label(turned)
-    assert "not yet run" in control.how_much_is_the_label(control.table("cgau_averaged"))
-    assert "inception_v3**, the paper's features, all classes together: not yet run" in said
-    gains["cifar_cnn", False] = 0.0
-    said = control.what_it_says(control.table())
-    assert "any gain is smaller than 0.5 points" in said
+    assert "network of cifar_cnn was trained on the validation rows" in said
+    first, second = control.how_much_is_the_label(found)
+    assert "inception_v3, shrinks to less than 0.5 points where" in first and "+3.0" in first
+    assert "What is gone" in first and "cifar_cnn" not in first
+    assert "cifar_cnn, it shrinks: +9.0" in second and "last round" not in second
+    empty = control.table("cgau_averaged")
+    assert control.how_much_is_the_label(empty)[0].endswith("not yet run.")
+    assert "inception_v3**, the paper's features, all classes together: not yet run" in (
+        control.what_it_says(empty)
+    )
+
+
+def test_a_gain_that_does_not_shrink_is_not_called_gone(monkeypatch):
+    gains = {("inception_v3", control.TOLD): 3.0, ("inception_v3", control.BLIND): 1.0}
+    (said,) = control.how_much_is_the_label(recorded(monkeypatch, gains))
+    assert "shrinks where" in said and "What is gone" in said  # but not to so little
+    gains["inception_v3", control.BLIND] = 3.0
+    (said,) = control.how_much_is_the_label(recorded(monkeypatch, gains))
+    assert "is not shown to shrink where" in said and "What is gone" not in said
+    gains["inception_v3", control.BLIND] = 0.0
+    late = {("inception_v3", control.BLIND): 3.5}  # at the last round all of it is left
+    (said,) = control.how_much_is_the_label(recorded(monkeypatch, gains, late))
+    assert "is not shown to shrink where" in said and "What is gone" not in said
+
+
+def test_what_is_said_of_a_gain_holds_at_both_rounds(monkeypatch):
+    gains = {("cifar_cnn", control.TOLD): 9.0, ("cifar_cnn", control.BLIND): 0.0}
+    late = {("cifar_cnn", control.BLIND): 0.7}
+    found = recorded(monkeypatch, gains, late)
+    said = control.what_it_says(found)
+    assert "any gain is smaller" not in said
+    assert (
+        "a gain at the last round alone, and that it is smaller than 0.5 points is shown at "
+        in said
+    )
+    assert "shown at the least validation loss alone." in said
+    (label,) = control.how_much_is_the_label(found)
+    assert ", last round a gain: +0.7" in label and label.count("last round") == 1
+    none = recorded(monkeypatch, gains)
+    assert "points: any gain is smaller than 0.5 points." in control.what_it_says(none)
 
 
 def test_the_other_reading_stands_beside_the_control(monkeypatch):
-    gains = {True: 9.0, False: 0.0, "any": 0.2}
-
-    def stored(features, within_classes=True, own_class=True):
-        rows = made_up(
-            lambda p: gains[within_classes if own_class else "any"], spread=0.01, seeds=3
-        )
-        return rows if features == "cifar_cnn" else rows.iloc[:0]
-
-    monkeypatch.setattr(cifar10, "stored", stored)
-    found = control.table()
-    assert [name for _, name in found.index] == list(control.MADE)
-    label = control.how_much_is_the_label(found)
-    assert "(all classes together) and " in label and "(nearest centroid of any class);" in label
+    gains = dict(zip([("cifar_cnn", name) for name in control.MADE], (9.0, 0.0, 0.2), strict=True))
+    found = recorded(monkeypatch, gains, seeds=3)
+    assert list(dict.fromkeys(name for _, name, _ in found.index)) == list(control.MADE)
+    (label,) = control.how_much_is_the_label(found)
+    assert "(all classes together) and " in label and "(nearest centroid of any class)." in label
     assert "cifar_cnn**, nearest centroid of any class: +0.2" in control.what_it_says(found)
-    gains["any"] = 12.0  # then what the label gave is not gone
-    assert "what is gone" not in control.how_much_is_the_label(control.table())
+    gains["cifar_cnn", control.ANY] = 12.0  # then what the label gave is not gone
+    (label,) = control.how_much_is_the_label(recorded(monkeypatch, gains, seeds=3))
+    assert "cifar_cnn, not shown to shrink" in label
 
 
 def test_an_interval_that_holds_zero_is_not_no_gain():
-    names = ["features", "clients made"]
-    index = pd.MultiIndex.from_tuples([("mobilenet_v2", "all classes together")], names=names)
+    lines = [("mobilenet_v2", "all classes together", at) for at in control.ROUNDS]
+    index = pd.MultiIndex.from_tuples(lines, names=control.NAMES)
     line = {"baseline": 85.0, "gain": 0.2, "low": -1.0, "high": 1.4, "p": 0.3, "p_same": 0.3}
-    table = pd.DataFrame([line | {"repetitions": 3}], index)
+    table = pd.DataFrame(2 * [line | {"repetitions": 3}], index)
     assert "neither a gain nor one below 0.5 points is shown" in control.what_it_says(table)
     small = table.assign(low=-0.04, high=0.41, p=0.043, p_same=0.01)  # one-sided: no interval's
-    assert "(3 repetitions): any gain is smaller than 0.5" in control.what_it_says(small)
+    assert "(3), last round +0.20 [-0.04, +0.41] points: any gain is smaller than 0.5" in (
+        control.what_it_says(small)
+    )
     lost = table.assign(gain=-2.0, low=-3.0, high=-1.0)
-    assert "(3 repetitions): a loss." in control.what_it_says(lost)
+    assert "points: a loss." in control.what_it_says(lost)
     little = table.assign(gain=-0.2, low=-0.3, high=-0.1, p_same=0.001)
     assert "a loss, and it is smaller than 0.5 points." in control.what_it_says(little)
 
@@ -435,6 +474,7 @@ def test_the_sentences_to_take_home_are_the_gains_at_both_ends():
     assert "all rows are shuffled, no gain shown: -0.40 [-1.67, +0.87] (2)" in said
     shown = take_home(gain.assign(gain=gain["gain"].round()), "points")
     assert "is shuffled, a gain: +1.00" in shown and "9.00" not in shown
+    assert "kept, last round**: the gain" in take_home(gain, "points", when=", last round")
     assert "[" not in take_home(gain[gain["seed"] == 0], "points")  # one run has no interval
     inner = gain[gain["shuffle_proportion"] != 1]
     assert "no row is shuffled" in take_home(inner, "points")

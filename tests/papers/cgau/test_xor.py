@@ -1,12 +1,14 @@
 """XOR with two clients: the data, a unit set by hand, and what its parts are found to do."""
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
 
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import claims
-from lgfed_core.papers.cgau.xor import claims as judged, roles, run as xor, sentences
+from lgfed_core.evidence.verdict import NO_EVIDENCE
+from lgfed_core.papers.cgau.xor import claims as judged, roles, run as xor, sentences, shares
 
 CFG = xor.settings("smoke", spread=0.1)
 
@@ -101,7 +103,9 @@ def test_no_threshold_decides_alone_whether_a_part_carries_a_client(left, verdic
     assert claims.judged(judged.CLAIMS, {"cgau": found}).loc["C8", "verdict"] == verdict
     each = roles.halves({"cgau": found})["one part for each client"].evidence
     holds = [int(at > left) for at in roles.INTACT]
-    assert (each.low, each.high) == (min(holds) - 0.5, max(holds) - 0.5)
+    rare = 0.025 ** (1 / 30)  # the share with which 30 of 30 are still as likely as this
+    low, high = rare if min(holds) else 0.0, 1.0 if max(holds) else 1 - rare
+    assert (each.low, each.high) == pytest.approx((low - 0.5, high - 0.5))
     assert roles.counts(found).loc["one each"].tolist() == [30 * one for one in holds]
     said = "most do, by each" if verdict == "confirmed" else "whether most do depends on that"
     assert said in sentences.one_each(found)
@@ -149,6 +153,62 @@ def test_what_is_drawn_says_how_typical_it_is():
     assert f"up without modulation {left:.0f} %, down without modulation 100 %" in said
 
 
+def test_the_interval_of_a_share_is_of_counts_and_stays_between_its_ends():
+    """By hand: the bounds of 3 of 3 and 0 of 3 are roots of 0.025; 5 of 188 by a table of beta."""
+    for some, low, high in ((3, 0.025 ** (1 / 3), 1.0), (0, 0.0, 1 - 0.025 ** (1 / 3))):
+        found = shares.more_than_half(np.arange(3) < some)
+        assert (found.low, found.high) == pytest.approx((low - 0.5, high - 0.5))
+        assert (found.p, found.p_against) == ((1 / 8, 1.0) if some else (1.0, 1 / 8))
+    found = shares.more_than_half(np.arange(188) < 5)
+    assert found.estimate == pytest.approx(5 / 188 - 0.5)
+    assert (found.low, found.high) == pytest.approx((0.0087 - 0.5, 0.0610 - 0.5), abs=1e-4)
+    two = shares.more_than_half(np.arange(4) < 2)
+    assert two.p == two.p_against == pytest.approx(11 / 16)
+    assert shares.more_than_half([]) == NO_EVIDENCE
+
+
+@pytest.mark.parametrize(
+    ("both", "first", "second", "none", "low", "high"),
+    [  # Newcombe (1998), Table III, method 10
+        (36, 12, 2, 0, 0.0569, 0.3404),
+        (54, 0, 0, 0, -0.0664, 0.0664),
+    ],
+)
+def test_the_interval_of_a_difference_is_newcombes(both, first, second, none, low, high):
+    a = np.repeat([1, 1, 0, 0], [both, first, second, none])
+    b = np.repeat([1, 0, 1, 0], [both, first, second, none])
+    found = shares.difference(a, b)
+    assert (found.low, found.high) == pytest.approx((low, high), abs=5e-5)
+    turned = shares.difference(b, a)
+    assert (turned.low, turned.high) == pytest.approx((-high, -low), abs=5e-5)
+    assert -1 <= found.low <= found.high <= 1
+
+
+def test_of_few_starts_no_interval_leaves_what_a_share_can_be():
+    once = xor.accuracies(by_hand(), CFG)
+    found = {"cgau": pd.concat([once] * 4, ignore_index=True)}
+    found["cgau"].loc[0, ("down", "expression")] = 0.8
+    each = roles.halves(found)["one part for each client"].evidence
+    assert -0.5 <= each.low < each.high <= 0.5
+    found["gated"] = found["cgau"].copy()
+    said = sentences.what_the_client_is_worth(found)
+    low, high = (float(n) for n in said.partition("[")[2].partition("]")[0].split(", "))
+    assert -100 <= low < 0 < high <= 100
+
+
+@pytest.mark.parametrize(
+    ("runs", "said"), [(188, "from 188 of 200 starts, the weaker"), (200, "scale**: the weaker")]
+)
+def test_the_stored_runs_stand_beside_the_live_ones(runs, said):
+    line = dict(estimate=-0.47, low=-0.49, high=0.25, runs=runs, ran=1, verdict="inconclusive")
+    lines = pd.DataFrame([line | dict(said="inconclusive")], index=["C8"])
+    words = sentences.kept(lines)
+    assert said in words and f"is -0.47 [-0.49, +0.25] ({runs}): inconclusive." in words
+    quick = lines.assign(said="suggested by a live run at quick scale: inconclusive", runs=21)
+    assert "at quick scale**: one unit solves it from 21 of 30" in sentences.kept(quick)
+    assert sentences.kept(lines.iloc[:0]).endswith("not yet run.")
+
+
 def test_what_knowing_the_client_is_worth_follows_its_interval():
     solves = xor.accuracies(by_hand(), CFG)
     found = {"cgau": pd.concat([solves] * 20, ignore_index=True)}
@@ -156,7 +216,7 @@ def test_what_knowing_the_client_is_worth_follows_its_interval():
     assert "client is not shown to make the" in sentences.what_the_client_is_worth(found)
     found["gated"].loc[:9, ("all", "nothing")] = 0.5
     assert "client makes the solution easier" in sentences.what_the_client_is_worth(found)
-    assert "without: +50 [" in sentences.what_the_client_is_worth(found)
+    assert "without: +50 [+24, +70] (20)" in sentences.what_the_client_is_worth(found)
     turned = {"cgau": found["gated"], "gated": found["cgau"]}
     assert "client does not make the" in sentences.what_the_client_is_worth(turned)
 

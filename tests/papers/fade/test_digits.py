@@ -312,6 +312,23 @@ def test_sentences_turn_with_the_rows():
     ]  # fmt: skip
 
 
+def test_both_halves_of_f3_and_the_source_alone_are_said_from_rows():
+    start = dict(table=digits.TABLE, metric="target_acc", loss="pretraining", rounds=400)
+    alone = [
+        start | dict(direction=d, seed=s, value=75.0 + s)
+        for d in domains.DIRECTIONS
+        for s in (0, 1, 2)
+    ]
+    rows = pd.concat([made_up(), pd.DataFrame(alone)], ignore_index=True)
+    rows = rows.assign(statistics="", stand_in="")
+    losses, source = sentences.of(rows).split("\n- ")[2:4]
+    assert "**less**: mnist-usps, adversarial loss, 8,600 rounds (2.0" in losses
+    assert "with the squared) -1.0" in losses and "usps-mnist, task loss, 8,600 rounds" in losses
+    assert "usps-mnist (source alone 76.0 %), more: +1" in source
+    turned = made_up(rare=(1.0, 2.0)).assign(statistics="")
+    assert "**more**: mnist-usps, adversarial loss" in sentences.of(turned)
+
+
 def test_what_the_target_loses_stands_beside_what_the_source_keeps():
     rows = made_up()
     gone = rows[rows["table"] == digits.OPT_OUT].assign(metric="target_acc")
@@ -337,7 +354,7 @@ def test_live_figures_name_what_stands_in_for_usps():
 def test_nothing_is_said_where_nothing_has_run():
     nothing = pd.DataFrame(columns=made_up().columns)
     assert judged.judged(nothing).empty
-    assert sentences.of(nothing).count("not yet run") == 4
+    assert sentences.of(nothing).count("not yet run") == 6
     only = made_up()
     only = only[only["loss"].isin(["vanilla"])]
     assert "F2" not in judged.judged(only).index
@@ -397,7 +414,9 @@ def test_one_direction_at_full_length_judges_alone_and_the_other_is_still_shown(
         judged.lengths(both, digits.OPT_OUT)
         == "mnist-usps 500 rounds (3 seeds), usps-mnist 500 (3)"
     )
-    ends, _, declined, _ = sentences.of(both).split("\n- ")
+    ends, _, losses, _, declined, _ = sentences.of(both).split("\n- ")
+    assert "mnist-usps, adversarial loss, 500 rounds" in losses
+    assert "usps-mnist, adversarial loss, 8,600 rounds" in losses
     assert "usps-mnist, at 0.05 -14.96" in ends  # of three seeds, not of six
     assert "usps-mnist, source at 0.25 " in declined
     caption = figures_fade._after(

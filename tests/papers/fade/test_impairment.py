@@ -178,8 +178,8 @@ def test_the_claim_holds_or_fails_on_stand_in_data():
     assert said.startswith("on stand-in data (made-up homes, sensors") and "confirmed" in said
     for rows in (made_up(squared=0.6), made_up(none=0.1)):
         assert claims.judged(rows)["verdict"]["F13"] == "refuted"
-    assert "squared, lower in 4 and higher in 0 of 4" in sentences.of(made_up())
-    assert "squared, lower in 0 and higher in 4 of 4" in sentences.of(made_up(squared=0.6))
+    assert "squared lower in 4 and higher in 0 of 4" in sentences.of(made_up())
+    assert "squared lower in 0 and higher in 4 of 4" in sentences.of(made_up(squared=0.6))
     some = made_up()
     some = some[some["per_round"] < 10]
     assert "so far, 6 of 14 comparisons" in claims.judged(some)["said"]["F13"]
@@ -198,7 +198,7 @@ def test_the_claim_stands_where_the_rates_agree_and_one_is_shown():
     )
     other = pd.concat([both, *(x.assign(value=120 - x["value"]) for x in f1)])
     assert set(claims.chosen(other).values()) == {0.1}
-    assert "0.01: 40.0, 0.1: 80.0 (0.1 is shown)" in sentences.of(other)
+    assert "0.01: 40.0, 0.1: 80.0 (0.1 fits better)" in sentences.of(other)
     few = other[(other["lr"] == 0.01) | (other["metric"] != "train_f1")]  # one rate has no F1
     assert set(claims.chosen(few).values()) == {0.01}
 
@@ -248,3 +248,24 @@ def test_a_rate_that_finds_no_window_counts_for_nothing():
     assert "rate 0.01 (the text's): 2 a round 0.3" in said and "rate 0.1: 2 a round 0.1" in said
     assert said.count("F1 is 0, no positive window is found") == len(people.SOURCES)
     assert "20 a round 0.3" in said and "20 a round 0.1" not in said
+
+
+def test_what_the_game_does_is_said_at_every_rate_that_finds_a_window_and_first_at_the_texts():
+    text, other = made_up(squared=0.5), made_up().assign(lr=0.1)
+    f1 = [x.assign(metric="train_f1", value=v) for x, v in ((text, 70.0), (other, 80.0))]
+    both = pd.concat([text, other, *f1])
+    said = sentences.of(both)
+    for lr, lower in ((0.01, 0), (0.1, 4)):
+        assert f"made-up homes, rate {lr:g}: squared lower in {lower} and higher in 0 of 4" in said
+    first = sentences.finding(both)
+    assert first.startswith(
+        "**Delta EO at the text's rate of 0.01** of users trained with: on made"
+    )
+    assert "without the game 0.49" in first and "squared lower in 0 and higher in 0 of 4" in first
+    assert "vanilla lower in 4 and higher in 0 of 4" in first and "4 seeds" in first
+    blind = both.assign(value=both["value"].where(both["metric"] != "train_f1", 0.0))
+    assert sentences.finding(blind).count("no positive window is found") == len(people.SOURCES)
+    assert sentences.finding(both.iloc[:0]) == ""
+    tables = claims.wide(both, "made-up homes", 0.1, "train_delta_eo")
+    assert tables.index.names == ["per_round", "seed"]
+    assert tables["squared"].mean() == pytest.approx(0.1, abs=0.01)

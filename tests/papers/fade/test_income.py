@@ -18,6 +18,7 @@ from lgfed_core.models.income import IncomeNet
 from lgfed_core.papers.fade.income import (
     census,
     claims,
+    hidden,
     measures,
     practice,
     run as income,
@@ -173,8 +174,8 @@ def made_up(slope=0.03, many=-0.1, one=0.1, cost=0.2) -> pd.DataFrame:
 
 def test_claims_that_hold_are_confirmed_and_an_unfinished_sweep_is_said():
     words = sentences.of(made_up())
-    assert set(sentences.hidden(made_up()).splitlines()) < set(words.splitlines())
-    assert "less without**:\n" in words and re.search(
+    assert set(hidden.of(made_up()).splitlines()) < set(words.splitlines())
+    assert "less without**, at the usual tuning (λ to 1" in words and re.search(
         r"\*\*lower\*\*:.* vanilla, 1 male user -0.1", words
     )
     turned = sentences.of(made_up(cost=-1.0))
@@ -185,6 +186,59 @@ def test_claims_that_hold_are_confirmed_and_an_unfinished_sweep_is_said():
     other = made_up()
     other["top"] = other["top"].replace(10, 7)  # no tuning of the sweep
     assert claims.judged(other)["said"]["F11"] == "confirmed, 1 of 7 tunings swept"
+
+
+def guessed(probes: dict, own: dict) -> pd.DataFrame:
+    """`made_up` with AUCs of the best probe and of D, by (loss, males, tuning)."""
+    rng, lines = np.random.default_rng(1), []
+    for metric, values in (("probe_best", probes), ("adv_auc", own)):
+        for (loss, males, tuning), value in values.items():
+            for seed, noise in enumerate(rng.normal(0, 0.2, 5)):
+                line = dict(loss=loss, males=males, seed=seed, metric=metric, value=value + noise)
+                line |= dict(table=income.TABLE)
+                line |= dict(table=income.SWEEP, **tuning._asdict()) if tuning else {}
+                lines.append(line)
+    more = pd.DataFrame(lines).assign(rounds=8000, inputs="with_sex", q=np.nan, method="")
+    return pd.concat([made_up(), more], ignore_index=True)
+
+
+def test_what_hides_sex_must_do_so_by_a_fresh_probe_and_by_the_better_of_it_and_d():
+    busy = Tuning(own_steps=4)
+    probes = {("none", m, None): 97.0 for m in (1, 16)} | {("none", 4, None): 97.0}
+    probes |= {("vanilla", 1, None): 99.0, ("vanilla", 16, None): 98.0, ("vanilla", 1, busy): 75.0}
+    d = dict.fromkeys(probes, 60.0) | {("none", m, None): 98.0 for m in (1, 4, 16)}
+    found = guessed(probes, d)
+    said = hidden.finding(found)
+    assert "with 1 male user and 4 more steps of D a batch in 1 of 1 games (AUC -22." in said
+    assert said.endswith("5 seeds); without such steps in 0 of 2 games (higher in 1).")
+    words = hidden.of(found)
+    assert re.search(r"\*\*lower\*\*: vanilla, 1 male user \(λ to 1, rate 0.01, 4 own steps", words)
+    # a probe that finds more than the weak one without a game, and no more than D did there
+    assert re.search(r"not shown to be higher or lower\*\*: vanilla, 16 male users \+[01].", words)
+    assert re.search(r"\*\*higher\*\*: vanilla, 1 male user \+\d.\d+ \[\+", words)
+    assert re.search(r"D less the best fresh probe.*\n.*\*\*higher\*\*: 1 male user \+1.", words)
+    assert "1,000 test rows and judged on 1,000 others" in words
+
+
+def test_the_tunings_that_are_judged_have_what_they_hide_beside_them():
+    busy = Tuning(own_steps=4)
+    probes = {("none", 1, None): 97.0, ("vanilla", 1, busy): 75.0, ("vanilla", 1, None): 97.0}
+    rows = guessed(probes, dict.fromkeys(probes, 60.0))
+    best = made_up()[lambda f: f["loss"].eq("vanilla") & f["males"].eq(1) & f["top"].isna()]
+    best = best.assign(table=income.SWEEP, **busy._asdict())
+    best.loc[best["metric"] == "validation_delta_eo", "value"] = 0.0
+    rows = pd.concat([rows, best], ignore_index=True)
+    assert str(busy) in {c.tuning for c in claims.chosen(rows)}
+    chosen = next(x for x in hidden.of(rows).split("\n- ") if "validation rows choose" in x)
+    assert "**lower**: vanilla, 1 male user (λ to 1, rate 0.01, 4 own steps of D) -2" in chosen
+
+
+def test_a_loss_between_the_papers_goes_by_its_power():
+    rows = pd.concat([made_up(), made_up().replace({"loss": {"vanilla": "between"}})])
+    assert "power 1.5, 1 male user" in sentences.of(rows) and "between," not in sentences.of(rows)
+    for table in (tables.of(rows, ["acc"]), tables.practice(rows), tables.tried(rows)):
+        levels = {x for line in table.index for x in line}
+        assert "power 1.5" in levels and "between" not in levels
 
 
 def test_without_fairlearn_the_parts_that_need_none_are_named(monkeypatch):
@@ -274,6 +328,7 @@ def test_nothing_is_said_where_nothing_has_run():
     only = made_up()
     only = only[only["loss"] == "none"]
     assert list(claims.judged(only).index) == ["F10"]
+    assert hidden.finding(only) == "" and hidden.of(only).count("not yet run") == 5
 
 
 def test_of_a_seed_whose_runs_diverge_the_others_stay(small, monkeypatch):

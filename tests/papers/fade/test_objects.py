@@ -182,8 +182,8 @@ def test_before_any_run_nothing_is_judged(stored):
     found = objects.rows()
     assert found.empty and claims.judged(found).empty
     assert len(tables.by_task(found)) == len(tables.failures(found)) == 0
-    assert "as described, of 0 runs **0**; as released, of 0 runs **0**." in tables.answer(found)
-    assert sentences.of(found).count("not yet run") == 6
+    assert "as described, of 0 runs **0**; as released, of 0 runs **0**." in tables.collapses(found)
+    assert sentences.of(found).count("not yet run") == 7
 
 
 def test_claims_go_by_the_averages_of_seeds(stored):
@@ -240,13 +240,13 @@ def test_one_collapse_proves_that_there_are_some(stored):
     table = tables.failures(found).loc[("as described", "20 classes", "DANN")]
     assert table["runs"] == 18 and table["lowest"] == 3
     assert table["mean of the others"] == pytest.approx(75.3, abs=0.1)
-    assert "of 54 runs **1** (20 classes, DANN, D->A: 1); as released" in tables.answer(found)
+    assert "of 54 runs **1** (20 classes, DANN, D->A: 1); as released" in tables.collapses(found)
 
 
 def test_runs_that_collapse_as_released_are_counted_apart(stored):
     some = rows("iid", lost=[("A->D", 0), ("A->D", 2)]).assign(protocol="as_released")
     found = stored(rows(), some)
-    said = tables.answer(found)
+    said = tables.collapses(found)
     assert "as described, of 54 runs **0**; as released, of" in said
     assert "**2** (i.i.d., DANN, A->D: 2)." in said
     assert tables.failures(found).loc[("as released", "i.i.d.", "DANN"), "lowest"] == 3
@@ -355,9 +355,9 @@ def test_a_sweep_chooses_by_two_scores_and_a_claim_stands_where_all_ways_agree(s
     broken = chances.by_setting(stored(fell[fell["metric"] == "target_acc"], before))
     assert broken.loc[("CDAN", 0.01, 9.0), "collapsed"] == "6"  # shown, and not to be chosen
     assert broken["best by"]["CDAN"].to_dict() == marked["CDAN"].to_dict() | {(0.01, 9.0): ""}
-    assert "20 classes, λ 9, CDAN, A->D: 1" in tables.answer(objects.rows())
+    assert "20 classes, λ 9, CDAN, A->D: 1" in tables.collapses(objects.rows())
     assert marked.index[0][0] == "DANN" and marked["SHOT", 0.01, 1.0] == "information, labels"
-    assert list(chances.table(found)) == ["100 rounds"]
+    assert list(chances.table(found)) == ["100 rounds", "seeds"]
     assert sweep.longer(found, "noniid") == {}
     said = claims.judged(found)["said"]
     assert said.str.contains("100 rounds, usual rate and weight").all()
@@ -372,7 +372,7 @@ def test_a_sweep_chooses_by_two_scores_and_a_claim_stands_where_all_ways_agree(s
     found = stored(*long)
     line = chances.table(found).loc[("20 classes", "CDAN")]
     assert line.to_dict() == pytest.approx(
-        {"100 rounds": 80.3, "300 rounds": 76.3, "300, by information": 85.3}
+        {"100 rounds": 80.3, "300 rounds": 76.3, "300, by information": 85.3, "seeds": 3}
     )
     lines = claims.judged(found)
     assert "100 rounds, usual" in lines.loc["F6", "said"]
@@ -391,6 +391,38 @@ def test_a_sweep_chooses_by_two_scores_and_a_claim_stands_where_all_ways_agree(s
     assert re.search(r"\*\*behind\*\*:.* 300 rounds -2.3", said)
     assert re.search(r"\*\*ahead\*\*:.* 300, by information \+6.7", said)
     assert objects.accuracy(found)["cdan"].mean() == pytest.approx(80.3)  # as it was
+
+
+def test_a_method_is_measured_against_the_source_that_it_starts_from(stored):
+    own = dict(source_only=70, source_only_norm=60, shot=66)
+    found = stored(scattered(rows(**own)), scattered(rows("noniid15", **own)))
+    said = sentences.of(found)
+    for users in ("20 classes", "15 classes"):
+        assert re.search(rf"\*\*ahead\*\*:.* {users}, SHOT \+6.3", said)  # not behind 70
+
+
+def test_what_the_released_settings_make_of_a_claim_stands_beside_its_verdict(stored):
+    some = [rows(), rows("iid", shot=90)]
+    code = [rows("noniid15", shot=85), rows("iid", shot=60)]
+    code = [x.assign(protocol="as_released") for x in code]
+    found = stored(*(scattered(x) for x in some))
+    assert not claims.judged(found)["said"].str.contains("as released").any()
+    found = stored(*(scattered(x) for x in code))
+    lines = claims.judged(found)
+    assert lines.loc["F8", "verdict"] == "confirmed"
+    assert lines.loc["F8", "said"].endswith("; as released, 100 rounds: refuted")
+    assert lines.loc["F7", "said"].endswith("; as released, 100 rounds, 15 classes: refuted")
+    said = sentences.of(found)
+    assert "15 classes, 100 rounds, as released, behind: -5.3" in said
+    assert re.search(r"SHOT less the others as released.*\n.*ahead\*\*: 15 classes, DANN", said)
+
+
+def test_columns_of_a_fair_chance_are_of_the_same_seeds(stored):
+    other = rows(cdan=50)[lambda f: f["seed"] == 2].assign(seed=7, rounds=300, cdan=0)
+    long = [tried(3, 1.0, "dann", "cdan", "shot", users=u, rounds=300) for u in ("noniid", "iid")]
+    more = other[other["method"].isin(run.FEDERATED.values())].drop(columns="cdan")
+    line = chances.table(stored(rows(), rows("iid"), *long, more)).loc[("20 classes", "CDAN")]
+    assert line["300 rounds"] - line["100 rounds"] == pytest.approx(3) and line["seeds"] == 3
 
 
 def test_numbers_of_users_and_protocols_stand_side_by_side(stored):
@@ -485,7 +517,7 @@ def test_a_collapse_counts_with_any_number_of_users_a_round(stored):
     (part,) = claims.dann_fails(found)
     assert part.evidence.estimate == pytest.approx(100 / 36) and part.evidence.p_against == 1
     words = "of 108 runs **1** (20 classes, 1 a round, DANN, W->A: 1)"
-    assert words in tables.answer(found)
+    assert words in tables.collapses(found)
 
 
 def test_on_visda_one_user_takes_part_in_a_round(stored):

@@ -10,6 +10,7 @@ from lgfed_core.evidence.records import select, stand_in
 from lgfed_core.evidence.verdict import NO_EVIDENCE, NOT_RUN, equivalent, greater, rising
 
 from ..gains import at, at_each, distances_fall, gains, have, missing
+from . import coughs
 from .run import AUDIO, NAME, TABLES
 
 SAME = 0.2  # points of AUC that count as no difference: half of the largest gain the paper reports
@@ -89,10 +90,11 @@ def judged(
 ) -> pd.DataFrame:
     """C1, C2 and C5 by id, as far as there are rows, from rows of `stored`.
 
-    On stand-in data verdicts say so: they are about these data, not about the paper's.
+    On stand-in data verdicts say so: they are about these data, not about the paper's; on the
+    clips they say how many coughs there are to train on (`coughs`).
     """
     mine = select(found, protocol=protocol)
-    return claims.judged(CLAIMS, Found(mine, method), stand_in(mine))
+    return claims.judged(CLAIMS, Found(mine, method), stand_in(mine), coughs.limit(mine))
 
 
 def from_stored() -> pd.DataFrame:

@@ -28,7 +28,7 @@ SCALES = {
     "paper": {},
 }
 STAND_INS = {  # what follows from the features
-    # 5 % of their training rows hold no cough; a client has used up its rows after one or two of
+    # 5 % of their training rows hold one cough; a client has used up its rows after one or two of
     # its ten steps, and at 0.001 a CGAU would be far from trained after 1,000 rounds
     "clips": dict(validation=0.2, lr=0.05),
     "digits": dict(validation=0.1, lr=0.1),  # 64 small numbers: at 0.001 nothing is learnt

@@ -18,6 +18,7 @@ from ..printed import accuracies
 from . import run as cifar10, time as cgau_time
 
 METRIC = "test_acc"
+BEST, LAST = "best_val", "last"  # the round: of the least validation loss, and the last
 NO_GAIN = 0.5  # points: the gain that the paper's text prints, 78.0 to 78.5; less is none
 AVERAGED = ("C3", "C4", "C6")  # of accuracies, and so of how client rows are treated
 TIME, TIME_MARGIN = 1.85, 0.25  # seconds of the CGAU over the baseline's, as printed; our margin
@@ -26,12 +27,13 @@ TIME, TIME_MARGIN = 1.85, 0.25  # seconds of the CGAU over the baseline's, as pr
 class Found(NamedTuple):
     """rows: tidy rows of one protocol, scale and kind of features; method: the CGAU that is judged;
     itself: rows with features of a network that was trained on CIFAR-10 itself; times: rows of
-    `time`, of one protocol and scale."""
+    `time`, of one protocol and scale; selection: the round at which accuracies are read."""
 
     rows: pd.DataFrame
     method: str = "cgau_kept"
     itself: pd.DataFrame | None = None
     times: pd.DataFrame | None = None
+    selection: str = BEST
 
 
 def a_gain(found: Found) -> list[Part]:
@@ -57,7 +59,7 @@ def slopes(found: Found) -> list[Part]:
     if len(common) < 2:
         return []
     names = ("baseline", found.method)
-    plain, cgau = (_slope(accuracy(found.rows, name)[common]) for name in names)
+    plain, cgau = (_slope(accuracy(found.rows, name, found.selection)[common]) for name in names)
     return [
         tested("the baseline's slope, in points", plain, equivalent, 0.0, NO_GAIN),
         tested("CGAU's fall, in points", -cgau, greater),
@@ -71,7 +73,8 @@ def smaller_gain(found: Found) -> list[Part]:
     ``itself``."""
     if found.itself is None or not (have(*found[:2]) and have(found.itself, found.method)):
         return []
-    both = [gain_table(rows, found.method) for rows in (found.rows, found.itself)]
+    readings = found.method, found.selection
+    both = [gain_table(rows, *readings) for rows in (found.rows, found.itself)]
     common = both[0].columns.intersection(both[1].columns)
     means = (gain[common].mean(axis=1) for gain in both)
     return [paired("the difference of gains, in points", *means, greater), *missing(common)]
@@ -113,6 +116,7 @@ def judged(
     times: pd.DataFrame | None = None,
     protocol: str = "as_described",
     method: str = "cgau_kept",
+    selection: str = BEST,
 ) -> pd.DataFrame:
     """Lines of `evidence.claims.judged`, for as many claims as there are rows for.
 
@@ -124,7 +128,7 @@ def judged(
     own = None if itself is None else select(itself, protocol=protocol)
     here, other = (stand_in(rows) if rows is not None else "" for rows in (mine, own))
     names = {claim.id: here for claim in CLAIMS} | {"C7": ", ".join(filter(None, [here, other]))}
-    lines = claims.judged(CLAIMS, Found(mine, method, own, times), names)
+    lines = claims.judged(CLAIMS, Found(mine, method, own, times, selection), names)
     above = level(mine)
     if not pd.isna(above):  # of claims about accuracies: at which level they are judged
         words = f" (on features where the baseline is {above:+.1f} points from the paper's level)"
@@ -155,15 +159,36 @@ def from_stored() -> pd.DataFrame:
     return lines
 
 
+def at_the_last_round(
+    found: pd.DataFrame, itself: pd.DataFrame | None = None, times: pd.DataFrame | None = None
+) -> str:
+    """Which verdicts as described would be others at the last round, as a sentence; arguments: of
+    `judged`."""
+    others = []
+    for method in ("cgau_kept", "cgau_averaged"):
+        best, last = (
+            judged(found, itself, times, method=method, selection=selection)
+            for selection in (BEST, LAST)
+        )
+        both = best.index.intersection(last.index)
+        moved = best.loc[both, "verdict"] != last.loc[both, "verdict"]
+        others += [f"{id} ({WORDS[method]}): {last.loc[id, 'verdict']}" for id in both[moved]]
+    # False if a verdict came to depend on the round, or ceased to.
+    head = "At the last round, in place of that of the least validation loss, the verdicts are"
+    return f"{head} the same{', but for ' * bool(others)}{'; '.join(others)}."
+
+
 def size_ratio() -> float:
     """Parameters of the CGAU with ten clients over the baseline's, CIFAR-10's dimensions."""
     dims = 2048, 128, 10
     return models.count(GatedMLP(*dims, clients=10, released=False)) / models.count(Baseline(*dims))
 
 
-def gain_table(found: pd.DataFrame, method: str = "cgau_kept") -> pd.DataFrame:
+def gain_table(
+    found: pd.DataFrame, method: str = "cgau_kept", selection: str = BEST
+) -> pd.DataFrame:
     """Gains in points of accuracy: a line per seed, a column per proportion."""
-    gain = select(gains(found, METRIC), method=method)
+    gain = select(gains(found, METRIC, selection), method=method)
     return gain.pivot(index="seed", columns="shuffle_proportion", values="gain").dropna()
 
 
@@ -199,7 +224,8 @@ def beside_the_print(found: pd.DataFrame) -> str:
 
 def _gain(found: Found) -> pd.DataFrame:
     """`gain_table`; empty where nothing was run."""
-    return gain_table(*found[:2]) if have(*found[:2]) else pd.DataFrame()
+    there = have(found.rows, found.method)
+    return gain_table(found.rows, found.method, found.selection) if there else pd.DataFrame()
 
 
 def _slope(accuracy: pd.DataFrame) -> pd.Series:
@@ -208,7 +234,7 @@ def _slope(accuracy: pd.DataFrame) -> pd.Series:
     return accuracy @ ((p - p.mean()) / ((p - p.mean()) @ (p - p.mean())))
 
 
-def accuracy(found: pd.DataFrame, method: str) -> pd.DataFrame:
+def accuracy(found: pd.DataFrame, method: str, selection: str = BEST) -> pd.DataFrame:
     """Test accuracies, percent: a line per seed, a column per proportion."""
-    mine = select(found, metric=METRIC, selection="best_val", method=method)
+    mine = select(found, metric=METRIC, selection=selection, method=method)
     return mine.pivot(index="seed", columns="shuffle_proportion", values="value").dropna()

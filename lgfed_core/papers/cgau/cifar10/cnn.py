@@ -4,6 +4,9 @@ The CGAU paper found its gain smaller with such features and names no network (S
 released code takes a DenseNet-169. Ours is LG-FedAvg's small CNN, trained on the training pictures
 of all classes in one place; the 100 numbers before its last layer are the features. Training is
 short, depends on nothing but the settings below, and its features are kept in the cache.
+
+The rows that clients keep for validation are among those pictures: their loss is that of rows which
+the features know with their labels, so that the round which it picks stands beside the last one.
 """
 
 from collections.abc import Iterator

@@ -11,7 +11,7 @@ CLAIMS = (
     Claim(
         "C8",
         "cgau/xor",
-        "one unit solves it, each part for one client",
+        "one unit solves it, each part for one client (the weaker share of starts, less one half)",
         lambda found: [_weaker(found)],
         live=True,
     ),

@@ -6,10 +6,11 @@ found: `run.accuracies`, of one kind of network or by kind.
 import pandas as pd
 
 from lgfed_core.evidence.claims import Part, agreed, tested
-from lgfed_core.evidence.verdict import Evidence, every, greater
+from lgfed_core.evidence.verdict import Evidence, every
 from lgfed_core.models.gated_unit import SWITCHES
 
 from .run import solves
+from .shares import more_than_half
 
 INTACT = (0.75, 0.85, 0.95)  # of a client's points: right still, from half way to guessing on
 
@@ -61,15 +62,16 @@ def clearest(found: pd.DataFrame) -> int:
 def halves(found: dict[str, pd.DataFrame]) -> dict[str, Part]:
     """The two halves of C8, each over the starts that it is about: all, and those that solve it.
 
-    What counts as right without a part is ours to say, so the second is asked at each threshold of
+    Tests and intervals are exact, of a share less one half (`shares.more_than_half`). What counts
+    as right without a part is ours to say, so the second is asked at each threshold of
     `INTACT`, and must hold at all of them, or fail at all: its p-values are the largest. Its
     estimate is that of the threshold with the weakest evidence, its interval spans all three.
     """
     words, solved = ways(found["cgau"]), solves(found["cgau"])
     first, second = "one unit solves it", "one part for each client"
-    each = (words[solved] == "one each").astype(float)
-    parts = [tested(second, each[at].to_numpy(), greater, 0.5) for at in INTACT]
-    return {first: tested(first, solved.to_numpy(float), greater, 0.5), second: agreed(parts)}
+    each = words[solved] == "one each"
+    parts = [tested(second, each[at].to_numpy(), more_than_half) for at in INTACT]
+    return {first: tested(first, solved.to_numpy(), more_than_half), second: agreed(parts)}
 
 
 def claim(found: dict[str, pd.DataFrame]) -> dict[str, Evidence]:

@@ -3,11 +3,13 @@
 import pandas as pd
 
 from lgfed_core.evidence.claims import said
+from lgfed_core.evidence.verdict import NOT_RUN, SUGGESTED, Evidence
 from lgfed_core.models.gated_unit import SWITCHES
-from lgfed_core.papers.in_words import kind, less
+from lgfed_core.papers.in_words import kind
 
 from .roles import INTACT, clearest, counts, ways
-from .run import solves
+from .run import SCALES, solves
+from .shares import difference
 
 
 def take_home(found: dict[str, pd.DataFrame]) -> str:
@@ -72,11 +74,27 @@ def drawn(found: pd.DataFrame) -> str:
 def what_the_client_is_worth(found: dict[str, pd.DataFrame]) -> str:
     """Whether one gated unit solves it from more starts with its client than without, as a
     sentence; found: `accuracies` by kind of network, each start's weights drawn alike."""
-    solved = [100.0 * solves(found[net]) for net in ("cgau", "gated")]
-    more, starts = less(*solved)
+    more = difference(*(solves(found[net]) for net in ("cgau", "gated")))
+    of_100 = Evidence(*(100 * n for n in (more.estimate, more.low, more.high)))
     # False if the interval moved to the other side of zero, or came to hold it.
     way = kind(more, ("makes", "does not make", "is not shown to make"))
     return (
         f"**Knowing the client {way} the solution easier to find**: of 100 starts one gated unit "
-        f"solves it from so many more with its client than without: {said(more, starts, digits=0)}."
+        "solves it from so many more with its client than without: "
+        f"{said(of_100, len(found['cgau']), digits=0)}."
+    )
+
+
+def kept(lines: pd.DataFrame) -> str:
+    """What the scoreboard has of C8, as a sentence; lines: of `claims.from_stored`."""
+    if "C8" not in lines.index or not lines.loc["C8", "ran"]:
+        return f"**C8 on the scoreboard**: {NOT_RUN}."
+    line = lines.loc["C8"]
+    scale = "quick" if line["said"].startswith(SUGGESTED) else "paper"
+    starts, solved = SCALES[scale]["seeds"], int(line["runs"])
+    # False if another number of starts solved it, or the weaker share came to lie elsewhere.
+    many = f"one unit solves it from {solved} of {starts} starts, " if solved < starts else ""
+    return (
+        f"**C8 on the scoreboard, stored at {scale} scale**: {many}the weaker share of starts, "
+        f"less one half, is {said(line, solved)}: {line['verdict']}."
     )

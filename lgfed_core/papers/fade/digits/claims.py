@@ -98,15 +98,21 @@ def squared_is_better(found: pd.DataFrame) -> list[Part]:
 def smaller_losses(found: pd.DataFrame) -> list[Part]:
     """F3: where the target is rarest, the squared loss has the lower adversarial loss of target
     rows at the end, and the lower task loss of target rows on the way (mean over rounds)."""
-    found = longest(found)
-    parts, adversarial = [], wide(found, "target_adversarial")
+    return [
+        paired(f"{direction}, {words}", vanilla, squared, greater)
+        for direction, words, vanilla, squared in rare_losses(longest(found))
+    ]
+
+
+def rare_losses(found: pd.DataFrame) -> Iterator[tuple[str, str, pd.Series, pd.Series]]:
+    """What F3 compares where the target is rarest: direction, which loss of target rows, and that
+    by seed, in nats, in games with the vanilla and with the squared loss."""
+    adversarial = wide(found, "target_adversarial")
     for direction, _, (rarest, _) in _whole(found):
-        rare = adversarial.loc[[direction]]
+        rare = adversarial.loc[direction]
+        yield direction, "adversarial loss", rare["vanilla", rarest], rare["squared", rarest]
         way = _mean_on_the_way(found, direction, rarest)
-        both = rare["vanilla", rarest], rare["squared", rarest]
-        parts.append(paired(f"{direction}, adversarial loss", *both, greater))
-        parts.append(paired(f"{direction}, task loss", way["vanilla"], way["squared"], greater))
-    return parts
+        yield direction, "task loss", way["vanilla"], way["squared"]
 
 
 def opting_out_leaves_the_source(found: pd.DataFrame) -> list[Part]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from lgfed_core.evidence.records import select
-from lgfed_core.papers.in_words import Pair, bullets, seeds, sentence
+from lgfed_core.papers.in_words import Pair, bullets, mean, seeds, sentence
 
 from . import claims, run as digits
 
@@ -19,7 +19,8 @@ def of(found: pd.DataFrame) -> str:
     games, declined = (
         claims.each_longest(found, table) for table in (digits.TABLE, digits.OPT_OUT)
     )
-    return bullets([_ends(games), _squared(games), _opting_out(declined), statistics(found)])
+    first = [_ends(games), _squared(games), _losses(games), _against_source(games)]
+    return bullets([*first, _opting_out(declined), statistics(found)])
 
 
 def _ends(found: pd.DataFrame) -> str:
@@ -42,6 +43,35 @@ def _squared(found: pd.DataFrame) -> str:
         for direction, mine in _by_direction(found, "target_acc")
         for p in mine.get("squared", pd.DataFrame())
     ]
+    return sentence(head, pairs)
+
+
+def _losses(found: pd.DataFrame) -> str:
+    """Both halves of F3, with the levels that are compared."""
+    pairs = []
+    for direction, words, vanilla, squared in claims.rare_losses(found):
+        rounds = select(found, table=digits.TABLE, direction=direction, loss="vanilla")["rounds"]
+        levels = f"{mean(vanilla, 2)} with the vanilla one and {mean(squared, 2)} with the squared"
+        name = f"{direction}, {words}, {rounds.max():,.0f} rounds ({levels})"
+        pairs.append((name, squared, vanilla))
+    # False if an interval moved to the other side of zero, or came to hold it.
+    head = (
+        "**Losses of the rarest target, the squared loss less the vanilla one** (F3: adversarial "
+        "at the end, task on the way), in nats"
+    )
+    return sentence(head, pairs)
+
+
+def _against_source(found: pd.DataFrame) -> str:
+    """What the game adds to the model before it, which the source has trained alone."""
+    alone = select(found, table=digits.TABLE, metric="target_acc", loss="pretraining")
+    pairs = []
+    for direction, mine in _by_direction(found, "target_acc"):
+        start = select(alone, direction=direction).set_index("seed")["value"]
+        words = f"{direction} (source alone {mean(start)} %)"
+        pairs += [(words, mine["vanilla", 0.5], start)] * bool(len(start))
+    # False if an interval moved to the other side of zero, or came to hold it.
+    head = "**Target accuracy, the vanilla loss at one half less the source alone**, in points"
     return sentence(head, pairs)
 
 

@@ -144,7 +144,13 @@ def accuracy_is_kept(found: pd.DataFrame) -> list[Part]:
 PAGE = "fade/income"
 CLAIMS = (
     Claim("F10", PAGE, "no adversary: delta EO grows with male users", grows_with_imbalance),
-    Claim("F11", PAGE, "squared fairer unbalanced, vanilla balanced", each_loss_at_its_end, 2),
+    Claim(
+        "F11",
+        PAGE,
+        "squared fairer unbalanced, vanilla balanced, in delta EO (0 to 2)",
+        each_loss_at_its_end,
+        2,
+    ),
     Claim(
         "F12",
         PAGE,

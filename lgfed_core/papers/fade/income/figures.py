@@ -10,6 +10,8 @@ from lgfed_core.colours import INK, LOSS
 from lgfed_core.evidence.verdict import reach_of
 from lgfed_core.plotting import WIDTH, caption, room
 
+from .settings import in_words
+
 AREAS = (9, 70)  # of marks, from the fewest male users to the most, points^2
 PRACTICE = {"logistic": "x", "thresholds": "+", "reduction": "*"}
 
@@ -28,9 +30,9 @@ def figure3a(gap: pd.DataFrame, acc: pd.DataFrame, practice: pd.DataFrame | None
         colour, mark = LOSS[loss]
         x, low = mean_and_reach(gap[loss])
         y, reach = mean_and_reach(acc[loss])
-        left.errorbar(x.index, x, low, color=colour, marker=mark, capsize=2, label=loss)
+        left.errorbar(x.index, x, low, color=colour, marker=mark, capsize=2, label=in_words(loss))
         right.errorbar(
-            x, y, reach, low, color=colour, marker=mark, ms=3, elinewidth=0.7, label=loss
+            x, y, reach, low, color=colour, marker=mark, ms=3, elinewidth=0.7, label=in_words(loss)
         )
         sizes = np.linspace(*AREAS, len(x)) if len(x) > 1 else AREAS[1]
         right.scatter(x, y, sizes, color=colour, marker=mark, zorder=3)
@@ -64,7 +66,9 @@ def leaks(adversary: pd.DataFrame, probe: pd.DataFrame) -> Figure:
         for loss in [x for x in LOSS if x in table]:
             mean, reach = mean_and_reach(table[loss])
             colour, mark = LOSS[loss]
-            ax.errorbar(mean.index, mean, reach, color=colour, marker=mark, capsize=2, label=loss)
+            ax.errorbar(
+                mean.index, mean, reach, color=colour, marker=mark, capsize=2, label=in_words(loss)
+            )
         ax.axhline(50, color=INK, lw=0.8, ls=":")
         ax.set_xscale("log", base=2)
         ax.xaxis.set_major_formatter("{x:g}")
@@ -86,7 +90,9 @@ def by_round(curves: pd.DataFrame, ax: Axes | None = None) -> Axes:
         for m, style in zip(dict.fromkeys((males[0], males[-1])), ("-", "--"), strict=False):
             mine = curves[(curves["loss"] == loss) & (curves["males"] == m)]
             mean = mine.groupby("round")["validation_delta_eo"].mean()
-            ax.plot(mean.index, mean, style, color=LOSS[loss][0], label=f"{loss}, {m:g} male")
+            ax.plot(
+                mean.index, mean, style, color=LOSS[loss][0], label=f"{in_words(loss)}, {m:g} male"
+            )
     ax.set(xlabel="round", ylabel="delta EO, validation rows", ylim=(0, None))
     ax.legend(fontsize=7, ncols=3)
     words = "Delta EO on validation rows by round: fewest male users solid, most dashed."

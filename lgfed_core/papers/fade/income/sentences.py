@@ -6,22 +6,17 @@ import pandas as pd
 
 from lgfed_core.papers.in_words import Pair, bullets, sentence
 
-from . import claims
-from .settings import POWERS
+from . import claims, hidden
+from .settings import POWERS, Settings, Tuning, in_words, users
 
 _GAMES = [loss for loss in POWERS if loss != "none"]
-_FAIRER = ("higher", "lower", "not shown to be higher or lower")
+_USUAL = f"at the usual tuning ({Tuning(lr=Settings.lr).words})"
 
 
 def of(found: pd.DataFrame) -> str:
     """Sentences in Markdown; found: of `claims.stored`, one choice of inputs."""
-    about = (_kept, _gap, _price, _left, _between, _groups)
-    return bullets([sentence_of(found) for sentence_of in about])
-
-
-def hidden(found: pd.DataFrame) -> str:
-    """Those about what the representation still tells, alone."""
-    return bullets([_left(found), _between(found)])
+    first = bullets([_kept(found), _gap(found), _price(found)])
+    return "\n".join([first, hidden.of(found), bullets([_groups(found)])])
 
 
 def _kept(found: pd.DataFrame) -> str:
@@ -45,36 +40,23 @@ def _kept(found: pd.DataFrame) -> str:
 
 def _gap(found: pd.DataFrame) -> str:
     # False if an interval moved to the other side of zero, or came to hold it.
-    head = "**Delta EO with the game less without**"
-    return sentence(head, _against_none(found, "delta_eo"), _FAIRER, digits=3)
+    head = f"**Delta EO with the game less without**, {_USUAL}"
+    return sentence(head, _against_none(found, "delta_eo"), hidden.WORDS, digits=3)
 
 
 def _price(found: pd.DataFrame) -> str:
     # False if an interval moved to the other side of zero, or came to hold it.
-    head = "**Accuracy with the game less without**, in points"
-    return sentence(head, _against_none(found, "acc"), _FAIRER)
-
-
-def _left(found: pd.DataFrame) -> str:
-    # False if an interval moved to the other side of zero, or came to hold it: below it, the
-    # representation would tell less about sex than without the game.
-    head = "**What a fresh probe finds, with the game less without**, in points of AUC"
-    return sentence(head, _against_none(found, "probe_best"), _FAIRER)
-
-
-def _between(found: pd.DataFrame) -> str:
-    probe, game = (claims.wide(found, metric) for metric in ("probe_best", "adv_auc"))
-    pairs = [(_name(c), probe[c], game[c]) for c in _ends(probe, _GAMES) if c in game]
-    # False if a fresh probe found no more than the discriminator that took part.
-    head = "**A fresh probe less the game's own discriminator**, in points of AUC"
-    return sentence(head, pairs, _FAIRER)
+    head = f"**Accuracy with the game less without**, {_USUAL}, in points"
+    return sentence(head, _against_none(found, "acc"), hidden.WORDS)
 
 
 def _groups(found: pd.DataFrame) -> str:
     women, men = (claims.wide(found, f"acc_{who}") for who in ("female", "male"))
     pairs = [(_name(c), women[c], men[c]) for c in _ends(women, ["none"]) if c in men]
     # False if men were as easy to get right as women.
-    return sentence("**Accuracy on women less on men**, without a game, in points", pairs, _FAIRER)
+    return sentence(
+        "**Accuracy on women less on men**, without a game, in points", pairs, hidden.WORDS
+    )
 
 
 def _against_none(found: pd.DataFrame, metric: str) -> Iterator[Pair]:
@@ -91,4 +73,4 @@ def _ends(table: pd.DataFrame, losses: Iterable[str]) -> list[tuple[str, float]]
 
 
 def _name(column: tuple[str, float]) -> str:
-    return f"{column[0]}, {column[1]:g} male user{'s' * (column[1] != 1)}"
+    return f"{in_words(column[0])}, {users(column[1])}"

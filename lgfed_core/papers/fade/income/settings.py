@@ -12,6 +12,16 @@ from .practice import PARTS
 POWERS = {"none": 1.0, "vanilla": 1.0, "between": 1.5, "squared": 2.0}  # "none": D looks on
 
 
+def in_words(loss: str) -> str:
+    """A loss for people: one of `POWERS` that no paper names goes by its power."""
+    return loss if loss != "between" else f"power {POWERS[loss]:g}"
+
+
+def users(males: float) -> str:
+    """ "1 male user", "16 male users"."""
+    return f"{males:g} male user{'s' * (males != 1)}"
+
+
 class Tuning(NamedTuple):
     """What the sweep turns: lambda's top, learning rate, D's own steps with each batch."""
 
@@ -21,6 +31,12 @@ class Tuning(NamedTuple):
 
     def __str__(self):
         return f"{self.top:g}_{self.lr:g}_{self.own_steps}"
+
+    @property
+    def words(self) -> str:
+        """ "λ to 3, rate 0.01, 4 own steps of D"."""
+        own = f"{self.own_steps or 'no'} own steps of D"
+        return f"λ to {self.top:g}, rate {self.lr:g}, {own}"
 
     @classmethod
     def read(cls, text: str) -> "Tuning":

@@ -8,6 +8,7 @@ from lgfed_core.evidence.records import select
 
 from . import claims, run as income
 from .figures import mean_and_reach
+from .settings import in_words, users
 
 NAMES = {  # percent, but for delta EO
     "acc": "accuracy",
@@ -46,7 +47,7 @@ def _text(table: pd.DataFrame) -> pd.Series:
 def over_males(found: pd.DataFrame, metrics: Iterable[str]) -> pd.DataFrame:
     """Means over all numbers of male users, a line per measure, a column per loss."""
     means = {NAMES[m]: claims.wide(found, m).mean().groupby("loss").mean() for m in metrics}
-    return pd.DataFrame(means).T
+    return pd.DataFrame(means).T.rename(columns=in_words)
 
 
 def tried(found: pd.DataFrame) -> pd.DataFrame:
@@ -60,7 +61,7 @@ def tried(found: pd.DataFrame) -> pd.DataFrame:
     table["seeds"] = [f"{n:g} of {all_}" for n, all_ in zip(table["seeds"], ran, strict=True)]
     best = {tuple(choice) for choice in claims.chosen(found)}
     table["chosen"] = ["yes" if line in best else "" for line in table.index]
-    lines = [(loss, f"{m:g}", how.replace("_", ", ")) for loss, m, how in table.index]
+    lines = [(in_words(loss), f"{m:g}", how.replace("_", ", ")) for loss, m, how in table.index]
     names = ["loss", "male users", "top, rate, own steps"]
     return table.set_axis(pd.MultiIndex.from_tuples(lines, names=names))
 
@@ -74,19 +75,19 @@ def practice(found: pd.DataFrame) -> pd.DataFrame:
     for (q, males), mine in select(found, table=income.QFFL_TABLE).groupby(["q", "males"]):
         lines[_users(males), f"q-FFL, q = {q:g}"] = mine
     for (loss, males), mine in select(found, table=income.TABLE).groupby(["loss", "males"]):
-        lines[_users(males), loss] = mine
+        lines[_users(males), in_words(loss)] = mine
     means = {key: mine.groupby("metric")["value"].mean() for key, mine in lines.items()}
     return pd.DataFrame(means).T.reindex(columns=[*BESIDE]).rename(columns=NAMES)
 
 
 def _users(males: float) -> str:
-    return f"{males:g} male user{'s' * (males != 1)}, one female"
+    return f"{users(males)}, one female"
 
 
 def named(table: pd.DataFrame) -> pd.DataFrame:
     """``table`` by (loss, males), with whole numbers of male users and columns in words."""
     if len(table):
-        lines = [(loss, f"{males:g}") for loss, males in table.index]
+        lines = [(in_words(loss), f"{males:g}") for loss, males in table.index]
         table = table.set_axis(pd.MultiIndex.from_tuples(lines, names=["loss", "male users"]))
     return table.rename(columns=NAMES).rename_axis(columns=None)
 

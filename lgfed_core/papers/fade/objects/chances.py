@@ -18,8 +18,8 @@ def by_length(found: pd.DataFrame) -> pd.DataFrame:
     """Target accuracy by rounds, %: lines (users, tasks, method), a column per length, and seeds,
     the fewest of a task.
 
-    Each line has the tasks and seeds that have run at every length it shows; a central method takes
-    as many batches as a federated run of so many rounds. Empty without another length than usual.
+    Each line has the tasks and seeds that have run at every length it shows; how many batches a
+    central method takes for so many rounds says `Parts.central`. Empty without another length.
     """
     longer = sorted({int(r) for r in found["rounds"].dropna()})
     lines = []
@@ -58,12 +58,18 @@ def chance(found: pd.DataFrame) -> dict[str, dict[str, pd.DataFrame]]:
 
 
 def table(found: pd.DataFrame) -> pd.DataFrame:
-    """`chance` for people: lines (users, method), a column per way, means over seeds, %."""
-    lines: dict[tuple[str, str], dict[str, float]] = {}
-    for name, some in chance(found).items():
-        for users, means in some.items():
-            for method in (m for m in sweep.FAIR if m in means):
-                lines.setdefault((USERS[users], WORDS[method]), {})[name] = means[method].mean()
+    """`chance` for people: lines (users, method), a column per way, means in %, and seeds: of those
+    that all ways have."""
+    ways, lines = chance(found), {}
+    for users in ("noniid", "iid"):
+        for method in sweep.FAIR:
+            each = {
+                name: some[users][method] for name, some in ways.items() if method in some[users]
+            }
+            both = pd.DataFrame(each).dropna()
+            if len(both):
+                seeds = dict(seeds=len(both))
+                lines[USERS[users], WORDS[method]] = both.mean().to_dict() | seeds
     return pd.DataFrame(lines).T
 
 

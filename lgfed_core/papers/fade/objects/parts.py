@@ -99,11 +99,13 @@ class Parts:
         return self.run(name, fed, plays, training, cfg.rounds, self.taken(before, start, fed))
 
     def central(self, before: Outcome, method: str) -> Outcome:
-        """Both domains in every step: what a server with all data would do. As many batches.
+        """Both domains in every step: what a server with all data would do.
 
-        A step of each device on its own batch, and their plain average, is one step on the mean of
-        both losses; a doubled rate makes it their sum. The adversarial loss counts half on either
-        side. SHOT has the target alone. Batch normalisation sees each domain by itself.
+        As many batches as in a federated run; SHOT has the target alone and takes half as many, all
+        the target's, where a federated run has some of the source's. A step of each device on its
+        own batch, and their plain average, is one step on the mean of both losses; a doubled rate
+        makes it their sum. The adversarial loss counts half on either side. Batch normalisation
+        sees each domain by itself.
         """
         cfg, alone = self.cfg, method == "shot"
         who = _drawn([0.0, 1.0], len(self.seeds)) if alone else Participation()

@@ -108,7 +108,8 @@ class Settings(Checked):
 
     @property
     def central_rounds(self) -> int:
-        """Central steps, of a batch of each domain: as many batches as in a federated run."""
+        """Central steps, of a batch of each domain: as many batches as in a federated run. SHOT's
+        are of the target alone, and so half as many."""
         return max(1, self.rounds * self.steps // 2)
 
     @property

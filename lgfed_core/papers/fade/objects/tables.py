@@ -176,7 +176,7 @@ def _ran() -> Iterator[tuple[str, str, str]]:
 
 
 def answer(found: pd.DataFrame) -> str:
-    """In Markdown what stored runs say: averages with non-i.i.d. users, and who collapsed."""
+    """In Markdown what stored runs say: averages over tasks, by kind of users."""
     lines, seeds = [], 0
     for users in USERS:
         wide = stored.accuracy(found, users)
@@ -187,11 +187,10 @@ def answer(found: pd.DataFrame) -> str:
             said = ", ".join(f"{WORDS[m]} {mean[m].mean():.1f}" for m in some)
             lines.append(f"- {USERS[users]}: {said}")
     head = f"Target accuracy in percent, mean over six tasks ({seeds} seed{'s' * (seeds > 1)}):"
-    start = [head, "", *lines] if lines else ["Not all tasks have run yet."]
-    return "\n".join([*start, "", _collapses(found)])
+    return "\n".join([head, "", *lines] if lines else ["Not all tasks have run yet."])
 
 
-def _collapses(found: pd.DataFrame) -> str:
+def collapses(found: pd.DataFrame) -> str:
     """How many runs have collapsed under each protocol, with any number of users a round, and
     which; other settings apart."""
     runs: dict[str, list[pd.Series]] = {}

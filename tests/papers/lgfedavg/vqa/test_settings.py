@@ -136,7 +136,7 @@ def test_the_papers_own_network_trains_in_looped_lanes_and_is_refused_where_it_c
     with pytest.raises(SettingsError, match=f"with batch_size {alone} a batch has one"):
         QUESTIONS.run(QUESTIONS.settings("smoke", **way, batch_size=alone), [0], **engine)
     whole = QUESTIONS.settings("smoke", **way, batch_size=max(held) + 1)
-    with pytest.raises(SettingsError, match="batched lanes pad a last batch"):
+    with pytest.raises(SettingsError, match="batched lanes pad its last batch"):
         QUESTIONS.run(whole, [0], lanes="batched", **(engine | dict(workers=None)))
     rows, histories = QUESTIONS.run(whole, [0], lanes="looped", **engine)
     assert set(histories) == {"fedavg", "lg_scratch"} and rows["value"].notna().all()
