@@ -230,7 +230,7 @@ def _fill(args) -> int:
     if args.plan:
         print(said(work.planner(args.device, args.only)))
     else:
-        plan = partial(work.planner, args.device, args.only)
+        plan = partial(work.planner, args.device, args.only, bool(args.cluster))
         how = args.hours, plan, args.device, args.workers, partial(print, flush=True)
         with cluster.Cluster(args.cluster) if args.cluster else nullcontext() as there:
             work.fill(*how, there)

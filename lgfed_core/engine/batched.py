@@ -33,7 +33,7 @@ class Batched(StackedTests):
         self.trained: list[Job] = []  # in the last round,
         self.before = phase.own([])  # and their personal parameters before it [L, P_p]
         self.trainee = trainee(phase)
-        self.host = Host(phase, self.trainee)
+        self.host = Host(phase)
         self.graphs = Graphs(phase.tensors["shared"].device)
         self.statistics = [
             n for n in phase.layout.shapes if n not in dict(phase.net.named_parameters())

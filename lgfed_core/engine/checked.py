@@ -167,6 +167,18 @@ def lonely_rows(phase: Phase) -> None:
                 )
 
 
+def padded_rows(phase: Phase) -> None:
+    """Batch normalisation would count what pads the last batch of lanes that train together."""
+    for r, rows in enumerate(phase.rows["train"][1]):
+        for k, n in enumerate(rows.size.tolist()):
+            if phase.training.seen(n) % phase.training.batch_size:
+                raise SettingsError(
+                    f"device {k} of run {r} has {n} row{'s' * (n > 1)}: batched lanes pad its last "
+                    "batch, and batch normalisation would count the padding; limit batches, choose "
+                    'a batch_size that divides every device\'s rows, or lanes="looped"'
+                )
+
+
 def _way_out(rows: int, batch: int) -> str:
     """What helps where a batch of a device's ``rows`` has one row."""
     if rows == 1:

@@ -185,6 +185,8 @@ def prepare(
     )
     if normalises(trainee(phase)):
         checked.lonely_rows(phase)
+        if padded:
+            checked.padded_rows(phase)
     if padded and (two := trials.two(federation, methods[0])) is not None:
         refuse_unlifted(phase, two)
 

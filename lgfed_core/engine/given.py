@@ -7,12 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from lgfed_core.errors import SettingsError
 from lgfed_core.seeds import coin, pictures, visits
 
-from .training import Job, Phase, normalises
+from .training import Job, Phase
 
 
 class Given(NamedTuple):
@@ -31,11 +30,10 @@ class Given(NamedTuple):
 
 
 class Host:
-    """Draws and lays out what the lanes of a round are `Given`; net: the one that they train."""
+    """Draws and lays out what the lanes of a round are `Given`."""
 
-    def __init__(self, phase: Phase, net: nn.Module):
+    def __init__(self, phase: Phase):
         self.phase = phase
-        self.normalises = normalises(net)
         self.drawn: dict[tuple[int, ...], np.ndarray] = {}  # the order of rows, in this round
 
     def begin(self) -> None:
@@ -131,12 +129,6 @@ class Host:
         real = torch.from_numpy(real.reshape(shape).copy()).swapaxes(0, 1)
         index = torch.from_numpy(index.reshape(shape)).swapaxes(0, 1)
         count = real.sum(2, keepdim=True)  # [T, L, 1]
-        if self.normalises and ((count > 0) & (count < cfg.batch_size)).any():
-            raise SettingsError(
-                "batched lanes pad a last batch, and batch normalisation would count the padding: "
-                "limit batches, choose a batch_size that divides every device's rows, or lanes="
-                '"looped"'
-            )
         weight = real / count.clamp(min=1)
         place = split.x.device
         return index.to(place), weight.to(place), count[..., 0] > 0

@@ -1,7 +1,8 @@
 """One round: who takes part, what they send, what the server makes of it."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -89,12 +90,21 @@ def _relabel(phase: Phase, engine: Engine, number: int) -> None:
                 labels[r, mine[bare]] = label(said[r, k, : len(mine)])[bare].to(labels)
 
 
-def privatise(phase: Phase, jobs: list[Job], number: int) -> None:
-    """Do to each upload what the method has listed (to clip it, say, and to blur it)."""
+def privatise(
+    phase: Phase,
+    jobs: list[Job],
+    number: int,
+    secret: Callable[[], np.random.Generator] | None = None,
+) -> None:
+    """Do to each upload what the method has listed (to clip it, say, and to blur it).
+
+    secret: makes random numbers that nobody else can; without it they follow from the run's seed,
+    which is enough where everybody is simulated.
+    """
     t = phase.tensors
     for slot, (run, device) in enumerate(jobs):
         if phase.methods[run].upload:
-            rng = stream(phase.seeds[run], Purpose.PRIVACY, number, device)
+            rng = secret() if secret else stream(phase.seeds[run], Purpose.PRIVACY, number, device)
             for treatment in phase.methods[run].upload:
                 before, sent = t["shared"][run], t["uploads"][slot]
                 given = treatment.privatise(before, sent, rng)

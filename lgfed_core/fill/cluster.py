@@ -28,7 +28,7 @@ import pandas as pd
 from lgfed_core.errors import LgfedError, NotAvailable, SettingsError
 from lgfed_core.evidence import records
 
-from .errand import Errand, rows
+from .errand import Errand, named, rows
 
 LOOK = 0.5  # seconds between two looks at who is there and what is done
 CONNECT = 10.0  # seconds in which a scheduler must answer
@@ -78,8 +78,14 @@ class Cluster:
 
     @property
     def slots(self) -> int:
-        """How many runs can go on at once, now."""
-        return sum(self.client.nthreads().values())
+        """How many runs can go on at once, now. Raises LgfedError where the scheduler is gone."""
+        try:
+            return sum(self.client.nthreads().values())
+        except OSError as error:
+            raise LgfedError(
+                f"the scheduler does not answer any more ({error}); start it and say the same "
+                "command again: runs go on from their checkpoints"
+            ) from error
 
     def rows(
         self, next_one: Callable[[], Errand | None]
@@ -115,8 +121,13 @@ class Cluster:
                 say(f"  {errand}: left out, {found}")
                 yield str(found)
             else:
-                if record:
-                    records.record(errand.experiment, found)
+                try:
+                    if record:
+                        records.record(errand.experiment, found)
+                except LgfedError as error:  # the others' rows may be sound
+                    say(f"  {errand}: left out, {error}")
+                    yield str(error)
+                    continue
                 where = f" in data/results/{errand.experiment}.csv" if record else ""
                 say(f"  {errand}: {len(found)} rows{where}")
                 yield len(found)
@@ -131,7 +142,7 @@ class Cluster:
         except LgfedError as error:
             return error
         except Exception as error:  # of Dask's: all workers that took it died, one lacks lgfed_core
-            return LgfedError(f"{type(error).__name__}: {error}")
+            return LgfedError(named(error))
 
 
 def work(asked: str, stop: str) -> str:

@@ -68,8 +68,14 @@ def answer(asked: str) -> str:
         how = dict(device=errand.device, workers=errand.workers, lanes=errand.lanes)
         rows, _ = experiment.run(cfg, errand.seeds, record=False, kept=errand.kept, **how)
     except Exception as error:  # whatever an experiment of one's own may raise
-        return json.dumps({"error": f"{type(error).__name__}: {error}"})
+        return json.dumps({"error": named(error)})
     return json.dumps(rows.to_dict("split", index=False))
+
+
+def named(error: Exception) -> str:
+    """An error in a line: its text alone where it is one of this package's, which say all."""
+    text = str(error)
+    return text if text and isinstance(error, LgfedError) else f"{type(error).__name__}: {text}"
 
 
 def rows(answered: str) -> pd.DataFrame:
@@ -91,7 +97,8 @@ def _tuples(value: Any) -> Any:
 
 
 def _end_with_input() -> None:
-    sys.stdin.read()
+    while os.read(0, 4096):  # and not by sys.stdin, for whose lock forked workers would wait
+        pass
     os._exit(1)  # checkpoints are whole at any instant
 
 

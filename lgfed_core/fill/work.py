@@ -20,7 +20,7 @@ from lgfed_core.papers.experiment import place_of
 
 from . import goals
 from .cluster import Cluster
-from .errand import Errand
+from .errand import Errand, named
 from .ledger import Ledger
 from .plan import Bundle, Planner, Task
 from .words import length
@@ -39,14 +39,19 @@ def long_enough(hours: float) -> None:
         raise SettingsError(f"hours is {hours}; it says how long to work, e.g. 2.5, up to {YEAR:,}")
 
 
-def planner(device: str = "auto", only: str = "") -> Planner:
+def planner(device: str = "auto", only: str = "", elsewhere: bool = False) -> Planner:
     """A plan from the rows that are stored now, at the prices of ``device``.
 
-    only: an experiment; nothing else is planned. Raises SettingsError for one that is unknown.
+    only: an experiment; nothing else is planned. elsewhere: for a cluster's workers, whose GPUs
+    need not be here. Raises SettingsError for an experiment that is unknown.
     """
-    place = place_of(device)
-    ledger = Ledger(goals.pieces(only), provenance(place)["device"])
-    return Planner(goals.every(ledger), ledger, lanes=place.type != "cpu")
+    if elsewhere and device == "cuda":
+        name, gpu = device, True
+    else:
+        place = place_of(device)
+        name, gpu = provenance(place)["device"], place.type != "cpu"
+    ledger = Ledger(goals.pieces(only), name)
+    return Planner(goals.every(ledger), ledger, lanes=gpu)
 
 
 def fill(
@@ -114,8 +119,8 @@ def _here(tasks: Iterator[Task], say: Callable[[str], None], **how) -> Iterator[
     for task in tasks:
         try:
             rows, _ = task.experiment.run(task.settings, task.seeds, kept=task.kept, **how)
-        except (LgfedError, RuntimeError, MemoryError) as error:  # PyTorch's, of memory, among them
-            why = str(error) or type(error).__name__
+        except Exception as error:  # whatever an experiment, PyTorch or the disk may raise
+            why = named(error)
             say(f"  left out: {why}")
             yield why
         else:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from flwr.app import ArrayRecord, Context, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
@@ -89,7 +90,7 @@ class Seat:
         job, t = (0, self.node.client), self.phase.tensors
         t["shared"][0] = wire.vector(self.plan.layout, received)
         self.engine.train([job], round, self.plan.training.rate(round))
-        privatise(self.phase, [job], round)
+        privatise(self.phase, [job], round, secret)
         lost = wrong(t["uploads"][:1], t["shared"], self.plan.participation.farthest)
         if all(part.isfinite().all() for part in self.own.values()):
             if not lost:
@@ -103,6 +104,12 @@ class Seat:
         job = (0, self.node.client)
         self.phase.tensors["shared"][0] = wire.vector(self.plan.layout, received)
         return int(self.engine.correct("shared", "personal", "test", [job])[job])
+
+
+def secret() -> np.random.Generator:
+    """Random numbers of this node alone: the server knows the run's seed, and could take noise that
+    follows from it away."""
+    return np.random.default_rng()  # seeded by the operating system
 
 
 def _seated(alone: Phase, k: int) -> Phase:

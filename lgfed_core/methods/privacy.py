@@ -1,7 +1,8 @@
 """Differential privacy for what a device sends: clip the change, add Gaussian noise.
 
 FADE (Hong et al. 2021, section 3) refers to McMahan et al. (2018). Here every device adds the noise
-itself, before it sends, so that nobody else has to be trusted. `epsilon` comes from the accountant
+itself, before it sends, so that nobody else has to be trusted; on a node of Flower it draws what no
+seed of the run gives. `epsilon` comes from the accountant
 of Opacus, an optional package.
 """
 
@@ -27,7 +28,7 @@ class Treatment(Protocol):
     def privatise(self, before: Tensor, upload: Tensor, rng: np.random.Generator) -> Tensor:
         """What leaves the device instead of ``upload`` [P_s]; ``before`` [P_s] is what it got.
 
-        ``rng`` is that of the device in the round.
+        ``rng`` is the device's own, anew in each round.
         """
 
 

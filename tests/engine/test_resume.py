@@ -122,6 +122,14 @@ def test_a_batch_of_one_row_is_refused_where_it_is_to_be_normalised():
         run(toy_federation(net=net), HALF, replace(SGD, batch_size=1), 1, workers=1)
 
 
+def test_lanes_that_would_pad_a_batch_to_be_normalised_are_refused_before_any_round(monkeypatch):
+    monkeypatch.setattr(loop, "round_of", None)
+    fed, training = toy_federation(net=Forgetful()), replace(SGD, batch_size=12)
+    few = replace(fed, participation=Participation(fraction=0.1))  # whoever is drawn first
+    with pytest.raises(SettingsError, match="device 0 of run 0 has 2 rows: batched lanes pad its"):
+        run(few, HALF, training, 1, lanes="batched")
+
+
 @pytest.mark.parametrize("lanes", ["looped", "batched"])
 def test_a_servers_momentum_of_0_is_fedavg_and_of_9_tenths_is_not(lanes):
     torch.manual_seed(0)

@@ -3,21 +3,24 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from lgfed_core.errors import LgfedError, NotAvailable, SettingsError
+from lgfed_core.errors import LgfedError, NotAvailable, ResultsError, SettingsError
 from lgfed_core.fill import errand
 from lgfed_core.fill.errand import Errand
 from lgfed_core.papers.lgfedavg.mnist.run import MNIST
 
 distributed = pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
 dask = pytest.importorskip("dask")
+psutil = pytest.importorskip("psutil")  # which Dask needs
 cluster = pytest.importorskip("lgfed_core.fill.cluster")
 LONG = dict(shrink=0.1, starts=(800,), alone=(), rows_per_class=(50, 20))  # some seconds
 
@@ -88,6 +91,52 @@ def test_what_is_printed_before_an_answer_is_no_part_of_it():
     assert errand.rows(f"20 devices\nof small digits\n{said}\n").equals(rows)
     with pytest.raises(LgfedError, match="no rows came back, but '20 devices'"):
         errand.rows("20 devices\n")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="workers are forked")
+@pytest.mark.parametrize("closed", [False, True])
+def test_an_errand_may_have_workers_of_its_own_and_none_outlives_who_asked(closed, tmp_path):
+    env = os.environ | {"LGFED_RUNS": str(tmp_path), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "lgfed_core.fill.errand"]
+    pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+    with subprocess.Popen(command, **pipes) as process:
+        process.stdin.write(replace(mnist(4, **LONG), workers=2).asked() + "\n")
+        process.stdin.flush()
+        own = psutil.Process(process.pid)
+        until(lambda: len(own.children()) >= 2)
+        mine = [child.pid for child in own.children()]
+        if closed:
+            process.stdin.close()
+        else:
+            assert len(errand.rows(process.stdout.readline())) > 0
+        assert process.wait(60) == int(closed)
+        until(lambda: not any(map(_lives, mine)), 10)
+
+
+def test_rows_that_cannot_be_recorded_stop_no_other_run(scheduler, monkeypatch):
+    local, _ = scheduler
+    monkeypatch.setattr(cluster, "work", lambda asked, stop: '{"columns": ["seed"], "data": [[0]]}')
+    told, failing = [], iter([ResultsError("a column is missing"), None])
+
+    def record(name, rows):
+        if error := next(failing):
+            raise error
+
+    monkeypatch.setattr(cluster.records, "record", record)
+    with cluster.Cluster(local.scheduler_address) as there:
+        found = list(there.recorded(partial(next, iter([mnist(0), mnist(1)]), None), told.append))
+    assert found == ["a column is missing", 1]
+    assert any(line.endswith("left out, a column is missing") for line in told)
+
+
+def test_a_scheduler_that_is_gone_says_how_to_go_on(scheduler, monkeypatch):
+    def gone():
+        raise OSError("Timed out trying to connect to tcp://10.0.0.5:8786 after 30 s")
+
+    with cluster.Cluster(scheduler[0].scheduler_address) as there:
+        monkeypatch.setattr(there.client, "nthreads", gone)
+        with pytest.raises(LgfedError, match="Timed out .* say the same command again"):
+            list(there.rows(lambda: mnist(0)))
 
 
 def test_whatever_an_experiment_raises_comes_back_by_name(monkeypatch):
@@ -162,8 +211,6 @@ def test_without_dask_a_cluster_says_what_to_install(monkeypatch):
 
 def _children() -> list[int]:
     """The processes that run errands for the one that is asked."""
-    import psutil
-
     mine = psutil.Process().children(recursive=True)
     return [p.pid for p in mine if "lgfed_core.fill.errand" in p.cmdline()]
 

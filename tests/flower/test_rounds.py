@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -13,10 +14,10 @@ pytest.importorskip("flwr", reason="needs the extra 'flower'")
 
 from flwr.app import Array, ArrayRecord, Message, MetricRecord
 
-from lgfed_core.engine import LocalTraining, Participation, run
+from lgfed_core.engine import LocalTraining, Participation, rounds, run
 from lgfed_core.engine.training import AdamTraining
 from lgfed_core.errors import DataError, LgfedError, SettingsError
-from lgfed_core.flower import Plan, server, wire, write_nodes
+from lgfed_core.flower import Plan, client, server, wire, write_nodes
 from lgfed_core.flower.client import Seat
 from lgfed_core.flower.nodes import Node
 from lgfed_core.methods import FADE, MTL, ClientRowsAveraged, ClientRowsKept, FedAvg, LGFedAvg
@@ -24,6 +25,7 @@ from lgfed_core.methods.privacy import Privacy
 from lgfed_core.models import make
 from lgfed_core.models.cgau import GatedMLP
 from lgfed_core.partition import ClientIndices
+from lgfed_core.seeds import Purpose, stream
 from near import RUN, near
 from toy import ABOVE, SGD, grouped, toy_federation
 
@@ -65,11 +67,13 @@ def at_once(monkeypatch):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_nodes_end_where_the_engine_ends(case, tmp_path):
+def test_nodes_end_where_the_engine_ends(case, tmp_path, monkeypatch):
     build, method, training = CASES[case]
     federation = build()
     plan = planned(federation, method, training)
     there, _ = near(federation, plan, tmp_path)
+    monkeypatch.setattr(client, "secret", lambda: np.random.default_rng(5))
+    monkeypatch.setattr(rounds, "stream", _with_noise_of_5)
     found = there.run()
     due = run(federation, method, training, rounds=3, workers=1)
     torch.testing.assert_close(found, due.tensors["shared"][0], rtol=0, atol=1e-6)
@@ -78,6 +82,26 @@ def test_nodes_end_where_the_engine_ends(case, tmp_path):
     for k in took_part:
         own = Node(tmp_path / f"node-{k}").personal(RUN)
         torch.testing.assert_close(own, due.tensors["personal"][0, k], rtol=0, atol=1e-6)
+
+
+def _with_noise_of_5(seed: int, purpose: Purpose, *more: int) -> np.random.Generator:
+    return np.random.default_rng(5) if purpose is Purpose.PRIVACY else stream(seed, purpose, *more)
+
+
+def test_noise_on_a_node_follows_from_nothing_that_the_server_knows(tmp_path):
+    build, method, training = CASES["private"]
+    federation = build()
+    plan = planned(federation, method, training)
+    near(federation, plan, tmp_path)
+    start = wire.arrays(plan.layout, plan.first())
+    node = Node(tmp_path / "node-0")
+    sent = [wire.vector(plan.layout, Seat(plan, node, run).train(start, 0)) for run in (1, 2)]
+    assert (sent[0] - sent[1]).std() > 0.3 * 0.1 * 0.5, (
+        "drawn anew: that of one seed would be equal"
+    )
+    plain = planned(federation, FedAvg(upload=[Privacy(clip=0.1, noise=0.0)]), training)
+    quiet = [wire.vector(plan.layout, Seat(plain, node, run).train(start, 0)) for run in (3, 4)]
+    assert torch.equal(*quiet)
 
 
 @pytest.mark.parametrize("case", ["FedAvg", "LG-FedAvg", "CGAU", "FADE"])
