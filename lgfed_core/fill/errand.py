@@ -74,8 +74,8 @@ def answer(asked: str) -> str:
 
 def named(error: Exception) -> str:
     """An error in a line: its text alone where it is one of this package's, which say all."""
-    text = str(error)
-    return text if text and isinstance(error, LgfedError) else f"{type(error).__name__}: {text}"
+    kind = "" if isinstance(error, LgfedError) and str(error) else type(error).__name__
+    return ": ".join(filter(None, (kind, str(error))))
 
 
 def rows(answered: str) -> pd.DataFrame:

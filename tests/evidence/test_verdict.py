@@ -62,6 +62,13 @@ def test_runs_that_all_agree_give_a_point():
     assert (found.low, found.high, found.verdict) == (0.5, 0.5, "reproduced")
 
 
+@pytest.mark.parametrize("ours", [49.0, 51.0])
+def test_what_is_off_by_the_margin_itself_is_reproduced(ours):
+    found = verdict.compare(50.0, None, None, [ours] * 3, floor=1.0)
+    assert abs(found.difference) == found.margin == 1.0
+    assert found.verdict == verdict.REPRODUCED
+
+
 @pytest.mark.parametrize("ours", [50.5, 57.5])
 def test_two_runs_that_are_equal_may_be_so_by_chance(ours):
     assert verdict.compare(50.0, None, None, [ours] * 2, floor=1.0).verdict == "inconclusive"
@@ -79,7 +86,8 @@ def test_two_runs_that_are_equal_may_be_so_by_chance(ours):
     ],
 )
 def test_counted_numbers_are_compared_in_printed_digits(ours, expected):
-    assert verdict.compare_exact(5.6e10, 1e9, ours).verdict == expected
+    found = verdict.compare_exact(5.6e10, 1e9, ours)
+    assert (found.verdict, found.margin) == (expected, 5e8)
 
 
 def test_welch_broadcasts_and_matches_single_calls():

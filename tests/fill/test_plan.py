@@ -22,7 +22,7 @@ def piece(name: str, classes: int = 2, after: tuple[str, ...] = ()) -> Piece:
 
 
 FEDAVG, LG, LOCAL = piece("fedavg"), piece("lg_400", after=("fedavg",)), piece("local")
-FAR = piece("local", classes=5)
+FAR, OTHER = piece("local", classes=5), piece("lg_800", after=("fedavg",))
 HOUR = {FEDAVG: 3600.0, LG: 600.0, LOCAL: 600.0, FAR: 600.0}
 
 
@@ -55,6 +55,11 @@ def test_of_two_verdicts_the_likelier_for_its_time_comes_first():
     assert first(plan([dear, likely])).tasks[0].pieces == (LOCAL,)
     dear = goal(FEDAVG, at3=0.9, name="dear")
     assert first(plan([dear, likely], seconds=HOUR | {FEDAVG: 60.0})).tasks[0].pieces == (FEDAVG,)
+
+
+def test_of_two_steps_that_gain_alike_for_their_time_the_smaller_comes_first():
+    found = plan([goal(LOCAL, at3=0.25, at5=0.75)], {LOCAL: 2}).bundles()
+    assert [bundle.step for bundle in found] == [3, 5]
 
 
 def test_a_claim_comes_before_a_single_cell():
@@ -95,6 +100,8 @@ def test_a_first_look_at_what_is_unknown_beats_a_third_seed_that_decides_nothing
     new, known = goal(FAR, at3=0.0), goal(LOCAL, at3=0.01)
     found = first(plan([known, new], {LOCAL: 2}))
     assert (found.step, found.tasks[0].pieces, found.tasks[0].seeds) == (1, (FAR,), (0,))
+    part = goal(LOCAL, FAR, at3=0.0)  # of which something is known
+    assert not list(plan([part], {LOCAL: 1}).bundles())
 
 
 def saved(task, name: str, share: float = 0.0) -> Path:
@@ -115,6 +122,25 @@ def test_what_a_run_goes_on_from_is_paid_once():
     saved(alone.tasks[0], "fedavg").unlink()
     other = goal(piece("lg_400", after=("fedavg",)), FEDAVG, at3=0.5, name="both")
     assert sum(b.seconds for b in plan([*lg, other]).bundles()) == 3 * 4200
+
+
+def test_what_shares_a_start_is_cheaper_once_that_has_run():
+    goals = [goal(LG, at3=0.9, name="a"), goal(OTHER, at5=0.9, name="b"), goal(FAR, at3=0.05)]
+    there = {FEDAVG: 1, LG: 1, OTHER: 1, FAR: 2}
+    found = list(plan(goals, there, HOUR | {OTHER: 600.0}).bundles())
+    assert [(bundle.why[0], bundle.seconds) for bundle in found] == [
+        ("a", 2 * 4200),  # seeds 1 and 2
+        ("b", 4 * 600 + 2 * 3600),  # seeds 1 to 4, of which 3 and 4 have no start
+        ("local", 600),  # before "b", if that paid for all four starts
+    ]
+
+
+def test_what_gains_nothing_at_a_step_is_not_brought_there_along():
+    goals = [goal(LG, at5=0.9), goal(OTHER, at3=0.25)]
+    there = dict.fromkeys((FEDAVG, LG, OTHER), 2)
+    one, two = plan(goals, there, HOUR | {OTHER: 600.0}).bundles()
+    assert (one.step, {task.pieces for task in one.tasks}) == (5, {(LG,)})
+    assert (two.step, {task.pieces for task in two.tasks}) == (3, {(OTHER,)})
 
 
 def test_rounds_that_a_checkpoint_has_are_not_paid_again():
@@ -138,9 +164,8 @@ def test_budgets_that_share_a_start_come_together_before_what_is_worth_more_than
 
 
 def test_what_was_trained_along_is_done_and_no_bundle_is_empty():
-    other = piece("lg_800", after=("fedavg",))
-    goals = [goal(LG, at3=0.9), goal(FEDAVG, at3=0.5), goal(other, at3=0.2)]
-    found = list(plan(goals, seconds=HOUR | {other: 600.0}).bundles())
+    goals = [goal(LG, at3=0.9), goal(FEDAVG, at3=0.5), goal(OTHER, at3=0.2)]
+    found = list(plan(goals, seconds=HOUR | {OTHER: 600.0}).bundles())
     assert sum(bundle.decided for bundle in found) == pytest.approx(1.6)
     assert all(bundle.tasks for bundle in found)
     assert sum(bundle.seconds for bundle in found) == 3 * (3600 + 600 + 600)
@@ -160,6 +185,12 @@ def test_rows_of_a_start_stay_as_they_are():
 def test_seeds_are_lanes_where_a_gpu_works():
     (task,) = first(plan([goal(LOCAL, at3=0.9)], lanes=True)).tasks
     assert task.seeds == (0, 1, 2) and task.seconds == 1800
+
+
+def test_tasks_come_seed_by_seed_in_the_order_of_numbers():
+    tasks = plan([]).tasks({(LOCAL, 10), (FAR, 2), (LOCAL, 2)})
+    found = [(*task.seeds, *task.pieces) for task in tasks]
+    assert found == [(2, LOCAL), (2, FAR), (10, LOCAL)]
 
 
 def test_a_full_board_counts_what_is_missing_everywhere():

@@ -1,14 +1,24 @@
 """Working through a plan: within its time, past what cannot run, and never twice at once."""
 
+import errno
+import signal
 import time
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+import torch
 
 from lgfed_core.engine.checkpoint import claimed
-from lgfed_core.errors import Busy, CheckpointError, DataError, LgfedError, SettingsError
+from lgfed_core.errors import (
+    Busy,
+    CheckpointError,
+    DataError,
+    LgfedError,
+    ResultsError,
+    SettingsError,
+)
 from lgfed_core.evidence import records
 from lgfed_core.fill import errand, work
 from lgfed_core.fill.cluster import Cluster
@@ -20,27 +30,39 @@ ROW = pd.DataFrame({"seed": [0]})
 
 
 class Slow:
-    """An experiment that notes what ran; ``ends`` is what a run does."""
+    """An experiment that notes what ran, and how; ``ends`` is what a run does."""
 
     name = "a.b"
 
     def __init__(self, ends=lambda seeds: None):
-        self.ran, self.ends = [], ends
+        self.ran, self.ends, self.how = [], ends, {}
 
     def settings(self, *_, **changes):
         return changes
 
     def run(self, cfg, seeds, **how):
+        self.how = how
         self.ends(seeds)
         self.ran.append((cfg["name"], *seeds))
         return ROW, {}
 
 
-def plan(experiment, *seconds, together=False):
+def raising(*errors):
+    """What runs do of which the first ones raise these, in turn."""
+    left = iter(errors)
+
+    def ends(seeds):
+        if error := next(left, None):
+            raise error
+
+    return ends
+
+
+def plan(experiment, *seconds, together=False, kept=()):
     """Makes plans of a bundle for each task that has not run, or of one for all; seconds: of each
     task."""
     tasks = [
-        Task(experiment, "as_described", {"name": n}, (0,), (), took)
+        Task(experiment, "as_described", {"name": n}, (0,), (), took, kept)
         for n, took in enumerate(seconds)
     ]
 
@@ -80,6 +102,13 @@ def test_each_task_is_held_against_the_time_that_is_left():
     assert experiment.ran[:2] == [(0, 0), (2, 0)]  # the first took longer than it should have
 
 
+def test_where_nothing_fits_one_task_is_begun():
+    planner = plan(Slow(), 7200, 5400, together=True)()
+    ((one, two),) = (bundle.tasks for bundle in planner.bundles())
+    assert work.choose(planner, 3600, [])[1] == [one]
+    assert work.choose(planner, 3600, [str(one)])[1] == [two]
+
+
 def test_without_an_alarm_nothing_begins_after_the_end(monkeypatch):
     monkeypatch.delattr(work.signal, "setitimer", raising=False)
     told, experiment = [], Slow(lambda seeds: time.sleep(0.2))
@@ -94,21 +123,49 @@ def test_time_is_up_in_the_middle_of_a_run():
     assert time.monotonic() - begun < 3 and told[-1].startswith("time is up")
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="no alarms on this system")
+@pytest.mark.parametrize("errors", [(), (work.TimeUp(),)])
+def test_no_alarm_is_left_behind(errors):
+    before = signal.getsignal(signal.SIGALRM)
+    work.fill(1, plan(Slow(raising(*errors)), 5), say=lambda text: None)
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+    assert signal.getsignal(signal.SIGALRM) == before
+
+
 @pytest.mark.parametrize(
-    "error", [DataError("no data here"), Busy("another process"), RuntimeError("out of memory")]
+    ("error", "why"),
+    [
+        (DataError("no data here"), "no data here"),
+        (Busy("another process"), "another process"),
+        (RuntimeError("out of memory"), "RuntimeError: out of memory"),
+        (MemoryError(), "MemoryError"),
+        (ValueError("no shape"), "ValueError: no shape"),
+        (KeyError("round"), "KeyError: 'round'"),
+        (OSError(errno.ENOSPC, "disk full"), f"OSError: [Errno {errno.ENOSPC}] disk full"),
+    ],
 )
-def test_what_cannot_run_is_named_and_left_out(error):
-    told, experiment = [], Slow()
-
-    def ends(seeds):
-        if not experiment.ran and not told[-1].startswith("  left out"):
-            experiment.ends = lambda seeds: None
-            raise error
-
-    experiment.ends = ends
+def test_what_cannot_run_is_named_and_left_out(error, why):
+    told, experiment = [], Slow(raising(error))
     assert work.fill(1, plan(experiment, 5, 6), say=told.append) == 1
-    assert experiment.ran == [(1, 0)] and f"  left out: {error}" in told
-    assert told[-1].endswith(f"; 1 left out, the last one as: {error}")
+    assert experiment.ran == [(1, 0)] and f"  left out: {why}" in told
+    assert told[-1].endswith(f"; 1 left out, the last one as: {why}")
+
+
+def test_what_time_has_stopped_is_not_left_out():
+    told, experiment = [], Slow(raising(DataError("no data here"), work.TimeUp()))
+    assert work.fill(1, plan(experiment, 5, 6), say=told.append) == 0
+    assert told[-1].startswith("time is up") and "; 1 left out, the last one as: no" in told[-1]
+
+
+def test_where_no_rows_can_be_written_nothing_runs(monkeypatch):
+    def full():
+        raise ResultsError("no row can be written")
+
+    monkeypatch.setattr(records, "writable", full)
+    experiment = Slow()
+    with pytest.raises(ResultsError):
+        work.fill(1, plan(experiment, 5), say=lambda text: None)
+    assert experiment.ran == []
 
 
 def test_where_every_task_fails_the_fill_does():
@@ -129,10 +186,11 @@ class There(Cluster):
     slots = 1
 
     def __init__(self, experiment):
-        self.experiment = experiment
+        self.experiment, self.sent = experiment, []
 
     def rows(self, next_one):
         while errand := next_one():
+            self.sent.append(errand)
             yield errand, None
             try:
                 yield errand, self.experiment.run(errand.changes, errand.seeds)[0]
@@ -153,6 +211,30 @@ def test_a_cluster_works_through_the_same_plan(monkeypatch):
     assert experiment.ran == [(1, 0), (2, 0)] and kept == [("a.b", 1)] * 2
     assert any(line.endswith("left out, no data there") for line in told)
     assert told[-1].startswith("nothing is left")
+
+
+@pytest.mark.parametrize(("workers", "there"), [(3, 3), (None, 1)])
+def test_who_runs_a_task_is_told_what_stays_and_how_many_work(workers, there, monkeypatch):
+    monkeypatch.setattr(records, "record", lambda name, rows: None)
+    here, cluster = Slow(), There(Slow())
+    for one, where in (here, None), (cluster.experiment, cluster):
+        asked = plan(one, 5, kept=("fedavg",))
+        work.fill(1, asked, "cpu", workers, say=lambda text: None, cluster=where)
+    assert here.how == dict(kept=("fedavg",), device="cpu", workers=workers)
+    (sent,) = cluster.sent
+    assert (sent.kept, sent.device, sent.workers) == (("fedavg",), "cpu", there)
+
+
+@pytest.mark.parametrize(("kind", "lanes"), [("cpu", False), ("cuda", True)])
+def test_a_plan_is_made_for_the_device_that_works(kind, lanes, monkeypatch):
+    monkeypatch.setattr(work, "place_of", lambda device: torch.device(kind))
+    monkeypatch.setattr(work, "provenance", lambda place: {"device": f"{place.type}: one"})
+    monkeypatch.setattr(work.goals, "pieces", lambda only: [])
+    monkeypatch.setattr(work.goals, "every", lambda ledger: [])
+    found = work.planner()
+    assert (found.lanes, found.ledger.device) == (lanes, f"{kind}: one")
+    far = work.planner("cuda", elsewhere=True)
+    assert (far.lanes, far.ledger.device) == (True, "cuda"), "whatever is here"
 
 
 def test_hours_are_a_time_to_work():

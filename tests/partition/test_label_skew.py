@@ -8,7 +8,14 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from lgfed_core.errors import PartitionError
-from lgfed_core.partition import classes_per_device, dirichlet, iid, label_shards, with_validation
+from lgfed_core.partition import (
+    classes_per_device,
+    dirichlet,
+    iid,
+    label_shards,
+    label_skew,
+    with_validation,
+)
 from lgfed_core.partition.label_skew import ClientIndices, Partition
 
 MNIST_TRAIN = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]  # rows per digit
@@ -220,6 +227,20 @@ def test_dirichlet_fills_devices_left_empty():
         assert partition.test.size.tolist() == [1] * 30
 
 
+def test_an_empty_device_gets_a_row_of_its_largest_share_from_who_holds_most_of_it():
+    shares = np.array([[0.3, 0.69, 0.01], [0.37, 0.59, 0.04]])  # rounded: 3, 7, 0 and 4, 6, 0
+    counts = label_skew._counts(shares, np.array([10, 10]))
+    assert counts.tolist() == [[3, 7, 0], [4, 5, 1]]
+
+
+def test_dirichlet_deals_the_rows_of_a_class_at_random():
+    y = np.zeros(40, dtype=int)
+    partition = dirichlet(y, y, devices=2, alpha=5.0, seed=0)
+    for rows in (partition.train, partition.test):
+        mine = sorted(lists(rows)[0])
+        assert len(mine) > 1 and mine != list(range(len(mine)))
+
+
 # ---- validation ----
 
 
@@ -392,6 +413,10 @@ REFUSED = {
     "other data": (
         lambda: iid(A, B, 1, 0).describe(dataset(A[:4], B)),
         "row 5 of a training set with 4 rows",
+    ),
+    "other data, by one row": (
+        lambda: iid(A, B, 1, 0).describe(dataset(A, B[:2])),
+        "row 2 of a test set with 2 rows",
     ),
     "parts of different size": (
         lambda: Partition(
