@@ -210,7 +210,7 @@ def test_what_hides_sex_must_do_so_by_a_fresh_probe_and_by_the_better_of_it_and_
     found = guessed(probes, d)
     said = hidden.finding(found)
     assert "with 1 male user and 4 more steps of D a batch in 1 of 1 games (AUC -22." in said
-    assert said.endswith("5 seeds); without such steps in 0 of 2 games (higher in 1).")
+    assert said.endswith("5 seeds).\n   - without such steps in 0 of 2 games (higher in 1).")
     words = hidden.of(found)
     assert re.search(r"\*\*lower\*\*: vanilla, 1 male user \(λ to 1, rate 0.01, 4 own steps", words)
     # a probe that finds more than the weak one without a game, and no more than D did there

@@ -36,12 +36,15 @@ def finding(found: pd.DataFrame) -> str:
             items.append(f"on {name} no positive window is found")
         elif "none" in table:
             alone = table["none"].groupby("per_round").mean()
-            said = "; ".join(f"{loss} {_span(g, 3)}" for loss, g in _gains(table).items())
-            start = f"on {name}, without the game {alone.min():.3f} to {alone.max():.3f}"
-            items.append(f"{start} by users a round, with it less without: {said or 'not yet run'}")
+            said = (f"; {loss} {_span(g, 3)}" for loss, g in _gains(table).items())
+            start = f"on {name}, {alone.min():.3f} to {alone.max():.3f} without the game"
+            items.append(f"{start}, by users a round{''.join(said) or '; with it: not yet run'}")
     # False if an interval moved to the other side of zero, or came to hold it.
-    head = f"**Delta EO at the text's rate of {lr:g}** of users trained with"
-    return f"{head}: {'. And '.join(items)}." if items else ""
+    head = (
+        f"**Delta EO at the text's rate of {lr:g}**, and whether a game with either loss moves it"
+    )
+    lines = [f"{head}, on users trained with:", *(f"{NESTED}- {item}." for item in items)]
+    return "\n".join(lines) if items else ""
 
 
 def _rule() -> str:

@@ -71,9 +71,11 @@ def finding(found: pd.DataFrame) -> str:
     ]
     parts += [f"without such steps {_many(some)}" for (own, _), some in groups.items() if not own]
     # False if an interval moved to the other side of zero, or came to hold it.
-    head = "**Where z tells less about sex than without the game**, by a fresh probe and by D"
-    said_how = "; estimates, and between which ends all intervals lie" * (len(groups) > 1)
-    return f"{head}{said_how}: {'; '.join(parts)}." if parts else ""
+    head = (
+        "**Where z tells less about sex than without the game**, by a fresh probe and by D (least "
+        "and most of the games, and between which ends their intervals lie)"
+    )
+    return "\n".join([f"{head}:", *(f"{NESTED}- {part}." for part in parts)]) if parts else ""
 
 
 def _many(some: list[Change]) -> str:
