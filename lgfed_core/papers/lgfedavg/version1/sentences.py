@@ -110,7 +110,7 @@ def _share(stored: pd.DataFrame) -> str:
         # False if the quotient of the printed column lay on the other side of what the text says.
         where = "as the text says" if low <= round(share) <= high else "not as the text says"
         mine = said(greater(ours), len(ours), "", digits=1)
-        lines.append(f"{title}: {share:.0f} % in print, {where}; ours {mine}")
+        lines.append(f"{title}: {share:.0f} % in print, {where}; ours, in percent, {mine}")
     head = f"**Parameters sent, \"{low} to {high} %\" of FedAvg's**, FedAvg's rounds by our rule"
     return f"{head}: {'; '.join(lines)}."
 
