@@ -161,7 +161,7 @@ def _letters(table: pd.DataFrame) -> dict[str, str]:
 def _aside(said: str) -> str:
     """What limits a verdict: its first remark in brackets, unless that is what was tried."""
     inside = said.partition("(")[2].partition(")")[0]
-    effort = inside.startswith("tried") or "settings tried" in inside
+    effort = inside.startswith("tried") or inside.endswith("settings tried")
     return f" ({inside})" if inside and not effort else ""
 
 

@@ -15,8 +15,7 @@ _USUAL = f"at the usual tuning ({Tuning(lr=Settings.lr).words})"
 
 def of(found: pd.DataFrame) -> str:
     """Sentences in Markdown; found: of `claims.stored`, one choice of inputs."""
-    first = bullets([_kept(found), _gap(found), _price(found)])
-    return "\n".join([first, hidden.of(found), bullets([_groups(found)])])
+    return bullets([_kept(found), _gap(found), _price(found), _groups(found)])
 
 
 def _kept(found: pd.DataFrame) -> str:

@@ -164,7 +164,7 @@ def from_stored() -> pd.DataFrame:
 def _judged(some: Sequence[Claim], stored: pd.DataFrame) -> pd.DataFrame:
     """Verdicts that say of how many settings; the page lists them (`stored.tried`)."""
     many = sum(len(lambdas) for _, lambdas in tried(stored))
-    effort = f" (of {many} settings tried the one that leaks least on validation rows)"
+    effort = f" (least leaking on validation rows of {many} settings tried)"
     limits = dict.fromkeys((claim.id for claim in some), effort if many else "")
     own = claims.judged([OWN], stored).loc[OWN.id]
     if own["ran"] and "L14" in limits:

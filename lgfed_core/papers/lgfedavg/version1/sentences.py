@@ -59,8 +59,8 @@ def meanings(stored: pd.DataFrame) -> str:
     # False if a way of averaging came within a printed deviation that is not named, one that is
     # named left it, or an interval of the difference came to hold zero, or moved off it.
     head = (
-        "**One name, two quantities** (local only; a mean within a printed deviation goes with it; "
-        "others do not where the 95 % interval of the difference is off zero)"
+        "**One name, two quantities** (local only; within a printed deviation, or told apart by a "
+        "95 % interval)"
     )
     text = "\n".join([f"{head}:", *lines]) if lines else f"{head}: {NOT_RUN}."
     if len(spread) == 2:
