@@ -79,7 +79,7 @@ def test_without_the_list_of_claims_it_says_what_is_missing(tmp_path):
 
 
 def test_how_much_was_tried_limits_no_verdict_and_how_few_ran_does():
-    effort = "least leaking on validation rows of 8 settings tried"
+    effort = "best on validation rows of 8 settings tried"
     assert claims_board._aside(f"refuted ({effort})") == ""
     assert claims_board._aside(f"refuted (by one judge: confirmed) ({effort})").endswith("firmed)")
     assert claims_board._aside("refuted (tried: rates 0.02, 0.05)") == ""

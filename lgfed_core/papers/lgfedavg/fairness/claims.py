@@ -164,13 +164,11 @@ def from_stored() -> pd.DataFrame:
 def _judged(some: Sequence[Claim], stored: pd.DataFrame) -> pd.DataFrame:
     """Verdicts that say of how many settings; the page lists them (`stored.tried`)."""
     many = sum(len(lambdas) for _, lambdas in tried(stored))
-    effort = f" (least leaking on validation rows of {many} settings tried)"
+    effort = f" (best on validation rows of {many} settings tried)"
     limits = dict.fromkeys((claim.id for claim in some), effort if many else "")
     own = claims.judged([OWN], stored).loc[OWN.id]
     if own["ran"] and "L14" in limits:
-        limits["L14"] = (
-            f" (by the one that took part, as released: {own['verdict']})" + limits["L14"]
-        )
+        limits["L14"] = f" (by its own, as released: {own['verdict']})" + limits["L14"]
     return claims.judged(some, stored, limits=limits)
 
 

@@ -113,7 +113,7 @@ def test_nothing_is_refuted_without_a_sweep_or_where_the_sweep_does_better():
     assert unswept["L14 at Table 4's lambda, SGD"] == verdict.REFUTED, "that way alone is"
     better = adult_claims.judged(made_up(leak=70.0, swept=50.0))["verdict"].iloc[0]
     assert better.startswith("confirmed so far, 2 of 4 comparisons")
-    effort = "(least leaking on validation rows of 6 settings tried)"
+    effort = "(best on validation rows of 6 settings tried)"
     assert better.endswith(effort), "five lambdas by SGD, one in the sweep"
     listed = settings(made_up(swept=50.0))
     assert "6 settings" in listed and "- Adam, 5 adversary steps of 32 units: lambda 30" in listed
