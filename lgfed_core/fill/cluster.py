@@ -115,19 +115,17 @@ class Cluster:
     ) -> Iterator[int | str]:
         """`rows`, said, and recorded here; how many there were of each errand, or why none."""
         for errand, found in self.rows(next_one):
+            if record and isinstance(found, pd.DataFrame):
+                try:
+                    records.record(errand.experiment, found)
+                except LgfedError as error:  # the others' rows may be sound
+                    found = error
             if found is None:
                 say(f"  {errand}: sent to one of {self.slots} workers")
             elif isinstance(found, LgfedError):
                 say(f"  {errand}: left out, {found}")
                 yield str(found)
             else:
-                try:
-                    if record:
-                        records.record(errand.experiment, found)
-                except LgfedError as error:  # the others' rows may be sound
-                    say(f"  {errand}: left out, {error}")
-                    yield str(error)
-                    continue
                 where = f" in data/results/{errand.experiment}.csv" if record else ""
                 say(f"  {errand}: {len(found)} rows{where}")
                 yield len(found)

@@ -60,7 +60,14 @@ def sentence(
     if len(found) <= FEW:
         line = "; ".join(f"{name}, {way}: {value}" for way, name, value in found)
         return f"{head}: {line or NOT_RUN}."
-    items = []
+    return by_word(head, found, words)
+
+
+def by_word(
+    head: str, found: Iterable[tuple[str, str, str]], words: tuple[str, str, str] = KINDS
+) -> str:
+    """The list of `sentence`, an item for each word; found: (word, name, value), already judged."""
+    found, items = tuple(found), []
     for word in (*words, ALONE):
         # False if one of the intervals moved to the other side of zero, or came to hold it.
         mine = [f"{name} {value}" for way, name, value in found if way == word]

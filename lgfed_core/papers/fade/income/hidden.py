@@ -15,7 +15,17 @@ import pandas as pd
 
 from lgfed_core.evidence.claims import said
 from lgfed_core.evidence.verdict import NOT_RUN, Evidence
-from lgfed_core.papers.in_words import ALONE, NESTED, Pair, bullets, kind, less, seeds, sentence
+from lgfed_core.papers.in_words import (
+    ALONE,
+    NESTED,
+    Pair,
+    bullets,
+    by_word,
+    kind,
+    less,
+    seeds,
+    sentence,
+)
 
 from . import claims
 from .claims import Choice
@@ -179,12 +189,8 @@ def _way(one: Change) -> str:
 
 def _listed(head: str, some: list[Change]) -> str:
     """`sentence` of changes that are read twice."""
-    items = []
-    for word in (*WORDS, ALONE):
-        # False if one of the intervals moved to the other side of zero, or came to hold it.
-        mine = [f"{_name(x.game)} {said(x.gain, x.runs)}" for x in some if _way(x) == word]
-        items += [f"{NESTED}- **{word}**: {'; '.join(mine)}."] * bool(mine)
-    return "\n".join([f"{head}:", *items]) if items else f"{head}: {NOT_RUN}."
+    found = [(_way(x), _name(x.game), said(x.gain, x.runs)) for x in some]
+    return by_word(head, found, WORDS) if found else f"{head}: {NOT_RUN}."
 
 
 def _name(game: Choice) -> str:
