@@ -5,7 +5,7 @@ last round, for i.i.d. and non-i.i.d. devices alike. "About" a printed number me
 margin: twice the printed deviation, at least 2 points of AUC and 1 of accuracy.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import pandas as pd
@@ -152,24 +152,26 @@ BESIDE = (  # how the protocols and judges compare
 
 def judged(stored: pd.DataFrame) -> pd.DataFrame:
     """L14 and L15 with Holm's correction, and what stands `BESIDE` them."""
-    lines = [_judged(CLAIMS, stored), claims.judged(BESIDE, stored)]
-    return claims.named(pd.concat(lines))
+    beside = claims.judged(BESIDE, stored)
+    return claims.named(pd.concat([_judged(stored, beside), beside]))
 
 
 def from_stored() -> pd.DataFrame:
     """L14 and L15 on the recorded runs."""
-    return _judged(CLAIMS, stored_rows())
+    stored = stored_rows()
+    return _judged(stored, claims.judged(BESIDE, stored))
 
 
-def _judged(some: Sequence[Claim], stored: pd.DataFrame) -> pd.DataFrame:
-    """Verdicts that say of how many settings; the page lists them (`stored.tried`)."""
+def _judged(stored: pd.DataFrame, beside: pd.DataFrame) -> pd.DataFrame:
+    """L14 and L15; their verdicts say of how many settings, which the page lists (`stored.tried`),
+    and L14's what stands `beside` it."""
     many = sum(len(lambdas) for _, lambdas in tried(stored))
     effort = f" (best on validation rows of {many} settings tried)"
-    limits = dict.fromkeys((claim.id for claim in some), effort if many else "")
-    own = claims.judged([OWN], stored).loc[OWN.id]
-    if own["ran"] and "L14" in limits:
+    limits = dict.fromkeys(("L14", "L15"), effort if many else "")
+    own = beside.loc[OWN.id]
+    if own["ran"]:
         limits["L14"] = f" (by its own, as released: {own['verdict']})" + limits["L14"]
-    return claims.judged(some, stored, limits=limits)
+    return claims.judged(CLAIMS, stored, limits=limits)
 
 
 def paired_gain(way: Tried, stored: pd.DataFrame, metric: str) -> verdict.Evidence:
