@@ -16,6 +16,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import inputs
+import places
 from warm import start
 
 import tidy
@@ -23,7 +24,7 @@ from progress import Watch, expected, line, spoken
 
 ROOT = Path(__file__).resolve().parent.parent
 PLACES = {
-    name: str(Path(os.environ[name]).absolute())  # a page runs in a folder of its own
+    name: os.path.abspath(os.path.expanduser(os.environ[name]))  # a page runs in another folder
     for name in ("LGFED_CACHE", "LGFED_RUNS", "LGFED_HOME", "LGFED_MIRROR")
     if os.environ.get(name)
 }
@@ -216,7 +217,7 @@ def run_one(source: Path, name: str, scale: str, target: Path) -> None:
             raise BuildError(f"{name} ended before code cell {number}: did a cell call exit()?")
     tidy.tidy(notebook)
     tidy.note(notebook)
-    partial.write_text(tidy.without_places(nbformat.writes(notebook)), encoding="utf-8")
+    partial.write_text(nbformat.writes(places.without_places(notebook)), encoding="utf-8")
     partial.replace(target)
 
 

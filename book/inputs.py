@@ -12,11 +12,10 @@ import sys
 from functools import cache
 from pathlib import Path
 
-import tidy
-
 ROOT = Path(__file__).resolve().parent.parent
 CORE = "lgfed_core"
 COMMON = ("data/paper/*.csv", "data/sources.toml", "constraints.txt")
+BUILD = ("inputs.py", "execute.py", "tidy.py", "places.py")
 ALL = "*"  # what a page has read that asked for all results
 
 
@@ -30,7 +29,7 @@ def code(notebook: Path, root: Path = ROOT) -> str:
         set(re.findall(r"data/(?:\w+/)?\w+\.(?:toml|json)", notebook.read_text(encoding="utf-8")))
     )
     common += [root / name for name in named if (root / name).is_file() and name not in COMMON]
-    own = [Path(__file__), Path(__file__).with_name("execute.py"), Path(tidy.__file__)]
+    own = [Path(__file__).with_name(name) for name in BUILD]
     for path in [notebook, *common, *own, *modules(notebook, root)]:
         digest.update(os.path.relpath(path, root).encode())
         digest.update(_digest(path, path.stat().st_mtime_ns))

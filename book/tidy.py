@@ -1,11 +1,7 @@
 """What a page keeps of an executed notebook, and the note under its title on stand-in data."""
 
-import json
 import re
-import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
 CITED = re.compile(r"\[[^\]]*\]\((?:\.\./)*references\.bib#([\w,]+)\)")
 CELL = re.compile(r"<td[ >].*?</td>", re.DOTALL)
 INTERVAL = re.compile(r"\[([+-]?[\d.]+), ([+-]?[\d.]+)\]")  # as `evidence` writes it
@@ -53,15 +49,6 @@ def in_one_line(html: str) -> str:
         return INTERVAL.sub(r"[\1,&nbsp;\2]", cell[0].replace(" ± ", "&nbsp;±&nbsp;"))
 
     return CELL.sub(joined, html)
-
-
-def without_places(text: str) -> str:
-    """The text without this machine's folders: pages read the same wherever they are built."""
-    text = re.sub(r"(?<![^\s\"])[^\s\"]*/ipykernel_\d+/\d+\.py", "<cell>", text)
-    for place, name in ((ROOT, "."), (Path(sys.prefix), ".venv"), (Path.home(), "~")):
-        if place != Path(place.anchor):
-            text = re.sub(re.escape(json.dumps(str(place))[1:-1]) + r"(?![\w.-])", name, text)
-    return text
 
 
 def tags(cell) -> list[str]:

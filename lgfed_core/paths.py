@@ -12,7 +12,7 @@ from pathlib import Path
 from platformdirs import user_cache_path
 
 _PACKAGE = Path(__file__).resolve().parent
-_NAMED = os.environ.get("LGFED_HOME")
+_NAMED = os.path.expanduser(os.environ.get("LGFED_HOME", ""))  # "~" comes from files of settings
 CARRIED = _PACKAGE / "_data"  # of a wheel; a checkout has none
 INSTALLED = CARRIED.is_dir() and not _NAMED  # nothing here is ours to write
 ROOT = Path(_NAMED or (_PACKAGE if INSTALLED else _PACKAGE.parent)).absolute()
@@ -27,7 +27,7 @@ def _list(name: str) -> Path:
 
 def _place(variable: str, name: str) -> Path:
     usual = user_cache_path("lgfed", appauthor=False) if INSTALLED else ROOT / "data"
-    return Path(os.environ.get(variable, usual / name)).absolute()
+    return Path(os.path.expanduser(os.environ.get(variable) or usual / name)).absolute()
 
 
 SOURCES = _list("sources.toml")  # mirrors, checksums, licences

@@ -22,7 +22,7 @@ PAGES = sorted(
     path.relative_to(HTML).as_posix()
     for path in HTML.rglob("*.html")
     if not path.name.startswith(("genindex", "search", "py-modindex", "index"))
-    and "_static" not in str(path)
+    and "_static" not in path.relative_to(HTML).parts
 )
 SCREENS = 8  # of 800 pixels, at most, until the details begin
 PHONE, DESK = {"width": 390, "height": 800}, {"width": 1280, "height": 900}

@@ -25,7 +25,8 @@ federation = lg.Federation(mnist, [deal], net, [0], participation=few)
 outcome = lg.run(federation, method, lg.LocalTraining(lr=0.05, batch_size=10), 1, workers=1)
 assert outcome.provenance["commit"] == "unknown" and outcome.tensors["shared"].shape == (1, 99978)
 assert not records.load("cgau.audio").empty
-print(report.printout(printed.TABLES.values()), paths.CACHE)
+print(report.printout(printed.TABLES.values()))
+print(paths.CACHE)
 for asked in ("run lgfedavg.mnist --scale quick", "report --front", "fill --hours 1"):
     assert command.main(asked.split()) == 1
 """
@@ -42,7 +43,7 @@ def python(*arguments: str, cwd: Path, **environment: str) -> subprocess.Complet
 @pytest.fixture(scope="module")
 def place(tmp_path_factory) -> Path:
     """A folder with a wheel of a copy of the checkout installed below ``site``."""
-    place = tmp_path_factory.mktemp("elsewhere")
+    place = tmp_path_factory.mktemp("a b ü")
     for name in ("lgfed_core", "data/paper", "data/results"):
         shutil.copytree(ROOT / name, place / "source" / name)
     for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE", "data/sources.toml"):
@@ -81,22 +82,22 @@ def test_it_loads_data_runs_a_round_prints_a_report_and_leaves_the_rows_alone(pl
     assert done.returncode == 0, done.stderr
     assert "1784.4" in done.stdout
     assert done.stderr.count("LGFED_HOME") == 2 and "those of a checkout" in done.stderr
-    cache = Path(done.stdout.split()[-1])
+    cache = Path(done.stdout.splitlines()[-1])
     assert cache.is_relative_to(place / "home") and (cache / "mnist").is_dir()
     assert contents(place / "site/lgfed_core/_data", "**/*.*") == before
 
 
 def test_a_checkout_has_its_lists_wherever_rows_go(tmp_path):
-    code = "from lgfed_core import paths as p; print(p.RESULTS, p.SOURCES, p.PAPER)"
+    code = "from lgfed_core import paths as p; print(p.RESULTS, p.SOURCES, p.PAPER, sep='\\n')"
     said = python("-c", code, cwd=ROOT, LGFED_HOME=str(tmp_path))
-    own, *lists = said.stdout.split()
+    own, *lists = said.stdout.splitlines()
     assert own == str(tmp_path / "data/results")
     assert lists == [str(ROOT / "data" / name) for name in ("sources.toml", "paper")]
 
 
 def test_a_folder_of_ones_own_takes_over(place):
-    code = "from lgfed_core import paths as p; print(p.RESULTS, p.CACHE, p.PAPER)"
+    code = "from lgfed_core import paths as p; print(p.RESULTS, p.CACHE, p.PAPER, sep='\\n')"
     said = python("-c", code, cwd=place, LGFED_HOME=str(place / "own"))
     carried = place / "site/lgfed_core/_data/paper"
     own = [str(place / "own/data" / name) for name in ("results", "cache")]
-    assert said.stdout.split() == [*own, str(carried)]
+    assert said.stdout.splitlines() == [*own, str(carried)]

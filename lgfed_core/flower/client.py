@@ -138,7 +138,7 @@ def _node(context: Context) -> Node:
         raise SettingsError(
             "this node was started without a folder; say --node-config 'folder=\"/data/node-0\"'"
         )
-    return Node(Path(str(folder)))
+    return Node(Path(str(folder)).expanduser())
 
 
 def _reply(message: Message, records: dict) -> Message:

@@ -27,6 +27,7 @@ import pandas as pd
 from lgfed_core.errors import LgfedError, SettingsError
 
 from .plan import HISTORY, SHARED, TESTED, WIRE
+from .toml import toml
 
 DIGITS = Path(__file__).with_name("app")  # the app of this room
 HOST = "127.0.0.1"
@@ -76,7 +77,7 @@ class Loopback:
 
                 keys.certify(self.home, HOST)
                 text, safety = (
-                    f'root-certificates = "{self.home}/ca.crt"',
+                    f"root-certificates = {toml('TMPDIR', str(self.home / 'ca.crt'))}",
                     ["--enable-supernode-auth"],
                 )
                 for what, name in (
@@ -132,7 +133,7 @@ class Loopback:
             *safety,
             *("--superlink", superlink or f"{HOST}:{self.port}"),
             *("--host", HOST, "--port", str(self.ports[k])),
-            *("--node-config", f"folder={json.dumps(str(self.folders[k]))}"),
+            *("--node-config", f"folder={toml('folder', str(self.folders[k]))}"),
         )
 
     def kill(self, k: int, word: bool = False) -> None:
@@ -154,7 +155,7 @@ class Loopback:
         for name in self.processes.keys() - {"link"}:
             self._listening(name, self.ports[int(name.removeprefix("node-"))])
         settings = {"clients": len(self.folders)} | dict(config) | {"out": str(out.resolve())}
-        said = " ".join(f"{name}={json.dumps(value)}" for name, value in settings.items())
+        said = " ".join(f"{name}={toml(name, value)}" for name, value in settings.items())
         return int(self._flwr("run", str(app), "here", "-c", said)["run-id"])
 
     def wait(self, out: Path, round: int, tested: bool = False) -> pd.DataFrame:
@@ -264,6 +265,6 @@ def _marked(mark: str) -> list[int]:
     found = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):
-            if mark.encode() in path.read_bytes().split(b"\0"):
+            if os.fsencode(mark) in path.read_bytes().split(b"\0"):
                 found.append(int(path.parent.name))
     return found

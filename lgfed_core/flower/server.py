@@ -35,7 +35,8 @@ def server_app(plan_of: Callable[[Mapping[str, Any]], Plan]) -> ServerApp:
     @app.main()
     def main(grid: Grid, context: Context) -> None:
         config = context.run_config
-        server = Server(plan_of(config), grid, Path(str(config["out"])), float(config["timeout"]))
+        out = Path(str(config["out"])).expanduser()
+        server = Server(plan_of(config), grid, out, float(config["timeout"]))
         server.run()
         if config["test"]:
             server.test()

@@ -344,7 +344,7 @@ def test_a_damaged_copy_is_named_when_it_cannot_be_replaced(declare):
     target = declare({"local": "tiny/file.bin"})
     target.parent.mkdir(parents=True)
     target.write_bytes(b"half")
-    with pytest.raises(DataError, match=f"The copy at {target} is not it: 4 bytes") as caught:
+    with pytest.raises(DataError, match="The copy at .* is not it: 4 bytes") as caught:
         data.get("tiny")
     assert not isinstance(caught.value, NotAvailable)
 

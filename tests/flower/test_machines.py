@@ -12,14 +12,16 @@ import torch
 pytest.importorskip("flwr", reason="needs the extra 'flower'")
 
 import flwr
+from flwr.common.config import parse_config_args
 from safetensors.torch import load_file
 
 from lgfed_core.data import Dataset, Split
 from lgfed_core.engine import Federation, LocalTraining, run
-from lgfed_core.errors import LgfedError
+from lgfed_core.errors import LgfedError, SettingsError
 from lgfed_core.flower import loopback, write_nodes
 from lgfed_core.flower.app import digits
 from lgfed_core.flower.nodes import Node
+from lgfed_core.flower.toml import toml
 from lgfed_core.partition import ClientIndices, Partition
 
 CONFIG = {"method": "LG-FedAvg", "rounds": 3, "epochs": 1, "batch-size": 5, "lr": 0.1, "seed": 2}
@@ -77,8 +79,8 @@ def said(tensor: torch.Tensor) -> bytes:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_real_processes_end_where_the_engine_ends_and_one_may_die(federation, tmp_path):
-    folders = write_nodes(tmp_path / "nodes", federation.data, federation.partitions[0])
-    out, states = tmp_path / "out", {}
+    folders = write_nodes(tmp_path / "nödes of two", federation.data, federation.partitions[0])
+    out, states = tmp_path / "a b 😀", {}
 
     with loopback.Loopback([]) as machines:
         ear = Ear(machines.port)
@@ -116,6 +118,21 @@ def test_real_processes_end_where_the_engine_ends_and_one_may_die(federation, tm
         for secret in (own[k], first[1], rows.x, rows.y, rows.groups):
             assert said(secret) not in ear.heard
         assert str(folder).encode() not in ear.heard
+
+
+PLACES = ["/a b ü/x", "/it's here", '/two "quotes"', "/日本 😀", "C:\\a\\new b"]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_path_of_any_letters_is_one_value_to_flower(place):
+    said = f"n=3 out={toml('out', place)} test={toml('test', True)}"
+    assert parse_config_args([said]) == {"n": 3, "out": place, "test": True}
+
+
+def test_a_path_that_flower_cannot_take_is_refused():
+    for place in ('/it\'s "here"', "/two\nlines", "C:\\it's"):
+        with pytest.raises(SettingsError, match="out is .*Flower takes no text"):
+            toml("out", place)
 
 
 def test_a_federation_that_does_not_start_says_so_and_leaves_nobody(monkeypatch):
