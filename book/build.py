@@ -27,6 +27,7 @@ except ImportError:  # Windows has no such locks
     fcntl = None
 
 BOOK = Path(__file__).resolve().parent
+MOST = 1000  # jobs that anybody can mean
 SCALES = {
     "smoke": "seconds per notebook, for tests; its live numbers mean nothing",
     "quick": "about a minute per notebook on two cores",
@@ -54,11 +55,20 @@ def main(arguments: list[str] | None = None) -> int:
         "--source", type=Path, metavar="DIR", default=BOOK, help="the book (default: this folder)"
     )
     chosen = parser.parse_args(arguments)
+    if not 1 <= chosen.jobs <= MOST:
+        parser.error(f"--jobs is {chosen.jobs}; it must be at least 1 and at most {MOST:,}")
+    if chosen.jobs > cores():
+        print(f"--jobs is {chosen.jobs}, and there are {cores()} cores: no more are run at once")
     if chosen.keep:
         os.environ["LGFED_KEEP"] = "1"
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like Ctrl-C
     try:
-        build(chosen.source.resolve(), chosen.scale, chosen.jobs, html=not chosen.no_html)
+        build(
+            chosen.source.resolve(),
+            chosen.scale,
+            min(chosen.jobs, cores()),
+            html=not chosen.no_html,
+        )
     except BuildError as error:
         print(f"\nThe book was not built.\n{error}", file=sys.stderr)
         return 1

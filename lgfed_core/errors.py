@@ -56,6 +56,15 @@ def at_least(least: float, **settings: float | None) -> None:
         raise SettingsError(f"{', '.join(wrong)}; it must be at least {least}, and finite")
 
 
+def at_most(most: int, **settings: float | None) -> None:
+    """Raise a SettingsError for settings above ``most``, before they fill the machine; None is none
+    of them."""
+    wrong = {name: value for name, value in settings.items() if value is not None and value > most}
+    if wrong:
+        said = ", ".join(f"{name} is {value:,}" for name, value in wrong.items())
+        raise SettingsError(f"{said}; it must be at most {most:,}")
+
+
 def numbers(**settings: object) -> None:
     """Raise a SettingsError for the settings that are no finite numbers."""
     for name, value in settings.items():

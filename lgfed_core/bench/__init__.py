@@ -26,7 +26,7 @@ from lgfed_core.engine.accuracy import accuracies
 from lgfed_core.engine.processes import checked_workers
 from lgfed_core.engine.provenance import provenance
 from lgfed_core.engine.trackers import Personal
-from lgfed_core.errors import SettingsError, at_least, one_of
+from lgfed_core.errors import SettingsError, at_least, at_most, one_of
 from lgfed_core.files import writable
 from lgfed_core.methods import LGFedAvg
 
@@ -38,6 +38,8 @@ from .ours import Ours
 from .plain import Plain, Spread, tested
 from .task import CIFAR as CIFAR, MNIST as MNIST, TASKS, Task
 from .times import Times, lines_of, same, timed
+
+MOST = 10_000  # rounds: an hour or two
 
 
 def compare(task: Task, rounds: int, against: Sequence[Rival] = ()) -> list[dict]:
@@ -153,6 +155,7 @@ def main(
     ``against``: keys of `RIVALS`; those that are not installed are named and left out.
     """
     at_least(1, rounds=rounds)
+    at_most(MOST, rounds=rounds)
     if not tasks:
         raise SettingsError(f"tasks names nothing to measure; choose from {', '.join(TASKS)}")
     for name in against:

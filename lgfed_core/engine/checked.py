@@ -21,6 +21,8 @@ from .embeddings import Beside, Lookups, refuse_embeddings
 from .training import LocalTraining, Phase, trainee
 from .trials import FAULTS
 
+PADDED = 10_000  # rows of a batch that is mostly padding, at most
+
 if TYPE_CHECKING:  # it imports this module
     from .federation import Federation
 
@@ -177,6 +179,17 @@ def padded_rows(phase: Phase) -> None:
                     "batch, and batch normalisation would count the padding; limit batches, choose "
                     'a batch_size that divides every device\'s rows, or lanes="looped"'
                 )
+
+
+def padding(phase: Phase) -> None:
+    """Batches far larger than any device: lanes that train together are padded to whole ones."""
+    batch = phase.training.batch_size
+    rows = max(int(each.size.max()) for each in phase.rows["train"][1])
+    if batch > max(rows, PADDED):
+        raise SettingsError(
+            f"batch_size is {batch:,}, and no device has more than {rows:,} rows: batched lanes "
+            f'would pad each batch to it; choose at most {max(rows, PADDED):,}, or lanes="looped"'
+        )
 
 
 def _way_out(rows: int, batch: int) -> str:

@@ -187,6 +187,8 @@ def prepare(
         checked.lonely_rows(phase)
         if padded:
             checked.padded_rows(phase)
+    if padded:
+        checked.padding(phase)
     if padded and (two := trials.two(federation, methods[0])) is not None:
         refuse_unlifted(phase, two)
 

@@ -102,7 +102,8 @@ def run(
     if looped and federation.device.type != "cpu":
         raise SettingsError(f"looped lanes run on a CPU, not on {federation.device}; use batched")
     refuse_layers(federation.net, batched=not looped)
-    workers = checked_workers(workers) if looped else 1
+    lanes_in_all = len(federation.seeds) * federation.clients
+    workers = checked_workers(workers, lanes_in_all) if looped else 1
     tracker = Tracker() if tracker is None else tracker
     instance("tracker", tracker, Tracker)
     saved = Path(saved) if saved else None

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager, suppress
+from functools import cache
 
 import numpy as np
 import torch
@@ -17,21 +18,41 @@ from torch import Tensor
 
 from lgfed_core.errors import LgfedError, SettingsError
 
+MOST = 1000  # workers that anybody can mean
 
-def checked_workers(asked: int | None) -> int:
-    """Processes for looped lanes: as asked, or ``LGFED_WORKERS``, or one a core.
+
+def checked_workers(asked: int | None, jobs: int | None = None) -> int:
+    """Processes for looped lanes: as asked, or ``LGFED_WORKERS``, or one a core; never more than
+    there are cores or ``jobs``, and a line says so where more were asked for.
 
     Forked workers need Linux; elsewhere there is one process. Raises SettingsError for a number
-    below one.
+    below one or above `MOST`.
     """
-    text = asked if asked is not None else os.environ.get("LGFED_WORKERS", "")
+    name, text = "workers", str(asked)
+    if asked is None:
+        name, text = "LGFED_WORKERS", os.environ.get("LGFED_WORKERS", "")
+    if text and not (text.isdecimal() and int(text[:9]) > 0):
+        said = repr(text) if asked is None else repr(asked)
+        raise SettingsError(f"{name} is {said}; it must be a whole number from 1")
+    if text and int(text[:9]) > MOST:
+        raise SettingsError(
+            f"{name} is {text:.20}; it must be at most {MOST:,}, and more than one a core bring "
+            "nothing: leave it out, and there is one for each"
+        )
     if sys.platform != "linux":
         return 1
-    if text == "":
-        return len(os.sched_getaffinity(0))
-    if not str(text).isdecimal() or int(text) < 1:
-        raise SettingsError(f"workers is {text!r}; it must be a whole number from 1")
-    return int(text)
+    cores = len(os.sched_getaffinity(0))
+    found = min(int(text or cores), cores, jobs or cores)
+    if text and int(text) > found:
+        _tell(name, int(text), cores, jobs if found < cores else None)
+    return found
+
+
+@cache
+def _tell(name: str, asked: int, cores: int, jobs: int | None) -> None:
+    """Say once that fewer processes do it."""
+    why = f"there are {cores} cores" if jobs is None else f"there are {jobs} models to train"
+    print(f"{name} is {asked}, and {why}: no more processes are started", file=sys.stderr)
 
 
 @contextmanager

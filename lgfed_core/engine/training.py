@@ -14,7 +14,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from lgfed_core.data import Split
 from lgfed_core.data.augment import CropFlip
-from lgfed_core.errors import SettingsError
+from lgfed_core.errors import SettingsError, at_most
 from lgfed_core.methods import Method, Step
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.layout import Layout
@@ -75,6 +75,8 @@ class LocalTraining:
                 + ": batches and epochs are whole numbers from 1, rates and decays are 0 or more, "
                 "and finite, momentum is 0 or more, and below 1"
             )
+        at_most(10**6, batch_size=self.batch_size, batches=self.batches)
+        at_most(10**4, epochs=self.epochs)  # as a round draws the order of all its passes at once
         if self.nesterov and not self.momentum:
             raise SettingsError(
                 "nesterov looks ahead by the momentum, which is 0; give it one, or leave it out"

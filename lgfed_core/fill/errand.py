@@ -17,7 +17,8 @@ from typing import Any
 
 import pandas as pd
 
-from lgfed_core.errors import LgfedError, SettingsError
+from lgfed_core.engine.processes import MOST
+from lgfed_core.errors import LgfedError, SettingsError, at_most
 from lgfed_core.papers import commands, experiments
 
 
@@ -34,6 +35,9 @@ class Errand:
     workers: int | None = 1
     lanes: str = "auto"
     kept: tuple[str, ...] = ()  # parts whose rows stay as they are
+
+    def __post_init__(self):
+        at_most(MOST, workers=self.workers)
 
     def asked(self) -> str:
         """A line of JSON for `answer`, on a machine with the same code."""

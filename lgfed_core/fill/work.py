@@ -13,8 +13,9 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 
+from lgfed_core.engine.processes import MOST
 from lgfed_core.engine.provenance import provenance
-from lgfed_core.errors import LgfedError, SettingsError, at_least
+from lgfed_core.errors import LgfedError, SettingsError, at_least, at_most
 from lgfed_core.evidence import records
 from lgfed_core.papers.experiment import place_of
 
@@ -73,6 +74,7 @@ def fill(
     """
     long_enough(hours)
     at_least(1, workers=workers)
+    at_most(MOST, workers=workers)
     records.writable()
     end, out, found = time.monotonic() + 3600 * hours, set[str](), list[int | str]()
 

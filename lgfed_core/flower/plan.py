@@ -10,11 +10,12 @@ from lgfed_core.engine import LocalTraining, Participation
 from lgfed_core.engine.federation import averaged
 from lgfed_core.engine.rounds import moved, weights_of
 from lgfed_core.engine.training import Phase
-from lgfed_core.errors import SettingsError, at_least, whole
+from lgfed_core.errors import SettingsError, at_least, at_most, whole
 from lgfed_core.methods import Method
 from lgfed_core.models.layout import Layout, joined
 from lgfed_core.seeds import Purpose, stream
 
+MOST = 10**6  # rounds, and clients
 # the files that a server leaves
 SHARED, HISTORY, WIRE, TESTED = "shared.safetensors", "history.csv", "wire.csv", "tested.csv"
 
@@ -38,6 +39,7 @@ class Plan:
     def __post_init__(self):
         whole(rounds=self.rounds, clients=self.clients, seed=self.seed)
         at_least(1, rounds=self.rounds, clients=self.clients)
+        at_most(MOST, rounds=self.rounds, clients=self.clients)
         there = self.participation.availability
         if there is not None and tuple(there.shape) != (1, self.clients):
             raise SettingsError(

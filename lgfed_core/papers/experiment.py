@@ -17,7 +17,7 @@ import torch
 from lgfed_core.engine import CPU, Outcome
 from lgfed_core.engine.checkpoint import claimed, folder_name
 from lgfed_core.engine.processes import checked_workers
-from lgfed_core.errors import SettingsError, one_of
+from lgfed_core.errors import SettingsError, at_most, one_of
 from lgfed_core.evidence import records as results
 from lgfed_core.evidence.rows import DIVERGED, PROTOCOLS, identifying
 from lgfed_core.paths import RUNS
@@ -27,6 +27,7 @@ from .parts import Part, Piece, last_round, readable, refuse_missing
 from .settings import Checked
 
 Place = str | torch.device
+MOST_SEEDS = 1000  # of one run
 
 
 class Experiment:
@@ -120,6 +121,7 @@ class Experiment:
         if type(cfg) is not self.Settings:
             raise SettingsError(f"{self.name} takes settings of its own: {self.name}.settings(...)")
         cfg.fits()
+        at_most(MOST_SEEDS, **{"the number of seeds": len(seeds)})
         wrong = [s for s in seeds if not isinstance(s, int | np.integer) or not 0 <= s < 2**32]
         if wrong or not len(seeds) or len(set(seeds)) < len(seeds):
             raise SettingsError(f"seeds are {list(seeds)}; whole numbers from 0, each once")

@@ -37,8 +37,8 @@ class Range:
         return low + (f" and {high}" if math.isfinite(self.high) else "")
 
 
-COUNT = Range(1, 10**9)
-FROM_0 = Range(0, 10**9)
+COUNT = Range(1, 10**6)
+FROM_0 = Range(0, 10**6)
 POSITIVE = Range(0, above=True)
 SHARE = Range(0, 1)
 PART = Range(0, 1, above=True)  # more than nothing, up to all
@@ -48,6 +48,12 @@ COMMON = dict(
     lr=POSITIVE, momentum=REST, dropout=REST, validation=INSIDE, fraction=PART, cohort=PART
 )
 COMMON |= dict(beta=PART, shrink=PART, goal=SHARE, classes=Range(1, 10))
+# What becomes tensors, or one part of a run each: no more than a machine has room for.
+COMMON |= dict.fromkeys(("seeds", "target_users"), Range(1, 1_000))
+COMMON |= dict.fromkeys(("epochs", "fedavg_epochs", "released_epochs"), Range(1, 1_000))
+COMMON |= dict.fromkeys(("units", "hidden", "width", "mlp", "adversary_width"), Range(1, 10_000))
+COMMON |= dict.fromkeys(("batch_size", "looks", "points", "restarts", "sweeps"), Range(1, 10_000))
+COMMON |= dict.fromkeys(("devices", "clients", "participants"), Range(1, 100_000))
 
 
 @dataclass(frozen=True)
