@@ -15,6 +15,7 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.fill import errand, work
 from lgfed_core.methods import FedAvg
 from lgfed_core.papers import experiments
+from lgfed_core.papers.cgau.xor import run as xor
 from lgfed_core.papers.settings import _kinds
 from toy import SGD, toy_federation
 
@@ -128,8 +129,6 @@ def test_every_whole_number_of_an_experiment_has_an_end(name):
         ("lgfedavg.mood", "mlp", 10_000),
         ("lgfedavg.mood", "epochs", 1_000),
         ("cgau.audio", "units", 10_000),
-        ("cgau.xor", "seeds", 1_000),
-        ("cgau.xor", "points", 10_000),
         ("fade.objects", "target_users", 1_000),
         ("fade.digits", "looks", 10_000),
     ],
@@ -140,6 +139,18 @@ def test_what_becomes_tensors_or_parts_ends_where_a_machine_does(name, setting, 
     for many in (most + 1, 10**6):
         with pytest.raises(SettingsError, match=f"{setting} is {many}; .* at most {most:,}"):
             experiment.settings("smoke", **{setting: many})
+
+
+def test_texts_are_counted_for_all_persons_together():
+    with pytest.raises(SettingsError, match="persons times each is 10,000,000; it must be at most"):
+        experiments.find("lgfedavg.mood").settings("smoke", persons=10_000, each=1_000)
+
+
+@pytest.mark.parametrize(("setting", "most"), [("seeds", 1_000), ("points", 10_000)])
+def test_nor_does_the_page_on_xor_train_more_than_that(setting, most):
+    assert xor.settings("smoke", **{setting: most})
+    with pytest.raises(SettingsError, match=f"{setting} is 1000000; .* at most {most:,}"):
+        xor.settings("smoke", **{setting: 10**6})
 
 
 @pytest.mark.parametrize("name", ["batch_size", "batches", "epochs"])

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from lgfed_core import models
 from lgfed_core.engine.training import AdamTraining
-from lgfed_core.errors import SettingsError, at_least
+from lgfed_core.errors import SettingsError, at_least, at_most
 from lgfed_core.methods import LGFedAvg
 from lgfed_core.models.text import TextNet
 from lgfed_core.papers.settings import Checked, Range
@@ -74,6 +74,7 @@ class Settings(Checked):
                 "taken, and rows of a better of more would stand in their place"
             )
         at_least(self.words, tokens=self.tokens)
+        at_most(10**6, **{"persons times each": self.persons * self.each})
 
     @property
     def recorded(self) -> str:
