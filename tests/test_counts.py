@@ -45,7 +45,8 @@ def eight_cores(monkeypatch):
         (8, 100, 8, ""),
         (9, None, 8, "workers is 9, and there are 8 cores: no more processes"),
         (1000, 100, 8, "workers is 1000, and there are 8 cores"),
-        (8, 3, 3, "workers is 8, and there are 3 models to train"),
+        (8, 1, 1, "workers is 8, and there is 1 model: no more"),
+        (8, 3, 3, "workers is 8, and there are 3 models:"),
     ],
 )
 def test_there_are_no_more_workers_than_cores_or_jobs(asked, jobs, due, said, monkeypatch, capsys):

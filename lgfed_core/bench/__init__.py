@@ -39,7 +39,7 @@ from .plain import Plain, Spread, tested
 from .task import CIFAR as CIFAR, MNIST as MNIST, TASKS, Task
 from .times import Times, lines_of, same, timed
 
-MOST = 10_000  # rounds: an hour or two
+MOST = 10_000  # rounds that anybody waits for
 
 
 def compare(task: Task, rounds: int, against: Sequence[Rival] = ()) -> list[dict]:

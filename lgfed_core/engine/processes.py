@@ -51,8 +51,9 @@ def checked_workers(asked: int | None, jobs: int | None = None) -> int:
 @cache
 def _tell(name: str, asked: int, cores: int, jobs: int | None) -> None:
     """Say once that fewer processes do it."""
-    why = f"there are {cores} cores" if jobs is None else f"there are {jobs} models to train"
-    print(f"{name} is {asked}, and {why}: no more processes are started", file=sys.stderr)
+    many, one, more = (cores, "core", "cores") if jobs is None else (jobs, "model", "models")
+    there = f"there is 1 {one}" if many == 1 else f"there are {many} {more}"
+    print(f"{name} is {asked}, and {there}: no more processes are started", file=sys.stderr)
 
 
 @contextmanager
