@@ -31,13 +31,18 @@ class Line:
 class Part:
     """One comparison that a claim needs: its name, the runs that were paired, what they say.
 
-    of: the lines of tables that it compares, where they are known.
+    of: the lines of tables that it compares, where they are known. printed: the same difference of
+    the paper's numbers. family: the comparisons that it shares a variance with (`moderated`), and
+    level: how small a difference is none; both as of its claim, unless they are said.
     """
 
     name: str
     runs: int
     evidence: Evidence
     of: tuple[Line, ...] = ()
+    printed: float = np.nan
+    family: str = ""
+    level: float = np.nan
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,10 @@ class Claim:
     all where it cannot be judged yet. total: how many it needs, where that is more than are named.
     where: the data it is judged on, for a claim that several pages judge. live: whether its
     evidence is made where it is shown.
+
+    question: what a reader would ask. answer: what the runs say, by a person, beginning with one of
+    `answers.FIRST`. guard: whether the runs, an `answers.Told`, still bear the answer out. unit: of
+    what is compared, with its direction. family, level: of all its parts without one of their own.
     """
 
     id: str
@@ -58,19 +67,35 @@ class Claim:
     total: int = 0
     where: str = ""
     live: bool = False
+    question: str = ""
+    answer: str = ""
+    guard: Callable[[Any], bool] = lambda told: False
+    unit: str = ""
+    family: str = ""
+    level: float = np.nan
 
 
-def paired(name: str, a: pd.Series, b: pd.Series, test: Callable[..., Evidence], **how) -> Part:
+def paired(
+    name: str,
+    a: pd.Series,
+    b: pd.Series,
+    test: Callable[..., Evidence],
+    printed: float = np.nan,
+    family: str = "",
+    level: float = np.nan,
+    **how,
+) -> Part:
     """Compare a with b, values by seed, over the seeds that both have.
 
-    A series whose name is a `Line` says to the part what it compares. Raises ResultsError for a
-    seed that one of them has twice: which of its values to pair is not known.
+    printed, family, level: as of `Part`; how: of the test. A series whose name is a `Line` says to
+    the part what it compares. Raises ResultsError for a seed that one of them has twice: which of
+    its values to pair is not known.
     """
     for series in (a, b):
         refuse_repeated(series, name)
     of = tuple(series.name for series in (a, b) if isinstance(series.name, Line))
     a, b = a.dropna().align(b.dropna(), join="inner")
-    return Part(name, len(a), test(a.to_numpy(), b.to_numpy(), **how), of)
+    return Part(name, len(a), test(a.to_numpy(), b.to_numpy(), **how), of, printed, family, level)
 
 
 def tested(

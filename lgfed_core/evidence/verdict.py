@@ -172,6 +172,10 @@ class Evidence:
 
     p: of the data if the statement were false (small: confirmed); p_against: if it were true
     (small: refuted).
+
+    Of Student's t also what it stands on, so that `moderated` can ask again with another deviation:
+    sd of a run, df its degrees of freedom, factor from it to the standard error of the mean, and
+    what is tested: a mean above ``by``, or within ``margin`` of zero.
     """
 
     estimate: float
@@ -179,6 +183,11 @@ class Evidence:
     high: float
     p: float = 1.0
     p_against: float = 1.0
+    sd: float = np.nan
+    df: float = 0.0
+    factor: float = np.nan
+    by: float = 0.0
+    margin: float = np.nan
 
 
 NO_EVIDENCE = Evidence(np.nan, np.nan, np.nan)  # of what has not run
@@ -200,11 +209,7 @@ def greater(a: ArrayLike, b: ArrayLike = 0.0, by: float = 0.0, shared: float = 0
         split; the variance of a mean is then that of a run times 1/n + shared (Nadeau and Bengio
         2003), and more runs do not make up for rows.
     """
-    shift = _pairs(a, b)
-    mean, error, df = _mean(shift, shared)
-    low, high = _interval(mean, error, df)
-    p = _above(mean - by, error, df)
-    return Evidence(mean, low, high, p, _above(by - mean, error, df))
+    return t_test(*_mean(_pairs(a, b), shared), by=by)
 
 
 def equivalent(a: ArrayLike, b: ArrayLike, margin: float, shared: float = 0.0) -> Evidence:
@@ -216,12 +221,26 @@ def equivalent(a: ArrayLike, b: ArrayLike, margin: float, shared: float = 0.0) -
     """
     if not margin > 0:
         raise ResultsError(f"margin is {margin}; it must be above 0")
-    shift = _pairs(a, b)
-    mean, error, df = _mean(shift, shared)
+    return t_test(*_mean(_pairs(a, b), shared), margin=margin)
+
+
+def t_test(
+    mean: float, sd: float, df: float, factor: float, by: float = 0.0, margin: float = np.nan
+) -> Evidence:
+    """That a mean is above ``by``, or, where there is a ``margin``, within it of zero (TOST).
+
+    sd: of a run (NaN of one run); df: its degrees of freedom; factor: sd times it is the standard
+    error of the mean.
+    """
+    error = sd * factor
     low, high = _interval(mean, error, df)
-    p = max(_above(mean + margin, error, df), _above(margin - mean, error, df))
-    against = 2 * min(_above(mean - margin, error, df), _above(-margin - mean, error, df))
-    return Evidence(mean, low, high, p, min(1.0, against))
+    if np.isnan(margin):
+        p, against = _above(mean - by, error, df), _above(by - mean, error, df)
+    else:
+        p = max(_above(mean + margin, error, df), _above(margin - mean, error, df))
+        beyond = min(_above(mean - margin, error, df), _above(-margin - mean, error, df))
+        against = min(1.0, 2 * beyond)
+    return Evidence(mean, low, high, p, against, sd, df, factor, by, margin)
 
 
 def rising(x: ArrayLike, y: ArrayLike, shared: float = 0.0) -> Evidence:
@@ -292,19 +311,20 @@ def _pairs(a: ArrayLike, b: ArrayLike) -> NDArray:
     return shift[~np.isnan(shift)]
 
 
-def _mean(x: NDArray, shared: float = 0.0) -> tuple[float, float, int]:
-    """Mean, standard error (NaN below two values) and degrees of freedom of x [n]."""
+def _mean(x: NDArray, shared: float = 0.0) -> tuple[float, float, int, float]:
+    """Mean, deviation (NaN below two values), degrees of freedom of x [n], and the factor from the
+    deviation to the mean's standard error."""
     mean = float(x.mean()) if x.size else np.nan
-    error = float(x.std(ddof=1) * np.sqrt(1 / x.size + shared)) if x.size > 1 else np.nan
-    return mean, error, x.size - 1
+    sd = float(x.std(ddof=1)) if x.size > 1 else np.nan
+    return mean, sd, x.size - 1, float(np.sqrt(1 / max(x.size, 1) + shared))
 
 
-def _interval(mean: float, error: float, df: int) -> tuple[float, float]:
+def _interval(mean: float, error: float, df: float) -> tuple[float, float]:
     reach = reach_of(error, df)
     return float(mean - reach), float(mean + reach)
 
 
-def _above(mean: float, error: float, df: int) -> float:
+def _above(mean: float, error: float, df: float) -> float:
     """One-sided p of "the mean is above zero"; 1 where nothing can be said."""
     if not df > 0:
         return 1.0

@@ -1,39 +1,24 @@
-"""The box under a page's title: what came out, and what one asks of any number in this field.
+"""What stands under a page's answers: what has moved, and, folded, what one asks of any number.
 
-Findings are the claims that the page judges, the decided ones first, as its stored runs have them.
-A page whose claims are judged live fills its box in when they are (`Box.judge`).
+The answers themselves are the page's first cell (`questions`). Folded are its tables' counts, data,
+seeds, devices, time, commands, and each claim's verdicts: by setting, and by the joint rule that
+was fixed before the runs.
 """
 
 import html
-import math
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
 
 from lgfed_core.evidence import records, report, verdict
-from lgfed_core.evidence.claims import Claim, said
-from lgfed_core.evidence.printed import METRICS, Table, counted
-from lgfed_core.evidence.steps import STEPS
+from lgfed_core.evidence.answers import Told, key
+from lgfed_core.evidence.printed import Table, counted
 
-from . import artefacts, commands
+from . import commands, questions
 from .experiment import Experiment
 
-SHOWN = 4  # findings; the others are folded
-KINDS = {  # a verdict's look, in this order
-    verdict.CONFIRMED: "holds",
-    verdict.REFUTED: "fails",
-    verdict.SUGGESTED: "open",
-    verdict.STAND_IN: "aside",
-    verdict.INCONCLUSIVE: "open",
-    verdict.NOT_RUN: "none",
-}
-_VERDICT = re.compile(  # of a sentence of `claims.judged`; after it comes what limits it
-    rf"({verdict.STAND_IN} \([^)]*\): |{verdict.SUGGESTED} by [^:]*: )*({'|'.join(KINDS)})"
-    r"( so far, \d+ of \d+ comparisons)?(, one seed)?"
-)
 FEDERATED = {  # facts of LG-FedAvg's experiments on pictures
     "split": "100 devices with 2 classes each, or 3, 4, 5, 10 (i.i.d.)",
     "checkpoint": "as described: best on validation rows; as released: best on test rows",
@@ -42,17 +27,12 @@ FEDERATED = {  # facts of LG-FedAvg's experiments on pictures
 }
 
 
-CONTRASTS = "reproduced where our interval lies between half and twice what is printed"
-INTERVALS = "95 %, of one comparison; verdicts are corrected for all claims judged together"
-
-
 @dataclass
 class Box:
-    """*In short*: findings with their verdicts, then a strip of facts.
+    """The facts of a page, folded, after a word on answers that no longer hold.
 
-    page: as claims name it. claims: the module of the page's claims, with ``CLAIMS`` and, unless
-    they are judged live, ``from_stored``. tables: of the papers, whose cells it fills. experiments:
-    whose rows it shows. findings: sentences of the page's own, made from rows, before the claims.
+    page: as claims name it. claims: the module of the page's claims, with ``told`` and
+    ``from_stored``. tables: of the papers, whose cells it fills. experiments: whose rows it shows.
     facts: what the rows do not say, e.g. ``split``, ``checkpoint``, ``test set``, ``start``.
     """
 
@@ -60,130 +40,57 @@ class Box:
     claims: Any = None
     tables: Sequence[Table] = ()
     experiments: Sequence[Experiment] = ()
-    findings: Sequence[str] = ()
     facts: dict[str, str] = field(default_factory=dict)
-    _place: Any = field(default=None, init=False, repr=False)
 
     def show(self) -> None:
         """Display it here."""
-        from IPython.display import Markdown, display
+        from IPython.display import HTML, display
 
-        lines = self._stored()
-        self._place = display(Markdown(self.markdown(lines)), display_id=True)
+        display(HTML(self.html()))
 
-    def judge(self, lines: pd.DataFrame) -> None:
-        """Renew what is displayed with lines of `claims.judged`, made on the page."""
-        from IPython.display import Markdown
-
-        self._place.update(Markdown(self.markdown(lines)))
-
-    def markdown(self, lines: pd.DataFrame) -> str:
-        """The box with these lines of `claims.judged`: Markdown, as JupyterLab draws it, too."""
-        found = [_Finding.of(claim, lines) for claim in self._own()]
-        found.sort(key=lambda one: list(KINDS).index(one.kind))
-        shown = [text for table in self.tables for text in decided(table)]
-        once = {text.partition("*")[2]: text for text in shown}  # two tables may print it
-        items = [*self.findings, *once.values(), *(one.words for one in found)]
-        parts = ['<div class="in-short">', "**In short**", _bullets(items[:SHOWN])]
-        parts += [_counts(table) for table in self.tables]
-        if rest := items[SHOWN:]:
-            more = f"<summary>{len(rest)} more</summary>"
-            parts.append(f"<details>{more}\n\n{_bullets(rest)}\n\n</details>")
-        rules = {"differences": CONTRASTS} if once else {}
-        rules |= {"intervals": INTERVALS} if sum(one.judged for one in found) > 1 else {}
-        return "\n\n".join([*filter(None, parts), self._strip(rules), "</div>"])
-
-    def _own(self) -> list[Claim]:
-        known = self.claims.CLAIMS if self.claims else ()
-        return [claim for claim in known if claim.page == self.page]
-
-    def _stored(self) -> pd.DataFrame:
-        if self.claims and hasattr(self.claims, "from_stored"):
-            return self.claims.from_stored()
-        return pd.DataFrame()
-
-    def _strip(self, rules: dict[str, str]) -> str:
-        own = self.facts | rules
-        facts = {name: html.escape(words, quote=False) for name, words in own.items()}
+    def html(self) -> str:
+        """The fold, and before it what strikes through the answers that runs no longer bear out."""
+        told = [one for one in self._told() if one.claim.page == self.page]
+        facts = {name: html.escape(words, quote=False) for name, words in self.facts.items()}
+        facts |= {table.title: words for table in self.tables if (words := _counts(table))}
         for experiment in self.experiments:
             facts |= _of_rows(experiment)
-        lines = (f"<dt>{html.escape(k)}</dt><dd>{v}</dd>" for k, v in facts.items())
-        return f'<dl class="facts">{"".join(lines)}</dl>'
+        facts |= self._verdicts(told)
+        lines = "".join(f"<dt>{html.escape(k)}</dt><dd>{v}</dd>" for k, v in facts.items())
+        fold = "<summary>Data, seeds, time, commands, verdicts</summary>"
+        moved = "".join(_moved(one) for one in told if not one.stands())
+        return f'{moved}<details class="in-short">{fold}<dl class="facts">{lines}</dl></details>'
+
+    def _told(self) -> list[Told]:
+        return list(self.claims.told().values()) if self.claims else []
+
+    def _verdicts(self, told: Sequence[Told]) -> dict[str, str]:
+        """Of each claim the verdict by setting and, beside it, the strict one."""
+        strict = self.claims.from_stored() if told else pd.DataFrame()
+        return {
+            key(one.claim): f"{html.escape('; '.join([one.words, *one.tags]))}. "
+            f"<small>{html.escape(strictly(strict, one.claim.id))}</small>"
+            for one in told
+        }
 
 
-@dataclass(frozen=True)
-class _Finding:
-    kind: str
-    words: str
-    judged: bool = False
-
-    @classmethod
-    def of(cls, claim: Claim, lines: pd.DataFrame) -> "_Finding":
-        """A claim's finding; its verdict is one of `KINDS`, with what limits it after it."""
-        line = lines.loc[claim.id] if claim.id in lines.index else None
-        if line is None or not line["ran"]:
-            words = "judged below, live" if claim.live else verdict.NOT_RUN
-            return cls(
-                verdict.NOT_RUN, f"{_chip(verdict.NOT_RUN, words)} {claim.id}: {claim.words}"
-            )
-        kind = next(kind for kind in KINDS if str(line["said"]).startswith(kind))
-        at = f", weakest at {line['at']}" if line["at"] and line["parts"] > 1 else ""
-        said = _VERDICT.match(line["said"])[0]
-        limits = html.escape(line["said"].removeprefix(said))  # these come last
-        words = f"{_chip(kind, said)} {claim.id}: {claim.words}. *{_estimate(line)}{at}*{limits}"
-        return cls(kind, words, judged=True)
+def strictly(lines: pd.DataFrame, id: str) -> str:
+    """The verdict by the rule fixed before the runs, in words; lines: of `claims.judged`."""
+    if id not in lines.index or not lines.loc[id, "ran"]:
+        return f"One joint test, as fixed before the runs: {verdict.NOT_RUN}."
+    line = lines.loc[id]
+    p = f"p = {line['p']:.2g} for it, {line['p_against']:.2g} against"
+    return f"One joint test, as fixed before the runs: {line['said']} ({p})."
 
 
-def _estimate(line: pd.Series) -> str:
-    """In words, to the two significant digits of its larger end at least; what has no chance in it
-    is exact."""
-    ends = line[["estimate", "low", "high"]].astype(float)
-    size = ends.abs().max()
-    digits = max(2, 1 - math.floor(math.log10(size))) if size > 0 else 2
-    if line["low"] == line["high"]:
-        return f"{line['estimate']:+.{digits}f}, exact"
-    return said(line, int(line["at_runs"]), digits=digits)
-
-
-def _chip(kind: str, words: str) -> str:
-    return f'<span class="verdict {KINDS[kind]}">{html.escape(words)}</span>'
-
-
-def _bullets(items: Iterable[str]) -> str:
-    return "\n".join(f"- {item}" for item in items)
-
-
-def decided(spec: Table) -> list[str]:
-    """Of the printed differences in points the largest that our runs have reproduced, and the
-    largest that they have not, each of how many, from the first step of seeds on: verdict, printed,
-    ours, as HTML in Markdown."""
-    found, out = report.contrasts(spec), []
-    if len(found):
-        found = found[
-            found["metric"].isin(spec.accuracies) & (found["seeds"] + found["lost"] >= STEPS[0])
-        ]
-    for name, look in ((verdict.REPRODUCED, "holds"), (verdict.DIFFERS, "fails")):
-        mine = found[found["verdict"] == name]
-        if mine.empty:
-            continue
-        line = mine.loc[mine["printed"].abs().idxmax()]
-        where = METRICS.get(line["metric"], line["metric"])
-        many = f", the largest of {len(mine)}" if len(mine) > 1 else ""
-        out.append(
-            f'<span class="verdict {look}">{name}</span> '
-            f"{', '.join(filter(None, [line['setting'], where]))}: "
-            f"{line['contrast']} is {line['printed']:+.1f} in print{many}. "
-            f"*{said(line.rename({'ours': 'estimate'}), int(line['seeds']), digits=1)}, "
-            f"{spec.headline[0].replace('_', ' ')}*{_aside(spec, line)}"
-        )
-    return out
-
-
-def _aside(spec: Table, line: pd.Series) -> str:
-    """What an erratum says of such a contrast, in brackets; else ""."""
-    released = spec.headline[0] == "as_released"
-    said = artefacts.beside(spec.name, line["metric"], line["contrast"], released)
-    return f" ({'; '.join(said)})" if said else ""
+def _moved(one: Told) -> str:
+    """Strikes an answer through, and says why."""
+    place = questions.place(one)
+    return (
+        f"<style>p:has(#{place}) {{ text-decoration: line-through; }}</style>"
+        f"<p><strong>The runs have moved</strong> since the answer to "
+        f"\u201c{html.escape(one.claim.question)}\u201d was written; now: {one.words}.</p>"
+    )
 
 
 def _counts(spec: Table) -> str:
@@ -196,7 +103,7 @@ def _counts(spec: Table) -> str:
     kinds = cells["verdict"].str.replace(r" \(.*", "", regex=True).value_counts()
     many = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
     what = f"measured numbers, {protocol.replace('_', ' ')}"
-    return f"{spec.title}: {len(cells)} {what}: {many}."
+    return f"{len(cells)} {what}: {many}"
 
 
 def _of_rows(experiment: Experiment) -> dict[str, str]:

@@ -17,7 +17,8 @@ import pandas as pd
 
 from lgfed_core.engine import CPU
 from lgfed_core.engine.provenance import provenance
-from lgfed_core.evidence import claims, records
+from lgfed_core.evidence import answers, claims, records
+from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim, Part
 from lgfed_core.evidence.verdict import Evidence
 
@@ -58,13 +59,25 @@ def stored(of: Sequence[Claim], limits: str | Mapping[str, str] = "") -> pd.Data
 
     limits: of `claims.judged`.
     """
+    again, numbers, scale = _stored(of)
+    lines = claims.judged(again, numbers, limits=limits)
+    return claims.only_suggested(lines, _QUICK) if scale == "quick" else lines
+
+
+def told(of: Sequence[Claim]) -> dict[str, Told]:
+    """The same claims by setting, with their answers (`answers.told`)."""
+    again, numbers, scale = _stored(of)
+    return answers.told(again, numbers, short=_QUICK if scale == "quick" else "")
+
+
+def _stored(of: Sequence[Claim]) -> tuple[list[Claim], pd.DataFrame, str]:
+    """The claims as read from rows, the numbers of those rows, and the best scale there is."""
     found = records.select(_name(of), columns=("claim",), seed=0)
     scale = next((name for name in SCALES if (found["scale"] == name).any()), "")
     mine = found[found["scale"] == scale]
     numbers = mine.pivot(index="claim", columns="metric", values="value")
     again = [replace(claim, comparisons=lambda n, id=claim.id: _part(n, id)) for claim in of]
-    lines = claims.judged(again, numbers, limits=limits)
-    return claims.only_suggested(lines, _QUICK) if scale == "quick" else lines
+    return again, numbers, scale
 
 
 def _part(numbers: pd.DataFrame, id: str) -> list[Part]:

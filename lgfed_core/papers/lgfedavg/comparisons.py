@@ -96,14 +96,26 @@ def lg(rounds: int) -> tuple[str, int]:
     return "lg_fedavg", rounds
 
 
+def _split(classes: int) -> str:
+    return "i.i.d." if classes == 10 else f"{classes} classes"
+
+
+def _printed(dataset: str, classes: int, metric: str, *pair: tuple[str, int]) -> float:
+    """The first of a pair less the second in Table 6 or 8, MTL's of Table 1; NaN if not printed."""
+    means = printed(dataset, classes)
+    a, b = (means.get((who, metric), np.nan) for who in pair)
+    return a - b
+
+
 def ahead(read: Read, of: tuple[str, int], splits: Iterable[int] = CLASSES) -> list[Part]:
     """L1, L2, L3: CIFAR-10, local test, LG-FedAvg minus another, at each number of classes."""
     return [
         paired(
-            f"{classes} classes, {budget}+100",
+            f"{_split(classes)}, {budget} + 100 rounds",
             read.local("cifar10", classes, lg(budget)),
             read.local("cifar10", classes, of),
             verdict.greater,
+            printed=_printed("cifar10", classes, "local_test_acc", lg(budget), of),
         )
         for classes in splits
         for budget in BUDGETS["cifar10"]
@@ -113,7 +125,8 @@ def ahead(read: Read, of: tuple[str, int], splits: Iterable[int] = CLASSES) -> l
 def on_new(read: Read, budget: int, test: Callable[..., Evidence], **how) -> list[Part]:
     """L4, L5: CIFAR-10, new test, two classes, LG-FedAvg minus FedAvg after 1800 rounds."""
     mine, theirs = (read.new("cifar10", 2, who) for who in (lg(budget), FULL["cifar10"]))
-    return [paired(f"2 classes, {budget}+100", mine, theirs, test, **how)]
+    paper = _printed("cifar10", 2, "new_test_acc", lg(budget), FULL["cifar10"])
+    return [paired(f"{_split(2)}, {budget} + 100 rounds", mine, theirs, test, paper, **how)]
 
 
 def margin_of_match() -> float:
@@ -125,10 +138,12 @@ def local_fails(read: Read, ways: Iterable[str] = ("weights", "outputs")) -> lis
     """L6: FedAvg minus local only on new devices, however its models are averaged."""
     return [
         paired(
-            f"{WORDS[dataset]}, {classes} classes, averaged {way}",
+            f"{WORDS[dataset]}, {_split(classes)}, averaged {way}",
             read.new(dataset, classes, FULL[dataset]),
             read.new(dataset, classes, LOCAL, way),
             verdict.greater,
+            _printed(dataset, classes, "new_test_acc", FULL[dataset], LOCAL),
+            f"L6, {dataset}, {way}",
             by=FAILS,
         )
         for way in ways
@@ -142,10 +157,18 @@ def keeps_both(read: Read) -> list[Part]:
     parts = []
     for classes in CLASSES:
         for budget in BUDGETS["mnist"]:
-            name, who = f"{classes} classes, {budget}+100", (lg(budget), FULL["mnist"])
+            name, who = f"{_split(classes)}, {budget} + 100 rounds", (lg(budget), FULL["mnist"])
             local, new = ([get("mnist", classes, w) for w in who] for get in (read.local, read.new))
-            parts.append(paired(f"{name}, local test", *local, verdict.greater))
-            parts.append(paired(f"{name}, new test", *new, verdict.equivalent, margin=WITHIN))
+            paper = [_printed("mnist", classes, f"{t}_test_acc", *who) for t in ("local", "new")]
+            parts.append(
+                paired(f"{name}, own classes", *local, verdict.greater, paper[0], "L7 own")
+            )
+            parts.append(
+                paired(
+                    f"{name}, new devices", *new, verdict.equivalent, paper[1], "L7 new",
+                    margin=WITHIN,
+                )
+            )  # fmt: skip
     return parts
 
 
@@ -162,7 +185,9 @@ def grows_with_variance(read: Read) -> list[Part]:
         whole = pd.concat(gaps, axis=1, join="inner").dropna()  # [seeds, splits]
         slope = verdict.rising(np.arange(len(CLASSES)), whole.to_numpy(float))
         of = tuple(series.name for series in (*ours, *theirs))
-        parts.append(Part(f"{budget}+100, a step of {steps} classes", len(whole), slope, of))
+        parts.append(
+            Part(f"{budget} + 100 rounds, a step of {steps} classes", len(whole), slope, of)
+        )
     return parts
 
 
@@ -172,9 +197,10 @@ def same_served(read: Read, alone: bool = False) -> list[Part]:
     last = read.reading[0] == "as_released"
     return [
         paired(
-            f"{WORDS[dataset]}, {classes} classes" + (f", {who[1]}+100" if who[1] else ""),
+            f"{WORDS[dataset]}, {_split(classes)}" + (f", {who[1]} + 100 rounds" if who[1] else ""),
             *(read.new(dataset, classes, who, way, last) for way in ("weights", "outputs")),
             verdict.equivalent,
+            family=f"L9, {dataset}",
             margin=WITHIN,
         )
         for dataset, budgets in BUDGETS.items()

@@ -1,0 +1,206 @@
+"""What a claim comes to: an outcome for each setting, a verdict for the whole, an answer in words.
+
+Each comparison of a claim is one setting, and is told as claimed, level (within a margin that the
+claim names), against it, or left open; Holm's correction is over the comparisons of the claim. The
+answer is a sentence that somebody wrote. Its guard reads the same comparisons and fails when they
+no longer bear the sentence out; pages then strike it through, and a test names it.
+
+Variances are shared within a family (`moderated`). The verdict by the rule that was fixed before
+the runs, one joint test with Holm's correction over the page, stays beside it (`claims.judged`).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from . import moderated, verdict
+from .claims import Claim, Part
+from .verdict import Evidence, holm
+
+HOLDS, WHERE_TOLD, IN_PART, FAILS, OPEN = VERDICTS = (
+    "holds",
+    "holds where told",
+    "holds in part",
+    "does not hold",
+    "open",
+)
+AS_CLAIMED, LEVEL, AGAINST, UNTOLD = OUTCOMES = ("as claimed", "level", "against", "open")
+FIRST = {  # how an answer begins -> the verdicts that bear it out
+    "**Yes.**": (HOLDS,),
+    "**Yes, where told.**": (WHERE_TOLD,),
+    "**In part.**": (IN_PART,),
+    "**No.**": (FAILS,),
+    "**Open.**": (OPEN,),
+}
+ALPHA = 0.05
+
+
+@dataclass(frozen=True)
+class Told:
+    """A claim with what the runs say of it.
+
+    lines: a line for each comparison, of `settings`. tags: what limits the verdict, e.g. "stand-in
+    data (easy-VQA)".
+    """
+
+    claim: Claim
+    lines: pd.DataFrame = field(repr=False)
+    tags: tuple[str, ...] = ()
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """How many comparisons came out as claimed, otherwise (level or against), and open."""
+        many = self.lines["outcome"].value_counts()
+        claimed, other = many.get(AS_CLAIMED, 0), many.get(LEVEL, 0) + many.get(AGAINST, 0)
+        total = max(len(self.lines), self.claim.total)
+        return int(claimed), int(other), int(total - claimed - other)
+
+    @property
+    def verdict(self) -> str:
+        """One of `VERDICTS`."""
+        claimed, other, untold = self.counts
+        if not other:
+            return OPEN if not claimed else WHERE_TOLD if untold else HOLDS
+        return IN_PART if claimed else FAILS
+
+    @property
+    def words(self) -> str:
+        """The verdict, with how many settings it is told in where that is not all."""
+        claimed, other, untold = self.counts
+        total = claimed + other + untold
+        if self.verdict == WHERE_TOLD:
+            return f"{WHERE_TOLD} ({claimed} of {total} settings, the rest open)"
+        where = f" ({claimed} of {total} settings)" if self.verdict == IN_PART else ""
+        return self.verdict + where
+
+    @property
+    def ran(self) -> bool:
+        """Whether any comparison has run."""
+        return bool((self.lines["runs"] > 0).any())
+
+    def tally(self, claimed: int, other: int = 0, untold: int = 0, ran: int | None = None) -> bool:
+        """For guards: these are the `counts`, and so many comparisons have run (all, if none is
+        said)."""
+        total = claimed + other + untold
+        return self.counts == (claimed, other, untold) and (self.lines["runs"] > 0).sum() == (
+            total if ran is None else ran
+        )
+
+    def between(self, low: float, high: float, at: str | Sequence[str] = "") -> bool:
+        """For guards: the estimates of all comparisons with one of ``at`` in their name lie between
+        ``low`` and ``high``; each of ``at`` names some, and all that are named have run."""
+        names = [at] if isinstance(at, str) else list(at)
+        found = [self.lines[self.lines["name"].str.contains(n, regex=False)] for n in names]
+        return all(
+            len(some) > 0 and (some["runs"] > 0).all() and some["estimate"].between(low, high).all()
+            for some in found
+        )
+
+    def stands(self) -> bool:
+        """Whether the answer is still borne out: its first word by the verdict, the rest by its
+        guard. What a guard cannot read, it does not bear out."""
+        first = [word for word in FIRST if self.claim.answer.startswith(word)]
+        try:
+            return bool(first and self.verdict in FIRST[first[0]] and self.claim.guard(self))
+        except (KeyError, IndexError, ValueError, TypeError):
+            return False
+
+
+def told(
+    claims: Iterable[Claim],
+    found: Any,
+    stand_in: str | Mapping[str, str] = "",
+    short: str | Mapping[str, str] = "",
+    share: bool = True,
+) -> dict[str, Told]:
+    """What the comparisons of each claim come to, by id and, where that is said, ``where``.
+
+    found: what the claims' ``comparisons`` take. stand_in: the data that stand in for the paper's,
+    of all claims or by id. short: likewise, how runs are shorter than the paper's. share: whether
+    variances are shared within families of all these claims together.
+    """
+    parts = {claim: [_within(claim, p) for p in claim.comparisons(found)] for claim in claims}
+    if share:
+        parts = _moderated(parts)
+    tags = {"stand-in data": stand_in, "shortened runs": short}
+    out = {}
+    for claim, some in parts.items():
+        mine = tuple(
+            f"{tag} ({said})"
+            for tag, by_id in tags.items()
+            if (said := by_id.get(claim.id, "") if isinstance(by_id, Mapping) else by_id)
+        )
+        lines = settings(some, claim.total)
+        ran = (lines["runs"] > 0).any()
+        out[key(claim)] = Told(claim, lines, mine if ran else ())
+    return out
+
+
+def key(claim: Claim) -> str:
+    """ "L1"; of a claim that several data sets judge "C5, audio"."""
+    return f"{claim.id}, {claim.where}" if claim.where else claim.id
+
+
+def settings(parts: Sequence[Part], total: int = 0) -> pd.DataFrame:
+    """A line for each comparison: name, runs, estimate, low, high, printed, by, margin, p and
+    p_against (by Holm over ``total`` comparisons at least), outcome (one of `OUTCOMES`)."""
+    missing = max(0, total - len(parts))
+    tests = [part.evidence if part.runs else verdict.NO_EVIDENCE for part in parts]
+    levels = [_level(part) for part in parts]
+    columns = [[getattr(t, n) for t in tests] for n in ("p", "p_against")]
+    columns.append([one.p for one in levels])
+    p, against, level = (holm(some + [1.0] * missing)[: len(parts)] for some in columns)
+    outcome = np.select(
+        [p < ALPHA, against < ALPHA, level < ALPHA], [AS_CLAIMED, AGAINST, LEVEL], UNTOLD
+    )
+    return pd.DataFrame(
+        {
+            "name": pd.Series([part.name for part in parts], dtype=str),
+            "runs": pd.Series([part.runs for part in parts], dtype=int),
+            "estimate": [test.estimate for test in tests],
+            "low": [test.low for test in tests],
+            "high": [test.high for test in tests],
+            "printed": [part.printed for part in parts],
+            "by": [test.by for test in tests],
+            "margin": [test.margin for test in tests],
+            "p": p,
+            "p_against": against,
+            "outcome": outcome,
+        }
+    )
+
+
+def _within(claim: Claim, part: Part) -> Part:
+    """The part with what its claim says of all its parts."""
+    family = part.family or claim.family
+    level = claim.level if np.isnan(part.level) else part.level
+    return replace(part, family=family, level=level)
+
+
+def _moderated(parts: Mapping[Claim, list[Part]]) -> dict[Claim, list[Part]]:
+    families: dict[str, list[Part]] = {}
+    for part in (one for some in parts.values() for one in some if one.family and one.runs > 1):
+        families.setdefault(part.family, []).append(part)
+    again = {
+        id(part): evidence
+        for some in families.values()
+        for part, evidence in zip(
+            some, moderated.shared([part.evidence for part in some]), strict=True
+        )
+    }
+    return {
+        claim: [replace(part, evidence=again.get(id(part), part.evidence)) for part in some]
+        for claim, some in parts.items()
+    }
+
+
+def _level(part: Part) -> Evidence:
+    """That a difference is within the margin at which the claim calls it level; no evidence where
+    it names none, or asks for a margin itself."""
+    one = part.evidence
+    if not part.runs or np.isnan(part.level) or not np.isnan(one.margin) or not one.df > 0:
+        return verdict.NO_EVIDENCE
+    return verdict.t_test(one.estimate, one.sd, one.df, one.factor, margin=part.level)

@@ -1,0 +1,86 @@
+"""A claim as a forest plot: a line for each setting, ours with its interval, the paper's hollow."""
+
+import textwrap
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from lgfed_core.colours import FAINT, INK, KIND, PALE, REFERENCE
+from lgfed_core.evidence.answers import AGAINST, AS_CLAIMED, LEVEL, UNTOLD, Told
+from lgfed_core.plotting import caption
+
+NARROW = 4.8  # inches: its letters are still read on a phone
+MARK = {  # outcome -> (colour, marker)
+    AS_CLAIMED: (KIND["holds"][0], "o"),
+    LEVEL: (INK, "s"),
+    AGAINST: (KIND["fails"][0], "X"),
+    UNTOLD: (REFERENCE, "d"),
+}
+_HIGH, _HEAD = 0.2, 0.85  # inches: a line, and what stands above and below
+
+
+def forest(told: Told | Sequence[Told], titles: str | Sequence[str] = "") -> Figure:
+    """Each claim in a panel: a line for every comparison that has run, with the seeds beside it.
+
+    titles: what one sees, of each panel; without any the claim's question and its verdict.
+    """
+    claims = [told] if isinstance(told, Told) else list(told)
+    titles = [titles] if isinstance(titles, str) else list(titles)
+    titles += [""] * (len(claims) - len(titles))
+    lengths = [max(1, int((one.lines["runs"] > 0).sum())) for one in claims]
+    heights = [_HIGH * n + _HEAD for n in lengths]
+    figure, axes = plt.subplots(
+        len(claims), 1, figsize=(NARROW, sum(heights) + 0.45), squeeze=False, height_ratios=heights
+    )
+    for ax, one, title in zip(axes[:, 0], claims, titles, strict=True):
+        _panel(ax, one, title or f"{one.claim.question} {one.words.capitalize()}.")
+    _legend(figure, claims)
+    said = [f"{one.claim.question} {one.words.capitalize()}" for one in claims]
+    below = (
+        f"{' '.join(f'{words}.' for words in said)} Bars are 95 % intervals, with the number of "
+        "seeds at the right; the paper's difference is hollow."
+    )
+    return caption(figure, below)
+
+
+def _panel(ax: Axes, told: Told, title: str) -> None:
+    lines = told.lines[told.lines["runs"] > 0].iloc[::-1]
+    places = np.arange(len(lines))
+    ax.axvline(0, color=INK, linewidth=0.8, zorder=1)
+    margins = lines["margin"].dropna()
+    if len(margins):
+        ax.axvspan(-margins.max(), margins.max(), color=PALE, zorder=0)
+    for y, line in zip(places, lines.itertuples(), strict=True):
+        colour, marker = MARK[line.outcome]
+        if not np.isnan(line.low):
+            ax.plot([line.low, line.high], [y, y], color=colour, linewidth=1.4, zorder=2)
+        ax.plot(line.estimate, y, marker, color=colour, zorder=3)
+        if not np.isnan(line.printed):
+            look = dict(markerfacecolor="white", markeredgecolor=INK, zorder=4)
+            ax.plot(line.printed, y, "o", markersize=4, **look)
+        right = ax.get_yaxis_transform()
+        ax.text(1.01, y, str(line.runs), transform=right, va="center", fontsize=7, color=REFERENCE)
+    ax.set_yticks(places, ["\n".join(textwrap.wrap(name, 34)) for name in lines["name"]])
+    ax.set_ylim(-0.6, len(lines) - 0.4)
+    ax.set_xlabel(told.claim.unit)
+    ax.set_title("\n".join(textwrap.wrap(title, 50)), loc="left", x=0.0, fontsize=9)
+    ax.title.set_ha("left")
+    ax.grid(visible=False, axis="y")
+    ax.spines["left"].set_color(FAINT)
+
+
+def _legend(figure: Figure, claims: Sequence[Told]) -> None:
+    seen = {outcome for one in claims for outcome in one.lines["outcome"][one.lines["runs"] > 0]}
+    marks = [
+        Line2D([], [], color=colour, marker=marker, label=outcome)
+        for outcome, (colour, marker) in MARK.items()
+        if outcome in seen
+    ]
+    if any(one.lines["printed"].notna().any() for one in claims):
+        hollow = dict(markerfacecolor="white", markeredgecolor=INK)
+        marks.append(Line2D([], [], linestyle="", marker="o", label="the paper", **hollow))
+    figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), fontsize=7.5)

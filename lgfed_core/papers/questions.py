@@ -1,0 +1,59 @@
+"""Questions and answers of a page's claims, as its first cell, the first page and README have them.
+
+They are written in the claims themselves. In a notebook they stand between two marks, in Markdown,
+so that they are read where notebooks have no outputs; `python -m lgfed_core report --front` renews
+them, and a test holds them.
+"""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from lgfed_core.evidence.answers import Told, key
+from lgfed_core.files import replacing
+
+BEGIN, END = "<!-- answers -->", "<!-- /answers -->"
+MOVED = "*The runs have moved since this was written.*"
+
+
+def place(told: Told) -> str:
+    """What an answer is called in a page: "answer-L1"."""
+    return "answer-" + key(told.claim).replace(", ", "-").replace(" ", "-")
+
+
+def answered(told: Told) -> str:
+    """The answer, struck through where its guard fails; what limits it after it."""
+    answer = told.claim.answer if told.stands() else f"~~{told.claim.answer}~~ {MOVED}"
+    tags = "".join(f" *{tag[0].upper()}{tag[1:]}.*" for tag in told.tags)
+    return answer + tags
+
+
+def markdown(some: Iterable[Told]) -> str:
+    """A question and its answer to a paragraph, each with a place of its own."""
+    return "\n\n".join(
+        f'<span id="{place(one)}"></span>*{one.claim.question}*\\\n{answered(one)}' for one in some
+    )
+
+
+def between_marks(text: str, some: Iterable[Told]) -> str:
+    """``text`` with what stands between the marks made new; as it is where it has none."""
+    head, begin, rest = text.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not (begin and end):
+        return text
+    return f"{head}{BEGIN}\n\n{markdown(some)}\n\n{END}{tail}"
+
+
+def renew(path: Path, some: Iterable[Told], write: bool = True) -> bool:
+    """Renew the answers of a notebook; whether that changed it. write: whether it is saved."""
+    book, changed, some = json.loads(path.read_text(encoding="utf-8")), False, list(some)
+    for cell in book["cells"]:
+        before = "".join(cell["source"])
+        after = between_marks(before, some) if cell["cell_type"] == "markdown" else before
+        if after != before:
+            cell["source"], changed = after.splitlines(keepends=True), True
+    if changed and write:
+        with replacing(path) as part:
+            text = json.dumps(book, indent=1, ensure_ascii=False)
+            part.write_text(f"{text}\n", encoding="utf-8")
+    return changed
