@@ -1,30 +1,24 @@
-"""The verdicts of `report` summed up, and written into the README and the book's first page.
+"""The verdicts of `report` summed up.
 
 Each printed number counts at the one protocol and selection that its table stands for.
 """
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
 
-from lgfed_core.errors import ResultsError
-from lgfed_core.files import replacing
-from lgfed_core.paths import PAPER, RESULTS, ROOT
+from lgfed_core.paths import PAPER, RESULTS
 
 from . import records, verdict, worth
 from .printed import PAPERS, Table, counted
 from .report import contrasts_of, table_of
 from .steps import STEPS
 
-FRONT_PAGES = (ROOT / "README.md", ROOT / "book" / "intro.md")
 DIFFERENT = "different"  # reproduced, where one print beside the same runs counts once
 TOLD = "told apart"  # of these: no other row's runs would be in its place, `worth.rivals`
 EARLY = f"before {STEPS[0]} seeds"  # reproduced so far, at fewer than the first step
 COUNTED = "counted"  # what follows from the settings: parameters sent, and a printed zero of rounds
-_LINK = re.compile(r"\]\((?!\w+:)([^)#]+)")  # to another page
-_BEGIN, _END = "<!-- scoreboard -->", "<!-- /scoreboard -->"
 
 
 def scoreboard(
@@ -130,56 +124,3 @@ def _markdown(counts: pd.DataFrame, title: str) -> str:
     return "\n".join(
         "| " + " | ".join(line) + " |" for line in [[title, *counts.index], rule, *lines]
     )
-
-
-def update_front_pages(
-    tables: Iterable[Table],
-    paths: Sequence[Path] = FRONT_PAGES,
-    folder: Path = RESULTS,
-    paper: Path = PAPER,
-    *,
-    words: str = "",
-) -> list[Path]:
-    """Write ``words`` and counts between the scoreboard marks of each page; the pages that changed.
-
-    Raises ResultsError, before any page is touched, for a page without the two marks.
-    """
-    fresh = _pages(tables, words, paths, folder, paper)
-    for path, (_, after) in fresh.items():
-        with replacing(path) as part:
-            part.write_text(after, encoding="utf-8")
-    return [path for path, (before, after) in fresh.items() if before != after]
-
-
-def front_pages_up_to_date(
-    tables: Iterable[Table],
-    paths: Sequence[Path] = FRONT_PAGES,
-    folder: Path = RESULTS,
-    paper: Path = PAPER,
-    *,
-    words: str = "",
-) -> bool:
-    """Whether `update_front_pages` would change nothing."""
-    fresh = _pages(tables, words, paths, folder, paper)
-    return all(before == after for before, after in fresh.values())
-
-
-def _pages(
-    tables, words: str, paths: Sequence[Path], folder: Path, paper: Path
-) -> dict[Path, tuple[str, str]]:
-    """Each page as it is and as it should be; ``words`` have links as in the book."""
-    if missing := [path for path in paths if not path.exists()]:
-        raise ResultsError(f"{missing[0]} is missing; the first pages are those of a checkout")
-    tables = list(tables)
-    counts = f"{words}\n\n" * bool(words) + scoreboard_markdown(tables, folder, paper)
-    counts += f"\n\n{contrasts_markdown(tables, folder, paper)}"
-    out = {}
-    for path in paths:
-        before = path.read_text(encoding="utf-8")
-        head, begin, rest = before.partition(_BEGIN)
-        _, end, tail = rest.partition(_END)
-        if not (begin and end):
-            raise ResultsError(f"{path} has no lines {_BEGIN} and {_END}")
-        here = counts if path.parent.name == "book" else _LINK.sub(r"](book/\1", counts)
-        out[path] = before, f"{head}{_BEGIN}\n\n{here}\n\n{_END}{tail}"
-    return out

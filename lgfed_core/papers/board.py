@@ -1,11 +1,11 @@
 """Every claim and every printed table of the papers: what stored runs say of them, and where.
 
-Claims are those of data/paper/claims.csv. A verdict is the one of the claim's own page, from runs
-at paper scale and as described, after Holm's correction over the claims which are judged together;
-of what is judged live, as it came out when the page was last told to keep it (`live`).
+Claims are those of data/paper/claims.csv. A verdict is the one by setting (`evidence.answers`), from
+runs at paper scale and as described; beside it stands the strict one, of the claim's own page; of
+what is judged live, as it came out when the page was last told to keep it (`live`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -13,13 +13,14 @@ import pandas as pd
 
 from lgfed_core.errors import ResultsError
 from lgfed_core.evidence import report, scoreboard, verdict
+from lgfed_core.evidence.answers import VERDICTS, Told
 from lgfed_core.evidence.claims import Claim
 from lgfed_core.evidence.display import opened
 from lgfed_core.evidence.printed import PAPERS, Table
 from lgfed_core.evidence.steps import standing
-from lgfed_core.paths import PAPER
+from lgfed_core.paths import PAPER, ROOT
 
-from . import artefacts
+from . import questions
 from .cgau import printed as cgau
 from .cgau.audio import claims as audio
 from .cgau.cifar10 import claims as cifar10
@@ -30,14 +31,15 @@ from .fade.impairment import claims as impairment
 from .fade.income import claims as income
 from .fade.objects import claims as objects
 from .fade.theory import claims as fade_theory
-from .in_short import decided
 from .lgfedavg import claims as accuracies, printed as lgfedavg
 from .lgfedavg.fairness import claims as fairness
 from .lgfedavg.mood import claims as mood
 from .lgfedavg.rotated import claims as rotated
 from .lgfedavg.theory import claims as theory
 from .lgfedavg.vqa import claims as vqa
+from .questions import answered
 
+FRONT_PAGES = (ROOT / "README.md", ROOT / "book" / "intro.md")
 TABLES: dict[str, Table] = lgfedavg.TABLES | cgau.TABLES | fade.TABLES
 STORED = (  # judged on stored runs, together
     accuracies,
@@ -58,8 +60,14 @@ STORED = (  # judged on stored runs, together
 CLAIMS: tuple[Claim, ...] = tuple(claim for page in STORED for claim in page.CLAIMS)
 
 
+def told() -> dict[str, Told]:
+    """Every claim by setting, with its answer, by `answers.key`, in the order of the pages."""
+    return {name: one for page in STORED for name, one in page.told().items()}
+
+
 def board(paper: Path = PAPER) -> pd.DataFrame:
-    """Columns paper, claim (in words), verdict and page ("" where no page does it yet), by id.
+    """Columns paper, claim (in words), question, answer, verdict, strict (by the joint rule that
+    was fixed before the runs) and page, by id; of a claim on two data sets both.
 
     Raises ResultsError where the list of claims is missing.
     """
@@ -67,31 +75,43 @@ def board(paper: Path = PAPER) -> pd.DataFrame:
     if not path.exists():
         raise ResultsError(f"{path} is missing; it holds the papers' claims and is part of git")
     out = pd.read_csv(path, index_col="id")[["paper", "claim"]]
-    found, pages = verdicts(), {claim.id: claim.page for claim in CLAIMS}
+    by_id: dict[str, list[Told]] = {}
+    for one in told().values():
+        by_id.setdefault(one.claim.id, []).append(one)
+    strict = verdicts()
     return out.assign(
         paper=out["paper"].map(PAPERS),
-        verdict=[found.get(id, verdict.NOT_RUN) for id in out.index],
-        page=[pages.get(id, "") for id in out.index],
+        question=[by_id[id][0].claim.question for id in out.index],
+        answer=[_each(by_id[id], answered) for id in out.index],
+        verdict=[_each(by_id[id], worded) for id in out.index],
+        strict=[strict.get(id, verdict.NOT_RUN) for id in out.index],
+        page=[by_id[id][0].claim.page for id in out.index],
     )
 
 
+def worded(one: Told) -> str:
+    """The verdict by setting, and what limits it: "holds, stand-in data (easy-VQA)"."""
+    return ", ".join([one.words, *one.tags])
+
+
+def _each(some: Sequence[Told], words: Callable[[Told], str]) -> str:
+    """The words of one, or of several each with its data."""
+    if len(some) == 1:
+        return words(some[0])
+    return "; ".join(f"{one.claim.where}: {words(one)}" for one in some)
+
+
 def verdicts() -> dict[str, str]:
-    """The verdict on every claim that a page judges, in words; of several data sets, on each."""
+    """The strict verdict on every claim, in words; of several data sets, on each."""
     found: dict[str, dict[str, str]] = {}
     for page in STORED:
         lines = page.from_stored()
         for claim in page.CLAIMS:
             line = lines.loc[claim.id] if claim.id in lines.index else None
             ran = line is not None and line["ran"] > 0
-            said = f"{_where(line)}, {_runs(claim, line)}" if ran else verdict.NOT_RUN
+            said = f"{line['said']}, {_runs(claim, line)}" if ran else verdict.NOT_RUN
             found.setdefault(claim.id, {})[claim.where] = said
     return {id: _joined(some) for id, some in found.items()}
-
-
-def _where(line: pd.Series) -> str:
-    """The verdict in words; of one that a single comparison refutes, at which."""
-    alone = line["said"] == verdict.REFUTED and line["parts"] > 1 and line["at"]
-    return f"{line['said']} (at {line['at']})" if alone else line["said"]
 
 
 def _runs(claim: Claim, line: pd.Series) -> str:
@@ -107,81 +127,35 @@ def _joined(by_data: dict[str, str]) -> str:
     return "; ".join(f"{said} ({where})" if where else said for where, said in by_data.items())
 
 
-_GROUPS = {  # what a verdict begins with -> words over it on the first pages, whether in full
-    verdict.CONFIRMED: ("Holds", True),
-    verdict.REFUTED: ("Does not hold", True),
-    verdict.STAND_IN: (
-        "On other data or features than the papers', which these cannot decide",
-        False,
-    ),
-    verdict.INCONCLUSIVE: ("Undecided by the runs so far", False),
-    verdict.SUGGESTED: ("Shortened runs that only suggest", False),
-    verdict.NOT_RUN: ("Not yet run", False),
-}
+def counts(table: pd.DataFrame) -> pd.DataFrame:
+    """How many claims of each paper have which verdict; table: of `board`."""
+    kinds = table["verdict"].map(lambda said: next(v for v in LONGEST if v in said))
+    found = pd.crosstab(kinds, table["paper"]).reindex(list(VERDICTS)).fillna(0).astype(int)
+    return found.rename_axis(index="claims", columns=None)[list(dict.fromkeys(table["paper"]))]
 
 
-def in_words(table: pd.DataFrame) -> str:
-    """For a reader in a hurry, as Markdown: the largest printed differences that runs decide, for
-    and against, table by table, the claims of ``table`` of `board` by verdict, and artefacts."""
-    largest = [(spec, said) for spec in TABLES.values() for said in decided(spec)]
-    once = {said.partition("*")[2]: (spec, said) for spec, said in largest}
-    shown = [f"- {PAPERS[spec.paper]}, {spec.title}: {said}" for spec, said in once.values()]
-    head = (
-        "Of each table the largest printed difference that our runs reproduce, and the largest "
-        "that they do not; in italics ours, with its 95 % interval, the number of seeds in "
-        "brackets, and the protocol:"
-    )
-    head = [head, ""]
-    out = [*head, *shown, ""] if shown else []
-    letters = ", ".join(f"{letter}: {paper}'s" for letter, paper in _letters(table).items())
-    out += [
-        f"Of {len(table)} claims ({letters}; each is on the [scoreboard](scoreboard.ipynb)):",
-        "",
-    ]
-    for start, (words, whole) in _GROUPS.items():
-        some = table[table["verdict"].str.startswith(start)]
-        if some.empty:
-            continue
-        claims = (
-            "; ".join(f"{id} {row['claim']}{_aside(row['verdict'])}" for id, row in some.iterrows())
-            if whole
-            else ", ".join(some.index)
-        )
-        out.append(f"- **{words}** ({len(some)}): {claims}.")
-    said = artefacts.named()
-    out += ["", f"**Artefacts** of released code or of the measuring ({len(said)}): "]
-    return "\n".join(out) + "; ".join(said) + "."
-
-
-def _letters(table: pd.DataFrame) -> dict[str, str]:
-    """What claims' names begin with -> the paper."""
-    return dict(zip(table.index.str[0], table["paper"], strict=True))
-
-
-def _aside(said: str) -> str:
-    """What limits a verdict: its first remark in brackets, unless that is what was tried."""
-    inside = said.partition("(")[2].partition(")")[0]
-    effort = inside.startswith("tried") or inside.endswith("settings tried")
-    return f" ({inside})" if inside and not effort else ""
+LONGEST = sorted(VERDICTS, key=len, reverse=True)  # one of them begins with another
 
 
 def markdown(
     table: pd.DataFrame, origins: Mapping[str, tuple[str, Sequence[str]]] = MappingProxyType({})
 ) -> str:
-    """``table`` of `board` as Markdown; each verdict links to the claim's page, and opens on its
-    runs where ``origins`` (of `origins.of_claims`) know them."""
-    lines = ["| | claim | verdict |", "|---|---|---|"]
+    """``table`` of `board` as Markdown: the question with the paper's words, the answer, the
+    verdict, and in small letters the strict one; a verdict links to the claim's page, and opens on
+    its runs where ``origins`` (of `origins.of_claims`) know them."""
+    lines = ["| | question, and what the paper says | answer | verdict |", "|---|---|---|---|"]
     for claim, row in table.iterrows():
-        said = f"[{row['verdict']}]({row['page']}.ipynb)" if row["page"] else row["verdict"]
+        said = f"[{row['verdict']}]({row['page']}.ipynb) <small>{row['strict']}</small>"
         if claim in origins:
             said += opened("its runs", *origins[claim], markdown=True)
-        lines.append(f"| {claim} | {row['claim']} | {said} |")
+        asked = f"{row['question']} <small>{row['claim']}</small>"
+        lines.append(f'| <span id="{claim}"></span>{claim} | {asked} | {row["answer"]} | {said} |')
     return "\n".join(lines)
 
 
 def printout(paper: str | None = None, front: bool = False) -> str:
-    """The tables of a paper (of all when None) and the counts; ``front`` renews the first pages,
-    and says no more unless a paper is named.
+    """The tables of a paper (of all when None) and the counts; ``front`` renews answers
+    and figures on all pages, and says no more unless a paper is named.
 
     Raises ResultsError for an unknown paper.
     """
@@ -196,12 +170,14 @@ def printout(paper: str | None = None, front: bool = False) -> str:
 
 
 def _renewed() -> str:
-    """Renew the counts on the first pages, and the figure there once it has runs."""
-    changed: Sequence[Path] = scoreboard.update_front_pages(
-        TABLES.values(), words=in_words(board())
-    )
-    if (report.table(TABLES["lgfedavg_v2_table6_mnist"])["seeds"] > 0).any():
-        from .lgfedavg.front import front  # matplotlib takes a while
+    """Renew the figures and answers of the first pages, and the answers of each page."""
+    from . import front  # matplotlib takes a while
 
-        changed = [*changed, front()]
-    return "\n".join(f"renewed {path}" for path in changed) or "front pages are up to date"
+    found = told()
+    changed = [path for path in FRONT_PAGES if questions.renew_page(path, front.table(found))]
+    for page in dict.fromkeys(one.claim.page for one in found.values()):
+        mine = [one for one in found.values() if one.claim.page == page]
+        path = ROOT / "book" / f"{page}.ipynb"
+        changed += [path] * questions.renew(path, mine)
+    changed += front.draw(found)
+    return "\n".join(f"renewed {path}" for path in changed)

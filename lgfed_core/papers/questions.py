@@ -6,9 +6,11 @@ them, and a test holds them.
 """
 
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from lgfed_core.errors import ResultsError
 from lgfed_core.evidence.answers import Told, key
 from lgfed_core.files import replacing
 
@@ -35,21 +37,19 @@ def markdown(some: Iterable[Told]) -> str:
     )
 
 
-def between_marks(text: str, some: Iterable[Told]) -> str:
-    """``text`` with what stands between the marks made new; as it is where it has none."""
+def marked(text: str, words: str) -> str:
+    """``text`` with ``words`` between the two marks; as it is where it has none."""
     head, begin, rest = text.partition(BEGIN)
     _, end, tail = rest.partition(END)
-    if not (begin and end):
-        return text
-    return f"{head}{BEGIN}\n\n{markdown(some)}\n\n{END}{tail}"
+    return f"{head}{BEGIN}\n\n{words}\n\n{END}{tail}" if begin and end else text
 
 
 def renew(path: Path, some: Iterable[Told], write: bool = True) -> bool:
     """Renew the answers of a notebook; whether that changed it. write: whether it is saved."""
-    book, changed, some = json.loads(path.read_text(encoding="utf-8")), False, list(some)
+    book, words, changed = json.loads(path.read_text(encoding="utf-8")), markdown(some), False
     for cell in book["cells"]:
         before = "".join(cell["source"])
-        after = between_marks(before, some) if cell["cell_type"] == "markdown" else before
+        after = marked(before, words) if cell["cell_type"] == "markdown" else before
         if after != before:
             cell["source"], changed = after.splitlines(keepends=True), True
     if changed and write:
@@ -57,3 +57,19 @@ def renew(path: Path, some: Iterable[Told], write: bool = True) -> bool:
             text = json.dumps(book, indent=1, ensure_ascii=False)
             part.write_text(f"{text}\n", encoding="utf-8")
     return changed
+
+
+def renew_page(path: Path, words: str, write: bool = True) -> bool:
+    """Put ``words``, with links as in the book, between the marks of a page in Markdown; whether
+    that changed it. Raises ResultsError for a page without the marks."""
+    before = path.read_text(encoding="utf-8")
+    if BEGIN not in before or END not in before:
+        raise ResultsError(f"{path} has no lines {BEGIN} and {END}; put them where answers go")
+    after = marked(before, words if path.parent.name == "book" else _LINK.sub(r"](book/\1", words))
+    if after != before and write:
+        with replacing(path) as part:
+            part.write_text(after, encoding="utf-8")
+    return after != before
+
+
+_LINK = re.compile(r"\]\((?!\w+:)([^)#]+)")  # to another page

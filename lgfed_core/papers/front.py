@@ -1,0 +1,130 @@
+"""The first page: three figures, and the questions that a reader asks first with their answers."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from lgfed_core import plotting
+from lgfed_core.colours import INK, LOSS, METHOD
+from lgfed_core.evidence.answers import Told
+from lgfed_core.evidence.printed import METHODS
+from lgfed_core.evidence.verdict import greater
+from lgfed_core.paths import ROOT
+
+from .fade.digits import claims as digits
+from .lgfedavg.cifar10.by_classes import accuracies
+from .lgfedavg.stored import at_hand
+from .questions import answered
+
+IMAGES = ROOT / "book" / "images"
+ASKED = {  # paper -> the claims whose questions a reader asks first, in this order
+    "**LG-FedAvg** keeps some layers on each device": ("L1", "L2", "L7", "L4", "L5", "L12", "L14"),
+    "**CGAU** gives each client vectors of its own": ("C3",),
+    "**FADE** plays an adversary without pooling groups": ("F1", "F2", "F12", "F11", "F8"),
+}
+_SIZE = (3.1, 2.7)  # inches: three of them side by side, or one on a phone
+
+
+def table(told: Mapping[str, Told]) -> str:
+    """Questions and answers as a Markdown table, each with its page; told: of `board.told`."""
+    lines = ["| question | answer | |", "|---|---|---|"]
+    for method, ids in ASKED.items():
+        lines.append(f"| {method} | | |")
+        for one in (told[id] for id in ids if id in told):
+            page = one.claim.page
+            link = f"[{page.rpartition('/')[2]}]({page}.ipynb)"
+            lines.append(f"| {one.claim.question} | {answered(one)} | {link} |")
+    return "\n".join(lines)
+
+
+def draw(told: Mapping[str, Told], folder: Path = IMAGES) -> list[Path]:
+    """The three figures of the first page -> ``folder``, as front-*.png."""
+    folder.mkdir(parents=True, exist_ok=True)
+    out = []
+    with plotting.style():
+        for name, figure in (
+            ("lgfedavg", by_classes()),
+            ("cgau", by_shuffling(told["C3"])),
+            ("fade", by_probability()),
+        ):
+            out.append(folder / f"front-{name}.png")
+            figure.savefig(out[-1], metadata={"Software": None})
+            plt.close(figure)
+    return out
+
+
+def by_classes() -> Figure:
+    """CIFAR-10: accuracy on own classes by classes per device, the paper's hollow."""
+    figure, ax = plt.subplots(figsize=_SIZE)
+    for method, lines in accuracies(at_hand()).groupby("method", sort=False):
+        colour, marker = METHOD[method]
+        places = np.arange(len(lines))
+        look = dict(marker=marker, markerfacecolor="white", linestyle=":", linewidth=0.9)
+        ax.plot(places, lines["paper"], color=colour, markersize=4, **look)
+        reach = np.nan_to_num(lines[["low", "high"]].sub(lines["mean"], axis=0).abs().T)
+        ax.errorbar(places, lines["mean"], reach, marker=marker, color=colour, markersize=4)
+        ax.plot([], [], color=colour, marker=marker, label=METHODS[method])
+    ax.set_xticks(range(len(lines)), [*map(str, lines["classes"][:-1]), "all 10"])
+    ax.set(xlabel="classes per device", ylabel="own classes, accuracy in %")
+    ax.plot([], [], ":", color=INK, marker="o", markerfacecolor="white", label="the papers'")
+    _finish(figure, ax, "LG-FedAvg is far ahead\nwhere devices differ")
+    return figure
+
+
+def by_shuffling(gain: Told) -> Figure:
+    """CGAU's gain over the baseline by the share of rows that are shuffled among clients."""
+    figure, ax = plt.subplots(figsize=_SIZE)
+    lines = gain.lines[gain.lines["runs"] > 0]
+    x = lines["name"].str.extract(r"([\d.]+)")[0].astype(float).to_numpy()
+    x = np.where(lines["name"].str.contains("%"), x / 100, x)
+    reach = lines[["low", "high"]].sub(lines["estimate"], axis=0).abs().T
+    colour, marker = METHOD["cgau_kept"]
+    ax.errorbar(
+        x,
+        lines["estimate"],
+        reach,
+        marker=marker,
+        color=colour,
+        label="CGAU, points ahead of the baseline",
+    )
+    ax.axhline(0, color=INK, linewidth=0.8)
+    ax.set(xlabel="share of rows shuffled among clients", ylabel="gain in points of accuracy")
+    _finish(figure, ax, "CGAU helps while\nclients differ")
+    return figure
+
+
+def by_probability() -> Figure:
+    """FADE, digits: target accuracy by how often the target takes part, by loss of the game."""
+    figure, ax = plt.subplots(figsize=_SIZE)
+    for shift, (loss, means) in zip((-0.008, 0.008), _target().items(), strict=True):
+        colour, marker = LOSS[loss]
+        reach = means[["low", "high"]].sub(means["mean"], axis=0).abs().T
+        ax.errorbar(
+            means.index + shift, means["mean"], reach, color=colour, marker=marker, markersize=4,
+            label=f"{loss} loss",
+        )  # fmt: skip
+    ax.set(xlabel="how often the target takes part", ylabel="target accuracy in %")
+    _finish(figure, ax, "FADE's squared loss helps\nat both ends")
+    return figure
+
+
+def _target() -> dict[str, pd.DataFrame]:
+    """Loss -> by probability, target accuracy after the longest games, USPS to MNIST."""
+    wide = digits.wide(digits.longest(digits.stored()), "target_acc")
+    found: dict[str, pd.DataFrame] = {}
+    for loss in ("vanilla", "squared"):
+        tests = {p: greater(values.dropna()) for p, values in wide[loss].items()}
+        found[loss] = pd.DataFrame(
+            {p: (t.estimate, t.low, t.high) for p, t in tests.items()}, ["mean", "low", "high"]
+        ).T
+    return found
+
+
+def _finish(figure: Figure, ax: Axes, title: str) -> None:
+    ax.set_title(title)
+    figure.legend(loc="outside lower center", ncols=2, fontsize=7.5, handlelength=1.8)
