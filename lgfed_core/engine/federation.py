@@ -1,5 +1,7 @@
 """Who holds which rows, and all tensors of a phase, checked before anything runs."""
 
+from __future__ import annotations
+
 import copy
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field

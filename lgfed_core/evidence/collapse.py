@@ -17,6 +17,8 @@ where the margin is 5 points. The rule was fixed when one of these cells had mor
 of ours; k was rounded up as well then, which left the others of two cells less than no variance.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any

@@ -5,6 +5,8 @@ Before anything runs it is fixed that a comparison is judged at `STEPS` seeds. A
 several times errs more often than looking once: `errors` says by how much.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection
 from dataclasses import dataclass
 
