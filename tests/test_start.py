@@ -1,8 +1,10 @@
 """What is typed wrong is answered at once: nothing heavy is imported to know names and words."""
 
+import json
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -87,3 +89,13 @@ def test_to_read_a_page_is_not_to_read_all_of_them():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     pages = {f"{experiments.__package__}.{place.module}" for place in experiments.PLACES.values()}
     assert not pages & set(done.stdout.split())
+
+
+def test_pages_import_their_experiments():
+    """The build knows by its imports what a page is made of; a name that is looked up is none."""
+    for page in (Path(__file__).parents[1] / "book").rglob("*.ipynb"):
+        if "_build" in page.parts:
+            continue
+        cells = json.loads(page.read_text(encoding="utf-8"))["cells"]
+        code = "".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
+        assert "experiments.find" not in code and "experiments.ALL" not in code, page
