@@ -5,7 +5,7 @@ an embedding without its ``padding_idx`` and ``max_norm``: it would train anothe
 """
 
 from torch import nn
-from torch.nn.modules.lazy import LazyModuleMixin
+from torch.nn.parameter import is_lazy
 
 from lgfed_core.errors import SettingsError
 
@@ -15,7 +15,8 @@ RECURRENT = (nn.RNNBase, nn.LSTMCell)
 def refuse_lazy(net: nn.Module) -> None:
     """Raise SettingsError for the first layer of ``net`` that has not got its shape yet."""
     for name, module in net.named_modules():
-        if isinstance(module, LazyModuleMixin) and module.has_uninitialized_params():
+        own = *module.parameters(recurse=False), *module.buffers(recurse=False)
+        if any(map(is_lazy, own)):
             raise SettingsError(
                 f"{type(net).__name__}: {name or 'it'} is an nn.{type(module).__name__}, which has "
                 "no parameters before it has seen rows; call the network once on a batch first, as "

@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from . import verdict
 from .printed import Table
@@ -93,6 +92,8 @@ def compare(printed: Groups, ours: ArrayLike) -> tuple[verdict.Comparison, str]:
 
     Difference, interval and margin are those of the mean of the runs that have not collapsed.
     """
+    from scipy import stats  # half a second, of every run that does not ask
+
     ours = np.asarray(ours, float)
     fell = printed.fell(ours)
     rest, many = ours[~fell], int(fell.sum())
