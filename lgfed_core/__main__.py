@@ -130,11 +130,10 @@ def _seeds(text: str) -> list[int]:
 
 
 def _list(args) -> int:
-    from .papers import experiments
+    from .papers.experiments import PLACES
 
-    for name, experiment in experiments.ALL.items():
-        page = sys.modules[type(experiment).__module__]
-        print(f"{name:20} {(page.__doc__ or '(its module says nothing)').splitlines()[0]}")
+    for name, place in PLACES.items():
+        print(f"{name:20} {place.words}")
     return 0
 
 
@@ -153,8 +152,11 @@ def _features(args) -> int:
 
 
 def _run(args) -> int:
+    from .papers import asked, experiments
+
+    asked.run(args.experiment, args.scale, args.protocol, args.device, args.lanes)
     from .evidence import records as results
-    from .papers import experiments, typed
+    from .papers import typed
     from .papers.parts import said
 
     experiment = experiments.find(args.experiment)
@@ -169,17 +171,17 @@ def _run(args) -> int:
         results.writable()
     if why_not:
         print(f"{why_not}: nothing is recorded.")
-    asked = dict(device=args.device, workers=args.workers, lanes=args.lanes)
+    how = dict(device=args.device, workers=args.workers, lanes=args.lanes)
     if args.cluster:
         return _run_elsewhere(args, experiment, protocols, changes, record=not why_not)
     plans = []
     for protocol in protocols:  # all of them are checked before the first one runs
         cfg = experiment.settings(args.scale, protocol, **changes)
-        plans.append((protocol, cfg, experiment.plan(cfg, args.seeds, **asked)))
+        plans.append((protocol, cfg, experiment.plan(cfg, args.seeds, **how)))
     for protocol, cfg, plan in plans:
         print(f"{protocol}, {args.scale}, seeds {' '.join(map(str, args.seeds))}, to run:")
         print(said(plan))
-        rows, _ = experiment.run(cfg, args.seeds, record=not why_not, **asked)
+        rows, _ = experiment.run(cfg, args.seeds, record=not why_not, **how)
         print(f"{protocol}, {args.scale}: {len(rows)} rows")
         if why_not:
             print(_shown(rows))
@@ -219,14 +221,16 @@ def _shown(rows) -> str:
 
 
 def _fill(args) -> int:
-    from .fill import cluster, work
-    from .fill.words import said
+    from .papers import asked
 
-    work.long_enough(args.hours)
+    asked.fill(args.hours, args.device, args.only)
     if args.plan and (args.workers is not None or args.cluster):
         raise SettingsError(
             "--plan says what one process here would run; --workers and --cluster are of a fill"
         )
+    from .fill import cluster, work
+    from .fill.words import said
+
     if args.plan:
         print(said(work.planner(args.device, args.only)))
     else:
@@ -238,6 +242,9 @@ def _fill(args) -> int:
 
 
 def _report(args) -> int:
+    from .papers import asked
+
+    asked.paper(args.paper)
     from .papers import board
 
     print(board.printout(args.paper, args.front))

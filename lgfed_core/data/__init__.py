@@ -10,26 +10,46 @@ Where each file comes from, its licence and citation: ``data/sources.toml``; wha
 """
 
 import sys
+from importlib import import_module
 from inspect import signature
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lgfed_core.errors import DataError, NotAvailable, SettingsError
 
-from . import adult, catalogue, cifar10, mnist, sources, usps
+from . import catalogue, sources
 from .catalogue import status
-from .dataset import Dataset, Split, subset
+
+if TYPE_CHECKING:
+    from . import adult as adult, cifar10 as cifar10, mnist as mnist, usps as usps
+    from .dataset import Dataset as Dataset, Split as Split, subset as subset
 
 __all__ = ["Dataset", "Split", "get", "load", "main", "status", "subset"]
 
-_FAMILIES = {"mnist": mnist, "cifar10": cifar10, "adult": adult, "usps": usps}
+_FAMILIES = ("mnist", "cifar10", "adult", "usps")  # each a module that reads the set of its name
+_SHAPES = ("Dataset", "Split", "subset")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_FAMILIES, *_SHAPES})
+
+
+def __getattr__(name: str):
+    """Import a shape or a family as it is first asked for: PyTorch takes seconds, names none."""
+    if name in _FAMILIES:
+        return import_module(f".{name}", __name__)
+    if name in _SHAPES:
+        return getattr(import_module(".dataset", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def get(name: str) -> Path:
     """Fetch a set if it is not here, check it, and return its folder. Raises DataError."""
-    return sources.fetch(name, getattr(_FAMILIES.get(name), "rebuild", None))
+    family = import_module(f".{name}", __name__) if name in _FAMILIES else None
+    return sources.fetch(name, getattr(family, "rebuild", None))
 
 
-def load(name: str, **options) -> Dataset:
+def load(name: str, **options) -> "Dataset":
     """A data set as float32 tensors, preprocessed as in the papers; fetched first if missing.
 
     Args:
@@ -42,7 +62,7 @@ def load(name: str, **options) -> Dataset:
     """
     if catalogue.source(name).name not in _FAMILIES:
         raise DataError(f"{name}: data/sources.toml names it, but nothing here reads it")
-    read = _FAMILIES[name].read
+    read = import_module(f".{name}", __name__).read
     known = list(signature(read).parameters)[1:]
     if unknown := options.keys() - known:
         said = f"it has {', '.join(known)}" if known else "it takes none"

@@ -1,16 +1,20 @@
 """What ``data/sources.toml`` says about each set, and what of it is on this disk."""
 
+from __future__ import annotations
+
 import hashlib
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from lgfed_core import paths
 from lgfed_core.errors import DataError
 
 from .mirrors import MIRRORS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,13 @@ def status() -> pd.DataFrame:
     Columns: set, state (ready | partial | missing), size (bytes), licence, citation (short), where
     (the folder it is or would be in). The full citations are in :func:`catalogue`.
     """
-    return pd.DataFrame(
+    import pandas as pd
+
+    return pd.DataFrame(_rows())
+
+
+def _rows() -> list[dict[str, Any]]:
+    return [
         {
             "set": s.name,
             "state": s.state(),
@@ -107,14 +117,13 @@ def status() -> pd.DataFrame:
             "where": str(s.folder),
         }
         for s in catalogue().values()
-    )
+    ]
 
 
 def listing() -> str:
     """:func:`status` for people: sizes in MB, columns aligned."""
-    table = status()
-    table["size"] = [f"{size / 1e6:7.1f} MB" for size in table["size"]]
-    rows = [list(table.columns), *table.to_numpy().tolist()]
+    table = [row | {"size": f"{row['size'] / 1e6:7.1f} MB"} for row in _rows()]
+    rows = [list(table[0]) if table else [], *(list(row.values()) for row in table)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return "\n".join(
         "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()

@@ -1,5 +1,7 @@
 """The two shapes every data set is handed over in, a small copy for smoke scale, raw files."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from numbers import Integral
 from pathlib import Path
@@ -66,7 +68,7 @@ class Split:
                 "missing"
             )
 
-    def take(self, index: Tensor) -> "Split":
+    def take(self, index: Tensor) -> Split:
         """The rows ``index`` (int64 ``[m]``), in that order."""
         groups = None if self.groups is None else self.groups[index]
         return Split(self.x[index], self.y[index], groups)

@@ -1,5 +1,7 @@
 """Who holds which rows, and all tensors of a phase, checked before anything runs."""
 
+from __future__ import annotations
+
 import copy
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +19,7 @@ from lgfed_core.models.layout import Layout, values
 from lgfed_core.partition.label_skew import ClientIndices, Partition
 
 from . import answers, checked, trials
+from .layers import refuse_lazy
 from .lifted import refuse_unlifted
 from .memory import zeros
 from .participation import Participation
@@ -60,6 +63,7 @@ class Federation:
             raise SettingsError(f"device is {self.device!r}; give torch.device({self.device!r})")
         if len({len(p.train.size) for p in self.partitions}) > 1:
             raise SettingsError("runs that train together need the same number of devices")
+        refuse_lazy(self.net)
         kinds = {p.dtype for p in self.net.parameters()}
         usual = torch.get_default_dtype()  # of the tensors in which lanes train
         if odd := kinds - {usual}:

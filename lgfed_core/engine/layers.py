@@ -5,10 +5,23 @@ an embedding without its ``padding_idx`` and ``max_norm``: it would train anothe
 """
 
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from lgfed_core.errors import SettingsError
 
 RECURRENT = (nn.RNNBase, nn.LSTMCell)
+
+
+def refuse_lazy(net: nn.Module) -> None:
+    """Raise SettingsError for the first layer of ``net`` that has not got its shape yet."""
+    for name, module in net.named_modules():
+        own = *module.parameters(recurse=False), *module.buffers(recurse=False)
+        if any(map(is_lazy, own)):
+            raise SettingsError(
+                f"{type(net).__name__}: {name or 'it'} is an nn.{type(module).__name__}, which has "
+                "no parameters before it has seen rows; call the network once on a batch first, as "
+                "net(x[:2]), or say how many inputs it has"
+            )
 
 
 def refuse_layers(net: nn.Module, batched: bool) -> None:

@@ -6,6 +6,8 @@ Several runs (seeds, settings) go through the loop together as lanes. A run kill
 continues from its last checkpoint to the same bits on the same machine.
 """
 
+from __future__ import annotations
+
 import math
 import time
 from collections.abc import Sequence

@@ -5,6 +5,8 @@ three runs, somebody is called behind in about half of all tables. Tukey's stude
 for whichever two methods are picked, and so for the highest and any other.
 """
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats

@@ -17,13 +17,14 @@ where the margin is 5 points. The rule was fixed when one of these cells had mor
 of ours; k was rounded up as well then, which left the others of two cells less than no variance.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from . import verdict
 from .printed import Table
@@ -91,6 +92,8 @@ def compare(printed: Groups, ours: ArrayLike) -> tuple[verdict.Comparison, str]:
 
     Difference, interval and margin are those of the mean of the runs that have not collapsed.
     """
+    from scipy import stats  # half a second, of every run that does not ask
+
     ours = np.asarray(ours, float)
     fell = printed.fell(ours)
     rest, many = ours[~fell], int(fell.sum())

@@ -18,8 +18,7 @@ from lgfed_core.paths import PAPER
 
 from .rows import PROTOCOLS, plain
 from .verdict import margin_of
-
-PAPERS = {"lgfedavg": "LG-FedAvg", "cgau": "CGAU", "fade": "FADE"}
+from .words import PAPERS as PAPERS
 
 
 @dataclass(frozen=True)

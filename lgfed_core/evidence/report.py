@@ -7,6 +7,8 @@ Only runs at paper scale are judged. Each protocol is shown at its own selection
 at the last round; the counts take the protocol that the published numbers stand for.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from pathlib import Path
 

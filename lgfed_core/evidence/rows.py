@@ -22,9 +22,7 @@ import pandas as pd
 
 from lgfed_core.errors import ResultsError
 
-PROTOCOLS = ("as_described", "as_released")
-SELECTIONS = ("last", "best_val", "best_test")
-SCALES = ("smoke", "quick", "short", "paper")  # short: paper scale but for fewer rounds
+from .words import PROTOCOLS, SCALES, SELECTIONS
 
 _CHOICES = {"protocol": PROTOCOLS, "selection": SELECTIONS, "scale": SCALES}
 FIRST = ["table"]

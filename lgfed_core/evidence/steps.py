@@ -5,20 +5,21 @@ Before anything runs it is fixed that a comparison is judged at `STEPS` seeds. A
 several times errs more often than looking once: `errors` says by how much.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import special
-from scipy.stats import qmc
 
 from .verdict import reach_of, welch
 
 STEPS = (3, 5, 10)
 FEW = 2  # degrees of freedom of a deviation that is not of a cell's own runs
-_POINTS = (qmc.Sobol(3, scramble=False).random(512) + 1 / 1024).T  # [3, k], even in the unit cube
 
 
 def next_step(seeds: int) -> int | None:
@@ -159,6 +160,14 @@ def comparison_chance(p: float, seeds: int, step: int, alpha: float) -> float:
     return float((means * np.sqrt(step) > -special.stdtrit(step - 1, alpha) * sds).mean())
 
 
+@cache
+def _points() -> NDArray:
+    """Points [3, k], even in the unit cube."""
+    from scipy.stats import qmc  # half a second, of every run that does not ask
+
+    return (qmc.Sobol(3, scramble=False).random(512) + 1 / 1024).T
+
+
 def _ahead(
     mean: float, sd: float, seeds: int, step: int, far: float = 0.0
 ) -> tuple[NDArray, NDArray]:
@@ -169,8 +178,9 @@ def _ahead(
     far: the variance of the mean that runs scatter around, where there are no seeds to say it.
     """
     more, df = step - seeds, seeds - 1 if seeds > 1 else FEW
-    true = sd**2 * df / special.chdtri(df, _POINTS[0])
-    fresh = true * special.chdtri(more - 1, _POINTS[1]) if more > 1 else 0.0
-    off = special.ndtri(_POINTS[2]) * np.sqrt(true / more + (true / seeds if seeds else far))
+    points = _points()
+    true = sd**2 * df / special.chdtri(df, points[0])
+    fresh = true * special.chdtri(more - 1, points[1]) if more > 1 else 0.0
+    off = special.ndtri(points[2]) * np.sqrt(true / more + (true / seeds if seeds else far))
     squares = max(0, seeds - 1) * sd**2 + fresh + seeds * more / step * off**2
     return mean + more / step * off, np.sqrt(squares / (step - 1))

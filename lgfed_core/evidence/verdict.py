@@ -13,6 +13,8 @@ correction over the claims that a page of the book judges together.
 The papers' deviations are population ones (numpy's default); ours have n - 1.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

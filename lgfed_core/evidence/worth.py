@@ -14,6 +14,8 @@ both have, and no others count; where they share none, the interval is Welch's. 
 made over cells or contrasts: one of twenty at an edge is misjudged.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import replace
 

@@ -15,8 +15,9 @@ from contextlib import contextmanager, suppress
 
 from lgfed_core.engine.processes import MOST
 from lgfed_core.engine.provenance import provenance
-from lgfed_core.errors import LgfedError, SettingsError, at_least, at_most
+from lgfed_core.errors import LgfedError, at_least, at_most
 from lgfed_core.evidence import records
+from lgfed_core.papers.asked import long_enough
 from lgfed_core.papers.experiment import place_of
 
 from . import goals
@@ -27,17 +28,10 @@ from .plan import Bundle, Planner, Task
 from .words import length
 
 LOWEST = 19  # of Unix priorities
-YEAR = 8760  # hours
 
 
 class TimeUp(KeyboardInterrupt):
     """The hours that were given are over."""
-
-
-def long_enough(hours: float) -> None:
-    """Raise SettingsError for what is no length of time."""
-    if not 0 < hours <= YEAR:
-        raise SettingsError(f"hours is {hours}; it says how long to work, e.g. 2.5, up to {YEAR:,}")
 
 
 def planner(device: str = "auto", only: str = "", elsewhere: bool = False) -> Planner:

@@ -24,6 +24,8 @@ An oracle can refute and cannot prove: a right implementation fails with a proba
 ``alpha``, a wrong one may have a fault of another kind.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -11,6 +11,8 @@ d in {0, 1}, "difference" is the largest gap between groups:
 has it: from 0 to 2. The tests hold all of these against fairlearn.
 """
 
+from __future__ import annotations
+
 import warnings
 
 import numpy as np

@@ -17,6 +17,8 @@ same for every client. There their covariance S_2 is what the client's moments l
 rows, and the singular values are the roots of the eigenvalues of A_1 S_2 A_1', which is symmetric.
 """
 
+from __future__ import annotations
+
 from collections.abc import Hashable
 
 import numpy as np

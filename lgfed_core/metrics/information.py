@@ -1,5 +1,7 @@
 """What one variable tells about another, of laws on finitely many values, in nats."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import rel_entr, xlogy

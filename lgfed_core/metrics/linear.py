@@ -1,5 +1,7 @@
 """What can be read off a representation by a linear classifier, fitted to it afterwards."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 

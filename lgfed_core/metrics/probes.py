@@ -9,6 +9,8 @@ Three kinds, and the best of them counts:
 * ``network``: d-32-32-g with ReLU, trained by Adam until held-out rows no longer gain from it.
 """
 
+from __future__ import annotations
+
 from itertools import pairwise
 from numbers import Integral
 

@@ -23,6 +23,7 @@ from lgfed_core.evidence.rows import DIVERGED, PROTOCOLS, identifying
 from lgfed_core.paths import RUNS
 
 from . import declared
+from .asked import DEVICES, LANES
 from .parts import Part, Piece, last_round, readable, refuse_missing
 from .settings import Checked
 
@@ -126,7 +127,7 @@ class Experiment:
         if wrong or not len(seeds) or len(set(seeds)) < len(seeds):
             raise SettingsError(f"seeds are {list(seeds)}; whole numbers from 0, each once")
         place = place_of(device)
-        one_of("lanes", lanes, ("auto", "looped", "batched"))
+        one_of("lanes", lanes, LANES)
         lanes = self.usual_lanes if lanes == "auto" else lanes
         if lanes == "looped" and place.type != "cpu":
             raise SettingsError(f"looped lanes run on a CPU, not on {place.type}; use batched")
@@ -254,7 +255,7 @@ def place_of(device: Place) -> torch.device:
     """The device that a name stands for. Raises SettingsError for one that is not here."""
     if isinstance(device, torch.device):
         return device
-    one_of("device", device, ("auto", "cpu", "cuda"))
+    one_of("device", device, DEVICES)
     if device == "cuda" and not torch.cuda.is_available():
         raise SettingsError("device cuda: PyTorch sees no GPU here; use cpu or auto")
     if device == "cpu" or not torch.cuda.is_available():

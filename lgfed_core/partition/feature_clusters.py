@@ -15,6 +15,8 @@ nearest of all C K centroids, whatever its class. As a control, k-means can take
 classes together, ``within_classes=False``. In both a client is a region of the plane.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -47,7 +49,7 @@ class Clients:
     within_classes: bool = True
     own_class: bool = True
 
-    def shuffled(self, proportion: float, seed: int) -> "Clients":
+    def shuffled(self, proportion: float, seed: int) -> Clients:
         """A ``proportion`` of all rows exchange their clients at random; sizes stay."""
         if not 0 <= proportion <= 1:
             raise PartitionError(f"shuffle proportion is {proportion}; it must lie in [0, 1]")

@@ -15,6 +15,8 @@ scheme                a device gets                                    source
 A request that cannot be met raises PartitionError; no scheme leaves a device without rows.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 from numbers import Real
 

@@ -3,6 +3,8 @@
 `partition` has the schemes that draw one.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -47,7 +49,7 @@ class ClientIndices:
             )
 
     @classmethod
-    def from_lists(cls, lists: Sequence[ArrayLike]) -> "ClientIndices":
+    def from_lists(cls, lists: Sequence[ArrayLike]) -> ClientIndices:
         """One array of row numbers [n_k] per device.
 
         Raises PartitionError for no device, and for what is no row number: a fraction, a mask, a

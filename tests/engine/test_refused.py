@@ -87,6 +87,11 @@ class Forgetful(FedAvg):
         ("Toy.softmax is", lambda: run(federation(net=softened()), FedAvg(), TRAINING, 1)),
         ("parameters in torch.float64", lambda: federation(net=Toy().double())),
         ("parameters in torch.float16", lambda: federation(net=Toy().half())),
+        ("Sequential: 0 is an nn.LazyLinear, .* call the network once", lambda: run(
+            federation(net=nn.Sequential(nn.LazyLinear(3))), FedAvg(), TRAINING, 1)),
+        ("Sequential: 1 is an nn.LazyBatchNorm1d", lambda: run(
+            federation(net=nn.Sequential(nn.Linear(8, 3), nn.LazyBatchNorm1d())),
+            FedAvg(), TRAINING, 1)),
         ("device 0 .*label below 0.*FedAvg reads", lambda: run(
             federation(y=FED.data.train.y - 1), FedAvg(), TRAINING, 1)),
         ("train labels go from 99", lambda: federation(y=FED.data.train.y + 99)),
@@ -130,6 +135,12 @@ class Forgetful(FedAvg):
 def test_what_cannot_be_meant_is_refused_by_name(said, asked):
     with pytest.raises(LgfedError, match=said):
         asked()
+
+
+def test_a_lazy_network_that_has_seen_a_batch_trains():
+    net = nn.Sequential(nn.LazyLinear(3))
+    net(FED.data.train.x[:2])
+    run(federation(net=net), FedAvg(), TRAINING, 1)
 
 
 def renumbered(made, change):

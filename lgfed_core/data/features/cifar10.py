@@ -15,6 +15,8 @@ weights and which pictures it was made from, and how.
     python -m lgfed_core features cifar10 inception_v3     # all 60,000 pictures
 """
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass

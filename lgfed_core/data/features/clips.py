@@ -4,6 +4,8 @@
 ESC-10 (10 classes of 40). None is in FSDKaggle2018's official split; `cough.clips` draws one.
 """
 
+from __future__ import annotations
+
 import io
 import re
 import zipfile

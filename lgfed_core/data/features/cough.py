@@ -13,6 +13,8 @@ Digits are no sounds at all: they keep the experiment running where no sound can
 embeddings are computed once and kept in the cache.
 """
 
+from __future__ import annotations
+
 import hashlib
 import os
 from collections import Counter

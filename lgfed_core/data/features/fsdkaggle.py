@@ -11,6 +11,8 @@ The four archives of https://zenodo.org/records/2552860, unpacked in one folder:
 with the label "None"). 41 classes; 273 clips are coughs.
 """
 
+from __future__ import annotations
+
 import wave
 from pathlib import Path
 

@@ -16,6 +16,8 @@ computed again. A file says which weights and pictures it was made from, and oth
     python -m lgfed_core features office31 mobilenet_v2
 """
 
+from __future__ import annotations
+
 import hashlib
 import os
 from collections.abc import Callable, Iterator

@@ -3,6 +3,8 @@
 One tensor holds all rows, so that runs which draw different test rows share it.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -7,6 +7,8 @@ is its largest over the patches (Rieger et al., 2020, Section 4.1). A clip short
 padded with silence; what is left after the last whole patch is dropped.
 """
 
+from __future__ import annotations
+
 import csv
 import warnings
 from pathlib import Path

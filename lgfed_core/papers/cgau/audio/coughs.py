@@ -6,6 +6,8 @@ left in as many clusters as there are clients. With no more coughs than clients 
 cough, and no client has a *kind* of them, as it has in the paper.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np

@@ -9,6 +9,8 @@ The rows that clients keep for validation are among those pictures: their loss i
 the features know with their labels, so that the round which it picks stands beside the last one.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 import numpy as np

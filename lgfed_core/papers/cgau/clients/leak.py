@@ -11,6 +11,8 @@ With ``within_classes=False`` or ``own_class=False`` the number is a function of
 says nothing that these do not.
 """
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import NDArray
 

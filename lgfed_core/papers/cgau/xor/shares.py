@@ -4,6 +4,8 @@ An interval of Student's t would pass the ends that a share has, and shrink to a
 starts agree.
 """
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats

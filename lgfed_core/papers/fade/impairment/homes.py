@@ -20,6 +20,8 @@ Of all variables those stay that tell most about the label (mutual information);
 walking ``linenum`` stays too.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +48,7 @@ class Windows:
     user: NDArray
     names: tuple[str, ...]
 
-    def of(self, users: Sequence) -> "Windows":
+    def of(self, users: Sequence) -> Windows:
         """Those of some users."""
         kept = np.isin(self.user, list(users))
         return Windows(self.x[kept], self.label[kept], self.male[kept], self.user[kept], self.names)

@@ -6,6 +6,8 @@ the users that have it. As released, all pictures of the target are trained on, 
 labels, and tested on.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from functools import lru_cache
 

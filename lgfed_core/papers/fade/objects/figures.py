@@ -1,5 +1,7 @@
 """Figures of the FADE chapter on objects: accuracy by method, of each user, and the plane."""
 
+from __future__ import annotations
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd

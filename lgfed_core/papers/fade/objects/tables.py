@@ -1,5 +1,7 @@
 """What the page of FADE on objects shows in tables, from rows of `stored.rows`."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 import pandas as pd

@@ -24,6 +24,8 @@ and the same with a2, whether the groups are balanced or not.
 Laws are arrays [k] that sum to 1, or grids of densities times their step. Values are in nats.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import numpy as np

@@ -4,6 +4,8 @@ Each function draws one figure from the exact values of `closed_form`, `squared_
 `user_collapse` and `attack`, and returns it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import matplotlib.pyplot as plt

@@ -25,6 +25,8 @@ the group that D knows least gains weight. Where the groups match (p1 = p2) D is
 for either power, so d ~ sqrt(a1 log(1/d) / a2) instead of a1 / a2 (`matched_output`).
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

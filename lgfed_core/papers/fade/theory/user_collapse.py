@@ -22,6 +22,8 @@ labels, right with probability r
     alone, the right codes, where it is 0 if r = 1; for r < 1/2 at the swapped ones, u = 1.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

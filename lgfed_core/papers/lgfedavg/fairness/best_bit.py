@@ -11,6 +11,8 @@ Lagrange multipliers mu_j for the two gaps, the best bit of the inputs x is
 the probabilities, so the computed line lies below the true one: it is reached, not only a bound.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

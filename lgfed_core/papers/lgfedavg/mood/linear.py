@@ -5,6 +5,8 @@ a local + (1 - a) global is best at a known weight (`theory.closed_form`), which
 of layers can be expected to do: rho and sigma are the same.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

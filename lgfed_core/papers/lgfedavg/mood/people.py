@@ -7,6 +7,8 @@ between persons: the score of person m is u_m'x + e, where u_m = v + r_m, r_m ~ 
 e ~ N(0, 1).
 """
 
+from __future__ import annotations
+
 import json
 from collections import Counter, defaultdict
 from dataclasses import dataclass

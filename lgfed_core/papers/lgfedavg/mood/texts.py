@@ -13,6 +13,8 @@ column      holds
 Words are runs of letters and digits in lower case, and single signs.
 """
 
+from __future__ import annotations
+
 import csv
 import io
 import re

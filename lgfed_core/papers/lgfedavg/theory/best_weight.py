@@ -4,6 +4,8 @@ Liang et al. 2020 (v2), Corollary 1, Figures 2a, 2b and 4; claims L10 and L11. D
 `interpolation.simulate`, formulas from `closed_form`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import product

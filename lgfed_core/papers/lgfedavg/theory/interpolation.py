@@ -9,6 +9,8 @@ is kept of a draw is the matrix of inner products of the parts' errors, averaged
 Settings therefore share their draws, and differ in scale alone.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 

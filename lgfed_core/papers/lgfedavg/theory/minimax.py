@@ -30,6 +30,8 @@ many, and all of them are tried (`solve_deterministic`).
 Entropies are in nats. A joint law is an array [x, y, p] that sums to 1.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 

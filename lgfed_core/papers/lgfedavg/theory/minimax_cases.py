@@ -3,6 +3,8 @@
 P is a fair coin throughout. Solved by `minimax`; entropies in nats.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from itertools import product
 

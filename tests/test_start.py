@@ -1,0 +1,108 @@
+"""What is typed wrong is answered at once: nothing heavy is imported to know names and words."""
+
+import json
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from lgfed_core.errors import LgfedError
+from lgfed_core.papers import asked, experiment, experiments
+
+HEAVY = {"torch", "pandas", "scipy", "matplotlib", "sklearn"}
+WORDS = (
+    "--version",
+    "list",
+    "data",
+    "data nope",
+    "run nope",
+    "run lgfedavg.mnist --scale nope",
+    "run lgfedavg.mnist --protocol nope",
+    "run lgfedavg.mnist --device nope",
+    "run lgfedavg.mnist --lanes nope",
+    "run lgfedavg.mnist --seeds nope",
+    "fill --hours -1",
+    "fill --device nope",
+    "fill --only nope",
+    "report nope",
+)
+CODE = """
+import sys
+from lgfed_core.__main__ import main
+try:
+    main(sys.argv[1:])
+except SystemExit:
+    pass
+print(*sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+
+
+@pytest.mark.parametrize("line", WORDS)
+def test_a_word_is_answered_without_a_heavy_import(line):
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, *line.split()], capture_output=True, text=True, check=True
+    )
+    assert not HEAVY & set(done.stdout.splitlines()[-1].split())
+    assert "nope" not in line or "nope" in done.stderr
+
+
+def test_a_run_does_not_wait_for_what_only_figures_and_verdicts_need():
+    code = "import sys, lgfed_core.papers.lgfedavg.mnist.run; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    late = {"scipy.stats", "scipy.optimize", "matplotlib", "sklearn", "torchvision"}
+    assert not late & set(done.stdout.split())
+
+
+@pytest.mark.parametrize("name", experiments.ALL)
+def test_the_table_of_experiments_agrees_with_their_modules(name):
+    place, found = experiments.PLACES[name], experiments.find(name)
+    page = import_module(type(found).__module__)
+    assert page.__name__ == f"{experiments.__package__}.{place.module}"
+    assert vars(page)[place.attribute] is found and found.name == name
+    assert page.__doc__.splitlines()[0] == place.words
+    assert tuple(found.scales) == asked.SCALES
+
+
+def test_every_experiment_has_its_place():
+    for name in experiments.ALL:
+        experiments.find(name)
+    pages = {kind.__module__ for kind in _below(experiment.Experiment) if "name" in vars(kind)}
+    pages = {page for page in pages if page.startswith(experiments.__package__)}
+    places = {f"{experiments.__package__}.{place.module}" for place in experiments.PLACES.values()}
+    assert pages == places
+
+
+def _below(kind):
+    for one in kind.__subclasses__():
+        yield one
+        yield from _below(one)
+
+
+@pytest.mark.parametrize(
+    ("check", "given"),
+    [(asked.run, ("lgfedavg.mnist", "smoke", "both", "auto", "auto")), (asked.fill, (1.0, "cpu"))],
+)
+def test_what_is_right_passes(check, given):
+    check(*given)
+    with pytest.raises(LgfedError, match="'tpu' is none of auto, cpu, cuda"):
+        check(*("tpu" if word in asked.DEVICES else word for word in given))
+
+
+def test_to_read_a_page_is_not_to_read_all_of_them():
+    """What says how a page's cells are made again knows experiments by name alone."""
+    code = "import sys, lgfed_core.papers.in_short; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    pages = {f"{experiments.__package__}.{place.module}" for place in experiments.PLACES.values()}
+    assert not pages & set(done.stdout.split())
+
+
+def test_pages_import_their_experiments():
+    """The build knows by its imports what a page is made of; a name that is looked up is none."""
+    for page in (Path(__file__).parents[1] / "book").rglob("*.ipynb"):
+        if "_build" in page.parts:
+            continue
+        cells = json.loads(page.read_text(encoding="utf-8"))["cells"]
+        code = "".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
+        assert "experiments.find" not in code and "experiments.ALL" not in code, page
