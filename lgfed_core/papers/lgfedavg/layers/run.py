@@ -34,8 +34,8 @@ TABLE = "lgfedavg_cuts"  # of our own: no paper prints it
 SCALES = {  # changes to the data set's own scale: ten cuts must take no longer than its page
     "smoke": {},
     "quick": {
-        "mnist": dict(rows_per_class=(300, 50), budgets=(800,), starts=(800,)),
-        "cifar10": dict(shrink=0.02, budgets=(1200,), starts=(1200,)),
+        "mnist": dict(rows_per_class=(150, 30), shrink=0.04, budgets=(800,), starts=(800,)),
+        "cifar10": dict(rows_per_class=(60, 30), budgets=(1200,), starts=(1200,)),
     },
     "paper": {},
 }
