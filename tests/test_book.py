@@ -159,6 +159,17 @@ def test_what_a_failing_page_prints_stands_not_above_its_error(small):
 
 
 @pytest.mark.book
+def test_one_page_is_executed_alone_and_says_nothing_of_its_wire(small):
+    book = small(one=["1"], two=["2"])
+    done = run_build(book, "--only", "part/two")
+    made = book / "_build" / "executed" / "smoke" / "part"
+    assert done.returncode == 0 and not done.stderr, "a warning of the kernel"
+    assert (made / "two.ipynb").exists() and not (made / "one.ipynb").exists()
+    done = run_build(book, "--only", "part/tow")
+    assert done.returncode == 1 and "There is no page part/tow.ipynb; there are: " in done.stderr
+
+
+@pytest.mark.book
 def test_a_dying_kernel_fails_the_build_and_is_named(small):
     done = run_build(small(grim=["import os; os._exit(3)"]), "--no-html")
     assert done.returncode == 1
