@@ -1,7 +1,5 @@
 """What is worked out once of each table of rows, and of each file of printed numbers."""
 
-import gc
-
 import pandas as pd
 
 from lgfed_core.evidence import printed
@@ -32,7 +30,6 @@ def test_what_was_kept_goes_with_its_table():
         rows = pd.DataFrame(dict(a=[n]))
         assert total(rows) == n
         del rows
-        gc.collect()
 
 
 def test_the_sweep_on_objects_is_looked_through_once(monkeypatch):
