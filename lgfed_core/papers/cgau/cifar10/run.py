@@ -54,7 +54,7 @@ SCALES = {
         units=64,
         lr=0.05,
         every=5,
-        per_class=60,
+        per_class=100,
         validation=0.1,
         epochs=10,
     ),

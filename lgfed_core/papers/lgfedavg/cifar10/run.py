@@ -25,7 +25,7 @@ RELEASED = settings.RELEASED | dict(
 FEW = dict(devices=10, fraction=1.0, rows_per_class=(60, 30), batch_size=10, every=3)
 SCALES = {
     "smoke": settings.SMOKE | dict(shrink=0.002, starts=(1200, 1800)),
-    "quick": FEW | dict(shrink=0.02, starts=(1200, 1800), local_epochs=10, mtl_rounds=450),
+    "quick": FEW | dict(shrink=0.02, starts=(1200, 1800), local_epochs=8, mtl_rounds=600),
     "paper": {},
 }
 
