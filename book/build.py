@@ -29,7 +29,7 @@ except ImportError:  # Windows has no such locks
 BOOK = Path(__file__).resolve().parent
 SCALES = {
     "smoke": "seconds per notebook, for tests; its live numbers mean nothing",
-    "quick": "some 15 seconds of a core per notebook",
+    "quick": "about 20 seconds of a core per notebook",
     "paper": "the full protocol of the papers; hours",
 }
 
