@@ -36,7 +36,7 @@ SCALES = {  # changes to the data set's own scale: ten cuts must take no longer 
     "quick": {
         "mnist": dict(devices=10, fraction=0.5, rows_per_class=(100, 30), shrink=0.03)
         | dict(budgets=(800,), starts=(800,)),
-        "cifar10": dict(rows_per_class=(50, 20), shrink=0.015, budgets=(1200,), starts=(1200,)),
+        "cifar10": dict(rows_per_class=(100, 20), shrink=0.02, budgets=(1200,), starts=(1200,)),
     },
     "paper": {},
 }
