@@ -30,7 +30,7 @@ BOOK = Path(__file__).resolve().parent
 MOST = 1000  # jobs that anybody can mean
 SCALES = {
     "smoke": "seconds per notebook, for tests; its live numbers mean nothing",
-    "quick": "about a minute per notebook on two cores",
+    "quick": "about 20 seconds of a core per notebook",
     "paper": "the full protocol of the papers; hours",
 }
 
@@ -46,6 +46,9 @@ def main(arguments: list[str] | None = None) -> int:
         "--jobs", type=int, metavar="N", default=cores(), help="notebooks at once (default: cores)"
     )
     parser.add_argument("--no-html", action="store_true", help="execute only")
+    parser.add_argument(
+        "--only", nargs="+", metavar="PAGE", help="execute these alone, e.g. lgfedavg/mnist"
+    )
     parser.add_argument(
         "--keep",
         action="store_true",
@@ -63,12 +66,8 @@ def main(arguments: list[str] | None = None) -> int:
         os.environ["LGFED_KEEP"] = "1"
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like Ctrl-C
     try:
-        build(
-            chosen.source.resolve(),
-            chosen.scale,
-            min(chosen.jobs, cores()),
-            html=not chosen.no_html,
-        )
+        html = not (chosen.no_html or chosen.only)
+        build(chosen.source.resolve(), chosen.scale, min(chosen.jobs, cores()), html, chosen.only)
     except BuildError as error:
         print(f"\nThe book was not built.\n{error}", file=sys.stderr)
         return 1
@@ -78,10 +77,15 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def build(source: Path, scale: str, jobs: int, html: bool = True) -> None:
-    """Execute the notebooks of ``source`` at ``scale`` and, unless told not to, draw the pages."""
+def build(
+    source: Path, scale: str, jobs: int, html: bool = True, only: list[str] | None = None
+) -> None:
+    """Execute the notebooks of ``source`` at ``scale`` and, unless told not to, draw the pages.
+
+    only: of these pages, as the table of contents names them; a suffix may be there.
+    """
     with alone(source / "_build"):
-        _build(source, scale, jobs, html)
+        _build(source, scale, jobs, html, only)
 
 
 @contextmanager
@@ -103,11 +107,12 @@ def alone(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _build(source: Path, scale: str, jobs: int, html: bool) -> None:
+def _build(source: Path, scale: str, jobs: int, html: bool, only: list[str] | None) -> None:
     start = time.monotonic()
     out = source / "_build" / "executed" / scale
     names = notebooks(source)
     check_contents(source, names)
+    names = chosen_of(names, only) if only else names
     draw.published()  # a wrong address ends the build here, before notebooks are executed
     print(f"{len(names)} notebooks at scale {scale} ({SCALES[scale]}):", flush=True)
     count = execute(source, names, scale, out, jobs)
@@ -135,6 +140,14 @@ def notebooks(source: Path) -> list[str]:
     """Every notebook below ``source``, relative to it; none in folders with a leading _ or dot."""
     found = (path.relative_to(source) for path in source.rglob("*.ipynb"))
     return sorted(p.as_posix() for p in found if not any(part[0] in "._" for part in p.parts))
+
+
+def chosen_of(names: list[str], only: list[str]) -> list[str]:
+    """Those of ``names`` that are asked for; `BuildError` for a page that is not there."""
+    wanted = [f"{page.removesuffix('.ipynb')}.ipynb" for page in only]
+    if unknown := [page for page in wanted if page not in names]:
+        raise BuildError(f"There is no page {', '.join(unknown)}; there are: {', '.join(names)}.")
+    return [name for name in names if name in wanted]
 
 
 def contents(source: Path) -> list[str]:

@@ -15,8 +15,10 @@ from collections.abc import Iterator
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+import failure
 import inputs
 import places
+from failure import BuildError, shown as shown
 from warm import start
 
 import tidy
@@ -29,15 +31,6 @@ PLACES = {
     if os.environ.get(name)
 }
 CACHE = Path(PLACES.get("LGFED_CACHE", ROOT / "data" / "cache"))
-
-
-class BuildError(Exception):
-    """The book cannot be built; the message says which file, what was wrong and where to look."""
-
-
-def shown(path: Path) -> str:
-    """``path`` as a reader types it: relative to the current folder where it lies below it."""
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 class Before:
@@ -59,8 +52,8 @@ def execute(
 
     One of which nothing has changed since its copy was made is left alone: neither itself, nor a
     module that it imports, nor a row that it reads. The others start in the order of their length,
-    the longest first. The first failure ends the others and raises `BuildError` with notebook,
-    cell and error.
+    the longest first. One that fails does not stop the others: `BuildError` names all that failed
+    at the end, each with cell, line and error.
 
     warm: start them as `warm` does; by default where several are to be executed.
     """
@@ -89,8 +82,13 @@ def execute(
         environment.setdefault("LGFED_WORKERS", str(max(1, cores() // jobs)))
     width = max(map(len, names), default=0)
     warm = len(waiting) > 1 if warm is None else warm
-    for name, took, reads, before in run_all(source, waiting, scale, out, watch, environment, warm):
-        others = stand_ins(out / name)
+    failed: list[str] = []
+    for name, took, said, before in run_all(source, waiting, scale, out, watch, environment, warm):
+        if said.failed:
+            failed.append(said.failure(name))
+            line(f"  {name:<{width}}  failed   {watch.state()}")
+            continue
+        reads, others = said.results(), stand_ins(out / name)
         awaits = sorted({found["set"] for found in others if found["set"]})
         known = {
             "key": before.key(scale, reads),
@@ -101,6 +99,9 @@ def execute(
         stamp(out / name).write_text(json.dumps(known))
         on = "".join(f", on {found['stand_in']} for {found['papers']}" for found in others)
         line(f"  {name:<{width}}  {took:6.1f} s   {watch.state()}{on}")
+    if failed:
+        count = f"{len(failed)} of {len(waiting)} notebooks failed; what the others made is kept."
+        raise BuildError("\n\n".join([count, *failed]))
     return len(waiting)
 
 
@@ -112,10 +113,10 @@ def run_all(
     watch: Watch,
     environment: dict[str, str],
     warm: bool,
-) -> Iterator[tuple[str, float, list[str], Before]]:
-    """Yield (name, seconds, results it read, what it was made of) as notebooks finish.
+) -> Iterator[tuple[str, float, "Words", Before]]:
+    """Yield (name, seconds, what it said, what it was made of) as notebooks finish or fail.
 
-    A failure or an interrupt ends all of them.
+    An interrupt ends all of them.
     """
     waiting, running = list(names), {}
     with tempfile.TemporaryDirectory() as folder:
@@ -133,9 +134,8 @@ def run_all(
                 time.sleep(0.05)
                 for process in [p for p in running if p.exitcode is not None]:
                     name, words, before = running.pop(process)
-                    if process.exitcode:
-                        raise BuildError(words.failure(name, process.exitcode))
-                    yield name, watch.end(name), words.results(), before
+                    words.status = process.exitcode
+                    yield name, watch.end(name), words, before
         finally:
             for process in running:
                 process.terminate()
@@ -145,33 +145,41 @@ def run_all(
 
 
 class Words:
-    """What a notebook's process says: its message (stdout) apart from the noise (stderr)."""
+    """What a notebook's process leaves: its message, apart from what it and its kernel print."""
 
     def __init__(self, place: Path):
-        self.message, self.noise = place.with_suffix(".message"), place.with_suffix(".noise")
-        self.reads = place.with_suffix(".reads")
+        self.message, self.reads = place.with_suffix(".message"), place.with_suffix(".reads")
+        self.printed, self.noise = place.with_suffix(".printed"), place.with_suffix(".noise")
+        self.status: int | None = None
 
     def start(self, arguments: tuple, environment: dict[str, str], warm: bool) -> BaseProcess:
         """Start the process of one notebook."""
-        return start(run_told, arguments, environment, (self.message, self.noise), warm)
+        given, prints = (*arguments, self.message), (self.printed, self.noise)
+        return start(run_told, given, environment, prints, warm)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the process has ended otherwise than well."""
+        return bool(self.status)
 
     def results(self) -> list[str]:
         """The experiments whose stored rows it read, as `lgfed_core` has noted them."""
         return sorted(set(self.reads.read_text().split())) if self.reads.exists() else []
 
-    def failure(self, name: str, status: int) -> str:
-        """Why the process failed: its own message, or all that was said when it left none."""
-        said = self.message.read_text(errors="replace").strip()
+    def failure(self, name: str) -> str:
+        """Why the process failed: its message, or its errors when it left none."""
+        if self.message.exists():
+            return self.message.read_text(encoding="utf-8").strip()
         noise = self.noise.read_text(errors="replace").strip()
-        return said or f"{name} ended with status {status}:\n{noise}"
+        return f"{name} ended with status {self.status}:\n{noise}"
 
 
-def run_told(source: Path, name: str, scale: str, target: Path) -> None:
-    """`run_one` in a process of its own, which prints what went wrong."""
+def run_told(source: Path, name: str, scale: str, target: Path, message: Path) -> None:
+    """`run_one` in a process of its own, which writes what went wrong into the file ``message``."""
     try:
         run_one(source, name, scale, target)
     except BuildError as problem:
-        print(problem)
+        message.write_text(str(problem), encoding="utf-8")
         sys.exit(1)
 
 
@@ -198,34 +206,23 @@ def run_one(source: Path, name: str, scale: str, target: Path) -> None:
             config=Config({"KernelManager": {"transport_encryption": "auto"}}),
         )
     except papermill.PapermillExecutionError as error:
-        raise BuildError(
-            f"{name} failed in code cell {code_cell(source / name, error.source)}:\n"
-            f"{indented(error.source)}\n{error.ename}: {error.evalue}\n"
-            f"It is kept up to the error in {shown(partial)}"
-        ) from error
+        raise BuildError(failure.of_cell(source, name, error, partial)) from error
     except DeadKernelError as error:
         cells = nbformat.read(partial, nbformat.NO_CONVERT).cells
         last = [c for c in cells if c.metadata.get("papermill", {}).get("start_time")][-1]
-        raise BuildError(
-            f"{name}: the kernel died in code cell {code_cell(source / name, last.source)} "
-            f"(out of memory?):\n{indented(last.source)}"
-        ) from error
+        raise BuildError(failure.of_kernel(source, name, last.source, partial)) from error
     own = (c for c in notebook.cells if c.cell_type == "code")
     own = (c for c in own if "injected-parameters" not in tidy.tags(c))
     for number, cell in enumerate(own, 1):
         if cell.source.strip() and cell.execution_count is None:
-            raise BuildError(f"{name} ended before code cell {number}: did a cell call exit()?")
+            raise BuildError(
+                f"{name} ended before code cell {number}: did a cell call exit()?\n"
+                f"{failure.kept(partial)}"
+            )
     tidy.tidy(notebook)
     tidy.note(notebook)
     partial.write_text(nbformat.writes(places.without_places(notebook)), encoding="utf-8")
     partial.replace(target)
-
-
-def code_cell(notebook: Path, source: str) -> str:
-    """Number of the code cell with this source, counted from 1 as a reader counts them."""
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    sources = ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]
-    return f"{sources.index(source) + 1} of {len(sources)}" if source in sources else "Parameters"
 
 
 def stamp(target: Path) -> Path:
@@ -254,10 +251,6 @@ def stand_ins(target: Path) -> list[dict[str, str]]:
     import nbformat
 
     return tidy.stand_ins(nbformat.read(target, nbformat.NO_CONVERT))
-
-
-def indented(text: str) -> str:
-    return "\n".join(f"    {line}" for line in text.strip().splitlines())
 
 
 def cores() -> int:

@@ -127,22 +127,56 @@ def run_build(book: Path, *options: str) -> subprocess.CompletedProcess:
 
 
 @pytest.mark.book
-def test_a_failing_notebook_stops_the_build_and_is_named(small, monkeypatch, capsys):
-    book = small(good=["print(scale)"], bad=["a = 1", "raise ValueError(f'no luck, {a}')"])
+def test_a_build_goes_on_and_names_all_that_failed_at_its_end(small, monkeypatch, capsys):
+    guessed = "def guess(n):\n    return 1 / n\n\nguess(0)"
+    book = small(
+        bad=["a = 1", "b = 2\nraise ValueError(f'no luck, {a}')"], far=[guessed], good=["1"]
+    )
     monkeypatch.setattr(build.signal, "signal", lambda *_: None)  # it is this process that builds
     assert build.main(["--source", str(book), "--scale", "smoke", "--jobs", "1"]) == 1
-    said = capsys.readouterr()
-    assert "part/bad.ipynb failed in code cell 3 of 3" in said.err
-    assert "ValueError: no luck, 1" in said.err
-    assert not (book / "_build" / "executed" / "smoke" / "part" / "bad.ipynb").exists()
-    assert "good" not in said.out, "the build went on after a failure"
+    said, made = capsys.readouterr(), book / "_build" / "executed" / "smoke" / "part"
+    assert "2 of 3 notebooks failed" in said.err
+    assert (
+        "part/bad.ipynb failed in code cell 3 of 3, line 2:\n"
+        "    raise ValueError(f'no luck, {a}')\nValueError: no luck, 1\n"
+        f"It is kept as far as it came in {made / 'bad.partial.ipynb'}\n"
+    ) in said.err
+    assert "part/far.ipynb failed in code cell 2 of 2, line 4:\n    guess(0)\nZero" in said.err
+    assert (made / "bad.partial.ipynb").exists() and not (made / "bad.ipynb").exists()
+    assert (made / "good.ipynb").exists(), "the build did not go on"
+    assert "existing" not in said.err, "the kernel's banner"
+    assert not (book / "_build" / "html").exists()
 
 
 @pytest.mark.book
-def test_a_dying_kernel_stops_the_build_and_is_named(small):
+@pytest.mark.skipif(not warm.POSSIBLE, reason="elsewhere kernels have no banner")
+def test_what_a_failing_page_prints_stands_not_above_its_error(small):
+    says = "import os; os.write(1, b'chatter'); 1 / 0"
+    with pytest.raises(BuildError) as failed:
+        book = small(loud=[says])
+        execute.execute(book, ["part/loud.ipynb"], "smoke", book / "_build", 1, warm=True)
+    first, _, second = str(failed.value).splitlines()[:3]
+    assert first == "1 of 1 notebooks failed; what the others made is kept."
+    assert second == "part/loud.ipynb failed in code cell 2 of 2, line 1:"
+
+
+@pytest.mark.book
+def test_one_page_is_executed_alone_and_says_nothing_of_its_wire(small):
+    book = small(one=["1"], two=["2"])
+    done = run_build(book, "--only", "part/two")
+    made = book / "_build" / "executed" / "smoke" / "part"
+    assert done.returncode == 0 and not done.stderr, "a warning of the kernel"
+    assert (made / "two.ipynb").exists() and not (made / "one.ipynb").exists()
+    done = run_build(book, "--only", "part/tow")
+    assert done.returncode == 1 and "There is no page part/tow.ipynb; there are: " in done.stderr
+
+
+@pytest.mark.book
+def test_a_dying_kernel_fails_the_build_and_is_named(small):
     done = run_build(small(grim=["import os; os._exit(3)"]), "--no-html")
     assert done.returncode == 1
     assert "part/grim.ipynb: the kernel died in code cell 2 of 2" in done.stderr
+    assert "grim.partial.ipynb" in done.stderr
 
 
 def alive(pid: int) -> bool:

@@ -7,6 +7,7 @@ comparison allows at least.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -162,25 +163,35 @@ def cells(table: Table, folder: Path = PAPER) -> pd.DataFrame:
     path = folder / f"{table.name}.csv"
     if not path.exists():
         raise ResultsError(f"{path} is missing; it holds the paper's numbers and is part of git")
+    found = path.stat()
+    version = found.st_mtime_ns, found.st_size, found.st_ino
+    return _cells(path, version, table.ids, table.metrics, table.runs).copy()
+
+
+@lru_cache(maxsize=64)
+def _cells(
+    path: Path, version: tuple, ids_of: tuple, metrics: tuple[Metric, ...], runs: int | None
+) -> pd.DataFrame:
+    """`cells` of a file, read once while it stays as it is: of one ``version``."""
     try:
         printed = pd.read_csv(path, index_col=False)
     except ValueError as error:  # empty, or no text
         raise ResultsError(f"{path} cannot be read: {error}; `git checkout` restores it") from error
-    wanted = [*table.ids, *(c for m in table.metrics for c in (m.name, m.sd) if c)]
+    wanted = [*ids_of, *(c for m in metrics for c in (m.name, m.sd) if c)]
     missing = [c for c in wanted if c not in printed]
     if missing:
         raise ResultsError(f"{path} has no column {', '.join(missing)}")
-    for column in (c for m in table.metrics for c in (m.name, m.sd) if c):
+    for column in (c for m in metrics for c in (m.name, m.sd) if c):
         values = pd.to_numeric(printed[column], errors="coerce")
         wrong = values.isna() & printed[column].notna() | (values < 0) | np.isinf(values)
-        if any(m.floor and column in (m.name, m.sd) for m in table.metrics):
+        if any(m.floor and column in (m.name, m.sd) for m in metrics):
             wrong |= values > 100
         if wrong.any():
             raise ResultsError(
                 f"{path}: {column} is {printed[column][wrong].iloc[0]} in line "
                 f"{int(wrong.to_numpy().argmax()) + 2}; no such number can be printed"
             )
-    ids = printed[list(table.ids)]
+    ids = printed[list(ids_of)]
     if (twice := ids.duplicated()).any():
         raise ResultsError(f"{path}: line {int(twice.to_numpy().argmax()) + 2} is there twice")
     names = [row_name(row) for row in ids.to_dict("records")]
@@ -190,9 +201,9 @@ def cells(table: Table, folder: Path = PAPER) -> pd.DataFrame:
             metric=m.name,
             paper=printed[m.name].astype(float),
             paper_sd=printed[m.sd].astype(float) if m.sd else float("nan"),
-            runs=table.runs,
+            runs=runs,
         )
-        for m in table.metrics
+        for m in metrics
     ]
     out = pd.concat(parts).sort_index(kind="stable")  # line by line, metrics as declared
     return out.dropna(subset="paper").reset_index(drop=True)

@@ -1,7 +1,7 @@
 """Every claim and every printed table of the papers: what stored runs say of them, and where.
 
-Claims are those of data/paper/claims.csv. A verdict is the one by setting (`evidence.answers`), from
-runs at paper scale and as described; beside it stands the strict one, of the claim's own page; of
+Claims are those of data/paper/claims.csv. A verdict is the one by setting (`evidence.answers`),
+from runs at paper scale and as described; beside it stands the strict one, of its own page; of
 what is judged live, as it came out when the page was last told to keep it (`live`).
 """
 

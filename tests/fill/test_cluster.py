@@ -22,7 +22,7 @@ distributed = pytest.importorskip("distributed", reason="the extra `cluster` is 
 dask = pytest.importorskip("dask")
 psutil = pytest.importorskip("psutil")  # which Dask needs
 cluster = pytest.importorskip("lgfed_core.fill.cluster")
-LONG = dict(shrink=0.1, starts=(800,), alone=(), rows_per_class=(50, 20))  # some seconds
+LONG = dict(shrink=0.05, starts=(800,), alone=(), rows_per_class=(50, 20))  # some seconds
 
 
 def mnist(seed: int, **changes) -> Errand:

@@ -87,11 +87,12 @@ def by_seed(stored: pd.DataFrame) -> dict[tuple, pd.Series]:
     out = {}
     for dataset in PRINTED:
         rows = unbroken(at_paper_scale(stored, dataset), dataset)[[*columns, "seed", "value"]]
-        for key, lines in rows.groupby(columns) if len(rows) else ():
+        rows = rows.sort_values("seed", kind="stable")
+        seeds, values = rows["seed"].to_numpy(), rows["value"].to_numpy(float)
+        for key, at in rows.groupby(columns).indices.items() if len(rows) else ():
             classes, method, rounds, metric, *reading = map(plain, key)
-            who = method, int(rounds)
-            values = lines.set_index("seed")["value"].astype(float).sort_index()
-            out[dataset, int(classes), who, metric, tuple(reading)] = values
+            where = dataset, int(classes), (method, int(rounds)), metric, tuple(reading)
+            out[where] = pd.Series(values[at], pd.Index(seeds[at], name="seed"), name="value")
     return out
 
 

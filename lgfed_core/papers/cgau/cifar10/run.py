@@ -50,12 +50,13 @@ SCALES = {
     "quick": dict(
         features="mobilenet_v2",
         shuffles=(0.0, 1.0),
-        rounds=40,
+        rounds=20,
         units=64,
         lr=0.05,
-        every=10,
+        every=5,
         per_class=100,
         validation=0.1,
+        epochs=10,
     ),
     "paper": {},
 }

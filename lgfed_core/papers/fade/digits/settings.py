@@ -31,7 +31,8 @@ SCALES = {
     "quick": dict(
         pretraining=30,
         rounds=30,
-        tested=500,
+        steps=5,
+        tested=300,
         looks=4,
         probabilities=(0.05, 0.5),
         directions=("mnist-usps",),

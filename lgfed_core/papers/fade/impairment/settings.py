@@ -24,7 +24,7 @@ SCALES = {
         women=6,
     ),
     "quick": dict(
-        people=("made_up",), per_round=(10,), pretraining=80, rounds=40, lrs=(0.1,), looks=5
+        people=("made_up",), per_round=(10,), pretraining=50, rounds=30, lrs=(0.1,), looks=5
     ),
     "paper": {},
 }

@@ -6,6 +6,7 @@ as the released sweeps.
 
 import pandas as pd
 
+from lgfed_core.evidence.once import once
 from lgfed_core.evidence.records import select
 
 from . import stored
@@ -20,6 +21,7 @@ SWEPT = ("lr", "weight")
 _NONE = pd.Series(dtype=float, index=pd.MultiIndex.from_tuples([], names=["method", *SWEPT]))
 
 
+@once
 def swept(found: pd.DataFrame) -> pd.DataFrame:
     """The sweep: lines (method, lr, weight), columns ``information``, ``target_acc``.
 
@@ -38,6 +40,7 @@ def swept(found: pd.DataFrame) -> pd.DataFrame:
     return kept[~kept.index.isin(lost(found).index)]
 
 
+@once
 def lost(found: pd.DataFrame) -> pd.Series:
     """Settings of the sweep under which runs collapsed: how many, by (method, lr, weight)."""
     out = {}
@@ -71,6 +74,7 @@ def chosen(found: pd.DataFrame, way: str) -> dict[str, dict[str, float]]:
     return out
 
 
+@once
 def longer(found: pd.DataFrame, users: str) -> dict[str, pd.DataFrame]:
     """`stored.accuracy` of the methods in `FAIR` at the released length: one for each of `WAYS` of
     which all has run, in their order."""

@@ -22,10 +22,10 @@ RELEASED = settings.RELEASED | dict(
     decay=None,
     extra_rounds=4,  # the released notebook adds 4 % of the 100 LG rounds to FedAvg's
 )
-FEW = dict(devices=10, fraction=1.0, rows_per_class=(100, 50), batch_size=10, every=2)
+FEW = dict(devices=10, fraction=1.0, rows_per_class=(100, 30), batch_size=10, every=6)
 SCALES = {
     "smoke": settings.SMOKE | dict(shrink=0.002, starts=(1200, 1800)),
-    "quick": FEW | dict(shrink=0.03, starts=(1200, 1800), local_epochs=20, mtl_rounds=600),
+    "quick": FEW | dict(shrink=0.03, starts=(1200, 1800), local_epochs=12, mtl_rounds=600),
     "paper": {},
 }
 

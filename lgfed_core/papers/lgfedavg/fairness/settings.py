@@ -31,6 +31,7 @@ SCALES = {
         sweep=(1.0,),
     ),
     "quick": dict(
+        first_rows=8_000,
         pretraining=3,
         rounds=3,
         fedavg_rounds=3,

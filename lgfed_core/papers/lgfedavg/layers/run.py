@@ -34,8 +34,9 @@ TABLE = "lgfedavg_cuts"  # of our own: no paper prints it
 SCALES = {  # changes to the data set's own scale: ten cuts must take no longer than its page
     "smoke": {},
     "quick": {
-        "mnist": dict(rows_per_class=(300, 50), budgets=(800,), starts=(800,)),
-        "cifar10": dict(shrink=0.02, budgets=(1200,), starts=(1200,)),
+        "mnist": dict(devices=10, fraction=0.5, rows_per_class=(100, 30), shrink=0.03)
+        | dict(budgets=(800,), starts=(800,)),
+        "cifar10": dict(rows_per_class=(100, 20), shrink=0.02, budgets=(1200,), starts=(1200,)),
     },
     "paper": {},
 }

@@ -17,10 +17,10 @@ RELEASED = settings.RELEASED | dict(
     local_epochs=100,
     extra_rounds=15,  # the released notebook adds 15 % of the 100 LG rounds to FedAvg's
 )
-FEW = dict(devices=20, fraction=0.25, rows_per_class=(600, 50), every=1)
+FEW = dict(devices=20, fraction=0.25, rows_per_class=(240, 50), every=2)
 SCALES = {
     "smoke": settings.SMOKE | dict(shrink=0.005, starts=(400, 800)),
-    "quick": FEW | dict(shrink=0.06, starts=(400, 800), local_epochs=6),
+    "quick": FEW | dict(shrink=0.06, starts=(400, 800), local_epochs=5),
     "paper": {},
 }
 

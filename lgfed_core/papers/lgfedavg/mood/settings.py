@@ -32,7 +32,13 @@ SCALES = {
         lr=1e-3,
     ),
     "quick": dict(
-        sources=("alike", "apart"), alphas=(0.0, 0.4, 1.0), restarts=1, rounds=8, hidden=32, mlp=128
+        sources=("alike", "apart"),
+        alphas=(0.0, 0.4, 1.0),
+        restarts=1,
+        rounds=8,
+        epochs=1,
+        hidden=32,
+        mlp=128,
     ),
     "paper": {},
 }

@@ -30,7 +30,9 @@ SCALES = {
     "smoke": dict(
         fraction=0.4, rows_per_class=(40, 20), labels=(10,), rounds=2, looks=2, probe_rows=(60, 40)
     ),
-    "quick": dict(rows_per_class=(300, 50), labels=(10, 0), rounds=24, probe_rows=(300, 300)),
+    "quick": dict(
+        rows_per_class=(200, 50), labels=(10, 0), rounds=16, looks=8, probe_rows=(300, 300)
+    ),
     "paper": {},
 }
 

@@ -38,7 +38,7 @@ from .goals import Goal
 
 TABLE = "lgfedavg_v1_table1"
 BESIDE = "lgfedavg_v1_beside_v2"  # of our own: version 2's method from the same start
-FEW = dict(devices=20, fraction=0.25, rows_per_class=(1000, 200), every=1)
+FEW = dict(devices=20, fraction=0.25, rows_per_class=(300, 60), every=1)
 SCALES = {
     "smoke": settings.SMOKE | dict(shrink=0.002, patience=2),
     "quick": FEW | dict(shrink=0.03, lg_shrink=0.2, local_epochs=4),

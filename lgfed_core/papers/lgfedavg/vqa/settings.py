@@ -45,7 +45,7 @@ SCALES = {
         goal=0.2,
     ),
     "quick": dict(
-        devices=10, fraction=0.5, questions=(3000, 800), rounds=24, start=12, further=12, scratch=8
+        devices=10, fraction=0.5, questions=(2000, 400), rounds=20, start=10, further=10, scratch=4
     ),
     "paper": {},
 }

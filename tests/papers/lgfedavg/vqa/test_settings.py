@@ -123,7 +123,7 @@ def test_nothing_that_can_be_set_counts_as_the_papers_own():
 
 @pytest.mark.slow
 def test_the_papers_own_network_trains_in_looped_lanes_and_is_refused_where_it_cannot(official):
-    way = dict(data="vqa_v1", network="paper", devices=2, fraction=1.0, questions=(40, 40))
+    way = dict(data="vqa_v1", network="paper", devices=2, fraction=1.0, questions=(24, 24))
     way |= dict(rounds=2, start=1, scratch=1, lines=("lg_scratch",))
     cfg = QUESTIONS.settings("smoke", **way)
     net = cfg.net()
