@@ -254,7 +254,14 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
      "tests/papers/cgau/test_clients.py"),
     ("papers/lgfedavg/vqa/long.py", 'found[found["long"] == longest]', "found",
      "tests/papers/lgfedavg/vqa/test_run.py -k long"),
-    ("papers/in_short.py", 'if spec.headline[0] == "as_released" else []', "",
+    # answers
+    ("evidence/answers.py", "+ [1.0] * missing", "", "tests/evidence/test_answers.py"),
+    ("evidence/answers.py", "self.verdict in FIRST[first[0]] and", "",
+     "tests/evidence/test_answers.py"),
+    ("papers/questions.py", "if told.stands() else", "if True else",
+     "tests/papers/test_questions.py"),
+    ("papers/findings.py", "return False", "return True", "tests/papers/test_findings.py"),
+    ("papers/in_short.py", "if not one.stands()", "if one.stands()",
      "tests/papers/test_in_short.py"),
 ]  # fmt: skip
 

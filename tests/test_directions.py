@@ -98,7 +98,7 @@ def test_imports_run_one_way():
 @pytest.mark.parametrize(
     ("name", "line", "said"),
     [
-        ("evidence.report", "from lgfed_core.papers.lgfedavg import front", "imports papers"),
+        ("evidence.report", "from lgfed_core.papers.lgfedavg import mood", "imports papers"),
         ("data.mnist", "from lgfed_core.partition import iid", "data.mnist imports partition"),
         ("engine.loop", "def f():\n    from ..papers import board", "engine.loop imports papers"),
         ("papers.fade.theory.attack", "from ...cgau import gains", "of another paper"),

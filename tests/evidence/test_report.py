@@ -1,4 +1,4 @@
-"""The papers' tables beside ours, the counts, the front pages and the figures."""
+"""The papers' tables beside ours, the counts and the figures."""
 
 import re
 
@@ -14,7 +14,6 @@ from lgfed_core.evidence import printed as published, records as results, report
 from lgfed_core.papers import board
 from lgfed_core.papers.board import TABLES
 from lgfed_core.papers.lgfedavg.communication import counts as communication
-from lgfed_core.papers.lgfedavg.front import front
 from lgfed_core.paths import PAPER
 
 FRECHET = "cgau_table1_frechet"
@@ -378,50 +377,6 @@ def test_scoreboard_as_markdown(folder):
     assert [found[name] for name in list(found)[1:8]] == ["1", "1", "0", "0", "1", "0", "2"]
 
 
-def test_front_pages_are_renewed_between_their_marks(folder, tmp_path):
-    pages = [tmp_path / "a.md", tmp_path / "b.md"]
-    for page in pages:
-        page.write_text("before\n<!-- scoreboard -->\nstale\n<!-- /scoreboard -->\nafter\n")
-    assert not scoreboard.front_pages_up_to_date(TABLES.values(), pages, folder)
-    assert scoreboard.update_front_pages(TABLES.values(), pages, folder) == pages
-    assert scoreboard.front_pages_up_to_date(TABLES.values(), pages, folder)
-    assert scoreboard.update_front_pages(TABLES.values(), pages, folder) == []
-    text = pages[0].read_text()
-    assert text.startswith("before\n<!-- scoreboard -->\n\n| numbers |")
-    assert text.endswith("|\n\n<!-- /scoreboard -->\nafter\n")
-    assert "stale" not in text
-    results.record("lgfedavg.mnist", tidy([98.0, 98.1], fedavg_rounds=400), folder)
-    assert not scoreboard.front_pages_up_to_date(TABLES.values(), pages, folder)
-
-
-def test_links_of_the_front_pages_lead_from_each_of_them(folder, tmp_path):
-    pages = [tmp_path / "README.md", tmp_path / "book" / "intro.md"]
-    pages[1].parent.mkdir()
-    for page in pages:
-        page.write_text("<!-- scoreboard --><!-- /scoreboard -->")
-    words = "[all](scoreboard.ipynb), [elsewhere](https://example.org)"
-    scoreboard.update_front_pages(TABLES.values(), pages, folder, words=words)
-    there, inside = (page.read_text() for page in pages)
-    assert words in inside and "](book/scoreboard.ipynb), [elsewhere](https://" in there
-
-
-def test_a_page_without_marks_stops_before_any_is_written(folder, tmp_path):
-    good, bad = tmp_path / "good.md", tmp_path / "bad.md"
-    good.write_text("<!-- scoreboard --><!-- /scoreboard -->")
-    bad.write_text("<!-- scoreboard --> and no end")
-    with pytest.raises(ResultsError, match=r"bad\.md has no lines"):
-        scoreboard.update_front_pages(TABLES.values(), [good, bad], folder)
-    assert good.read_text() == "<!-- scoreboard --><!-- /scoreboard -->"
-
-
-@pytest.mark.slow
-def test_the_readme_and_the_first_page_are_up_to_date():
-    words = board.in_words(board.board())
-    assert scoreboard.front_pages_up_to_date(TABLES.values(), words=words), (
-        "run: python -m lgfed_core report --front"
-    )
-
-
 @pytest.mark.slow
 def test_a_report_prints_tables_and_counts():
     said = board.printout("cgau")
@@ -511,22 +466,6 @@ def test_style_ends_with_its_block():
         assert plt.rcParams["axes.spines.top"] is False
         assert plt.rcParams["font.size"] == 9
     assert plt.rcParams["font.size"] == before
-
-
-def test_front_draws_the_same_bytes_twice(folder, tmp_path):
-    first = front(tmp_path / "images" / "one.png", folder)
-    second = front(tmp_path / "two.png", folder)
-    assert first.read_bytes() == second.read_bytes()
-    height, width, _ = plt.imread(first).shape
-    assert width > 2 * height > 400
-    assert not plt.get_fignums()
-
-
-def test_front_needs_paper_scale(tmp_path):
-    results.record("a", tidy([98.5], scale="quick"), tmp_path)
-    with pytest.raises(ResultsError, match="no paper-scale rows"):
-        front(tmp_path / "x.png", tmp_path)
-    assert not (tmp_path / "x.png").exists()
 
 
 def test_margin_of_one_printed_number():
