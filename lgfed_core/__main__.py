@@ -245,9 +245,9 @@ def _report(args) -> int:
     from .papers import asked
 
     asked.paper(args.paper)
-    from .papers import board
+    from .papers.printout import printout
 
-    print(board.printout(args.paper, args.front))
+    print(printout(args.paper, args.front))
     return 0
 
 

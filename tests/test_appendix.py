@@ -12,7 +12,7 @@ import yaml
 import appendix
 from lgfed_core.evidence import report
 from lgfed_core.papers import artefacts
-from lgfed_core.papers.board import TABLES
+from lgfed_core.papers.printed import TABLES
 from lgfed_core.paths import PAPER, ROOT
 
 BOOK = ROOT / "book"

@@ -10,7 +10,7 @@ from lgfed_core.engine import loop
 from lgfed_core.errors import LgfedError
 from lgfed_core.evidence import records as results
 from lgfed_core.evidence.rows import PROTOCOLS
-from lgfed_core.papers import board, experiment, experiments, typed
+from lgfed_core.papers import experiment, experiments, printed, typed
 from lgfed_core.papers.lgfedavg.mnist.run import MNIST
 from toy import stored_row
 
@@ -208,7 +208,7 @@ def test_a_bench_of_nothing_leaves_no_file(capsys, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-FILLS = [(t, e, s) for t in board.TABLES.values() for e in t.experiments for s in t.sets]
+FILLS = [(t, e, s) for t in printed.TABLES.values() for e in t.experiments for s in t.sets]
 
 
 @pytest.mark.parametrize(("table", "name", "some"), FILLS, ids=lambda v: getattr(v, "name", v))

@@ -15,7 +15,7 @@ from lgfed_core.evidence.claims import Line
 from lgfed_core.evidence.printed import METRICS, Table
 from lgfed_core.evidence.rows import PROTOCOLS, plain
 from lgfed_core.evidence.steps import STEPS, Print, cell_chance, comparison_chance, next_step
-from lgfed_core.papers import board, experiments
+from lgfed_core.papers import board, experiments, printed
 from lgfed_core.papers.parts import Piece
 
 from .ledger import Ledger
@@ -57,7 +57,7 @@ def pieces(only: str = "") -> list[Piece]:
 def every(ledger: Ledger) -> list[Goal]:
     """All goals that the pieces of ``ledger`` can serve."""
     rows = records.load()
-    cells = (goal for table in board.TABLES.values() for goal in of_table(table, rows, ledger))
+    cells = (goal for table in printed.TABLES.values() for goal in of_table(table, rows, ledger))
     return [*cells, *of_claims(ledger)]
 
 

@@ -1,4 +1,4 @@
-"""Every claim and every printed table of the papers: what stored runs say of them, and where.
+"""Every claim of the papers: what stored runs say of it, and where.
 
 Claims are those of data/paper/claims.csv. A verdict is the one by setting (`evidence.answers`),
 from runs at paper scale and as described; beside it stands the strict one, of its own page; of
@@ -12,26 +12,23 @@ from types import MappingProxyType
 import pandas as pd
 
 from lgfed_core.errors import ResultsError
-from lgfed_core.evidence import report, scoreboard, verdict
+from lgfed_core.evidence import verdict
 from lgfed_core.evidence.answers import VERDICTS, Told
 from lgfed_core.evidence.claims import Claim
 from lgfed_core.evidence.display import opened
-from lgfed_core.evidence.printed import PAPERS, Table
+from lgfed_core.evidence.printed import PAPERS
 from lgfed_core.evidence.steps import standing
-from lgfed_core.paths import PAPER, ROOT
+from lgfed_core.paths import PAPER
 
-from . import questions
-from .cgau import printed as cgau
 from .cgau.audio import claims as audio
 from .cgau.cifar10 import claims as cifar10
 from .cgau.xor import claims as xor
-from .fade import printed as fade
 from .fade.digits import claims as digits
 from .fade.impairment import claims as impairment
 from .fade.income import claims as income
 from .fade.objects import claims as objects
 from .fade.theory import claims as fade_theory
-from .lgfedavg import claims as accuracies, printed as lgfedavg
+from .lgfedavg import claims as accuracies
 from .lgfedavg.fairness import claims as fairness
 from .lgfedavg.mood import claims as mood
 from .lgfedavg.rotated import claims as rotated
@@ -39,8 +36,6 @@ from .lgfedavg.theory import claims as theory
 from .lgfedavg.vqa import claims as vqa
 from .questions import answered
 
-FRONT_PAGES = (ROOT / "README.md", ROOT / "book" / "intro.md")
-TABLES: dict[str, Table] = lgfedavg.TABLES | cgau.TABLES | fade.TABLES
 STORED = (  # judged on stored runs, together
     accuracies,
     rotated,
@@ -151,33 +146,3 @@ def markdown(
         asked = f"{row['question']} <small>{row['claim']}</small>"
         lines.append(f'| <span id="{claim}"></span>{claim} | {asked} | {row["answer"]} | {said} |')
     return "\n".join(lines)
-
-
-def printout(paper: str | None = None, front: bool = False) -> str:
-    """The tables of a paper (of all when None) and the counts; ``front`` renews answers
-    and figures on all pages, and says no more unless a paper is named.
-
-    Raises ResultsError for an unknown paper.
-    """
-    if paper not in (None, *PAPERS):
-        raise ResultsError(f"no paper is called {paper!r}; there are: {', '.join(PAPERS)}")
-    out = [_renewed()] if front else []
-    if paper or not front:
-        out.append(report.printout(t for t in TABLES.values() if paper in (None, t.paper)))
-        out.append("Printed numbers, each once, at the protocol they stand for:\n")
-        out.append(scoreboard.scoreboard(TABLES.values()).to_string(index=False))
-    return "\n".join(out)
-
-
-def _renewed() -> str:
-    """Renew the figures and answers of the first pages, and the answers of each page."""
-    from . import front  # matplotlib takes a while
-
-    found = told()
-    changed = [path for path in FRONT_PAGES if questions.renew_page(path, front.table(found))]
-    for page in dict.fromkeys(one.claim.page for one in found.values()):
-        mine = [one for one in found.values() if one.claim.page == page]
-        path = ROOT / "book" / f"{page}.ipynb"
-        changed += [path] * questions.renew(path, mine)
-    changed += front.draw(found)
-    return "\n".join(f"renewed {path}" for path in changed)

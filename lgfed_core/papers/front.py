@@ -11,16 +11,19 @@ from matplotlib.figure import Figure
 
 from lgfed_core import plotting
 from lgfed_core.colours import INK, LOSS, METHOD
+from lgfed_core.errors import ResultsError
 from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.printed import METHODS
 from lgfed_core.evidence.verdict import greater
 from lgfed_core.paths import ROOT
 
+from . import board, questions
 from .fade.digits import claims as digits
 from .lgfedavg.cifar10.by_classes import accuracies
 from .lgfedavg.stored import at_hand
 from .questions import answered
 
+PAGES = (ROOT / "README.md", ROOT / "book" / "intro.md")
 IMAGES = ROOT / "book" / "images"
 ASKED = {  # paper -> the claims whose questions a reader asks first, in this order
     "**LG-FedAvg** keeps some layers on each device": ("L1", "L2", "L7", "L4", "L5", "L12", "L14"),
@@ -28,6 +31,24 @@ ASKED = {  # paper -> the claims whose questions a reader asks first, in this or
     "**FADE** plays an adversary without pooling groups": ("F1", "F2", "F12", "F11", "F8"),
 }
 _SIZE = (3.1, 2.7)  # inches: three of them side by side, or one on a phone
+
+
+def renew() -> list[Path]:
+    """Renew figures and answers of the first pages, and the answers of each notebook; which files
+    that wrote.
+
+    Raises ResultsError where there are no pages, as in an installed package.
+    """
+    for path in PAGES:
+        if not path.exists():
+            raise ResultsError(f"{path} is missing; the first pages are those of a checkout")
+    found = board.told()
+    changed = [path for path in PAGES if questions.renew_page(path, table(found))]
+    for page in dict.fromkeys(one.claim.page for one in found.values()):
+        mine = [one for one in found.values() if one.claim.page == page]
+        path = ROOT / "book" / f"{page}.ipynb"
+        changed += [path] * questions.renew(path, mine)
+    return changed + draw(found)
 
 
 def table(told: Mapping[str, Told]) -> str:

@@ -20,7 +20,8 @@ from lgfed_core.evidence.printed import METRICS, PAPERS, Table
 from lgfed_core.evidence.rows import plain
 from lgfed_core.evidence.worth import NO_CONTRAST
 
-from .board import STORED, TABLES
+from .board import STORED
+from .printed import TABLES
 
 _SENT = {  # what the script needs of each
     "cells": ("print", "least", "pooled", "seeds", "values", "fixed"),

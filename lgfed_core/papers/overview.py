@@ -20,7 +20,7 @@ from lgfed_core.evidence.printed import METRICS, PAPERS
 from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.evidence.steps import marked
 
-from .board import TABLES
+from .printed import TABLES
 
 KINDS = {  # from the best known to the least: verdicts of numbers and contrasts, then of claims
     "holds": (verdict.REPRODUCED, verdict.CONFIRMED),

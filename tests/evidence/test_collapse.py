@@ -7,7 +7,7 @@ import pytest
 
 from lgfed_core.evidence import collapse, verdict
 from lgfed_core.evidence.printed import cells
-from lgfed_core.papers.board import TABLES
+from lgfed_core.papers.printed import TABLES
 
 PRINTED = collapse.Groups(runs=10, collapsed=2, guess=10.0, mean=60.0, sd=2.0)
 

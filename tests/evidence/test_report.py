@@ -11,9 +11,9 @@ from scipy import stats
 from lgfed_core import plotting
 from lgfed_core.errors import ResultsError
 from lgfed_core.evidence import printed as published, records as results, report, scoreboard, worth
-from lgfed_core.papers import board
-from lgfed_core.papers.board import TABLES
 from lgfed_core.papers.lgfedavg.communication import counts as communication
+from lgfed_core.papers.printed import TABLES
+from lgfed_core.papers.printout import printout
 from lgfed_core.paths import PAPER
 
 FRECHET = "cgau_table1_frechet"
@@ -379,13 +379,13 @@ def test_scoreboard_as_markdown(folder):
 
 @pytest.mark.slow
 def test_a_report_prints_tables_and_counts():
-    said = board.printout("cgau")
+    said = printout("cgau")
     assert "== CGAU, Table 1" in said
     assert "1784.40" in said
     assert "LG-FedAvg, Table" not in said
     assert "counted" in said  # of the counts
     with pytest.raises(ResultsError, match="lgfedavg, cgau, fade"):
-        board.printout("unheard-of")
+        printout("unheard-of")
 
 
 # --- figures ---------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from scipy import stats
 
 from lgfed_core.evidence import records, report, scoreboard, verdict, worth
 from lgfed_core.evidence.printed import DONE, Table, accuracy, cells
-from lgfed_core.papers.board import TABLES
+from lgfed_core.papers.printed import TABLES
 
 SPEC = Table(
     "made_up",

@@ -17,6 +17,7 @@ from lgfed_core.papers.lgfedavg import claims
 from lgfed_core.papers.lgfedavg.cifar10.run import CIFAR10
 from lgfed_core.papers.lgfedavg.mnist.run import MNIST
 from lgfed_core.papers.lgfedavg.version1.run import VERSION1
+from lgfed_core.papers.printed import TABLES
 
 NAME, TABLE = "lgfedavg.mnist", "lgfedavg_v2_table6_mnist"
 IDS = dict(table=TABLE, classes_per_device=2, method="fedavg", fedavg_rounds=800, lg_rounds=0)
@@ -44,13 +45,13 @@ def stored(tmp_path, monkeypatch):
 
 def cells(some=NAME):
     ledger = Ledger(goals.pieces(some), "cpu: A")
-    found = goals.of_table(board.TABLES[TABLE], records.load(folder=records.RESULTS), ledger)
+    found = goals.of_table(TABLES[TABLE], records.load(folder=records.RESULTS), ledger)
     return {goal.name: goal for goal in found}, ledger
 
 
 def test_every_measured_number_has_the_run_that_makes_it(stored):
     ledger = Ledger(goals.pieces())
-    for table in board.TABLES.values():
+    for table in TABLES.values():
         found = list(goals.of_table(table, records.load(folder=records.RESULTS), ledger))
         cells = goals.report.table(table, rows=records.load(folder=records.RESULTS))
         wanted = cells[~printed.counted(table, cells)]
@@ -117,15 +118,15 @@ def test_a_seed_that_diverged_is_one_of_its_step(stored):
 
 def test_a_seed_that_diverged_is_lost_to_its_cell(stored):
     stored(rows([97.0, 98.0]))
-    lines = goals.report.table(board.TABLES[TABLE], rows=records.load(folder=records.RESULTS))
+    lines = goals.report.table(TABLES[TABLE], rows=records.load(folder=records.RESULTS))
     (line,) = lines[lines["seeds"] == 2].head(1).itertuples()
-    chance = [goals._cell(board.TABLES[TABLE], line, *at, 0.2) for at in ((3, 10), (2, 9), (2, 10))]
+    chance = [goals._cell(TABLES[TABLE], line, *at, 0.2) for at in ((3, 10), (2, 9), (2, 10))]
     assert chance[0] == chance[1] != chance[2]
 
 
 def test_more_seeds_may_tell_a_cell_apart_that_none_can_reproduce(tmp_path, monkeypatch):
     monkeypatch.setattr("lgfed_core.evidence.records.RESULTS", tmp_path)
-    table = board.TABLES["lgfedavg_v1_table1"]
+    table = TABLES["lgfedavg_v1_table1"]
     (cell,) = (
         cell
         for cell in printed.cells(table).to_dict("records")
@@ -148,7 +149,7 @@ def test_more_seeds_may_tell_a_cell_apart_that_none_can_reproduce(tmp_path, monk
 
 
 def test_a_pooled_deviation_is_read_both_ways():
-    table = board.TABLES["lgfedavg_table4_adult_fairness"]
+    table = TABLES["lgfedavg_table4_adult_fairness"]
     lines = goals.report.table(table, protocol="as_released")
     for line in lines[lines["paper_sd"] > 0].itertuples():
         if goals.collapse.groups_of(table, line._asdict()) is None:
@@ -158,7 +159,7 @@ def test_a_pooled_deviation_is_read_both_ways():
 
 
 def test_a_cell_whose_runs_all_collapsed_may_be_decided_by_more_that_do(tmp_path):
-    table = board.TABLES["fade_table1_office"]  # D->A: one run of three collapsed
+    table = TABLES["fade_table1_office"]  # D->A: one run of three collapsed
     lines = goals.report.table(table, folder=tmp_path, protocol="as_described")
     fell = lines[(lines["paper"] == 43.1) & (lines["paper_sd"] == 33.0)]
     (line,) = fell.assign(seeds=3, ours_sd=1.0).head(1).itertuples()
@@ -251,7 +252,7 @@ def test_what_has_run_for_fewer_rounds_alone_has_its_price_from_them(tmp_path, m
 
 def test_a_printed_deviation_is_a_population_one(tmp_path):
     assert goals._print(2.0, 3.0, 10) == Print(2.0, 1.0, 9)
-    table = board.TABLES["fade_table1_office"]
+    table = TABLES["fade_table1_office"]
     lines = goals.report.table(table, folder=tmp_path, protocol="as_described")
     (line,) = lines[(lines["paper"] == 43.1) & (lines["paper_sd"] == 33.0)].head(1).itertuples()
     groups = collapse.groups_of(table, line._asdict())

@@ -13,7 +13,7 @@ def told():
     return board.told()
 
 
-@pytest.mark.parametrize("page", board.FRONT_PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", front.PAGES, ids=lambda page: page.name)
 def test_the_first_pages_have_the_answers_as_they_are_written(page, told):
     words = front.table(told)
     assert not questions.renew_page(page, words, write=False), "renew them: report --front"
@@ -29,7 +29,7 @@ def test_every_first_question_has_a_page_and_an_answer(told):
 
 
 def test_the_readme_fits_on_two_screens():
-    lines = board.FRONT_PAGES[0].read_text(encoding="utf-8").splitlines()
+    lines = front.PAGES[0].read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 120
 
 
@@ -45,7 +45,7 @@ def test_figures_are_drawn_the_same_twice(told, tmp_path):
     assert not plt.get_fignums()
 
 
-@pytest.mark.parametrize("page", board.FRONT_PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", front.PAGES, ids=lambda page: page.name)
 def test_every_figure_of_a_first_page_is_there_and_says_what_it_shows(page):
     text = page.read_text(encoding="utf-8")
     for name in ("lgfedavg", "cgau", "fade"):

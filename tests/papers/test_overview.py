@@ -12,7 +12,7 @@ import pytest
 
 from lgfed_core import paths
 from lgfed_core.evidence import report, scoreboard, verdict
-from lgfed_core.papers import board, commands, experiments, origins, overview
+from lgfed_core.papers import board, commands, experiments, origins, overview, printed
 
 pytestmark = pytest.mark.slow
 
@@ -24,9 +24,9 @@ def cells():
 
 def test_every_measured_number_has_a_kind_and_the_counts_are_the_scoreboards(cells):
     assert cells["kind"].notna().all()
-    headline = {name: spec.headline[0] for name, spec in board.TABLES.items()}
+    headline = {name: spec.headline[0] for name, spec in printed.TABLES.items()}
     counted = cells[cells["protocol"] == cells["table"].map(headline)]
-    counts = scoreboard.scoreboard(board.TABLES.values())
+    counts = scoreboard.scoreboard(printed.TABLES.values())
     measured = counts[counts["numbers"] == "measured"].set_index("paper")
     for paper, group in counted.groupby("paper_name"):
         kinds = group["kind"].value_counts()
@@ -62,7 +62,7 @@ def test_a_download_holds_the_lines_it_names():
 
 
 def test_a_cell_opens_on_its_runs_and_on_the_command_that_makes_only_them():
-    spec = board.TABLES["lgfedavg_v2_table8_cifar10"]
+    spec = printed.TABLES["lgfedavg_v2_table8_cifar10"]
     table = commands.added(report.table(spec), spec)
     line = table[table["origin"].ne("") & table["method"].eq("lg_fedavg")].iloc[0]
     asked = line["command"].partition(" --set ")[2].split()
