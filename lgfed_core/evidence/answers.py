@@ -90,10 +90,14 @@ class Told:
         )
 
     def between(self, low: float, high: float, at: str | Sequence[str] = "") -> bool:
-        """For guards: the estimates of all comparisons with one of ``at`` in their name lie between
-        ``low`` and ``high``; each of ``at`` names some, and all that are named have run."""
+        """For guards: the estimates of all comparisons that one of ``at`` is the name of, or else
+        has a part in, lie between ``low`` and ``high``; each names some, and all those have run."""
         names = [at] if isinstance(at, str) else list(at)
-        found = [self.lines[self.lines["name"].str.contains(n, regex=False)] for n in names]
+        every = self.lines["name"]
+        found = [
+            self.lines[mine if (mine := every == n).any() else every.str.contains(n, regex=False)]
+            for n in names
+        ]
         return all(
             len(some) > 0 and (some["runs"] > 0).all() and some["estimate"].between(low, high).all()
             for some in found

@@ -62,7 +62,12 @@ def distances_fall(found: pd.DataFrame) -> list[Part]:
     none = pd.Series(dtype=float)  # of a proportion that has not run
     steps = pairwise(PROPORTIONS)
     return [
-        paired(f"{a:g} to {b:g} shuffled", gamma.get(a, none), gamma.get(b, none), greater)
+        paired(
+            f"{100 * a:g} to {100 * b:g} % shuffled",
+            gamma.get(a, none),
+            gamma.get(b, none),
+            greater,
+        )
         for a, b in steps
     ]
 
@@ -89,7 +94,7 @@ def missing(proportions: Iterable[float]) -> list[Part]:
 
 
 def _at(p: float) -> str:
-    return f"{p:g} shuffled"
+    return f"{100 * p:g} % shuffled"
 
 
 def have(rows: pd.DataFrame, method: str) -> bool:

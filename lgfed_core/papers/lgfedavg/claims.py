@@ -41,12 +41,10 @@ CLAIMS = (
         "CIFAR-10, local test: LG-FedAvg beats FedAvg, at 2 to 10 classes",
         lambda read: ahead(read, FULL["cifar10"]),
         question="Does LG-FedAvg beat FedAvg on a device's own classes?",
-        answer="**In part.** With 2 to 5 classes per device it is 14 to 34 points ahead on "
+        answer="**In part.** With 2 to 5 classes per device it is 14 to 35 points ahead on "
         "CIFAR-10. When all devices hold all classes it is 1 to 3 points behind.",
         guard=lambda told: (
-            told.tally(8, 1, 1)
-            and told.between(14, 34, at=_DIFFER)
-            and told.between(-3.5, -0.5, at="i.i.d.")
+            told.between(14, 35.5, at=_DIFFER) and told.between(-3.5, -0.5, at="i.i.d.")
         ),
         unit=_POINTS,
         family=_OWN,
@@ -84,8 +82,8 @@ CLAIMS = (
         "lgfedavg/cifar10",
         "CIFAR-10, new test: LG-FedAvg 1200+100 matches FedAvg 1800, by its cell's margin",
         lambda read: on_new(read, 1200, verdict.equivalent, margin=margin_of_match()),
-        question="Does LG-FedAvg after 1200 + 100 rounds serve new devices as well as FedAvg after "
-        "1800, for half the communication?",
+        question="Does LG-FedAvg after 1200 + 100 rounds serve new devices as well as FedAvg "
+        "after 1800, for half the communication?",
         answer="**Yes.** On CIFAR-10 accuracy is level, within the margin of the paper's own "
         "scatter. But it sends 67 % of the parameters, by the paper's own numbers, not half.",
         guard=lambda told: told.tally(1) and told.between(-0.5, 2) and _sent() == 67,
@@ -99,8 +97,8 @@ CLAIMS = (
         lambda read: on_new(read, 1800, verdict.greater),
         question="Does LG-FedAvg after 1800 + 100 rounds serve new devices better than FedAvg "
         "after 1800?",
-        answer="**Yes.** On CIFAR-10 it is about 3 to 4 points ahead.",
-        guard=lambda told: told.tally(1) and told.between(2.5, 4.5),
+        answer="**Yes.** On CIFAR-10 it is about 3 points ahead.",
+        guard=lambda told: told.tally(1) and told.between(2, 4),
         unit=_POINTS,
         family=_NEW,
     ),
@@ -130,8 +128,8 @@ CLAIMS = (
         question="Does LG-FedAvg keep FedAvg's accuracy on MNIST, on own classes and on new "
         "devices?",
         answer="**Yes, where told.** It is up to 1 point ahead on a device's own classes, most "
-        "with two of them, and within 0.2 points on new devices. Whether it is ahead at all "
-        "with 4 or 5 classes after 800 rounds, or with all classes, is open.",
+        "with two of them, and within 0.2 points on new devices. Whether it is ahead at all with "
+        "4 or 5 classes after 800 rounds, or with all classes, is open.",
         guard=lambda told: (
             told.tally(16, 0, 4)
             and told.between(-0.05, 1, at="own classes")
@@ -156,13 +154,13 @@ CLAIMS = (
         "lgfedavg/cifar10",
         f"new test: averaged weights and averaged outputs within {WITHIN:g}",
         same_served,
-        question="Does it matter whether new devices get averaged weights or averaged outputs?",
-        answer="**Yes, where told.** On MNIST the two are level; on CIFAR-10 they differ by 0.4 "
-        "points at most, but three seeds do not show that this is within the half point that the "
-        "paper names.",
+        question="Are averaged weights and averaged outputs equally good for new devices?",
+        answer="**Yes, where told.** On MNIST the two agree to 0.01 points. On CIFAR-10 they "
+        "differ by at most 0.4, but the seeds so far do not show that this is within half a point "
+        "everywhere.",
         guard=lambda told: (
-            told.tally(6, 0, 14)
-            and told.between(-0.05, 0.05, at="MNIST")
+            told.counts[1] == 0
+            and told.between(-0.015, 0.015, at="MNIST")
             and told.between(-0.45, 0.45, at="CIFAR-10")
         ),
         unit="points of accuracy, averaged weights above averaged outputs",

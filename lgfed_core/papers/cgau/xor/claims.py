@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim, Part, weakest
 from lgfed_core.papers import live
 
@@ -14,6 +15,15 @@ CLAIMS = (
         "one unit solves it, each part for one client (the weaker share of starts, less one half)",
         lambda found: [_weaker(found)],
         live=True,
+        question="Can one gated unit learn XOR, with modulation for one client and expression for "
+        "the other?",
+        answer="**Open.** One unit learns XOR from most starts. Whether each part then serves one "
+        "client depends on how many right answers count as solved without the other: 1 to 75 % of "
+        "those starts.",
+        guard=lambda told: (
+            told.tally(0, 0, 1) and told.between(-0.49, -0.44) and told.lines["high"].max() > 0.2
+        ),
+        unit="share of starts, less one half",
     ),
 )
 
@@ -27,3 +37,8 @@ def _weaker(found: dict[str, pd.DataFrame]) -> Part:
 def from_stored() -> pd.DataFrame:
     """C8 as the page has judged it last."""
     return live.stored(CLAIMS)
+
+
+def told() -> dict[str, Told]:
+    """The same with its answer."""
+    return live.told(CLAIMS)

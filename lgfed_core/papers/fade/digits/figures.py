@@ -10,8 +10,9 @@ from lgfed_core.colours import INK, LOSS, REFERENCE
 from lgfed_core.evidence.records import stand_in
 from lgfed_core.plotting import WIDTH, caption, room
 
+from .claims import DIRECTION
+
 LOSSES = ("vanilla", "squared")
-DIRECTION = {"mnist-usps": "MNIST to USPS", "usps-mnist": "USPS to MNIST"}
 
 
 def figure2(end: pd.DataFrame, way: pd.DataFrame, reference: dict[str, dict[str, float]]) -> Figure:

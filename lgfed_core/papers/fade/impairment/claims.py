@@ -8,7 +8,8 @@ comparisons, delta EO goes from 0 to 2.
 
 import pandas as pd
 
-from lgfed_core.evidence import claims
+from lgfed_core.evidence import answers, claims
+from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim, Part, agreed, paired
 from lgfed_core.evidence.records import select, stand_in
 from lgfed_core.evidence.verdict import REFUTED, greater
@@ -100,7 +101,26 @@ _CELLS = len(Settings.people) * (
     len(Settings.per_round) + sum(m >= MANY for m in Settings.per_round) + 1
 )
 _WORDS = "squared debiases in all cases, vanilla fails in most, in delta EO (0 to 2)"
-CLAIMS = (Claim("F13", "fade/impairment", _WORDS, debiasing, _CELLS),)
+CLAIMS = (
+    Claim(
+        "F13",
+        "fade/impairment",
+        _WORDS,
+        debiasing,
+        _CELLS,
+        question="Does the squared loss make a model for cognitive impairment fair in all cases, "
+        "and the vanilla loss fail in most?",
+        answer="**Open.** On homes that stand in for the study neither loss is seen to change "
+        "delta EO, which three seeds know to 0.05 or 0.1 only.",
+        guard=lambda told: (
+            told.counts[:2] == (0, 0)
+            and told.between(-0.03, 0.02, at="squared below none")
+            and told.between(0, 0.2, at="without the game")
+            and told.between(0, 0.05, at="in the middle")
+        ),
+        unit="delta EO (0 is fair, 2 the worst)",
+    ),
+)
 
 
 def alone(found: pd.DataFrame, metric: str = "train_delta_eo") -> pd.DataFrame:
@@ -146,3 +166,9 @@ def _limits(found: pd.DataFrame, lines: pd.DataFrame) -> str:
 def from_stored() -> pd.DataFrame:
     """The claim on the recorded runs."""
     return judged(stored())
+
+
+def told() -> dict[str, Told]:
+    """The same by setting, with its answer."""
+    found = stored()
+    return answers.told(CLAIMS, found, stand_in(found))

@@ -10,13 +10,14 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from lgfed_core.evidence import claims, verdict
+from lgfed_core.evidence import answers, claims, verdict
+from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim, Part, paired
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import equivalent, greater
 
 from . import run as income
-from .settings import SWEPT, Settings, Tuning
+from .settings import SWEPT, Settings, Tuning, users
 
 MARGIN = 1.0  # points of accuracy: the book's margin where the paper prints no deviation
 COST = 1.0  # points of accuracy on validation rows that a loss may cost to be chosen
@@ -122,7 +123,7 @@ def each_loss_at_its_end(found: pd.DataFrame) -> list[Part]:
             continue
         vanilla, squared = (gap[best[loss, males]] for loss in LOSSES)
         pair = (squared, vanilla) if males == 1 else (vanilla, squared)
-        parts.append(paired(f"{males:g} male", *(p.dropna() for p in pair), greater))
+        parts.append(paired(users(males), *(p.dropna() for p in pair), greater))
     return parts
 
 
@@ -131,7 +132,7 @@ def accuracy_is_kept(found: pd.DataFrame) -> list[Part]:
     acc = tried(found, "acc")
     return [
         paired(
-            f"{c.loss}, {c.males:g} male",
+            f"{c.loss} loss, {users(c.males)}",
             acc[c].dropna(),
             acc[baseline(found, c.males)].dropna(),
             equivalent,
@@ -143,13 +144,38 @@ def accuracy_is_kept(found: pd.DataFrame) -> list[Part]:
 
 PAGE = "fade/income"
 CLAIMS = (
-    Claim("F10", PAGE, "no adversary: delta EO grows with male users", grows_with_imbalance),
+    Claim(
+        "F10",
+        PAGE,
+        "no adversary: delta EO grows with male users",
+        grows_with_imbalance,
+        question="Without an adversary, does unfairness grow with the number of male users?",
+        answer="**Open.** No growth is seen. From 1 to 16 male users more than 0.03 of delta EO "
+        "is excluded, less is not.",
+        guard=lambda told: (
+            told.tally(0, 0, 1)
+            and told.between(-0.005, 0.001)
+            and 4 * told.lines["high"].max() < 0.035
+        ),
+        unit="delta EO (0 is fair, 2 the worst) with each doubling of male users",
+    ),
     Claim(
         "F11",
         PAGE,
         "squared fairer unbalanced, vanilla balanced, in delta EO (0 to 2)",
         each_loss_at_its_end,
         2,
+        question="Is the squared loss fairer when groups are unbalanced, and the vanilla loss "
+        "when they are balanced?",
+        answer="**Open.** With one male user the two differ by less than 0.04 in delta EO, with "
+        "sixteen by 0.03, give or take 0.07. Five seeds show neither ahead.",
+        guard=lambda told: (
+            told.tally(0, 0, 2)
+            and told.between(-0.02, 0.01, at="1 male user")
+            and told.between(0.01, 0.05, at="16 male users")
+            and told.lines["low"].iloc[0] > -0.04
+        ),
+        unit="delta EO (0 is fair, 2 the worst), above 0: as claimed",
     ),
     Claim(
         "F12",
@@ -158,6 +184,11 @@ CLAIMS = (
         "validation rows",
         accuracy_is_kept,
         4,
+        question="Do both adversarial losses keep the accuracy of the model without one?",
+        answer="**Yes.** Both stay within 0.6 points of it. (That is by choice: tunings which "
+        "cost more than a point on validation rows are left out.)",
+        guard=lambda told: told.tally(4) and told.between(-0.7, 0),
+        unit="points of accuracy, above 0: better than without an adversary",
     ),
 )
 
@@ -183,6 +214,14 @@ def _swept(found: pd.DataFrame) -> set[str]:
 def from_stored() -> pd.DataFrame:
     """The claims on the recorded runs, with sex among the inputs as in the released code."""
     return judged(stored())
+
+
+def told() -> dict[str, Told]:
+    """The same by setting, with their answers."""
+    found = stored()
+    rounds = found["rounds"].max()
+    short = f"{rounds:,.0f} of {Settings.rounds:,} rounds" if rounds < Settings.rounds else ""
+    return answers.told(CLAIMS, found, short=short)
 
 
 def _ends(found: pd.DataFrame) -> list[float]:

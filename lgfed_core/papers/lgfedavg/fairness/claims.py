@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import pandas as pd
 
-from lgfed_core.evidence import claims, printed, verdict
+from lgfed_core.evidence import answers, claims, printed, verdict
+from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim, Part, paired, tested
 from lgfed_core.evidence.printed import METRICS
 
@@ -121,8 +122,39 @@ def fair_chance(claim: Callable[..., list[Part]]) -> Callable[[pd.DataFrame], li
 
 _PAGE = "lgfedavg/fairness"
 CLAIMS = (
-    Claim("L14", _PAGE, "a converged adversary is at 50, for 4 points", fair_chance(l14)),
-    Claim("L15", _PAGE, "probes are close to random", fair_chance(l15)),
+    Claim(
+        "L14",
+        _PAGE,
+        "a converged adversary is at 50, for 4 points",
+        fair_chance(l14),
+        question="Does a local adversary hide a protected attribute, at a small cost of accuracy?",
+        answer="**In part.** The cost is small, about 3 points of accuracy. But nothing is "
+        "hidden: an adversary that is trained to the end still reads the attribute, at an AUC of "
+        "71 where 50 is chance.",
+        guard=lambda told: (
+            told.tally(1, 1, 2, ran=2)
+            and told.between(20, 23, at="i.i.d. devices, network probe")
+            and told.between(-4, -2, at="i.i.d. devices, accuracy")
+        ),
+        unit="AUC above 50, and points of accuracy that the adversary adds",
+    ),
+    Claim(
+        "L15",
+        _PAGE,
+        "probes are close to random",
+        fair_chance(l15),
+        question="Are classifiers that are fitted to the representations afterwards close to "
+        "random?",
+        answer="**No.** A logistic or a network probe reads the attribute at an AUC of 68 to 71, "
+        "where 50 is chance.",
+        guard=lambda told: (
+            told.tally(0, 2, 2, ran=2)
+            and told.between(
+                17.5, 22, at=[f"i.i.d. devices, {n} probe" for n in ("logistic", "network")]
+            )
+        ),
+        unit="AUC above 50, which is chance",
+    ),
 )
 OWN = Claim(
     "L14 as released, by its own adversary",
@@ -160,6 +192,11 @@ def from_stored() -> pd.DataFrame:
     """L14 and L15 on the recorded runs."""
     stored = stored_rows()
     return _judged(stored, claims.judged(BESIDE, stored))
+
+
+def told() -> dict[str, Told]:
+    """The same by setting, with their answers."""
+    return answers.told(CLAIMS, stored_rows())
 
 
 def _judged(stored: pd.DataFrame, beside: pd.DataFrame) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 
 from lgfed_core.evidence import claims
+from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import SURE, Claim, Part
 from lgfed_core.evidence.verdict import Evidence
 from lgfed_core.papers import live as pages
@@ -15,7 +16,9 @@ from lgfed_core.papers import live as pages
 from . import best_weight, closed_form, minimax_cases
 
 
-def _claim(id: str, words: str, evidence: Callable[[dict], Evidence], live: bool = True) -> Claim:
+def _claim(
+    id: str, words: str, evidence: Callable[[dict], Evidence], live: bool = True, **told
+) -> Claim:
     page = "lgfedavg/theory"
 
     def parts(samples: dict) -> list[Part]:
@@ -23,7 +26,7 @@ def _claim(id: str, words: str, evidence: Callable[[dict], Evidence], live: bool
         exact = found.low == found.high
         return [Part("", SURE if exact else len(samples["cube"]), found)]
 
-    return Claim(id, page, words, parts, live=live)
+    return Claim(id, page, words, parts, live=live, **told)
 
 
 def _corrected(samples: dict) -> Evidence:
@@ -35,16 +38,34 @@ CLAIMS = (
         "L10",
         "a mixture beats both extremes, by this much squared error where it is least sure",
         lambda x: best_weight.claim_l10(x["cube"]),
+        question="Is a mixture of a local and a global linear model as good as the better of the "
+        "two?",
+        answer="**Yes.** With its weight fixed beforehand it is better than both at every level "
+        "of noise that we tried, if only just where one of them is nearly right.",
+        guard=lambda told: told.between(1e-6, 1e-2),
+        unit="squared error, above 0: the mixture is better",
     ),
     _claim(
         "L11",
         "the printed weight, of 0 to 1, is best, and the measured one this far from it at most",
         lambda x: best_weight.claim_l11(x.values()),
+        question="Is the printed weight of the mixture the best one?",
+        answer="**No.** It can be 0.6 away from the best weight, on a scale from 0 to 1. With the "
+        "formula corrected the measured weights agree.",
+        guard=lambda told: told.between(0.55, 0.7),
+        unit="distance of the best weight from the printed one",
     ),
     _claim(
         "L20",
         "the minimax h is independent of P, of which it says so many nats where X = Y = P",
         lambda x: minimax_cases.claim_l20(),
+        question="At the solution of the game, is the representation independent of the protected "
+        "attribute?",
+        answer="**No.** When label and attribute are the same, every solution still tells 0.17 "
+        "nats about the attribute. The proposition has a condition, that its bound is reached, "
+        "which the text leaves out.",
+        guard=lambda told: told.between(0.16, 0.18),
+        unit="nats that the representation tells about the attribute",
     ),
 )
 LIMITS = {
@@ -66,3 +87,8 @@ def judged(some: Sequence[Claim], samples: dict) -> pd.DataFrame:
 def from_stored() -> pd.DataFrame:
     """L10, L11 and L20 as the page has judged them last."""
     return pages.stored(CLAIMS, LIMITS)
+
+
+def told() -> dict[str, Told]:
+    """The same with their answers."""
+    return pages.told(CLAIMS)
