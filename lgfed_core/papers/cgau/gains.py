@@ -6,9 +6,10 @@ from itertools import pairwise
 import pandas as pd
 
 from lgfed_core.evidence.claims import Part, paired, tested
+from lgfed_core.evidence.display import Page
 from lgfed_core.evidence.printed import METHODS
 from lgfed_core.evidence.verdict import NO_EVIDENCE, Evidence, greater
-from lgfed_core.papers.in_words import bullets, sentence
+from lgfed_core.papers.differences import table, tables
 
 from . import federated
 
@@ -31,26 +32,20 @@ def gains(found: pd.DataFrame, metric: str = "test_auc", selection: str = "best_
     return gain.stack().rename("gain").reset_index()
 
 
-def take_home(gain: pd.DataFrame, unit: str, shared: float = 0.0, when: str = "") -> str:
-    """A Markdown line per CGAU: its gain at the two ends of the shuffling, with 95 % intervals; an
-    end that has not run is left out.
+def at_ends(gain: pd.DataFrame, unit: str, shared: float = 0.0) -> Page:
+    """Each CGAU ahead of the baseline, by share of rows shuffled, in tables; gain: as from `gains`.
 
-    gain: as from `gains`; unit: of the gain, in words; shared: of `verdict.greater`; when: of a
-    reading that stands beside the usual one, ", last round".
+    unit: of the gain, in words; shared: of `verdict.greater`.
     """
-    lines = []
-    for method, mine in gain.groupby("method", sort=False):
-        wide = mine.pivot(index="seed", columns="shuffle_proportion", values="gain").dropna()
-        if wide.empty:  # a run that is not complete
-            continue
-        ends = {
-            p: which for p, which in {0.0: "no row is", 1.0: "all rows are"}.items() if p in wide
-        }
-        pairs = [(f"where {which} shuffled", wide[p], 0 * wide[p]) for p, which in ends.items()]
-        # False if the interval moved to the other side of zero, or came to hold it.
-        head = f"**{METHODS[method]}{when}**: the gain over the baseline, in {unit}"
-        lines.append(sentence(head, pairs, ("a gain", "a loss", "no gain shown"), shared=shared))
-    return bullets(lines)
+    return tables(
+        table(
+            f"{METHODS[method]} ahead of the baseline, {unit}",
+            ((_at(p), mine[p], 0 * mine[p]) for p in mine),
+            shared=shared,
+        )
+        for method, some in gain.groupby("method", sort=False)
+        for mine in [some.pivot(index="seed", columns="shuffle_proportion", values="gain").dropna()]
+    )
 
 
 def distances_fall(found: pd.DataFrame) -> list[Part]:

@@ -8,7 +8,6 @@ from lgfed_core.evidence.display import Page, opened
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import NOT_RUN
 from lgfed_core.papers import commands
-from lgfed_core.papers.in_words import seeds
 
 from .run import NAME, TABLE
 from .settings import METHODS, RATES, missing
@@ -112,7 +111,7 @@ def _cell(values: pd.DataFrame, task: str, method: str, metric: str) -> str:
     said = [words for words in said if not words.endswith("–")]
     rate = f"learning rate {line['lr']:g}, best of {line['rates']:.0f} on validation rows"
     return opened(
-        f"{mine[metric].mean():.1f}", "; ".join([*said, seeds(len(mine)), rate]), [command]
+        f"{mine[metric].mean():.1f}", "; ".join([*said, f"{len(mine)} seeds", rate]), [command]
     )
 
 
@@ -143,6 +142,6 @@ def ran(values: pd.DataFrame) -> str:
     rates, most = int(there[0]["rates"].iloc[0]), max(map(len, there))
     ends = sum(mine["lr"].iloc[0] in (min(RATES), max(RATES)) for mine in there)
     return (
-        f"{some}, with {rates} learning rates and {seeds(most)} at most; "
+        f"{some}, with {rates} learning rates and {most} seeds at most; "
         f"{ends} took a rate at an end of the grid."
     )

@@ -8,11 +8,11 @@ from lgfed_core.evidence import answers, claims
 from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim, Part
 from lgfed_core.evidence.records import select, stand_in
-from lgfed_core.evidence.verdict import NO_EVIDENCE, NOT_RUN, equivalent, greater, rising
+from lgfed_core.evidence.verdict import NO_EVIDENCE, equivalent, greater, rising
 
 from ..gains import at, at_each, distances_fall, gains, have, missing
 from . import coughs
-from .run import AUDIO, NAME, TABLES
+from .run import NAME, TABLES
 
 SAME = 0.2  # points of AUC that count as no difference: half of the largest gain the paper reports
 SHARED = (
@@ -106,20 +106,6 @@ def stored(features: str = "clips", scale: str = "paper") -> pd.DataFrame:
     columns = ("shuffle_proportion", "method", "stand_in")
     own = features != "digits"
     return select(NAME, columns=columns, own=own, table=TABLES[features], scale=scale)
-
-
-def how_late(found: pd.DataFrame) -> str:
-    """How late in a run its validation loss is least, as a sentence; found: rows of `stored`."""
-    at = select(found, metric="best_round", protocol="as_described")["value"].astype(float)
-    if at.empty:
-        return f"**The least validation loss**: {NOT_RUN}."
-    rounds = AUDIO.settings("paper", "as_described").rounds
-    # False if fewer of the stored runs had their least loss in the last tenth of the rounds.
-    late = int((at > 0.9 * rounds).sum())
-    return (
-        f"**The least validation loss comes in the last tenth of {rounds:,} rounds** in {late} of "
-        f"{len(at)} runs, at round {at.median():.0f} in the median."
-    )
 
 
 def judged(

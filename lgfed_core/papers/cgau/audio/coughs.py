@@ -53,23 +53,7 @@ def limit(found: pd.DataFrame) -> str:
     if stand_in(found) != STAND_IN["clips"]:
         return ""
     n = dealt()
-    # False if the clips had more coughs, or fewer clients shared them.
     return f" ({n.training} coughs to train on for {n.clients} clients, {n.each})"
-
-
-def sentence(found: pd.DataFrame) -> str:
-    """The same for the top of a page, in Markdown; "" of other data."""
-    if not limit(found):
-        return ""
-    n = dealt()
-    # False if the clips had more coughs, or fewer clients shared them.
-    return (
-        f"**{n.clients} clients share {n.training} coughs to train on, {n.each}** where none is "
-        f"shuffled: the clips that stand in have {COUGHS}, of which {n.testing} are for testing "
-        f"and {n.validation} for validation; the paper's data have {PRINTED}. With so few no "
-        "client has a kind of coughs of its own, and C1 and C2 are judged on such clients; C5's "
-        "distances are those of all clips, of which few are coughs."
-    )
 
 
 def by_client(who: Clients, y: ArrayLike) -> str:

@@ -8,11 +8,9 @@ from lgfed_core import models
 from lgfed_core.evidence import answers, claims
 from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim, Part, exact, paired, tested
-from lgfed_core.evidence.printed import METHODS as WORDS
 from lgfed_core.evidence.records import select, stand_in
 from lgfed_core.evidence.verdict import equivalent, greater, rising
 from lgfed_core.models.cgau import Baseline, GatedMLP
-from lgfed_core.papers.in_words import sentence
 
 from ..gains import at, at_each, distances_fall, gains, have, missing
 from ..printed import accuracies
@@ -243,25 +241,6 @@ def from_stored() -> pd.DataFrame:
     return lines
 
 
-def at_the_last_round(
-    found: pd.DataFrame, itself: pd.DataFrame | None = None, times: pd.DataFrame | None = None
-) -> str:
-    """Which verdicts as described would be others at the last round, as a sentence; arguments: of
-    `judged`."""
-    others = []
-    for method in ("cgau_kept", "cgau_averaged"):
-        best, last = (
-            judged(found, itself, times, method=method, selection=selection)
-            for selection in (BEST, LAST)
-        )
-        both = best.index.intersection(last.index)
-        moved = best.loc[both, "verdict"] != last.loc[both, "verdict"]
-        others += [f"{id} ({WORDS[method]}): {last.loc[id, 'verdict']}" for id in both[moved]]
-    # False if a verdict came to depend on the round, or ceased to.
-    head = "At the last round, in place of that of the least validation loss, the verdicts are"
-    return f"{head} the same{', but for ' * bool(others)}{'; '.join(others)}."
-
-
 def size_ratio() -> float:
     """Parameters of the CGAU with ten clients over the baseline's, CIFAR-10's dimensions."""
     dims = 2048, 128, 10
@@ -291,19 +270,6 @@ def by_number_of_clients(method: str = "cgau_kept", protocol: str = "as_describe
         if any((part["clients"] > 10).any() for part in here):
             parts += here
     return pd.concat(parts)[columns] if parts else pd.DataFrame(columns=columns)
-
-
-def beside_the_print(found: pd.DataFrame) -> str:
-    """How far each CGAU's gain, all rows shuffled, is from the one that the text prints."""
-    gain = gains(found, METRIC)
-    gain = gain[gain["shuffle_proportion"] == 1].set_index("seed")
-    pairs = [
-        (WORDS[m], mine["gain"], 0 * mine["gain"] + NO_GAIN) for m, mine in gain.groupby("method")
-    ]
-    # False if the interval moved to the other side of zero, or came to hold it.
-    return sentence(
-        f"**The gain where all rows are shuffled, less the printed {NO_GAIN:g}**", pairs
-    )
 
 
 def _gain(found: Found) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim, Part, paired
 from lgfed_core.evidence.records import select, stand_in
 from lgfed_core.evidence.verdict import NOT_RUN, equivalent, greater
-from lgfed_core.papers.in_words import less
+from lgfed_core.papers.differences import less
 
 from . import run as digits
 

@@ -10,28 +10,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 
-from lgfed_core.evidence.claims import said
-from lgfed_core.evidence.verdict import NOT_RUN, Evidence
-from lgfed_core.papers.in_words import (
-    ALONE,
-    NESTED,
-    Pair,
-    bullets,
-    by_word,
-    kind,
-    less,
-    seeds,
-    sentence,
-)
+from lgfed_core.evidence.display import Page
+from lgfed_core.evidence.verdict import Evidence
+from lgfed_core.papers.differences import Pair, less, lines, table, tables
 
 from . import claims
 from .claims import Choice
 from .settings import Settings, Tuning, in_words, users
 
-WORDS = ("higher", "lower", "not shown to be higher or lower")
 USUAL = Tuning(lr=Settings.lr)
 
 
@@ -43,9 +31,9 @@ class Change(NamedTuple):
     runs: int
 
 
-def of(found: pd.DataFrame) -> str:
-    """Sentences in Markdown; found: of `claims.stored`, one choice of inputs."""
-    return bullets(about(found) for about in (_own_steps, _chosen, _usual, _against_d, _alone))
+def of(found: pd.DataFrame) -> Page:
+    """In tables; found: of `claims.stored`, one choice of inputs."""
+    return tables(about(found) for about in (_own_steps, _chosen, _usual, _against_d, _alone))
 
 
 def guesses(found: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -66,60 +54,9 @@ def games(found: pd.DataFrame) -> list[Change]:
     return _changes(found, [(game, without(game)) for game in tried])
 
 
-def finding(found: pd.DataFrame) -> str:
-    """In how many of the games that were tried z tells less about sex, with steps of D's own and
-    without; "" before the first."""
-    groups: dict[tuple[int, float], list[Change]] = {}
-    for one in games(found):
-        own = Tuning.read(one.game.tuning).own_steps
-        groups.setdefault((own, one.game.males if own else 0.0), []).append(one)
-    parts = [
-        f"with {users(males)} and {own} more steps of D a batch {_many(some)} "
-        f"({_sizes(found, some)})"
-        for (own, males), some in sorted(groups.items(), key=lambda item: (-item[0][0], item[0][1]))
-        if own
-    ]
-    parts += [f"without such steps {_many(some)}" for (own, _), some in groups.items() if not own]
-    # False if an interval moved to the other side of zero, or came to hold it.
-    head = (
-        "**Where z tells less about sex than without the game**, by a fresh probe and by D (least "
-        "and most of the games, and between which ends their intervals lie)"
-    )
-    return "\n".join([f"{head}:", *(f"{NESTED}- {part}." for part in parts)]) if parts else ""
-
-
-def _many(some: list[Change]) -> str:
-    ways = [_way(one) for one in some]
-    more = f" (higher in {ways.count(WORDS[0])})" * (WORDS[0] in ways)
-    return f"in {ways.count(WORDS[1])} of {len(some)} games{more}"
-
-
-def _sizes(found: pd.DataFrame, some: list[Change]) -> str:
-    """The least and the most that some games change, of AUC, accuracy and delta EO."""
-    words = [f"AUC {_span([one.gain for one in some])} points"]
-    for metric, name, digits in (("acc", "accuracy", 1), ("delta_eo", "delta EO", 3)):
-        table = claims.tried(found, metric)
-        known = [one.game for one in some if {one.game, without(one.game)} <= set(table)]
-        gains = [less(table[game], table[without(game)])[0] for game in known]
-        if gains:
-            words.append(f"{name} {_span(gains, digits)}")
-    return f"{', '.join(words)}, {seeds(min(one.runs for one in some))}"
-
-
-def _span(gains: list[Evidence], digits: int = 1) -> str:
-    """ "-24.0 to -22.0 [-26.9, -18.6]": estimates, and the ends of all intervals (of one run
-    there are none)."""
-    sizes = [gain.estimate for gain in gains]
-    least, most = (f"{end(sizes):+.{digits}f}" for end in (min, max))
-    low, high = np.min([gain.low for gain in gains]), np.max([gain.high for gain in gains])
-    inside = "" if np.isnan(low) else f" [{low:+.{digits}f}, {high:+.{digits}f}]"
-    return f"{least} to {most}{inside}"
-
-
 def _own_steps(found: pd.DataFrame) -> str:
     some = [one for one in games(found) if Tuning.read(one.game.tuning).own_steps]
-    # False if an interval moved to the other side of zero, or came to hold it.
-    head = "**What tells sex from z, with steps of D's own less no game**, in points of AUC"
+    head = "What the game changes, with more steps of D's own, points of AUC for sex"
     return _listed(head, some)
 
 
@@ -127,10 +64,8 @@ def _chosen(found: pd.DataFrame) -> str:
     """The tunings that F11 and F12 are judged on, against the baseline of F12."""
     known = set(guesses(found)[0])
     pairs = [(c, claims.baseline(found, c.males)) for c in claims.chosen(found)]
-    # False if an interval moved to the other side of zero, or came to hold it.
     head = (
-        "**What tells sex from z, at the tunings that validation rows choose** (those of F11 and "
-        "F12) less no game, in points of AUC"
+        "What the game changes, at the tunings that validation rows choose, points of AUC for sex"
     )
     return _listed(head, _changes(found, [pair for pair in pairs if {*pair} <= known]))
 
@@ -138,9 +73,8 @@ def _chosen(found: pd.DataFrame) -> str:
 def _usual(found: pd.DataFrame) -> str:
     mine = [one for one in games(found) if one.game.tuning == str(USUAL)]
     ends = {f([one.game.males for one in mine]) for f in (min, max)} if mine else set()
-    # False if an interval moved to the other side of zero, or came to hold it.
-    head = f"**What tells sex from z, at the usual tuning** ({USUAL.words}) less no game, in points"
-    return _listed(f"{head} of AUC", [one for one in mine if one.game.males in ends])
+    head = f"What the game changes, at the usual tuning ({USUAL.words}), points of AUC for sex"
+    return _listed(head, [one for one in mine if one.game.males in ends])
 
 
 def _against_d(found: pd.DataFrame) -> str:
@@ -150,9 +84,8 @@ def _against_d(found: pd.DataFrame) -> str:
     some = [*claims.chosen(found), *(game for game in usual if game.males in ends)]
     both = [game for game in dict.fromkeys(some) if game in probe and game in own]
     pairs: list[Pair] = [(_name(game), probe[game], own[game]) for game in both]
-    # False if a fresh probe found no more than the discriminator that took part.
-    head = "**A fresh probe less the game's own discriminator**, at chosen and usual tunings, in"
-    return sentence(f"{head} points of AUC", pairs, WORDS)
+    head = "A fresh probe ahead of the game's own discriminator, points of AUC for sex"
+    return table(head, pairs)
 
 
 def _alone(found: pd.DataFrame) -> str:
@@ -163,13 +96,12 @@ def _alone(found: pd.DataFrame) -> str:
         if game[0] == "none" and game[2] == str(USUAL) and game in own
     ]
     half = Settings.probed // 2
-    # False if the best of three fresh probes guessed as well as D, or better.
     head = (
-        "**D less the best fresh probe, without a game**, in points of AUC (probes are fitted to "
+        "D ahead of the best fresh probe, without a game, points of AUC (probes are fitted to "
         f"{half:,} test rows and judged on {half:,} others, the best is the largest of three AUCs "
         "on those that judge; D has learnt from all training rows)"
     )
-    return sentence(head, pairs, WORDS)
+    return table(head, pairs)
 
 
 def _changes(found: pd.DataFrame, pairs: Iterable[tuple[Choice, Choice]]) -> list[Change]:
@@ -183,14 +115,9 @@ def _changes(found: pd.DataFrame, pairs: Iterable[tuple[Choice, Choice]]) -> lis
     return out
 
 
-def _way(one: Change) -> str:
-    return kind(one.gain, WORDS) if one.runs > 1 else ALONE
-
-
 def _listed(head: str, some: list[Change]) -> str:
-    """`sentence` of changes that are read twice."""
-    found = [(_way(x), _name(x.game), said(x.gain, x.runs)) for x in some]
-    return by_word(head, found, WORDS) if found else f"{head}: {NOT_RUN}."
+    """`table` of changes that are read twice."""
+    return lines(head, ((_name(one.game), one.gain, one.runs) for one in some))
 
 
 def _name(game: Choice) -> str:

@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 
 from lgfed_core.evidence.claims import said
+from lgfed_core.evidence.display import Page
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import NOT_RUN, Evidence, reach_of
-from lgfed_core.papers.in_words import AHEAD, bullets, sentence
+from lgfed_core.papers import differences
 
 from .run import NEW_TESTS, TABLE, TASKS, TITLES, Settings, chosen, layers
 
@@ -136,29 +137,11 @@ def questions(values: pd.DataFrame, data: str) -> pd.DataFrame:
     return pd.DataFrame(lines, list(WORDS.values())).T.fillna(NOT_RUN).rename_axis(name)
 
 
-def standing(cells: dict[str, pd.DataFrame]) -> str:
-    """Whether the question of the page is answered: how many cuts of each data set have run.
-
-    cells: of `cell`, by data set.
-    """
-    said, whole = [], True
-    for data, values in cells.items():
-        many = _cuts(values).index.droplevel("seed").nunique() if len(values) else 0
-        whole &= many == (of := len(Settings(data=data).cuts))
-        said.append(f"{many} of {of} on {TITLES[data]}")
-    # False if a cut had run of which no row is stored, or one of these at another length.
-    head = "**Every cut has run**"
-    if not whole:
-        head = f"**Which cut is best is open**: at full length {' and '.join(said)} have run"
-    return f"{head}. What the paper's is worth against sharing all layers and none:"
-
-
 def answer(values: pd.DataFrame, data: str) -> str:
     """In a few lines: the best cut on either test, the best compromise, what the paper's loses.
 
     Of the seeds for which every cut has run; says so where there is none.
     """
-    # False if another cut had the highest mean: the best of ten is ahead partly by luck.
     title, cut = TITLES[data], chosen(data)
     cuts = _cuts(values)
     ran = cuts.groupby(level="seed").size()
@@ -187,7 +170,7 @@ def answer(values: pd.DataFrame, data: str) -> str:
     return "\n  ".join(lines)
 
 
-def elsewhere(rows: pd.DataFrame) -> str:
+def elsewhere(rows: pd.DataFrame) -> Page:
     """`sharing` in the other settings that ``rows`` of full length have, as described chosen on
     validation rows, as released after the last round."""
     out = []
@@ -196,7 +179,7 @@ def elsewhere(rows: pd.DataFrame) -> str:
         if (where["classes"], where["start"], way) != (2, TASKS[data][1], "best_val"):
             words += f", {where['protocol'].replace('_', ' ')}"
             out.append(sharing(cell(rows, selection=way, **where), data, way, words))
-    return bullets(out) if out else NOT_RUN
+    return differences.tables(out)
 
 
 def read_by(where: dict) -> tuple[str, str]:
@@ -208,7 +191,7 @@ def read_by(where: dict) -> tuple[str, str]:
 
 
 def sharing(values: pd.DataFrame, data: str, selection: str = "best_val", setting: str = "") -> str:
-    """The paper's cut against all layers shared and none, on both tests, as a sentence.
+    """The paper's cut against all layers shared and none, on both tests.
 
     values: of `cell` with this ``selection``, and of a ``setting`` in words where it is not two
     classes and the usual start; in points, from the same FedAvg model.
@@ -221,11 +204,9 @@ def sharing(values: pd.DataFrame, data: str, selection: str = "best_val", settin
         for end, words in ((5, "all shared"), (0, "none shared")):
             both = (wide.get(cut, none) for cut in ((side, n), ("last", end)))
             pairs.append((f"{test}, {words}", *both))
-    # False if an interval moved to the other side of zero, or came to hold it.
-    head = f"**{TITLES[data]}: the paper's cut ({layers(data, side, n)}) less others**"
+    head = f"{TITLES[data]}: the paper's cut ({layers(data, side, n)}) ahead of others, points"
     head += "".join(f", {words}" for words in (setting, SELECTIONS[selection]) if words)
-    head += ", in points"
-    return sentence(head, pairs, AHEAD)
+    return differences.table(head, pairs)
 
 
 def _cuts(values: pd.DataFrame) -> pd.DataFrame:

@@ -7,7 +7,6 @@ from pandas.io.formats.style import Styler
 from lgfed_core.evidence.printed import cells, margin
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import NOT_RUN
-from lgfed_core.papers.in_words import bullets
 
 from ..printed import TABLES
 from .claims import SIDES, WORDS
@@ -131,30 +130,23 @@ def unrun(found: pd.DataFrame, ours: bool = False) -> str:
             left.setdefault("; ".join(lacks) if some else "all", []).append(words(line))
         left.pop("", None)
         said += [f"{WORDS[split]}, {' and '.join(who)}: {what}." for what, who in left.items()]
-    return f"*Not run:*\n{bullets(said)}" if said else "All of them have run."
+    return "*Not run:*\n" + "\n".join(f"- {words}" for words in said) if said else "All have run."
 
 
-def remedies(found: pd.DataFrame, line: str = "fedavg_0") -> str:
-    """What each remedy gives back of what old devices lose, and costs the newcomer, in Markdown.
+def remedies(found: pd.DataFrame, line: str = "fedavg_0") -> pd.DataFrame:
+    """What each remedy gives back of what old devices lose, and costs the newcomer: a line per
+    split and remedy, the best first; means, as few seeds have run.
 
-    found: of `stored`; line: of Table 3. A line per split, the best remedy first.
+    found: of `stored`; line: of Table 3.
     """
-    said = []
+    out = []
     for split in SPLITS.values():
         table = differences(found, split, ours=True)
         mine = table[table.index.get_level_values(1) == words(line)].droplevel(1)
         mine = mine[mine.index.str.startswith(REMEDY)].sort_values("old devices", ascending=False)
-        # False if the order changed with more rows: these are means, without an interval.
-        each = [
-            f"{name.removeprefix(REMEDY)} {row['old devices']:+.1f} for the old devices, "
-            f"{row['newcomer']:+.1f} for the newcomer"
-            for name, row in mine.iterrows()
-        ]
-        if each:
-            seeds = int(mine["seeds"].min())
-            head = f"**{WORDS[split]}, {words(line)}**, in points, {seeds} seed{'s' * (seeds > 1)}"
-            said.append(f"{head}: {'; '.join(each)}.")
-    return "\n\n".join(said) or f"Remedies: {NOT_RUN}."
+        mine.index = [f"{WORDS[split]}, {name.removeprefix(REMEDY)}" for name in mine.index]
+        out.append(mine[["old devices", "newcomer", "seeds"]])
+    return pd.concat(out)
 
 
 def nearest(found: pd.DataFrame) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from lgfed_core.evidence.records import select
-from lgfed_core.papers.in_words import AHEAD, sentence
+from lgfed_core.papers.differences import table
 
 from . import tables
 from .run import LONG, NAME
@@ -38,22 +38,6 @@ def late(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(found) if found else pd.DataFrame()
 
 
-def stands(rows: pd.DataFrame) -> str:
-    """Where each line is in the last quarter of its own rounds, in words; rows: of `stored`."""
-    lines = late(rows)
-    if lines.empty:
-        return ""
-    said = [
-        f"{rate}: "
-        + ", ".join(
-            f"{line} {row['last quarter, %']} % (of {row['rounds']:,} rounds)"
-            for line, row in some.droplevel(0).iterrows()
-        )
-        for rate, some in lines.groupby(level=0)
-    ]
-    return f"Local test in the last quarter of each line's own rounds: {'; '.join(said)}."
-
-
 def ahead(rows: pd.DataFrame) -> str:
     """LG-FedAvg less FedAvg, in points of local test, after as many rounds in all as both have.
 
@@ -68,5 +52,4 @@ def ahead(rows: pd.DataFrame) -> str:
                 if both := sorted({*mine.index} & {*fed.index}):
                     name = f"from {words}, rate {lr:g}, round {int(both[-1])}"
                     pairs.append((name, mine.loc[both[-1]], fed.loc[both[-1]]))
-    # False if the interval of a pair moved to the other side of zero, or came to hold it.
-    return sentence("**LG-FedAvg less FedAvg in the end**", pairs, AHEAD, fewest=2, digits=1)
+    return table("LG-FedAvg ahead of FedAvg in the end, points of local test", pairs, 1, fewest=2)

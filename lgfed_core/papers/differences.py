@@ -1,0 +1,54 @@
+"""Differences over paired seeds as tables that fold: the numbers behind what a page says."""
+
+import html
+from collections.abc import Iterable
+
+import pandas as pd
+
+from lgfed_core.evidence.display import Page
+from lgfed_core.evidence.verdict import NOT_RUN, Evidence, greater
+
+Pair = tuple[str, pd.Series, pd.Series]  # a name, and two numbers by seed
+_HEAD = "<tr><th>comparison</th><th>difference</th><th>95 % interval</th><th>seeds</th></tr>"
+
+
+def less(a: pd.Series, b: pd.Series, shared: float = 0.0) -> tuple[Evidence, int]:
+    """a less b over the seeds that both have, and how many those are; shared: of `greater`."""
+    a, b = a.dropna().align(b.dropna(), join="inner")
+    return greater(a, b, shared=shared), len(a)
+
+
+def table(
+    title: str, pairs: Iterable[Pair], digits: int = 2, shared: float = 0.0, fewest: int = 1
+) -> str:
+    """The first number of each pair less the second, a line each, in a fold under ``title``.
+
+    Bold where the interval, by Student's t and uncorrected, leaves out zero. shared: of
+    `greater`; fewest: seeds that a comparison needs to be listed.
+    """
+    found = ((name, *less(a, b, shared)) for name, a, b in pairs)
+    return lines(title, ((n, gain, runs) for n, gain, runs in found if runs >= fewest), digits)
+
+
+def lines(title: str, found: Iterable[tuple[str, Evidence, int]], digits: int = 2) -> str:
+    """`table` of differences that have been worked out: name, what they are, of how many seeds."""
+    rows = "".join(_row(*one, digits) for one in found)
+    title = html.escape(title, quote=False)
+    if not rows:
+        return f"<p>{title}: {NOT_RUN}.</p>"
+    inside = f'<table class="lgfed"><thead>{_HEAD}</thead><tbody>{rows}</tbody></table>'
+    return f'<details class="differences"><summary>{title}</summary>{inside}</details>'
+
+
+def tables(several: Iterable[str]) -> Page:
+    """Several of `table`, one below the other, for a notebook to show."""
+    return Page("".join(several))
+
+
+def _row(name: str, gain: Evidence, runs: int, digits: int) -> str:
+    value, low, high = (f"{x + 0.0:+.{digits}f}" for x in (gain.estimate, gain.low, gain.high))
+    interval = f"{low} to {high}" if runs > 1 else ""
+    told = runs > 1 and (gain.low > 0 or gain.high < 0)
+    value = f"<b>{value}</b>" if told else value
+    name = html.escape(name, quote=False)
+    return f"<tr><td>{name}</td><td>{value}</td><td>{interval}</td><td>{runs}</td></tr>"

@@ -1,0 +1,101 @@
+"""What each part of a method adds on each task, and who is best there."""
+
+import pandas as pd
+
+from lgfed_core.evidence.best import behind
+from lgfed_core.evidence.display import Page
+from lgfed_core.papers.differences import Pair, table, tables
+
+from .settings import METHODS, missing
+from .tables import MEASURES, WORDS, of as of_task
+from .tasks import TASKS
+
+MANY = 3  # methods; more are counted, not named
+AIMS = {  # metric -> what one wants
+    "local_test_acc": "own rows",
+    "decile_acc": "the devices served worst",
+    "new_test_acc": "a new device",
+}
+
+
+def of(values: pd.DataFrame) -> Page:
+    """What each part of a method adds, by task; values: of `tables.chosen`."""
+    asked = (
+        ("Keeping layers on the device", "local_test_acc", "lg_fedavg", "fedavg"),
+        ("Fine-tuning on the device", "local_test_acc", "fine_tuned", "fedavg"),
+        ("A start from FedAvg", "local_test_acc", "lg_fedavg_later", "lg_fedavg"),
+        ("Gated layers, for twice what is sent", "local_test_acc", "cgau", "fedavg"),
+        ("Gated layers in LG-FedAvg", "local_test_acc", "lg_cgau", "lg_fedavg"),
+        ("LG-FedAvg's adversary", "leak_auc", "lg_fedavg_adv", "lg_fedavg"),
+        ("LG-FedAvg's adversary", "odds_gap", "lg_fedavg_adv", "lg_fedavg"),
+        ("FADE's game", "leak_auc", "fade", "fedavg"),
+        ("FADE's game", "odds_gap", "fade", "fedavg"),
+    )
+    return tables(
+        table(
+            f"{head}: {METHODS[one]} above {METHODS[other]}, {MEASURES[metric]}",
+            both(values, metric, one, other),
+            digits=1,
+        )
+        for head, metric, one, other in asked
+    )
+
+
+def highest(values: pd.DataFrame) -> pd.DataFrame:
+    """By task and aim, the method with the highest mean, and who is level with it: not told to be
+    behind by Tukey's range over all methods of the task (`evidence.best`)."""
+    out = {}
+    for task in TASKS:
+        for metric, aim in AIMS.items():
+            found = {
+                m: of_task(values, task, m)[metric].dropna()
+                for m in METHODS
+                if not missing(task, m)
+            }
+            found = {method: column for method, column in found.items() if len(column)}
+            if len(found) > 1:
+                out.setdefault(aim, {})[WORDS[task]] = _first(found)
+    return pd.DataFrame(out)
+
+
+def rates(tried: pd.DataFrame) -> pd.DataFrame:
+    """AUC for the group from h that each game takes away, both methods at one rate, by task, game
+    and learning rate; means over seeds. tried: of `tables.every`."""
+    out, leaks = {}, tried["leak_auc"].unstack(["method", "lr"])  # [task and seed, method and lr]
+    for task in TASKS:
+        for one, other in (("lg_fedavg_adv", "lg_fedavg"), ("fade", "fedavg")):
+            there = set(leaks.columns.get_level_values("method"))
+            if task in leaks.index and {one, other} <= there:
+                gain = (leaks.loc[task][one] - leaks.loc[task][other]).mean().dropna()
+                if len(gain):
+                    out[WORDS[task], METHODS[one]] = gain
+    return pd.DataFrame(out).T.rename_axis(columns="learning rate")
+
+
+def _first(found: dict[str, pd.Series]) -> str:
+    """The highest mean of one task, and who is level with it."""
+    best = max(found, key=lambda method: found[method].mean())
+    words = f"{METHODS[best]} ({found[best].mean():.1f})"
+    runs = pd.DataFrame(found).dropna()  # [n, k], of the seeds that all have
+    if len(runs) < 2:
+        return f"{words}, one seed"
+    late = dict(zip(found, behind(runs), strict=True))
+    level = [METHODS[method] for method in found if method != best and not late[method]]
+    if len(level) > MANY:
+        return f"{words}; level: {len(level)} of {len(found) - 1} others"
+    return f"{words}; level: {', '.join(level) or 'nobody'}"
+
+
+def both(values: pd.DataFrame, metric: str, one: str, other: str) -> list[Pair]:
+    """Two methods' values by seed, for each task that has both."""
+    pairs = (
+        (WORDS[task], *(of_task(values, task, method)[metric].dropna() for method in (one, other)))
+        for task in TASKS
+    )
+    return [pair for pair in pairs if len(pair[1]) and len(pair[2])]
+
+
+def sent(values: pd.DataFrame) -> pd.Series:
+    """What LG-FedAvg sends from random weights, in percent of what FedAvg does, by task."""
+    pairs = both(values, "megabytes", "lg_fedavg", "fedavg")
+    return pd.Series({name: 100 * a.mean() / b.mean() for name, a, b in pairs}, dtype=float)
