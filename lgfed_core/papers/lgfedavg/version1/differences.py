@@ -97,5 +97,5 @@ def _fits(data: str, values: pd.Series) -> str:
     mean, fits = values.mean(), []
     for version, name in _versions(data):
         paper = printed_new_test(name, data, *LOCAL)
-        fits += [version] * (abs(mean - paper["paper"]) <= paper["paper_sd"])
+        fits += [version] * int(abs(mean - paper["paper"]) <= paper["paper_sd"])
     return f"{mean:.2f}" + f", as {' and '.join(fits)} prints" * bool(fits)
