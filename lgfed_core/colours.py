@@ -73,6 +73,7 @@ PRETEXT = {  # what a device learns beside its labels -> (colour, marker)
 UNIT = {"shared": "#FBE3C0", "client": "#CFE8DC"}  # parameters of a unit, as areas
 KIND = {  # of verdicts -> (colour, hatching), as areas
     "holds": ("#0B7A75", ""),
+    "holds in part": ("#8CC9C4", ".."),
     "fails": (_MAROON, "xx"),
     "undecided": (FAINT, ""),
     "on other data": ("#DDDDDD", "//"),

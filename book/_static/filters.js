@@ -14,6 +14,9 @@ document.addEventListener("DOMContentLoaded", () => {
      <option value="">all</option>${Object.entries(options).map(([value, text]) =>
        `<option value="${value}">${text}</option>`).join("")}</select>`);
   choice("paper", "Paper", papers);
+  const of = said => Object.entries(kinds)
+    .flatMap(([name, starts]) => starts.filter(start => said.startsWith(start)).map(start => [start.length, name]))
+    .sort((a, b) => b[0] - a[0])[0]?.[1];
   choice("kind", "Verdict", Object.fromEntries(Object.entries(kinds).map(([k, words]) => [k, words.join(", ")])));
   choice("protocol", "Protocol of numbers", protocols);
   form.insertAdjacentHTML("beforeend", '<button type="reset">Show all</button><output aria-live="polite"></output>');
@@ -21,7 +24,7 @@ document.addEventListener("DOMContentLoaded", () => {
 
   function apply() {
     const [paper, kind, protocol] = ["paper", "kind", "protocol"].map(name => form.elements[name].value);
-    const fits = said => !kind || kinds[kind].some(start => said.startsWith(start));
+    const fits = said => !kind || of(said) === kind;
     const mine = at => !protocol || !at.dataset.protocol || at.dataset.protocol === protocol;
     let shown = 0, all = 0;
     for (const list of document.querySelectorAll(".judged")) {

@@ -54,4 +54,4 @@ def _commands(of: Iterable[Line], seeds: int) -> Iterable[str]:
 
 
 def _live(page: str) -> str:
-    return f"LGFED_KEEP=1 papermill -p scale paper book/{page}.ipynb out.ipynb"
+    return f"python book/build.py --only {page} --scale paper --keep"

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from lgfed_core import plotting
 from lgfed_core.colours import INK, KIND, PROTOCOL, REFERENCE
-from lgfed_core.evidence import records, report, verdict
+from lgfed_core.evidence import answers, records, report, verdict
 from lgfed_core.evidence.display import Page, number, opened
 from lgfed_core.evidence.printed import METRICS, PAPERS
 from lgfed_core.evidence.rows import PROTOCOLS
@@ -22,10 +22,11 @@ from lgfed_core.evidence.steps import marked
 
 from .printed import TABLES
 
-KINDS = {  # from the best known to the least: verdicts of numbers and contrasts, then of claims
-    "holds": (verdict.REPRODUCED, verdict.CONFIRMED),
-    "fails": (verdict.DIFFERS, verdict.REFUTED),
-    "undecided": (verdict.INCONCLUSIVE, verdict.SUGGESTED, verdict.UNREACHABLE),
+KINDS = {  # from the best known to the least: how verdicts begin; of several the longest fits
+    "holds": (verdict.REPRODUCED, verdict.CONFIRMED, answers.HOLDS),
+    "holds in part": (answers.IN_PART,),
+    "fails": (verdict.DIFFERS, verdict.REFUTED, answers.FAILS),
+    "undecided": (verdict.INCONCLUSIVE, verdict.SUGGESTED, verdict.UNREACHABLE, answers.OPEN),
     "on other data": (verdict.STAND_IN,),
     "not yet run": (verdict.NOT_RUN,),
 }
@@ -55,8 +56,10 @@ def contrasts() -> pd.DataFrame:
 
 
 def claims(board: pd.DataFrame) -> pd.DataFrame:
-    """The claims of `board.board`, with their kind."""
-    return _with_kind(board.rename(columns={"paper": "paper_name"}))
+    """The claims of `board.board`, with their kind: on several data sets that of the first."""
+    lines = board.rename(columns={"paper": "paper_name"})
+    first = lines["verdict"].str.replace(r"^\w[\w -]*: ", "", regex=True)
+    return lines.assign(kind=_with_kind(lines.assign(verdict=first))["kind"])
 
 
 def bars(parts: Mapping[str, pd.DataFrame]) -> Figure:
@@ -174,6 +177,7 @@ def downloads(parts: Mapping[str, pd.DataFrame]) -> Page:
 
 def _with_kind(lines: pd.DataFrame) -> pd.DataFrame:
     def of(said: str) -> str | None:
-        return next((kind for kind, starts in KINDS.items() if said.startswith(starts)), None)
+        known = [(len(w), kind) for kind, some in KINDS.items() for w in some if said.startswith(w)]
+        return max(known)[1] if known else None
 
     return lines.assign(kind=lines["verdict"].map(of))

@@ -87,7 +87,7 @@ def test_a_claim_and_a_contrast_open_on_the_runs_that_they_compare():
         and set(asked) <= {*vars(experiments.find("lgfedavg.cifar10").settings())}
     )
     for claim, page in {"L10": "lgfedavg/theory", "F4": "fade/theory"}.items():
-        live = f"LGFED_KEEP=1 papermill -p scale paper book/{page}.ipynb out.ipynb"
+        live = f"python book/build.py --only {page} --scale paper --keep"
         assert found[claim][1] == [live] and (paths.ROOT / f"book/{page}.ipynb").exists()
     text = board.markdown(table.loc[["L4", "F9"]], found)  # of which the second has no runs
     assert text.count("<details") == 1 and told in text
@@ -105,3 +105,20 @@ def test_a_claim_over_several_splits_has_a_command_for_each_and_together_they_ma
     settings = [dict(w.split("=") for w in c.partition(" --set ")[2].split()) for c in said]
     assert len(wanted) > 1 and {one["classes"] for one in settings} == {*map(str, wanted)}
     assert len(settings) == len(wanted)  # a switch and a list are joined, and need no second
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    {
+        "holds": "holds",
+        "holds where told (1 of 2 settings, the rest open)": "holds",
+        "holds, stand-in data (easy-VQA)": "holds",
+        "holds in part (1 of 2 settings)": "holds in part",
+        "does not hold": "fails",
+        "open": "undecided",
+        "audio: holds in part (1 of 3 settings); cifar10: open": "holds in part",
+    }.items(),
+)
+def test_a_verdict_by_setting_has_a_kind(said, kind):
+    lines = pd.DataFrame({"paper": ["CGAU"], "verdict": [said]})
+    assert list(overview.claims(lines)["kind"]) == [kind]

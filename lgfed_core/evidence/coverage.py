@@ -1,0 +1,182 @@
+"""Whether intervals keep what they promise: Student's t beside variances shared within a family.
+
+On stored rows: of comparisons with ten seeds or more a few are drawn, and their interval is asked
+whether it holds the mean of all others. That mean has an error of its own, so intervals are widened
+from 1/n to 1/n + 1/m of a run's variance, m seeds being left out; for normal runs this is exact.
+Simulated: normal runs whose variances differ between settings. Foretold: whether a seed's value
+falls where those before it said.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+from lgfed_core.paths import RESULTS
+
+from . import records
+from .moderated import _SAME, CAP, FEWEST, fit
+from .rows import identifying
+
+NOMINAL = 0.95
+STUDENT, CAPPED, TWO, FREE = RULES = (
+    "Student's t",
+    "moderated, d0 at most df",
+    "moderated, d0 at most 2",
+    "moderated, not capped",
+)
+SIZES = (2, 3, 5)  # seeds drawn
+_WHAT = ("method", "loss")  # what is compared, while all else is the same
+_NO_LIMIT = 1e6
+
+
+def families(
+    least: int = 10, folder: Path = RESULTS, experiments: Iterable[str] | None = None
+) -> dict[str, NDArray]:
+    """Stored differences of two methods, or two losses, [comparisons, seeds] by family: file,
+    table, measure, protocol, selection and stand-in; each cut to the seeds that all have.
+
+    Only runs at paper scale with ``least`` seeds or more, no curves, and no differences that never
+    vary; families of at least `moderated.FEWEST`.
+    """
+    names = sorted(p.stem for p in folder.glob("*.csv")) if experiments is None else experiments
+    found: dict[str, list[NDArray]] = {}
+    for name in names:
+        rows = records.select(name, folder=folder, scale="paper", round="")
+        for column in _WHAT:
+            for family, values in _differences(rows, column, least):
+                found.setdefault(f"{name}, {family}", []).append(values)
+    out = {}
+    for family, some in found.items():
+        if len(some) >= FEWEST:
+            seeds = min(len(one) for one in some)
+            out[family] = np.array([one[:seeds] for one in some])
+    return out
+
+
+def _differences(rows: pd.DataFrame, what: str, least: int) -> Iterator[tuple[str, NDArray]]:
+    if rows.empty or what not in rows or rows["seed"].nunique() < least:
+        return
+    kind = [c for c in ("table", "stand_in", "metric", "protocol", "selection") if c in rows]
+    kind += ["method"] if what == "loss" and "method" in rows else []
+    same = [c for c in identifying(rows) if c not in (what, *kind)]
+    keys = [*kind, *same]
+    words = rows[[*keys, what]].astype(object).fillna("").astype(str)
+    rows = words.assign(seed=rows["seed"].astype(int), value=rows["value"].astype(float))
+    many = rows.groupby([*keys, what])["seed"].transform("nunique")
+    rows = rows[(many >= least) & (rows[what] != "")]
+    for key, group in rows.groupby(keys):
+        wide = group.groupby(["seed", what])["value"].first().unstack(what)
+        for a, b in combinations(wide.columns, 2):
+            values = (wide[a] - wide[b]).dropna().to_numpy(float)
+            if len(values) >= least and values.std() > _SAME:
+                yield ", ".join(filter(None, key[: len(kind)])), values
+
+
+def stored(
+    found: Mapping[str, NDArray], draws: int = 80, sizes: Iterable[int] = SIZES, seed: int = 0
+) -> pd.DataFrame:
+    """Lines by seeds drawn and rule: ``coverage``, ``width`` (median, in widths of Student's t),
+    ``told`` (share whose interval of the mean leaves out zero) and ``wrong`` (share told with the
+    sign that the seeds left out contradict), of comparisons times ``draws``."""
+    rng = np.random.default_rng(seed)
+    seen: dict[tuple[int, str], list[NDArray]] = {}
+    for n in sizes:
+        for values in found.values():
+            for _ in range(draws):
+                order = rng.permutation(values.shape[1])  # one choice of seeds for a family
+                some, rest = values[:, order[:n]], values[:, order[n:]]
+                for rule, looks in _looks(some, rest.mean(1), rest.shape[1]).items():
+                    seen.setdefault((n, rule), []).append(looks)
+    return _table(seen)
+
+
+def simulated(
+    settings: int = 20,
+    spread: float = 0.5,
+    draws: int = 400,
+    sizes: Iterable[int] = SIZES,
+    effect: float = 1.0,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """As `stored`, of normal runs: a family of ``settings`` whose log standard deviations vary by
+    ``spread`` around 0, and whose true means vary by ``effect`` around 0; the truth is known."""
+    rng = np.random.default_rng(seed)
+    seen: dict[tuple[int, str], list[NDArray]] = {}
+    for n in sizes:
+        for _ in range(draws):
+            mean = rng.normal(0, effect, settings)
+            sd = np.exp(rng.normal(0, spread, settings))
+            runs = rng.normal(mean[:, None], sd[:, None], (settings, n))
+            for rule, looks in _looks(runs, mean).items():
+                seen.setdefault((n, rule), []).append(looks)
+    return _table(seen)
+
+
+def foretold(found: Mapping[str, NDArray], sizes: Iterable[int] = range(2, 10)) -> pd.DataFrame:
+    """How often the next seed's value lay within the 95 % prediction interval of the ``n`` seeds
+    before it, in the order in which seeds are numbered; lines by n, a column for each rule, and
+    ``comparisons``."""
+    lines = {}
+    for n in sizes:
+        some = [v for v in found.values() if v.shape[1] > n]
+        if not some:
+            continue
+        hits: dict[str, list[NDArray]] = {STUDENT: [], CAPPED: []}
+        for values in some:
+            for rule, inside in hits.items():
+                sd, df = _deviation(values[:, :n], rule)
+                reach = stats.t.ppf((1 + NOMINAL) / 2, df) * sd * np.sqrt(1 + 1 / n)
+                inside.append(np.abs(values[:, n] - values[:, :n].mean(1)) <= reach)
+        shares = {rule: np.concatenate(inside).mean() for rule, inside in hits.items()}
+        lines[n] = shares | {"comparisons": sum(map(len, some))}
+    out = pd.DataFrame(lines, index=[STUDENT, CAPPED, "comparisons"]).T.rename_axis("seeds before")
+    return out.astype({"comparisons": int})
+
+
+def _deviation(runs: NDArray, rule: str) -> tuple[NDArray, NDArray]:
+    """Deviation of a run [k] and its degrees of freedom [k], of runs [k, n]."""
+    df = runs.shape[1] - 1
+    sd, dfs = runs.std(1, ddof=1), np.full(len(runs), float(df))
+    most = {STUDENT: 0.0, CAPPED: CAP * df, TWO: 2.0, FREE: _NO_LIMIT}[rule]
+    prior = fit(sd, dfs) if most else None
+    if prior is None:
+        return sd, dfs
+    more, varies = min(prior.df, most), sd > _SAME
+    both = np.sqrt((more * prior.variance + df * sd**2) / (more + df))
+    return np.where(varies, both, sd), np.where(varies, more + df, dfs)
+
+
+def _looks(runs: NDArray, truth: NDArray, others: float = np.inf) -> dict[str, NDArray]:
+    """By rule, of each comparison [k, 4]: covered, width, told, wrong; ``truth`` [k] is a mean of
+    so many ``others``."""
+    n, mean, out = runs.shape[1], runs.mean(1), {}
+    usual = np.nan
+    for rule in RULES:
+        sd, df = _deviation(runs, rule)
+        reach = stats.t.ppf((1 + NOMINAL) / 2, df) * sd
+        if rule == STUDENT:
+            usual = reach
+        covered = np.abs(mean - truth) <= reach * np.sqrt(1 / n + 1 / others)
+        told = np.abs(mean) > reach / np.sqrt(n)
+        width = np.divide(reach, usual, out=np.ones(len(runs)), where=np.asarray(usual) > 0)
+        out[rule] = np.column_stack([covered, width, told, told & (mean * truth < 0)])
+    return out
+
+
+def _table(seen: Mapping[tuple[int, str], list[NDArray]]) -> pd.DataFrame:
+    lines = {}
+    for key, some in seen.items():
+        covered, width, told, wrong = np.concatenate(some).T
+        lines[key] = {
+            "coverage": covered.mean(),
+            "width": np.median(width),
+            "told": told.mean(),
+            "wrong": wrong.mean(),
+        }
+    out = pd.DataFrame(lines).T
+    return out.rename_axis(["seeds", "rule"]) if len(out) else out

@@ -1,0 +1,71 @@
+"""Shared variances, by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import special
+
+from lgfed_core.evidence import moderated, verdict
+
+RUNS = [[1.0, 2.0, 4.0], [0.1, 0.2, 0.6], [5.0, 9.0, 2.0], [1.1, 1.2, 1.0]]
+
+
+@pytest.fixture
+def tests():
+    return [verdict.greater(some) for some in RUNS]
+
+
+def test_a_single_comparison_is_students_t(tests):
+    assert moderated.shared(tests[:1]) == tests[:1]
+    assert moderated.shared(tests[:2]) == tests[:2]
+
+
+def test_the_prior_solves_smyths_equations(tests):
+    sds, dfs = np.array([t.sd for t in tests]), np.array([t.df for t in tests])
+    prior = moderated.fit(sds, dfs)
+    z = np.log(sds**2)
+    e = z - special.digamma(dfs / 2) + np.log(dfs / 2)
+    excess = np.sum((e - e.mean()) ** 2) / 3 - special.polygamma(1, 1.0)  # trigamma(1) = pi^2 / 6
+    assert special.polygamma(1, prior.df / 2) == pytest.approx(excess)
+    expected = np.exp(e.mean() + special.digamma(prior.df / 2) - np.log(prior.df / 2))
+    assert prior.variance == pytest.approx(expected)
+
+
+def test_equal_variances_make_a_prior_without_end():
+    prior = moderated.fit([2.0, 2.0, 2.0], [2, 2, 2])
+    assert prior.df == np.inf
+    # digamma(1) = -gamma: the mean of log s^2 of two degrees of freedom is log sigma^2 - gamma
+    assert prior.variance == pytest.approx(4 * np.exp(np.euler_gamma))
+
+
+def test_a_prior_counts_at_most_as_much_as_the_runs():
+    prior = moderated.Prior(4.0, np.inf)
+    assert prior.moderate(1.0, 2) == pytest.approx((np.sqrt((2 * 4 + 2 * 1) / 4), 4))
+    assert prior.moderate(1.0, 2, cap=2) == pytest.approx((np.sqrt((4 * 4 + 2 * 1) / 6), 6))
+    assert moderated.Prior(4.0, 1.0).moderate(1.0, 2) == pytest.approx((np.sqrt(6 / 3), 3))
+    assert moderated.CAP == 1
+
+
+def test_sharing_asks_the_same_test_with_another_deviation(tests):
+    prior = moderated.fit([t.sd for t in tests], [t.df for t in tests])
+    for before, after in zip(tests, moderated.shared(tests), strict=True):
+        sd, df = prior.moderate(before.sd, before.df)
+        assert (after.estimate, after.by) == (before.estimate, before.by)
+        assert (after.sd, after.df) == (sd, df)
+        assert after == verdict.t_test(before.estimate, sd, df, before.factor)
+
+
+def test_runs_that_agree_and_single_runs_take_no_part(tests):
+    same, one = verdict.greater([1.0, 1.0, 1.0]), verdict.greater([1.0])
+    found = moderated.shared([*tests, same, one])
+    assert found[:4] == moderated.shared(tests)
+    assert found[4] is same
+    assert found[5] is one
+
+
+def test_a_margin_stays(tests):
+    tests[0] = verdict.equivalent(RUNS[0], 0.0, margin=3.0)
+    again = moderated.shared(tests)[0]
+    assert again.margin == 3.0
+    assert replace(again, margin=np.nan) != again
