@@ -4,7 +4,6 @@ from itertools import product
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from hypothesis import given, settings, strategies as st
@@ -20,7 +19,6 @@ from lgfed_core.papers.fade.theory import (
     claims,
     closed_form as tf,
     figures as figures_fade_theory,
-    sentences,
     squared_loss,
     user_collapse,
 )
@@ -133,9 +131,17 @@ def test_the_ratio_of_f5_is_that_of_the_least_of_both_and_has_no_bound():
     assert ratio(eps, a / 100) > ratio(eps, a) + 0.9 * np.log(100) / eps
     words = claims.judged().loc["F5", "words"]
     assert f"ε = {eps:g}" in words and f"α₁ = {a:g}" in words
-    verdicts = claims.judged()["verdict"]
-    said = sentences.of(verdicts, pd.Series([0.1]), ratio(eps, a))
-    assert f"at ε = {eps:g} and α₁ = {a:g}" in said and "1,942 times" in said
+
+
+def test_the_answers_say_what_stored_rows_and_the_corrected_claims_say():
+    told = claims.told()
+    assert {k: one.words for k, one in told.items()} == {
+        "F4": "does not hold",
+        "F5": "does not hold",
+        "F15": "holds",
+    }
+    assert all(one.stands() for one in told.values())
+    assert [claims._beside(one) for one in claims.BESIDE] == [*["as claimed"] * 3, "against"]
 
 
 def test_what_is_confirmed_with_true_classes_says_what_own_predictions_do():
@@ -373,13 +379,7 @@ def test_figures_of_orders_readings_and_imbalance_are_what_the_text_says_of_them
     plt.close("all")
 
 
-def test_what_was_stolen_is_said_of_the_distance_to_the_start():
-    found = attack.attack([attack.Defence(), attack.Defence(absent=1)], rounds=60, seeds=3)
-    said = sentences.stolen(found, found)
-    nearer = next(line for line in said.splitlines() if "**nearer**" in line)
-    assert "open, long steps -" in nearer and "open, small steps -" in nearer
-    assert "absent 100 %, long steps" not in nearer
-    more = [attack.Defence(0.3), attack.Defence(absent=0.25), attack.Defence(0.1, 0.9)]
-    said = sentences.stolen(attack.attack(more, rounds=4, seeds=3), found)
-    assert all(words in said for words in ("noise 0.3, long", "absent 25 %, long"))
-    assert "noise 0.1, absent 90 %, long" in said
+def test_a_thief_comes_near_unless_the_victim_never_comes():
+    found = attack.attack([attack.Defence(), attack.Defence(absent=1)], rounds=60, seeds=3).table()
+    last = found[found["round"] == found["round"].max()].groupby("absent")["distance"].mean()
+    assert last[0] < attack.START <= last[1] + 1e-9

@@ -20,6 +20,7 @@ from .run import Settings
 UNFAIR = 0.2  # delta EO without an adversary, as the paper has it
 MANY = 10  # users a round from which the paper says so
 SHARE = 0.5  # of the squared loss's gain: who gains less than that "failed to debias" (ours)
+_GAIN = "squared's gain"  # how much the squared loss lowers delta EO
 _IDS = ("stand_in", "per_round", "lr", "loss", "rounds")
 
 
@@ -80,19 +81,24 @@ def _in_one_set(found: pd.DataFrame, name: str, rates: list[float]) -> list[Part
     return [agreed(parts) for parts in by_name.values() if len(parts) == len(rates)]
 
 
+def _short(name: str) -> str:
+    """A stand-in in a word, for figures: "homes", "sensors"."""
+    return name.removeprefix("made-up ").partition(" worn")[0]
+
+
 def _at_one_rate(table: pd.DataFrame) -> list[Part]:
     """The comparisons of one set; table: of `wide`, whole lines."""
     parts = []
     for (name, m), mine in table.groupby(["stand_in", "per_round"]):
-        where, none = f"{name}, {m:g} a round", mine["none"]
+        where, none = f"{_short(name)}, {m:g} users", mine["none"]
         if m >= MANY:
-            above = f"{where}: delta EO above {UNFAIR:g} without the game"
+            above = f"{where}: ΔEO above {UNFAIR:g}"
             parts.append(Part(above, len(none), greater(none.to_numpy(), by=UNFAIR)))
-        parts.append(paired(f"{where}: squared below none", none, mine["squared"], greater))
+        parts.append(paired(f"{where}: {_GAIN}", none, mine["squared"], greater))
     gain = {loss: table["none"] - table[loss] for loss in ("vanilla", "squared")}
     ahead = (SHARE * gain["squared"] - gain["vanilla"]).unstack("per_round").dropna()
     for name, mine in ahead.groupby("stand_in"):
-        words = f"{name}, in the middle: vanilla gains less than {SHARE:g} of what squared gains"
+        words = f"{_short(name)}: vanilla fails"
         parts.append(Part(words, len(mine), greater(mine.median(axis=1).to_numpy())))
     return parts
 
@@ -108,17 +114,13 @@ CLAIMS = (
         _WORDS,
         debiasing,
         _CELLS,
-        question="Does the squared loss make a model for cognitive impairment fair in all cases, "
-        "and the vanilla loss fail in most?",
-        answer="**Open.** On homes that stand in for the study neither loss is seen to change "
-        "delta EO, which three seeds know to 0.05 or 0.1 only.",
-        guard=lambda told: (
-            told.counts[:2] == (0, 0)
-            and told.between(-0.03, 0.02, at="squared below none")
-            and told.between(0, 0.2, at="without the game")
-            and told.between(0, 0.05, at="in the middle")
-        ),
-        unit="delta EO (0 is fair, 2 the worst)",
+        question="Does the squared loss make a model of impairment fair to men where the vanilla "
+        "loss fails?",
+        answer="**Open.** In none of our runs does the squared loss lower ΔEO visibly; a gain "
+        "above 0.12 is excluded. More seeds would tell small gains from none, but only the "
+        "study's own data can settle it. (What counts as failing is our bound.)",
+        guard=lambda told: told.tally(0, 0, 14, ran=10) and _excluded(told, 0.12),
+        unit="ΔEO without a game, or how much it falls",
     ),
 )
 
@@ -163,12 +165,18 @@ def _limits(found: pd.DataFrame, lines: pd.DataFrame) -> str:
     return f"{many}, by learning rates {'; '.join(rates)}"
 
 
-def from_stored() -> pd.DataFrame:
-    """The claim on the recorded runs."""
-    return judged(stored())
+def _excluded(told: Told, gain: float) -> bool:
+    """Whether no interval of what the squared loss gains holds ``gain``; all hold 0."""
+    mine = told.lines[told.lines["name"].str.endswith(_GAIN)]
+    return bool(len(mine) and mine["high"].lt(gain).all() and mine["high"].gt(0).all())
 
 
 def told() -> dict[str, Told]:
-    """The same by setting, with its answer."""
+    """F13 by setting, of the recorded runs, with its answer."""
     found = stored()
     return answers.told(CLAIMS, found, stand_in(found))
+
+
+def from_stored() -> pd.DataFrame:
+    """The claim on the recorded runs."""
+    return judged(stored())

@@ -38,8 +38,8 @@ def figure3b(tables: dict[str, pd.DataFrame], lr: float) -> Figure:
         column[0].set_title(title)
         column[0].axhline(0.2, color=INK, lw=0.8, ls=":")
         column[1].set_xlabel("users a round")
-    axes[0, 0].set_ylabel("delta EO")
-    axes[1, 0].set_ylabel("F1, %")
+    axes[0, 0].set_ylabel("ΔEO (0 is fair)")
+    axes[1, 0].set_ylabel("F1, % (higher is better)")
     axes[0, 0].legend()
     words = "Delta EO and F1 by the number of users in a round, of known users and of others, a "
     words += f"line per loss of D, at {at_rate(lr)}; bars are 95 % intervals, from stored runs on "
@@ -55,7 +55,7 @@ def by_round(curves: pd.DataFrame) -> Figure:
             mean = curves[curves["loss"] == loss].groupby("round")[metric].mean()
             colour = LOSS.get(loss, (INK, ""))[0]
             ax.plot(mean.index, mean, color=colour, label=loss)
-        ax.set(xlabel="round", ylabel={"train_f1": "F1, %"}.get(metric, "delta EO"))
+        ax.set(xlabel="round", ylabel={"train_f1": "F1, %"}.get(metric, "ΔEO (0 is fair)"))
     axes[1].legend()
     rates = " and ".join(at_rate(lr) for lr in curves["lr"].unique())
     words = f"Delta EO and F1 by round, a line per loss of D, means over seeds, at {rates}."

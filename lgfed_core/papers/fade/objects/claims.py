@@ -7,6 +7,7 @@ what the released code's settings make of the claim.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -16,12 +17,14 @@ from scipy import stats
 from lgfed_core.evidence import answers, claims
 from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim, Part, agreed, paired
-from lgfed_core.evidence.printed import METHODS as WORDS
-from lgfed_core.evidence.records import stand_in
+from lgfed_core.evidence.printed import METHODS as WORDS, cells
+from lgfed_core.evidence.records import select, stand_in
 from lgfed_core.evidence.verdict import Evidence, greater
 
+from .. import printed
 from . import stored
-from .domains import PER_ROUND
+from .domains import PER_ROUND, TASKS
+from .run import stored_names
 from .settings import METHODS, Settings
 from .stored import accuracy, average, collapsed, numbers
 from .sweep import FAIR, RELEASED_ROUNDS, longer
@@ -43,12 +46,12 @@ def dann_fails(found: pd.DataFrame) -> list[Part]:
         return []
     n, some = len(fell), int(fell.sum())
     exact = stats.binomtest(some, n).proportion_ci()
-    printed = pd.concat([each[m] for m in Settings.per_round])
-    where = int((printed.index.get_level_values("task") == "D->A").sum())
+    as_printed = pd.concat([each[m] for m in Settings.per_round])
+    where = int((as_printed.index.get_level_values("task") == "D->A").sum())
     against = 1.0 if some else (1 - PRINTED_SHARE) ** where
     evidence = Evidence(100 * some / n, 100 * exact.low, 100 * exact.high, float(not some), against)
     return [
-        Part("share of collapsed runs", fell.index.get_level_values("seed").nunique(), evidence)
+        Part("some run of DANN collapses", fell.index.get_level_values("seed").nunique(), evidence)
     ]
 
 
@@ -57,7 +60,7 @@ def better(method: str, others: Sequence[str], wide: pd.DataFrame) -> list[Part]
     mean = average(wide)
     return [
         paired(
-            f"{WORDS[method]} over {WORDS[other]}",
+            f"{WORDS[method]} ahead of {WORDS[other]}",
             mean[method].dropna(),
             mean[other].dropna(),
             greater,
@@ -73,16 +76,29 @@ def best(method: str, users: str) -> Callable[[pd.DataFrame], list[Part]]:
 
     def comparisons(found: pd.DataFrame) -> list[Part]:
         each = _each(found, method, users)
-        return [agreed(some) for some in zip(*each, strict=True)]
+        paper = _printed(users)
+        return [
+            replace(agreed(some), printed=paper[method] - paper[other])
+            for other, some in zip(_others(method), zip(*each, strict=True), strict=False)
+        ]
 
     return comparisons
 
 
+def _others(method: str) -> tuple[str, ...]:
+    return tuple(m for m in FAIR if m != method)
+
+
+def _printed(users: str) -> pd.Series:
+    """The paper's averages over the tasks, by method."""
+    own = stored_names(select(cells(printed.TABLES[_TABLE]), task=TASKS["office31"]))
+    return select(own, target_users=users).groupby("method")["paper"].mean()
+
+
 def _each(found: pd.DataFrame, method: str, users: str) -> list[list[Part]]:
     """`better` than the others of `FAIR`, for each way to choose rate and weight."""
-    others = tuple(m for m in FAIR if m != method)
     ways = longer(found, users) or {"": accuracy(found, users)}
-    return [better(method, others, wide) for wide in ways.values()]
+    return [better(method, _others(method), wide) for wide in ways.values()]
 
 
 def _where(found: pd.DataFrame, method: str, users: str) -> str:
@@ -117,12 +133,7 @@ def as_released(found: pd.DataFrame) -> dict[str, str]:
 def _released(found: pd.DataFrame, method: str, users: str) -> list[Part]:
     """`better` than the others of `FAIR` as released, at the usual rate and weight."""
     mine = accuracy(found, users.replace("noniid", "noniid15"), protocol="as_released")
-    return better(method, tuple(m for m in FAIR if m != method), mine) if method in mine else []
-
-
-def _lost_as_released() -> bool:
-    """Whether SHOT as released is behind with i.i.d. users, on the recorded runs."""
-    return all(part.evidence.high < 0 for part in _released(stored.rows(), *BEST["F8"]))
+    return better(method, _others(method), mine) if method in mine else []
 
 
 def order_on_visda(found: pd.DataFrame) -> list[Part]:
@@ -132,7 +143,7 @@ def order_on_visda(found: pd.DataFrame) -> list[Part]:
     mean = average(accuracy(stored.rows("visda"), per_round=many), "visda")
     order = ("cdan+shot", "shot", "dann", "source_only")
     return [
-        paired(f"{WORDS[high]} over {WORDS[low]}", mean[high], mean[low], greater)
+        paired(f"{WORDS[high]} ahead of {WORDS[low]}", mean[high], mean[low], greater)
         for high, low in pairwise(order)
         if {high, low} <= set(mean)
     ]
@@ -147,24 +158,29 @@ def users_keep_classes(found: pd.DataFrame) -> list[Part]:
     told = average(accuracy(found, metric="information"))
     if not {"cdan", "dann"} <= set(told):
         return []
-    return [paired("information within users", told["cdan"], told["dann"], greater)]
+    return [paired("CDAN's predictions tell more than DANN's", told["cdan"], told["dann"], greater)]
 
 
-_PAGE = "fade/objects"
-BEST = {"F7": ("cdan", "noniid"), "F8": ("shot", "iid")}  # with which users
+_PAGE, _TABLE = "fade/objects", "fade_table1_office"
+_POINTS = "points of accuracy, above 0: the first is ahead"
+BEST: dict[str, tuple[str, str]] = {
+    "F7": ("cdan", "noniid"),
+    "F8": ("shot", "iid"),
+}  # with which users
 CLAIMS = (
     Claim(
         "F6",
         _PAGE,
         "non-i.i.d. users: some runs of DANN fail",
         dann_fails,
-        question="Does FADE-DANN fail on some tasks when users are not i.i.d.?",
-        answer="**No.** None of our runs collapses. But they read features of a frozen network, "
-        "and the paper fine-tunes one. That they would fail there is not excluded.",
+        question="Do some runs of FADE-DANN fail when users have only some of the classes?",
+        answer="**No.** At the text's settings no run collapsed. If one in three did, as the "
+        "printed deviation suggests, seeing none would have a chance of 2 %. But our backbone is "
+        "frozen; the paper trains it.",
         guard=lambda told: (
-            told.tally(0, 1) and told.between(0, 0) and told.lines["high"].max() < 10
+            told.tally(0, 1) and told.between(0, 0) and bool(told.lines["p_against"].lt(0.02).all())
         ),
-        unit="% of runs that collapse",
+        unit="percent of runs that collapse",
     ),
     Claim(
         "F7",
@@ -172,16 +188,17 @@ CLAIMS = (
         "non-i.i.d. users: CDAN beats DANN and SHOT",
         best(*BEST["F7"]),
         total=2,
-        question="When users are not i.i.d., is CDAN better than DANN and SHOT?",
-        answer="**Yes, where told.** It is ahead of DANN by 0.7 points at least. Whether it is "
-        "ahead of SHOT depends on how rate and weight are chosen.",
+        question="Is FADE-CDAN better than DANN and SHOT when users have only some of the classes?",
+        answer="**Yes, where told.** It is ahead of DANN however learning rates are chosen, in one "
+        "case by under a point. Against SHOT the choice decides: CDAN is 2 points ahead by one "
+        "rule and up to 1 point behind by two others.",
         guard=lambda told: (
             told.tally(1, 0, 1)
-            and told.between(0.4, 1, at="CDAN over DANN")
-            and told.between(-1, 0, at="CDAN over SHOT")
-            and told.lines["high"].iloc[1] > 1
+            and told.between(0.5, 1, at="ahead of DANN")
+            and told.between(-0.6, -0.4, at="ahead of SHOT")
+            and _ways("cdan", "shot") == [-1, -1, 2]
         ),
-        unit="points of accuracy, mean of six tasks, above 0: CDAN is ahead",
+        unit=_POINTS,
     ),
     Claim(
         "F8",
@@ -189,11 +206,20 @@ CLAIMS = (
         "i.i.d. users: SHOT beats DANN and CDAN",
         best(*BEST["F8"]),
         total=2,
-        question="When users are i.i.d., is SHOT the best?",
-        answer="**Yes.** It is 3 to 5 points ahead of CDAN and DANN, however rate and weight are "
-        "chosen. With SHOT as released, whose main loss is multiplied by zero, it is not.",
-        guard=lambda told: told.tally(2) and told.between(2.3, 5.2) and _lost_as_released(),
-        unit="points of accuracy, mean of six tasks, above 0: SHOT is ahead",
+        question="Is SHOT the best when users have all classes?",
+        answer="**Yes.** However the learning rate is chosen, it is about 5 points ahead of DANN "
+        "and 3 ahead of CDAN or more. With the released code's settings it is 16 points behind "
+        "both.",
+        guard=lambda told: (
+            told.tally(2)
+            and told.between(4.5, 5, at="ahead of DANN")
+            and told.between(2.5, 3, at="ahead of CDAN")
+            and all(
+                -16.5 < part.evidence.estimate < -15 and part.evidence.high < 0
+                for part in _released(stored.rows(), "shot", "iid")
+            )
+        ),
+        unit=_POINTS,
     ),
     Claim(
         "F9",
@@ -201,11 +227,11 @@ CLAIMS = (
         "VisDA-C: CDAN+SHOT, SHOT, DANN, source",
         order_on_visda,
         total=3,
-        question="On VisDA-C, is the order CDAN+SHOT, SHOT, DANN, source only?",
-        answer="**Open.** VisDA-C is in no package registry, and nothing has run on it. The page "
-        "has the loader and the command for those who have it.",
-        guard=lambda told: not told.ran,
-        unit="points of accuracy",
+        question="On VisDA-C, is CDAN+SHOT ahead of SHOT, SHOT of DANN, and DANN of no adaptation?",
+        answer="**Open.** This has never run: the pictures of VisDA-C cannot be had here. With "
+        "them, one command runs it.",
+        guard=lambda told: told.tally(0, 0, 3, ran=0),
+        unit=_POINTS,
     ),
 )
 BESIDE = (
@@ -231,15 +257,22 @@ def judged(found: pd.DataFrame, which: Sequence[Claim] = CLAIMS) -> pd.DataFrame
     return claims.judged(which, found, stand_in(found), limits)
 
 
-def from_stored() -> pd.DataFrame:
-    """The claims on the recorded runs."""
-    return judged(stored.rows())
+def _ways(method: str, other: str) -> list[int]:
+    """How far ``method`` is ahead with non-i.i.d. users, by each way to choose rate and weight, in
+    whole points, the least first."""
+    means = [average(wide).mean() for wide in longer(stored.rows(), "noniid").values()]
+    return sorted(round(mean[method] - mean[other]) for mean in means)
 
 
 def told() -> dict[str, Told]:
-    """The same by setting, with their answers."""
+    """F6 to F9 by setting, of the recorded runs, with their answers."""
     found = stored.rows()
     return answers.told(CLAIMS, found, stand_in(found))
+
+
+def from_stored() -> pd.DataFrame:
+    """The claims on the recorded runs."""
+    return judged(stored.rows())
 
 
 def one_collapse(mean: float, sd: float, runs: int = 3, sample: bool = True) -> tuple[float, float]:

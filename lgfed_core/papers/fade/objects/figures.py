@@ -43,7 +43,7 @@ def averages(found: pd.DataFrame) -> Figure:
             words = WORDS.get(name, "source only, normalised")
             ax.axhline(before[name].mean(), color=REFERENCE, lw=1, ls=dash, label=words)
     ax.set_xticks(range(len(USERS)), list(USERS.values()))
-    ax.set_ylabel("target accuracy, %")
+    ax.set_ylabel("target accuracy, % (higher is better)")
     ax.legend(ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.12))
     below = "Average target accuracy over tasks by kind of users: a dot per seed, dashes for means."
     return caption(fig, below, *drawn)

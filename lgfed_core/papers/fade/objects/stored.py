@@ -64,6 +64,11 @@ def average(wide: pd.DataFrame, data: str = "office31") -> pd.DataFrame:
     return wide.groupby("seed").mean().where(counted == len(TASKS[data]))
 
 
+def mean(users: str, method: str, metric: str = "target_acc", **which) -> pd.Series:
+    """Means over all tasks of one method, by seed, of the recorded runs; which: of `accuracy`."""
+    return average(accuracy(rows(), users, metric, **which))[method].dropna()
+
+
 def collapsed(found: pd.DataFrame, users: str = "noniid", **which) -> pd.DataFrame:
     """Which runs have collapsed: as `accuracy`, 1 or 0, NaN where one has not run."""
     wide = accuracy(found, users, **which)

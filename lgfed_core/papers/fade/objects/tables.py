@@ -177,24 +177,9 @@ def _ran() -> Iterator[tuple[str, str, str]]:
                 yield protocol, users, words
 
 
-def answer(found: pd.DataFrame) -> str:
-    """In Markdown what stored runs say: averages over tasks, by kind of users."""
-    lines, seeds = [], 0
-    for users in USERS:
-        wide = stored.accuracy(found, users)
-        mean = stored.average(wide).dropna(how="all")
-        some = [m for m in ("source_only", *METHODS) if m in mean and mean[m].notna().any()]
-        if some:
-            seeds = max(seeds, len(mean))
-            said = ", ".join(f"{WORDS[m]} {mean[m].mean():.1f}" for m in some)
-            lines.append(f"- {USERS[users]}: {said}")
-    head = f"Target accuracy in percent, mean over six tasks ({seeds} seed{'s' * (seeds > 1)}):"
-    return "\n".join([head, "", *lines] if lines else ["Not all tasks have run yet."])
-
-
-def collapses(found: pd.DataFrame) -> str:
+def collapses(found: pd.DataFrame) -> pd.DataFrame:
     """How many runs have collapsed under each protocol, with any number of users a round, and
-    which; other settings apart."""
+    which; other settings apart: a line each, columns runs, collapsed, which."""
     runs: dict[str, list[pd.Series]] = {}
     for protocol, users, words in _ran():
         for many in stored.numbers(found):
@@ -206,22 +191,20 @@ def collapses(found: pd.DataFrame) -> str:
     for tried, users, mine in stored.elsewhere(found):
         words = ", ".join(f"{TRIED[name]} {value:g}" for name, value in tried.items())
         named = _named(mine, f"{USERS[users]}, {words}")
-        runs.setdefault("as described with other rounds, rates and λ", []).append(named)
-    return f"Collapsed: {'; '.join(_fallen(words, pd.concat(n)) for words, n in runs.items())}."
+        runs.setdefault("other rounds, rates and λ", []).append(named)
+    lines = {}
+    for words, some in runs.items():
+        fell = pd.concat(some)
+        lost = fell[fell == 1].groupby(lambda at: f"{at[2]}, {at[0]}").size()
+        which = "; ".join(f"{name}: {n}" for name, n in lost.items())
+        lines[words] = {"runs": len(fell), "collapsed": int(lost.sum()), "which": which}
+    return pd.DataFrame(lines).T
 
 
 def _named(fell: pd.DataFrame, words: str) -> pd.Series:
     """Runs of `stored.collapsed` in one column; lines (task, seed, users and method)."""
     mine = fell.rename(columns=lambda method: f"{words}, {WORDS[method]}")
     return mine.stack().dropna() if mine.size else pd.Series(dtype=float)
-
-
-def _fallen(where: str, fell: pd.Series) -> str:
-    """Under a protocol: of how many runs how many collapsed, and which."""
-    lost = fell[fell == 1].groupby(lambda at: f"{at[2]}, {at[0]}").size()
-    each = "; ".join(f"{name}: {n}" for name, n in lost.items())
-    # False if a run that `stored.collapsed` counts had been left out, or another counted.
-    return f"{where}, of {len(fell)} runs **{lost.sum()}**" + (f" ({each})" if each else "")
 
 
 def probe(x: NDArray, y: NDArray, on: NDArray, right: NDArray) -> float:

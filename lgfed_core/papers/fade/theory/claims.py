@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from lgfed_core.evidence import claims, verdict
-from lgfed_core.evidence.answers import Told
+from lgfed_core.evidence import answers, claims
+from lgfed_core.evidence.answers import AGAINST, AS_CLAIMED, Told
 from lgfed_core.evidence.claims import Claim, decided
 from lgfed_core.papers import live
 
@@ -12,18 +12,20 @@ from .user_collapse import CONDITIONS, claim_f15
 
 _PAGE = "fade/theory"
 _AT = f"ε = {min(closed_form.EPSILONS):g} and α₁ = {min(closed_form.SMALL):g}"
-CLAIMS = (
+CLAIMS: tuple[Claim, ...] = (
     Claim(
         "F4",
         _PAGE,
         "the minimum, as printed",
         lambda _: decided(closed_form.claim_f4()),
         live=True,
-        question="Is the discrepancy of the groups least where they match, at the printed value?",
-        answer="**No.** It is least where they match, but the printed value has a sign wrong, "
-        "which puts it off by up to 2.8 nats. With the sign corrected it agrees to the last digit.",
-        guard=lambda told: told.between(2.7, 2.8) and _confirmed("F4, with the sign corrected"),
-        unit="nats between the printed minimum and the computed one",
+        question="Is the least discrepancy between two groups the value that Theorem 4.1 gives?",
+        answer="**No.** One term has the wrong sign, and the printed value is up to 2.8 nats too "
+        "high. With the sign corrected it is right, and only matched groups reach it.",
+        guard=lambda told: (
+            told.tally(0, 1) and told.between(2.7, 2.85) and _beside(BESIDE[0]) == AS_CLAIMED
+        ),
+        unit="nats that the printed minimum is above the one that descent finds",
     ),
     Claim(
         "F5",
@@ -31,11 +33,13 @@ CLAIMS = (
         f"the discrepancy is O(α₁ε); its ratio to α₁ε at {_AT}",
         lambda _: decided(closed_form.claim_f5()),
         live=True,
-        question="With a rare group, is the discrepancy of the order of its share times the error?",
-        answer="**No.** Divided by share times error the discrepancy grows without bound. The "
-        "theorem is true of what the discrepancy exceeds its minimum by.",
-        guard=lambda told: told.between(1000, 3000) and _confirmed("F5, for the excess"),
-        unit="discrepancy over share times error",
+        question="Does a rare group make the discrepancy as small as α₁ε (Theorem 4.2)?",
+        answer="**No.** It can be about 2,000 times as large, and without bound as α₁ or ε falls. "
+        "But its excess over the minimum, which is what the encoder can change, is that small.",
+        guard=lambda told: (
+            told.tally(0, 1) and told.between(1850, 2050) and _beside(BESIDE[1]) == AS_CLAIMED
+        ),
+        unit="largest ratio of the discrepancy to α₁ε (the proof says at most 1)",
     ),
     Claim(
         "F15",
@@ -43,18 +47,18 @@ CLAIMS = (
         "given true classes, conditioning on them prevents collapse",
         lambda _: decided(user_collapse.claim_f15()),
         live=True,
-        question="Can groups that match still be collapsed within each user, and does "
-        "conditioning on classes prevent it?",
-        answer="**Yes.** Given the true classes, it does. Given the classifier's own predictions, "
-        "as the paper's CDAN has them, it does not: there collapse costs the adversary nothing.",
+        question="Does conditioning on classes keep users from collapsing?",
+        answer="**Yes.** Given the true classes, collapsed codes are half a nat worse than the "
+        "right ones. With the classifier's own predictions, which the paper uses for users "
+        "without labels, nothing prevents collapse.",
         guard=lambda told: (
-            told.between(0.45, 0.6) and _own().loc[OWN, "verdict"] == verdict.REFUTED
+            told.tally(1) and told.between(0.45, 0.55) and _beside(BESIDE[3]) == AGAINST
         ),
-        unit="nats that a collapse costs",
+        unit="nats that collapsed codes are above the least excess",
     ),
 )
 OWN = "F15, own predictions (CDAN)"
-BESIDE = (
+BESIDE: tuple[Claim, ...] = (
     Claim(
         "F4, with the sign corrected",
         _PAGE,
@@ -78,22 +82,20 @@ def from_stored() -> pd.DataFrame:
 
 
 def told() -> dict[str, Told]:
-    """The same with their answers."""
+    """F4, F5 and F15 as the page has judged them last, with their answers."""
     return live.told(CLAIMS)
 
 
-def _own() -> pd.DataFrame:
-    return claims.judged(BESIDE, None)
-
-
-def _confirmed(beside: str) -> bool:
-    return _own().loc[beside, "verdict"] == verdict.CONFIRMED
+def _beside(claim: Claim) -> str:
+    """How one of `BESIDE` comes out, which is computed here."""
+    (one,) = answers.told([claim], None).values()
+    return str(one.lines["outcome"].iloc[0])
 
 
 def _with_own(lines: pd.DataFrame) -> pd.DataFrame:
     """F15's verdict with that for own predictions after it: users without labels have no others
     (sections 4.4 and 5.2)."""
-    own = _own().loc[OWN, "verdict"]
+    own = claims.judged(BESIDE, None).loc[OWN, "verdict"]
     # False if D sees another thing in the paper's CDAN than z and the classes predicted from it.
     words = f" (with the classifier's own predictions, as the paper's CDAN has them: {own})"
     return lines.assign(said=lines["said"].where(lines.index != "F15", lines["said"] + words))
