@@ -13,6 +13,8 @@ G. K. Smyth, Linear models and empirical Bayes methods, Statistical Applications
 Molecular Biology 3(1), 2004, section 6.2.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -58,7 +58,7 @@ def table(told: Mapping[str, Told]) -> str:
         lines.append(f"| {method} | | |")
         for one in (told[id] for id in ids if id in told):
             page = one.claim.page
-            link = f"[{page.rpartition('/')[2]}]({page}.ipynb)"
+            link = f"[page]({page}.ipynb)"
             lines.append(f"| {one.claim.question} | {answered(one)} | {link} |")
     return "\n".join(lines)
 

@@ -12,7 +12,7 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.methods import FedAvg
 from lgfed_core.models import count
 from lgfed_core.models.cgau import client_rows
-from lgfed_core.papers.everywhere import figures, sentences, settings, tables, tasks
+from lgfed_core.papers.everywhere import differences, figures, settings, tables, tasks
 from lgfed_core.papers.everywhere.net import head
 from lgfed_core.papers.everywhere.run import EVERYWHERE, TABLE, scale_of
 from lgfed_core.papers.everywhere.settings import METHODS, RATES, missing
@@ -85,14 +85,6 @@ def test_what_is_sent_is_counted_by_hand(measured):
     assert sent["fine_tuned"] == sent["fedavg"] / 2 and sent["local_only"] == 0
 
 
-def test_what_lg_fedavg_saves_is_said_of_its_run_from_random_weights():
-    rows = lines(fedavg=(90.0, 70.0, 0.05), lg_fedavg=(90.0, 70.0, 0.05))
-    part = (rows["method"] == "lg_fedavg") & (rows["metric"] == "megabytes")
-    rows.loc[part, "value"] = 0.6
-    said = sentences.findings(tables.chosen(rows))[2]
-    assert "from random weights" in said and "incomes 20 %" in said
-
-
 def test_who_is_served_how_well_and_who_can_be_told(measured, monkeypatch):
     found = measured(methods=("fedavg",), rounds=10).loc["fedavg"]
     assert found["local_test_acc"] == found["worst_acc"] == found["new_test_acc"] == 100
@@ -136,46 +128,6 @@ def test_a_learning_rate_is_chosen_on_validation_rows_and_not_where_it_diverged(
     assert set(chosen["lr"]) == {0.05} and len(chosen) == 3
 
 
-@pytest.mark.parametrize(
-    ("lg", "seeds", "word"),
-    [(95.0, 3, ", more: "), (85.0, 3, ", less: "), (95.0, 1, "one seed alone")],
-)
-def test_a_sentence_follows_its_rows(lg, seeds, word):
-    rows = lines(seeds, fedavg=(90.0, 70.0, 0.05), lg_fedavg=(lg, 70.0, 0.05))
-    rows.loc[(rows["seed"] == 2) & (rows["method"] == "fedavg"), "value"] += 0.01
-    found = sentences.findings(tables.chosen(rows))
-    highest = next(text for text in found if "highest mean" in text)
-    assert word in found[0] and "not yet run" in found[1]
-    first = "LG-FedAvg (95" if lg > 90 else "FedAvg (90"
-    assert f"incomes: {first}" in highest
-    assert ("one seed alone shows nothing" in highest) == (seeds == 1)
-
-
-@pytest.mark.parametrize(
-    ("level", "said"), [(2, "behind: MTL, FedProx"), (4, "4 of 5 others not shown to be behind")]
-)
-def test_few_methods_that_are_level_are_named_and_many_are_counted(level, said):
-    values = dict.fromkeys(("mtl", "fedprox", "cgau", "fade")[:level], (90.0, 70.0, 0.05))
-    rows = lines(fedavg=(90.0, 70.0, 0.05), lg_fedavg=(80.0, 70.0, 0.05), **values)
-    swings = rows["seed"].map({0: 0.2, 1: -0.4, 2: 0.1})  # below FedAvg on average, not always
-    beside = (rows["metric"] == "local_test_acc") & rows["method"].isin(values)
-    rows["value"] += swings.where(beside, 0.0)
-    highest = sentences.findings(tables.chosen(rows))[6]
-    assert said in highest.replace("FedProx, MTL", "MTL, FedProx")
-
-
-def test_what_is_hidden_is_said_at_every_rate(on_toy):
-    rows = lines(fedavg=(90.0, 70.0, 0.05), fade=(80.0, 60.0, 0.05), fade_=(85.0, 40.0, 0.2))
-    rows = pd.concat([rows, lines(fedavg=(60.0, 71.0, 0.2))])
-    leaks = rows[rows["metric"] == "local_test_acc"].assign(metric="leak_auc")
-    rows = pd.concat([rows, leaks])
-    chosen, tried = tables.chosen(rows), tables.every(rows)
-    (found,) = (text for text in sentences.findings(chosen, tried) if "FADE's game hides" in text)
-    assert found.endswith("- both at one rate, rate by rate: incomes -10.0 (0.05), +25.0 (0.2).")
-    assert "both at one rate" not in sentences.said(chosen)
-    assert "both at one rate" not in sentences.said(chosen.iloc[:0], tried.iloc[:0])
-
-
 def test_a_new_method_is_two_lines_and_one_that_is_half_there_is_named(on_toy, monkeypatch):
     monkeypatch.setitem(METHODS, "median", "median")
     plain = settings.Settings.method
@@ -215,3 +167,31 @@ def test_a_task_without_groups_has_no_game_and_a_device_of_one_group_none_at_hom
         ("adult", "lg_fedavg_adv")
     }
     assert len(cells) == len(RATES) * (5 * 9 + 4) and replace(toy(), mixed=True).inputs == 4
+
+
+def test_what_lg_fedavg_sends_is_of_its_run_from_random_weights():
+    rows = lines(fedavg=(90.0, 70.0, 0.05), lg_fedavg=(90.0, 70.0, 0.05))
+    part = (rows["method"] == "lg_fedavg") & (rows["metric"] == "megabytes")
+    rows.loc[part, "value"] = 0.6
+    assert differences.sent(tables.chosen(rows)).to_dict() == pytest.approx({"incomes": 20.0})
+
+
+@pytest.mark.parametrize(
+    ("level", "said"), [(2, "level: MTL, FedProx"), (4, "level: 4 of 5 others")]
+)
+def test_few_methods_that_are_level_are_named_and_many_are_counted(level, said):
+    values = dict.fromkeys(("mtl", "fedprox", "cgau", "fade")[:level], (90.0, 70.0, 0.05))
+    rows = lines(fedavg=(90.0, 70.0, 0.05), lg_fedavg=(80.0, 70.0, 0.05), **values)
+    swings = rows["seed"].map({0: 0.2, 1: -0.4, 2: 0.1})  # below FedAvg on average, not always
+    beside = (rows["metric"] == "local_test_acc") & rows["method"].isin(values)
+    rows["value"] += swings.where(beside, 0.0)
+    highest = differences.highest(tables.chosen(rows)).loc["incomes", "own rows"]
+    assert said in highest.replace("FedProx, MTL", "MTL, FedProx")
+
+
+def test_what_is_hidden_is_shown_at_every_rate(on_toy):
+    rows = lines(fedavg=(90.0, 70.0, 0.05), fade=(80.0, 60.0, 0.05), fade_=(85.0, 40.0, 0.2))
+    rows = pd.concat([rows, lines(fedavg=(60.0, 71.0, 0.2))])
+    leaks = rows[rows["metric"] == "local_test_acc"].assign(metric="leak_auc")
+    found = differences.rates(tables.every(pd.concat([rows, leaks])))
+    assert found.loc["incomes", "FADE's game"].to_dict() == pytest.approx({0.05: -10.0, 0.2: 25.0})

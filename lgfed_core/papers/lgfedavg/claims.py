@@ -83,7 +83,7 @@ CLAIMS = (
         "CIFAR-10, new test: LG-FedAvg 1200+100 matches FedAvg 1800, by its cell's margin",
         lambda read: on_new(read, 1200, verdict.equivalent, margin=margin_of_match()),
         question="Does LG-FedAvg after 1200 + 100 rounds serve new devices as well as FedAvg "
-        "after 1800, for half the communication?",
+        "after 1800?",
         answer="**Yes.** On CIFAR-10 accuracy is level, within the margin of the paper's own "
         "scatter. But it sends 67 % of the parameters, by the paper's own numbers, not half.",
         guard=lambda told: told.tally(1) and told.between(-0.5, 2) and _sent() == 67,

@@ -26,7 +26,6 @@ from lgfed_core.papers.cgau.cifar10 import (
 from lgfed_core.papers.cgau.cifar10.new_clients import NEW_CLIENTS
 from lgfed_core.papers.cgau.cifar10.run import CIFAR10
 from lgfed_core.papers.cgau.cifar10.time import TIME
-from lgfed_core.papers.cgau.gains import gains, take_home
 
 
 @pytest.fixture(scope="module")
@@ -184,15 +183,6 @@ def test_what_the_paper_says_would_be_confirmed():
     )
 
 
-def test_verdicts_at_the_last_round_are_named_where_they_differ():
-    same = made_up(lambda p: 3.0 - 2.5 * p)
-    assert judged.at_the_last_round(same).endswith(" the verdicts are the same.")
-    other = made_up(lambda p: 3.0 - 2.5 * p, last=lambda p: -1.0)
-    said = judged.at_the_last_round(other)
-    assert "but for C3 (CGAU, rows kept): refuted; C4 (CGAU, rows kept): refuted" in said
-    assert "C5" not in said and judged.judged(other)["verdict"]["C3"] == "confirmed"
-
-
 def test_what_holds_on_some_proportions_alone_is_not_confirmed():
     found, itself = made_up(lambda p: 3.0 - 2.5 * p), made_up(lambda p: 0.3)
     for out in (0.0, 0.4, 1.0):
@@ -248,15 +238,12 @@ def test_times_are_compared_within_a_repetition():
 
 def test_without_the_baseline_there_is_nothing_to_compare_with():
     found, times = made_up(lambda p: 1.0), timed(1.5)
-    whole, ratios = gains(found, "test_acc"), cost.ratios(times)
-    alone = gains(found[found["method"] != "baseline"], "test_acc")
-    assert alone.empty and list(alone) == list(whole) and take_home(alone, "points") == ""
+    ratios = cost.ratios(times)
     none = cost.ratios(times[times["method"] != "baseline"])
     assert none.empty and list(none) == list(ratios)
     kept = found[found["method"] != "baseline"]
     lines = judged.judged(kept, kept, times[times["method"] != "baseline"])
     assert not lines["verdict"].isin(["confirmed", "refuted"])[lines.index != "C5"].any()
-    assert judged.beside_the_print(kept).endswith("not yet run.")
 
 
 def test_rounds_are_timed_in_turn(tmp_path):
@@ -292,13 +279,6 @@ def test_slopes_by_hand():
     assert tilted.estimate == pytest.approx(5.0) and more.estimate == pytest.approx(2.0)
 
 
-def test_the_printed_gain_stands_beside_ours_where_all_is_shuffled():
-    said = judged.beside_the_print(made_up(lambda p: -1.5 * p, spread=0.01))
-    assert "less the printed 0.5**: CGAU, rows" in said and "less: -2.0" in said
-    said = judged.beside_the_print(made_up(lambda p: 0.5 * p, spread=0.01))
-    assert "less: -" not in said and "more: +" not in said
-
-
 def recorded(monkeypatch, gains, last=None, **how):
     """Let `run.stored` give rows with these gains, by kind of features and of clients."""
     names = {(True, True): control.TOLD, (False, True): control.BLIND, (True, False): control.ANY}
@@ -311,88 +291,6 @@ def recorded(monkeypatch, gains, last=None, **how):
 
     monkeypatch.setattr(cifar10, "stored", stored)
     return control.table()
-
-
-def test_the_control_stands_beside_what_it_controls(monkeypatch):
-    gains = {("inception_v3", control.TOLD): 3.0, ("inception_v3", control.BLIND): 0.1}
-    gains |= {("cifar_cnn", control.TOLD): 9.0, ("cifar_cnn", control.BLIND): 0.7}
-    found = recorded(monkeypatch, gains)
-    assert list(found.index) == [(*key, at) for key in gains for at in control.ROUNDS]
-    assert found["gain"].to_numpy() == pytest.approx(np.repeat([*gains.values()], 2), abs=0.05)
-    assert (found["low"] < found["gain"]).all() and (found["repetitions"] == 5).all()
-    assert found["baseline"].to_numpy() == pytest.approx(78.0, abs=0.05)
-    assert control.table("cgau_averaged").empty
-    said = control.what_it_says(found)
-    assert "cifar_cnn**, all classes together: +0.7" in said and " points: a gain.\n" in said
-    assert "inception_v3**, the paper's features, nearest centroid of any class: not yet" in said
-    assert "network of cifar_cnn was trained on the validation rows" in said
-    first, second = control.how_much_is_the_label(found)
-    assert "inception_v3, shrinks to less than 0.5 points where" in first and "+3.0" in first
-    assert "What is gone" in first and "cifar_cnn" not in first
-    assert "cifar_cnn, it shrinks: +9.0" in second and "last round" not in second
-    empty = control.table("cgau_averaged")
-    assert control.how_much_is_the_label(empty)[0].endswith("not yet run.")
-    assert "inception_v3**, the paper's features, all classes together: not yet run" in (
-        control.what_it_says(empty)
-    )
-
-
-def test_a_gain_that_does_not_shrink_is_not_called_gone(monkeypatch):
-    gains = {("inception_v3", control.TOLD): 3.0, ("inception_v3", control.BLIND): 1.0}
-    (said,) = control.how_much_is_the_label(recorded(monkeypatch, gains))
-    assert "shrinks where" in said and "What is gone" in said  # but not to so little
-    gains["inception_v3", control.BLIND] = 3.0
-    (said,) = control.how_much_is_the_label(recorded(monkeypatch, gains))
-    assert "is not shown to shrink where" in said and "What is gone" not in said
-    gains["inception_v3", control.BLIND] = 0.0
-    late = {("inception_v3", control.BLIND): 3.5}  # at the last round all of it is left
-    (said,) = control.how_much_is_the_label(recorded(monkeypatch, gains, late))
-    assert "is not shown to shrink where" in said and "What is gone" not in said
-
-
-def test_what_is_said_of_a_gain_holds_at_both_rounds(monkeypatch):
-    gains = {("cifar_cnn", control.TOLD): 9.0, ("cifar_cnn", control.BLIND): 0.0}
-    late = {("cifar_cnn", control.BLIND): 0.7}
-    found = recorded(monkeypatch, gains, late)
-    said = control.what_it_says(found)
-    assert "any gain is smaller" not in said
-    assert (
-        "a gain at the last round alone, and that it is smaller than 0.5 points is shown at "
-        in said
-    )
-    assert "shown at the least validation loss alone." in said
-    (label,) = control.how_much_is_the_label(found)
-    assert ", last round a gain: +0.7" in label and label.count("last round") == 1
-    none = recorded(monkeypatch, gains)
-    assert "points: any gain is smaller than 0.5 points." in control.what_it_says(none)
-
-
-def test_the_other_reading_stands_beside_the_control(monkeypatch):
-    gains = dict(zip([("cifar_cnn", name) for name in control.MADE], (9.0, 0.0, 0.2), strict=True))
-    found = recorded(monkeypatch, gains, seeds=3)
-    assert list(dict.fromkeys(name for _, name, _ in found.index)) == list(control.MADE)
-    (label,) = control.how_much_is_the_label(found)
-    assert "(all classes together) and " in label and "(nearest centroid of any class)." in label
-    assert "cifar_cnn**, nearest centroid of any class: +0.2" in control.what_it_says(found)
-    gains["cifar_cnn", control.ANY] = 12.0  # then what the label gave is not gone
-    (label,) = control.how_much_is_the_label(recorded(monkeypatch, gains, seeds=3))
-    assert "cifar_cnn, not shown to shrink" in label
-
-
-def test_an_interval_that_holds_zero_is_not_no_gain():
-    lines = [("mobilenet_v2", "all classes together", at) for at in control.ROUNDS]
-    index = pd.MultiIndex.from_tuples(lines, names=control.NAMES)
-    line = {"baseline": 85.0, "gain": 0.2, "low": -1.0, "high": 1.4, "p": 0.3, "p_same": 0.3}
-    table = pd.DataFrame(2 * [line | {"repetitions": 3}], index)
-    assert "neither a gain nor one below 0.5 points is shown" in control.what_it_says(table)
-    small = table.assign(low=-0.04, high=0.41, p=0.043, p_same=0.01)  # one-sided: no interval's
-    assert "(3), last round +0.20 [-0.04, +0.41] points: any gain is smaller than 0.5" in (
-        control.what_it_says(small)
-    )
-    lost = table.assign(gain=-2.0, low=-3.0, high=-1.0)
-    assert "points: a loss." in control.what_it_says(lost)
-    little = table.assign(gain=-0.2, low=-0.3, high=-0.1, p_same=0.001)
-    assert "a loss, and it is smaller than 0.5 points." in control.what_it_says(little)
 
 
 # Newcomers.
@@ -460,22 +358,12 @@ def test_without_client_terms_a_newcomer_is_like_any_other():
     assert newcomers.right(net, layout, shared, row, Split(x, y)) == 50
 
 
-def test_the_sentences_to_take_home_are_the_gains_at_both_ends():
-    gain = pd.DataFrame(
-        [
-            (p, "cgau_kept", seed, value)
-            for p, values in ((0.0, (1.0, 1.2)), (0.4, (9.0, 9.0)), (1.0, (-0.5, -0.3)))
-            for seed, value in enumerate(values)
-        ],
-        columns=["shuffle_proportion", "method", "seed", "gain"],
-    )
-    said = take_home(gain, "points")
-    assert "no row is shuffled, no gain shown: +1.10 [-0.17, +2.37] (2)" in said  # t = 12.706
-    assert "all rows are shuffled, no gain shown: -0.40 [-1.67, +0.87] (2)" in said
-    shown = take_home(gain.assign(gain=gain["gain"].round()), "points")
-    assert "is shuffled, a gain: +1.00" in shown and "9.00" not in shown
-    assert "kept, last round**: the gain" in take_home(gain, "points", when=", last round")
-    assert "[" not in take_home(gain[gain["seed"] == 0], "points")  # one run has no interval
-    inner = gain[gain["shuffle_proportion"] != 1]
-    assert "no row is shuffled" in take_home(inner, "points")
-    assert "all rows" not in take_home(inner, "points")  # 0.4 is the largest, and not all
+def test_the_control_stands_beside_what_it_controls(monkeypatch):
+    gains = {("inception_v3", control.TOLD): 3.0, ("inception_v3", control.BLIND): 0.1}
+    gains |= {("cifar_cnn", control.TOLD): 9.0, ("cifar_cnn", control.BLIND): 0.7}
+    found = recorded(monkeypatch, gains)
+    assert list(found.index) == [(*key, at) for key in gains for at in control.ROUNDS]
+    assert found["gain"].to_numpy() == pytest.approx(np.repeat([*gains.values()], 2), abs=0.05)
+    assert (found["low"] < found["gain"]).all() and (found["repetitions"] == 5).all()
+    assert found["baseline"].to_numpy() == pytest.approx(78.0, abs=0.05)
+    assert control.table("cgau_averaged").empty

@@ -1,13 +1,12 @@
 """What simulated clients give away about labels: by hand, on noise, and on the control."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from lgfed_core import errors
 from lgfed_core.papers.cgau import federated
 from lgfed_core.papers.cgau.audio.run import AUDIO
-from lgfed_core.papers.cgau.clients import fall, leak as client_leak
+from lgfed_core.papers.cgau.clients import leak as client_leak
 from lgfed_core.partition import feature_clusters
 
 
@@ -96,14 +95,3 @@ def test_a_class_dealt_at_random_cannot_be_ruled_out(noise):
     assert who.random == (11,) and np.isnan(who.means[-1]).all()
     assert client_leak._possible(who)[-1].all()
     assert np.isnan([*client_leak.told(who, y).values()]).all()  # a class without centroids
-
-
-def test_c5_in_words_names_the_data_and_the_weakest_step():
-    line = dict(said="confirmed", ran=5, at="0.8 to 1 shuffled", at_runs=5)
-    line |= dict(estimate=2.0, low=1.5, high=2.5)
-    said = fall.sentence(pd.DataFrame([line], ["C5"]), "CIFAR-10")
-    assert said.startswith("**C5 on CIFAR-10**: confirmed.")
-    assert said.endswith("0.8 to 1 shuffled: by +2.00 [+1.50, +2.50] (5).")
-    none = pd.DataFrame({"ran": [0], "said": ["not yet run"]}, ["C5"])
-    for lines in (none, none.iloc[:0]):
-        assert fall.sentence(lines, "CIFAR-10") == "**C5 on CIFAR-10**: not yet run."

@@ -8,7 +8,7 @@ import torch
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import claims
 from lgfed_core.evidence.verdict import NO_EVIDENCE
-from lgfed_core.papers.cgau.xor import claims as judged, roles, run as xor, sentences, shares
+from lgfed_core.papers.cgau.xor import claims as judged, roles, run as xor, shares
 
 CFG = xor.settings("smoke", spread=0.1)
 
@@ -107,15 +107,12 @@ def test_no_threshold_decides_alone_whether_a_part_carries_a_client(left, verdic
     low, high = rare if min(holds) else 0.0, 1.0 if max(holds) else 1 - rare
     assert (each.low, each.high) == pytest.approx((low - 0.5, high - 0.5))
     assert roles.counts(found).loc["one each"].tolist() == [30 * one for one in holds]
-    said = "most do, by each" if verdict == "confirmed" else "whether most do depends on that"
-    assert said in sentences.one_each(found)
 
 
 def test_what_holds_at_no_threshold_is_refuted():
     found = pd.concat([xor.accuracies(by_hand(), CFG)] * 30, ignore_index=True)
     found.loc[:, ("down", "expression")] = 0.96
     assert claims.judged(judged.CLAIMS, {"cgau": found}).loc["C8", "verdict"] == "refuted"
-    assert "in 0, 0 or 0 of the 30 starts" in sentences.one_each(found)
 
 
 def test_the_start_that_is_drawn_is_clear_by_every_threshold():
@@ -141,16 +138,6 @@ def test_networks_learn_side_by_side_as_they_do_alone(kind):
     for name, p in alone.params.items():
         assert torch.allclose(together.params[name][0], p[0], atol=1e-5), name
     assert together.of(1) is together.net
-
-
-def test_what_is_drawn_says_how_typical_it_is():
-    found = pd.concat([xor.accuracies(by_hand(), CFG)] * 5, ignore_index=True)
-    found.loc[0, ("all", "nothing")] = 0.5  # not solved
-    found.loc[1:2, ("down", "expression")] = 1.0  # solved in another way
-    said = sentences.drawn(found)
-    assert "CGAU from start 3, the clearest of 4 that solve it, 2 of which have its roles" in said
-    left = 100 * found.loc[3, ("up", "modulation")]
-    assert f"up without modulation {left:.0f} %, down without modulation 100 %" in said
 
 
 def test_the_interval_of_a_share_is_of_counts_and_stays_between_its_ends():
@@ -182,56 +169,3 @@ def test_the_interval_of_a_difference_is_newcombes(both, first, second, none, lo
     turned = shares.difference(b, a)
     assert (turned.low, turned.high) == pytest.approx((-high, -low), abs=5e-5)
     assert -1 <= found.low <= found.high <= 1
-
-
-def test_of_few_starts_no_interval_leaves_what_a_share_can_be():
-    once = xor.accuracies(by_hand(), CFG)
-    found = {"cgau": pd.concat([once] * 4, ignore_index=True)}
-    found["cgau"].loc[0, ("down", "expression")] = 0.8
-    each = roles.halves(found)["one part for each client"].evidence
-    assert -0.5 <= each.low < each.high <= 0.5
-    found["gated"] = found["cgau"].copy()
-    said = sentences.what_the_client_is_worth(found)
-    low, high = (float(n) for n in said.partition("[")[2].partition("]")[0].split(", "))
-    assert -100 <= low < 0 < high <= 100
-
-
-@pytest.mark.parametrize(
-    ("runs", "said"), [(188, "from 188 of 200 starts, the weaker"), (200, "scale**: the weaker")]
-)
-def test_the_stored_runs_stand_beside_the_live_ones(runs, said):
-    line = dict(estimate=-0.47, low=-0.49, high=0.25, runs=runs, ran=1, verdict="inconclusive")
-    lines = pd.DataFrame([line | dict(said="inconclusive")], index=["C8"])
-    words = sentences.kept(lines)
-    assert said in words and f"is -0.47 [-0.49, +0.25] ({runs}): inconclusive." in words
-    quick = lines.assign(said="suggested by a live run at quick scale: inconclusive", runs=21)
-    assert "at quick scale**: one unit solves it from 21 of 30" in sentences.kept(quick)
-    assert sentences.kept(lines.iloc[:0]).endswith("not yet run.")
-
-
-def test_what_knowing_the_client_is_worth_follows_its_interval():
-    solves = xor.accuracies(by_hand(), CFG)
-    found = {"cgau": pd.concat([solves] * 20, ignore_index=True)}
-    found["gated"] = found["cgau"].copy()
-    assert "client is not shown to make the" in sentences.what_the_client_is_worth(found)
-    found["gated"].loc[:9, ("all", "nothing")] = 0.5
-    assert "client makes the solution easier" in sentences.what_the_client_is_worth(found)
-    assert "without: +50 [+24, +70] (20)" in sentences.what_the_client_is_worth(found)
-    turned = {"cgau": found["gated"], "gated": found["cgau"]}
-    assert "client does not make the" in sentences.what_the_client_is_worth(turned)
-
-
-def test_sentences_to_take_home_count_the_starts():
-    found = {"cgau": xor.accuracies(by_hand(), CFG)}
-    found |= {"gated": found["cgau"].copy(), "mlp": 0 * found["cgau"]}
-    said = sentences.take_home(found)
-    assert "**Two tanh units** solve it from 0 of 1 starts." in said
-    assert (
-        "solves it from 1 of 1 starts" in said
-        and "in 1, 1 or 1 of the 1 starts" in said
-        and "it can" in said
-    )
-    found["gated"].loc[:, ("all", "nothing")] = 0.98  # just not solved
-    assert "solves it from 0 of 1 starts." in sentences.take_home(found)
-    found["cgau"].loc[:, ("all", "nothing")] = 0.5
-    assert "in none: no start solves it" in sentences.take_home(found)

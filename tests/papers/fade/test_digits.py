@@ -28,7 +28,6 @@ from lgfed_core.papers.fade.digits import (
     domains,
     figures as figures_fade,
     run as digits,
-    sentences,
 )
 from lgfed_core.papers.fade.digits.adaptation import measured
 from lgfed_core.papers.fade.digits.run import DIGITS
@@ -284,63 +283,6 @@ def test_claims_that_fail_are_refuted(claim, rows):
     assert judged.judged(rows)["said"][claim] == "refuted"
 
 
-def test_sentences_turn_with_the_rows():
-    ends, squared = sentences.of(made_up().assign(statistics="")).split("\n- ")[:2]
-    assert (
-        "**less**: mnist-usps, at 0.05 -1" in ends and "**more**: mnist-usps, at 0.05 +" in squared
-    )
-    turned = made_up(vanilla=(99.0, 95.0, 99.0)).assign(statistics="")
-    ends, squared = sentences.of(turned).split("\n- ")[:2]
-    assert (
-        "**more**: mnist-usps, at 0.05 +" in ends and "**less**: mnist-usps, at 0.05 -" in squared
-    )
-    noise = pd.DataFrame(
-        {
-            "target, %": [80.0, 60.0, np.nan],
-            "epsilon": [np.inf, 9e3, 2.5],
-            sentences.TWO: [np.inf, 3e4, 7.5],
-            "messages": 16,
-        },
-        [0.0, 0.01, 1.0],
-    )
-    words = sentences.privacy(noise, 1, "quick")
-    assert "live, 1 seed at scale quick" in words
-    assert "no protection (epsilon for 16 messages above 1,000): -20.0 points" in words
-    assert "epsilon 2.5 for 16 messages (7.5 between any two changes): it diverges" in words
-    assert [sentences.epsilon(e) for e in (np.inf, 1000.1, 1000, 24.39)] == [
-        "none", "none", "1,000.0", "24.4",
-    ]  # fmt: skip
-
-
-def test_both_halves_of_f3_and_the_source_alone_are_said_from_rows():
-    start = dict(table=digits.TABLE, metric="target_acc", loss="pretraining", rounds=400)
-    alone = [
-        start | dict(direction=d, seed=s, value=75.0 + s)
-        for d in domains.DIRECTIONS
-        for s in (0, 1, 2)
-    ]
-    rows = pd.concat([made_up(), pd.DataFrame(alone)], ignore_index=True)
-    rows = rows.assign(statistics="", stand_in="")
-    losses, source = sentences.of(rows).split("\n- ")[2:4]
-    assert "**less**: mnist-usps, adversarial loss, 8,600 rounds (2.0" in losses
-    assert "with the squared) -1.0" in losses and "usps-mnist, task loss, 8,600 rounds" in losses
-    assert "usps-mnist (source alone 76.0 %), more: +1" in source
-    turned = made_up(rare=(1.0, 2.0)).assign(statistics="")
-    assert "**more**: mnist-usps, adversarial loss" in sentences.of(turned)
-
-
-def test_what_the_target_loses_stands_beside_what_the_source_keeps():
-    rows = made_up()
-    gone = rows[rows["table"] == digits.OPT_OUT].assign(metric="target_acc")
-    gone = gone.assign(value=90 - 10 * gone["opt_out"] + gone["seed"] / 10)
-    both = pd.concat([rows, gone]).assign(statistics="")
-    said = judged.judged(both).loc["F14", "said"]
-    assert said.startswith("confirmed; the target's accuracy: mnist-usps at 1 -1")
-    assert "usps-mnist at 1 -1" in said
-    words = sentences.of(both)
-    assert "mnist-usps, target at 0.75 -" in words and "usps-mnist, source at 0.25 " in words
-
-
 def test_live_figures_name_what_stands_in_for_usps():
     rows = made_up().assign(stand_in="UCI digits")
     end = rows[(rows["metric"] == "target_acc") & (rows["direction"] == "mnist-usps")]
@@ -354,7 +296,6 @@ def test_live_figures_name_what_stands_in_for_usps():
 def test_nothing_is_said_where_nothing_has_run():
     nothing = pd.DataFrame(columns=made_up().columns)
     assert judged.judged(nothing).empty
-    assert sentences.of(nothing).count("not yet run") == 6
     only = made_up()
     only = only[only["loss"].isin(["vanilla"])]
     assert "F2" not in judged.judged(only).index
@@ -395,36 +336,6 @@ def test_shorter_games_suggest_and_do_not_judge():
     assert set(said["verdict"]) == {"suggested"}
 
 
-def test_one_direction_at_full_length_judges_alone_and_the_other_is_still_shown():
-    rows = made_up(source=99.0)
-    short = rows.assign(rounds=500.0, value=rows["value"] - 1)
-    full = rows[(rows["direction"] == "usps-mnist") & (rows["table"] != digits.OPT_OUT)]
-    both = pd.concat([short, full], ignore_index=True).assign(statistics="")
-    lines = judged.judged(both)
-    so_far = "confirmed so far, 2 of 4 comparisons; mnist-usps has games of 500 alone"
-    assert set(lines["said"].drop("F14")) == {so_far}
-    assert set(lines["verdict"].drop("F14")) == {"inconclusive"}
-    assert lines.loc["F14", "said"].startswith("suggested by 500 of 8,600 rounds: confirmed")
-    shown = judged.each_longest(both)
-    assert shown.groupby("direction")["rounds"].max().to_dict() == {
-        "mnist-usps": 500, "usps-mnist": 8600,
-    }  # fmt: skip
-    assert judged.lengths(both) == "mnist-usps 500 rounds (3 seeds), usps-mnist 8,600 (3)"
-    assert (
-        judged.lengths(both, digits.OPT_OUT)
-        == "mnist-usps 500 rounds (3 seeds), usps-mnist 500 (3)"
-    )
-    ends, _, losses, _, declined, _ = sentences.of(both).split("\n- ")
-    assert "mnist-usps, adversarial loss, 500 rounds" in losses
-    assert "usps-mnist, adversarial loss, 8,600 rounds" in losses
-    assert "usps-mnist, at 0.05 -14.96" in ends  # of three seeds, not of six
-    assert "usps-mnist, source at 0.25 " in declined
-    caption = figures_fade._after(
-        shown[shown["table"] == digits.CURVES].assign(round=shown["rounds"])
-    )
-    assert caption == ", after 500 rounds (MNIST to USPS) and 8,600 rounds (USPS to MNIST)"
-
-
 def test_the_games_stand_between_the_source_alone_and_the_longest_central_game():
     base = dict(direction="usps-mnist", table=digits.TABLE, metric="target_acc", statistics="")
     rows = [
@@ -446,34 +357,6 @@ def test_rows_of_shorter_games_have_a_scale_of_their_own():
     assert [digits.scale_of(cfg, kind) for kind in kinds] == ["short", "short", "paper"]
     assert digits.scale_of(DIGITS.settings("paper"), "losses") == "paper"
     assert digits.scale_of(DIGITS.settings("smoke"), "losses") == "smoke"
-
-
-def test_dann_is_set_beside_the_library_at_each_length():
-    rows = made_up()
-    rows = rows[(rows["metric"] == "target_acc") & (rows["probability"] == 0.5)]
-    games = rows[rows["loss"] == "vanilla"].assign(rounds=500.0, statistics="")
-    some = [games]
-    for rounds, shift in ((500.0, -10.0), (2000.0, -3.0)):
-        some.append(
-            games.assign(loss="central", rounds=rounds, probability=None, value=games.value + shift)
-        )
-    some.append(some[-1].assign(statistics="local", value=99.0))
-    found = pd.concat(some, ignore_index=True)
-    table = dann.central(found)
-    line = table.loc["mnist-usps", 2000, "frozen"]
-    assert line["ours"] == pytest.approx(92, abs=0.5) and line["seeds"] == 3
-    assert line["difference"] == pytest.approx(line["ours"] - 91.7)
-    assert pd.isna(line["federated"]) and table.loc["mnist-usps", 500, "frozen"]["federated"] > 94
-    assert table.loc["mnist-usps", 2000, "local"]["ours"] == 99
-    said = dann.sentences(found)
-    assert said.count("still a gain") == 2 and "+7.0" in said
-    assert "at 0.01, 2 times our rate" in said and "at 0.1, 20 times our rate" in said
-    assert dann.sentences(games) == "not yet run"
-    other = found["loss"].ne("central") | found["direction"].ne("mnist-usps")
-    other |= found["statistics"].eq("local")  # none of the frozen ones in one direction
-    assert dann.sentences(found[other]).count("**:") == 1
-    alone = found["loss"].ne("central") | found["statistics"].eq("local")
-    assert dann.sentences(found[alone]) == "not yet run"
 
 
 def test_the_named_commands_make_the_stored_rows_and_no_others():
@@ -523,3 +406,47 @@ def test_losses_may_be_left_out_and_dann_have_each_domains_statistics():
 def test_verdicts_on_stand_in_data_say_so():
     said = judged.judged(made_up().assign(stand_in="uci_digits"))["said"]
     assert said.str.startswith("on stand-in data (uci_digits): ").all()
+
+
+def test_one_direction_at_full_length_judges_alone_and_the_other_is_still_shown():
+    rows = made_up(source=99.0)
+    short = rows.assign(rounds=500.0, value=rows["value"] - 1)
+    full = rows[(rows["direction"] == "usps-mnist") & (rows["table"] != digits.OPT_OUT)]
+    both = pd.concat([short, full], ignore_index=True).assign(statistics="")
+    lines = judged.judged(both)
+    so_far = "confirmed so far, 2 of 4 comparisons; mnist-usps has games of 500 alone"
+    assert set(lines["said"].drop("F14")) == {so_far}
+    assert set(lines["verdict"].drop("F14")) == {"inconclusive"}
+    assert lines.loc["F14", "said"].startswith("suggested by 500 of 8,600 rounds: confirmed")
+    shown = judged.each_longest(both)
+    assert shown.groupby("direction")["rounds"].max().to_dict() == {
+        "mnist-usps": 500, "usps-mnist": 8600,
+    }  # fmt: skip
+    assert judged.lengths(both) == "mnist-usps 500 rounds (3 seeds), usps-mnist 8,600 (3)"
+    assert (
+        judged.lengths(both, digits.OPT_OUT)
+        == "mnist-usps 500 rounds (3 seeds), usps-mnist 500 (3)"
+    )
+    caption = figures_fade._after(
+        shown[shown["table"] == digits.CURVES].assign(round=shown["rounds"])
+    )
+    assert caption == ", after 500 rounds (MNIST to USPS) and 8,600 rounds (USPS to MNIST)"
+
+
+def test_dann_is_set_beside_the_library_at_each_length():
+    rows = made_up()
+    rows = rows[(rows["metric"] == "target_acc") & (rows["probability"] == 0.5)]
+    games = rows[rows["loss"] == "vanilla"].assign(rounds=500.0, statistics="")
+    some = [games]
+    for rounds, shift in ((500.0, -10.0), (2000.0, -3.0)):
+        some.append(
+            games.assign(loss="central", rounds=rounds, probability=None, value=games.value + shift)
+        )
+    some.append(some[-1].assign(statistics="local", value=99.0))
+    found = pd.concat(some, ignore_index=True)
+    table = dann.central(found)
+    line = table.loc["mnist-usps", 2000, "frozen"]
+    assert line["ours"] == pytest.approx(92, abs=0.5) and line["seeds"] == 3
+    assert line["difference"] == pytest.approx(line["ours"] - 91.7)
+    assert pd.isna(line["federated"]) and table.loc["mnist-usps", 500, "frozen"]["federated"] > 94
+    assert table.loc["mnist-usps", 2000, "local"]["ours"] == 99

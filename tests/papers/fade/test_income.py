@@ -22,7 +22,6 @@ from lgfed_core.papers.fade.income import (
     measures,
     practice,
     run as income,
-    sentences,
     tables,
 )
 from lgfed_core.papers.fade.income.game import Game
@@ -172,21 +171,6 @@ def made_up(slope=0.03, many=-0.1, one=0.1, cost=0.2) -> pd.DataFrame:
     return pd.DataFrame(lines).assign(rounds=8000, inputs="with_sex", q=np.nan, method="")
 
 
-def test_claims_that_hold_are_confirmed_and_an_unfinished_sweep_is_said():
-    words = sentences.of(made_up())
-    assert "less without**, at the usual tuning (λ to 1" in words and re.search(
-        r"\*\*lower\*\*:.* vanilla, 1 male user -0.1", words
-    )
-    turned = sentences.of(made_up(cost=-1.0))
-    assert re.search(r"\*\*higher\*\*:.* vanilla, 1 male user \+", turned)
-    said = claims.judged(made_up())["said"]
-    assert list(said.index) == ["F10", "F11", "F12"]
-    assert said["F10"] == "confirmed" and said["F11"] == "confirmed, 2 of 7 tunings swept"
-    other = made_up()
-    other["top"] = other["top"].replace(10, 7)  # no tuning of the sweep
-    assert claims.judged(other)["said"]["F11"] == "confirmed, 1 of 7 tunings swept"
-
-
 def guessed(probes: dict, own: dict) -> pd.DataFrame:
     """`made_up` with AUCs of the best probe and of D, by (loss, males, tuning)."""
     rng, lines = np.random.default_rng(1), []
@@ -207,15 +191,12 @@ def test_what_hides_sex_must_do_so_by_a_fresh_probe_and_by_the_better_of_it_and_
     probes |= {("vanilla", 1, None): 99.0, ("vanilla", 16, None): 98.0, ("vanilla", 1, busy): 75.0}
     d = dict.fromkeys(probes, 60.0) | {("none", m, None): 98.0 for m in (1, 4, 16)}
     found = guessed(probes, d)
-    said = hidden.finding(found)
-    assert "with 1 male user and 4 more steps of D a batch in 1 of 1 games (AUC -22." in said
-    assert said.endswith("5 seeds).\n   - without such steps in 0 of 2 games (higher in 1).")
     words = hidden.of(found)
-    assert re.search(r"\*\*lower\*\*: vanilla, 1 male user \(λ to 1, rate 0.01, 4 own steps", words)
+    assert re.search(r"1 male user \(λ to 1, rate 0.01, 4 own steps of D\)</td><td><b>-2", words)
     # a probe that finds more than the weak one without a game, and no more than D did there
-    assert re.search(r"not shown to be higher or lower\*\*: vanilla, 16 male users \+[01].", words)
-    assert re.search(r"\*\*higher\*\*: vanilla, 1 male user \+\d.\d+ \[\+", words)
-    assert re.search(r"D less the best fresh probe.*\n.*\*\*higher\*\*: 1 male user \+1.", words)
+    assert re.search(r"<td>vanilla, 16 male users</td><td>\+[01]", words)
+    assert re.search(r"<td>vanilla, 1 male user</td><td><b>\+", words)
+    assert re.search(r"D ahead of the best fresh probe.*<td>1 male user</td><td><b>\+1", words)
     assert "1,000 test rows and judged on 1,000 others" in words
 
 
@@ -228,16 +209,8 @@ def test_the_tunings_that_are_judged_have_what_they_hide_beside_them():
     best.loc[best["metric"] == "validation_delta_eo", "value"] = 0.0
     rows = pd.concat([rows, best], ignore_index=True)
     assert str(busy) in {c.tuning for c in claims.chosen(rows)}
-    chosen = next(x for x in hidden.of(rows).split("\n- ") if "validation rows choose" in x)
-    assert "**lower**: vanilla, 1 male user (λ to 1, rate 0.01, 4 own steps of D) -2" in chosen
-
-
-def test_a_loss_between_the_papers_goes_by_its_power():
-    rows = pd.concat([made_up(), made_up().replace({"loss": {"vanilla": "between"}})])
-    assert "power 1.5, 1 male user" in sentences.of(rows) and "between," not in sentences.of(rows)
-    for table in (tables.of(rows, ["acc"]), tables.practice(rows), tables.tried(rows)):
-        levels = {x for line in table.index for x in line}
-        assert "power 1.5" in levels and "between" not in levels
+    chosen = next(x for x in hidden.of(rows).split("<details") if "validation rows choose" in x)
+    assert "vanilla, 1 male user (λ to 1, rate 0.01, 4 own steps of D)</td><td><b>-2" in chosen
 
 
 def test_without_fairlearn_the_parts_that_need_none_are_named(monkeypatch):
@@ -259,31 +232,6 @@ def test_without_fairlearn_the_parts_that_need_none_are_named(monkeypatch):
 )
 def test_claims_that_fail_are_refuted(claim, rows):
     assert claims.judged(rows)["verdict"][claim] == "refuted"
-
-
-def test_validation_rows_choose_within_a_point_of_accuracy():
-    usual = str(Tuning())
-    words = sentences.of(made_up())
-    assert "within 1 point** of the best tuning" in words and "at most 1 on validation" in words
-    assert "leaves out 2 of 8: 2 that cost 0.0 to 0.0 points" in words.replace("-0.0", "0.0")
-    dear = made_up()
-    gone = (dear["metric"] == "acc") & (dear.get("top") == 10)
-    dear.loc[gone, "value"] -= 3
-    assert "that cost 3.0 to 3.0 points on test rows" in sentences.of(dear)
-    assert "within 1 point" in claims.judged(dear).loc["F12", "words"]
-    assert {c.tuning for c in claims.chosen(made_up())} == {usual}
-    rows = made_up()
-    rows.loc[rows["metric"] == "validation_acc", "value"] = 84.0
-    assert "leaves out 0 of 8." in sentences.of(rows)
-    best = {(c.loss, c.males): c.tuning for c in claims.chosen(rows)}
-    assert best["vanilla", 16] == str(Tuning(10)) and best["squared", 16] == usual
-    end = (rows["metric"] == "acc") & (rows["loss"] == "vanilla") & (rows["males"] == 16)
-    one = rows[end & (rows.get("top") == 10)].head(1)  # a seed of the one that was best is lost
-    with_loss = pd.concat([rows, one.assign(metric="diverged", value=99.0)])
-    best = {(c.loss, c.males): c.tuning for c in claims.chosen(with_loss)}
-    assert best["vanilla", 16] == usual
-    lost = "leaves out 1 of 8: 1 with a seed that left the finite numbers (1 vanilla, 0 squared)."
-    assert lost in sentences.of(with_loss)
 
 
 def test_the_table_of_tunings_shows_what_was_lost_and_how_many_seeds_a_mean_has():
@@ -327,7 +275,7 @@ def test_nothing_is_said_where_nothing_has_run():
     only = made_up()
     only = only[only["loss"] == "none"]
     assert list(claims.judged(only).index) == ["F10"]
-    assert hidden.finding(only) == "" and hidden.of(only).count("not yet run") == 5
+    assert hidden.of(only).count("not yet run") == 5
 
 
 def test_of_a_seed_whose_runs_diverge_the_others_stay(small, monkeypatch):
@@ -364,3 +312,35 @@ def test_a_run_with_finite_weights_whose_representation_overflows_has_a_round_al
     assert len(lost) == 1 and lost["value"].item() == cfg.rounds
     own = (rows["loss"] == lost["loss"].item()) & (rows["males"] == lost["males"].item())
     assert own.sum() == 1 and "probe_best" in set(rows.loc[~own, "metric"])
+
+
+def test_claims_that_hold_are_confirmed_and_an_unfinished_sweep_is_said():
+    said = claims.judged(made_up())["said"]
+    assert list(said.index) == ["F10", "F11", "F12"]
+    assert said["F10"] == "confirmed" and said["F11"] == "confirmed, 2 of 7 tunings swept"
+    other = made_up()
+    other["top"] = other["top"].replace(10, 7)  # no tuning of the sweep
+    assert claims.judged(other)["said"]["F11"] == "confirmed, 1 of 7 tunings swept"
+
+
+def test_a_loss_between_the_papers_goes_by_its_power():
+    rows = pd.concat([made_up(), made_up().replace({"loss": {"vanilla": "between"}})])
+    for table in (tables.of(rows, ["acc"]), tables.practice(rows), tables.tried(rows)):
+        levels = {x for line in table.index for x in line}
+        assert "power 1.5" in levels and "between" not in levels
+
+
+def test_validation_rows_choose_within_a_point_of_accuracy():
+    usual = str(Tuning())
+    dear = made_up()
+    assert "within 1 point" in claims.judged(dear).loc["F12", "words"]
+    assert {c.tuning for c in claims.chosen(made_up())} == {usual}
+    rows = made_up()
+    rows.loc[rows["metric"] == "validation_acc", "value"] = 84.0
+    best = {(c.loss, c.males): c.tuning for c in claims.chosen(rows)}
+    assert best["vanilla", 16] == str(Tuning(10)) and best["squared", 16] == usual
+    end = (rows["metric"] == "acc") & (rows["loss"] == "vanilla") & (rows["males"] == 16)
+    one = rows[end & (rows.get("top") == 10)].head(1)  # a seed of the one that was best is lost
+    with_loss = pd.concat([rows, one.assign(metric="diverged", value=99.0)])
+    best = {(c.loss, c.males): c.tuning for c in claims.chosen(with_loss)}
+    assert best["vanilla", 16] == usual

@@ -13,27 +13,11 @@ from lgfed_core.papers.lgfedavg import (
     comparisons,
     records as lgfedavg_rows,
     stored as lgfedavg_stored,
-    take_home,
 )
 from lgfed_core.papers.lgfedavg.cifar10 import figures as figures_cifar10, run as cifar10
 from lgfed_core.papers.lgfedavg.cifar10.run import CIFAR10
 from lgfed_core.papers.lgfedavg.printed import TABLES
 from lgfed_core.paths import PAPER
-
-
-@pytest.mark.parametrize(
-    ("outputs", "votes", "named"), [(10.01, 55.9, True), (10.01, 10.0, False), (41.8, 52.0, False)]
-)
-def test_runs_are_named_of_which_one_model_drowns_the_others(outputs, votes, named):
-    row = dict(table=CIFAR10.table, scale="paper", protocol="as_described", selection="best_val")
-    row |= dict(classes_per_device=2, method="local_only", fedavg_rounds=0, lg_rounds=0, seed=2)
-    ways = {"outputs": outputs, "probabilities": votes, "weights": 10.0}
-    rows = [row | dict(metric=f"new_test_acc_{way}", value=v) for way, v in ways.items()]
-    said = take_home.drowned(pd.DataFrame(rows), "cifar10")
-    assert (
-        "2 classes, local only, seed 2 (10.0 %; by averaged probabilities 55.9 %)" in said
-    ) == named
-    assert take_home.drowned(pd.DataFrame(rows[2:]), "cifar10") == ""
 
 
 @pytest.fixture(scope="module", params=PROTOCOLS)

@@ -94,7 +94,7 @@ def test_a_missing_split_leaves_open_what_a_bad_split_refutes():
     assert (line["verdict"], line["so_far"]) == (verdict.INCONCLUSIVE, verdict.CONFIRMED)
     assert (line["ran"], line["parts"]) == (4, 10)
     text = claims.shown(some)[SOUND].iloc[0]
-    assert "(4; 10 classes, 1200+100) confirmed so far, 4 of 10 comparisons" in text
+    assert "(4; i.i.d., 1200 + 100 rounds) confirmed so far, 4 of 10 comparisons" in text
     assert some.loc[("L8", SOUND), "verdict"] == verdict.NOT_RUN  # a trend needs all five
     assert verdicts(stored(all_false, classes=(2,)))["L1"] == verdict.REFUTED
 
@@ -121,14 +121,17 @@ def test_the_weakest_comparison_is_the_one_shown():
         return value if (method, classes, rounds, metric) == weak else usual
 
     line = claims.judged(stored(world)).loc[("L1", SOUND)]
-    assert line["at"] == "4 classes, 1200+100"
+    assert line["at"] == "4 classes, 1200 + 100 rounds"
     assert line["estimate"] == pytest.approx(0.1, abs=1e-6)
     rows = stored(partial(world, value=50.0))
     two = (rows["classes_per_device"] == 2) & (rows["metric"] == "local_test_acc")
     lines = claims.judged(rows[~two | (rows["seed"] == 0)])  # another has a single run
     line = lines.loc[("L1", SOUND)]
     assert (line["runs"], line["at_runs"]) == (1, len(NOISE))
-    assert f"({len(NOISE)}; 4 classes, 1200+100)" in claims.shown(lines, ["L1"])[SOUND].iloc[0]
+    assert (
+        f"({len(NOISE)}; 4 classes, 1200 + 100 rounds)"
+        in claims.shown(lines, ["L1"])[SOUND].iloc[0]
+    )
 
 
 def test_l6_tells_the_two_averages_apart():

@@ -10,7 +10,6 @@ from lgfed_core import models
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results
 from lgfed_core.papers import experiment
-from lgfed_core.papers.lgfedavg import take_home
 from lgfed_core.papers.lgfedavg.layers import figures as figures_cuts, run as cuts, tables
 from lgfed_core.papers.lgfedavg.layers.run import LAYERS
 from lgfed_core.papers.lgfedavg.mnist.run import MNIST
@@ -158,6 +157,20 @@ def test_one_seed_has_no_interval():
     assert gap.loc["local_test_acc", "difference"] == 1 and gap["low"].isna().all()
 
 
+def test_figure_rings_the_papers_choice_and_says_what_has_not_run(tmp_path):
+    values = {
+        "mnist": tables.cell(invented({("last", 3): ([91], [70])}), "mnist"),
+        "cifar10": tables.cell(results.select(LAYERS.name, folder=tmp_path), "cifar10"),
+    }
+    figure = figures_cuts.every_cut(values)
+    local = figure.axes[0]
+    rings = [line for line in local.lines if line.get_label() == "the paper's choice"]
+    assert [line.get_xydata().tolist() for line in rings] == [[[3, 91]]]
+    titles = [ax.get_title(loc="left") or ax.get_title() for ax in figure.axes[:2]]
+    assert titles == ["MNIST", "CIFAR-10: not yet run"]
+    plt.close(figure)
+
+
 def test_the_answer_waits_for_every_cut_and_is_computed():
     cuts = enumerate(LAYERS.settings().cuts)
     ran = {cut: ([90 + i, 91 + i], [80 - i, 80 - i]) for i, cut in cuts}
@@ -173,48 +186,15 @@ def test_the_answer_waits_for_every_cut_and_is_computed():
     partly = tables.cell(invented(ran), "mnist")
     for some in (partly, partly.iloc[:0]):
         assert tables.answer(some, "mnist") == "MNIST: not yet run for every cut of a seed"
-    assert tables.standing({"mnist": values}).startswith("**Every cut has run**")
-    said = tables.standing({"mnist": partly, "cifar10": partly.iloc[:0]})
-    assert "is open**: at full length 9 of 10 on MNIST and 0 of 10 on CIFAR-10 have run." in said
     asked = tables.questions(partly, "mnist")
     assert asked.loc["FedAvg going on (all shared)", "local test"].startswith("-2.00 [")
     assert asked.loc["the first 3 layers", "new test, outputs"].startswith("+7.00 [")
     said = tables.sharing(partly, "mnist")
-    assert "**behind**: local test, all shared -2.00" in said
-    assert "**ahead**: new test, all shared +2.00" in said
+    assert "<td>local test, all shared</td><td><b>-2.00</b>" in said
     assert "not yet run" in tables.sharing(partly.iloc[:0], "mnist")
-    assert tables.elsewhere(invented(ran)) == "not yet run"  # beside the usual one
+    assert tables.elsewhere(invented(ran)) == ""  # beside the usual one
     released = invented(ran).assign(protocol="as_released", selection="last")
     said = tables.elsewhere(pd.concat([invented(ran), released]))
-    assert "less others**, 2 classes, 800+100, as released, last round, in points" in said
+    assert "points, 2 classes, 800+100, as released, last round" in said
     shown = tables.shown(partly, "mnist").loc["last 3"]
     assert shown["local test"] == "90.50 ± 0.71 (2)" and shown["new test, probabilities"] == ""
-
-
-def test_figure_rings_the_papers_choice_and_says_what_has_not_run(tmp_path):
-    values = {
-        "mnist": tables.cell(invented({("last", 3): ([91], [70])}), "mnist"),
-        "cifar10": tables.cell(results.select(LAYERS.name, folder=tmp_path), "cifar10"),
-    }
-    figure = figures_cuts.every_cut(values)
-    local = figure.axes[0]
-    rings = [line for line in local.lines if line.get_label() == "the paper's choice"]
-    assert [line.get_xydata().tolist() for line in rings] == [[[3, 91]]]
-    titles = [ax.get_title(loc="left") or ax.get_title() for ax in figure.axes[:2]]
-    assert titles == ["MNIST", "CIFAR-10: not yet run"]
-    plt.close(figure)
-
-
-@pytest.mark.parametrize(
-    ("some", "way"),
-    [
-        ([92, 93, 95], "helps: +2.33"),
-        ([87, 88, 88], "costs: -3.33"),
-        ([95, 91, 86], "is not shown to matter: -0.33"),
-    ],
-)
-def test_what_sharing_adds_at_home_is_said_against_nothing_shared(some, way):
-    ran = {("last", 0): ([90, 91, 92],) * 2, cuts.chosen("mnist"): (some,) * 2}
-    said = take_home.sharing(invented(ran))
-    assert f"on MNIST, 2 classes, 800+100, it {way}" in said
-    assert take_home.sharing(invented({("last", 0): ([90], [90])})).endswith("not yet run.")

@@ -1,8 +1,5 @@
 """The MNIST experiment end to end at smoke scale, on the real images."""
 
-import re
-from itertools import product
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +8,7 @@ from lgfed_core import models, paths
 from lgfed_core.errors import LgfedError, SettingsError
 from lgfed_core.evidence import records as results, report
 from lgfed_core.evidence.rows import PROTOCOLS
-from lgfed_core.papers.lgfedavg import stored as lgfedavg_stored, take_home
+from lgfed_core.papers.lgfedavg import stored as lgfedavg_stored
 from lgfed_core.papers.lgfedavg.mnist.run import MNIST
 from lgfed_core.papers.lgfedavg.printed import TABLES
 from toy import stored_row
@@ -167,61 +164,6 @@ def test_differences_take_the_headline_of_each_protocol():
     line = gaps.loc["LG-FedAvg 400+100 - FedAvg 800"]
     assert (line["paper"], line["as_released"]) == (5.0, 6.0) and np.isnan(line["as_described"])
     assert gaps.loc["LG-FedAvg 400+100 - local only"].isna().all()
-
-
-def test_sentences_to_take_home_count_the_readings_that_show_them():
-    ids = dict(table="lgfedavg_v2_table6_mnist", classes_per_device=2, metric="local_test_acc")
-    lines = []
-    for protocol, chosen in (("as_described", "best_val"), ("as_released", "best_test")):
-        for selection in (chosen, "last"):
-            for seed, shift in enumerate((-0.1, 0.0, 0.1)):
-                for method, start, value in (("fedavg", 800, 98.0), ("lg_fedavg", 400, 99.0)):
-                    who = dict(method=method, fedavg_rounds=start, lg_rounds=0, seed=seed)
-                    noisy = value + shift * (method == "lg_fedavg")
-                    how = dict(protocol=protocol, selection=selection, scale="paper", value=noisy)
-                    lines.append(ids | who | how)
-    rows = pd.DataFrame(lines)
-    said = take_home.selection(rows)
-    assert "in all readings" in said and said.count("+1.00") == 2, "as released, the start is"
-    last = (rows["selection"] == "last") & (rows["protocol"] == "as_described")
-    rows.loc[last & (rows["method"] == "fedavg"), "value"] = 99.0
-    assert "in 1 of 2 readings" in take_home.selection(rows)
-    assert take_home.selection(rows.iloc[:0]) == "not yet run"
-    assert "not yet run" in take_home.sharing(pd.DataFrame(columns=rows.columns))
-
-
-@pytest.mark.parametrize(
-    ("shift", "word"), [(0.0, "not shown to be more or less"), (0.5, "more"), (-0.5, "less")]
-)
-def test_sentences_on_starts_choices_and_devices_alone_turn_with_the_rows(shift, word):
-    ids = dict(table="lgfedavg_v2_table6_mnist", classes_per_device=2, scale="paper", lg_rounds=0)
-    readings = [("as_described", n) for n in ("best_val", "last")]
-    readings += [("as_released", n) for n in ("best_test", "last")]
-    ways = ("local_test_acc", "new_test_acc", "new_test_acc_outputs", "new_test_acc_weights")
-    ahead = {  # who is ahead by the shift in the sentence, at that reading and test
-        "dial": lambda who, reading, way: who == ("lg_fedavg", 800),
-        "flattered": lambda who, reading, way: reading[1] == "best_test",
-        "served": lambda who, reading, way: way.endswith("outputs"),
-        "alone": lambda who, reading, way: who[0] == "local_only",
-    }
-    rounds = {"dial": (400, 800), "flattered": (400, 800), "served": (400,), "alone": (400, 800)}
-    everybody = (("fedavg", 800), ("lg_fedavg", 400), ("lg_fedavg", 800), ("local_only", 0))
-    for name, more in ahead.items():
-        lines = [
-            ids
-            | dict(method=who[0], fedavg_rounds=who[1], protocol=reading[0], selection=reading[1])
-            | dict(metric=way, seed=seed, value=90 + (shift + wobble) * more(who, reading, way))
-            for who, reading, way in product(everybody, readings, ways)
-            for seed, wobble in enumerate((-0.1, 0.0, 0.1))
-        ]
-        said = getattr(take_home, name)(pd.DataFrame(lines), "mnist", *rounds[name])
-        assert "not yet run" not in said and said.count("[") >= 2, said
-        kinds = {"not shown to be more or less", "more", "less"}
-        listed = {way for way in kinds if f"**{way}**:" in said}
-        inline = {way for way in kinds if re.search(rf"(, |: |; ){way}( right than|:)", said)}
-        assert listed | inline == {word}, said
-        empty = getattr(take_home, name)(pd.DataFrame(lines).iloc[:0], "mnist", *rounds[name])
-        assert "not yet run" in empty
 
 
 def test_runs_that_left_the_finite_numbers_are_kept_apart():

@@ -1,7 +1,5 @@
 """How representations are learned: who keeps labels, what leans, which weight is chosen."""
 
-import re
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -14,9 +12,9 @@ from lgfed_core.metrics.linear import linear_probe
 from lgfed_core.models import count
 from lgfed_core.models.auxiliary import AuxiliaryMLP, head
 from lgfed_core.papers.lgfedavg.representations import (
+    differences,
     figures,
     labels,
-    sentences,
     slant,
     tables,
     weights,
@@ -91,40 +89,6 @@ def cell(way: str, weight: float, seed: int, value: float | None, n: int = 10) -
     return [stored_row(metric=name, value=value, **ids) for name in names]
 
 
-def test_the_weight_is_chosen_on_validation_rows_of_those_that_ran_and_held():
-    rows = [line for seed in range(3) for line in cell("jigsaw", 1.0, seed, 80 + seed)]
-    rows += [line for seed in range(3) for line in cell("jigsaw", 0.1, seed, 85)]
-    rows += [line for seed in range(3) for line in cell("jigsaw", 10, seed, 99 if seed else None)]
-    rows += (
-        cell("rotation", 1.0, 0, 70) + cell("rotation", 1.0, 1, 70) + cell("rotation", 10, 0, 99)
-    )
-    rows += [line for way in ("plain", "fedavg") for line in cell(way, 1.0, 0, 60)]
-    rows = pd.DataFrame(rows)
-    values = weights.chosen(rows)
-    shown = values["weight"].groupby(level="way").first()
-    assert shown["jigsaw"] == 0.1 and shown["rotation"] == 1
-    gap = tables.gaps(values).loc[10, "jigsaw", "local_test_acc"]
-    assert gap["estimate"] == 25 and gap["seeds"] == 1
-    assert "not yet run" in tables.answer(values)
-    assert "1 diverged" in weights.tried(rows).loc["10 labels, jigsaw", ("local test", "10")]
-    said = sentences.lost(rows)
-    assert said == "**Runs that diverged**, with whatever labels: at weight 10 jigsaw 1 of 3."
-    assert sentences.lost(rows[rows["way"] == "plain"]).endswith(": none.")
-    assert "not yet run" in sentences.lost(rows.iloc[:0])
-    rows = pd.DataFrame(
-        [line for way in WAYS for s in range(2) for n in (10, 50, 0)
-         for line in cell(way, 1.0, s, 90 + s + 3 * (way == "jigsaw"), n)]
-    )  # fmt: skip
-    said = tables.answer(weights.chosen(rows))
-    assert "local test: highest jigsaw, 93.5 %" in said and "ahead of g alone: jigsaw +3.0" in said
-    assert "own head" not in said
-    said = sentences.of(weights.chosen(rows), rows)
-    assert "in 3 of 15 comparisons" in said and re.search(r"\*\*more\*\*:.* jigsaw \+3.0", said)
-    assert "FedAvg, which shares f too**" in said
-    assert re.search(r"\*\*not shown to be more or less\*\*: .*\+0.0", said)
-    assert sentences.of(weights.chosen(rows.iloc[:0]), rows.iloc[:0]).count("not yet run") == 13
-
-
 def test_a_weight_for_h_is_chosen_by_a_probe_and_equals_by_rule():
     by = {  # weight -> (accuracy on validation rows, probe on them)
         0.1: (80.001, 60.0), 1.0: (80.004, 70.0), 10.0: (79.0, 69.99),
@@ -147,28 +111,6 @@ def test_a_weight_for_h_is_chosen_by_a_probe_and_equals_by_rule():
     curves = rows.assign(round=1)
     assert set(weights.at_chosen(curves, values)["weight"]) == {0.1}
     assert weights.at_chosen(curves, values.iloc[:0]).empty
-
-
-def test_what_an_adversary_hides_is_what_a_fresh_probe_no_longer_reads():
-    levels = {"plain": 90, "adversarial": 80}
-    ids = dict(table=TABLE, weight=1.0, selection="last")
-    rows = pd.DataFrame(
-        stored_row(metric=metric, value=value, way=way, labels=n, seed=seed, **ids)
-        for way, level in levels.items() for n in LABELS for seed in range(3)
-        for metric, value in (
-            ("probe_slant", level + seed * (1 + 0.1 * (way == "plain"))),
-            ("auxiliary", 50.0), ("validation_acc", 80), (weights.CHOOSING, 80),
-            *((test, 80) for test in tables.TESTS),
-        )
-    )  # fmt: skip
-    said = sentences.of(weights.chosen(rows), rows)
-    assert "(the adversary's own area: 50 to 50):\n" in said
-    assert "   - **less**: 10 labels at weight 1 -1" in said
-    assert "g alone** (3 comparisons, not corrected for): local test: none; new test: none" in said
-    rows["value"] += 20 * ((rows["way"] == "adversarial") & (rows["metric"] == "new_test_acc"))
-    rows["value"] += rows["seed"] * (rows["way"] == "plain") * (rows["metric"] == "new_test_acc")
-    said = sentences.of(weights.chosen(rows), rows)
-    assert "new test: against an adversary; digit from h: none" in said
 
 
 def test_figures_show_the_means_of_what_has_run():
@@ -196,6 +138,18 @@ def test_figures_show_the_means_of_what_has_run():
     plt.close("all")
 
 
+def test_puzzles_are_the_same_pixels_in_another_place():
+    x = torch.arange(2 * 784.0).view(2, 784)
+    figure = figures.puzzles(x, torch.tensor([1, 0]))
+    shown = [ax.images[0].get_array().data for ax in figure.axes]
+    assert [ax.get_title() for ax in figure.axes[:2]] == ["leans", "upright"]
+    for n, picture in enumerate(shown):
+        assert np.array_equal(np.sort(picture, None), x[n % 2].numpy())
+    assert np.array_equal(shown[0].ravel(), x[0].numpy())
+    assert not np.array_equal(shown[3], shown[1])  # a jigsaw
+    plt.close("all")
+
+
 def test_late_moves_stand_in_the_order_of_the_other_tables():
     curves = [
         dict(way="plain", labels=n, weight=1, seed=0, round=r, metric=metric, value=r * (n + 1))
@@ -209,19 +163,24 @@ def test_late_moves_stand_in_the_order_of_the_other_tables():
     ]
     assert late.loc["g alone"].tolist() == [110, 110, 510, 510, 10, 10]
     assert late.loc["jigsaw"].isna().all()
-    said = sentences.still(late)
-    assert "6 of 6 lines moved by more than 1 point: 10 labels, g alone, local test +110.0" in said
-    assert sentences.still(late / 1000).endswith("0 of 6 lines moved by more than 1 point.")
-    assert sentences.still(late.iloc[:0]) == ""
 
 
-def test_puzzles_are_the_same_pixels_in_another_place():
-    x = torch.arange(2 * 784.0).view(2, 784)
-    figure = figures.puzzles(x, torch.tensor([1, 0]))
-    shown = [ax.images[0].get_array().data for ax in figure.axes]
-    assert [ax.get_title() for ax in figure.axes[:2]] == ["leans", "upright"]
-    for n, picture in enumerate(shown):
-        assert np.array_equal(np.sort(picture, None), x[n % 2].numpy())
-    assert np.array_equal(shown[0].ravel(), x[0].numpy())
-    assert not np.array_equal(shown[3], shown[1])  # a jigsaw
-    plt.close("all")
+def test_the_weight_is_chosen_on_validation_rows_of_those_that_ran_and_held():
+    rows = [line for seed in range(3) for line in cell("jigsaw", 1.0, seed, 80 + seed)]
+    rows += [line for seed in range(3) for line in cell("jigsaw", 0.1, seed, 85)]
+    rows += [line for seed in range(3) for line in cell("jigsaw", 10, seed, 99 if seed else None)]
+    rows += (
+        cell("rotation", 1.0, 0, 70) + cell("rotation", 1.0, 1, 70) + cell("rotation", 10, 0, 99)
+    )
+    rows += [line for way in ("plain", "fedavg") for line in cell(way, 1.0, 0, 60)]
+    rows = pd.DataFrame(rows)
+    values = weights.chosen(rows)
+    shown = values["weight"].groupby(level="way").first()
+    assert shown["jigsaw"] == 0.1 and shown["rotation"] == 1
+    gap = tables.gaps(values).loc[10, "jigsaw", "local_test_acc"]
+    assert gap["estimate"] == 25 and gap["seeds"] == 1
+    assert "1 diverged" in weights.tried(rows).loc["10 labels, jigsaw", ("local test", "10")]
+    assert differences.lost(rows).loc[10, "jigsaw"] == "1 of 3"
+    assert differences.lost(rows[rows["way"] == "plain"]).empty
+    assert differences.lost(rows.iloc[:0]).empty
+    assert differences.of(weights.chosen(rows.iloc[:0]), rows.iloc[:0]).count("not yet run") == 7

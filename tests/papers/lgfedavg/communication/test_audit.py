@@ -3,10 +3,8 @@
 import pandas as pd
 import pytest
 
-from lgfed_core.evidence import records
-from lgfed_core.papers.lgfedavg.communication import audit, sentences
+from lgfed_core.papers.lgfedavg.communication import audit
 from lgfed_core.papers.lgfedavg.communication.counts import budgets, recompute_tables
-from toy import stored_row
 
 
 @pytest.fixture(scope="module")
@@ -68,39 +66,3 @@ def test_counts_are_told_in_the_digits_printed(table):
     rows = budgets(table)
     told = audit.readable(rows[rows["table"] == "lgfedavg_v1_table1"]).iloc[-1]
     assert told.tolist() == ["CIFAR-10: LG-FedAvg 1200+60", "8.48", "8.4804", 1]
-
-
-def test_sentences_turn_with_the_counts(table):
-    ratio = audit.ratios(budgets(table))
-    said = "\n".join(sentences.of(table, ratio))
-    assert "explains 81 of 83" in said and "so it is for v1, MNIST (56 %); v2, MNIST (52 %)" in said
-    assert "and not 2 (" in said and "LG-FedAvg 400+50, 28.0 billion printed, 28.4 counted" in said
-    assert "MTL 1800, counted as FedAvg, 12.0 billion printed, 12.7 counted" in said
-    ratio.loc["v1, CIFAR-10", "formula"] = 60.0
-    ratio.loc["v2, MNIST", "formula"] = 56.0
-    said = sentences.of(table.assign(matches=False), ratio)
-    assert "explains 0 of 83 counts**, and not 83: m uploads" in said[0]
-    assert "so it is for v1, MNIST (56 %); v1, CIFAR-10 (60 %); not for v2, MNIST" in said[1]
-
-
-def test_what_the_bytes_buy_turns_with_the_rows(table, tmp_path):
-    ids = dict(table="lgfedavg_v2_table6_mnist", dataset="mnist", classes_per_device=2)
-    ids |= dict(selection="best_val", metric="local_test_acc", stand_in="")
-    noise = {0: 0.0, 1: 0.1, 2: -0.1}
-
-    def said(better: float) -> list[str]:
-        rows = [
-            stored_row(**ids, method=method, fedavg_rounds=fed, lg_rounds=lg, seed=s, value=v)
-            for s, extra in noise.items()
-            for method, fed, lg, v in (
-                ("fedavg", 800, 0, 97.0),
-                ("lg_fedavg", 400, 100, 97.0 + better + extra),
-            )
-        ]
-        records.record("lgfedavg.mnist", pd.DataFrame(rows), tmp_path)
-        stored = records.load(folder=tmp_path)
-        return sentences.short(table, audit.ratios(budgets(table)), stored)
-
-    assert "MNIST, local test, more: +1.00" in said(1.0)[1]
-    assert "not shown to be more or less: +0.00" in said(0.0)[1]
-    assert said(1.0)[0].startswith('**"Around 50 - 60 %"') and "81 of 83" in said(1.0)[2]

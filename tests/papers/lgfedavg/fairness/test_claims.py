@@ -1,7 +1,5 @@
 """Tables, figures and claims of the fairness page, on rows made up so that the answer is known."""
 
-import re
-
 import matplotlib
 import numpy as np
 import pandas as pd
@@ -20,7 +18,6 @@ from lgfed_core.papers.lgfedavg.fairness import (
     run as adult,
     stored,
 )
-from lgfed_core.papers.lgfedavg.fairness.take_home import settings, take_home
 
 matplotlib.use("agg")
 BITS = pd.DataFrame(
@@ -115,10 +112,10 @@ def test_nothing_is_refuted_without_a_sweep_or_where_the_sweep_does_better():
     assert better.startswith("confirmed so far, 2 of 4 comparisons")
     effort = "(best on validation rows of 6 settings tried)"
     assert better.endswith(effort), "five lambdas by SGD, one in the sweep"
-    listed = settings(made_up(swept=50.0))
-    assert "6 settings" in listed and "- Adam, 5 adversary steps of 32 units: lambda 30" in listed
-    assert "- SGD, 1 adversary step of 32 units: lambda 0.1, 0.3, 1, 3, 10" in listed
-    assert settings(made_up().iloc[:0]) == "No setting tried yet."
+    tried = dict(adult_claims.tried(made_up(swept=50.0)))
+    assert [*tried["Adam, 5 adversary steps of 32 units"]] == [30]
+    assert [*tried["SGD, 1 adversary step of 32 units"]] == [0.1, 0.3, 1, 3, 10]
+    assert not adult_claims.tried(made_up().iloc[:0])
     half = adult_claims.judged(made_up(leak=70.0, swept=60.0))["verdict"].iloc[0]
     assert half.startswith(verdict.REFUTED), "its best, and still beyond the margin"
 
@@ -128,7 +125,6 @@ def test_nothing_is_claimed_before_anything_has_run():
     assert (adult_claims.judged(empty)["verdict"] == verdict.NOT_RUN).all()
     assert adult_claims.leakage(empty).empty and adult_claims.frontier(empty).empty
     assert adult_claims.chosen(empty) is None
-    assert "Not yet run" in take_home(empty, 58.0, BITS)
     assert adult_claims.sweep(empty) == [] and adult_claims.sweep_table(empty).empty
 
 
@@ -193,24 +189,6 @@ def test_figures_are_drawn():
         assert len({lines[way].get_marker() for way in swept}) == len(swept)
         assert len({lines[way].get_color() for way in swept}) == len(swept)
     matplotlib.pyplot.close("all")
-
-
-def test_sentences_to_take_home_turn_with_the_rows():
-    said = take_home(made_up(swept=60.0), 58.0, BITS)
-    game = r"the adversary of the game falls from (59|60)\.\d to (49|50)\.\d, for (8|9)\.\d points"
-    assert re.search(game, said)
-    assert re.search(r"best fresh probe falls from 7[12]\.\d to 3[12]\.\d", said)
-    assert "forgets a part" in said and "right in 84.0 % (3.0 points below" in said
-    same, rose = take_home(made_up(swept=72.0), 58.0, BITS), made_up(swept=76.0)
-    rose.loc[(rose["lambda"] == 30.0) & (rose["metric"] == "validation_probe"), "value"] = 60.0
-    worse = take_home(rose, 58.0, BITS)
-    assert "is not shown to forget" in same
-    assert re.search(r"is at 7\d\.\d, not shown to be above or below that without [^:]*: ", same)
-    assert re.search(r"forgets a part.*, below that without an adversary: -12\.\d \[", said)
-    assert re.search(r"shows more.*, above that without an adversary: \+\d\.\d \[", worse)
-    assert re.search(r"accuracy, below: -\d\.\d \[[^]]*\] points", worse)
-    assert "says something about" in said, "where the probes are at chance, too"
-    assert "says nothing about" in take_home(made_up(leak=70.0, in_game=65.0), 58.0, BITS)
 
 
 def test_the_best_bit_keeps_to_its_level_and_gives_up_no_more_than_it_must():

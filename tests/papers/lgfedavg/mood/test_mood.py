@@ -11,7 +11,7 @@ from lgfed_core.errors import DataError, SettingsError
 from lgfed_core.evidence import verdict
 from lgfed_core.fill.ledger import Ledger
 from lgfed_core.fill.plan import Planner
-from lgfed_core.papers.lgfedavg.mood import claims, figures, sentences, tables
+from lgfed_core.papers.lgfedavg.mood import claims, differences, figures, tables
 from lgfed_core.papers.lgfedavg.mood.people import SOURCES
 from lgfed_core.papers.lgfedavg.mood.run import CURVES, MOOD, federation, ids
 from lgfed_core.papers.lgfedavg.mood.settings import ALPHAS, SLOWER
@@ -143,28 +143,6 @@ def test_the_same_texts_split_again_and_again_are_no_new_texts():
     assert chats.split(" [")[0] == apart.split(" [")[0] and chats != apart
 
 
-def test_tables_and_figures_say_what_has_run_and_what_has_not():
-    rows = pd.concat([made(HUMP), made(HUMP, "apart", scale="short")])
-    said = sentences.answer(rows).splitlines()
-    assert len(said) == 4 and sum("not yet run" in line for line in said) == 2
-    assert "local only, better: +10.1" in said[0]
-    assert "short runs" in said[-1] and "short" not in said[0]
-    assert "local only, worse" in sentences.answer(made(HUMP | {0.6: 40}))
-    slower = made(HUMP | {0.6: 40}, lr=SLOWER)
-    (said,) = sentences.answer(pd.concat([rows, slower]), lr=SLOWER).splitlines()
-    assert "local only, worse: -9.9" in said and sentences.answer(rows, lr=SLOWER) == ""
-    assert tables.by_alpha(rows).loc[SOURCES["chats"], "0.6"].startswith("60.2 ± ")
-    table = tables.against_extremes(rows)
-    assert table.loc[SOURCES["chats"], ["chosen in between", "best mean at"]].tolist() == [
-        "0.6, 0.6, 0.6",
-        "0.4",
-    ]
-    assert table["the theory's best"].tolist() == ["", "local only (weight 0.04)"]
-    figure = figures.by_share(rows, {"chats": pd.Series({"commonest label": 50.0})})
-    assert len([ax for ax in figure.axes if ax.lines]) == 2
-    plt.close("all")
-
-
 def test_every_source_and_share_is_a_piece_that_can_be_run_alone():
     pieces = MOOD.pieces("as_described")
     usual, slower = pieces[: len(SOURCES) * len(ALPHAS)], pieces[-len(ALPHAS) :]
@@ -183,6 +161,28 @@ def test_a_plan_never_joins_pieces_of_two_rates():
     assert sorted(task.settings.lr for task in tasks) == [SLOWER, 0.005]
 
 
+def test_runs_on_files_of_ones_own_are_recorded_and_each_has_its_checkpoints():
+    one, other = (
+        MOOD.settings("quick", sources=("own",), file=name) for name in ("a.csv", "b.csv")
+    )
+    assert {"sources", "file"} <= MOOD.chooses
+    assert MOOD.folder(one, [0]) != MOOD.folder(other, [0])
+
+
+def test_tables_and_figures_say_what_has_run_and_what_has_not():
+    rows = pd.concat([made(HUMP), made(HUMP, "apart", scale="short")])
+    assert tables.by_alpha(rows).loc[SOURCES["chats"], "0.6"].startswith("60.2 ± ")
+    table = tables.against_extremes(rows)
+    assert table.loc[SOURCES["chats"], ["chosen in between", "best mean at"]].tolist() == [
+        "0.6, 0.6, 0.6",
+        "0.4",
+    ]
+    assert table["the theory's best"].tolist() == ["", "local only (weight 0.04)"]
+    figure = figures.by_share(rows, {"chats": pd.Series({"commonest label": 50.0})})
+    assert len([ax for ax in figure.axes if ax.lines]) == 2
+    plt.close("all")
+
+
 def test_curves_are_drawn_at_one_rate_and_said_to_rise_while_they_do():
     def way(lr, rise, source="apart"):
         return pd.DataFrame(
@@ -196,25 +196,19 @@ def test_curves_are_drawn_at_one_rate_and_said_to_rise_while_they_do():
     assert figure.axes[0].lines[0].get_ydata()[-1] == pytest.approx(44)  # of 43 to 45, and no 38
     figure = figures.over_rounds(curves, SLOWER)
     assert figure.axes[0].lines[0].get_ydata()[-1] == pytest.approx(38)
-    said = sentences.levelled(curves)
-    assert "1 of 2 curves: made-up texts, rho 1, 0.4 (+2.0)." in said
-    assert sentences.levelled(curves, SLOWER).endswith("0 of 1 curves.")
+    said = differences.levelled(curves)
+    assert "<td>made-up texts, rho 1, share 0.4</td><td><b>+2.0</b></td>" in said
+    assert "rho 0, share 0.4</td><td>+0.0</td>" in said
+    assert "<b>-" in differences.levelled(curves, SLOWER)
     plt.close("all")
 
 
-def test_a_network_is_held_against_a_rule_that_reads_no_text():
+def test_splits_in_between_stand_beside_the_extremes_and_networks_beside_guessing():
+    said = differences.answer(pd.concat([made(HUMP), made(HUMP, "apart", scale="short")]))
+    assert "<td>local only</td><td><b>+10.1</b></td>" in said and "short runs" in said
     rules = pd.DataFrame({tables.COMMONEST: [54.0, 54.1, 54.2]})
-    said = sentences.guessed(made(HUMP), rules)
-    assert "**better**: share 0.2: +1.0" in said and "**worse**: share 0, local only: -4.0" in said
-    rows = pd.concat([made(HUMP, "alike"), made(HUMP, "apart")])
-    said = sentences.extremes(rows)
-    assert "rho 0, FedAvg less local only, ahead: +2.1" in said
-    assert "rho 1, local only less FedAvg, behind: -2.1" in said
-
-
-def test_runs_on_files_of_ones_own_are_recorded_and_each_has_its_checkpoints():
-    one, other = (
-        MOOD.settings("quick", sources=("own",), file=name) for name in ("a.csv", "b.csv")
-    )
-    assert {"sources", "file"} <= MOOD.chooses
-    assert MOOD.folder(one, [0]) != MOOD.folder(other, [0])
+    said = differences.guessed(made(HUMP), rules)
+    assert "<td>share 0.2</td><td><b>+1.0</b>" in said
+    assert "<td>share 0, local only</td><td><b>-4.0</b>" in said
+    said = differences.extremes(pd.concat([made(HUMP, "alike"), made(HUMP, "apart")]))
+    assert "rho 0, FedAvg against local only</td><td><b>+2.1</b>" in said

@@ -8,7 +8,7 @@ import torch
 
 from lgfed_core.evidence import records as results, verdict
 from lgfed_core.evidence.rows import plain
-from lgfed_core.papers.lgfedavg.rotated import choices, claims, figures, sentences, tables
+from lgfed_core.papers.lgfedavg.rotated import choices, claims, figures, tables
 from lgfed_core.papers.lgfedavg.rotated.run import CURVES, ROTATED, ids
 from lgfed_core.papers.lgfedavg.rotated.settings import SPLITS
 from toy import stored_row
@@ -41,27 +41,6 @@ def made(lines: dict[str, tuple], choice: str = "", seeds=(0, 1, 2), splits=(10,
         for side, value in zip(SIDES, values, strict=True)
         for seed in seeds
     )
-
-
-def test_claims_are_confirmed_and_refuted_by_hand():
-    lines = claims.judged(made(HELD))
-    assert lines["said"].to_dict() == dict.fromkeys(("L12", "L13"), verdict.CONFIRMED)
-    forgets = HELD | {"lg_fedavg_0": (90, 96, 98, 93, 15)}
-    lines = claims.judged(made(forgets))
-    assert (
-        lines.loc["L12", "said"] == verdict.REFUTED and "LG-FedAvg keeps" in lines.loc["L12", "at"]
-    )
-    lost = HELD | {"lg_fedavg_0.1": (95.5, 80, 98, 93, 15)}
-    lines = claims.judged(made(lost))
-    assert lines.loc["L13", "said"] == verdict.REFUTED and "old devices" in lines.loc["L13", "at"]
-    half = claims.judged(made(HELD, splits=(10,)))
-    assert half.loc["L12", "said"] == "confirmed so far, 2 of 4 comparisons"
-    nothing = claims.stored().iloc[:0]
-    assert (claims.judged(nothing)["said"] == verdict.NOT_RUN).all()
-    said = sentences.of(made(HELD))
-    assert "**lost**: i.i.d., FedAvg -68" in said and "behind" not in said
-    assert "**behind**: i.i.d., old devices, FedAvg -1.5" in sentences.of(made(lost))
-    assert sentences.of(nothing).count(verdict.NOT_RUN) == 3
 
 
 def test_claims_name_lines_that_can_be_run():
@@ -110,31 +89,6 @@ def test_choices_are_paired_and_the_nearest_is_found(tmp_path, monkeypatch):
     )
 
 
-def test_remedies_are_no_reading_of_the_text(tmp_path, monkeypatch):
-    monkeypatch.setattr(results, "RESULTS", tmp_path)
-    rows = [made(HELD)]
-    for choice, value in (("upright=1.0", 32), ("frozen=3", 31), ("angle=45", 32.01)):
-        rows.append(made({"fedavg_0": (value, 32, 98, 80, 15)}, choice, splits=(10,)))
-    results.record(ROTATED.name, pd.concat(rows), tmp_path)
-    found = choices.stored()
-    nearest = choices.nearest(found).loc["i.i.d., old devices: FedAvg, C = 0"]
-    assert nearest["with"] == choices.USUAL and nearest["readings"] == 1
-    assert "turned by" not in str(choices.differences(found, "iid").index)
-    ours = choices.differences(found, "iid", ours=True)
-    assert [*ours.index.unique(0)] == [
-        choices.USUAL, "turned by, degrees: 45", "remedy: upright pictures kept",
-        "remedy: last layers frozen",
-    ]  # fmt: skip
-    said = choices.remedies(found)
-    assert said.startswith(
-        "**i.i.d., FedAvg, C = 0**, in points, 3 seeds: upright pictures kept +2.0"
-    )
-    assert said.index("frozen +1.0") > said.index("kept +2.0") and "non-i.i.d." not in said
-    left = choices.unrun(found, ours=True)
-    assert "- i.i.d., FedAvg, C = 0: turned by, degrees: 180; newcomers: 3; remedy: a ten" in left
-    assert "- non-i.i.d., FedAvg, C = 0 and LG-FedAvg, C = 0 and" in left
-
-
 def test_where_some_lines_have_run_the_others_are_said_not_to(tmp_path, monkeypatch):
     monkeypatch.setattr(results, "RESULTS", tmp_path)
     rows = made(HELD)
@@ -152,7 +106,6 @@ def test_before_anything_has_run_the_page_says_so(tmp_path, monkeypatch):
     assert tables.answer(claims.stored()).count(verdict.NOT_RUN) == 2
     found = choices.stored()
     assert len(found) == 0 and choices.differences(found, "noniid").size == 0
-    assert verdict.NOT_RUN in choices.remedies(found) and "0.1: all." in choices.unrun(found)
     assert (choices.nearest(found)["with"] == verdict.NOT_RUN).all()
     assert (claims.details(claims.stored())["estimate"] == verdict.NOT_RUN).all()
     figure = figures.both_sides({"i.i.d.": tables.curves()})
@@ -195,3 +148,44 @@ def test_pictures_stand_upright_in_the_first_row_and_turned_below():
     assert across[4] == pytest.approx([23, 13], abs=2)
     assert across[5] == pytest.approx([13, 23], abs=2)
     plt.close("all")
+
+
+def test_claims_are_confirmed_and_refuted_by_hand():
+    lines = claims.judged(made(HELD))
+    assert lines["said"].to_dict() == dict.fromkeys(("L12", "L13"), verdict.CONFIRMED)
+    forgets = HELD | {"lg_fedavg_0": (90, 96, 98, 93, 15)}
+    lines = claims.judged(made(forgets))
+    assert (
+        lines.loc["L12", "said"] == verdict.REFUTED and "LG-FedAvg keeps" in lines.loc["L12", "at"]
+    )
+    lost = HELD | {"lg_fedavg_0.1": (95.5, 80, 98, 93, 15)}
+    lines = claims.judged(made(lost))
+    assert lines.loc["L13", "said"] == verdict.REFUTED and "old devices" in lines.loc["L13", "at"]
+    half = claims.judged(made(HELD, splits=(10,)))
+    assert half.loc["L12", "said"] == "confirmed so far, 2 of 4 comparisons"
+    nothing = claims.stored().iloc[:0]
+    assert (claims.judged(nothing)["said"] == verdict.NOT_RUN).all()
+
+
+def test_remedies_are_no_reading_of_the_text(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
+    rows = [made(HELD)]
+    for choice, value in (("upright=1.0", 32), ("frozen=3", 31), ("angle=45", 32.01)):
+        rows.append(made({"fedavg_0": (value, 32, 98, 80, 15)}, choice, splits=(10,)))
+    results.record(ROTATED.name, pd.concat(rows), tmp_path)
+    found = choices.stored()
+    nearest = choices.nearest(found).loc["i.i.d., old devices: FedAvg, C = 0"]
+    assert nearest["with"] == choices.USUAL and nearest["readings"] == 1
+    assert "turned by" not in str(choices.differences(found, "iid").index)
+    ours = choices.differences(found, "iid", ours=True)
+    assert [*ours.index.unique(0)] == [
+        choices.USUAL, "turned by, degrees: 45", "remedy: upright pictures kept",
+        "remedy: last layers frozen",
+    ]  # fmt: skip
+    left = choices.unrun(found, ours=True)
+    assert "- i.i.d., FedAvg, C = 0: turned by, degrees: 180; newcomers: 3; remedy: a ten" in left
+    assert "- non-i.i.d., FedAvg, C = 0 and LG-FedAvg, C = 0 and" in left
+    back = choices.remedies(found)
+    assert back["old devices"].to_dict() == pytest.approx(
+        {"i.i.d., upright pictures kept": 2.0, "i.i.d., last layers frozen": 1.0}
+    )

@@ -1,7 +1,6 @@
 """The page on version 1: its tables from made-up rows, its shares by hand, its figures."""
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -10,12 +9,7 @@ from lgfed_core import plotting
 from lgfed_core.data import Dataset, Split
 from lgfed_core.evidence import records as results, report, verdict
 from lgfed_core.papers.lgfedavg.printed import TABLES
-from lgfed_core.papers.lgfedavg.version1 import (
-    figures as figures_version1,
-    run as v1,
-    sentences,
-    tables,
-)
+from lgfed_core.papers.lgfedavg.version1 import figures as figures_version1, run as v1, tables
 from lgfed_core.papers.lgfedavg.version1.run import VERSION1
 from toy import stored_row
 
@@ -97,56 +91,6 @@ def test_both_meanings_of_new_test_side_by_side(tmp_path):
     assert alone["printed"].tolist() == ["84.01 ± 7.42", "30.41 ± 7.88"]
     assert alone["our runs of version 1", "averaged weights"] == "31.00 ± 1.41 (2)"
     assert alone["our runs of version 1", "averaged outputs"] == verdict.NOT_RUN
-
-
-@pytest.mark.parametrize(
-    ("outputs", "probabilities", "words"),
-    [
-        (83.0, 55.0, "goes with averaged outputs (83.00), does not go with averaged weights (30.0"),
-        (80.0, 84.0, "goes with averaged outputs (80.00) or averaged probabilities (84.00), does"),
-        (60.0, 55.0, "does not go with averaged outputs (60.00) or averaged weights (30.00) or av"),
-    ],
-)
-def test_sentences_name_every_average_within_a_deviation_of_each_print(
-    tmp_path, outputs, probabilities, words
-):
-    ways = {"outputs": outputs, "probabilities": probabilities, "weights": 30.0}
-    values = {
-        (VERSION1.table, "mnist", method, f"new_test_acc_{way}", s): at if alone else 97.0
-        for way, at in ways.items()
-        for method, alone in (("local_only", True), ("lg_fedavg", False))
-        for s in (0, 1)
-    }
-    said = sentences.meanings(stored(tmp_path, values))
-    assert words in said.partition("version 1's 84.01 ± 7.42 ")[2].partition("; version 2's")[0]
-    assert "version 2's 30.41 ± 7.88 goes with averaged weights (30.00), does not go with" in said
-    assert "way matters less" in said
-    one = {key: 97.0 if "local_only" in key else at for key, at in values.items()}
-    one[VERSION1.table, "mnist", "lg_fedavg", "new_test_acc_weights", 1] = 50.0
-    assert "is not shown to matter less" in sentences.meanings(stored(tmp_path, one))
-
-
-def test_a_mean_of_scattered_runs_is_not_told_apart_from_a_print_that_its_interval_holds(tmp_path):
-    key = (VERSION1.table, "mnist", "local_only")
-    values = {(*key, "new_test_acc_outputs", s): at for s, at in enumerate((20.0, 60.0, 85.0))}
-    values |= {(*key, "new_test_acc_weights", s): 30.0 for s in range(3)}
-    said = sentences.meanings(stored(tmp_path, values))
-    assert "(30.00), is not told apart from averaged outputs (55.00); version 2's" in said
-
-
-def test_the_claims_of_version_1_turn_with_the_rows(tmp_path):
-    ids = (VERSION1.table, "mnist")
-    values = {(*ids, "lg_fedavg", "local_test_acc", s): 98.0 + s / 10 for s in range(3)}
-    values |= {(*ids, "fedavg", "local_test_acc", s): 97.0 for s in range(3)}
-    said = sentences.claims(stored(tmp_path, values))
-    assert "MNIST, LG-FedAvg less FedAvg, more: +1.10" in said
-    assert "55 % in print, as the text says" in said and "65 % in print, not as the" in said
-    short = sentences.short(stored(tmp_path, values))
-    starts = ("**Local", "**New", "**Parameters", "**One name", "**What the own head")
-    assert all(line.startswith(word) for line, word in zip(short, starts, strict=True))
-    some = [np.array([0.0, 50.0]), np.array([0.0, 0.0])]
-    assert "up to 1 of 2 devices are" in sentences.strangers({"MNIST": some})
-    assert "MNIST: no device is." in sentences.strangers({"MNIST": some[1:]})
 
 
 @pytest.fixture

@@ -1,0 +1,35 @@
+"""Tables of differences: paired seeds, one sign, bold where the interval leaves out zero."""
+
+import pandas as pd
+
+from lgfed_core.papers.differences import table, tables
+
+A = pd.Series({0: 5.0, 1: 5.2, 2: 5.1, 9: 100.0})
+ZERO = pd.Series({0: 0.0, 1: 0.0, 2: 0.0})
+
+
+def test_seeds_are_paired_and_what_is_told_is_bold():
+    wild = pd.Series({0: -1.0, 1: 1.0, 2: 0.1})
+    text = table("a < b", [("up", A, ZERO), ("down", -A, ZERO), ("level", wild, ZERO)])
+    assert "<summary>a &lt; b</summary>" in text
+    assert "<td>up</td><td><b>+5.10</b></td><td>+4.85 to +5.35</td><td>3</td>" in text
+    assert "<td>down</td><td><b>-5.10</b></td>" in text
+    assert "<td>level</td><td>+0.03</td><td>" in text
+
+
+def test_one_seed_has_no_interval_and_shows_nothing():
+    text = table("t", [("one", A.iloc[:1], ZERO)], digits=1)
+    assert "<td>one</td><td>+5.0</td><td></td><td>1</td>" in text and "<b>" not in text
+
+
+def test_what_has_not_run_is_left_out_or_said():
+    none = pd.Series(dtype=float)
+    assert table("t", [("x", none, ZERO)]) == "<p>t: not yet run.</p>"
+    text = table("t", [("x", none, ZERO), ("y", A, ZERO)])
+    assert "<td>x</td>" not in text and "<td>y</td>" in text
+    assert "not yet run" in table("t", [("x", A.iloc[:1], ZERO)], fewest=2)
+
+
+def test_a_notebook_shows_them_as_html():
+    several = tables([table("a", []), table("b", [("x", A, ZERO)])])
+    assert several._repr_html_() == several and several.count("<table") == 1
