@@ -36,6 +36,7 @@ FIRST = {  # how an answer begins -> the verdicts that bear it out
     "**Open.**": (OPEN,),
 }
 ALPHA = 0.05
+ALONE = "alone", "alone_against"  # p-values before Holm's correction
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,8 @@ def key(claim: Claim) -> str:
 
 def settings(parts: Sequence[Part], total: int = 0) -> pd.DataFrame:
     """A line for each comparison: name, runs, estimate, low, high, printed, by, margin, p and
-    p_against (by Holm over ``total`` comparisons at least), outcome (one of `OUTCOMES`)."""
+    p_against (by Holm over ``total`` comparisons at least; `ALONE` without), outcome (one of
+    `OUTCOMES`), of (the lines of tables that it compares)."""
     missing = max(0, total - len(parts))
     tests = [part.evidence if part.runs else verdict.NO_EVIDENCE for part in parts]
     levels = [_level(part) for part in parts]
@@ -172,7 +174,10 @@ def settings(parts: Sequence[Part], total: int = 0) -> pd.DataFrame:
             "margin": [test.margin for test in tests],
             "p": p,
             "p_against": against,
+            "alone": columns[0],
+            "alone_against": columns[1],
             "outcome": outcome,
+            "of": pd.Series([part.of for part in parts], dtype=object),
         }
     )
 

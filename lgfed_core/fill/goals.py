@@ -1,7 +1,7 @@
 """What there is to decide: the papers' printed numbers and claims, each with the runs it needs.
 
 A goal's chance at a number of seeds is that of a verdict there, from the seeds at hand
-(`evidence.steps`); a claim's is that of its weakest comparison, after Holm's correction.
+(`evidence.steps`); a claim's is the share of its open comparisons that come to be told.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from lgfed_core.evidence import collapse, records, report, verdict
+from lgfed_core.evidence.answers import ALONE, UNTOLD, Told
 from lgfed_core.evidence.claims import Line
 from lgfed_core.evidence.printed import METRICS, Table
 from lgfed_core.evidence.rows import PROTOCOLS, plain
@@ -22,7 +23,7 @@ from .ledger import Ledger
 
 CLAIM = 5.0  # a claim is worth so many cells
 FIRST = 0.25  # the first seed of a cell of which nothing is known, in verdicts
-TOGETHER = 0.5  # that comparisons of which nothing is known stand or fall together
+TOGETHER = 0.5  # that a comparison of which nothing is known comes to be told
 ALPHA = 0.05
 OPEN = verdict.NOT_RUN, verdict.INCONCLUSIVE, verdict.UNREACHABLE  # more seeds may tell it apart
 
@@ -139,16 +140,18 @@ def _print(margin: float, sd: float, runs: int | None) -> Print:
 
 
 def of_claims(ledger: Ledger) -> Iterator[Goal]:
-    """The claims that stored runs decide, as described."""
+    """The claims that stored runs decide, as described, by what is open of each (`answers`)."""
     described = [piece for piece in ledger.pieces if piece.protocol == "as_described"]
     facts = {piece: {(id, plain(value)) for id, value in piece.cell} for piece in described}
     for page in board.STORED:
-        lines = page.from_stored()
-        for claim in page.CLAIMS:
-            if claim.id not in lines.index or claim.live:
+        strict = page.from_stored()
+        for told in page.told().values():
+            claim = told.claim
+            if claim.id not in strict.index or claim.live:
                 continue
-            line = lines.loc[claim.id]
-            wanted = line["of"] or [Line(claim.page.replace("/", "."), ())]
+            left = told.lines[told.lines["outcome"] == UNTOLD]
+            wanted = _wanted(left) or strict.loc[claim.id, "of"]
+            wanted = wanted or [Line(claim.page.replace("/", "."), ())]
             served = {
                 piece
                 for piece in described
@@ -157,18 +160,28 @@ def of_claims(ledger: Ledger) -> Iterator[Goal]:
             }
             if served:
                 done = _done(served, ledger)
-                level = ALPHA / len(lines)  # what Holm asks of the first
-                chances = {n: _claim(line, done, n, level) for n in STEPS if n > done}
-                at = str(line["said"])
-                decided = line["verdict"] in (verdict.CONFIRMED, verdict.REFUTED) and done in STEPS
-                aside = at.startswith(verdict.STAND_IN)
-                found, name = {} if decided or aside else chances, f"{claim.id}: {claim.words}"
+                chances = {n: _claim(told, done, n) for n in STEPS if n > done}
+                decided = not told.counts[2] and done in STEPS
+                found = {} if decided or told.tags else chances
+                name, at = f"{claim.id}: {claim.words}", ", ".join([told.words, *told.tags])
                 yield Goal(name, True, at, frozenset(served), found, _begun(done))
 
 
-def _claim(line: pd.Series, done: int, step: int, level: float) -> float:
-    if line["ran"] < line["parts"] or line["runs"] < 2 or done < 2:
-        return TOGETHER
-    alone = line["alone"], line["alone_against"]
-    both = (comparison_chance(p, done, step, level) for p in alone)
-    return min(1.0, sum(both))
+def _wanted(left: pd.DataFrame) -> list[Line]:
+    """The lines of tables that open comparisons compare; none where one does not say."""
+    each = list(left["of"])
+    return list(dict.fromkeys(of for some in each for of in some)) if all(each) else []
+
+
+def _claim(told: Told, done: int, step: int) -> float:
+    """The share of a claim's open comparisons that so many seeds are expected to tell, for it or
+    against it, at the level that Holm asks of the first of them; by Student's t, so that what a
+    family shares is left out."""
+    left = told.lines[told.lines["outcome"] == UNTOLD]
+    level = ALPHA / max(1, told.counts[2])
+    ran = left[left["runs"] > 1] if done > 1 else left.iloc[:0]
+    sides = [
+        comparison_chance(p, done, step, level) for name in ALONE for p in ran[name]
+    ]  # of a comparison either may come out, not both
+    lacking = told.counts[2] - len(ran)
+    return min(1.0, (sum(sides) + TOGETHER * lacking) / max(1, told.counts[2]))

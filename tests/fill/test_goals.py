@@ -6,6 +6,8 @@ import pandas as pd
 import pytest
 
 from lgfed_core.evidence import collapse, printed, records, verdict
+from lgfed_core.evidence.answers import ALONE, UNTOLD, Told
+from lgfed_core.evidence.claims import Claim
 from lgfed_core.evidence.steps import STEPS, Print, comparison_chance
 from lgfed_core.fill import goals
 from lgfed_core.fill.ledger import UNKNOWN, Ledger, _typical
@@ -167,11 +169,17 @@ def test_a_cell_whose_runs_all_collapsed_may_be_decided_by_more_that_do(tmp_path
     assert chances == [0.0, 1.0]  # Fisher's exact test of 1 of 3 and 10 of 10: p = 0.04
 
 
-def test_a_claim_is_judged_among_others_when_its_chance_is_looked_at():
-    line = pd.Series(dict(ran=1, parts=1, runs=3, alone=0.15, alone_against=0.85, p=1, p_against=1))
-    among, by_itself = (goals._claim(line, 3, 10, 0.05 / n) for n in (9, 1))
-    assert among == pytest.approx(0.34, abs=0.03)  # simulated: 0.345
-    assert among < by_itself < 0.9
+def told(*comparisons: tuple[int, float, float], total: int = 0) -> Told:
+    """A claim of open comparisons: (runs, p for it, p against it) of each."""
+    lines = pd.DataFrame(comparisons, columns=["runs", *ALONE]).assign(outcome=UNTOLD)
+    return Told(Claim("L1", "page", "", lambda found: [], total=total), lines)
+
+
+def test_an_open_comparison_has_the_chance_that_its_p_value_leaves():
+    alone = goals._claim(told((3, 0.15, 0.85)), 3, 10)
+    among = goals._claim(told(*[(3, 0.15, 0.85)] * 9), 3, 10)
+    assert among == pytest.approx(0.34, abs=0.03)  # of each; simulated: 0.345
+    assert among < alone < 0.9
 
 
 def test_prices_are_those_of_this_device_or_of_what_resembles_it(stored):
@@ -227,10 +235,9 @@ def test_a_claim_needs_the_lines_that_it_compares(monkeypatch):
     monkeypatch.setattr(board, "STORED", (claims,))
     found = {goal.name[:2]: goal for goal in goals.of_claims(Ledger(goals.pieces()))}
     assert set(found) == {f"L{n}" for n in range(1, 10)}
-    parts = {(dict(p.changes)["classes"], p.name) for p in found["L1"].pieces}
-    assert parts == {
-        (n, name) for n in (2, 3, 4, 5, 10) for name in ("fedavg", "lg_1200", "lg_1800")
-    }
+    parts = {(dict(p.changes)["classes"], p.name) for p in found["L2"].pieces}
+    names = ("local", "lg_1200", "lg_1800")  # all of them are told
+    assert parts == {(n, name) for n in (2, 3, 4, 5, 10) for name in names}
     assert {p.experiment for p in found["L7"].pieces} == {NAME}
     assert all(set(goal.chances) <= set(STEPS) for goal in found.values())
 
@@ -264,17 +271,21 @@ def test_a_goal_has_the_seeds_that_all_its_pieces_have():
     assert goals._done(["a", "b"], SimpleNamespace(seeds=seeds.__getitem__)) == 1
 
 
-def test_a_claim_may_be_confirmed_or_refuted():
-    line = pd.Series(dict(ran=1, parts=1, runs=3, alone=0.5, alone_against=0.5))
+def test_a_claim_may_be_told_either_way_and_what_has_not_run_may_come_to_be():
     one = comparison_chance(0.5, 3, 10, 0.05)
-    assert goals._claim(line, 3, 10, 0.05) == pytest.approx(2 * one) and one > 0.01
+    assert goals._claim(told((3, 0.5, 0.5)), 3, 10) == pytest.approx(2 * one) and one > 0.01
+    assert goals._claim(told((0, 1.0, 1.0)), 0, 3) == goals.TOGETHER
+    half = comparison_chance(0.5, 3, 10, 0.025)
+    both = goals._claim(told((3, 0.5, 0.5), total=2), 3, 10)
+    assert both == pytest.approx(half + goals.TOGETHER / 2)
+    assert goals._claim(told((1, 1.0, 1.0)), 1, 3) == goals.TOGETHER  # one seed has no p-value
 
 
-def test_claims_of_a_page_share_their_level(monkeypatch):
+def test_what_is_told_wants_nothing_more_and_what_is_open_its_own_lines(monkeypatch):
     monkeypatch.setattr(board, "STORED", (claims,))
-    levels = []
-    monkeypatch.setattr(
-        goals, "_claim", lambda line, done, step, level: levels.append(level) or 0.5
-    )
-    list(goals.of_claims(Ledger(goals.pieces())))
-    assert set(levels) == {goals.ALPHA / len(claims.from_stored())}
+    found = {goal.name[:2]: goal for goal in goals.of_claims(Ledger(goals.pieces()))}
+    for name, one in claims.told().items():
+        if not one.counts[2]:
+            assert not any(found[name].chances.values()), name
+    wanted = {dict(piece.changes)["classes"] for piece in found["L7"].pieces}
+    assert 2 not in wanted and 10 in wanted  # with two classes all comparisons are told
