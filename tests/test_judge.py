@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from lgfed_core.evidence import records, verdict
+from lgfed_core.evidence import moderated, records, verdict
 from lgfed_core.papers import judge, overview
 from lgfed_core.papers.cgau.cifar10 import claims as cifar10
 from lgfed_core.paths import ROOT
@@ -63,8 +63,11 @@ def test_by_another_rule_numbers_and_contrasts_lie_where_their_intervals_do(page
     said, cells = judged(page, knobs), found["cells"]
     ours = [_cell(cell, **knobs) for cell in cells]
     assert [words.partition(" (")[0] for words in said["cells"]] == ours
+    priors = _priors(found, knobs["most"])
     assert said["contrasts"] == [
-        k["verdict"] if "fixed" in k else _contrast(k, [cells[i] for i in k["of"]], **knobs)
+        k["verdict"]
+        if "fixed" in k
+        else _contrast(k, [cells[i] for i in k["of"]], priors[k["family"]], **knobs)
         for k in found["contrasts"]
     ]
     assert ours != [cell["verdict"].partition(" (")[0] for cell in cells]  # something has moved
@@ -132,15 +135,31 @@ def _cell(cell: dict, margin: float, confidence: float, most: int) -> str:
     return verdict.UNREACHABLE if found == verdict.INCONCLUSIVE and vague else found
 
 
-def _contrast(k: dict, pair: list[dict], **knobs) -> str:
+def _priors(found: dict, most: int) -> dict[str, moderated.Prior | None]:
+    """What each family of contrasts knows of its variance, of the first ``most`` seeds."""
+    sds: dict[str, list[tuple[float, int]]] = {}
+    for k in found["contrasts"]:
+        ours = _paired([found["cells"][i] for i in k["of"]], most)
+        if len(ours) > 1:
+            sds.setdefault(k["family"], []).append((ours.std(ddof=1), len(ours) - 1))
+    families = {k["family"] for k in found["contrasts"]}
+    return {f: moderated.fit(*zip(*sds[f], strict=True)) if f in sds else None for f in families}
+
+
+def _paired(pair: list[dict], most: int) -> np.ndarray:
+    x, y = (dict(zip(c["seeds"][:most], c["values"], strict=False)) for c in pair)
+    return np.array([x[seed] - y[seed] for seed in x if seed in y])
+
+
+def _contrast(k: dict, pair: list[dict], prior, **knobs) -> str:
     share = pair[0].get("pooled", 1) ** 0.5
     own = [c | {"print": [c["print"][0], c["print"][1] and c["print"][1] / share, c["print"][2]]}
            for c in pair]  # fmt: skip
-    wide, narrow = (_of(k, cells, **knobs) for cells in (pair, own))
+    wide, narrow = (_of(k, cells, prior, **knobs) for cells in (pair, own))
     return wide if wide == narrow else verdict.INCONCLUSIVE
 
 
-def _of(k: dict, pair: list[dict], margin: float, confidence: float, most: int) -> str:
+def _of(k: dict, pair: list[dict], prior, margin: float, confidence: float, most: int) -> str:
     shift = pair[0]["print"][0] - pair[1]["print"][0]
     (a, df_a), (b, df_b) = map(_print, pair)
     low, high = verdict.welch(shift, a, df_a, b, df_b, confidence)
@@ -149,14 +168,17 @@ def _of(k: dict, pair: list[dict], margin: float, confidence: float, most: int) 
     if low <= 0 <= high:
         return judge.NO_CONTRAST
     x, y = (dict(zip(c["seeds"][:most], c["values"], strict=False)) for c in pair)
-    ours = np.array([x[seed] - y[seed] for seed in x if seed in y])
+    ours = _paired(pair, most)
     if len(ours) == 1 or min(len(x), len(y)) < 2:
         return verdict.INCONCLUSIVE
     if len(ours):
         n = len(ours)
         if verdict.by_chance(ours.std(ddof=1), n):
             return verdict.INCONCLUSIVE
-        ends = verdict.welch(ours.mean(), 0.0, 1, ours.var(ddof=1) / n, n - 1, confidence)
+        sd, df = ours.std(ddof=1), n - 1
+        if prior and sd > 1e-9:
+            sd, df = prior.moderate(sd, df)
+        ends = verdict.welch(ours.mean(), 0.0, 1, sd**2 / n, df, confidence)
     else:
         x, y = np.array([*x.values()]), np.array([*y.values()])
         parts = [p for v in (x, y) for p in (v.var(ddof=1) / len(v), len(v) - 1)]

@@ -88,9 +88,55 @@ const lgfed = (() => {
     return Array.from({ length: 161 }, (_, i) => i).some(i => reach(i) <= margin);
   }
 
-  function contrast(k, cells, { margin: factor, confidence, most }) {
+  // Variances shared within a family (Smyth 2004; moderated.py): derivatives of log gamma, from 15 on.
+  const series = (x, term, end) => { let sum = 0; for (; x < 15; x++) sum += term(x); return sum + end(x); };
+  const digamma = v => series(v, x => -1 / x, x => {
+    const y = 1 / (x * x);
+    return Math.log(x) - 0.5 / x - y * (1 / 12 - y * (1 / 120 - y * (1 / 252 - y / 240)));
+  });
+  const trigamma = v => series(v, x => 1 / (x * x), x => {
+    const y = 1 / (x * x);
+    return 1 / x + y / 2 + (y / x) * (1 / 6 - y * (1 / 30 - y * (1 / 42 - y / 30)));
+  });
+  const tetragamma = v => series(v, x => -2 / x ** 3, x => {
+    const y = 1 / (x * x);
+    return -y - y / x - y * y * (1 / 2 - y * (1 / 6 - y * (1 / 6 - (3 * y) / 10)));
+  });
+
+  function prior(shifts) { // [variance, degrees] of a family's paired differences; null of too few
+    const some = shifts.filter(v => v && v.length > 1 && variance(v) > 1e-18);
+    if (some.length < 3) return null;
+    const half = some.map(v => (v.length - 1) / 2);
+    const e = some.map((v, i) => Math.log(variance(v)) - digamma(half[i]) + Math.log(half[i]));
+    const excess = variance(e) - mean(half.map(trigamma));
+    if (excess <= 0) return [Math.exp(mean(e)), Infinity];
+    let x = 0.5 + 1 / excess;
+    for (let i = 0; i < 50; i++) {
+      const now = trigamma(x), step = (now * (1 - now / excess)) / tetragamma(x);
+      x += step;
+      if (-step / x < 1e-10) break;
+    }
+    return [Math.exp(mean(e) + digamma(x) - Math.log(x)), 2 * x];
+  }
+
+  function priors(contrasts, cells, most) { // by family
+    const found = new Map();
+    for (const k of contrasts) {
+      if (!found.has(k.family)) found.set(k.family, []);
+      found.get(k.family).push(paired(...k.of.map(i => cells[i]), most));
+    }
+    return new Map([...found].map(([family, shifts]) => [family, prior(shifts)]));
+  }
+
+  function paired(a, b, most) { // differences over the seeds of both
+    const seeds = [a, b].map(c => c.seeds.slice(0, most));
+    const there = seeds[0].map(seed => seeds[1].indexOf(seed));
+    return there.flatMap((j, i) => (j < 0 ? [] : [a.values[i] - b.values[j]]));
+  }
+
+  function contrast(k, cells, { margin: factor, confidence, most }, known) {
     const [a, b] = k.of.map(i => cells[i]), printed = a.print[0] - b.print[0];
-    const ours = difference(a, b, most, confidence);
+    const ours = difference(a, b, most, confidence, known.get(k.family));
     const said = share => { // where printed deviations are over so many devices, too
       const prints = [a, b].map(({ print: [m, sd, n] }) => [m, sd && sd / Math.sqrt(share), n]);
       const print = prints.every(spread)
@@ -106,13 +152,17 @@ const lgfed = (() => {
     return said(a.pooled ?? 1) === found ? found : "inconclusive";
   }
 
-  function difference(a, b, most, confidence) { // over the seeds of both; of none, by Welch
-    const seeds = [a, b].map(c => c.seeds.slice(0, most));
-    const there = seeds[0].map(seed => seeds[1].indexOf(seed));
-    const shifts = there.flatMap((j, i) => (j < 0 ? [] : [a.values[i] - b.values[j]]));
+  function difference(a, b, most, confidence, prior) { // over the seeds of both; of none, by Welch
+    const shifts = paired(a, b, most);
     if (!shifts.length) return apart(first(a, most), first(b, most), confidence);
     if (shifts.length < 2 || byChance(shifts)) return null;
-    const reach = quantile(shifts.length - 1, confidence) * Math.sqrt(variance(shifts) / shifts.length);
+    let [scatter, df] = [variance(shifts), shifts.length - 1];
+    if (prior && scatter > 1e-18) {
+      const more = Math.min(prior[1], df); // a prior counts at most as much as the runs
+      scatter = (more * prior[0] + df * scatter) / (more + df);
+      df += more;
+    }
+    const reach = quantile(df, confidence) * Math.sqrt(scatter / shifts.length);
     return [mean(shifts) - reach, mean(shifts) + reach];
   }
 
@@ -128,9 +178,10 @@ const lgfed = (() => {
   }
 
   function judged(data, knobs) { // all verdicts, in the order of ``data``
+    const known = priors(data.contrasts, data.cells, knobs.most);
     return {
       cells: data.cells.map(c => c.fixed ?? cell(c, knobs)),
-      contrasts: data.contrasts.map(k => k.fixed ?? contrast(k, data.cells, knobs)),
+      contrasts: data.contrasts.map(k => k.fixed ?? contrast(k, data.cells, knobs, known)),
       claims: data.claims.map(c => c.fixed ?? claim(c, knobs)),
     };
   }

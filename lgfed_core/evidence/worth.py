@@ -10,8 +10,9 @@ papers argue with *contrasts*, one method less another at the same setting, and 
 
 Where a printed deviation is pooled over runs and devices both of its readings must say the same, as
 for cells. Printed means are taken as independent of each other. Ours are paired over the seeds that
-both have, and no others count; where they share none, the interval is Welch's. No correction is
-made over cells or contrasts: one of twenty at an edge is misjudged.
+both have, and no others count, with variances shared over one setting and measure (`moderated`);
+where they share none, the interval is Welch's. No correction is made over cells or contrasts: one
+of twenty at an edge is misjudged.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from . import collapse, verdict
+from . import collapse, moderated, verdict
 from .printed import Table, cells, counted, row_name
 from .rows import plain
 from .steps import STEPS
+from .verdict import Evidence
 
 NO_CONTRAST = "the print leaves it open"
 VAGUE = "hangs on what the printed deviation is over"  # of `Table.pooled`
@@ -134,30 +136,47 @@ def contrasts(spec: Table, runs: Runs, protocol: str, selection: str, **where) -
     printed = cells(spec, **where)
     printed = printed[~counted(spec, printed)]
     setting = [c for c in spec.ids if c not in _OWN]
-    lines = []
-    by = [*setting, "metric"]
+    pairs, by = [], [*setting, "metric"]
     for _, group in printed.groupby(by, sort=False, dropna=False):
         rows = group.to_dict("records")
-        for a, b in ((a, b) for a in rows for b in rows):
-            if (a["method"], b["method"]) in spec.contrasts:
-                lines.append(_contrast(spec, runs, a, b, (a["metric"], protocol, selection)))
-    return pd.DataFrame(lines)
+        pairs += [
+            (a, b) for a in rows for b in rows if (a["method"], b["method"]) in spec.contrasts
+        ]
+    places = [(a["metric"], protocol, selection) for a, _ in pairs]
+    both = [_runs_of(spec, runs, *pair, at) for pair, at in zip(pairs, places, strict=True)]
+    ours = [_ours(a, b) for a, b, *_ in both]
+    families = [tuple(plain(a[c]) for c in by) for a, _ in pairs]  # one scale of noise each
+    for family in dict.fromkeys(families):
+        mine = [i for i, own in enumerate(families) if own == family]
+        for i, found in zip(mine, moderated.shared([ours[i] for i in mine]), strict=True):
+            ours[i] = found
+    return pd.DataFrame(_contrast(spec, *found) for found in zip(pairs, both, ours, strict=True))
 
 
-def _contrast(spec: Table, runs: Runs, a: dict, b: dict, place: tuple[str, str, str]) -> dict:
-    floor = next(m for m in spec.metrics if m.name == a["metric"]).least(0.0)
-    low, high = _printed(spec.runs, a, b, floor)
-    own = [row | {"paper_sd": row["paper_sd"] / np.sqrt(spec.pooled)} for row in (a, b)]
-    both = (low, high), _printed(spec.runs, own[0], own[1], floor)  # as `verdict.ends`
+_Both = tuple[pd.Series, pd.Series, int, str]
+
+
+def _runs_of(spec: Table, runs: Runs, a: dict, b: dict, place: tuple[str, str, str]) -> _Both:
+    """Values of both over the seeds that they share, how many more ran of which one diverged, and
+    what stands in."""
     keys = [(*(plain(row[c]) for c in spec.ids), *place) for row in (a, b)]
     (ours, one), (others, other) = (runs.get(key, (pd.Series(dtype=float), "")) for key in keys)
     ran = [values.index.union(sorted(values.attrs.get("lost", ()))) for values in (ours, others)]
     ours, others = _shared(ours, others)
-    difference, *ends = _ours(ours, others)
-    stand_in = one or other
-    shift, seeds = a["paper"] - b["paper"], min(len(ours), len(others))
-    lost = max(0, len(ran[0].intersection(ran[1])) - seeds)
-    wide, narrow = (_judged(shift, interval, ends, seeds) for interval in both)
+    lost = len(ran[0].intersection(ran[1])) - min(len(ours), len(others))
+    return ours, others, max(0, lost), one or other
+
+
+def _contrast(spec: Table, pair: tuple[dict, dict], both: _Both, ours: Evidence) -> dict:
+    a, b = pair
+    floor = next(m for m in spec.metrics if m.name == a["metric"]).least(0.0)
+    low, high = _printed(spec.runs, a, b, floor)
+    own = [row | {"paper_sd": row["paper_sd"] / np.sqrt(spec.pooled)} for row in (a, b)]
+    prints = (low, high), _printed(spec.runs, own[0], own[1], floor)  # as `verdict.ends`
+    x, y, lost, stand_in = both
+    ends = ours.low, ours.high
+    shift, seeds = a["paper"] - b["paper"], min(len(x), len(y))
+    wide, narrow = (_judged(shift, interval, ends, seeds) for interval in prints)
     open_ = verdict.INCONCLUSIVE if seeds else verdict.NOT_RUN
     found = wide if wide == narrow else open_
     if stand_in and found not in (NO_CONTRAST, verdict.NOT_RUN):
@@ -170,7 +189,7 @@ def _contrast(spec: Table, runs: Runs, a: dict, b: dict, place: tuple[str, str, 
         "printed": shift,
         "printed_low": low,
         "printed_high": high,
-        "ours": difference,
+        "ours": ours.estimate,
         "low": ends[0],
         "high": ends[1],
         "seeds": seeds,
@@ -178,7 +197,7 @@ def _contrast(spec: Table, runs: Runs, a: dict, b: dict, place: tuple[str, str, 
         "verdict": found,
         "row": a["row"],
         "less": b["row"],
-        "origin": _origins((a["row"], ours), (b["row"], others)),
+        "origin": _origins((a["row"], x), (b["row"], y)),
     }
 
 
@@ -204,19 +223,18 @@ def _shared(a: pd.Series, b: pd.Series) -> tuple[pd.Series, pd.Series]:
     return (a.reindex(same), b.reindex(same)) if len(same) else (a, b)
 
 
-def _ours(a: pd.Series, b: pd.Series) -> tuple[float, float, float]:
-    """Difference and interval: paired over the same seeds, or Welch's."""
+def _ours(a: pd.Series, b: pd.Series) -> Evidence:
+    """Difference and interval: paired over the same seeds, or Welch's, which shares nothing."""
     if not (len(a) and len(b)):
-        return np.nan, np.nan, np.nan
+        return verdict.NO_EVIDENCE
     shift = float(a.mean() - b.mean())
     if set(a.index) == set(b.index):
-        found = verdict.greater(a, b.reindex(a.index))
-        return found.estimate, found.low, found.high
+        return verdict.greater(a, b.reindex(a.index))
     if min(len(a), len(b)) < 2:
-        return shift, np.nan, np.nan
+        return Evidence(shift, np.nan, np.nan)
     parts = [(v.var() / len(v), len(v) - 1) for v in (a, b)]
     low, high = verdict.welch(shift, *parts[0], *parts[1])
-    return shift, float(low), float(high)
+    return Evidence(shift, float(low), float(high))
 
 
 def _judged(printed: float, interval, ours, seeds: int) -> str:

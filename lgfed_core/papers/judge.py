@@ -25,7 +25,7 @@ from .printed import TABLES
 
 _SENT = {  # what the script needs of each
     "cells": ("print", "least", "pooled", "seeds", "values", "fixed"),
-    "contrasts": ("of", "floor", "fixed"),
+    "contrasts": ("of", "family", "floor", "fixed"),
     "claims": ("p", "first", "fixed"),
 }
 _COUNTED = {  # lines of the counts: verdict of a number or contrast, of a claim
@@ -42,7 +42,8 @@ _PARTS = ("numbers, as described", "numbers, as released", "contrasts", "claims"
 
 
 def data() -> dict[str, list[dict[str, Any]]]:
-    """What has run: ``cells``, ``contrasts`` of two cells each (by their place), ``claims``.
+    """What has run: ``cells``, ``contrasts`` of two cells each (by their place) with the
+    ``family`` that shares a variance, ``claims``.
 
     A cell has ``print`` (mean, deviation and runs, None where there are none), ``least`` (the
     margin's floor), ``seeds`` and their ``values``; a claim has ``p``, its two p-values (for and
@@ -104,6 +105,7 @@ def _contrasts(spec: Table, found: pd.DataFrame, places: dict[tuple, int]) -> It
             "title": spec.title,
             "words": ", ".join(filter(None, [line["setting"], line["contrast"], where])),
             "of": [places[key] for key in keys],
+            "family": f"{spec.name}, {line['setting']}, {line['metric']}",
             "floor": metrics[line["metric"]].least(0.0),
             "verdict": line["verdict"],
             "printed": f"{line['printed']:+.2f}",

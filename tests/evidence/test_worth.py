@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from lgfed_core.evidence import records, report, scoreboard, verdict, worth
-from lgfed_core.evidence.printed import DONE, Table, accuracy, cells
+from lgfed_core.evidence.printed import DONE, Table, accuracy, cells, row_name
 from lgfed_core.papers.printed import TABLES
 
 SPEC = Table(
@@ -196,7 +196,8 @@ def test_a_printed_fall_is_judged_as_a_printed_rise():
 
 def test_runs_are_paired_by_seed_and_not_by_place():
     a, b = pd.Series([1.0, 5.0, 9.0], [0, 1, 2]), pd.Series([8.0, 4.0, 0.0], [2, 1, 0])
-    assert worth._ours(a, b) == pytest.approx((1, 1, 1))
+    found = worth._ours(a, b)
+    assert (found.estimate, found.low, found.high) == pytest.approx((1, 1, 1))
 
 
 def test_seeds_that_would_do_take_the_prints_own_variance_in():
@@ -216,8 +217,9 @@ def test_runs_of_other_seeds_are_compared_by_welch():
     a, b = pd.Series([1.0, 5.0, 9.0], [0, 1, 2]), pd.Series([8.0, 4.0, 0.5], [3, 4, 5])
     expected = stats.ttest_ind(a, b, equal_var=False).confidence_interval(0.95)
     found = worth._ours(a, b)
-    assert found == pytest.approx((a.mean() - b.mean(), expected.low, expected.high))
-    assert worth._ours(a, b[:2])[0] == pytest.approx(5 - 6)
+    ends = found.estimate, found.low, found.high
+    assert ends == pytest.approx((a.mean() - b.mean(), expected.low, expected.high))
+    assert worth._ours(a, b[:2]).estimate == pytest.approx(5 - 6)
 
 
 def test_two_equal_differences_decide_no_contrast():
@@ -234,3 +236,22 @@ def test_a_contrast_on_stand_in_data_of_either_says_so(folder, which):
     }
     found = worth.contrasts(SPEC, runs, *DONE, folder=folder).iloc[0]
     assert found["verdict"] == f"{verdict.STAND_IN} (clips)"
+
+
+def test_contrasts_of_one_table_share_their_variance():
+    spec = TABLES["lgfedavg_v2_table8_cifar10"]
+    found = report.contrasts(spec)
+    mine = found[(found["seeds"] == 3) & (found["metric"] == "local_test_acc")]
+    runs = report.runs_of(spec, records.load(spec.experiments), "paper")
+    place = ("local_test_acc", *spec.headline)
+    named = {
+        row_name(dict(zip(spec.ids, key, strict=False))): values
+        for key, (values, _) in runs.items()
+        if key[-3:] == place
+    }
+    widths = []
+    for line in mine.to_dict("records"):
+        alone = worth._ours(*worth._shared(named[line["row"]], named[line["less"]]))
+        assert line["ours"] == pytest.approx(alone.estimate)
+        widths.append((line["high"] - line["low"]) / (alone.high - alone.low))
+    assert np.median(widths) < 0.9 and len(widths) > 5
