@@ -16,10 +16,11 @@ from lgfed_core import plotting
 from lgfed_core.colours import INK, KIND, PROTOCOL, REFERENCE
 from lgfed_core.evidence import answers, records, report, verdict
 from lgfed_core.evidence.display import Page, number, opened
-from lgfed_core.evidence.printed import METRICS, PAPERS
+from lgfed_core.evidence.printed import METRICS, PAPERS, Table
 from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.evidence.steps import marked
 
+from . import artefacts
 from .printed import TABLES
 
 KINDS = {  # from the best known to the least: how verdicts begin; of several the longest fits
@@ -141,8 +142,9 @@ def judged(paper: str, title: str, table: str) -> Page:
     return Page(f'<section class="judged paper-{paper}">{head}{table}</section>')
 
 
-def contrasted(found: pd.DataFrame) -> str:
-    """Contrasts of one table as an HTML table; ours opens on its runs. found: of `contrasts`."""
+def contrasted(found: pd.DataFrame, spec: Table) -> str:
+    """Contrasts of one table as an HTML table; ours opens on its runs, and beside a verdict stands
+    the erratum that is behind it. found: of `contrasts`."""
     names = ("setting", "contrast", "metric", "printed", "ours", "95 %", "verdict")
     rows = []
     for line in found.to_dict("records"):
@@ -150,7 +152,10 @@ def contrasted(found: pd.DataFrame) -> str:
         ours = f"{number(line['ours'], '+')} ({marked(line['seeds'], line['lost'])})"
         interval = " to ".join(number(line[end], "+") for end in ("low", "high"))
         tds = [*map(html.escape, words), number(line["printed"], "+"), opened(ours, line["origin"])]
-        tds += [interval, line["verdict"]]
+        released = spec.headline[0] == "as_released"
+        behind = artefacts.beside(spec.name, line["metric"], line["contrast"], released)
+        said = "; ".join([line["verdict"], *behind])
+        tds += [interval, html.escape(said, quote=False)]
         pairs = zip(names, tds, strict=True)
         rows.append("".join(f'<td data-name="{name}">{td}</td>' for name, td in pairs))
     head = "".join(f"<th>{name}</th>" for name in names)

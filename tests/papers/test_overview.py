@@ -92,10 +92,12 @@ def test_a_claim_and_a_contrast_open_on_the_runs_that_they_compare():
     text = board.markdown(table.loc[["L4", "F9"]], found)  # of which the second has no runs
     assert text.count("<details") == 1 and told in text
     assert f"`{again}`" in text  # elsewhere in Markdown two hyphens become a dash
-    contrast = overview.contrasts().query("seeds > 1").iloc[:1]
-    shown = overview.contrasted(contrast)
+    spec = printed.TABLES["lgfedavg_table4_adult_fairness"]
+    contrast = report.contrasts(spec).query("seeds > 1")
+    shown = overview.contrasted(contrast, spec)
     for row in contrast.iloc[0][["row", "less"]]:
         assert f"{row}: seeds " in shown
+    assert "an artefact: as released, the push of its adversary cancels" in shown
 
 
 def test_a_claim_over_several_splits_has_a_command_for_each_and_together_they_make_its_runs():

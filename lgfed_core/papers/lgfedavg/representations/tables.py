@@ -95,32 +95,6 @@ def against(values: pd.DataFrame, metric: str) -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
-def answer(values: pd.DataFrame) -> str:
-    """What to use, for each number of labels and test: the best way, and how far plain is behind.
-
-    values: of `weights.chosen`. A way whose interval from plain holds zero is not called better.
-    """
-    lines, found = [], gaps(values)
-    for labels in LABELS:
-        ran = [way for way in WAYS if len(cell(values, labels, way))]
-        if len(ran) < len(WAYS):
-            lines.append(f"{words(labels)}: {NOT_RUN}")
-            continue
-        lines.append(f"{words(labels)}:")
-        for metric, test in TESTS.items():
-            means = {way: cell(values, labels, way)[metric].mean() for way in ran}
-            best = max(means, key=lambda way: means[way])
-            clear = [
-                f"{WORDS[way]} {_gap(found.loc[labels, way, metric])}"
-                for way in ran
-                if way != "plain" and found.loc[(labels, way, metric), "low"] > 0
-            ]
-            # False if an interval moved to the other side of zero, or came to hold it.
-            more = "; ahead of g alone: " + ", ".join(clear) if clear else "; none ahead"
-            lines.append(f"  {test}: highest {WORDS[best]}, {means[best]:.1f} %{more}")
-    return "\n".join(lines)
-
-
 def late(curves: pd.DataFrame) -> pd.DataFrame:
     """How far the last quarter of the rounds is from the one before, in points, of each way.
 

@@ -4,9 +4,7 @@ import pandas as pd
 
 from lgfed_core.evidence.printed import METHODS
 from lgfed_core.evidence.records import select
-from lgfed_core.evidence.verdict import NOT_RUN
 
-from .claims import WORDS
 from .run import CURVES, NAME, TABLE
 from .settings import SPLITS, named
 
@@ -50,28 +48,6 @@ def from_start(curves: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     before = [f"{split}_normal_before" for split in SPLITS.values()]
     start = select(rows, table=TABLE, metric=before).assign(round=0, metric="normal")
     return pd.concat([start[start.columns.intersection(curves.columns)], curves], ignore_index=True)
-
-
-def answer(rows: pd.DataFrame) -> str:
-    """What became of the old devices and the newcomer, in a line per split and method.
-
-    rows: of `claims.stored`. Says what has not run.
-    """
-    said = []
-    for classes, split in SPLITS.items():
-        mine = select(rows, classes_per_device=classes)
-        if mine.empty:
-            said.append(f"{WORDS[split]}: {NOT_RUN}")
-            continue
-        found, seeds = live(mine), mine.groupby(_lines(mine))["seed"].nunique().rename(words)
-        said.append(f"{WORDS[split]}, in percent (seeds):")
-        for name, line in found.iterrows():
-            normal, rotated = line["old devices"], line["newcomer"]
-            said.append(
-                f"  {name}: old devices {normal['before']:.1f} -> {normal['after']:.1f}, "
-                f"newcomer {rotated['before']:.1f} -> {rotated['after']:.1f} ({seeds[name]})"
-            )
-    return "\n".join(said)
 
 
 def _lines(rows: pd.DataFrame) -> list[str]:

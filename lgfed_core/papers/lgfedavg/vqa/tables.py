@@ -5,7 +5,6 @@ import torch
 
 from lgfed_core import models
 from lgfed_core.evidence import verdict
-from lgfed_core.evidence.claims import said
 from lgfed_core.evidence.printed import METHODS, cells
 from lgfed_core.evidence.records import select
 from lgfed_core.models.vqa import SHARED, QuestionNet
@@ -15,7 +14,6 @@ from ..levels import ends
 from ..printed import TABLES
 from . import claims
 from .run import CURVES, NAME, TABLE, ids
-from .settings import Settings
 
 WIDTHS = (50, 100, 128, 200, 256, 300, 512, 600, 1024)  # usual ones of an embedding
 WORDS = 64_437  # of a vocabulary with which the network has the printed size, see `paper_size`
@@ -166,33 +164,6 @@ def by_seed(rows: pd.DataFrame) -> pd.DataFrame:
         there = claims.at_goal(rows, line, "goal_reached") == 1
         lines[f"{METHODS[line]}, rounds"] = rounds.map("{:.0f}".format).where(there, "–")
     return pd.DataFrame(lines).rename(index="seed {}".format).rename_axis(None)
-
-
-def answer(rows: pd.DataFrame, goal: float) -> str:
-    """What the recorded runs say, in a few lines; rows: of `claims.stored`."""
-    reached = {line: claims.at_goal(rows, line, "goal_reached") for line in ("fedavg", "lg_fedavg")}
-    if not len(reached["fedavg"]):
-        return f"stored runs: {verdict.NOT_RUN}"
-    said_of = [f"goal {100 * goal:g} %, mean over the devices' validation rows:"]
-    for line, there in reached.items():
-        said_of.append(
-            f"  {METHODS[line]}: {int(there.sum())} of {len(there)} seeds get there, "
-            f"after {_mean(claims.until_goal(rows, line)[there == 1])} rounds in all"
-        )
-    share = claims.shares(rows).dropna()
-    said_of.append(
-        f"  parameters that LG-FedAvg has sent by then: {_mean(share)} % of FedAvg's"
-        f"{claims.bound(rows)}; printed {claims.printed_share():.1f} %"
-    )
-    for scratch in (False, True):
-        (part,) = claims.ahead(rows, scratch)
-        begin = "the first weights" if scratch else "FedAvg's model"
-        points = " points of local test" if part.runs else ""
-        said_of.append(
-            f"  LG-FedAvg minus FedAvg {Settings.figure} rounds after {begin}, at chosen rates: "
-            f"{said(part.evidence, part.runs)}{points}"
-        )
-    return "\n".join(said_of)
 
 
 def sizes(own: System) -> pd.DataFrame:

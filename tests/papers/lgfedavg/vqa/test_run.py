@@ -149,7 +149,6 @@ def test_curves_are_drawn_from_where_they_begin(tmp_path, monkeypatch):
     monkeypatch.setattr(results, "RESULTS", tmp_path)
     empty = claims.stored()
     assert tables.late(tables.curves()).empty
-    assert verdict.NOT_RUN in tables.answer(empty, 0.4)
     assert (tables.beside_print(empty)["ours"] == verdict.NOT_RUN).all()
     figures.ways(tables.curves(), cfg, own)
     figures.to_goal(empty)
@@ -181,14 +180,12 @@ def test_a_seed_that_does_not_get_to_the_goal_is_in_no_mean_of_those_that_do():
     late = (rows["seed"] == 2) & (rows["method"] == "fedavg")
     rows.loc[late & (rows["metric"] == "fedavg_rounds"), "value"] = 100.0
     rows.loc[late & (rows["metric"] == "goal_reached"), "value"] = 0.0
-    said = tables.answer(rows, 0.4)
-    assert "FedAvg: 2 of 3 seeds get there, after 80.5 ± 0.707 (2) rounds in all" in said
-    assert "% of FedAvg's, at most: 1 of FedAvg's seeds count with all of their rounds" in said
+    assert claims.bound(rows) == ", at most: 1 of FedAvg's seeds count with all of their rounds"
     assert claims.judged(rows).loc["L16", "at"] == "parameters saved at least, % of FedAvg's"
     assert ("LG-FedAvg", "parameters sent, % of FedAvg's, at most") in tables.beside_print(
         rows
     ).index
-    assert "at most" not in tables.answer(made((80, 50, True), (10, 55, True)), 0.4)
+    assert claims.bound(made((80, 50, True), (10, 55, True))) == ""
     assert tables.beside_print(rows).loc[("FedAvg", "FedAvg rounds"), "ours"] == "80.5 ± 0.707 (2)"
     left, right = figures.to_goal(rows).axes
     marks = [[line.get_marker(), len(line.get_xdata())] for line in left.lines]
@@ -279,5 +276,4 @@ def test_claims_are_judged_by_hand():
     assert beside["words"].tolist() == ["LG-FedAvg is ahead of FedAvg"]
     never = claims.judged(made((80, 50, True), (68, 55, False)))
     assert never.loc["L16", "verdict"] == verdict.REFUTED
-    assert "0 of 3 seeds get there" in tables.answer(made((80, 50, True), (68, 55, False)), 0.4)
     assert (claims.judged(claims.stored().iloc[:0])["said"] == verdict.NOT_RUN).all()
