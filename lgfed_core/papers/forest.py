@@ -20,7 +20,7 @@ MARK = {  # outcome -> (colour, marker)
     AGAINST: (KIND["fails"][0], "X"),
     UNTOLD: (REFERENCE, "d"),
 }
-_HIGH, _HEAD = 0.2, 0.85  # inches: a line, and what stands above and below
+_HIGH, _HEAD = 0.2, 1.0  # inches: a line, and what stands above and below
 
 
 def forest(told: Told | Sequence[Told], titles: str | Sequence[str] = "") -> Figure:
@@ -67,7 +67,7 @@ def _panel(ax: Axes, told: Told, title: str) -> None:
     ax.set_yticks(places, ["\n".join(textwrap.wrap(name, 34)) for name in lines["name"]])
     ax.set_ylim(-0.6, len(lines) - 0.4)
     ax.set_xlabel(told.claim.unit)
-    ax.set_title("\n".join(textwrap.wrap(title, 50)), loc="left", x=0.0, fontsize=9)
+    ax.set_title("\n".join(textwrap.wrap(title, 36)), loc="left", x=0.0, fontsize=9)
     ax.title.set_ha("left")
     ax.grid(visible=False, axis="y")
     ax.spines["left"].set_color(FAINT)
