@@ -43,7 +43,9 @@ def test_notebook_keeps_the_rules(name):
     assert notebook.metadata.kernelspec.name == "python3"
     cells = code_cells(notebook)
     assert not any(cell.outputs or cell.execution_count for cell in cells), "holds outputs"
-    assert max(len(cell.source.splitlines()) for cell in cells) <= 15
+    for cell in cells:  # a guard is hidden when drawn, and stands on its own
+        most = 50 if "guard" in cell.metadata.get("tags", []) else 15
+        assert len(cell.source.splitlines()) <= most, cell.id
     settings = [cell for cell in cells if "parameters" in cell.metadata.get("tags", [])]
     assert len(settings) == 1
     assert "hide-input" in settings[0].metadata.tags
