@@ -130,7 +130,7 @@ def by_probability() -> Figure:
             label=f"{loss} loss",
         )  # fmt: skip
     ax.set(xlabel="how often the target takes part", ylabel="target accuracy in %")
-    _finish(figure, ax, "FADE's squared loss helps\nat both ends")
+    _finish(figure, ax, "FADE's squared loss helps\nwhere the target dominates")
     return figure
 
 
