@@ -13,14 +13,14 @@ from lgfed_core.colours import FAINT, INK, KIND, PALE, REFERENCE
 from lgfed_core.evidence.answers import AGAINST, AS_CLAIMED, LEVEL, UNTOLD, Told
 from lgfed_core.plotting import caption
 
-NARROW = 4.8  # inches: its letters are still read on a phone
+NARROW = 3.75  # inches: as wide as a phone, so that nothing of it has to scroll
 MARK = {  # outcome -> (colour, marker)
     AS_CLAIMED: (KIND["holds"][0], "o"),
     LEVEL: (INK, "s"),
     AGAINST: (KIND["fails"][0], "X"),
     UNTOLD: (REFERENCE, "d"),
 }
-_HIGH, _HEAD = 0.2, 1.0  # inches: a line, and what stands above and below
+_HIGH, _HEAD = 0.14, 1.05  # inches: a line of letters, and what stands above and below
 
 
 def forest(told: Told | Sequence[Told], titles: str | Sequence[str] = "") -> Figure:
@@ -31,8 +31,7 @@ def forest(told: Told | Sequence[Told], titles: str | Sequence[str] = "") -> Fig
     claims = [told] if isinstance(told, Told) else list(told)
     titles = [titles] if isinstance(titles, str) else list(titles)
     titles += [""] * (len(claims) - len(titles))
-    lengths = [max(1, int((one.lines["runs"] > 0).sum())) for one in claims]
-    heights = [_HIGH * n + _HEAD for n in lengths]
+    heights = [_HIGH * max(2, sum(map(_lines, _names(one)))) + _HEAD for one in claims]
     figure, axes = plt.subplots(
         len(claims), 1, figsize=(NARROW, sum(heights) + 0.45), squeeze=False, height_ratios=heights
     )
@@ -45,6 +44,21 @@ def forest(told: Told | Sequence[Told], titles: str | Sequence[str] = "") -> Fig
         "seeds at the right; the paper's difference is hollow."
     )
     return caption(figure, below)
+
+
+def _names(told: Told) -> list[str]:
+    """What has run, each name on as many lines as it needs."""
+    ran = told.lines["name"][told.lines["runs"] > 0]
+    return [_wrapped(name, 24) for name in ran]
+
+
+def _wrapped(words: str, width: int) -> str:
+    return "\n".join(textwrap.wrap(words, width, break_on_hyphens=False))
+
+
+def _lines(name: str) -> float:
+    """How many lines of letters a comparison takes, with some air."""
+    return name.count("\n") + 1.5
 
 
 def _panel(ax: Axes, told: Told, title: str) -> None:
@@ -64,10 +78,10 @@ def _panel(ax: Axes, told: Told, title: str) -> None:
             ax.plot(line.printed, y, "o", markersize=4, **look)
         right = ax.get_yaxis_transform()
         ax.text(1.01, y, str(line.runs), transform=right, va="center", fontsize=7, color=REFERENCE)
-    ax.set_yticks(places, ["\n".join(textwrap.wrap(name, 34)) for name in lines["name"]])
+    ax.set_yticks(places, [*reversed(_names(told))])
     ax.set_ylim(-0.6, len(lines) - 0.4)
-    ax.set_xlabel(told.claim.unit)
-    ax.set_title("\n".join(textwrap.wrap(title, 36)), loc="left", x=0.0, fontsize=9)
+    ax.set_xlabel(_wrapped(told.claim.unit, 34), fontsize=8)
+    ax.set_title(_wrapped(title, 30), loc="left", x=0.0, fontsize=9)
     ax.title.set_ha("left")
     ax.grid(visible=False, axis="y")
     ax.spines["left"].set_color(FAINT)
@@ -83,4 +97,4 @@ def _legend(figure: Figure, claims: Sequence[Told]) -> None:
     if any(one.lines["printed"].notna().any() for one in claims):
         hollow = dict(markerfacecolor="white", markeredgecolor=INK)
         marks.append(Line2D([], [], linestyle="", marker="o", label="the paper", **hollow))
-    figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), fontsize=7.5)
+    figure.legend(handles=marks, loc="outside lower center", ncols=3, fontsize=7.5)

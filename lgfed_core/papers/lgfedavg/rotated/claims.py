@@ -89,7 +89,7 @@ CLAIMS = (
             and told.between(65, 75, at=["i.i.d., FedAvg forgets", "non-i.i.d., FedAvg forgets"])
             and told.between(-4.5, -1.5, at="LG-FedAvg keeps")
         ),
-        unit="points of accuracy on the old devices, as the name of the line says",
+        unit="points of accuracy on the old devices",
         family="old devices, C = 0",
     ),
     Claim(
