@@ -21,6 +21,7 @@ from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.evidence.steps import marked
 
 from . import artefacts
+from .board import on_stand_ins
 from .printed import TABLES
 
 KINDS = {  # from the best known to the least: how verdicts begin; of several the longest fits
@@ -57,9 +58,11 @@ def contrasts() -> pd.DataFrame:
 
 
 def claims(board: pd.DataFrame) -> pd.DataFrame:
-    """The claims of `board.board`, with their kind: on several data sets that of the first."""
+    """The claims of `board.board`, with their kind: on several data sets that of the first; those
+    on stand-in data alone are by themselves."""
     lines = board.rename(columns={"paper": "paper_name"})
     first = lines["verdict"].str.replace(r"^\w[\w -]*: ", "", regex=True)
+    first = first.mask(lines["verdict"].map(on_stand_ins), verdict.STAND_IN)
     return lines.assign(kind=_with_kind(lines.assign(verdict=first))["kind"])
 
 
