@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from lgfed_core.evidence import moderated, records, verdict
+from lgfed_core.evidence import comparison, moderated, records, verdict
 from lgfed_core.papers import judge, overview
 from lgfed_core.papers.cgau.cifar10 import claims as cifar10
 from lgfed_core.paths import ROOT
@@ -117,21 +117,21 @@ def _cell(cell: dict, margin: float, confidence: float, most: int) -> str:
 
     def said(deviation: float | None) -> str:
         print_of = cell | {"print": [printed, deviation, runs]}
-        within = margin * verdict.margin_of(deviation or np.nan, cell["least"])
+        within = margin * comparison.margin_of(deviation or np.nan, cell["least"])
         error, df = _print(print_of)
         scatter = values.var(ddof=1) / len(values)
-        ends = verdict.welch(
+        ends = comparison.welch(
             values.mean() - printed, error, df, scatter, len(values) - 1, confidence
         )
         return _where(*ends, (-within, within))
 
     found = verdict.INCONCLUSIVE
-    if len(values) > 1 and not verdict.by_chance(values.std(ddof=1), len(values)):
+    if len(values) > 1 and not comparison.by_chance(values.std(ddof=1), len(values)):
         readings = {said(sd), said(sd and sd / cell.get("pooled", 1) ** 0.5)}
         found = readings.pop() if len(readings) == 1 else verdict.INCONCLUSIVE
-    within = margin * verdict.margin_of(sd or np.nan, cell["least"])
+    within = margin * comparison.margin_of(sd or np.nan, cell["least"])
     vague = sd is not None and runs > 1
-    vague = vague and verdict.least_reach(sd, runs, 10, confidence) > within
+    vague = vague and comparison.least_reach(sd, runs, 10, confidence) > within
     return verdict.UNREACHABLE if found == verdict.INCONCLUSIVE and vague else found
 
 
@@ -162,7 +162,7 @@ def _contrast(k: dict, pair: list[dict], prior, **knobs) -> str:
 def _of(k: dict, pair: list[dict], prior, margin: float, confidence: float, most: int) -> str:
     shift = pair[0]["print"][0] - pair[1]["print"][0]
     (a, df_a), (b, df_b) = map(_print, pair)
-    low, high = verdict.welch(shift, a, df_a, b, df_b, confidence)
+    low, high = comparison.welch(shift, a, df_a, b, df_b, confidence)
     if not (a or b) or None in pair[0]["print"] + pair[1]["print"]:
         low, high = shift - k["floor"], shift + k["floor"]
     if low <= 0 <= high:
@@ -173,16 +173,16 @@ def _of(k: dict, pair: list[dict], prior, margin: float, confidence: float, most
         return verdict.INCONCLUSIVE
     if len(ours):
         n = len(ours)
-        if verdict.by_chance(ours.std(ddof=1), n):
+        if comparison.by_chance(ours.std(ddof=1), n):
             return verdict.INCONCLUSIVE
         sd, df = ours.std(ddof=1), n - 1
         if prior and sd > 1e-9:
             sd, df = prior.moderate(sd, df)
-        ends = verdict.welch(ours.mean(), 0.0, 1, sd**2 / n, df, confidence)
+        ends = comparison.welch(ours.mean(), 0.0, 1, sd**2 / n, df, confidence)
     else:
         x, y = np.array([*x.values()]), np.array([*y.values()])
         parts = [p for v in (x, y) for p in (v.var(ddof=1) / len(v), len(v) - 1)]
-        ends = verdict.welch(x.mean() - y.mean(), *parts, confidence)
+        ends = comparison.welch(x.mean() - y.mean(), *parts, confidence)
     return _where(*ends, tuple(sorted((shift / (1 + margin), shift * (1 + margin)))))
 
 

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import verdict
+from . import comparison, verdict
 from .printed import Table
 from .steps import STEPS
 
@@ -55,7 +55,7 @@ class Groups:
         95 % interval is wider than the margin whatever ours scatter."""
         if self.others < 2:
             return False
-        return verdict.least_reach(self.sd, self.others, STEPS[-1]) <= WIDE
+        return comparison.least_reach(self.sd, self.others, STEPS[-1]) <= WIDE
 
     def fell(self, ours: ArrayLike) -> NDArray:
         """Which of our runs [k] have collapsed -> [k]."""
@@ -87,7 +87,7 @@ def groups(mean: float, sd: float, runs: int, guess: float) -> Groups:
     return Groups(runs, fell, guess, high, float(np.sqrt(max(left, 0.0))))
 
 
-def compare(printed: Groups, ours: ArrayLike) -> tuple[verdict.Comparison, str]:
+def compare(printed: Groups, ours: ArrayLike) -> tuple[comparison.Comparison, str]:
     """The verdict on our runs [k] by the rule above, and what it is of, in words.
 
     Difference, interval and margin are those of the mean of the runs that have not collapsed.
@@ -97,7 +97,7 @@ def compare(printed: Groups, ours: ArrayLike) -> tuple[verdict.Comparison, str]:
     ours = np.asarray(ours, float)
     fell = printed.fell(ours)
     rest, many = ours[~fell], int(fell.sum())
-    found = verdict.compare(printed.mean, printed.sd, printed.others, rest, WIDE, most=WIDE)
+    found = comparison.compare(printed.mean, printed.sd, printed.others, rest, WIDE, most=WIDE)
     said, words = found.verdict, ""
     if ours.size:
         shares = [[printed.collapsed, printed.others], [many, rest.size]]

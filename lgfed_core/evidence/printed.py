@@ -17,8 +17,8 @@ import pandas as pd
 from lgfed_core.errors import ResultsError
 from lgfed_core.paths import PAPER
 
+from .comparison import margin_of
 from .rows import PROTOCOLS, plain
-from .verdict import margin_of
 from .words import PAPERS as PAPERS
 
 

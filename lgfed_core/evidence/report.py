@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from lgfed_core.errors import ResultsError
 from lgfed_core.paths import PAPER, RESULTS
 
-from . import printed, records, verdict, worth
+from . import comparison, printed, records, verdict, worth
 from .display import display as display, text
 from .printed import PAPERS, Table
 from .rows import DIVERGED, PROTOCOLS, SCALES, plain, refuse_repeated, texts
@@ -176,10 +176,10 @@ def _follows(spec: Table, cell: dict) -> np.ndarray:
 
 def _judged(
     spec: Table, cell: dict, ours: NDArray, metric: printed.Metric
-) -> tuple[verdict.Comparison, str]:
+) -> tuple[comparison.Comparison, str]:
     """Our runs against a cell; why it is inconclusive, or how many runs have collapsed."""
     if metric.digit:
-        return verdict.compare_exact(cell["paper"], metric.digit, ours), ""
+        return comparison.compare_exact(cell["paper"], metric.digit, ours), ""
     return worth.judged(spec, cell, ours, metric.least(cell["paper"]))
 
 

@@ -16,7 +16,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import special
 
-from .verdict import reach_of, welch
+from .comparison import welch
+from .verdict import reach_of
 
 STEPS = (3, 5, 10)
 FEW = 2  # degrees of freedom of a deviation that is not of a cell's own runs

@@ -1,16 +1,8 @@
-"""When a number counts as reproduced, and when a claim counts as confirmed.
+"""The words of verdicts, and when a claim counts as confirmed by the joint rule.
 
-A **cell** of a paper's table: the margin is the larger of twice the paper's standard deviation and
-a floor (1 point of accuracy, 2 points of AUC). The 95 % interval of the difference of means
-(Welch) lies inside the margin: *reproduced*; wholly outside: *differs*; across its edge, or we have
-a single run, or two that are equal: *inconclusive*. A number that follows from the settings alone
-(parameters sent) is compared in the digits printed. Where the printed deviation is above 5 points,
-`collapse` has a rule of its own.
-
-A **claim** is *confirmed*, *refuted* or *inconclusive* by a test over paired seeds, with Holm's
-correction over the claims that a page of the book judges together.
-
-The papers' deviations are population ones (numpy's default); ours have n - 1.
+A claim is *confirmed*, *refuted* or *inconclusive* by a test over paired seeds, with Holm's
+correction over the claims that a page of the book judges together. `answers` judges it by setting,
+with the same tests; `comparison` judges single numbers.
 """
 
 from __future__ import annotations
@@ -30,142 +22,8 @@ NOT_RUN, STAND_IN = "not yet run", "on stand-in data"
 CONFIRMED, REFUTED = "confirmed", "refuted"
 UNREACHABLE = "out of reach"  # a cell that no runs could reproduce: its own print is too vague
 SUGGESTED = "suggested"  # what runs of fewer rounds than the protocol's can do
-_ROUNDING = 1e-9  # differences below this are those of floating point
-_AGREE = 0.1  # how often a run agrees with another by chance, where few rows differ: not rarer
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Ours minus the paper's, its 95 % interval (NaN with one run), the margin, the verdict."""
-
-    difference: float
-    low: float
-    high: float
-    margin: float
-    verdict: str
-
-
-def compare(
-    paper_mean: float,
-    paper_sd: float | None,
-    paper_n: int | None,
-    ours: ArrayLike,
-    floor: float,
-    most: float = np.inf,
-) -> Comparison:
-    """Compare our runs [n] with a printed mean, its population deviation and number of runs.
-
-    floor, most: the smallest and the largest margin, in the unit of the numbers. Where the paper
-    prints no deviation (None or NaN) or had one run, its mean is taken as a constant: the interval
-    is then of ours alone, and so too narrow. Raises ResultsError for runs of another shape, or NaN.
-    """
-    ours = _runs(ours)
-    sd = np.nan if paper_sd is None else float(paper_sd)
-    margin = min(margin_of(sd, floor), most)
-    if ours.size == 0:
-        return Comparison(np.nan, np.nan, np.nan, margin, NOT_RUN)
-    difference = float(ours.mean() - paper_mean)
-    if ours.size == 1:
-        return Comparison(difference, np.nan, np.nan, margin, INCONCLUSIVE)
-    paper_variance, paper_df = 0.0, 1
-    if not (np.isnan(sd) or paper_n is None or paper_n < 2):
-        paper_variance, paper_df = sd**2 / (paper_n - 1), paper_n - 1
-    our_variance = ours.var(ddof=1) / ours.size
-    low, high = welch(difference, paper_variance, paper_df, our_variance, ours.size - 1)
-    if by_chance(ours.std(ddof=1), ours.size):
-        verdict = INCONCLUSIVE
-    elif -margin <= low and high <= margin:
-        verdict = REPRODUCED
-    elif high < -margin or low > margin:
-        verdict = DIFFERS
-    else:
-        verdict = INCONCLUSIVE
-    return Comparison(difference, float(low), float(high), margin, verdict)
-
-
-def _runs(ours: ArrayLike) -> NDArray:
-    """Our runs [n]. Raises ResultsError for another shape, or a NaN, which is no run."""
-    runs = np.asarray(ours, float)
-    if runs.ndim != 1 or np.isnan(runs).any():
-        raise ResultsError(
-            f"runs are {runs.tolist()!r:.200}; they must be numbers [n], without NaN"
-        )
-    return runs
-
-
-def ends(
-    paper_mean: float, paper_sd: float, paper_n: int | None, ours: ArrayLike, floor: float, k: int
-) -> tuple[str, str]:
-    """The verdicts of `compare` if a deviation printed over runs and the k devices of each were all
-    between runs, and if runs differed by nothing but the devices in them (a run's mean then
-    deviates by 1 / sqrt(k) of it). What is true lies between."""
-    one, other = (
-        compare(paper_mean, sd, paper_n, ours, floor).verdict
-        for sd in (paper_sd, paper_sd / np.sqrt(k))
-    )
-    return one, other
-
-
-def margin_of(paper_sd: float, floor: float) -> float:
-    """How far from a printed number counts as reproduced; without a deviation (NaN) the floor."""
-    return float(np.nanmax([2 * paper_sd, floor]))
-
-
-def reach_of(error: ArrayLike, df: ArrayLike) -> NDArray:
-    """Half a 95 % interval of a mean (Student's t), from its standard error and degrees of freedom;
-    NaN without any of these. Arguments broadcast."""
-    df = np.asarray(df, float)
-    return special.stdtrit(np.where(df > 0, df, np.nan), 0.975) * error
-
-
-def least_reach(paper_sd: float, paper_n: int, most: int, confidence: float = 0.95) -> float:
-    """Half the narrowest interval that up to ``most`` runs of ours can have beside a printed mean.
-
-    Not always that of runs without spread: with some, degrees of freedom are not the print's alone.
-    """
-    theirs = paper_sd**2 / (paper_n - 1)
-    ours = theirs * np.linspace(0, 8, 161)  # squared standard errors
-    return float(welch(0.0, theirs, paper_n - 1, ours, most - 1, confidence)[1].min())
-
-
-def by_chance(spread: float, runs: int) -> bool:
-    """Whether runs without ``spread`` may agree by chance, as accuracies are counts: two may."""
-    return spread < _ROUNDING and _AGREE ** (runs - 1) > 0.05
-
-
-def compare_exact(printed: float, digit: float, ours: ArrayLike) -> Comparison:
-    """Compare a number without chance in it: equal in the printed digits, or not.
-
-    digit: value of the last printed digit, e.g. 1e8 for 12.7e9. One run is enough; with several
-    all must agree. The difference is one of rounded numbers, its ends are the extreme runs.
-    """
-    ours = _runs(ours)
-    if ours.size == 0:
-        return Comparison(np.nan, np.nan, np.nan, digit / 2, NOT_RUN)
-    steps = np.round(ours / digit) - np.round(printed / digit)
-    difference, low, high = (float(f(steps) * digit) for f in (np.mean, np.min, np.max))
-    return Comparison(difference, low, high, digit / 2, DIFFERS if steps.any() else REPRODUCED)
-
-
-def welch(
-    difference: ArrayLike,
-    variance_a: ArrayLike,
-    df_a: ArrayLike,
-    variance_b: ArrayLike,
-    df_b: ArrayLike,
-    confidence: float = 0.95,
-) -> tuple[NDArray, NDArray]:
-    """Ends of the interval of a difference of two means; arguments broadcast.
-
-    variance_a, variance_b: squared standard errors of the two means, with ``df_a`` and ``df_b``
-    degrees of freedom, joined by Welch and Satterthwaite. Without any variance it is a point.
-    """
-    a, b = np.asarray(variance_a, float), np.asarray(variance_b, float)
-    total = a + b
-    with np.errstate(divide="ignore", invalid="ignore"):
-        df = total**2 / (a**2 / df_a + b**2 / df_b)
-    reach = special.stdtrit(np.where(total > 0, df, 1.0), (1 + confidence) / 2) * np.sqrt(total)
-    return difference - reach, difference + reach
+ROUNDING = 1e-9  # differences below this are those of floating point
+AGREE = 0.1  # how often a run agrees with another by chance, where few rows differ: not rarer
 
 
 @dataclass(frozen=True)
@@ -321,6 +179,13 @@ def _mean(x: NDArray, shared: float = 0.0) -> tuple[float, float, int, float]:
     return mean, sd, x.size - 1, float(np.sqrt(1 / max(x.size, 1) + shared))
 
 
+def reach_of(error: ArrayLike, df: ArrayLike) -> NDArray:
+    """Half a 95 % interval of a mean (Student's t), from its standard error and degrees of freedom;
+    NaN without any of these. Arguments broadcast."""
+    df = np.asarray(df, float)
+    return special.stdtrit(np.where(df > 0, df, np.nan), 0.975) * error
+
+
 def _interval(mean: float, error: float, df: float) -> tuple[float, float]:
     reach = reach_of(error, df)
     return float(mean - reach), float(mean + reach)
@@ -330,6 +195,6 @@ def _above(mean: float, error: float, df: float) -> float:
     """One-sided p of "the mean is above zero"; 1 where nothing can be said."""
     if not df > 0:
         return 1.0
-    if error < _ROUNDING:  # all runs agree, maybe by chance, as accuracies are counts
-        return _AGREE**df if mean > _ROUNDING else 1.0
+    if error < ROUNDING:  # all runs agree, maybe by chance, as accuracies are counts
+        return AGREE**df if mean > ROUNDING else 1.0
     return float(special.stdtr(df, -mean / error))

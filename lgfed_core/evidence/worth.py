@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from . import collapse, moderated, verdict
+from . import collapse, comparison, moderated, verdict
 from .printed import Table, cells, counted, row_name
 from .rows import plain
 from .steps import STEPS
@@ -46,24 +46,24 @@ def reachable(paper_sd: float, paper_runs: float | None, floor: float) -> bool:
     """
     if paper_runs is None or np.isnan(paper_sd) or np.isnan(paper_runs) or paper_runs < 2:
         return True
-    least = verdict.least_reach(paper_sd, int(paper_runs), STEPS[-1])
-    return least <= verdict.margin_of(paper_sd, floor)
+    least = comparison.least_reach(paper_sd, int(paper_runs), STEPS[-1])
+    return least <= comparison.margin_of(paper_sd, floor)
 
 
-def enough(found: verdict.Comparison, sd: float, seeds: int, paper_sd: float, paper_runs) -> int:
+def enough(found: comparison.Comparison, sd: float, seeds: int, paper_sd: float, paper_runs) -> int:
     """How many seeds would decide an inconclusive cell with this difference and spread; 0: no
     number of `SEEDS` would, it lies truly between."""
     known = not (np.isnan(paper_sd) or paper_runs is None or paper_runs < 2)
     theirs, df = (paper_sd**2 / (paper_runs - 1), paper_runs - 1) if known else (0.0, 1)
     for many in (n for n in SEEDS if n > seeds):
-        low, high = verdict.welch(found.difference, theirs, df, sd**2 / many, many - 1)
+        low, high = comparison.welch(found.difference, theirs, df, sd**2 / many, many - 1)
         inside = -found.margin <= low and high <= found.margin
         if inside or high < -found.margin or low > found.margin:
             return many
     return 0
 
 
-def why(found: verdict.Comparison, sd: float, seeds: int, paper_sd: float, paper_runs) -> str:
+def why(found: comparison.Comparison, sd: float, seeds: int, paper_sd: float, paper_runs) -> str:
     """What kind of inconclusive a cell is, in words; "" for other verdicts."""
     if found.verdict != verdict.INCONCLUSIVE:
         return ""
@@ -75,18 +75,18 @@ def why(found: verdict.Comparison, sd: float, seeds: int, paper_sd: float, paper
 
 def judged(
     spec: Table, cell: Mapping, ours: NDArray, floor: float
-) -> tuple[verdict.Comparison, str]:
+) -> tuple[comparison.Comparison, str]:
     """Runs [n] against a printed cell, by the rule that its deviation calls for: `collapse`'s, or
-    `verdict.compare`, which both readings of a pooled one must bear out. With it why the cell is
+    `comparison.compare`, which both readings of a pooled one must bear out. With it why the cell is
     inconclusive, or how many runs have collapsed."""
     if groups := collapse.groups_of(spec, cell):
         return collapse.compare(groups, ours)
     sd, one_run = cell["paper_sd"], ours.size < 2
     print_ = cell["paper"], sd, spec.runs, ours, floor
-    found = verdict.compare(*print_)
+    found = comparison.compare(*print_)
     said = found.verdict
     reason = why(found, np.nan if one_run else ours.std(ddof=1), ours.size, sd, spec.runs)
-    if spec.pooled > 1 and not one_run and len({*verdict.ends(*print_, spec.pooled)}) > 1:
+    if spec.pooled > 1 and not one_run and len({*comparison.ends(*print_, spec.pooled)}) > 1:
         said, reason = verdict.INCONCLUSIVE, VAGUE
     open_ = said in (verdict.NOT_RUN, verdict.INCONCLUSIVE)
     if open_ and not reachable(sd, spec.runs, floor):
@@ -172,7 +172,7 @@ def _contrast(spec: Table, pair: tuple[dict, dict], both: _Both, ours: Evidence)
     floor = next(m for m in spec.metrics if m.name == a["metric"]).least(0.0)
     low, high = _printed(spec.runs, a, b, floor)
     own = [row | {"paper_sd": row["paper_sd"] / np.sqrt(spec.pooled)} for row in (a, b)]
-    prints = (low, high), _printed(spec.runs, own[0], own[1], floor)  # as `verdict.ends`
+    prints = (low, high), _printed(spec.runs, own[0], own[1], floor)  # as `comparison.ends`
     x, y, lost, stand_in = both
     ends = ours.low, ours.high
     shift, seeds = a["paper"] - b["paper"], min(len(x), len(y))
@@ -213,7 +213,7 @@ def _printed(runs: int | None, a: dict, b: dict, floor: float) -> tuple[float, f
     if runs is None or runs < 2 or np.isnan([a["paper_sd"], b["paper_sd"]]).any():
         return shift - floor, shift + floor
     parts = [(row["paper_sd"] ** 2 / (runs - 1), runs - 1) for row in (a, b)]
-    low, high = verdict.welch(shift, *parts[0], *parts[1])
+    low, high = comparison.welch(shift, *parts[0], *parts[1])
     return float(low), float(high)
 
 
@@ -233,7 +233,7 @@ def _ours(a: pd.Series, b: pd.Series) -> Evidence:
     if min(len(a), len(b)) < 2:
         return Evidence(shift, np.nan, np.nan)
     parts = [(v.var() / len(v), len(v) - 1) for v in (a, b)]
-    low, high = verdict.welch(shift, *parts[0], *parts[1])
+    low, high = comparison.welch(shift, *parts[0], *parts[1])
     return Evidence(shift, float(low), float(high))
 
 
@@ -242,7 +242,7 @@ def _judged(printed: float, interval, ours, seeds: int) -> str:
         return NO_CONTRAST
     if not seeds:
         return verdict.NOT_RUN
-    if np.isnan(ours[0]) or verdict.by_chance(ours[1] - ours[0], seeds):
+    if np.isnan(ours[0]) or comparison.by_chance(ours[1] - ours[0], seeds):
         return verdict.INCONCLUSIVE
     low, high = sorted((printed / 2, 2 * printed))
     if low <= ours[0] and ours[1] <= high:

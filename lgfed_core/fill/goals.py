@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from lgfed_core.evidence import collapse, records, report, verdict
+from lgfed_core.evidence import collapse, comparison, records, report, verdict
 from lgfed_core.evidence.answers import ALONE, UNTOLD, Told
 from lgfed_core.evidence.claims import Line
 from lgfed_core.evidence.printed import METRICS, Table
@@ -130,7 +130,7 @@ def _prints(table: Table, line) -> list[Print]:
         return [_print(line.margin, line.paper_sd, table.runs)]
     least = next(m.least(line.paper) for m in table.metrics if m.name == line.metric)
     sds = line.paper_sd, line.paper_sd / np.sqrt(table.pooled)
-    return [_print(verdict.margin_of(sd, least), sd, table.runs) for sd in sds]
+    return [_print(comparison.margin_of(sd, least), sd, table.runs) for sd in sds]
 
 
 def _print(margin: float, sd: float, runs: int | None) -> Print:

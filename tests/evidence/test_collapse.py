@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lgfed_core.evidence import collapse, verdict
+from lgfed_core.evidence import collapse, comparison, verdict
 from lgfed_core.evidence.printed import cells
 from lgfed_core.papers.printed import TABLES
 
@@ -102,7 +102,7 @@ def test_a_share_of_collapsed_runs_at_the_edge_is_near():
 
 def test_the_others_mean_has_as_many_runs_as_there_are_others():
     found = collapse.compare(PRINTED, [10, 59, 60, 61])[0]
-    due = verdict.compare(60.0, 2.0, 8, [59, 60, 61], collapse.WIDE)
+    due = comparison.compare(60.0, 2.0, 8, [59, 60, 61], collapse.WIDE)
     assert (found.low, found.high) == pytest.approx((due.low, due.high))
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lgfed_core.evidence import steps, verdict
+from lgfed_core.evidence import comparison, steps, verdict
 from lgfed_core.evidence.steps import (
     STEPS,
     Print,
@@ -45,7 +45,7 @@ def test_the_chance_of_a_cell_is_how_often_a_verdict_comes(true, sd, step):
     some = true + sd * (some - some.mean()) / some.std(ddof=1)
     decided = 0
     for ours in futures(rng, some, step):
-        decided += verdict.compare(0.0, None, None, ours, 1.0).verdict != verdict.INCONCLUSIVE
+        decided += comparison.compare(0.0, None, None, ours, 1.0).verdict != verdict.INCONCLUSIVE
     assert cell_chance(true, sd, 3, step, Print(1.0)) == pytest.approx(decided / 400, abs=0.05)
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 from scipy import stats
 
 from lgfed_core.errors import ResultsError
-from lgfed_core.evidence import verdict
+from lgfed_core.evidence import comparison, verdict
 
 
 def test_interval_is_welchs():
@@ -15,7 +15,7 @@ def test_interval_is_welchs():
     paper = 98.2 + 0.05 * np.array([1, -1] * 5)
     ours = np.array([98.0, 98.3, 98.1])
     expected = stats.ttest_ind(ours, paper, equal_var=False).confidence_interval(0.95)
-    found = verdict.compare(98.2, 0.05, 10, ours, floor=1.0)
+    found = comparison.compare(98.2, 0.05, 10, ours, floor=1.0)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
     assert found.difference == pytest.approx(-1 / 15)
     assert found.margin == 1.0
@@ -24,17 +24,19 @@ def test_interval_is_welchs():
 
 def test_printed_without_deviation_is_a_constant():
     # by hand: mean 2, standard error 1/sqrt(3), t(0.975, 2) = 4.302653
-    found = verdict.compare(1.5, None, None, [1, 2, 3], floor=1.0)
+    found = comparison.compare(1.5, None, None, [1, 2, 3], floor=1.0)
     assert (found.low, found.high) == pytest.approx((0.5 - 2.484138, 0.5 + 2.484138), abs=1e-5)
-    same = verdict.compare(1.5, float("nan"), 10, [1, 2, 3], floor=1.0)
+    same = comparison.compare(1.5, float("nan"), 10, [1, 2, 3], floor=1.0)
     assert same == found
-    assert verdict.compare(1.5, 0.3, 1, [1, 2, 3], floor=1.0) == found, "one run has no deviation"
+    assert comparison.compare(1.5, 0.3, 1, [1, 2, 3], floor=1.0) == found, (
+        "one run has no deviation"
+    )
 
 
 def test_margin_is_twice_the_papers_deviation_or_the_floor():
     ours = [10.0, 10.1]
-    assert verdict.compare(10, 0.4, 10, ours, floor=1.0).margin == 1.0
-    assert verdict.compare(10, 7.0, 10, ours, floor=1.0).margin == 14.0
+    assert comparison.compare(10, 0.4, 10, ours, floor=1.0).margin == 1.0
+    assert comparison.compare(10, 7.0, 10, ours, floor=1.0).margin == 14.0
 
 
 @pytest.mark.parametrize(
@@ -52,27 +54,27 @@ def test_margin_is_twice_the_papers_deviation_or_the_floor():
 )
 @pytest.mark.filterwarnings("error")  # of a variance of one run, say
 def test_verdict_is_where_the_interval_lies(ours, expected):
-    found = verdict.compare(50.0, 0.1, 10, ours, floor=1.0)
+    found = comparison.compare(50.0, 0.1, 10, ours, floor=1.0)
     assert found.verdict == expected
     assert np.isnan(found.low) == (len(ours) < 2)
 
 
 def test_runs_that_all_agree_give_a_point():
-    found = verdict.compare(50.0, None, None, [50.5] * 3, floor=1.0)
+    found = comparison.compare(50.0, None, None, [50.5] * 3, floor=1.0)
     assert (found.low, found.high, found.verdict) == (0.5, 0.5, "reproduced")
 
 
 @pytest.mark.parametrize("ours", [49.0, 51.0])
 def test_what_is_off_by_the_margin_itself_is_reproduced(ours):
-    found = verdict.compare(50.0, None, None, [ours] * 3, floor=1.0)
+    found = comparison.compare(50.0, None, None, [ours] * 3, floor=1.0)
     assert abs(found.difference) == found.margin == 1.0
     assert found.verdict == verdict.REPRODUCED
 
 
 @pytest.mark.parametrize("ours", [50.5, 57.5])
 def test_two_runs_that_are_equal_may_be_so_by_chance(ours):
-    assert verdict.compare(50.0, None, None, [ours] * 2, floor=1.0).verdict == "inconclusive"
-    assert verdict.compare(50.0, 0.1, 10, [ours] * 2, floor=1.0).verdict == "inconclusive"
+    assert comparison.compare(50.0, None, None, [ours] * 2, floor=1.0).verdict == "inconclusive"
+    assert comparison.compare(50.0, 0.1, 10, [ours] * 2, floor=1.0).verdict == "inconclusive"
 
 
 @pytest.mark.parametrize(
@@ -86,15 +88,15 @@ def test_two_runs_that_are_equal_may_be_so_by_chance(ours):
     ],
 )
 def test_counted_numbers_are_compared_in_printed_digits(ours, expected):
-    found = verdict.compare_exact(5.6e10, 1e9, ours)
+    found = comparison.compare_exact(5.6e10, 1e9, ours)
     assert (found.verdict, found.margin) == (expected, 5e8)
 
 
 def test_welch_broadcasts_and_matches_single_calls():
     difference, a, b = np.array([0.0, 1.0, 2.0]), np.array([0.1, 0.0, 0.0]), [[0.2], [0.0]]
-    low, high = verdict.welch(difference, a, 9, b, 2)
+    low, high = comparison.welch(difference, a, 9, b, 2)
     assert low.shape == (2, 3)
-    one = verdict.welch(1.0, 0.0, 9, 0.2, 2)
+    one = comparison.welch(1.0, 0.0, 9, 0.2, 2)
     assert (low[0, 1], high[0, 1]) == pytest.approx(one)
     assert (low[1, 2], high[1, 2]) == (2.0, 2.0)  # no variance at all
 
@@ -214,10 +216,10 @@ def test_repetitions_that_share_their_rows_do_not_add_up():
 def test_a_deviation_over_devices_too_is_read_at_both_ends():
     ours = [80.4, 80.5, 80.6]  # 2.5 below the print: within twice 2.4, not within twice .76
     read = dict(paper_mean=83.0, paper_sd=2.4, paper_n=10, ours=ours, floor=1.0)
-    assert verdict.ends(**read, k=10) == ("reproduced", "differs")
-    assert verdict.ends(**read, k=1) == ("reproduced", "reproduced")
+    assert comparison.ends(**read, k=10) == ("reproduced", "differs")
+    assert comparison.ends(**read, k=1) == ("reproduced", "reproduced")
     near = read | dict(ours=[82.9, 83.0, 83.1])
-    assert verdict.ends(**near, k=10) == ("reproduced", "reproduced")
+    assert comparison.ends(**near, k=10) == ("reproduced", "reproduced")
 
 
 SERIES = pd.Series([50.0, 60.0, 70.0], index=[0, 1, 2])
@@ -233,9 +235,9 @@ SERIES = pd.Series([50.0, 60.0, 70.0], index=[0, 1, 2])
         (lambda: verdict.greater(SERIES, SERIES[::-1]), r"runs \[0, 1, 2\] are paired with \[2"),
         (lambda: verdict.equivalent([1, 2, 3], 0, -1), "margin is -1; it must be above 0"),
         (lambda: verdict.every([]), "no tests to join"),
-        (lambda: verdict.compare(91, 0.4, 10, [91, np.nan], 1.0), "runs are .*without NaN"),
-        (lambda: verdict.compare(91, 0.4, 10, [[91, 91.2]], 1.0), "runs are .*must be numbers"),
-        (lambda: verdict.compare_exact(91, 1, [91, np.nan]), "runs are .*without NaN"),
+        (lambda: comparison.compare(91, 0.4, 10, [91, np.nan], 1.0), "runs are .*without NaN"),
+        (lambda: comparison.compare(91, 0.4, 10, [[91, 91.2]], 1.0), "runs are .*must be numbers"),
+        (lambda: comparison.compare_exact(91, 1, [91, np.nan]), "runs are .*without NaN"),
     ],
 )
 def test_runs_that_are_no_pairs_are_refused(make, said):
@@ -276,5 +278,5 @@ def test_equal_runs_but_for_roundings_agree_by_chance():
 
 
 def test_extremes_of_counted_numbers():
-    found = verdict.compare_exact(5.6e10, 1e9, [5.6e10, 5.9e10])
+    found = comparison.compare_exact(5.6e10, 1e9, [5.6e10, 5.9e10])
     assert (found.low, found.high) == (0.0, 3e9)

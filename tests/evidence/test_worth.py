@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from lgfed_core.evidence import records, report, scoreboard, verdict, worth
+from lgfed_core.evidence import comparison, records, report, scoreboard, verdict, worth
 from lgfed_core.evidence.printed import DONE, Table, accuracy, cells, row_name
 from lgfed_core.papers.printed import TABLES
 
@@ -130,7 +130,7 @@ def test_cells_of_few_vague_runs_are_out_of_reach_before_anything_runs(tmp_path)
     assert worth.reachable(0.3, 3, 1.0) and not worth.reachable(0.45, 3, 1.0)
     for sd, said in ((0.0, verdict.INCONCLUSIVE), (0.69, verdict.REPRODUCED)):
         ours = 50 + sd * np.tile([-1.0, 1.0], 5) * np.sqrt(0.9)  # ten runs that hit 50.0 +- 0.4
-        assert verdict.compare(50.0, 0.4, 3, ours, 1.0).verdict == said
+        assert comparison.compare(50.0, 0.4, 3, ours, 1.0).verdict == said
     assert worth.reachable(0.4, 3, 1.0), "some spread of ours lends degrees of freedom"
     assert worth.reachable(7.0, 10, 1.0), "of ten runs the margin is the wider"
     assert worth.reachable(np.nan, 3, 1.0) and worth.reachable(2.0, None, 1.0)
@@ -158,7 +158,7 @@ def test_cells_of_few_vague_runs_are_out_of_reach_before_anything_runs(tmp_path)
     ],
 )
 def test_inconclusive_says_which_it_is(ours, said):
-    found = verdict.compare(90.0, None, None, ours, 1.0)
+    found = comparison.compare(90.0, None, None, ours, 1.0)
     sd = float(np.std(ours, ddof=1)) if len(ours) > 1 else np.nan
     assert worth.why(found, sd, len(ours), np.nan, None) == said
 
@@ -201,14 +201,14 @@ def test_runs_are_paired_by_seed_and_not_by_place():
 
 
 def test_seeds_that_would_do_take_the_prints_own_variance_in():
-    found = verdict.compare(90.0, 0.9, 3, [89.6, 90.0, 90.4], 1.0)
+    found = comparison.compare(90.0, 0.9, 3, [89.6, 90.0, 90.4], 1.0)
     assert worth.enough(found, 0.4, 3, 0.9, 3) == 0
     assert worth.enough(found, 0.4, 3, np.nan, None) == 5
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_seeds_that_would_show_a_difference_do_too(sign):
-    found = verdict.compare(90.0, None, None, 90 + sign * np.array([1.5, 2.0, 2.5]), 1.0)
+    found = comparison.compare(90.0, None, None, 90 + sign * np.array([1.5, 2.0, 2.5]), 1.0)
     assert found.verdict == verdict.INCONCLUSIVE
     assert worth.enough(found, 0.5, 3, np.nan, None) == 5
 

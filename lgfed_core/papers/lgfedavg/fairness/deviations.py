@@ -9,7 +9,7 @@ is the same at both ends does not depend on what was not printed; another is non
 
 import pandas as pd
 
-from lgfed_core.evidence import verdict
+from lgfed_core.evidence import comparison
 from lgfed_core.evidence.printed import METRICS, cells
 from lgfed_core.evidence.rows import plain
 
@@ -36,7 +36,7 @@ def ends(stored: pd.DataFrame, protocol: str = "as_released") -> pd.DataFrame:
         if not ours.size:
             continue
         floor = metrics[name].least(mean)
-        wide, narrow = verdict.ends(mean, sd, spec.runs, ours, floor, spec.pooled)
+        wide, narrow = comparison.ends(mean, sd, spec.runs, ours, floor, spec.pooled)
         lines[one["row"], METRICS[name]] = [mean, sd, ours.mean(), wide, narrow, wide == narrow]
     columns = ["paper", "±", "ours", OVER_RUNS, OVER_DEVICES, "stands"]
     index = pd.MultiIndex.from_tuples(lines, names=["row", "number"]) if lines else None
