@@ -82,8 +82,8 @@ CLAIMS = (
         question="A newcomer's digits are rotated. Does FedAvg forget the others while it learns "
         "them, and LG-FedAvg not?",
         answer="**Yes, where told.** FedAvg loses about 70 points on the old devices, LG-FedAvg 2 "
-        "to 4. That LG-FedAvg loses less than 5, our bound, is open where devices hold two "
-        "classes.",
+        "to 4. Five seeds do not yet show that LG-FedAvg stays below 5, our bound, where devices "
+        "hold two classes.",
         guard=lambda told: (
             told.counts[1] == 0
             and told.between(65, 75, at=["i.i.d., FedAvg forgets", "non-i.i.d., FedAvg forgets"])
