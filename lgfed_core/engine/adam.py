@@ -21,6 +21,12 @@ class Adam:
         shape = () if lanes is None else (lanes,)
         self.taken = {n: torch.zeros(shape, device=v.device) for n, v in values.items()}
 
+    def forget(self) -> None:
+        """Start from zero again, in the same tensors."""
+        for name, moments in self.moments.items():
+            for tensor in (*moments, self.taken[name]):
+                tensor.zero_()
+
     def change(self, name: Hashable, grad: Tensor, on: Tensor | None = None) -> Tensor:
         """Of one step; lanes that are not ``on`` [L] do not move, and keep their moments."""
         mean, square = self.moments[name]

@@ -27,6 +27,25 @@ class Given(NamedTuple):
     rates: Tensor | None  # [T, L]
     changes: Tensor | None  # [T, L, B, ...], of augmentation
     participants: Tensor | None  # [L]
+    most: int  # batches of a lane in any round, at least T
+
+    @property
+    def batches(self) -> int:
+        """T, of the lane that has most."""
+        return len(self.rows)
+
+    def by_lane(self) -> dict[str, Tensor]:
+        """What there is for each lane, [L]."""
+        names = "run", "device", "slots", "steps", "participants"
+        return self._there(names)
+
+    def by_step(self) -> dict[str, Tensor]:
+        """What there is for each batch, [T, ...]; "turn i": who takes a method's step i with it."""
+        turns = {f"turn {i}": turn for i, (turn, _) in enumerate(self.turns)}
+        return self._there(("rows", "weight", "rates", "changes")) | turns
+
+    def _there(self, names: tuple[str, ...]) -> dict[str, Tensor]:
+        return {name: t for name in names if (t := getattr(self, name)) is not None}
 
 
 class Host:
@@ -35,6 +54,9 @@ class Host:
     def __init__(self, phase: Phase):
         self.phase = phase
         self.drawn: dict[tuple[int, ...], np.ndarray] = {}  # the order of rows, in this round
+        cfg, (_, rows) = phase.training, phase.rows["train"]
+        longest = max(cfg.seen(int(r.size.max())) for r in rows)
+        self.most = cfg.epochs * -(-longest // cfg.batch_size)
 
     def begin(self) -> None:
         """A new round."""
@@ -63,6 +85,7 @@ class Host:
             rates,
             self._changes(jobs, round, index.shape) if cfg.augment else None,
             self._participants(jobs) if phase.method.needs_peers else None,
+            self.most,
         )
 
     def _turns(

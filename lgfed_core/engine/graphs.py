@@ -1,14 +1,15 @@
-"""One step, again and again: on a GPU as a CUDA graph, recorded once a round and played from there.
+"""One step, again and again: on a GPU as a CUDA graph, recorded once and played from there.
 
 A step of small networks is a hundred kernels or more, each done in microseconds; to call them one
-by one takes Python far longer. The first step of a round runs as written, and makes ready what
-CUDA's libraries need; the second is recorded, and the graph plays it and all others. It reads and
-writes the very tensors of the round, so a step finds its own place in them by a counter that lives
-on the device and that it moves on itself. What a step decides in Python, it decides in the second.
+by one takes Python far longer. The first step of all runs as written, and makes ready what CUDA's
+libraries need; the second is recorded, and the graph plays it and all others, in this round and in
+those that follow. It reads and writes the very tensors that it was recorded with (`stack.Stack`),
+so a step finds its own place in them by a counter that lives on the device and that it moves on
+itself. What a step decides in Python, it decides in the second.
 """
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
 from typing import ClassVar
 
@@ -32,25 +33,39 @@ class Graphs:
     def __init__(self, place: torch.device):
         self.able = place.type == "cuda"
         self.place = place
-        self.held: tuple | None = None  # a memory pool and the last graph, which keeps it
+        self.pool: tuple | None = None  # of memory, which all graphs share: one plays at a time
+        self.held: dict[Hashable, tuple] = {}  # by whose it is: a step, and the graph of it
+        self.recorded = 0  # how many there were in all
 
-    def play(self, step: Step, times: int) -> None:
-        """Take ``step`` so many ``times``, which are all alike but for the tensors they find."""
-        graph, taken = None, 0
-        if self.able and times >= LEAST:
+    def play(self, step: Step, times: int, whose: Hashable = None) -> None:
+        """Take ``step`` so many ``times``, which are all alike but for the tensors they find.
+
+        Its graph is kept for later calls, until ``whose`` step is another one.
+        """
+        known, graph = self.held.get(whose, (None, None))
+        graph, taken = graph if known == step else None, 0
+        if graph is None and self.able and times >= LEAST:
             with waits() as found:
                 step(None)
             self.able, taken = not found, 1
             graph = self._recorded(step) if self.able else None
+            if graph:
+                self.held[whose], self.recorded = (step, graph), self.recorded + 1
         for number in range(taken, times):
             if graph:
                 graph.replay()
             else:
                 step(number)
 
+    def retire(self, whose: Hashable) -> None:
+        """Let go of a step and its tensors; its graph stays, as it keeps the memory pool."""
+        if whose in self.held:
+            self.held[whose] = None, self.held[whose][1]
+
     def forget(self) -> None:
-        """Give back the memory of the last graph: what it played did not fit."""
-        self.held = None
+        """Give back the memory of all graphs: what one of them played did not fit."""
+        self.held.clear()
+        self.pool = None
 
     def _recorded(self, step: Step) -> torch.cuda.CUDAGraph | None:
         """``step`` as a graph; None where it cannot be recorded, now and ever after."""
@@ -70,12 +85,12 @@ class Graphs:
         if self.place not in self.streams:
             self.streams[self.place] = torch.cuda.Stream(self.place)
         stream = self.streams[self.place]
-        pool, _ = self.held or (torch.cuda.graph_pool_handle(), None)
+        self.pool = self.pool or torch.cuda.graph_pool_handle()
         usual, graph = torch.cuda.current_stream(self.place), torch.cuda.CUDAGraph()
         stream.wait_stream(usual)
         try:
             with torch.cuda.stream(stream):
-                graph.capture_begin(pool=pool)
+                graph.capture_begin(pool=self.pool)
                 try:
                     step(None)
                 finally:
@@ -85,7 +100,6 @@ class Graphs:
                 graph.reset()
             raise
         usual.wait_stream(stream)
-        self.held = pool, graph
         return graph
 
 

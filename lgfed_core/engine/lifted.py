@@ -5,11 +5,8 @@ would decide in its own way, or an ``.item()``. That shows in training alone, an
 is taken of one device.
 """
 
-from functools import partial
-
 import torch
 from torch import Tensor
-from torch.func import vmap
 
 from lgfed_core.errors import LgfedError, SettingsError
 
@@ -21,17 +18,18 @@ from .trials import FAULTS
 def refuse_unlifted(phase: Phase, two: Tensor) -> None:
     """Raise SettingsError for a loss that lanes cannot take together, of the rows ``two`` [2]."""
     engine, t, (split, _) = Batched(phase), phase.tensors, phase.rows["train"]
+    losses = engine.losses
     place = t["shared"].device
     lanes = torch.zeros(2, dtype=torch.long, device=place)
     at = two.to(split.x.device).expand(2, -1)  # [2 lanes, 2 rows]
-    for runs, steps in engine.stacks:
+    for runs, steps in engine.kinds:
         run, peers = lanes + min(runs), phase.method.needs_peers
         for loss, moves, _, _ in steps:
             received, values, others = (
                 phase.layout.views(*phase.received(run, lanes).parts) for _ in range(3)
             )
             leaves = {n: v.requires_grad_(n in moves) for n, v in values.items()}
-            leaves |= {n: values[n].clone() for n in engine.statistics}
+            leaves |= {n: values[n].clone() for n in losses.statistics}
             y = t["labels"][run[:, None], at].long() if "labels" in t else split.y[at]
             rows = (split.x[at], y, torch.full_like(at, 0.5, dtype=split.x.dtype))
             if split.groups is not None:
@@ -42,10 +40,8 @@ def refuse_unlifted(phase: Phase, two: Tensor) -> None:
                     torch.enable_grad(),
                     torch.random.fork_rng(devices=[place] if place.type == "cuda" else []),
                 ):
-                    lane = partial(engine._loss, loss, 0)
-                    axes = (0, 0, 0, 0 if peers else None)
-                    found = vmap(lane, axes, randomness="different")(*given)
-                    gradients(found.sum(), [leaves[n] for n in moves])
+                    found = losses.of(loss, 0, *given).sum()
+                    gradients(found, [leaves[n] for n in moves])
             except LgfedError:
                 raise
             except FAULTS as error:

@@ -1,6 +1,10 @@
-"""Testing models as one stack of tensors: some hundred of them go through their rows together."""
+"""Testing models as one stack of tensors: some hundred of them go through their rows together.
 
-from collections.abc import Callable
+Devices that share all parameters are one model, which reads the rows of all of them; those that
+share some go through these together. A *place* is r K + k, of device k in run r.
+"""
+
+from collections.abc import Callable, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -17,53 +21,48 @@ class StackedTests:
 
     phase: Phase
     at_once: int
+    laid: dict[str, tuple[Tensor, Tensor]]  # of `_laid`
+
+    @property
+    def _devices(self) -> int:
+        """K."""
+        return self.phase.devices("train")
 
     @torch.no_grad()
     def correct(
         self, shared: str, personal: str, rows: str, only: list[Job] | None = None
     ) -> Tensor:
         """Number of rows each device's model gets right -> int64 [R, K]; see `looped_tests`."""
-        split, per_run = self.phase.rows[rows]
-        devices = self.phase.devices(rows)
-        width = max(r.index.shape[1] for r in per_run)
-        index = [F.pad(r.index, (0, width - r.index.shape[1])) for r in per_run]
-        jobs = (
-            [(r, k) for r in range(len(per_run)) for k in range(devices)] if only is None else only
-        )
-        lanes = torch.tensor([r * devices + k for r, k in jobs])
-        index = torch.cat(index)[lanes].to(split.x.device)  # [L, n]
-        size = torch.cat([r.size for r in per_run])[lanes]  # [L]
-        hits = []
-        for i in range(0, len(jobs), self.at_once):
-            now = slice(i, i + self.at_once)
-            right = torch.zeros(len(jobs[now]), dtype=torch.int64)
-            for j in range(0, width, ROWS_OF_ONE):
-                at = index[now, j : j + ROWS_OF_ONE]  # [l, n]
-                real = torch.arange(j, j + at.shape[1]) < size[now, None]  # [l, n]
-                outputs = self._outputs(shared, personal, jobs[now], split.x[at])
-                found = (decided(outputs) == split.y[at]) & real.to(at.device)
-                right = right.to(at.device) + found.sum(1)
-            hits.append(right)
-        out = torch.full((len(per_run) * devices,), -1)
-        out[lanes] = torch.cat(hits).cpu()
-        return out.view(-1, devices)
+        split, (index, real) = self.phase.rows[rows][0], self._laid(rows)
+        runs, devices = len(self.phase.seeds), self._devices
+        every = range(runs * devices)
+        places = every if only is None else [r * devices + k for r, k in only]
+        found = []
+        for some in self._parts(shared, personal, places):
+            at, there = _of(index, some), _of(real, some)  # [l, n] each
+            right = torch.zeros(len(some), dtype=torch.int64, device=split.x.device)
+            for few in range(0, at.shape[1], ROWS_OF_ONE):
+                now = slice(few, few + ROWS_OF_ONE)
+                outputs = self._outputs(shared, personal, some, split.x[at[:, now]])
+                right += ((decided(outputs) == split.y[at[:, now]]) & there[:, now]).sum(1)
+            found.append(right)
+        out = torch.full((runs * devices,), -1)
+        out[list(places)] = torch.cat(found).cpu()
+        return out.view(runs, devices)
 
     @torch.no_grad()
     def own_outputs(self, shared: str, personal: str, rows: str, **more: object) -> Tensor:
         """Each device's model on its own rows -> [R, K, n_max, classes]; see `looped_tests`."""
         split, per_run = self.phase.rows[rows]
-        devices = self.phase.devices(rows)
+        index, real = self._laid(rows)
         width = max(int(r.size.max()) for r in per_run)
-        index = torch.stack([F.pad(r.index, (0, width))[:, :width] for r in per_run])  # [R, K, n]
-        size = torch.stack([r.size for r in per_run])  # [R, K]
-        jobs = [(r, k) for r in range(len(per_run)) for k in range(devices)]
-        at, found = index.flatten(0, 1).to(split.x.device), []
-        for i in range(0, len(jobs), self.at_once):
-            now = slice(i, i + self.at_once)
-            found.append(self._outputs(shared, personal, jobs[now], split.x[at[now]], **more))
-        out = torch.cat(found).unflatten(0, (len(per_run), devices))
-        real = torch.arange(width) < size.cpu()[..., None]  # [R, K, n]
-        return out * real[..., None].to(out)
+        index, real = index[..., :width], real[..., :width].flatten(0, 1)  # [R, K, n], [R K, n]
+        found = []
+        for some in self._parts(shared, personal, range(len(real))):
+            x = split.x[_of(index, some)]  # [l, n, ...]
+            found.append(self._outputs(shared, personal, some, x, **more))
+        out = torch.cat(found)
+        return (out * real[..., None].to(out)).unflatten(0, (len(per_run), -1))
 
     @torch.no_grad()
     def mean_outputs(self, shared: str, personal: str, split: str) -> Tensor:
@@ -74,25 +73,61 @@ class StackedTests:
         for r in range(runs):
             total = x.new_zeros(())
             for k in range(0, devices, 10):
-                jobs = [(r, j) for j in range(k, min(k + 10, devices))]
-                stacked = x.expand(len(jobs), *x.shape)  # [l, n, ...]
-                outputs = self._outputs(shared, personal, jobs, stacked)  # [l, n, classes]
+                some = range(r * devices + k, r * devices + min(k + 10, devices))
+                stacked = x.expand(len(some), *x.shape)  # [l, n, ...]
+                outputs = self._outputs(shared, personal, some, stacked)  # [l, n, classes]
                 total = total + both(self.phase.net, outputs).sum(0)
             means.append(total / devices)
         return torch.stack(means)
 
+    def _laid(self, rows: str) -> tuple[Tensor, Tensor]:
+        """The rows of each place, padded, and which of them are real, [R, K, n]; laid out once."""
+        if rows not in self.laid:
+            split, per_run = self.phase.rows[rows]
+            width = max(r.index.shape[1] for r in per_run)
+            index = torch.stack([F.pad(r.index, (0, width - r.index.shape[1])) for r in per_run])
+            size = torch.stack([r.size for r in per_run]).cpu()  # [R, K]
+            real = torch.arange(width) < size[..., None]
+            self.laid[rows] = index.to(split.x.device), real.to(split.x.device)
+        return self.laid[rows]
+
+    def _parts(self, shared: str, personal: str, places: Sequence[int]) -> list[Sequence[int]]:
+        """``places`` in parts of ``at_once``, each of one run where devices share a vector."""
+        runs, devices = len(self.phase.seeds), self._devices
+        groups: list[Sequence[int]] = [places]
+        if any(_by_run(self.phase.tensors[name]) for name in (shared, personal)):
+            of_run = [range(r * devices, (r + 1) * devices) for r in range(runs)]
+            every = isinstance(places, range)
+            groups = [own if every else [p for p in places if p in own] for own in of_run]
+        return [g[i : i + self.at_once] for g in groups for i in range(0, len(g), self.at_once)]
+
     def _outputs(
-        self, shared: str, personal: str, jobs: list[Job], x: Tensor, **more: object
+        self, shared: str, personal: str, places: Sequence[int], x: Tensor, **more: object
     ) -> Tensor:
-        """x [l, n, ...] -> [l, n, classes], row i through the model of jobs[i]."""
-        params = self.phase.layout.views(*self.phase.models(shared, personal, *_numbers(jobs, x)))
-        return vmap(lambda p, x: filled(self.phase.net, p)(x, **more))(params, x)
+        """x [l, n, ...] -> [l, n, classes], row i through the model of places[i] (of `_parts`)."""
+        net, layout, run = self.phase.net, self.phase.layout, places[0] // self._devices
+        two = [self.phase.tensors[name] for name in (shared, personal)]
+        alike = [_by_run(t) or not t.shape[-1] for t in two]  # for all places here
+        params = layout.views(*(t[run] if _by_run(t) else _of(t, places) for t in two))
+        if all(alike):
+            return filled(net, params)(x.flatten(0, 1), **more).unflatten(0, x.shape[:2])
+        axes = {name: None if alike[name in layout.personal] else 0 for name in params}
+        return vmap(lambda p, x: filled(net, p)(x, **more), (axes, 0))(params, x)
 
 
-def _numbers(jobs: list[Job], x: Tensor) -> tuple[Tensor, Tensor]:
-    """The runs and the devices of ``jobs``, each int64 [l], beside ``x``."""
-    run, device = torch.tensor(jobs, device=x.device).T
-    return run, device
+def _by_run(vectors: Tensor) -> bool:
+    """Whether devices share a vector: [R, P], P > 0."""
+    return vectors.dim() == 2 and vectors.shape[1] > 0
+
+
+def _of(tensor: Tensor, places: Sequence[int]) -> Tensor:
+    """``tensor`` [R, K, ...] at some places: a view of it where they lie side by side."""
+    if tensor.dim() == 2 and not tensor.shape[1]:
+        return tensor[0]  # nothing: the same for all
+    flat = tensor.flatten(0, 1)
+    if isinstance(places, range):
+        return flat[places.start : places.stop]
+    return flat[torch.tensor(places, device=flat.device)]
 
 
 def filled(net: nn.Module, params: dict[str, Tensor]) -> Callable[..., Tensor]:

@@ -121,9 +121,13 @@ class Lent:
     def mend(self) -> None:
         """Undo what a loss has written; costs nothing where none has."""
         if [part._version for part in self.parts] != self._versions:
-            for part, value in zip(self.parts, self.source(), strict=True):
-                part.copy_(value)
-            self._versions = [part._version for part in self.parts]
+            self.renew()
+
+    def renew(self) -> None:
+        """Read ``source`` again, into the same tensors."""
+        for part, value in zip(self.parts, self.source(), strict=True):
+            part.copy_(value)
+        self._versions = [part._version for part in self.parts]
 
 
 class Ready(NamedTuple):
@@ -205,8 +209,8 @@ class Phase:
 
     def others(self, slot: int | Tensor) -> Lent:
         """The mean of the other participants' models, for the job (or jobs) in ``slot``."""
-        at, vector = self.layout.size_shared, self.tensors["others"][slot]
-        return Lent(lambda: (vector[..., :at].clone(), vector[..., at:].clone()))
+        at, others = self.layout.size_shared, self.tensors["others"]
+        return Lent(lambda: (others[slot][..., :at].clone(), others[slot][..., at:].clone()))
 
     def devices(self, rows: str) -> int:
         """K, the number of devices that ``rows`` is split over."""

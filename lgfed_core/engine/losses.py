@@ -1,0 +1,59 @@
+"""The loss of one lane, lifted by `torch.func.vmap`: that of each lane, all at once."""
+
+from collections.abc import Callable
+from functools import partial
+
+from torch import Tensor
+from torch.func import vmap
+
+from lgfed_core.methods import Batch, Local
+
+from .stacked_tests import filled
+from .training import Phase, trainee
+
+
+class Losses:
+    """Of the lanes of ``phase``; ``statistics`` names what of its network is no parameter."""
+
+    def __init__(self, phase: Phase):
+        self.phase, self.net = phase, trainee(phase)
+        known = dict(phase.net.named_parameters())
+        self.statistics = [name for name in phase.layout.shapes if name not in known]
+        self.asked = False  # whether a loss has asked for the number of its round
+
+    def of(
+        self,
+        loss: Callable[[Local, Batch], Tensor],
+        round: int,
+        leaves: dict[str, Tensor],
+        received: dict[str, Tensor],
+        rows: tuple[Tensor, ...],
+        peers: tuple[dict[str, Tensor], int | Tensor],
+    ) -> Tensor:
+        """``loss`` of each lane -> [L].
+
+        leaves, received: by name, [L, ...]; rows: [L, B, ...] each, what makes a `Batch`; peers:
+        the rest of a `Local`, of each lane where the method needs it.
+        """
+        axes = (0, 0, 0, 0 if self.phase.method.needs_peers else None)
+        lane = partial(self._lane, loss, round)
+        return vmap(lane, axes, randomness="different")(leaves, received, rows, peers)
+
+    def _lane(self, loss, round: int, leaves: dict, received: dict, rows: tuple, peers: tuple):
+        net = filled(self.net, leaves)
+        params = {n: v for n, v in leaves.items() if n not in self.statistics}
+        local = Heard(net, params, received, *peers, round)
+        found = loss(local, Batch(*rows))
+        self.asked |= local.heard
+        return found
+
+
+class Heard(Local):
+    """A device that hears when it is asked for the number of the round."""
+
+    heard = False
+
+    def __getattribute__(self, name: str):
+        if name == "round":
+            object.__setattr__(self, "heard", True)
+        return super().__getattribute__(name)
