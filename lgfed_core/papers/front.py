@@ -1,6 +1,6 @@
 """The first page: three figures, and the questions that a reader asks first with their answers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -71,7 +71,7 @@ def draw(told: Mapping[str, Told], folder: Path = IMAGES) -> list[Path]:
         for name, figure in (
             ("lgfedavg", by_classes()),
             ("cgau", by_shuffling(told["C3"])),
-            ("fade", by_probability()),
+            ("fade", by_probability(told["F2"])),
         ):
             out.append(folder / f"front-{name}.png")
             figure.savefig(out[-1], metadata={"Software": None})
@@ -92,60 +92,46 @@ def by_classes() -> Figure:
         ax.plot([], [], color=colour, marker=marker, label=METHODS[method])
     ax.set_xticks(range(len(lines)), [*map(str, lines["classes"][:-1]), "all 10"])
     ax.set(xlabel="classes per device", ylabel="own classes, accuracy in %")
-    ax.plot([], [], ":", color=INK, marker="o", markerfacecolor="white", label="the papers'")
-    _finish(figure, ax, "LG-FedAvg is far ahead\nwhere devices differ")
+    ax.plot([], [], ":", color=INK, marker="o", markerfacecolor="white", label="as printed")
+    _finish(figure, ax, "CIFAR-10: LG-FedAvg is far ahead\nwhere devices hold few classes")
     return figure
 
 
 def by_shuffling(gain: Told) -> Figure:
-    """CGAU's gain over the baseline by the share of rows that are shuffled among clients."""
-    figure, ax = plt.subplots(figsize=_SIZE)
+    """CGAU's gain over the baseline by the share of rows that are shuffled among clients; gain: C3."""
     lines = gain.lines[gain.lines["runs"] > 0]
-    x = lines["name"].str.extract(r"([\d.]+)")[0].astype(float).to_numpy()
-    x = np.where(lines["name"].str.contains("%"), x / 100, x)
-    reach = lines[["low", "high"]].sub(lines["estimate"], axis=0).abs().T
-    colour, marker = METHOD["cgau_kept"]
-    ax.errorbar(
-        x,
-        lines["estimate"],
-        reach,
-        marker=marker,
-        color=colour,
-        label="CGAU, points ahead of the baseline",
-    )
-    ax.axhline(0, color=INK, linewidth=0.8)
-    ax.set(xlabel="share of rows shuffled among clients", ylabel="gain in points of accuracy")
-    _finish(figure, ax, "CGAU helps while\nclients differ")
+    figure, ax = _gains(lines["name"].str.replace(" % shuffled", ""), lines, METHOD["cgau_kept"])
+    ax.set(xlabel="rows shuffled among clients, %", ylabel="points ahead of one shared model")
+    _finish(figure, ax, "CIFAR-10: CGAU gains a point,\nand nothing once clients are alike")
     return figure
 
 
-def by_probability() -> Figure:
-    """FADE, digits: target accuracy by how often the target takes part, by loss of the game."""
+def by_probability(gain: Told) -> Figure:
+    """FADE, USPS to MNIST: what the squared loss gains on the vanilla one, in pairs of seeds, by how
+    often the target takes part; gain: F2, which is about both ends."""
+    ends = gain.lines[gain.lines["name"].str.startswith(digits.DIRECTION["usps-mnist"])]
+    wide = digits.wide(digits.longest(digits.stored()), "target_acc").loc["usps-mnist"]
+    middle = greater((wide["squared"][0.5] - wide["vanilla"][0.5]).dropna())
+    lines = pd.concat([ends.iloc[:1], pd.DataFrame([vars(middle)]), ends.iloc[1:]])
+    figure, ax = _gains(["5", "50", "95"], lines, LOSS["squared"])
+    ax.set(xlabel="rounds with the target, %", ylabel="points ahead of the vanilla loss")
+    _finish(figure, ax, "USPS to MNIST: FADE's squared loss\ngains where the target dominates")
+    return figure
+
+
+def _gains(names: Sequence[str], lines: pd.DataFrame, look: tuple[str, str]) -> tuple[Figure, Axes]:
+    """Estimates with their intervals, side by side, and the line of no gain."""
     figure, ax = plt.subplots(figsize=_SIZE)
-    for shift, (loss, means) in zip((-0.008, 0.008), _target().items(), strict=True):
-        colour, marker = LOSS[loss]
-        reach = means[["low", "high"]].sub(means["mean"], axis=0).abs().T
-        ax.errorbar(
-            means.index + shift, means["mean"], reach, color=colour, marker=marker, markersize=4,
-            label=f"{loss} loss",
-        )  # fmt: skip
-    ax.set(xlabel="how often the target takes part", ylabel="target accuracy in %")
-    _finish(figure, ax, "FADE's squared loss helps\nwhere the target dominates")
-    return figure
-
-
-def _target() -> dict[str, pd.DataFrame]:
-    """Loss -> by probability, target accuracy after the longest games, USPS to MNIST."""
-    wide = digits.wide(digits.longest(digits.stored()), "target_acc")
-    found: dict[str, pd.DataFrame] = {}
-    for loss in ("vanilla", "squared"):
-        tests = {p: greater(values.dropna()) for p, values in wide[loss].items()}
-        found[loss] = pd.DataFrame(
-            {p: (t.estimate, t.low, t.high) for p, t in tests.items()}, ["mean", "low", "high"]
-        ).T
-    return found
+    reach = lines[["low", "high"]].sub(lines["estimate"], axis=0).abs().T
+    colour, marker = look
+    ax.errorbar(range(len(lines)), lines["estimate"], reach, marker=marker, color=colour)
+    ax.axhline(0, color=INK, linewidth=0.8)
+    ax.set_xticks(range(len(lines)), names)
+    ax.set_xlim(-0.5, len(lines) - 0.5)
+    return figure, ax
 
 
 def _finish(figure: Figure, ax: Axes, title: str) -> None:
     ax.set_title(title)
-    figure.legend(loc="outside lower center", ncols=2, fontsize=7.5, handlelength=1.8)
+    if ax.get_legend_handles_labels()[0]:
+        figure.legend(loc="outside lower center", ncols=2, fontsize=7.5, handlelength=1.8)
