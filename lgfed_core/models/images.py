@@ -104,8 +104,8 @@ class CifarCNN(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """x [n, 3, 32, 32] -> logits (or log-probabilities) [n, 10]."""
-        x = F.relu(halved(convolved(self.conv1, x, FIRST)))  # [n, 6, 14, 14]; the same as ReLU first,
-        x = F.relu(halved(convolved(self.conv2, x, SECOND)))  # [n, 16, 5, 5], and four times less of it
+        x = F.relu(halved(convolved(self.conv1, x, TRAINING[0], TESTING[0])))  # [n, 6, 14, 14]; the same as ReLU first,
+        x = F.relu(halved(convolved(self.conv2, x, TRAINING[1], TESTING[1])))  # [n, 16, 5, 5], and four times less of it
         x = x.flatten(1)  # [n, 400]
         x = F.relu(self.fc1(x))  # [n, 120]
         x = F.relu(self.fc2(x))  # [n, 100]
@@ -113,10 +113,11 @@ class CifarCNN(nn.Module):
         return x.log_softmax(-1) if self.log_softmax else x
 
 
-def convolved(layer: nn.Conv2d, x: Tensor, way: str) -> Tensor:
+def convolved(layer: nn.Conv2d, x: Tensor, training: str, testing: str) -> Tensor:
     """``layer(x)``, of stride 1 without padding: x [n, C, H, W] -> [n, C', H', W']."""
-    alone = not is_batchedtensor(layer.weight)  # one device's weights
-    if alone or way == "plain" or not (x.is_cuda and torch.is_grad_enabled()):
+    way = training if torch.is_grad_enabled() else testing
+    alone = torch.is_grad_enabled() and not is_batchedtensor(layer.weight)  # one device's weights
+    if alone or way == "plain" or not x.is_cuda:
         return layer(x)
     return WAYS[way](x, layer.weight, layer.bias)
 
@@ -130,49 +131,31 @@ def windows(x, w, b):
     return out.transpose(1, 2).reshape(n, -1, d, r)
 
 
-def columns(x, w, b):
-    k = w.shape[-1]
-    v = x.unfold(-2, k, 1).unfold(-2, k, 1)
-    n, _, d, r = v.shape[:4]
-    cols = v.permute(0, 1, 4, 5, 2, 3).reshape(n, -1, d * r)
-    out = torch.bmm(w.flatten(1).expand(n, -1, -1), cols) + b[:, None]
-    return out.view(n, -1, d, r)
-
-
-def columns_all(x, w, b):
-    k = w.shape[-1]
-    v = x.unfold(-2, k, 1).unfold(-2, k, 1)
-    n, _, d, r = v.shape[:4]
-    cols = v.permute(1, 4, 5, 0, 2, 3).reshape(-1, n * d * r)
-    out = w.flatten(1) @ cols + b[:, None]
-    return out.view(-1, n, d, r).transpose(0, 1)
-
-
-def perpicture(x, w, b):
-    k = w.shape[-1]
-    v = x.unfold(-2, k, 1).unfold(-2, k, 1)
-    n, _, d, r = v.shape[:4]
-    rows = v.permute(0, 2, 3, 1, 4, 5).reshape(n, d * r, -1)
-    out = torch.bmm(rows, w.flatten(1).T.expand(n, -1, -1)) + b
-    return out.transpose(1, 2).reshape(n, -1, d, r)
-
-
-def banded(x, w, b):
-    o, c, h, k = w.shape
+def im2col(x, w, b):
     n, _, high, wide = x.shape
-    r, d = wide - k + 1, high - h + 1
-    rows = x.unfold(-2, h, 1).permute(0, 2, 1, 4, 3).reshape(n * d, c * h * wide)
-    off = torch.arange(wide, device=x.device)[:, None] - torch.arange(r, device=x.device)[None]
-    ok = (off >= 0) & (off < k)
-    band = torch.where(ok, w[..., off.clamp(0, k - 1)], 0.0)
-    m = band.permute(1, 2, 3, 0, 4).reshape(c * h * wide, o * r)
-    return (rows @ m).view(n, d, o, r).permute(0, 2, 1, 3) + b[:, None, None]
+    k = w.shape[-1]
+    out = torch.bmm(w.flatten(1).expand(n, -1, -1), F.unfold(x, k)) + b[:, None]
+    return out.view(n, -1, high - k + 1, wide - k + 1)
 
 
-WAYS = dict(
-    windows=windows, columns=columns, columns_all=columns_all, perpicture=perpicture, banded=banded
-)
-FIRST, SECOND = "plain", "windows"
+def im2col_matmul(x, w, b):
+    n, _, high, wide = x.shape
+    k = w.shape[-1]
+    out = torch.einsum("ok,nkp->nop", w.flatten(1), F.unfold(x, k)) + b[:, None]
+    return out.view(n, -1, high - k + 1, wide - k + 1)
+
+
+def im2col_t(x, w, b):
+    n, _, high, wide = x.shape
+    k = w.shape[-1]
+    cols = F.unfold(x, k).transpose(0, 1).flatten(1)
+    out = w.flatten(1) @ cols + b[:, None]
+    return out.view(-1, n, high - k + 1, wide - k + 1).transpose(0, 1)
+
+
+WAYS = dict(windows=windows, im2col=im2col, im2col_matmul=im2col_matmul, im2col_t=im2col_t)
+TRAINING = "plain", "windows"
+TESTING = "plain", "plain"
 
 
 def halved(x: Tensor) -> Tensor:
