@@ -42,11 +42,12 @@ lint: $(READY) ## form, style and types alone
 fill: data ## run what is worth most for the scoreboard; HOURS=2 says for how long
 	@$(PY) -m lgfed_core fill --hours $(HOURS)
 
-gpu: data ## a first half hour on a CUDA machine: hold it against the CPU, time a round, then fill
+gpu: data ## fifteen minutes on a CUDA machine: check, profile, time, then fill Table 8
 	@rm -f data/gpu_check.json
-	@$(PY) -m lgfed_core gpu-check --json data/gpu_check.json || test -s data/gpu_check.json
-	@$(PY) -m lgfed_core bench --json data/bench_gpu.json
-	@$(PY) -m lgfed_core fill --hours 0.25 --device cuda
+	@timeout 120 $(PY) -m lgfed_core gpu-check --json data/gpu_check.json || test -s data/gpu_check.json
+	-@timeout 60 $(PY) -m lgfed_core bench --profile --json data/gpu_profile.json
+	-@timeout 180 $(PY) -m lgfed_core bench --rounds 6 --json data/bench_gpu.json
+	@$(PY) -m lgfed_core fill --hours 0.15 --device cuda
 
 lab: data ## open the notebooks in JupyterLab
 	@$(PY) -m jupyterlab

@@ -104,6 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument(
         "--scaling", action="store_true", help="how a round grows with devices and seeds instead"
     )
+    bench.add_argument("--profile", action="store_true", help="where a round's time goes instead")
     bench.set_defaults(command=_bench)
 
     check = commands.add_parser("gpu-check", help="hold every experiment on a GPU against the CPU")
@@ -257,6 +258,8 @@ def _bench(args) -> int:
     against, tasks = ([*filter(None, text.split(","))] for text in (args.against, args.tasks))
     if args.scaling:
         return bench.scale_up(args.json)
+    if args.profile:
+        return bench.look_inside(args.json, tasks)
     return bench.main(args.rounds, args.json, against, tasks)
 
 

@@ -69,21 +69,25 @@ def main(path: str | None, device: str = "cuda") -> int:
     if device == "cuda" and not torch.cuda.is_available():
         raise SettingsError("gpu-check: PyTorch sees no GPU here")
     writable("json", path)
-    place, lines = torch.device(device), []
+    place, lines, where = torch.device(device), [], provenance(torch.device(device))
+
+    def write(**more: bool) -> None:  # as it goes, as the time may be up
+        if path:
+            found = dict(provenance=where, **more, lines=[asdict(line) for line in lines])
+            Path(path).write_text(json.dumps(found, indent=1) + "\n")
+
     for experiment in experiments.ALL.values():
         for protocol in experiment.protocols:
             for line in compared(experiment, protocol, place):
                 lines.append(line)
                 print(_said(line), flush=True)
+                write()
     resumed = goes_on(place)
     print(f"stopped in the middle, a run goes on {'to the same bits' if resumed else 'WRONGLY'}")
     bad = [line for line in lines if not line.good]
-    where = provenance(place)
     left = sum(bool(line.missing) for line in lines)
     print(f"{len(lines) - len(bad) - left} of {len(lines)} parts agree, {left} left out, {where}")
-    if path:
-        found = dict(provenance=where, resumed=resumed, lines=[asdict(line) for line in lines])
-        Path(path).write_text(json.dumps(found, indent=1) + "\n")
+    write(resumed=resumed)
     return int(bool(bad) or not resumed)
 
 

@@ -280,3 +280,13 @@ def test_how_a_round_grows_is_measured_point_by_point(tmp_path, monkeypatch, cap
     monkeypatch.setattr(bench.scaling, "AXES", {"seeds at once": [(4, 2, 0)]})
     with pytest.raises(LgfedError, match=r"seeds at once, \[4, 2, 0\]: the process ended"):
         bench.scale_up(None)
+
+
+def test_where_a_rounds_time_goes(tmp_path, capsys):
+    path = tmp_path / "profile.json"
+    assert bench.look_inside(str(path), ["mnist"]) == 0
+    (found,) = json.loads(path.read_text())["rounds"]
+    shares = [line["share"] for line in found["operations"]]
+    assert found["task"] == bench.MNIST.name and found["ms_with_test"] > 0
+    assert shares == sorted(shares, reverse=True) and 0.5 < sum(shares) <= 1
+    assert found["operations"][0]["operation"] in capsys.readouterr().out

@@ -36,6 +36,7 @@ from .apart import Failed
 from .limits import limits, shares
 from .ours import Ours
 from .plain import Plain, Spread, tested
+from .profile import profiled
 from .task import CIFAR as CIFAR, MNIST as MNIST, TASKS, Task
 from .times import Times, lines_of, same, timed
 
@@ -167,20 +168,21 @@ def main(
     for words in absent.values():
         print(words)
     rivals = [name for name in dict.fromkeys(against) if name not in absent]
-    lines, bounds, place = [], [], CPU
-    sides = [(CPU, name, _compared(name, rounds, rivals)) for name in tasks]
-    if torch.cuda.is_available():
-        place = torch.device("cuda")
-        sides += [(place, name, on_gpu(TASKS[name], rounds, place)) for name in tasks]
-    for device, name, found in sides:
+    gpu, lines, bounds = torch.cuda.is_available(), [], []
+    place = torch.device("cuda") if gpu else CPU
+    where = provenance(place)
+    for name, device in [(n, CPU) for n in tasks] + [(n, place) for n in tasks if gpu]:
+        if device.type == "cuda":
+            found = on_gpu(TASKS[name], rounds, device)
+        else:
+            found = _compared(name, rounds, rivals)
         bounds.append(limits(TASKS[name], device))
         lines += [line | shares(line, bounds[-1]) for line in found]
-    where = provenance(place)
+        _write(path, {"provenance": where, "times": lines, "limits": bounds})  # as it goes
     print(", ".join(f"{k} {v}" for k, v in where.items()))
     print(pd.DataFrame(lines).to_string(index=False, float_format="{:.3f}".format))
     print("\nWork of one round, and the least time it can take on this machine:")
     print(pd.DataFrame(bounds).T.to_string(header=False, float_format="{:.3f}".format))
-    _write(path, {"provenance": where, "times": lines, "limits": bounds})
     return 0
 
 
@@ -191,6 +193,23 @@ def scale_up(path: str | None) -> int:
     print(", ".join(f"{k} {v}" for k, v in where.items()))
     print(pd.DataFrame(found).to_string(index=False, float_format="{:.4f}".format))
     _write(path, {"provenance": where, "points": found})
+    return 0
+
+
+def look_inside(path: str | None, tasks: Sequence[str]) -> int:
+    """Print where a round's time goes (`profile.profiled`), ten seeds on a GPU, one here without;
+    write it to ``path`` as JSON if given."""
+    for name in tasks:
+        one_of("tasks", name, TASKS)
+    writable("json", path)
+    gpu = torch.cuda.is_available()
+    place, found = torch.device("cuda") if gpu else CPU, []
+    for name in tasks:
+        found.append(one := profiled(TASKS[name], place, seeds=10 if gpu else 1))
+        print(", ".join(f"{k} {v}" for k, v in one.items() if k != "operations"))
+        lines = pd.DataFrame(one["operations"])
+        print(lines.to_string(index=False, float_format="{:.3f}".format), flush=True)
+    _write(path, {"provenance": provenance(place), "rounds": found})
     return 0
 
 

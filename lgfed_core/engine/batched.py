@@ -105,4 +105,3 @@ class Batched(StackedTests):
 
 
 Engine = Looped | Batched  # what trains and tests lanes
-

@@ -11,7 +11,7 @@ itself. What a step decides in Python, it decides in the second.
 import warnings
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 
@@ -33,7 +33,7 @@ class Graphs:
     def __init__(self, place: torch.device):
         self.able = place.type == "cuda"
         self.place = place
-        self.pool: tuple | None = None  # of memory, which all graphs share: one plays at a time
+        self.pool: Any = None  # of memory, which all graphs share: one plays at a time
         self.held: dict[Hashable, tuple] = {}  # by whose it is: a step, and the graph of it
         self.recorded = 0  # how many there were in all
 

@@ -42,7 +42,8 @@ class Losses:
     def _lane(self, loss, round: int, leaves: dict, received: dict, rows: tuple, peers: tuple):
         net = filled(self.net, leaves)
         params = {n: v for n, v in leaves.items() if n not in self.statistics}
-        local = Heard(net, params, received, *peers, round)
+        others, participants = peers
+        local = Heard(net, params, received, others, participants, round)
         found = loss(local, Batch(*rows))
         self.asked |= local.heard
         return found

@@ -103,7 +103,9 @@ class Stack:
             on = told(f"turn {i}")  # [L]
             all_on = self.all_on[i] if number is None else self.each[i][number]
             leaves = {n: v.detach().requires_grad_(n in moves) for n, v in values.items()}
-            leaves |= {n: values[n].clone() for n in self.losses.statistics}  # vmap needs them dense
+            leaves |= {
+                n: values[n].clone() for n in self.losses.statistics
+            }  # vmap needs them dense
             for one in self.lent:
                 one.mend()
             given = leaves, self.received, own, self.peers

@@ -98,7 +98,7 @@ def by_classes() -> Figure:
 
 
 def by_shuffling(gain: Told) -> Figure:
-    """CGAU's gain over the baseline by the share of rows that are shuffled among clients; gain: C3."""
+    """CGAU's gain over the baseline by the share of rows that are shuffled; gain: C3."""
     lines = gain.lines[gain.lines["runs"] > 0]
     figure, ax = _gains(lines["name"].str.replace(" % shuffled", ""), lines, METHOD["cgau_kept"])
     ax.set(xlabel="rows shuffled among clients, %", ylabel="points ahead of one shared model")
@@ -107,8 +107,8 @@ def by_shuffling(gain: Told) -> Figure:
 
 
 def by_probability(gain: Told) -> Figure:
-    """FADE, USPS to MNIST: what the squared loss gains on the vanilla one, in pairs of seeds, by how
-    often the target takes part; gain: F2, which is about both ends."""
+    """FADE, USPS to MNIST: what the squared loss gains on the vanilla one, in pairs of seeds, by
+    how often the target takes part; gain: F2, which is about both ends."""
     ends = gain.lines[gain.lines["name"].str.startswith(digits.DIRECTION["usps-mnist"])]
     wide = digits.wide(digits.longest(digits.stored()), "target_acc").loc["usps-mnist"]
     middle = greater((wide["squared"][0.5] - wide["vanilla"][0.5]).dropna())

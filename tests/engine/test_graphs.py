@@ -235,6 +235,31 @@ def test_a_recorded_step_of_every_method_is_the_step(case):
     alike(make, method, FALLING if case.startswith("fade") else SGD)
 
 
+class AsksForTheRound(LGFedAvg):
+    """Weighs its loss by the number of the round."""
+
+    def loss(self, local, batch):
+        return super().loss(local, batch) / (1 + local.round)
+
+
+@pytest.mark.parametrize(
+    ("method", "training", "recorded"),
+    [
+        (LGFedAvg(layers=ABOVE), SGD, 1),
+        (LGFedAvg(layers=ABOVE), AdamTraining(0.1, 2), 1),
+        (LGFedAvg(layers=ABOVE), replace(SGD, keep_momentum=True, weight_decay=0.1), 1),
+        (LGFedAvg(layers=ABOVE), replace(SGD, decay=0.5), 2),
+        (AsksForTheRound(layers=ABOVE), SGD, 2),
+    ],
+    ids=["sgd", "adam", "momentum", "a rate that falls", "a loss by round"],
+)
+def test_one_recording_serves_a_phase_unless_something_in_python_changes(
+    method, training, recorded
+):
+    """Of two rounds, the lanes of which are of unequal length."""
+    assert len(alike(lambda: toy_federation((0, 1)), method, training)) == recorded
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_a_graph_and_the_steps_as_written_end_in_the_same_bits():
     found = []
