@@ -1,5 +1,6 @@
 """The first page: three figures, and the questions that a reader asks first with their answers."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from matplotlib.figure import Figure
 from lgfed_core import plotting
 from lgfed_core.colours import INK, LOSS, METHOD
 from lgfed_core.errors import ResultsError
-from lgfed_core.evidence.answers import Told
+from lgfed_core.evidence.answers import FAILS, HOLDS, IN_PART, OPEN, WHERE_TOLD, Told
 from lgfed_core.evidence.printed import METHODS
 from lgfed_core.evidence.verdict import greater
 from lgfed_core.paths import ROOT
@@ -29,6 +30,13 @@ ASKED = {  # paper -> the claims whose questions a reader asks first, in this or
     "**LG-FedAvg** keeps some layers on each device": ("L1", "L2", "L7", "L4", "L5", "L12", "L14"),
     "**CGAU** gives each client vectors of its own": ("C3",),
     "**FADE** plays an adversary without pooling groups": ("F1", "F2", "F12", "F11", "F8"),
+}
+TALLY = {
+    HOLDS: "hold",
+    WHERE_TOLD: "hold wherever our seeds tell",
+    IN_PART: "hold in part",
+    FAILS: "do not hold",
+    OPEN: "are open",
 }
 _SIZE = (3.1, 2.7)  # inches: three of them side by side, or one on a phone
 
@@ -53,14 +61,19 @@ def renew() -> list[Path]:
 
 def table(told: Mapping[str, Told]) -> str:
     """Questions and answers as a Markdown table, each with its page; told: of `board.told`."""
-    lines = ["| question | answer | |", "|---|---|---|"]
+    lines = ["| question | answer | page |", "|---|---|---|"]
     for method, ids in ASKED.items():
         lines.append(f"| {method} | | |")
         for one in (told[id] for id in ids if id in told):
             page = one.claim.page
-            link = f"[page]({page}.ipynb)"
+            link = f"[{page.rpartition('/')[2]}]({page}.ipynb)"
             lines.append(f"| {one.claim.question} | {answered(one)} | {link} |")
-    return "\n".join(lines)
+    found = Counter(one.verdict for one in told.values())
+    many = ", ".join(f"{found[verdict]} {words}" for verdict, words in TALLY.items())
+    claims = len({one.claim.id for one in told.values()})
+    return "\n".join(
+        [*lines, "", f"Of {len(told)} verdicts on the papers' {claims} claims {many}."]
+    )
 
 
 def draw(told: Mapping[str, Told], folder: Path = IMAGES) -> list[Path]:

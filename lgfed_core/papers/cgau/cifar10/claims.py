@@ -101,8 +101,8 @@ CLAIMS = (
         "a gain at every proportion",
         a_gain,
         question="Do vectors of each client's own make a shared classifier better?",
-        answer="**In part.** They add 0.9 points of accuracy when clients differ as clustering "
-        "makes them, and nothing worth naming once 60 % of the rows are shuffled.",
+        answer="**In part.** They add 0.9 points of accuracy where clients differ most, and "
+        "nothing worth naming once 60 % of the rows are shuffled among clients.",
         guard=lambda told: (
             told.tally(3, 3)
             and told.between(0.8, 1, at="0 % shuffled")

@@ -150,8 +150,8 @@ CLAIMS = (
         "no adversary: delta EO grows with male users",
         grows_with_imbalance,
         question="Without an adversary, does unfairness grow with the number of male users?",
-        answer="**Open.** No growth is seen. From 1 to 16 male users more than 0.03 of delta EO "
-        "is excluded, less is not.",
+        answer="**Open.** No growth is seen. From 1 to 16 male users a rise of delta EO above "
+        "0.03 is ruled out; a smaller one is not.",
         guard=lambda told: (
             told.tally(0, 0, 1)
             and told.between(-0.005, 0.001)
@@ -185,8 +185,8 @@ CLAIMS = (
         accuracy_is_kept,
         4,
         question="Do both adversarial losses keep the accuracy of the model without one?",
-        answer="**Yes.** Both stay within 0.6 points of it. (That is by choice: tunings which "
-        "cost more than a point on validation rows are left out.)",
+        answer="**Yes.** Both stay within 0.6 points of it. Tunings that cost more than a point "
+        "on validation rows were ruled out beforehand.",
         guard=lambda told: told.tally(4) and told.between(-0.7, 0),
         unit="points of accuracy, above 0: better than without an adversary",
     ),
