@@ -14,13 +14,6 @@ from lgfed_core.paths import ROOT
 
 PLACE = ROOT / "data" / "reliability.toml"
 FIELDS = ("what", "tried", "unit", "failed", "found", "command", "date", "commit")
-# What the first box of the page says of all counts in one unit; the list has these and the others.
-SHORT = {
-    "kills": "{tried:,} kills of runs, of which {failed:,} did not go on to the same bytes",
-    "mutants": "{tried:,} faults put into code, of which the tests of that day let {failed:,} pass",
-    "settings": "{tried:,} settings at random, of which {failed:,} neither ran nor were refused",
-    "lines": "{tried:,} lines of code, of which no test runs {failed:,}",
-}
 
 
 def counts(path: Path = PLACE) -> pd.DataFrame:
@@ -52,10 +45,3 @@ def markdown(lines: pd.DataFrame) -> str:
         f"(`{line.command}`, {line.date}, {line.commit})"
         for line in lines.itertuples()
     )
-
-
-def in_words(lines: pd.DataFrame) -> str:
-    """One bullet: how much was tried in the units of `SHORT`, and how much of it failed."""
-    sums = lines.groupby("unit")[["tried", "failed"]].sum()
-    parts = [said.format(**sums.loc[unit]) for unit, said in SHORT.items() if unit in sums.index]
-    return f"- Tried here: {'; '.join(parts)}."

@@ -121,22 +121,3 @@ def said_of_noise(numbers: pd.DataFrame) -> pd.DataFrame:
         lines[name] = [f"{v:.0%}" for v in numbers[name]]
     lines["ε"] = ["not computed" if np.isnan(v) else f"{v:,.3g}" for v in numbers["epsilon"]]
     return lines
-
-
-def in_words(numbers: pd.DataFrame, labels: Sequence[float]) -> str:
-    """What came out of `overheard.attacks`, as Markdown.
-
-    labels: the shares read of FedAvg's and LG-FedAvg's devices.
-    """
-    said = {n: "{:.2f} [{:.2f}, {:.2f}]".format(*v) for n, v in numbers["correlation"].items()}
-    last = [name for name in said if name.endswith("later")][-1]
-    # False, of FedAvg, if the row were told no better than the mean picture of its label; of
-    # LG-FedAvg, if it were told as well later, by who does not know the private layers, as now.
-    return (
-        "- One step of **FedAvg** on one row gives away the row (correlation with the true one "
-        f"{said['FedAvg, one row']}) and its label ({labels[0]:.0%} of devices).\n"
-        "- **LG-FedAvg** hides the row only from someone who does not know the private layers. As "
-        f"it begins, the server knows them: {said['LG-FedAvg, just now']}. {last.split(', ')[1]}: "
-        f"{said[last]}, while the mean picture of the label, which can be read all the same "
-        f"({labels[1]:.0%}), has {said['the label alone']}.\n"
-    )

@@ -55,14 +55,3 @@ def test_a_broken_count_is_named(tmp_path, old, new, named):
         reliability.counts(path)
     with pytest.raises(ResultsError, match="nowhere.toml cannot be read"):
         reliability.counts(tmp_path / "nowhere.toml")
-
-
-def test_the_box_sums_what_is_counted_in_one_unit_and_leaves_the_rest_to_the_table(tmp_path):
-    path = tmp_path / "list.toml"
-    kills = ONE.replace("blows", "kills")
-    path.write_text(
-        kills + kills.replace("a thing", "another").replace("failed = 1", "failed = 0") + ONE
-    )
-    said = reliability.in_words(reliability.counts(path))
-    assert said == "- Tried here: 6 kills of runs, of which 1 did not go on to the same bytes."
-    assert set(reliability.SHORT) <= set(reliability.counts()["unit"])
