@@ -20,18 +20,21 @@ ERRATA = """\
 <!-- made of data/paper/errata.toml by `python book/appendix.py` -->
 # Errata and ambiguities
 
-{count} places where a paper and its released code differ, where its numbers or formulas do not fit
-each other, or where the text leaves open what one has to know. They could be found because the
-authors gave what most do not: full tables, proofs, code, and the notebooks behind them. What was
-released may not be what was run. Most are details; {moves} bear on a conclusion:
+Where a paper and its released code differ, where numbers or formulas do not fit each other, or
+where the text leaves open what one has to know: {count} places. We could find them because the
+authors published what most do not: full tables, proofs, code, and notebooks. What was released may
+not be what was run.
+
+## Ten that change what you may conclude
 
 {first}
 
-Each entry below opens: what is printed, what is so, how one can tell, what it changes. *v1* and
-*v2* are the versions of LG-FedAvg {{cite}}`liang2019think,liang2020think`; then FADE
-{{cite}}`hong2021federated` and CGAU {{cite}}`rieger2020client`. Released code is that of
-commit 7af0568 (LG-FedAvg; incomes: af89a47), 7997485 (FADE) and ea2882b (CGAU). Where a page
-runs both, the text is called *as described* and the code *as released*.
+## All of them
+
+*v1* and *v2* are the versions of LG-FedAvg {{cite}}`liang2019think,liang2020think`; FADE is
+{{cite}}`hong2021federated`, CGAU {{cite}}`rieger2020client`. Released code is that of commits
+7af0568 (LG-FedAvg; incomes: af89a47), 7997485 (FADE) and ea2882b (CGAU). Pages call the text *as
+described* and the code *as released*. `data/paper/errata.toml` also says what each entry changes.
 """
 CONCORDANCE = """\
 <!-- made of data/paper/concordance.toml by `python book/appendix.py` -->
@@ -75,29 +78,37 @@ def link(page: str, book: Path = BOOK) -> str:
 def errata(book: Path = BOOK) -> str:
     """The text of errata.md."""
     found = read("errata")
-    moving = [erratum for erratum in found["erratum"] if erratum.get("moves")]
-    first = "\n".join(f"- {_upper(e['moves'])}: {link(e['page'], book)}" for e in moving)
-    counts = dict(count=len(found["erratum"]), moves=len(moving))
-    out = [ERRATA.format(first=first, **counts)]
+    ten = sorted((e for e in found["erratum"] if "first" in e), key=lambda e: e["first"]["place"])
+    first = "\n\n".join(_told(erratum, book) for erratum in ten)
+    out = [ERRATA.format(first=first, count=len(found["erratum"]))]
     for key, title in found["sections"].items():
         entries = [erratum for erratum in found["erratum"] if erratum["in"] == key]
-        out += [f"## {title}\n", *(_opens(erratum, book) for erratum in entries)]
+        lines = [_line_of(erratum, book) for erratum in entries]
+        out.append("\n".join([f"### {title}\n", HEAD, *lines, ""]))
     return "\n".join(out)
 
 
-def _opens(erratum: dict, book: Path) -> str:
+HEAD = "| what, and where | printed | in fact | how one can tell |\n|---|---|---|---|"
+
+
+def _told(erratum: dict, book: Path) -> str:
+    """One of the first ten, in three lines."""
+    said = erratum["first"]
+    return (
+        f"**{said['place']}. {said['title']}** ({link(erratum['page'], book)}).\\\n"
+        f"*Printed:* {said['printed']}\\\n*Right:* {said['right']}\\\n"
+        f"*Follows:* {said['follows']}"
+    )
+
+
+def _line_of(erratum: dict, book: Path) -> str:
+    """An entry as a line of a table."""
     place, of = erratum["place"], [d for d in erratum["of"] if d in ("v1", "v2", "slides")]
     if of and not re.search(r"\bv[12] ", place):
         place = f"{', '.join(of)}: {place}"
-    tell = erratum["proof"]
-    if "page" in erratum:
-        where = f", *{erratum['section']}*" if "section" in erratum else ""
-        tell += f" {link(erratum['page'], book)}{where}."
-    return (
-        f":::{{dropdown}} {_upper(erratum['about'])} ({place})\n"
-        f"**Printed.** {erratum['printed']}\n\n**In fact.** {erratum['true']}\n\n"
-        f"**How one can tell.** {tell}\n\n**What it changes.** {erratum['changes']}\n:::\n"
-    )
+    tell = erratum["proof"] + (f" {link(erratum['page'], book)}." if "page" in erratum else "")
+    cells = f"**{_upper(erratum['about'])}** ({place})", erratum["printed"], erratum["true"], tell
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 
 
 def _upper(text: str) -> str:

@@ -45,7 +45,7 @@ def test_a_list_is_up_to_date_and_its_links_lead_somewhere(name):
 
 def test_an_erratum_says_where_what_and_how_one_can_tell():
     needed = {"in", "of", "place", "about", "printed", "true", "proof", "changes"}
-    optional = {"page", "section", "moves", "artefact", "behind", "aside"}
+    optional = {"page", "section", "moves", "artefact", "behind", "aside", "first"}
     for entry in ERRATA["erratum"]:
         assert needed <= set(entry) <= needed | optional, entry
         assert all(entry.values()), entry
@@ -62,6 +62,14 @@ def test_an_erratum_says_where_what_and_how_one_can_tell():
         assert set(entry["of"]) <= set(appendix.DOCUMENTS), entry
         if "page" in entry:
             assert entry["section"] in appendix.headings(entry["page"]), entry
+
+
+def test_ten_errata_come_first_in_three_short_lines():
+    ten = [entry["first"] for entry in ERRATA["erratum"] if "first" in entry]
+    assert sorted(one["place"] for one in ten) == [*range(1, 11)]
+    for one in ten:
+        assert set(one) == {"place", "title", "printed", "right", "follows"}
+        assert all(len(one[line].split()) <= 25 for line in ("printed", "right", "follows"))
 
 
 def test_every_place_of_the_concordance_is_known_or_excused():
