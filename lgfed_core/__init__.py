@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Step as Step,
         cross_entropy as cross_entropy,
     )
+    from .papers.everywhere.compare import compare as compare
     from .partition import ClientIndices as ClientIndices, Partition as Partition
 
 __version__ = "0.1.0"
@@ -36,6 +37,7 @@ _FACE = {
         *("FedAvg", "FedProx", "LGFedAvg", "LocalOnly"),
         *("Method", "Step", "cross_entropy"),
     ),
+    "papers.everywhere.compare": ("compare",),
     "partition": ("ClientIndices", "Partition"),
 }
 _ROOM = {name: room for room, names in _FACE.items() for name in names}

@@ -1,4 +1,4 @@
-"""python -m lgfed_core list | data | features | run | fill | report | bench | gpu-check"""
+"""python -m lgfed_core list | data | features | run | fill | report | compare | bench"""
 
 import argparse
 import os
@@ -93,6 +93,20 @@ def _parser() -> argparse.ArgumentParser:
         help="renew counts and figure of README.md and book/intro.md",
     )
     report.set_defaults(command=_report)
+
+    beside = commands.add_parser("compare", help="a method of yours beside all stored ones")
+    beside.add_argument("method", metavar="FILE.py:CLASS", help="or package.module:CLASS")
+    beside.add_argument("--net", metavar="FILE.py:FUNCTION", help="(inputs, classes) -> network")
+    beside.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="its settings")
+    beside.add_argument("--tasks", default="", help="mnist,cifar10,adult,digits,office31: some")
+    beside.add_argument("--seeds", default="0-2", type=_seeds, help="e.g. 0-2 (default)")
+    beside.add_argument("--rates", default="", help="learning rates; by default all five")
+    beside.add_argument("--hours", type=float, help="begin nothing after so many")
+    beside.add_argument("--scale", default="paper", help="smoke, quick or paper (default)")
+    beside.add_argument("--out", default="compared", metavar="FOLDER", help="of the report")
+    beside.add_argument("--device", default="auto", help="cpu, cuda or auto (default)")
+    beside.add_argument("--workers", type=int, help="processes (default: one a core)")
+    beside.set_defaults(command=_compare)
 
     bench = commands.add_parser("bench", help="time a round against a plain PyTorch loop")
     bench.add_argument("--rounds", type=int, default=12, help="rounds to time (default 12)")
@@ -249,6 +263,32 @@ def _report(args) -> int:
     from .papers.printout import printout
 
     print(printout(args.paper, args.front))
+    return 0
+
+
+def _compare(args) -> int:
+    from .papers.everywhere.compare import beside, compare
+
+    pairs = dict(pair.partition("=")[::2] for pair in args.set)
+    try:
+        rates = tuple(float(rate) for rate in args.rates.split(",") if rate)
+    except ValueError:
+        raise SettingsError(f"--rates is {args.rates!r}; give numbers, as 0.01,0.05") from None
+    lines = compare(
+        args.method,
+        net=args.net,
+        settings=pairs,
+        tasks=tuple(filter(None, args.tasks.split(","))),
+        seeds=args.seeds,
+        rates=rates,
+        scale=args.scale,
+        out=args.out,
+        device=args.device,
+        workers=args.workers,
+        hours=args.hours,
+    )
+    print("\n".join(one.replace("**", "") for one in beside.sentences(lines)))
+    print(f"\nthe report: {args.out}/report.html, report.md, rows.csv, command.txt")
     return 0
 
 

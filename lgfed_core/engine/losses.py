@@ -23,17 +23,17 @@ class Losses:
 
     def of(
         self,
-        loss: Callable[[Local, Batch], Tensor],
+        loss: Callable,
         round: int,
         leaves: dict[str, Tensor],
         received: dict[str, Tensor],
         rows: tuple[Tensor, ...],
-        peers: tuple[dict[str, Tensor], int | Tensor],
+        peers: tuple,
     ) -> Tensor:
         """``loss`` of each lane -> [L].
 
-        leaves, received: by name, [L, ...]; rows: [L, B, ...] each, what makes a `Batch`; peers:
-        the rest of a `Local`, of each lane where the method needs it.
+        loss: of a `Local` and a `Batch`, as a method's. leaves, received: by name, [L, ...]; rows:
+        [L, B, ...] each, what makes a `Batch`; peers: the rest of a `Local` ({}, 1 without any).
         """
         axes = (0, 0, 0, 0 if self.phase.method.needs_peers else None)
         lane = partial(self._lane, loss, round)

@@ -6,6 +6,7 @@ for each task and method the one that is best on validation rows, in the mean ov
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -122,8 +123,9 @@ def _phase(
     participant needs the mean of the others' models.
     """
     grouped = fed.data.train.groups is not None and not keep
+    probed = grouped and "features" in signature(fed.net.forward).parameters
     odds, looks = grouped and fed.data.classes == 2, max(1, cfg.rounds // cfg.looks)
-    tracker = Served(looks, cfg.probed, grouped, odds, keep)
+    tracker = Served(looks, cfg.probed, probed, odds, keep)
     outcome = run(fed, plays, rounds=rounds, start=start, first_round=done, tracker=tracker, **how)
     layout, m = outcome.layout, fed.participation.cohort(fed.clients)
     numbers = layout.size_shared + layout.size_personal * plays.needs_peers

@@ -1,0 +1,55 @@
+"""A method of yours beside all stored ones, on the same tasks and budget.
+
+    python -m lgfed_core compare my_method.py:MyMethod --out report
+
+`compare` loads the method, runs it as the page *every method on every task* runs its own (rows,
+rounds, five learning rates, the choice on validation rows), and writes a report. The file that you
+name is run with your rights, as any Python program.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from . import beside, report
+from .experiment import Yours
+from .given import Given, load
+
+
+def compare(
+    method: object,
+    *,
+    net: object = None,
+    settings: dict | None = None,
+    tasks: Sequence[str] = (),
+    seeds: Sequence[int] = (0, 1, 2),
+    rates: Sequence[float] = (),
+    scale: str = "paper",
+    out: Path | str = "compared",
+    device: str = "auto",
+    workers: int | None = None,
+    hours: float | None = None,
+) -> pd.DataFrame:
+    """Run ``method`` on ``tasks`` and set it beside the stored methods; the report lies in ``out``.
+
+    method: a `Method`, its class, a function from a network to one, or where to find either, as
+    "FILE.py:NAME" or "package.module:NAME". A class whose field ``layers`` is not set gets the
+    names of the head's parameters, as LG-FedAvg shares them. net: a function (inputs, classes) ->
+    network, or where to find one; by default the small network of all methods. settings: of the
+    class. tasks, rates: by default all. hours: no part begins after so many. The same call
+    continues one that was stopped.
+
+    Returns a line for each comparison: task, measure, other, runs, estimate (points by which yours
+    is better), low, high, outcome. Raises SettingsError for what cannot be compared.
+    """
+    given = Given(load(method), net if net is None else load(net), settings or {})
+    folder = report.folder(out)
+    yours = Yours(given, folder)
+    chosen = dict(tasks=tuple(tasks)) if tasks else {}
+    chosen |= dict(lrs=tuple(rates)) if rates else {}
+    cfg = yours.settings(scale, methods=("yours",), **chosen)
+    rows = yours.measure(cfg, list(seeds), device, workers, hours)
+    told = beside.told(rows)
+    report.write(folder, yours, cfg, rows, told)
+    return beside.compared(told)

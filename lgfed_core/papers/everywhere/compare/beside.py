@@ -1,0 +1,117 @@
+"""A method of the user's beside the stored ones: how far it is ahead, and whether seeds tell."""
+
+from collections.abc import Iterable
+
+import pandas as pd
+
+from lgfed_core.evidence import answers, verdict
+from lgfed_core.evidence.answers import AGAINST, AS_CLAIMED, LEVEL, UNTOLD, Told
+from lgfed_core.evidence.claims import Claim, Part, paired
+
+from .. import tables
+from ..settings import METHODS
+from ..tables import WORDS
+from .experiment import METHOD
+
+MARGIN = 1.0  # points: less is level
+AIMS = {  # measure -> what it is called, and whether more is better
+    "local_test_acc": ("accuracy on own classes", 1),
+    "new_test_acc": ("accuracy on a new device", 1),
+    "decile_acc": ("accuracy on the worst tenth of devices", 1),
+    "odds_gap": ("gap of equalised odds", -1),
+    "leak_auc": ("AUC for the group, from h", -1),
+}
+SAID = {AS_CLAIMED: "ahead of", LEVEL: "level with", AGAINST: "behind", UNTOLD: "not told from"}
+MOST = 100  # seeds; a comparison that needs more is said to need more
+
+
+def chosen(rows: pd.DataFrame) -> pd.DataFrame:
+    """The user's runs at the rate that validation rows choose, as `tables.chosen`."""
+    return tables.chosen(rows)
+
+
+def told(rows: pd.DataFrame, others: pd.DataFrame | None = None) -> list[Told]:
+    """For each task and measure, the user's method against all stored ones.
+
+    rows: the user's; others: of `tables.chosen`, by default what is stored. Variances are shared
+    within a task and measure, and Holm's correction is over its comparisons.
+    """
+    mine = chosen(rows)
+    others = tables.chosen(tables.stored()) if others is None else others
+    found = {"mine": mine, "others": others}
+    return [*answers.told(list(_claims(mine)), found).values()]
+
+
+def _claims(mine: pd.DataFrame) -> Iterable[Claim]:
+    for task in mine.index.get_level_values("task").unique():
+        for measure, (words, _) in AIMS.items():
+            if mine.loc[task][measure].notna().any():
+                yield Claim(
+                    f"{task} {measure}",
+                    "everywhere",
+                    words,
+                    lambda found, task=task, measure=measure: _parts(found, task, measure),
+                    question=f"{WORDS[task]}: {words}",
+                    unit="points, above 0: yours is better",
+                    family=f"{task} {measure}",
+                    level=MARGIN,
+                )
+
+
+def _parts(found: dict[str, pd.DataFrame], task: str, measure: str) -> list[Part]:
+    own, sign = tables.of(found["mine"], task, METHOD)[measure], AIMS[measure][1]
+    parts = []
+    for method, words in METHODS.items():
+        other = tables.of(found["others"], task, method)[measure].dropna()
+        if len(other):
+            parts.append(paired(words, sign * own, sign * other, verdict.greater))
+    return parts
+
+
+def compared(some: Iterable[Told]) -> pd.DataFrame:
+    """A line for each comparison: task, measure, other, runs, estimate, low, high, outcome (in the
+    words of `SAID`), needs: how many seeds would tell, where these do not."""
+    found = []
+    for one in some:
+        task, measure = one.claim.id.split()
+        lines = one.lines[["name", "runs", "estimate", "low", "high", "outcome"]]
+        found.append(lines.assign(task=task, measure=measure))
+    table = pd.concat(found, ignore_index=True).rename(columns={"name": "other"})
+    reach = (table["high"] - table["low"]) / 2
+    needs = table["runs"] * (reach / table["estimate"].abs()) ** 2
+    needs = needs.clip(lower=table["runs"] + 1, upper=MOST + 1).round()
+    table["needs"] = needs.where(table["outcome"] == UNTOLD)
+    table["outcome"] = table["outcome"].map(SAID)
+    first = ["task", "measure", "other", "runs", "estimate", "low", "high", "outcome", "needs"]
+    return table[first]
+
+
+def sentences(lines: pd.DataFrame) -> list[str]:
+    """One for each task and measure: whom the method is ahead of, level with, behind."""
+    said = []
+    for (task, measure), some in lines.groupby(["task", "measure"], sort=False):
+        parts = []
+        for outcome in SAID.values():
+            mine = some[some["outcome"] == outcome]
+            if len(mine):
+                whom = ", ".join(mine["other"])
+                if len(mine) == len(some) > 1:
+                    whom = f"all {len(some)} others"
+                parts.append(f"{outcome} {whom}{_by(mine, outcome)}")
+        said.append(f"**{WORDS[task]}, {AIMS[measure][0]}**: {'; '.join(parts)}.")
+    return said
+
+
+def _by(some: pd.DataFrame, outcome: str) -> str:
+    """By how much, or how many seeds would tell."""
+    if outcome == SAID[LEVEL]:
+        return ""
+    if outcome == SAID[UNTOLD] and (some["runs"] < 2).any():
+        return " (one seed tells nothing)"
+    if outcome == SAID[UNTOLD]:
+        needs = some["needs"].max()
+        many = f"more than {MOST}" if needs > MOST else f"about {needs:.0f}"
+        return f" ({many} seeds would tell)"
+    least, most = some["estimate"].abs().min(), some["estimate"].abs().max()
+    by = f"{least:.1f}" if f"{least:.1f}" == f"{most:.1f}" else f"{least:.1f} to {most:.1f}"
+    return f" (by {by} points)"

@@ -1,0 +1,153 @@
+"""The method, and the network, that a user gives: loaded, made, or refused by name."""
+
+import dataclasses
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from lgfed_core import models
+from lgfed_core.errors import SettingsError
+from lgfed_core.methods import Method
+from lgfed_core.papers import typed
+
+from ..net import SmallNet, head
+from ..tasks import Task
+
+
+def load(place: object) -> object:
+    """What "FILE.py:NAME" or "package.module:NAME" names; anything but a text as it is.
+
+    Raises SettingsError for a file that does not exist or does not run, and for a name that it
+    does not have.
+    """
+    if not isinstance(place, str):
+        return place
+    where, colon, name = place.rpartition(":")
+    if not colon or not where or not name:
+        raise SettingsError(f"{place!r} names no method; give FILE.py:CLASS, as mine.py:MyMethod")
+    module = _module(where)
+    if not hasattr(module, name):
+        there = [n for n, v in vars(module).items() if _is_method(v) and v.__module__ != "builtins"]
+        some = f"; it has {', '.join(there)}" if there else ""
+        raise SettingsError(f"{where} has nothing called {name!r}{some}")
+    return getattr(module, name)
+
+
+def _module(where: str) -> Any:
+    path = Path(where).expanduser()
+    if path.suffix != ".py":
+        try:
+            return importlib.import_module(where)
+        except Exception as error:
+            raise SettingsError(f"{where} cannot be imported: {_line(error)}") from error
+    if not path.is_file():
+        raise SettingsError(f"there is no file {where}; give FILE.py:CLASS, as mine.py:MyMethod")
+    name = f"lgfed_compared_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise SettingsError(f"{where} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and pickled workers look it up there
+    sys.path.insert(0, str(path.resolve().parent))  # its own neighbours
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise SettingsError(f"{where} does not run: {_line(error)}") from error
+    finally:
+        sys.path.pop(0)
+    return module
+
+
+@dataclass(frozen=True)
+class Given:
+    """A method as it was given, the network that it wants, and settings of its class."""
+
+    what: Any
+    network: Any = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self):
+        if isinstance(self.what, type) and not issubclass(self.what, Method):
+            raise SettingsError(
+                f"{self.what.__name__} is no Method; derive it from lgfed_core.FedAvg, or from "
+                "another method of lgfed_core.methods"
+            )
+        if not callable(self.what) and not isinstance(self.what, Method):
+            raise SettingsError(f"{self.what!r:.80} is no Method, and no class or function of one")
+        if self.network is not None and not callable(self.network):
+            raise SettingsError(f"net is {self.network!r:.80}; give a function (inputs, classes)")
+        if self.settings and not isinstance(self.what, type):
+            raise SettingsError(f"settings go to a class, and {self.name} is none")
+
+    @property
+    def name(self) -> str:
+        """As the report calls it."""
+        found = self.what if hasattr(self.what, "__name__") else type(self.what)
+        return found.__name__
+
+    def net(self, task: Task, seed: int) -> nn.Module:
+        """The network for a task, with the weights of ``seed``."""
+        make = SmallNet if self.network is None else self.network
+        try:
+            return models.make(partial(make, task.inputs, task.data.classes), seed)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise SettingsError(
+                f"the network for {task.inputs} inputs and {task.data.classes} classes cannot be "
+                f"made: {_line(error)}"
+            ) from error
+
+    def method(self, net: nn.Module) -> Method:
+        """The method, for a network."""
+        if isinstance(self.what, Method):
+            return self.what
+        try:
+            found = self.what(**self._fields(net)) if _is_method(self.what) else self.what(net)
+        except (TypeError, ValueError) as error:
+            raise SettingsError(f"{self.name} cannot be made: {_line(error)}") from error
+        if not isinstance(found, Method):
+            raise SettingsError(f"{self.name} gives a {type(found).__name__}, which is no Method")
+        return found
+
+    def _fields(self, net: nn.Module) -> dict[str, Any]:
+        """The settings of its class; texts, as typed, become what their fields take."""
+        typed_ones = [f"{n}={v}" for n, v in self.settings.items() if isinstance(v, str)]
+        found = dict(self.settings) | typed.changes(self.what, typed_ones)
+        needed = {
+            f.name
+            for f in dataclasses.fields(self.what)
+            if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
+        }
+        if "layers" in needed - found.keys() and isinstance(net, SmallNet):
+            found["layers"] = head(net)
+        if missing := sorted(needed - found.keys()):
+            raise SettingsError(
+                f"{self.name} needs {', '.join(missing)}; say it by --set {missing[0]}=VALUE, or "
+                "give a function that takes the network and makes the method"
+            )
+        return found
+
+    def fingerprint(self) -> str:
+        """Of the code and settings: a checkpoint of other ones is not continued."""
+        text = [repr(sorted(self.settings.items())), repr(self.what)]
+        for one in (self.what, self.network):
+            kind = one if inspect.isroutine(one) or isinstance(one, type) else type(one)
+            file = one is not None and inspect.getsourcefile(kind)
+            text.append(Path(file).read_text(encoding="utf-8") if file else "")
+        return hashlib.sha256("\0".join(text).encode()).hexdigest()[:12]
+
+
+def _is_method(found: object) -> bool:
+    return isinstance(found, type) and issubclass(found, Method)
+
+
+def _line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no message'}"

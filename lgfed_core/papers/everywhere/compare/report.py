@@ -1,0 +1,169 @@
+"""The report: one HTML file without a network, Markdown for an appendix, rows, and the command."""
+
+import base64
+import io
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pandas as pd
+
+from lgfed_core import plotting
+from lgfed_core.errors import SettingsError
+from lgfed_core.evidence.answers import Told
+from lgfed_core.files import replacing
+from lgfed_core.papers.forest import forest
+
+from .. import tables
+from ..settings import METHODS, Settings
+from ..tables import MEASURES, WORDS
+from . import beside
+from .experiment import METHOD, Yours
+from .given import Given
+
+STYLE = """body{font-family:system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem;
+line-height:1.5;color:#222}table{border-collapse:collapse;font-size:.85rem;display:block;
+overflow-x:auto}td,th{padding:.2rem .6rem;border-bottom:1px solid #ddd;text-align:right}
+th:first-child,td:first-child{text-align:left}img{max-width:100%}.own td{font-weight:bold}"""
+
+
+def folder(out: Path | str) -> Path:
+    """``out``, made and tried. Raises SettingsError where nothing can be written."""
+    path = Path(out).expanduser()
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        (path / ".tried").write_text("")
+        (path / ".tried").unlink()
+    except OSError as error:
+        raise SettingsError(f"no report can be written to {path}: {error.strerror}") from error
+    return path
+
+
+def write(
+    place: Path, yours: Yours, cfg: Settings, rows: pd.DataFrame, told: Sequence[Told]
+) -> None:
+    """Write report.html, report.md, rows.csv and command.txt into ``place``."""
+    lines, given = beside.compared(told), yours.given
+    head = _head(given, cfg, rows, yours.left_out)
+    sentences = beside.sentences(lines)
+    means = _means(rows, given.name)
+    rows.to_csv(place / "rows.csv", index=False)
+    told_where = rows.iloc[0]
+    _put(
+        place / "command.txt",
+        f"{shlex.join(['python', '-m', 'lgfed_core', *sys.argv[1:]])}\n"
+        f"lgfed_core at commit {told_where['commit']}\n"
+        f"PyTorch {told_where['torch']}, Python {sys.version.split()[0]}\n"
+        f"{told_where['device']}\n",
+    )
+    _put(place / "report.md", _markdown(given.name, head, sentences, means, lines))
+    _put(place / "report.html", _html(given.name, head, sentences, means, told))
+
+
+def _head(given: Given, cfg: Settings, rows: pd.DataFrame, left_out: Sequence[str]) -> list[str]:
+    rates, many = ", ".join(f"{rate:g}" for rate in cfg.lrs), rows["seed"].nunique()
+    out = [
+        f"{many} seeds, {cfg.rounds} rounds, one local epoch, learning rates {rates}; "
+        "validation rows choose the rate, for every method alike.",
+        f"Differences are paired by seed. Less than {beside.MARGIN:g} point is level. Intervals "
+        "are of 95 %, with variances shared within a task and measure, and Holm's correction over "
+        "its comparisons.",
+    ]
+    best = beside.chosen(rows).groupby(level="task")["lr"].first()
+    chosen = ", ".join(f"{WORDS[task]} {rate:g}" for task, rate in best.items())
+    out.append(f"Chosen rates of {given.name}: {chosen}.")
+    ends = [WORDS[task] for task, rate in best.items() if rate in (min(cfg.lrs), max(cfg.lrs))]
+    if ends and len(cfg.lrs) > 1:
+        out.append(f"At the end of the grid, so a better rate may lie beyond: {', '.join(ends)}.")
+    return out + [f"Left out: {one}." for one in left_out]
+
+
+def _means(rows: pd.DataFrame, name: str) -> dict[str, pd.DataFrame]:
+    """Task -> a line for each method, means over seeds; the user's first."""
+    mine, others = beside.chosen(rows), tables.chosen(tables.stored())
+    found = {}
+    for task in mine.index.get_level_values("task").unique():
+        lines = {name: tables.of(mine, task, METHOD).mean()}
+        lines |= {
+            words: values.mean()
+            for method, words in METHODS.items()
+            if len(values := tables.of(others, task, method))
+        }
+        table = pd.DataFrame(lines).T[[*MEASURES]].dropna(axis=1, how="all")
+        found[task] = table.rename(columns=MEASURES)
+    return found
+
+
+def _markdown(
+    name: str,
+    head: Sequence[str],
+    sentences: Sequence[str],
+    means: dict[str, pd.DataFrame],
+    lines: pd.DataFrame,
+) -> str:
+    out = [f"# {name} beside the methods of lgfed", "", *sentences_as(sentences), "", *head]
+    for task, table in means.items():
+        out += ["", f"## {WORDS[task]}", "", _table(table)]
+    out += ["", "## Every comparison", "", _table(lines.set_index("task"))]
+    return "\n".join(out) + "\n"
+
+
+def sentences_as(sentences: Sequence[str]) -> list[str]:
+    """As a list in Markdown."""
+    return [f"- {one}" for one in sentences]
+
+
+def _table(table: pd.DataFrame) -> str:
+    """As Markdown, without another package."""
+    shown = table.map(lambda v: f"{v:.1f}" if isinstance(v, float) else str(v)).replace("nan", "")
+    head = ["", *map(str, shown.columns)]
+    rows = [
+        [str(name), *values] for name, values in zip(shown.index, shown.to_numpy(), strict=True)
+    ]
+    body = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in body)
+
+
+def _html(
+    name: str,
+    head: Sequence[str],
+    sentences: Sequence[str],
+    means: dict[str, pd.DataFrame],
+    told: Sequence[Told],
+) -> str:
+    items = "".join(f"<li>{_bold(one)}</li>" for one in sentences)
+    parts = [f"<h1>{name} beside the methods of lgfed</h1><ul>{items}</ul>"]
+    parts += [f"<p>{one}</p>" for one in head]
+    for task, table in means.items():
+        parts.append(
+            f"<h2>{WORDS[task]}</h2>" + table.to_html(float_format="{:.1f}".format, na_rep="–")
+        )
+        parts += [_figure(one) for one in told if one.claim.id.split()[0] == task]
+    body = "\n".join(parts)
+    return (
+        f"<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' "
+        f"content='width=device-width'><title>{name}</title><style>{STYLE}</style>"
+        f"<body>{body}</body></html>\n"
+    )
+
+
+def _figure(one: Told) -> str:
+    with plotting.style():
+        figure = forest(one, one.claim.question)
+        held = io.BytesIO()
+        figure.savefig(held, format="png", dpi=150, metadata={"Software": None})
+        plt.close(figure)
+    said = base64.b64encode(held.getvalue()).decode()
+    return f"<img alt='{one.claim.question}' src='data:image/png;base64,{said}'>"
+
+
+def _bold(text: str) -> str:
+    _, bold, rest = text.split("**", 2)
+    return f"<b>{bold}</b>{rest}"
+
+
+def _put(path: Path, text: str) -> None:
+    with replacing(path) as part:
+        part.write_text(text, encoding="utf-8")

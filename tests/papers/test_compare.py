@@ -1,0 +1,179 @@
+"""A method of the user's beside the stored ones: loaded, run as ours are, set beside them."""
+
+import re
+from dataclasses import dataclass
+
+import pandas as pd
+import pytest
+
+import lgfed_core
+from lgfed_core.__main__ import main
+from lgfed_core.errors import SettingsError
+from lgfed_core.methods import FedAvg, LGFedAvg
+from lgfed_core.papers.everywhere import tables
+from lgfed_core.papers.everywhere.compare import beside, compare
+from lgfed_core.papers.everywhere.compare.experiment import METHOD
+from lgfed_core.papers.everywhere.compare.given import Given, load
+from lgfed_core.papers.everywhere.run import EVERYWHERE
+
+MINE = """
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+import lgfed_core
+
+
+@dataclass(frozen=True, kw_only=True)
+class Median(lgfed_core.FedAvg):
+    share: float = 0.5
+
+    def aggregate(self, uploads, weights):
+        return uploads.quantile(self.share, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needs(lgfed_core.FedAvg):
+    pull: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Broken(lgfed_core.FedAvg):
+    def loss(self, local, batch):
+        return local.net(batch.x)
+
+
+def linear(inputs, classes):
+    return nn.Linear(inputs, classes)
+
+
+def wrong(net):
+    return net
+
+
+few = 3
+"""
+SMALL = dict(scale="smoke", tasks=("mnist",), seeds=(0,), workers=1)
+
+
+@pytest.fixture
+def mine(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(MINE)
+    return path
+
+
+@pytest.mark.parametrize("method", [FedAvg, LGFedAvg])
+def test_our_own_methods_give_the_rows_of_our_own_page(method, tmp_path):
+    """FedAvg as the page has it at this scale; LG-FedAvg gets its head, as there."""
+    name = {FedAvg: "fedavg", LGFedAvg: "lg_fedavg"}[method]
+    compare(method, **SMALL, out=tmp_path)
+    found = pd.read_csv(tmp_path / "rows.csv")
+    cfg = EVERYWHERE.settings("smoke", tasks=("mnist",), methods=(name,))
+    rows, _ = EVERYWHERE.run(cfg, [0], record=False, resume=False, workers=1)
+    both = found.merge(rows, on=["table", "task", "lr", "round", "seed", "metric"], how="outer")
+    assert len(both) == len(found) == len(rows) and (both["method_x"] == METHOD).all()
+    assert both["value_x"].to_numpy() == pytest.approx(both["value_y"].to_numpy(), abs=0)
+
+
+def test_a_report_is_left_and_a_second_call_only_reads(mine, tmp_path, capsys):
+    lines = compare(f"{mine}:Median", **SMALL, out=tmp_path / "a", settings={"share": "0.4"})
+    assert set(lines["task"]) == {"mnist"} and set(lines["measure"]) <= set(beside.AIMS)
+    first = (tmp_path / "a" / "rows.csv").read_text()
+    html = (tmp_path / "a" / "report.html").read_text()
+    assert "Median beside" in html and html.count("<img") == lines["measure"].nunique()
+    assert not re.search(r"(src|href)='?\"?https?:", html)
+    assert "# Median beside" in (tmp_path / "a" / "report.md").read_text()
+    assert "PyTorch" in (tmp_path / "a" / "command.txt").read_text()
+    compare(f"{mine}:Median", **SMALL, out=tmp_path / "a", settings={"share": "0.4"})
+    assert (tmp_path / "a" / "rows.csv").read_text() == first
+
+
+def test_another_text_of_the_file_is_another_run(mine):
+    before = Given(load(f"{mine}:Median")).fingerprint()
+    mine.write_text(MINE.replace("share: float = 0.5", "share: float = 0.6"))
+    assert Given(load(f"{mine}:Median")).fingerprint() != before
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("nowhere.py:Median", "there is no file"),
+        ("{mine}:Nope", "has nothing called 'Nope'; it has Median, Needs, Broken"),
+        ("{mine}", "FILE.py:CLASS"),
+        ("no.such.module:Median", "cannot be imported"),
+        ("{mine}:few", "is no Method"),
+        ("{mine}:dataclass", "ran on no task"),
+        ("{mine}:wrong", "which is no Method"),
+        ("{mine}:Needs", "needs pull; say it by --set pull=VALUE"),
+        ("{mine}:Broken", "it has to be one number"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_by_name(name, words, mine, tmp_path):
+    with pytest.raises(SettingsError, match=re.escape(words)):
+        compare(name.format(mine=mine), **SMALL, out=tmp_path / "b")
+
+
+def test_a_file_that_does_not_run_is_named(mine, tmp_path):
+    mine.write_text("import nothing_of_this_name\n")
+    with pytest.raises(SettingsError, match=r"mine\.py does not run: ModuleNotFoundError"):
+        load(f"{mine}:Median")
+
+
+def test_a_task_that_fails_leaves_the_others(mine, tmp_path, capsys):
+    @dataclass(frozen=True, kw_only=True)
+    class Digits(FedAvg):
+        def loss(self, local, batch):
+            assert batch.x.shape[-1] == 784, "for digits alone"
+            return super().loss(local, batch)
+
+    with pytest.raises(SettingsError, match="for digits alone"):
+        compare(Digits, **SMALL | dict(tasks=("adult",)), out=tmp_path / "c")
+    lines = compare(
+        FedAvg, net=f"{mine}:linear", **SMALL | dict(tasks=("mnist", "adult")), out=tmp_path / "d"
+    )
+    assert set(lines["task"]) == {"mnist", "adult"}
+    assert "leak_auc" not in set(lines["measure"])  # a network without features has no probe
+
+
+def test_hours_that_are_over_leave_a_report_of_what_ran(tmp_path):
+    compare(FedAvg, **SMALL | dict(tasks=("mnist", "adult")), out=tmp_path, hours=1e-9)
+    assert "the time was up" in (tmp_path / "report.md").read_text()
+
+
+def test_sentences_say_who_is_ahead_by_how_much_and_what_would_tell():
+    seeds = range(5)
+    index = pd.MultiIndex.from_product([["mnist"], ["x"], seeds], names=tables.INDEX)
+
+    def values(method, base, *noise):
+        at = index.set_levels([method], level=1)
+        column = [base + one for one in noise]
+        return pd.DataFrame(dict.fromkeys(beside.AIMS, column), at)
+
+    little = (0.1, -0.1, 0.0, 0.2, -0.2)
+    others = pd.concat(
+        [
+            values("fedavg", 70, *little),
+            values("mtl", 80.1, -0.2, 0.2, 0.1, -0.1, 0.0),
+            values("lg_fedavg", 85, *little),
+            values("local_only", 78, -3, 2, 0, 2, 4),
+        ]
+    )
+    found = dict(mine=values(METHOD, 80, 0.0, 0.1, -0.1, 0.0, 0.1), others=others)
+    claims = [c for c in beside._claims(found["mine"]) if c.id == "mnist local_test_acc"]
+    lines = beside.compared(beside.answers.told(claims, found).values())
+    (said,) = beside.sentences(lines)
+    assert said.startswith("**MNIST, accuracy on own classes**: ahead of FedAvg (by 10.0 points)")
+    assert "level with MTL" in said and "behind LG-FedAvg (by 5.0 points)" in said
+    assert "not told from local only (about" in said and "seeds would tell" in said
+
+
+def test_the_command_prints_the_sentences_and_where_the_report_lies(mine, tmp_path, capsys):
+    typed = f"compare {mine}:Median --scale smoke --tasks mnist --seeds 0 --workers 1"
+    assert main([*typed.split(), "--out", str(tmp_path / "e")]) == 0
+    said = capsys.readouterr().out
+    assert "MNIST, accuracy on own classes" in said and "report.html" in said
+    assert main([*typed.split(), "--rates", "x", "--out", str(tmp_path / "e")]) == 1
+    assert "give numbers" in capsys.readouterr().err
+    assert lgfed_core.compare is compare
