@@ -105,7 +105,7 @@ METHODS = {
     "lg_fedavg": "LG-FedAvg",
     "mtl": "MTL",
     "fedprox": "FedProx",
-    "lg_fedavg_adv": "LG-FedAvg, adversary",
+    "lg_fedavg_adv": "LG-FedAvg with adversary",
     "source_only": "source only",
     "fade_dann": "FADE-DANN",
     "fade_cdan": "FADE-CDAN",
@@ -234,7 +234,7 @@ def counted(spec: Table, lines: pd.DataFrame) -> pd.Series:
 
 
 def row_name(ids: dict[str, object]) -> str:
-    """The words for one line of a table: "2 classes, LG-FedAvg 400+100"."""
+    """The words for one line of a table: "2 classes, LG-FedAvg, 400 + 100 rounds"."""
     left = {k: plain(v) for k, v in ids.items()}
     words = []
     if classes := left.pop("classes_per_device", ""):
@@ -243,8 +243,8 @@ def row_name(ids: dict[str, object]) -> str:
         words.append({"mnist": "MNIST", "cifar10": "CIFAR-10"}.get(dataset, dataset))
     method = left.pop("method", "")
     fed, lg = left.pop("fedavg_rounds", ""), left.pop("lg_rounds", "")
-    rounds = (fed if fed != "0" else "") + (f"+{lg}" if lg not in ("", "0") else "")
-    words.append(f"{METHODS.get(method, method)} {rounds}".strip())
+    rounds = " + ".join(many for many in (fed, lg) if many not in ("", "0"))
+    words.append(METHODS.get(method, method) + (f", {rounds} rounds" if rounds else ""))
     if fraction := left.pop("finetune_fraction_C", ""):
         words.append(f"C = {fraction}")
     if shuffled := left.pop("shuffle_proportion", ""):

@@ -90,7 +90,7 @@ def test_cells_carry_value_deviation_and_words():
     assert len(cells) == 35 * 3
     cell = line(cells, **IDS, metric="new_test_acc")
     assert cell[["row", "paper", "paper_sd", "runs"]].tolist() == [
-        "2 classes, LG-FedAvg 800+100",
+        "2 classes, LG-FedAvg, 800 + 100 rounds",
         98.17,
         0.05,
         10,
@@ -103,7 +103,7 @@ def test_cells_carry_value_deviation_and_words():
     [
         (
             {"classes_per_device": 3, "method": "fedavg", "fedavg_rounds": 800, "lg_rounds": 0},
-            "3 classes, FedAvg 800",
+            "3 classes, FedAvg, 800 rounds",
         ),
         ({"dataset": "mnist", "method": "local_only", "lg_rounds": 0}, "MNIST, local only"),
         ({"method": "fedprox", "finetune_fraction_C": 0.1}, "FedProx, C = 0.1"),
@@ -179,8 +179,8 @@ def test_nothing_run_says_so(tmp_path):
 def test_what_mtl_sends_follows_from_no_formula(tmp_path):
     found = report.table(TABLES[TABLE1], folder=tmp_path)
     counts = found[found["metric"] == "params_communicated"].set_index("row")["verdict"]
-    assert set(counts["MTL 1800"]) == {"not yet run"}
-    assert set(counts.drop("MTL 1800")) == {"reproduced"}
+    assert set(counts["MTL, 1800 rounds"]) == {"not yet run"}
+    assert set(counts.drop("MTL, 1800 rounds")) == {"reproduced"}
     assert communication.by_formula("cifar10", "fedavg", 1800, 0) == 1800 * 64_102 * 110
 
 
@@ -330,7 +330,7 @@ def test_text_is_the_same_in_columns(folder):
     ]
     (said,) = (t for t in lines if "98.54" in t)
     assert said.split("  ")[:4] == [
-        "2 classes, LG-FedAvg 800+100",
+        "2 classes, LG-FedAvg, 800 + 100 rounds",
         "98.54 ± 0.05",
         "98.50 ± 0.05 (3)",
         "-0.04 ✓ reproduced",
@@ -449,7 +449,9 @@ def test_the_paper_is_hollow_and_ours_filled_within_the_margin(folder, ax):
     assert ours.get_markerfacecolor() == ours.get_color()
     (band,) = ax.patches
     assert (band.get_x(), band.get_width()) == pytest.approx((97.54, 2.0))
-    assert [t.get_text() for t in ax.get_yticklabels()] == ["2 classes, LG-FedAvg 800+100"]
+    assert [t.get_text() for t in ax.get_yticklabels()] == [
+        "2 classes, LG-FedAvg, 800 + 100 rounds"
+    ]
 
 
 def test_far_values_are_written_at_the_edge(folder, ax):

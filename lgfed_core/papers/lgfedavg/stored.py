@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from lgfed_core.evidence.printed import METRICS
+from lgfed_core.evidence.printed import METRICS, row_name
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.report import SELECTION
 from lgfed_core.evidence.rows import DIVERGED as ENDED, plain
@@ -128,7 +128,7 @@ def differences(table: pd.DataFrame, half: int = 400, full: int = 800) -> pd.Dat
     means = cells.pivot_table("ours", ["row", "metric"], "protocol").reindex(paper.index)
     means = means.assign(paper=paper).reindex(columns=["paper", "as_released", "as_described"])
     lines = {}
-    for better, worse, metric in _pairs(half, full, (row == f"MTL {full}").any()):
+    for better, worse, metric in _pairs(half, full, (row == _row("mtl", full)).any()):
         pair = means.reindex([(better, metric), (worse, metric)])
         lines[METRICS[metric], f"{better} - {worse}"] = pair.iloc[0] - pair.iloc[1]
     return pd.DataFrame(lines).T
@@ -136,11 +136,16 @@ def differences(table: pd.DataFrame, half: int = 400, full: int = 800) -> pd.Dat
 
 def _pairs(half: int, full: int, mtl: bool) -> list[tuple[str, str, str]]:
     """(row, row, metric) for `differences`."""
-    fed, local, pulled = f"FedAvg {full}", "local only", f"MTL {full}"
-    less, more = f"LG-FedAvg {half}+100", f"LG-FedAvg {full}+100"
+    fed, local, pulled = _row("fedavg", full), _row("local_only"), _row("mtl", full)
+    less, more = _row("lg_fedavg", half, 100), _row("lg_fedavg", full, 100)
     here = [(less, fed), (less, local), (more, less)]
     there = [(less, fed), (more, fed), (more, less), (local, fed)]
     if mtl:
         here += [(less, pulled), (pulled, local)]
         there += [(pulled, local)]
     return [(*pair, "local_test_acc") for pair in here] + [(*p, "new_test_acc") for p in there]
+
+
+def _row(method: str, fedavg: int = 0, lg: int = 0) -> str:
+    """What a table calls it."""
+    return row_name(dict(method=method, fedavg_rounds=fedavg, lg_rounds=lg))

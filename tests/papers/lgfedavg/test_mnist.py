@@ -140,7 +140,7 @@ def test_selection_and_serving_tables(tmp_path):
     ]
     results.record(MNIST.name, pd.DataFrame(cells), tmp_path)
     worth = lgfedavg_stored.worth_of_selection(report.table(TABLES[MNIST.table], folder=tmp_path))
-    assert worth.index.tolist() == ["2 classes, LG-FedAvg 800+100"]
+    assert worth.index.tolist() == ["2 classes, LG-FedAvg, 800 + 100 rounds"]
     assert worth["local_test_acc"].iloc[0].tolist() == pytest.approx([91.0, 88.0, 3.0])
     assert worth["new_test_acc", "gain"].item() == pytest.approx(1.0)
     served = lgfedavg_stored.ways_to_serve(results.load(MNIST.name, tmp_path), 2)
@@ -156,14 +156,17 @@ def test_differences_take_the_headline_of_each_protocol():
     lines = [
         dict(row=f"2 classes, {row}", metric=metric, paper=paper, ours=ours, selection=selection)
         | dict(protocol="as_released", seeds=3)
-        for row, paper, best in (("FedAvg 800", 90.0, 91.0), ("LG-FedAvg 400+100", 95.0, 97.0))
+        for row, paper, best in (
+            ("FedAvg, 800 rounds", 90.0, 91.0),
+            ("LG-FedAvg, 400 + 100 rounds", 95.0, 97.0),
+        )
         for metric in ("local_test_acc", "new_test_acc")
         for selection, ours in (("best_test", best), ("last", 0.0))
     ]
     gaps = lgfedavg_stored.differences(pd.DataFrame(lines)).loc["local test"]
-    line = gaps.loc["LG-FedAvg 400+100 - FedAvg 800"]
+    line = gaps.loc["LG-FedAvg, 400 + 100 rounds - FedAvg, 800 rounds"]
     assert (line["paper"], line["as_released"]) == (5.0, 6.0) and np.isnan(line["as_described"])
-    assert gaps.loc["LG-FedAvg 400+100 - local only"].isna().all()
+    assert gaps.loc["LG-FedAvg, 400 + 100 rounds - local only"].isna().all()
 
 
 def test_runs_that_left_the_finite_numbers_are_kept_apart():

@@ -24,17 +24,17 @@ def test_the_transfer_is_excluded_wherever_the_digits_tell(table):
     telling = moved.loc[moved["verdict"] != "cannot tell", "verdict"]
     assert telling.to_dict() == {
         "MNIST: local only": "not included",
-        "MNIST: LG-FedAvg 400+50": "neither",
+        "MNIST: LG-FedAvg, 400 + 50 rounds": "neither",
         "CIFAR-10: local only": "not included",
-        "CIFAR-10: LG-FedAvg 1200+60": "not included",
-        "VQA: LG-FedAvg 32+17": "not included",
+        "CIFAR-10: LG-FedAvg, 1200 + 60 rounds": "not included",
+        "VQA: LG-FedAvg, 32 + 17 rounds": "not included",
     }
     alone = moved[moved["table"] == "lgfedavg_v1_table1"].loc["CIFAR-10: local only"]
     assert alone["with_transfer"] == 100 * 64_102
 
 
 def test_a_transfer_that_is_included_is_seen():
-    row = dict(table="x", dataset="cifar10", row="LG-FedAvg 1200+60", method="lg_fedavg")
+    row = dict(table="x", dataset="cifar10", row="LG-FedAvg, 1200 + 60 rounds", method="lg_fedavg")
     row |= dict(reported=8.49e9, digit=1e7, computed=8_480_419_200)
     assert audit.transfer(pd.DataFrame([row]))["verdict"].tolist() == ["included"]
 
@@ -42,7 +42,7 @@ def test_a_transfer_that_is_included_is_seen():
 def test_deviations_of_version_1():
     found = audit.spreads().set_index("row")
     assert found["matches"].tolist() == [True, False, True, False]
-    cifar = found.loc["CIFAR-10: LG-FedAvg 1200+60"]
+    cifar = found.loc["CIFAR-10: LG-FedAvg, 1200 + 60 rounds"]
     assert cifar["computed"] == pytest.approx(64_102 * 110 * 244.5)
     assert cifar["lg_std"] == pytest.approx((1.745e9 - 64_102 * 110 * 244.5) / (2_872 * 110))
     assert found.loc[found["matches"], "lg_std"].isna().all()
@@ -65,4 +65,4 @@ def test_counts_are_told_in_the_digits_printed(table):
     assert audit.billions(0, 1e8) == "0"
     rows = budgets(table)
     told = audit.readable(rows[rows["table"] == "lgfedavg_v1_table1"]).iloc[-1]
-    assert told.tolist() == ["CIFAR-10: LG-FedAvg 1200+60", "8.48", "8.4804", 1]
+    assert told.tolist() == ["CIFAR-10: LG-FedAvg, 1200 + 60 rounds", "8.48", "8.4804", 1]

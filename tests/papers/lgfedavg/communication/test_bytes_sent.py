@@ -77,7 +77,10 @@ def test_what_bytes_buy_and_the_table_beside(points):
     assert bought.loc["MNIST", ("the rest", "local_test_acc")].isna().tolist() == [False, True]
     beside = bytes_sent.beside(groups)
     assert beside["sent", "GB"].is_monotonic_increasing and len(beside) == 8
-    assert beside.loc[("MNIST", "MTL 800"), "local_test_acc"].isna().tolist() == [True, False]
+    assert beside.loc[("MNIST", "MTL, 800 rounds"), "local_test_acc"].isna().tolist() == [
+        True,
+        False,
+    ]
 
 
 @pytest.fixture(scope="module")

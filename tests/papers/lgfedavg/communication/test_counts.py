@@ -218,7 +218,7 @@ def test_what_is_sent_one_time():
 
 def test_a_deployment_is_rounds_and_what_is_sent_one_time():
     found = deployment(SMALL, [("fedavg", 6, 0), ("lg_fedavg", 4, 5), ("local_only", 0, 0)])
-    assert found["row"].tolist() == ["FedAvg 6", "LG-FedAvg 4+5", "local only"]
+    assert found["row"].tolist() == ["FedAvg, 6 rounds", "LG-FedAvg, 4 + 5 rounds", "local only"]
     parts = found[["papers", "fed", "lg", "down", "up"]] * 1e9 / 4  # parameters
     by_hand = [[420, 240, 0, 50, 0], [385, 160, 60, 50, 35], [0, 0, 0, 0, 50]]
     assert parts.to_numpy().tolist() == [pytest.approx(line) for line in by_hand]
@@ -235,4 +235,4 @@ def test_budgets_tell_repeated_counts_once(table):
 
 def test_one_formula_fits_all_rows_but_two(table):
     wrong = budgets(table[~table["matches"]])
-    assert wrong["row"].tolist() == ["LG-FedAvg 400+50", "MTL 1800"]
+    assert wrong["row"].tolist() == ["LG-FedAvg, 400 + 50 rounds", "MTL, 1800 rounds"]
