@@ -31,7 +31,7 @@ from .steps import STEPS
 from .verdict import Evidence
 
 NO_CONTRAST = "the print leaves it open"
-VAGUE = "hangs on what the printed deviation is over"  # of `Table.pooled`
+VAGUE = "depends on what the paper's deviation is over"  # of `Table.pooled`
 SEEDS = (3, 5, 10, 20, 50, 100)  # the steps in which seeds are run
 _OWN = ("method", "fedavg_rounds", "lg_rounds")  # what tells rows of the same setting apart
 

@@ -40,8 +40,8 @@ def forest(told: Told | Sequence[Told], titles: str | Sequence[str] = "") -> Fig
     _legend(figure, claims)
     said = [f"{one.claim.question} {one.words.capitalize()}" for one in claims]
     below = (
-        f"{' '.join(f'{words}.' for words in said)} Bars are 95 % intervals, with the number of "
-        "seeds at the right; the paper's difference is hollow."
+        f"{' '.join(f'{words}.' for words in said)} Bars are 95 % intervals, seeds at the "
+        "right; hollow: the paper's difference."
     )
     return caption(figure, below)
 

@@ -149,7 +149,7 @@ def test_a_new_method_is_two_lines_and_one_that_is_half_there_is_named(on_toy, m
 
 
 def test_a_task_without_room_for_a_method_says_why():
-    with pytest.raises(SettingsError, match="no groups to play about"):
+    with pytest.raises(SettingsError, match="this task has no groups"):
         EVERYWHERE.settings("paper", tasks=("mnist",), methods=("fade",))
 
 

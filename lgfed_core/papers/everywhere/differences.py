@@ -33,7 +33,7 @@ def of(values: pd.DataFrame) -> Page:
     )
     return tables(
         table(
-            f"{head}: {METHODS[one]} above {METHODS[other]}, {MEASURES[metric]}",
+            f"{head}: {METHODS[one]} minus {METHODS[other]}, {MEASURES[metric]}",
             both(values, metric, one, other),
             digits=1,
         )

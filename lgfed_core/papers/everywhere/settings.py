@@ -157,7 +157,7 @@ GROUPED, MIXED = {"adult", "digits", "office31"}, {"adult"}  # tasks with groups
 def missing(task: str, method: str) -> str:
     """Why a method cannot be put to a task; "" where it can."""
     if method in WATCHED and task not in GROUPED:
-        return "rows have no groups to play about"
+        return "this task has no groups"
     if method == "lg_fedavg_adv" and task not in MIXED:
-        return "each device has one group, of which an adversary at home learns nothing"
+        return "each device has only one group, so a private adversary learns nothing"
     return ""

@@ -164,7 +164,7 @@ def test_figure_rings_the_papers_choice_and_says_what_has_not_run(tmp_path):
     }
     figure = figures_cuts.every_cut(values)
     local = figure.axes[0]
-    rings = [line for line in local.lines if line.get_label() == "the paper's choice"]
+    rings = [line for line in local.lines if line.get_label() == "the paper's cut"]
     assert [line.get_xydata().tolist() for line in rings] == [[[3, 91]]]
     titles = [ax.get_title(loc="left") or ax.get_title() for ax in figure.axes[:2]]
     assert titles == ["MNIST", "CIFAR-10: not yet run"]
@@ -195,6 +195,6 @@ def test_the_answer_waits_for_every_cut_and_is_computed():
     assert tables.elsewhere(invented(ran)) == ""  # beside the usual one
     released = invented(ran).assign(protocol="as_released", selection="last")
     said = tables.elsewhere(pd.concat([invented(ran), released]))
-    assert "points, 2 classes, 800+100, as released, last round" in said
+    assert "the other cuts, 2 classes, 800+100, as released, last round" in said
     shown = tables.shown(partly, "mnist").loc["last 3"]
     assert shown["local test"] == "90.50 ± 0.71 (2)" and shown["new test, probabilities"] == ""

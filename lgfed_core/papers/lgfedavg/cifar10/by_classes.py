@@ -73,7 +73,7 @@ def by_classes(
         _paper(axes["levels"], lines, colour, marker, f"{METHODS[method]}, paper")
         _ours(axes["levels"], lines, METHODS[method], color=colour, marker=marker)
     axes["levels"].set(ylabel="local test, %", xlabel="classes per device")
-    axes["levels"].set_title("Devices' own classes; ours as described, best on validation")
+    axes["levels"].set_title("Own classes: our runs as described, chosen on validation rows")
     room(axes["levels"], below=0.4)
     axes["levels"].legend(ncols=2, loc="lower left")
     words = {"fedavg": "over FedAvg", "local_only": "over local only"}

@@ -80,8 +80,8 @@ def worth_of_start(rows: pd.DataFrame, protocol: str, classes: int = 2) -> str:
     both = wide.dropna()
     gain = greater(both["1200+100"], both["0+300"])
     return (
-        f"{protocol.replace('_', ' ')}: FedAvg's start is worth, in points of local test after the "
-        f"last round (1200+100 less 0+300), {said(gain, len(both))}"
+        f"{protocol.replace('_', ' ')}: starting from FedAvg adds, in points on own classes after "
+        f"the last round (1200 + 100 against 0 + 300 rounds): {said(gain, len(both))}"
     )
 
 

@@ -143,8 +143,7 @@ CLAIMS = (
         _PAGE,
         "probes are close to random",
         fair_chance(l15),
-        question="Are classifiers that are fitted to the representations afterwards close to "
-        "random?",
+        question="Are probes fitted to the representations afterwards close to chance?",
         answer="**No.** A logistic or a network probe reads the attribute at an AUC of 68 to 71, "
         "where 50 is chance.",
         guard=lambda told: (

@@ -51,6 +51,6 @@ def said(found: pd.DataFrame) -> str:
     moved = found[~found["stands"]]
     names = "; ".join(f"{row}, {number}" for row, number in moved.index)
     return (
-        f"**{len(moved)} of {len(found)} verdicts depend on what the printed deviation means**"
+        f"**{len(moved)} of {len(found)} verdicts depend on what the paper's deviation measures**"
         + (f": {names}." if names else ".")
     )

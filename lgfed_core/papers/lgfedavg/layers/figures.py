@@ -46,7 +46,7 @@ def every_cut(values: dict[str, pd.DataFrame]) -> Figure:
     figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=3)
     below = (
         "Local and new test against the number of shared layers, from either end of "
-        "the network; bars are 95 % intervals, rings the paper's choice."
+        "the network; bars are 95 % intervals, rings the paper's cut."
     )
     return caption(figure, below, *values.values())
 
@@ -77,7 +77,7 @@ def _panel(ax: Axes, means: pd.DataFrame, data: str, style: str, filled: bool) -
     chosen = cuts.chosen(data)
     if filled and chosen in means.index:
         ring = dict(markersize=13, color=INK, markerfacecolor="none", linestyle="none")
-        ax.plot(chosen[1], means.loc[chosen, "mean"], "o", label="the paper's choice", **ring)
+        ax.plot(chosen[1], means.loc[chosen, "mean"], "o", label="the paper's cut", **ring)
 
 
 def _names_of_layers(ax: Axes, data: str) -> None:

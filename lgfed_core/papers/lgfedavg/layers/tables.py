@@ -164,7 +164,7 @@ def answer(values: pd.DataFrame, data: str) -> str:
     )
     mine = lost.loc[cut]
     lines.append(
-        f"the paper's choice: {layers(data, *cut)} shared, loses {mine['local']:.2f} "
+        f"the paper's cut: {layers(data, *cut)} shared, loses {mine['local']:.2f} "
         f"points on local and {mine['new']:.2f} on new test"
     )
     return "\n  ".join(lines)
@@ -204,7 +204,9 @@ def sharing(values: pd.DataFrame, data: str, selection: str = "best_val", settin
         for end, words in ((5, "all shared"), (0, "none shared")):
             both = (wide.get(cut, none) for cut in ((side, n), ("last", end)))
             pairs.append((f"{test}, {words}", *both))
-    head = f"{TITLES[data]}: the paper's cut ({layers(data, side, n)}) ahead of others, points"
+    head = (
+        f"{TITLES[data]}: the paper's cut ({layers(data, side, n)}), points ahead of the other cuts"
+    )
     head += "".join(f", {words}" for words in (setting, SELECTIONS[selection]) if words)
     return differences.table(head, pairs)
 

@@ -69,7 +69,7 @@ def levelled(curves: pd.DataFrame, lr: float = Settings.lr) -> str:
         for (title, alpha), lines in mine.groupby(["stand_in", "alpha"])
     ]
     return table(
-        "Last third of the rounds above the third before, points of validation accuracy",
+        "Gain in validation accuracy from the second to the last third of the rounds, points",
         pairs,
         digits=1,
         fewest=2,

@@ -100,4 +100,4 @@ def answer(found: pd.DataFrame) -> str:
     weights = found[columns].itertuples(name=None)
     lines = [f"{title} {has:.2f} (predicted {should:.2f})" for title, should, has in weights]
     # False if a measured weight were away from the predicted one by more than its draws move it.
-    return f"**How much of the global model the best linear mixture has**: {', '.join(lines)}."
+    return f"**Weight of the global model in the best linear mixture**: {', '.join(lines)}."

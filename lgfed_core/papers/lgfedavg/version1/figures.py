@@ -83,7 +83,7 @@ def table1(table: pd.DataFrame) -> Figure:
         handles |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3)
     below = (
-        "Table 1 of version 1, the paper beside ours at paper scale; bars are "
+        "Table 1 of version 1, the paper and our full-length runs; bars are "
         "deviations over runs, grey the margin of the verdict."
     )
     return caption(figure, below)

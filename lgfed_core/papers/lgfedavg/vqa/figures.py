@@ -55,7 +55,7 @@ def ways(curves: pd.DataFrame, cfg, own: System, floor: float | None = None) -> 
     axes[1].set(xlabel="megabytes sent, all devices", title=f"Bytes{missing}")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     below = (
-        "Local test by round and by megabytes sent; thick lines are means over seeds, "
+        "Accuracy on own classes by round and by megabytes sent; thick lines are means over seeds, "
         "thin ones single seeds, dashed from the first weights (stand-in data)."
     )
     return caption(figure, below, curves)
@@ -82,8 +82,8 @@ def levels(rows: pd.DataFrame, cfg) -> Figure:
     else:
         axes[0, 0].set_title(verdict.NOT_RUN)
     below = (
-        "Local test by round of longer runs; thick lines are means over seeds, thin ones single "
-        "seeds, dashed from the first weights; dotted: the budget of the runs above "
+        "Accuracy on own classes by round of longer runs; thick lines are means over seeds, thin "
+        "ones single seeds, dashed from the first weights; dotted: the budget of the runs above "
         "(stand-in data)."
     )
     return caption(figure, below, rows)

@@ -16,7 +16,7 @@ from .run import ids
 from .settings import Settings
 
 GOALS = (40, 44, 48, 50)  # percent; the first is the paper's
-BEST = "the device's own commonest to the question"
+BEST = "the device's own commonest answer to the question"
 
 
 def floors(cfg: Settings, asked: Asked, seeds: Iterable[int]) -> pd.DataFrame:
@@ -65,7 +65,7 @@ def blind(found: pd.DataFrame, goal: float) -> str:
     return (
         f"**The goal of {100 * goal:g} % {'can' if there else 'cannot'} be had without looking at "
         f"a picture**: {mean.idxmax()} is right in {mean.max():.1f} %. "
-        f"A line at the goal {'need not have' if there else 'has'} looked."
+        f"So reaching the goal {'does not show' if there else 'shows'} that a method looks."
     )
 
 

@@ -52,4 +52,9 @@ def ahead(rows: pd.DataFrame) -> str:
                 if both := sorted({*mine.index} & {*fed.index}):
                     name = f"from {words}, rate {lr:g}, round {int(both[-1])}"
                     pairs.append((name, mine.loc[both[-1]], fed.loc[both[-1]]))
-    return table("LG-FedAvg ahead of FedAvg in the end, points of local test", pairs, 1, fewest=2)
+    return table(
+        "LG-FedAvg minus FedAvg after the last common round, points on own classes",
+        pairs,
+        1,
+        fewest=2,
+    )
