@@ -37,8 +37,8 @@ class StackedTests:
         runs, devices = len(self.phase.seeds), self._devices
         every = range(runs * devices)
         places = every if only is None else [r * devices + k for r, k in only]
-        found = []
-        for some in self._parts(shared, personal, places):
+        found, parts = [], self._parts(shared, personal, places)
+        for some in parts:
             at, there = _of(index, some), _of(real, some)  # [l, n] each
             right = torch.zeros(len(some), dtype=torch.int64, device=split.x.device)
             for few in range(0, at.shape[1], ROWS_OF_ONE):
@@ -47,7 +47,7 @@ class StackedTests:
                 right += ((decided(outputs) == split.y[at[:, now]]) & there[:, now]).sum(1)
             found.append(right)
         out = torch.full((runs * devices,), -1)
-        out[list(places)] = torch.cat(found).cpu()
+        out[[place for some in parts for place in some]] = torch.cat(found).cpu()
         return out.view(runs, devices)
 
     @torch.no_grad()
