@@ -70,7 +70,7 @@ def test_in_an_empty_home_all_of_an_experiment_is_planned(stored):
 
 def test_a_cell_is_served_by_its_own_line(stored):
     found, _ = cells()
-    name = "Table 6 of 2020: MNIST: 5 classes, LG-FedAvg 600+100, new test, as released"
+    name = "Table 6 of 2020: MNIST: 5 classes, LG-FedAvg, 600 + 100 rounds, new test, as released"
     (piece,) = found[name].pieces
     assert (piece.name, dict(piece.changes)["classes"], piece.after) == ("lg_600", 5, ("fedavg",))
     cfg = MNIST.settings("paper", piece.protocol, **dict(piece.changes))
@@ -103,7 +103,7 @@ def test_a_baseline_runs_alone(experiment):
 def test_a_cell_is_open_until_a_step_decides_it(stored, values, steps, begun):
     if values:
         stored(rows(values))
-    goal = cells()[0]["Table 6 of 2020: MNIST: 2 classes, FedAvg 800, local test, as released"]
+    goal = cells()[0]["Table 6 of 2020: MNIST: 2 classes, FedAvg, 800 rounds, local test, as released"]
     assert (tuple(n for n in goal.chances if n > len(values)), goal.begun) == (steps, begun)
     assert all(0 <= chance <= 1 for chance in goal.chances.values())
 
@@ -112,7 +112,7 @@ def test_a_seed_that_diverged_is_one_of_its_step(stored):
     lost = rows([0, 0, 7]).iloc[-1:].assign(metric="diverged")
     stored(pd.concat([rows([90.0, 98.0]), lost]))
     found, ledger = cells()
-    goal = found["Table 6 of 2020: MNIST: 2 classes, FedAvg 800, local test, as released"]
+    goal = found["Table 6 of 2020: MNIST: 2 classes, FedAvg, 800 rounds, local test, as released"]
     assert {len(ledger.seeds(piece)) for piece in goal.pieces} == {3}
     assert goal.at == "inconclusive" and goal.begun == 0
     assert goal.chances[3] == 0 < goal.chances[10]  # at 3 it was looked at

@@ -20,7 +20,7 @@ CLAIMS: tuple[Claim, ...] = (
         lambda _: decided(closed_form.claim_f4()),
         live=True,
         question="Is the least discrepancy between two groups the value that Theorem 4.1 gives?",
-        answer="**No.** One term has the wrong sign, and the printed value is up to 2.8 nats too "
+        answer="**No.** One term has the wrong sign, and the paper's value is up to 2.8 nats too "
         "high. With the sign corrected it is right, and only matched groups reach it.",
         guard=lambda told: (
             told.tally(0, 1) and told.between(2.7, 2.85) and _beside(BESIDE[0]) == AS_CLAIMED

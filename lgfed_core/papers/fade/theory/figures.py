@@ -79,7 +79,7 @@ def orders(eps: Sequence[float] = (0.1, 0.5)) -> Figure:
     left.set(ylim=(0.02, 2e4), title="Only the excess is of the order α₁ε")
     left.legend(ncols=2)
     a, fine = 0.01, np.geomspace(0.01, 10, 60)
-    right.loglog(fine, a * fine, "--", color=PRINTED, label="α₁ε, the printed order")
+    right.loglog(fine, a * fine, "--", color=PRINTED, label="α₁ε, the paper's order")
     bound = [theory_fade.excess_bound(a, 1 - a, e) for e in fine]
     right.loglog(fine, bound, color=REFERENCE, linewidth=3, alpha=0.4, label="α₁ε tanh(ε/2)")
     worst = [theory_fade.excess(*theory_fade.two_point(e), a, 1 - a) for e in fine]
@@ -230,7 +230,7 @@ def stolen(found: attack.Attack, careful: attack.Attack) -> Figure:
     axes[1].set_ylabel("Fréchet distance left")
     axes[2].legend(fontsize=7)
     below = (
-        "What an attacker learns of the victim's law, undefended, under noise and "
+        "What the thief learns of the victim's distribution, undefended, under noise and "
         "under absence (left), and its distance from the truth; dots are seeds, lines "
         "medians, live run."
     )

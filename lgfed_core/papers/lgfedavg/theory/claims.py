@@ -49,7 +49,7 @@ CLAIMS = (
         "L11",
         "the printed weight, of 0 to 1, is best, and the measured one this far from it at most",
         lambda x: best_weight.claim_l11(x.values()),
-        question="Is the printed weight of the mixture the best one?",
+        question="Is the paper's weight of the mixture the best one?",
         answer="**No.** It can be 0.6 away from the best weight, on a scale from 0 to 1. With the "
         "formula corrected the measured weights agree.",
         guard=lambda told: told.between(0.55, 0.7),

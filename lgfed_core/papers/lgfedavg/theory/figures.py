@@ -65,7 +65,11 @@ def predicted_and_measured(table: pd.DataFrame) -> Figure:
     order), in standard errors; the grey band is two of them.
     """
     figure, axes = plt.subplots(1, 3, figsize=(WIDTH + 0.9, 2.9))
-    titles = ("Corollary 1 as printed", "Corollary 1 corrected", "Corrected: what is left")
+    titles = (
+        "Corollary 1 in the paper",
+        "Corollary 1 corrected",
+        "Corrected: distance in standard errors",
+    )
     for ax, column, title in zip(axes, ("printed", "corrected", None), titles, strict=True):
         for law, lines in table.groupby("inputs", sort=False):
             (colour, marker), words = LAW[law], LAWS[law]
@@ -87,7 +91,7 @@ def predicted_and_measured(table: pd.DataFrame) -> Figure:
     axes[2].set(ylim=(-reach, reach), ylabel="measured − predicted, in s.e.")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
     below = (
-        "Measured best weights against Corollary 1 as printed and as corrected, and "
+        "Measured best weights against Corollary 1 in the paper and as corrected, and "
         "what is left; bars are two standard errors over draws, live run."
     )
     return caption(figure, below)
