@@ -160,7 +160,7 @@ CLAIMS = (
         answer="**No.** It is 3 points larger. But our small network's features are weaker than "
         "those of the paper's DenseNet, and weak features leave more to gain.",
         guard=lambda told: told.tally(0, 1) and told.between(-3.5, -2.5),
-        unit="points of accuracy, gain with foreign features above gain with own",
+        unit="points of accuracy, gain with ImageNet features minus gain with CIFAR-10 features",
     ),
     Claim(
         "C9",
@@ -169,7 +169,7 @@ CLAIMS = (
         time_and_size,
         question="Does the CGAU double the parameters and cost 85 % more time?",
         answer="**Yes, where told.** It has twice the parameters. It takes about 2.1 times as "
-        "long here; whether that is within a quarter of the printed 1.85 is open.",
+        "long here; whether that is within 0.25 of the paper's 1.85 is open.",
         guard=lambda told: (
             told.counts[1] == 0
             and told.between(0.15, 0.35, at="the seconds' ratio")

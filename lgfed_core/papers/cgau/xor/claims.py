@@ -23,7 +23,7 @@ CLAIMS = (
         guard=lambda told: (
             told.tally(0, 0, 1) and told.between(-0.49, -0.44) and told.lines["high"].max() > 0.2
         ),
-        unit="share of starts, less one half",
+        unit="share of starts minus one half",
     ),
 )
 
