@@ -45,12 +45,13 @@ def test_a_list_is_up_to_date_and_its_links_lead_somewhere(name):
 
 def test_an_erratum_says_where_what_and_how_one_can_tell():
     needed = {"in", "of", "place", "about", "printed", "true", "proof", "changes"}
-    optional = {"page", "moves", "artefact", "behind", "aside", "first"}
+    optional = {"page", "moves", "artefact", "behind", "aside", "first", "whole"}
     for entry in ERRATA["erratum"]:
         assert needed <= set(entry) <= needed | optional, entry
         assert all(entry.values()), entry
         assert "page" in entry or "moves" not in entry, entry
         assert "moves" in entry or "artefact" not in entry, entry
+        assert "first" in entry or "whole" not in entry, entry
         assert "behind" in entry or "aside" not in entry, entry
         for place in artefacts.places(entry):
             spec = TABLES[place["table"]]

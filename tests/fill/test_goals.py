@@ -103,7 +103,9 @@ def test_a_baseline_runs_alone(experiment):
 def test_a_cell_is_open_until_a_step_decides_it(stored, values, steps, begun):
     if values:
         stored(rows(values))
-    goal = cells()[0]["Table 6 of 2020: MNIST: 2 classes, FedAvg, 800 rounds, local test, as released"]
+    goal = cells()[0][
+        "Table 6 of 2020: MNIST: 2 classes, FedAvg, 800 rounds, local test, as released"
+    ]
     assert (tuple(n for n in goal.chances if n > len(values)), goal.begun) == (steps, begun)
     assert all(0 <= chance <= 1 for chance in goal.chances.values())
 

@@ -24,7 +24,7 @@ NAMES = {  # percent, but for delta EO
     "acc_male": "accuracy, men",
     "user_worst": "worst user",
     "user_decile": "lowest tenth of users",
-    "user_gap": "best user less worst",
+    "user_gap": "gap between best and worst user",
     "parity": "gap in positive decisions",
 }
 TRIED = ("validation_acc", "validation_delta_eo", "acc", "delta_eo", "probe_best")
