@@ -365,7 +365,7 @@ def test_figures_of_orders_readings_and_imbalance_are_what_the_text_says_of_them
     lines = {x.get_label(): x.get_ydata() for x in (*left.lines, *right.lines)}
     assert (np.array(lines["excess, ε = 0.5"]) <= 1).all() and lines["|D~|, ε = 0.5"][0] > 10
     assert (lines["largest excess"] <= lines["α₁ε tanh(ε/2)"] * (1 + 1e-9)).all()
-    assert (lines["α₁ε tanh(ε/2)"] <= lines["α₁ε, the printed order"]).all()
+    assert (lines["α₁ε tanh(ε/2)"] <= lines["α₁ε, the paper's order"]).all()
     steps = squared_loss.climb(*tf.two_point(1.0), steps=5)
     left, right = figures_fade_theory.readings(steps).axes
     assert [x.get_label() for x in left.lines] == list(dict.fromkeys(steps["reading"]))
