@@ -76,7 +76,7 @@ const lgfed = (() => {
     const vague = c.pooled && !alone && said(devices, ours.length) !== found;
     if (found !== "inconclusive" && !vague) return found;
     if (spread(c.print) && !reachable(c.print, margin(sd), confidence)) return "out of reach";
-    if (vague) return "inconclusive (hangs on what the printed deviation is over)";
+    if (vague) return "inconclusive (depends on what the paper's deviation is over)";
     if (alone) return "inconclusive (one seed)";
     const enough = SEEDS.find(n => n > ours.length && said(c.print, n) !== "inconclusive");
     return `inconclusive (${enough ? `underpowered, ${enough} seeds would do` : "truly between"})`;
