@@ -267,29 +267,9 @@ def _report(args) -> int:
 
 
 def _compare(args) -> int:
-    from .papers.everywhere.compare import beside, compare
+    from .papers.everywhere.compare import command
 
-    pairs = dict(pair.partition("=")[::2] for pair in args.set)
-    try:
-        rates = tuple(float(rate) for rate in args.rates.split(",") if rate)
-    except ValueError:
-        raise SettingsError(f"--rates is {args.rates!r}; give numbers, as 0.01,0.05") from None
-    lines = compare(
-        args.method,
-        net=args.net,
-        settings=pairs,
-        tasks=tuple(filter(None, args.tasks.split(","))),
-        seeds=args.seeds,
-        rates=rates,
-        scale=args.scale,
-        out=args.out,
-        device=args.device,
-        workers=args.workers,
-        hours=args.hours,
-    )
-    print("\n".join(one.replace("**", "") for one in beside.sentences(lines)))
-    print(f"\nthe report: {args.out}/report.html, report.md, rows.csv, command.txt")
-    return 0
+    return command.main(args)
 
 
 def _bench(args) -> int:

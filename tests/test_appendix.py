@@ -45,7 +45,7 @@ def test_a_list_is_up_to_date_and_its_links_lead_somewhere(name):
 
 def test_an_erratum_says_where_what_and_how_one_can_tell():
     needed = {"in", "of", "place", "about", "printed", "true", "proof", "changes"}
-    optional = {"page", "moves", "artefact", "behind", "aside", "first", "whole"}
+    optional = {"page", "moves", "artefact", "behind", "aside", "first", "whole", "tells"}
     for entry in ERRATA["erratum"]:
         assert needed <= set(entry) <= needed | optional, entry
         assert all(entry.values()), entry

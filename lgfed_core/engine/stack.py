@@ -89,6 +89,7 @@ class Stack:
         """One batch of every lane: the one of ``number``, or of the counter, as of a graph."""
         phase, cfg, split = self.phase, self.phase.training, self.phase.rows["train"][0]
         run, values, told = self.lanes["run"], self.values, self._told
+        statistics = self.losses.statistics
         chosen = told("rows")  # [L, B]
         x, y = split.x[chosen], split.y[chosen]  # [L, B, ...], [L, B]
         if "labels" in phase.tensors:
@@ -103,9 +104,7 @@ class Stack:
             on = told(f"turn {i}")  # [L]
             all_on = self.all_on[i] if number is None else self.each[i][number]
             leaves = {n: v.detach().requires_grad_(n in moves) for n, v in values.items()}
-            leaves |= {
-                n: values[n].clone() for n in self.losses.statistics
-            }  # vmap needs them dense
+            leaves |= {n: values[n].clone() for n in statistics}  # vmap needs them dense
             for one in self.lent:
                 one.mend()
             given = leaves, self.received, own, self.peers
@@ -116,7 +115,7 @@ class Stack:
                 grads = pulled(grads, now, then, pull)
             for name, grad in zip(moves, grads, strict=True):
                 self._move(name, grad, on, all_on)
-            for name in self.losses.statistics:
+            for name in statistics:
                 value = values[name]
                 value.copy_(torch.where(_wide(on, value), leaves[name], value))
         self.taken.add_(1)

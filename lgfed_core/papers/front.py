@@ -15,11 +15,11 @@ from lgfed_core.colours import INK, LOSS, METHOD
 from lgfed_core.errors import ResultsError
 from lgfed_core.evidence.answers import FAILS, HOLDS, IN_PART, OPEN, WHERE_TOLD, Told
 from lgfed_core.evidence.printed import METHODS
-from lgfed_core.evidence.verdict import greater
 from lgfed_core.paths import ROOT
 
 from . import board, questions
 from .fade.digits import claims as digits
+from .findings import gap
 from .lgfedavg.cifar10.by_classes import accuracies
 from .lgfedavg.stored import at_hand
 from .questions import answered
@@ -124,7 +124,7 @@ def by_probability(gain: Told) -> Figure:
     how often the target takes part; gain: F2, which is about both ends."""
     ends = gain.lines[gain.lines["name"].str.startswith(digits.DIRECTION["usps-mnist"])]
     wide = digits.wide(digits.longest(digits.stored()), "target_acc").loc["usps-mnist"]
-    middle = greater((wide["squared"][0.5] - wide["vanilla"][0.5]).dropna())
+    middle = gap(wide["squared"][0.5], wide["vanilla"][0.5])
     lines = pd.concat([ends.iloc[:1], pd.DataFrame([vars(middle)]), ends.iloc[1:]])
     figure, ax = _gains(["5", "50", "95"], lines, LOSS["squared"])
     ax.set(xlabel="rounds with the target, %", ylabel="points ahead of the vanilla loss")

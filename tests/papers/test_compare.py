@@ -160,8 +160,8 @@ def test_sentences_say_who_is_ahead_by_how_much_and_what_would_tell():
             values("local_only", 78, -3, 2, 0, 2, 4),
         ]
     )
-    found = dict(mine=values(METHOD, 80, 0.0, 0.1, -0.1, 0.0, 0.1), others=others)
-    claims = [c for c in beside._claims(found["mine"]) if c.id == "mnist local_test_acc"]
+    found = beside.Beside(values(METHOD, 80, 0.0, 0.1, -0.1, 0.0, 0.1), others)
+    claims = [c for c in beside._claims(found.mine) if c.id == "mnist local_test_acc"]
     lines = beside.compared(beside.answers.told(claims, found).values())
     (said,) = beside.sentences(lines)
     assert said.startswith("**MNIST, accuracy on own classes**: ahead of FedAvg (by 10.0 points)")

@@ -12,7 +12,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from . import beside, report
+from lgfed_core.papers.asked import long_enough
+
+from .. import tables
+from . import report
+from .beside import Beside
 from .experiment import Yours
 from .given import Given, load
 
@@ -43,13 +47,15 @@ def compare(
     Returns a line for each comparison: task, measure, other, runs, estimate (points by which yours
     is better), low, high, outcome. Raises SettingsError for what cannot be compared.
     """
+    if hours is not None:
+        long_enough(hours)
     given = Given(load(method), net if net is None else load(net), settings or {})
     folder = report.folder(out)
     yours = Yours(given, folder)
     chosen = dict(tasks=tuple(tasks)) if tasks else {}
     chosen |= dict(lrs=tuple(rates)) if rates else {}
-    cfg = yours.settings(scale, methods=("yours",), **chosen)
+    cfg = yours.settings(scale, **chosen)
     rows = yours.measure(cfg, list(seeds), device, workers, hours)
-    told = beside.told(rows)
-    report.write(folder, yours, cfg, rows, told)
-    return beside.compared(told)
+    found = Beside(tables.chosen(rows), tables.chosen(tables.stored()))
+    report.write(folder, yours, cfg, rows, found)
+    return found.lines

@@ -1,6 +1,8 @@
 """A method of the user's beside the stored ones: how far it is ahead, and whether seeds tell."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
 
 import pandas as pd
 
@@ -25,21 +27,27 @@ SAID = {AS_CLAIMED: "ahead of", LEVEL: "level with", AGAINST: "behind", UNTOLD: 
 MOST = 100  # seeds; a comparison that needs more is said to need more
 
 
-def chosen(rows: pd.DataFrame) -> pd.DataFrame:
-    """The user's runs at the rate that validation rows choose, as `tables.chosen`."""
-    return tables.chosen(rows)
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """The user's runs and the stored ones, of `tables.chosen`, and what comes of them."""
 
+    mine: pd.DataFrame
+    others: pd.DataFrame
 
-def told(rows: pd.DataFrame, others: pd.DataFrame | None = None) -> list[Told]:
-    """For each task and measure, the user's method against all stored ones.
+    @cached_property
+    def told(self) -> list[Told]:
+        """For each task and measure, the user's method against all stored ones.
 
-    rows: the user's; others: of `tables.chosen`, by default what is stored. Variances are shared
-    within a task and measure, and Holm's correction is over its comparisons.
-    """
-    mine = chosen(rows)
-    others = tables.chosen(tables.stored()) if others is None else others
-    found = {"mine": mine, "others": others}
-    return [*answers.told(list(_claims(mine)), found).values()]
+        Variances are shared within a task and measure, and Holm's correction is over its
+        comparisons.
+        """
+        return [*answers.told(list(_claims(self.mine)), self).values()]
+
+    @cached_property
+    def lines(self) -> pd.DataFrame:
+        """A line for each comparison: task, measure, other, runs, estimate, low, high, outcome (in
+        the words of `SAID`), needs: how many seeds would tell, where these do not."""
+        return compared(self.told)
 
 
 def _claims(mine: pd.DataFrame) -> Iterable[Claim]:
@@ -58,19 +66,18 @@ def _claims(mine: pd.DataFrame) -> Iterable[Claim]:
                 )
 
 
-def _parts(found: dict[str, pd.DataFrame], task: str, measure: str) -> list[Part]:
-    own, sign = tables.of(found["mine"], task, METHOD)[measure], AIMS[measure][1]
+def _parts(found: Beside, task: str, measure: str) -> list[Part]:
+    own, sign = tables.of(found.mine, task, METHOD)[measure], AIMS[measure][1]
     parts = []
     for method, words in METHODS.items():
-        other = tables.of(found["others"], task, method)[measure].dropna()
+        other = tables.of(found.others, task, method)[measure].dropna()
         if len(other):
             parts.append(paired(words, sign * own, sign * other, verdict.greater))
     return parts
 
 
 def compared(some: Iterable[Told]) -> pd.DataFrame:
-    """A line for each comparison: task, measure, other, runs, estimate, low, high, outcome (in the
-    words of `SAID`), needs: how many seeds would tell, where these do not."""
+    """`Beside.lines` of these."""
     found = []
     for one in some:
         task, measure = one.claim.id.split()

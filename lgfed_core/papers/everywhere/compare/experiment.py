@@ -65,7 +65,7 @@ class Yours(Everywhere):
         place = self.check(cfg, seeds, device, workers=workers)
         groups, found = self.groups(seeds, place), []
         began, total = time.monotonic(), len(cfg.cells) * len(groups)
-        end = began + 3600 * hours if hours else float("inf")
+        end = began + 3600 * (float("inf") if hours is None else hours)
         done = 0
         for task in cfg.tasks:
             own = replace(cfg, tasks=(task,))

@@ -36,7 +36,7 @@ def load(place: object) -> object:
         raise SettingsError(f"{place!r} names no method; give FILE.py:CLASS, as mine.py:MyMethod")
     module = _module(where)
     if not hasattr(module, name):
-        there = [n for n, v in vars(module).items() if _is_method(v) and v.__module__ != "builtins"]
+        there = [n for n, v in vars(module).items() if _is_method(v)]
         some = f"; it has {', '.join(there)}" if there else ""
         raise SettingsError(f"{where} has nothing called {name!r}{some}")
     return getattr(module, name)

@@ -4,6 +4,7 @@ import base64
 import io
 import shlex
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,13 +21,13 @@ from .. import tables
 from ..settings import METHODS, Settings
 from ..tables import MEASURES, WORDS
 from . import beside
+from .beside import Beside
 from .experiment import METHOD, Yours
-from .given import Given
 
 STYLE = """body{font-family:system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem;
 line-height:1.5;color:#222}table{border-collapse:collapse;font-size:.85rem;display:block;
 overflow-x:auto}td,th{padding:.2rem .6rem;border-bottom:1px solid #ddd;text-align:right}
-th:first-child,td:first-child{text-align:left}img{max-width:100%}.own td{font-weight:bold}"""
+th:first-child,td:first-child{text-align:left}img{max-width:100%}"""
 
 
 def folder(out: Path | str) -> Path:
@@ -34,35 +35,31 @@ def folder(out: Path | str) -> Path:
     path = Path(out).expanduser()
     try:
         path.mkdir(parents=True, exist_ok=True)
-        (path / ".tried").write_text("")
-        (path / ".tried").unlink()
+        with tempfile.TemporaryFile(dir=path):
+            pass
     except OSError as error:
         raise SettingsError(f"no report can be written to {path}: {error.strerror}") from error
     return path
 
 
-def write(
-    place: Path, yours: Yours, cfg: Settings, rows: pd.DataFrame, told: Sequence[Told]
-) -> None:
+def write(place: Path, yours: Yours, cfg: Settings, rows: pd.DataFrame, found: Beside) -> None:
     """Write report.html, report.md, rows.csv and command.txt into ``place``."""
-    lines, given = beside.compared(told), yours.given
-    head = _head(given, cfg, rows, yours.left_out)
-    sentences = beside.sentences(lines)
-    means = _means(rows, given.name)
-    rows.to_csv(place / "rows.csv", index=False)
-    told_where = rows.iloc[0]
+    name, sentences = yours.given.name, beside.sentences(found.lines)
+    head, means = _head(yours, cfg, rows, found), _means(found, name)
+    where = rows.iloc[0]
+    _put(place / "rows.csv", rows.to_csv(index=False))
     _put(
         place / "command.txt",
         f"{shlex.join(['python', '-m', 'lgfed_core', *sys.argv[1:]])}\n"
-        f"lgfed_core at commit {told_where['commit']}\n"
-        f"PyTorch {told_where['torch']}, Python {sys.version.split()[0]}\n"
-        f"{told_where['device']}\n",
+        f"lgfed_core at commit {where['commit']}\n"
+        f"PyTorch {where['torch']}, Python {sys.version.split()[0]}\n"
+        f"{where['device']}\n",
     )
-    _put(place / "report.md", _markdown(given.name, head, sentences, means, lines))
-    _put(place / "report.html", _html(given.name, head, sentences, means, told))
+    _put(place / "report.md", _markdown(name, head, sentences, means, found.lines))
+    _put(place / "report.html", _html(name, head, sentences, means, found.told))
 
 
-def _head(given: Given, cfg: Settings, rows: pd.DataFrame, left_out: Sequence[str]) -> list[str]:
+def _head(yours: Yours, cfg: Settings, rows: pd.DataFrame, found: Beside) -> list[str]:
     rates, many = ", ".join(f"{rate:g}" for rate in cfg.lrs), rows["seed"].nunique()
     out = [
         f"{many} seeds, {cfg.rounds} rounds, one local epoch, learning rates {rates}; "
@@ -71,29 +68,28 @@ def _head(given: Given, cfg: Settings, rows: pd.DataFrame, left_out: Sequence[st
         "are of 95 %, with variances shared within a task and measure, and Holm's correction over "
         "its comparisons.",
     ]
-    best = beside.chosen(rows).groupby(level="task")["lr"].first()
+    best = found.mine.groupby(level="task")["lr"].first()
     chosen = ", ".join(f"{WORDS[task]} {rate:g}" for task, rate in best.items())
-    out.append(f"Chosen rates of {given.name}: {chosen}.")
+    out.append(f"Chosen rates of {yours.given.name}: {chosen}.")
     ends = [WORDS[task] for task, rate in best.items() if rate in (min(cfg.lrs), max(cfg.lrs))]
     if ends and len(cfg.lrs) > 1:
         out.append(f"At the end of the grid, so a better rate may lie beyond: {', '.join(ends)}.")
-    return out + [f"Left out: {one}." for one in left_out]
+    return out + [f"Left out: {one}." for one in yours.left_out]
 
 
-def _means(rows: pd.DataFrame, name: str) -> dict[str, pd.DataFrame]:
+def _means(found: Beside, name: str) -> dict[str, pd.DataFrame]:
     """Task -> a line for each method, means over seeds; the user's first."""
-    mine, others = beside.chosen(rows), tables.chosen(tables.stored())
-    found = {}
-    for task in mine.index.get_level_values("task").unique():
-        lines = {name: tables.of(mine, task, METHOD).mean()}
+    out = {}
+    for task in found.mine.index.get_level_values("task").unique():
+        lines = {name: tables.of(found.mine, task, METHOD).mean()}
         lines |= {
             words: values.mean()
             for method, words in METHODS.items()
-            if len(values := tables.of(others, task, method))
+            if len(values := tables.of(found.others, task, method))
         }
         table = pd.DataFrame(lines).T[[*MEASURES]].dropna(axis=1, how="all")
-        found[task] = table.rename(columns=MEASURES)
-    return found
+        out[task] = table.rename(columns=MEASURES)
+    return out
 
 
 def _markdown(
@@ -103,16 +99,17 @@ def _markdown(
     means: dict[str, pd.DataFrame],
     lines: pd.DataFrame,
 ) -> str:
-    out = [f"# {name} beside the methods of lgfed", "", *sentences_as(sentences), "", *head]
+    out = [
+        f"# {name} beside the methods of lgfed",
+        "",
+        *(f"- {one}" for one in sentences),
+        "",
+        *head,
+    ]
     for task, table in means.items():
         out += ["", f"## {WORDS[task]}", "", _table(table)]
     out += ["", "## Every comparison", "", _table(lines.set_index("task"))]
     return "\n".join(out) + "\n"
-
-
-def sentences_as(sentences: Sequence[str]) -> list[str]:
-    """As a list in Markdown."""
-    return [f"- {one}" for one in sentences]
 
 
 def _table(table: pd.DataFrame) -> str:
