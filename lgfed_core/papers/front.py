@@ -33,7 +33,7 @@ ASKED = {  # paper -> the claims whose questions a reader asks first, in this or
 }
 TALLY = {
     HOLDS: "hold",
-    WHERE_TOLD: "hold wherever our seeds tell",
+    WHERE_TOLD: "hold where told",
     IN_PART: "hold in part",
     FAILS: "do not hold",
     OPEN: "are open",
@@ -70,10 +70,10 @@ def table(told: Mapping[str, Told]) -> str:
             lines.append(f"| {one.claim.question} | {answered(one)} | {link} |")
     found = Counter(one.verdict for one in told.values())
     many = ", ".join(f"{found[verdict]} {words}" for verdict, words in TALLY.items())
-    claims = len({one.claim.id for one in told.values()})
-    return "\n".join(
-        [*lines, "", f"Of {len(told)} verdicts on the papers' {claims} claims {many}."]
-    )
+    settings = Counter(one.claim.id for one in told.values())
+    twice = sum(count == 2 for count in settings.values())
+    said = f", {'one' if twice == 1 else twice} judged on two data sets" if twice else ""
+    return "\n".join([*lines, "", f"The papers' {len(settings)} claims{said}: {many}."])
 
 
 def draw(told: Mapping[str, Told], folder: Path = IMAGES) -> list[Path]:
