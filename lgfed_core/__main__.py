@@ -1,4 +1,4 @@
-"""python -m lgfed_core list | data | features | run | fill | report | compare | bench"""
+"""The papers' experiments: list and run them, report verdicts, compare a method of your own."""
 
 import argparse
 import os
@@ -10,7 +10,7 @@ from . import __version__
 from .errors import LgfedError, SettingsError, at_least
 
 MOST = 1000  # seeds of one command
-CLUSTER = "let the workers of Dask's scheduler run it, e.g. tcp://10.0.0.5:8786"
+CLUSTER = "run on the workers of this Dask scheduler, e.g. tcp://10.0.0.5:8786"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -37,18 +37,18 @@ def _parser() -> argparse.ArgumentParser:
     show = commands.add_parser("list", help="list the experiments")
     show.set_defaults(command=_list)
 
-    data = commands.add_parser("data", help="list the data sets, or get some")
+    data = commands.add_parser("data", help="list the data sets, or fetch some")
     data.add_argument(
-        "names", nargs="*", metavar="NAME", help="e.g. mnist cifar10; without one, a list"
+        "names", nargs="*", metavar="NAME", help="e.g. mnist cifar10; without names, list all"
     )
     data.add_argument(
         "--stand-ins",
         action="store_true",
-        help="a set that cannot be had is no error where others stand in for it",
+        help="do not fail on a set that cannot be had if others stand in for it",
     )
     data.set_defaults(command=_data)
 
-    made = commands.add_parser("features", help="compute features of pictures; goes on if stopped")
+    made = commands.add_parser("features", help="compute features of pictures; repeat it to resume")
     made.add_argument("name", metavar="SET", help="e.g. cifar10, office31")
     made.add_argument("network", help="inception_v3, mobilenet_v2 or resnet50")
     made.set_defaults(command=_features)
@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         action="extend",
         metavar="NAME=VALUE",
-        help="settings, e.g. classes=5",
+        help="change settings, e.g. classes=5",
     )
     run.add_argument("--device", default="auto", help="cpu, cuda or auto (default)")
     run.add_argument("--workers", type=int, help="processes (default: one a core)")
@@ -74,12 +74,12 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--cluster", metavar="ADDRESS", help=CLUSTER)
     run.set_defaults(command=_run)
 
-    fill = commands.add_parser("fill", help="run what is worth most; stop and go on at any time")
+    fill = commands.add_parser("fill", help="run what the scoreboard lacks most; stop at any time")
     fill.add_argument(
-        "--plan", action="store_true", help="say what would run first, and how much in all"
+        "--plan", action="store_true", help="only show what would run first, and how much in all"
     )
     fill.add_argument("--hours", type=float, default=1.0, help="how long to work (default 1)")
-    fill.add_argument("--only", default="", metavar="EXPERIMENT", help="nothing else")
+    fill.add_argument("--only", default="", metavar="EXPERIMENT", help="only this one")
     fill.add_argument("--device", default="auto", help="cpu, cuda or auto (default)")
     fill.add_argument("--workers", type=int, help="processes (default: one a core)")
     fill.add_argument("--cluster", metavar="ADDRESS", help=CLUSTER)
@@ -90,39 +90,41 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument(
         "--front",
         action="store_true",
-        help="renew counts and figure of README.md and book/intro.md",
+        help="renew the answers of README.md and all pages, and the first page's figures",
     )
     report.set_defaults(command=_report)
 
-    beside = commands.add_parser("compare", help="a method of yours beside all stored ones")
+    beside = commands.add_parser("compare", help="run a method of yours beside all stored ones")
     beside.add_argument("method", metavar="FILE.py:CLASS", help="or package.module:CLASS")
     beside.add_argument("--net", metavar="FILE.py:FUNCTION", help="(inputs, classes) -> network")
     beside.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="its settings")
-    beside.add_argument("--tasks", default="", help="mnist,cifar10,adult,digits,office31: some")
+    beside.add_argument(
+        "--tasks", default="", help="mnist,cifar10,adult,digits,office31 (default: all)"
+    )
     beside.add_argument("--seeds", default="0-2", type=_seeds, help="e.g. 0-2 (default)")
-    beside.add_argument("--rates", default="", help="learning rates; by default all five")
-    beside.add_argument("--hours", type=float, help="begin nothing after so many")
+    beside.add_argument("--rates", default="", help="e.g. 0.05,0.2 (default: all five)")
+    beside.add_argument("--hours", type=float, help="start nothing new after so many hours")
     beside.add_argument("--scale", default="paper", help="smoke, quick or paper (default)")
-    beside.add_argument("--out", default="compared", metavar="FOLDER", help="of the report")
+    beside.add_argument("--out", default="compared", metavar="FOLDER", help="where the report goes")
     beside.add_argument("--device", default="auto", help="cpu, cuda or auto (default)")
     beside.add_argument("--workers", type=int, help="processes (default: one a core)")
     beside.set_defaults(command=_compare)
 
     bench = commands.add_parser("bench", help="time a round against a plain PyTorch loop")
     bench.add_argument("--rounds", type=int, default=12, help="rounds to time (default 12)")
-    bench.add_argument("--json", metavar="FILE", help="also write the figures to FILE")
-    bench.add_argument("--against", default="", metavar="NAMES", help="flower,pfl: time these too")
+    bench.add_argument("--json", metavar="FILE", help="also write the times to FILE")
+    bench.add_argument("--against", default="", metavar="NAMES", help="time these too: flower,pfl")
     bench.add_argument(
-        "--tasks", default="mnist,cifar10", metavar="NAMES", help="also blazefl, pfl: theirs"
+        "--tasks", default="mnist,cifar10", metavar="NAMES", help="what to time; also blazefl,pfl"
     )
     bench.add_argument(
-        "--scaling", action="store_true", help="how a round grows with devices and seeds instead"
+        "--scaling", action="store_true", help="instead time more and more devices and seeds"
     )
-    bench.add_argument("--profile", action="store_true", help="where a round's time goes instead")
+    bench.add_argument("--profile", action="store_true", help="instead show where time goes")
     bench.set_defaults(command=_bench)
 
-    check = commands.add_parser("gpu-check", help="hold every experiment on a GPU against the CPU")
-    check.add_argument("--json", metavar="FILE", help="also write the lines to FILE")
+    check = commands.add_parser("gpu-check", help="compare every experiment on a GPU with the CPU")
+    check.add_argument("--json", metavar="FILE", help="also write the comparisons to FILE")
     check.set_defaults(command=_gpu_check)
     return parser
 
@@ -180,8 +182,10 @@ def _run(args) -> int:
     why_not = "The smallest scale is for trying things out" if args.scale == "smoke" else ""
     if others := changes.keys() - experiment.chooses:
         picks = ", ".join(sorted(experiment.chooses)) or "none"
-        which = f"{', '.join(sorted(others))}; those that pick some of its own: {picks}"
-        why_not = f"Changed settings make other cells than the experiment's ({which})"
+        why_not = (
+            f"--set {', '.join(sorted(others))} changes what {experiment.name} computes "
+            f"(settings that only pick some of its runs: {picks})"
+        )
     if not why_not:
         results.writable()
     if why_not:
@@ -241,7 +245,7 @@ def _fill(args) -> int:
     asked.fill(args.hours, args.device, args.only)
     if args.plan and (args.workers is not None or args.cluster):
         raise SettingsError(
-            "--plan says what one process here would run; --workers and --cluster are of a fill"
+            "--plan shows what one process here would run; leave out --workers and --cluster"
         )
     from .fill import cluster, work
     from .fill.words import said

@@ -121,7 +121,7 @@ def test_run_records_rows_and_continues(tmp_path, monkeypatch, capsys):
     ("options", "why"),
     [
         (["--scale", "smoke"], "The smallest scale"),
-        (["--scale", "quick", "--set", "lr=0.2"], "(lr; those that pick some of its own: alone,"),
+        (["--scale", "quick", "--set", "lr=0.2"], "--set lr changes what lgfedavg.mnist computes"),
     ],
 )
 def test_what_is_no_cell_is_shown_but_never_recorded(tmp_path, monkeypatch, capsys, options, why):
@@ -193,8 +193,8 @@ def test_nothing_is_timed_in_no_rounds(capsys):
     ("asked", "said"),
     [
         (["--workers", "0"], "workers is 0; it must be at least 1"),
-        (["--plan", "--workers", "2"], "--workers and --cluster are of a fill"),
-        (["--plan", "--cluster", "banana"], "--workers and --cluster are of a fill"),
+        (["--plan", "--workers", "2"], "leave out --workers and --cluster"),
+        (["--plan", "--cluster", "banana"], "leave out --workers and --cluster"),
     ],
 )
 def test_a_fill_that_could_run_nothing_says_so(asked, said, capsys):

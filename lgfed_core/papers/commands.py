@@ -1,4 +1,4 @@
-"""The one command that makes the runs of one cell of a printed table again, and no others."""
+"""The command that repeats the runs of one cell of a printed table, and no others."""
 
 from collections.abc import Collection, Iterable
 
@@ -16,7 +16,7 @@ Change = tuple[str, object]
 
 
 def added(table: pd.DataFrame, spec: Table) -> pd.DataFrame:
-    """``table`` of `report.table` with a column ``command``; "" where a run makes whole tables."""
+    """``table`` of `report.table` with a column ``command``, "" if a run makes whole tables."""
     pieces = {protocol: _pieces(spec, protocol) for protocol in table["protocol"].unique()}
     said = []
     for line in table.to_dict("records"):
@@ -31,8 +31,8 @@ def _command(piece: Piece, line: dict) -> str:
 
 
 def of_rows(experiment: Experiment, rows: pd.DataFrame) -> list[str]:
-    """The commands that make stored ``rows`` of an experiment again, *short* ones apart where it is
-    their rounds that are fewer; what no piece of it leaves has none."""
+    """The commands that repeat stored ``rows`` of an experiment; *short* rows with fewer rounds
+    have their own, and rows that no piece makes have none."""
     found = []
     for protocol in experiment.protocols:
         mine = select(rows, columns=["rounds"], protocol=protocol)
@@ -51,14 +51,14 @@ def of_rows(experiment: Experiment, rows: pd.DataFrame) -> list[str]:
 
 
 def _seeds(rows: pd.DataFrame, piece: Piece, whole: bool) -> int:
-    """How many seeds a piece has among ``rows``, of its own number of rounds or of any."""
+    """How many seeds a piece has among ``rows``; unless ``whole``, with any number of rounds."""
     cell = {name: value for name, value in piece.cell if whole or name != "rounds"}
     return select(rows, **cell)["seed"].nunique()
 
 
 def grouped(pieces: Iterable[Piece], apart: Collection[str] = frozenset()) -> Iterable[list[Piece]]:
-    """Pieces that one run can make: a setting with one value at a time, or that is kept ``apart``,
-    has the same in all."""
+    """Pieces grouped by run: those of one group have the same value of each setting that takes one
+    value at a time, or that is kept ``apart``."""
     found: dict[tuple, list[Piece]] = {}
     for piece in pieces:
         single = tuple(
@@ -71,7 +71,7 @@ def grouped(pieces: Iterable[Piece], apart: Collection[str] = frozenset()) -> It
 def again(
     experiment: str, protocol: str, changes: Iterable[Change], seeds: int, least: int = 3
 ) -> str:
-    """The command for a run with its first so many seeds, ``least`` at least."""
+    """The command for a run with its first ``seeds`` seeds, at least ``least``."""
     changed, last = chosen(changes), max(seeds, least) - 1
     return (
         f"python -m lgfed_core run {experiment} --scale paper --protocol {protocol} "
@@ -80,7 +80,7 @@ def again(
 
 
 def _pieces(spec: Table, protocol: str) -> dict[tuple[str, ...], Piece]:
-    """The piece that leaves a line, by the line's ids."""
+    """The piece that makes a line, by the line's ids."""
     names = {spec.name: {}} | ({spec.source[0]: spec.source[1]} if spec.source else {})
     found: dict[tuple[str, ...], Piece] = {}
     for experiment in map(experiments.find, spec.experiments):
