@@ -41,16 +41,3 @@ def ends(stored: pd.DataFrame, protocol: str = "as_released") -> pd.DataFrame:
     columns = ["paper", "±", "ours", OVER_RUNS, OVER_DEVICES, "stands"]
     index = pd.MultiIndex.from_tuples(lines, names=["row", "number"]) if lines else None
     return pd.DataFrame(list(lines.values()), index, columns)
-
-
-def said(found: pd.DataFrame) -> str:
-    """In a sentence, how many verdicts depend on the reading; found: of `ends`."""
-    if found.empty:
-        return "not yet run"
-    # False if a cell that is not named here had two verdicts.
-    moved = found[~found["stands"]]
-    names = "; ".join(f"{row}, {number}" for row, number in moved.index)
-    return (
-        f"**{len(moved)} of {len(found)} verdicts depend on what the paper's deviation measures**"
-        + (f": {names}." if names else ".")
-    )

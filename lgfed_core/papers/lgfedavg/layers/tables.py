@@ -1,4 +1,4 @@
-"""Tables of "which layers should be shared?": means, paired differences, what each cut loses."""
+"""Tables of "which layers should be shared?": means and paired differences."""
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import NOT_RUN, Evidence, reach_of
 from lgfed_core.papers import differences
 
-from .run import NEW_TESTS, TABLE, TASKS, TITLES, Settings, chosen, layers
+from .run import NEW_TESTS, TABLE, TASKS, TITLES, chosen, layers
 
 ENDS = {0: "none", 5: "all"}  # shared: the same cut from either side
 SELECTIONS = {"best_val": "each device's best round on validation rows", "last": "last round"}
@@ -89,18 +89,6 @@ def against(values: pd.DataFrame, one: tuple[str, int], other: tuple[str, int]) 
     return pd.DataFrame({"difference": mean, "low": mean - reach, "high": mean + reach, "seeds": n})
 
 
-def losses(values: pd.DataFrame, new: str = OUTPUTS) -> pd.DataFrame:
-    """What each cut loses to the best cut, in points, on local and on new test; best first.
-
-    values: of `cell`. Index (side, shared_layers), columns local, new and worst: the larger of
-    both, by which the cuts are sorted. The first is the best compromise of the two tests.
-    """
-    means = table(values).drop("start", level=0, errors="ignore").xs("mean", axis=1, level=1)
-    lost = means[["local_test_acc", new]].set_axis(["local", "new"], axis=1)
-    lost = lost.max() - lost
-    return lost.assign(worst=lost.max(axis=1)).sort_values("worst")
-
-
 def shown(values: pd.DataFrame, data: str) -> pd.DataFrame:
     """For a page: a line per cut with its layers, their parameters, and "mean ± sd (seeds)"."""
     means, lines = table(values), {}
@@ -135,39 +123,6 @@ def questions(values: pd.DataFrame, data: str) -> pd.DataFrame:
         lines[words] = {WORDS[metric]: _gap(gap) for metric, gap in gaps.iterrows()}
     name = f"{TITLES[data]}: {layers(data, side, n)} against"
     return pd.DataFrame(lines, list(WORDS.values())).T.fillna(NOT_RUN).rename_axis(name)
-
-
-def answer(values: pd.DataFrame, data: str) -> str:
-    """In a few lines: the best cut on either test, the best compromise, what the paper's loses.
-
-    Of the seeds for which every cut has run; says so where there is none.
-    """
-    title, cut = TITLES[data], chosen(data)
-    cuts = _cuts(values)
-    ran = cuts.groupby(level="seed").size()
-    seeds = ran.index[ran == len(Settings(data=data).cuts)]
-    if not len(seeds):
-        return f"{title}: {NOT_RUN} for every cut of a seed"
-    cuts = cuts[cuts.index.get_level_values("seed").isin(seeds)]
-    lost, means = losses(cuts), table(cuts)
-    lines = [f"{title}, {len(lost)} cuts, {len(seeds)} seed{'s' * (len(seeds) > 1)}:"]
-    for test, metric in (("local", "local_test_acc"), ("new", OUTPUTS)):
-        best = lost[test].idxmin()
-        lines.append(
-            f"best on {test} test: {layers(data, *best)} shared, "
-            f"{means.loc[best, (metric, 'mean')]:.2f} %"
-        )
-    best, worst = lost.index[0], lost["worst"].iloc[0]
-    lines.append(
-        f"best compromise: {layers(data, *best)} shared, "
-        f"within {worst:.2f} points of the best on both"
-    )
-    mine = lost.loc[cut]
-    lines.append(
-        f"the paper's cut: {layers(data, *cut)} shared, loses {mine['local']:.2f} "
-        f"points on local and {mine['new']:.2f} on new test"
-    )
-    return "\n  ".join(lines)
 
 
 def elsewhere(rows: pd.DataFrame) -> Page:
@@ -209,11 +164,6 @@ def sharing(values: pd.DataFrame, data: str, selection: str = "best_val", settin
     )
     head += "".join(f", {words}" for words in (setting, SELECTIONS[selection]) if words)
     return differences.table(head, pairs)
-
-
-def _cuts(values: pd.DataFrame) -> pd.DataFrame:
-    """``values`` of `cell` without the line of the start."""
-    return values.drop("start", level="side", errors="ignore")
 
 
 def _gap(gap: pd.Series) -> str:

@@ -92,12 +92,3 @@ def table(seeds: Sequence[int] = SEEDS) -> pd.DataFrame:
             "error global": mean[-1],
         } | {f"accuracy {name}": value for name, value in accuracies(rho, seeds).items()}
     return pd.DataFrame(lines).T
-
-
-def answer(found: pd.DataFrame) -> str:
-    """What the linear models should share, in Markdown; found: of `table`."""
-    columns = ["best global weight, predicted", "measured"]
-    weights = found[columns].itertuples(name=None)
-    lines = [f"{title} {has:.2f} (predicted {should:.2f})" for title, should, has in weights]
-    # False if a measured weight were away from the predicted one by more than its draws move it.
-    return f"**Weight of the global model in the best linear mixture**: {', '.join(lines)}."

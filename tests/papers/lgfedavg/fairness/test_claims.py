@@ -222,9 +222,7 @@ def test_a_verdict_that_hangs_on_what_the_deviation_is_over_is_named():
         assert line.paper == 83.7 and line.ours == pytest.approx(ours) and line.stands == stands
         assert found.iloc[0][deviations.OVER_RUNS] == verdict.REPRODUCED
         assert (found.iloc[0][deviations.OVER_DEVICES] == verdict.REPRODUCED) == stands
-        said = deviations.said(found)
-        assert f"**{1 - stands} of 1 verdicts" in said and ("FedAvg" in said) != stands
-    assert deviations.said(deviations.ends(made_up().iloc[:0])) == "not yet run"
+    assert deviations.ends(made_up().iloc[:0]).empty
 
 
 def test_comparisons_are_named_in_words():

@@ -24,11 +24,8 @@ def test_the_best_mixture_is_found_and_the_teacher_is_the_best_model():
     assert (found["error mixture"] <= found[["error local only", "error global"]].min(axis=1)).all()
     others = found[[f"accuracy {name}" for name in ("local only", "global", "mixture")]]
     assert (found["accuracy teacher"] > others.max(axis=1)).all()
-    said = linear.answer(found)
-    assert (
-        f"{SOURCES['alike']} {found['measured'].iloc[0]:.2f} (predicted" in said
-        and said.count("predicted") == 3
-    )
+    away = (found["measured"] - found["best global weight, predicted"]).abs()  # as the page says
+    assert away.max() < 0.06 and found["measured"].iloc[-1] < 0.1
 
 
 def test_the_side_that_the_theory_expects_follows_from_its_weight():
