@@ -31,18 +31,17 @@ tables, proofs, code, and notebooks. The released code may not be what they ran.
 ## All others
 
 *v1* and *v2* are the versions of LG-FedAvg {{cite}}`liang2019think,liang2020think`; FADE is
-{{cite}}`hong2021federated`, CGAU {{cite}}`rieger2020client`. Released code is that of commits
-7af0568 (LG-FedAvg; incomes: af89a47), 7997485 (FADE) and ea2882b (CGAU). Pages call the text *as
-described* and the code *as released*. Links lead to the evidence.
-`data/paper/errata.toml` also says what each entry changes.
+{{cite}}`hong2021federated`, CGAU {{cite}}`rieger2020client`. *Released* means the authors' code at
+commits 7af0568 (LG-FedAvg; incomes: af89a47), 7997485 (FADE) and ea2882b (CGAU). Links lead to the
+evidence. `data/paper/errata.toml` also says what each entry changes.
 """
 CONCORDANCE = """\
 <!-- made of data/paper/concordance.toml by `python book/appendix.py` -->
 # Concordance
 
-Where each table, figure, statement, algorithm and appendix of the five documents is in this book;
-numbers in brackets are equations. What is wrong or unclear in them is under [](errata.md), what
-came out on the [scoreboard](scoreboard.ipynb). Printed numbers: `data/paper`.
+Which page has which table, figure, statement or appendix of the papers. Numbers in brackets are
+equations; files of printed numbers are in `data/paper`. Slips are under [](errata.md), results on
+the [scoreboard](scoreboard.ipynb).
 """
 
 
@@ -84,11 +83,13 @@ def errata(book: Path = BOOK) -> str:
     for key, title in found["sections"].items():
         entries = [e for e in found["erratum"] if e["in"] == key and not e.get("whole")]
         lines = [_line_of(erratum, book) for erratum in entries]
-        out.append("\n".join([f"### {title}\n", HEAD, *lines, ""]))
+        head = OPEN if key.startswith("open") else HEAD
+        out.append("\n".join([f"### {title}\n", head, *lines, ""]))
     return "\n".join(out)
 
 
 HEAD = "|where|what it says|what is right, or what we do|\n|---|---|---|"
+OPEN = "|where|what is not said|what we do|\n|---|---|---|"
 
 
 def _told(erratum: dict, book: Path) -> str:
@@ -141,7 +142,8 @@ def concordance(book: Path = BOOK) -> str:
 
 
 def _line(item: dict, book: Path) -> str:
-    said = [link(page, book) for page in item["pages"] if source(page, book)]
+    paths = [path for page in item["pages"] if (path := source(page, book))]
+    said = [f"[{path.stem}]({path.relative_to(book).as_posix()})" for path in paths]
     if len(said) < len(item["pages"]):
         said.append(f"not in the book yet: {item['why']}")
     elif not said:

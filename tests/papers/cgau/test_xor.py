@@ -169,3 +169,9 @@ def test_the_interval_of_a_difference_is_newcombes(both, first, second, none, lo
     turned = shares.difference(b, a)
     assert (turned.low, turned.high) == pytest.approx((-high, -low), abs=5e-5)
     assert -1 <= found.low <= found.high <= 1
+
+
+def test_xor_needs_no_client():
+    """As the answer says: a unit without one learns it from about half of the starts."""
+    cfg = xor.settings("paper", seeds=40)
+    assert 0.4 < xor.solves(xor.accuracies(xor.train("gated", cfg), cfg)).mean() < 0.65

@@ -78,12 +78,13 @@ CLAIMS = (
         "the gain falls as clients are shuffled",
         gain_falls,
         question="On sounds, does the gain fade as clients become alike?",
-        answer="**Open.** It falls by 0.7 points of AUC from no shuffling to all, give or take 1.",
+        answer="**Open.** A line through all six shares falls by 0.7 points of AUC, give or take "
+        "1. The two ends, 0.2 ahead and 0.6 behind, are 0.8 apart.",
         guard=lambda told: (
             told.tally(0, 0, 3)
-            and told.between(0, 0.4, at="nothing shuffled")
-            and told.between(0.5, 0.9, at="falls")
-            and told.between(-0.8, -0.4, at="all shuffled")
+            and told.between(0.65, 0.75, at="falls")
+            and told.between(0.15, 0.25, at="nothing shuffled")
+            and told.between(-0.65, -0.55, at="all shuffled")
         ),
         unit="points of AUC",
     ),
