@@ -151,8 +151,8 @@ def moved(
     found = method.server_step(shared, average, memory.clone())
     if not isinstance(found, tuple) or len(found) != 2:
         raise SettingsError(
-            f"{type(method).__name__}.server_step gives a {type(found).__name__}; it has to give two "
-            "tensors, the shared parameters and the memory"
+            f"{type(method).__name__}.server_step gives a {type(found).__name__}; it has to give "
+            "two tensors, the shared parameters and the memory"
         )
     after, kept = found
     name = "server_step"

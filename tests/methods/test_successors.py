@@ -3,6 +3,7 @@ the promise that its paper makes."""
 
 from copy import deepcopy
 from dataclasses import replace
+from typing import ClassVar
 
 import pytest
 import torch
@@ -205,7 +206,7 @@ def test_servers_without_momentum_are_fedavg():
 @pytest.mark.parametrize("lanes", LANES)
 def test_a_server_s_momentum_is_that_of_sgd_on_updates(lanes):
     class Writes(m.FedAvgM):
-        moves = []
+        moves: ClassVar[list] = []
 
         def server_step(self, before, average, memory):
             after, kept = super().server_step(before, average, memory)
