@@ -14,9 +14,8 @@ from lgfed_core.engine.trackers import Tracker
 from lgfed_core.errors import LgfedError, SettingsError
 from lgfed_core.models.layout import joined
 from lgfed_core.models.twins import Mixture, Twins, names
-from toy import ABOVE, SGD, Toy, grouped, models, toy_federation
+from toy import ABOVE, BELOW, SGD, Toy, grouped, models, toy_federation
 
-BELOW = frozenset({"below.weight", "below.bias"})
 NEAR = dict(rtol=1e-4, atol=1e-6)
 
 
