@@ -11,7 +11,8 @@ from lgfed_core.methods.privacy import Privacy
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.adult import AdultNet
 from lgfed_core.models.cgau import GatedMLP
-from toy import ABOVE, Toy, grouped, toy_federation
+from lgfed_core.models.twins import Mixture, Twins
+from toy import ABOVE, BELOW, Toy, grouped, toy_federation
 
 
 class TwoHeads(Toy):
@@ -49,6 +50,14 @@ def gated():
     return GatedMLP(8, 5, 3, dropout=0.0)
 
 
+def twins():
+    return Twins(Toy())
+
+
+def mixture():
+    return Mixture(Toy())
+
+
 OWN = frozenset({"own.weight", "own.bias"})
 FALLING = LocalTraining(
     0.1, 5, 0.9, weight_decay=1e-3, keep_momentum=True, nesterov=True, annealing=Annealing(40)
@@ -80,4 +89,14 @@ CASES = {
     "cgau_baseline": (plain, m.ClientBaseline(cap=6, per=4)),
     "cgau_kept": (lambda: plain(gated), m.ClientRowsKept()),
     "cgau_averaged": (lambda: plain(gated), m.ClientRowsAveraged(cap=6)),
+    "fedper": (plain, m.FedPer(layers=BELOW)),
+    "fedrep": (plain, m.FedRep(layers=BELOW, head=0.6)),
+    "fedbabu": (plain, m.FedBABU(layers=BELOW)),
+    "ditto": (lambda: plain(twins), m.Ditto(pull=0.3)),
+    "apfl": (lambda: plain(mixture), m.APFL()),
+    "pfedme": (lambda: plain(twins), m.PFedMe(pull=2.0, inner=2, beta=0.8)),
+    "fedbn": (lambda: grouped((0, 1), normalised=True), m.FedBN()),
+    "fedavgm": (plain, m.FedAvgM(rate=0.5)),
+    "fedadam": (plain, m.FedAdam()),
+    "fedyogi": (plain, m.FedYogi()),
 }

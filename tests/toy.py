@@ -28,6 +28,7 @@ class Toy(nn.Module):
 
 
 ABOVE = frozenset({"above.weight", "above.bias"})
+BELOW = frozenset({"below.weight", "below.bias"})
 
 
 def toy_split(rows: int, seed: int) -> Split:

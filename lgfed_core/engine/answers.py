@@ -18,13 +18,21 @@ GIVEN = {  # what the engine hands to each answer
     "weights": "rows",
     "aggregate": "uploads, weights",
     "server_update": "before, average",
+    "server_step": "before, average, memory",
     "keep": "before, trained, weights",
     "relabel": "round",
 }
 
 
 def refuse_signatures(method: Method) -> None:
-    """Raise SettingsError for an answer that cannot be called with what the engine hands to it."""
+    """Raise SettingsError for an answer that cannot be called with what the engine hands to it, and
+    for a memory that is no number of vectors."""
+    many = method.server_memory
+    if type(many) is not int or many < 0:
+        raise SettingsError(
+            f"{type(method).__name__} has server_memory {many!r:.80}; it is how many vectors the "
+            "server keeps, a whole number from 0"
+        )
     for name, given in GIVEN.items():
         answer = getattr(method, name)
         if answer is not None and not _takes(answer, len(given.split(", "))):
@@ -74,6 +82,7 @@ def steps(method: Method, net: nn.Module) -> Sequence[Step]:
             "params": (step.params is None or _names(step.params), "a set of names, or None"),
             "when": (step.when is None or _decides(step.when), "a function of a chance, or None"),
             "pull": (isinstance(pull, Real) and 0 <= pull < math.inf, "a number from 0"),
+            "part": (_within(step.part), "two numbers from 0 to 1, the first one less"),
         }
         for part, (fit, what) in fits.items():
             if not fit:
@@ -81,6 +90,13 @@ def steps(method: Method, net: nn.Module) -> Sequence[Step]:
                     f"{name} gives a Step with {part} {getattr(step, part)!r:.80}; it is {what}"
                 )
     return found
+
+
+def _within(part: object) -> bool:
+    """Whether it is a stretch of the way from 0 to 1."""
+    if not isinstance(part, list | tuple) or len(part) != 2:
+        return False
+    return all(isinstance(at, Real) for at in part) and 0 <= part[0] < part[1] <= 1
 
 
 def _decides(when: object) -> bool:

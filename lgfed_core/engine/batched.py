@@ -99,9 +99,9 @@ class Batched(StackedTests):
         """Nothing to end."""
 
     def _steps(self, method: Method) -> list[tuple]:
-        """A method's steps: (loss, names of the parameters that move, when, pull)."""
+        """A method's steps, each with the names of the parameters that move."""
         net, steps = self.phase.net, method.steps(self.phase.net)
-        return [(loss, moving(net, names), when, pull) for loss, names, when, pull in steps]
+        return [(moving(net, step.params), step) for step in steps]
 
 
 Engine = Looped | Batched  # what trains and tests lanes

@@ -40,11 +40,11 @@ def one_each(federation: "Federation", method: Method | Sequence[Method]) -> lis
 
     def moved(m: Method) -> list[tuple]:
         return [
-            (names if s.params is None else frozenset(s.params), s.when is None)
+            (names if s.params is None else frozenset(s.params), s.when is None, tuple(s.part))
             for s in answers.steps(m, net)
         ]
 
-    if unknown := frozenset().union(*(params for params, _ in moved(first))) - names:
+    if unknown := frozenset().union(*(params for params, *_ in moved(first))) - names:
         raise SettingsError(
             f"a step of {type(first).__name__} moves {sorted(unknown)}; {type(net).__name__} has "
             f"no parameter of that name, but {sorted(names)}"
@@ -54,6 +54,7 @@ def one_each(federation: "Federation", method: Method | Sequence[Method]) -> lis
             "class": type(other) is type(first),
             "shared": answers.shared(other, net) == answers.shared(first, net),
             "batch_norm": other.batch_norm == first.batch_norm,
+            "server_memory": other.server_memory == first.server_memory,
             "steps": moved(other) == moved(first),
         }
         if not all(alike.values()):

@@ -28,7 +28,16 @@ from .trackers import Tracker
 from .training import LocalTraining, Phase, normalises, trainee
 
 CPU = torch.device("cpu")
-ENGINES = ("shared", "personal", "uploads", "others", "velocity", "taken", "labels")  # tensors
+ENGINES = (
+    "shared",
+    "personal",
+    "uploads",
+    "others",
+    "velocity",
+    "taken",
+    "labels",
+    "memory",
+)  # tensors
 
 
 @dataclass(frozen=True)
@@ -174,6 +183,8 @@ def prepare(
     allocate("personal", runs, devices, layout.size_personal).copy_(personal)
     slots = runs * federation.participation.cohort(devices)
     allocate("uploads", slots, layout.size_shared)
+    if memory := methods[0].server_memory:
+        allocate("memory", runs, memory, layout.size_shared)  # of each run's server
     if methods[0].needs_peers:
         allocate("others", slots, size)
     if training.keep_momentum:

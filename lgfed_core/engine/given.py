@@ -95,12 +95,13 @@ class Host:
 
         Known on the host before the round begins, so that a GPU is never asked.
         """
-        asked = any(when for _, _, when, _ in steps)
+        asked = any(step.when for *_, step in steps)
         lots = [coin(self.phase.seeds[r], round, k) if asked else 1.0 for r, k in jobs]
         place, plans = self.phase.tensors["shared"].device, []
-        for _, _, when, _ in steps:
-            plays = torch.tensor([when is None or when(chance) for chance in lots])
-            turn = active & plays  # [T, L]
+        at, batches = active.cumsum(0) - 1, active.sum(0).double()  # [T, L], [L]
+        for *_, step in steps:
+            plays = torch.tensor([step.when is None or step.when(chance) for chance in lots])
+            turn = active & plays & step.now(at, batches)  # [T, L]
             plans.append((turn.to(place), turn.all(1).tolist()))
         return plans
 

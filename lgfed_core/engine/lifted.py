@@ -24,7 +24,7 @@ def refuse_unlifted(phase: Phase, two: Tensor) -> None:
     at = two.to(split.x.device).expand(2, -1)  # [2 lanes, 2 rows]
     for runs, steps in engine.kinds:
         run, peers = lanes + min(runs), phase.method.needs_peers
-        for loss, moves, _, _ in steps:
+        for moves, step in steps:
             received, values, others = (
                 phase.layout.views(*phase.received(run, lanes).parts) for _ in range(3)
             )
@@ -40,7 +40,7 @@ def refuse_unlifted(phase: Phase, two: Tensor) -> None:
                     torch.enable_grad(),
                     torch.random.fork_rng(devices=[place] if place.type == "cuda" else []),
                 ):
-                    found = losses.of(loss, 0, *given).sum()
+                    found = losses.of(step.loss, 0, *given).sum()
                     gradients(found, [leaves[n] for n in moves])
             except LgfedError:
                 raise

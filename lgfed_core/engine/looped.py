@@ -95,6 +95,7 @@ class Looped(LoopedTests):
             dual = None  # after a block its weights are not those any more that pull
         if dual:
             steps = [dual.without_its_weights(one) for one in steps]
+        each_epoch = -(-seen // cfg.batch_size)  # batches
         for epoch, mine_now in enumerate(mine[order]):  # [n_k] rows of the data set
             for at in range(0, seen, cfg.batch_size):
                 first = at % fetched  # row of those fetched together
@@ -117,7 +118,10 @@ class Looped(LoopedTests):
                 now = for_each(steps, (x, y_soon[batch], None, groups))
                 lr_now = lr * cfg.annealing.factor(taken) if cfg.annealing else lr
                 taken += 1
+                number = epoch * each_epoch + at // cfg.batch_size
                 for (step, names, moves, momenta), given in zip(steps, now, strict=True):
+                    if not step.now(number, cfg.epochs * each_epoch):
+                        continue
                     for one in lent:
                         one.mend()
                     value = step.loss(local, Batch(*given))

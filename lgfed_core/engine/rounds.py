@@ -118,6 +118,7 @@ def merge(phase: Phase, jobs: list[Job], before: Tensor | None, out: Collection[
     """
     _, rows = phase.rows["train"]
     shared, personal, uploads = (phase.tensors[n] for n in ("shared", "personal", "uploads"))
+    memory = phase.tensors.get("memory")  # [R, M, P_s]
     for r, method in enumerate(phase.methods):
         mine = [slot for slot, (run, _) in enumerate(jobs) if run == r and slot not in out]
         slots = [slot for slot in mine if rows[r].size[jobs[slot][1]] > 0]  # others learnt nothing
@@ -128,17 +129,36 @@ def merge(phase: Phase, jobs: list[Job], before: Tensor | None, out: Collection[
             if shared.shape[1]:
                 side_by_side = slots[-1] - slots[0] == len(slots) - 1
                 sent = uploads[slots[0] : slots[-1] + 1] if side_by_side else uploads[slots]
-                shared[r] = moved(method, shared[r], sent, weights)
+                kept = memory[r] if memory is not None else shared.new_empty(0, shared.shape[1])
+                shared[r], after = moved(method, shared[r], sent, weights, kept)
+                kept.copy_(after)
             if method.keep and before is not None:
                 trained = personal[r, who]  # [m, P_p]
                 kept = method.keep(before[r, who], trained, weights)
                 personal[r, who] = _like(trained, kept, method, "keep", "participants' own")
 
 
-def moved(method: Method, shared: Tensor, sent: Tensor, weights: Tensor | None) -> Tensor:
-    """The server's vector [P_s] after uploads [m, P_s], with their `weights_of` the method."""
+def moved(
+    method: Method, shared: Tensor, sent: Tensor, weights: Tensor | None, memory: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The server's vector [P_s] and memory [M, P_s] after uploads [m, P_s].
+
+    weights: of the uploads, by `weights_of` the method.
+    """
     average = _like(shared, method.aggregate(sent, weights), method, "aggregate")
-    return _like(shared, method.server_update(shared, average), method, "server_update")
+    if not method.server_memory:
+        return _like(shared, method.server_update(shared, average), method, "server_update"), memory
+    found = method.server_step(shared, average, memory.clone())
+    if not isinstance(found, tuple) or len(found) != 2:
+        raise SettingsError(
+            f"{type(method).__name__}.server_step gives a {type(found).__name__}; it has to give "
+            "two tensors, the shared parameters and the memory"
+        )
+    after, kept = found
+    name = "server_step"
+    return _like(shared, after, method, name), _like(
+        memory, kept, method, name, "the memory of the shared"
+    )
 
 
 def weights_of(method: Method, rows: Tensor) -> Tensor | None:

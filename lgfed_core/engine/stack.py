@@ -10,12 +10,14 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from lgfed_core.methods import Step
+
 from .adam import Adam
 from .given import Given
 from .losses import Losses
 from .training import Lent, Phase, for_each, gradients, pulled
 
-Moves = tuple  # a step of a method: (loss, names of the parameters that move, when, pull)
+Moves = tuple[list[str], Step]  # names of the parameters that move, and the step of a method
 
 
 class Stack:
@@ -100,7 +102,7 @@ class Stack:
         if split.groups is not None:
             rows += (split.groups[chosen],)  # [L, B, g]
         for i, own in enumerate(for_each(self.steps, rows)):
-            loss, moves, _, pull = self.steps[i]
+            moves, step = self.steps[i]
             on = told(f"turn {i}")  # [L]
             all_on = self.all_on[i] if number is None else self.each[i][number]
             leaves = {n: v.detach().requires_grad_(n in moves) for n, v in values.items()}
@@ -108,11 +110,11 @@ class Stack:
             for one in self.lent:
                 one.mend()
             given = leaves, self.received, own, self.peers
-            losses = self.losses.of(loss, self.round, *given)  # [L]
+            losses = self.losses.of(step.loss, self.round, *given)  # [L]
             grads = gradients(losses.sum(), [leaves[n] for n in moves])
-            if pull:
+            if step.pull:
                 now, then = ([of[n] for n in moves] for of in (values, self.received))
-                grads = pulled(grads, now, then, pull)
+                grads = pulled(grads, now, then, step.pull)
             for name, grad in zip(moves, grads, strict=True):
                 self._move(name, grad, on, all_on)
             for name in statistics:

@@ -68,8 +68,11 @@ class Plan:
         rng = stream(self.seed, Purpose.SELECT, t)
         return self.participation.chosen(rng, self.clients).tolist()
 
-    def merged(self, shared: Tensor, updates: Mapping[int, tuple[Tensor, int]]) -> Tensor:
-        """The shared vector [P_s] after a round that began with ``shared``, as the engine has it.
+    def merged(
+        self, shared: Tensor, updates: Mapping[int, tuple[Tensor, int]], memory: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The shared vector [P_s] and the server's memory [M, P_s] after a round that began with
+        ``shared`` and ``memory``, as the engine has them.
 
         updates: what each client has sent, [P_s], and how many rows it has trained on. They are
         taken in the order of the clients, not of arrival.
@@ -78,11 +81,12 @@ class Plan:
         size = torch.tensor([updates[k][1] for k in who])
         uploads = torch.stack([updates[k][0] for k in who])  # [m, P_s]
         weights = weights_of(self.method, size)
-        layout, after = self.layout, moved(self.method, shared, uploads, weights)[None]
-        tensors = {"shared": after, "personal": torch.zeros(1, 1, layout.size_personal)}
+        layout = self.layout
+        after, memory = moved(self.method, shared, uploads, weights, memory)
+        tensors = {"shared": after[None], "personal": torch.zeros(1, 1, layout.size_personal)}
         phase = Phase(self.net, layout, [self.method], self.training, [self.seed], {}, tensors)
         phase.rest(shared[None])
-        return after[0]
+        return tensors["shared"][0], memory
 
     def first(self) -> Tensor:
         """The shared vector [P_s] before the first round."""

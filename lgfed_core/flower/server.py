@@ -57,6 +57,7 @@ class Server:
     def __init__(self, plan: Plan, grid: Grid, out: Path, timeout: float):
         self.plan, self.grid, self.out, self.timeout = plan, grid, out, timeout
         self.layout, self.shared = plan.layout, plan.first()
+        self.memory = self.shared.new_zeros(plan.method.server_memory, len(self.shared))
         self.client: dict[int, int] = {}  # of each node, as it has said itself
         self.history: list[dict] = []
         self.wire: list[dict] = []
@@ -95,9 +96,9 @@ class Server:
             elif found:
                 updates[self.client[node]] = found
         if updates:
-            merged = self.plan.merged(self.shared, updates)
+            merged, memory = self.plan.merged(self.shared, updates, self.memory)
             if merged.isfinite().all():
-                self.shared = merged
+                self.shared, self.memory = merged, memory
             else:
                 wrong |= dict.fromkeys(self.client, "the average with it is not finite")
                 updates = {}

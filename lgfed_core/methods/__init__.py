@@ -1,14 +1,20 @@
-"""The methods of the papers, one short file each."""
+"""The methods of the papers, and those that came after LG-FedAvg, one short file each."""
 
+from .apfl import APFL as APFL
 from .cgau import (
     ClientBaseline as ClientBaseline,
     ClientRowsAveraged as ClientRowsAveraged,
     ClientRowsKept as ClientRowsKept,
 )
+from .ditto import Ditto as Ditto
 from .fade import FADE as FADE
 from .fair import FairLGFedAvg as FairLGFedAvg, WatchedFedAvg as WatchedFedAvg
 from .fedavg import FedAvg as FedAvg
+from .fedbabu import FedBABU as FedBABU
+from .fedbn import FedBN as FedBN
+from .fedper import FedPer as FedPer
 from .fedprox import FedProx as FedProx
+from .fedrep import FedRep as FedRep
 from .interface import (
     Batch as Batch,
     Local as Local,
@@ -20,4 +26,6 @@ from .lgfedavg import LGFedAvg as LGFedAvg
 from .lgfedavg_v1 import LGFedAvgV1 as LGFedAvgV1
 from .local import LocalOnly as LocalOnly
 from .mtl import MTL as MTL, ReleasedMTL as ReleasedMTL
+from .pfedme import PFedMe as PFedMe
 from .qffl import QFFL as QFFL
+from .server_optimisers import FedAdam as FedAdam, FedAvgM as FedAvgM, FedYogi as FedYogi

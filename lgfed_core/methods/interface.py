@@ -9,7 +9,8 @@ The engine (`loop.run`) is the same for all methods. A method answers
 * ``server_update(before, average)``: where the server moves.
 
 A server that wants no weighted average overrides ``aggregate(uploads, weights)``, which takes it;
-a device that does not keep all that it has learnt for itself has a ``keep``. Who takes part is no
+one that remembers earlier rounds says how much in ``server_memory`` and answers ``server_step``; a
+device that does not keep all that it has learnt for itself has a ``keep``. Who takes part is no
 answer of a method but a fact of the federation, `engine.Participation`.
 """
 
@@ -79,6 +80,8 @@ class Step(NamedTuple):
 
     when: whether a device takes this step in this round, from a number between 0 and 1 that it has
         drawn for the round; None: always.
+    part: in which part of a device's batches in a round the step is taken, from 0 (the first) to 1:
+        (0, 0.5) is the first half of them. See `now`.
     pull: mu, where mu/2 ||w - w_received||^2 is minimised beside the loss; the engine adds its
         gradient, mu (w - w_received), which costs less than to find it.
     """
@@ -87,6 +90,12 @@ class Step(NamedTuple):
     params: frozenset[str] | None = None
     when: Callable[[float], bool] | None = None
     pull: float = 0.0
+    part: tuple[float, float] = (0.0, 1.0)
+
+    def now(self, batch: int | Tensor, batches: int | Tensor) -> bool | Tensor:
+        """Whether it is taken with batch number ``batch``, from 0, of a device's ``batches``."""
+        first, end = self.part
+        return (batch >= first * batches) & (batch < end * batches)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +116,7 @@ class Method:
     upload: Sequence[Treatment] = ()
 
     unlabelled: ClassVar[bool] = False  #: whether it takes rows without a label, below 0
+    server_memory: ClassVar[int] = 0  #: how many vectors [P_s] the server keeps between rounds
     needs_peers: ClassVar[bool] = False  #: whether the objective reads the other devices' models
     #: keep(before, trained, weights): what participants keep of their own parameters, both
     #: [m, P_p]; None: all that they have trained
@@ -151,6 +161,13 @@ class Method:
     def server_update(self, before: Tensor, average: Tensor) -> Tensor:
         """The shared vector [P_s] after a round, from that before it and from `aggregate`'s."""
         return average
+
+    def server_step(self, before: Tensor, average: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """`server_update` of a server with a memory: the shared vector and the new memory.
+
+        memory: [server_memory, P_s], zeros before the first round.
+        """
+        return self.server_update(before, average), memory
 
 
 def cross_entropy(outputs: Tensor, batch: Batch) -> Tensor:

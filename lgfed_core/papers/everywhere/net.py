@@ -86,6 +86,11 @@ class SmallNet(nn.Module):
         return logits if watch is None else (logits, self.get_submodule(self.watcher)(watch(h)))
 
 
+def base(net: nn.Module) -> frozenset[str]:
+    """Names of what FedPer shares: all below the head."""
+    return frozenset(name for name, _ in net.named_parameters() if name.startswith("local."))
+
+
 def head(net: nn.Module) -> frozenset[str]:
     """Names of what LG-FedAvg shares: the head, but for rows that belong to one client."""
     rows = ("modulation.weight", "expression.weight")

@@ -15,14 +15,15 @@ import torch
 from torch import Tensor
 
 from lgfed_core.engine import Federation, Outcome, run
-from lgfed_core.methods import FedAvg, Method
+from lgfed_core.methods import Method
 from lgfed_core.models.layout import joined
+from lgfed_core.models.twins import Twins
 from lgfed_core.papers.experiment import Experiment
 from lgfed_core.papers.parts import Part, Piece, following, who
 
 from . import tasks
 from .measures import Served
-from .settings import METHODS, SCALES, Settings, missing
+from .settings import AFTER, METHODS, SCALES, Settings, missing
 
 NAME = TABLE = "everywhere"
 CURVES = "everywhere_curves"
@@ -68,7 +69,8 @@ class Everywhere(Experiment):
                 yield name, _phase(cfg, fed, plays, rounds, begin, saved=saved, **how)
                 continue
             place = saved and saved.with_stem(f"{saved.stem}_first")
-            first = _phase(cfg, fed, FedAvg(), before, begin, saved=place, keep=True, **how)
+            sooner = cfg.method(AFTER[method], nets[0])
+            first = _phase(cfg, fed, sooner, before, begin, saved=place, keep=True, **how)
             t = first.tensors
             begin = first.layout.join(t["shared"], t["personal"][:, 0])
             then = _phase(cfg, fed, plays, rounds, begin, before, saved=saved, **how)
@@ -123,7 +125,8 @@ def _phase(
     participant needs the mean of the others' models.
     """
     grouped = fed.data.train.groups is not None and not keep
-    probed = grouped and "features" in signature(fed.net.forward).parameters
+    asked = fed.net.own if isinstance(fed.net, Twins) else fed.net
+    probed = grouped and "features" in signature(asked.forward).parameters
     odds, looks = grouped and fed.data.classes == 2, max(1, cfg.rounds // cfg.looks)
     tracker = Served(looks, cfg.probed, probed, odds, keep)
     outcome = run(fed, plays, rounds=rounds, start=start, first_round=done, tracker=tracker, **how)

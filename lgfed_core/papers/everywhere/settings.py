@@ -11,19 +11,28 @@ from lgfed_core import models
 from lgfed_core.engine import LocalTraining, Participation
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import (
+    APFL,
     FADE,
     MTL,
     ClientRowsKept,
+    Ditto,
     FairLGFedAvg,
+    FedAdam,
     FedAvg,
+    FedAvgM,
+    FedBABU,
+    FedPer,
     FedProx,
+    FedRep,
     LGFedAvg,
     LocalOnly,
     Method,
+    PFedMe,
 )
+from lgfed_core.models.twins import Mixture, Twins
 from lgfed_core.papers.settings import INSIDE, POSITIVE, Checked, Range
 
-from .net import SmallNet, head
+from .net import SmallNet, base, head
 from .tasks import TASKS, Task
 
 METHODS = {  # method -> as people call it
@@ -38,13 +47,25 @@ METHODS = {  # method -> as people call it
     "cgau": "CGAU",
     "lg_cgau": "LG-FedAvg with CGAUs",
     "fade": "FADE's game",
+    "fedper": "FedPer",
+    "fedrep": "FedRep",
+    "fedbabu": "FedBABU",
+    "ditto": "Ditto",
+    "apfl": "APFL",
+    "pfedme": "pFedMe",
+    "fedavgm": "FedAvgM",
+    "fedadam": "FedAdam",
 }
-AFTER = {"fine_tuned", "lg_fedavg_later"}  # go on from FedAvg's model
+AFTER = {"fine_tuned": "fedavg", "lg_fedavg_later": "fedavg", "fedbabu": "body"}  # go on from which
+TWINS = {"ditto": Twins, "apfl": Mixture, "pfedme": Twins}  # have two models on each device
 RATES = (0.002, 0.01, 0.05, 0.2, 0.5)
 SCALES = {
     "smoke": dict(
         tasks=("mnist", "adult"),
-        methods=("fedavg", "fine_tuned", "mtl", "lg_fedavg_adv", "lg_cgau", "fade"),
+        methods=(
+            *("fedavg", "fine_tuned", "mtl", "lg_fedavg_adv", "lg_cgau", "fade"),
+            *("fedrep", "fedbabu", "apfl", "pfedme", "fedadam"),
+        ),
         lrs=(0.05,),
         rows=40,
         rounds=2,
@@ -68,7 +89,9 @@ class Settings(Checked):
 
     rows: training rows of each class, of digits in either set; of incomes ten times as many in all,
     whatever their class; of Office-31 all there are. mu, scale_mtl, strength: of FedProx's pull, of
-    MTL's regulariser, of fair LG-FedAvg's adversary (both lambdas); fixed, not searched.
+    MTL's regulariser, of fair LG-FedAvg's adversary (both lambdas); head: the share of its batches
+    that FedRep fits the head with; fixed, not searched, as are the settings of the methods that
+    came after LG-FedAvg, which are their papers'.
     """
 
     tasks: tuple[str, ...] = tuple(TASKS)
@@ -83,10 +106,11 @@ class Settings(Checked):
     mu: float = 0.1
     scale_mtl: float = 1e-3
     strength: float = 1.0
+    head: float = 0.5
     probed: tuple[int, int] = (600, 1000)  # rows that a probe is fitted to, and judged on
     looks: int = 10  # at the local test on the way
 
-    RANGES: ClassVar = dict(lrs=POSITIVE, first=INSIDE, rounds=Range(2, 10**6))
+    RANGES: ClassVar = dict(lrs=POSITIVE, first=INSIDE, head=INSIDE, rounds=Range(2, 10**6))
     CHOICES: ClassVar = dict(scale=SCALES, tasks=TASKS, methods=METHODS)
     UNRELEASED = "a question of our own has no released protocol"
 
@@ -120,17 +144,18 @@ class Settings(Checked):
         kind: dict = dict(gated=method in ("cgau", "lg_cgau"))
         if method in WATCHED:
             kind |= dict(watcher=WATCHED[method], own=method == "lg_fedavg_adv")
-        return models.make(partial(SmallNet, task.inputs, task.data.classes, **kind), seed)
+        net = models.make(partial(SmallNet, task.inputs, task.data.classes, **kind), seed)
+        return TWINS[method](net) if method in TWINS else net
 
     def lengths(self, method: str) -> tuple[int, int]:
-        """Rounds of FedAvg before a method, and its own."""
+        """Rounds of the method that another comes `AFTER`, and its own."""
         if method not in AFTER:
             return 0, self.rounds
         before = min(max(1, round(self.first * self.rounds)), self.rounds - 1)
         return before, self.rounds - before
 
     def method(self, name: str, net: nn.Module) -> Method:
-        """A method; of those that come `AFTER` FedAvg, the second part alone."""
+        """A method; of those that come `AFTER` another, the second part alone."""
         both = dict.fromkeys(("lambda_local", "lambda_global"), self.strength)
         make: dict[str, Callable[[], Method]] = {
             "fedavg": FedAvg,
@@ -144,6 +169,15 @@ class Settings(Checked):
             "cgau": ClientRowsKept,
             "lg_cgau": partial(LGFedAvg, layers=head(net)),
             "fade": partial(FADE, rounds=self.rounds),
+            "fedper": partial(FedPer, layers=base(net)),
+            "fedrep": partial(FedRep, layers=base(net), head=self.head),
+            "body": partial(FedBABU, layers=base(net)),
+            "fedbabu": LocalOnly,
+            "ditto": Ditto,
+            "apfl": APFL,
+            "pfedme": PFedMe,
+            "fedavgm": FedAvgM,
+            "fedadam": FedAdam,
         }
         if name not in make:
             raise SettingsError(f"{name} is one of METHODS, and Settings.method does not make it")

@@ -1,0 +1,48 @@
+"""Ditto (Li et al., ICML 2021, Algorithm 1): a model of one's own, pulled towards the server's.
+
+The server's model is FedAvg's, to the bit. Beside it each device has a model v of its own, which
+minimises its loss and lambda/2 ||v - w||^2, where w is what it has received.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from lgfed_core.errors import at_least
+from lgfed_core.models.twins import names
+
+from .interface import Batch, Local, Method, Step, cross_entropy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ditto(Method):
+    """For a network of `models.twins.Twins`; ``pull`` is the paper's lambda."""
+
+    pull: float = 1.0
+
+    def __post_init__(self):
+        super().__post_init__()
+        at_least(0, pull=self.pull)
+
+    def shared(self, net: nn.Module) -> frozenset[str]:
+        return names(net, "shared")
+
+    def steps(self, net: nn.Module) -> Sequence[Step]:
+        return Step(self.loss, self.shared(net)), Step(self.own_loss, names(net, "own"))
+
+    def loss(self, local: Local, batch: Batch) -> Tensor:
+        """The server's model: FedAvg's loss."""
+        return cross_entropy(local.net(batch.x, shared=True), batch)
+
+    def own_loss(self, local: Local, batch: Batch) -> Tensor:
+        """Equation (2), for the device's own model."""
+        return cross_entropy(local.net(batch.x), batch) + self.pull / 2 * distance(local)
+
+
+def distance(local: Local) -> Tensor:
+    """||v - w||^2 of a device's own model and the shared one as received; a number."""
+    own = {n.removeprefix("own."): v for n, v in local.params.items() if n.startswith("own.")}
+    apart = [(v - local.received[f"shared.{n}"]).square().sum() for n, v in own.items()]
+    return torch.stack(apart).sum()

@@ -1,0 +1,70 @@
+"""pFedMe (Dinh et al., NeurIPS 2020, Algorithm 1): a device's model as the proximal point of w.
+
+With each batch a device approaches theta(w), which minimises its loss and lambda/2 ||theta - w||^2,
+in ``inner`` gradient steps, and then moves its copy of w by lambda (w - theta). Predictions are of
+theta.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from lgfed_core.errors import SettingsError, at_least, whole
+from lgfed_core.models.twins import names
+
+from .interface import Batch, Local, Method, Step, cross_entropy
+
+
+@dataclass(frozen=True, kw_only=True)
+class PFedMe(Method):
+    """For a network of `models.twins.Twins`: ``own`` is theta, ``shared`` is w.
+
+    pull: the paper's lambda. inner: K, gradient steps on theta a batch. rate: the learning rate of
+        w in that of theta, eta / lr. beta: how far the server moves towards the average, in (0, 1].
+    """
+
+    pull: float = 15.0
+    inner: int = 5
+    rate: float = 1.0
+    beta: float = 1.0
+    weighted: bool = False
+
+    def __post_init__(self):
+        super().__post_init__()
+        at_least(0, pull=self.pull, rate=self.rate)
+        whole(inner=self.inner)
+        at_least(1, inner=self.inner)
+        if not 0 < self.beta <= 1:
+            raise SettingsError(f"beta is {self.beta}; it must lie in (0, 1]")
+
+    def shared(self, net: nn.Module) -> frozenset[str]:
+        return names(net, "shared")
+
+    def steps(self, net: nn.Module) -> Sequence[Step]:
+        towards = Step(self.loss, names(net, "own"))
+        return *[towards] * self.inner, Step(self.shared_loss, self.shared(net))
+
+    def loss(self, local: Local, batch: Batch) -> Tensor:
+        """Of theta, equation (3)."""
+        task = cross_entropy(local.net(batch.x), batch)
+        return task + self.pull / 2 * apart(local, "own")
+
+    def shared_loss(self, local: Local, batch: Batch) -> Tensor:
+        """Its gradient by w is rate lambda (w - theta), equation (4)."""
+        return self.rate * self.pull / 2 * apart(local, "shared")
+
+    def server_update(self, before: Tensor, average: Tensor) -> Tensor:
+        return self.beta * average + (1 - self.beta) * before
+
+
+def apart(local: Local, moves: str) -> Tensor:
+    """||theta - w||^2 of a device's two models now; ``moves`` names that which is no constant."""
+    parts = [n.removeprefix("own.") for n in local.params if n.startswith("own.")]
+    pairs = [(local.params[f"own.{n}"], local.params[f"shared.{n}"]) for n in parts]
+    if moves == "own":
+        pairs = [(theta, w.detach()) for theta, w in pairs]
+    else:
+        pairs = [(theta.detach(), w) for theta, w in pairs]
+    return torch.stack([(theta - w).square().sum() for theta, w in pairs]).sum()

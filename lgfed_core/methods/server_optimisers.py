@@ -1,0 +1,84 @@
+"""Servers that take the average update for a gradient (Reddi et al., ICLR 2021, Algorithm 2).
+
+With Delta, the average of what devices have moved by, the server keeps
+
+    m = beta1 m + (1 - beta1) Delta,   v = beta2 v + (1 - beta2) Delta^2   (FedAdam)
+
+and moves by rate m / (sqrt(v) + tau). FedAvgM (Hsu et al., 2019) keeps m = beta m + Delta alone and
+moves by rate m.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from lgfed_core.errors import SettingsError, at_least
+
+from .interface import Method
+
+
+@dataclass(frozen=True, kw_only=True)
+class FedAvgM(Method):
+    """FedAvg with momentum ``beta`` at the server; beta = 0 and rate = 1 are FedAvg."""
+
+    beta: float = 0.9
+    rate: float = 1.0
+
+    server_memory: ClassVar[int] = 1
+
+    def __post_init__(self):
+        super().__post_init__()
+        below_one(beta=self.beta)
+        at_least(0, rate=self.rate)
+
+    def server_step(self, before: Tensor, average: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
+        momentum = self.beta * memory + (average - before)  # [1, P_s]
+        return before + self.rate * momentum[0], momentum
+
+
+@dataclass(frozen=True, kw_only=True)
+class FedAdam(Method):
+    """Adam at the server, without a correction of its bias, as in the paper.
+
+    rate: the server's, eta. tau: how adaptive it is; all as in the paper's experiments.
+    """
+
+    beta1: float = 0.9
+    beta2: float = 0.99
+    rate: float = 0.01
+    tau: float = 1e-3
+
+    server_memory: ClassVar[int] = 2
+
+    def __post_init__(self):
+        super().__post_init__()
+        below_one(beta1=self.beta1, beta2=self.beta2)
+        at_least(0, rate=self.rate)
+        at_least(1e-12, tau=self.tau)
+
+    def server_step(self, before: Tensor, average: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
+        delta, (m, v) = average - before, memory  # [P_s] each
+        m = self.beta1 * m + (1 - self.beta1) * delta
+        v = self.second(v, delta.square())
+        return before + self.rate * m / (v.sqrt() + self.tau), torch.stack([m, v])
+
+    def second(self, v: Tensor, squares: Tensor) -> Tensor:
+        """The second moment [P_s] after squared updates [P_s]."""
+        return self.beta2 * v + (1 - self.beta2) * squares
+
+
+@dataclass(frozen=True, kw_only=True)
+class FedYogi(FedAdam):
+    """FedAdam whose second moment grows and falls by steps that do not depend on its size."""
+
+    def second(self, v: Tensor, squares: Tensor) -> Tensor:
+        return v - (1 - self.beta2) * squares * (v - squares).sign()
+
+
+def below_one(**values: float) -> None:
+    """Raise SettingsError for a share that is not in [0, 1)."""
+    for name, value in values.items():
+        if not 0 <= value < 1:
+            raise SettingsError(f"{name} is {value}; it must be at least 0 and below 1")

@@ -1,0 +1,312 @@
+"""What came after LG-FedAvg: at its limits each is a method that was there before, and each keeps
+the promise that its paper makes."""
+
+from copy import deepcopy
+from dataclasses import replace
+from typing import ClassVar
+
+import pytest
+import torch
+
+from lgfed_core import methods as m
+from lgfed_core.engine import run
+from lgfed_core.engine.trackers import Tracker
+from lgfed_core.errors import LgfedError, SettingsError
+from lgfed_core.models.layout import joined
+from lgfed_core.models.twins import Mixture, Twins, names
+from toy import ABOVE, BELOW, SGD, Toy, grouped, models, toy_federation
+
+NEAR = dict(rtol=1e-4, atol=1e-6)
+
+
+def toy(kind=None):
+    torch.manual_seed(0)
+    return kind(Toy()) if kind else Toy()
+
+
+def federation(kind=None, **more):
+    return toy_federation(net=toy(kind), **more)
+
+
+def went(method, kind=None, rounds=3, training=SGD, fraction=1.0, **more):
+    fed = federation(kind, fraction=fraction)
+    return run(fed, method, training, rounds, workers=1, **more)
+
+
+def parts(outcome):
+    """The shared model and each device's own, by name, of a network of twins."""
+    t, layout = outcome.tensors, outcome.layout
+    named = layout.views(t["shared"][:, None].expand(-1, t["personal"].shape[1], -1), t["personal"])
+    cut = {"shared": {}, "own": {}}
+    for name, value in named.items():
+        part, _, rest = name.partition(".")
+        if part in cut:
+            cut[part][rest] = value[0]  # [K, ...]
+    return cut["shared"], cut["own"]
+
+
+def test_fedper_is_lg_fedavg_with_the_other_layers():
+    one, other = (went(kind(layers=BELOW)) for kind in (m.FedPer, m.LGFedAvg))
+    assert torch.equal(models(one), models(other))
+
+
+@pytest.mark.parametrize("lanes", ["looped", "batched"])
+def test_fedrep_fits_the_head_first_and_the_representation_after_it(lanes):
+    two_epochs = replace(SGD, epochs=2, momentum=0.0)
+    rep = went(m.FedRep(layers=BELOW, head=0.5), rounds=1, training=two_epochs, lanes=lanes)
+
+    class HeadOnly(m.FedPer):
+        def steps(self, net):
+            return (m.Step(self.loss, ABOVE, part=(0, 0.5)),)
+
+    head = went(HeadOnly(layers=BELOW), rounds=1, training=two_epochs, lanes=lanes)
+    assert torch.equal(
+        rep.tensors["personal"], head.tensors["personal"]
+    )  # the body does not disturb
+    assert not torch.equal(rep.tensors["shared"], head.tensors["shared"])
+    begun = head.layout.split(joined(toy()))[0]
+    torch.testing.assert_close(head.tensors["shared"][0], begun)  # an average rounds
+
+
+def test_parts_of_a_round_are_the_same_batches_in_both_lanes():
+    for head in (0.1, 1 / 3, 10 / 11):
+        method = m.FedRep(layers=BELOW, head=head)
+        one, other = (went(method, lanes=lanes, training=replace(SGD, epochs=3)) for lanes in LANES)
+        torch.testing.assert_close(models(one), models(other), **NEAR)
+
+
+LANES = ("looped", "batched")
+
+
+def test_a_part_is_so_many_batches_of_a_device():
+    step = m.Step(None, part=(0.25, 0.75))
+    assert [step.now(i, 8) for i in range(8)] == [False] * 2 + [True] * 4 + [False] * 2
+    whole = [m.Step(None, part=part) for part in ((0, 10 / 11), (10 / 11, 1))]
+    for n in range(1, 60):  # each batch belongs to exactly one of the two
+        assert all(whole[0].now(i, n) != whole[1].now(i, n) for i in range(n))
+
+
+def test_fedbabu_never_moves_the_head_and_is_fine_tuned_after():
+    found = went(m.FedBABU(layers=BELOW))
+    start = found.layout.split(joined(toy()))
+    assert (found.tensors["personal"][0] == start[1]).all()
+    assert not torch.allclose(found.tensors["shared"][0], start[0])
+    fed = federation()
+    after = run(fed, m.LocalOnly(), SGD, 1, models(found)[:, 0], first_round=3, workers=1)
+    assert not torch.equal(models(after)[0, 0], models(after)[0, 1])
+
+
+@pytest.mark.parametrize("pull", [0.0, 2.0])
+def test_dittos_server_is_fedavgs_to_the_bit(pull):
+    ditto, fedavg = went(m.Ditto(pull=pull), Twins), went(m.FedAvg())
+    assert torch.equal(ditto.tensors["shared"], fedavg.tensors["shared"])
+
+
+def test_ditto_without_a_pull_trains_alone_and_with_a_great_one_stays_with_the_server():
+    alone = models(went(m.LocalOnly()))[0]
+    free = went(m.Ditto(pull=0.0), Twins).tensors["personal"][0]
+    torch.testing.assert_close(free, alone, **NEAR)
+    slow = replace(SGD, lr=0.001, momentum=0.0)
+    distances = []
+    for pull in (0.0, 500.0):
+        shared, own = parts(went(m.Ditto(pull=pull), Twins, training=slow))
+        distances.append(sum((own[n] - shared[n]).square().sum() for n in own))
+    assert distances[1] < 0.2 * distances[0]
+
+
+def test_apfl_that_never_mixes_is_local_training_beside_fedavg():
+    """At alpha = 1 the device's own model alone predicts; at 0 the server's does."""
+    fed = federation(Mixture)
+    with torch.no_grad():
+        fed.net.alpha.fill_(1.0)
+    start = joined(fed.net)[None]
+    found = run(fed, m.APFL(adaptive=False), SGD, 3, start, workers=1)
+    assert torch.equal(found.tensors["shared"], went(m.FedAvg()).tensors["shared"])
+    _, own = parts(found)
+    alone = models(went(m.LocalOnly()))[0]
+    mine = torch.cat([v.flatten(1) for v in own.values()], 1)
+    torch.testing.assert_close(mine, alone, **NEAR)
+    x = fed.data.test.x
+    with torch.no_grad():
+        for alpha, part in ((1.0, fed.net.own), (0.0, fed.net.shared)):
+            fed.net.alpha.fill_(alpha)
+            part.above.bias.add_(1.0)
+            torch.testing.assert_close(fed.net(x), part(x))
+
+
+def test_apfl_learns_how_much_to_mix_and_never_lets_the_server_see_it():
+    found = went(m.APFL(), Mixture)
+    assert "alpha" in found.layout.personal
+    at = sum(
+        torch.Size(found.layout.shapes[n]).numel()
+        for n in found.layout.personal[: found.layout.personal.index("alpha")]
+    )
+    alpha = found.tensors["personal"][0, :, at]
+    assert (alpha != 0.5).all() and alpha.unique().numel() > 1
+
+
+def test_pfedme_s_shared_model_moves_by_lambda_times_the_distance():
+    """One batch, one inner step: theta = w0 - lr g, and w = w0 - lr rate lambda (w0 - theta)."""
+    training = replace(SGD, batch_size=20, momentum=0.0)
+    found = went(m.PFedMe(pull=3.0, inner=1, rate=0.5), Twins, rounds=1, training=training)
+    theta = models(went(m.LocalOnly(), rounds=1, training=training))[0]
+    start = joined(toy())
+    expected = (start - 0.1 * 0.5 * 3.0 * (start - theta)).mean(0)
+    torch.testing.assert_close(found.tensors["personal"][0], theta, **NEAR)
+    torch.testing.assert_close(found.tensors["shared"][0], expected, **NEAR)
+
+
+class Smooth(Toy):
+    def forward(self, x):
+        return self.above(self.below(x).tanh())
+
+
+def test_pfedme_inner_steps_approach_the_proximal_point():
+    torch.manual_seed(0)
+    begun = Smooth()
+    training = replace(SGD, batch_size=20, momentum=0.0, lr=0.05)
+    shared, own = {}, {}
+    for inner in (1, 150):
+        fed = toy_federation(net=Twins(deepcopy(begun)))
+        found = run(fed, m.PFedMe(pull=5.0, inner=inner, rate=0.0), training, 1, workers=1)
+        shared[inner], own[inner] = parts(found)
+    for name, value in begun.state_dict().items():  # w stays
+        torch.testing.assert_close(shared[1][name][0], value)
+    net = begun
+    mine = fed.partitions[0].train.of(4)
+    for name, param in net.named_parameters():
+        param.data = own[150][name][4].clone()
+    loss = torch.nn.functional.cross_entropy(net(fed.data.train.x[mine]), fed.data.train.y[mine])
+    for (name, param), grad in zip(
+        net.named_parameters(), torch.autograd.grad(loss, net.parameters()), strict=True
+    ):  # the gradient of what theta minimises is zero
+        assert (grad + 5.0 * (param - shared[150][name][4])).abs().max() < 1e-3
+
+
+def test_fedbn_keeps_normalisation_and_says_what_it_needs():
+    fed = grouped(normalised=True)
+    found = run(fed, m.FedBN(), SGD, 2, workers=1)
+    personal = set(found.layout.personal)
+    assert {"encoder.1.weight", "encoder.1.bias", "encoder.1.running_mean"} <= personal
+    assert {"encoder.0.weight", "classifier.bias"} <= set(found.layout.shared)
+    with pytest.raises(SettingsError, match="Toy has none"):
+        run(federation(), m.FedBN(), SGD, 1)
+    with pytest.raises(SettingsError, match="batch_norm"):
+        m.FedBN(batch_norm="averaged")
+
+
+def test_servers_without_momentum_are_fedavg():
+    fedavg = went(m.FedAvg())
+    torch.testing.assert_close(models(went(m.FedAvgM(beta=0.0))), models(fedavg), **NEAR)
+    standing = went(m.FedAdam(rate=0.0))
+    assert (models(standing)[0] == joined(toy())).all()
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_a_server_s_momentum_is_that_of_sgd_on_updates(lanes):
+    class Writes(m.FedAvgM):
+        moves: ClassVar[list] = []
+
+        def server_step(self, before, average, memory):
+            after, kept = super().server_step(before, average, memory)
+            self.moves.append((average - before, after - before))
+            return after, kept
+
+    Writes.moves = []
+    went(Writes(beta=0.5, rate=0.7), lanes=lanes)
+    momentum = 0
+    for delta, step in Writes.moves:
+        momentum = 0.5 * momentum + delta
+        torch.testing.assert_close(step, 0.7 * momentum)
+
+
+def test_adam_and_yogi_follow_their_equations():
+    one, other = m.FedAdam(rate=0.1), m.FedYogi(rate=0.1)
+    before, average = torch.zeros(3), torch.tensor([1.0, -2.0, 0.0])
+    memory = torch.zeros(2, 3)
+    for method, v in ((one, 0.01 * average**2), (other, 0.01 * average**2)):
+        after, kept = method.server_step(before, average, memory)
+        torch.testing.assert_close(kept, torch.stack([0.1 * average, v]))
+        torch.testing.assert_close(after, 0.1 * 0.1 * average / (v.sqrt() + 1e-3))
+    large = torch.stack([torch.zeros(3), torch.full((3,), 9.0)])
+    _, adam = one.server_step(before, average, large)
+    _, yogi = other.server_step(before, average, large)
+    torch.testing.assert_close(adam[1], 0.99 * large[1] + 0.01 * average**2)
+    torch.testing.assert_close(yogi[1], large[1] - 0.01 * average**2)
+
+
+@pytest.mark.parametrize("method", [m.FedAvgM(), m.FedAdam(), m.FedYogi()])
+def test_a_server_s_memory_goes_on_from_a_checkpoint_to_the_same_bits(method, tmp_path):
+    whole = went(method, rounds=4, saved=tmp_path / "whole.safetensors")
+
+    class Stop(Exception):
+        pass
+
+    class Stops(Tracker):
+        stop = True
+
+        def after(self, round, rounds, engine):
+            if round == 3 and self.stop:
+                raise Stop
+            return {}
+
+    import lgfed_core.engine.loop as loop
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "SAVE_SECONDS", -1.0)
+        patch.setattr(loop, "SAVE_SHARE", 1e9)
+        with pytest.raises(Stop):
+            went(method, rounds=4, saved=tmp_path / "cut.safetensors", tracker=Stops())
+        patch.setattr(Stops, "stop", False)
+        found = went(method, rounds=4, saved=tmp_path / "cut.safetensors", tracker=Stops())
+    assert torch.equal(models(found), models(whole)) and len(whole.tensors["memory"][0])
+
+
+def test_what_a_server_answers_is_refused_by_name():
+    class Wrong(m.FedAvgM):
+        def server_step(self, before, average, memory):
+            return average
+
+    with pytest.raises(SettingsError, match="Wrong.server_step gives .* two tensors"):
+        went(Wrong())
+
+    class Short(m.FedAvgM):
+        def server_step(self, before, average, memory):
+            return average, memory[0]
+
+    with pytest.raises(SettingsError, match="Short.server_step .* memory of the shared"):
+        went(Short())
+
+    class Half(m.FedAvgM):
+        server_memory = 0.5
+
+    with pytest.raises(SettingsError, match="server_memory 0.5"):
+        went(Half())
+
+    class Never(m.FedAvg):
+        def steps(self, net):
+            return (m.Step(self.loss, part=(0.5, 0.5)),)
+
+    with pytest.raises(SettingsError, match="part"):
+        went(Never())
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: m.FedRep(layers=BELOW, head=1.0),
+        lambda: m.PFedMe(inner=0),
+        lambda: m.PFedMe(beta=0.0),
+        lambda: m.FedAvgM(beta=1.0),
+        lambda: m.FedAdam(tau=0.0),
+        lambda: m.Ditto(pull=-1.0),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused(make):
+    with pytest.raises(LgfedError):
+        make()
+
+
+def test_names_are_those_of_one_twin():
+    net = toy(Twins)
+    assert names(net, "own") | names(net, "shared") == {n for n, _ in net.named_parameters()}
