@@ -158,7 +158,8 @@ CLAIMS = (
         same_served,
         question="Are averaged weights and averaged outputs equally good for new devices?",
         answer="**Yes, where told.** On MNIST the two agree to 0.01 points. On CIFAR-10 they "
-        "differ by at most 0.4. Our seeds do not yet show half a point everywhere.",
+        "differ by at most 0.4. Our seeds do not yet show "
+        "that they are within half a point everywhere.",
         guard=lambda told: (
             told.counts[1] == 0
             and told.between(-0.015, 0.015, at="MNIST")
