@@ -128,13 +128,14 @@ CLAIMS = (
         "a converged adversary is at 50, for 4 points",
         fair_chance(l14),
         question="Does a local adversary hide a protected attribute, at a small cost of accuracy?",
-        answer="**In part.** The cost is small, about 3 points of accuracy. But nothing is "
-        "hidden: an adversary that is trained to the end still reads the attribute, at an AUC of "
-        "71 where 50 is chance.",
+        answer="**In part.** The small cost holds: about 3 points of accuracy with i.i.d. devices. "
+        "The hiding does not. An adversary trained to the end reads the attribute at an AUC of 71, "
+        "and of 70 without the game; 50 is chance.",
         guard=lambda told: (
             told.tally(1, 1, 2, ran=2)
             and told.between(20, 23, at="i.i.d. devices, network probe")
             and told.between(-4, -2, at="i.i.d. devices, accuracy")
+            and _unhidden("probe_network") == 70
         ),
         unit="AUC above 50, and points of accuracy that the adversary adds",
     ),
@@ -144,13 +145,14 @@ CLAIMS = (
         "probes are close to random",
         fair_chance(l15),
         question="Are probes fitted to the representations afterwards close to chance?",
-        answer="**No.** A logistic or a network probe reads the attribute at an AUC of 68 to 71, "
-        "where 50 is chance.",
+        answer="**No.** A logistic or a network probe reads the attribute at an AUC of 68 to 71. "
+        "Without the game it is 69 to 70.",
         guard=lambda told: (
             told.tally(0, 2, 2, ran=2)
             and told.between(
                 17.5, 22, at=[f"i.i.d. devices, {n} probe" for n in ("logistic", "network")]
             )
+            and (_unhidden("probe_logistic"), _unhidden("probe_network")) == (69, 70)
         ),
         unit="AUC above 50, which is chance",
     ),
@@ -196,6 +198,12 @@ def from_stored() -> pd.DataFrame:
 def told() -> dict[str, Told]:
     """The same by setting, with their answers."""
     return answers.told(CLAIMS, stored_rows())
+
+
+def _unhidden(judge: str) -> int:
+    """The AUC of ``judge`` where the claims are read, but for training without an adversary."""
+    stored = stored_rows()
+    return round(_values(stored, judge, False, "iid", "as_described", stronger(stored)).mean())
 
 
 def _judged(stored: pd.DataFrame, beside: pd.DataFrame) -> pd.DataFrame:

@@ -99,9 +99,9 @@ CLAIMS = (
         better_on_both,
         question="If a tenth of the old devices go on training, is LG-FedAvg still better on the "
         "newcomer, and loses nothing on the others?",
-        answer="**Yes, where told.** The old devices gain about a point where they hold two "
-        "classes each, and lose at most one, as we allow, where all are alike. The newcomer is 1 "
-        "to 3 points better off, which three seeds do not settle.",
+        answer="**Yes, where told.** Old devices gain about a point with two classes each, and "
+        "lose at most one, as we allow, where all are alike. The newcomer gains 1 to 3 points, "
+        "which three seeds do not settle.",
         guard=lambda told: (
             told.counts[1] == 0
             and told.between(0.8, 1.8, at="non-i.i.d., old devices")
