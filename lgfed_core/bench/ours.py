@@ -4,8 +4,8 @@ from torch import Tensor
 
 from lgfed_core.engine import Federation
 from lgfed_core.engine.batched import Batched
-from lgfed_core.engine.federation import prepare
 from lgfed_core.engine.looped import Looped
+from lgfed_core.engine.prepare import prepare
 from lgfed_core.engine.processes import checked_workers
 from lgfed_core.engine.rounds import round_of
 from lgfed_core.engine.trackers import Tracker

@@ -4,7 +4,6 @@ import copy
 import math
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -18,16 +17,14 @@ from lgfed_core.models.layout import Layout
 
 from . import answers
 from .embeddings import Beside, Lookups, refuse_embeddings
+from .federation import Federation
 from .training import LocalTraining, Phase, trainee
 from .trials import FAULTS
 
 PADDED = 10_000  # rows of a batch that is mostly padding, at most
 
-if TYPE_CHECKING:  # it imports this module
-    from .federation import Federation
 
-
-def one_each(federation: "Federation", method: Method | Sequence[Method]) -> list[Method]:
+def one_each(federation: Federation, method: Method | Sequence[Method]) -> list[Method]:
     """The method of each run, which differ in nothing that the tensors or the lanes depend on."""
     runs, net = len(federation.seeds), federation.net
     methods = [method] * runs if isinstance(method, Method) else list(method)
@@ -67,7 +64,7 @@ def one_each(federation: "Federation", method: Method | Sequence[Method]) -> lis
 
 
 def data(
-    federation: "Federation", methods: Sequence[Method], training: LocalTraining, padded: bool
+    federation: Federation, methods: Sequence[Method], training: LocalTraining, padded: bool
 ) -> None:
     """Rows that the network does not take, labels that are missing where they are read, and
     safeguards that would do nothing."""

@@ -27,9 +27,10 @@ from . import checkpoint, identity as named
 from .batched import Batched, Engine
 from .divergence import Diverged
 from .dual import first_layer
-from .federation import Federation as Federation, prepare
+from .federation import Federation as Federation
 from .layers import refuse_layers
 from .looped import Looped
+from .prepare import prepare
 from .processes import checked_workers
 from .provenance import provenance
 from .rounds import round_of

@@ -3,7 +3,6 @@
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -13,11 +12,9 @@ from lgfed_core.methods import Batch, Local, Method, Step
 from lgfed_core.models.layout import values
 
 from . import answers
+from .federation import Federation
 from .stacked_tests import filled
 from .training import gradients, moving
-
-if TYPE_CHECKING:  # it imports this module
-    from .federation import Federation
 
 FAULTS = (RuntimeError, ValueError, IndexError, TypeError, AttributeError, KeyError)
 ALIKE = 1e-4  # how near two gradients are that differ in roundings
@@ -42,7 +39,7 @@ class Asked(Batch):
         return own
 
 
-def losses(federation: "Federation", method: Method, padded: bool) -> None:
+def losses(federation: Federation, method: Method, padded: bool) -> None:
     """Losses that cannot be taken of two rows, or of the groups that there are, are no number, or
     learn nothing.
 
@@ -101,13 +98,13 @@ def losses(federation: "Federation", method: Method, padded: bool) -> None:
         )
 
 
-def two(federation: "Federation", method: Method) -> Tensor | None:
+def two(federation: Federation, method: Method) -> Tensor | None:
     """The numbers of two rows [2] that devices hold, one of the highest label; None without any."""
     y, rows = federation.data.train.y, held(federation, method)
     return torch.stack([rows[y[rows].argmax()], rows[0]]) if len(rows) else None
 
 
-def held(federation: "Federation", method: Method) -> Tensor:
+def held(federation: Federation, method: Method) -> Tensor:
     """The numbers of rows [n] that devices hold and the method takes a loss of."""
     y = federation.data.train.y
     parts = [part.train for part in federation.partitions]

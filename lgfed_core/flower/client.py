@@ -13,8 +13,8 @@ from torch import Tensor
 
 from lgfed_core.engine import Federation
 from lgfed_core.engine.divergence import wrong
-from lgfed_core.engine.federation import prepare
 from lgfed_core.engine.looped import Looped
+from lgfed_core.engine.prepare import prepare
 from lgfed_core.engine.rounds import privatise
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.engine.training import Phase

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from lgfed_core.engine import LocalTraining, Participation
-from lgfed_core.engine.federation import averaged
+from lgfed_core.engine.prepare import averaged
 from lgfed_core.engine.rounds import moved, weights_of
 from lgfed_core.engine.training import Phase
 from lgfed_core.errors import SettingsError, at_least, at_most, whole

@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from lgfed_core.engine import LocalTraining, dual, run
-from lgfed_core.engine.federation import prepare
 from lgfed_core.engine.looped import Looped
+from lgfed_core.engine.prepare import prepare
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.methods import MTL, FedAvg, FedProx, LGFedAvg, LocalOnly, Step
 from lgfed_core.methods.schedules import Annealing

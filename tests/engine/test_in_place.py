@@ -11,8 +11,8 @@ from lgfed_core.data import Split
 from lgfed_core.engine import LocalTraining, run
 from lgfed_core.engine.averaged_best import AveragedBest
 from lgfed_core.engine.batched import Batched
-from lgfed_core.engine.federation import prepare
 from lgfed_core.engine.looped import Looped
+from lgfed_core.engine.prepare import prepare
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.methods import MTL, FedAvg, FedProx, Method, Step
 from lgfed_core.models.layout import joined

@@ -13,8 +13,8 @@ from lgfed_core.data import Split
 from lgfed_core.data.augment import CropFlip
 from lgfed_core.engine import LocalTraining, run
 from lgfed_core.engine.batched import Batched
-from lgfed_core.engine.federation import prepare
 from lgfed_core.engine.looped import Looped
+from lgfed_core.engine.prepare import prepare
 from lgfed_core.engine.trackers import Personal, Tracker
 from lgfed_core.engine.training import AdamTraining
 from lgfed_core.errors import SettingsError

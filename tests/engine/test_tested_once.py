@@ -8,8 +8,8 @@ import torch
 from lgfed_core.engine import stacked_tests
 from lgfed_core.engine.accuracy import accuracies
 from lgfed_core.engine.batched import Batched
-from lgfed_core.engine.federation import prepare
 from lgfed_core.engine.looped import Looped
+from lgfed_core.engine.prepare import prepare
 from lgfed_core.engine.rounds import round_of
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.methods import FedAvg, LGFedAvg, LocalOnly

@@ -10,8 +10,8 @@ import torch
 from lgfed_core.engine import LocalTraining, run
 from lgfed_core.engine.accuracy import accuracies, ensemble, pooled_accuracy
 from lgfed_core.engine.averaged_best import AveragedBest
-from lgfed_core.engine.federation import prepare
 from lgfed_core.engine.looped import Looped
+from lgfed_core.engine.prepare import prepare
 from lgfed_core.engine.trackers import Global, Personal
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import FedAvg, LGFedAvg

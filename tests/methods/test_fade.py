@@ -10,8 +10,8 @@ from torch import nn
 from lgfed_core.data import Split
 from lgfed_core.engine import LocalTraining, Participation, run
 from lgfed_core.engine.batched import Batched
-from lgfed_core.engine.federation import prepare
 from lgfed_core.engine.looped import Looped
+from lgfed_core.engine.prepare import prepare
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import FADE, Batch, FedAvg, Local, LocalOnly

@@ -13,8 +13,8 @@ from torch.func import functional_call
 
 from lgfed_core.data import Dataset, Split
 from lgfed_core.engine import Federation, LocalTraining
-from lgfed_core.engine.federation import prepare
 from lgfed_core.engine.looped import Looped
+from lgfed_core.engine.prepare import prepare
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.errors import DataError, NotAvailable, SettingsError
 from lgfed_core.fill import goals
