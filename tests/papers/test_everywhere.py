@@ -9,11 +9,12 @@ import torch
 
 from lgfed_core.data import Dataset, Split
 from lgfed_core.errors import SettingsError
+from lgfed_core.evidence.answers import AS_CLAIMED, LEVEL
 from lgfed_core.methods import FedAvg
 from lgfed_core.models import count
 from lgfed_core.models.cgau import client_rows
-from lgfed_core.papers.everywhere import differences, figures, settings, tables, tasks
-from lgfed_core.papers.everywhere.net import head
+from lgfed_core.papers.everywhere import differences, figures, settings, successors, tables, tasks
+from lgfed_core.papers.everywhere.net import base, head
 from lgfed_core.papers.everywhere.run import EVERYWHERE, TABLE, scale_of
 from lgfed_core.papers.everywhere.settings import METHODS, RATES, missing
 
@@ -166,7 +167,7 @@ def test_a_task_without_groups_has_no_game_and_a_device_of_one_group_none_at_hom
     assert games == {(t, "fade") for t in ("adult", "digits", "office31")} | {
         ("adult", "lg_fedavg_adv")
     }
-    assert len(cells) == len(RATES) * (5 * 9 + 4) and replace(toy(), mixed=True).inputs == 4
+    assert len(cells) == len(RATES) * (5 * 17 + 4) and replace(toy(), mixed=True).inputs == 4
 
 
 def test_what_lg_fedavg_sends_is_of_its_run_from_random_weights():
@@ -195,3 +196,30 @@ def test_what_is_hidden_is_shown_at_every_rate(on_toy):
     leaks = rows[rows["metric"] == "local_test_acc"].assign(metric="leak_auc")
     found = differences.rates(tables.every(pd.concat([rows, leaks])))
     assert found.loc["incomes", "FADE's game"].to_dict() == pytest.approx({0.05: -10.0, 0.2: 25.0})
+
+
+def test_successors_are_set_beside_lg_fedavg_task_by_task():
+    rows = lines(lg_fedavg=(80.0, 70.0, 0.05), fedper=(90.0, 70.0, 0.05), ditto=(80.0, 70.0, 0.05))
+    swings = rows["seed"].map({0: 0.01, 1: -0.02, 2: 0.01})
+    rows["value"] += swings.where(rows["method"] != "lg_fedavg", 0.0)
+    (told,) = successors.told(tables.chosen(rows))
+    found = told.lines.set_index("name")
+    assert told.claim.question == "incomes: accuracy on devices' own rows"
+    assert found.loc["FedPer", ["estimate", "outcome"]].tolist() == [
+        pytest.approx(10.0),
+        AS_CLAIMED,
+    ]
+    assert found.loc["Ditto", "outcome"] == LEVEL  # to the run
+    assert list(found.index) == ["FedPer", "Ditto"]  # who has not run has no line
+
+
+def test_methods_of_two_models_share_one_of_them_and_the_body_is_what_fedper_shares(on_toy):
+    cfg, task = EVERYWHERE.settings("paper"), toy()
+    whole = count(cfg.net("fedavg", task, 0))
+    for method in ("ditto", "apfl", "pfedme"):
+        net = cfg.net(method, task, 0)
+        assert count(net, cfg.method(method, net).shared(net)) == whole
+    net = cfg.net("fedper", task, 0)
+    assert base(net) | head(net) == {n for n, _ in net.named_parameters()}
+    for method in ("fedper", "fedrep", "body"):
+        assert cfg.method(method, net).shared(net) == base(net)

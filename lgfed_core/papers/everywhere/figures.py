@@ -9,6 +9,7 @@ from lgfed_core.colours import METHOD, SPARE
 from lgfed_core.plotting import WIDTH, caption
 
 from .settings import METHODS
+from .successors import SUCCESSORS
 from .tables import MEASURES, WORDS, of
 
 HOLLOW = "none"
@@ -27,9 +28,10 @@ OTHER = (*SPARE[1], HOLLOW)  # of a method that has no look of its own
 def against_bytes(values: pd.DataFrame) -> Figure:
     """Local test against megabytes sent, and as a tail below it the lowest decile of devices.
 
-    values: of `tables.chosen`; means over seeds. Tasks that have not run have no panel.
+    values: of `tables.chosen`; means over seeds, of all methods but the `SUCCESSORS`. Tasks
+    that have not run have no panel.
     """
-    looks = {method: LOOKS.get(method, OTHER) for method in METHODS}
+    looks = {method: LOOKS.get(method, OTHER) for method in METHODS if method not in SUCCESSORS}
     there = set(values.index.get_level_values("task"))
     shown = [task for task in WORDS if task in there]
     columns = min(3, len(shown) + 1)
@@ -53,7 +55,7 @@ def against_bytes(values: pd.DataFrame) -> Figure:
     look = dict(linestyle="")
     keys = [
         Line2D([], [], color=c, marker=m, fillstyle=f, label=words, **look)
-        for words, (c, m, f) in zip(METHODS.values(), looks.values(), strict=True)
+        for words, (c, m, f) in ((METHODS[method], look) for method, look in looks.items())
     ]
     rest[0].legend(handles=keys, loc="upper left", fontsize=7)
     below = "Accuracy on devices' own test rows against what all of them send and receive."
