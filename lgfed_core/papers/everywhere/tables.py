@@ -4,7 +4,7 @@ import html
 
 import pandas as pd
 
-from lgfed_core.evidence.display import Page, opened
+from lgfed_core.evidence.display import Page, mean_and_sd, opened
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.tuning import best_by_cell
 from lgfed_core.evidence.verdict import NOT_RUN
@@ -102,20 +102,12 @@ def _cell(values: pd.DataFrame, task: str, method: str, metric: str) -> str:
     if mine.empty or mine[metric].isna().all():
         return opened(NOT_RUN if mine.empty else "–", "", [command] if mine.empty else [])
     line = mine.iloc[0]
-    said = [f"{words} {spread(mine[name])}" for name, words in MEASURES.items() if name in mine]
-    said = [words for words in said if not words.endswith("–")]
+    found = {words: mine[name] for name, words in MEASURES.items() if name in mine}
+    said = [f"{words} {mean_and_sd(v, seeds=False)}" for words, v in found.items() if v.notna().any()]
     rate = f"learning rate {line['lr']:g}, best of {line['rates']:.0f} on validation rows"
     return opened(
         f"{mine[metric].mean():.1f}", "; ".join([*said, f"{len(mine)} seeds", rate]), [command]
     )
-
-
-def spread(found: pd.Series) -> str:
-    """ "97.3 ± 0.2" over seeds; the number alone of one seed, a dash of none."""
-    found = found.dropna()
-    if found.empty:
-        return "–"
-    return f"{found.mean():.1f}" + (f" ± {found.std():.1f}" if len(found) > 1 else "")
 
 
 def live(values: pd.DataFrame) -> pd.DataFrame:
