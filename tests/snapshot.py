@@ -70,7 +70,9 @@ def _judged() -> Iterator[tuple[str, Any]]:
     yield from {"counts": board.counts(whole), "kinds": overview.claims(whole)}.items()
     yield "scoreboard", scoreboard.scoreboard(printed.TABLES.values())
     for name, spec in printed.TABLES.items():
-        yield f"printed {name}", report.table(spec)
+        lines = report.table(spec)
+        yield f"printed {name}", lines
+        yield f"commands {name}", list(origins.with_commands(lines, spec)["command"])
         if spec.contrasts:
             yield f"contrasts {name}", report.contrasts(spec)
 

@@ -12,7 +12,7 @@ from lgfed_core.evidence.rows import plain
 
 from . import commands, experiments
 from .board import STORED
-from .parts import Piece
+from .parts import Piece, line_of
 
 
 def of_claims() -> dict[str, tuple[str, list[str]]]:
@@ -76,12 +76,9 @@ def _command(piece: Piece, line: dict) -> str:
 
 def _pieces(spec: Table, protocol: str) -> dict[tuple[str, ...], Piece]:
     """The piece that leaves a line, by the line's ids."""
-    names = {spec.name: {}} | ({spec.source[0]: spec.source[1]} if spec.source else {})
     found: dict[tuple[str, ...], Piece] = {}
     for experiment in map(experiments.find, spec.experiments):
         for piece in experiment.pieces(protocol) if protocol in experiment.protocols else ():
-            ids = {name: plain(value) for name, value in piece.cell}
-            where = names.get(ids.pop("table", ""))
-            if piece.name and where is not None:
-                found.setdefault(tuple(ids.get(name, "") for name in spec.ids), piece)
+            if line := line_of(piece, spec):
+                found.setdefault(line, piece)
     return found

@@ -103,7 +103,9 @@ def _cell(values: pd.DataFrame, task: str, method: str, metric: str) -> str:
         return opened(NOT_RUN if mine.empty else "–", "", [command] if mine.empty else [])
     line = mine.iloc[0]
     found = {words: mine[name] for name, words in MEASURES.items() if name in mine}
-    said = [f"{words} {mean_and_sd(v, seeds=False)}" for words, v in found.items() if v.notna().any()]
+    said = [
+        f"{words} {mean_and_sd(v, seeds=False)}" for words, v in found.items() if v.notna().any()
+    ]
     rate = f"learning rate {line['lr']:g}, best of {line['rates']:.0f} on validation rows"
     return opened(
         f"{mine[metric].mean():.1f}", "; ".join([*said, f"{len(mine)} seeds", rate]), [command]
