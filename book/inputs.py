@@ -1,6 +1,8 @@
 """What a page is made of: the modules it imports, and the stored rows that it read last time.
 
-A page is executed again when one of these changes, and no other page is.
+A page is executed again when one of these changes, and no other page is. A module that imports by
+name (`import_module`) counts as importing each module of its package that it names in a text. The
+package's own face imports each of its names as it is asked for, and counts for no other.
 """
 
 import ast
@@ -16,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CORE = "lgfed_core"
 COMMON = ("data/paper/*.csv", "data/sources.toml", "constraints.txt")
 BUILD = ("inputs.py", "execute.py", "tidy.py", "places.py")
+_NAME = re.compile(r"\w+(\.\w+)*")  # of a module, in its package
 ALL = "*"  # what a page has read that asked for all results
 
 
@@ -63,6 +66,8 @@ def modules(notebook: Path, root: Path = ROOT) -> list[Path]:
         path = waiting.pop()
         if path not in found:
             found[path] = None
+            if path == root / CORE / "__init__.py":
+                continue
             parts = path.relative_to(root).with_suffix("").parts
             package = ".".join(parts[:-1])
             waiting += _imported(path.read_text(encoding="utf-8"), package, root)
@@ -76,15 +81,28 @@ def _imported(source: str, package: str, root: Path) -> tuple[Path, ...]:
         tree = ast.parse(_without_magic(source))
     except SyntaxError:
         return ()  # executing it will say so
-    names = set()
+    names, face = set(), _face(root)
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
+            names |= {*face.values()} if CORE in names and not package else set()
         elif isinstance(node, ast.ImportFrom):
             above = package.split(".")[: len(package.split(".")) - node.level + 1]
             base = ".".join([*(above if node.level else []), *filter(None, [node.module])])
             names |= {base} | {f"{base}.{alias.name}" for alias in node.names}
+            names |= {face.get(alias.name, CORE) for alias in node.names} if base == CORE else set()
+        elif isinstance(node, ast.Constant) and "import_module(" in source and package:
+            names |= {f"{package}.{node.value}"} if _NAME.fullmatch(str(node.value)) else set()
     return tuple(path for name in sorted(names) for path in _files(name, root))
+
+
+@cache
+def _face(root: Path) -> dict[str, str]:
+    """What `lgfed_core` itself hands out, by name: the module that it comes from."""
+    face = root / CORE / "__init__.py"
+    tree = ast.parse(face.read_text(encoding="utf-8") if face.exists() else "")
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level]
+    return {a.asname or a.name: f"{CORE}.{node.module}" for node in nodes for a in node.names}
 
 
 def _files(name: str, root: Path) -> list[Path]:

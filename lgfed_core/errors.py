@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterable
 from numbers import Integral, Real
 
+YEAR = 8760  # hours
+
 
 class LgfedError(Exception):
     """Base of every error this package raises on purpose."""
@@ -63,6 +65,12 @@ def at_most(most: int, **settings: float | None) -> None:
     if wrong:
         said = ", ".join(f"{name} is {value:,}" for name, value in wrong.items())
         raise SettingsError(f"{said}; it must be at most {most:,}")
+
+
+def long_enough(hours: float) -> None:
+    """Raise a SettingsError for what is no length of time."""
+    if not 0 < hours <= YEAR:
+        raise SettingsError(f"hours is {hours}; it says how long to work, e.g. 2.5, up to {YEAR:,}")
 
 
 def numbers(**settings: object) -> None:

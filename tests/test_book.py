@@ -363,6 +363,30 @@ def test_the_key_follows_what_a_page_shows_and_nothing_else(tmp_path):
     assert inputs.results([inputs.ALL], inputs.rows(tmp_path)) != everything
 
 
+def test_a_page_hangs_on_what_is_imported_by_name_and_not_on_all_that_the_face_has(tmp_path):
+    texts = {
+        "lgfed_core/__init__.py": "if TYPE_CHECKING:\n    from .a import run as run\n"
+        "    from .deep.b import Step as Step",
+        "lgfed_core/a.py": "",
+        "lgfed_core/deep/__init__.py": "",
+        "lgfed_core/deep/b.py": "",
+        "lgfed_core/deep/names.py": "PLACES = {'b': ('b', 'B')}\nimport_module(f'.{PLACES[name]}')",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+
+    def found(source: str) -> set[str]:
+        (tmp_path / "p.ipynb").write_text(
+            nbformat.writes(new_notebook(cells=[new_code_cell(source)]))
+        )
+        return {path.stem for path in inputs.modules(tmp_path / "p.ipynb", tmp_path)} - {"__init__"}
+
+    assert found("from lgfed_core import run") == {"a"}
+    assert found("import lgfed_core as lg") == {"a", "b"}
+    assert found("from lgfed_core.deep import names") == {"names", "b"}
+
+
 def test_contents_and_folder_must_name_the_same_pages(small):
     book = small(one=[])
     build.check_contents(book, ["part/one.ipynb"])

@@ -3,4 +3,6 @@
 PROTOCOLS = ("as_described", "as_released")
 SELECTIONS = ("last", "best_val", "best_test")
 SCALES = ("smoke", "quick", "short", "paper")  # short: paper scale but for fewer rounds
+DEVICES = ("auto", "cpu", "cuda")
+LANES = ("auto", "looped", "batched")
 PAPERS = {"lgfedavg": "LG-FedAvg", "cgau": "CGAU", "fade": "FADE"}

@@ -17,7 +17,7 @@ from lgfed_core.evidence.printed import METRICS, Table
 from lgfed_core.evidence.rows import PROTOCOLS, plain
 from lgfed_core.evidence.steps import STEPS, Print, cell_chance, comparison_chance, next_step
 from lgfed_core.papers import board, experiments, printed
-from lgfed_core.papers.parts import Piece
+from lgfed_core.papers.parts import Piece, line_of
 
 from .ledger import Ledger
 
@@ -70,14 +70,9 @@ def of_table(table: Table, rows: pd.DataFrame, ledger: Ledger) -> Iterator[Goal]
     if lines["verdict"].str.startswith(verdict.STAND_IN).any():  # never judged
         return
     lines = report.measured(table, lines)
-    names = {table.name: {}} | ({table.source[0]: table.source[1]} if table.source else {})
     by_line: dict[tuple, set[Piece]] = {}
     for piece in ledger.pieces:
-        ids = {name: plain(value) for name, value in piece.cell}
-        where = names.get(ids.pop("table", ""))
-        if where is not None and all(ids.get(k) == plain(v) for k, v in where.items()):
-            whole = not piece.name  # a run of everything serves all lines
-            line = () if whole else tuple(ids.get(name, "") for name in table.ids)
+        if (line := line_of(piece, table)) is not None:
             by_line.setdefault((piece.protocol, line), set()).add(piece)
     for line in lines.itertuples():
         ids = tuple(plain(getattr(line, name)) for name in table.ids)

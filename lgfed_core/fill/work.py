@@ -15,9 +15,8 @@ from contextlib import contextmanager, suppress
 
 from lgfed_core.engine.processes import MOST
 from lgfed_core.engine.provenance import provenance
-from lgfed_core.errors import LgfedError, at_least, at_most
+from lgfed_core.errors import LgfedError, at_least, at_most, long_enough
 from lgfed_core.evidence import records
-from lgfed_core.papers.asked import long_enough
 from lgfed_core.papers.experiment import place_of
 
 from . import goals

@@ -3,15 +3,12 @@
 Each raises the error that whoever uses the word would raise seconds later.
 """
 
-from lgfed_core.errors import ResultsError, SettingsError, one_of
-from lgfed_core.evidence.words import PAPERS, PROTOCOLS
+from lgfed_core.errors import ResultsError, long_enough, one_of
+from lgfed_core.evidence.words import DEVICES, LANES, PAPERS, PROTOCOLS
 
 from . import experiments
 
 SCALES = ("smoke", "quick", "paper")  # of every experiment
-DEVICES = ("auto", "cpu", "cuda")
-LANES = ("auto", "looped", "batched")
-YEAR = 8760  # hours
 
 
 def run(experiment: str, scale: str, protocol: str, device: str, lanes: str) -> None:
@@ -29,12 +26,6 @@ def fill(hours: float, device: str, only: str = "") -> None:
     one_of("device", device, DEVICES)
     if only:
         experiments.known(only)
-
-
-def long_enough(hours: float) -> None:
-    """Raise SettingsError for what is no length of time."""
-    if not 0 < hours <= YEAR:
-        raise SettingsError(f"hours is {hours}; it says how long to work, e.g. 2.5, up to {YEAR:,}")
 
 
 def paper(name: str | None) -> None:

@@ -1,33 +1,15 @@
-"""The command that repeats the runs of one cell of a printed table, and no others."""
+"""The commands that repeat stored runs, and no others, as people type them."""
 
 from collections.abc import Collection, Iterable
 
 import pandas as pd
 
-from lgfed_core.evidence.printed import Table
 from lgfed_core.evidence.records import select
-from lgfed_core.evidence.rows import plain
 
-from . import experiments
 from .experiment import Experiment
 from .parts import Piece
 
 Change = tuple[str, object]
-
-
-def added(table: pd.DataFrame, spec: Table) -> pd.DataFrame:
-    """``table`` of `report.table` with a column ``command``, "" if a run makes whole tables."""
-    pieces = {protocol: _pieces(spec, protocol) for protocol in table["protocol"].unique()}
-    said = []
-    for line in table.to_dict("records"):
-        ids = tuple(plain(line[name]) for name in spec.ids)
-        piece = pieces[line["protocol"]].get(ids)
-        said.append(_command(piece, line) if piece else "")
-    return table.assign(command=said)
-
-
-def _command(piece: Piece, line: dict) -> str:
-    return again(piece.experiment, piece.protocol, piece.changes, int(line["seeds"]))
 
 
 def of_rows(experiment: Experiment, rows: pd.DataFrame) -> list[str]:
@@ -77,19 +59,6 @@ def again(
         f"python -m lgfed_core run {experiment} --scale paper --protocol {protocol} "
         f"--seeds {f'0-{last}' if last else 0}" + (f" --set {changed}" if changed else "")
     )
-
-
-def _pieces(spec: Table, protocol: str) -> dict[tuple[str, ...], Piece]:
-    """The piece that makes a line, by the line's ids."""
-    names = {spec.name: {}} | ({spec.source[0]: spec.source[1]} if spec.source else {})
-    found: dict[tuple[str, ...], Piece] = {}
-    for experiment in map(experiments.find, spec.experiments):
-        for piece in experiment.pieces(protocol) if protocol in experiment.protocols else ():
-            ids = {name: plain(value) for name, value in piece.cell}
-            where = names.get(ids.pop("table", ""))
-            if piece.name and where is not None:
-                found.setdefault(tuple(ids.get(name, "") for name in spec.ids), piece)
-    return found
 
 
 def run(

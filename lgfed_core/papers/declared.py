@@ -3,20 +3,26 @@
 import re
 from collections.abc import Iterable
 from dataclasses import fields
-from typing import TYPE_CHECKING, ClassVar, get_origin, get_type_hints
+from typing import ClassVar, Protocol, get_origin, get_type_hints
 
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence.rows import PROTOCOLS
 
 from .settings import Checked
 
-if TYPE_CHECKING:  # it imports this module
-    from .experiment import Experiment
-
 NEEDED = ("name", "table", "Settings", "scales")
 
 
-def check(own: "Experiment") -> None:
+class Declared(Protocol):
+    """What an experiment says of itself, as far as it is looked at here."""
+
+    name: ClassVar[str]
+    Settings: ClassVar[type[Checked]]
+    chooses: ClassVar[frozenset[str]]
+    protocols: ClassVar[tuple[str, ...]]
+
+
+def check(own: Declared) -> None:
     """Raise SettingsError for an attribute that is missing, or that cannot be meant."""
     cls = type(own).__name__
     if missing := [name for name in NEEDED if not hasattr(own, name)]:
@@ -40,7 +46,7 @@ def check(own: "Experiment") -> None:
         raise SettingsError(f"{cls}.protocols is {own.protocols}; it has some of {PROTOCOLS}")
 
 
-def known(own: "Experiment", names: Iterable[str], why: str = "") -> None:
+def known(own: Declared, names: Iterable[str], why: str = "") -> None:
     """Raise SettingsError for names that are none of the experiment's settings."""
     there = _names(own)
     if unknown := sorted({*names} - {*there}):
@@ -49,5 +55,5 @@ def known(own: "Experiment", names: Iterable[str], why: str = "") -> None:
         )
 
 
-def _names(own: "Experiment") -> list[str]:
+def _names(own: Declared) -> list[str]:
     return [field.name for field in fields(own.Settings)]

@@ -20,10 +20,10 @@ from lgfed_core.engine.processes import checked_workers
 from lgfed_core.errors import SettingsError, at_most, one_of
 from lgfed_core.evidence import records as results
 from lgfed_core.evidence.rows import DIVERGED, PROTOCOLS, identifying
+from lgfed_core.evidence.words import DEVICES, LANES
 from lgfed_core.paths import RUNS
 
 from . import declared
-from .asked import DEVICES, LANES
 from .parts import Part, Piece, last_round, readable, refuse_missing
 from .settings import Checked
 

@@ -1,4 +1,4 @@
-"""Where the verdict on a claim comes from: seeds, devices, commits, time; what runs it again."""
+"""Where a verdict comes from: seeds, devices, commits, time; what runs a claim or a cell again."""
 
 from collections.abc import Iterable
 
@@ -6,11 +6,13 @@ import pandas as pd
 
 from lgfed_core.evidence import records
 from lgfed_core.evidence.claims import Line
+from lgfed_core.evidence.printed import Table
 from lgfed_core.evidence.report import origin
 from lgfed_core.evidence.rows import plain
 
 from . import commands, experiments
 from .board import STORED
+from .parts import Piece, line_of
 
 
 def of_claims() -> dict[str, tuple[str, list[str]]]:
@@ -55,3 +57,28 @@ def _commands(of: Iterable[Line], seeds: int) -> Iterable[str]:
 
 def _live(page: str) -> str:
     return f"python book/build.py --only {page} --scale paper --keep"
+
+
+def with_commands(table: pd.DataFrame, spec: Table) -> pd.DataFrame:
+    """``table`` of `report.table` with a column ``command``; "" where a run makes whole tables."""
+    pieces = {protocol: _pieces(spec, protocol) for protocol in table["protocol"].unique()}
+    said = []
+    for line in table.to_dict("records"):
+        ids = tuple(plain(line[name]) for name in spec.ids)
+        piece = pieces[line["protocol"]].get(ids)
+        said.append(_command(piece, line) if piece else "")
+    return table.assign(command=said)
+
+
+def _command(piece: Piece, line: dict) -> str:
+    return commands.again(piece.experiment, piece.protocol, piece.changes, int(line["seeds"]))
+
+
+def _pieces(spec: Table, protocol: str) -> dict[tuple[str, ...], Piece]:
+    """The piece that leaves a line, by the line's ids."""
+    found: dict[tuple[str, ...], Piece] = {}
+    for experiment in map(experiments.find, spec.experiments):
+        for piece in experiment.pieces(protocol) if protocol in experiment.protocols else ():
+            if line := line_of(piece, spec):
+                found.setdefault(line, piece)
+    return found

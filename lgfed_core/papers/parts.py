@@ -16,6 +16,8 @@ from safetensors import SafetensorError, safe_open
 
 from lgfed_core.engine import Outcome
 from lgfed_core.errors import ResultsError
+from lgfed_core.evidence.printed import Table
+from lgfed_core.evidence.rows import plain
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,18 @@ class Piece:
     like: tuple[tuple[str, Any], ...] = ()
     share: float = 1.0
     aside: bool = False
+
+
+def line_of(piece: Piece, table: Table) -> tuple[str, ...] | None:
+    """The ids of the line of a printed ``table`` that a piece leaves; () where it leaves all of
+    them, None where none."""
+    ids = {name: plain(value) for name, value in piece.cell}
+    name = ids.pop("table", "")
+    if name != table.name:
+        source, where = table.source or ("", {})
+        if name != source or any(ids.get(k) != plain(v) for k, v in where.items()):
+            return None
+    return tuple(ids.get(name, "") for name in table.ids) if piece.name else ()
 
 
 def said(plan: list[Part]) -> str:

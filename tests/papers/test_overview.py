@@ -12,7 +12,7 @@ import pytest
 
 from lgfed_core import paths
 from lgfed_core.evidence import report, scoreboard, verdict
-from lgfed_core.papers import board, commands, experiments, origins, overview, printed
+from lgfed_core.papers import board, experiments, origins, overview, printed
 
 pytestmark = pytest.mark.slow
 
@@ -63,7 +63,7 @@ def test_a_download_holds_the_lines_it_names():
 
 def test_a_cell_opens_on_its_runs_and_on_the_command_that_makes_only_them():
     spec = printed.TABLES["lgfedavg_v2_table8_cifar10"]
-    table = commands.added(report.table(spec), spec)
+    table = origins.with_commands(report.table(spec), spec)
     line = table[table["origin"].ne("") & table["method"].eq("lg_fedavg")].iloc[0]
     asked = line["command"].partition(" --set ")[2].split()
     assert f"classes={line['classes_per_device']}" in asked

@@ -4,8 +4,9 @@ import html
 
 import pandas as pd
 
-from lgfed_core.evidence.display import Page, opened
+from lgfed_core.evidence.display import Page, mean_and_sd, opened
 from lgfed_core.evidence.records import select
+from lgfed_core.evidence.tuning import best_by_cell
 from lgfed_core.evidence.verdict import NOT_RUN
 from lgfed_core.papers import commands
 
@@ -53,22 +54,16 @@ def every(rows: pd.DataFrame) -> pd.DataFrame:
 def chosen(rows: pd.DataFrame) -> pd.DataFrame:
     """Of each task and method the learning rate that is best on validation rows.
 
-    Of the rates that have run for most seeds, those that diverged in fewest; of these the one with
-    the highest mean over seeds. Index (task, method, seed), without seeds that diverged; beside
-    `MEASURES` there are ``lr`` and ``rates``, how many had run. A method for which fewer have run
-    than for others is left out until its sweep is whole.
+    Chosen as by `tuning.best_by_cell`. Index (task, method, seed), without seeds that diverged;
+    beside `MEASURES` there are ``lr`` and ``rates``, how many had run. A method for which fewer
+    have run than for others is left out until its sweep is whole.
     """
     found = every(rows)
     if found.empty:
         return found.reset_index("lr").assign(rates=0)
-    lines = found.assign(lost=found["validation_acc"].isna())
-    runs = lines.groupby(level=["task", "method", "lr"]).agg(
-        seeds=("lost", "size"), lost=("lost", "sum"), mean=("validation_acc", "mean")
-    )
-    order = runs.sort_values(["seeds", "lost", "mean"], ascending=[False, True, False])
-    best = order.reset_index("lr").groupby(level=["task", "method"])["lr"].first()
-    rates = runs.groupby(level=["task", "method"]).size()
+    best = best_by_cell(found, "validation_acc", "lr", ["task", "method"])
     out = found.reset_index("lr")
+    rates = out.groupby(level=["task", "method"])["lr"].nunique()
     cell = out.index.droplevel("seed")
     out = out.assign(rates=rates.reindex(cell).to_numpy())
     kept = (out["lr"] == best.reindex(cell).to_numpy()) & (out["rates"] == rates.max())
@@ -107,20 +102,14 @@ def _cell(values: pd.DataFrame, task: str, method: str, metric: str) -> str:
     if mine.empty or mine[metric].isna().all():
         return opened(NOT_RUN if mine.empty else "–", "", [command] if mine.empty else [])
     line = mine.iloc[0]
-    said = [f"{words} {spread(mine[name])}" for name, words in MEASURES.items() if name in mine]
-    said = [words for words in said if not words.endswith("–")]
+    found = {words: mine[name] for name, words in MEASURES.items() if name in mine}
+    said = [
+        f"{words} {mean_and_sd(v, seeds=False)}" for words, v in found.items() if v.notna().any()
+    ]
     rate = f"learning rate {line['lr']:g}, best of {line['rates']:.0f} on validation rows"
     return opened(
         f"{mine[metric].mean():.1f}", "; ".join([*said, f"{len(mine)} seeds", rate]), [command]
     )
-
-
-def spread(found: pd.Series) -> str:
-    """ "97.3 ± 0.2" over seeds; the number alone of one seed, a dash of none."""
-    found = found.dropna()
-    if found.empty:
-        return "–"
-    return f"{found.mean():.1f}" + (f" ± {found.std():.1f}" if len(found) > 1 else "")
 
 
 def live(values: pd.DataFrame) -> pd.DataFrame:

@@ -417,9 +417,9 @@ def test_numbers_of_users_and_protocols_stand_side_by_side(stored):
     assert tables.by_number(stored(rows())).empty
     usual = "run fade.objects --scale paper --protocol as_described --seeds 0-2 --set users=noniid "
     usual += "methods=dann,cdan,shot central_methods="
-    assert [c.partition("lgfed_core ")[2] for c in chances.commands(objects.rows())] == [usual]
+    assert [c.partition("lgfed_core ")[2] for c in OBJECTS.remade(objects.rows())] == [usual]
     found = stored(rows().assign(value=lambda f: f["value"] - 2, per_round=4))
-    assert chances.commands(found)[-1].endswith("central_methods= per_round=4")
+    assert OBJECTS.remade(found)[-1].endswith("central_methods= per_round=4")
     table = tables.by_number(found)
     assert (table[2] - table[4]).tolist() == pytest.approx([2, 2, 2]) and table["seeds"].eq(3).all()
     assert tables.by_protocol(found).empty

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from lgfed_core.papers.asked import long_enough
+from lgfed_core.errors import long_enough
 
 from .. import tables
 from . import report

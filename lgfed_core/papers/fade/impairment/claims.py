@@ -12,6 +12,7 @@ from lgfed_core.evidence import answers, claims
 from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim, Part, agreed, paired
 from lgfed_core.evidence.records import select, stand_in
+from lgfed_core.evidence.tuning import best_setting
 from lgfed_core.evidence.verdict import REFUTED, greater
 
 from . import run as impairment
@@ -44,7 +45,7 @@ def by_rate(found: pd.DataFrame) -> dict[str, pd.Series]:
 def chosen(found: pd.DataFrame) -> dict[str, float]:
     """By stand-in, the learning rate with the highest mean `by_rate`; the smallest without any."""
     least = found.groupby("stand_in")["lr"].min()
-    return {name: f1.idxmax() if len(f1) else least[name] for name, f1 in by_rate(found).items()}
+    return {name: best_setting(f1, usual=least[name]) for name, f1 in by_rate(found).items()}
 
 
 def wide(found: pd.DataFrame, name: str, lr: float, metric: str) -> pd.DataFrame:

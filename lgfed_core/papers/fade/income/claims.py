@@ -14,6 +14,7 @@ from lgfed_core.evidence import answers, claims, verdict
 from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim, Part, paired
 from lgfed_core.evidence.records import select
+from lgfed_core.evidence.tuning import best_setting
 from lgfed_core.evidence.verdict import equivalent, greater
 
 from . import run as income
@@ -80,10 +81,9 @@ def broken(found: pd.DataFrame) -> set[tuple]:
 def chosen(found: pd.DataFrame) -> list[Choice]:
     """For each loss at both ends: of all tunings that are able by `screened`, the least delta EO;
     both on validation rows alone."""
-    gap, best = tried(found, "validation_delta_eo").mean(), dict[tuple, Choice]()
-    for choice in screened(found)[0]:
-        best[choice[:2]] = min(best.get(choice[:2], choice), choice, key=lambda c: gap[c])
-    return list(best.values())
+    gap, able = tried(found, "validation_delta_eo").mean(), screened(found)[0]
+    cells = dict.fromkeys(choice[:2] for choice in able)
+    return [Choice(*best_setting(-gap[[c for c in able if c[:2] == cell]])) for cell in cells]
 
 
 def left_out(found: pd.DataFrame) -> pd.Series:
@@ -98,7 +98,7 @@ def left_out(found: pd.DataFrame) -> pd.Series:
 def baseline(found: pd.DataFrame, males: float) -> Choice:
     """The most accurate tuning without an adversary, on validation rows."""
     acc = tried(found, "validation_acc").mean()["none", males]
-    return Choice("none", males, acc.idxmax())
+    return Choice("none", males, best_setting(acc))
 
 
 def grows_with_imbalance(found: pd.DataFrame) -> list[Part]:

@@ -3,11 +3,9 @@
 import pandas as pd
 
 from lgfed_core.evidence.printed import METHODS as WORDS
-from lgfed_core.papers.commands import again
 
 from . import stored, sweep
-from .domains import PER_ROUND, TASKS
-from .run import NAME, TRIED
+from .domains import TASKS
 from .settings import METHODS, Settings
 from .tables import USERS
 
@@ -94,34 +92,3 @@ def by_setting(found: pd.DataFrame) -> pd.DataFrame:
     names |= dict(best="best by", fell="collapsed")
     lines = lines.rename(index=lambda m: WORDS.get(m, m), level=0).rename(columns=names)
     return lines.rename_axis(["method", "rate", "λ"]).rename_axis(columns=None)
-
-
-def commands(found: pd.DataFrame) -> list[str]:
-    """The commands that make the federated and central games of ``found`` again, at the usual and
-    at other rounds, rates, weights and numbers of users a round, on each set; the shortest first.
-    """
-    mine = found[found["selection"].eq("last") & found["method"].isin(METHODS)]
-    mine = mine[mine["metric"].eq("target_acc") & mine["round"].isna()]
-    mine = mine.fillna(dict.fromkeys((*TRIED, "per_round"), 0))
-    by, same = ["protocol", "data", "backbone", *TRIED, "target_users", "per_round"], {}
-    for at, runs in mine.groupby(by, sort=False):
-        *setting, users, many = at
-        methods = tuple(m for m in METHODS if m in set(runs["method"]))
-        key = (*setting, many, methods, runs["seed"].nunique())
-        same.setdefault(key, []).append(users)
-    said = {_again(*key, tuple(users)) for key, users in same.items()}
-    return sorted(said, key=lambda command: (len(command), command))
-
-
-def _again(protocol, data, backbone, rounds, lr, weight, many, methods, seeds, users) -> str:
-    """One of `commands`; a value of 0 is the usual one, and a central game has no user."""
-    own = dict(data=data, backbone=backbone, rounds=int(rounds), lr=lr, weight=weight)
-    own |= dict(backbone="") if data == "digits" else {}  # these have gradients, and no choice
-    changes = [(name, v) for name, v in own.items() if v and v != getattr(Settings, name)]
-    if not many:
-        changes += [("methods", ()), ("central_methods", methods)]
-    else:
-        changes += [("users", users), ("methods", methods), ("central_methods", ())]
-        usual = PER_ROUND.get(data, Settings.per_round)
-        changes += [("per_round", (int(many),))] if (many,) != usual else []
-    return again(NAME, protocol, changes, seeds, least=1)

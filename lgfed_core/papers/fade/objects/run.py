@@ -16,12 +16,13 @@ import pandas as pd
 
 from lgfed_core.engine import Outcome
 from lgfed_core.evidence.rows import PROTOCOLS
+from lgfed_core.papers.commands import again
 from lgfed_core.papers.experiment import Experiment
 from lgfed_core.papers.parts import Part, following
 
 from . import domains
 from .parts import Parts, loaded, saved_as
-from .settings import SCALES, USERS, Settings, bottleneck
+from .settings import METHODS, SCALES, USERS, Settings, bottleneck
 
 NAME = "fade.objects"
 PRINTED = "fade_table1_office"
@@ -74,11 +75,9 @@ class Objects(Experiment):
                 yield Part(f"{task}:{name}", rounds, folder / saved_as(task, name))
 
     def remade(self, rows: pd.DataFrame) -> list[str]:
-        """`chances.commands` of the rows: most are of other settings than a piece has."""
-        from . import chances  # which knows this experiment
-
+        """By setting, the shortest first: most are of other settings than a piece has."""
         own = rows.columns.union([*TRIED, "round"])  # none is stored before a row has one
-        return chances.commands(stored_names(rows.reindex(columns=own)))
+        return _commands(stored_names(rows.reindex(columns=own)))
 
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
         for task in cfg.tasks:
@@ -175,6 +174,37 @@ def stored_names(rows: pd.DataFrame) -> pd.DataFrame:
     """Stored ``rows`` with methods by their plain names, as settings call them."""
     plain = {printed: name for name, printed in FEDERATED.items()}
     return rows.assign(method=rows["method"].replace(plain))
+
+
+def _commands(found: pd.DataFrame) -> list[str]:
+    """The commands that make the federated and central games of ``found`` again, at the usual and
+    at other rounds, rates, weights and numbers of users a round, on each set; the shortest first.
+    """
+    mine = found[found["selection"].eq("last") & found["method"].isin(METHODS)]
+    mine = mine[mine["metric"].eq("target_acc") & mine["round"].isna()]
+    mine = mine.fillna(dict.fromkeys((*TRIED, "per_round"), 0))
+    by, same = ["protocol", "data", "backbone", *TRIED, "target_users", "per_round"], {}
+    for at, runs in mine.groupby(by, sort=False):
+        *setting, users, many = at
+        methods = tuple(m for m in METHODS if m in set(runs["method"]))
+        key = (*setting, many, methods, runs["seed"].nunique())
+        same.setdefault(key, []).append(users)
+    said = {_again(*key, tuple(users)) for key, users in same.items()}
+    return sorted(said, key=lambda command: (len(command), command))
+
+
+def _again(protocol, data, backbone, rounds, lr, weight, many, methods, seeds, users) -> str:
+    """One of `_commands`; a value of 0 is the usual one, and a central game has no user."""
+    own = dict(data=data, backbone=backbone, rounds=int(rounds), lr=lr, weight=weight)
+    own |= dict(backbone="") if data == "digits" else {}  # these have gradients, and no choice
+    changes = [(name, v) for name, v in own.items() if v and v != getattr(Settings, name)]
+    if not many:
+        changes += [("methods", ()), ("central_methods", methods)]
+    else:
+        changes += [("users", users), ("methods", methods), ("central_methods", ())]
+        usual = domains.PER_ROUND.get(data, Settings.per_round)
+        changes += [("per_round", (int(many),))] if (many,) != usual else []
+    return again(NAME, protocol, changes, seeds, least=1)
 
 
 def _usual(cfg: Settings) -> bool:

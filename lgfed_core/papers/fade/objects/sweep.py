@@ -8,6 +8,7 @@ import pandas as pd
 
 from lgfed_core.evidence.once import once
 from lgfed_core.evidence.records import select
+from lgfed_core.evidence.tuning import best_setting
 
 from . import stored
 from .domains import TASKS
@@ -69,8 +70,8 @@ def chosen(found: pd.DataFrame, way: str) -> dict[str, dict[str, float]]:
     """
     lines, out = swept(found) if way else pd.DataFrame(), {}
     for method, mine in lines.groupby("method") if len(lines) else ():
-        best = dict(zip(SWEPT, mine[way].idxmax()[1:], strict=True))
-        out[method] = {n: v for n, v in best.items() if v != getattr(Settings, n)}
+        at = dict(zip(SWEPT, best_setting(mine[way])[1:], strict=True))
+        out[method] = {n: v for n, v in at.items() if v != getattr(Settings, n)}
     return out
 
 

@@ -20,6 +20,7 @@ from lgfed_core.engine.accuracy import accuracies
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence.rows import PROTOCOLS
+from lgfed_core.evidence.tuning import best_setting
 from lgfed_core.papers.experiment import Experiment
 from lgfed_core.papers.measured import Measured
 from lgfed_core.papers.parts import Part
@@ -45,7 +46,7 @@ def pick(line: pd.DataFrame) -> float:
     have diverged.
     """
     able = line[line["validation_acc"] >= line.loc[0.0, "validation_acc"] - COST]
-    return float(able["validation_probe"].idxmin()) if len(able) else 0.0
+    return float(best_setting(-able["validation_probe"], usual=0.0))
 
 
 class Watch(Tracker):  # checkpoints name it by its module

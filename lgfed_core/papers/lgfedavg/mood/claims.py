@@ -12,6 +12,7 @@ from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim, Line, Part
 from lgfed_core.evidence.records import select, stand_in
 from lgfed_core.evidence.rows import plain
+from lgfed_core.evidence.tuning import best_setting
 from lgfed_core.evidence.verdict import greater
 
 from .people import EACH, SOURCES
@@ -70,7 +71,8 @@ def chosen(rows: pd.DataFrame, source: str, lr: float = Settings.lr) -> pd.DataF
     Of seeds that have run all of them; of equally good ones the smallest alpha.
     """
     judged = wide(rows, source, "validation_acc", lr=lr)[list(BETWEEN)].dropna()
-    best = judged.idxmax(axis=1) if len(judged) else pd.Series(dtype=float)
+    alphas = [best_setting(line) for _, line in judged.iterrows()]
+    best = pd.Series(alphas, judged.index, dtype=float)
     tested = wide(rows, source, "test_acc", lr=lr)
     values = [tested.loc[seed, alpha] for seed, alpha in best.items()]
     return pd.DataFrame({"alpha": best, "test_acc": values}, index=best.index)

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from lgfed_core.evidence.display import mean_and_sd
+
 from . import linear
 from .claims import EXTREMES, chosen, sources, wide
 from .people import RHOS, SOURCES
@@ -28,7 +30,7 @@ def by_alpha(
         found = wide(rows, source, "test_acc", selection, lr)
         if len(found):
             lines[SOURCES.get(source, source)] = {
-                NAMES[a]: _mean(found[a]) for a in ALPHAS if found[a].notna().any()
+                NAMES[a]: mean_and_sd(found[a]) for a in ALPHAS if found[a].notna().any()
             }
     return pd.DataFrame(lines).T
 
@@ -98,9 +100,3 @@ def alone(texts: Texts, seeds: Sequence[int], most: int | None = None) -> pd.Dat
 
 def _commonest(labels: np.ndarray) -> int:
     return int(np.bincount(labels, minlength=LABELS).argmax())
-
-
-def _mean(values: pd.Series) -> str:
-    values = values.dropna()
-    spread = f" ± {values.std():.1f}" if len(values) > 1 else ""
-    return f"{values.mean():.1f}{spread} ({len(values)})"

@@ -3,6 +3,7 @@
 import pandas as pd
 
 from lgfed_core.evidence.claims import said
+from lgfed_core.evidence.display import mean_and_sd
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import NOT_RUN, Evidence, reach_of
 
@@ -131,10 +132,7 @@ def _weight(mine: pd.DataFrame) -> str:
 
 
 def _mean(found: pd.Series | None) -> str:
-    if found is None or not found.notna().any():
-        return "–"
-    spread = "" if len(found) < 2 else f" ± {found.std():.1f}"
-    return f"{found.mean():.1f}{spread}"
+    return "–" if found is None else mean_and_sd(found, seeds=False, missing="–")
 
 
 def _gap(gap: pd.Series) -> str:

@@ -2,6 +2,8 @@
 
 import pandas as pd
 
+from lgfed_core.evidence.tuning import best_by_cell
+
 from .measures import CHOOSING, PROBES
 from .settings import LABELS, WAYS, WITHOUT
 from .tables import TESTS, WORDS, cell, every
@@ -28,18 +30,9 @@ def chosen(rows: pd.DataFrame) -> pd.DataFrame:
 def _at_best(found: pd.DataFrame, by: str) -> pd.DataFrame:
     """Lines of `every` at each cell's best weight, by a number on validation rows.
 
-    Of the weights that have run for most seeds, those that diverged in fewest; of these the one
-    with the highest mean over seeds to a hundredth of a point, of equals the smallest.
+    The choice is that of `tuning.best_by_cell`, by means to a hundredth of a point.
     """
-    lines = found.assign(lost=found[by].isna())
-    runs = lines.groupby(level=["labels", "way", "weight"]).agg(
-        seeds=("lost", "size"), lost=("lost", "sum"), mean=(by, "mean")
-    )
-    runs = runs.assign(mean=runs["mean"].round(2)).reset_index()
-    order = runs.sort_values(
-        ["seeds", "lost", "mean", "weight"], ascending=[False, True, False, True]
-    )
-    best = order.groupby(["labels", "way"])["weight"].first()
+    best = best_by_cell(found, by, "weight", ["labels", "way"], digits=2)
     kept = found.index.droplevel("seed").isin([(*at, weight) for at, weight in best.items()])
     return found[kept & found[by].notna()].reset_index("weight")
 

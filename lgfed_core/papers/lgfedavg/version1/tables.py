@@ -9,6 +9,7 @@ from lgfed_core import partition
 from lgfed_core.data import Dataset
 from lgfed_core.evidence import verdict
 from lgfed_core.evidence.claims import said
+from lgfed_core.evidence.display import mean_and_sd
 from lgfed_core.evidence.printed import METHODS, METRICS, cells
 from lgfed_core.evidence.records import select
 
@@ -133,11 +134,11 @@ def two_meanings(stored: pd.DataFrame) -> pd.DataFrame:
             }
             for way, words in ALL_WAYS.items():
                 mine = values_of(stored, TABLE, data, f"new_test_acc_{way}", key[0])
-                line["our runs of version 1", words] = _mean(mine)
+                line["our runs of version 1", words] = mean_and_sd(mine, 2)
             for way, words in ALL_WAYS.items():
                 which = data, 2, key, f"new_test_acc_{way}", READINGS[SOUND]
                 theirs = numbers.get(which, pd.Series(dtype=float))
-                line["our runs of version 2", words] = _mean(theirs)
+                line["our runs of version 2", words] = mean_and_sd(theirs, 2)
             lines[title, METHODS[key[0]]] = line
     return pd.DataFrame(lines).T.reindex(columns=list(line))
 
@@ -172,10 +173,3 @@ def _paired(stored, table, data, metric, other, beside="", selection="best_val")
 
 def _said(differences: pd.Series, sign: str = "+") -> str:
     return said(verdict.greater(differences), len(differences), sign)
-
-
-def _mean(values: pd.Series) -> str:
-    if values.empty:
-        return verdict.NOT_RUN
-    spread = f" ± {values.std():.2f}" if len(values) > 1 else ""
-    return f"{values.mean():.2f}{spread} ({len(values)})"

@@ -18,6 +18,7 @@ from lgfed_core.evidence.claims import Claim, Line, Part, exact, paired
 from lgfed_core.evidence.printed import cells
 from lgfed_core.evidence.records import select, stand_in
 from lgfed_core.evidence.rows import plain
+from lgfed_core.evidence.tuning import best_setting
 from lgfed_core.evidence.verdict import greater
 
 from ..printed import TABLES
@@ -78,9 +79,7 @@ def chosen_rate(rows: pd.DataFrame, line: str, rounds: int) -> float:
     the seeds that have run them all; the usual one where there are none, or of equals."""
     how = dict(metric="validation_acc")
     tried = {lr: after(rows, line, rounds, lr, **how) for lr in rates(rows)}
-    means = pd.DataFrame(tried).dropna().mean()
-    best = means[means == means.max()].index
-    return Settings.lr if len(best) == 0 or Settings.lr in best else float(best[0])
+    return float(best_setting(pd.DataFrame(tried).dropna().mean().dropna(), usual=Settings.lr))
 
 
 def shares(rows: pd.DataFrame) -> pd.Series:

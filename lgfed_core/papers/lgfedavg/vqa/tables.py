@@ -5,6 +5,7 @@ import torch
 
 from lgfed_core import models
 from lgfed_core.evidence import verdict
+from lgfed_core.evidence.display import mean_and_sd
 from lgfed_core.evidence.printed import METHODS, cells
 from lgfed_core.evidence.records import select
 from lgfed_core.models.vqa import SHARED, QuestionNet
@@ -119,11 +120,10 @@ def late(curves: pd.DataFrame) -> pd.DataFrame:
     for line, wide in by_line(curves).items():
         last, before = ends(wide)
         moved = last - before
-        spread = f" ± {moved.std():.1f}" if len(moved) > 1 else ""
         found[LINES[line]] = {
             "rounds": int(wide.index[-1]),
             "last quarter, %": f"{last.mean():.1f}",
-            "less the one before, points": f"{moved.mean():+.1f}{spread} ({len(moved)})",
+            "less the one before, points": mean_and_sd(moved, sign="+"),
         }
     return pd.DataFrame(found).T
 
