@@ -41,7 +41,10 @@ _FACE = {
     "partition": ("ClientIndices", "Partition"),
 }
 _ROOM = {name: room for room, names in _FACE.items() for name in names}
-_ROOMS = ("data", "engine", "errors", "evidence", "methods", "metrics", "models", "partition")
+_ROOMS = (
+    *("data", "engine", "errors", "evidence", "methods", "metrics"),
+    *("models", "partition", "testing"),
+)
 __all__ = ["__version__", *_ROOM]
 
 

@@ -108,6 +108,11 @@ def _parser() -> argparse.ArgumentParser:
     beside.add_argument("--out", default="compared", metavar="FOLDER", help="where the report goes")
     beside.add_argument("--device", default="auto", help="cpu, cuda or auto (default)")
     beside.add_argument("--workers", type=int, help="processes (default: one a core)")
+    beside.add_argument(
+        "--skip-contract",
+        action="store_true",
+        help="train it, whatever promises of a method it breaks; the report says so",
+    )
     beside.set_defaults(command=_compare)
 
     bench = commands.add_parser("bench", help="time a round against a plain PyTorch loop")

@@ -39,6 +39,14 @@ class SettingsError(LgfedError, ValueError):
     """A setting of a run is unknown or out of range."""
 
 
+class ContractError(LgfedError, AssertionError):
+    """A method breaks promises that every method makes; ``broken`` has a line for each."""
+
+    def __init__(self, message: str, broken: Iterable[str] = ()):
+        super().__init__(message)
+        self.broken = list(broken)
+
+
 def one_of(name: str, value: object, choices: Iterable[object]) -> None:
     """Raise a SettingsError that lists the ``choices`` unless ``value`` is one of them."""
     choices = tuple(choices)

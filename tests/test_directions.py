@@ -22,7 +22,8 @@ SEES |= {"plotting": GROUND | {"evidence", "colours"}}
 SEES |= dict.fromkeys(ROLES, GROUND) | {"methods": GROUND | ROLES}
 SEES |= {"engine": GROUND | ROLES | {"methods"}}
 SEES |= {"flower": SEES["engine"] | {"engine"}}
-SEES |= {"papers": SEES["engine"] | {"engine", "plotting", "colours"}}
+SEES |= {"testing": SEES["flower"]}
+SEES |= {"papers": SEES["engine"] | {"engine", "testing", "plotting", "colours"}}
 SEES |= {"fill": SEES["papers"] | {"papers"}}
 ANY = {
     "lgfed_core",

@@ -81,7 +81,7 @@ class Step(NamedTuple):
     when: whether a device takes this step in this round, from a number between 0 and 1 that it has
         drawn for the round; None: always.
     part: in which part of a device's batches in a round the step is taken, from 0 (the first) to 1:
-        (0, 0.5) is the first half of them. See `now`.
+        (0, 0.5) is the first half of them. One that ends at 1 has at least the last. See `now`.
     pull: mu, where mu/2 ||w - w_received||^2 is minimised beside the loss; the engine adds its
         gradient, mu (w - w_received), which costs less than to find it.
     """
@@ -95,7 +95,8 @@ class Step(NamedTuple):
     def now(self, batch: int | Tensor, batches: int | Tensor) -> bool | Tensor:
         """Whether it is taken with batch number ``batch``, from 0, of a device's ``batches``."""
         first, end = self.part
-        return (batch >= first * batches) & (batch < end * batches)
+        begun = (batch >= first * batches) | (batch + 1 == batches)
+        return begun & (batch < end * batches)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,14 +5,15 @@ from dataclasses import dataclass
 
 import pandas as pd
 import pytest
+from torch import nn
 
 import lgfed_core
 from lgfed_core.__main__ import main
 from lgfed_core.errors import SettingsError
-from lgfed_core.methods import FedAvg, LGFedAvg
+from lgfed_core.methods import FairLGFedAvg, FedAvg, LGFedAvg
 from lgfed_core.papers.everywhere import tables
-from lgfed_core.papers.everywhere.compare import beside, compare
-from lgfed_core.papers.everywhere.compare.experiment import METHOD
+from lgfed_core.papers.everywhere.compare import beside, compare, contract
+from lgfed_core.papers.everywhere.compare.experiment import METHOD, Yours
 from lgfed_core.papers.everywhere.compare.given import Given, load
 from lgfed_core.papers.everywhere.run import EVERYWHERE
 
@@ -44,6 +45,12 @@ class Broken(lgfed_core.FedAvg):
         return local.net(batch.x)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Shrinks(lgfed_core.FedAvg):
+    def aggregate(self, uploads, weights):
+        return 0.9 * super().aggregate(uploads, weights)
+
+
 def linear(inputs, classes):
     return nn.Linear(inputs, classes)
 
@@ -54,7 +61,7 @@ def wrong(net):
 
 few = 3
 """
-SMALL = dict(scale="smoke", tasks=("mnist",), seeds=(0,), workers=1)
+SMALL = dict(scale="smoke", tasks=("mnist",), seeds=(0,), workers=1, contract=False)
 
 
 @pytest.fixture
@@ -100,7 +107,7 @@ def test_another_text_of_the_file_is_another_run(mine):
     ("name", "words"),
     [
         ("nowhere.py:Median", "there is no file"),
-        ("{mine}:Nope", "has nothing called 'Nope'; it has Median, Needs, Broken"),
+        ("{mine}:Nope", "has nothing called 'Nope'; it has Median, Needs, Broken, Shrinks"),
         ("{mine}", "FILE.py:CLASS"),
         ("no.such.module:Median", "cannot be imported"),
         ("{mine}:few", "is no Method"),
@@ -113,6 +120,49 @@ def test_another_text_of_the_file_is_another_run(mine):
 def test_what_cannot_be_compared_is_refused_by_name(name, words, mine, tmp_path):
     with pytest.raises(SettingsError, match=re.escape(words)):
         compare(name.format(mine=mine), **SMALL, out=tmp_path / "b")
+
+
+def test_a_method_that_breaks_its_contract_does_not_train_unless_it_is_told_to(
+    mine, tmp_path, capsys, monkeypatch
+):
+    place = tmp_path / "f"
+    typed = f"compare {mine}:Shrinks --scale smoke --tasks mnist --seeds 0 --workers 1".split()
+    typed += ["--out", str(place)]
+    with monkeypatch.context() as patch:
+        patch.setattr(Yours, "measure", None)  # it is not called
+        assert main(typed) == 1
+    told = capsys.readouterr()
+    assert "the contract of Shrinks, 17 promises" in told.out
+    assert "ContractError: Shrinks breaks 3 of 17 promises" in told.err
+    assert "\n- equal_uploads: where all devices send the same" in told.err
+    assert not (place / "report.md").exists()
+    assert main([*typed, "--skip-contract"]) == 0
+    assert "The contract was not checked." in (place / "report.md").read_text()
+    assert "The contract was not checked." in (place / "report.html").read_text()
+
+
+def test_a_contract_that_is_kept_is_said_in_the_report(mine, tmp_path, capsys):
+    compare(f"{mine}:Median", **SMALL | dict(contract=True), out=tmp_path / "g")
+    said = "Median keeps 17 promises of the contract."
+    assert said in capsys.readouterr().out
+    assert said in (tmp_path / "g" / "report.md").read_text()
+
+
+def test_what_cannot_be_checked_is_said_and_no_failure(tmp_path, capsys):
+    given = Given(FairLGFedAvg)  # which needs parts that the small network does not have
+    cfg = EVERYWHERE.settings("smoke", tasks=("adult",))
+    said = contract.checked(given, cfg)
+    assert said.startswith("The contract was not checked: it does not train on rows like those of")
+    assert "has no parameters in own, adversary" in said and said in capsys.readouterr().out
+    noisy = Given(
+        FedAvg,
+        lambda inputs, classes: nn.Sequential(
+            nn.Linear(inputs, 4), nn.Dropout(0.5), nn.Linear(4, classes)
+        ),
+    )
+    said = contract.checked(noisy, cfg)
+    assert "FedAvg keeps 14 promises" in said
+    assert "not tested: lanes (" in said and "plain_sgd (" in said and "renaming (" in said
 
 
 def test_a_file_that_does_not_run_is_named(mine, tmp_path):
@@ -170,7 +220,9 @@ def test_sentences_say_who_is_ahead_by_how_much_and_what_would_tell():
 
 
 def test_the_command_prints_the_sentences_and_where_the_report_lies(mine, tmp_path, capsys):
-    typed = f"compare {mine}:Median --scale smoke --tasks mnist --seeds 0 --workers 1"
+    typed = (
+        f"compare {mine}:Median --scale smoke --tasks mnist --seeds 0 --workers 1 --skip-contract"
+    )
     assert main([*typed.split(), "--out", str(tmp_path / "e")]) == 0
     said = capsys.readouterr().out
     assert "MNIST, accuracy on own classes" in said and "report.html" in said

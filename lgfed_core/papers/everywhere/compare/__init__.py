@@ -2,9 +2,9 @@
 
     python -m lgfed_core compare my_method.py:MyMethod --out report
 
-`compare` loads the method, runs it as the page *every method on every task* runs its own (rows,
-rounds, five learning rates, the choice on validation rows), and writes a report. The file that you
-name is run with your rights, as any Python program.
+`compare` loads the method, checks its contract (`lgfed_core.testing`), runs it as the page *every
+method on every task* runs its own (rows, rounds, five learning rates, the choice on validation
+rows), and writes a report. The file that you name is run with your rights, as any Python program.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ import pandas as pd
 from lgfed_core.errors import long_enough
 
 from .. import tables
-from . import report
+from . import contract as promised, report
 from .beside import Beside
 from .experiment import Yours
 from .given import Given, load
@@ -34,6 +34,7 @@ def compare(
     device: str = "auto",
     workers: int | None = None,
     hours: float | None = None,
+    contract: bool = True,
 ) -> pd.DataFrame:
     """Run ``method`` on ``tasks`` and set it beside the stored methods; the report lies in ``out``.
 
@@ -41,11 +42,13 @@ def compare(
     "FILE.py:NAME" or "package.module:NAME". A class whose field ``layers`` is not set gets the
     names of the head's parameters, as LG-FedAvg shares them. net: a function (inputs, classes) ->
     network, or where to find one; by default the small network of all methods. settings: of the
-    class. tasks, rates: by default all. hours: no part begins after so many. The same call
+    class. tasks, rates: by default all. hours: no part begins after so many. contract: False trains
+    the method as it is, and the report says that its contract was not checked. The same call
     continues one that was stopped.
 
     Returns a line for each comparison: task, measure, other, runs, estimate (points by which yours
-    is better), low, high, outcome. Raises SettingsError for what cannot be compared.
+    is better), low, high, outcome. Raises ContractError for a method that breaks promises, before
+    it trains, with a line for each; and SettingsError for what cannot be compared.
     """
     if hours is not None:
         long_enough(hours)
@@ -55,7 +58,8 @@ def compare(
     chosen = dict(tasks=tuple(tasks)) if tasks else {}
     chosen |= dict(lrs=tuple(rates)) if rates else {}
     cfg = yours.settings(scale, **chosen)
+    said = promised.checked(given, cfg) if contract else f"{promised.UNCHECKED}."
     rows = yours.measure(cfg, list(seeds), device, workers, hours)
     found = Beside(tables.chosen(rows), tables.chosen(tables.stored()))
-    report.write(folder, yours, cfg, rows, found)
+    report.write(folder, yours, cfg, rows, found, said)
     return found.lines

@@ -26,6 +26,7 @@ def main(typed: Namespace) -> int:
         device=typed.device,
         workers=typed.workers,
         hours=typed.hours,
+        contract=not typed.skip_contract,
     )
     print("\n".join(one.replace("**", "") for one in sentences(lines)))
     print(f"\nthe report: {typed.out}/report.html, report.md, rows.csv, command.txt")

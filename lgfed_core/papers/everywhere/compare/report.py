@@ -42,10 +42,16 @@ def folder(out: Path | str) -> Path:
     return path
 
 
-def write(place: Path, yours: Yours, cfg: Settings, rows: pd.DataFrame, found: Beside) -> None:
-    """Write report.html, report.md, rows.csv and command.txt into ``place``."""
+def write(
+    place: Path, yours: Yours, cfg: Settings, rows: pd.DataFrame, found: Beside, contract: str
+) -> None:
+    """Write report.html, report.md, rows.csv and command.txt into ``place``.
+
+    contract: what came of the method's contract, in a sentence.
+    """
     name, sentences = yours.given.name, beside.sentences(found.lines)
-    head, means = _head(yours, cfg, rows, found), _means(found, name)
+    head = [*_head(yours, cfg, rows, found), contract]
+    means = _means(found, name)
     where = rows.iloc[0]
     _put(place / "rows.csv", rows.to_csv(index=False))
     _put(

@@ -1,0 +1,90 @@
+"""A promise: what a method is held to, how that is tried, and what is said where it is broken."""
+
+from __future__ import annotations
+
+import unittest
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from torch import Tensor, allclose
+
+from lgfed_core.errors import ContractError
+
+from .stage import Stage, words
+
+NEAR = (1e-4, 1e-5)  # relative and absolute, between sums in another order
+
+
+class NotTested(unittest.SkipTest):
+    """A promise cannot be tried with this method or network; pytest shows it as skipped."""
+
+
+class Broken(Exception):
+    """What was seen, and what to do, where not what the promise usually says."""
+
+    def __init__(self, seen: str, do: str = ""):
+        super().__init__(seen)
+        self.seen, self.do = seen, do
+
+
+@dataclass(frozen=True, eq=False)
+class Promise:
+    """One promise of one method: call it to try it; ``str`` of it is its name.
+
+    said: what is promised. do: what to do where it is broken.
+
+    Raises ContractError where it is broken, and `NotTested` where it cannot be tried.
+    """
+
+    name: str
+    said: str
+    do: str
+    tried: Callable[[Stage], None] = field(repr=False)
+    stage: Stage = field(repr=False)
+    trains: bool = True  # whether it is about training, and has no meaning where that fails
+
+    def __call__(self) -> None:
+        """Try it."""
+        if self.trains and self.name != "trains" and self.stage.fault:
+            raise NotTested(f"{self.stage.name} does not train: {self.stage.fault}")
+        try:
+            self.tried(self.stage)
+        except Broken as broken:
+            raise self._error(broken.seen, broken.do or self.do) from None
+        except NotTested:
+            raise
+        except Exception as error:  # whatever a method may raise
+            raise self._error(words(error), self.do) from error
+
+    def __str__(self) -> str:
+        return self.name
+
+    def _error(self, seen: str, do: str) -> ContractError:
+        line = f"{self.name}: {self.said}. Seen: {seen.rstrip('.')}. Do: {do}."
+        return ContractError(f"{self.stage.name} breaks {line}", [line])
+
+
+def promise(said: str, do: str, trains: bool = True) -> Callable:
+    """Mark a function of a `Stage` as what tries a promise; its name is the promise's."""
+
+    def mark(tried: Callable[[Stage], None]) -> Callable[[Stage], Promise]:
+        return lambda stage: Promise(tried.__name__, said, do, tried, stage, trains)
+
+    return mark
+
+
+def expect(held: bool | Tensor, seen: str, do: str = "") -> None:
+    """Raise `Broken` unless the promise ``held``."""
+    if not held:
+        raise Broken(seen, do)
+
+
+def near(a: Tensor, b: Tensor, rtol: float = NEAR[0], atol: float = NEAR[1]) -> bool:
+    """Whether two tensors have the same shape, and numbers that differ in roundings."""
+    return a.shape == b.shape and allclose(a, b, rtol, atol, equal_nan=True)
+
+
+def apart(a: Tensor, b: Tensor) -> str:
+    """How far apart two tensors are, in words."""
+    far = (a - b).detach().abs().flatten()
+    return f"{float(far.max()) if len(far) else 0:.2g}"

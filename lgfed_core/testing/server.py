@@ -1,0 +1,119 @@
+"""Promises about what leaves a device, and what the server makes of it."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lgfed_core.engine import Participation
+from lgfed_core.methods import Method
+
+from .promise import NotTested, apart, expect, near, promise
+from .stage import Listens, Stage
+
+STAY = dict(
+    server_memory=0, server_update=lambda before, average: before.clone()
+)  # a server that never moves
+LEAK = 0.001  # of the private numbers, found again among those sent
+
+
+@promise(
+    "what `shared` names leaves a device, and nothing else; only the server moves it",
+    "let `upload` pass on what the shared parameters became, and nothing that the loss has put "
+    "aside; let no method write on `net`",
+)
+def leaves(stage: Stage) -> None:
+    due = frozenset(stage.fresh().shared(stage.net))
+    for kind in stage.lanes:
+        ear = Listens()
+        method = stage.fresh(**STAY, upload=[*stage.method.upload, ear])
+        found = stage.go(method, rounds=2, lanes=kind)
+        shared, personal = found.tensors["shared"][0], found.tensors["personal"][0]
+        start = found.layout.split(stage.start)
+        here = {n: p.numel() for n, p in stage.net.named_parameters()}
+        expect(torch.equal(shared, start[0]), "what is shared has moved, and no server moved it")
+        expect(set(found.layout.shared) & here.keys() == due, f"sent is {found.layout.shared}")
+        size = found.layout.size_shared
+        expect(len(ear.sent) == 2 * len(stage.sizes), f"{len(ear.sent)} uploads in two rounds")
+        expect(all(len(sent) == size for sent in ear.sent), "uploads of another size")
+        private = [v[v != 0] for v in (personal, start[1])]
+        for sent in ear.sent:
+            for mine in private:
+                many = int(torch.isin(mine.unique(), sent).sum())
+                few = many <= LEAK * len(mine.unique())
+                expect(few, f"{many} private numbers among those sent, in {kind} lanes")
+            expect(not due or not torch.equal(sent, start[0]), "a device sends what it received")
+
+
+@promise(
+    "weights are at least 0, sum to one, and go with their devices",
+    "let weights(rows) give rows / rows.sum(), or a tensor [m] as that, or None",
+    trains=False,
+)
+def weights(stage: Stage) -> None:
+    method, rng = stage.fresh(), np.random.default_rng(0)
+    for m in (1, 2, 4, 100):
+        for most in (2, 1_000, 10**9):
+            rows = torch.from_numpy(rng.integers(1, most, m))
+            found = method.weights(rows)
+            if found is None:  # 1/m everywhere
+                continue
+            expect(isinstance(found, Tensor), f"a {type(found).__name__}, and no tensor")
+            expect(found.shape == (m,), f"shape {list(found.shape)} for {m} devices")
+            expect((found >= 0).all(), f"a weight of {float(found.min()):.3g}")
+            total = found.double().sum().item()
+            expect(abs(total - 1) < 1e-5, f"a sum of {total:.4g} over {m} devices")
+            order = torch.from_numpy(rng.permutation(m))
+            again = method.weights(rows[order])
+            same = isinstance(again, Tensor) and near(again, found[order], 1e-5, 1e-6)
+            expect(same, "other weights where the same devices come in another order")
+
+
+@promise(
+    "where all devices send the same, that is the average",
+    "let aggregate(uploads, weights) be an average, a median or the like; steps of the server "
+    "belong into server_update, noise into `upload`",
+    trains=False,
+)
+def equal_uploads(stage: Stage) -> None:
+    shared = stage.fresh().shared(stage.net)
+    sizes = {n: p.numel() for n, p in stage.net.named_parameters()}
+    rng = torch.Generator().manual_seed(0)
+    upload = torch.randn(1, sum(sizes[n] for n in shared if n in sizes) or 3, generator=rng)
+    rows, method = torch.tensor(stage.sizes), stage.fresh()
+    found = method.aggregate(upload.repeat(len(rows), 1), method.weights(rows))
+    expect(near(found, upload[0], 1e-4, 1e-6), f"an average {apart(found, upload[0])} from it")
+
+
+@promise(
+    "the server moves by what arrives in a round, and by nothing else",
+    "let aggregate and server_update be functions of what they are given: nothing random, and "
+    "nothing kept in the method",
+)
+def server(stage: Stage) -> None:
+    ear = Listens()
+    there = Participation(0.75, torch.tensor([[0.0, 0.4, 0.3, 0.3]]))  # all but the first
+    method = stage.fresh(upload=[*stage.method.upload, ear])
+    found = stage.go(method, stage.federation(who=there))
+    if not found.layout.size_shared:
+        raise NotTested(f"{stage.name} shares no parameter")
+    now, before = found.tensors["shared"][0], found.layout.split(stage.start)[0]
+    for seed in range(3):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)  # what it draws of its own, if anything, differs
+            after = _moved(stage.fresh(), before, ear.sent, torch.tensor(stage.sizes[1:]))
+        expect(
+            near(now, after, 1e-4, 1e-6),
+            f"after the first round, with three of four devices, it is {apart(now, after)} from "
+            "what their uploads give",
+        )
+
+
+def _moved(method: Method, before: Tensor, sent: list[Tensor], rows: Tensor) -> Tensor:
+    """The server's vector [P_s] after a first round."""
+    given = method.weights(rows)
+    average = method.aggregate(torch.stack(sent), given)
+    if type(method).aggregate is Method.aggregate:
+        each = [1 / len(sent)] * len(sent) if given is None else given.tolist()
+        average = torch.stack([w * one for w, one in zip(each, sent, strict=True)]).sum(0)
+    memory = before.new_zeros(method.server_memory, len(before))
+    return method.server_step(before, average, memory)[0]

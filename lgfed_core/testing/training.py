@@ -1,0 +1,223 @@
+"""Promises about how a device trains."""
+
+import copy
+import tempfile
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lgfed_core.engine import Outcome, Participation, loop
+from lgfed_core.engine.stacked_tests import filled
+from lgfed_core.engine.training import gradients, moving
+from lgfed_core.errors import LgfedError
+from lgfed_core.methods import Batch, Local, Method, Step
+from lgfed_core.models.layout import values
+from lgfed_core.seeds import visits
+
+from .network import FOUR
+from .promise import Broken, NotTested, apart, expect, near, promise
+from .stage import SEED, Stage, models, words
+
+ROUNDS, STOPPED = 4, 2  # of a run, and how many it has had where it is stopped
+
+
+@promise(
+    "a round on the network works, and its numbers are finite",
+    "give net=, inputs= and classes= that fit the method: the parts that it names, the rows that "
+    "the network takes",
+)
+def trains(stage: Stage) -> None:
+    expect(not stage.fault, stage.fault)
+    found = stage.go()
+    expect(not found.diverged and models(found).isfinite().all(), "; ".join(stage.said) or "NaN")
+
+
+@promise(
+    "rows of weight 0 do not count",
+    "use batch.mean(...) of one number a row, which weighs rows, and no .mean(), .sum() or .max() "
+    "over them",
+)
+def padding(stage: Stage) -> None:
+    split = stage.federation().data.train
+    real = torch.arange(3)
+    method, net = stage.fresh(), copy.deepcopy(stage.net).eval()  # no noise
+
+    def gradient(step: Step, batch: Batch) -> list[Tensor]:
+        moves = moving(net, step.params)
+        params = {
+            n: p.detach().clone().requires_grad_(n in moves) for n, p in net.named_parameters()
+        }
+        received = {n: v.detach().clone() for n, v in values(net)}
+        others = {n: v.clone() for n, v in received.items()} if method.needs_peers else {}
+        local = Local(filled(net, params), params, received, others, 2 if others else 1)
+        with torch.enable_grad(), torch.random.fork_rng(devices=[]):
+            torch.manual_seed(SEED)
+            return list(gradients(step.loss(local, batch), [params[n] for n in moves]))
+
+    def batch(*, padded: bool) -> Batch:
+        x, y = split.x[real], split.y[real]
+        groups = None if split.groups is None else split.groups[real]
+        if not padded:
+            return Batch(x, y, torch.full((3,), 1 / 3).to(x), groups)
+        more = min(stage.classes, FOUR)  # rows like none of the others, with any label
+        x = torch.cat([x, (10 - x[:1]).expand(more, *x.shape[1:])])
+        y = torch.cat([y, torch.arange(more)])
+        weight = torch.tensor([1 / 3] * 3 + [0.0] * more).to(x)
+        groups = None if groups is None else torch.cat([groups, 1 - groups[:1].expand(more, -1)])
+        return Batch(x, y, weight, groups)
+
+    for step in method.steps(net):
+        plain, padded = (gradient(step, batch(padded=one)) for one in (False, True))
+        for a, b in zip(plain, padded, strict=True):
+            seen = f"with such rows more the gradient is off by {apart(a, b)}"
+            expect(near(a, b, 1e-4, 1e-4), seen)
+
+
+@promise(
+    "devices one by one (looped lanes), or all at once (batched lanes), learn the same",
+    "let the loss be a function of `local` and `batch` alone, in PyTorch: no count of its calls, "
+    "no `if` on tensors, no .item()",
+)
+def lanes(stage: Stage) -> None:
+    try:
+        batched = stage.go(rounds=2, lanes="batched")
+    except LgfedError as error:
+        raise Broken(words(error)) from error
+    if stage.noisy:
+        raise NotTested(f"{stage.name} or its network draws random numbers, by kind of lanes")
+    one, other = models(stage.go(rounds=2)), models(batched)
+    expect(near(one, other), f"after two rounds they are {apart(one, other)} apart")
+
+
+def _why_not_plain(stage: Stage) -> str:
+    """What keeps a method from being plain SGD on one device; nothing where it is meant to be."""
+    method, kind = stage.fresh(), type(stage.method)
+    steps = method.steps(stage.net)
+    one = steps[0]
+    if kind.loss is not Method.loss or getattr(one.loss, "__func__", None) is not Method.loss:
+        return "its loss is not the plain cross-entropy"
+    if len(steps) > 1 or one != Step(one.loss):
+        return "it takes more than a plain step on each batch"
+    if kind.server_update is not Method.server_update or getattr(kind, "server_memory", False):
+        return "its server moves in another way than to the average"
+    if method.upload or method.keep or method.relabel:
+        return "it treats uploads, what devices keep, or labels"
+    if stage.noisy or stage.normalises:
+        return "the network draws random numbers, or normalises batches"
+    return ""
+
+
+@promise(
+    "one device with all rows is plain SGD",
+    "look at aggregate and weights: the average of a single upload is that upload",
+)
+def plain_sgd(stage: Stage) -> None:
+    if why := _why_not_plain(stage):
+        raise NotTested(why)
+    cfg, fed = stage.small, stage.federation(sizes=[sum(stage.sizes)])
+    rows = fed.partitions[0].train.of(0)
+    net = copy.deepcopy(stage.net).train()
+    for t in range(2):
+        free = [p for p in net.parameters() if p.requires_grad]
+        sgd = torch.optim.SGD(free, cfg.lr, cfg.momentum)
+        order = torch.from_numpy(visits(SEED, t, 0, len(rows), 1))[0]
+        for at in rows[order].split(cfg.batch_size):
+            sgd.zero_grad()
+            F.cross_entropy(net(fed.data.train.x[at]), fed.data.train.y[at]).backward()
+            sgd.step()
+    plain = torch.cat([value.detach().flatten() for _, value in values(net)])
+    found = models(stage.go(fed=fed, rounds=2))[0]
+    expect(near(found, plain), f"after two rounds it is {apart(found, plain)} from it")
+
+
+class _Stopped(BaseException):
+    """As if somebody had stopped the run."""
+
+
+@promise(
+    "a run that is stopped goes on to the same bits",
+    "keep nothing in the method, its class or its module: what a round needs of earlier ones is a "
+    "parameter, so that the checkpoint has it",
+)
+def resumes(stage: Stage) -> None:
+    fed = stage.federation(who=Participation(0.5))
+    training = replace(stage.small, keep_momentum=True)
+    one_round = loop.round_of
+
+    def go(kind: str, saved: Path | None = None) -> Outcome:
+        return stage.go(None, fed, ROUNDS, kind, training, saved=saved)
+
+    for kind in stage.lanes:
+        whole = go(kind)
+        begun: list[tuple] = []
+
+        def stops(*now, begun=begun):
+            begun.append(now)
+            if len(begun) > STOPPED:
+                raise _Stopped
+            return one_round(*now)
+
+        often: Any = dict(SAVE_SECONDS=0.0, SAVE_SHARE=1e9)
+        with tempfile.TemporaryDirectory() as folder:
+            saved = Path(folder) / "run.safetensors"
+            with suppress(_Stopped), mock.patch.multiple(loop, round_of=stops, **often):
+                go(kind, saved)
+            again = go(kind, saved)
+        for name, tensor in whole.tensors.items():
+            other = again.tensors[name]
+            expect(
+                tensor.numpy().tobytes() == other.numpy().tobytes(),
+                f"{kind} lanes, stopped after round {STOPPED} of {ROUNDS}: {name} is "
+                f"{apart(tensor, other)} from that of a whole run",
+            )
+
+
+@promise(
+    "parameters without a gradient (requires_grad=False) stay as they are",
+    "in `keep`, and in losses that write, leave them alone: `keep` gets the private parameters "
+    "before and after, alike where they are frozen",
+)
+def frozen(stage: Stage) -> None:
+    net = copy.deepcopy(stage.net)
+    for p in list(net.parameters())[::2]:
+        p.requires_grad_(False)
+    fed = replace(stage.federation(), net=net)
+    hard = replace(stage.small, epochs=2, weight_decay=0.1, keep_momentum=True)
+    for kind in stage.lanes:
+        found = stage.go(fed=fed, rounds=2, lanes=kind, training=hard)
+        t = found.tensors
+        now = found.layout.views(t["shared"][:, None], t["personal"])  # [1, K or 1, ...]
+        for name, p in net.named_parameters():
+            same = p.requires_grad or bool((now[name] == p).all())
+            expect(same, f"{name} has moved by {apart(now[name], p)} in {kind} lanes")
+
+
+@promise(
+    "no rounds, and a learning rate of 0, change nothing",
+    "let server_update(before, average) and keep(before, trained, weights) give what they got "
+    "where nothing was learnt",
+)
+def nothing(stage: Stage) -> None:
+    for kind in stage.lanes:
+        for rounds, lr in ((0, stage.small.lr), (1, 0.0)):
+            found = stage.go(
+                stage.fresh(upload=()), None, rounds, kind, replace(stage.small, lr=lr)
+            )
+            shared, private = found.layout.split(stage.start)
+            t, many = found.tensors, "a round at rate 0" if rounds else "no round"
+            said = f"after {many}, in {kind} lanes"
+            own = t["personal"][0]
+            if stage.normalises:  # its statistics go by the rows
+                continue
+            expect(
+                torch.equal(own, private.expand_as(own)), f"{said}, private parameters have moved"
+            )
+            close = near if rounds else torch.equal  # an average rounds
+            sent = t["shared"][0]
+            expect(close(sent, shared), f"{said}, shared parameters have moved")

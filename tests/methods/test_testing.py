@@ -1,0 +1,309 @@
+"""A method that breaks a promise is told which, and what to do; one broken method for each."""
+
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from lgfed_core import Method, Step, cross_entropy
+from lgfed_core.errors import ContractError, LgfedError, SettingsError
+from lgfed_core.methods import MTL, FedAvg, LGFedAvg, LocalOnly
+from lgfed_core.testing import NotTested, check_method, everything, promises
+
+HEAD = frozenset({"classifier.weight", "classifier.bias"})
+SEEN: list[torch.Tensor] = []  # where a method puts what it should not keep
+
+
+class NoNumber(FedAvg):
+    def loss(self, local, batch):
+        return local.net(batch.x)
+
+
+class Largest(FedAvg):
+    def loss(self, local, batch):
+        return F.cross_entropy(local.net(batch.x), batch.y, reduction="none").max()
+
+
+class Counts(FedAvg):
+    """A loss that weighs by how often it was called, from the second round on."""
+
+    def loss(self, local, batch):
+        if local.round:
+            SEEN.append(torch.zeros(()))
+        return super().loss(local, batch) / (1 + len(SEEN) % 3 * bool(local.round))
+
+
+class Shrinks(FedAvg):
+    def aggregate(self, uploads, weights):
+        return 0.9 * super().aggregate(uploads, weights)
+
+
+class Remembers(FedAvg):
+    """A server's momentum, kept in the method."""
+
+    def server_update(self, before, average):
+        change = average - before + 0.5 * getattr(self, "change", 0)
+        object.__setattr__(self, "change", change)
+        return before + change
+
+
+@dataclass(frozen=True, kw_only=True)
+class Private(LGFedAvg):
+    layers: frozenset[str] = HEAD
+
+
+class Blurs(Private):
+    """Noise on private parameters, frozen ones too."""
+
+    def keep(self, before, trained, weights):
+        return trained + 0.1
+
+
+class Decays(FedAvg):
+    def server_update(self, before, average):
+        return 0.99 * average
+
+
+class Sends:
+    """Private parameters in the place of shared ones."""
+
+    def privatise(self, before, upload, rng):
+        return torch.cat([SEEN[-1], upload[len(SEEN[-1]) :]])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leaks(Private):
+    upload: tuple[Sends, ...] = (Sends(),)
+
+    def loss(self, local, batch):
+        SEEN.append(local.params["head.bias"].detach())
+        return super().loss(local, batch)
+
+
+class Heavy(FedAvg):
+    def weights(self, rows):
+        return rows.float()
+
+
+class Ordered(FedAvg):
+    def weights(self, rows):
+        places = torch.arange(1.0, len(rows) + 1)
+        return places / places.sum()
+
+
+class ByChance(FedAvg):
+    def aggregate(self, uploads, weights):
+        return uploads[torch.randint(len(uploads), ())]
+
+
+class Pools(Private):
+    """All keep the mean of what was private."""
+
+    def keep(self, before, trained, weights):
+        return trained.mean(0).expand_as(trained)
+
+
+class First(FedAvg):
+    def aggregate(self, uploads, weights):
+        return uploads[0]
+
+
+class Unlabelled(FedAvg):
+    unlabelled = True
+
+
+class AllOfClass0(Unlabelled):
+    def loss(self, local, batch):
+        return batch.mean(
+            F.cross_entropy(local.net(batch.x), batch.y.clamp(min=0), reduction="none")
+        )
+
+
+class Grouped(FedAvg):
+    def loss(self, local, batch):
+        return cross_entropy(local.net(batch.x), batch) * batch.groups.float().mean().clamp(1)
+
+
+class Spread(FedAvg):
+    def loss(self, local, batch):
+        return super().loss(local, batch) + local.net(batch.x).std(0).sum()
+
+
+class Hides:
+    def privatise(self, before, upload, rng):
+        return upload.nan_to_num()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hidden(FedAvg):
+    upload: tuple[Hides, ...] = (Hides(),)
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "seen", "do"),
+    [
+        ("trains", NoNumber, "it has to be one number", "give net="),
+        ("padding", Largest, "such rows more the gradient is off by", "batch.mean"),
+        ("lanes", Counts, "after two rounds they are", "no count of its calls"),
+        ("plain_sgd", Shrinks, "after two rounds it is", "that upload"),
+        ("resumes", Remembers, "stopped after round 2 of 4: shared is", "the checkpoint has it"),
+        ("frozen", Blurs, "has moved by 0.2", "`keep`"),
+        ("nothing", Decays, "shared parameters have moved", "server_update"),
+        ("leaves", Leaks, "private numbers among those sent", "put aside"),
+        ("weights", Heavy, "a sum of", "rows / rows.sum()"),
+        ("weights", Ordered, "in another order", "rows / rows.sum()"),
+        ("equal_uploads", Shrinks, "an average", "server_update"),
+        ("server", ByChance, "from what their uploads give", "nothing random"),
+        ("own_rows", Pools, "what others keep is", "treat each row"),
+        ("renaming", First, "called 0 to 3 end", "whatever their place"),
+        ("labels", Unlabelled, "IndexError: Target -1 is out of bounds", "batch.y >= 0"),
+        ("labels", AllOfClass0, "train as rows of class 0", "batch.y >= 0"),
+        ("groups", Grouped, "names no groups", "batch.attributes"),
+        ("few_rows", Spread, "what client 1 sent is not finite", "no deviation over rows"),
+        ("nan", Hidden, "a loss of NaN on device 2, and no word of it", "pass through `upload`"),
+    ],
+)
+def test_a_broken_promise_is_named_with_what_was_seen_and_what_to_do(name, method, seen, do):
+    (promise,) = [one for one in promises(method) if str(one) == name]
+    with pytest.raises(ContractError) as found:
+        promise()
+    (line,) = found.value.broken
+    assert line.startswith(f"{name}: {promise.said}. Seen: ")
+    assert seen in line and do in line.partition(" Do: ")[2]
+    assert str(found.value) == f"{method.__name__} breaks {line}"
+    assert isinstance(found.value, AssertionError) and isinstance(found.value, LgfedError)
+
+
+def test_every_promise_has_a_method_that_breaks_it():
+    (mark,) = test_a_broken_promise_is_named_with_what_was_seen_and_what_to_do.pytestmark
+    assert {name for name, *_ in mark.args[1]} == {str(one) for one in promises(FedAvg)}
+
+
+def test_a_check_names_all_that_is_broken_at_once():
+    with pytest.raises(ContractError, match="^Shrinks breaks 3 of 17 promises") as found:
+        check_method(Shrinks)
+    names = [line.partition(":")[0] for line in found.value.broken]
+    assert names == ["plain_sgd", "nothing", "equal_uploads"]
+    assert str(found.value).count("\n- ") == 3
+    left = check_method(Shrinks(), skip=names)
+    assert left.untested == dict.fromkeys(names, "skipped") and len(left.kept) == 14
+    with pytest.raises(SettingsError, match="a name in skip 'typo' is none of trains, padding"):
+        check_method(Shrinks, skip=["typo"])
+
+
+def test_what_does_not_train_breaks_one_promise_and_the_others_are_not_tested():
+    due = {str(one): one for one in promises(NoNumber)}
+    with pytest.raises(NotTested, match="NoNumber does not train: NoNumber gives a loss of"):
+        due["resumes"]()
+    due["weights"]()
+    with pytest.raises(ContractError, match="breaks 1 of 17"):
+        check_method(NoNumber)
+
+
+def test_a_method_comes_as_an_instance_a_class_or_a_function_of_the_network():
+    upper = {"own.weight", "own.bias", "adversary.weight", "adversary.bias"}
+    names = [n for n, _ in everything().named_parameters()]
+    (first, *_) = promises(LGFedAvg)
+    assert upper <= first.stage.method.layers == frozenset(names[len(names) // 2 :])
+    (first, *_) = promises(lambda net: LGFedAvg(layers={next(iter(dict(net.named_parameters())))}))
+    assert first.stage.method.layers == {names[0]}
+    for wrong, said in (
+        (3, "3 is no Method"),
+        (Step, "is no Method"),
+        (lambda net: net, "is no Method"),
+    ):
+        with pytest.raises(SettingsError, match=said):
+            promises(wrong)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asks(FedAvg):
+    pull: float
+
+
+def small(inputs, classes):
+    return nn.Sequential(nn.Linear(inputs, 5), nn.ReLU(), nn.Linear(5, classes))
+
+
+def pictures():
+    return nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(32, 3))
+
+
+def noisy(inputs, classes):
+    return nn.Sequential(
+        nn.Linear(inputs, 6), nn.BatchNorm1d(6), nn.Dropout(0.3), nn.Linear(6, classes)
+    )
+
+
+def test_what_cannot_be_checked_is_refused_by_name():
+    for more, said in (
+        (dict(method=Asks), r"Asks needs pull: give Asks\(pull=...\)"),
+        (dict(method=FedAvg, net=3), "net is 3; give a network"),
+        (dict(method=FedAvg, net=lambda: 3), "net makes 3; it has to make a network"),
+        (dict(method=FedAvg, inputs=8), "the usual network takes 4 inputs"),
+        (dict(method=FedAvg, net=small, inputs=()), r"inputs is \(\)"),
+        (dict(method=FedAvg, net=small, classes=1), "2 classes"),
+    ):
+        with pytest.raises(SettingsError, match=said):
+            promises(**more)
+    with pytest.raises(ContractError, match="trains: .* does not take rows of shape .* give net="):
+        check_method(FedAvg, small(7, 4))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("net", "more", "untested"),
+    [
+        (small, dict(inputs=7, classes=3, groups=0), set()),
+        (small(6, 5), dict(inputs=6, classes=5), set()),
+        (pictures, dict(inputs=(1, 6, 6), classes=3), set()),
+        (noisy, {}, {"lanes", "plain_sgd", "renaming", "few_rows"}),
+    ],
+)
+def test_networks_of_ones_own_are_taken_and_what_they_rule_out_is_said(net, more, untested):
+    before = torch.random.get_rng_state()
+    found = check_method(LGFedAvg, net, **more)
+    assert set(found.untested) == untested and len(found.kept) + len(untested) == 17
+    assert torch.equal(torch.random.get_rng_state(), before)  # nobody else's numbers have moved
+    said = f"LGFedAvg keeps {len(found.kept)} promises of the contract"
+    assert str(found).startswith(said) and all(f"{name} (" in str(found) for name in untested)
+
+
+def test_methods_that_share_nothing_or_see_all_say_what_is_not_tested():
+    assert set(check_method(LocalOnly()).untested) == {"server"}
+    assert set(check_method(MTL()).untested) == {"plain_sgd", "server", "own_rows"}
+
+
+def test_the_checks_need_no_pytest():
+    code = (
+        "import sys; sys.modules['pytest'] = None; import lgfed_core; "
+        "lgfed_core.testing.check_method(lgfed_core.FedAvg, skip=('resumes', 'renaming', 'nan'))"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_skipped_promise_is_shown_as_skipped(pytestconfig, tmp_path):
+    (tmp_path / "test_mine.py").write_text(
+        "import pytest\n"
+        "from lgfed_core.methods import LocalOnly\n"
+        "from lgfed_core.testing import promises\n"
+        "@pytest.mark.parametrize('promise', promises(LocalOnly())[10:11], ids=str)\n"
+        "def test_mine(promise):\n"
+        "    promise()\n"
+    )
+    asked = [sys.executable, "-m", "pytest", "-rs", "-p", "no:cacheprovider", str(tmp_path)]
+    done = subprocess.run(asked, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert re.search("1 skipped", done.stdout) and "LocalOnly shares no parameter" in done.stdout
+
+
+def test_a_class_of_another_root_is_a_method_too():
+    class Mine(Method):
+        def steps(self, net):
+            return (Step(self.loss, pull=0.1),)
+
+    assert set(check_method(Mine()).untested) == {"plain_sgd"}
