@@ -143,7 +143,7 @@ class _Stopped(BaseException):
 @promise(
     "a run that is stopped goes on to the same bits",
     "keep nothing in the method, its class or its module: what a round needs of earlier ones is a "
-    "parameter, so that the checkpoint has it",
+    "parameter, or in the server's memory (`server_memory`), so that the checkpoint has it",
 )
 def resumes(stage: Stage) -> None:
     fed = stage.federation(who=Participation(0.5))
