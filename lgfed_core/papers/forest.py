@@ -23,10 +23,13 @@ MARK = {  # outcome -> (colour, marker)
 _HIGH, _HEAD = 0.14, 1.05  # inches: a line of letters, and what stands above and below
 
 
-def forest(told: Told | Sequence[Told], titles: str | Sequence[str] = "") -> Figure:
+def forest(
+    told: Told | Sequence[Told], titles: str | Sequence[str] = "", below: str = ""
+) -> Figure:
     """Each claim in a panel: a line for every comparison that has run, with the seeds beside it.
 
-    titles: what one sees, of each panel; without any the claim's question and its verdict.
+    titles: what one sees, of each panel; without any the claim's question and its verdict. below:
+    what the caption says first; without it each claim's question and verdict.
     """
     claims = [told] if isinstance(told, Told) else list(told)
     titles = [titles] if isinstance(titles, str) else list(titles)
@@ -38,12 +41,10 @@ def forest(told: Told | Sequence[Told], titles: str | Sequence[str] = "") -> Fig
     for ax, one, title in zip(axes[:, 0], claims, titles, strict=True):
         _panel(ax, one, title or f"{one.claim.question} {one.words.capitalize()}.")
     _legend(figure, claims)
-    said = [f"{one.claim.question} {one.words.capitalize()}" for one in claims]
-    below = (
-        f"{' '.join(f'{words}.' for words in said)} Bars are 95 % intervals, seeds at the "
-        "right; hollow: the paper's difference."
-    )
-    return caption(figure, below)
+    if not below:
+        said = [f"{one.claim.question} {one.words.capitalize()}." for one in claims]
+        below = f"{' '.join(said)} Hollow: the paper's difference."
+    return caption(figure, f"{below} Bars are 95 % intervals, seeds at the right.")
 
 
 def _names(told: Told) -> list[str]:
