@@ -103,7 +103,8 @@ def compare(printed: Groups, ours: ArrayLike) -> tuple[comparison.Comparison, st
         shares = [[printed.collapsed, printed.others], [many, rest.size]]
         mean = f" ({rest.mean():.2f})" if rest.size else ""
         words = f"of the {rest.size} of {ours.size} runs that did not collapse{mean}; "
-        words += f"the print reads as {printed.others} of {printed.runs} around {printed.mean:.2f}"
+        words += f"the paper's mean and deviation fit {printed.others} of {printed.runs} runs "
+        words += f"around {printed.mean:.2f}"
         near = abs(many * printed.runs - printed.collapsed * ours.size) <= ours.size  # to 1 / runs
         if stats.fisher_exact(shares).pvalue < 0.05:
             said = verdict.DIFFERS

@@ -143,7 +143,7 @@ def _lines(cells: pd.DataFrame, first: pd.Series) -> list[str]:
     said = " ".join(filter(None, [shift, _MARKS.get(first["verdict"]), first["verdict"]]))
     said += f" ({first['why']})" if first.get("why") else ""
     alike = str(first.get("rivals", "")).partition(":")[0]
-    alike = [] if alike[:1] in ("", "0") else [f"as would be {alike} others"]
+    alike = [] if alike[:1] in ("", "0") else [f"{alike} other rows would match too"]
     return [value, said, *alike, *last]
 
 

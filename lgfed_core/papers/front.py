@@ -38,6 +38,10 @@ TALLY = {
     FAILS: "do not hold",
     OPEN: "are open",
 }
+NAMED = {  # claims that none of these asks -> what they say, named where they do not hold
+    "L15": "probes of Fair LG-FedAvg are close to chance",
+    "L11": "the paper's weight of a mixture is the best",
+}
 _SIZE = (3.1, 2.7)  # inches: three of them side by side, or one on a phone
 
 
@@ -73,7 +77,10 @@ def table(told: Mapping[str, Told]) -> str:
     settings = Counter(one.claim.id for one in told.values())
     twice = sum(count == 2 for count in settings.values())
     said = f", {'one' if twice == 1 else twice} judged on two data sets" if twice else ""
-    return "\n".join([*lines, "", f"The papers' {len(settings)} claims{said}: {many}."])
+    fails = [told[id].claim for id in NAMED if id in told and told[id].verdict == FAILS]
+    links = [f"{NAMED[c.id]} ([{c.page.rpartition('/')[2]}]({c.page}.ipynb))" for c in fails]
+    named = f" For example, it does not hold that {', or that '.join(links)}." if links else ""
+    return "\n".join([*lines, "", f"The papers' {len(settings)} claims{said}: {many}.{named}"])
 
 
 def draw(told: Mapping[str, Told], folder: Path = IMAGES) -> list[Path]:

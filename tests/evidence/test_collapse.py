@@ -53,7 +53,7 @@ def test_share_and_others_decide_together(ours, said):
 
 def test_words_count_those_that_did_not_collapse():
     found, words = collapse.compare(PRINTED, [12, 59, 61])
-    print_ = "the print reads as 8 of 10 around 60.00"
+    print_ = "the paper's mean and deviation fit 8 of 10 runs around 60.00"
     assert words == f"of the 2 of 3 runs that did not collapse (60.00); {print_}"
     assert collapse.compare(PRINTED, [12])[1].startswith(
         "of the 0 of 1 runs that did not collapse;"

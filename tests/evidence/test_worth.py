@@ -123,7 +123,7 @@ def test_a_print_that_stands_twice_beside_the_same_runs_is_one_result(folder):
     twice = scoreboard.scoreboard([SPEC, replace(SPEC)], **where).iloc[0]
     names = ["printed", "reproduced", scoreboard.DIFFERENT, scoreboard.TOLD]
     assert twice[names].tolist() == [10, 8, 4, 1]
-    assert "as would be 1 of 2 others" in report.display(report.table(SPEC, **where))
+    assert "1 of 2 other rows would match too" in report.display(report.table(SPEC, **where))
 
 
 def test_cells_of_few_vague_runs_are_out_of_reach_before_anything_runs(tmp_path):

@@ -10,6 +10,7 @@ import pandas as pd
 from lgfed_core.evidence import answers, claims, verdict
 from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim
+from lgfed_core.evidence.records import select
 
 from .comparisons import (
     FAILS,
@@ -29,6 +30,7 @@ from .comparisons import (
     printed,
     same_served,
 )
+from .layers import tables as cuts
 from .stored import at_hand, by_seed
 
 _OWN, _NEW = "CIFAR-10, own classes", "CIFAR-10, new devices"  # whose variances are shared
@@ -41,10 +43,13 @@ CLAIMS = (
         "CIFAR-10, local test: LG-FedAvg beats FedAvg, at 2 to 10 classes",
         lambda read: ahead(read, FULL["cifar10"]),
         question="Does LG-FedAvg beat FedAvg on a device's own classes?",
-        answer="**In part.** With 2 to 5 classes per device it is 14 to 35 points ahead on "
-        "CIFAR-10. When all devices hold all classes it is 1 to 3 points behind.",
+        answer="**In part.** With 2 to 5 classes per device it is 15 to 35 points ahead on "
+        "CIFAR-10. With two, nearly all of that is fine-tuning: sharing adds 0.2 points. When all "
+        "devices hold all classes it is 1 to 3 points behind.",
         guard=lambda told: (
-            told.between(14, 35.5, at=_DIFFER) and told.between(-3.5, -0.5, at="i.i.d.")
+            told.between(14.5, 35.5, at=_DIFFER)
+            and told.between(-3.5, -0.5, at="i.i.d.")
+            and 0.05 < _sharing_adds() < 0.25
         ),
         unit=_POINTS,
         family=_OWN,
@@ -55,13 +60,13 @@ CLAIMS = (
         "CIFAR-10, local test: LG-FedAvg beats local only, at 2 to 10 classes",
         lambda read: ahead(read, LOCAL),
         question="Does LG-FedAvg beat training alone on a device's own classes?",
-        answer="**Yes.** It is 5 to 34 points ahead on CIFAR-10, most where all devices hold all "
+        answer="**Yes.** It is 5 to 33 points ahead on CIFAR-10, most where all devices hold all "
         "classes.",
         guard=lambda told: (
             told.tally(10)
             and told.between(5, 7, at="2 classes")
             and told.between(10.5, 16.5, at=_DIFFER[1:])
-            and told.between(31, 34, at="i.i.d.")
+            and told.between(31, 33.5, at="i.i.d.")
         ),
         unit=_POINTS,
         family=_OWN,
@@ -82,8 +87,8 @@ CLAIMS = (
         "lgfedavg/cifar10",
         "CIFAR-10, new test: LG-FedAvg 1200+100 matches FedAvg 1800, by its cell's margin",
         lambda read: on_new(read, 1200, verdict.equivalent, margin=margin_of_match()),
-        question="Does LG-FedAvg after 1200 + 100 rounds serve new devices as well as FedAvg "
-        "after 1800?",
+        question="Does LG-FedAvg after 1200 + 100 rounds, sending less, serve new devices as well "
+        "as FedAvg after 1800?",
         answer="**Yes.** On CIFAR-10 accuracy is level within 3 points, which is twice the "
         "deviation that the paper prints. By the paper's own numbers it sends 67 % of the "
         "parameters, not half.",
@@ -110,14 +115,14 @@ CLAIMS = (
         local_fails,
         question="Do models trained alone fail on new devices?",
         answer="**In part.** With averaged weights, which the paper uses, they are 8 to 65 points "
-        "behind FedAvg. Averaged outputs rescue many of them, to within 6 to 10 points on MNIST "
+        "behind FedAvg. Averaged outputs rescue many of them, to within 6 to 9 points on MNIST "
         "with three classes or more. The paper only implies this, in its tables; that 10 points "
         "are a failure is our bound.",
         guard=lambda told: (
             told.tally(9, 2, 9)
             and told.between(7.5, 65, at="averaged weights")
-            and told.between(6, 10, at=[f"MNIST, {n}, averaged outputs" for n in _DIFFER[1:]])
-            and told.between(6, 10, at="MNIST, i.i.d., averaged outputs")
+            and told.between(6, 9, at=[f"MNIST, {n}, averaged outputs" for n in _DIFFER[1:]])
+            and told.between(6, 9, at="MNIST, i.i.d., averaged outputs")
         ),
         unit="points of accuracy that models trained alone are behind FedAvg",
     ),
@@ -128,10 +133,10 @@ CLAIMS = (
         keeps_both,
         question="Does LG-FedAvg keep FedAvg's accuracy on MNIST, on own classes and on new "
         "devices?",
-        answer="**Yes, where told.** That is 16 of 20 settings. LG-FedAvg is up to 1 point ahead "
-        "on own classes, most with two of them. On new devices it is level, within 0.2 points. "
-        "Four settings are open: own classes, with 4 or 5 classes after 800 rounds, and with all "
-        "classes.",
+        answer="**Yes, where told.** That is 16 of 20 settings: five numbers of classes, two "
+        "starts, two tests. LG-FedAvg is up to 1 point ahead on own classes, most with two "
+        "classes. On new devices it is level, within 0.2 points. Open are own classes, with 4 or 5 "
+        "classes after 800 rounds, and with all.",
         guard=lambda told: (
             told.tally(16, 0, 4)
             and told.between(-0.05, 1, at="own classes")
@@ -156,7 +161,8 @@ CLAIMS = (
         "lgfedavg/cifar10",
         f"new test: averaged weights and averaged outputs within {WITHIN:g}",
         same_served,
-        question="Are averaged weights and averaged outputs equally good for new devices?",
+        question="For LG-FedAvg, are averaged weights and averaged outputs equally good for new "
+        "devices?",
         answer="**Yes, where told.** On MNIST the two agree to 0.01 points. On CIFAR-10 they "
         "differ by at most 0.4. Our seeds do not yet show "
         "that they are within half a point everywhere.",
@@ -225,6 +231,14 @@ def _sent() -> int:
     paper = printed("cifar10", 2)
     sent = [paper[who, "params_communicated"] for who in (lg(1200), FULL["cifar10"])]
     return round(100 * sent[0] / sent[1])
+
+
+def _sharing_adds() -> float:
+    """How far the paper's cut is ahead of fine-tuning, which shares nothing, on own classes, in
+    points: CIFAR-10, two classes per device."""
+    wide = cuts.cell(select("lgfedavg.layers"), "cifar10")["local_test_acc"]
+    wide = wide.unstack(["side", "shared_layers"])
+    return (wide["first", 2] - wide["last", 0]).mean()
 
 
 def _limits(read: Read) -> dict[str, str]:

@@ -128,13 +128,15 @@ CLAIMS = (
         "a converged adversary is at 50, for 4 points",
         fair_chance(l14),
         question="Does a local adversary hide a protected attribute, at a small cost of accuracy?",
-        answer="**In part.** The small cost holds: about 3 points of accuracy with i.i.d. devices. "
-        "The hiding does not. An adversary trained to the end reads the attribute at an AUC of 71, "
-        "and of 70 without the game; 50 is chance.",
+        answer="**In part.** The adversary that hides most on validation rows (Adam, λ = 100) "
+        "costs 3 points against LG-FedAvg without one, with i.i.d. devices. It does not hide: a "
+        "network trained afterwards reads race and sex at an AUC of 71, without the game at 70. "
+        "Chance is 50.",
         guard=lambda told: (
             told.tally(1, 1, 2, ran=2)
+            and _strongest() == ("adam", 100)
             and told.between(20, 23, at="i.i.d. devices, network probe")
-            and told.between(-4, -2, at="i.i.d. devices, accuracy")
+            and told.between(-3.5, -2.5, at="i.i.d. devices, accuracy")
             and _unhidden("probe_network") == 70
         ),
         unit="AUC above 50, and points of accuracy that the adversary adds",
@@ -145,10 +147,11 @@ CLAIMS = (
         "probes are close to random",
         fair_chance(l15),
         question="Are probes fitted to the representations afterwards close to chance?",
-        answer="**No.** A logistic or a network probe reads the attribute at an AUC of 68 to 71. "
-        "Without the game it is 69 to 70.",
+        answer="**No.** After the same adversary a logistic or a network probe reads the attribute "
+        "at an AUC of 68 to 71. Without the game it is 69 to 70.",
         guard=lambda told: (
             told.tally(0, 2, 2, ran=2)
+            and _strongest() == ("adam", 100)
             and told.between(
                 17.5, 22, at=[f"i.i.d. devices, {n} probe" for n in ("logistic", "network")]
             )
@@ -204,6 +207,12 @@ def _unhidden(judge: str) -> int:
     """The AUC of ``judge`` where the claims are read, but for training without an adversary."""
     stored = stored_rows()
     return round(_values(stored, judge, False, "iid", "as_described", stronger(stored)).mean())
+
+
+def _strongest() -> tuple[str, float]:
+    """Optimiser and lambda where the claims are read."""
+    way = stronger(stored_rows())
+    return ("sgd", float("nan")) if way is None else (way.optimiser, way.strength)
 
 
 def _judged(stored: pd.DataFrame, beside: pd.DataFrame) -> pd.DataFrame:

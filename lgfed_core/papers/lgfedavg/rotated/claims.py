@@ -82,12 +82,12 @@ CLAIMS = (
         question="A newcomer's digits are rotated. Does FedAvg forget the others while it learns "
         "them, and LG-FedAvg not?",
         answer="**Yes, where told.** FedAvg loses about 70 points on the old devices, LG-FedAvg 2 "
-        "to 4. Five seeds do not yet show that LG-FedAvg stays below 5, our bound, where devices "
+        "to 3. Five seeds do not yet show that LG-FedAvg stays below 5, our bound, where devices "
         "hold two classes.",
         guard=lambda told: (
             told.counts[1] == 0
             and told.between(65, 75, at=["i.i.d., FedAvg forgets", "non-i.i.d., FedAvg forgets"])
-            and told.between(-4.5, -1.5, at="LG-FedAvg keeps")
+            and told.between(-3.5, -1.5, at="LG-FedAvg keeps")
         ),
         unit="points of accuracy on the old devices",
         family="old devices, C = 0",
@@ -99,13 +99,14 @@ CLAIMS = (
         better_on_both,
         question="If a tenth of the old devices go on training, is LG-FedAvg still better on the "
         "newcomer, and loses nothing on the others?",
-        answer="**Yes, where told.** Old devices gain about a point with two classes each, and "
-        "lose at most one, as we allow, where all are alike. The newcomer gains 1 to 3 points, "
-        "which three seeds do not settle.",
+        answer="**Yes, where told.** That is 2 of 8 settings: with two classes each, old devices "
+        "are a point ahead of FedAvg and FedProx. Where all are alike they are 0.9 behind; that "
+        "they lose at most one, our bound, is open. So is the newcomer, 1 to 3 points ahead in "
+        "three seeds.",
         guard=lambda told: (
-            told.counts[1] == 0
-            and told.between(0.8, 1.8, at="non-i.i.d., old devices")
-            and told.between(-1, -0.5, at=[f"i.i.d., old devices, over {n}" for n in _RIVALS])
+            told.tally(2, 0, 6)
+            and told.between(0.8, 1.5, at="non-i.i.d., old devices")
+            and told.between(-0.95, -0.8, at=[f"i.i.d., old devices, over {n}" for n in _RIVALS])
             and told.between(1, 3, at="newcomer")
         ),
         unit="points of accuracy, above 0: LG-FedAvg is ahead",
