@@ -83,7 +83,8 @@ def chosen(found: pd.DataFrame) -> list[Choice]:
     both on validation rows alone."""
     gap, able = tried(found, "validation_delta_eo").mean(), screened(found)[0]
     cells = dict.fromkeys(choice[:2] for choice in able)
-    return [Choice(*best_setting(-gap[[c for c in able if c[:2] == cell]])) for cell in cells]
+    best = [best_setting(-gap[[c for c in able if c[:2] == cell]]) for cell in cells]
+    return [Choice(loss, float(males), tuning) for loss, males, tuning in best]
 
 
 def left_out(found: pd.DataFrame) -> pd.Series:
