@@ -32,8 +32,6 @@ ANY = {
     "gpu_check",
 }  # the face, the command line, what measures and checks
 
-ENGINE = {f"engine.{name}" for name in ("checked", "federation", "lifted", "trials")}  # one circle
-
 
 def modules() -> dict[str, str]:
     """Dotted name below lgfed_core -> source; a package is its folder's name."""
@@ -71,7 +69,7 @@ def broken(sources: dict[str, str]) -> list[str]:
     wrong, graph = [], {}
     for name, source in sources.items():
         found, (room, *inside) = imports(name, source, set(sources)), name.split(".")
-        graph[name] = found - ENGINE if name in ENGINE else found
+        graph[name] = found
         for other in found:
             to, *beyond = other.split(".")
             one = inside[:1] and inside[0] in PAPERS and beyond[:1] and beyond[0] in PAPERS
