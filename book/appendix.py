@@ -21,8 +21,8 @@ ERRATA = """\
 # Errata and ambiguities
 
 These are {count} places where text and released code differ, numbers or formulas disagree, or the
-text leaves something open. We could find them because the authors published what most do not: full
-tables, proofs, code, and notebooks. The released code may not be what they ran.
+text leaves something open. We could find them because the authors published full tables, proofs,
+code and notebooks. The released code may not be what they ran.
 
 ## Ten that change what you may conclude
 
@@ -32,8 +32,8 @@ tables, proofs, code, and notebooks. The released code may not be what they ran.
 
 *v1* and *v2* are the versions of LG-FedAvg {{cite}}`liang2019think,liang2020think`; FADE is
 {{cite}}`hong2021federated`, CGAU {{cite}}`rieger2020client`. *Released* means the authors' code at
-commits 7af0568 (LG-FedAvg; incomes: af89a47), 7997485 (FADE) and ea2882b (CGAU). Links lead to the
-evidence. `data/paper/errata.toml` also says what each entry changes.
+commits 7af0568 (LG-FedAvg; incomes: af89a47), 7997485 (FADE) and ea2882b (CGAU). Two of the
+ten stand here again, with details. `data/paper/errata.toml` also says what each entry changes.
 """
 CONCORDANCE = """\
 <!-- made of data/paper/concordance.toml by `python book/appendix.py` -->

@@ -23,6 +23,11 @@ def place(told: Told) -> str:
     return "answer-" + key(told.claim).replace(", ", "-").replace(" ", "-")
 
 
+def asked(told: Told) -> str:
+    """The question, with the data where several have it."""
+    return told.claim.question + (f" ({told.claim.where})" if told.claim.where else "")
+
+
 def answered(told: Told) -> str:
     """The answer, struck through where its guard fails; what limits it after it."""
     answer = told.claim.answer if told.stands() else f"~~{told.claim.answer}~~ {MOVED}"
@@ -33,7 +38,7 @@ def answered(told: Told) -> str:
 def markdown(some: Iterable[Told]) -> str:
     """A question and its answer to a paragraph, each with a place of its own."""
     return "\n\n".join(
-        f'<span id="{place(one)}"></span>*{one.claim.question}*\\\n{answered(one)}' for one in some
+        f'<span id="{place(one)}"></span>*{asked(one)}*\\\n{answered(one)}' for one in some
     )
 
 

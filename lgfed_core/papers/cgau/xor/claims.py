@@ -17,9 +17,9 @@ CLAIMS = (
         live=True,
         question="Can one gated unit learn XOR, with modulation for one client and expression for "
         "the other?",
-        answer="**Open.** One unit learns XOR from most starts. Each part then serves one client "
-        "in 1 to 75 % of them, depending on what counts as solved without the other. XOR itself "
-        "needs no client: a unit without one learns it from about half of the starts.",
+        answer="**Open.** One unit learns XOR from most of 200 starts. Each part then serves one "
+        "client in 1 to 75 % of them, depending on what counts as solved without the other. XOR "
+        "itself needs no client: a unit without one learns it from about half of 200 starts.",
         guard=lambda told: (
             told.tally(0, 0, 1) and told.between(-0.49, -0.44) and told.lines["high"].max() > 0.2
         ),
