@@ -141,10 +141,12 @@ def _often(direction: str, probability: float) -> str:
 
 
 def _target_pays() -> bool:
-    """Whether the target loses 7 to 13 points, in both directions, where everybody opts out."""
-    found = stored()
-    falls = [(mine[1.0] - mine[0.0]).mean() for _, mine in _rates(found, "target_acc")]
-    return len(falls) == 2 and all(-13 < fall < -7 for fall in falls)
+    """Whether the target loses 7 to 13 points, in both directions, where everybody opts out, and
+    about 6 where three in four do."""
+    rates = dict(_rates(stored(), "target_acc"))
+    falls = [(mine[1.0] - mine[0.0]).mean() for mine in rates.values()]
+    most = (rates["usps-mnist"][0.75] - rates["usps-mnist"][0.0]).mean()
+    return len(falls) == 2 and all(-13 < fall < -7 for fall in falls) and -6.5 < most < -5.5
 
 
 _PAGE = "fade/digits"
@@ -158,11 +160,11 @@ CLAIMS = (
         ends_are_worse,
         total=4,
         question="Does imbalance between the groups hurt FADE's adversarial game?",
-        answer="**Yes, where told.** From USPS to MNIST it costs 3 points of target accuracy when "
-        "the target is nearly always there. When it is rare, a loss of about 0.7 is not settled. "
-        "MNIST to USPS has not run at full length.",
+        answer="**Yes, where told.** In one of four settings, USPS to MNIST with a target nearly "
+        "always there, it costs 3 points of target accuracy. A loss of 0.7 where the target "
+        "is rare is open. So is MNIST to USPS, not yet run at full length.",
         guard=lambda told: (
-            told.counts[1] == 0
+            told.tally(1, 0, 3, ran=2)
             and told.between(2.5, 3.6, at="in 95 %")
             and told.between(0.2, 1.1, at="in 5 %")
         ),
@@ -176,10 +178,11 @@ CLAIMS = (
         squared_is_better,
         total=4,
         question="Does the squared loss help where groups are unbalanced?",
-        answer="**Yes, where told.** It wins back 1.5 of those 3 points. Where the target is "
-        "rare, a gain of about 0.4 is not settled.",
+        answer="**Yes, where told.** In that one of four settings it wins back 1.5 of the 3 "
+        "points. Where the target is rare, a gain of about 0.4 is open: corrected for four "
+        "comparisons it may be chance.",
         guard=lambda told: (
-            told.counts[1] == 0
+            told.tally(1, 0, 3, ran=2)
             and told.between(1.2, 1.8, at="in 95 %")
             and told.between(0.2, 0.6, at="in 5 %")
         ),
@@ -194,10 +197,10 @@ CLAIMS = (
         total=4,
         question="Where the target is rare, does the squared loss lower its adversarial loss, and "
         "speed its task?",
-        answer="**Yes, where told.** Its adversarial loss ends 1.3 nats lower. Of the task loss "
-        "no difference is seen. MNIST to USPS has not run at full length.",
+        answer="**Yes, where told.** In one of four settings, USPS to MNIST, its adversarial loss "
+        "ends 1.3 nats lower. A faster task is not shown: no difference is seen.",
         guard=lambda told: (
-            told.counts[1] == 0
+            told.tally(1, 0, 3, ran=2)
             and told.between(1.1, 1.6, at="adversarial loss")
             and told.between(-0.01, 0.02, at="task loss")
         ),
@@ -210,10 +213,11 @@ CLAIMS = (
         opting_out_leaves_the_source,
         total=_RATES,
         question="May users opt out of the game without harm to the task?",
-        answer="**Yes, where told.** However many opt out, the labelled source keeps its accuracy "
-        "within 0.3 points. The unlabelled target pays: 8 to 12 points if everybody opts out. "
-        "That the source is what counts is our reading.",
-        guard=lambda told: told.counts[1] == 0 and told.between(0, 0.3) and _target_pays(),
+        answer="**Yes, where told.** In six of eight settings the labelled source keeps its "
+        "accuracy within a point; the rest is open. The unlabelled target pays 8 to 12 points if "
+        "everybody opts out, and 6 if three in four do. That the source is what counts is our "
+        "reading.",
+        guard=lambda told: told.tally(6, 0, 2, ran=6) and told.between(0, 0.3) and _target_pays(),
         unit="points of the source's accuracy, above 0: higher with opting out",
     ),
 )

@@ -118,9 +118,10 @@ CLAIMS = (
         question="Does the squared loss make a model of impairment fair to men where the vanilla "
         "loss fails?",
         answer="**Open.** In none of our runs does the squared loss lower ΔEO visibly; a gain "
-        "above 0.12 is excluded. More seeds would tell small gains from none, but only the "
-        "study's own data can settle it. (What counts as failing is our bound.)",
-        guard=lambda told: told.tally(0, 0, 14, ran=10) and _excluded(told, 0.12),
+        "above 0.12 is excluded. At rate 0.1 the premise fails: ΔEO is below 0.2 anyway. "
+        "Only the study's own data can settle it; more seeds tell small gains from none. "
+        "(What counts as failing is our bound.)",
+        guard=lambda told: told.tally(0, 0, 14, ran=10) and _excluded(told, 0.12) and _fair_at(0.1),
         unit="ΔEO without a game, or how much it falls",
     ),
 )
@@ -170,6 +171,12 @@ def _excluded(told: Told, gain: float) -> bool:
     """Whether no interval of what the squared loss gains holds ``gain``; all hold 0."""
     mine = told.lines[told.lines["name"].str.endswith(_GAIN)]
     return bool(len(mine) and mine["high"].lt(gain).all() and mine["high"].gt(0).all())
+
+
+def _fair_at(lr: float) -> bool:
+    """Whether delta EO without an adversary is below `UNFAIR` everywhere at this rate."""
+    found = alone(stored()).xs(lr, level="lr")
+    return len(found) == len(Settings.people) and bool(found.max().max() < UNFAIR)
 
 
 def told() -> dict[str, Told]:

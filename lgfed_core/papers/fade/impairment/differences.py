@@ -21,7 +21,7 @@ def of(found: pd.DataFrame) -> Page:
             fewest=2,
         )
         for who, words in WHO.items()
-        for metric, name in (("delta_eo", "delta EO (0 is fair)"), ("f1", "F1, %"))
+        for metric, name in (("delta_eo", "ΔEO (0 is fair)"), ("f1", "F1, %"))
     )
 
 

@@ -151,14 +151,14 @@ CLAIMS = (
         "no adversary: delta EO grows with male users",
         grows_with_imbalance,
         question="Without an adversary, does unfairness grow with the number of male users?",
-        answer="**Open.** No growth is seen. From 1 to 16 male users a rise of delta EO above "
-        "0.03 is ruled out; a smaller one is not.",
+        answer="**Open.** No growth is seen. From 1 to 16 male users a rise of ΔEO above 0.03 "
+        "is ruled out; a smaller one is not.",
         guard=lambda told: (
             told.tally(0, 0, 1)
             and told.between(-0.005, 0.001)
             and 4 * told.lines["high"].max() < 0.035
         ),
-        unit="delta EO (0 is fair, 2 the worst) with each doubling of male users",
+        unit="ΔEO (0 is fair, 2 the worst) with each doubling of male users",
     ),
     Claim(
         "F11",
@@ -168,15 +168,17 @@ CLAIMS = (
         2,
         question="Is the squared loss fairer when groups are unbalanced, and the vanilla loss "
         "when they are balanced?",
-        answer="**Open.** With one male user the two differ by less than 0.04 in delta EO, with "
-        "sixteen by 0.03, give or take 0.07. Five seeds show neither ahead.",
+        answer="**Open.** Each loss plays at its own best tuning. With one male user a difference "
+        "above 0.04 in ΔEO is ruled out. With sixteen squared is fairer by 0.03, give or "
+        "take 0.07.",
         guard=lambda told: (
             told.tally(0, 0, 2)
             and told.between(-0.02, 0.01, at="1 male user")
             and told.between(0.01, 0.05, at="16 male users")
             and told.lines["low"].iloc[0] > -0.04
+            and told.lines["high"].iloc[0] < 0.04
         ),
-        unit="delta EO (0 is fair, 2 the worst), above 0: as claimed",
+        unit="ΔEO (0 is fair, 2 the worst), above 0: as claimed",
     ),
     Claim(
         "F12",
@@ -186,9 +188,11 @@ CLAIMS = (
         accuracy_is_kept,
         4,
         question="Do both adversarial losses keep the accuracy of the model without one?",
-        answer="**Yes.** Both stay within 0.6 points of it. Tunings that cost more than a point "
-        "on validation rows were ruled out beforehand.",
-        guard=lambda told: told.tally(4) and told.between(-0.7, 0),
+        answer="**Yes.** Each at its best tuning, they cost at most half a point; 0.8 is ruled "
+        "out. Tunings that cost more than a point on validation rows were not eligible.",
+        guard=lambda told: (
+            told.tally(4) and told.between(-0.55, 0) and bool(told.lines["low"].min() > -0.8)
+        ),
         unit="points of accuracy, above 0: better than without an adversary",
     ),
 )

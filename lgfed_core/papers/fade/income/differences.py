@@ -20,7 +20,7 @@ def of(found: pd.DataFrame) -> Page:
 
 
 def _gap(found: pd.DataFrame) -> str:
-    head = f"What the game changes in delta EO (0 is fair), {_USUAL}"
+    head = f"What the game changes in ΔEO (0 is fair), {_USUAL}"
     return table(head, _against_none(found, "delta_eo"), digits=3)
 
 

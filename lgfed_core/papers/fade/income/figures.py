@@ -42,8 +42,8 @@ def figure3a(gap: pd.DataFrame, acc: pd.DataFrame, practice: pd.DataFrame | None
             right.plot(*at, PRACTICE[name], color=INK, label=name, ls="", ms=7)
     left.set_xscale("log", base=2)
     left.xaxis.set_major_formatter("{x:g}")
-    left.set(xlabel="male users", ylabel="delta EO", ylim=(0, None))
-    right.set(xlabel="delta EO", ylabel="accuracy, %", xlim=(0, None))
+    left.set(xlabel="male users", ylabel="ΔEO", ylim=(0, None))
+    right.set(xlabel="ΔEO", ylabel="accuracy, %", xlim=(0, None))
     room(right, above=0.1, below=0.5)
     right.legend(fontsize=7, ncols=2, loc="lower right")
     words = "Delta EO by the number of male users, and accuracy against delta EO, a line per loss "
@@ -93,7 +93,7 @@ def by_round(curves: pd.DataFrame, ax: Axes | None = None) -> Axes:
             ax.plot(
                 mean.index, mean, style, color=LOSS[loss][0], label=f"{in_words(loss)}, {m:g} male"
             )
-    ax.set(xlabel="round", ylabel="delta EO, validation rows", ylim=(0, None))
+    ax.set(xlabel="round", ylabel="ΔEO, validation rows", ylim=(0, None))
     ax.legend(fontsize=7, ncols=3)
     words = "Delta EO on validation rows by round: fewest male users solid, most dashed."
     caption(ax.get_figure(), words, curves)

@@ -47,10 +47,10 @@ CLAIMS: tuple[Claim, ...] = (
         "given true classes, conditioning on them prevents collapse",
         lambda _: decided(user_collapse.claim_f15()),
         live=True,
-        question="Does conditioning on classes keep users from collapsing?",
-        answer="**Yes.** Given the true classes, collapsed codes are half a nat worse than the "
-        "right ones. With the classifier's own predictions, which the paper uses for users "
-        "without labels, nothing prevents collapse.",
+        question="Does conditioning on users' true classes keep them from collapsing?",
+        answer="**Yes.** True classes only: there collapsed codes are half a nat worse than the "
+        "right ones. In the paper's CDAN, which uses the classifier's own predictions, "
+        "nothing prevents collapse.",
         guard=lambda told: (
             told.tally(1) and told.between(0.45, 0.55) and _beside(BESIDE[3]) == AGAINST
         ),

@@ -135,10 +135,12 @@ CLAIMS = (
         cheaper,
         question="On questions about pictures, does LG-FedAvg reach FedAvg's goal with fewer "
         "parameters sent?",
-        answer="**Yes, where told.** It reaches the goal with every seed. By then it has sent "
-        "about a third less than FedAvg, but ten seeds leave anything from nothing to a half.",
+        answer="**Yes, where told.** It reaches the goal with every seed, but a goal of 40 % is "
+        "low: guessing without a picture scores 42. That it sends less, by about a third, is "
+        "open: ten seeds leave anything from nothing to a half.",
         guard=lambda told: (
-            told.counts[1] == 0
+            told.tally(1, 0, 1)
+            and Settings.goal == 0.4
             and told.between(1, 1, at="the goal is reached")
             and told.between(27, 38, at="saved")
         ),
