@@ -174,15 +174,15 @@ def _features(args) -> int:
 
 
 def _run(args) -> int:
-    from .papers import asked, experiments
+    from .papers import command_checks, experiments
 
-    asked.run(args.experiment, args.scale, args.protocol, args.device, args.lanes)
+    command_checks.run(args.experiment, args.scale, args.protocol, args.device, args.lanes)
     from .evidence import records as results
-    from .papers import typed
+    from .papers import parse_settings
     from .papers.parts import said
 
     experiment = experiments.find(args.experiment)
-    changes = typed.changes(experiment.Settings, args.set)
+    changes = parse_settings.changes(experiment.Settings, args.set)
     protocols = experiment.protocols if args.protocol == "both" else [args.protocol]
     why_not = "The smallest scale is for trying things out" if args.scale == "smoke" else ""
     if others := changes.keys() - experiment.chooses:
@@ -245,9 +245,9 @@ def _shown(rows) -> str:
 
 
 def _fill(args) -> int:
-    from .papers import asked
+    from .papers import command_checks
 
-    asked.fill(args.hours, args.device, args.only)
+    command_checks.fill(args.hours, args.device, args.only)
     if args.plan and (args.workers is not None or args.cluster):
         raise SettingsError(
             "--plan shows what one process here would run; leave out --workers and --cluster"
@@ -266,9 +266,9 @@ def _fill(args) -> int:
 
 
 def _report(args) -> int:
-    from .papers import asked
+    from .papers import command_checks
 
-    asked.paper(args.paper)
+    command_checks.paper(args.paper)
     from .papers.printout import printout
 
     print(printout(args.paper, args.front))

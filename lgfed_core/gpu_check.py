@@ -29,8 +29,8 @@ from torch import Tensor
 
 from .engine import CPU, Federation, loop
 from .engine.batched import Batched
-from .engine.given import Given
 from .engine.provenance import provenance
+from .engine.round_plan import Given
 from .engine.training import Phase
 from .errors import LgfedError, NotAvailable, SettingsError
 from .files import writable

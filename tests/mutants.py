@@ -19,11 +19,11 @@ FAIR, FRECHET = "tests/metrics/test_fairness.py", "tests/metrics/test_frechet.py
 VERDICT, SHARES = "tests/evidence/test_verdict.py", "tests/partition/test_label_skew.py"
 CONTRACT = "tests/methods/test_contract.py -k FedAvg"
 DIGESTS = "tests/engine/test_digests.py"
-PRIVATE, WORTH = "tests/methods/test_privacy.py", "tests/evidence/test_worth.py"
+PRIVATE, WORTH = "tests/methods/test_privacy.py", "tests/evidence/test_power.py"
 CLUSTERS = "tests/partition/test_feature_clusters.py"
 DAMAGE, SAVED = "tests/engine/test_damage.py -k ", "tests/engine/test_checkpoint.py -k "
 COLLAPSE, CLAIMS = "tests/evidence/test_collapse.py", "tests/evidence/test_claims.py"
-STEPS, GOALS = "tests/evidence/test_steps.py", "tests/fill/test_goals.py"
+STEPS, GOALS = "tests/evidence/test_seed_steps.py", "tests/fill/test_goals.py"
 FAR = "tests/engine/test_divergence.py -k far"
 MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is made to say, tests
     # losses
@@ -88,7 +88,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
     ("evidence/verdict.py", "np.maximum.accumulate(p[order]", "(p[order]", VERDICT),
     ("evidence/verdict.py", "len(tests) * min(", "min(", VERDICT),
     ("evidence/verdict.py", "max(_above(mean + margin", "min(_above(mean + margin", VERDICT),
-    ("evidence/steps.py", "(true / seeds if seeds else far)", "far",
+    ("evidence/seed_steps.py", "(true / seeds if seeds else far)", "far",
      STEPS),
     # the second batch: verdicts,
     ("evidence/comparison.py", "elif high < -margin or low > margin", "elif high < margin",
@@ -106,14 +106,14 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
     ("evidence/verdict.py", "shift[~np.isnan(shift)]", "np.nan_to_num(shift)", VERDICT),
     ("evidence/verdict.py", "max(tests, key=lambda t: t.p)", "min(tests, key=lambda t: t.p)",
      VERDICT),
-    ("evidence/worth.py", "return least <= comparison", "return least >= comparison", WORTH),
-    ("evidence/worth.py", "            return many", "            return seeds", WORTH),
-    ("evidence/worth.py", "sd**2 / many, many - 1", "sd**2 / seeds, seeds - 1", WORTH),
-    ("evidence/worth.py", "if names != mine]", "]", WORTH),
-    ("evidence/worth.py", "interval[0] <= 0 <= interval[1]", "interval[0] <= 0", WORTH),
-    ("evidence/worth.py", "sorted((printed / 2, 2 * printed))", "(printed / 2, 2 * printed)",
+    ("evidence/power.py", "return least <= comparison", "return least >= comparison", WORTH),
+    ("evidence/power.py", "            return many", "            return seeds", WORTH),
+    ("evidence/power.py", "sd**2 / many, many - 1", "sd**2 / seeds, seeds - 1", WORTH),
+    ("evidence/power.py", "if names != mine]", "]", WORTH),
+    ("evidence/power.py", "interval[0] <= 0 <= interval[1]", "interval[0] <= 0", WORTH),
+    ("evidence/power.py", "sorted((printed / 2, 2 * printed))", "(printed / 2, 2 * printed)",
      WORTH),
-    ("evidence/worth.py", "b.reindex(a.index)", "b.to_numpy()", WORTH),
+    ("evidence/power.py", "b.reindex(a.index)", "b.to_numpy()", WORTH),
     # partitions,
     ("partition/feature_clusters.py", "PCA(2, svd_solver=\"covariance_eigh\").fit(x[fit])",
      "PCA(2, svd_solver=\"covariance_eigh\").fit(x)", CLUSTERS),
@@ -161,11 +161,11 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
     ("engine/divergence.py", "uploads.double() - received.double()", "uploads - received", FAR),
     ("engine/divergence.py", "before[list(runs)] if", "before if", FAR),
     # the third batch: what a cell, a contrast and a claim are worth,
-    ("evidence/worth.py", "*comparison.ends(*print_, spec.pooled)}) > 1",
+    ("evidence/power.py", "*comparison.ends(*print_, spec.pooled)}) > 1",
      "*comparison.ends(*print_, 1)}) > 1",
      "tests/evidence/test_report.py -k hangs"),
-    ("evidence/worth.py", "if open_ and not reachable(sd", "if not reachable(sd", WORTH),
-    ("evidence/worth.py", "found = wide if wide == narrow else open_", "found = wide", WORTH),
+    ("evidence/power.py", "if open_ and not reachable(sd", "if not reachable(sd", WORTH),
+    ("evidence/power.py", "found = wide if wide == narrow else open_", "found = wide", WORTH),
     ("evidence/collapse.py", "sd**2 / (sd**2 + (mean - guess) ** 2)",
      "sd**2 / (mean - guess) ** 2", COLLAPSE),
     ("evidence/collapse.py", "(runs * mean - fell * guess) / (runs - fell)", "mean", COLLAPSE),
@@ -183,10 +183,10 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
      CLAIMS),
     ("evidence/claims.py", 'lines["ran"] == 0, ["verdict"', 'lines["ran"] < 0, ["verdict"', CLAIMS),
     ("evidence/comparison.py", "theirs * np.linspace(0, 8, 161)", "theirs * np.zeros(1)", WORTH),
-    ("evidence/steps.py", "if step > seeds), None)", "if step >= seeds), None)", STEPS),
-    ("evidence/steps.py", "seeds * more / step * off**2", "0 * off**2", STEPS),
-    ("evidence/steps.py", "p[looks] < alpha / claims", "p[looks] < alpha", STEPS),
-    ("evidence/steps.py", "np.all(each, axis=0)", "np.any(each, axis=0)", STEPS),
+    ("evidence/seed_steps.py", "if step > seeds), None)", "if step >= seeds), None)", STEPS),
+    ("evidence/seed_steps.py", "seeds * more / step * off**2", "0 * off**2", STEPS),
+    ("evidence/seed_steps.py", "p[looks] < alpha / claims", "p[looks] < alpha", STEPS),
+    ("evidence/seed_steps.py", "np.all(each, axis=0)", "np.any(each, axis=0)", STEPS),
     ("evidence/records.py", "rows[\"seed\"] < self.most", "rows[\"seed\"] <= self.most",
      "tests/evidence/test_records.py"),
     # what is worth running next,
@@ -200,7 +200,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
     ("methods/shot.py", ") / share.clamp(min=1e-12)", ")", "tests/methods/test_adaptation.py"),
     ("methods/qffl.py", "** self.q / (self.q + 1)", "/ (self.q + 1)", DIGESTS),
     ("methods/cgau.py", "-(-seen // self.per)", "seen // self.per", "tests/methods/test_cgau.py"),
-    ("engine/trials.py", "- {*range(kinds)}",
+    ("engine/loss_checks.py", "- {*range(kinds)}",
      "- {*range(kinds + 1)}", "tests/engine/test_refused.py"),
     ("engine/dual.py", "push if training.nesterov else self.velocities", "self.velocities",
      "tests/engine/test_dual.py"),
@@ -211,22 +211,23 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
      "tests/engine/test_embeddings.py"),
     ("engine/embeddings.py", 'yield "test", data.test', 'yield "test", data.train',
      "tests/engine/test_embeddings.py"),
-    ("engine/answers.py", "0 <= pull < math.inf", "pull < math.inf",
-     "tests/engine/test_answers.py"),
-    ("engine/answers.py", "isinstance(found, str | bytes) or", "", "tests/engine/test_answers.py"),
+    ("engine/method_checks.py", "0 <= pull < math.inf", "pull < math.inf",
+     "tests/engine/test_method_checks.py"),
+    ("engine/method_checks.py", "isinstance(found, str | bytes) or", "",
+     "tests/engine/test_method_checks.py"),
     ("engine/rounds.py", '_like(trained, kept, method, "keep", "participants\' own")', "kept",
-     "tests/engine/test_answers.py"),
+     "tests/engine/test_method_checks.py"),
     ("engine/rounds.py", '_like(sent, given, treatment, "privatise")', "given",
-     "tests/engine/test_answers.py"),
-    ("engine/lifted.py", "if split.groups is not None", "if False",
-     "tests/engine/test_lifted.py tests/engine/test_steps.py"),
+     "tests/engine/test_method_checks.py"),
+    ("engine/vmap_checks.py", "if split.groups is not None", "if False",
+     "tests/engine/test_vmap_checks.py tests/engine/test_steps.py"),
     # means over devices, partitions made by hand, measures of one group,
     ("engine/accuracy.py", ".nanmean(1)", ".mean(1)", "tests/engine/test_trackers.py"),
     ("partition/partition.py", "& (rows[:, 1:] >= 0)", "& (rows[:, 1:] > 0)", SHARES),
     ("partition/partition.py", "size.max() <= index.shape[1]", "size.max() <= len(index)", SHARES),
     ("metrics/fairness.py", "if len(found) < 2", "if len(found) < 1",
      "tests/test_misuse.py"),
-    ("papers/parts.py", "- outcome.diverged.keys()", "", "tests/papers/test_declared.py "
+    ("papers/parts.py", "- outcome.diverged.keys()", "", "tests/papers/test_experiment_checks.py "
      "tests/papers/test_contract.py -k diverged"),
     # what pages judge and show
     ("papers/fade/impairment/claims.py", "if len(parts) == len(rates)", "if parts",
@@ -251,7 +252,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
      "tests/papers/cgau/test_cifar10.py -k slopes"),
     ("papers/cgau/clients/leak.py", "if np.isin(who.random", "if False and np.isin(who.random",
      "tests/papers/cgau/test_clients.py"),
-    ("papers/lgfedavg/vqa/long.py", 'found[found["long"] == longest]', "found",
+    ("papers/lgfedavg/vqa/longer_runs.py", 'found[found["long"] == longest]', "found",
      "tests/papers/lgfedavg/vqa/test_run.py -k long"),
     # answers
     ("evidence/answers.py", "+ [1.0] * missing", "", "tests/evidence/test_answers.py"),
@@ -259,9 +260,9 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
      "tests/evidence/test_answers.py"),
     ("papers/questions.py", "if told.stands() else", "if True else",
      "tests/papers/test_questions.py"),
-    ("papers/findings.py", "return False", "return True", "tests/papers/test_findings.py"),
-    ("papers/in_short.py", "if not one.stands()", "if one.stands()",
-     "tests/papers/test_in_short.py"),
+    ("papers/guards.py", "return False", "return True", "tests/papers/test_page_guards.py"),
+    ("papers/answer_box.py", "if not one.stands()", "if one.stands()",
+     "tests/papers/test_answer_box.py"),
 ]  # fmt: skip
 
 

@@ -36,7 +36,15 @@ from test_digests import CASES, SCHEMES as PARTITIONS, ends_of, rows_of
 from lgfed_core import papers
 from lgfed_core.evidence import report, scoreboard
 from lgfed_core.fill import words, work
-from lgfed_core.papers import board, experiments, front, in_short, origins, overview, printed
+from lgfed_core.papers import (
+    answer_box,
+    board,
+    experiments,
+    front,
+    overview,
+    printed,
+    verdict_provenance,
+)
 from lgfed_core.paths import RESULTS, ROOT
 
 PASSES = 3  # a table of a table of a table of rows
@@ -65,14 +73,14 @@ def _judged() -> Iterator[tuple[str, Any]]:
         yield f"claim {name}", "\n".join([*map(str, said), text(one.lines)])
     for page in board.STORED:
         yield f"strict {page.__name__.partition('papers.')[2]}", page.from_stored()
-    from_where = origins.of_claims()
+    from_where = verdict_provenance.of_claims()
     yield from {"board": board.markdown(whole, from_where), "front": front.table(told)}.items()
     yield from {"counts": board.counts(whole), "kinds": overview.claims(whole)}.items()
     yield "scoreboard", scoreboard.scoreboard(printed.TABLES.values())
     for name, spec in printed.TABLES.items():
         lines = report.table(spec)
         yield f"printed {name}", lines
-        yield f"commands {name}", list(origins.with_commands(lines, spec)["command"])
+        yield f"commands {name}", list(verdict_provenance.with_commands(lines, spec)["command"])
         if spec.contrasts:
             yield f"contrasts {name}", report.contrasts(spec)
 
@@ -86,10 +94,10 @@ def _pages() -> Iterator[tuple[str, Any]]:
             kept = ["".join(c["source"]) for c in cells if c["cell_type"] == "markdown"]
             yield f"page {page}", "\n\n".join(kept)
     for name, experiment in experiments.ALL.items():
-        yield f"fold {name}", in_short.Box("", experiments=[experiment]).html()
+        yield f"fold {name}", answer_box.Box("", experiments=[experiment]).html()
     for claims in board.STORED:
         for page in dict.fromkeys(claim.page for claim in claims.CLAIMS):
-            yield f"fold {page}, claims", in_short.Box(page, claims).html()
+            yield f"fold {page}, claims", answer_box.Box(page, claims).html()
 
 
 def _by_page() -> dict[str, list[ModuleType]]:

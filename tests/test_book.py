@@ -44,7 +44,7 @@ def test_notebook_keeps_the_rules(name):
     cells = code_cells(notebook)
     assert not any(cell.outputs or cell.execution_count for cell in cells), "holds outputs"
     for cell in cells:  # a guard is hidden when drawn, and stands on its own
-        most = 50 if "guard" in cell.metadata.get("tags", []) else 15
+        most = 50 if "guard" in cell.metadata.get("tags", []) else 30
         assert len(cell.source.splitlines()) <= most, cell.id
     settings = [cell for cell in cells if "parameters" in cell.metadata.get("tags", [])]
     assert len(settings) == 1

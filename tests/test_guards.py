@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lgfed_core.evidence.answers import AGAINST, AS_CLAIMED, LEVEL, UNTOLD, Told
-from lgfed_core.papers import findings, questions
+from lgfed_core.papers import guards, questions
 from lgfed_core.papers.board import STORED
 from lgfed_core.paths import ROOT
 
@@ -101,7 +101,7 @@ def test_a_finding_falls_with_its_rows(path, finding, guard, how, monkeypatch):
         return rows.assign(value=-rows["value"]) if how == "turned" else rows.iloc[:0]
 
     monkeypatch.setattr(records, "load", mutated)
-    monkeypatch.setattr(findings, "display", None, raising=False)
+    monkeypatch.setattr(guards, "display", None, raising=False)
     assert not asked(guard), finding
 
 

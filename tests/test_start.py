@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lgfed_core.errors import LgfedError
-from lgfed_core.papers import asked, experiment, experiments
+from lgfed_core.papers import command_checks, experiment, experiments
 
 HEAVY = {"torch", "pandas", "scipy", "matplotlib", "sklearn"}
 WORDS = (
@@ -62,7 +62,7 @@ def test_the_table_of_experiments_agrees_with_their_modules(name):
     assert page.__name__ == f"{experiments.__package__}.{place.module}"
     assert vars(page)[place.attribute] is found and found.name == name
     assert page.__doc__.splitlines()[0] == place.words
-    assert tuple(found.scales) == asked.SCALES
+    assert tuple(found.scales) == command_checks.SCALES
 
 
 def test_every_experiment_has_its_place():
@@ -83,12 +83,15 @@ def _below(kind):
 
 @pytest.mark.parametrize(
     ("check", "given"),
-    [(asked.run, ("lgfedavg.mnist", "smoke", "both", "auto", "auto")), (asked.fill, (1.0, "cpu"))],
+    [
+        (command_checks.run, ("lgfedavg.mnist", "smoke", "both", "auto", "auto")),
+        (command_checks.fill, (1.0, "cpu")),
+    ],
 )
 def test_what_is_right_passes(check, given):
     check(*given)
     with pytest.raises(LgfedError, match="'tpu' is none of auto, cpu, cuda"):
-        check(*("tpu" if word in asked.DEVICES else word for word in given))
+        check(*("tpu" if word in command_checks.DEVICES else word for word in given))
 
 
 def test_to_read_a_page_is_not_to_read_all_of_them():

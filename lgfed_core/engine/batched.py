@@ -10,13 +10,13 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.methods import Method
 from lgfed_core.seeds import draw
 
-from .given import Given, Host
+from .batched_evaluation import StackedTests
 from .graphs import Graphs
 from .identity import told_apart
 from .looped import Looped
 from .losses import Losses
+from .round_plan import Given, Host
 from .stack import Stack
-from .stacked_tests import StackedTests
 from .training import Job, Phase, moving
 
 

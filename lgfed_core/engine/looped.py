@@ -19,7 +19,7 @@ from lgfed_core.seeds import coin, draw, pictures, visits
 
 from .adam import Adam
 from .dual import Dual, NotTheRows, ahead, first_layer
-from .looped_tests import LoopedTests, Slots
+from .looped_evaluation import LoopedTests, Slots
 from .training import Job, Phase, Ready, for_each, gradients, moving, pulled, sheltered, trainee
 
 # A worker's own network in a flat buffer, its parameters, each run's steps on a batch.

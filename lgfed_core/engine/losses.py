@@ -8,7 +8,7 @@ from torch.func import vmap
 
 from lgfed_core.methods import Batch, Local
 
-from .stacked_tests import filled
+from .batched_evaluation import filled
 from .training import Phase, trainee
 
 

@@ -11,13 +11,13 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.methods import Method
 from lgfed_core.models.layout import Layout, values
 
-from . import answers, checked, trials
+from . import input_checks, loss_checks, method_checks
 from .federation import Federation
-from .lifted import refuse_unlifted
 from .memory import zeros
 from .processes import Apart
 from .trackers import Tracker
 from .training import LocalTraining, Phase, normalises, trainee
+from .vmap_checks import refuse_unlifted
 
 ENGINES = (
     *("shared", "personal", "uploads", "others"),
@@ -38,14 +38,14 @@ def prepare(
 
     padded: whether batches will be, so that losses have to go by the weights of their rows.
     """
-    methods = checked.one_each(federation, method)
+    methods = input_checks.one_each(federation, method)
     layout = Layout(federation.net, averaged(methods[0], federation.net))
     runs, devices, place = len(federation.seeds), federation.clients, federation.device
     size = layout.size_shared + layout.size_personal
-    checked.data(federation, methods, training, padded)
-    trial = partial(trials.losses, federation, methods[0], padded)
+    input_checks.data(federation, methods, training, padded)
+    trial = partial(loss_checks.losses, federation, methods[0], padded)
     Apart(trial).call() if forked else trial()
-    checked.start(start, layout, runs, devices)
+    input_checks.start(start, layout, runs, devices)
     shared, personal = layout.split(start.to(place))
     if start.dim() == 2:
         personal = personal[:, None]  # [R, 1, P_p], the same for all
@@ -82,12 +82,12 @@ def prepare(
         net, layout, methods, training, list(federation.seeds), federation.rows(), tensors
     )
     if normalises(trainee(phase)):
-        checked.lonely_rows(phase)
+        input_checks.lonely_rows(phase)
         if padded:
-            checked.padded_rows(phase)
+            input_checks.padded_rows(phase)
     if padded:
-        checked.padding(phase)
-    if padded and (two := trials.two(federation, methods[0])) is not None:
+        input_checks.padding(phase)
+    if padded and (two := loss_checks.two(federation, methods[0])) is not None:
         refuse_unlifted(phase, two)
 
     def of_tracker(name: str, *shape: int) -> Tensor:
@@ -103,6 +103,6 @@ def averaged(method: Method, net: nn.Module) -> frozenset[str]:
     """What ``method`` shares, and running statistics if it averages them."""
     known = dict(net.named_parameters())
     statistics = method.batch_norm == "averaged"
-    return answers.shared(method, net) | {
+    return method_checks.shared(method, net) | {
         n for n, _ in values(net) if statistics and n not in known
     }

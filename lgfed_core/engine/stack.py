@@ -13,8 +13,8 @@ from torch import Tensor
 from lgfed_core.methods import Step
 
 from .adam import Adam
-from .given import Given
 from .losses import Losses
+from .round_plan import Given
 from .training import Lent, Phase, for_each, gradients, pulled
 
 Moves = tuple[list[str], Step]  # names of the parameters that move, and the step of a method

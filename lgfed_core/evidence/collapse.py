@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import comparison, verdict
 from .printed import Table
-from .steps import STEPS
+from .seed_steps import STEPS
 
 WIDE = 5.0  # points: of a printed deviation, and of the margin then
 _PRINT = 0.01  # runs: what the digits of a print may take from a whole number of them

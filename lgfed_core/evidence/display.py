@@ -10,7 +10,7 @@ import pandas as pd
 from . import verdict
 from .printed import METHODS, METRICS
 from .rows import PROTOCOLS
-from .steps import marked
+from .seed_steps import marked
 
 _CHOSEN = {"best_test": "best on test", "best_val": "best on validation", "last": "last round"}
 _MARKS = {verdict.REPRODUCED: "✓", verdict.DIFFERS: "✗", verdict.INCONCLUSIVE: "?"}

@@ -19,7 +19,7 @@ from lgfed_core.paths import PAPER
 
 from .comparison import margin_of
 from .rows import PROTOCOLS, plain
-from .words import PAPERS as PAPERS
+from .vocabulary import PAPERS as PAPERS
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from lgfed_core.errors import ResultsError
 from lgfed_core.paths import PAPER, RESULTS
 
-from . import comparison, printed, records, verdict, worth
+from . import comparison, power, printed, records, verdict
 from .display import display as display, text
 from .printed import PAPERS, Table
 from .rows import DIVERGED, PROTOCOLS, SCALES, plain, refuse_repeated, texts
@@ -100,7 +100,7 @@ def table_of(
                     }
                 )
     table = pd.DataFrame(lines)
-    return table.assign(rivals=worth.rivals(table, spec, found))
+    return table.assign(rivals=power.rivals(table, spec, found))
 
 
 def contrasts(spec: Table, *, folder: Path = RESULTS, paper: Path = PAPER) -> pd.DataFrame:
@@ -109,7 +109,7 @@ def contrasts(spec: Table, *, folder: Path = RESULTS, paper: Path = PAPER) -> pd
 
 
 def contrasts_of(spec: Table, rows: pd.DataFrame, paper: Path) -> pd.DataFrame:
-    return worth.contrasts(spec, runs_of(spec, rows, "paper"), *spec.headline, folder=paper)
+    return power.contrasts(spec, runs_of(spec, rows, "paper"), *spec.headline, folder=paper)
 
 
 def at_hand(spec: Table, *, folder: Path = RESULTS, paper: Path = PAPER) -> pd.DataFrame:
@@ -180,7 +180,7 @@ def _judged(
     """Our runs against a cell; why it is inconclusive, or how many runs have collapsed."""
     if metric.digit:
         return comparison.compare_exact(cell["paper"], metric.digit, ours), ""
-    return worth.judged(spec, cell, ours, metric.least(cell["paper"]))
+    return power.judged(spec, cell, ours, metric.least(cell["paper"]))
 
 
 def runs_of(

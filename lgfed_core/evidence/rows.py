@@ -22,7 +22,7 @@ import pandas as pd
 
 from lgfed_core.errors import ResultsError
 
-from .words import PROTOCOLS, SCALES, SELECTIONS
+from .vocabulary import PROTOCOLS, SCALES, SELECTIONS
 
 _CHOICES = {"protocol": PROTOCOLS, "selection": SELECTIONS, "scale": SCALES}
 FIRST = ["table"]

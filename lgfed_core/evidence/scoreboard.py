@@ -10,10 +10,10 @@ import pandas as pd
 
 from lgfed_core.paths import PAPER, RESULTS
 
-from . import records, verdict, worth
+from . import power, records, verdict
 from .printed import PAPERS, Table, counted
 from .report import contrasts_of, table_of
-from .steps import STEPS
+from .seed_steps import STEPS
 
 DIFFERENT = "different"  # reproduced, where one print beside the same runs counts once
 TOLD = "told apart"  # of these: no other row's runs would be in its place, `worth.rivals`
@@ -75,7 +75,7 @@ def contrast_board(
     found = pd.concat(lines)
     found = found.assign(kind=_kinds(found["verdict"]))
     kinds = [verdict.DIFFERS, verdict.INCONCLUSIVE, verdict.STAND_IN]
-    kinds += [verdict.NOT_RUN, worth.NO_CONTRAST]
+    kinds += [verdict.NOT_RUN, power.NO_CONTRAST]
     return pd.DataFrame(
         {
             "paper": PAPERS[name],

@@ -1,7 +1,7 @@
 """What there is to decide: the papers' printed numbers and claims, each with the runs it needs.
 
 A goal's chance at a number of seeds is that of a verdict there, from the seeds at hand
-(`evidence.steps`); a claim's is the share of its open comparisons that come to be told.
+(`evidence.seed_steps`); a claim's is the share of its open comparisons that come to be told.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ from lgfed_core.evidence.answers import ALONE, UNTOLD, Told
 from lgfed_core.evidence.claims import Line
 from lgfed_core.evidence.printed import METRICS, Table
 from lgfed_core.evidence.rows import PROTOCOLS, plain
-from lgfed_core.evidence.steps import STEPS, Print, cell_chance, comparison_chance, next_step
+from lgfed_core.evidence.seed_steps import STEPS, Print, cell_chance, comparison_chance, next_step
 from lgfed_core.papers import board, experiments, printed
 from lgfed_core.papers.parts import Piece, line_of
 

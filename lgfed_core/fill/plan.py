@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from lgfed_core.evidence.steps import STEPS, missing
+from lgfed_core.evidence.seed_steps import STEPS, missing
 from lgfed_core.papers import commands, experiments
 from lgfed_core.papers.experiment import Experiment
 from lgfed_core.papers.parts import Piece

@@ -4,7 +4,7 @@ from itertools import islice
 
 import pandas as pd
 
-from lgfed_core.evidence.steps import STEPS
+from lgfed_core.evidence.seed_steps import STEPS
 from lgfed_core.evidence.verdict import NOT_RUN
 
 from .plan import Bundle, Planner

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from lgfed_core.errors import SettingsError, one_of
 
-from .declared import refuse_ignored, refuse_types
+from .field_checks import refuse_ignored, refuse_types
 from .privacy import Treatment
 
 BATCH_NORM = ("frozen", "local", "averaged")
@@ -48,7 +48,7 @@ class Batch:
     def attributes(self, kinds: int, columns: slice = slice(None)) -> Tensor:
         """``columns`` of ``groups``, [b, g], numbered from 0 to ``kinds`` - 1.
 
-        That all rows are is made sure of before anything trains (`engine.trials`). Raises
+        That all rows are is made sure of before anything trains (`engine.loss_checks`). Raises
         SettingsError where there are no groups, or one number a row in place of a column.
         """
         if self.groups is None:

@@ -2,7 +2,7 @@
 
 Claims are those of data/paper/claims.csv. A verdict is the one by setting (`evidence.answers`),
 from runs at paper scale and as described; beside it stands the strict one, of its own page; of
-what is judged live, as it came out when the page was last told to keep it (`live`).
+what is judged live, as it came out when the page was last told to keep it (`live_claims`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ from lgfed_core.evidence.answers import VERDICTS, Told
 from lgfed_core.evidence.claims import Claim
 from lgfed_core.evidence.display import opened
 from lgfed_core.evidence.printed import PAPERS
-from lgfed_core.evidence.steps import standing
+from lgfed_core.evidence.seed_steps import standing
 from lgfed_core.paths import PAPER
 
 from .cgau.audio import claims as audio
@@ -148,7 +148,7 @@ def markdown(
 ) -> str:
     """``table`` of `board` as Markdown: the question with the paper's words, the answer, the
     verdict, and in small letters the strict one; a verdict links to the claim's page, and opens on
-    its runs where ``origins`` (of `origins.of_claims`) know them."""
+    its runs where ``origins`` (of `verdict_provenance.of_claims`) know them."""
     lines = ["| | question, and what the paper says | answer | verdict |", "|---|---|---|---|"]
     for claim, row in table.iterrows():
         said = f"[{row['verdict']}]({row['page']}.ipynb) <small>{row['strict']}</small>"

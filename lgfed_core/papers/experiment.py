@@ -20,10 +20,10 @@ from lgfed_core.engine.processes import checked_workers
 from lgfed_core.errors import SettingsError, at_most, one_of
 from lgfed_core.evidence import records as results
 from lgfed_core.evidence.rows import DIVERGED, PROTOCOLS, identifying
-from lgfed_core.evidence.words import DEVICES, LANES
+from lgfed_core.evidence.vocabulary import DEVICES, LANES
 from lgfed_core.paths import RUNS
 
-from . import declared
+from . import experiment_checks
 from .parts import Part, Piece, last_round, readable, refuse_missing
 from .settings import Checked
 
@@ -55,14 +55,14 @@ class Experiment:
         return cfg
 
     def _made(self, scale: str, protocol: str, changes: dict):
-        declared.check(self)
+        experiment_checks.check(self)
         one_of("scale", scale, self.scales)
         one_of("protocol", protocol, PROTOCOLS)
-        declared.known(self, changes)
+        experiment_checks.known(self, changes)
         base = replace(self.Settings(protocol, scale), **changes)  # each is checked, and then used
         one_of("protocol", protocol, self.protocols)
         usual = self.usual(scale, protocol, changes)
-        declared.known(self, usual, f", which scale {scale} or {protocol} changes")
+        experiment_checks.known(self, usual, f", which scale {scale} or {protocol} changes")
         return replace(base, **(usual | changes))
 
     def usual(self, scale: str, protocol: str, changes: dict) -> dict:

@@ -19,7 +19,7 @@ from lgfed_core.paths import ROOT
 
 from . import board, questions
 from .fade.digits import claims as digits
-from .findings import gap
+from .guards import gap
 from .lgfedavg.cifar10.by_classes import accuracies
 from .lgfedavg.stored import at_hand
 from .questions import answered

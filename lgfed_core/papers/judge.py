@@ -16,9 +16,9 @@ import pandas as pd
 from lgfed_core.evidence import records, report, verdict
 from lgfed_core.evidence.collapse import groups_of
 from lgfed_core.evidence.display import Page, spread
+from lgfed_core.evidence.power import NO_CONTRAST
 from lgfed_core.evidence.printed import METRICS, PAPERS, Table
 from lgfed_core.evidence.rows import plain
-from lgfed_core.evidence.worth import NO_CONTRAST
 
 from .board import STORED
 from .printed import TABLES

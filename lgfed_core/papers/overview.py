@@ -18,7 +18,7 @@ from lgfed_core.evidence import answers, records, report, verdict
 from lgfed_core.evidence.display import Page, number, opened
 from lgfed_core.evidence.printed import METRICS, PAPERS, Table
 from lgfed_core.evidence.rows import PROTOCOLS
-from lgfed_core.evidence.steps import marked
+from lgfed_core.evidence.seed_steps import marked
 
 from . import artefacts
 from .board import on_stand_ins

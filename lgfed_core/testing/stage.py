@@ -24,8 +24,8 @@ from lgfed_core.engine import (
     Outcome,
     Participation,
     batched,
-    given,
     looped,
+    round_plan,
     rounds as rounds_of,
     run,
 )
@@ -197,7 +197,7 @@ def chance(change: Callable[[int], int]):
         def moved(drawn: Callable) -> Callable:
             return lambda seed, round, k, *more: drawn(seed, round, change(k), *more)
 
-        for room in (looped, given):
+        for room in (looped, round_plan):
             put(room, "visits", moved)
             put(room, "coin", moved)
         put(looped, "draw", moved)

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lgfed_core.engine import Outcome, Participation, loop
-from lgfed_core.engine.stacked_tests import filled
+from lgfed_core.engine.batched_evaluation import filled
 from lgfed_core.engine.training import gradients, moving
 from lgfed_core.errors import LgfedError
 from lgfed_core.methods import Batch, Local, Method, Step

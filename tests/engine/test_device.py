@@ -14,8 +14,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from lgfed_core.engine import LocalTraining
 from lgfed_core.engine.batched import Batched
-from lgfed_core.engine.given import Given
 from lgfed_core.engine.prepare import prepare
+from lgfed_core.engine.round_plan import Given
 from lgfed_core.engine.rounds import round_of
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.engine.training import AdamTraining

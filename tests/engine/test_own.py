@@ -276,8 +276,8 @@ def test_numbers_of_numpy_and_lists_will_do(tmp_path):
 
 def test_many_rows_of_one_device_are_tested_in_parts(monkeypatch):
     fed, seen = toy_federation(devices=2), []
-    monkeypatch.setattr("lgfed_core.engine.looped_tests.ROWS_OF_ONE", 7)
-    monkeypatch.setattr("lgfed_core.engine.stacked_tests.ROWS_OF_ONE", 7)
+    monkeypatch.setattr("lgfed_core.engine.looped_evaluation.ROWS_OF_ONE", 7)
+    monkeypatch.setattr("lgfed_core.engine.batched_evaluation.ROWS_OF_ONE", 7)
     for lanes in ("looped", "batched"):
         found = run(fed, FedAvg(), SGD, 1, tracker=Personal(), lanes=lanes, workers=1)
         seen.append(found.final)

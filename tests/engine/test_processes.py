@@ -11,7 +11,7 @@ from unittest.mock import patch
 import pytest
 import torch
 
-from lgfed_core.engine import looped, run, trials
+from lgfed_core.engine import looped, loss_checks, run
 from lgfed_core.engine.processes import UNFORKED, Apart, Spread
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import LGFedAvg
@@ -112,7 +112,7 @@ def test_beside_a_gpu_no_gradient_is_taken_before_workers_are_made():
     with (
         BESIDE_A_GPU,
         patch.object(looped, "gradients", elsewhere),
-        patch.object(trials, "gradients", elsewhere),
+        patch.object(loss_checks, "gradients", elsewhere),
     ):
         found = trained()
     assert not taken  # in this process

@@ -5,7 +5,7 @@ from unittest.mock import patch
 import pytest
 import torch
 
-from lgfed_core.engine import stacked_tests
+from lgfed_core.engine import batched_evaluation
 from lgfed_core.engine.accuracy import accuracies
 from lgfed_core.engine.batched import Batched
 from lgfed_core.engine.looped import Looped
@@ -28,13 +28,13 @@ def test_devices_that_share_a_vector_are_one_model_and_as_right_as_alone(how):
     engine = Batched(phase)
     for number in range(2):
         round_of(fed, None, phase, engine, number, 0.1)
-    calls, real = [], stacked_tests.filled
+    calls, real = [], batched_evaluation.filled
 
     def counted(net, params):
         calls.append({name: value.dim() for name, value in params.items()})
         return real(net, params)
 
-    with patch.object(stacked_tests, "filled", counted):
+    with patch.object(batched_evaluation, "filled", counted):
         found = accuracies(engine, "shared", "personal", "test")
     assert len(calls) == CALLS[how]
     one_by_one = accuracies(Looped(phase, 1), "shared", "personal", "test")

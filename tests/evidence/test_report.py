@@ -10,7 +10,7 @@ from scipy import stats
 
 from lgfed_core import plotting
 from lgfed_core.errors import ResultsError
-from lgfed_core.evidence import printed as published, records as results, report, scoreboard, worth
+from lgfed_core.evidence import power, printed as published, records as results, report, scoreboard
 from lgfed_core.papers.lgfedavg.communication import counts as communication
 from lgfed_core.papers.printed import TABLES
 from lgfed_core.papers.printout import printout
@@ -212,7 +212,7 @@ def test_a_verdict_that_hangs_on_what_a_deviation_is_over_is_none(tmp_path):
         found = report.table(spec, protocol="as_released", rows=rows)
         line = found[found["ours"].notna()].iloc[0]
         assert line["verdict"] == expected, far
-        assert (line["why"] == worth.VAGUE) == (far == 2.0)
+        assert (line["why"] == power.VAGUE) == (far == 2.0)
 
 
 def test_one_protocol_alone(folder):

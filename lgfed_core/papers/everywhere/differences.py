@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from lgfed_core.evidence.best import behind
+from lgfed_core.evidence.best_method import behind
 from lgfed_core.evidence.display import Page
 from lgfed_core.papers.differences import Pair, table, tables
 
@@ -43,7 +43,7 @@ def of(values: pd.DataFrame) -> Page:
 
 def highest(values: pd.DataFrame) -> pd.DataFrame:
     """By task and aim, the method with the highest mean, and who is level with it: not told to be
-    behind by Tukey's range over all methods of the task (`evidence.best`)."""
+    behind by Tukey's range over all methods of the task (`evidence.best_method`)."""
     out = {}
     for task in TASKS:
         for metric, aim in AIMS.items():

@@ -7,13 +7,13 @@ import torch
 
 from lgfed_core.errors import DataError, SettingsError
 from lgfed_core.models.sensors import LSTM, SensorNet
-from lgfed_core.papers.fade.impairment import claims, homes, people, run as impairment
+from lgfed_core.papers.fade.impairment import claims, homes, run as impairment, stand_in_people
 from lgfed_core.papers.fade.impairment.run import IMPAIRMENT
 
 
 @pytest.fixture(scope="module")
 def table() -> pd.DataFrame:
-    return people.made_up(women=6, men=4, days=70)
+    return stand_in_people.made_up(women=6, men=4, days=70)
 
 
 def _day(table: pd.DataFrame, value: object) -> pd.DataFrame:
@@ -119,7 +119,7 @@ def test_men_and_women_are_chosen_in_number_and_others_left_out(table):
 
 
 def test_made_up_men_differ_by_the_effect_alone():
-    plain, moved = (people.made_up(effect=e) for e in (0.0, 2.0))
+    plain, moved = (stand_in_people.made_up(effect=e) for e in (0.0, 2.0))
     shift = moved["meanws"] - plain["meanws"]
     assert shift[plain["sex"] == "M"].to_numpy() == pytest.approx(2)
     assert (shift[plain["sex"] == "F"] == 0).all()
@@ -129,7 +129,7 @@ def test_made_up_men_differ_by_the_effect_alone():
 @pytest.mark.mirror
 def test_real_recordings_are_read_where_they_are_at_hand():
     try:
-        found = people.worn()
+        found = stand_in_people.worn()
     except DataError:
         pytest.skip("the recordings are not here")
     people_of = found.drop_duplicates("user")["sex"].value_counts()
@@ -161,7 +161,7 @@ def test_impossible_settings_are_refused_by_name():
 
 def made_up(squared=0.1, none=0.5, vanilla=0.4) -> pd.DataFrame:
     rng, lines = np.random.default_rng(0), []
-    for name in people.SOURCES.values():
+    for name in stand_in_people.SOURCES.values():
         for m in impairment.Settings.per_round:
             for loss, value in (("none", none), ("vanilla", vanilla), ("squared", squared)):
                 for seed in range(4):
@@ -197,7 +197,7 @@ def test_the_claim_stands_where_the_rates_agree_and_one_is_shown():
     both = pd.concat([good, bad])
     f1 = [x.assign(metric="train_f1", value=v) for x, v in ((good, 80.0), (bad, 40.0))]
     whole = pd.concat([both, *f1])
-    assert claims.chosen(whole) == dict.fromkeys(people.SOURCES.values(), 0.01)
+    assert claims.chosen(whole) == dict.fromkeys(stand_in_people.SOURCES.values(), 0.01)
     assert claims.judged(whole)["verdict"]["F13"] == "inconclusive"
     assert (
         claims.judged(pd.concat([good, made_up().assign(lr=0.1)]))["verdict"]["F13"] == "confirmed"

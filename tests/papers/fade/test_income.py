@@ -18,16 +18,16 @@ from lgfed_core.models.income import IncomeNet
 from lgfed_core.papers.fade.income import (
     census,
     claims,
-    hidden,
+    fairlearn_baseline,
     measures,
-    practice,
     run as income,
+    sex_probe,
     tables,
 )
-from lgfed_core.papers.fade.income.game import Game
 from lgfed_core.papers.fade.income.measures import Seen, scores
 from lgfed_core.papers.fade.income.run import INCOME
 from lgfed_core.papers.fade.income.settings import Tuning
+from lgfed_core.papers.fade.income.stronger_game import Game
 
 
 def test_the_census_has_the_rows_and_inputs_of_the_released_code():
@@ -191,7 +191,7 @@ def test_what_hides_sex_must_do_so_by_a_fresh_probe_and_by_the_better_of_it_and_
     probes |= {("vanilla", 1, None): 99.0, ("vanilla", 16, None): 98.0, ("vanilla", 1, busy): 75.0}
     d = dict.fromkeys(probes, 60.0) | {("none", m, None): 98.0 for m in (1, 4, 16)}
     found = guessed(probes, d)
-    words = hidden.of(found)
+    words = sex_probe.of(found)
     assert re.search(r"1 male user \(λ to 1, rate 0.01, 4 own steps of D\)</td><td><b>-2", words)
     # a probe that finds more than the weak one without a game, and no more than D did there
     assert re.search(r"<td>vanilla, 16 male users</td><td>\+[01]", words)
@@ -209,14 +209,14 @@ def test_the_tunings_that_are_judged_have_what_they_hide_beside_them():
     best.loc[best["metric"] == "validation_delta_eo", "value"] = 0.0
     rows = pd.concat([rows, best], ignore_index=True)
     assert str(busy) in {c.tuning for c in claims.chosen(rows)}
-    chosen = next(x for x in hidden.of(rows).split("<details") if "validation rows choose" in x)
+    chosen = next(x for x in sex_probe.of(rows).split("<details") if "validation rows choose" in x)
     assert "vanilla, 1 male user (λ to 1, rate 0.01, 4 own steps of D)</td><td><b>-2" in chosen
 
 
 def test_without_fairlearn_the_parts_that_need_none_are_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "fairlearn.postprocessing", None)
     with pytest.raises(LgfedError, match="parts=figure,between,sweep,qffl$") as refused:
-        practice.central(INCOME.settings("smoke"), "with_sex", [0])
+        fairlearn_baseline.central(INCOME.settings("smoke"), "with_sex", [0])
     parts = str(refused.value).rpartition("parts=")[2].split(",")
     assert "central" not in INCOME.settings("smoke", parts=tuple(parts)).names()
 
@@ -275,7 +275,7 @@ def test_nothing_is_said_where_nothing_has_run():
     only = made_up()
     only = only[only["loss"] == "none"]
     assert list(claims.judged(only).index) == ["F10"]
-    assert hidden.of(only).count("not yet run") == 5
+    assert sex_probe.of(only).count("not yet run") == 5
 
 
 def test_of_a_seed_whose_runs_diverge_the_others_stay(small, monkeypatch):

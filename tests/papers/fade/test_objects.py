@@ -17,11 +17,11 @@ from lgfed_core.errors import PartitionError, SettingsError
 from lgfed_core.evidence import records
 from lgfed_core.evidence.rows import DIVERGED
 from lgfed_core.models.layout import Layout
-from lgfed_core.papers import in_short
+from lgfed_core.papers import answer_box
 from lgfed_core.papers.fade.objects import (
-    chances,
     claims,
     domains,
+    fair_chance,
     figures,
     run,
     stored as objects,
@@ -310,7 +310,7 @@ def test_a_longer_run_stands_beside_the_usual_and_nowhere_else(stored):
     alone = usual[(usual["task"] == "A->W") & (usual["seed"] == 0)]
     longer = alone.assign(rounds=400, value=alone["value"] + 5)
     found = stored(pd.concat([some, usual, longer]).assign(rounds=lambda f: f["rounds"]))
-    table = chances.by_length(found)
+    table = fair_chance.by_length(found)
     assert list(table.index) == [("central", "A->W", m) for m in ("DANN", "CDAN")]
     assert (table[400] - table[run.Settings.rounds]).tolist() == pytest.approx([5, 5])
     assert table.columns[-1] == "seeds" and table["seeds"].tolist() == [1, 1]
@@ -345,20 +345,20 @@ def test_a_sweep_chooses_by_two_scores_and_a_claim_stands_where_all_ways_agree(s
     lines = sweep.swept(found)
     assert set(lines.loc["cdan"].index) == {(0.01, 1.0), (0.01, 3.0), (0.03, 1.0)}
     assert lines.loc[("cdan", 0.01, 3.0), "target_acc"] == pytest.approx(89)
-    marked = chances.by_setting(found)["best by"]
+    marked = fair_chance.by_setting(found)["best by"]
     assert marked["CDAN"].to_dict() == {
         (0.01, 1.0): "", (0.01, 3.0): "information (edge)", (0.03, 1.0): "labels (edge)"
     }  # fmt: skip
     fell = tried(-80, 0.1, "cdan", seeds=[0], weight=9.0)
     before = rows()[lambda f: f["method"].eq("source_only") & f["seed"].eq(0)]
     before = before.assign(**dict.fromkeys(run.TRIED) | dict(weight=9.0))
-    broken = chances.by_setting(stored(fell[fell["metric"] == "target_acc"], before))
+    broken = fair_chance.by_setting(stored(fell[fell["metric"] == "target_acc"], before))
     assert broken.loc[("CDAN", 0.01, 9.0), "collapsed"] == "6"  # shown, and not to be chosen
     assert broken["best by"]["CDAN"].to_dict() == marked["CDAN"].to_dict() | {(0.01, 9.0): ""}
     which = tables.collapses(objects.rows()).loc["other rounds, rates and λ", "which"]
     assert "20 classes, λ 9, CDAN, A->D: 1" in which
     assert marked.index[0][0] == "DANN" and marked["SHOT", 0.01, 1.0] == "information, labels"
-    assert list(chances.table(found)) == ["100 rounds", "seeds"]
+    assert list(fair_chance.table(found)) == ["100 rounds", "seeds"]
     assert sweep.longer(found, "noniid") == {}
     said = claims.judged(found)["said"]
     assert said.str.contains("100 rounds, usual rate and weight").all()
@@ -371,7 +371,7 @@ def test_a_sweep_chooses_by_two_scores_and_a_claim_stands_where_all_ways_agree(s
         )
     ]  # fmt: skip
     found = stored(*long)
-    line = chances.table(found).loc[("20 classes", "CDAN")]
+    line = fair_chance.table(found).loc[("20 classes", "CDAN")]
     assert line.to_dict() == pytest.approx(
         {"100 rounds": 80.3, "300 rounds": 76.3, "300, by information": 85.3, "seeds": 3}
     )
@@ -409,7 +409,7 @@ def test_columns_of_a_fair_chance_are_of_the_same_seeds(stored):
     other = rows(cdan=50)[lambda f: f["seed"] == 2].assign(seed=7, rounds=300, cdan=0)
     long = [tried(3, 1.0, "dann", "cdan", "shot", users=u, rounds=300) for u in ("noniid", "iid")]
     more = other[other["method"].isin(run.FEDERATED.values())].drop(columns="cdan")
-    line = chances.table(stored(rows(), rows("iid"), *long, more)).loc[("20 classes", "CDAN")]
+    line = fair_chance.table(stored(rows(), rows("iid"), *long, more)).loc[("20 classes", "CDAN")]
     assert line["300 rounds"] - line["100 rounds"] == pytest.approx(3) and line["seeds"] == 3
 
 
@@ -459,7 +459,7 @@ def test_the_card_has_the_commands_of_all_rows_and_of_no_others(stored):
     longer = rows()[lambda f: f["seed"] == 0].assign(rounds=300, weight=10.0)
     other = rows()[lambda f: f["seed"] < 2].assign(data="caltech")
     stored(pd.concat([longer, other]))
-    text = in_short.Box("fade/objects", experiments=[OBJECTS]).html()
+    text = answer_box.Box("fade/objects", experiments=[OBJECTS]).html()
     assert text.count("<code>") == 2 and "covered by 2 commands" in text
     games = "users=noniid methods=dann,cdan,shot central_methods="
     assert f"--seeds 0 --set rounds=300 weight=10.0 {games}<" in text

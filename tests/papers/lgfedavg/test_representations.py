@@ -14,8 +14,8 @@ from lgfed_core.models.auxiliary import AuxiliaryMLP, head
 from lgfed_core.papers.lgfedavg.representations import (
     differences,
     figures,
+    handwriting_slant,
     labels,
-    slant,
     tables,
     weights,
 )
@@ -48,7 +48,7 @@ def test_a_stroke_leans_to_where_its_top_is_and_half_of_each_digit_leans():
     bar = torch.zeros(3, 28, 28)
     for row in range(4, 24):
         bar[0, row, 14] = bar[1, row, 24 - row] = bar[2, row, row] = 1  # "|", "/", "\\"
-    upright, right, left = slant.leaning(((bar - MEAN) / STD).view(3, 784)).tolist()
+    upright, right, left = handwriting_slant.leaning(((bar - MEAN) / STD).view(3, 784)).tolist()
     assert (upright, right, left) == pytest.approx((0, 1, -1), abs=1e-4)
     images = labels.pictures(REPRESENTATIONS.settings("smoke"))
     for digit in range(10):

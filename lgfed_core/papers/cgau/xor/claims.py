@@ -4,7 +4,7 @@ import pandas as pd
 
 from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim, Part, weakest
-from lgfed_core.papers import live
+from lgfed_core.papers import live_claims
 
 from .roles import claim, halves
 
@@ -36,9 +36,9 @@ def _weaker(found: dict[str, pd.DataFrame]) -> Part:
 
 def from_stored() -> pd.DataFrame:
     """C8 as the page has judged it last."""
-    return live.stored(CLAIMS)
+    return live_claims.stored(CLAIMS)
 
 
 def told() -> dict[str, Told]:
     """The same with its answer."""
-    return live.told(CLAIMS)
+    return live_claims.told(CLAIMS)

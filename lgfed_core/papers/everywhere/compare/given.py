@@ -17,7 +17,7 @@ from torch import nn
 from lgfed_core import models
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import Method
-from lgfed_core.papers import typed
+from lgfed_core.papers import parse_settings
 
 from ..net import SmallNet, head
 from ..tasks import Task
@@ -120,7 +120,7 @@ class Given:
     def _fields(self, net: nn.Module) -> dict[str, Any]:
         """The settings of its class; texts, as typed, become what their fields take."""
         typed_ones = [f"{n}={v}" for n, v in self.settings.items() if isinstance(v, str)]
-        found = dict(self.settings) | typed.changes(self.what, typed_ones)
+        found = dict(self.settings) | parse_settings.changes(self.what, typed_ones)
         needed = {
             f.name
             for f in dataclasses.fields(self.what)

@@ -35,7 +35,7 @@ from lgfed_core.papers.experiment import Experiment
 from lgfed_core.papers.parts import Part, following, who
 from lgfed_core.partition import ClientIndices, Partition
 
-from . import homes, people
+from . import homes, stand_in_people
 from .settings import LOSSES, SCALES, Settings
 
 NAME = "fade.impairment"
@@ -47,9 +47,9 @@ def users_of(name: str, men: int, women: int, variables: int, effect: float):
     """(`Dataset`, `Partition`, names of the inputs): training users, and on test rows those left
     out. Scales and variables are learnt from all people's windows and from training users' labels.
     """
-    one_of("people", name, people.SOURCES)
-    table = people.made_up(effect=effect) if name == "made_up" else people.worn()
-    some = homes.windows(table, people.SOURCES[name], leave_out=True)
+    one_of("people", name, stand_in_people.SOURCES)
+    table = stand_in_people.made_up(effect=effect) if name == "made_up" else stand_in_people.worn()
+    some = homes.windows(table, stand_in_people.SOURCES[name], leave_out=True)
     taken, left = homes.chosen(some, men, women)
     train, test = some.of(taken), some.of(left)
     kept = homes.telling(train, variables)
@@ -62,7 +62,7 @@ def users_of(name: str, men: int, women: int, variables: int, effect: float):
     partition = Partition(
         "a person each", ClientIndices.from_lists(held[0]), None, ClientIndices.from_lists(held[1])
     )
-    return Dataset(people.SOURCES[name], *splits, classes=2), partition, tuple(kept)
+    return Dataset(stand_in_people.SOURCES[name], *splits, classes=2), partition, tuple(kept)
 
 
 def federation(
@@ -152,7 +152,7 @@ class Impairment(Experiment):
             .dropna(subset="value")
             .assign(
                 table=TABLE,
-                stand_in=people.SOURCES[name],
+                stand_in=stand_in_people.SOURCES[name],
                 per_round=int(m),
                 lr=float(lr),
                 rounds=cfg.pretraining + (cfg.rounds if kind == "game" else 0),

@@ -7,7 +7,7 @@ from typing import ClassVar
 from lgfed_core.errors import SettingsError
 from lgfed_core.papers.settings import Checked
 
-from . import people
+from . import stand_in_people
 
 LOSSES = {"none": 1.0, "vanilla": 1.0, "squared": 2.0}
 SCALES = {
@@ -34,7 +34,7 @@ SCALES = {
 class Settings(Checked):
     """The text's values, and ours where it has none."""
 
-    people: tuple[str, ...] = tuple(people.SOURCES)
+    people: tuple[str, ...] = tuple(stand_in_people.SOURCES)
     per_round: tuple[int, ...] = (2, 5, 10, 20)  # users
     losses: tuple[str, ...] = tuple(LOSSES)
     pretraining: int = 400
@@ -59,10 +59,13 @@ class Settings(Checked):
             raise SettingsError(
                 f"per_round is {self.per_round}; each from 1 to the {self.men + self.women} users"
             )
-        if "made_up" in self.people and (self.men >= people.MEN or self.women >= people.WOMEN):
+        if "made_up" in self.people and (
+            self.men >= stand_in_people.MEN or self.women >= stand_in_people.WOMEN
+        ):
             raise SettingsError(
                 f"men is {self.men}, women is {self.women}; of people=made_up there are "
-                f"{people.MEN} and {people.WOMEN}, of whom one each is left out to test on"
+                f"{stand_in_people.MEN} and {stand_in_people.WOMEN}, of whom one each is left out "
+                "to test on"
             )
 
     @property

@@ -30,13 +30,13 @@ from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.income import IncomeNet
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.measured import Measured
+from lgfed_core.papers.part_outcome import Measured
 from lgfed_core.papers.parts import Part, who
 
-from . import census, practice
-from .game import Game
+from . import census, fairlearn_baseline
 from .measures import Watch, measure
 from .settings import POWERS, SCALES, Settings, Tuning
+from .stronger_game import Game
 
 NAME = "fade.income"
 TABLE = "fade_figure3a"
@@ -88,7 +88,7 @@ class Parts:
         """Train what the part ``name`` asks for, and measure it on rows left out."""
         cfg, cells = self.cfg, self.cfg.cells(name)
         if name == "central":
-            return practice.central(cfg, self.inputs, self.seeds)
+            return fairlearn_baseline.central(cfg, self.inputs, self.seeds)
         if name == "qffl":
             methods = [QFFL(q=c["q"], unit=0.5, beta=cfg.beta, weighted=True) for c in cells]
             return self._run(name, cells, methods, Tuning(lr=cfg.lr))

@@ -6,8 +6,8 @@ from typing import ClassVar, NamedTuple
 from lgfed_core.errors import SettingsError
 from lgfed_core.papers.settings import INSIDE, Checked
 
-from . import census, practice
-from .practice import PARTS
+from . import census, fairlearn_baseline
+from .fairlearn_baseline import PARTS
 
 POWERS = {"none": 1.0, "vanilla": 1.0, "between": 1.5, "squared": 2.0}  # "none": D looks on
 
@@ -145,7 +145,7 @@ class Settings(Checked):
         if kind == "qffl":
             return [dict(q=q, males=m) for q in self.qs for m in self.ends]
         if kind == "central":
-            return [dict(method=name) for name in practice.METHODS]
+            return [dict(method=name) for name in fairlearn_baseline.METHODS]
         tuned = dict(zip(Tuning._fields, map(float, Tuning.read(what[0])), strict=True))
         games = [x for x in self.losses if x != "none" or tuned["lr"] != self.lr]
         return [dict(loss=x, males=m, **tuned) for x in games for m in self.ends]

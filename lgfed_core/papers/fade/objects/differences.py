@@ -9,7 +9,7 @@ from lgfed_core.evidence.printed import METHODS as WORDS
 from lgfed_core.papers.differences import Pair, table, tables
 
 from . import stored
-from .chances import chance
+from .fair_chance import chance
 from .settings import METHODS, Settings, bottleneck
 from .tables import USERS
 

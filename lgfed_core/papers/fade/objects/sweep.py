@@ -6,7 +6,7 @@ as the released sweeps.
 
 import pandas as pd
 
-from lgfed_core.evidence.once import once
+from lgfed_core.evidence.cache import once
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.tuning import best_setting
 

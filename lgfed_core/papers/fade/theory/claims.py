@@ -5,7 +5,7 @@ import pandas as pd
 from lgfed_core.evidence import answers, claims
 from lgfed_core.evidence.answers import AGAINST, AS_CLAIMED, Told
 from lgfed_core.evidence.claims import Claim, decided
-from lgfed_core.papers import live
+from lgfed_core.papers import live_claims
 
 from . import closed_form, user_collapse
 from .user_collapse import CONDITIONS, claim_f15
@@ -78,12 +78,12 @@ def judged() -> pd.DataFrame:
 
 def from_stored() -> pd.DataFrame:
     """F4, F5 and F15 as the page has judged them last."""
-    return _with_own(live.stored(CLAIMS))
+    return _with_own(live_claims.stored(CLAIMS))
 
 
 def told() -> dict[str, Told]:
     """F4, F5 and F15 as the page has judged them last, with their answers."""
-    return live.told(CLAIMS)
+    return live_claims.told(CLAIMS)
 
 
 def _beside(claim: Claim) -> str:

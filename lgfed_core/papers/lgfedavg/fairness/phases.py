@@ -18,7 +18,7 @@ from lgfed_core.engine.training import AdamTraining
 from lgfed_core.methods import FairLGFedAvg, Method, WatchedFedAvg
 from lgfed_core.models.adult import WIDTH, AdultNet
 from lgfed_core.models.layout import joined
-from lgfed_core.papers.measured import Measured
+from lgfed_core.papers.part_outcome import Measured
 from lgfed_core.papers.parts import following
 
 from .measures import measure, rows_of_adult

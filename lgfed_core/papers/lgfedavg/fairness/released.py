@@ -28,7 +28,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lgfed_core.engine.provenance import provenance
-from lgfed_core.papers.measured import Measured
+from lgfed_core.papers.part_outcome import Measured
 from lgfed_core.seeds import draw
 
 from .released_users import Lanes, Params, probed, tested

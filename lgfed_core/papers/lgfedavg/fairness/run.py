@@ -22,7 +22,7 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.evidence.tuning import best_setting
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.measured import Measured
+from lgfed_core.papers.part_outcome import Measured
 from lgfed_core.papers.parts import Part
 
 from . import released as adult_released

@@ -15,9 +15,9 @@ from lgfed_core.evidence.rows import plain
 from lgfed_core.evidence.tuning import best_setting
 from lgfed_core.evidence.verdict import greater
 
-from .people import EACH, SOURCES
 from .run import NAME, TABLE, ids
 from .settings import ALPHAS, Settings
+from .stand_in_people import EACH, SOURCES
 
 BETWEEN = ALPHAS[1:-1]
 EXTREMES = {0.0: "local only", 1.0: "FedAvg"}

@@ -7,8 +7,8 @@ from lgfed_core.papers.differences import table, tables
 
 from ..levels import ends
 from .claims import EXTREMES, SHARED, chosen, wide
-from .people import RHOS, SOURCES
 from .settings import ALPHAS, Settings
+from .stand_in_people import RHOS, SOURCES
 from .tables import COMMONEST, NAMES, expected
 
 

@@ -12,10 +12,10 @@ from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import reach_of
 from lgfed_core.plotting import WIDTH, caption
 
-from . import linear, people
+from . import linear, stand_in_people
 from .claims import SHARED, sources, wide
-from .people import SOURCES
 from .settings import ALPHAS, Settings
+from .stand_in_people import SOURCES
 
 STYLES = (":", "--", "-.", (0, (1, 4)))  # of what needs no network
 
@@ -63,9 +63,9 @@ def by_share(rows: pd.DataFrame, rules: dict[str, pd.Series] | None = None) -> F
 
 def mixtures(seeds: Sequence[int] = linear.SEEDS) -> Figure:
     """The theory on made-up texts: error against the global weight, measured and predicted."""
-    figure, axes = plt.subplots(1, len(people.RHOS), figsize=(WIDTH, 2.3))
+    figure, axes = plt.subplots(1, len(stand_in_people.RHOS), figsize=(WIDTH, 2.3))
     grid = np.linspace(0, 1, 21)
-    for ax, rho in zip(axes, people.RHOS.values(), strict=True):
+    for ax, rho in zip(axes, stand_in_people.RHOS.values(), strict=True):
         terms = linear.predicted(rho)
         ax.plot(grid, terms.error(1 - grid), color=CORRECTED, label="predicted")
         mean = linear.errors(rho, grid, seeds).mean(0)

@@ -14,8 +14,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from ..theory.closed_form import Problem, Terms, finite_sample, normal
-from . import people
-from .people import EACH, FEATURES, PERSONS, SIGMA, Made
+from . import stand_in_people
+from .stand_in_people import EACH, FEATURES, PERSONS, SIGMA, Made
 from .texts import split
 
 SEEDS = range(30)  # draws of which a table is the mean
@@ -40,7 +40,7 @@ def errors(rho: float, alpha: ArrayLike, seeds: Sequence[int] = SEEDS) -> NDArra
     """Measured error of the mixture whose *global* weight is alpha [a] -> [seeds, a]."""
     found = []
     for seed in seeds:
-        made = people.made_up(rho, seed)
+        made = stand_in_people.made_up(rho, seed)
         local, shared = fits(made, seed)
         a = np.asarray(alpha)[:, None, None]  # [a, 1, 1]
         off = (1 - a) * local + a * shared - made.teachers  # [a, m, d]
@@ -54,7 +54,7 @@ def accuracies(rho: float, seeds: Sequence[int] = SEEDS) -> pd.Series:
     weight = predicted(rho).best_weight
     found = []
     for seed in seeds:
-        made = people.made_up(rho, seed)
+        made = stand_in_people.made_up(rho, seed)
         local, shared = fits(made, seed)
         part = split(made.texts, seed)
         models = {
@@ -68,7 +68,7 @@ def accuracies(rho: float, seeds: Sequence[int] = SEEDS) -> pd.Series:
             {
                 name: np.concatenate(
                     [
-                        people.fifth(made.x[r] @ w[k], rho) == made.texts.label[r]
+                        stand_in_people.fifth(made.x[r] @ w[k], rho) == made.texts.label[r]
                         for k, r in enumerate(rows)
                     ]
                 ).mean()
@@ -81,10 +81,10 @@ def accuracies(rho: float, seeds: Sequence[int] = SEEDS) -> pd.Series:
 def table(seeds: Sequence[int] = SEEDS) -> pd.DataFrame:
     """By rho: the best global weight, predicted and measured; error at both ends and there."""
     lines = {}
-    for name, rho in people.RHOS.items():
+    for name, rho in stand_in_people.RHOS.items():
         grid = np.linspace(0, 1, 101)
         mean, terms = errors(rho, grid, seeds).mean(0), predicted(rho)
-        lines[people.SOURCES[name]] = {
+        lines[stand_in_people.SOURCES[name]] = {
             "best global weight, predicted": 1 - terms.best_weight,
             "measured": grid[mean.argmin()],
             "error local only": mean[0],

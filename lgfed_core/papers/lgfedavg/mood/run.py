@@ -28,7 +28,7 @@ from lgfed_core.papers.experiment import Experiment
 from lgfed_core.papers.parts import Part, Piece, who
 from lgfed_core.partition import ClientIndices, Partition
 
-from . import people
+from . import stand_in_people
 from .settings import OWN, SCALES, SLOWER, Settings
 from .texts import LABELS, Texts, split, vocabulary
 
@@ -222,7 +222,9 @@ class Mood(Experiment):
 
 def ids(source: str, alpha: float, lr: float = Settings.lr, file: str = "") -> dict:
     """The table and the columns that name the rows of a part; file: one's own."""
-    title = f"one's own file {Path(file).name}" if source == OWN else people.SOURCES[source]
+    title = (
+        f"one's own file {Path(file).name}" if source == OWN else stand_in_people.SOURCES[source]
+    )
     return dict(table=TABLE, stand_in=title, alpha=alpha, lr=lr)
 
 

@@ -10,7 +10,7 @@ from lgfed_core.methods import LGFedAvg
 from lgfed_core.models.text import TextNet
 from lgfed_core.papers.settings import Checked, Range
 
-from . import people
+from . import stand_in_people
 from .texts import Texts, read
 
 ALPHAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -48,7 +48,7 @@ SCALES = {
 class Settings(Checked):
     """As the text has it; what it leaves open has a comment."""
 
-    sources: tuple[str, ...] = tuple(people.SOURCES)
+    sources: tuple[str, ...] = tuple(stand_in_people.SOURCES)
     alphas: tuple[float, ...] = ALPHAS  # the share of layers that is shared
     side: str = "last"  # next to the output; "first": next to the words
     restarts: int = 5
@@ -61,13 +61,13 @@ class Settings(Checked):
     width: int = 64  # numbers of a word
     hidden: int = 128
     mlp: int = 512
-    persons: int = people.PERSONS
-    each: int = people.EACH  # texts of each person
+    persons: int = stand_in_people.PERSONS
+    each: int = stand_in_people.EACH  # texts of each person
     file: str = ""  # one's own, for the source "own"
 
     RANGES: ClassVar = dict(persons=Range(2, 10**6), each=Range(10, 10**6))
     CHOICES: ClassVar = dict(scale=SCALES, side=("last", "first"), alphas=ALPHAS)
-    CHOICES |= dict(sources=(*people.SOURCES, OWN))
+    CHOICES |= dict(sources=(*stand_in_people.SOURCES, OWN))
     UNRELEASED = "mood has no released protocol: neither code nor data are public"
 
     def fits(self) -> None:
@@ -99,7 +99,7 @@ class Settings(Checked):
         """The texts of a source, in the repetition ``seed``."""
         if source == OWN:
             return read(self.file)
-        return people.texts_of(source, seed, self.persons, self.each)
+        return stand_in_people.texts_of(source, seed, self.persons, self.each)
 
     def method(self, alpha: float, net: TextNet) -> LGFedAvg:
         """LG-FedAvg that shares ``alpha`` of the layers."""

@@ -9,8 +9,8 @@ from lgfed_core.evidence.display import mean_and_sd
 
 from . import linear
 from .claims import EXTREMES, chosen, sources, wide
-from .people import RHOS, SOURCES
 from .settings import ALPHAS, Settings
+from .stand_in_people import RHOS, SOURCES
 from .texts import LABELS, Texts, split
 
 COMMONEST = "commonest label"  # a rule that looks at no text

@@ -11,7 +11,7 @@ from lgfed_core.data import Dataset, Split
 from lgfed_core.partition import ClientIndices, Partition
 from lgfed_core.seeds import Purpose, stream
 
-from .slant import with_slant
+from .handwriting_slant import with_slant
 
 
 def pictures(cfg) -> Dataset:

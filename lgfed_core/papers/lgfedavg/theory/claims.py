@@ -11,7 +11,7 @@ from lgfed_core.evidence import claims
 from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import SURE, Claim, Part
 from lgfed_core.evidence.verdict import Evidence
-from lgfed_core.papers import live as pages
+from lgfed_core.papers import live_claims as pages
 
 from . import best_weight, closed_form, minimax_cases
 

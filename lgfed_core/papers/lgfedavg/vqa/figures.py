@@ -12,7 +12,7 @@ from lgfed_core.plotting import WIDTH, caption
 
 from ..communication.counts import BYTES, System
 from ..printed import TABLES
-from . import claims, long
+from . import claims, longer_runs
 from .run import METHOD, TABLE
 from .tables import LINES, by_line
 
@@ -67,7 +67,7 @@ def levels(rows: pd.DataFrame, cfg) -> Figure:
     rows: of `long.stored`. Thick: means over seeds; thin: single ones; dashed: from the first
     weights.
     """
-    rates = long.by_rate(rows, cfg.start)
+    rates = longer_runs.by_rate(rows, cfg.start)
     figure, axes = plt.subplots(
         1, max(1, len(rates)), figsize=(WIDTH, 2.9), sharey=True, squeeze=False
     )

@@ -11,10 +11,10 @@ from lgfed_core.data import Split
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import verdict
 from lgfed_core.papers.lgfedavg.fairness import (
-    best_bit,
     claims as adult_claims,
     deviations,
     figures as figures_fairness,
+    leakage_frontier,
     run as adult,
     stored,
 )
@@ -198,14 +198,14 @@ def test_the_best_bit_keeps_to_its_level_and_gives_up_no_more_than_it_must():
     y = 2 * x[:, 0] + x[:, 1] > 0.5
     split = Split(torch.tensor(x).float(), torch.tensor(y).long(), torch.tensor(groups).long())
     one, other = split.take(torch.arange(4000)), split.take(torch.arange(4000, 6000))
-    found = best_bit.best_bits(one, other, (51.0, 60.0, 100.0))
+    found = leakage_frontier.best_bits(one, other, (51.0, 60.0, 100.0))
     free = found.loc[100.0]
     assert free["accuracy"] > 96 and free["race"] > 80 and abs(free["sex"] - 50) < 3
     assert found.loc[51.0, "leak"] < 55 and found.loc[60.0, "leak"] < 65
     assert found["accuracy"].is_monotonic_increasing and found.loc[51.0, "accuracy"] > 60
-    assert best_bit.at_leak(found, 100.0) == free["accuracy"]
+    assert leakage_frontier.at_leak(found, 100.0) == free["accuracy"]
     with pytest.raises(SettingsError, match="below|chance"):
-        best_bit.best_bits(one, other, (49.0,))
+        leakage_frontier.best_bits(one, other, (49.0,))
 
 
 def test_a_verdict_that_hangs_on_what_the_deviation_is_over_is_named():

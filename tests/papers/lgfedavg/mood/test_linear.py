@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from lgfed_core.papers.lgfedavg.mood import figures, linear, tables
-from lgfed_core.papers.lgfedavg.mood.people import SOURCES
+from lgfed_core.papers.lgfedavg.mood.stand_in_people import SOURCES
 from lgfed_core.papers.lgfedavg.mood.texts import Texts
 
 

@@ -12,9 +12,9 @@ from lgfed_core.evidence import verdict
 from lgfed_core.fill.ledger import Ledger
 from lgfed_core.fill.plan import Planner
 from lgfed_core.papers.lgfedavg.mood import claims, differences, figures, tables
-from lgfed_core.papers.lgfedavg.mood.people import SOURCES
 from lgfed_core.papers.lgfedavg.mood.run import CURVES, MOOD, federation, ids
 from lgfed_core.papers.lgfedavg.mood.settings import ALPHAS, SLOWER
+from lgfed_core.papers.lgfedavg.mood.stand_in_people import SOURCES
 from toy import stored_row
 
 

@@ -9,7 +9,7 @@ import torch
 from lgfed_core.engine import Outcome
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results, verdict
-from lgfed_core.papers.lgfedavg.vqa import claims, figures, goals, long, tables
+from lgfed_core.papers.lgfedavg.vqa import claims, figures, goals, longer_runs, tables
 from lgfed_core.papers.lgfedavg.vqa.run import CURVES, QUESTIONS, RATES, TABLE, at_goal, ids, system
 from lgfed_core.papers.lgfedavg.vqa.settings import LINES, Settings, asked_of
 from toy import stored_row
@@ -254,7 +254,7 @@ def test_a_shorter_run_leaves_a_longer_one_in_its_place(tmp_path, monkeypatch):
         results.record(QUESTIONS.name, rows, tmp_path)
     assert set(results.load(QUESTIONS.name, tmp_path)["long"]) == {3, 9}
     monkeypatch.setattr(results, "RESULTS", tmp_path)
-    kept = long.stored().groupby("method")["long"].unique().map(list)
+    kept = longer_runs.stored().groupby("method")["long"].unique().map(list)
     assert kept.to_dict() == {"fedavg": [9], "lg_fedavg": [3]}  # of each line its longest
 
 

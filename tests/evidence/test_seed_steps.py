@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lgfed_core.evidence import comparison, steps, verdict
-from lgfed_core.evidence.steps import (
+from lgfed_core.evidence import comparison, seed_steps, verdict
+from lgfed_core.evidence.seed_steps import (
     STEPS,
     Print,
     cell_chance,
@@ -117,15 +117,15 @@ def test_before_two_seeds_their_deviation_comes_from_elsewhere(seeds):
 
 
 def test_a_claim_looked_at_three_times_errs_more_than_once():
-    none = steps.claim_errors(0.0)
+    none = seed_steps.claim_errors(0.0)
     once, ours = none.loc["one step of 10"], none.loc["steps of 3, 5, 10"]
     for found in ("confirmed", "refuted"):
         assert once[found] == pytest.approx(0.05, abs=0.005)
         assert 0.10 < ours[found] < 0.12  # each look at 5 %, of which they share some
     assert ours["seeds"] < once["seeds"] == 10
-    nine = steps.claim_errors(0.0, claims=9).loc["steps of 3, 5, 10"]
+    nine = seed_steps.claim_errors(0.0, claims=9).loc["steps of 3, 5, 10"]
     assert nine["confirmed"] < 0.02
-    sure = steps.claim_errors(5.0).loc["steps of 3, 5, 10"]
+    sure = seed_steps.claim_errors(5.0).loc["steps of 3, 5, 10"]
     assert sure["confirmed"] > 0.999 and sure["refuted"] == 0
 
 
@@ -142,5 +142,5 @@ def test_a_cell_far_below_differs():
 
 
 def test_claims_judged_together_are_refuted_by_holm_too():
-    nine = steps.claim_errors(0.0, claims=9).loc["steps of 3, 5, 10"]
+    nine = seed_steps.claim_errors(0.0, claims=9).loc["steps of 3, 5, 10"]
     assert nine["refuted"] < 0.02

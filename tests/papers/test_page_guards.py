@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from lgfed_core.papers import findings
+from lgfed_core.papers import guards
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def shown(monkeypatch):
 
 
 def test_what_holds_is_silent(shown):
-    assert findings.guard(lambda: True, lambda: 1 < 2) and shown == []
+    assert guards.guard(lambda: True, lambda: 1 < 2) and shown == []
 
 
 @pytest.mark.parametrize(
@@ -24,18 +24,18 @@ def test_what_holds_is_silent(shown):
     [lambda: False, lambda: {}["row"], lambda: [][0], lambda: float("x"), lambda: None.value],
 )
 def test_what_fails_or_cannot_be_asked_is_said_and_stops_nothing(condition, shown):
-    assert not findings.guard(lambda: True, condition)
-    assert shown == [findings.MOVED]
+    assert not guards.guard(lambda: True, condition)
+    assert shown == [guards.MOVED]
 
 
 def test_an_error_of_ours_is_not_swallowed():
     with pytest.raises(ZeroDivisionError):
-        findings.guard(lambda: 1 / 0)
+        guards.guard(lambda: 1 / 0)
 
 
 def test_a_gap_is_over_the_seeds_that_both_have():
     a = pd.Series({0: 3.0, 1: 4.0, 2: 5.0, 3: 100.0})
     b = pd.Series({0: 1.0, 1: 2.5, 2: 2.5, 3: float("nan"), 9: 7.0})
-    found = findings.gap(a, b)
+    found = guards.gap(a, b)
     assert found.estimate == pytest.approx(2.0) and found.df == 2
     assert found.low < 2.0 < found.high

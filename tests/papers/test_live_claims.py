@@ -7,7 +7,7 @@ import pytest
 
 from lgfed_core.evidence import claims, records, verdict
 from lgfed_core.evidence.claims import Claim, Part
-from lgfed_core.papers import board, live
+from lgfed_core.papers import board, live_claims
 
 PAGES = (board.theory, board.xor, board.fade_theory)
 
@@ -33,11 +33,11 @@ def folder(tmp_path, monkeypatch):
 
 def test_nothing_is_stored_unless_asked_for_and_never_at_smoke_scale(folder, monkeypatch):
     monkeypatch.delenv("LGFED_KEEP", raising=False)
-    live.keep(OF, VALUES, "paper")
+    live_claims.keep(OF, VALUES, "paper")
     monkeypatch.setenv("LGFED_KEEP", "1")
-    live.keep(OF, VALUES, "smoke")
+    live_claims.keep(OF, VALUES, "smoke")
     assert not list(folder.iterdir())
-    assert live.stored(OF).empty
+    assert live_claims.stored(OF).empty
 
 
 def test_without_any_stored_row_no_claim_has_run(folder):
@@ -49,12 +49,12 @@ def test_what_was_kept_is_judged_as_on_the_page_and_at_quick_scale_only_suggeste
     folder, monkeypatch
 ):
     monkeypatch.setenv("LGFED_KEEP", "1")
-    live.keep(OF, VALUES, "quick")
-    quick = live.stored(OF)
+    live_claims.keep(OF, VALUES, "quick")
+    quick = live_claims.stored(OF)
     assert set(quick["verdict"]) == {verdict.SUGGESTED}
     assert quick.loc["below", "said"] == "suggested by a live run at quick scale: refuted"
-    live.keep(OF, 2 * VALUES, "paper")
-    again, there = live.stored(OF), claims.judged(OF, 2 * VALUES)
+    live_claims.keep(OF, 2 * VALUES, "paper")
+    again, there = live_claims.stored(OF), claims.judged(OF, 2 * VALUES)
     numbers = ["estimate", "low", "high", "p", "p_against", "runs"]
     pd.testing.assert_frame_equal(again[numbers], there[numbers], rtol=1e-6)
     assert again["said"].tolist() == there["said"].tolist() == ["confirmed", "refuted", "confirmed"]

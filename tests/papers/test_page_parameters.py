@@ -7,7 +7,7 @@ from IPython.core.interactiveshell import InteractiveShell
 import build
 import execute
 from lgfed_core.errors import SettingsError
-from lgfed_core.papers import given
+from lgfed_core.papers import page_parameters
 from lgfed_core.paths import ROOT
 
 OWN = 'scale = "quick"  # smoke: seconds\nclasses = 2\nspread = 0.25\nseeds = [0]'
@@ -30,20 +30,24 @@ OWN = 'scale = "quick"  # smoke: seconds\nclasses = 2\nspread = 0.25\nseeds = [0
 )
 def test_what_a_page_does_not_know_is_refused_by_name(cell, said):
     with pytest.raises(SettingsError, match=said):
-        given.refuse(["import lgfed_core", OWN, f"# Parameters\n{cell}\n"], dict(classes=(2, 5)))
+        page_parameters.refuse(
+            ["import lgfed_core", OWN, f"# Parameters\n{cell}\n"], dict(classes=(2, 5))
+        )
 
 
 def test_what_a_page_knows_is_taken():
     for cell in ("", "# Parameters\nclasses = 5\nspread = 1\nseeds = [3, 4]\n", "classes = 'x'"):
-        given.refuse(["", OWN, cell], dict(classes=(2, 5)))
-    given.refuse(["# Parameters\nscal = 1", OWN], {})  # of an earlier page in this kernel
+        page_parameters.refuse(["", OWN, cell], dict(classes=(2, 5)))
+    page_parameters.refuse(["# Parameters\nscal = 1", OWN], {})  # of an earlier page in this kernel
 
 
 @pytest.mark.parametrize("name", build.notebooks(ROOT / "book"))
 def test_every_page_checks_its_parameters_before_anything_else(name):
     cells = [c for c in nbformat.read(ROOT / "book" / name, 4).cells if c.cell_type == "code"]
     own = next(n for n, c in enumerate(cells) if "parameters" in c.metadata.get("tags", []))
-    assert cells[own + 1].source.startswith("from lgfed_core.papers import given\n\ngiven.check(")
+    assert cells[own + 1].source.startswith(
+        "from lgfed_core.papers import page_parameters\n\npage_parameters.check("
+    )
     assert cells[own].source.startswith("scale =")
 
 
@@ -51,11 +55,14 @@ def test_smoke_says_so_and_an_interrupted_cell_ends_in_one_line(capsys):
     shell = InteractiveShell.instance()
     try:
         shell.run_cell('scale = "smoke"', store_history=True)
-        shell.run_cell("from lgfed_core.papers import given\n\ngiven.check()", store_history=True)
-        assert "Markdown" in capsys.readouterr().out and "mean nothing" in given.SMOKE
+        shell.run_cell(
+            "from lgfed_core.papers import page_parameters\n\npage_parameters.check()",
+            store_history=True,
+        )
+        assert "Markdown" in capsys.readouterr().out and "mean nothing" in page_parameters.SMOKE
         done = shell.run_cell("raise KeyboardInterrupt")
         assert not done.success
-        assert capsys.readouterr().out.split("\n") == [given.STOPPED, ""]
+        assert capsys.readouterr().out.split("\n") == [page_parameters.STOPPED, ""]
     finally:
         InteractiveShell.clear_instance()
 

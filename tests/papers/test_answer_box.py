@@ -10,7 +10,7 @@ from lgfed_core import plotting
 from lgfed_core.evidence import verdict
 from lgfed_core.evidence.answers import told as answers_of
 from lgfed_core.evidence.claims import Claim, judged, tested as part
-from lgfed_core.papers import commands, in_short
+from lgfed_core.papers import answer_box, commands
 from lgfed_core.papers.fade.digits.run import DIGITS
 from lgfed_core.papers.lgfedavg.mnist.run import MNIST
 from lgfed_core.papers.lgfedavg.printed import TABLES
@@ -43,40 +43,40 @@ def test_the_fold_has_each_verdict_by_both_rules():
         {"up": SURE, "near": [0.1, -0.2, 0.3], "none": []},
         {"up": "**Yes.**", "near": "**Open.**", "none": "**Open.**"},
     )
-    text = in_short.Box("a/page", page).html()
+    text = answer_box.Box("a/page", page).html()
     assert text.startswith('<details class="in-short"><summary>')
     assert "<dt>up</dt><dd>holds; stand-in data (other chats). <small>One joint test" in text
     assert "fixed before the runs: confirmed (p = " in text
     assert "<dt>near</dt><dd>open. <small>" in text
     assert "fixed before the runs: inconclusive" in text
     assert "<dt>none</dt><dd>open. <small>One joint test, as fixed before the runs: not yet" in text
-    assert "<dt>" not in in_short.Box("another/page", page).html()
+    assert "<dt>" not in answer_box.Box("another/page", page).html()
 
 
 def test_an_answer_that_the_runs_no_longer_bear_out_is_struck_through_and_replaced():
     page = _page({"L<1": [-v for v in SURE]}, {"L<1": "**Yes.** It is."})
-    text = in_short.Box("a/page", page).html()
+    text = answer_box.Box("a/page", page).html()
     assert "text-decoration: line-through" in text and "#answer-L<1)" in text
     assert "<strong>The runs have moved</strong>" in text and "now: does not hold." in text
     assert "Is L&lt;1 above zero?" in text
     right = _page({"L": SURE}, {"L": "**Yes.** It is."})
-    assert "moved" not in in_short.Box("a/page", right).html()
+    assert "moved" not in answer_box.Box("a/page", right).html()
 
 
 def test_the_strip_has_the_facts_and_how_to_run_what_has_not_run(monkeypatch):
     table = TABLES["lgfedavg_table3_rotated_mnist"]
-    box = in_short.Box("a/page", None, [table], [ROTATED], facts={"split": "by <class>"})
+    box = answer_box.Box("a/page", None, [table], [ROTATED], facts={"split": "by <class>"})
     rows = pd.DataFrame({"seed": [0, 1, 1], "protocol": "as_described", "seconds": [1800.0] * 3})
     rows["device"] = "cpu: some"
     monkeypatch.setattr(
-        in_short.records, "select", lambda *_, scale, **__: rows.iloc[: 9 * (scale == "paper")]
+        answer_box.records, "select", lambda *_, scale, **__: rows.iloc[: 9 * (scale == "paper")]
     )
     text = box.html()
     assert "<dt>split</dt><dd>by &lt;class&gt;</dd>" in text
     assert "seeds 0–1 as described; cpu; 1.0 h in all" in text
     monkeypatch.setattr(type(ROTATED), "together", True)  # a row has its whole stack's time
     assert "seeds 0–1 as described; cpu; 0.5 h in all" in box.html()
-    monkeypatch.setattr(in_short.records, "select", lambda *_, **__: rows.iloc[:0])
+    monkeypatch.setattr(answer_box.records, "select", lambda *_, **__: rows.iloc[:0])
     assert "not yet run at full length: <code>python -m lgfed_core run lgfedavg.rotated" in (
         box.html()
     )
@@ -99,8 +99,8 @@ def test_the_strip_names_the_commands_of_the_rows_that_there_are(monkeypatch):
     alone = short.assign(loss="central", rounds=2000)
     (central,) = commands.of_rows(DIGITS, alone)  # games have no rows of that length
     assert central.endswith("losses= opt_outs= statistics= central=True rounds=2000")
-    assert in_short._again([]) == "" and "covered by" not in in_short._again([one])
-    assert "<summary>covered by 2 commands</summary>Each with the most seeds" in in_short._again(
+    assert answer_box._again([]) == "" and "covered by" not in answer_box._again([one])
+    assert "<summary>covered by 2 commands</summary>Each with the most seeds" in answer_box._again(
         [one, other]
     )
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from . import collapse, comparison, moderated, verdict
 from .printed import Table, cells, counted, row_name
 from .rows import plain
-from .steps import STEPS
+from .seed_steps import STEPS
 from .verdict import Evidence
 
 NO_CONTRAST = "the print leaves it open"

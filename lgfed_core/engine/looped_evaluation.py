@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
+from .batched_evaluation import ROWS_OF_ONE
 from .processes import Spread
-from .stacked_tests import ROWS_OF_ONE
 from .training import Job, Phase, both, decided, sheltered
 
 ROWS_AT_ONCE = 500  # in tests on a whole data set, so that activations stay in a core's cache

@@ -13,7 +13,7 @@ later      the same, though the device has trained its own since then
 stranger   layers that it has drawn at random
 =========  ========================================================================================
 
-What it learns in this way, `leaks` measures and says.
+What it learns in this way, `inversion_results` measures and says.
 """
 
 from collections.abc import Sequence

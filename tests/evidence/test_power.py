@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from lgfed_core.evidence import comparison, records, report, scoreboard, verdict, worth
+from lgfed_core.evidence import comparison, power, records, report, scoreboard, verdict
 from lgfed_core.evidence.printed import DONE, Table, accuracy, cells, row_name
 from lgfed_core.papers.printed import TABLES
 
@@ -61,13 +61,13 @@ def test_contrasts_are_judged_between_half_and_double_of_the_print(folder):
     assert (near["printed"], near["ours"]) == pytest.approx((10, 7))
     assert near["low"] == pytest.approx(7) == near["high"], "seeds pair, and the noise cancels"
     assert near["verdict"] == verdict.REPRODUCED
-    assert found.loc["one", "ours - third"]["verdict"] == worth.NO_CONTRAST, "0.1 +- 0.3"
+    assert found.loc["one", "ours - third"]["verdict"] == power.NO_CONTRAST, "0.1 +- 0.3"
     assert found.loc["two", "ours - theirs"]["verdict"] == verdict.DIFFERS, "the other sign"
     few = report.contrasts(SPEC, **stored(folder, one_ours=84.0)).set_index("setting")
     assert few.loc["one"].iloc[0]["verdict"] == verdict.DIFFERS, "3 of 10 is less than half"
     board = scoreboard.contrast_board([SPEC], **where).iloc[0]
     assert board[["contrasts", "reproduced", "differs"]].tolist() == [3, 0, 2]
-    assert board[worth.NO_CONTRAST] == 1
+    assert board[power.NO_CONTRAST] == 1
     lines = scoreboard.contrasts_markdown([SPEC], **where).splitlines()
     assert lines[-1] == "| the print leaves it open | 1 |"
 
@@ -127,18 +127,18 @@ def test_a_print_that_stands_twice_beside_the_same_runs_is_one_result(folder):
 
 
 def test_cells_of_few_vague_runs_are_out_of_reach_before_anything_runs(tmp_path):
-    assert worth.reachable(0.3, 3, 1.0) and not worth.reachable(0.45, 3, 1.0)
+    assert power.reachable(0.3, 3, 1.0) and not power.reachable(0.45, 3, 1.0)
     for sd, said in ((0.0, verdict.INCONCLUSIVE), (0.69, verdict.REPRODUCED)):
         ours = 50 + sd * np.tile([-1.0, 1.0], 5) * np.sqrt(0.9)  # ten runs that hit 50.0 +- 0.4
         assert comparison.compare(50.0, 0.4, 3, ours, 1.0).verdict == said
-    assert worth.reachable(0.4, 3, 1.0), "some spread of ours lends degrees of freedom"
-    assert worth.reachable(7.0, 10, 1.0), "of ten runs the margin is the wider"
-    assert worth.reachable(np.nan, 3, 1.0) and worth.reachable(2.0, None, 1.0)
+    assert power.reachable(0.4, 3, 1.0), "some spread of ours lends degrees of freedom"
+    assert power.reachable(7.0, 10, 1.0), "of ten runs the margin is the wider"
+    assert power.reachable(np.nan, 3, 1.0) and power.reachable(2.0, None, 1.0)
     office = TABLES["fade_table1_office"]
     vague = cells(office).query("paper_sd > 2 and paper_sd < 4").iloc[0]
     for far, expected in ((0.0, verdict.UNREACHABLE), (40.0, verdict.DIFFERS)):
         ours = vague["paper"] + far + np.array([-0.1, 0.0, 0.1])
-        found, why = worth.judged(office, vague, ours, 1.0)
+        found, why = power.judged(office, vague, ours, 1.0)
         assert (found.verdict, why) == (expected, ""), (
             "what differs does so however vague the print"
         )
@@ -160,7 +160,7 @@ def test_cells_of_few_vague_runs_are_out_of_reach_before_anything_runs(tmp_path)
 def test_inconclusive_says_which_it_is(ours, said):
     found = comparison.compare(90.0, None, None, ours, 1.0)
     sd = float(np.std(ours, ddof=1)) if len(ours) > 1 else np.nan
-    assert worth.why(found, sd, len(ours), np.nan, None) == said
+    assert power.why(found, sd, len(ours), np.nan, None) == said
 
 
 def test_pooled_deviations_are_read_at_both_ends(folder):
@@ -168,11 +168,11 @@ def test_pooled_deviations_are_read_at_both_ends(folder):
     where = stored(folder, **means)
     (folder / "made_up.csv").write_text(PRINTED.replace("0.3", "20.0"))
     found = report.contrasts(SPEC, **where).set_index("contrast")["verdict"]
-    assert set(found) == {worth.NO_CONTRAST}
+    assert set(found) == {power.NO_CONTRAST}
     pooled = replace(SPEC, pooled=100)  # over runs and 100 devices: 2.0 by the other reading
     found = report.contrasts(pooled, **where).set_index("contrast")["verdict"]
     assert found["ours - theirs"].iloc[0] == verdict.INCONCLUSIVE, "one reading says so"
-    assert found["ours - third"] == worth.NO_CONTRAST, "both do"
+    assert found["ours - third"] == power.NO_CONTRAST, "both do"
     assert found["ours - theirs"].iloc[1] == verdict.NOT_RUN
 
 
@@ -189,42 +189,42 @@ def test_rivals_of_a_pooled_cell_are_judged_as_it_is(folder):
 def test_a_printed_fall_is_judged_as_a_printed_rise():
     for sign in (1, -1):
         ends = sorted((sign * 1.5, sign * 2.5))
-        judged = [worth._judged(2.0 * sign, ends, sorted((sign * a, sign * b)), 3)
+        judged = [power._judged(2.0 * sign, ends, sorted((sign * a, sign * b)), 3)
                   for a, b in ((1.1, 3.9), (0.5, 0.9), (0.5, 1.5))]  # fmt: skip
         assert judged == [verdict.REPRODUCED, verdict.DIFFERS, verdict.INCONCLUSIVE]
 
 
 def test_runs_are_paired_by_seed_and_not_by_place():
     a, b = pd.Series([1.0, 5.0, 9.0], [0, 1, 2]), pd.Series([8.0, 4.0, 0.0], [2, 1, 0])
-    found = worth._ours(a, b)
+    found = power._ours(a, b)
     assert (found.estimate, found.low, found.high) == pytest.approx((1, 1, 1))
 
 
 def test_seeds_that_would_do_take_the_prints_own_variance_in():
     found = comparison.compare(90.0, 0.9, 3, [89.6, 90.0, 90.4], 1.0)
-    assert worth.enough(found, 0.4, 3, 0.9, 3) == 0
-    assert worth.enough(found, 0.4, 3, np.nan, None) == 5
+    assert power.enough(found, 0.4, 3, 0.9, 3) == 0
+    assert power.enough(found, 0.4, 3, np.nan, None) == 5
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_seeds_that_would_show_a_difference_do_too(sign):
     found = comparison.compare(90.0, None, None, 90 + sign * np.array([1.5, 2.0, 2.5]), 1.0)
     assert found.verdict == verdict.INCONCLUSIVE
-    assert worth.enough(found, 0.5, 3, np.nan, None) == 5
+    assert power.enough(found, 0.5, 3, np.nan, None) == 5
 
 
 def test_runs_of_other_seeds_are_compared_by_welch():
     a, b = pd.Series([1.0, 5.0, 9.0], [0, 1, 2]), pd.Series([8.0, 4.0, 0.5], [3, 4, 5])
     expected = stats.ttest_ind(a, b, equal_var=False).confidence_interval(0.95)
-    found = worth._ours(a, b)
+    found = power._ours(a, b)
     ends = found.estimate, found.low, found.high
     assert ends == pytest.approx((a.mean() - b.mean(), expected.low, expected.high))
-    assert worth._ours(a, b[:2]).estimate == pytest.approx(5 - 6)
+    assert power._ours(a, b[:2]).estimate == pytest.approx(5 - 6)
 
 
 def test_two_equal_differences_decide_no_contrast():
-    assert worth._judged(2.0, (1.5, 2.5), (2.0, 2.0), 2) == verdict.INCONCLUSIVE
-    assert worth._judged(2.0, (1.5, 2.5), (2.0, 2.0), 3) == verdict.REPRODUCED
+    assert power._judged(2.0, (1.5, 2.5), (2.0, 2.0), 2) == verdict.INCONCLUSIVE
+    assert power._judged(2.0, (1.5, 2.5), (2.0, 2.0), 3) == verdict.REPRODUCED
 
 
 @pytest.mark.parametrize("which", ["ours", "theirs"])
@@ -234,7 +234,7 @@ def test_a_contrast_on_stand_in_data_of_either_says_so(folder, which):
         ("one", name, "acc", *DONE): (pd.Series([m - 0.1, m, m + 0.1]), made.get(name, ""))
         for name, m in means.items()
     }
-    found = worth.contrasts(SPEC, runs, *DONE, folder=folder).iloc[0]
+    found = power.contrasts(SPEC, runs, *DONE, folder=folder).iloc[0]
     assert found["verdict"] == f"{verdict.STAND_IN} (clips)"
 
 
@@ -251,7 +251,7 @@ def test_contrasts_of_one_table_share_their_variance():
     }
     widths = []
     for line in mine.to_dict("records"):
-        alone = worth._ours(*worth._shared(named[line["row"]], named[line["less"]]))
+        alone = power._ours(*power._shared(named[line["row"]], named[line["less"]]))
         assert line["ours"] == pytest.approx(alone.estimate)
         widths.append((line["high"] - line["low"]) / (alone.high - alone.low))
     assert np.median(widths) < 0.9 and len(widths) > 5

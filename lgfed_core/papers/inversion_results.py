@@ -1,7 +1,7 @@
 """How much of a device's rows leaks through its uploads: numbers, words and pictures.
 
-What an attack of `overheard` brings back is set beside the true row, with and without the noise of
-`Privacy` on the upload.
+What an attack of `gradient_inversion` brings back is set beside the true row, with and without the
+noise of `Privacy` on the upload.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from lgfed_core.methods.privacy import Privacy
 from lgfed_core.metrics import inversion
 from lgfed_core.plotting import WIDTH, caption
 
-from .overheard import (
+from .gradient_inversion import (
     BLACK,
     FIRST,
     SHARED_FIRST,

@@ -4,7 +4,7 @@ Each raises the error that whoever uses the word would raise seconds later.
 """
 
 from lgfed_core.errors import ResultsError, long_enough, one_of
-from lgfed_core.evidence.words import DEVICES, LANES, PAPERS, PROTOCOLS
+from lgfed_core.evidence.vocabulary import DEVICES, LANES, PAPERS, PROTOCOLS
 
 from . import experiments
 

@@ -15,11 +15,11 @@ from lgfed_core.methods import Method
 from lgfed_core.methods.privacy import Privacy
 from lgfed_core.models.layout import Layout
 
-from . import answers
+from . import method_checks
 from .embeddings import Beside, Lookups, refuse_embeddings
 from .federation import Federation
+from .loss_checks import FAULTS
 from .training import LocalTraining, Phase, trainee
-from .trials import FAULTS
 
 PADDED = 10_000  # rows of a batch that is mostly padding, at most
 
@@ -31,14 +31,14 @@ def one_each(federation: Federation, method: Method | Sequence[Method]) -> list[
     if len(methods) != runs:
         raise SettingsError(f"{len(methods)} methods for {runs} runs; give one, or one for each")
     for one in methods:
-        answers.refuse_signatures(one)
-        answers.refuse_treatments(one)
+        method_checks.refuse_signatures(one)
+        method_checks.refuse_treatments(one)
     first, names = methods[0], frozenset(dict(net.named_parameters()))
 
     def moved(m: Method) -> list[tuple]:
         return [
             (names if s.params is None else frozenset(s.params), s.when is None, tuple(s.part))
-            for s in answers.steps(m, net)
+            for s in method_checks.steps(m, net)
         ]
 
     if unknown := frozenset().union(*(params for params, *_ in moved(first))) - names:
@@ -49,7 +49,7 @@ def one_each(federation: Federation, method: Method | Sequence[Method]) -> list[
     for r, other in enumerate(methods):
         alike = {
             "class": type(other) is type(first),
-            "shared": answers.shared(other, net) == answers.shared(first, net),
+            "shared": method_checks.shared(other, net) == method_checks.shared(first, net),
             "batch_norm": other.batch_norm == first.batch_norm,
             "server_memory": other.server_memory == first.server_memory,
             "steps": moved(other) == moved(first),
@@ -123,7 +123,7 @@ def data(
 
 def _usual(method: Method, net: nn.Module) -> bool:
     """Whether a step minimises the cross-entropy that is every method's default."""
-    steps = answers.steps(method, net)
+    steps = method_checks.steps(method, net)
     return any(getattr(step.loss, "__func__", None) is Method.loss for step in steps)
 
 

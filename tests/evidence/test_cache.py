@@ -3,7 +3,7 @@
 import pandas as pd
 
 from lgfed_core.evidence import printed
-from lgfed_core.evidence.once import once
+from lgfed_core.evidence.cache import once
 from lgfed_core.evidence.printed import Metric, Table
 from lgfed_core.papers.fade.objects import stored, sweep
 

@@ -6,7 +6,7 @@ import torch
 from lgfed_core.data import Dataset, Split
 from lgfed_core.methods import FedAvg
 from lgfed_core.methods.privacy import Privacy
-from lgfed_core.papers import leaks, overheard
+from lgfed_core.papers import gradient_inversion, inversion_results
 
 
 @pytest.fixture(scope="module")
@@ -16,14 +16,18 @@ def scene():
     def rows(n):
         y = torch.arange(n) % 10
         x = 0.3 * torch.rand(n, 784, generator=rng) + (torch.arange(784) % 10 == y[:, None])
-        return Split(overheard.BLACK + x / 1.3 * (overheard.WHITE - overheard.BLACK), y)
+        return Split(
+            gradient_inversion.BLACK
+            + x / 1.3 * (gradient_inversion.WHITE - gradient_inversion.BLACK),
+            y,
+        )
 
-    return overheard.scene(Dataset("bars", rows(300), rows(20), 10), 3, 10, 1)
+    return gradient_inversion.scene(Dataset("bars", rows(300), rows(20), 10), 3, 10, 1)
 
 
 def test_the_servers_see_what_they_should(scene):
-    found = overheard.attacks(scene, [1], rows=10, steps=20)
-    known = {name: v[0] for name, v in leaks.table(found)["correlation"].items()}
+    found = gradient_inversion.attacks(scene, [1], rows=10, steps=20)
+    known = {name: v[0] for name, v in inversion_results.table(found)["correlation"].items()}
     assert known["FedAvg, one row"] > 0.999
     assert list(known) == [
         *("FedAvg, one row", "FedAvg, a round of 10 rows", "LG-FedAvg, just now"),
@@ -31,21 +35,27 @@ def test_the_servers_see_what_they_should(scene):
     ]
     assert known["LG-FedAvg, just now"] > 0.2 + known["LG-FedAvg, a stranger"]
     assert all(said.shape == true.shape == (3, 784) for said, true in found.values())
-    figure = leaks.pictures(found, devices=2)
+    figure = inversion_results.pictures(found, devices=2)
     assert len(figure.axes) == 2 * (1 + len(found))
-    assert leaks.said(leaks.table(found)).loc["FedAvg, one row", "PSNR"].endswith("dB")
+    assert (
+        inversion_results.said(inversion_results.table(found))
+        .loc["FedAvg, one row", "PSNR"]
+        .endswith("dB")
+    )
 
 
 def test_nothing_of_the_private_layers_is_heard(scene):
-    for change in overheard.overhear(scene, overheard.lg(scene.net)):
+    for change in gradient_inversion.overhear(scene, gradient_inversion.lg(scene.net)):
         assert set(change) == {f"fc{n}.{part}" for n in (3, 4, 5) for part in ("weight", "bias")}
 
 
 def test_noise_hides_the_row_and_then_the_label(scene):
-    assert overheard.labels_read(scene, FedAvg()) == 1.0
+    assert gradient_inversion.labels_read(scene, FedAvg()) == 1.0
     loud = FedAvg(upload=[Privacy(1.0, 0.1)])
-    said = overheard.read_rows(overheard.overhear(scene, loud), overheard.FIRST)
-    assert overheard.inversion.correlation(said, scene.rows()).abs().max() < 0.3
-    table = leaks.noised(scene, (0.0, 1.0), 1.0, steps=2)
+    said = gradient_inversion.read_rows(
+        gradient_inversion.overhear(scene, loud), gradient_inversion.FIRST
+    )
+    assert gradient_inversion.inversion.correlation(said, scene.rows()).abs().max() < 0.3
+    table = inversion_results.noised(scene, (0.0, 1.0), 1.0, steps=2)
     assert table.loc[0.0, "FedAvg"][0] > 0.999 and table.loc[0.0, "epsilon"] == float("inf")
     assert not table.loc[1.0, "epsilon"] > 10  # or NaN, without an accountant

@@ -16,7 +16,7 @@ import torch
 
 from lgfed_core.engine.provenance import provenance
 from lgfed_core.errors import LgfedError
-from lgfed_core.papers.measured import Measured
+from lgfed_core.papers.part_outcome import Measured
 
 from . import census
 from .measures import Seen, scores

@@ -11,9 +11,9 @@ from lgfed_core.errors import LgfedError, SettingsError
 from lgfed_core.methods import Batch, Local, Method, Step
 from lgfed_core.models.layout import values
 
-from . import answers
+from . import method_checks
+from .batched_evaluation import filled
 from .federation import Federation
-from .stacked_tests import filled
 from .training import gradients, moving
 
 FAULTS = (RuntimeError, ValueError, IndexError, TypeError, AttributeError, KeyError)
@@ -78,7 +78,7 @@ def losses(federation: Federation, method: Method, padded: bool) -> None:
             )
         return loss, [local.params[n] for n in moves]
 
-    steps, learnt = answers.steps(method, net), False
+    steps, learnt = method_checks.steps(method, net), False
     for step in steps:
         moves = moving(net, step.params)
         loss, params = taken(step, moves)
