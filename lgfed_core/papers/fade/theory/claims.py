@@ -48,9 +48,9 @@ CLAIMS: tuple[Claim, ...] = (
         lambda _: decided(user_collapse.claim_f15()),
         live=True,
         question="Does conditioning on users' true classes keep them from collapsing?",
-        answer="**Yes.** True classes only: there collapsed codes are half a nat worse than the "
-        "right ones. In the paper's CDAN, which uses the classifier's own predictions, "
-        "nothing prevents collapse.",
+        answer="**Yes.** With true classes collapsed codes are half a nat worse than the right "
+        "ones. But the paper's CDAN uses the classifier's own predictions, and there nothing "
+        "prevents collapse.",
         guard=lambda told: (
             told.tally(1) and told.between(0.45, 0.55) and _beside(BESIDE[3]) == AGAINST
         ),

@@ -137,7 +137,8 @@ CLAIMS = (
         "parameters sent?",
         answer="**Yes, where told.** It reaches the goal with every seed, but a goal of 40 % is "
         "low: guessing without a picture scores 42. That it sends less, by about a third, is "
-        "open: ten seeds leave anything from nothing to a half.",
+        "open: ten seeds leave anything from nothing to a half, and we ask for half of the "
+        "paper's saving.",
         guard=lambda told: (
             told.tally(1, 0, 1)
             and Settings.goal == 0.4
