@@ -96,7 +96,7 @@ def test_what_is_right_passes(check, given):
 
 def test_to_read_a_page_is_not_to_read_all_of_them():
     """What says how a page's cells are made again knows experiments by name alone."""
-    code = "import sys, lgfed_core.papers.in_short; print(*sys.modules)"
+    code = "import sys, lgfed_core.papers.answer_box; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     pages = {f"{experiments.__package__}.{place.module}" for place in experiments.PLACES.values()}
     assert not pages & set(done.stdout.split())

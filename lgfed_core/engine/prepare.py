@@ -1,5 +1,7 @@
 """All tensors of a phase, allocated once a federation, a method and a tracker fit together."""
 
+from __future__ import annotations
+
 import copy
 from collections.abc import Sequence
 from functools import partial
