@@ -1,7 +1,7 @@
 """A claim as a forest plot: a line for each setting, ours with its interval, the paper's hollow."""
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -20,16 +20,22 @@ MARK = {  # outcome -> (colour, marker)
     AGAINST: (KIND["fails"][0], "X"),
     UNTOLD: (REFERENCE, "d"),
 }
+OUTCOMES = {outcome: outcome for outcome in MARK}
+RACE = OUTCOMES | {AS_CLAIMED: "ahead", AGAINST: "behind"}  # where a method is set beside others
 _HIGH, _HEAD = 0.14, 1.05  # inches: a line of letters, and what stands above and below
 
 
 def forest(
-    told: Told | Sequence[Told], titles: str | Sequence[str] = "", below: str = ""
+    told: Told | Sequence[Told],
+    titles: str | Sequence[str] = "",
+    below: str = "",
+    outcomes: Mapping[str, str] = OUTCOMES,
 ) -> Figure:
     """Each claim in a panel: a line for every comparison that has run, with the seeds beside it.
 
     titles: what one sees, of each panel; without any the claim's question and its verdict. below:
-    what the caption says first; without it each claim's question and verdict.
+    what the caption says first; without it each claim's question and verdict. outcomes: what each
+    is called in the legend.
     """
     claims = [told] if isinstance(told, Told) else list(told)
     titles = [titles] if isinstance(titles, str) else list(titles)
@@ -40,7 +46,7 @@ def forest(
     )
     for ax, one, title in zip(axes[:, 0], claims, titles, strict=True):
         _panel(ax, one, title or f"{one.claim.question} {one.words.capitalize()}.")
-    _legend(figure, claims)
+    _legend(figure, claims, outcomes)
     if not below:
         said = [f"{one.claim.question} {one.words.capitalize()}." for one in claims]
         below = f"{' '.join(said)} Hollow: the paper's difference."
@@ -88,10 +94,10 @@ def _panel(ax: Axes, told: Told, title: str) -> None:
     ax.spines["left"].set_color(FAINT)
 
 
-def _legend(figure: Figure, claims: Sequence[Told]) -> None:
+def _legend(figure: Figure, claims: Sequence[Told], outcomes: Mapping[str, str]) -> None:
     seen = {outcome for one in claims for outcome in one.lines["outcome"][one.lines["runs"] > 0]}
     marks = [
-        Line2D([], [], color=colour, marker=marker, label=outcome)
+        Line2D([], [], color=colour, marker=marker, label=outcomes[outcome])
         for outcome, (colour, marker) in MARK.items()
         if outcome in seen
     ]

@@ -15,7 +15,7 @@ from lgfed_core import plotting
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence.answers import Told
 from lgfed_core.files import replacing
-from lgfed_core.papers.forest import forest
+from lgfed_core.papers.forest import RACE, forest
 
 from .. import tables
 from ..settings import METHODS, Settings
@@ -154,7 +154,7 @@ def _html(
 
 def _figure(one: Told) -> str:
     with plotting.style():
-        figure = forest(one, one.claim.question)
+        figure = forest(one, one.claim.question, outcomes=RACE)
         held = io.BytesIO()
         figure.savefig(held, format="png", dpi=150, metadata={"Software": None})
         plt.close(figure)
