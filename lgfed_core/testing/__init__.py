@@ -29,7 +29,7 @@ promise              what it says
 ``labels``           rows without a label are refused by name, or count as such
 ``groups``           groups that are missing are refused by name, or not needed
 ``few_rows``         a device with one row works, and one with none moves nothing
-``nan``              a device that sends NaN is named, and never averaged
+``not_finite``       a device that sends NaN is named, and never averaged
 ===================  ===========================================================================
 """
 

@@ -25,7 +25,7 @@ ALL = (
     *(training.resumes, training.frozen, training.nothing),
     *(server.leaves, server.weights, server.equal_uploads, server.server),
     *(devices.own_rows, devices.renaming, devices.labels, devices.groups),
-    *(devices.few_rows, devices.nan),
+    *(devices.few_rows, devices.not_finite),
 )
 JITTER = 0.02  # of first parameters, so that none is zero, or like another
 

@@ -172,7 +172,7 @@ def _bright(stage: Stage, who: Participation | None = None) -> Federation:
     "let what is not finite pass through `upload` as it is, so that the engine sees it, and "
     "multiply by no mask in the place of torch.where",
 )
-def nan(stage: Stage) -> None:
+def not_finite(stage: Stage) -> None:
     rest = [k for k in range(4) if k != BROKEN]
     for kind in stage.lanes:
         ends = stage.go(_breaks(stage), _bright(stage), lanes=kind)

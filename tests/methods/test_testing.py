@@ -165,7 +165,12 @@ class Hidden(FedAvg):
         ("labels", AllOfClass0, "train as rows of class 0", "batch.y >= 0"),
         ("groups", Grouped, "names no groups", "batch.attributes"),
         ("few_rows", Spread, "what client 1 sent is not finite", "no deviation over rows"),
-        ("nan", Hidden, "a loss of NaN on device 2, and no word of it", "pass through `upload`"),
+        (
+            "not_finite",
+            Hidden,
+            "a loss of NaN on device 2, and no word of it",
+            "pass through `upload`",
+        ),
     ],
 )
 def test_a_broken_promise_is_named_with_what_was_seen_and_what_to_do(name, method, seen, do):
@@ -282,7 +287,7 @@ def test_methods_that_share_nothing_or_see_all_say_what_is_not_tested():
 def test_the_checks_need_no_pytest():
     code = (
         "import sys; sys.modules['pytest'] = None; import lgfed_core; "
-        "lgfed_core.testing.check_method(lgfed_core.FedAvg, skip=('resumes', 'renaming', 'nan'))"
+        "lgfed_core.testing.check_method(lgfed_core.FedAvg, skip=('resumes', 'renaming', 'not_finite'))"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
