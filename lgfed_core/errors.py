@@ -66,6 +66,13 @@ def at_least(least: float, **settings: float | None) -> None:
         raise SettingsError(f"{', '.join(wrong)}; it must be at least {least}, and finite")
 
 
+def share(**settings: object) -> None:
+    """Raise a SettingsError for settings that are no share: above 0, and at most 1."""
+    for name, value in settings.items():
+        if not isinstance(value, Real) or not 0 < value <= 1:
+            raise SettingsError(f"{name} is {value!r}; it must lie in (0, 1]")
+
+
 def at_most(most: int, **settings: float | None) -> None:
     """Raise a SettingsError for settings above ``most``, before they fill the machine; None is none
     of them."""

@@ -7,7 +7,6 @@ from contextlib import suppress
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.batchnorm import _BatchNorm
 
 from lgfed_core.data.augment import CropFlip
 from lgfed_core.errors import SettingsError
@@ -19,7 +18,7 @@ from . import method_checks
 from .embeddings import Beside, Lookups, refuse_embeddings
 from .federation import Federation
 from .loss_checks import FAULTS
-from .training import LocalTraining, Phase, trainee
+from .training import LocalTraining, Phase, has_batch_norm, trainee
 
 PADDED = 10_000  # rows of a batch that is mostly padding, at most
 
@@ -105,7 +104,7 @@ def data(
             f"{type(method).__name__} shows devices each other's models as they are: Privacy of "
             "uploads, and a farthest distance, would protect nothing; leave them out"
         )
-    if private and method.batch_norm == "averaged" and _normalising(net):
+    if private and method.batch_norm == "averaged" and has_batch_norm(net):
         raise SettingsError(
             f"{type(method).__name__} averages batch normalisation's statistics, and Privacy blurs "
             'what is sent: a variance may fall below 0; choose batch_norm="local" or "frozen"'
@@ -125,10 +124,6 @@ def _usual(method: Method, net: nn.Module) -> bool:
     """Whether a step minimises the cross-entropy that is every method's default."""
     steps = method_checks.steps(method, net)
     return any(getattr(step.loss, "__func__", None) is Method.loss for step in steps)
-
-
-def _normalising(net: nn.Module) -> bool:
-    return any(isinstance(module, _BatchNorm) for module in net.modules())
 
 
 def start(start: Tensor, layout: Layout, runs: int, devices: int) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lgfed_core.errors import SettingsError
+from lgfed_core.errors import SettingsError, share
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +33,7 @@ class Participation:
     farthest: float = math.inf
 
     def __post_init__(self):
-        if not isinstance(self.fraction, Real) or not 0 < self.fraction <= 1:
-            raise SettingsError(f"fraction is {self.fraction!r}; it must lie in (0, 1]")
+        share(fraction=self.fraction)
         if not isinstance(self.farthest, Real) or not self.farthest > 0:
             raise SettingsError(f"farthest is {self.farthest!r}; it must be above 0")
         if self.availability is not None:

@@ -267,6 +267,11 @@ def _own(value: Any) -> Any:
     return value.clone() if isinstance(value, Tensor) else value
 
 
+def has_batch_norm(net: nn.Module) -> bool:
+    """Whether some layer of ``net`` keeps running statistics of its batches."""
+    return any(isinstance(module, _BatchNorm) for module in net.modules())
+
+
 def normalises(net: nn.Module) -> bool:
     """Whether ``net``, in training, normalises by the batch at hand."""
     return any(isinstance(module, _BatchNorm) and module.training for module in net.modules())

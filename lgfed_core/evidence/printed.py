@@ -50,7 +50,7 @@ class Table:
         only if it is the same whether all is or none (`report.table`).
     source: (table, cells): rows of ours that serve this table too, as the same runs fill both.
     contrasts: pairs of methods (a, b) whose difference a - b, at the same setting, the paper argues
-        with; `worth.contrasts` judges them.
+        with; `power.contrasts` judges them.
     guess: accuracy of guessing, in %, near which collapsed runs end, or a function of a row's ids
         that gives it; `collapse` needs it where a deviation above 5 points is printed.
     counts: from (method, fedavg_rounds, lg_rounds) of a row to the parameters that it sends, where

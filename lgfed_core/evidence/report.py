@@ -40,7 +40,7 @@ def table(
 
     Columns: the table's ids, row (their words), metric, paper, paper_sd (population, as printed),
     ours, ours_sd (sample), seeds, lost (how many more ran, and diverged), difference, low, high
-    (95 %), margin, verdict, why (what kind of inconclusive), rivals (of `worth.rivals`), protocol,
+    (95 %), margin, verdict, why (what kind of inconclusive), rivals (of `power.rivals`), protocol,
     selection, scale, origin (seeds, devices, commits and seconds of its runs). Parameters sent that
     follow from a row's budget need no run (seeds is 0). Where the printed deviation is above 5
     points, difference, interval and margin are those of `collapse`, and why counts collapsed runs.
@@ -104,7 +104,7 @@ def table_of(
 
 
 def contrasts(spec: Table, *, folder: Path = RESULTS, paper: Path = PAPER) -> pd.DataFrame:
-    """`worth.contrasts` of one table, at the protocol and selection of its headline."""
+    """`power.contrasts` of one table, at the protocol and selection of its headline."""
     return contrasts_of(spec, records.load(spec.experiments, folder), paper)
 
 

@@ -16,7 +16,7 @@ from .report import contrasts_of, table_of
 from .seed_steps import STEPS
 
 DIFFERENT = "different"  # reproduced, where one print beside the same runs counts once
-TOLD = "told apart"  # of these: no other row's runs would be in its place, `worth.rivals`
+TOLD = "told apart"  # of these: no other row's runs would be in its place, `power.rivals`
 EARLY = f"before {STEPS[0]} seeds"  # reproduced so far, at fewer than the first step
 COUNTED = "counted"  # what follows from the settings: parameters sent, and a printed zero of rounds
 

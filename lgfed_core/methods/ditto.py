@@ -7,11 +7,10 @@ minimises its loss and lambda/2 ||v - w||^2, where w is what it has received.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor, nn
 
 from lgfed_core.errors import at_least
-from lgfed_core.models.twins import names
+from lgfed_core.models.twins import apart, names
 
 from .interface import Batch, Local, Method, Step, cross_entropy
 
@@ -38,11 +37,5 @@ class Ditto(Method):
 
     def own_loss(self, local: Local, batch: Batch) -> Tensor:
         """Equation (2), for the device's own model."""
-        return cross_entropy(local.net(batch.x), batch) + self.pull / 2 * distance(local)
-
-
-def distance(local: Local) -> Tensor:
-    """||v - w||^2 of a device's own model and the shared one as received; a number."""
-    own = {n.removeprefix("own."): v for n, v in local.params.items() if n.startswith("own.")}
-    apart = [(v - local.received[f"shared.{n}"]).square().sum() for n, v in own.items()]
-    return torch.stack(apart).sum()
+        task = cross_entropy(local.net(batch.x), batch)
+        return task + self.pull / 2 * apart(local.params, local.received)

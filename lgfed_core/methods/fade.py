@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from lgfed_core.errors import SettingsError, at_least
 
 from .adversary import group_loss, reverse
-from .interface import Batch, Local, Method, Step
+from .interface import Batch, Local, Method, Step, partway
 from .schedules import rising
 
 DISCRIMINATOR = "discriminator."  # how the names of its parameters begin
@@ -95,7 +95,7 @@ class FADE(Method):
         return known(local.net(batch.x), batch)
 
     def server_update(self, before: Tensor, average: Tensor) -> Tensor:
-        return self.beta * average + (1 - self.beta) * before
+        return partway(before, average, self.beta)
 
 
 def known(outputs: Tensor, batch: Batch, smoothing: float = 0.0) -> Tensor:

@@ -46,6 +46,15 @@ def refuse_ignored(method: Any) -> None:
             )
 
 
+def needed(kind: type) -> list[str]:
+    """The settings of a method's class, or of another dataclass, that have no default, in order."""
+    return [
+        f.name
+        for f in fields(kind)
+        if f.init and f.default is MISSING and f.default_factory is MISSING
+    ]
+
+
 def _is(value: object, kind: type) -> bool:
     if kind is NoneType or (isinstance(value, bool) and kind is not bool):
         return False

@@ -171,6 +171,11 @@ class Method:
         return self.server_update(before, average), memory
 
 
+def partway(before: Tensor, average: Tensor, beta: float) -> Tensor:
+    """A server's step of ``beta``, of the way from ``before`` to ``average``."""
+    return beta * average + (1 - beta) * before
+
+
 def cross_entropy(outputs: Tensor, batch: Batch) -> Tensor:
     """Cross-entropy of outputs [b, classes] against the labels of ``batch``."""
     if batch.weight is None:

@@ -8,13 +8,12 @@ theta.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor, nn
 
-from lgfed_core.errors import SettingsError, at_least, whole
-from lgfed_core.models.twins import names
+from lgfed_core.errors import at_least, share, whole
+from lgfed_core.models.twins import apart, names
 
-from .interface import Batch, Local, Method, Step, cross_entropy
+from .interface import Batch, Local, Method, Step, cross_entropy, partway
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +35,7 @@ class PFedMe(Method):
         at_least(0, pull=self.pull, rate=self.rate)
         whole(inner=self.inner)
         at_least(1, inner=self.inner)
-        if not 0 < self.beta <= 1:
-            raise SettingsError(f"beta is {self.beta}; it must lie in (0, 1]")
+        share(beta=self.beta)
 
     def shared(self, net: nn.Module) -> frozenset[str]:
         return names(net, "shared")
@@ -49,22 +47,11 @@ class PFedMe(Method):
     def loss(self, local: Local, batch: Batch) -> Tensor:
         """Of theta, equation (3)."""
         task = cross_entropy(local.net(batch.x), batch)
-        return task + self.pull / 2 * apart(local, "own")
+        return task + self.pull / 2 * apart(local.params, local.params)
 
     def shared_loss(self, local: Local, batch: Batch) -> Tensor:
         """Its gradient by w is rate lambda (w - theta), equation (4)."""
-        return self.rate * self.pull / 2 * apart(local, "shared")
+        return self.rate * self.pull / 2 * apart(local.params, local.params)
 
     def server_update(self, before: Tensor, average: Tensor) -> Tensor:
-        return self.beta * average + (1 - self.beta) * before
-
-
-def apart(local: Local, moves: str) -> Tensor:
-    """||theta - w||^2 of a device's two models now; ``moves`` names that which is no constant."""
-    parts = [n.removeprefix("own.") for n in local.params if n.startswith("own.")]
-    pairs = [(local.params[f"own.{n}"], local.params[f"shared.{n}"]) for n in parts]
-    if moves == "own":
-        pairs = [(theta, w.detach()) for theta, w in pairs]
-    else:
-        pairs = [(theta.detach(), w) for theta, w in pairs]
-    return torch.stack([(theta - w).square().sum() for theta, w in pairs]).sum()
+        return partway(before, average, self.beta)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lgfed_core.errors import SettingsError, at_least
+from lgfed_core.errors import at_least, share
 
-from .interface import Batch, Local, Method
+from .interface import Batch, Local, Method, partway
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,8 +29,7 @@ class QFFL(Method):
         super().__post_init__()
         at_least(0, q=self.q)
         at_least(1e-9, unit=self.unit)
-        if not 0 < self.beta <= 1:
-            raise SettingsError(f"beta is {self.beta}; it must lie in (0, 1]")
+        share(beta=self.beta)
 
     def loss(self, local: Local, batch: Batch) -> Tensor:
         task = super().loss(local, batch)
@@ -39,4 +38,4 @@ class QFFL(Method):
 
     def server_update(self, before: Tensor, average: Tensor) -> Tensor:
         """A step of ``beta`` towards the average."""
-        return self.beta * average + (1 - self.beta) * before
+        return partway(before, average, self.beta)

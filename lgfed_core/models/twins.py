@@ -1,5 +1,6 @@
 """Two models on each device: one that it shares and one of its own."""
 
+from collections.abc import Mapping
 from copy import deepcopy
 
 import torch
@@ -44,6 +45,14 @@ class Mixture(Twins):
             for name, own in self.own.named_parameters()
         }
         return functional_call(self.own, mixed, (x,), more)
+
+
+def apart(own: Mapping[str, Tensor], shared: Mapping[str, Tensor]) -> Tensor:
+    """||v - w||^2 of v, the parts called ``own.`` among some parameters by name, and w, their twins
+    ``shared.`` among others; a number."""
+    names = [name.removeprefix("own.") for name in own if name.startswith("own.")]
+    pairs = ((own[f"own.{name}"], shared[f"shared.{name}"]) for name in names)
+    return torch.stack([(v - w).square().sum() for v, w in pairs]).sum()
 
 
 def names(net: nn.Module, part: str) -> frozenset[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Collection, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -14,6 +14,7 @@ from torch import nn
 
 from lgfed_core.errors import ContractError, SettingsError, one_of, whole
 from lgfed_core.methods import Method
+from lgfed_core.methods.field_checks import needed
 
 from . import devices, server, training
 from .network import FOUR, everything
@@ -152,11 +153,7 @@ def _method(method: object, net: nn.Module) -> Method:
     if isinstance(method, Method):
         return method
     if isinstance(method, type) and issubclass(method, Method):
-        due = [
-            f.name
-            for f in fields(method)
-            if f.init and f.default is MISSING and f.default_factory is MISSING
-        ]
+        due = needed(method)
         if due == ["layers"]:
             later: Any = dict(layers=_upper(net))
             return method(**later)

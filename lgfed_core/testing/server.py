@@ -10,9 +10,8 @@ from lgfed_core.methods import Method
 from .promise import NotTested, apart, expect, near, promise
 from .stage import Listens, Stage
 
-STAY = dict(
-    server_memory=0, server_update=lambda before, average: before.clone()
-)  # a server that never moves
+# a server that never moves
+STAY = dict(server_memory=0, server_update=lambda before, average: before.clone())
 LEAK = 0.001  # of the private numbers, found again among those sent
 
 

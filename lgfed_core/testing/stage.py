@@ -15,7 +15,6 @@ from unittest import mock
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.batchnorm import _BatchNorm
 
 from lgfed_core.data import Dataset, Split
 from lgfed_core.engine import (
@@ -29,6 +28,7 @@ from lgfed_core.engine import (
     rounds as rounds_of,
     run,
 )
+from lgfed_core.engine.training import has_batch_norm
 from lgfed_core.errors import LgfedError
 from lgfed_core.methods import Method
 from lgfed_core.models.layout import joined
@@ -99,7 +99,7 @@ class Stage:
     @cached_property
     def normalises(self) -> bool:
         """Whether the network has batch normalisation: no batch of one row, and no padding."""
-        return any(isinstance(module, _BatchNorm) for module in self.net.modules())
+        return has_batch_norm(self.net)
 
     @property
     def sizes(self) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ has (`ASKED`, `NETS`). All others train one network that has every part that any
 (`testing.Everything`). What is promised, and how it is tried, is in `lgfed_core.testing`.
 """
 
-from dataclasses import MISSING, fields, replace
+from dataclasses import replace
 from functools import lru_cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -17,6 +17,7 @@ from lgfed_core import methods
 from lgfed_core.engine import Participation
 from lgfed_core.errors import LgfedError
 from lgfed_core.methods import Method
+from lgfed_core.methods.field_checks import needed
 from lgfed_core.models.layout import joined
 from lgfed_core.models.twins import Mixture, Twins
 from lgfed_core.testing import NotTested, everything, promises
@@ -72,7 +73,7 @@ def classes(root: type = Method) -> list[type]:
 
 
 def made(kind: type, **settings) -> Method:
-    due = [f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING]
+    due = needed(kind)
     unknown = [name for name in due if name not in ASKED]
     assert not unknown, f"{kind.__name__} asks for {unknown}: say in ASKED what it gets here"
     return kind(**{name: ASKED[name] for name in due} | settings)

@@ -1,6 +1,5 @@
 """The method, and the network, that a user gives: loaded, made, or refused by name."""
 
-import dataclasses
 import hashlib
 import importlib
 import importlib.util
@@ -17,6 +16,7 @@ from torch import nn
 from lgfed_core import models
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import Method
+from lgfed_core.methods.field_checks import needed
 from lgfed_core.papers import parse_settings
 
 from ..net import SmallNet, head
@@ -121,14 +121,10 @@ class Given:
         """The settings of its class; texts, as typed, become what their fields take."""
         typed_ones = [f"{n}={v}" for n, v in self.settings.items() if isinstance(v, str)]
         found = dict(self.settings) | parse_settings.changes(self.what, typed_ones)
-        needed = {
-            f.name
-            for f in dataclasses.fields(self.what)
-            if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
-        }
-        if "layers" in needed - found.keys() and isinstance(net, SmallNet):
+        due = set(needed(self.what))
+        if "layers" in due - found.keys() and isinstance(net, SmallNet):
             found["layers"] = head(net)
-        if missing := sorted(needed - found.keys()):
+        if missing := sorted(due - found.keys()):
             raise SettingsError(
                 f"{self.name} needs {', '.join(missing)}; say it by --set {missing[0]}=VALUE, or "
                 "give a function that takes the network and makes the method"
