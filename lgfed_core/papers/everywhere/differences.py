@@ -1,8 +1,11 @@
 """What each part of a method adds on each task, and who is best there."""
 
+from collections.abc import Callable
+
 import pandas as pd
 
 from lgfed_core.evidence.best_method import behind
+from lgfed_core.evidence.claims import Claim
 from lgfed_core.evidence.display import Page
 from lgfed_core.papers.differences import Pair, table, tables
 
@@ -10,6 +13,7 @@ from .settings import METHODS, missing
 from .tables import MEASURES, WORDS, of as of_task
 from .tasks import TASKS
 
+MARGIN = 1.0  # points: less is level
 MANY = 3  # methods; more are counted, not named
 AIMS = {  # metric -> what one wants
     "local_test_acc": "own rows",
@@ -38,6 +42,24 @@ def of(values: pd.DataFrame) -> Page:
             digits=1,
         )
         for head, metric, one, other in asked
+    )
+
+
+def race(task: str, measure: str, words: str, unit: str, parts: Callable) -> Claim:
+    """One method beside others at a ``measure`` of a task, ``words`` for people.
+
+    parts: from what is compared to the comparisons. Variances are shared within a task and measure;
+    less than `MARGIN` is level.
+    """
+    return Claim(
+        f"{task} {measure}",
+        "everywhere",
+        words,
+        parts,
+        question=f"{WORDS[task]}: {words}",
+        unit=unit,
+        family=f"{task} {measure}",
+        level=MARGIN,
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import pandas as pd
 
@@ -11,11 +11,11 @@ from lgfed_core.evidence.answers import AGAINST, AS_CLAIMED, LEVEL, UNTOLD, Told
 from lgfed_core.evidence.claims import Claim, Part, paired
 
 from .. import tables
+from ..differences import race
 from ..settings import METHODS
 from ..tables import WORDS
 from .experiment import METHOD
 
-MARGIN = 1.0  # points: less is level
 AIMS = {  # measure -> what it is called, and whether more is better
     "local_test_acc": ("accuracy on own classes", 1),
     "new_test_acc": ("accuracy on a new device", 1),
@@ -54,19 +54,11 @@ def _claims(mine: pd.DataFrame) -> Iterable[Claim]:
     for task in mine.index.get_level_values("task").unique():
         for measure, (words, _) in AIMS.items():
             if mine.loc[task][measure].notna().any():
-                yield Claim(
-                    f"{task} {measure}",
-                    "everywhere",
-                    words,
-                    lambda found, task=task, measure=measure: _parts(found, task, measure),
-                    question=f"{WORDS[task]}: {words}",
-                    unit="points, above 0: yours is better",
-                    family=f"{task} {measure}",
-                    level=MARGIN,
-                )
+                parts = partial(_parts, task, measure)
+                yield race(task, measure, words, "points, above 0: yours is better", parts)
 
 
-def _parts(found: Beside, task: str, measure: str) -> list[Part]:
+def _parts(task: str, measure: str, found: Beside) -> list[Part]:
     own, sign = tables.of(found.mine, task, METHOD)[measure], AIMS[measure][1]
     parts = []
     for method, words in METHODS.items():

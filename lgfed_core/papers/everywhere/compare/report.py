@@ -18,6 +18,7 @@ from lgfed_core.files import replacing
 from lgfed_core.papers.forest import RACE, forest
 
 from .. import tables
+from ..differences import MARGIN
 from ..settings import METHODS, Settings
 from ..tables import MEASURES, WORDS
 from . import beside
@@ -70,7 +71,7 @@ def _head(yours: Yours, cfg: Settings, rows: pd.DataFrame, found: Beside) -> lis
     out = [
         f"{many} seeds, {cfg.rounds} rounds, one local epoch, learning rates {rates}; "
         "validation rows choose the rate, for every method alike.",
-        f"Differences are paired by seed. Less than {beside.MARGIN:g} point is level. Intervals "
+        f"Differences are paired by seed. Less than {MARGIN:g} point is level. Intervals "
         "are of 95 %, with variances shared within a task and measure, and Holm's correction over "
         "its comparisons.",
     ]
