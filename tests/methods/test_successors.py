@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from lgfed_core import methods as m
-from lgfed_core.engine import run
+from lgfed_core.engine import loop, run
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.errors import LgfedError, SettingsError
 from lgfed_core.models.layout import joined
@@ -17,6 +17,7 @@ from lgfed_core.models.twins import Mixture, Twins, names
 from toy import ABOVE, BELOW, SGD, Toy, grouped, models, toy_federation
 
 NEAR = dict(rtol=1e-4, atol=1e-6)
+LANES = ("looped", "batched")
 
 
 def toy(kind=None):
@@ -50,7 +51,7 @@ def test_fedper_is_lg_fedavg_with_the_other_layers():
     assert torch.equal(models(one), models(other))
 
 
-@pytest.mark.parametrize("lanes", ["looped", "batched"])
+@pytest.mark.parametrize("lanes", LANES)
 def test_fedrep_fits_the_head_first_and_the_representation_after_it(lanes):
     two_epochs = replace(SGD, epochs=2, momentum=0.0)
     rep = went(m.FedRep(layers=BELOW, head=0.5), rounds=1, training=two_epochs, lanes=lanes)
@@ -73,9 +74,6 @@ def test_parts_of_a_round_are_the_same_batches_in_both_lanes():
         method = m.FedRep(layers=BELOW, head=head)
         one, other = (went(method, lanes=lanes, training=replace(SGD, epochs=3)) for lanes in LANES)
         torch.testing.assert_close(models(one), models(other), **NEAR)
-
-
-LANES = ("looped", "batched")
 
 
 def test_a_part_is_so_many_batches_of_a_device():
@@ -250,8 +248,6 @@ def test_a_server_s_memory_goes_on_from_a_checkpoint_to_the_same_bits(method, tm
             if round == 3 and self.stop:
                 raise Stop
             return {}
-
-    import lgfed_core.engine.loop as loop
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loop, "SAVE_SECONDS", -1.0)
