@@ -213,10 +213,13 @@ def test_sentences_say_who_is_ahead_by_how_much_and_what_would_tell():
     found = beside.Beside(values(METHOD, 80, 0.0, 0.1, -0.1, 0.0, 0.1), others)
     claims = [c for c in beside._claims(found.mine) if c.id == "mnist local_test_acc"]
     lines = beside.compared(beside.answers.told(claims, found).values())
-    (said,) = beside.sentences(lines)
+    total, said = beside.sentences(lines)
+    assert total == "**Of 4 comparisons**: ahead in 1, level in 1, behind in 1; 1 are open."
     assert said.startswith("**MNIST, accuracy on own classes**: ahead of FedAvg (by 10.0 points)")
     assert "level with MTL" in said and "behind LG-FedAvg (by 5.0 points)" in said
-    assert "not told from local only (about" in said and "seeds would tell" in said
+    assert "open against local only (" in said and "seeds would tell" in said
+    *_, many = beside.sentences(pd.concat([lines.assign(outcome="behind", other="x")] * 2))
+    assert "behind all 8 others (by" in many
 
 
 def test_the_command_prints_the_sentences_and_where_the_report_lies(mine, tmp_path, capsys):

@@ -23,7 +23,9 @@ AIMS = {  # measure -> what it is called, and whether more is better
     "odds_gap": ("gap of equalised odds", -1),
     "leak_auc": ("AUC for the group, from h", -1),
 }
-SAID = {AS_CLAIMED: "ahead of", LEVEL: "level with", AGAINST: "behind", UNTOLD: "not told from"}
+SAID = {AS_CLAIMED: "ahead of", LEVEL: "level with", AGAINST: "behind", UNTOLD: "open against"}
+_ENDS = ["min", "max"]
+NAMED = 5  # so many others are named in a sentence, more are counted
 MOST = 100  # seeds; a comparison that needs more is said to need more
 
 
@@ -86,31 +88,49 @@ def compared(some: Iterable[Told]) -> pd.DataFrame:
 
 
 def sentences(lines: pd.DataFrame) -> list[str]:
-    """One for each task and measure: whom the method is ahead of, level with, behind."""
-    said = []
+    """What came of all comparisons, then one for each task and measure: whom the method is ahead
+    of, level with, behind. Few others are named, many counted."""
+    counts = lines["outcome"].value_counts().reindex(SAID.values(), fill_value=0)
+    ahead, level, behind, untold = counts
+    total = f"ahead in {ahead}, level in {level}, behind in {behind}; {untold} are open"
+    said = [f"**Of {len(lines)} comparisons**: {total}."]
     for (task, measure), some in lines.groupby(["task", "measure"], sort=False):
         parts = []
         for outcome in SAID.values():
             mine = some[some["outcome"] == outcome]
             if len(mine):
-                whom = ", ".join(mine["other"])
-                if len(mine) == len(some) > 1:
-                    whom = f"all {len(some)} others"
-                parts.append(f"{outcome} {whom}{_by(mine, outcome)}")
+                parts.append(f"{outcome} {_whom(mine, len(some))}{_by(mine, outcome)}")
         said.append(f"**{WORDS[task]}, {AIMS[measure][0]}**: {'; '.join(parts)}.")
     return said
+
+
+def _whom(some: pd.DataFrame, total: int) -> str:
+    """The others by name, or how many of ``total``."""
+    if len(some) <= NAMED:
+        return ", ".join(some["other"])
+    return f"all {total} others" if len(some) == total else f"{len(some)} of {total} others"
 
 
 def _by(some: pd.DataFrame, outcome: str) -> str:
     """By how much, or how many seeds would tell."""
     if outcome == SAID[LEVEL]:
         return ""
-    if outcome == SAID[UNTOLD] and (some["runs"] < 2).any():
+    if outcome != SAID[UNTOLD]:
+        apart = some["estimate"].abs()
+        return f" (by {_between(f'{apart.min():.1f}', f'{apart.max():.1f}')} points)"
+    if (some["runs"] < 2).any():
         return " (one seed tells nothing)"
-    if outcome == SAID[UNTOLD]:
-        needs = some["needs"].max()
-        many = f"more than {MOST}" if needs > MOST else f"about {needs:.0f}"
-        return f" ({many} seeds would tell)"
-    least, most = some["estimate"].abs().min(), some["estimate"].abs().max()
-    by = f"{least:.1f}" if f"{least:.1f}" == f"{most:.1f}" else f"{least:.1f} to {most:.1f}"
-    return f" (by {by} points)"
+    needs = [f"more than {MOST}" if n > MOST else f"{n:.0f}" for n in some["needs"].agg(_ENDS)]
+    return f" ({_between(*needs)} seeds would tell)"
+
+
+def _between(least: str, most: str) -> str:
+    return least if least == most else f"{least} to {most}"
+
+
+def counts(lines: pd.DataFrame) -> pd.DataFrame:
+    """How many of the others the method is ahead of, and so on: a line per task and measure."""
+    found = lines.groupby(["task", "measure", "outcome"], sort=False).size().unstack(fill_value=0)
+    found = found.reindex(columns=SAID.values(), fill_value=0).rename(columns=str.capitalize)
+    names = [(WORDS[task], AIMS[measure][0]) for task, measure in found.index]
+    return found.set_axis(pd.MultiIndex.from_tuples(names, names=["", ""]))

@@ -28,7 +28,7 @@ from .experiment import METHOD, Yours
 STYLE = """body{font-family:system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem;
 line-height:1.5;color:#222}table{border-collapse:collapse;font-size:.85rem;display:block;
 overflow-x:auto}td,th{padding:.2rem .6rem;border-bottom:1px solid #ddd;text-align:right}
-th:first-child,td:first-child{text-align:left}img{max-width:100%}"""
+th:first-child,td:first-child,tbody th{text-align:left;vertical-align:top}img{max-width:100%}"""
 
 
 def folder(out: Path | str) -> Path:
@@ -63,7 +63,7 @@ def write(
         f"{where['device']}\n",
     )
     _put(place / "report.md", _markdown(name, head, sentences, means, found.lines))
-    _put(place / "report.html", _html(name, head, sentences, means, found.told))
+    _put(place / "report.html", _html(name, head, sentences, means, found))
 
 
 def _head(yours: Yours, cfg: Settings, rows: pd.DataFrame, found: Beside) -> list[str]:
@@ -135,16 +135,19 @@ def _html(
     head: Sequence[str],
     sentences: Sequence[str],
     means: dict[str, pd.DataFrame],
-    told: Sequence[Told],
+    found: Beside,
 ) -> str:
-    items = "".join(f"<li>{_bold(one)}</li>" for one in sentences)
-    parts = [f"<h1>{name} beside the methods of lgfed</h1><ul>{items}</ul>"]
+    total, *each = map(_bold, sentences)
+    items = "".join(f"<li>{one}</li>" for one in each)
+    parts = [f"<h1>{name} beside the methods of lgfed</h1><p>{total}</p>"]
+    parts.append(beside.counts(found.lines).to_html(border=0))
+    parts.append(f"<details><summary>In words</summary><ul>{items}</ul></details>")
     parts += [f"<p>{one}</p>" for one in head]
     for task, table in means.items():
-        parts.append(
-            f"<h2>{WORDS[task]}</h2>" + table.to_html(float_format="{:.1f}".format, na_rep="–")
-        )
-        parts += [_figure(one) for one in told if one.claim.id.split()[0] == task]
+        shown = table.rename_axis(columns=None)
+        shown = shown.to_html(float_format="{:.1f}".format, na_rep="–", border=0)
+        parts.append(f"<h2>{WORDS[task]}</h2>{shown}")
+        parts += [_figure(one) for one in found.told if one.claim.id.split()[0] == task]
     body = "\n".join(parts)
     return (
         f"<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' "
