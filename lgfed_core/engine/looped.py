@@ -8,6 +8,8 @@ for any number of workers, because random numbers belong to the lane. Dropout is
 stack draws its noise at once, so there it depends on what trains together.
 """
 
+from collections.abc import Sequence
+from functools import partial
 from typing import cast
 
 import torch
@@ -15,12 +17,24 @@ from torch import Tensor, nn
 from torch.optim.sgd import sgd
 
 from lgfed_core.methods import Batch, Local
-from lgfed_core.seeds import coin, draw, pictures, visits
+from lgfed_core.seeds import coin, draw
 
 from .adam import Adam
 from .dual import Dual, NotTheRows, ahead, first_layer
 from .looped_evaluation import LoopedTests, Slots
-from .training import Job, Phase, Ready, for_each, gradients, moving, pulled, sheltered, trainee
+from .training import (
+    Job,
+    Lent,
+    Phase,
+    Ready,
+    for_each,
+    gradients,
+    moving,
+    pulled,
+    sheltered,
+    trainee,
+)
+from .visited import Visited
 
 # A worker's own network in a flat buffer, its parameters, each run's steps on a batch.
 Trainee = tuple[nn.Module, dict[str, Tensor], list[list[Ready]]]
@@ -61,101 +75,108 @@ class Looped(LoopedTests):
     def _local_pass(
         self, dual: Dual | None, slot: int, run: int, device: int, many: int, round: int, lr: float
     ) -> None:
-        phase, split_at = self.phase, self.phase.layout.size_shared
-        t = phase.tensors
-        self._flat[:split_at] = t["shared"][run]
-        self._flat[split_at:] = t["personal"][run, device]
-        kept, keeps = t.get("velocity"), "velocity" in t
+        """ClientUpdate (McMahan et al., 2017, Algorithm 1), which LG-FedAvg's is but for what it
+        sends (Liang et al., 2020, Algorithm 1)."""
+        cfg = self.phase.training
+        self._receive(run, device, round)
+        local, lent = self._seen_by_losses(slot, run, device, many, round)
+        steps = self._steps_of(run, device, round)
+        visited = Visited(self.phase, run, device, round)
+        dual = dual if dual and _in_one_block(steps, visited) else None
+        steps = [dual.without_its_weights(one) for one in steps] if dual else steps
+        begin = partial(self._begin, dual, steps[0].step.pull) if dual else None
+        adam = Adam({id(p): p for p in local.params.values()}) if cfg.adam else None
+        taken = int(self.phase.tensors["taken"][run, device]) if cfg.annealing else 0
+        for number, rows in enumerate(visited.each(ahead(cfg.batch_size), begin)):
+            rate = lr * cfg.annealing.factor(taken + number) if cfg.annealing else lr
+            for one, given in zip(steps, for_each(steps, rows), strict=True):
+                if one.step.now(number, visited.batches):
+                    for what in lent:
+                        what.mend()
+                    loss = one.step.loss(local, Batch(*given))
+                    self._move(one, self._gradients(one, loss, local, dual, rate), rate, adam)
+        self._send(slot, run, device)
+        if cfg.annealing:
+            self.phase.tensors["taken"][run, device] = taken + visited.batches
+
+    def _receive(self, run: int, device: int, round: int) -> None:
+        """The shared parameters, and the device's own with what it keeps of its momentum."""
+        t, at = self.phase.tensors, self.phase.layout.size_shared
+        self._flat[:at] = t["shared"][run]
+        self._flat[at:] = t["personal"][run, device]
+        kept = t.get("velocity")
         self._velocity.copy_(kept[run, device]) if kept is not None else self._velocity.zero_()
-        net, params, each = self._trainee()
-        steps = each[run]
         # torch.manual_seed would keep a stack trace for every accelerator that never wakes up
-        torch.default_generator.manual_seed(draw(phase.seeds[run], round, device))  # for dropout
+        seed = draw(self.phase.seeds[run], round, device)  # for dropout
+        torch.default_generator.manual_seed(seed)
+
+    def _send(self, slot: int, run: int, device: int) -> None:
+        """The shared parameters; the others stay with the device."""
+        t, at = self.phase.tensors, self.phase.layout.size_shared
+        t["uploads"][slot] = self._flat[:at]
+        t["personal"][run, device] = self._flat[at:]
+        if "velocity" in t:
+            t["velocity"][run, device] = self._velocity
+
+    def _seen_by_losses(
+        self, slot: int, run: int, device: int, many: int, round: int
+    ) -> tuple[Local, list[Lent]]:
+        """The device as its losses see it, and what of it they may write on."""
+        phase, (net, params, _) = self.phase, self._trainee()
         lent = [phase.received(run, device)]
         if phase.method.needs_peers:
             lent.append(phase.others(slot))
         received, others = (*(phase.layout.views(*one.parts) for one in lent), {})[:2]
-        local = Local(sheltered(net), params, received, others, many, round)
-        if any(one.step.when for one in steps):
-            chance = coin(phase.seeds[run], round, device)
-            steps = [one for one in steps if (when := one.step.when) is None or when(chance)]
+        return Local(sheltered(net), params, received, others, many, round), lent
 
-        split, rows = phase.rows["train"]
-        labels = t["labels"][run].long() if "labels" in t else split.y
-        mine = rows[run].of(device)
-        cfg = phase.training
-        place = phase.seeds[run], round, device, len(mine), cfg.epochs
-        seen = cfg.seen(len(mine))
-        order = torch.from_numpy(visits(*place))[:, :seen]  # [epochs, n_k], or fewer
-        changes = torch.from_numpy(pictures(cfg.augment, *place)) if cfg.augment else None
-        taken = int(t["taken"][run, device]) if cfg.annealing else 0
-        adam = Adam({id(p): p for p in params.values()}) if cfg.adam else None
-        fetched = ahead(cfg.batch_size)
-        if dual and steps[0].step.pull and (cfg.epochs > 1 or seen > fetched):
-            dual = None  # after a block its weights are not those any more that pull
+    def _steps_of(self, run: int, device: int, round: int) -> list[Ready]:
+        """The steps that a device takes in this round: those without a condition, or that its
+        number for the round meets."""
+        _, _, each = self._trainee()
+        steps = each[run]
+        if not any(one.step.when for one in steps):
+            return steps
+        chance = coin(self.phase.seeds[run], round, device)
+        return [one for one in steps if (when := one.step.when) is None or when(chance)]
+
+    def _begin(self, dual: Dual, pull: float, x: Tensor, first: bool, last: bool) -> None:
+        """The dual form begins with the rows ``x``, the first or the last of the round."""
+        keeps = "velocity" in self.phase.tensors
+        dual.start(x, keeps or not first, keeps or not last, pull)
+
+    def _gradients(
+        self, one: Ready, loss: Tensor, local: Local, dual: Dual | None, rate: float
+    ) -> Sequence[Tensor]:
+        """Of ``loss`` and of the step's pull; the dual form moves the first layer itself."""
         if dual:
-            steps = [dual.without_its_weights(one) for one in steps]
-        each_epoch = -(-seen // cfg.batch_size)  # batches
-        for epoch, mine_now in enumerate(mine[order]):  # [n_k] rows of the data set
-            for at in range(0, seen, cfg.batch_size):
-                first = at % fetched  # row of those fetched together
-                if not first:
-                    soon = mine_now[at : at + fetched]
-                    x_soon, y_soon = split.x[soon], labels[soon]
-                    groups_soon = None if split.groups is None else split.groups[soon]
-                    if dual:
-                        moving, last = (
-                            epoch + at > 0,
-                            epoch + 1 == cfg.epochs and at + fetched >= seen,
-                        )
-                        pull = steps[0].step.pull
-                        dual.start(x_soon, moving or keeps, keeps or not last, pull)
-                batch = slice(first, first + cfg.batch_size)
-                x = x_soon[batch]
-                if cfg.augment and changes is not None:
-                    x = cfg.augment.apply(x, changes[epoch, at : at + cfg.batch_size])
-                groups = None if groups_soon is None else groups_soon[batch]
-                now = for_each(steps, (x, y_soon[batch], None, groups))
-                lr_now = lr * cfg.annealing.factor(taken) if cfg.annealing else lr
-                taken += 1
-                number = epoch * each_epoch + at // cfg.batch_size
-                for (step, names, moves, momenta), given in zip(steps, now, strict=True):
-                    if not step.now(number, cfg.epochs * each_epoch):
-                        continue
-                    for one in lent:
-                        one.mend()
-                    value = step.loss(local, Batch(*given))
-                    if dual:
-                        *grads, back = gradients(value, [*moves, dual.outputs()])
-                        dual.step(back, lr_now)
-                    else:
-                        grads = gradients(value, moves)
-                    if step.pull:
-                        grads = pulled(grads, moves, [received[n] for n in names], step.pull)
-                    if adam:
-                        for param, grad in zip(moves, grads, strict=True):
-                            grad = grad + cfg.weight_decay * param
-                            param.detach().sub_(adam.change(id(param), grad), alpha=lr_now)
-                        continue
-                    grads = [g.contiguous() for g in grads]  # the fused kernel ignores strides
-                    sgd(
-                        moves,
-                        grads,
-                        momenta,
-                        fused=True,
-                        weight_decay=cfg.weight_decay,
-                        momentum=cfg.momentum,
-                        lr=lr_now,
-                        dampening=0.0,
-                        nesterov=bool(cfg.nesterov),
-                        maximize=False,
-                    )
-        t["uploads"][slot] = self._flat[:split_at]
-        t["personal"][run, device] = self._flat[split_at:]
-        if kept is not None:
-            kept[run, device] = self._velocity
-        if cfg.annealing:
-            t["taken"][run, device] = taken
+            *grads, back = gradients(loss, [*one.params, dual.outputs()])
+            dual.step(back, rate)
+        else:
+            grads = [*gradients(loss, one.params)]
+        if not one.step.pull:
+            return grads
+        return pulled(grads, one.params, [local.received[n] for n in one.names], one.step.pull)
+
+    def _move(self, one: Ready, grads: Sequence[Tensor], rate: float, adam: Adam | None) -> None:
+        """The step's parameters, against their gradients."""
+        cfg = self.phase.training
+        if adam:
+            for param, grad in zip(one.params, grads, strict=True):
+                grad = grad + cfg.weight_decay * param
+                param.detach().sub_(adam.change(id(param), grad), alpha=rate)
+            return
+        sgd(
+            one.params,
+            [g.contiguous() for g in grads],  # the fused kernel ignores strides
+            one.momenta,
+            fused=True,
+            weight_decay=cfg.weight_decay,
+            momentum=cfg.momentum,
+            lr=rate,
+            dampening=0.0,
+            nesterov=bool(cfg.nesterov),
+            maximize=False,
+        )
 
     def _trainee(self) -> Trainee:
         """Made when it is first asked for."""
@@ -179,3 +200,9 @@ class Looped(LoopedTests):
                 self._dual = Dual(layer, momenta[f"{name}.weight"], phase.training)
             self._own = net, dict(net.named_parameters()), each
         return self._own
+
+
+def _in_one_block(steps: list[Ready], visited: Visited) -> bool:
+    """Whether a step that pulls towards the weights as they came never meets them changed."""
+    cfg = visited.cfg
+    return not steps[0].step.pull or (cfg.epochs == 1 and visited.rows <= ahead(cfg.batch_size))

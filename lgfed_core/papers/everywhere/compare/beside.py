@@ -133,4 +133,5 @@ def counts(lines: pd.DataFrame) -> pd.DataFrame:
     found = lines.groupby(["task", "measure", "outcome"], sort=False).size().unstack(fill_value=0)
     found = found.reindex(columns=SAID.values(), fill_value=0).rename(columns=str.capitalize)
     names = [(WORDS[task], AIMS[measure][0]) for task, measure in found.index]
+    found = found.rename_axis(columns=None)
     return found.set_axis(pd.MultiIndex.from_tuples(names, names=["", ""]))
