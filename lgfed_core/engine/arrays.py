@@ -36,6 +36,7 @@ from .loop import run
 from .training import LocalTraining
 
 PRETRAINING = 20  # rounds on the labelled rows
+SGD: dict[str, Any] = dict(momentum=0.9, nesterov=True, weight_decay=0.001, keep_momentum=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +129,47 @@ def adapt(
     at_least(1, rounds=rounds, steps=steps, batch_size=batch_size)
     method = SHOT() if method is None else method
     instance("method", method, DANN)
+    x, y, user = _together(x, y, user)
+    own = user == 0
+    classes, label = _labels(y, own)
+    middle, scale = x[own].mean(0), float(x[own].std(0).mean()) or 1.0
+    known = np.full(len(y), -1)
+    known[own] = label
+    split = Split(
+        torch.from_numpy((x - middle) / scale).float(),
+        torch.from_numpy(known),
+        torch.from_numpy((user != 0).astype(int))[:, None],
+    )
+    data = Dataset("arrays", split, replace(split, y=split.y.clamp(min=0)), len(classes))
+    names = np.array([0, *np.unique(user[~own])])
+    held = [np.flatnonzero(user == name) for name in names]
+    net = make(lambda: _net(method, x.shape[1], len(classes)), seed)
+
+    def phase(plays: DANN, users: list[NDArray], length: int, many: int, begun: int, start: Tensor):
+        rows = ClientIndices.from_lists(users)
+        fed = Federation(data, [Partition("arrays", rows, None, rows)], net, [seed])
+        annealing = Annealing(length * many)
+        training = LocalTraining(lr, batch_size, **SGD, batches=many, annealing=annealing)
+        return run(fed, plays, training, length, start, first_round=begun, workers=1)
+
+    alone = DANN(opt_out=1.0, beta=1.0, batch_norm="averaged")
+    batches = max(1, len(held[0]) // batch_size)
+    before = phase(alone, held[:1], PRETRAINING, batches, 0, joined(net)[None])
+    start = before.layout.join(before.tensors["shared"], before.tensors["personal"][:, 0])
+    game = replace(method, rounds=rounds, start=PRETRAINING)
+    out = phase(game, held, rounds, steps, PRETRAINING, start)
+    shared, personal = (out.tensors[part][0].clone() for part in ("shared", "personal"))
+    return Adapted(net, out.layout, shared, personal, names, classes, middle, scale)
+
+
+def _net(method: DANN, width: int, classes: int) -> ObjectsNet:
+    """The network that ``method`` has in FADE's experiments on objects."""
+    seen = "mixed" if isinstance(method, CDAN) else ""
+    return ObjectsNet(width, classes, seen, "norm" if isinstance(method, SHOT) else "relu")
+
+
+def _together(x: ArrayLike, y: ArrayLike, user: ArrayLike) -> tuple[NDArray, NDArray, NDArray]:
+    """The three as arrays. Raises SettingsError where they do not belong together."""
     x, y, user = np.asarray(x, float), np.asarray(y), np.asarray(user)
     if x.ndim != 2 or y.shape != x.shape[:1] or user.shape != x.shape[:1]:
         raise SettingsError(
@@ -141,6 +183,11 @@ def adapt(
             f"user 0 has {own.sum()} of {len(user)} rows; it must have the labelled ones, and "
             "others the rest"
         )
+    return x, y, user
+
+
+def _labels(y: NDArray, own: NDArray) -> tuple[NDArray, NDArray]:
+    """The classes of the rows that user 0 ``own``s, and the number of each row's."""
     labels = y.tolist()
     bare = own & np.array([_bare(label) for label in labels])
     if bare.any():
@@ -151,38 +198,7 @@ def adapt(
     classes, label = np.unique(y[own], return_inverse=True)
     if len(classes) < 2:
         raise SettingsError(f"all rows of user 0 have the label {classes[0]!r}; there must be two")
-    middle, scale = x[own].mean(0), float(x[own].std(0).mean()) or 1.0
-    known = np.full(len(y), -1)
-    known[own] = label
-    split = Split(
-        torch.from_numpy((x - middle) / scale).float(),
-        torch.from_numpy(known),
-        torch.from_numpy((user != 0).astype(int))[:, None],
-    )
-    data = Dataset("arrays", split, replace(split, y=split.y.clamp(min=0)), len(classes))
-    names = np.array([0, *np.unique(user[~own])])
-    held = [np.flatnonzero(user == name) for name in names]
-
-    kinds = (
-        "mixed" if isinstance(method, CDAN) else "",
-        "norm" if isinstance(method, SHOT) else "relu",
-    )
-    net = make(lambda: ObjectsNet(x.shape[1], len(classes), *kinds), seed)
-    usual: dict[str, Any] = dict(lr=lr, batch_size=batch_size, momentum=0.9, nesterov=True)
-    usual |= dict(weight_decay=0.001, keep_momentum=True)
-    start, batches = joined(net)[None], max(1, len(held[0]) // batch_size)
-    for plays, length, users, many in (
-        (DANN(opt_out=1.0, beta=1.0, batch_norm="averaged"), PRETRAINING, held[:1], batches),
-        (replace(method, rounds=rounds, start=PRETRAINING), rounds, held, steps),
-    ):
-        rows = ClientIndices.from_lists(users)
-        fed = Federation(data, [Partition("arrays", rows, None, rows)], net, [seed])
-        training = LocalTraining(**usual, batches=many, annealing=Annealing(length * many))
-        first = 0 if users is not held else PRETRAINING
-        out = run(fed, plays, training, length, start, first_round=first, workers=1)
-        start = out.layout.join(out.tensors["shared"], out.tensors["personal"][:, 0])
-    shared, personal = (out.tensors[part][0].clone() for part in ("shared", "personal"))
-    return Adapted(net, out.layout, shared, personal, names, classes, middle, scale)
+    return classes, label
 
 
 def _refuse_broken(x: NDArray, user: NDArray | None = None) -> None:

@@ -33,6 +33,7 @@ from .looped import Looped
 from .prepare import prepare
 from .processes import checked_workers
 from .provenance import provenance
+from .resume import Past, Saved
 from .rounds import round_of
 from .trackers import Tracker
 from .training import LocalTraining, Phase
@@ -137,71 +138,44 @@ def _loop(
     tracker: Tracker,
     rounds: int,
     first_round: int,
-    saved: Path | None,
+    path: Path | None,
     identity: str,
     label: str,
 ) -> Outcome:
     """Continue from the checkpoint, if there is one, to the last round; save now and then."""
-    phase = engine.phase
-    done, lines, final, spent = 0, [], {}, 0.0
-    where = provenance(federation.device)
+    phase, saved = engine.phase, Saved(path, identity, engine.phase, tracker, rounds)
+    past = saved.read() or Past(provenance(federation.device))
     diverged = Diverged(phase, tracker, label, federation.participation.farthest)
-    keep = {n: t for n, t in phase.tensors.items() if n not in ("uploads", "others")}
-
-    def lasting(round: int) -> dict[str, Tensor]:
-        return {n: t for n, t in keep.items() if round < rounds or tracker.lasts(n)}
-
-    def check(tensors: dict[str, Tensor], facts: dict) -> None:
-        _check_facts(facts, rounds, phase.seeds)
-        _check_tensors(tensors, lasting(facts["round"]))
-
-    stored = checkpoint.load(saved, identity, check) if saved else None
-    if stored:
-        tensors, facts = stored
-        for name, tensor in tensors.items():
-            phase.tensors[name].copy_(tensor)
-        done, lines, final, spent, where = (
-            facts[k] for k in ("round", "history", "final", "seconds", "provenance")
-        )
-        diverged.since = dict(facts["diverged"])
-        del tensors, stored
-
-    began, saved_at, save_cost = time.perf_counter() - spent, time.perf_counter(), 0.0
-    if not done and rounds:
+    diverged.since = dict(past.diverged)
+    began, saved_at, save_cost = time.perf_counter() - past.seconds, time.perf_counter(), 0.0
+    if not past.round and rounds:
         tracker.before(engine)
-    with tqdm(
-        range(done, rounds), label, rounds, initial=done, disable=not label, leave=False
-    ) as bar:
+    rest = range(past.round, rounds)
+    with tqdm(rest, label, rounds, initial=past.round, disable=not label, leave=False) as bar:
         for index in bar:
             number, lr = first_round + index, phase.training.rate(index)
             before = phase.tensors["shared"].clone()
             busy = round_of(federation, diverged.stopped(phase), phase, engine, number, lr)
+            past.round = index + 1
             if busy:
                 phase.rest(before)
-                diverged.look(index + 1, engine, before)
-            metrics = tracker.after(index + 1, rounds, engine) if busy else {}
-            lines += _lines(diverged.blank(metrics), index + 1, federation.seeds)
-            last = index + 1 == rounds
-            if last:
-                final = diverged.blank(tracker.final(engine))
+                diverged.look(past.round, engine, before)
+            metrics = tracker.after(past.round, rounds, engine) if busy else {}
+            past.history += _lines(diverged.blank(metrics), past.round, federation.seeds)
+            if last := past.round == rounds:
+                past.final = diverged.blank(tracker.final(engine))
             now = time.perf_counter()
-            spent = now - began
-            if saved and (last or now - saved_at > max(SAVE_SECONDS, save_cost / SAVE_SHARE)):
-                facts = {
-                    "round": index + 1,
-                    "history": lines,
-                    "final": final,
-                    "seconds": spent,
-                    "provenance": where,
-                    "diverged": list(diverged.since.items()),
-                }
-                checkpoint.save(saved, lasting(index + 1), facts, identity, last)
+            past.seconds = now - began
+            if path and (last or now - saved_at > max(SAVE_SECONDS, save_cost / SAVE_SHARE)):
+                past.diverged = list(diverged.since.items())
+                saved.write(past)
                 saved_at = time.perf_counter()
                 save_cost = saved_at - now
     diverged.closing()
-    final = pd.DataFrame(final, index=pd.Index(federation.seeds, name="seed"))
-    history, kept = pd.DataFrame(lines), lasting(rounds)
-    return Outcome(phase.layout, kept, history, final, spent, where, diverged.by_seed())
+    final = pd.DataFrame(past.final, index=pd.Index(federation.seeds, name="seed"))
+    history, kept = pd.DataFrame(past.history), saved.lasting(rounds)
+    who = diverged.by_seed()
+    return Outcome(phase.layout, kept, history, final, past.seconds, past.provenance, who)
 
 
 def _lines(metrics: dict[str, list], number: int, seeds: Sequence[int]) -> list[dict]:
@@ -210,41 +184,6 @@ def _lines(metrics: dict[str, list], number: int, seeds: Sequence[int]) -> list[
         for r, seed in enumerate(seeds)
         if metrics
     ]
-
-
-def _check_facts(facts: dict, rounds: int, seeds: list[int]) -> None:
-    """Raise ValueError unless what a checkpoint says of the past fits a run of ``rounds``."""
-    done, lines = facts["round"], facts["history"]
-    if type(done) is not int or not 0 < done <= rounds:
-        raise ValueError(f"it was made after round {done} of {rounds}")
-    at = [line["round"] for line in lines]
-    times, odd = divmod(len(lines), len(seeds))
-    if odd or at != sorted(at) or [line["seed"] for line in lines] != seeds * times:
-        raise ValueError(f"its history is not that of seeds {seeds}, round by round")
-    if at and not 0 < at[0] <= at[-1] <= done:
-        raise ValueError(f"after round {done} it has a history of rounds {at[0]} to {at[-1]}")
-    if any(len(values) != len(seeds) for values in facts["final"].values()):
-        raise ValueError(f"its final numbers are not for {len(seeds)} runs")
-    if facts["final"] and done < rounds:
-        raise ValueError(f"it has final numbers after round {done} of {rounds}")
-    if any(not (0 <= run < len(seeds) and 0 < t <= done) for run, t in facts["diverged"]):
-        raise ValueError("it names runs as diverged that are none of this run's")
-    if not facts["seconds"] >= 0 or not isinstance(facts["provenance"], dict):
-        raise ValueError("it does not say where and for how long it ran")
-
-
-def _check_tensors(tensors: dict[str, Tensor], due: dict[str, Tensor]) -> None:
-    """Raise ValueError unless ``tensors`` have the names, types and shapes that are ``due``."""
-    if missing := due.keys() - tensors.keys():
-        raise ValueError(f"it has no tensor called {', '.join(sorted(missing))}")
-    for name, found in tensors.items():
-        if name not in due:
-            raise ValueError(f"it has a tensor called {name}, which this run does not keep")
-        if (found.dtype, found.shape) != (due[name].dtype, due[name].shape):
-            raise ValueError(
-                f"{name} is {found.dtype} {list(found.shape)}, not {due[name].dtype} "
-                f"{list(due[name].shape)}"
-            )
 
 
 def _identity(federation, phase, start, tracker, rounds, first_round, looped) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import torch
@@ -42,55 +42,31 @@ def prepare(
     """
     methods = input_checks.one_each(federation, method)
     layout = Layout(federation.net, averaged(methods[0], federation.net))
-    runs, devices, place = len(federation.seeds), federation.clients, federation.device
-    size = layout.size_shared + layout.size_personal
     input_checks.data(federation, methods, training, padded)
     trial = partial(loss_checks.losses, federation, methods[0], padded)
     Apart(trial).call() if forked else trial()
-    input_checks.start(start, layout, runs, devices)
-    shared, personal = layout.split(start.to(place))
-    if start.dim() == 2:
-        personal = personal[:, None]  # [R, 1, P_p], the same for all
-    elif not torch.equal(shared, shared[:, :1].expand_as(shared)):
-        raise SettingsError("devices start from different values of parameters that are shared")
-    else:
-        shared = shared[:, 0]  # [R, P_s]
-    tensors = {}
+    input_checks.start(start, layout, len(federation.seeds), federation.clients)
+    shared, personal = _started(layout, start.to(federation.device))
+    tensors: dict[str, Tensor] = {}
 
     def allocate(name: str, *shape: int) -> Tensor:
+        place = federation.device
         on_cpu = place.type == "cpu"
         tensors[name] = (
             zeros(*shape, forked=forked) if on_cpu else torch.zeros(*shape, device=place)
         )
         return tensors[name]
 
-    allocate("shared", *shared.shape).copy_(shared)
-    allocate("personal", runs, devices, layout.size_personal).copy_(personal)
-    slots = runs * federation.participation.cohort(devices)
-    allocate("uploads", slots, layout.size_shared)
-    if memory := methods[0].server_memory:
-        allocate("memory", runs, memory, layout.size_shared)  # of each run's server
-    if methods[0].needs_peers:
-        allocate("others", slots, size)
-    if training.keep_momentum:
-        allocate("velocity", runs, devices, size)
-    if training.annealing:
-        allocate("taken", runs, devices)  # steps of each device so far
-    if methods[0].relabel:
-        y = federation.data.train.y
-        allocate("labels", runs, len(y)).copy_(y)  # in the place of the data's own
+    _allocate(allocate, federation, methods[0], training, layout)
+    tensors["shared"].copy_(shared)
+    tensors["personal"].copy_(personal)
+    if "labels" in tensors:
+        tensors["labels"].copy_(federation.data.train.y)  # in the place of the data's own
     net = copy.deepcopy(federation.net).eval()  # for testing; training has its own copies
     phase = Phase(
         net, layout, methods, training, list(federation.seeds), federation.rows(), tensors
     )
-    if normalises(trainee(phase)):
-        input_checks.lonely_rows(phase)
-        if padded:
-            input_checks.padded_rows(phase)
-    if padded:
-        input_checks.padding(phase)
-    if padded and (two := loss_checks.two(federation, methods[0])) is not None:
-        refuse_unlifted(phase, two)
+    _check_rows(federation, phase, padded)
 
     def of_tracker(name: str, *shape: int) -> Tensor:
         if name in ENGINES or name in tensors:
@@ -99,6 +75,55 @@ def prepare(
 
     tracker.allocate(of_tracker, phase)
     return phase
+
+
+def _allocate(
+    allocate: Callable[..., Tensor],
+    federation: Federation,
+    method: Method,
+    training: LocalTraining,
+    layout: Layout,
+) -> None:
+    """What the engine itself needs, all zeros."""
+    runs, devices = len(federation.seeds), federation.clients
+    slots = runs * federation.participation.cohort(devices)
+    size = layout.size_shared + layout.size_personal
+    allocate("shared", runs, layout.size_shared)
+    allocate("personal", runs, devices, layout.size_personal)
+    allocate("uploads", slots, layout.size_shared)
+    if method.server_memory:
+        allocate("memory", runs, method.server_memory, layout.size_shared)
+    if method.needs_peers:
+        allocate("others", slots, size)
+    if training.keep_momentum:
+        allocate("velocity", runs, devices, size)
+    if training.annealing:
+        allocate("taken", runs, devices)  # steps of each device so far
+    if method.relabel:
+        allocate("labels", runs, len(federation.data.train.y))
+
+
+def _started(layout: Layout, start: Tensor) -> tuple[Tensor, Tensor]:
+    """Shared [R, P_s] and personal [R, K or 1, P_p] of a ``start`` [R, P] or [R, K, P]."""
+    shared, personal = layout.split(start)
+    if start.dim() == 2:
+        return shared, personal[:, None]
+    if not torch.equal(shared, shared[:, :1].expand_as(shared)):
+        raise SettingsError("devices start from different values of parameters that are shared")
+    return shared[:, 0], personal
+
+
+def _check_rows(federation: Federation, phase: Phase, padded: bool) -> None:
+    """Refuse networks and losses that cannot work on the rows as they come, ``padded`` or alone."""
+    if normalises(trainee(phase)):
+        input_checks.lonely_rows(phase)
+        if padded:
+            input_checks.padded_rows(phase)
+    if padded:
+        input_checks.padding(phase)
+        two = loss_checks.two(federation, phase.method)
+        if two is not None:
+            refuse_unlifted(phase, two)
 
 
 def averaged(method: Method, net: nn.Module) -> frozenset[str]:
