@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lgfed_core import __main__ as command
+from lgfed_core import __main__ as command, arguments
 from lgfed_core.data.features import compute
 from lgfed_core.engine import loop
 from lgfed_core.errors import LgfedError
@@ -19,7 +19,7 @@ from toy import stored_row
     ("text", "seeds"), [("0", [0]), ("0-3", [0, 1, 2, 3]), ("1,4-5", [1, 4, 5])]
 )
 def test_seeds(text, seeds):
-    assert command._seeds(text) == seeds
+    assert arguments.seeds(text) == seeds
 
 
 @pytest.mark.parametrize(

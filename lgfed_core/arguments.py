@@ -1,0 +1,146 @@
+"""What each command takes: a function each, in the order of `python -m lgfed_core --help`."""
+
+from argparse import ArgumentParser, ArgumentTypeError
+
+MOST = 1000  # seeds of one command
+
+
+def parser(description: str | None, version: str) -> ArgumentParser:
+    """The parser of the command line; ``command`` of what it finds is the command's name."""
+    whole = ArgumentParser("python -m lgfed_core", description=description)
+    whole.add_argument("--version", action="version", version=version)
+    commands = whole.add_subparsers(required=True, metavar="COMMAND", dest="command")
+    commands.add_parser("list", help="list the experiments")
+    _data(commands.add_parser("data", help="list the data sets, or fetch some"))
+    _features(
+        commands.add_parser("features", help="compute features of pictures; repeat it to resume")
+    )
+    _run(commands.add_parser("run", help="run an experiment; the same command continues it"))
+    _fill(commands.add_parser("fill", help="run what the scoreboard lacks most; stop at any time"))
+    _report(commands.add_parser("report", help="the papers' tables beside ours, with verdicts"))
+    _compare(commands.add_parser("compare", help="run a method of yours beside all stored ones"))
+    _bench(commands.add_parser("bench", help="time a round against a plain PyTorch loop"))
+    check = commands.add_parser("gpu-check", help="compare every experiment on a GPU with the CPU")
+    check.add_argument("--json", metavar="FILE", help="also write the comparisons to FILE")
+    return whole
+
+
+def _data(data: ArgumentParser) -> None:
+    data.add_argument(
+        "names", nargs="*", metavar="NAME", help="e.g. mnist cifar10; without names, list all"
+    )
+    data.add_argument(
+        "--stand-ins",
+        action="store_true",
+        help="do not fail on a set that cannot be had if others stand in for it",
+    )
+
+
+def _features(made: ArgumentParser) -> None:
+    made.add_argument("name", metavar="SET", help="e.g. cifar10, office31")
+    made.add_argument("network", help="inception_v3, mobilenet_v2 or resnet50")
+
+
+def _run(run: ArgumentParser) -> None:
+    run.add_argument("experiment", help="a name from `list`, e.g. lgfedavg.mnist")
+    run.add_argument("--scale", default="quick", help="smoke, quick (default) or paper")
+    run.add_argument("--protocol", default="both", help="as_described, as_released or both")
+    run.add_argument("--seeds", default="0", type=seeds, help="e.g. 0, 0-9 or 0,2,5")
+    run.add_argument(
+        "--set",
+        nargs="*",
+        default=[],
+        action="extend",
+        metavar="NAME=VALUE",
+        help="change settings, e.g. classes=5",
+    )
+    _where(run)
+    run.add_argument(
+        "--lanes", default="auto", help="looped, batched (small networks) or auto (by device)"
+    )
+    _cluster(run)
+
+
+def _fill(fill: ArgumentParser) -> None:
+    fill.add_argument(
+        "--plan", action="store_true", help="only show what would run first, and how much in all"
+    )
+    fill.add_argument("--hours", type=float, default=1.0, help="how long to work (default 1)")
+    fill.add_argument("--only", default="", metavar="EXPERIMENT", help="only this one")
+    _where(fill)
+    _cluster(fill)
+
+
+def _report(report: ArgumentParser) -> None:
+    report.add_argument("paper", nargs="?", help="lgfedavg, cgau or fade (default: all)")
+    report.add_argument(
+        "--front",
+        action="store_true",
+        help="renew the answers of README.md and all pages, and the first page's figures",
+    )
+
+
+def _compare(beside: ArgumentParser) -> None:
+    beside.add_argument("method", metavar="FILE.py:CLASS", help="or package.module:CLASS")
+    beside.add_argument("--net", metavar="FILE.py:FUNCTION", help="(inputs, classes) -> network")
+    beside.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="its settings")
+    beside.add_argument(
+        "--tasks", default="", help="mnist,cifar10,adult,digits,office31 (default: all)"
+    )
+    beside.add_argument("--seeds", default="0-2", type=seeds, help="e.g. 0-2 (default)")
+    beside.add_argument("--rates", default="", help="e.g. 0.05,0.2 (default: all five)")
+    beside.add_argument("--hours", type=float, help="start nothing new after so many hours")
+    beside.add_argument("--scale", default="paper", help="smoke, quick or paper (default)")
+    beside.add_argument("--out", default="compared", metavar="FOLDER", help="where the report goes")
+    _where(beside)
+    beside.add_argument(
+        "--skip-contract",
+        action="store_true",
+        help="train it, whatever promises of a method it breaks; the report says so",
+    )
+
+
+def _bench(bench: ArgumentParser) -> None:
+    bench.add_argument("--rounds", type=int, default=12, help="rounds to time (default 12)")
+    bench.add_argument("--json", metavar="FILE", help="also write the times to FILE")
+    bench.add_argument("--against", default="", metavar="NAMES", help="time these too: flower,pfl")
+    bench.add_argument(
+        "--tasks", default="mnist,cifar10", metavar="NAMES", help="what to time; also blazefl,pfl"
+    )
+    bench.add_argument(
+        "--scaling", action="store_true", help="instead time more and more devices and seeds"
+    )
+    bench.add_argument("--profile", action="store_true", help="instead show where time goes")
+
+
+def _where(of: ArgumentParser) -> None:
+    of.add_argument("--device", default="auto", help="cpu, cuda or auto (default)")
+    of.add_argument("--workers", type=int, help="processes (default: one a core)")
+
+
+def _cluster(of: ArgumentParser) -> None:
+    of.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help="run on the workers of this Dask scheduler, e.g. tcp://10.0.0.5:8786",
+    )
+
+
+def seeds(text: str) -> list[int]:
+    """From text to numbers: 0-2,5 -> [0, 1, 2, 5].
+
+    Raises ArgumentTypeError for what names no seeds, one twice, or more than `MOST`.
+    """
+    found: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        last = last if dash else first
+        if not (first.isdecimal() and last.isdecimal() and int(last) < 2**32):
+            raise ArgumentTypeError(f"{part!r} is no seed; use e.g. 0, 0-9 or 0,2,5")
+        more = range(int(first), int(last) + 1)
+        if len(found) + len(more) > MOST:
+            raise ArgumentTypeError(f"{text!r} names more than {MOST:,} seeds")
+        if not more or set(more) & set(found):
+            raise ArgumentTypeError(f"{part!r} in {text!r} is empty or repeats a seed")
+        found += more
+    return found
