@@ -14,7 +14,7 @@ from lgfed_core.data import Dataset, Split
 from lgfed_core.errors import SettingsError, instance
 from lgfed_core.partition.label_skew import ClientIndices, Partition
 
-from .layers import refuse_lazy
+from .checks.layers import refuse_lazy
 from .participation import Participation
 
 CPU = torch.device("cpu")

@@ -25,10 +25,10 @@ from lgfed_core.models.layout import Layout, joined
 
 from . import checkpoint, identity as named
 from .batched import Batched, Engine
+from .checks.layers import refuse_layers
 from .divergence import Diverged
 from .dual import first_layer
 from .federation import Federation as Federation
-from .layers import refuse_layers
 from .looped import Looped
 from .prepare import prepare
 from .processes import checked_workers

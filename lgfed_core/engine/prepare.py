@@ -13,13 +13,13 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.methods import Method
 from lgfed_core.models.layout import Layout, values
 
-from . import input_checks, loss_checks, method_checks
+from .checks import losses, methods as answers, rows
+from .checks.vmap import refuse_unlifted
 from .federation import Federation
 from .memory import zeros
 from .processes import Apart
 from .trackers import Tracker
 from .training import LocalTraining, Phase, normalises, trainee
-from .vmap_checks import refuse_unlifted
 
 ENGINES = (
     *("shared", "personal", "uploads", "others"),
@@ -40,12 +40,12 @@ def prepare(
 
     padded: whether batches will be, so that losses have to go by the weights of their rows.
     """
-    methods = input_checks.one_each(federation, method)
+    methods = answers.one_each(method, len(federation.seeds), federation.net)
     layout = Layout(federation.net, averaged(methods[0], federation.net))
-    input_checks.data(federation, methods, training, padded)
-    trial = partial(loss_checks.losses, federation, methods[0], padded)
+    rows.data(federation, methods, training, padded)
+    trial = partial(losses.losses, federation, methods[0], padded)
     Apart(trial).call() if forked else trial()
-    input_checks.start(start, layout, len(federation.seeds), federation.clients)
+    rows.start(start, layout, len(federation.seeds), federation.clients)
     shared, personal = _started(layout, start.to(federation.device))
     tensors: dict[str, Tensor] = {}
 
@@ -116,12 +116,12 @@ def _started(layout: Layout, start: Tensor) -> tuple[Tensor, Tensor]:
 def _check_rows(federation: Federation, phase: Phase, padded: bool) -> None:
     """Refuse networks and losses that cannot work on the rows as they come, ``padded`` or alone."""
     if normalises(trainee(phase)):
-        input_checks.lonely_rows(phase)
+        rows.lonely_rows(phase)
         if padded:
-            input_checks.padded_rows(phase)
+            rows.padded_rows(phase)
     if padded:
-        input_checks.padding(phase)
-        two = loss_checks.two(federation, phase.method)
+        rows.padding(phase)
+        two = losses.two(federation, phase.method)
         if two is not None:
             refuse_unlifted(phase, two)
 
@@ -130,6 +130,6 @@ def averaged(method: Method, net: nn.Module) -> frozenset[str]:
     """What ``method`` shares, and running statistics if it averages them."""
     known = dict(net.named_parameters())
     statistics = method.batch_norm == "averaged"
-    return method_checks.shared(method, net) | {
+    return answers.shared(method, net) | {
         n for n, _ in values(net) if statistics and n not in known
     }

@@ -48,7 +48,7 @@ class Batch:
     def attributes(self, kinds: int, columns: slice = slice(None)) -> Tensor:
         """``columns`` of ``groups``, [b, g], numbered from 0 to ``kinds`` - 1.
 
-        That all rows are is made sure of before anything trains (`engine.loss_checks`). Raises
+        That all rows are is made sure of before anything trains (`engine.checks`). Raises
         SettingsError where there are no groups, or one number a row in place of a column.
         """
         if self.groups is None:

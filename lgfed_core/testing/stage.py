@@ -27,6 +27,7 @@ from lgfed_core.engine import (
     round_plan,
     rounds as rounds_of,
     run,
+    visited,
 )
 from lgfed_core.engine.training import has_batch_norm
 from lgfed_core.errors import LgfedError
@@ -197,9 +198,9 @@ def chance(change: Callable[[int], int]):
         def moved(drawn: Callable) -> Callable:
             return lambda seed, round, k, *more: drawn(seed, round, change(k), *more)
 
-        for room in (looped, round_plan):
-            put(room, "visits", moved)
-            put(room, "coin", moved)
+        for room, drawn in ((visited, "visits"), (looped, "coin")):
+            put(room, drawn, moved)
+            put(round_plan, drawn, moved)
         put(looped, "draw", moved)
         put(
             batched,

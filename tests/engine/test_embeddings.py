@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from lgfed_core.engine import run
-from lgfed_core.engine.embeddings import Lookups, _Enough
+from lgfed_core.engine.checks.embeddings import Lookups, _Enough
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import LocalOnly
 from lgfed_core.partition import ClientIndices

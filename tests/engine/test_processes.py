@@ -11,7 +11,8 @@ from unittest.mock import patch
 import pytest
 import torch
 
-from lgfed_core.engine import looped, loss_checks, run
+from lgfed_core.engine import looped, run
+from lgfed_core.engine.checks import losses
 from lgfed_core.engine.processes import UNFORKED, Apart, Spread
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import LGFedAvg
@@ -112,7 +113,7 @@ def test_beside_a_gpu_no_gradient_is_taken_before_workers_are_made():
     with (
         BESIDE_A_GPU,
         patch.object(looped, "gradients", elsewhere),
-        patch.object(loss_checks, "gradients", elsewhere),
+        patch.object(losses, "gradients", elsewhere),
     ):
         found = trained()
     assert not taken  # in this process

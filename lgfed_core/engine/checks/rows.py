@@ -1,4 +1,4 @@
-"""What is refused before anything trains: rows, methods and losses that do not go together."""
+"""Rows that do not go with the network, the method or the batches, and starts of another shape."""
 
 import copy
 import math
@@ -14,52 +14,13 @@ from lgfed_core.methods import Method
 from lgfed_core.methods.privacy import Privacy
 from lgfed_core.models.layout import Layout
 
-from . import method_checks
+from ..federation import Federation
+from ..training import LocalTraining, Phase, has_batch_norm, trainee
+from . import methods as answers
 from .embeddings import Beside, Lookups, refuse_embeddings
-from .federation import Federation
-from .loss_checks import FAULTS
-from .training import LocalTraining, Phase, has_batch_norm, trainee
+from .losses import FAULTS
 
 PADDED = 10_000  # rows of a batch that is mostly padding, at most
-
-
-def one_each(federation: Federation, method: Method | Sequence[Method]) -> list[Method]:
-    """The method of each run, which differ in nothing that the tensors or the lanes depend on."""
-    runs, net = len(federation.seeds), federation.net
-    methods = [method] * runs if isinstance(method, Method) else list(method)
-    if len(methods) != runs:
-        raise SettingsError(f"{len(methods)} methods for {runs} runs; give one, or one for each")
-    for one in methods:
-        method_checks.refuse_signatures(one)
-        method_checks.refuse_treatments(one)
-    first, names = methods[0], frozenset(dict(net.named_parameters()))
-
-    def moved(m: Method) -> list[tuple]:
-        return [
-            (names if s.params is None else frozenset(s.params), s.when is None, tuple(s.part))
-            for s in method_checks.steps(m, net)
-        ]
-
-    if unknown := frozenset().union(*(params for params, *_ in moved(first))) - names:
-        raise SettingsError(
-            f"a step of {type(first).__name__} moves {sorted(unknown)}; {type(net).__name__} has "
-            f"no parameter of that name, but {sorted(names)}"
-        )
-    for r, other in enumerate(methods):
-        alike = {
-            "class": type(other) is type(first),
-            "shared": method_checks.shared(other, net) == method_checks.shared(first, net),
-            "batch_norm": other.batch_norm == first.batch_norm,
-            "server_memory": other.server_memory == first.server_memory,
-            "steps": moved(other) == moved(first),
-        }
-        if not all(alike.values()):
-            what = ", ".join(name for name, same in alike.items() if not same)
-            raise SettingsError(
-                f"the methods of runs 0 and {r} differ in {what}: {first} and {other}; runs that "
-                "train together differ in numbers alone"
-            )
-    return methods
 
 
 def data(
@@ -122,7 +83,7 @@ def data(
 
 def _usual(method: Method, net: nn.Module) -> bool:
     """Whether a step minimises the cross-entropy that is every method's default."""
-    steps = method_checks.steps(method, net)
+    steps = answers.steps(method, net)
     return any(getattr(step.loss, "__func__", None) is Method.loss for step in steps)
 
 

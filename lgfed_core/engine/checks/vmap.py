@@ -10,9 +10,9 @@ from torch import Tensor
 
 from lgfed_core.errors import LgfedError, SettingsError
 
-from .batched import Batched
-from .loss_checks import FAULTS
-from .training import Phase, gradients
+from ..batched import Batched
+from ..training import Phase, gradients
+from .losses import FAULTS
 
 
 def refuse_unlifted(phase: Phase, two: Tensor) -> None:

@@ -24,6 +24,44 @@ GIVEN = {  # what the engine hands to each answer
 }
 
 
+def one_each(method: Method | Sequence[Method], runs: int, net: nn.Module) -> list[Method]:
+    """The method of each run, which differ in nothing that the tensors or the lanes depend on."""
+    methods = [method] * runs if isinstance(method, Method) else list(method)
+    if len(methods) != runs:
+        raise SettingsError(f"{len(methods)} methods for {runs} runs; give one, or one for each")
+    for one in methods:
+        refuse_signatures(one)
+        refuse_treatments(one)
+    first, names = methods[0], frozenset(dict(net.named_parameters()))
+
+    def moved(m: Method) -> list[tuple]:
+        return [
+            (names if s.params is None else frozenset(s.params), s.when is None, tuple(s.part))
+            for s in steps(m, net)
+        ]
+
+    if unknown := frozenset().union(*(params for params, *_ in moved(first))) - names:
+        raise SettingsError(
+            f"a step of {type(first).__name__} moves {sorted(unknown)}; {type(net).__name__} has "
+            f"no parameter of that name, but {sorted(names)}"
+        )
+    for r, other in enumerate(methods):
+        alike = {
+            "class": type(other) is type(first),
+            "shared": shared(other, net) == shared(first, net),
+            "batch_norm": other.batch_norm == first.batch_norm,
+            "server_memory": other.server_memory == first.server_memory,
+            "steps": moved(other) == moved(first),
+        }
+        if not all(alike.values()):
+            what = ", ".join(name for name, same in alike.items() if not same)
+            raise SettingsError(
+                f"the methods of runs 0 and {r} differ in {what}: {first} and {other}; runs that "
+                "train together differ in numbers alone"
+            )
+    return methods
+
+
 def refuse_signatures(method: Method) -> None:
     """Raise SettingsError for an answer that cannot be called with what the engine hands to it, and
     for a memory that is no number of vectors."""

@@ -11,10 +11,10 @@ from lgfed_core.errors import LgfedError, SettingsError
 from lgfed_core.methods import Batch, Local, Method, Step
 from lgfed_core.models.layout import values
 
-from . import method_checks
-from .batched_evaluation import filled
-from .federation import Federation
-from .training import gradients, moving
+from ..batched_evaluation import filled
+from ..federation import Federation
+from ..training import gradients, moving
+from . import methods as answers
 
 FAULTS = (RuntimeError, ValueError, IndexError, TypeError, AttributeError, KeyError)
 ALIKE = 1e-4  # how near two gradients are that differ in roundings
@@ -78,7 +78,7 @@ def losses(federation: Federation, method: Method, padded: bool) -> None:
             )
         return loss, [local.params[n] for n in moves]
 
-    steps, learnt = method_checks.steps(method, net), False
+    steps, learnt = answers.steps(method, net), False
     for step in steps:
         moves = moving(net, step.params)
         loss, params = taken(step, moves)

@@ -1,0 +1,1 @@
+"""What users give, refused by name before anything trains; `prepare` calls it, once."""
