@@ -21,8 +21,8 @@ from lgfed_core.papers import answer_box
 from lgfed_core.papers.fade.objects import (
     claims,
     domains,
-    fair_chance,
     figures,
+    one_collapse,
     run,
     stored as objects,
     sweep,
@@ -31,7 +31,7 @@ from lgfed_core.papers.fade.objects import (
 from lgfed_core.papers.fade.objects.run import OBJECTS
 
 
-@pytest.mark.parametrize("module", [claims, domains], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("module", [one_collapse, domains], ids=lambda m: m.__name__)
 def test_examples_run(module):
     found = doctest.testmod(module)
     assert found.attempted and not found.failed
@@ -179,7 +179,7 @@ def stored(tmp_path, monkeypatch):
 def test_before_any_run_nothing_is_judged(stored):
     found = objects.rows()
     assert found.empty and claims.judged(found).empty
-    assert len(tables.by_task(found)) == len(tables.failures(found)) == 0
+    assert tables.by_task(found).empty and tables.fair_chance(found).empty
     assert tables.collapses(found)["runs"].to_dict() == {"as described": 0, "as released": 0}
     told = claims.told()
     assert {one.verdict for one in told.values()} == {"open"}
@@ -235,9 +235,6 @@ def test_one_collapse_proves_that_there_are_some(stored):
     found = stored(rows(lost=[("D->A", 1)]))
     line = claims.judged(found).loc["F6"]
     assert line["verdict"] == "confirmed" and line["estimate"] == pytest.approx(100 / 18)
-    table = tables.failures(found).loc[("as described", "20 classes", "DANN")]
-    assert table["runs"] == 18 and table["lowest"] == 3
-    assert table["mean of the others"] == pytest.approx(75.3, abs=0.1)
     line = tables.collapses(found).loc["as described"]
     assert line.tolist() == [54, 1, "20 classes, DANN, D->A: 1"]
     assert claims.told()["F6"].words == "holds"
@@ -249,7 +246,6 @@ def test_runs_that_collapse_as_released_are_counted_apart(stored):
     said = tables.collapses(found)
     assert said.loc["as described"].tolist() == [54, 0, ""]
     assert said.loc["as released", ["collapsed", "which"]].tolist() == [2, "i.i.d., DANN, A->D: 2"]
-    assert tables.failures(found).loc[("as released", "i.i.d.", "DANN"), "lowest"] == 3
 
 
 def test_the_line_of_the_source_is_its_average_however_many_seeds_some_tasks_have(stored):
@@ -273,7 +269,7 @@ def test_a_run_that_left_the_finite_numbers_has_collapsed(stored):
 
 
 def test_choices_are_three(stored):
-    line = tables.choices(stored(rows())).loc[("20 classes", "CDAN")]
+    line = tables.choices(stored(rows())).loc[("20 classes", "CDAN")].drop("seeds")
     assert np.diff(line.to_numpy()).tolist() == pytest.approx([1, 1])
 
 
@@ -310,10 +306,9 @@ def test_a_longer_run_stands_beside_the_usual_and_nowhere_else(stored):
     alone = usual[(usual["task"] == "A->W") & (usual["seed"] == 0)]
     longer = alone.assign(rounds=400, value=alone["value"] + 5)
     found = stored(pd.concat([some, usual, longer]).assign(rounds=lambda f: f["rounds"]))
-    table = fair_chance.by_length(found)
-    assert list(table.index) == [("central", "A->W", m) for m in ("DANN", "CDAN")]
-    assert (table[400] - table[run.Settings.rounds]).tolist() == pytest.approx([5, 5])
-    assert table.columns[-1] == "seeds" and table["seeds"].tolist() == [1, 1]
+    both = (objects.accuracy(found, "central", **of) for of in (dict(rounds=400), {}))
+    more = (next(both) - next(both))[["dann", "cdan"]].dropna()
+    assert more.index.tolist() == [("A->W", 0)] and more.iloc[0].tolist() == [5, 5]
     before = some[some["method"].eq("source_only") & some["seed"].eq(0)].assign(rounds=400)
     (where,) = [(at, users) for at, users, _ in objects.elsewhere(stored(before))]
     assert where == ({"rounds": 400}, "central")
@@ -345,20 +340,20 @@ def test_a_sweep_chooses_by_two_scores_and_a_claim_stands_where_all_ways_agree(s
     lines = sweep.swept(found)
     assert set(lines.loc["cdan"].index) == {(0.01, 1.0), (0.01, 3.0), (0.03, 1.0)}
     assert lines.loc[("cdan", 0.01, 3.0), "target_acc"] == pytest.approx(89)
-    marked = fair_chance.by_setting(found)["best by"]
+    marked = tables.by_setting(found)["best by"]
     assert marked["CDAN"].to_dict() == {
         (0.01, 1.0): "", (0.01, 3.0): "information (edge)", (0.03, 1.0): "labels (edge)"
     }  # fmt: skip
     fell = tried(-80, 0.1, "cdan", seeds=[0], weight=9.0)
     before = rows()[lambda f: f["method"].eq("source_only") & f["seed"].eq(0)]
     before = before.assign(**dict.fromkeys(run.TRIED) | dict(weight=9.0))
-    broken = fair_chance.by_setting(stored(fell[fell["metric"] == "target_acc"], before))
+    broken = tables.by_setting(stored(fell[fell["metric"] == "target_acc"], before))
     assert broken.loc[("CDAN", 0.01, 9.0), "collapsed"] == "6"  # shown, and not to be chosen
     assert broken["best by"]["CDAN"].to_dict() == marked["CDAN"].to_dict() | {(0.01, 9.0): ""}
     which = tables.collapses(objects.rows()).loc["other rounds, rates and λ", "which"]
     assert "20 classes, λ 9, CDAN, A->D: 1" in which
     assert marked.index[0][0] == "DANN" and marked["SHOT", 0.01, 1.0] == "information, labels"
-    assert list(fair_chance.table(found)) == ["100 rounds", "seeds"]
+    assert list(tables.fair_chance(found)) == ["100 rounds", "seeds"]
     assert sweep.longer(found, "noniid") == {}
     said = claims.judged(found)["said"]
     assert said.str.contains("100 rounds, usual rate and weight").all()
@@ -371,7 +366,7 @@ def test_a_sweep_chooses_by_two_scores_and_a_claim_stands_where_all_ways_agree(s
         )
     ]  # fmt: skip
     found = stored(*long)
-    line = fair_chance.table(found).loc[("20 classes", "CDAN")]
+    line = tables.fair_chance(found).loc[("20 classes", "CDAN")]
     assert line.to_dict() == pytest.approx(
         {"100 rounds": 80.3, "300 rounds": 76.3, "300, by information": 85.3, "seeds": 3}
     )
@@ -409,7 +404,7 @@ def test_columns_of_a_fair_chance_are_of_the_same_seeds(stored):
     other = rows(cdan=50)[lambda f: f["seed"] == 2].assign(seed=7, rounds=300, cdan=0)
     long = [tried(3, 1.0, "dann", "cdan", "shot", users=u, rounds=300) for u in ("noniid", "iid")]
     more = other[other["method"].isin(run.FEDERATED.values())].drop(columns="cdan")
-    line = fair_chance.table(stored(rows(), rows("iid"), *long, more)).loc[("20 classes", "CDAN")]
+    line = tables.fair_chance(stored(rows(), rows("iid"), *long, more)).loc[("20 classes", "CDAN")]
     assert line["300 rounds"] - line["100 rounds"] == pytest.approx(3) and line["seeds"] == 3
 
 
@@ -431,13 +426,13 @@ def test_numbers_of_users_and_protocols_stand_side_by_side(stored):
 
 def test_what_one_collapsed_run_of_three_must_look_like():
     for sample in (True, False):
-        low, high = claims.one_collapse(43.1, 33, sample=sample)
+        low, high = one_collapse.one_collapse(43.1, 33, sample=sample)
         made = [low, high, high]
         assert [np.mean(made), np.std(made, ddof=int(sample))] == pytest.approx([43.1, 33], abs=0.1)
     some = np.random.default_rng(0).uniform(0, 100, (1_000_000, 3))  # [draws, runs]
     near = np.abs(some.mean(1) - 43.1) + np.abs(some.std(1) - 33) < 0.4
-    assert some[near].max(1).min() == pytest.approx(claims.highest_run(43.1, 33), abs=1.5)
-    table = tables.one_in_three()
+    assert some[near].max(1).min() == pytest.approx(one_collapse.highest_run(43.1, 33), abs=1.5)
+    table = one_collapse.one_in_three()
     need = table["of a population", "best run, at least"]
     assert len(table) == 3 and (need > table["printed", "highest of all methods"]).all()
 

@@ -284,31 +284,3 @@ def told() -> dict[str, Told]:
 def from_stored() -> pd.DataFrame:
     """The claims on the recorded runs."""
     return judged(stored.rows())
-
-
-def one_collapse(mean: float, sd: float, runs: int = 3, sample: bool = True) -> tuple[float, float]:
-    """Where one run, and all the others alike, must lie to make a printed mean and deviation.
-
-    sample: whether the deviation is over ``runs`` - 1; else over the population.
-
-    >>> one_collapse(43.1, 33)  # FADE-DANN's D->A
-    (5.0, 62.2)
-    >>> one_collapse(43.1, 33, sample=False)  # no accuracy
-    (-3.6, 66.4)
-    """
-    apart = sd * np.sqrt(runs if sample else runs**2 / (runs - 1))
-    low = mean - apart * (runs - 1) / runs
-    return round(float(low), 1), round(float(low + apart), 1)
-
-
-def highest_run(mean: float, sd: float) -> float:
-    """The least that the best of three runs can be, none below 0, if ``sd`` is a population one.
-
-    >>> highest_run(43.1, 33)  # the best number printed for D->A, by any method, is 74.7
-    80.2
-    """
-    sum_, squares = 3 * mean, 3 * (sd**2 + mean**2)
-    high, low = mean + sd / np.sqrt(2), mean - np.sqrt(2) * sd  # two runs alike, one below them
-    if low < 0:  # the lowest is 0, and the other two are as they must
-        high = (sum_ + np.sqrt(2 * squares - sum_**2)) / 2
-    return round(float(high), 1)

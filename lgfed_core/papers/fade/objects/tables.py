@@ -1,26 +1,24 @@
 """What the page of FADE on objects shows in tables, from rows of `stored.rows`."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import pandas as pd
-from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression
 
-from lgfed_core.evidence.collapse import groups_of
+from lgfed_core.evidence.display import Page
 from lgfed_core.evidence.printed import METHODS as WORDS, cells
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.rows import PROTOCOLS
+from lgfed_core.papers.differences import Pair, table, tables
 
 from .. import printed
-from . import claims, stored
+from . import stored, sweep
 from .domains import NONIID, TASKS
 from .run import stored_names
-from .settings import METHODS, Settings
+from .settings import METHODS, Settings, bottleneck
 
 TRIED = {"rounds": "rounds", "lr": "rate", "weight": "λ"}
 USERS = {"noniid": "20 classes", "noniid15": "15 classes", "iid": "i.i.d.", "central": "central"}
+WAYS = {"": " rounds", "information": ", by information", "target_acc": ", by the target's labels"}
 # The Transfer-Learning-Library's own runs (ResNet-50, end to end, best epoch on the target), as its
 # documentation prints them: docs/dalib/benchmarks/image_classification.rst, 1cd7e04 (2021)
 LIBRARY = pd.DataFrame(
@@ -31,6 +29,7 @@ LIBRARY = pd.DataFrame(
     },
     index=pd.Index(TASKS["office31"], name="task"),
 ).T
+Means = Mapping[str, pd.DataFrame]  # by users: averages over tasks, a line per seed, %
 
 
 def by_task(found: pd.DataFrame, data: str = "office31", **which) -> pd.DataFrame:
@@ -65,116 +64,78 @@ def central_beside(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_number(found: pd.DataFrame) -> pd.DataFrame:
-    """Averages over tasks by users a round, %: lines (users, method), a column per number.
-
-    Of the seeds that have run with every number.
-    """
-    numbers, lines = sorted({int(n) for n in found["per_round"].dropna()}), {}
-    for users, words in list(USERS.items())[:-1] if len(numbers) > 1 else ():
-        wide = {n: stored.average(stored.accuracy(found, users, per_round=n)) for n in numbers}
-        for method in METHODS:
-            if all(method in some for some in wide.values()):
-                both = pd.DataFrame({n: some[method] for n, some in wide.items()}).dropna()
-                if len(both):
-                    lines[words, WORDS[method]] = both.mean().to_dict() | dict(seeds=len(both))
-    return pd.DataFrame(lines).T
+    """Averages over tasks by users a round, %: as `_beside`, a column per number."""
+    numbers = sorted({int(n) for n in found["per_round"].dropna()})
+    ways = {n: _means(found, per_round=n) for n in numbers if len(numbers) > 1}
+    return _beside(ways, {users: USERS[users] for users in ("noniid", "iid")})
 
 
 def by_protocol(found: pd.DataFrame) -> pd.DataFrame:
-    """Averages over tasks, %: lines (users, method), as described, as released, and the paper's.
+    """Averages over tasks, %: as `_beside`, as described, as released, and the paper's.
 
     Non-i.i.d. users have 20 classes as described and 15 as released; "15 classes" are both at 15,
     beside which the paper prints nothing.
     """
-    own = select(cells(printed.TABLES["fade_table1_office"]), task=TASKS["office31"])
-    own = stored_names(own)
-    lines = {}
-    for users in ("noniid", "noniid15", "iid", "central"):
-        where = dict(setting="central") if users == "central" else dict(target_users=users)
-        means = {p: stored.average(stored.accuracy(found, users, protocol=p)) for p in PROTOCOLS}
-        for method in METHODS:
-            ran = [some[method].dropna() for some in means.values() if method in some]
-            if len(ran) == len(PROTOCOLS) and all(map(len, ran)):
-                line = [*(some.mean() for some in ran)]
-                line += [select(own, method=method, **where)["paper"].mean(), min(map(len, ran))]
-                lines["20 or 15" if users == "noniid" else USERS[users], WORDS[method]] = line
-    columns = [*(p.replace("_", " ") for p in PROTOCOLS), "paper", "seeds"]
-    return pd.DataFrame(lines, columns).T
+    own = stored_names(select(cells(printed.TABLES["fade_table1_office"]), task=TASKS["office31"]))
+    own = own.assign(users=own["target_users"].where(own["setting"] != "central", "central"))
+    paper = own.groupby(["users", "method"])["paper"].mean()
+    paper = paper.rename(index=USERS | {"noniid": "20 or 15"}, level=0).rename(index=WORDS, level=1)
+    ways = {p.replace("_", " "): _means(found, protocol=p) for p in PROTOCOLS}
+    both = _beside(ways, USERS | {"noniid": "20 or 15"})
+    if len(both):
+        both.insert(len(ways), "paper", paper.reindex(both.index))
+    return both
 
 
 def choices(found: pd.DataFrame) -> pd.DataFrame:
-    """What a choice of the round is worth: lines (users, method), means over tasks and seeds, %."""
-    lines = {}
-    for users, words in USERS.items():
-        ways = {
-            "last round": stored.accuracy(found, users),
-            "most information": stored.accuracy(found, users, selection="best_val"),
-            "target's labels": stored.accuracy(found, users, "oracle_acc"),
-        }
-        for method in METHODS:
-            if all(method in wide for wide in ways.values()):
-                means = {name: stored.average(w)[method].mean() for name, w in ways.items()}
-                lines[words, WORDS[method]] = means
-    return pd.DataFrame(lines).T
+    """What a choice of the round is worth, %: as `_beside`, a column per choice."""
+    ways = {
+        "last round": _means(found),
+        "most information": _means(found, selection="best_val"),
+        "target's labels": _means(found, metric="oracle_acc"),
+    }
+    return _beside(ways)
 
 
-def one_in_three() -> pd.DataFrame:
-    """Printed numbers that one collapsed run of three would explain; a line per task.
-
-    Columns, %: the print and its deviation; where the collapsed run and the others must lie if that
-    is a sample's, or a population's; what the best run must reach in any case if it is a
-    population's; and beside it the highest number that the table prints for the task.
-    """
-    table, lines = printed.TABLES["fade_table1_office"], {}
-    found = cells(table)
-    for cell in found.to_dict("records"):
-        reading = groups_of(table, cell)
-        if reading and reading.collapsed:
-            mean, sd = cell["paper"], cell["paper_sd"]
-            lines[cell["task"]] = {
-                ("printed", "mean"): mean,
-                ("printed", "deviation"): sd,
-                ("printed", "highest of all methods"): found.loc[
-                    found["task"] == cell["task"], "paper"
-                ].max(),
-                **_levels("of a sample", claims.one_collapse(mean, sd)),
-                **_levels("of a population", claims.one_collapse(mean, sd, sample=False)),
-                ("of a population", "best run, at least"): claims.highest_run(mean, sd),
-            }
-    return pd.DataFrame(lines).T.rename_axis("task")
+def chances(found: pd.DataFrame) -> dict[str, Means]:
+    """The methods of F7 and F8 in runs of the usual and of the released length, at the usual rate
+    and weight and at what the sweep chose, by way; without those that have not run."""
+    kinds = ("noniid", "iid")
+    longer = {users: sweep.longer(found, users) for users in kinds}
+    ways: dict[str, Means] = {f"{Settings.rounds} rounds": _means(found)}
+    for way, words in WAYS.items():
+        if all(way in longer[users] for users in kinds):
+            each = {users: stored.average(longer[users][way]) for users in kinds}
+            ways[f"{sweep.RELEASED_ROUNDS}{words}"] = each
+    return ways
 
 
-def _levels(words: str, found: tuple[float, float]) -> dict[tuple[str, str], float]:
-    return dict(zip([(words, "one"), (words, "the others")], found, strict=True))
+def fair_chance(found: pd.DataFrame) -> pd.DataFrame:
+    """`chances`, %: as `_beside`, a column per way."""
+    return _beside(chances(found), {users: USERS[users] for users in ("noniid", "iid")}, sweep.FAIR)
 
 
-def failures(found: pd.DataFrame) -> pd.DataFrame:
-    """Collapsed runs, %, with two users a round: lines (protocol, users, method): runs, share, mean
-    of the others over tasks, and the lowest accuracy of all."""
-    lines = {}
-    for protocol, users, words in _ran():
-        wide, fell = (
-            of(found, users, protocol=protocol) for of in (stored.accuracy, stored.collapsed)
-        )
-        for method in fell.columns.intersection(list(METHODS), sort=False):
-            runs = fell[method].dropna()
-            values = wide[method] if method in wide else pd.Series(dtype=float)
-            whole = values[(runs == 0).reindex(values.index, fill_value=False)]
-            lines[protocol.replace("_", " "), words, WORDS[method]] = {
-                "runs": len(runs),
-                "collapsed": 100 * runs.mean(),
-                "mean of the others": whole.groupby("task").mean().mean(),
-                "lowest": values.min(),
-            }
-    return pd.DataFrame(lines).T
-
-
-def _ran() -> Iterator[tuple[str, str, str]]:
-    """Each protocol with its kinds of users, once: as released non-i.i.d. ones have 15 classes."""
-    for protocol in PROTOCOLS:
-        for users, words in USERS.items():
-            if protocol == "as_described" or users != "noniid":
-                yield protocol, users, words
+def by_setting(found: pd.DataFrame) -> pd.DataFrame:
+    """`sweep.swept` for people: lines (method, rate, weight), what each choice would take, whether
+    that is at the edge of what was tried, and how many runs collapsed, where any did."""
+    lines, fell = sweep.swept(found), sweep.lost(found)
+    if lines.empty:
+        return lines
+    said = pd.Series("", lines.index)
+    for by, words in {"information": "information", "target_acc": "labels"}.items():
+        for method, mine in lines.groupby("method"):
+            at = mine[by].idxmax()
+            edge = " (edge)" if sweep.at_edge(at, lines.loc[[method]].index) else ""
+            said[at] += f"{', ' if said[at] else ''}{words}{edge}"
+    lines = lines.assign(best=said)
+    lines = lines.reindex(lines.index.union(fell.index)).fillna(dict(best=""))
+    lines["fell"] = [f"{fell[at]:.0f}" if at in fell.index else "" for at in lines.index]
+    order = {m: n for n, m in enumerate(METHODS)}
+    lines = lines.sort_index(key=lambda of: of.map(order) if of.name == "method" else of)
+    names = dict(information="information, nats", target_acc="target accuracy, %")
+    names |= dict(best="best by", fell="collapsed")
+    lines = lines.rename(index=lambda m: WORDS.get(m, m), level=0).rename(columns=names)
+    return lines.rename_axis(["method", "rate", "λ"]).rename_axis(columns=None)
 
 
 def collapses(found: pd.DataFrame) -> pd.DataFrame:
@@ -201,12 +162,92 @@ def collapses(found: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines).T
 
 
+def differences(found: pd.DataFrame) -> Page:
+    """What methods, users and settings differ by, averages over tasks paired by seed."""
+    text, code = _means(found), _means(found, protocol="as_released")
+    told = _means(found, metric="information")["noniid"]
+    labels = _means(found, metric="oracle_acc")["noniid"]
+    start = {method: stored.BEFORE[bottleneck(method)] for method in METHODS}
+    fair = {f"{USERS['noniid']}, {way}": of["noniid"] for way, of in chances(found).items()}
+    usual = f"{USERS['noniid15']}, {Settings.rounds} rounds"
+    fair |= {usual: text["noniid15"], f"{usual}, as released": code["noniid15"]}
+    others = {"dann": WORDS["dann"], start["cdan"]: "the model before the game"}
+    points, some = "points of target accuracy", ("noniid15", "iid")  # as released, 15 classes
+    released = f"as released, {Settings.rounds} rounds, {points}"
+    parts = {
+        f"What adaptation adds to the source's model, {points}": _pairs(
+            {USERS[u]: (text[u], _as(text[u], start)) for u in ("noniid", *some)}
+        ),
+        f"CDAN ahead of SHOT, {points}": [
+            (way, of["cdan"], of["shot"]) for way, of in fair.items() if {"cdan", "shot"} <= set(of)
+        ],
+        f"SHOT ahead of others, {released}": _pairs(
+            {USERS[u]: (_as(code[u], dict(dann="shot", cdan="shot")), code[u]) for u in some}
+        ),
+        f"Fewer classes for each user, {points}": _pairs(
+            {
+                "20 against i.i.d.": (text["noniid"], text["iid"]),
+                "15 against 20": (text["noniid15"], text["noniid"]),
+            }
+        ),
+        "Information in CDAN's predictions within users, more than in others', 20 classes, nats": [
+            (words, told["cdan"], told[m])
+            for m, words in others.items()
+            if {m, "cdan"} <= set(told)
+        ],
+        "What choosing the round on the target's labels adds, 20 classes, points": _pairs(
+            {USERS["noniid"]: (labels, text["noniid"])}
+        ),
+        f"{released[0].upper()}{released[1:]}, against as described": _pairs(
+            {USERS[u]: (code[u], text[u]) for u in some}
+        ),
+    }
+    return tables(table(h, pairs, digits=2 + h.endswith("nats")) for h, pairs in parts.items())
+
+
+def _means(found: pd.DataFrame, **which) -> Means:
+    """Averages over tasks by users; which: of `stored.accuracy`."""
+    return {users: stored.average(stored.accuracy(found, users, **which)) for users in USERS}
+
+
+def _beside(
+    ways: Mapping[object, Means], users: Mapping[str, str] = USERS, methods: Iterable[str] = METHODS
+) -> pd.DataFrame:
+    """Lines (users, method), a column per way, and seeds: means of those that all ways have."""
+    lines = {}
+    for kind, words in users.items() if ways else ():
+        for method in methods:
+            if all(method in of[kind] for of in ways.values()):
+                both = pd.DataFrame({way: of[kind][method] for way, of in ways.items()}).dropna()
+                if len(both):
+                    lines[words, WORDS[method]] = both.mean().to_dict() | dict(seeds=len(both))
+    return pd.DataFrame(lines).T
+
+
+def _as(of: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
+    """Columns of ``of`` under other names, new -> old, those that are there."""
+    return pd.DataFrame({new: of[old] for new, old in names.items() if old in of})
+
+
+def _pairs(kinds: Mapping[str, tuple[pd.DataFrame, pd.DataFrame]]) -> list[Pair]:
+    """Each method of both tables against itself, by kind."""
+    return [
+        (f"{words}, {WORDS[method]}", a[method], b[method])
+        for words, (a, b) in kinds.items()
+        for method in METHODS
+        if method in a and method in b
+    ]
+
+
+def _ran() -> Iterator[tuple[str, str, str]]:
+    """Each protocol with its kinds of users, once: as released non-i.i.d. ones have 15 classes."""
+    for protocol in PROTOCOLS:
+        for users, words in USERS.items():
+            if protocol == "as_described" or users != "noniid":
+                yield protocol, users, words
+
+
 def _named(fell: pd.DataFrame, words: str) -> pd.Series:
     """Runs of `stored.collapsed` in one column; lines (task, seed, users and method)."""
     mine = fell.rename(columns=lambda method: f"{words}, {WORDS[method]}")
     return mine.stack().dropna() if mine.size else pd.Series(dtype=float)
-
-
-def probe(x: NDArray, y: NDArray, on: NDArray, right: NDArray) -> float:
-    """Accuracy in percent on rows ``on`` [m, d] of a linear classifier of x [n, d], y [n]."""
-    return 100 * LogisticRegression(max_iter=300).fit(x / 3, y).score(on / 3, right)
