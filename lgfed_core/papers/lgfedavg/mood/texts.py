@@ -52,16 +52,13 @@ _WORD = re.compile(r"\w+(?:'\w+)*|[^\w\s]")
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """n texts: who wrote each, its words, its label from 0 to 4.
-
-    vectors: what is known of the words beforehand, by word, numbers [d] each.
-    """
+    """n texts: who wrote each, its words, its label from 0 to 4."""
 
     title: str
     person: NDArray  # [n]
     words: tuple[tuple[str, ...], ...]
     label: NDArray  # int64 [n]
-    vectors: dict[str, NDArray] | None = None
+    vectors: dict[str, NDArray] | None = None  # [d] by word, where they are known beforehand
 
     def __len__(self) -> int:
         return len(self.words)
@@ -83,7 +80,7 @@ def words_of(text: str) -> tuple[str, ...]:
 def binned(score: ArrayLike, low: float, high: float) -> NDArray:
     """Whole scores from ``low`` to ``high`` in five bins of one width -> int64, 1 to 5.
 
-    Raises DataError for others, and for a range of fewer than five numbers.
+    Raises DataError for other scores, and for a range of fewer than five.
 
     >>> binned([1, 20, 21, 100], 1, 100).tolist()
     [1, 1, 2, 5]
@@ -177,10 +174,9 @@ def _lines(path: Path) -> list[tuple[int, list[str]]]:
 
 @lru_cache(4)
 def chats(persons: int = PERSONS, each: int = EACH) -> Texts:
-    """The first ``each`` texts of the ``persons`` with most of them.
+    """The first ``each`` texts of the ``persons`` with most of them, of rated conversations.
 
-    Left out are conversations without a rating, or with all three sliders where they begin, and
-    people who said nothing. Raises DataError where the set cannot be had, or has too few.
+    Raises DataError where the set cannot be had, or has too few.
     """
     return chats_of(data.get("chitchat") / "dataset.json", persons, each)
 
