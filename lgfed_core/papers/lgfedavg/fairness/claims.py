@@ -175,9 +175,8 @@ def told() -> dict[str, Told]:
 
 
 def _judged(stored: pd.DataFrame, beside: pd.DataFrame) -> pd.DataFrame:
-    """L14 and L15; their verdicts say of how many settings, which the page lists (`tables.tried`),
-    and L14's what stands `beside` it."""
-    many = sum(len(lambdas) for _, lambdas in tried(stored))
+    """L14 and L15; their verdicts say of how many settings, and L14's what stands `beside` it."""
+    many = tried(stored)
     effort = f" (best on validation rows of {many} settings tried)" if many else ""
     own = beside.loc[OWN]
     released = f" (by its own, as released: {own['verdict']})" if own["ran"] else ""

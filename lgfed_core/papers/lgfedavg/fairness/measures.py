@@ -116,7 +116,7 @@ def measure(
         models = [_params(outcome, r, k, broken) for k in range(fed.clients)]
         line = scores(_all(net, models, fed.data.test, part.test))
         some = models[: 1 if one_model else probed]
-        encoders = [_encoder(net, params) for params in some]
+        encoders = [encoder(net, params) for params in some]
         line |= leaks(encoders, fed.data.test, probe_rows, seed)
         if part.validation is not None:
             held = _all(net, models, fed.data.train, part.validation)
@@ -146,7 +146,8 @@ def _all(net: AdultNet, models: list[dict], split: Split, rows: ClientIndices) -
     return found
 
 
-def _encoder(net: AdultNet, params: dict[str, Tensor]) -> Encoder:
+def encoder(net: AdultNet, params: dict[str, Tensor]) -> Encoder:
+    """The local model of one device."""
     local = {n.removeprefix("local."): v for n, v in params.items() if n.startswith("local.")}
     return lambda x: functional_call(net.local, local, (x,))
 

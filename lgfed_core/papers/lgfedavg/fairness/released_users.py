@@ -20,7 +20,7 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.models.adult import AdultNet
 from lgfed_core.seeds import Purpose, draw, stream
 
-from .measures import Seen, leaks, rows_of_adult, scores
+from .measures import Seen, encoder, leaks, rows_of_adult, scores
 from .settings import FIRST_ROWS
 
 SHARDS, PER_USER = 100, 10
@@ -121,17 +121,11 @@ def tested(
 @torch.no_grad()
 def probed(lanes: Lanes, params: Params, users: int) -> pd.DataFrame:
     """Fresh probes of the first users' encoders, with dropout off."""
-    quiet, lines = lanes.net.local.eval(), []
-    local = {
-        n.removeprefix("local."): v.cpu().nan_to_num(0.0, 0.0, 0.0)  # zeros for what diverged
-        for n, v in params.items()
-        if n.startswith("local.")
-    }
+    net, lines = lanes.net.eval(), []
+    finite = {n: v.cpu().nan_to_num(0.0, 0.0, 0.0) for n, v in params.items()}
     for i, seed in enumerate(lanes.seeds):
-        encoders = []
-        for lane in range(i * lanes.users, i * lanes.users + min(users, lanes.users)):
-            own = {n: v[lane] for n, v in local.items()}
-            encoders.append(lambda x, own=own: functional_call(quiet, own, (x,)))
+        mine = range(i * lanes.users, i * lanes.users + min(users, lanes.users))
+        encoders = [encoder(net, {n: v[lane] for n, v in finite.items()}) for lane in mine]
         lines.append(leaks(encoders, lanes.adult.test, lanes.cfg.probe_rows, seed))
-    lanes.net.train()
+    net.train()
     return pd.DataFrame(lines, index=pd.Index(lanes.seeds, name="seed"))

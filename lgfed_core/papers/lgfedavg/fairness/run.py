@@ -117,22 +117,15 @@ class Parts:
         out = self._run("fedavg", fed, WatchedFedAvg(), training, cfg.fedavg_rounds, start)
         return measure(fed, out, cfg.probed, cfg.probe_rows, one_model=True)
 
-    def joint(self, name: str, play: str, strength: float, power: float = 1.0) -> Measured:
-        """Pre-training without an adversary's say, then the joint phase with ``strength``."""
-        training = LocalTraining(self.cfg.lr, self.cfg.batch_size, self.cfg.momentum)
-        return self._joint(name, strength, training, play=play, power=power)
+    def joint(self, name: str, strength: float, sweep: bool = False, **game) -> Measured:
+        """Pre-training without an adversary's say, then the joint phase with ``strength``.
 
-    def swept(self, name: str, strength: float) -> Measured:
-        """The same with the optimiser and the adversary of the sweep."""
-        cfg = self.cfg
-        kind = AdamTraining if cfg.sweep_optimiser == "adam" else LocalTraining
-        training = kind(RATES[cfg.sweep_optimiser], cfg.batch_size, cfg.momentum)
-        who = cfg.adversary_width, cfg.adversary_dropout
-        return self._joint(name, strength, training, who, adversary_steps=cfg.adversary_steps)
-
-    def _joint(self, name, strength, training, who=(WIDTH, None), **game) -> Measured:
-        """``who``: width and dropout of the adversary."""
-        cfg = self.cfg
+        game: of `FairLGFedAvg`. sweep: with the optimiser and the adversary of the sweep.
+        """
+        cfg, who, training, lr = self.cfg, (WIDTH, None), LocalTraining, self.cfg.lr
+        if sweep:
+            who, lr = (cfg.adversary_width, cfg.adversary_dropout), RATES[cfg.sweep_optimiser]
+            training = AdamTraining if cfg.sweep_optimiser == "adam" else LocalTraining
         fed, start = federation(cfg, self.seeds, self.split, True, self.device, *who)
         kind = "pretraining" if who == (WIDTH, None) else f"pretraining_{who[0]}_{who[1]}"
         if kind not in self.done:
@@ -142,7 +135,8 @@ class Parts:
         before = self.done[kind]
         own = before.layout.join(before.tensors["shared"][:, None], before.tensors["personal"])
         method = FairLGFedAvg(lambda_local=strength, lambda_global=strength, **game)
-        out = self._run(name, fed, method, training, cfg.rounds, own, first_round=cfg.pretraining)
+        how = training(lr, cfg.batch_size, cfg.momentum), cfg.rounds, own
+        out = self._run(name, fed, method, *how, first_round=cfg.pretraining)
         found = measure(fed, following(before, out), cfg.probed, cfg.probe_rows)
         both = before.seconds + out.seconds
         return replace(found, final=found.final.assign(strength=strength), seconds=both)
@@ -212,10 +206,13 @@ class Fairness(Experiment):
                 elif name == "fedavg":
                     found = parts.fedavg()
                 elif name.startswith("sweep:"):
-                    found = parts.swept(_saved(name, strength), strength)
+                    steps = cfg.adversary_steps
+                    found = parts.joint(
+                        _saved(name, strength), strength, True, adversary_steps=steps
+                    )
                 else:
                     strength = pick(pd.DataFrame(line).T) if strength is None else strength
-                    found = parts.joint(_saved(name, strength), play, strength, power)
+                    found = parts.joint(_saved(name, strength), strength, play=play, power=power)
                 if name.startswith("vanilla:") and split == cfg.frontier_splits[0]:
                     line[strength] = found.final.drop(index=list(found.diverged)).mean()
                 yield f"{split}:{name}", found

@@ -78,12 +78,12 @@ def frontier(stored: pd.DataFrame, split: str = "iid", scale: str = "paper") -> 
     return table.sort_index(ascending=[False, True])
 
 
-def chosen(stored: pd.DataFrame, loss: str = "vanilla", split: str = "iid") -> float | None:
+def chosen(stored: pd.DataFrame) -> float | None:
     """What `run.pick` picks from stored runs; None while the frontier is not whole."""
-    table, wanted = frontier(stored, split), {0.0, *settings.Settings().frontier}
-    if table.empty or not wanted <= set(table.loc[loss].index):
+    table, wanted = frontier(stored), {0.0, *settings.Settings.frontier}
+    if table.empty or not wanted <= set(table.loc["vanilla"].index):
         return None
-    return adult.pick(table.loc[loss].xs("mean", axis=1, level=1))
+    return adult.pick(table.loc["vanilla"].xs("mean", axis=1, level=1))
 
 
 def swept_rows(stored: pd.DataFrame) -> pd.DataFrame:
@@ -119,18 +119,14 @@ def picked(table: pd.DataFrame) -> list[tuple[str, float]]:
     return [(adversary, adult.pick(lines.droplevel(0))) for adversary, lines in ways]
 
 
-def tried(stored: pd.DataFrame) -> list[tuple[str, tuple[float, ...]]]:
-    """What was tried before a verdict on the method: ways in words, and the lambdas of each.
-
-    The first is the frontier's, by SGD; none where that has not run.
-    """
+def tried(stored: pd.DataFrame) -> int:
+    """How many settings of the game were tried before a verdict on the method: lambdas along the
+    frontier, which is by SGD, and lines of the sweep; none where the frontier has not run."""
     line = frontier(stored)
     if line.empty:
-        return []
-    found = {"SGD, 1 adversary step of 32 units": line.loc["vanilla"].index}
-    for adversary, lines in sweep(stored).groupby("adversary", sort=False):
-        found[adversary] = lines.index.get_level_values("lambda")
-    return [(way, tuple(x for x in lambdas if x > 0)) for way, lambdas in found.items()]
+        return 0
+    both = *line.loc["vanilla"].index, *sweep(stored).index.get_level_values("lambda")
+    return sum(strength > 0 for strength in both)
 
 
 def both_ends(stored: pd.DataFrame, protocol: str = "as_released") -> pd.DataFrame:
