@@ -29,7 +29,7 @@ from lgfed_core.engine.provenance import provenance
 from lgfed_core.papers.part_outcome import Measured
 from lgfed_core.seeds import draw
 
-from .released_users import Lanes, Params, probed, tested
+from .released_users import Batch, Lanes, Params, probed, tested
 
 STEPS = "lgfedavg_adult_released_steps"
 LOUD, LAMBDA = 30.0, 0.03  # of the adversary's loss, before and in the joint phase
@@ -73,8 +73,8 @@ def _local(lanes: Lanes, adv: bool) -> tuple[pd.DataFrame, pd.DataFrame]:
     for number in range(1, cfg.released_rounds + 1):
         seen: list[dict[str, Tensor]] = []
         for _ in range(cfg.released_epochs):
-            for step, (x, y, z) in enumerate(lanes.batches()):
-                seen += joint_step(lanes, params, left_over, x, y, z, adv, look=step % 16 == 0)
+            for step, batch in enumerate(lanes.batches()):
+                seen += joint_step(lanes, params, left_over, batch, adv, look=step % 16 == 0)
         means = {n: torch.stack([s[n] for s in seen]).nanmean(0) for n in seen[0]}  # [L]
         means["adversary_norm"] = _norm({n: params[n] for n in r})
         means["head_moved"] = _norm({n: params[n] - v for n, v in head.items()})
@@ -84,14 +84,7 @@ def _local(lanes: Lanes, adv: bool) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def joint_step(
-    lanes: Lanes,
-    params: Params,
-    left_over: Params,
-    x: Tensor,
-    y: Tensor,
-    z: Tensor,
-    adv: bool,
-    look: bool = False,
+    lanes: Lanes, params: Params, left_over: Params, batch: Batch, adv: bool, look: bool = False
 ) -> list[dict[str, Tensor]]:
     """One batch of the released joint phase; changes ``params`` and ``left_over`` in place.
 
@@ -103,7 +96,7 @@ def joint_step(
     between the local model's intended and applied gradient.
     """
     f, r = (_named(params, part) for part in ("local.", "adversary."))
-    seen = []
+    (x, y, z), seen = batch, []
     if adv and not look:  # what cancels is left out, for speed; all but rounding stays the same
         moving, leaves = _leaves(params, f)
         income, _ = lanes.play(leaves, x, own=False)

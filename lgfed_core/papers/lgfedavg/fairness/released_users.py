@@ -25,6 +25,7 @@ from .settings import FIRST_ROWS
 
 SHARDS, PER_USER = 100, 10
 Params = dict[str, Tensor]  # name -> [L, ...], L = runs * users
+Batch = tuple[Tensor, Tensor, Tensor]  # x [L, B, 93], y [L, B], z [L, B, 2]
 
 
 class Lanes:
@@ -55,8 +56,8 @@ class Lanes:
         values, _ = stack_module_state(made)
         return {n: v.detach().to(self.x.device) for n, v in values.items()}
 
-    def batches(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """One epoch, never shuffled: x [L, B, 93], y [L, B], z [L, B, 2]."""
+    def batches(self) -> Iterator[Batch]:
+        """One epoch, never shuffled."""
         size = self.cfg.batch_size
         for at in range(0, self.x.shape[1], size):
             yield self.x[:, at : at + size], self.y[:, at : at + size], self.z[:, at : at + size]

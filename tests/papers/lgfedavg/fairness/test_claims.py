@@ -87,8 +87,11 @@ def test_the_way_of_the_sweep_that_leaks_least_is_read():
     table = tables.sweep(rows)
     assert tables.picked(table) == [(ADAM, 30)] and (table["seeds"] == 5).all()
     assert table.loc[(ADAM, 30.0), "class_acc"] == pytest.approx(82, abs=0.2)
-    alone = rows[(rows["table"] != adult.SWEEP) | (rows["lambda"] != 0)]
-    assert tables.sweep(alone).empty, "nothing to count the cost against"
+    parts = {part.name: part.evidence.estimate for part in claims.CLAIMS[0].comparisons(rows)}
+    assert parts["i.i.d. devices, accuracy"] == pytest.approx(-2, abs=0.2)
+    for other in (5.0, 30.0):
+        without = rows.assign(**{"lambda": rows["lambda"].replace(0.0, other)})
+        assert tables.sweep(without).empty, "nothing to count the cost against"
 
 
 def test_nothing_is_claimed_before_anything_has_run():

@@ -65,8 +65,8 @@ def test_joint_phase_is_the_released_one(lanes, params, adv):
     head_optimiser = torch.optim.Adam(original.parameters(), 0.01)
     trained = copy.deepcopy(original)
 
-    for number, (xs, ys, zs) in enumerate(batches):
-        x, y, z = xs[lane], ys[lane], zs[lane]
+    for number, batch in enumerate(batches):
+        x, y, z = (tensor[lane] for tensor in batch)
         local.zero_grad()
         trained.zero_grad()
         h = net.local(x)
@@ -77,7 +77,7 @@ def test_joint_phase_is_the_released_one(lanes, params, adv):
         push.backward()
         for optimiser in (local, head_optimiser, adversary):
             optimiser.step()
-        released.joint_step(lanes, params, left_over, xs, ys, zs, adv, look=number % 2 == 1)
+        released.joint_step(lanes, params, left_over, batch, adv, look=number % 2 == 1)
     for name, value in net.named_parameters():
         assert torch.allclose(params[name][lane], value, atol=2e-6), name
     assert all(map(torch.equal, trained.parameters(), original.parameters()))
@@ -86,8 +86,8 @@ def test_joint_phase_is_the_released_one(lanes, params, adv):
 def test_with_adv_the_gradients_cancel_and_the_same_step_comes_again(lanes, params):
     stale = {n: torch.randn_like(v) for n, v in of_adversary(params).items()}
     left_over, before = dict(stale), {n: params[n].clone() for n in stale}
-    for step, (x, y, z) in enumerate(list(lanes.batches())[:3], 1):
-        (seen,) = released.joint_step(lanes, params, left_over, x, y, z, adv=True, look=True)
+    for step, batch in enumerate(list(lanes.batches())[:3], 1):
+        (seen,) = released.joint_step(lanes, params, left_over, batch, adv=True, look=True)
         assert seen["share_local"].abs().max() < 1e-3
         for name in stale:
             assert torch.allclose(params[name], before[name] - step * 0.1 * stale[name], atol=1e-4)
@@ -96,7 +96,7 @@ def test_with_adv_the_gradients_cancel_and_the_same_step_comes_again(lanes, para
 def looked(lanes, params):
     """One step without ``adv``, and with nothing left over from before."""
     left_over, batch = of_adversary(params), next(lanes.batches())
-    (seen,) = released.joint_step(lanes, params, left_over, *batch, adv=False, look=True)
+    (seen,) = released.joint_step(lanes, params, left_over, batch, adv=False, look=True)
     return seen
 
 

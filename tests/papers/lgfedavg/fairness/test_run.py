@@ -44,6 +44,12 @@ def test_a_strength_is_not_picked_from_a_part_of_the_frontier():
     FAIRNESS.settings("paper", frontier=(*settings.Settings.frontier, 30.0))
 
 
+def test_validation_rows_are_too_few_for_odds_and_are_not_asked_for_any():
+    cfg = FAIRNESS.settings("smoke", methods=("fedavg",), frontier=(), strength=0.0)
+    rows, _ = FAIRNESS.run(cfg, [3], record=False, resume=False)
+    assert rows["metric"].eq("class_acc").any()
+
+
 def test_two_logits_are_one_sigmoid_and_dropout_is_off_at_test():
     net, x = models.make(AdultNet, 0).eval(), torch.randn(6, 93)
     out, protected = net(x, own=True, watch=lambda h: h)

@@ -58,10 +58,15 @@ def test_a_fifth_of_the_layers_is_shared_from_either_side_and_the_rate_falls_by_
     assert training.rate(5) == pytest.approx(training.rate(0) / 2) and training.adam
 
 
-def test_restarts_have_the_same_texts_and_splits_and_other_weights():
-    fed, start = federation(MOOD.settings("smoke"), "between", [3, 5])
-    assert fed.seeds == [3, 3, 5, 5] and not torch.equal(start[2], start[3])
-    assert fed.partitions[2] is fed.partitions[3]
+def test_a_seed_has_the_texts_splits_and_weights_that_it_has_alone():
+    cfg = MOOD.settings("smoke")
+    (alone, start), (both, starts) = (federation(cfg, "between", s) for s in ([5], [3, 5]))
+    assert both.seeds == [3, 3, 5, 5] and torch.equal(starts[2:], start)
+    assert not torch.equal(start[0], start[1])  # restarts
+    for kind in ("train", "validation", "test"):
+        own, among = (getattr(f.partitions[-1], kind).of(2) for f in (alone, both))
+        assert torch.equal(alone.data.train.x[own], both.data.train.x[among])
+        assert torch.equal(alone.data.train.y[own], both.data.train.y[among])
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,9 @@ def test_chats_are_those_with_a_rating_of_who_talks_most(tmp_path):
     assert found.label.tolist() == [0, 4, 4, 1]
     with pytest.raises(DataError, match="2 people have 2 texts, not 3"):
         texts.chats_of(path, persons=3, each=2)
+    path.write_text('{"a": {"messages": [[]], "ratings": {"upbeat": 1}}}')
+    with pytest.raises(DataError, match="0 people"):
+        texts.chats_of(path, 1, 1)
     for broken in ("[", "[1]", '{"a": {"ratings": {"upbeat": 1}}}'):
         path.write_text(broken)
         with pytest.raises(DataError, match="is not the Chit-Chat set"):
