@@ -15,9 +15,7 @@ with a loss multiplied by 30. Then, with each batch of the joint phase:
    remains is the last one of pre-training: **the same step, again and again**. With ``adv=0`` it
    is the sum of all gradients so far.
 
-At test, dropout is on, and a user's test rows are the rows of the test set that have the numbers of
-its *training* rows. All ten non-i.i.d. runs have the shards of the first. The baseline has ten
-rounds instead of 50, and is measured after each on the last user alone.
+The baseline has ten rounds instead of 50, and is measured after each on the last user alone.
 """
 
 import time
@@ -31,7 +29,7 @@ from lgfed_core.engine.provenance import provenance
 from lgfed_core.papers.part_outcome import Measured
 from lgfed_core.seeds import draw
 
-from .released_users import Lanes, Params, probed, tested
+from .released_users import Batch, Lanes, Params, probed, tested
 
 STEPS = "lgfedavg_adult_released_steps"
 LOUD, LAMBDA = 30.0, 0.03  # of the adversary's loss, before and in the joint phase
@@ -45,7 +43,7 @@ def run(cfg, seeds, split: str, method: str, device: torch.device) -> Measured:
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(draw(seeds[0], 0, 0, 1))
         if method == "fedavg":
-            final, history = _baseline(lanes)
+            final, history = _baseline(lanes), pd.DataFrame()
         else:
             final, history = _local(lanes, method == "lg_fedavg_adv")
     spent = time.perf_counter() - began
@@ -61,24 +59,22 @@ def _local(lanes: Lanes, adv: bool) -> tuple[pd.DataFrame, pd.DataFrame]:
         for x, y, _ in lanes.batches():
             moving, leaves = _leaves(params, f + a)
             income, _ = lanes.play(leaves, x, own=True)
-            grads = torch.autograd.grad(_bce(income, y), list(moving.values()))
-            _descend(params, moving, grads, lr)
+            _descend(params, _gradient(_bce(income, y), moving), lr)
     left_over: Params = {}
     for _ in range(cfg.released_pretraining):
         for x, _, z in lanes.batches():
             moving, leaves = _leaves(params, r)
             _, protected = lanes.play(leaves, x, own=True, detach=True)
-            grads = torch.autograd.grad(LOUD * _bce(protected, z), list(moving.values()))
-            _descend(params, moving, grads, lr)
-            left_over = dict(zip(moving, grads, strict=True))
+            left_over = _gradient(LOUD * _bce(protected, z), moving)
+            _descend(params, left_over, lr)
 
-    head = {n: v.clone() for n, v in params.items() if n.startswith("head.")}
+    head = {n: params[n].clone() for n in _named(params, "head.")}
     lines = []
     for number in range(1, cfg.released_rounds + 1):
         seen: list[dict[str, Tensor]] = []
         for _ in range(cfg.released_epochs):
-            for step, (x, y, z) in enumerate(lanes.batches()):
-                seen += joint_step(lanes, params, left_over, x, y, z, adv, look=step % 16 == 0)
+            for step, batch in enumerate(lanes.batches()):
+                seen += joint_step(lanes, params, left_over, batch, adv, look=step % 16 == 0)
         means = {n: torch.stack([s[n] for s in seen]).nanmean(0) for n in seen[0]}  # [L]
         means["adversary_norm"] = _norm({n: params[n] for n in r})
         means["head_moved"] = _norm({n: params[n] - v for n, v in head.items()})
@@ -88,14 +84,7 @@ def _local(lanes: Lanes, adv: bool) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def joint_step(
-    lanes: Lanes,
-    params: Params,
-    left_over: Params,
-    x: Tensor,
-    y: Tensor,
-    z: Tensor,
-    adv: bool,
-    look: bool = False,
+    lanes: Lanes, params: Params, left_over: Params, batch: Batch, adv: bool, look: bool = False
 ) -> list[dict[str, Tensor]]:
     """One batch of the released joint phase; changes ``params`` and ``left_over`` in place.
 
@@ -107,53 +96,46 @@ def joint_step(
     between the local model's intended and applied gradient.
     """
     f, r = (_named(params, part) for part in ("local.", "adversary."))
+    (x, y, z), seen = batch, []
     if adv and not look:  # what cancels is left out, for speed; all but rounding stays the same
         moving, leaves = _leaves(params, f)
         income, _ = lanes.play(leaves, x, own=False)
-        grads = torch.autograd.grad(_bce(income, y), list(moving.values()))
-        _descend(params, f, grads, lanes.cfg.lr)
-        _descend(params, r, [left_over[n] for n in r], lanes.cfg.lr)
-        return []
-    moving, leaves = _leaves(params, f + r)
-    income, protected = lanes.play(leaves, x, own=False)
-    task, push = _bce(income, y), LAMBDA * _bce(protected, z)
-    first = torch.autograd.grad(
-        task - push if adv else task,
-        list(moving.values()),
-        retain_graph=True,
-        allow_unused=True,
-        materialize_grads=True,
-    )
-    second = torch.autograd.grad(push, list(moving.values()), retain_graph=look)
-    both = {n: g1 + g2 for n, g1, g2 in zip(moving, first, second, strict=True)}
-    for name in r:
-        left_over[name] = left_over[name] + both[name]
-    seen = []
-    if look:
-        clean = torch.autograd.grad(task, [moving[n] for n in f])
-        task_only = dict(zip(f, clean, strict=True))
-        pushed = dict(zip(moving, second, strict=True))
-        wanted = {n: task_only[n] - pushed[n] for n in f}
-        reached = {n: task_only[n] - both[n] for n in f}  # of the push, with its sign as wanted
-        ideal = {n: pushed[n] for n in r}
-        applied = {n: left_over[n] for n in r}
-        push_local = {n: pushed[n] for n in f}
-        seen.append(
-            {
-                "cos_adversary": _cos(ideal, applied),
-                "zero_gradient": (_norm(ideal) == 0).double(),
-                "share_local": _share(reached, push_local).where(
-                    _norm(push_local) > TOLD * _norm(task_only), torch.nan
-                ),
-                "cos_local": _cos(wanted, {n: both[n] for n in f}),
-            }
-        )
-    _descend(params, f, [both[n] for n in f], lanes.cfg.lr)
-    _descend(params, r, [left_over[n] for n in r], lanes.cfg.lr)
+        applied = _gradient(_bce(income, y), moving)
+    else:
+        moving, leaves = _leaves(params, f + r)
+        income, protected = lanes.play(leaves, x, own=False)
+        task, push = _bce(income, y), LAMBDA * _bce(protected, z)
+        unused = dict(allow_unused=True, materialize_grads=True)
+        first = _gradient(task - push if adv else task, moving, retain_graph=True, **unused)
+        second = _gradient(push, moving, retain_graph=look)
+        applied = {n: first[n] + second[n] for n in moving}
+        for name in r:
+            left_over[name] = left_over[name] + applied[name]
+        if look:
+            alone = _gradient(task, {n: moving[n] for n in f})
+            seen.append(_arrived(alone, second, applied, left_over))
+    _descend(params, {n: applied[n] for n in f}, lanes.cfg.lr)
+    _descend(params, {n: left_over[n] for n in r}, lanes.cfg.lr)
     return seen
 
 
-def _baseline(lanes: Lanes) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _arrived(task: Params, pushed: Params, applied: Params, left_over: Params) -> dict[str, Tensor]:
+    """What `joint_step` says of a look: gradients of the task and of the push, as intended, beside
+    those ``applied`` to the local model and ``left_over`` to the adversary."""
+    push = {n: pushed[n] for n in task}
+    ideal = {n: pushed[n] for n in left_over}
+    wanted = {n: task[n] - push[n] for n in task}
+    reached = {n: task[n] - applied[n] for n in task}  # of the push, with its sign as wanted
+    share = _dot(reached, push) / _dot(push, push)
+    return {
+        "cos_adversary": _cos(ideal, left_over),
+        "zero_gradient": (_norm(ideal) == 0).double(),
+        "share_local": share.where(_norm(push) > TOLD * _norm(task), torch.nan),
+        "cos_local": _cos(wanted, {n: applied[n] for n in task}),
+    }
+
+
+def _baseline(lanes: Lanes) -> pd.DataFrame:
     """FedAvg of model and adversary, measured on the last user after every round."""
     cfg, params, lines = lanes.cfg, lanes.fresh(alike=True), []
     for number in range(1, cfg.released_rounds + 1):
@@ -163,18 +145,15 @@ def _baseline(lanes: Lanes) -> tuple[pd.DataFrame, pd.DataFrame]:
                 moving, leaves = _leaves(params, list(params))
                 income, protected = lanes.play(leaves, x, own=True, detach=True)
                 loss = _bce(income, y) + LOUD * _bce(protected, z)
-                for name, grad in zip(
-                    moving, torch.autograd.grad(loss, list(moving.values())), strict=True
-                ):
+                for name, grad in _gradient(loss, moving).items():
                     momenta[name].mul_(0.5).add_(grad)
-                    params[name].sub_(momenta[name], alpha=cfg.lr)
+                _descend(params, momenta, cfg.lr)
         for value in params.values():
             runs = value.unflatten(0, (-1, lanes.users))
             value.copy_(runs.mean(1, keepdim=True).expand_as(runs).flatten(0, 1))
         lanes.watch(params, number)
         lines.append(tested(lanes, params, last_user=True, probes=False))
-    final = pd.concat(lines).groupby("seed").mean()
-    return final.join(probed(lanes, params, 1)), pd.DataFrame()
+    return pd.concat(lines).groupby("seed").mean().join(probed(lanes, params, 1))
 
 
 def _bce(p: Tensor, target: Tensor) -> Tensor:
@@ -188,9 +167,15 @@ def _leaves(params: Params, names: list[str]) -> tuple[Params, Params]:
     return moving, params | moving
 
 
-def _descend(params: Params, names, grads, lr: float) -> None:
-    for name, grad in zip(names, grads, strict=True):
-        params[name].sub_(grad, alpha=lr)
+def _gradient(loss: Tensor, moving: Params, **how) -> Params:
+    """how: of `torch.autograd.grad`."""
+    found = torch.autograd.grad(loss, list(moving.values()), **how)
+    return dict(zip(moving, found, strict=True))
+
+
+def _descend(params: Params, by: Params, lr: float) -> None:
+    for name, step in by.items():
+        params[name].sub_(step, alpha=lr)
 
 
 def _named(params: Params, start: str) -> list[str]:
@@ -209,11 +194,6 @@ def _norm(a: Params) -> Tensor:
 def _cos(a: Params, b: Params) -> Tensor:
     """NaN where either is zero."""
     return _dot(a, b) / (_norm(a) * _norm(b))
-
-
-def _share(a: Params, of: Params) -> Tensor:
-    """How much of a vector another has along it; NaN of a zero vector."""
-    return _dot(a, of) / _dot(of, of)
 
 
 def _by_run(lanes: Lanes, means: dict[str, Tensor]) -> pd.DataFrame:

@@ -1,8 +1,8 @@
 """The users of the released fairness code: their rows and networks side by side, and their test.
 
-Liang et al.'s repository at af89a47. At test, dropout is on, and a user's test rows are the rows of
-the test set that have the numbers of its *training* rows. All ten non-i.i.d. runs have the shards
-of the first. See `released` for what the users do.
+At test, dropout is on, and a user's test rows are the rows of the test set that have the numbers of
+its *training* rows. All ten non-i.i.d. runs have the shards of the first. See `released` for what
+the users do.
 """
 
 from collections.abc import Iterator
@@ -11,37 +11,35 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from lgfed_core import models
-from lgfed_core.data import Split
 from lgfed_core.engine import CPU
 from lgfed_core.errors import SettingsError
 from lgfed_core.models.adult import AdultNet
 from lgfed_core.seeds import Purpose, draw, stream
 
-from .measures import Seen, leaks, rows_of_adult, scores
+from .measures import Seen, encoder, leaks, rows_of_adult, scores
+from .settings import FIRST_ROWS
 
 SHARDS, PER_USER = 100, 10
 Params = dict[str, Tensor]  # name -> [L, ...], L = runs * users
+Batch = tuple[Tensor, Tensor, Tensor]  # x [L, B, 93], y [L, B], z [L, B, 2]
 
 
 class Lanes:
     """All users of all runs: their rows, and networks side by side."""
 
     def __init__(self, cfg, seeds, split: str, head_layers: int, device: torch.device = CPU):
-        rows = cfg.first_rows or (30_000 if split == "noniid" else None)
-        self.adult = rows_of_adult(rows)
+        self.adult = rows_of_adult(cfg.first_rows or (FIRST_ROWS if split == "noniid" else None))
         self.cfg, self.seeds, self.users = cfg, list(seeds), cfg.devices
-        held = [users_rows(self.adult.train.y, cfg.devices, split, s) for s in seeds]
-        index = torch.cat(held)  # [L, n]; all users have equally many
         train = self.adult.train
-        rows = train.x[index], train.y[index].float(), train.groups[index].float()
+        held = [users_rows(train.y, cfg.devices, split, seed) for seed in seeds]
+        self.index = torch.cat(held)  # [L, n]; all users have equally many
+        rows = train.x[self.index], train.y[self.index].float(), train.groups[self.index].float()
         self.x, self.y, self.z = (t.to(device) for t in rows)  # [L, n, 93], [L, n], [L, n, 2]
         self.diverged: dict[int, int] = {}  # seed -> the round after which it was not finite
-        self.tested = self.adult.test.take(index.flatten()) if len(index) else None
-        self.index = index
         self.make = partial(AdultNet, head_layers, 0.2, 0.0)
         self.net = models.make(self.make, 0).train()
 
@@ -58,15 +56,15 @@ class Lanes:
         values, _ = stack_module_state(made)
         return {n: v.detach().to(self.x.device) for n, v in values.items()}
 
-    def batches(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """One epoch, never shuffled: x [L, B, 93], y [L, B], z [L, B, 2]."""
+    def batches(self) -> Iterator[Batch]:
+        """One epoch, never shuffled."""
         size = self.cfg.batch_size
         for at in range(0, self.x.shape[1], size):
             yield self.x[:, at : at + size], self.y[:, at : at + size], self.z[:, at : at + size]
 
     def play(self, params: Params, x: Tensor, own: bool, detach: bool = False):
         """P(y = 1) [L, B] and the adversary's probabilities [L, B, 2], with dropout."""
-        watch = Tensor.detach if detach else _open
+        watch = Tensor.detach if detach else nn.Identity()
 
         def one(params, x):
             return functional_call(self.net, params, (x,), dict(own=own, watch=watch))
@@ -109,25 +107,14 @@ def tested(
     lanes: Lanes, params: Params, last_user: bool = False, probes: bool = True
 ) -> pd.DataFrame:
     """The released test, by seed: rows by the numbers of training rows, dropout on."""
-    test, each = lanes.tested, lanes.index.shape[1]
-    x = test.x.view(-1, each, test.x.shape[1]).to(lanes.x.device)
-    said = lanes.play(params, x, own=lanes.net.head is None)
-    income, protected = (p.cpu() for p in said)
+    test = lanes.adult.test
+    said = lanes.play(params, test.x[lanes.index].to(lanes.x.device), own=lanes.net.head is None)
+    whole = *(p.cpu() for p in said), test.y[lanes.index], test.groups[lanes.index]  # [L, n, ...]
+    seen = [Seen(*(tensor.numpy() for tensor in lane)) for lane in zip(*whole, strict=True)]
     lines = []
     for i in range(len(lanes.seeds)):
-        mine = range(i * lanes.users, (i + 1) * lanes.users)
-        devices = []
-        for lane in mine[-1:] if last_user else mine:
-            rows = test.take(torch.arange(lane * each, (lane + 1) * each))
-            devices.append(
-                Seen(
-                    income[lane].numpy(),
-                    protected[lane].numpy(),
-                    rows.y.numpy(),
-                    rows.groups.numpy(),
-                )
-            )
-        lines.append(scores(devices))
+        users = seen[i * lanes.users : (i + 1) * lanes.users]
+        lines.append(scores(users[-1:] if last_user else users))
     found = pd.DataFrame(lines, index=pd.Index(lanes.seeds, name="seed"))
     return found.join(probed(lanes, params, lanes.cfg.probed)) if probes else found
 
@@ -135,22 +122,11 @@ def tested(
 @torch.no_grad()
 def probed(lanes: Lanes, params: Params, users: int) -> pd.DataFrame:
     """Fresh probes of the first users' encoders, with dropout off."""
-    quiet, lines = lanes.net.local.eval(), []
-    local = {
-        n.removeprefix("local."): v.cpu().nan_to_num(0.0, 0.0, 0.0)  # zeros for what diverged
-        for n, v in params.items()
-        if n.startswith("local.")
-    }
+    net, lines = lanes.net.eval(), []
+    finite = {n: v.cpu().nan_to_num(0.0, 0.0, 0.0) for n, v in params.items()}
     for i, seed in enumerate(lanes.seeds):
-        encoders = []
-        for lane in range(i * lanes.users, i * lanes.users + min(users, lanes.users)):
-            own = {n: v[lane] for n, v in local.items()}
-            encoders.append(lambda x, own=own: functional_call(quiet, own, (x,)))
-        test: Split = lanes.adult.test
-        lines.append(leaks(encoders, test, lanes.cfg.probe_rows, seed))
-    lanes.net.train()
+        mine = range(i * lanes.users, i * lanes.users + min(users, lanes.users))
+        encoders = [encoder(net, {n: v[lane] for n, v in finite.items()}) for lane in mine]
+        lines.append(leaks(encoders, lanes.adult.test, lanes.cfg.probe_rows, seed))
+    net.train()
     return pd.DataFrame(lines, index=pd.Index(lanes.seeds, name="seed"))
-
-
-def _open(h: Tensor) -> Tensor:
-    return h

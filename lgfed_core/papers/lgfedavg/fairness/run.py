@@ -11,29 +11,39 @@ trained to hide race and sex from it. Two protocols:
 Probes, odds and the frontier over lambda are ours.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
 
 import pandas as pd
 import torch
+from torch import Tensor
 
+from lgfed_core import models, partition
+from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, run
 from lgfed_core.engine.accuracy import accuracies
 from lgfed_core.engine.trackers import Tracker
+from lgfed_core.engine.training import AdamTraining
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.evidence.tuning import best_setting
+from lgfed_core.methods import FairLGFedAvg, Method, WatchedFedAvg
+from lgfed_core.models.adult import WIDTH, AdultNet
+from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
 from lgfed_core.papers.part_outcome import Measured
-from lgfed_core.papers.parts import Part
+from lgfed_core.papers.parts import Part, following
 
-from . import released as adult_released
-from .phases import Parts, federation
-from .settings import METHODS as METHODS, POWERS, SCALES, SPLITS as SPLITS, Settings
+from . import released
+from .measures import measure, rows_of_adult
+from .settings import FIRST_ROWS, POWERS, RATES, SCALES, SHARDS, Settings
 
 NAME = "lgfedavg.fairness"
 TABLE = "lgfedavg_table4_adult_fairness"
 FRONTIER = "lgfedavg_adult_frontier"  # a table of ours: lambda against accuracy and leakage
 SWEEP = "lgfedavg_adult_sweep"  # the same game with other optimisers and adversaries
-STEPS = adult_released.STEPS  # a table of ours: gradients and weights, round by round
+STEPS = released.STEPS  # a table of ours: gradients and weights, round by round
 COST = 4.0  # points of accuracy that the paper says an adversary costs, at most
 
 
@@ -57,10 +67,85 @@ class Watch(Tracker):  # checkpoints name it by its module
         return {"local_test_acc": found.mean(1)}
 
 
-def _steps(history: pd.DataFrame, method: str, split: str, common: dict) -> pd.DataFrame:
-    """What happens inside the released loop, by round, as rows of its own table."""
-    long = history.melt(["seed", "round"], var_name="metric").dropna(subset="value")
-    return long.assign(table=STEPS, method=method, split=split, **common)
+def federation(
+    cfg: Settings,
+    seeds: Sequence[int],
+    split: str,
+    head: bool = True,
+    device: torch.device = CPU,
+    width: int = WIDTH,
+    dropout: float | None = None,
+) -> tuple[Federation, Tensor]:
+    """The devices of one split ("iid" or "noniid"), and each run's first parameters [R, P].
+
+    Non-i.i.d.: 100 shards of the label-sorted rows, ten a device, the same numbers for its test
+    rows. ``head``: with LG-FedAvg's shared head, or without, for FedAvg. ``width``: of the
+    adversary's hidden layers, ``dropout``: behind them.
+    """
+    adult = rows_of_adult(cfg.first_rows or (FIRST_ROWS if split == "noniid" else None))
+    labels, parts = (adult.train.y, adult.test.y), []
+    for seed in seeds:
+        if split == "iid":
+            part = partition.iid(*labels, cfg.devices, seed)
+        else:
+            part = partition.label_shards(*labels, cfg.devices, SHARDS, seed)
+        parts.append(partition.with_validation(part, cfg.validation, seed))
+    noise = cfg.dropout, cfg.dropout if dropout is None else dropout
+    make = partial(AdultNet, cfg.head_layers if head else 0, *noise, adversary_width=width)
+    nets = [models.make(make, seed) for seed in seeds]
+    start = torch.stack([joined(net) for net in nets])
+    return Federation(adult, parts, nets[-1], list(seeds), device), start
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts of the experiment on one split, all seeds together, with their checkpoints."""
+
+    cfg: Settings
+    seeds: Sequence[int]
+    split: str
+    device: torch.device
+    folder: Path | None
+    engine: dict  # more arguments of `engine.run`, the tracker among them
+    done: dict[str, Outcome] = field(default_factory=dict)  # pre-training, which parts share
+
+    def fedavg(self) -> Measured:
+        """One model for all, and one adversary that looks on."""
+        cfg = self.cfg
+        fed, start = federation(cfg, self.seeds, self.split, False, self.device)
+        training = LocalTraining(cfg.lr, cfg.batch_size, cfg.momentum, cfg.fedavg_epochs)
+        out = self._run("fedavg", fed, WatchedFedAvg(), training, cfg.fedavg_rounds, start)
+        return measure(fed, out, cfg.probed, cfg.probe_rows, one_model=True)
+
+    def joint(self, name: str, strength: float, sweep: bool = False, **game) -> Measured:
+        """Pre-training without an adversary's say, then the joint phase with ``strength``.
+
+        game: of `FairLGFedAvg`. sweep: with the optimiser and the adversary of the sweep.
+        """
+        cfg, who, training, lr = self.cfg, (WIDTH, None), LocalTraining, self.cfg.lr
+        if sweep:
+            who, lr = (cfg.adversary_width, cfg.adversary_dropout), RATES[cfg.sweep_optimiser]
+            training = AdamTraining if cfg.sweep_optimiser == "adam" else LocalTraining
+        fed, start = federation(cfg, self.seeds, self.split, True, self.device, *who)
+        kind = "pretraining" if who == (WIDTH, None) else f"pretraining_{who[0]}_{who[1]}"
+        if kind not in self.done:
+            first = LocalTraining(cfg.lr, cfg.batch_size, cfg.momentum, keep_momentum=True)
+            method = FairLGFedAvg(pretraining=True, play="reversal")
+            self.done[kind] = self._run(kind, fed, method, first, cfg.pretraining, start)
+        before = self.done[kind]
+        own = before.layout.join(before.tensors["shared"][:, None], before.tensors["personal"])
+        method = FairLGFedAvg(lambda_local=strength, lambda_global=strength, **game)
+        how = training(lr, cfg.batch_size, cfg.momentum), cfg.rounds, own
+        out = self._run(name, fed, method, *how, first_round=cfg.pretraining)
+        found = measure(fed, following(before, out), cfg.probed, cfg.probe_rows)
+        both = before.seconds + out.seconds
+        return replace(found, final=found.final.assign(strength=strength), seconds=both)
+
+    def _run(self, name: str, fed: Federation, method: Method, *how, **more) -> Outcome:
+        """how, more: of `engine.run`, from ``training`` on."""
+        saved = self.folder and self.folder / f"{self.split}_{name}.safetensors"
+        label = f"{self.split}: {name}"
+        return run(fed, method, *how, saved=saved, label=label, **more, **self.engine)
 
 
 class Fairness(Experiment):
@@ -105,13 +190,11 @@ class Fairness(Experiment):
         folder = self.folder(cfg, seeds)
         for split in cfg.splits:
             for name, (_, strength, _) in self.names(cfg, split).items():
-                saved, rounds = f"{split}_{_saved(name, strength)}.safetensors", cfg.rounds
-                if cfg.released:
-                    rounds = cfg.released_rounds
-                elif name == "fedavg":
-                    rounds = cfg.fedavg_rounds
+                rounds = cfg.fedavg_rounds if name == "fedavg" else cfg.rounds
+                rounds = cfg.released_rounds if cfg.released else rounds
+                saved = folder / f"{split}_{_saved(name, strength)}.safetensors"
                 known = not cfg.released and strength is not None
-                yield Part(f"{split}:{name}", rounds, folder / saved if known else None)
+                yield Part(f"{split}:{name}", rounds, saved if known else None)
 
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Measured]]:
         line: dict[float, pd.Series] = {}  # lambda -> means over seeds
@@ -119,14 +202,17 @@ class Fairness(Experiment):
             parts = Parts(cfg, seeds, split, device, folder, {"tracker": Watch(), **engine})
             for name, (play, strength, power) in self.names(cfg, split).items():
                 if cfg.released:
-                    found = adult_released.run(cfg, seeds, split, name, device)
+                    found = released.run(cfg, seeds, split, name, device)
                 elif name == "fedavg":
                     found = parts.fedavg()
                 elif name.startswith("sweep:"):
-                    found = parts.swept(_saved(name, strength), strength)
+                    steps = cfg.adversary_steps
+                    found = parts.joint(
+                        _saved(name, strength), strength, True, adversary_steps=steps
+                    )
                 else:
                     strength = pick(pd.DataFrame(line).T) if strength is None else strength
-                    found = parts.joint(_saved(name, strength), play, strength, power)
+                    found = parts.joint(_saved(name, strength), strength, play=play, power=power)
                 if name.startswith("vanilla:") and split == cfg.frontier_splits[0]:
                     line[strength] = found.final.drop(index=list(found.diverged)).mean()
                 yield f"{split}:{name}", found
@@ -146,18 +232,11 @@ class Fairness(Experiment):
             ids["adversary_dropout"] = cfg.adversary_dropout  # blank: that of the others
         else:
             ids = {"table": FRONTIER, "split": split, "loss": rest[0], "lambda": float(rest[1])}
-        long = found.final.reset_index().melt("seed", var_name="metric").dropna(subset="value")
-        common = {
-            "protocol": cfg.protocol,
-            "selection": "last",
-            "scale": cfg.scale,
-            "seconds": found.seconds,
-            **found.provenance,
-        }
-        out = long.assign(**ids, **common)
-        if cfg.released and len(found.history):
-            out = pd.concat([out, _steps(found.history, rest[0], split, common)], ignore_index=True)
-        return out
+        out = [found.final.reset_index().melt("seed", var_name="metric").assign(**ids)]
+        if cfg.released and len(found.history):  # what happens inside the released loop, by round
+            steps = found.history.melt(["seed", "round"], var_name="metric")
+            out.append(steps.assign(table=STEPS, method=rest[0], split=split))
+        return pd.concat(out, ignore_index=True).dropna(subset="value").assign(selection="last")
 
     def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
         """Curves: a line per part, round and seed, ``local_test_acc`` in percent if measured."""
@@ -174,8 +253,6 @@ FAIRNESS = Fairness()
 
 def _saved(part: str, strength: float | None) -> str:
     """The name of a part's checkpoint."""
-    return (
-        f"{part}_{strength:g}"
-        if part == "lg_fedavg_adv" and strength is not None
-        else (part.replace(":", "_"))
-    )
+    if part == "lg_fedavg_adv" and strength is not None:
+        return f"{part}_{strength:g}"
+    return part.replace(":", "_")

@@ -104,11 +104,8 @@ class Settings(Checked):
                 f"{self.losses}: run it there, give a strength, or leave lg_fedavg_adv out of "
                 "methods"
             )
-
-        short = not self.frontier or (
-            self.scale == "paper" and not {*Settings.frontier} <= {*self.frontier}
-        )
-        if picks and short:
+        whole = self.scale != "paper" or {*Settings.frontier} <= {*self.frontier}
+        if picks and not (self.frontier and whole):
             raise SettingsError(
                 f"strength is picked on the frontier, which is {self.frontier}; keep "
                 f"{', '.join(f'{one:g}' for one in Settings.frontier)} in it, give a strength, or "

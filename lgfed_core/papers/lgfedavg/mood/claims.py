@@ -5,36 +5,41 @@ The repetitions split the same texts again and again, so that their variance is 
 (Nadeau and Bengio 2003, `verdict.greater`); made-up texts are drawn anew.
 """
 
+from dataclasses import replace
+from functools import partial
+
 import pandas as pd
 
 from lgfed_core.evidence import answers, claims
 from lgfed_core.evidence.answers import Told
-from lgfed_core.evidence.claims import Claim, Line, Part
+from lgfed_core.evidence.claims import Claim, Line, Part, paired
+from lgfed_core.evidence.display import mean_and_sd
 from lgfed_core.evidence.records import select, stand_in
 from lgfed_core.evidence.rows import plain
 from lgfed_core.evidence.tuning import best_setting
 from lgfed_core.evidence.verdict import greater
+from lgfed_core.papers import differences
 
+from .linear import COMMONEST
 from .run import NAME, TABLE, ids
-from .settings import ALPHAS, Settings
-from .stand_in_people import EACH, SOURCES
+from .settings import ALPHAS, SOURCES, Settings
+from .texts import EACH
 
 BETWEEN = ALPHAS[1:-1]
 EXTREMES = {0.0: "local only", 1.0: "FedAvg"}
 _TENTH = round(EACH / 10)
 SHARED = {"chats": _TENTH / (EACH - 2 * _TENTH)}  # test rows over training rows
-
-
-COLUMNS = ("stand_in", "alpha", "lr", "scale")
+NAMES = {alpha: f"{alpha:g}" for alpha in ALPHAS} | {0.0: "0, local only", 1.0: "1, FedAvg"}
 SHORT = "runs with fewer restarts, rounds or passes than the others"
 
 
 def stored(table: str = TABLE) -> pd.DataFrame:
     """The recorded rows of every source, alpha and rate; short runs where there are no others.
 
-    table: `run.CURVES` for accuracies by round, means over restarts.
+    table: or `run.CURVES`, means over restarts by round.
     """
-    rows = select(NAME, columns=COLUMNS, table=table, scale=("short", "paper"))
+    columns = ("stand_in", "alpha", "lr", "scale")
+    rows = select(NAME, columns=columns, table=table, scale=("short", "paper"))
     whole = rows["scale"] == "paper"
     return rows[whole | ~rows["stand_in"].isin(rows["stand_in"][whole])]
 
@@ -48,21 +53,18 @@ def wide(
 ) -> pd.DataFrame:
     """One number of a source: lines are seeds, columns alphas; NaN where one has not run.
 
-    source: of `people.SOURCES`, or how rows of one's own file name it.
+    source: of `SOURCES`, or how rows of one's own file name it.
     """
-    mine = select(
-        rows, stand_in=SOURCES.get(source, source), metric=metric, selection=selection, lr=lr
-    )
-    found = mine.assign(alpha=mine["alpha"].astype(float)).pivot_table("value", "seed", "alpha")
-    return found.reindex(columns=list(ALPHAS))
+    where = dict(stand_in=SOURCES.get(source, source), metric=metric, selection=selection, lr=lr)
+    mine = select(rows, **where).astype({"alpha": float})
+    return mine.pivot_table("value", "seed", "alpha").reindex(columns=list(ALPHAS))
 
 
 def sources(rows: pd.DataFrame) -> list[str]:
-    """The sources that rows are of: those of `people.SOURCES`, then files of one's own by title."""
+    """The sources that rows are of: those of `SOURCES`, then files of one's own by title."""
     named = set(rows["stand_in"]) if len(rows) else set()
-    return [s for s, title in SOURCES.items() if title in named] + sorted(
-        named - set(SOURCES.values())
-    )
+    known = [source for source, title in SOURCES.items() if title in named]
+    return known + sorted(named - set(SOURCES.values()))
 
 
 def chosen(rows: pd.DataFrame, source: str, lr: float = Settings.lr) -> pd.DataFrame:
@@ -71,23 +73,20 @@ def chosen(rows: pd.DataFrame, source: str, lr: float = Settings.lr) -> pd.DataF
     Of seeds that have run all of them; of equally good ones the smallest alpha.
     """
     judged = wide(rows, source, "validation_acc", lr=lr)[list(BETWEEN)].dropna()
-    alphas = [best_setting(line) for _, line in judged.iterrows()]
-    best = pd.Series(alphas, judged.index, dtype=float)
     tested = wide(rows, source, "test_acc", lr=lr)
-    values = [tested.loc[seed, alpha] for seed, alpha in best.items()]
-    return pd.DataFrame({"alpha": best, "test_acc": values}, index=best.index)
+    best = {seed: best_setting(scores) for seed, scores in judged.iterrows()}
+    lines = [(alpha, tested.loc[seed, alpha]) for seed, alpha in best.items()]
+    return pd.DataFrame(lines, judged.index, ["alpha", "test_acc"], dtype=float)
 
 
 def between_beats_extremes(rows: pd.DataFrame, source: str = "chats") -> list[Part]:
     """The split chosen on validation rows, minus local only, and minus FedAvg."""
     own, tested = chosen(rows, source)["test_acc"], wide(rows, source, "test_acc")
-    of = tuple(Line(NAME, _text(ids(source, alpha))) for alpha in ALPHAS)
-    parts = []
-    for alpha, name in EXTREMES.items():
-        a, b = own.align(tested[alpha].dropna(), join="inner")
-        evidence = greater(a.to_numpy(), b.to_numpy(), shared=SHARED.get(source, 0.0))
-        parts.append(Part(name, len(a), evidence, of))
-    return parts
+    cells = [ids(source, alpha) for alpha in ALPHAS]
+    of = tuple(Line(NAME, tuple((n, plain(v)) for n, v in cell.items())) for cell in cells)
+    beats = partial(greater, shared=SHARED.get(source, 0.0))
+    parts = [paired(name, own, tested[alpha], beats) for alpha, name in EXTREMES.items()]
+    return [replace(part, of=of) for part in parts]
 
 
 CLAIMS = (
@@ -115,12 +114,10 @@ CLAIMS = (
 def judged(rows: pd.DataFrame) -> pd.DataFrame:
     """Lines of `evidence.claims.judged`; the verdict names the data that stand in, and says where
     shortened runs only suggest it."""
-    mine = select(rows, stand_in=SOURCES["chats"])
+    mine, source, short = _of_chats(rows)
     lines = claims.judged(CLAIMS, mine)
-    if len(mine) and set(mine["scale"]) != {"paper"}:
-        lines = claims.only_suggested(lines, SHORT)
-    said = [claims.on_stand_in(words, stand_in(mine)) for words in lines["said"]]
-    return lines.assign(said=said)
+    lines = claims.only_suggested(lines, short) if short else lines
+    return lines.assign(said=[claims.on_stand_in(words, source) for words in lines["said"]])
 
 
 def from_stored() -> pd.DataFrame:
@@ -130,21 +127,55 @@ def from_stored() -> pd.DataFrame:
 
 def told() -> dict[str, Told]:
     """The same by setting, with its answer."""
-    mine = select(stored(), stand_in=SOURCES["chats"])
-    short = SHORT if len(mine) and set(mine["scale"]) != {"paper"} else ""
-    return answers.told(CLAIMS, mine, stand_in(mine), short)
+    return answers.told(CLAIMS, *_of_chats(stored()))
 
 
-def details(rows: pd.DataFrame) -> pd.DataFrame:
-    """Every comparison of every source, in points: runs, estimate, interval, one-sided p."""
-    lines = [
-        dict(texts=SOURCES[source], against=part.name, runs=part.runs)
-        | {"estimate": claims.said(part.evidence, part.runs), "p, one-sided": part.evidence.p}
-        for source in SOURCES
-        for part in between_beats_extremes(rows, source)
-    ]
-    return pd.DataFrame(lines).set_index(["texts", "against"])
+def _of_chats(rows: pd.DataFrame) -> tuple[pd.DataFrame, str, str]:
+    """The rows that the claim is judged on, whose texts they are, and how they are short."""
+    mine = select(rows, stand_in=SOURCES["chats"])
+    return mine, stand_in(mine), "" if set(mine["scale"]) <= {"paper"} else SHORT
 
 
-def _text(cell: dict) -> tuple[tuple[str, str], ...]:
-    return tuple((name, plain(value)) for name, value in cell.items())
+def by_alpha(
+    rows: pd.DataFrame, lr: float = Settings.lr, selection: str = "best_val"
+) -> pd.DataFrame:
+    """Test accuracy of the run that is best on validation rows: mean ± deviation (seeds).
+
+    selection: "last" for the last round instead. A line per source that has run, a column per
+    alpha.
+    """
+    lines = {}
+    for source in sources(rows):
+        found = wide(rows, source, "test_acc", selection, lr).dropna(axis=1, how="all")
+        if len(found):
+            lines[SOURCES.get(source, source)] = found.agg(mean_and_sd).rename(NAMES)
+    return pd.DataFrame(lines).T
+
+
+def beside_extremes(rows: pd.DataFrame, lr: float = Settings.lr) -> str:
+    """The chosen split in between against either extreme, by source, in folds.
+
+    lr: Adam's rate; of another than the paper's only the sources that have run.
+    """
+    out = []
+    for source, title in SOURCES.items():
+        own = chosen(rows, source, lr)["test_acc"]
+        if lr != Settings.lr and own.empty:
+            continue
+        tested = wide(rows, source, "test_acc", lr=lr)
+        short = ", short runs" * bool(set(select(rows, stand_in=title)["scale"]) - {"paper"})
+        pairs = [(name, own, tested[alpha]) for alpha, name in EXTREMES.items()]
+        head = f"{title}{short}: a split in between ahead of extremes, points"
+        out.append(differences.table(head, pairs, digits=1, shared=SHARED.get(source, 0.0)))
+    return differences.tables(out)
+
+
+def guessed(rows: pd.DataFrame, rules: pd.DataFrame, lr: float = Settings.lr) -> str:
+    """Whether networks have learnt anything from chats: each share less the commonest label.
+
+    rules: of `linear.alone`, by seed.
+    """
+    tested = wide(rows, "chats", "test_acc", lr=lr)
+    pairs = [(f"share {NAMES[alpha]}", tested[alpha], rules[COMMONEST]) for alpha in ALPHAS]
+    head = f"Chats: a network ahead of the commonest label, rate {lr:g}, points of accuracy"
+    return differences.table(head, pairs, shared=SHARED["chats"], digits=1)

@@ -1,21 +1,18 @@
-"""Figures of the page on mood: accuracy by share (Figure 2d), the theory's mixture, the rounds."""
-
-from collections.abc import Sequence
+"""Figures of the page on mood: accuracy by share (Figure 2d), and over rounds."""
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lgfed_core.colours import CORRECTED, MEASURED, METHOD, SHADES
+from lgfed_core.colours import MEASURED, METHOD, SHADES
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import reach_of
 from lgfed_core.plotting import WIDTH, caption
 
-from . import linear, stand_in_people
 from .claims import SHARED, sources, wide
-from .settings import ALPHAS, Settings
-from .stand_in_people import SOURCES
+from .settings import ALPHAS, SOURCES, Settings
 
 STYLES = (":", "--", "-.", (0, (1, 4)))  # of what needs no network
 
@@ -24,8 +21,8 @@ def by_share(rows: pd.DataFrame, rules: dict[str, pd.Series] | None = None) -> F
     """Test accuracy against the share of layers that is shared, a panel per source that has run.
 
     Thin lines are seeds, bars 95 % intervals of their mean, wider where seeds split the same texts
-    (`claims.SHARED`). rules: by source, percent of what needs no network (means of `tables.alone`,
-    `linear.accuracies`), as black lines.
+    (`claims.SHARED`). rules: by source, percent of what needs no network (means of
+    `linear.accuracies`, `linear.alone`), as black lines.
     """
     found = {s: wide(rows, s, "test_acc").dropna(axis=1, how="all") for s in sources(rows)}
     found = {source: table for source, table in found.items() if len(table)}
@@ -37,17 +34,11 @@ def by_share(rows: pd.DataFrame, rules: dict[str, pd.Series] | None = None) -> F
     for ax, (source, table) in zip(grid.flat, found.items(), strict=False):
         colour, marker = METHOD["lg_fedavg"]
         ax.plot(table.columns, table.T, color=colour, linewidth=0.5, alpha=0.5)
-        n, mean = table.count(), table.mean()
+        n = table.count()
         error = table.std() * np.sqrt(1 / n + SHARED.get(source, 0.0))
         reach = np.nan_to_num(reach_of(error, n - 1))
-        ax.errorbar(table.columns, mean, reach, color=colour, marker=marker, capsize=2)
-        own = (rules or {}).get(source, pd.Series(dtype=float))
-        for style, (name, value) in zip(STYLES, own.items(), strict=False):
-            ax.axhline(value, color=MEASURED, lw=0.8, ls=style, label=name)
-        if len(own):
-            low, high = ax.get_ylim()
-            ax.set_ylim(low, high + 0.2 * (high - low))  # room for their names
-            ax.legend(fontsize=6.5, loc="upper left", ncols=2)
+        ax.errorbar(table.columns, table.mean(), reach, color=colour, marker=marker, capsize=2)
+        _levels(ax, (rules or {}).get(source, pd.Series(dtype=float)))
         title = f"{SOURCES[source]} (stand-in)" if source in SOURCES else source
         ax.set(title=title, xticks=ALPHAS, xlim=(-0.05, 1.05))
         ax.set_xlabel("share of the layers that is shared")
@@ -61,24 +52,14 @@ def by_share(rows: pd.DataFrame, rules: dict[str, pd.Series] | None = None) -> F
     return caption(figure, below, rows)
 
 
-def mixtures(seeds: Sequence[int] = linear.SEEDS) -> Figure:
-    """The theory on made-up texts: error against the global weight, measured and predicted."""
-    figure, axes = plt.subplots(1, len(stand_in_people.RHOS), figsize=(WIDTH, 2.3))
-    grid = np.linspace(0, 1, 21)
-    for ax, rho in zip(axes, stand_in_people.RHOS.values(), strict=True):
-        terms = linear.predicted(rho)
-        ax.plot(grid, terms.error(1 - grid), color=CORRECTED, label="predicted")
-        mean = linear.errors(rho, grid, seeds).mean(0)
-        ax.plot(grid, mean, "o", ms=3, color=MEASURED, label="measured")
-        ax.axvline(1 - terms.best_weight, color=CORRECTED, lw=0.8, ls=":")
-        ax.set(title=f"rho {rho:g}", xlabel="weight of the global model", yscale="log")
-    axes[0].set_ylabel("squared error")
-    axes[0].legend()
-    below = (
-        "Error against the weight of the global model on made-up texts, measured and "
-        "predicted by the theory; live run."
-    )
-    return caption(figure, below)
+def _levels(ax: Axes, rules: pd.Series) -> None:
+    """A black line for each rule, with room above for their names."""
+    for style, (name, value) in zip(STYLES, rules.items(), strict=False):
+        ax.axhline(value, color=MEASURED, lw=0.8, ls=style, label=name)
+    if len(rules):
+        low, high = ax.get_ylim()
+        ax.set_ylim(low, high + 0.2 * (high - low))
+        ax.legend(fontsize=6.5, loc="upper left", ncols=2)
 
 
 def over_rounds(curves: pd.DataFrame, lr: float = Settings.lr) -> Figure:
@@ -93,10 +74,11 @@ def over_rounds(curves: pd.DataFrame, lr: float = Settings.lr) -> Figure:
     figure, grid = plt.subplots(max(1, len(titles)), 2, **shape)
     for row, title in zip(grid, titles, strict=False):
         for ax, part in zip(row, ("validation", "test"), strict=True):
-            own = curves[curves["stand_in"].eq(title) & curves["metric"].eq(f"{part}_acc")]
-            for alpha, lines in own.groupby(own["alpha"].astype(float)):
-                mean = lines.groupby(lines["round"].astype(int))["value"].mean()
-                ax.plot(mean.index, mean, color=SHADES(alpha), label=f"{alpha:g}")
+            mine = select(curves, stand_in=title, metric=f"{part}_acc")
+            means = mine.astype({"alpha": float, "round": int})
+            means = means.pivot_table("value", "round", "alpha")
+            for alpha, mean in means.items():
+                ax.plot(mean.dropna(), color=SHADES(alpha), label=f"{alpha:g}")
             ax.set_title(f"{title}: {part}")
         row[0].set_ylabel("accuracy, %")
     for ax in grid[-1]:

@@ -5,14 +5,13 @@ with. Of its five layers LG-FedAvg shares alpha = 0 (local only), .2, .4, .6, .8
 number of parameters on a device is the same for all. Adam, a random 80/10/10 split in each
 repetition, five restarts on it, of which the best on validation rows is tested.
 
-There is no code, and the study is private: `people` says whose texts stand in. What the text leaves
-open is a setting with our value; the page lists them.
+There is no code, and the study is private: chats (`texts`) and made-up texts (`linear`) stand in.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
@@ -23,14 +22,11 @@ from lgfed_core.engine import CPU, Federation, Outcome, run
 from lgfed_core.engine.accuracy import pooled_accuracy
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.models.layout import joined
-from lgfed_core.models.text import TextNet
 from lgfed_core.papers.experiment import Experiment
 from lgfed_core.papers.parts import Part, Piece, who
-from lgfed_core.partition import ClientIndices, Partition
 
-from . import stand_in_people
-from .settings import OWN, SCALES, SLOWER, Settings
-from .texts import LABELS, Texts, split, vocabulary
+from .settings import OWN, SCALES, SLOWER, SOURCES, Settings
+from .texts import LABELS, split, vocabulary
 
 NAME = "lgfedavg.mood"
 TABLE = "lgfedavg_figure2d_mood"
@@ -47,43 +43,17 @@ def federation(
     """
     found = [cfg.texts(source, seed) for seed in seeds]
     words = vocabulary(found[0], cfg.words)  # the same for all seeds
-    x = [words.encoded(texts.words, cfg.words) for texts in found]
-    width = max(some.shape[1] for some in x)
-    x = [torch.nn.functional.pad(some, (0, width - some.shape[1])) for some in x]
-    rows = Split(torch.cat(x), torch.cat([torch.from_numpy(texts.label) for texts in found]))
-    before = torch.tensor([0, *map(len, found)]).cumsum(0).tolist()
-    splits = [
-        _moved(split(texts, seed), at)
-        for texts, seed, at in zip(found, seeds, before[:-1], strict=True)
-    ]
-    nets = [
-        models.make(_net(cfg, texts), 1000 * seed + restart)
-        for seed, texts in zip(seeds, found, strict=True)
-        for restart in range(cfg.restarts)
-    ]
-    runs = [seed for seed in seeds for _ in range(cfg.restarts)]
-    parts = [part for part in splits for _ in range(cfg.restarts)]
-    data = Dataset(found[0].title, rows, rows, classes=LABELS)
+    x = words.encoded([text for texts in found for text in texts.words], cfg.words)
+    label = torch.from_numpy(np.concatenate([texts.label for texts in found]))
+    before = np.cumsum([0, *map(len, found)])
+    runs, parts, nets = [], [], []
+    for seed, texts, at in zip(seeds, found, before[:-1], strict=True):
+        runs += [seed] * cfg.restarts
+        parts += [split(texts, seed, at)] * cfg.restarts
+        nets += [models.make(cfg.net(texts), 1000 * seed + i) for i in range(cfg.restarts)]
+    data = Dataset(found[0].title, Split(x, label), Split(x, label), classes=LABELS)
     fed = Federation(data, parts, nets[0], runs, device)
     return fed, torch.stack([joined(net) for net in nets])
-
-
-def _net(cfg: Settings, texts: Texts) -> partial[TextNet]:
-    words = vocabulary(texts, cfg.words)
-    vectors = words.vectors
-    if vectors is not None:
-        vectors = vectors[:, : cfg.width]
-    return partial(TextNet, len(words), LABELS, cfg.width, cfg.hidden, cfg.mlp, vectors)
-
-
-def _moved(part: Partition, by: int) -> Partition:
-    """The same rows of a set that has ``by`` others before them."""
-    kinds = (
-        ClientIndices.from_lists([rows.of(k) + by for k in range(len(part))])
-        for rows in (part.train, part.validation, part.test)
-        if rows is not None
-    )
-    return Partition(part.name, *kinds)
 
 
 class Watch(Tracker):
@@ -98,8 +68,7 @@ class Watch(Tracker):
             allocate(name, len(phase.seeds)).fill_(-1)
 
     def after(self, round, rounds, engine):
-        t = engine.phase.tensors
-        found = self._now(engine)
+        t, found = engine.phase.tensors, self._now(engine)
         judged = found["validation_acc"].to(t["best_validation"])
         better = judged > t["best_validation"]
         t["best_validation"][better] = judged[better]
@@ -127,9 +96,7 @@ class Mood(Experiment):
 
     name, table = NAME, TABLE
     Settings, scales, protocols = Settings, SCALES, ("as_described",)
-    chooses = frozenset(
-        {"sources", "alphas", "restarts", "lr", "file"}
-    )  # what rows say of themselves
+    chooses = frozenset({"sources", "alphas", "restarts", "lr", "file"})  # rows say these
     federation = staticmethod(federation)
 
     def parts(self, cfg, seeds, device) -> Iterable[Part]:
@@ -144,17 +111,17 @@ class Mood(Experiment):
 
         Runs of another rate have a folder of their own, so that nothing joins the two.
         """
-        cfg = self.settings("paper", protocol)
+        usual = self.settings("paper", protocol)
         slower = self.settings("paper", protocol, sources=("chats",), lr=SLOWER)
         return [
             Piece(
                 *(self.name, protocol, name),
                 changes=(("sources", (source,)), ("alphas", (alpha,)), *rate),
-                cell=tuple(ids(source, alpha, some.lr).items()),
+                cell=tuple(ids(source, alpha, cfg.lr).items()),
                 like=(("table", TABLE),),
             )
-            for some, rate in ((cfg, ()), (slower, (("lr", SLOWER),)))
-            for name, source, alpha in _cells(some)
+            for cfg, rate in ((usual, ()), (slower, (("lr", SLOWER),)))
+            for name, source, alpha in _cells(cfg)
         ]
 
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
@@ -162,20 +129,10 @@ class Mood(Experiment):
         federations = {source: federation(cfg, source, seeds, device) for source in cfg.sources}
         for name, source, alpha in _cells(cfg):
             fed, start = federations[source]
-            yield (
-                name,
-                run(
-                    fed,
-                    cfg.method(alpha, fed.net),
-                    cfg.training,
-                    cfg.rounds,
-                    start,
-                    tracker=Watch(),
-                    saved=folder and self._saved(cfg, seeds, source, alpha),
-                    label=f"{who(seeds)}, {source}: alpha {alpha:g}",
-                    **engine,
-                ),
-            )
+            how = fed, cfg.method(alpha, fed.net), cfg.training, cfg.rounds, start
+            saved = folder and self._saved(cfg, seeds, source, alpha)
+            label = f"{who(seeds)}, {source}: alpha {alpha:g}"
+            yield name, run(*how, tracker=Watch(), saved=saved, label=label, **engine)
 
     def records(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         return super().records(cfg, part, outcome).assign(scale=cfg.recorded)
@@ -186,34 +143,29 @@ class Mood(Experiment):
         best_val: of each seed the restart and the round that are best on validation rows. last: the
         mean over restarts after the last round, where nothing is selected; and that by round.
         """
-        source, alpha = named(part)
+        line = ids(*_named(part), cfg.lr, cfg.file)
         ends = outcome.final.reset_index()
-        best = ends.loc[ends.groupby("seed")["best_validation"].idxmax()]
-        best = best.assign(
-            restart=best.index - ends.groupby("seed")["seed"].idxmin().loc[best["seed"]].to_numpy()
-        )
+        ends["restart"] = ends.groupby("seed").cumcount()
         names = dict(best_validation="validation_acc", best_test="test_acc", best_round="round")
-        chosen = best[["seed", "restart", *names]].rename(columns=names)
+        best = ends.loc[ends.groupby("seed")["best_validation"].idxmax()]
+        best = best[["seed", "restart", *names]].rename(columns=names)
         last = ends.groupby("seed")[["validation_acc", "test_acc"]].mean().reset_index()
         found = [
-            _percent(chosen, ["seed"]).assign(selection="best_val"),
-            _percent(last, ["seed"]).assign(selection="last"),
+            _percent(best, ["seed"]).assign(selection="best_val", **line),
+            _percent(last, ["seed"]).assign(selection="last", **line),
         ]
-        line = ids(source, alpha, cfg.lr, cfg.file)
-        found = [lines.assign(**line) for lines in found]
         if "test_acc" in outcome.history:
-            way = _mean(outcome.history)
-            of = line | dict(table=CURVES, selection="last")
-            found.append(_percent(way, ["seed", "round"]).assign(**of))
+            curve = line | dict(table=CURVES, selection="last")
+            found.append(_by_round(outcome.history).assign(**curve))
         return pd.concat(found, ignore_index=True)
 
     def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
         """Curves to draw: stand_in, alpha, seed, round, metric, value (mean over restarts, %)."""
-        out = []
-        for part, history in histories.items():
-            if len(history):
-                line = ids(*named(part), cfg.lr, cfg.file)
-                out.append(_percent(_mean(history), ["seed", "round"]).assign(**line))
+        out = [
+            _by_round(history).assign(**ids(*_named(part), cfg.lr, cfg.file))
+            for part, history in histories.items()
+            if len(history)
+        ]
         return pd.concat(out, ignore_index=True) if out else pd.DataFrame()
 
     def _saved(self, cfg, seeds, source: str, alpha: float):
@@ -222,13 +174,11 @@ class Mood(Experiment):
 
 def ids(source: str, alpha: float, lr: float = Settings.lr, file: str = "") -> dict:
     """The table and the columns that name the rows of a part; file: one's own."""
-    title = (
-        f"one's own file {Path(file).name}" if source == OWN else stand_in_people.SOURCES[source]
-    )
+    title = f"one's own file {Path(file).name}" if source == OWN else SOURCES[source]
     return dict(table=TABLE, stand_in=title, alpha=alpha, lr=lr)
 
 
-def named(part: str) -> tuple[str, float]:
+def _named(part: str) -> tuple[str, float]:
     """Source and alpha of a part: "chats:0.2" -> ("chats", 0.2)."""
     source, _, alpha = part.partition(":")
     return source, float(alpha)
@@ -240,9 +190,10 @@ def _cells(cfg: Settings) -> Iterator[tuple[str, str, float]]:
             yield f"{source}:{alpha:g}", source, alpha
 
 
-def _mean(history: pd.DataFrame) -> pd.DataFrame:
-    """Over restarts, by seed and round."""
-    return history.groupby(["seed", "round"])[["validation_acc", "test_acc"]].mean().reset_index()
+def _by_round(history: pd.DataFrame) -> pd.DataFrame:
+    """Means over restarts: a row per seed, round and metric."""
+    means = history.groupby(["seed", "round"])[["validation_acc", "test_acc"]].mean()
+    return _percent(means.reset_index(), ["seed", "round"])
 
 
 def _percent(wide: pd.DataFrame, keys: list[str]) -> pd.DataFrame:

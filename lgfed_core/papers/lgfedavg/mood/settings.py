@@ -1,6 +1,7 @@
 """Settings of the page on personal mood: the text's values, and ours where it has none."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from lgfed_core import models
@@ -10,11 +11,12 @@ from lgfed_core.methods import LGFedAvg
 from lgfed_core.models.text import TextNet
 from lgfed_core.papers.settings import Checked, Range
 
-from . import stand_in_people
-from .texts import Texts, read
+from .linear import RHOS, TITLES, made_up
+from .texts import CHATS, EACH, LABELS, PERSONS, Texts, chats, read, vocabulary
 
 ALPHAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 SLOWER = 1e-3  # a rate that is tried beside the paper's
+SOURCES = {"chats": CHATS} | TITLES  # whose texts stand in -> what rows call them
 OWN = "own"  # the source that is one's own file
 SCALES = {
     "smoke": dict(
@@ -48,7 +50,7 @@ SCALES = {
 class Settings(Checked):
     """As the text has it; what it leaves open has a comment."""
 
-    sources: tuple[str, ...] = tuple(stand_in_people.SOURCES)
+    sources: tuple[str, ...] = tuple(SOURCES)
     alphas: tuple[float, ...] = ALPHAS  # the share of layers that is shared
     side: str = "last"  # next to the output; "first": next to the words
     restarts: int = 5
@@ -61,13 +63,13 @@ class Settings(Checked):
     width: int = 64  # numbers of a word
     hidden: int = 128
     mlp: int = 512
-    persons: int = stand_in_people.PERSONS
-    each: int = stand_in_people.EACH  # texts of each person
+    persons: int = PERSONS
+    each: int = EACH  # texts of each person
     file: str = ""  # one's own, for the source "own"
 
     RANGES: ClassVar = dict(persons=Range(2, 10**6), each=Range(10, 10**6))
     CHOICES: ClassVar = dict(scale=SCALES, side=("last", "first"), alphas=ALPHAS)
-    CHOICES |= dict(sources=(*stand_in_people.SOURCES, OWN))
+    CHOICES |= dict(sources=(*SOURCES, OWN))
     UNRELEASED = "mood has no released protocol: neither code nor data are public"
 
     def fits(self) -> None:
@@ -99,7 +101,16 @@ class Settings(Checked):
         """The texts of a source, in the repetition ``seed``."""
         if source == OWN:
             return read(self.file)
-        return stand_in_people.texts_of(source, seed, self.persons, self.each)
+        if source == "chats":
+            return chats(self.persons, self.each)
+        return made_up(RHOS[source], seed, self.persons, self.each).texts
+
+    def net(self, texts: Texts) -> partial[TextNet]:
+        """Makes a network for these texts; it begins with the vectors of words that are known."""
+        words = vocabulary(texts, self.words)
+        known = None if words.vectors is None else words.vectors[:, : self.width]
+        sizes = self.width, self.hidden, self.mlp
+        return partial(TextNet, len(words), LABELS, *sizes, known)
 
     def method(self, alpha: float, net: TextNet) -> LGFedAvg:
         """LG-FedAvg that shares ``alpha`` of the layers."""

@@ -1,4 +1,4 @@
-"""Texts of persons with a mood each, as numbers of words: the format of one's own file.
+"""Texts of persons with a mood each, as numbers of words: of one's own file, and real chats.
 
 A table (CSV, UTF-8) with one line per text and these columns, in any order; others are ignored:
 
@@ -11,23 +11,31 @@ column      holds
 ==========  ===================================================================================
 
 Words are runs of letters and digits in lower case, and single signs.
+
+The study is private: 14 adolescents with 572 texts. In its place stand the Chit-Chat conversations
+(Myers et al. 2020): what one person typed in one conversation is a text, and its mood how upbeat
+the conversation was rated, from 1 to 10.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
+from lgfed_core import data
 from lgfed_core.errors import DataError
 from lgfed_core.models.text import UNKNOWN
 from lgfed_core.partition import ClientIndices, Partition
@@ -36,21 +44,21 @@ from lgfed_core.seeds import Purpose, stream
 COLUMNS = ("person", "text", "label")
 LABELS = 5
 LEAST = 10  # texts of a person: a tenth to test, a tenth to validate
+PERSONS, EACH = 14, 41  # in the study's place: as many persons, 574 texts
+CHATS = "chats, how upbeat"
+UNTOUCHED = {"witty": 5, "upbeat": 5, "interesting": 5}  # where the three sliders begin
 _WORD = re.compile(r"\w+(?:'\w+)*|[^\w\s]")
 
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """n texts: who wrote each, its words, its label from 0 to 4.
-
-    vectors: what is known of the words beforehand, by word, numbers [d] each.
-    """
+    """n texts: who wrote each, its words, its label from 0 to 4."""
 
     title: str
     person: NDArray  # [n]
     words: tuple[tuple[str, ...], ...]
     label: NDArray  # int64 [n]
-    vectors: dict[str, NDArray] | None = None
+    vectors: dict[str, NDArray] | None = None  # [d] by word, where they are known beforehand
 
     def __len__(self) -> int:
         return len(self.words)
@@ -62,8 +70,7 @@ class Texts:
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """The words of a text, in order.
-
+    """
     >>> words_of("I'm fine, thanks :)")
     ("i'm", 'fine', ',', 'thanks', ':', ')')
     """
@@ -73,7 +80,7 @@ def words_of(text: str) -> tuple[str, ...]:
 def binned(score: ArrayLike, low: float, high: float) -> NDArray:
     """Whole scores from ``low`` to ``high`` in five bins of one width -> int64, 1 to 5.
 
-    Raises DataError for others, and for a range of fewer than five numbers.
+    Raises DataError for other scores, and for a range of fewer than five.
 
     >>> binned([1, 20, 21, 100], 1, 100).tolist()
     [1, 1, 2, 5]
@@ -96,9 +103,8 @@ def binned(score: ArrayLike, low: float, high: float) -> NDArray:
 def read(path: Path | str) -> Texts:
     """The texts of a file in the format above.
 
-    Raises DataError, with file and line, for the first thing that is wrong: a file or a line that
-    cannot be read, a missing column, nobody's name, an empty text, a label that is none; and for a
-    person with too few texts, or only one person.
+    Raises DataError, with file and line, for the first thing that is wrong; and for a person with
+    too few texts, or only one person.
     """
     path = Path(path)
     lines = _lines(path)
@@ -114,7 +120,7 @@ def read(path: Path | str) -> Texts:
                 f"{', '.join(COLUMNS)}"
             )
     place = [names.index(name) for name in COLUMNS]
-    person, text, label, first = [], [], [], {}
+    found, first = [], {}
     for at, fields in lines[1:]:
         if len(fields) != len(names):
             raise DataError(
@@ -131,16 +137,17 @@ def read(path: Path | str) -> Texts:
                 f"{path}, line {at}: label is {mood!r}; it must be a whole number from 1 to "
                 f"{LABELS} (papers.lgfedavg.mood.texts.binned makes it of a score)"
             )
-        person.append(who), text.append(words_of(what)), label.append(int(mood) - 1)
+        found.append((who, words_of(what), int(mood) - 1))
         first.setdefault(who, at)
-    if short := {who: n for who, n in Counter(person).items() if n < LEAST}:
+    if short := {who: n for who, n in Counter(who for who, *_ in found).items() if n < LEAST}:
         few = ", ".join(f"{who} ({n}, line {first[who]})" for who, n in list(short.items())[:5])
         raise DataError(
             f"{path}: {len(short)} persons have fewer than {LEAST} texts: {few}; leave them out"
         )
     if len(first) < 2:
         raise DataError(f"{path}: texts of {len(first)} persons; a federation needs two or more")
-    return Texts(f"texts of {path.name}", np.array(person), tuple(text), np.array(label))
+    person, words, label = zip(*found, strict=True)
+    return Texts(f"texts of {path.name}", np.array(person), words, np.array(label))
 
 
 def _lines(path: Path) -> list[tuple[int, list[str]]]:
@@ -165,6 +172,42 @@ def _lines(path: Path) -> list[tuple[int, list[str]]]:
     return found
 
 
+@lru_cache(4)
+def chats(persons: int = PERSONS, each: int = EACH) -> Texts:
+    """The first ``each`` texts of the ``persons`` with most of them, of rated conversations.
+
+    Raises DataError where the set cannot be had, or has too few.
+    """
+    return chats_of(data.get("chitchat") / "dataset.json", persons, each)
+
+
+def chats_of(path: Path, persons: int, each: int) -> Texts:
+    """`chats` from a file. Raises DataError where it is not what it should be."""
+    said: dict[str, list[tuple]] = defaultdict(list)
+    try:
+        with path.open(encoding="utf-8") as file:
+            talks = json.load(file).values()
+        for talk in talks:
+            rating = talk.get("ratings")
+            if not rating or rating == UNTOUCHED:
+                continue
+            own = defaultdict(list)
+            for message in (m for turn in talk["messages"] for m in turn):
+                own[message["sender"]] += words_of(message["text"])
+            for who, words in own.items():
+                if words:
+                    said[who].append((talk["start"], tuple(words), rating["upbeat"]))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{path} is not the Chit-Chat set: {error!r}; fetch it again") from error
+    enough = [who for who, texts in said.items() if len(texts) >= each]
+    if len(enough) < persons:
+        raise DataError(f"{path}: {len(enough)} people have {each} texts, not {persons}")
+    taken = sorted(enough, key=lambda who: (-len(said[who]), who))[:persons]
+    lines = [(who, *text) for who in taken for text in sorted(said[who])[:each]]
+    person, _, words, upbeat = zip(*lines, strict=True)
+    return Texts(CHATS, np.array(person), words, binned(upbeat, 1, 10) - 1)
+
+
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
     """Words by their number, from 2 on; 0 is no word, 1 any other. vectors: [v, d] of the first."""
@@ -178,10 +221,7 @@ class Vocabulary:
     def encoded(self, words: Sequence[Sequence[str]], most: int) -> Tensor:
         """The first ``most`` words of n texts -> their numbers as floats [n, t], 0 behind them."""
         rows = [[self.numbers.get(w, UNKNOWN) for w in text[:most]] for text in words]
-        out = torch.zeros(len(rows), max(map(len, rows)))
-        for row, numbers in zip(out, rows, strict=True):
-            row[: len(numbers)] = torch.tensor(numbers, dtype=out.dtype)
-        return out
+        return pad_sequence([torch.tensor(row, dtype=torch.float) for row in rows], True)
 
 
 def vocabulary(texts: Texts, most: int, least: int = 2) -> Vocabulary:
@@ -196,17 +236,17 @@ def vocabulary(texts: Texts, most: int, least: int = 2) -> Vocabulary:
     return Vocabulary({word: 2 + i for i, word in enumerate(kept)})
 
 
-def split(texts: Texts, seed: int) -> Partition:
+def split(texts: Texts, seed: int, before: int = 0) -> Partition:
     """A device for each person: of its texts a random tenth to test and a tenth to validate, at
-    least one each, the others to train; all are row numbers of the same n texts."""
-    parts: tuple[list, list, list] = [], [], []
+    least one each, the others to train.
+
+    All are numbers of rows of one set, which has the n texts behind ``before`` other rows.
+    """
+    parts = []
     for k, who in enumerate(texts.people):
-        rows = np.flatnonzero(texts.person == who)
+        rows = before + np.flatnonzero(texts.person == who)
         mixed = stream(seed, Purpose.TEST_SPLIT, k).permutation(rows)
         tenth = max(1, round(len(rows) / 10))
-        for part, some in zip(
-            parts, np.split(mixed, [len(rows) - 2 * tenth, len(rows) - tenth]), strict=True
-        ):
-            part.append(some)
-    train, validation, test = map(ClientIndices.from_lists, parts)
+        parts.append(np.split(mixed, [len(rows) - 2 * tenth, len(rows) - tenth]))
+    train, validation, test = map(ClientIndices.from_lists, zip(*parts, strict=True))
     return Partition("a person each", train, validation, test)

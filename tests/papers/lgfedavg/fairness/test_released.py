@@ -22,10 +22,18 @@ def lanes(monkeypatch):
     return out
 
 
-def test_users_are_no_more_than_the_shards_and_the_probed_no_more_than_the_users(lanes):
+@pytest.fixture
+def params(lanes):
+    return lanes.fresh(alike=False)
+
+
+def of_adversary(params):
+    return {n: torch.zeros_like(v) for n, v in params.items() if n.startswith("adversary.")}
+
+
+def test_users_are_no_more_than_the_shards_and_the_probed_no_more_than_the_users(lanes, params):
     with pytest.raises(SettingsError, match="devices is 20.* there can be 10 at most"):
         users.users_rows(torch.arange(1000) % 2, 20, "noniid", 0)
-    params = lanes.fresh(alike=False)
     assert lanes.users == 2
     two, three = (users.probed(lanes, params, n) for n in (2, 3))
     assert two.equals(three)
@@ -40,27 +48,25 @@ def one_user(lanes, params, lane):
 
 
 @pytest.mark.parametrize("adv", [True, False])
-def test_joint_phase_is_the_released_one(lanes, adv):
+def test_joint_phase_is_the_released_one(lanes, params, adv):
     """Two backward passes without clearing, an optimiser that holds another head."""
-    params, lane = lanes.fresh(alike=False), 3
+    lane = 3
     net = one_user(lanes, params, lane)
     batches = list(lanes.batches())[:4]
     x, _, z = (b[lane] for b in batches[0])
     loss = 30.0 * F.binary_cross_entropy(net.adversary(net.local(x).detach()).sigmoid(), z)
     loss.backward()
-    left_over = {}
-    for name, _ in net.adversary.named_parameters(prefix="adversary"):
-        stale = net.get_parameter(name).grad
-        left_over[name] = torch.zeros_like(params[name])
-        left_over[name][lane] = stale
+    left_over = of_adversary(params)
+    for name, stale in left_over.items():
+        stale[lane] = net.get_parameter(name).grad
     local = torch.optim.SGD([*net.local.parameters(), *net.own.parameters()], 0.1)
     adversary = torch.optim.SGD(net.adversary.parameters(), 0.1)
     original = net.head
     head_optimiser = torch.optim.Adam(original.parameters(), 0.01)
     trained = copy.deepcopy(original)
 
-    for number, (xs, ys, zs) in enumerate(batches):
-        x, y, z = xs[lane], ys[lane], zs[lane]
+    for number, batch in enumerate(batches):
+        x, y, z = (tensor[lane] for tensor in batch)
         local.zero_grad()
         trained.zero_grad()
         h = net.local(x)
@@ -71,29 +77,31 @@ def test_joint_phase_is_the_released_one(lanes, adv):
         push.backward()
         for optimiser in (local, head_optimiser, adversary):
             optimiser.step()
-        released.joint_step(lanes, params, left_over, xs, ys, zs, adv, look=number % 2 == 1)
+        released.joint_step(lanes, params, left_over, batch, adv, look=number % 2 == 1)
     for name, value in net.named_parameters():
         assert torch.allclose(params[name][lane], value, atol=2e-6), name
     assert all(map(torch.equal, trained.parameters(), original.parameters()))
 
 
-def test_with_adv_the_gradients_cancel_and_the_same_step_comes_again(lanes):
-    params = lanes.fresh(alike=False)
-    r = [n for n in params if n.startswith("adversary.")]
-    stale = {n: torch.randn_like(params[n]) for n in r}
-    left_over, before = dict(stale), {n: params[n].clone() for n in r}
-    for step, (x, y, z) in enumerate(list(lanes.batches())[:3], 1):
-        (seen,) = released.joint_step(lanes, params, left_over, x, y, z, adv=True, look=True)
+def test_with_adv_the_gradients_cancel_and_the_same_step_comes_again(lanes, params):
+    stale = {n: torch.randn_like(v) for n, v in of_adversary(params).items()}
+    left_over, before = dict(stale), {n: params[n].clone() for n in stale}
+    for step, batch in enumerate(list(lanes.batches())[:3], 1):
+        (seen,) = released.joint_step(lanes, params, left_over, batch, adv=True, look=True)
         assert seen["share_local"].abs().max() < 1e-3
-        for name in r:
+        for name in stale:
             assert torch.allclose(params[name], before[name] - step * 0.1 * stale[name], atol=1e-4)
 
 
-def test_without_adv_the_local_model_helps_the_adversary(lanes):
-    params = lanes.fresh(alike=False)
-    left_over = {n: torch.zeros_like(v) for n, v in params.items() if n.startswith("adversary.")}
-    x, y, z = next(lanes.batches())
-    (seen,) = released.joint_step(lanes, params, left_over, x, y, z, adv=False, look=True)
+def looked(lanes, params):
+    """One step without ``adv``, and with nothing left over from before."""
+    left_over, batch = of_adversary(params), next(lanes.batches())
+    (seen,) = released.joint_step(lanes, params, left_over, batch, adv=False, look=True)
+    return seen
+
+
+def test_without_adv_the_local_model_helps_the_adversary(lanes, params):
+    seen = looked(lanes, params)
     assert (seen["share_local"] + 1).abs().max() < 1e-3
     assert (seen["cos_adversary"] - 1).abs().max() < 1e-5, "the first time"
 
@@ -106,16 +114,13 @@ def test_a_cosine_lies_within_one_however_small_the_gradient_and_that_of_none_is
     assert released._norm(small)[0].item() == pytest.approx(5e-30)
 
 
-def test_an_adversary_that_is_sure_has_no_gradient_and_is_in_no_mean(lanes):
-    params = lanes.fresh(alike=False)
-    r = [n for n in params if n.startswith("adversary.")]
-    last = r[-1]  # biases of its two outputs
-    x, y, z = next(lanes.batches())
+def test_an_adversary_that_is_sure_has_no_gradient_and_is_in_no_mean(lanes, params):
+    last = [*of_adversary(params)][-1]  # biases of its two outputs
+    _, _, z = next(lanes.batches())
     sure = z.mean(1).round().mul(2e3).sub(1e3)  # far beyond where a sigmoid is 0 or 1
     for lane in (0, 2, 3):
         params[last][lane] = sure[lane]
-    left_over = {n: torch.ones_like(params[n]) for n in r}
-    (seen,) = released.joint_step(lanes, params, left_over, x, y, z, adv=False, look=True)
+    seen = looked(lanes, params)
     assert seen["zero_gradient"].tolist() == [1, 0, 1, 1]
     for name in ("cos_adversary", "share_local"):
         assert seen[name].isnan().tolist() == [True, False, True, True]
@@ -124,13 +129,10 @@ def test_an_adversary_that_is_sure_has_no_gradient_and_is_in_no_mean(lanes):
     assert first["zero_gradient"] == 0.5 and second["cos_adversary"] != second["cos_adversary"]
 
 
-def test_of_a_push_below_rounding_no_share_is_told(lanes):
+def test_of_a_push_below_rounding_no_share_is_told(lanes, params):
     """The applied gradient is that of the task alone, whatever the push: it is not counted as 0."""
-    params = lanes.fresh(alike=False)
-    first = next(n for n in params if n.startswith("adversary."))
-    params[first].mul_(1e-12)  # the adversary hardly sees h
-    left_over = {n: torch.zeros_like(v) for n, v in params.items() if n.startswith("adversary.")}
-    (seen,) = released.joint_step(lanes, params, left_over, *next(lanes.batches()), False, True)
+    params[next(iter(of_adversary(params)))].mul_(1e-12)  # the adversary hardly sees h
+    seen = looked(lanes, params)
     assert seen["share_local"].isnan().all() and (seen["zero_gradient"] == 0).all()
 
 

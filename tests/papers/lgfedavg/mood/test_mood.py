@@ -11,10 +11,9 @@ from lgfed_core.errors import DataError, SettingsError
 from lgfed_core.evidence import verdict
 from lgfed_core.fill.ledger import Ledger
 from lgfed_core.fill.plan import Planner
-from lgfed_core.papers.lgfedavg.mood import claims, differences, figures, tables
-from lgfed_core.papers.lgfedavg.mood.run import CURVES, MOOD, federation, ids
-from lgfed_core.papers.lgfedavg.mood.settings import ALPHAS, SLOWER
-from lgfed_core.papers.lgfedavg.mood.stand_in_people import SOURCES
+from lgfed_core.papers.lgfedavg.mood import claims, figures, linear
+from lgfed_core.papers.lgfedavg.mood.run import MOOD, federation, ids
+from lgfed_core.papers.lgfedavg.mood.settings import ALPHAS, SLOWER, SOURCES
 from toy import stored_row
 
 
@@ -70,8 +69,9 @@ def test_a_seed_has_the_texts_splits_and_weights_that_it_has_alone():
         assert torch.equal(alone.data.train.y[own], both.data.train.y[among])
 
 
-def test_settings_that_cannot_be_are_refused():
-    for wrong, said in (
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
         (dict(sources=("diaries",)), "sources has .*diaries"),
         (dict(sources=("own",)), "own.*name your file"),
         (dict(alphas=(0.5,)), "alphas has .*0.5"),
@@ -81,28 +81,28 @@ def test_settings_that_cannot_be_are_refused():
         (dict(each=5), "each is 5"),
         (dict(scale="paper", restarts=10), "restarts is 10; at paper scale"),
         (dict(protocol="as_released"), "no released protocol"),
-    ):
-        with pytest.raises(SettingsError, match=said):
-            MOOD.settings(**(dict(scale="smoke") | wrong))
+    ],
+)
+def test_settings_that_cannot_be_are_refused(wrong, said):
+    with pytest.raises(SettingsError, match=said):
+        MOOD.settings(**(dict(scale="smoke") | wrong))
 
 
 def test_ones_own_file_is_trained_on_and_a_bad_one_refused_before(tmp_path, monkeypatch):
     file = tmp_path / "moods.csv"
-    lines = [f"{who},day {i} was {word},{mood}" for who in ("ann", "ben") for i in range(12)
-             for word, mood in ((("fine", 5), ("bad", 1))[i % 2],)]  # fmt: skip
-    file.write_text("\n".join(["person,text,label", *lines]))
+    fine = "person,text,label\n" + "ann,a fine day,5\nben,a bad day,1\n" * 12
+    file.write_text(fine)
     own = dict(sources=("own",), file=str(file), alphas=(0.4,), rounds=1)
     rows, _ = MOOD.run(MOOD.settings("smoke", **own), [0], record=False, resume=False, workers=1)
     title = "one's own file moods.csv"
     assert set(rows["stand_in"]) == {title} and rows["value"].notna().all()
-    assert [*tables.by_alpha(rows, 1e-3).index] == [title]
-    file.write_text("\n".join(["person,text,label", *lines, "ann,,3"]))
+    assert [*claims.by_alpha(rows, 1e-3).index] == [title]
+    file.write_text(fine + "ann,,3\n")
     monkeypatch.setattr("lgfed_core.papers.lgfedavg.mood.run.run", None)  # it would train
-    with pytest.raises(DataError, match="moods.csv, line 26: the text is empty"):
-        MOOD.run(MOOD.settings("smoke", **own), [0], record=False, resume=False, workers=1)
-    own |= dict(sources=("between", "own"))  # nor the source before it
-    with pytest.raises(DataError, match="moods.csv, line 26: the text is empty"):
-        MOOD.run(MOOD.settings("smoke", **own), [0], record=False, resume=False, workers=1)
+    for sources in (("own",), ("between", "own")):  # nor the source before it
+        cfg = MOOD.settings("smoke", **(own | dict(sources=sources)))
+        with pytest.raises(DataError, match="moods.csv, line 26: the text is empty"):
+            MOOD.run(cfg, [0], record=False, resume=False, workers=1)
 
 
 def made(values: dict[float, float], source="chats", seeds=(0, 1, 2), **more) -> pd.DataFrame:
@@ -137,10 +137,10 @@ def test_the_claim_is_judged_at_the_share_chosen_on_validation_rows():
 
 
 def test_the_same_texts_split_again_and_again_are_no_new_texts():
-    wide = claims.details(pd.concat([made(HUMP), made(HUMP, "apart")]))["estimate"]
-    assert wide.index.names == ["texts", "against"]
-    chats, apart = (wide[SOURCES[s], "FedAvg"] for s in ("chats", "apart"))
-    assert chats.split(" [")[0] == apart.split(" [")[0] and chats != apart
+    chats, apart = (claims.between_beats_extremes(made(HUMP, s), s) for s in ("chats", "apart"))
+    for one, other in zip(chats, apart, strict=True):
+        assert one.evidence.estimate == other.evidence.estimate
+        assert one.evidence.low < other.evidence.low
 
 
 def test_every_source_and_share_is_a_piece_that_can_be_run_alone():
@@ -171,44 +171,40 @@ def test_runs_on_files_of_ones_own_are_recorded_and_each_has_its_checkpoints():
 
 def test_tables_and_figures_say_what_has_run_and_what_has_not():
     rows = pd.concat([made(HUMP), made(HUMP, "apart", scale="short")])
-    assert tables.by_alpha(rows).loc[SOURCES["chats"], "0.6"].startswith("60.2 ± ")
-    table = tables.against_extremes(rows)
-    assert table.loc[SOURCES["chats"], ["chosen in between", "best mean at"]].tolist() == [
-        "0.6, 0.6, 0.6",
-        "0.4",
-    ]
-    assert table["the theory's best"].tolist() == ["", "local only (weight 0.04)"]
+    assert claims.by_alpha(rows).loc[SOURCES["chats"], "0.6"].startswith("60.2 ± ")
+    assert claims.chosen(rows, "chats")["alpha"].tolist() == [0.6] * 3
     figure = figures.by_share(rows, {"chats": pd.Series({"commonest label": 50.0})})
     assert len([ax for ax in figure.axes if ax.lines]) == 2
     plt.close("all")
 
 
-def test_curves_are_drawn_at_one_rate_and_said_to_rise_while_they_do():
-    def way(lr, rise, source="apart"):
-        return pd.DataFrame(
-            stored_row(**ids(source, 0.4, lr) | dict(table=CURVES), seed=s, selection="last",
-                       round=r, metric=f"{part}_acc", value=40 + s + rise * max(0, r - 6))
-            for s in range(3) for r in range(1, 10) for part in ("validation", "test")
-        )  # fmt: skip
+def test_curves_are_means_over_seeds_by_source_share_and_rate():
+    def way(title, alpha, lr, part, value):
+        return [
+            dict(stand_in=title, alpha=alpha, lr=lr, seed=seed, round=r)
+            | dict(metric=f"{part}_acc", value=value + seed)
+            for seed in (0, 2)
+            for r in (1, 2)
+        ]
 
-    curves = pd.concat([way(0.005, 1), way(SLOWER, -1), way(0.005, 0, "alike")])
-    figure = figures.over_rounds(curves)
-    assert figure.axes[0].lines[0].get_ydata()[-1] == pytest.approx(44)  # of 43 to 45, and no 38
-    figure = figures.over_rounds(curves, SLOWER)
-    assert figure.axes[0].lines[0].get_ydata()[-1] == pytest.approx(38)
-    said = differences.levelled(curves)
-    assert "<td>made-up texts, rho 1, share 0.4</td><td><b>+2.0</b></td>" in said
-    assert "rho 0, share 0.4</td><td>+0.0</td>" in said
-    assert "<b>-" in differences.levelled(curves, SLOWER)
+    rows = [
+        line
+        for title, value in (("chats", 10.0), ("made up", 50.0))
+        for alpha in (0.0, 0.4)
+        for part in ("validation", "test")
+        if (part, title) != ("test", "chats") or alpha
+        for line in way(title, alpha, 0.005, part, value)
+    ]
+    figure = figures.over_rounds(pd.DataFrame(rows + way("chats", 0.4, SLOWER, "test", 90.0)))
+    seen = [[line.get_ydata().tolist() for line in ax.lines] for ax in figure.axes]
+    assert seen == [[[11, 11]] * 2, [[11, 11]], [[51, 51]] * 2, [[51, 51]] * 2]
     plt.close("all")
 
 
 def test_splits_in_between_stand_beside_the_extremes_and_networks_beside_guessing():
-    said = differences.answer(pd.concat([made(HUMP), made(HUMP, "apart", scale="short")]))
+    rows = pd.concat([made(HUMP), made(HUMP, "apart", scale="short")])
+    said = claims.beside_extremes(rows)
     assert "<td>local only</td><td><b>+10.1</b></td>" in said and "short runs" in said
-    rules = pd.DataFrame({tables.COMMONEST: [54.0, 54.1, 54.2]})
-    said = differences.guessed(made(HUMP), rules)
+    said = claims.guessed(made(HUMP), pd.DataFrame({linear.COMMONEST: [54.0, 54.1, 54.2]}))
     assert "<td>share 0.2</td><td><b>+1.0</b>" in said
     assert "<td>share 0, local only</td><td><b>-4.0</b>" in said
-    said = differences.extremes(pd.concat([made(HUMP, "alike"), made(HUMP, "apart")]))
-    assert "rho 0, FedAvg against local only</td><td><b>+2.1</b>" in said

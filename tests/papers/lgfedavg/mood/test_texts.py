@@ -2,12 +2,11 @@
 
 import json
 
-import numpy as np
 import pytest
 import torch
 
 from lgfed_core.errors import DataError
-from lgfed_core.papers.lgfedavg.mood import linear, stand_in_people, texts
+from lgfed_core.papers.lgfedavg.mood import linear, texts
 
 HEAD = "label,person,day,text\n"  # any order, one more column
 FINE = 'a,ann,Mon,"Well, I slept\n"\n'.replace("a,", "4,", 1)  # a text over two lines
@@ -61,15 +60,24 @@ def test_a_file_is_read_word_by_word(written):
     assert coded.shape == (2, 3) and coded[0, 1:].tolist() == [1, 0] and (coded[1] > 1).all()
 
 
-def test_scores_become_five_bins():
+@pytest.mark.parametrize(
+    ("scores", "low", "high", "said"),
+    [
+        ([0, 5], 1, 10, "0.0 to 5.0, not 1 to 10"),
+        ([0, 0.5, 1], 0, 1, "must be"),
+        ([1.5, 2, 3], 1, 100, "must be"),
+        (["a"], 1, 100, "must be"),
+    ],
+)
+def test_scores_become_five_bins_unless_they_are_no_whole_numbers(scores, low, high, said):
     assert texts.binned([1, 20, 21, 60, 80, 81, 100], 1, 100).tolist() == [1, 1, 2, 3, 4, 5, 5]
     assert texts.binned(range(1, 11), 1, 10).tolist() == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
-    with pytest.raises(DataError, match="0.0 to 5.0, not 1 to 10"):
-        texts.binned([0, 5], 1, 10)
+    with pytest.raises(DataError, match=said):
+        texts.binned(scores, low, high)
 
 
 def test_every_person_has_each_text_once_and_a_tenth_to_test():
-    made = stand_in_people.made_up(0.2, seed=3, persons=3, each=41).texts
+    made = linear.made_up(0.2, seed=3, persons=3, each=41).texts
     part = texts.split(made, 3)
     for k in range(3):
         kinds = [rows.of(k) for rows in (part.train, part.validation, part.test)]
@@ -93,49 +101,16 @@ def test_chats_are_those_with_a_rating_of_who_talks_most(tmp_path):
     }
     path = tmp_path / "dataset.json"
     path.write_text(json.dumps(talks))
-    found = stand_in_people.chats_of(path, persons=2, each=2)
+    found = texts.chats_of(path, persons=2, each=2)
     assert found.person.tolist() == ["ann", "ann", "ben", "ben"]
     assert found.words == (("late",), ("hi", "bye"), ("yes", "."), ("two",))
     assert found.label.tolist() == [0, 4, 4, 1]
     with pytest.raises(DataError, match="2 people have 2 texts, not 3"):
-        stand_in_people.chats_of(path, persons=3, each=2)
-    path.write_text('{"a": {"messages": 3}}'.replace("3", '[[]], "ratings": {"upbeat": 1}'))
+        texts.chats_of(path, persons=3, each=2)
+    path.write_text('{"a": {"messages": [[]], "ratings": {"upbeat": 1}}}')
     with pytest.raises(DataError, match="0 people"):
-        stand_in_people.chats_of(path, 1, 1)
+        texts.chats_of(path, 1, 1)
     for broken in ("[", "[1]", '{"a": {"ratings": {"upbeat": 1}}}'):
         path.write_text(broken)
         with pytest.raises(DataError, match="is not the Chit-Chat set"):
-            stand_in_people.chats_of(path, 1, 1)
-
-
-def test_made_up_texts_are_what_the_theory_speaks_of():
-    made = stand_in_people.made_up(1.0, seed=0, persons=40, each=50)
-    second = made.x.T @ made.x / len(made.x)
-    assert second == pytest.approx(np.eye(stand_in_people.FEATURES), abs=0.15)
-    counts = np.bincount(made.texts.label, minlength=5) / len(made.texts)
-    assert counts == pytest.approx(np.full(5, 0.2), abs=0.05)
-    noise = made.score - (made.x * made.teachers[made.texts.person]).sum(1)
-    assert noise.std() == pytest.approx(stand_in_people.SIGMA, abs=0.05)
-    own = made.teachers - made.teachers.mean(0)
-    assert own.std() == pytest.approx(1.0, abs=0.15)
-    alike = stand_in_people.made_up(0.0, 0).teachers
-    assert (alike == alike[0]).all()
-    words = texts.vocabulary(made.texts, 24)
-    ids = words.encoded(made.texts.words, 24).long()
-    x = words.vectors[ids - 2].sum(1) / stand_in_people.PER_TEXT**0.5
-    assert x.numpy() == pytest.approx(made.x, abs=1e-4)  # what the network begins with
-
-
-def test_least_squares_finds_the_weight_that_the_theory_predicts():
-    for rho in stand_in_people.RHOS.values():
-        best = 1 - linear.predicted(rho).best_weight
-        ends = linear.errors(rho, [0, best, 1], range(10)).mean(0)
-        expected = linear.predicted(rho).error(1 - np.array([0, best, 1]))
-        assert ends == pytest.approx(expected, rel=0.25)
-        assert ends[1] <= min(ends[0], ends[2]) * 1.01
-
-
-def test_scores_that_are_no_whole_numbers_are_refused():
-    for scores, low, high in (([0, 0.5, 1], 0, 1), ([1.5, 2, 3], 1, 100), (["a"], 1, 100)):
-        with pytest.raises(DataError, match="must be"):
-            texts.binned(scores, low, high)
+            texts.chats_of(path, 1, 1)
