@@ -15,6 +15,7 @@ import difflib
 import hashlib
 import inspect
 import json
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -50,6 +51,7 @@ from lgfed_core.paths import RESULTS, ROOT
 PASSES = 3  # a table of a table of a table of rows
 LONG = 4000  # characters; of longer texts the beginning is kept, with a digest
 SKIPPED = {"renew"}  # writes pages
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # in memory
 
 
 def taken() -> dict[str, str]:
@@ -181,7 +183,7 @@ def text(value: Any) -> str:
         said = "\n".join([*filter(None, texts), _digest(b"".join(xy.tobytes() for xy in lines))])
         plt.close(value)
     else:
-        said = str(value)
+        said = _ADDRESS.sub("", str(value))
     return said if len(said) <= LONG else f"{said[:LONG]}... {_digest(said.encode())}"
 
 
