@@ -11,7 +11,7 @@ import yaml
 
 import appendix
 from lgfed_core.evidence import report
-from lgfed_core.papers import artefacts
+from lgfed_core.papers import overview
 from lgfed_core.papers.printed import TABLES
 from lgfed_core.paths import PAPER, ROOT
 
@@ -53,7 +53,7 @@ def test_an_erratum_says_where_what_and_how_one_can_tell():
         assert "moves" in entry or "artefact" not in entry, entry
         assert "first" in entry or "whole" not in entry, entry
         assert "behind" in entry or "aside" not in entry, entry
-        for place in artefacts.places(entry):
+        for place in overview.numbers_behind(entry):
             spec = TABLES[place["table"]]
             assert entry.get("artefact") or entry["aside"], entry
             assert {"table"} < set(place) <= {"table", "metric", "less"}, entry

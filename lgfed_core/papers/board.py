@@ -127,17 +127,15 @@ def counts(table: pd.DataFrame) -> pd.DataFrame:
     in for the paper's; table: of `board`."""
     kinds = table["verdict"].map(lambda said: next(v for v in LONGEST if v in said))
     found = pd.crosstab(kinds, table["paper"]).reindex(list(VERDICTS)).fillna(0).astype(int)
-    found.loc["of these on stand-in data"] = table.groupby("paper")["verdict"].agg(_standing_in)
+    found.loc["of these on stand-in data"] = (
+        table["verdict"].map(on_stand_ins).groupby(table["paper"]).sum().astype(int)
+    )
     return found.rename_axis(index="claims", columns=None)[list(dict.fromkeys(table["paper"]))]
 
 
 def on_stand_ins(said: str) -> bool:
     """Whether a verdict of `board` rests on stand-in data alone."""
     return all("stand-in data" in one for one in said.split("; "))
-
-
-def _standing_in(said: pd.Series) -> int:
-    return int(said.map(on_stand_ins).sum())
 
 
 LONGEST = sorted(VERDICTS, key=len, reverse=True)  # one of them begins with another

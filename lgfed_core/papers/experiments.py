@@ -1,11 +1,12 @@
 """All experiments, by the names under which `python -m lgfed_core run` knows them.
 
-A page's module is imported as its experiment is first asked for, as all of them take seconds; what
-can be said without is in `PLACES`.
+A page's module is imported as its experiment is first asked for, as all of them take seconds; where
+they are is in `PLACES`.
 """
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from lgfed_core.errors import SettingsError
@@ -15,119 +16,39 @@ if TYPE_CHECKING:
 
 
 class Place(NamedTuple):
-    """Where an experiment is: a module of `papers`, its name in there, the module's first line."""
+    """Where an experiment is: a module of `papers`, and its name in there."""
 
     module: str
     attribute: str
-    words: str
+
+    @property
+    def words(self) -> str:
+        """What it is: the first line of the module, which is not imported for it."""
+        path = Path(__file__).parent.joinpath(*self.module.split(".")).with_suffix(".py")
+        with path.open(encoding="utf-8") as file:
+            return file.readline().strip().strip('"')
 
 
 PLACES = {
-    "lgfedavg.mnist": Place(
-        "lgfedavg.mnist.run",
-        "MNIST",
-        "LG-FedAvg on MNIST: Table 6 of Liang et al. 2020 (v2, appendix C.2.1).",
-    ),
-    "lgfedavg.cifar10": Place(
-        "lgfedavg.cifar10.run",
-        "CIFAR10",
-        "LG-FedAvg on CIFAR-10: Tables 1 and 8 of Liang et al. 2020 (v2, section 5.2, "
-        "appendix C.2.2).",
-    ),
-    "lgfedavg.scratch": Place(
-        "lgfedavg.cifar10.scratch",
-        "SCRATCH",
-        "LG-FedAvg on CIFAR-10 without FedAvg before it: how others have run it, and what they "
-        "found.",
-    ),
-    "lgfedavg.version1": Place(
-        "lgfedavg.version1.run",
-        "VERSION1",
-        "Version 1 of LG-FedAvg on MNIST and CIFAR-10: Table 1 of Liang et al. 2019 (section 3.1).",
-    ),
-    "lgfedavg.layers": Place(
-        "lgfedavg.layers.run",
-        "LAYERS",
-        "Which layers should be shared? LG-FedAvg with every cut, from one FedAvg model; our own "
-        "question.",
-    ),
-    "lgfedavg.rotated": Place(
-        "lgfedavg.rotated.run",
-        "ROTATED",
-        "A newcomer with turned pictures: Table 3 of Liang et al. 2020 (v1 section 3.2, v2 section "
-        "5.4).",
-    ),
-    "lgfedavg.vqa": Place(
-        "lgfedavg.vqa.run",
-        "QUESTIONS",
-        "Questions about pictures: Table 2 and learning curves of Liang et al. (v1 3.1; v2 5.2, "
-        "C.2.3).",
-    ),
-    "lgfedavg.mood": Place(
-        "lgfedavg.mood.run",
-        "MOOD",
-        "Personal mood from what people type: Figure 2d of Liang et al. 2020 (v2, 5.3, appendix "
-        "C.3).",
-    ),
-    "lgfedavg.representations": Place(
-        "lgfedavg.representations.run",
-        "REPRESENTATIONS",
-        "How a local representation is learned: the panels of LG-FedAvg's Figure 1, side by side.",
-    ),
-    "lgfedavg.fairness": Place(
-        "lgfedavg.fairness.run",
-        "FAIRNESS",
-        "LG-FedAvg on UCI Adult: Table 4 of Liang et al. 2020 (v2, section 5.5; v1, section 3.3).",
-    ),
-    "cgau.audio": Place(
-        "cgau.audio.run",
-        "AUDIO",
-        "CGAU on audio, cough against everything else: Figure 2a and Table 1 of Rieger et al. "
-        "2020.",
-    ),
-    "cgau.cifar10": Place(
-        "cgau.cifar10.run",
-        "CIFAR10",
-        "CGAU on CIFAR-10: Figure 2b of Rieger et al. 2020, and what its discussion says and asks.",
-    ),
-    "cgau.new_clients": Place(
-        "cgau.cifar10.new_clients",
-        "NEW_CLIENTS",
-        "CGAU and clients that were never trained: an experiment of ours on CIFAR-10.",
-    ),
-    "cgau.time": Place(
-        "cgau.cifar10.time",
-        "TIME",
-        "What a round of CGAU costs beside the baseline's: claim C9 of Rieger et al. 2020, timed "
-        "apart.",
-    ),
-    "fade.digits": Place(
-        "fade.digits.run",
-        "DIGITS",
-        "FADE on digits with unbalanced groups: Figure 2 of Hong et al. (KDD 2021), section 5.1.",
-    ),
-    "fade.objects": Place(
-        "fade.objects.run",
-        "OBJECTS",
-        "FADE on objects with non-i.i.d. users: Table 1 of Hong et al. (KDD 2021), section 5.2.",
-    ),
-    "fade.income": Place(
-        "fade.income.run",
-        "INCOME",
-        "FADE on UCI Adult: Figure 3a of Hong et al. (KDD 2021), section 6.1.",
-    ),
-    "fade.impairment": Place(
-        "fade.impairment.run",
-        "IMPAIRMENT",
-        "FADE on impairment: Figure 3b of Hong et al. (KDD 2021), section 6.2, on data that stand "
-        "in.",
-    ),
-    "everywhere": Place(
-        "everywhere.run",
-        "EVERYWHERE",
-        "Every method on every task: the same rows, rounds and local epochs; a sweep of learning "
-        "rates.",
-    ),
+    "lgfedavg.mnist": Place("lgfedavg.mnist.run", "MNIST"),
+    "lgfedavg.cifar10": Place("lgfedavg.cifar10.run", "CIFAR10"),
+    "lgfedavg.scratch": Place("lgfedavg.cifar10.scratch", "SCRATCH"),
+    "lgfedavg.version1": Place("lgfedavg.version1.run", "VERSION1"),
+    "lgfedavg.layers": Place("lgfedavg.layers.run", "LAYERS"),
+    "lgfedavg.rotated": Place("lgfedavg.rotated.run", "ROTATED"),
+    "lgfedavg.vqa": Place("lgfedavg.vqa.run", "QUESTIONS"),
+    "lgfedavg.mood": Place("lgfedavg.mood.run", "MOOD"),
+    "lgfedavg.representations": Place("lgfedavg.representations.run", "REPRESENTATIONS"),
+    "lgfedavg.fairness": Place("lgfedavg.fairness.run", "FAIRNESS"),
+    "cgau.audio": Place("cgau.audio.run", "AUDIO"),
+    "cgau.cifar10": Place("cgau.cifar10.run", "CIFAR10"),
+    "cgau.new_clients": Place("cgau.cifar10.new_clients", "NEW_CLIENTS"),
+    "cgau.time": Place("cgau.cifar10.time", "TIME"),
+    "fade.digits": Place("fade.digits.run", "DIGITS"),
+    "fade.objects": Place("fade.objects.run", "OBJECTS"),
+    "fade.income": Place("fade.income.run", "INCOME"),
+    "fade.impairment": Place("fade.impairment.run", "IMPAIRMENT"),
+    "everywhere": Place("everywhere.run", "EVERYWHERE"),
 }
 
 

@@ -9,7 +9,9 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from lgfed_core.evidence.verdict import Evidence, greater
+from lgfed_core.evidence.verdict import Evidence
+
+from .differences import less
 
 MOVED = "**The runs have moved since this was written**: the figures and tables below are right."
 
@@ -29,8 +31,7 @@ def guard(*conditions: Callable[[], bool]) -> bool:
 
 def gap(a: pd.Series, b: pd.Series) -> Evidence:
     """a less b, values by seed, over the seeds that both have, with its 95 % interval."""
-    a, b = a.dropna().align(b.dropna(), join="inner")
-    return greater(a, b)
+    return less(a, b)[0]
 
 
 def _asked(condition: Callable[[], bool]) -> bool:

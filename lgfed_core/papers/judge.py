@@ -72,7 +72,7 @@ def _cells(spec: Table, rows: pd.DataFrame) -> Iterable[dict]:
         values = values.sort_index()
         known, why = not np.isnan(line["paper_sd"]), "" if stand_in else line["why"]
         said = line["verdict"] + (f" ({why})" if why else "")
-        yield {
+        cell = {
             "paper": spec.paper,
             "title": spec.title,
             "key": (line["row"], line["metric"], line["protocol"]),
@@ -85,13 +85,10 @@ def _cells(spec: Table, rows: pd.DataFrame) -> Iterable[dict]:
             "verdict": said,
             "printed": spread(line["paper"], line["paper_sd"]),
             "ours": f"{spread(line['ours'], line['ours_sd'])} ({line['seeds']})",
-        } | _more(spec, said if stand_in or groups_of(spec, line) else "")
-
-
-def _more(spec: Table, fixed: str) -> dict:
-    """What few cells have: ``pooled`` (`Table.pooled`) and ``fixed``."""
-    more = {"pooled": spec.pooled if spec.pooled > 1 else 0, "fixed": fixed}
-    return {name: value for name, value in more.items() if value}
+        }
+        cell |= {"pooled": spec.pooled} if spec.pooled > 1 else {}
+        cell |= {"fixed": said} if said and (stand_in or groups_of(spec, line)) else {}
+        yield cell
 
 
 def _contrasts(spec: Table, found: pd.DataFrame, places: dict[tuple, int]) -> Iterable[dict]:

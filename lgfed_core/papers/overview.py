@@ -4,8 +4,10 @@ import base64
 import html
 import io
 import json
+import tomllib
 import zipfile
 from collections.abc import Mapping
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -19,8 +21,8 @@ from lgfed_core.evidence.display import Page, number, opened
 from lgfed_core.evidence.printed import METRICS, PAPERS, Table
 from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.evidence.seed_steps import marked
+from lgfed_core.paths import PAPER
 
-from . import artefacts
 from .board import on_stand_ins
 from .printed import TABLES
 
@@ -156,7 +158,7 @@ def contrasted(found: pd.DataFrame, spec: Table) -> str:
         interval = " to ".join(number(line[end], "+") for end in ("low", "high"))
         tds = [*map(html.escape, words), number(line["printed"], "+"), opened(ours, line["origin"])]
         released = spec.headline[0] == "as_released"
-        behind = artefacts.beside(spec.name, line["metric"], line["contrast"], released)
+        behind = errata_beside(spec.name, line["metric"], line["contrast"], released)
         said = "; ".join([line["verdict"], *behind])
         tds += [interval, html.escape(said, quote=False)]
         pairs = zip(names, tds, strict=True)
@@ -167,6 +169,44 @@ def contrasted(found: pd.DataFrame, spec: Table) -> str:
         f'<div style="overflow-x:auto"><table class="lgfed lines"><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
+
+
+def artefacts(paper: Path = PAPER) -> list[str]:
+    """What comes from released code or from the measuring, and not from a method, each in a line:
+    those errata of data/paper/errata.toml that say so."""
+    return [one["moves"] for one in _errata(paper) if one.get("artefact")]
+
+
+def errata_beside(
+    table: str, metric: str, contrast: str, released: bool, paper: Path = PAPER
+) -> list[str]:
+    """What is to be said beside a ``contrast`` ("row - row") of a printed table, each in a line.
+
+    released: whether it is one as released, which alone an artefact can be behind.
+    """
+    less = contrast.partition(" - ")[2]
+    here = {"table": table, "metric": metric, "less": less}
+    return [
+        one.get("aside") or f"an artefact: {one['moves']}"
+        for one in _errata(paper)
+        if (released or not one.get("artefact"))
+        and any(here == here | _named(case) for case in numbers_behind(one))
+    ]
+
+
+def _named(case: dict) -> dict[str, str]:
+    return {name: case[name] for name in ("table", "metric", "less") if name in case}
+
+
+def numbers_behind(erratum: dict) -> list[dict]:
+    """The printed numbers that an erratum is behind, each with its table and what narrows it."""
+    found = erratum.get("behind", [])
+    return found if isinstance(found, list) else [found]
+
+
+def _errata(paper: Path) -> list[dict]:
+    with open(paper / "errata.toml", "rb") as file:
+        return tomllib.load(file)["erratum"]
 
 
 def downloads(parts: Mapping[str, pd.DataFrame]) -> Page:

@@ -8,8 +8,8 @@ from matplotlib.lines import Line2D
 from lgfed_core.colours import METHOD, SPARE
 from lgfed_core.plotting import WIDTH, caption
 
+from .claims import SUCCESSORS
 from .settings import METHODS
-from .successors import SUCCESSORS
 from .tables import MEASURES, WORDS, of
 
 HOLLOW = "none"

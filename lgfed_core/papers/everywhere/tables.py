@@ -32,7 +32,6 @@ MEASURES = {  # metric -> in words, in percent but for the last two
     "seconds": "seconds",
 }
 INDEX = ["task", "method", "seed"]
-assert list(WORDS) == list(TASKS)
 
 
 def stored(scale: str = "paper") -> pd.DataFrame:

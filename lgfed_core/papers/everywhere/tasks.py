@@ -44,15 +44,10 @@ USPS = (540, 140)  # training and test rows of each digit; its rarest has no mor
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Rows, and how a seed deals them; ``group`` in words, or "" where rows have none.
-
-    mixed: whether a device holds rows of both groups.
-    """
+    """Rows, and how a seed deals them."""
 
     data: Dataset
     deal: Callable[[Split, Split, int], Partition]
-    group: str = ""
-    mixed: bool = False
 
     @property
     def inputs(self) -> int:
@@ -81,7 +76,7 @@ def _cifar10(rows: int) -> Task:
 def _adult(rows: int) -> Task:
     found = data.load("adult", rows=min(20 * rows, ADULT))
     train, test = (Split(s.x, s.y, s.groups[:, 1:]) for s in (found.train, found.test))
-    return Task(Dataset("adult", train, test, 2), _unequal, "sex", mixed=True)
+    return Task(Dataset("adult", train, test, 2), _unequal)
 
 
 def _digits(rows: int) -> Task:
@@ -91,14 +86,14 @@ def _digits(rows: int) -> Task:
         _together([_pixels(getattr(one, part)) for one in sets], (0, 1))
         for part in ("train", "test")
     )
-    return Task(Dataset("digits", train, test, 10), partial(_domains, devices=5), "set")
+    return Task(Dataset("digits", train, test, 10), partial(_domains, devices=5))
 
 
 def _office31(rows: int) -> Task:
     parts = [_halves(objects.load("office31", name)) for name in ("amazon", "webcam", "dslr")]
     train, test = (_together(sets, (0, 1, 1)) for sets in zip(*parts, strict=True))
     found = Dataset("office31", *_centred(train, test), 31)
-    return Task(found, partial(_domains, devices=4), "shop or camera")
+    return Task(found, partial(_domains, devices=4))
 
 
 TASKS = dict(mnist=_mnist, cifar10=_cifar10, adult=_adult, digits=_digits, office31=_office31)

@@ -11,7 +11,7 @@ from lgfed_core.evidence.answers import AGAINST, AS_CLAIMED, LEVEL, UNTOLD, Told
 from lgfed_core.evidence.claims import Claim, Part, paired
 
 from .. import tables
-from ..differences import race
+from ..claims import race
 from ..settings import METHODS
 from ..tables import WORDS
 from .experiment import METHOD

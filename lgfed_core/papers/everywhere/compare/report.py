@@ -18,7 +18,7 @@ from lgfed_core.files import replacing
 from lgfed_core.papers.forest import RACE, forest
 
 from .. import tables
-from ..differences import MARGIN
+from ..claims import MARGIN
 from ..settings import METHODS, Settings
 from ..tables import MEASURES, WORDS
 from . import beside

@@ -1,19 +1,22 @@
-"""What each part of a method adds on each task, and who is best there."""
+"""Who is ahead: what each part of a method adds, the best on each task, and later methods."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pandas as pd
 
+from lgfed_core.evidence import answers, verdict
+from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.best_method import behind
-from lgfed_core.evidence.claims import Claim
+from lgfed_core.evidence.claims import Claim, Part, paired
 from lgfed_core.evidence.display import Page
 from lgfed_core.papers.differences import Pair, table, tables
 
-from .settings import METHODS, missing
-from .tables import MEASURES, WORDS, of as of_task
-from .tasks import TASKS
+from .settings import METHODS
+from .tables import MEASURES, WORDS, of
 
 MARGIN = 1.0  # points: less is level
+SUCCESSORS = ("fedper", "fedrep", "fedbabu", "ditto", "apfl", "pfedme", "fedavgm", "fedadam")
 MANY = 3  # methods; more are counted, not named
 AIMS = {  # metric -> what one wants
     "local_test_acc": "own rows",
@@ -22,7 +25,7 @@ AIMS = {  # metric -> what one wants
 }
 
 
-def of(values: pd.DataFrame) -> Page:
+def parts_of_methods(values: pd.DataFrame) -> Page:
     """What each part of a method adds, by task; values: of `tables.chosen`."""
     asked = (
         ("Keeping layers on the device", "local_test_acc", "lg_fedavg", "fedavg"),
@@ -66,17 +69,13 @@ def race(task: str, measure: str, words: str, unit: str, parts: Callable) -> Cla
 def highest(values: pd.DataFrame) -> pd.DataFrame:
     """By task and aim, the method with the highest mean, and who is level with it: not told to be
     behind by Tukey's range over all methods of the task (`evidence.best_method`)."""
-    out = {}
-    for task in TASKS:
+    out: dict[str, dict[str, str]] = {}
+    for task, words in WORDS.items():
         for metric, aim in AIMS.items():
-            found = {
-                m: of_task(values, task, m)[metric].dropna()
-                for m in METHODS
-                if not missing(task, m)
-            }
+            found = {method: of(values, task, method)[metric].dropna() for method in METHODS}
             found = {method: column for method, column in found.items() if len(column)}
             if len(found) > 1:
-                out.setdefault(aim, {})[WORDS[task]] = _first(found)
+                out.setdefault(aim, {})[words] = _first(found)
     return pd.DataFrame(out)
 
 
@@ -84,7 +83,7 @@ def rates(tried: pd.DataFrame) -> pd.DataFrame:
     """AUC for the group from h that each game takes away, both methods at one rate, by task, game
     and learning rate; means over seeds. tried: of `tables.every`."""
     out, leaks = {}, tried["leak_auc"].unstack(["method", "lr"])  # [task and seed, method and lr]
-    for task in TASKS:
+    for task in WORDS:
         for one, other in (("lg_fedavg_adv", "lg_fedavg"), ("fade", "fedavg")):
             there = set(leaks.columns.get_level_values("method"))
             if task in leaks.index and {one, other} <= there:
@@ -111,8 +110,8 @@ def _first(found: dict[str, pd.Series]) -> str:
 def both(values: pd.DataFrame, metric: str, one: str, other: str) -> list[Pair]:
     """Two methods' values by seed, for each task that has both."""
     pairs = (
-        (WORDS[task], *(of_task(values, task, method)[metric].dropna() for method in (one, other)))
-        for task in TASKS
+        (WORDS[task], *(of(values, task, method)[metric].dropna() for method in (one, other)))
+        for task in WORDS
     )
     return [pair for pair in pairs if len(pair[1]) and len(pair[2])]
 
@@ -121,3 +120,31 @@ def sent(values: pd.DataFrame) -> pd.Series:
     """What LG-FedAvg sends from random weights, in percent of what FedAvg does, by task."""
     pairs = both(values, "megabytes", "lg_fedavg", "fedavg")
     return pd.Series({name: 100 * a.mean() / b.mean() for name, a, b in pairs}, dtype=float)
+
+
+def successors(values: pd.DataFrame) -> list[Told]:
+    """For each task, by how many points each of `SUCCESSORS` is ahead of LG-FedAvg on devices' own
+    rows, paired by seed, with Holm's correction over them. values: of `tables.chosen`."""
+    claims = [
+        race(
+            task,
+            "local_test_acc",
+            "accuracy on devices' own rows",
+            "points ahead of LG-FedAvg",
+            partial(_ahead, task),
+        )
+        for task in WORDS
+        if any(len(of(values, task, method)) for method in SUCCESSORS)
+    ]
+    return [*answers.told(claims, values).values()]
+
+
+def _ahead(task: str, values: pd.DataFrame) -> list[Part]:
+    base, *others = (
+        of(values, task, method)["local_test_acc"] for method in ("lg_fedavg", *SUCCESSORS)
+    )
+    return [
+        paired(METHODS[method], other, base, verdict.greater)
+        for method, other in zip(SUCCESSORS, others, strict=True)
+        if len(other)
+    ]
