@@ -13,7 +13,7 @@ from lgfed_core.evidence.claims import Part, paired
 from lgfed_core.papers.forest import NARROW
 from lgfed_core.plotting import caption
 
-from .differences import race
+from .claims import race
 from .figures import LOOKS, OTHER
 from .settings import METHODS
 from .tables import WORDS, of
