@@ -11,14 +11,7 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.metrics.linear import linear_probe
 from lgfed_core.models import count
 from lgfed_core.models.auxiliary import AuxiliaryMLP, head
-from lgfed_core.papers.lgfedavg.representations import (
-    differences,
-    figures,
-    handwriting_slant,
-    labels,
-    tables,
-    weights,
-)
+from lgfed_core.papers.lgfedavg.representations import figures, labels, tables
 from lgfed_core.papers.lgfedavg.representations.run import REPRESENTATIONS, TABLE
 from lgfed_core.papers.lgfedavg.representations.settings import LABELS, WAYS
 from toy import stored_row
@@ -48,7 +41,7 @@ def test_a_stroke_leans_to_where_its_top_is_and_half_of_each_digit_leans():
     bar = torch.zeros(3, 28, 28)
     for row in range(4, 24):
         bar[0, row, 14] = bar[1, row, 24 - row] = bar[2, row, row] = 1  # "|", "/", "\\"
-    upright, right, left = handwriting_slant.leaning(((bar - MEAN) / STD).view(3, 784)).tolist()
+    upright, right, left = labels.leaning(((bar - MEAN) / STD).view(3, 784)).tolist()
     assert (upright, right, left) == pytest.approx((0, 1, -1), abs=1e-4)
     images = labels.pictures(REPRESENTATIONS.settings("smoke"))
     for digit in range(10):
@@ -85,7 +78,7 @@ def cell(way: str, weight: float, seed: int, value: float | None, n: int = 10) -
     ids = dict(table=TABLE, way=way, labels=n, weight=weight, selection="last", seed=seed)
     if value is None:
         return [stored_row(metric="diverged", value=3, **ids)]
-    names = ("validation_acc", weights.CHOOSING, *tables.TESTS)
+    names = ("validation_acc", tables.CHOOSING, *tables.TESTS)
     return [stored_row(metric=name, value=value, **ids) for name in names]
 
 
@@ -97,10 +90,10 @@ def test_a_weight_for_h_is_chosen_by_a_probe_and_equals_by_rule():
         stored_row(table=TABLE, way="jigsaw", labels=10, weight=weight, selection="last", seed=seed,
                    metric=metric, value=value + seed)
         for weight, (accuracy, probe) in by.items() for seed in range(2)
-        for metric, value in (("validation_acc", accuracy), (weights.CHOOSING, probe),
+        for metric, value in (("validation_acc", accuracy), (tables.CHOOSING, probe),
                               *((test, 10 * weight) for test in tables.TESTS))
     )  # fmt: skip
-    values = weights.chosen(rows)
+    values = tables.chosen(rows)
     assert values["weight"].tolist() == [0.1, 0.1]  # the smallest of what is equal to a hundredth
     assert values["weight of h"].tolist() == [1.0, 1.0]
     assert values["local_test_acc"].tolist() == [1, 2] and values["probe_digit"].tolist() == [
@@ -109,8 +102,8 @@ def test_a_weight_for_h_is_chosen_by_a_probe_and_equals_by_rule():
     ]
     assert tables.shown(values, 10).loc["jigsaw", "weight"] == "0.1, h: 1"
     curves = rows.assign(round=1)
-    assert set(weights.at_chosen(curves, values)["weight"]) == {0.1}
-    assert weights.at_chosen(curves, values.iloc[:0]).empty
+    assert set(tables.at_chosen(curves, values)["weight"]) == {0.1}
+    assert tables.at_chosen(curves, values.iloc[:0]).empty
 
 
 def test_figures_show_the_means_of_what_has_run():
@@ -118,13 +111,13 @@ def test_figures_show_the_means_of_what_has_run():
         [line for way in WAYS for s in range(3) for n in (10, 50, 0)
          for line in cell(way, 1.0, s, 80 + s + 5 * (way == "jigsaw") + n / 10, n)]
     )  # fmt: skip
-    figure = figures.few_labels(weights.chosen(rows))
+    figure = figures.few_labels(tables.chosen(rows))
     for ax in figure.axes:
         lines = dict(zip(WAYS, ax.lines, strict=True))
         by_labels = [81 + n / 10 for n in LABELS]
         assert lines["plain"].get_ydata() == pytest.approx(by_labels)
         assert lines["jigsaw"].get_ydata() == pytest.approx([5 + v for v in by_labels])
-    assert "not yet run" in figures.few_labels(weights.chosen(rows.iloc[:0])).axes[0].get_title()
+    assert "not yet run" in figures.few_labels(tables.chosen(rows.iloc[:0])).axes[0].get_title()
     curves = [
         dict(way=way, labels=n, seed=seed, round=r, metric=metric, value=10 * r + seed + n)
         for way in ("plain", "jigsaw") for n in (5, 0) for seed in (0, 2) for r in (1, 2)
@@ -174,13 +167,10 @@ def test_the_weight_is_chosen_on_validation_rows_of_those_that_ran_and_held():
     )
     rows += [line for way in ("plain", "fedavg") for line in cell(way, 1.0, 0, 60)]
     rows = pd.DataFrame(rows)
-    values = weights.chosen(rows)
+    values = tables.chosen(rows)
     shown = values["weight"].groupby(level="way").first()
     assert shown["jigsaw"] == 0.1 and shown["rotation"] == 1
-    gap = tables.gaps(values).loc[10, "jigsaw", "local_test_acc"]
-    assert gap["estimate"] == 25 and gap["seeds"] == 1
-    assert "1 diverged" in weights.tried(rows).loc["10 labels, jigsaw", ("local test", "10")]
-    assert differences.lost(rows).loc[10, "jigsaw"] == "1 of 3"
-    assert differences.lost(rows[rows["way"] == "plain"]).empty
-    assert differences.lost(rows.iloc[:0]).empty
-    assert differences.of(weights.chosen(rows.iloc[:0]), rows.iloc[:0]).count("not yet run") == 7
+    assert tables.against(values, "local_test_acc").loc["jigsaw", "10 labels"].startswith("+25")
+    assert "1 diverged" in tables.tried(rows).loc["10 labels, jigsaw", ("local test", "10")]
+    nothing = tables.against(tables.chosen(rows.iloc[:0]), "local_test_acc")
+    assert (nothing == "not yet run").all(axis=None)

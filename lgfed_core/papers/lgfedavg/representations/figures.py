@@ -80,7 +80,7 @@ def panels(curves: pd.DataFrame) -> Figure:
 def few_labels(values: pd.DataFrame) -> Figure:
     """Three tests against the labels a device has, a line per way; bars are 95 % intervals.
 
-    values: of `weights.chosen`. Intervals where there are several seeds. Empty panels say so.
+    values: of `tables.chosen`. Intervals where there are several seeds. Empty panels say so.
     """
     figure, axes = plt.subplots(1, len(TESTS), figsize=(WIDTH, 3.5))
     for ax, (metric, title) in zip(axes, TESTS.items(), strict=True):

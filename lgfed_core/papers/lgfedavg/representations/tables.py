@@ -1,14 +1,16 @@
-"""Tables of the page on representations: each way's numbers, and how far it is from plain."""
+"""Which weight of an auxiliary loss is shown, and tables of each way's numbers."""
 
 import pandas as pd
 
 from lgfed_core.evidence.claims import said
 from lgfed_core.evidence.display import mean_and_sd
 from lgfed_core.evidence.records import select
-from lgfed_core.evidence.verdict import NOT_RUN, Evidence, reach_of
+from lgfed_core.evidence.tuning import best_by_cell
+from lgfed_core.evidence.verdict import NOT_RUN
+from lgfed_core.papers.differences import less
 
 from ..levels import ends
-from .measures import PROBES
+from .measures import CHOOSING, PROBES
 from .run import NAME, TABLE
 from .settings import LABELS, WAYS, WITHOUT
 
@@ -27,6 +29,7 @@ MEASURES = TESTS | {
     "probe_slant": "slant from h",
     "auxiliary": "auxiliary task",
 }
+OF_H = (*PROBES, CHOOSING, "auxiliary")  # what is read off h, or said by a network on top of it
 
 
 def stored(table: str = TABLE, scale: str = "paper") -> pd.DataFrame:
@@ -41,10 +44,49 @@ def every(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.pivot_table("value", ["labels", "way", "weight", "seed"], "metric")
 
 
+def chosen(rows: pd.DataFrame) -> pd.DataFrame:
+    """`every`, of each way and number of labels the weight that is best on validation rows.
+
+    The two tests are those of the weight with the best accuracy there, what is read off h (`OF_H`)
+    of the weight whose h gives the best probe there, fitted and judged on two halves of them. Index
+    (labels, way, seed), without seeds that diverged; columns ``weight`` and ``weight of h``.
+    """
+    found = every(rows)
+    if found.empty:
+        return found
+    tests, of_h = (_at_best(found, by) for by in ("validation_acc", CHOOSING))
+    read = [name for name in OF_H if name in found]
+    of_h = of_h[["weight", *read]].rename(columns={"weight": "weight of h"})
+    return tests.drop(columns=read).join(of_h, how="outer")
+
+
+def _at_best(found: pd.DataFrame, by: str) -> pd.DataFrame:
+    """Lines of `every` at each cell's best weight, by a number on validation rows.
+
+    The choice is that of `tuning.best_by_cell`, by means to a hundredth of a point.
+    """
+    best = best_by_cell(found, by, "weight", ["labels", "way"], digits=2)
+    kept = found.index.droplevel("seed").isin([(*at, weight) for at, weight in best.items()])
+    return found[kept & found[by].notna()].reset_index("weight")
+
+
+def at_chosen(curves: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
+    """Of curves (columns way, labels, weight, ...) those of the weights whose tests are shown.
+
+    values: of `chosen`.
+    """
+    if curves.empty or values.empty:
+        return curves.iloc[:0]
+    best = values["weight"].groupby(level=["labels", "way"]).first()
+    shown = {(int(n), way, float(weight)) for (n, way), weight in best.dropna().items()}
+    of = zip(curves["labels"], curves["way"], curves["weight"], strict=True)
+    return curves[[(int(n), way, float(weight)) in shown for n, way, weight in of]]
+
+
 def shown(values: pd.DataFrame, labels: int) -> pd.DataFrame:
     """A line per way: means over seeds ± deviation, in percent; "–" where a way has no such number.
 
-    values: of `weights.chosen`.
+    values: of `chosen`.
     """
     lines = {}
     for way, words in WORDS.items():
@@ -65,41 +107,48 @@ def start(rows: pd.DataFrame) -> str:
     return "before any training: " + ", ".join(said)
 
 
-def gaps(values: pd.DataFrame, than: str = "plain") -> pd.DataFrame:
-    """How far each way is ahead of ``than``, in points: estimate, low, high (95 %, paired), seeds.
+def against(values: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """How far each way is ahead of g alone on one test, in points, with 95 % intervals.
 
-    values: of `weights.chosen`. Index (labels, way, metric), for `TESTS`.
+    values: of `chosen`. A line per way, a column per number of labels.
     """
-    lines = {}
-    for labels in LABELS:
-        for way in (w for w in WAYS if w != than):
-            mine, base = (cell(values, labels, w).reindex(columns=list(TESTS)) for w in (way, than))
-            gap = mine - base  # [seeds, tests]
-            for metric in TESTS:
-                found = gap[metric].dropna()
-                n, mean = len(found), found.mean()
-                reach = float(reach_of(found.std() / max(1, n) ** 0.5, n - 1))
-                lines[labels, way, metric] = (mean, mean - reach, mean + reach, n)
-    names = ["estimate", "low", "high", "seeds"]
-    return pd.DataFrame.from_dict(lines, "index", columns=names).set_axis(
-        pd.MultiIndex.from_tuples(lines, names=["labels", "way", "metric"])
+    ways = [way for way in WAYS if way != "plain"]
+    return pd.DataFrame(
+        {words(n): {WORDS[way]: _ahead(values, n, way, metric) for way in ways} for n in LABELS}
     )
 
 
-def against(values: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """`gaps` from plain on one test for people: a line per way, a column per number of labels."""
-    found = gaps(values).xs(metric, level="metric")
-    table = {
-        words(labels): {WORDS[way]: _gap(found.loc[labels, way]) for way in found.loc[labels].index}
-        for labels in LABELS
-    }
-    return pd.DataFrame(table)
+def tried(rows: pd.DataFrame) -> pd.DataFrame:
+    """What the weight of the auxiliary loss does: means in percent, over seeds that ran with all.
+
+    rows: of `stored`. A line per number of labels and way, a column per test and weight; validation
+    rows and the probe on them, by which weights are chosen, come first. Where a seed diverged, it
+    says so.
+    """
+    found = every(rows).drop(list(WITHOUT), level="way", errors="ignore")
+    names = {"validation_acc": "validation", CHOOSING: "digit from h, validation"} | TESTS
+    lines = {}
+    for labels, way in ((n, way) for n in LABELS for way in WAYS if way not in WITHOUT):
+        mine = cell(found, labels, way)
+        if mine.empty:
+            continue
+        ran = mine.groupby(level="seed").size()
+        mine = mine[mine.index.get_level_values("seed").isin(ran.index[ran == ran.max()])]
+        line = {
+            (words, f"{weight:g}"): _mean_or_lost(some[metric])
+            for metric, words in names.items()
+            for weight, some in mine.groupby(level="weight")
+        }
+        lines[f"{labels or 'all'} labels, {WORDS[way]}"] = line | {
+            ("", "seeds"): int((ran == ran.max()).sum())
+        }
+    return pd.DataFrame(lines).T.fillna("–")
 
 
 def late(curves: pd.DataFrame) -> pd.DataFrame:
     """How far the last quarter of the rounds is from the one before, in points, of each way.
 
-    curves: rows of table `CURVES`, of one weight each (`weights.at_chosen`). Changes of means over
+    curves: rows of table `CURVES`, of one weight each (`at_chosen`). Changes of means over
     seeds and looks: a line per way, a column per number of `LABELS`, in that order, and test.
     """
     found, many = {}, curves["labels"].astype(int)
@@ -126,7 +175,7 @@ def cell(values: pd.DataFrame, labels: int, way: str) -> pd.DataFrame:
 
 
 def _weight(mine: pd.DataFrame) -> str:
-    """The weight of a cell of `weights.chosen`: "1", or "0.1, h: 10" where it is another for h."""
+    """The weight of a cell of `chosen`: "1", or "0.1, h: 10" where it is another for h."""
     tests, of_h = (f"{mine[name].max():g}" for name in ("weight", "weight of h"))
     return tests if tests == of_h else f"{tests}, h: {of_h}"
 
@@ -135,7 +184,14 @@ def _mean(found: pd.Series | None) -> str:
     return "–" if found is None else mean_and_sd(found, seeds=False, missing="–")
 
 
-def _gap(gap: pd.Series) -> str:
-    if not gap["seeds"]:
-        return NOT_RUN
-    return said(Evidence(gap["estimate"], gap["low"], gap["high"]), int(gap["seeds"]), digits=1)
+def _ahead(values: pd.DataFrame, labels: int, way: str, metric: str) -> str:
+    none = pd.Series(dtype=float)
+    mine, plain = (cell(values, labels, w).get(metric, none) for w in (way, "plain"))
+    gap, seeds = less(mine, plain)
+    return said(gap, seeds, digits=1) if seeds else NOT_RUN
+
+
+def _mean_or_lost(found: pd.Series) -> str:
+    lost = int(found.isna().sum())
+    mean = "" if lost == len(found) else f"{found.mean():.1f}"
+    return mean + f"{' ' * bool(mean)}({lost} diverged)" * bool(lost)

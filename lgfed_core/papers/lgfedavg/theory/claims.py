@@ -13,7 +13,7 @@ from lgfed_core.evidence.claims import SURE, Claim, Part
 from lgfed_core.evidence.verdict import Evidence
 from lgfed_core.papers import live_claims as pages
 
-from . import best_weight, closed_form, minimax_cases
+from . import best_weight, closed_form, minimax
 
 
 def _claim(
@@ -27,10 +27,6 @@ def _claim(
         return [Part("", SURE if exact else len(samples["cube"]), found)]
 
     return Claim(id, page, words, parts, live=live, **told)
-
-
-def _corrected(samples: dict) -> Evidence:
-    return best_weight.claim_l11(samples.values(), closed_form.corrected_weight)
 
 
 CLAIMS = (
@@ -58,7 +54,7 @@ CLAIMS = (
     _claim(
         "L20",
         "the minimax h is independent of P, of which it says so many nats where X = Y = P",
-        lambda x: minimax_cases.claim_l20(),
+        lambda x: minimax.claim_l20(),
         question="Played to the end against an adversary, is a representation independent of the "
         "protected attribute?",
         answer="**No.** When label and attribute are the same, every solution tells 0.17 nats "
@@ -75,7 +71,12 @@ BESIDE = (
     _claim(
         "L11, on the sphere only", "", lambda x: best_weight.claim_l11([x["sphere"]]), live=False
     ),
-    _claim("L11, with the corrected weight", "", _corrected, live=False),
+    _claim(
+        "L11, with the corrected weight",
+        "",
+        lambda x: best_weight.claim_l11(x.values(), closed_form.corrected_weight),
+        live=False,
+    ),
 )
 
 

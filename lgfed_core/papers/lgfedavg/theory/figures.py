@@ -1,6 +1,6 @@
 """The figures of the theory page: what is measured as black dots, what is printed dashed.
 
-Each function draws one figure, from draws or from tables of `best_weight` and `minimax_cases`, and
+Each function draws one figure, from draws or from tables of `best_weight` and `minimax`, and
 returns it.
 """
 
@@ -9,10 +9,9 @@ from collections.abc import Iterable
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
 
-from lgfed_core.colours import CORRECTED, FAINT, INK, LAW, MEASURED, PALE, PRINTED, SIGNED
+from lgfed_core.colours import CORRECTED, FAINT, LAW, MEASURED, PALE, PRINTED
 from lgfed_core.plotting import WIDTH, caption
 
 from . import best_weight, closed_form as theory
@@ -39,7 +38,8 @@ def error_curves(draws: Draws) -> Figure:
             ax.plot(fine, sigma**2 + terms.error(fine), style, color=colour, label=label)
             star = dict(color=colour, markersize=9, markeredgecolor="white", markeredgewidth=0.6)
             ax.plot(terms.best_weight, sigma**2 + terms.best_error, "*", zorder=4, **star)
-        mean, se = _mean_se(best_weight.errors(draws, rho, sigma, grid, on="test"))
+        found = best_weight.errors(draws, rho, sigma, grid, on="test")  # [D, A]
+        mean, se = found.mean(0), found.std(0, ddof=1) / np.sqrt(len(draws))
         look = dict(color=MEASURED, markersize=3, elinewidth=1)
         label = f"measured, {len(draws)} draws"
         ax.errorbar(grid, mean, 1.96 * se, fmt="o", label=label, **look)
@@ -97,43 +97,6 @@ def predicted_and_measured(table: pd.DataFrame) -> Figure:
     return caption(figure, below)
 
 
-def weight_map(table: pd.DataFrame, law: str = "cube") -> Figure:
-    """Heat map of alpha* over (sigma, rho), printed and corrected, for the paper's M, N, d.
-
-    Discs are the settings of `best_weight.table`, filled with the measured weight.
-    """
-    sigma, rho = np.geomspace(0.6, 5.6, 120), np.geomspace(0.01, 1.0, 160)
-    p = Problem(rho[:, None], sigma[None, :], getattr(theory, law)())
-    dots = table[table["inputs"] == law]
-    figure, axes = plt.subplots(1, 2, figsize=(WIDTH, 3.3), sharey=True)
-    formulas = {"As printed": theory.printed_weight, "Corrected": theory.corrected_weight}
-    steps = np.linspace(0, 1, 21)
-    colours = plt.get_cmap(SIGNED)(np.linspace(0.1, 0.9, 20))  # without the map's darkest ends
-    look = {"cmap": ListedColormap(colours), "norm": BoundaryNorm(steps, 20)}
-    for ax, (title, formula) in zip(axes, formulas.items(), strict=True):
-        ax.grid(False)
-        image = ax.contourf(sigma, rho, formula(p), steps, **look)
-        levels = [0.1, 0.5, 0.9]
-        lines = ax.contour(sigma, rho, formula(p), levels, colors=INK, linewidths=0.8)
-        disc = dict(s=60, edgecolor="black", linewidth=0.9, zorder=3)
-        ax.scatter(dots["sigma"], dots["rho"], c=dots["measured"], **disc, **look)
-        ax.set(xscale="log", yscale="log", xlabel="noise σ", title=title)
-        ax.minorticks_off()
-        ax.set_xticks([0.75, 1.5, 2.25, 4.5], ["0.75", "1.5", "2.25", "4.5"])
-        ax.set_yticks([0.02, 0.06, 0.1, 0.5], ["0.02", "0.06", "0.1", "0.5"])
-        places = np.interp(levels, formula(Problem(rho, 0.95, p.inputs)), rho)
-        ax.clabel(lines, fmt="%g", fontsize=7, manual=[(0.95, place) for place in places])
-    axes[0].set_ylabel("deviation of devices ρ")
-    bar = figure.colorbar(image, ax=axes, ticks=[0, 0.5, 1])
-    bar.ax.set_yticklabels(["0: global", "½", "1: local"])
-    bar.set_label("best weight α* of the local model")
-    below = (
-        "The best weight over noise and deviation, as printed and as corrected "
-        "(exact); discs are filled with the measured weight."
-    )
-    return caption(figure, below)
-
-
 def few_rows(samples: Iterable[Draws], rho: float, sigma: float) -> Figure:
     """alpha* against the rows per device, for normal x; ``samples`` differ in their rows alone."""
     samples = sorted(samples, key=lambda draws: draws.rows)
@@ -166,7 +129,7 @@ def few_rows(samples: Iterable[Draws], rho: float, sigma: float) -> Figure:
 def pivotal_limits(by_reliance: pd.DataFrame, by_strength: pd.DataFrame) -> Figure:
     """Proposition 3's condition: how far from the bound, and what is left of P.
 
-    Tables as of `minimax_cases.sweep`, over the reliance on the proxy and over lambda.
+    Tables as of `minimax.sweep`, over the reliance on the proxy and over lambda.
     """
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 2.8))
     looks = {"any": ("-", CORRECTED, "any encoder"), "function": ("--", PRINTED, "h = f(x)")}
@@ -191,8 +154,3 @@ def pivotal_limits(by_reliance: pd.DataFrame, by_strength: pd.DataFrame) -> Figu
         "proxy, and what h still says about P by strength; solved exactly."
     )
     return caption(figure, below)
-
-
-def _mean_se(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean over draws [D, ...] and its standard error."""
-    return values.mean(0), values.std(0, ddof=1) / np.sqrt(len(values))

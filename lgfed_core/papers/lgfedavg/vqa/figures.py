@@ -1,5 +1,7 @@
 """Figures of the page on questions about pictures: some rows, curves, bytes to the goal."""
 
+from textwrap import fill
+
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
@@ -12,9 +14,9 @@ from lgfed_core.plotting import WIDTH, caption
 
 from ..communication.counts import BYTES, System
 from ..printed import TABLES
-from . import claims, longer_runs
+from . import claims
 from .run import METHOD, TABLE
-from .tables import LINES, by_line
+from .tables import LINES, by_line, by_rate
 
 
 def rows(asked: Asked, numbers: range) -> Figure:
@@ -24,7 +26,7 @@ def rows(asked: Asked, numbers: range) -> Figure:
         row, y = asked.data.train.x[n], int(asked.data.train.y[n])
         ax.imshow(asked.picture(row))
         ax.set(xticks=[], yticks=[])
-        ax.set_title(_wrapped(asked.question(row)) + f"\n{asked.answers[y]}", fontsize=7)
+        ax.set_title(fill(asked.question(row), 18) + f"\n{asked.answers[y]}", fontsize=7)
         ax.grid(visible=False)
     below = (
         "Some training rows: the picture as the network sees it, the question and the "
@@ -64,10 +66,10 @@ def ways(curves: pd.DataFrame, cfg, own: System, floor: float | None = None) -> 
 def levels(rows: pd.DataFrame, cfg) -> Figure:
     """Local test against rounds in all of longer runs: a panel per learning rate.
 
-    rows: of `long.stored`. Thick: means over seeds; thin: single ones; dashed: from the first
+    rows: of `tables.longer`. Thick: means over seeds; thin: single ones; dashed: from the first
     weights.
     """
-    rates = longer_runs.by_rate(rows, cfg.start)
+    rates = by_rate(rows, cfg.start)
     figure, axes = plt.subplots(
         1, max(1, len(rates)), figsize=(WIDTH, 2.9), sharey=True, squeeze=False
     )
@@ -143,9 +145,3 @@ def _sent(line: str, rounds: pd.Index, cfg, own: System) -> tuple[list, list]:
     begin = cfg.start if line == "lg_fedavg" else 0
     pairs = [(int(r), 0) if line == "fedavg" else (begin, int(r)) for r in rounds]
     return [begin + int(r) for r in rounds], [own.papers(*p) * BYTES / 1e6 for p in pairs]
-
-
-def _wrapped(text: str, width: int = 18) -> str:
-    import textwrap
-
-    return "\n".join(textwrap.wrap(text, width))

@@ -18,31 +18,12 @@ LINES = ("lg_fedavg", "lg_scratch")  # LG-FedAvg from FedAvg's model, and from t
 DATA = {"easy_vqa": "easy-VQA", "vqa_v1": "VQA v1"}
 TEXT = dict(side=224, lr=0.01, batch_size=100)  # what ours is not, see `Settings.stand_in`
 MOST = 16  # GiB of pixels in all rows, each with its picture's own; twice that while being made
-SMALL = dict(
-    widths=(8, 16, 64),
-    blocks=1,
-    norm="group",
-    small=True,
-    seen=64,
-    embedding=32,
-    hidden=32,
-    joint=32,
-    fused=32,
-    even=True,
-)
+SMALL = dict(widths=(8, 16, 64), blocks=1, norm="group", small=True, seen=64, even=True)
+SMALL |= dict.fromkeys(("embedding", "hidden", "joint", "fused"), 32)
 SCALES = {
     "smoke": dict(
-        devices=4,
-        fraction=0.5,
-        questions=(240, 200),
-        side=8,
-        batch_size=40,
-        rounds=4,
-        start=2,
-        further=2,
-        scratch=2,
-        every=1,
-        goal=0.2,
+        **dict(devices=4, fraction=0.5, questions=(240, 200), side=8, batch_size=40),
+        **dict(rounds=4, start=2, further=2, scratch=2, every=1, goal=0.2),
     ),
     "quick": dict(
         devices=10, fraction=0.5, questions=(2000, 400), rounds=20, start=10, further=10, scratch=4

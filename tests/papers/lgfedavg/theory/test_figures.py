@@ -9,7 +9,7 @@ from lgfed_core.papers.lgfedavg.theory import (
     best_weight,
     closed_form as theory,
     figures as figures_theory,
-    minimax_cases,
+    minimax,
 )
 from lgfed_core.papers.lgfedavg.theory.interpolation import simulate
 
@@ -53,11 +53,6 @@ def test_predicted_and_measured(samples):
     assert low < table["z"].min() and table["z"].max() < high
 
 
-def test_weight_map(samples):
-    figure = figures_theory.weight_map(best_weight.table(samples))
-    assert [ax.get_title(loc="left") for ax in figure.axes[:2]] == ["As printed", "Corrected"]
-
-
 def test_few_rows():
     law = theory.normal(4)
     samples = [simulate(law, 3, devices=5, rows=rows) for rows in (30, 12)]
@@ -66,7 +61,7 @@ def test_few_rows():
 
 
 def test_pivotal_limits():
-    reliance = minimax_cases.sweep([0.0, 0.1, 0.2], [1.0])
-    strength = minimax_cases.sweep([0.15], [0.1, 1.0, 10.0])
+    reliance = minimax.sweep([0.0, 0.1, 0.2], [1.0])
+    strength = minimax.sweep([0.15], [0.1, 1.0, 10.0])
     figure = figures_theory.pivotal_limits(reliance, strength)
     assert [text.get_text() for text in figure.axes[1].texts] == ["then 0"]

@@ -5,9 +5,9 @@ import pytest
 
 from lgfed_core.errors import SettingsError
 from lgfed_core.metrics import information
-from lgfed_core.papers.lgfedavg.theory import minimax, minimax_cases
+from lgfed_core.papers.lgfedavg.theory import minimax
 
-CASES = minimax_cases.cases()
+CASES = minimax.cases()
 ATTAINED = {
     "only merit counts": True,
     "equal means, unequal spread": True,
@@ -96,7 +96,7 @@ def test_entropies():
 
 
 def test_claim():
-    found = minimax_cases.claim_l20()
+    found = minimax.claim_l20()
     assert found.estimate == pytest.approx(0.1690, abs=1e-4)
     assert (found.p, found.p_against) == (1.0, 0.0)
 
@@ -107,7 +107,7 @@ def test_requests_that_cannot_be_met():
     with pytest.raises(SettingsError, match="must occur"):
         minimax.solve(np.pad(CASES["X = Y = P"], ((0, 1), (0, 0), (0, 0))))
     with pytest.raises(SettingsError, match="at most 0.2"):
-        minimax_cases.proxy(0.3)
+        minimax.proxy(0.3)
     with pytest.raises(SettingsError, match="up to 8"):
         minimax.solve_deterministic(random_law(0, (9, 2, 2)))
     with pytest.raises(SettingsError, match="nats only"):
@@ -115,16 +115,16 @@ def test_requests_that_cannot_be_met():
 
 
 def test_sweep_follows_the_proxy():
-    found = minimax_cases.sweep([0.0, 0.1, 0.2], [1.0]).set_index(["encoders", "reliance"])["above"]
+    found = minimax.sweep([0.0, 0.1, 0.2], [1.0]).set_index(["encoders", "reliance"])["above"]
     for encoders in ("any", "function"):
         assert found[encoders, 0.0] == pytest.approx(0, abs=1e-12)
         assert found[encoders].is_monotonic_increasing
     assert (found["any"] <= found["function"] + 1e-12).all()
-    tail = minimax_cases.sweep([0.15], [50.0, 100.0]).query("encoders == 'any'")["information"]
+    tail = minimax.sweep([0.15], [50.0, 100.0]).query("encoders == 'any'")["information"]
     assert tail.iloc[0] / tail.iloc[1] == pytest.approx(4, rel=0.1)  # falls like lambda^-2
 
 
 def test_table_has_every_case():
-    found = minimax_cases.table()
+    found = minimax.table()
     assert list(found.index) == list(CASES)
     assert found.to_numpy().min() > -1e-12

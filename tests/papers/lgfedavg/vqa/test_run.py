@@ -7,9 +7,8 @@ import pytest
 import torch
 
 from lgfed_core.engine import Outcome
-from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results, verdict
-from lgfed_core.papers.lgfedavg.vqa import claims, figures, goals, longer_runs, tables
+from lgfed_core.papers.lgfedavg.vqa import claims, figures, tables
 from lgfed_core.papers.lgfedavg.vqa.run import CURVES, QUESTIONS, RATES, TABLE, at_goal, ids, system
 from lgfed_core.papers.lgfedavg.vqa.settings import LINES, Settings, asked_of
 from toy import stored_row
@@ -70,14 +69,6 @@ def made(fed: tuple, lg: tuple, seeds=(0, 1, 2)) -> pd.DataFrame:
     return pd.DataFrame(out)
 
 
-def test_each_seed_has_its_line():
-    rows = made((31, 50, True), (10, 55, True))
-    first = tables.by_seed(rows).loc["seed 0"].tolist()
-    assert first == [f"{claims.shares(rows)[0]:.1f}", "31", "42"]
-    never = tables.by_seed(made((20, 50, False), (10, 55, False)))
-    assert (never == "–").all().all() and len(tables.by_seed(rows.iloc[:0])) == 0
-
-
 def test_claims_name_lines_that_can_be_run():
     known = [set(piece.cell) for piece in QUESTIONS.pieces("as_described")]
     for line in claims.judged(made((80, 50, True), (10, 55, True)))["of"]:
@@ -90,12 +81,12 @@ def test_devices_hold_every_question_once_and_differ():
     split = cfg.split(asked, 0)
     held = torch.cat([rows.of(k) for k in range(4) for rows in (split.train, split.validation)])
     assert held.sort().values.tolist() == list(range(len(asked.data.train)))
-    both = goals.floors(cfg, asked, [0, 1])
+    both = tables.floors(cfg, asked, [0, 1])
     floors = both.loc[0]
     assert floors["the device's own commonest answer"] > floors["the commonest answer of all"]
-    assert floors[goals.BEST] == floors.max() and floors.between(0, 100).all()
-    assert "cannot be had" in goals.blind(both, 0.99) and "can be had" in goals.blind(both, 0.01)
-    assert floors.tolist() == goals.floors(cfg, asked, [0]).loc[0].tolist()  # of a seed alone
+    assert floors[tables.BEST] == floors.max() and floors.between(0, 100).all()
+    assert "cannot be had" in tables.blind(both, 0.99) and "can be had" in tables.blind(both, 0.01)
+    assert floors.tolist() == tables.floors(cfg, asked, [0]).loc[0].tolist()  # of a seed alone
 
 
 def test_up_to_a_higher_goal_another_part_is_sent():
@@ -107,7 +98,7 @@ def test_up_to_a_higher_goal_another_part_is_sent():
     lines += [*way("fedavg", (40, 41, 42, 42), 1), *way("lg_fedavg", (39, 39, 39), 1)]
     own = system(SMOKE)
     there = 2 * own.total  # sent by FedAvg before LG-FedAvg takes over
-    found = goals.by_goal(pd.DataFrame(lines), SMOKE, own)
+    found = tables.by_goal(pd.DataFrame(lines), SMOKE, own)
     row = found.loc["40 %"]
     assert row[["FedAvg there, seeds", "LG-FedAvg there, seeds"]].tolist() == ["2 of 2", "1 of 2"]
     share = 100 * (there + 2 * own.shared) / there  # after 2 + 2 rounds, and 2
@@ -116,22 +107,6 @@ def test_up_to_a_higher_goal_another_part_is_sent():
     assert never["sent, % of FedAvg's"] == f"{100 * (there + 3 * own.shared) / (2 * there):.0f}"
     assert never["FedAvg there, seeds"] == "0 of 2" and never["LG-FedAvg there, seeds"] == "1 of 2"
     assert found.loc["50 %", "sent, % of FedAvg's"] == verdict.NOT_RUN
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        (dict(data="vqa_v2"), "data 'vqa_v2' is none of easy_vqa, vqa_v1"),
-        (dict(lines=("fedprox",)), "lines has"),
-        (dict(start=4), "start is 4; it must be below rounds, 4"),
-        (dict(network="large"), "network 'large' is none of small, paper"),
-        (dict(protocol="as_released"), "no released protocol"),
-    ],
-)
-def test_impossible_settings_are_refused_by_name(changes, said):
-    protocol = changes.pop("protocol", "as_described")
-    with pytest.raises(SettingsError, match=said):
-        QUESTIONS.settings("smoke", protocol, **changes)
 
 
 def test_curves_are_drawn_from_where_they_begin(tmp_path, monkeypatch):
@@ -254,7 +229,7 @@ def test_a_shorter_run_leaves_a_longer_one_in_its_place(tmp_path, monkeypatch):
         results.record(QUESTIONS.name, rows, tmp_path)
     assert set(results.load(QUESTIONS.name, tmp_path)["long"]) == {3, 9}
     monkeypatch.setattr(results, "RESULTS", tmp_path)
-    kept = longer_runs.stored().groupby("method")["long"].unique().map(list)
+    kept = tables.longer().groupby("method")["long"].unique().map(list)
     assert kept.to_dict() == {"fedavg": [9], "lg_fedavg": [3]}  # of each line its longest
 
 

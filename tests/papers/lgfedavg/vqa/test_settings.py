@@ -62,6 +62,11 @@ def test_of_vqa_v1_as_many_questions_are_read_as_are_asked_for(official):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
+        (dict(data="vqa_v2"), "data 'vqa_v2' is none of easy_vqa, vqa_v1"),
+        (dict(lines=("fedprox",)), "lines has"),
+        (dict(start=4), "start is 4; it must be below rounds, 4"),
+        (dict(network="large"), "network 'large' is none of small, paper"),
+        (dict(protocol="as_released"), "no released protocol"),
         (dict(data="vqa_v1", closed=True), "closed is True, which is easy-VQA's alone: VQA v1 has"),
         (PAPERS, r"side is 224, .* of 369,861 rows take 207.4 GiB, and 16 is the most; lower side"),
         (PAPERS | dict(questions=(20_000, 9_000)), r"questions is \(20000, 9000\): .* 16.3 GiB"),
@@ -69,7 +74,7 @@ def test_of_vqa_v1_as_many_questions_are_read_as_are_asked_for(official):
         (dict(network="paper"), "network is 'paper', lines has lg_fedavg: running statistics stay"),
     ],
 )
-def test_what_the_data_do_not_allow_is_refused_before_any_are_read(changes, said):
+def test_what_cannot_be_is_refused_by_name_before_any_data_are_read(changes, said):
     with pytest.raises(SettingsError, match=said):
         QUESTIONS.settings("smoke", **changes)
 
