@@ -19,7 +19,7 @@ from lgfed_core.papers.cgau.audio.run import AUDIO
 from lgfed_core.papers.cgau.cifar10 import (
     claims as judged,
     control,
-    newcomers,
+    new_clients,
     run as cifar10,
     time as cost,
 )
@@ -299,7 +299,7 @@ def recorded(monkeypatch, gains, last=None, **how):
 def test_the_last_clients_stay_away(toy):
     cfg = NEW_CLIENTS.settings("smoke")
     who = federated.simulated(cfg, toy, 0).partition()
-    known, new = newcomers.apart(who, 1)
+    known, new = new_clients.apart(who, 1)
     assert (len(known), len(new)) == (2, 1)
     assert known.train.of(1).tolist() == who.train.of(1).tolist()
     assert new.test.of(0).tolist() == who.test.of(2).tolist()
@@ -320,16 +320,16 @@ def test_a_fitted_row_learns_what_is_special_about_the_newcomer():
     x = torch.randn(200, 2)
     mine = Split(x, torch.zeros(200, dtype=torch.long))
     training = LocalTraining(0.5, 32, 0.9)
-    found = newcomers.ways(net, layout, shared, known, mine, training, (1, 50), seed=0)
+    found = new_clients.ways(net, layout, shared, known, mine, training, (1, 50), seed=0)
     assert list(found) == ["zero", "mean", "fitted_1", "fitted_50"]
     assert not found["zero"].any() and torch.allclose(found["mean"], known.mean(0))
-    right = {w: newcomers.right(net, layout, shared, row, mine) for w, row in found.items()}
+    right = {w: new_clients.right(net, layout, shared, row, mine) for w, row in found.items()}
     assert right["fitted_50"] > max(right["zero"], 150)
-    again = newcomers.ways(net, layout, shared, known, mine, training, (1, 50), seed=0)
+    again = new_clients.ways(net, layout, shared, known, mine, training, (1, 50), seed=0)
     assert torch.equal(again["fitted_50"], found["fitted_50"])
     assert torch.equal(shared, before), "nothing that is shared moves"
     plain = Layout(net, {n for n, _ in net.named_parameters()})
-    only = newcomers.ways(net, plain, shared, torch.empty(3, 0), mine, training, (1,), 0)
+    only = new_clients.ways(net, plain, shared, torch.empty(3, 0), mine, training, (1,), 0)
     assert list(only) == ["as_it_is"]
 
 
@@ -355,7 +355,7 @@ def test_without_client_terms_a_newcomer_is_like_any_other():
             [p for n, p in net.named_parameters() if n not in client_rows(net)]
         )
     row = torch.zeros(layout.size_personal)
-    assert newcomers.right(net, layout, shared, row, Split(x, y)) == 50
+    assert new_clients.right(net, layout, shared, row, Split(x, y)) == 50
 
 
 def test_the_control_stands_beside_what_it_controls(monkeypatch):

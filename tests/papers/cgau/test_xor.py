@@ -8,7 +8,7 @@ import torch
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import claims
 from lgfed_core.evidence.verdict import NO_EVIDENCE
-from lgfed_core.papers.cgau.xor import claims as judged, roles, run as xor, shares
+from lgfed_core.papers.cgau.xor import claims as judged, roles, run as xor
 
 CFG = xor.settings("smoke", spread=0.1)
 
@@ -125,10 +125,10 @@ def test_the_start_that_is_drawn_is_clear_by_every_threshold():
 def test_the_claim_needs_both_halves():
     once = xor.accuracies(by_hand(), CFG)
     found = pd.concat([once] * 8, ignore_index=True)
-    assert roles.claim({"cgau": found})["C8"].p < 0.05
+    assert roles.claim({"cgau": found}).evidence.p < 0.05
     found.loc[:, ("down", "expression")] = 1.0  # expression does nothing
-    evidence = roles.claim({"cgau": found})
-    assert evidence["C8, one unit solves it"].p < 0.05 and evidence["C8"].p_against < 0.05
+    first = roles.halves({"cgau": found})["one unit solves it"].evidence
+    assert first.p < 0.05 and roles.claim({"cgau": found}).evidence.p_against < 0.05
 
 
 @pytest.mark.parametrize("kind", xor.NETS)
@@ -143,32 +143,15 @@ def test_networks_learn_side_by_side_as_they_do_alone(kind):
 def test_the_interval_of_a_share_is_of_counts_and_stays_between_its_ends():
     """By hand: the bounds of 3 of 3 and 0 of 3 are roots of 0.025; 5 of 188 by a table of beta."""
     for some, low, high in ((3, 0.025 ** (1 / 3), 1.0), (0, 0.0, 1 - 0.025 ** (1 / 3))):
-        found = shares.more_than_half(np.arange(3) < some)
+        found = roles.more_than_half(np.arange(3) < some)
         assert (found.low, found.high) == pytest.approx((low - 0.5, high - 0.5))
         assert (found.p, found.p_against) == ((1 / 8, 1.0) if some else (1.0, 1 / 8))
-    found = shares.more_than_half(np.arange(188) < 5)
+    found = roles.more_than_half(np.arange(188) < 5)
     assert found.estimate == pytest.approx(5 / 188 - 0.5)
     assert (found.low, found.high) == pytest.approx((0.0087 - 0.5, 0.0610 - 0.5), abs=1e-4)
-    two = shares.more_than_half(np.arange(4) < 2)
+    two = roles.more_than_half(np.arange(4) < 2)
     assert two.p == two.p_against == pytest.approx(11 / 16)
-    assert shares.more_than_half([]) == NO_EVIDENCE
-
-
-@pytest.mark.parametrize(
-    ("both", "first", "second", "none", "low", "high"),
-    [  # Newcombe (1998), Table III, method 10
-        (36, 12, 2, 0, 0.0569, 0.3404),
-        (54, 0, 0, 0, -0.0664, 0.0664),
-    ],
-)
-def test_the_interval_of_a_difference_is_newcombes(both, first, second, none, low, high):
-    a = np.repeat([1, 1, 0, 0], [both, first, second, none])
-    b = np.repeat([1, 0, 1, 0], [both, first, second, none])
-    found = shares.difference(a, b)
-    assert (found.low, found.high) == pytest.approx((low, high), abs=5e-5)
-    turned = shares.difference(b, a)
-    assert (turned.low, turned.high) == pytest.approx((-high, -low), abs=5e-5)
-    assert -1 <= found.low <= found.high <= 1
+    assert roles.more_than_half([]) == NO_EVIDENCE
 
 
 def test_xor_needs_no_client():
