@@ -93,21 +93,22 @@ def test_a_hundred_clients_cost_what_ten_cost():
     assert cifar10.tables(other)[0] == "cgau_cifar10_cifar_cnn_50_clients_frechet"
 
 
-def test_the_control_has_rows_of_its_own(toy):
-    cfg = CIFAR10.settings("paper", within_classes=False)
-    assert cfg.shuffles == (0.0,) and cifar10.tables(cfg)[1] == "cgau_cifar10_all_classes"
-    cfg = CIFAR10.settings("smoke", within_classes=False)
-    who = federated.simulated(cfg, toy, 0)
-    nearest = ((who.plane[:, None] - who.means[0]) ** 2).sum(-1).argmin(1)
-    assert (who.client == nearest).all()
-
-
-def test_the_other_reading_has_rows_of_its_own(toy):
-    cfg = CIFAR10.settings("paper", own_class=False)
-    assert cfg.shuffles == (0.0,) and cifar10.tables(cfg)[1] == "cgau_cifar10_any_class"
-    who = federated.simulated(CIFAR10.settings("smoke", own_class=False), toy, 0)
-    far = ((who.plane[:, None, None] - who.means) ** 2).sum(-1)  # [n, C, K]
+@pytest.mark.parametrize(
+    ("made", "table", "classes"),  # the classes whose centroids a row may go to
+    [
+        ("within_classes", "cgau_cifar10_all_classes", 1),
+        ("own_class", "cgau_cifar10_any_class", 10),
+    ],
+)
+def test_the_control_and_the_other_reading_have_rows_of_their_own(toy, made, table, classes):
+    cfg = CIFAR10.settings("paper", **{made: False})
+    assert cfg.shuffles == (0.0,) and cifar10.tables(cfg)[1] == table
+    who = federated.simulated(CIFAR10.settings("smoke", **{made: False}), toy, 0)
+    far = ((who.plane[:, None, None] - who.means[:classes]) ** 2).sum(-1)  # [n, C, K]
     assert (who.client == far.reshape(len(toy), -1).argmin(1) % who.clients).all()
+
+
+def test_clients_of_all_classes_have_no_centroid_of_a_class():
     with pytest.raises(SettingsError, match="has no centroids of a class"):
         CIFAR10.settings("paper", own_class=False, within_classes=False)
 
@@ -162,15 +163,12 @@ def made_up(gain, base=lambda p: 78.0, spread=0.1, seeds=5, stand_in="", last=No
 
 def timed(ratio, seeds=5):
     """Rounds of which every second repetition ran on a machine half as fast."""
+    cost = {("looped", "baseline"): 20.0, ("looped", "cgau_kept"): 20.0 * ratio}
+    cost |= {("batched", "baseline"): 10.0, ("batched", "cgau_kept"): 50.0}
     lines = [
-        (way, method, seed, (1 + seed % 2) * cost + 0.001 * seed)
+        (*what, seed, (1 + seed % 2) * ms + 0.001 * seed)
         for seed in range(seeds)
-        for way, method, cost in (
-            ("looped", "baseline", 20.0),
-            ("looped", "cgau_kept", 20.0 * ratio),
-            ("batched", "baseline", 10.0),
-            ("batched", "cgau_kept", 50.0),
-        )
+        for what, ms in cost.items()
     ]
     return pd.DataFrame(lines, columns=["way", "method", "seed", "value"])
 
@@ -178,9 +176,9 @@ def timed(ratio, seeds=5):
 def test_what_the_paper_says_would_be_confirmed():
     found = made_up(lambda p: 3.0 - 2.5 * p)
     lines = judged.judged(found, made_up(lambda p: 0.3), timed(1.85))
-    assert lines["verdict"].to_dict() == dict.fromkeys(
-        ["C3", "C4", "C5", "C6", "C7", "C9"], "confirmed"
-    )
+    assert list(lines.index) == ["C3", "C4", "C5", "C6", "C7", "C9"]
+    assert lines["verdict"].eq("confirmed").all()
+    assert lines.loc[["C4", "C6", "C7"], "at"].str.endswith("in points").all()
 
 
 def test_what_holds_on_some_proportions_alone_is_not_confirmed():
@@ -209,6 +207,7 @@ def test_what_it_does_not_say_would_not():
     other = made_up(lambda p: 2.0, stand_in="a small CNN")
     lines = judged.judged(found, other, timed(4.0))
     assert lines.loc[["C3", "C4", "C6", "C9"], "verdict"].tolist() == ["refuted"] * 4
+    assert lines.loc["C9", "at"] == "the seconds' ratio less 1.85"
     assert lines.loc["C7", "said"] == "on stand-in data (a small CNN): refuted"
     level = judged.judged(made_up(lambda p: 0.0))["verdict"]
     assert "C7" not in level and "C9" not in level
@@ -259,13 +258,6 @@ def test_rounds_are_timed_in_turn(tmp_path):
         TIME.settings("smoke", ways=("both",))
     with pytest.raises(SettingsError, match="used is 100; cgau.time has random numbers"):
         TIME.settings("smoke", used=100)
-
-
-def test_the_part_that_decides_says_its_unit():
-    found = made_up(lambda p: 3.0 - 2.5 * p)
-    lines = judged.judged(found, made_up(lambda p: 0.3), timed(4.0))
-    assert lines.loc["C9", "at"] == "the seconds' ratio less 1.85"
-    assert lines.loc[["C4", "C6", "C7"], "at"].str.endswith("in points").all()
 
 
 def test_slopes_by_hand():

@@ -214,12 +214,8 @@ def judged(
     method: str = "cgau_kept",
     selection: str = BEST,
 ) -> pd.DataFrame:
-    """Lines of `evidence.claims.judged`, for as many claims as there are rows for.
-
-    found: rows of `run.stored`; itself: those with features of a network that was trained on
-    CIFAR-10 itself, for C7; times: rows of `time.stored`, for C9. Where data or features stand in
-    for the paper's, verdicts say so.
-    """
+    """Lines of `evidence.claims.judged`, for as many claims as there are rows for; `Found` says
+    which. Where data or features stand in for the paper's, verdicts say so."""
     mine = select(found, protocol=protocol)
     own = None if itself is None else select(itself, protocol=protocol)
     both = Found(mine, method, own, times, selection)
@@ -244,13 +240,12 @@ def from_stored() -> pd.DataFrame:
     accuracies it is said what comes of rows averaged, as the released code does."""
     stored = cifar10.stored(), cifar10.stored("cifar_cnn"), cgau_time.stored()
     lines, averaged = judged(*stored), judged(*stored, method="cgau_averaged")
-    for id in AVERAGED:
-        if id in lines.index and lines.loc[id, "ran"] and averaged.loc[id, "ran"]:
+    for id in lines.index.intersection(AVERAGED):
+        if lines.loc[id, "ran"] and averaged.loc[id, "ran"]:
             words = f"client rows averaged, as released: {averaged.loc[id, 'verdict']}"
             said = lines.loc[id, "said"]
-            lines.loc[id, "said"] = (
-                f"{said[:-1]}; {words})" if said.endswith(")") else f"{said} ({words})"
-            )
+            said = f"{said[:-1]}; {words})" if said.endswith(")") else f"{said} ({words})"
+            lines.loc[id, "said"] = said
     return lines
 
 
