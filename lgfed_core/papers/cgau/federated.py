@@ -125,55 +125,28 @@ def simulated(cfg: Settings, stored: Features, seed: int) -> Clients:
     )
 
 
-def federation(
-    cfg: Settings, stored: Features, seeds: Sequence[int], method: str, device: torch.device = CPU
-) -> tuple[Federation, Tensor]:
-    """The federation of one method, a run per seed and proportion (a seed's lie together).
-
-    Returns it and each run's first parameters [R, P]; a seed's runs start from the same.
-    """
-    outputs = stored.dataset().classes
-    outputs = 1 if outputs == 2 else outputs
-    splits, starts, names = [], [], []
-    for seed in seeds:
-        who = simulated(cfg, stored, seed)
-        net = models.make(lambda: cfg.net(method, stored.x.shape[1], outputs), seed)
-        for p in cfg.shuffles:
-            splits.append(who.shuffled(p, seed).partition())
-            starts.append(joined(net))
-            names.append(seed)
-    fed = Federation(stored.dataset(), splits, net, names, device, cfg.participation)
-    return fed, torch.stack(starts)
-
-
 def rows_of_clients(cfg: Settings, outcomes: dict[str, Outcome]) -> pd.DataFrame:
     """How far client rows went: mean length over clients and seeds; a line per proportion, a column
     per CGAU. They start at zero."""
-    out = {}
-    for name, outcome in outcomes.items():
-        if "personal" in outcome.tensors and outcome.layout.size_personal:
-            length = outcome.tensors["personal"].norm(dim=-1).mean(-1)  # [R]
-            out[name] = length.view(-1, len(cfg.shuffles)).mean(0).tolist()
+    out = {
+        name: outcome.tensors["personal"].norm(dim=-1).mean(-1)  # [R]
+        for name, outcome in outcomes.items()
+        if outcome.layout.size_personal
+    }
+    out = {name: length.view(-1, len(cfg.shuffles)).mean(0) for name, length in out.items()}
     return pd.DataFrame(out, index=pd.Index(cfg.shuffles, name="shuffle_proportion"))
 
 
 def _distances(cfg: Settings, stored: Features, seeds: Sequence[int]) -> Outcome:
     """Gamma of every repetition and proportion, as an outcome without training."""
-    began, x = time.perf_counter(), stored.x.numpy()
-    gamma = []
+    began, x, gamma = time.perf_counter(), stored.x.numpy(), []
     for seed in seeds:
         who = simulated(cfg, stored, seed)
         gamma += [frechet.heterogeneity(x, who.shuffled(p, seed).client) for p in cfg.shuffles]
     index = pd.Index([s for s in seeds for _ in cfg.shuffles], name="seed")
-    final = pd.DataFrame({GAMMA: gamma}, index=index)
-    return Outcome(
-        Layout(nn.Module(), ()),
-        {},
-        pd.DataFrame(),
-        final,
-        time.perf_counter() - began,
-        provenance(CPU),
-    )
+    final, seconds = pd.DataFrame({GAMMA: gamma}, index=index), time.perf_counter() - began
+    nothing = Layout(nn.Module(), ()), {}, pd.DataFrame()  # was trained
+    return Outcome(*nothing, final, seconds, provenance(CPU))
 
 
 class FederatedExperiment(Experiment):
@@ -203,21 +176,30 @@ class FederatedExperiment(Experiment):
                 yield name, _distances(cfg, stored, seeds)
             else:
                 fed, start = self.federation(cfg, stored, seeds, name, device)
-                how = dict(saved=folder and part.saved, label=self.label(cfg, seeds, name))
-                how |= dict(tracker=self.tracker(cfg)) | engine
+                label = f"{cfg.protocol} {who(seeds)}: {name}"
+                how = dict(saved=folder and part.saved, label=label, tracker=self.tracker(cfg))
+                how |= engine
                 yield name, run(fed, cfg.method(name), cfg.training, cfg.rounds, start, **how)
 
     def federation(self, cfg, stored, seeds, method: str, device) -> tuple[Federation, Tensor]:
-        """Who trains; see `federation`."""
-        return federation(cfg, stored, seeds, method, device)
+        """Who trains, a run per seed and proportion (a seed's lie together), and each run's first
+        parameters [R, P]; a seed's runs start from the same."""
+        outputs = stored.dataset().classes
+        outputs = 1 if outputs == 2 else outputs
+        splits, starts, names = [], [], []
+        for seed in seeds:
+            clients = simulated(cfg, stored, seed)
+            net = models.make(lambda: cfg.net(method, stored.x.shape[1], outputs), seed)
+            for p in cfg.shuffles:
+                splits.append(clients.shuffled(p, seed).partition())
+                starts.append(joined(net))
+                names.append(seed)
+        fed = Federation(stored.dataset(), splits, net, names, device, cfg.participation)
+        return fed, torch.stack(starts)
 
     def tracker(self, cfg: Settings) -> Tracker | None:
         """What is measured on the way."""
         return Pooled(cfg.every)
-
-    def label(self, cfg: Settings, seeds: Sequence[int], name: str) -> str:
-        """What stands before a progress bar."""
-        return f"{cfg.protocol} {who(seeds)}: {name}"
 
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """Tidy rows of one part; `tables` names those for distances and for methods.
@@ -225,46 +207,28 @@ class FederatedExperiment(Experiment):
         Measures are in percent but for the loss and the round, at the round with the lowest
         validation loss (best_val) and at the last.
         """
-        tables, final = self.tables(cfg), outcome.final.reset_index()
-        proportion = list(cfg.shuffles) * (len(final) // len(cfg.shuffles))
-        final = final.assign(shuffle_proportion=proportion)
-        if part == "clients":
-            lines = [
-                (r["seed"], r["shuffle_proportion"], "", "last", GAMMA, r[GAMMA])
-                for r in final.to_dict("records")
-            ]
-        else:
-            lines = []
-            for r in final.to_dict("records"):
-                ids = r["seed"], r["shuffle_proportion"], part
-                lines.append((*ids, "best_val", "best_round", r["best_round"]))
-                for when, selection in (("best", "best_val"), ("last", "last")):
-                    for name in ("auc", "acc", "loss"):
-                        if (value := r.get(f"{when}_test_{name}")) is not None:
-                            scaled = value if name == "loss" else 100 * value
-                            lines.append((*ids, selection, f"test_{name}", scaled))
-        columns = ["seed", "shuffle_proportion", "method", "selection", "metric", "value"]
-        return pd.DataFrame(lines, columns=columns).assign(
-            table=tables[0] if part == "clients" else tables[1],
+        distances, methods = self.tables(cfg)
+        final = outcome.final.reset_index()
+        final["shuffle_proportion"] = list(cfg.shuffles) * (len(final) // len(cfg.shuffles))
+        long = final.melt(["seed", "shuffle_proportion"], var_name="metric")
+        best = long["metric"].str.startswith("best_")
+        metric = long["metric"].str.replace("^(best|last)_test", "test", regex=True)
+        percent = metric.isin(["test_auc", "test_acc"])
+        return long.assign(
+            metric=metric,
+            value=long["value"].where(~percent, 100 * long["value"]),
+            selection=best.map({True: "best_val", False: "last"}),
+            method="" if part == "clients" else part,
+            table=distances if part == "clients" else methods,
             stand_in=cfg.load().stand_in,
-            protocol=cfg.protocol,
-            scale=cfg.scale,
-            seconds=outcome.seconds,
-            **outcome.provenance,
         )
 
     def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
         """Curves to draw: method, shuffle_proportion, seed, round, validation_loss."""
-        out = []
-        for name, history in histories.items():
-            if name != "clients":
-                place = history.groupby(["round", "seed"]).cumcount()  # a seed's runs, in order
-                out.append(
-                    history.assign(
-                        method=name, shuffle_proportion=place.map(dict(enumerate(cfg.shuffles)))
-                    )
-                )
-        return pd.concat(out, ignore_index=True)
+        trained = {name: history for name, history in histories.items() if name != "clients"}
+        found = pd.concat(trained, names=["method"]).reset_index("method").reset_index(drop=True)
+        place = found.groupby(["method", "round", "seed"]).cumcount()  # a seed's runs, in order
+        return found.assign(shuffle_proportion=place.map(dict(enumerate(cfg.shuffles))))
 
     def places(self, cfg) -> tuple[str, Iterable[str]]:
         return f"{cfg.scale}-{cfg.protocol}-{cfg.features}", ("features", "methods")

@@ -33,22 +33,20 @@ def unit(ax: Axes | None = None) -> Axes:
         ends = {"arrowstyle": "-|>", "color": INK, "shrinkA": 14, "shrinkB": 14}
         ax.annotate("", (to_x, to_y), (x, y), arrowprops=ends)
 
-    for y, name, act in ((3.6, "f", "tanh"), (0.4, "g", r"$\sigma$")):
+    for y, client_y, name, act in ((3.6, 2.7, "f", "tanh"), (0.4, 1.3, "g", r"$\sigma$")):
         arrow(0, 2.6, 2.4, y)
-        arrow(0, 1.4, 2.4, y + (-0.9 if name == "f" else 0.9))
+        arrow(0, 1.4, 2.4, client_y)
         arrow(2.4, y, 5.0, y)
-        arrow(2.4, y + (-0.9 if name == "f" else 0.9), 5.0, y)
+        arrow(2.4, client_y, 5.0, y)
         arrow(5.0, y, 6.9, y)
         arrow(6.9, y, 8.6, 2)
         box(2.4, y, f"$W_{name}$", UNIT["shared"])
-        box(2.4, y + (-0.9 if name == "f" else 0.9), f"$V_{name}$", UNIT["client"])
+        box(2.4, client_y, f"$V_{name}$", UNIT["client"])
         box(5.0, y, "+")
         box(6.9, y, act, PALE)
     arrow(8.6, 2, 9.9, 2)
-    box(0, 2.6, "$x$")
-    box(0, 1.4, "$h$")
-    box(8.6, 2, r"$\times$")
-    box(9.9, 2, "$z$")
+    for x, y, text in ((0, 2.6, "$x$"), (0, 1.4, "$h$"), (8.6, 2, r"$\times$"), (9.9, 2, "$z$")):
+        box(x, y, text)
     ax.text(4.1, 4.35, "modulation: what the feature is", fontsize=8, ha="center")
     ax.text(4.1, -0.45, "expression: whether it is active", fontsize=8, ha="center")
     caption(ax.get_figure(), "One unit: filter and gate see the input and the client.")
@@ -79,15 +77,8 @@ def xor(mlp: cgau_xor.MLP, net: cgau_xor.OneUnit, cfg: cgau_xor.Settings) -> Fig
     for ax, number in zip(axes.flat, order, strict=True):
         title, values = panels[number]
         low = -1.0 if "filter" in title else 0.0
-        ax.imshow(
-            values.reshape(len(ticks), -1),
-            origin="lower",
-            cmap=SIGNED,
-            vmin=low,
-            vmax=1,
-            extent=(ticks[0], ticks[-1]) * 2,
-            alpha=0.6,
-        )
+        look = dict(origin="lower", cmap=SIGNED, extent=(ticks[0], ticks[-1]) * 2, alpha=0.6)
+        ax.imshow(values.reshape(len(ticks), -1), vmin=low, vmax=1, **look)
         for label, colour, mark in zip((0, 1), LABEL, "s^", strict=True):
             mine = points[y == label]
             look = dict(color=colour, marker=mark, linewidths=0.3, edgecolors="w")
@@ -111,35 +102,23 @@ def clients(found: list[tuple[str, Clients]], y: np.ndarray) -> Figure:
     """Where clients lie in the plane of two components: a column per (title, clients), a row per
     class; y [n] of all rows."""
     labels = np.unique(y)
-    figure, axes = plt.subplots(
-        len(labels),
-        len(found),
-        figsize=(WIDTH, 2.3 * len(labels)),
-        sharex=True,
-        sharey=True,
-        squeeze=False,
-    )
+    size = (WIDTH, 2.3 * len(labels))
+    alike = dict(sharex=True, sharey=True, squeeze=False)
+    figure, axes = plt.subplots(len(labels), len(found), figsize=size, **alike)
     for column, (title, these) in zip(axes.T, found, strict=True):
         for ax, label in zip(column, labels, strict=True):
             for k in range(these.clients):
                 mine = (these.client == k) & (y == label)
-                ax.scatter(
-                    *these.plane[mine].T,
-                    s=11,
-                    color=GROUP[k % len(GROUP)],
-                    linewidths=0,
-                    marker=_CLIENT_MARKS[k % len(_CLIENT_MARKS)],
-                    alpha=0.8,
-                )
+                mark = _CLIENT_MARKS[k % len(_CLIENT_MARKS)]
+                look = dict(s=11, color=GROUP[k % len(GROUP)], marker=mark, alpha=0.8, linewidths=0)
+                ax.scatter(*these.plane[mine].T, **look)
             ax.grid(visible=False)
             if ax in axes[:, 0]:
                 ax.set_ylabel(f"class {label}\ncomponent 2")
         column[0].set_title(title)
         column[-1].set_xlabel("component 1")
-    below = (
-        "Where the clients' rows lie in the plane of two principal components, a mark per client."
-    )
-    return caption(figure, below)
+    where = "Where the clients' rows lie in the plane of two principal components"
+    return caption(figure, f"{where}, a mark per client.")
 
 
 def shuffling(rows: pd.DataFrame, metric: str, ax: Axes | None = None, shared: float = 0.0) -> Axes:

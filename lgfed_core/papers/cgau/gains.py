@@ -8,6 +8,7 @@ import pandas as pd
 from lgfed_core.evidence.claims import Part, paired, tested
 from lgfed_core.evidence.display import Page
 from lgfed_core.evidence.printed import METHODS
+from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import NO_EVIDENCE, Evidence, greater
 from lgfed_core.papers.differences import table, tables
 
@@ -22,14 +23,23 @@ def gains(found: pd.DataFrame, metric: str = "test_auc", selection: str = "best_
     found: tidy rows of one protocol and scale, paired by seed and proportion. Empty where the
     baseline has not run.
     """
-    mine = found[(found["metric"] == metric) & (found["selection"] == selection)]
-    wide = mine.pivot_table("value", ["shuffle_proportion", "seed"], "method")
+    wide = select(found, metric=metric, selection=selection)
+    wide = wide.pivot_table("value", ["shuffle_proportion", "seed"], "method")
     if "baseline" not in wide:
         return pd.DataFrame(columns=["shuffle_proportion", "seed", "method", "gain"])
     others = [m for m in federated.METHODS if m in wide and m != "baseline"]
     gain = wide[others].sub(wide["baseline"], axis=0)
     gain.columns.name = "method"
     return gain.stack().rename("gain").reset_index()
+
+
+def by_seed(
+    found: pd.DataFrame, method: str, metric: str = "test_auc", selection: str = "best_val"
+) -> pd.DataFrame:
+    """`gains` of one CGAU: a line per seed, a column per proportion; empty where it or the baseline
+    has not run."""
+    gain = select(gains(found, metric, selection), method=method)
+    return gain.pivot(index="seed", columns="shuffle_proportion", values="gain").dropna()
 
 
 def at_ends(gain: pd.DataFrame, unit: str, shared: float = 0.0) -> Page:
@@ -55,15 +65,9 @@ def distances_fall(found: pd.DataFrame) -> list[Part]:
     if gamma.empty:
         return []
     none = pd.Series(dtype=float)  # of a proportion that has not run
-    steps = pairwise(PROPORTIONS)
     return [
-        paired(
-            f"{100 * a:g} to {100 * b:g} % shuffled",
-            gamma.get(a, none),
-            gamma.get(b, none),
-            greater,
-        )
-        for a, b in steps
+        paired(f"{100 * a:g} to {_at(b)}", gamma.get(a, none), gamma.get(b, none), greater)
+        for a, b in pairwise(PROPORTIONS)
     ]
 
 
@@ -90,8 +94,3 @@ def missing(proportions: Iterable[float]) -> list[Part]:
 
 def _at(p: float) -> str:
     return f"{100 * p:g} % shuffled"
-
-
-def have(rows: pd.DataFrame, method: str) -> bool:
-    """Whether there are rows of ``method`` and of the baseline."""
-    return {method, "baseline"} <= set(rows["method"])

@@ -19,7 +19,7 @@ from lgfed_core.papers.cgau.audio.run import AUDIO
 from lgfed_core.papers.cgau.cifar10 import (
     claims as judged,
     control,
-    newcomers,
+    new_clients,
     run as cifar10,
     time as cost,
 )
@@ -93,21 +93,22 @@ def test_a_hundred_clients_cost_what_ten_cost():
     assert cifar10.tables(other)[0] == "cgau_cifar10_cifar_cnn_50_clients_frechet"
 
 
-def test_the_control_has_rows_of_its_own(toy):
-    cfg = CIFAR10.settings("paper", within_classes=False)
-    assert cfg.shuffles == (0.0,) and cifar10.tables(cfg)[1] == "cgau_cifar10_all_classes"
-    cfg = CIFAR10.settings("smoke", within_classes=False)
-    who = federated.simulated(cfg, toy, 0)
-    nearest = ((who.plane[:, None] - who.means[0]) ** 2).sum(-1).argmin(1)
-    assert (who.client == nearest).all()
-
-
-def test_the_other_reading_has_rows_of_its_own(toy):
-    cfg = CIFAR10.settings("paper", own_class=False)
-    assert cfg.shuffles == (0.0,) and cifar10.tables(cfg)[1] == "cgau_cifar10_any_class"
-    who = federated.simulated(CIFAR10.settings("smoke", own_class=False), toy, 0)
-    far = ((who.plane[:, None, None] - who.means) ** 2).sum(-1)  # [n, C, K]
+@pytest.mark.parametrize(
+    ("made", "table", "classes"),  # the classes whose centroids a row may go to
+    [
+        ("within_classes", "cgau_cifar10_all_classes", 1),
+        ("own_class", "cgau_cifar10_any_class", 10),
+    ],
+)
+def test_the_control_and_the_other_reading_have_rows_of_their_own(toy, made, table, classes):
+    cfg = CIFAR10.settings("paper", **{made: False})
+    assert cfg.shuffles == (0.0,) and cifar10.tables(cfg)[1] == table
+    who = federated.simulated(CIFAR10.settings("smoke", **{made: False}), toy, 0)
+    far = ((who.plane[:, None, None] - who.means[:classes]) ** 2).sum(-1)  # [n, C, K]
     assert (who.client == far.reshape(len(toy), -1).argmin(1) % who.clients).all()
+
+
+def test_clients_of_all_classes_have_no_centroid_of_a_class():
     with pytest.raises(SettingsError, match="has no centroids of a class"):
         CIFAR10.settings("paper", own_class=False, within_classes=False)
 
@@ -162,15 +163,12 @@ def made_up(gain, base=lambda p: 78.0, spread=0.1, seeds=5, stand_in="", last=No
 
 def timed(ratio, seeds=5):
     """Rounds of which every second repetition ran on a machine half as fast."""
+    cost = {("looped", "baseline"): 20.0, ("looped", "cgau_kept"): 20.0 * ratio}
+    cost |= {("batched", "baseline"): 10.0, ("batched", "cgau_kept"): 50.0}
     lines = [
-        (way, method, seed, (1 + seed % 2) * cost + 0.001 * seed)
+        (*what, seed, (1 + seed % 2) * ms + 0.001 * seed)
         for seed in range(seeds)
-        for way, method, cost in (
-            ("looped", "baseline", 20.0),
-            ("looped", "cgau_kept", 20.0 * ratio),
-            ("batched", "baseline", 10.0),
-            ("batched", "cgau_kept", 50.0),
-        )
+        for what, ms in cost.items()
     ]
     return pd.DataFrame(lines, columns=["way", "method", "seed", "value"])
 
@@ -178,9 +176,9 @@ def timed(ratio, seeds=5):
 def test_what_the_paper_says_would_be_confirmed():
     found = made_up(lambda p: 3.0 - 2.5 * p)
     lines = judged.judged(found, made_up(lambda p: 0.3), timed(1.85))
-    assert lines["verdict"].to_dict() == dict.fromkeys(
-        ["C3", "C4", "C5", "C6", "C7", "C9"], "confirmed"
-    )
+    assert list(lines.index) == ["C3", "C4", "C5", "C6", "C7", "C9"]
+    assert lines["verdict"].eq("confirmed").all()
+    assert lines.loc[["C4", "C6", "C7"], "at"].str.endswith("in points").all()
 
 
 def test_what_holds_on_some_proportions_alone_is_not_confirmed():
@@ -209,6 +207,7 @@ def test_what_it_does_not_say_would_not():
     other = made_up(lambda p: 2.0, stand_in="a small CNN")
     lines = judged.judged(found, other, timed(4.0))
     assert lines.loc[["C3", "C4", "C6", "C9"], "verdict"].tolist() == ["refuted"] * 4
+    assert lines.loc["C9", "at"] == "the seconds' ratio less 1.85"
     assert lines.loc["C7", "said"] == "on stand-in data (a small CNN): refuted"
     level = judged.judged(made_up(lambda p: 0.0))["verdict"]
     assert "C7" not in level and "C9" not in level
@@ -261,13 +260,6 @@ def test_rounds_are_timed_in_turn(tmp_path):
         TIME.settings("smoke", used=100)
 
 
-def test_the_part_that_decides_says_its_unit():
-    found = made_up(lambda p: 3.0 - 2.5 * p)
-    lines = judged.judged(found, made_up(lambda p: 0.3), timed(4.0))
-    assert lines.loc["C9", "at"] == "the seconds' ratio less 1.85"
-    assert lines.loc[["C4", "C6", "C7"], "at"].str.endswith("in points").all()
-
-
 def test_slopes_by_hand():
     found = made_up(lambda p: 4.0 - 2.0 * p, spread=0.0)
     level, tilted, more = (part.evidence for part in judged.slopes(judged.Found(found)))
@@ -299,7 +291,7 @@ def recorded(monkeypatch, gains, last=None, **how):
 def test_the_last_clients_stay_away(toy):
     cfg = NEW_CLIENTS.settings("smoke")
     who = federated.simulated(cfg, toy, 0).partition()
-    known, new = newcomers.apart(who, 1)
+    known, new = new_clients.apart(who, 1)
     assert (len(known), len(new)) == (2, 1)
     assert known.train.of(1).tolist() == who.train.of(1).tolist()
     assert new.test.of(0).tolist() == who.test.of(2).tolist()
@@ -320,16 +312,16 @@ def test_a_fitted_row_learns_what_is_special_about_the_newcomer():
     x = torch.randn(200, 2)
     mine = Split(x, torch.zeros(200, dtype=torch.long))
     training = LocalTraining(0.5, 32, 0.9)
-    found = newcomers.ways(net, layout, shared, known, mine, training, (1, 50), seed=0)
+    found = new_clients.ways(net, layout, shared, known, mine, training, (1, 50), seed=0)
     assert list(found) == ["zero", "mean", "fitted_1", "fitted_50"]
     assert not found["zero"].any() and torch.allclose(found["mean"], known.mean(0))
-    right = {w: newcomers.right(net, layout, shared, row, mine) for w, row in found.items()}
+    right = {w: new_clients.right(net, layout, shared, row, mine) for w, row in found.items()}
     assert right["fitted_50"] > max(right["zero"], 150)
-    again = newcomers.ways(net, layout, shared, known, mine, training, (1, 50), seed=0)
+    again = new_clients.ways(net, layout, shared, known, mine, training, (1, 50), seed=0)
     assert torch.equal(again["fitted_50"], found["fitted_50"])
     assert torch.equal(shared, before), "nothing that is shared moves"
     plain = Layout(net, {n for n, _ in net.named_parameters()})
-    only = newcomers.ways(net, plain, shared, torch.empty(3, 0), mine, training, (1,), 0)
+    only = new_clients.ways(net, plain, shared, torch.empty(3, 0), mine, training, (1,), 0)
     assert list(only) == ["as_it_is"]
 
 
@@ -355,7 +347,7 @@ def test_without_client_terms_a_newcomer_is_like_any_other():
             [p for n, p in net.named_parameters() if n not in client_rows(net)]
         )
     row = torch.zeros(layout.size_personal)
-    assert newcomers.right(net, layout, shared, row, Split(x, y)) == 50
+    assert new_clients.right(net, layout, shared, row, Split(x, y)) == 50
 
 
 def test_the_control_stands_beside_what_it_controls(monkeypatch):

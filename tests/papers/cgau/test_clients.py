@@ -85,12 +85,7 @@ def test_a_class_dealt_at_random_cannot_be_ruled_out(noise):
     x, y, part = (v[:200] for v in noise)
     y = np.where(np.arange(200) < 4, 11, y)
     part = np.where(np.arange(200) < 50, feature_clusters.TEST, feature_clusters.TRAIN)
-    part[:4] = [
-        feature_clusters.TRAIN,
-        feature_clusters.TRAIN,
-        feature_clusters.TEST,
-        feature_clusters.TEST,
-    ]
+    part[:4] = np.repeat([feature_clusters.TRAIN, feature_clusters.TEST], 2)
     who = feature_clusters.simulate(x, y, part, 3, seed=0)
     assert who.random == (11,) and np.isnan(who.means[-1]).all()
     assert client_leak._possible(who)[-1].all()

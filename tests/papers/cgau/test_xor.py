@@ -1,5 +1,7 @@
 """XOR with two clients: the data, a unit set by hand, and what its parts are found to do."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,7 +10,7 @@ import torch
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import claims
 from lgfed_core.evidence.verdict import NO_EVIDENCE
-from lgfed_core.papers.cgau.xor import claims as judged, roles, run as xor, shares
+from lgfed_core.papers.cgau.xor import claims as judged, roles, run as xor
 
 CFG = xor.settings("smoke", spread=0.1)
 
@@ -58,29 +60,17 @@ def test_a_unit_set_by_hand_solves_it_and_each_part_carries_one_client():
 
 
 def test_roles_in_words():
-    def line(solved, up_m, down_m, up_e, down_e):
-        cells = {("all", "nothing"): solved, ("up", "modulation"): up_m}
-        cells |= {("down", "modulation"): down_m, ("up", "expression"): up_e}
-        return cells | {("down", "expression"): down_e}
-
-    found = pd.DataFrame(
-        [
-            line(0.9, 1, 1, 1, 1),
-            line(1, 0.5, 1, 1, 0.5),
-            line(1, 0.5, 1, 0.5, 1),
-            line(1, 0.5, 0.5, 1, 1),
-            line(1, 1, 1, 1, 0.5),
-            line(1, 1, 1, 1, 1),
-        ]
-    )
-    assert roles.roles(found, 0.95).tolist() == [
-        "not solved",
-        "one each",
-        "mixed",
-        "modulation alone",
-        "expression alone",
-        "needs neither",
-    ]
+    columns = [("all", "nothing"), *product(("up", "down"), ("modulation", "expression"))]
+    right = {
+        "not solved": (0.9, 1, 1, 1, 1),
+        "one each": (1, 0.5, 1, 1, 0.5),
+        "mixed": (1, 0.5, 0.5, 1, 1),
+        "modulation alone": (1, 0.5, 1, 0.5, 1),
+        "expression alone": (1, 1, 1, 1, 0.5),
+        "needs neither": (1, 1, 1, 1, 1),
+    }
+    found = pd.DataFrame(right.values(), columns=pd.MultiIndex.from_tuples(columns))
+    assert roles.roles(found, 0.95).tolist() == list(right)
 
 
 def test_the_claim_counts_the_starts_of_the_half_that_its_estimate_is_of():
@@ -95,7 +85,8 @@ def test_the_claim_counts_the_starts_of_the_half_that_its_estimate_is_of():
 
 
 @pytest.mark.parametrize(
-    ("left", "verdict"), [(0.7, "confirmed"), (0.8, "inconclusive"), (0.9, "inconclusive")]
+    ("left", "verdict"),
+    [(0.7, "confirmed"), (0.8, "inconclusive"), (0.9, "inconclusive"), (0.96, "refuted")],
 )
 def test_no_threshold_decides_alone_whether_a_part_carries_a_client(left, verdict):
     found = pd.concat([xor.accuracies(by_hand(), CFG)] * 30, ignore_index=True)
@@ -106,13 +97,9 @@ def test_no_threshold_decides_alone_whether_a_part_carries_a_client(left, verdic
     rare = 0.025 ** (1 / 30)  # the share with which 30 of 30 are still as likely as this
     low, high = rare if min(holds) else 0.0, 1.0 if max(holds) else 1 - rare
     assert (each.low, each.high) == pytest.approx((low - 0.5, high - 0.5))
-    assert roles.counts(found).loc["one each"].tolist() == [30 * one for one in holds]
-
-
-def test_what_holds_at_no_threshold_is_refuted():
-    found = pd.concat([xor.accuracies(by_hand(), CFG)] * 30, ignore_index=True)
-    found.loc[:, ("down", "expression")] = 0.96
-    assert claims.judged(judged.CLAIMS, {"cgau": found}).loc["C8", "verdict"] == "refuted"
+    assert roles.counts(found).reindex(["one each"], fill_value=0).to_numpy().tolist() == [
+        [30 * one for one in holds]
+    ]
 
 
 def test_the_start_that_is_drawn_is_clear_by_every_threshold():
@@ -125,10 +112,10 @@ def test_the_start_that_is_drawn_is_clear_by_every_threshold():
 def test_the_claim_needs_both_halves():
     once = xor.accuracies(by_hand(), CFG)
     found = pd.concat([once] * 8, ignore_index=True)
-    assert roles.claim({"cgau": found})["C8"].p < 0.05
+    assert roles.claim({"cgau": found}).evidence.p < 0.05
     found.loc[:, ("down", "expression")] = 1.0  # expression does nothing
-    evidence = roles.claim({"cgau": found})
-    assert evidence["C8, one unit solves it"].p < 0.05 and evidence["C8"].p_against < 0.05
+    first = roles.halves({"cgau": found})["one unit solves it"].evidence
+    assert first.p < 0.05 and roles.claim({"cgau": found}).evidence.p_against < 0.05
 
 
 @pytest.mark.parametrize("kind", xor.NETS)
@@ -143,32 +130,15 @@ def test_networks_learn_side_by_side_as_they_do_alone(kind):
 def test_the_interval_of_a_share_is_of_counts_and_stays_between_its_ends():
     """By hand: the bounds of 3 of 3 and 0 of 3 are roots of 0.025; 5 of 188 by a table of beta."""
     for some, low, high in ((3, 0.025 ** (1 / 3), 1.0), (0, 0.0, 1 - 0.025 ** (1 / 3))):
-        found = shares.more_than_half(np.arange(3) < some)
+        found = roles.more_than_half(np.arange(3) < some)
         assert (found.low, found.high) == pytest.approx((low - 0.5, high - 0.5))
         assert (found.p, found.p_against) == ((1 / 8, 1.0) if some else (1.0, 1 / 8))
-    found = shares.more_than_half(np.arange(188) < 5)
+    found = roles.more_than_half(np.arange(188) < 5)
     assert found.estimate == pytest.approx(5 / 188 - 0.5)
     assert (found.low, found.high) == pytest.approx((0.0087 - 0.5, 0.0610 - 0.5), abs=1e-4)
-    two = shares.more_than_half(np.arange(4) < 2)
+    two = roles.more_than_half(np.arange(4) < 2)
     assert two.p == two.p_against == pytest.approx(11 / 16)
-    assert shares.more_than_half([]) == NO_EVIDENCE
-
-
-@pytest.mark.parametrize(
-    ("both", "first", "second", "none", "low", "high"),
-    [  # Newcombe (1998), Table III, method 10
-        (36, 12, 2, 0, 0.0569, 0.3404),
-        (54, 0, 0, 0, -0.0664, 0.0664),
-    ],
-)
-def test_the_interval_of_a_difference_is_newcombes(both, first, second, none, low, high):
-    a = np.repeat([1, 1, 0, 0], [both, first, second, none])
-    b = np.repeat([1, 0, 1, 0], [both, first, second, none])
-    found = shares.difference(a, b)
-    assert (found.low, found.high) == pytest.approx((low, high), abs=5e-5)
-    turned = shares.difference(b, a)
-    assert (turned.low, turned.high) == pytest.approx((-high, -low), abs=5e-5)
-    assert -1 <= found.low <= found.high <= 1
+    assert roles.more_than_half([]) == NO_EVIDENCE
 
 
 def test_xor_needs_no_client():

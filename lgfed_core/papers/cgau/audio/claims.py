@@ -10,14 +10,12 @@ from lgfed_core.evidence.claims import Claim, Part
 from lgfed_core.evidence.records import select, stand_in
 from lgfed_core.evidence.verdict import NO_EVIDENCE, equivalent, greater, rising
 
-from ..gains import at, at_each, distances_fall, gains, have, missing
+from ..gains import at, at_each, by_seed, distances_fall, missing
 from . import coughs
 from .run import NAME, TABLES
 
 SAME = 0.2  # points of AUC that count as no difference: half of the largest gain the paper reports
-SHARED = (
-    0.625  # each repetition tests on a third of the same clips, and trains on 4/5 of the others
-)
+SHARED = 0.625  # a repetition tests on a third of the same clips, trains on 4/5 of the others
 
 
 class Found(NamedTuple):
@@ -32,14 +30,14 @@ def not_lower(found: Found) -> list[Part]:
 
     Repetitions draw their test clips from the same few, which their intervals know (`SHARED`).
     """
-    gain = _gain(found)
+    gain = by_seed(*found)
     return [] if gain.empty else at_each(gain, greater, by=-SAME, shared=SHARED)
 
 
 def gain_falls(found: Found) -> list[Part]:
     """C2: without shuffling there is a gain; it falls with the proportion; at 1 it is within
     `SAME`."""
-    gain = _gain(found)
+    gain = by_seed(*found)
     if gain.empty:
         return []
     p, several = gain.columns.to_numpy(float), len(gain.columns) > 1
@@ -131,11 +129,3 @@ def told() -> dict[str, Told]:
     """The same by setting, with their answers."""
     mine = select(stored(), protocol="as_described")
     return answers.told(CLAIMS, Found(mine, "cgau_kept"), stand_in(mine))
-
-
-def _gain(found: Found) -> pd.DataFrame:
-    """Gains: a line per seed, a column per proportion; empty where nothing was run."""
-    if not have(*found):
-        return pd.DataFrame()
-    gain = select(gains(found.rows), method=found.method)
-    return gain.pivot(index="seed", columns="shuffle_proportion", values="gain").dropna()

@@ -1,5 +1,6 @@
 """Claims C3, C4, C6, C7 and C9 of the CGAU paper as tests over repetitions on CIFAR-10."""
 
+from itertools import product
 from typing import NamedTuple
 
 import pandas as pd
@@ -12,7 +13,7 @@ from lgfed_core.evidence.records import select, stand_in
 from lgfed_core.evidence.verdict import equivalent, greater, rising
 from lgfed_core.models.cgau import Baseline, GatedMLP
 
-from ..gains import at, at_each, distances_fall, gains, have, missing
+from ..gains import at, at_each, by_seed, distances_fall, gains, missing
 from ..printed import accuracies
 from . import run as cifar10, time as cgau_time
 
@@ -70,10 +71,12 @@ def slopes(found: Found) -> list[Part]:
 def smaller_gain(found: Found) -> list[Part]:
     """C7: the gain, averaged over the proportions that both have, is greater in ``rows`` than in
     ``itself``."""
-    if found.itself is None or not (have(*found[:2]) and have(found.itself, found.method)):
+    if found.itself is None:
         return []
     readings = found.method, found.selection
     both = [gain_table(rows, *readings) for rows in (found.rows, found.itself)]
+    if any(gain.empty for gain in both):
+        return []
     common = both[0].columns.intersection(both[1].columns)
     means = (gain[common].mean(axis=1) for gain in both)
     return [paired("the difference of gains, in points", *means, greater), *missing(common)]
@@ -82,9 +85,10 @@ def smaller_gain(found: Found) -> list[Part]:
 def larger_unshuffled() -> float:
     """By how many points the stored gain on features of CIFAR-10 itself is larger, nothing
     shuffled; for the answer to C7."""
-    both = (cifar10.stored(), cifar10.stored("cifar_cnn"))
-    gain = (gain_table(select(rows, protocol="as_described"))[0.0].mean() for rows in both)
-    imagenet, itself = gain
+    imagenet, itself = (
+        gain_table(select(cifar10.stored(name), protocol="as_described"))[0.0].mean()
+        for name in ("inception_v3", "cifar_cnn")
+    )
     return float(itself - imagenet)
 
 
@@ -195,13 +199,11 @@ CLAIMS = (
 def told() -> dict[str, Told]:
     """The claims by setting, of client rows kept on the device, with their answers."""
     mine, itself = (
-        select(cifar10.stored(*features), protocol="as_described")
-        for features in ((), ("cifar_cnn",))
+        select(cifar10.stored(name), protocol="as_described")
+        for name in ("inception_v3", "cifar_cnn")
     )
-    names = dict.fromkeys((claim.id for claim in CLAIMS), stand_in(mine))
-    names["C7"] = ", ".join(filter(None, (stand_in(mine), stand_in(itself))))
     found = Found(mine, itself=itself, times=cgau_time.stored())
-    return answers.told(CLAIMS, found, names)
+    return answers.told(CLAIMS, found, _stand_ins(found))
 
 
 def judged(
@@ -212,17 +214,12 @@ def judged(
     method: str = "cgau_kept",
     selection: str = BEST,
 ) -> pd.DataFrame:
-    """Lines of `evidence.claims.judged`, for as many claims as there are rows for.
-
-    found: rows of `run.stored`; itself: those with features of a network that was trained on
-    CIFAR-10 itself, for C7; times: rows of `time.stored`, for C9. Where data or features stand in
-    for the paper's, verdicts say so.
-    """
+    """Lines of `evidence.claims.judged`, for as many claims as there are rows for; `Found` says
+    which. Where data or features stand in for the paper's, verdicts say so."""
     mine = select(found, protocol=protocol)
     own = None if itself is None else select(itself, protocol=protocol)
-    here, other = (stand_in(rows) if rows is not None else "" for rows in (mine, own))
-    names = {claim.id: here for claim in CLAIMS} | {"C7": ", ".join(filter(None, [here, other]))}
-    lines = claims.judged(CLAIMS, Found(mine, method, own, times, selection), names)
+    both = Found(mine, method, own, times, selection)
+    lines = claims.judged(CLAIMS, both, _stand_ins(both))
     above = level(mine)
     if not pd.isna(above):  # of claims about accuracies: at which level they are judged
         words = f" (on features where the baseline is {above:+.1f} points from the paper's level)"
@@ -234,8 +231,8 @@ def judged(
 def level(rows: pd.DataFrame) -> float:
     """How far our baseline is above the printed one, all rows shuffled; NaN where it has not
     run."""
-    found = accuracy(rows, "baseline") if "baseline" in set(rows["method"]) else pd.DataFrame()
-    return float(found[1.0].mean() - accuracies()["baseline"]) if 1.0 in found else float("nan")
+    ours = accuracy(rows, "baseline").get(1.0, pd.Series(dtype=float))
+    return float(ours.mean() - accuracies()["baseline"])
 
 
 def from_stored() -> pd.DataFrame:
@@ -243,13 +240,12 @@ def from_stored() -> pd.DataFrame:
     accuracies it is said what comes of rows averaged, as the released code does."""
     stored = cifar10.stored(), cifar10.stored("cifar_cnn"), cgau_time.stored()
     lines, averaged = judged(*stored), judged(*stored, method="cgau_averaged")
-    for id in AVERAGED:
-        if id in lines.index and lines.loc[id, "ran"] and averaged.loc[id, "ran"]:
+    for id in lines.index.intersection(AVERAGED):
+        if lines.loc[id, "ran"] and averaged.loc[id, "ran"]:
             words = f"client rows averaged, as released: {averaged.loc[id, 'verdict']}"
             said = lines.loc[id, "said"]
-            lines.loc[id, "said"] = (
-                f"{said[:-1]}; {words})" if said.endswith(")") else f"{said} ({words})"
-            )
+            said = f"{said[:-1]}; {words})" if said.endswith(")") else f"{said} ({words})"
+            lines.loc[id, "said"] = said
     return lines
 
 
@@ -263,31 +259,30 @@ def gain_table(
     found: pd.DataFrame, method: str = "cgau_kept", selection: str = BEST
 ) -> pd.DataFrame:
     """Gains in points of accuracy: a line per seed, a column per proportion."""
-    gain = select(gains(found, METRIC, selection), method=method)
-    return gain.pivot(index="seed", columns="shuffle_proportion", values="gain").dropna()
+    return by_seed(found, method, METRIC, selection)
 
 
 def by_number_of_clients(method: str = "cgau_kept", protocol: str = "as_described") -> pd.DataFrame:
     """Recorded gains of more than ten clients, and of ten on the same features: features, clients,
     shuffle_proportion, method, seed, gain."""
     columns = ["features", "clients", "shuffle_proportion", "method", "seed", "gain"]
-    parts = []
-    for features in cifar10.FEATURES:
-        here = []
-        for clients in (10, 50, 100):
-            found = select(cifar10.stored(features, clients), protocol=protocol)
-            if have(found, method):
-                gain = select(gains(found, METRIC), method=method)
-                here.append(gain.assign(clients=clients, features=features))
-        if any((part["clients"] > 10).any() for part in here):
-            parts += here
-    return pd.concat(parts)[columns] if parts else pd.DataFrame(columns=columns)
+    each = []
+    for features, clients in product(cifar10.FEATURES, (10, 50, 100)):
+        gain = gains(select(cifar10.stored(features, clients), protocol=protocol), METRIC)
+        each.append(select(gain, method=method).assign(clients=clients, features=features))
+    found = pd.concat([some for some in each if len(some)] or each)[columns]
+    return found[found.groupby("features")["clients"].transform("max") > 10]
 
 
 def _gain(found: Found) -> pd.DataFrame:
-    """`gain_table`; empty where nothing was run."""
-    there = have(found.rows, found.method)
-    return gain_table(found.rows, found.method, found.selection) if there else pd.DataFrame()
+    return gain_table(found.rows, found.method, found.selection)
+
+
+def _stand_ins(found: Found) -> dict[str, str]:
+    """What stands in for the paper's data or features, by claim."""
+    here = stand_in(found.rows)
+    other = "" if found.itself is None else stand_in(found.itself)
+    return {claim.id: here for claim in CLAIMS} | {"C7": ", ".join(filter(None, [here, other]))}
 
 
 def _slope(accuracy: pd.DataFrame) -> pd.Series:

@@ -9,14 +9,9 @@ The rows that clients keep for validation are among those pictures: their loss i
 the features know with their labels, so that the round which it picks stands beside the last one.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 import numpy as np
 import torch
 import torch.nn.functional as F
-from numpy.typing import NDArray
 from torch import Tensor
 from tqdm.auto import tqdm
 
@@ -44,7 +39,9 @@ def load(per_class: int | None = None, epochs: int = EPOCHS) -> Features:
         images, labels = pixels(place)
         net = trained(images[~test], labels[~test], epochs)
         save_arrays(path, x=embedded(net, images).numpy())
-    x = _read(path, len(place))
+    (x,) = load_arrays(path, "x")
+    if x.shape != (len(place), WIDTH) or not np.isfinite(x).all():
+        raise DataError(f"{path} holds other rows; delete it to compute it again")
     label = rows.label[rows.kept]
     part = "" if per_class is None else f", first {per_class} of each class"
     return features(
@@ -74,7 +71,7 @@ def trained(x: Tensor, y: Tensor, epochs: int = EPOCHS, seed: int = 0) -> models
     rng = torch.Generator().manual_seed(seed)
     with torch.enable_grad(), tqdm(total=epochs, desc=NAME, unit="epoch", leave=False) as bar:
         for _ in range(epochs):
-            for rows in _batches(len(y), rng):
+            for rows in torch.randperm(len(y), generator=rng).split(BATCH):
                 flip = torch.rand(len(rows), 1, 1, 1, generator=rng) < 0.5
                 pictures = torch.where(flip, x[rows].flip(3), x[rows])
                 sgd.zero_grad()
@@ -96,14 +93,3 @@ def embedded(net: models.CifarCNN, x: Tensor) -> Tensor:
     finally:
         hook.remove()
     return torch.cat(said)
-
-
-def _batches(n: int, rng: torch.Generator) -> Iterator[Tensor]:
-    yield from torch.randperm(n, generator=rng).split(BATCH)
-
-
-def _read(path, rows: int) -> NDArray:
-    (x,) = load_arrays(path, "x")
-    if x.shape != (rows, WIDTH) or not np.isfinite(x).all():
-        raise DataError(f"{path} holds other rows; delete it to compute it again")
-    return x

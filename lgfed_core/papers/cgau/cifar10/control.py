@@ -12,7 +12,6 @@ from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import equivalent, greater
 
 from ..federated import GAMMA
-from ..gains import have
 from . import run as cifar10
 from .claims import BEST, LAST, NO_GAIN, accuracy, gain_table
 
@@ -42,15 +41,15 @@ def table(method: str = "cgau_kept", protocol: str = "as_described") -> pd.DataF
             found = cifar10.stored(features, **made)
             found = select(found, protocol=protocol, shuffle_proportion=0)
             for at, selection in ROUNDS.items():
-                if have(found[found["selection"] == selection], method):
-                    lines[features, name, at] = _line(found, method, selection)
+                gain = gain_table(found, method, selection)
+                if len(gain):
+                    lines[features, name, at] = _line(found, gain[0.0], selection)
     index = pd.MultiIndex.from_tuples(lines, names=NAMES) if lines else None
     columns = ["distance", "baseline", "gain", "low", "high", "p", "p_same", "repetitions"]
     return pd.DataFrame(list(lines.values()), index, columns)
 
 
-def _line(found: pd.DataFrame, method: str, selection: str) -> list[float]:
-    gain = gain_table(found, method, selection)[0.0]
+def _line(found: pd.DataFrame, gain: pd.Series, selection: str) -> list[float]:
     level = accuracy(found, "baseline", selection)[0.0].reindex(gain.index).mean()
     more, same = greater(gain), equivalent(gain, 0.0, NO_GAIN)
     numbers = [more.estimate, more.low, more.high, more.p, same.p]

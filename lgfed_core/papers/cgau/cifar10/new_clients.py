@@ -1,24 +1,36 @@
 """CGAU and clients that were never trained: an experiment of ours on CIFAR-10.
 
 Two of the ten clients of `cifar10.run` stay away from training. Afterwards they are served with
-the shared network and a row that they have not learnt in it (`newcomers`). The paper leaves open
-what such a client should do.
+the shared network and a row that they have not learnt in it. A network with client rows has none
+for a newcomer; which it should take, the CGAU paper leaves open:
+
+* ``zero``: no client; equation (1) without its client terms;
+* ``mean``: the mean of the rows of all trained clients;
+* ``fitted_n``: n local steps on the newcomer's own training rows, from zero. Only its row moves;
+  what is shared stays as it is, so nothing is sent to anybody.
+
+A network without client rows has one way, ``as_it_is``.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
 
-from lgfed_core.data.features.stored import Features
-from lgfed_core.engine import Outcome
+from lgfed_core.data import Split
+from lgfed_core.engine import LocalTraining, Outcome
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence.records import select
-from lgfed_core.papers.parts import Part, who
+from lgfed_core.models.layout import Layout
+from lgfed_core.papers.parts import Part
+from lgfed_core.partition import ClientIndices, Partition
+from lgfed_core.partition.feature_clusters import Clients
 
 from .. import federated
-from . import newcomers, run as cifar10
-from .newcomers import KNOWN
+from . import run as cifar10
 
 NAME = "cgau.new_clients"
 TABLE = "cgau_new_clients"
@@ -57,40 +69,38 @@ class NewClients(cifar10.Cifar10):
 
     def federation(self, cfg, stored, seeds, method, device):
         fed, start = super().federation(cfg, stored, seeds, method, device)
-        known = [newcomers.apart(partition, cfg.new)[0] for partition in fed.partitions]
+        known = [apart(partition, cfg.new)[0] for partition in fed.partitions]
         return replace(fed, partitions=known), start
 
     def tracker(self, cfg: Settings) -> None:
         return None
 
-    def label(self, cfg: Settings, seeds, name: str) -> str:
-        return f"{cfg.protocol} {who(seeds)}, {cfg.new} stay away: {name}"
-
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """Accuracies at the last round, percent: of the known clients' test rows with their own
         rows, and of the newcomers' with each way to choose one; columns method and way."""
         stored, seeds = cfg.load(), list(dict.fromkeys(outcome.final.index))
-        lines, at = [], 0
+        split = stored.dataset().train
+        tensors = zip(
+            outcome.tensors["shared"].cpu(), outcome.tensors["personal"].cpu(), strict=True
+        )
+        lines = []
         for seed in seeds:
             clients = federated.simulated(cfg, stored, seed)
             net = cfg.net(part, stored.x.shape[1], stored.dataset().classes)
             for p in cfg.shuffles:
-                known, late = newcomers.apart(clients.shuffled(p, seed).partition(), cfg.new)
-                shared, personal = (outcome.tensors[k][at].cpu() for k in ("shared", "personal"))
-                found = _accuracies(cfg, stored, net, outcome, shared, personal, known, late, seed)
-                lines += [(seed, p, part, way, value) for way, value in found.items()]
-                at += 1
-        columns = ["seed", "shuffle_proportion", "method", "way", "value"]
-        return pd.DataFrame(lines, columns=columns).assign(
+                model = net, outcome.layout, *next(tensors)
+                for way, hits, n in _hits(cfg, model, split, clients.shuffled(p, seed), seed):
+                    lines.append((seed, p, part, way, hits, n))
+        ids = ["seed", "shuffle_proportion", "method", "way"]
+        found = pd.DataFrame(lines, columns=[*ids, "hits", "rows"])
+        found = found.groupby(ids, sort=False, as_index=False).sum().query("rows > 0")
+        found["value"] = 100 * found.pop("hits") / found.pop("rows")
+        return found.assign(
             table=TABLE,
             features=cfg.features,
             stand_in=stored.stand_in,
             metric="test_acc",
             selection="last",
-            protocol=cfg.protocol,
-            scale=cfg.scale,
-            seconds=outcome.seconds,
-            **outcome.provenance,
         )
 
     def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
@@ -107,18 +117,71 @@ def stored(features: str = "inception_v3", scale: str = "paper") -> pd.DataFrame
     return select(NAME, columns=ours, table=TABLE, scale=scale, features=features)
 
 
-def _accuracies(cfg, stored: Features, net, outcome, shared, personal, known, late, seed):
-    """{way: percent} over the test rows of all clients it is about; shared [P_s], personal
-    [K, P_p]."""
-    split, layout = stored.dataset().train, outcome.layout
-    tests = [(KNOWN, personal[k], known.test.of(k)) for k in range(len(known))]
+def apart(partition: Partition, new: int) -> tuple[Partition, Partition]:
+    """The first K - ``new`` clients, who train, and the last ``new``, who come later."""
+    known = len(partition) - new
+
+    def some(word: str, which: range) -> Partition:
+        kinds = (partition.train, partition.validation, partition.test)
+        rows = (ClientIndices.from_lists([kind.of(k) for k in which]) for kind in kinds)
+        return Partition(f"{partition.name}, {word}", *rows)
+
+    return some("known", range(known)), some("new", range(known, len(partition)))
+
+
+def right(net: nn.Module, layout: Layout, shared: Tensor, row: Tensor, data: Split) -> int:
+    """How many rows of ``data`` the model (shared [P_s], row [P_p]) gets right."""
+    with torch.no_grad():
+        outputs = functional_call(net.eval(), layout.views(shared, row), (data.x,))
+    return int((outputs.argmax(-1) == data.y).sum())
+
+
+def ways(
+    net: nn.Module,
+    layout: Layout,
+    shared: Tensor,
+    rows: Tensor,
+    data: Split,
+    training: LocalTraining,
+    steps: Sequence[int],
+    seed: int,
+) -> dict[str, Tensor]:
+    """Rows [P_p] that a newcomer with training rows ``data`` may take, by name.
+
+    shared [P_s]: what was learnt together; rows [K, P_p]: those of the known clients. A row is
+    fitted by SGD with momentum on cross-entropy, as in training, dropout included; the momentum is
+    kept over all ``steps``.
+    """
+    if not layout.size_personal:
+        return {"as_it_is": rows[0]}
+    found = {"zero": torch.zeros_like(rows[0]), "mean": rows.mean(0)}
+    row = torch.zeros(layout.size_personal, requires_grad=True)
+    sgd = torch.optim.SGD([row], training.lr, training.momentum)
+    rng = torch.Generator().manual_seed(seed)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)  # dropout
+        for step in range(1, max(steps) + 1):
+            at = torch.randint(len(data), (training.batch_size,), generator=rng)
+            outputs = functional_call(net.train(), layout.views(shared, row), (data.x[at],))
+            sgd.zero_grad()
+            nn.functional.cross_entropy(outputs, data.y[at]).backward()
+            sgd.step()
+            if step in steps:
+                found[f"fitted_{step}"] = row.detach().clone()
+    return found
+
+
+def _hits(cfg: Settings, model, split: Split, clients: Clients, seed: int):
+    """(way, test rows that are right, of how many) of each client, for each way that it has.
+
+    model: network, layout, shared [P_s] and the rows of the known clients [K, P_p].
+    """
+    net, layout, shared, rows = model
+    known, late = apart(clients.partition(), cfg.new)
+    tests = [("known", rows[k], known.test.of(k)) for k in range(len(known))]
     for k in range(len(late)):
         mine = split.take(late.train.of(k))
-        ways = newcomers.ways(net, layout, shared, personal, mine, cfg.training, cfg.fit, seed)
-        tests += [(way, row, late.test.of(k)) for way, row in ways.items()]
-    hits, total = {}, {}
+        found = ways(*model, mine, cfg.training, cfg.fit, seed)
+        tests += [(way, row, late.test.of(k)) for way, row in found.items()]
     for way, row, at in tests:
-        said = newcomers.right(net, layout, shared, row, split.take(at))
-        hits[way] = hits.get(way, 0) + said
-        total[way] = total.get(way, 0) + len(at)
-    return {way: 100 * hits[way] / total[way] for way in hits if total[way]}
+        yield way, right(net, layout, shared, row, split.take(at)), len(at)

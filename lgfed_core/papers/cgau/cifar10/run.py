@@ -186,18 +186,14 @@ CIFAR10 = Cifar10()
 
 
 def stored(
-    features: str = "inception_v3",
-    clients: int = 10,
-    scale: str = "paper",
-    within_classes: bool = True,
-    own_class: bool = True,
+    features: str = "inception_v3", clients: int = 10, scale: str = "paper", **made: bool
 ) -> pd.DataFrame:
     """Our recorded rows of one kind of features and of clients; may be empty.
 
-    Of each protocol those of the most pictures: where all of CIFAR-10 was run, rows of a part of it
-    are left out.
+    made: how clients are simulated, ``within_classes`` and ``own_class`` of the settings. Of each
+    protocol those of the most pictures: where all of CIFAR-10 was run, rows of a part of it are
+    left out.
     """
-    made = dict(within_classes=within_classes, own_class=own_class)
     cfg = CIFAR10.settings("paper", features=features, clients=clients, **made)
     ours = ("shuffle_proportion", "method", "stand_in", "features", "clients")
     found = records.select(NAME, columns=ours, table=tables(cfg), scale=scale)

@@ -108,17 +108,9 @@ class Time(cifar10.Cifar10):
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """One row: milliseconds per round, with the columns way and method."""
         way, _, method = part.partition("_")
-        return pd.DataFrame({"seed": outcome.final.index, "value": outcome.final[METRIC]}).assign(
-            table=TABLE,
-            way=way,
-            method=method,
-            metric=METRIC,
-            selection="last",
-            scale=cfg.scale,
-            protocol=cfg.protocol,
-            seconds=outcome.seconds,
-            **outcome.provenance,
-        )
+        found = pd.DataFrame({"seed": outcome.final.index, "value": outcome.final[METRIC]})
+        ids = dict(table=TABLE, way=way, method=method, metric=METRIC, selection="last")
+        return found.assign(**ids)
 
     def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
         """Nothing is measured on the way."""

@@ -3,17 +3,17 @@
 import pandas as pd
 
 from lgfed_core.evidence.answers import Told
-from lgfed_core.evidence.claims import Claim, Part, weakest
+from lgfed_core.evidence.claims import Claim
 from lgfed_core.papers import live_claims
 
-from .roles import claim, halves
+from .roles import claim
 
 CLAIMS = (
     Claim(
         "C8",
         "cgau/xor",
         "one unit solves it, each part for one client (the weaker share of starts, less one half)",
-        lambda found: [_weaker(found)],
+        lambda found: [claim(found)],
         live=True,
         question="Can one gated unit learn XOR, with modulation for one client and expression for "
         "the other?",
@@ -26,12 +26,6 @@ CLAIMS = (
         unit="share of starts minus one half",
     ),
 )
-
-
-def _weaker(found: dict[str, pd.DataFrame]) -> Part:
-    """C8 with the name and the number of starts of the half that its estimate is of."""
-    part = weakest(list(halves(found).values()))
-    return Part(part.name, part.runs, claim(found)["C8"])
 
 
 def from_stored() -> pd.DataFrame:

@@ -3,14 +3,16 @@
 found: `run.accuracies`, of one kind of network or by kind.
 """
 
+import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
+from scipy import stats
 
-from lgfed_core.evidence.claims import Part, agreed, tested
-from lgfed_core.evidence.verdict import Evidence, every
+from lgfed_core.evidence.claims import Part, agreed, tested, weakest
+from lgfed_core.evidence.verdict import NO_EVIDENCE, Evidence, every
 from lgfed_core.models.gated_unit import SWITCHES
 
 from .run import solves
-from .shares import more_than_half
 
 INTACT = (0.75, 0.85, 0.95)  # of a client's points: right still, from half way to guessing on
 
@@ -44,9 +46,7 @@ def ways(found: pd.DataFrame) -> pd.DataFrame:
 def counts(found: pd.DataFrame) -> pd.DataFrame:
     """How many of the starts that solve it have each role: a line per role, the commonest first, a
     column per threshold of `INTACT`."""
-    many = (
-        ways(found)[solves(found)].apply(lambda column: column.value_counts()).fillna(0).astype(int)
-    )
+    many = ways(found)[solves(found)].apply(pd.Series.value_counts).fillna(0).astype(int)
     return many.loc[many.sum(axis=1).sort_values(ascending=False, kind="stable").index]
 
 
@@ -62,7 +62,7 @@ def clearest(found: pd.DataFrame) -> int:
 def halves(found: dict[str, pd.DataFrame]) -> dict[str, Part]:
     """The two halves of C8, each over the starts that it is about: all, and those that solve it.
 
-    Tests and intervals are exact, of a share less one half (`shares.more_than_half`). What counts
+    Tests and intervals are exact, of a share less one half (`more_than_half`). What counts
     as right without a part is ours to say, so the second is asked at each threshold of
     `INTACT`, and must hold at all of them, or fail at all: its p-values are the largest. Its
     estimate is that of the threshold with the weakest evidence, its interval spans all three.
@@ -74,12 +74,26 @@ def halves(found: dict[str, pd.DataFrame]) -> dict[str, Part]:
     return {first: tested(first, solved.to_numpy(), more_than_half), second: agreed(parts)}
 
 
-def claim(found: dict[str, pd.DataFrame]) -> dict[str, Evidence]:
-    """The two halves of C8 as tests over seeds; found: `accuracies` by kind of network.
+def claim(found: dict[str, pd.DataFrame]) -> Part:
+    """C8, that both `halves` hold, named after the weaker one, and of as many starts."""
+    parts = list(halves(found).values())
+    weaker = weakest(parts)
+    return Part(weaker.name, weaker.runs, every([part.evidence for part in parts]))
 
-    That conditioning lets one unit solve it: it does in most seeds (more than half). That
-    modulation carries one client and expression the other: in most of the seeds that solve it, at
-    whichever threshold (`halves`).
+
+def more_than_half(hits: ArrayLike) -> Evidence:
+    """That more than half of all starts hit, of those drawn: bool or 0 and 1 [n].
+
+    The estimate is the share less one half, in [-0.5, 0.5], with its 95 % interval of Clopper and
+    Pearson (Student's t would pass the ends that a share has, and shrink to a point where all
+    agree); the p-values are those of binomial tests, one for each side. No start decides nothing.
     """
-    parts = {f"C8, {name}": part.evidence for name, part in halves(found).items()}
-    return parts | {"C8": every(list(parts.values()))}
+    n, some = np.size(hits), int(np.sum(hits))
+    if not n:
+        return NO_EVIDENCE
+    above, below = (
+        stats.binomtest(some, n, 0.5, alternative=side).pvalue for side in ("greater", "less")
+    )
+    ends = stats.binomtest(some, n).proportion_ci(method="exact")
+    share = (some / n, float(ends.low), float(ends.high))
+    return Evidence(*(x - 0.5 for x in share), float(above), float(below))

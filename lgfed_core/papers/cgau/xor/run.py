@@ -8,7 +8,6 @@ there are nor how it trains; here Adam lowers the cross-entropy of all points.
 Many seeds train side by side, each a network of its own.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -113,10 +112,8 @@ class Trained:
 
 def train(kind: str, cfg: Settings) -> Trained:
     """``cfg.seeds`` networks of one kind of `NETS`, each from the weights of its own seed."""
-    build: Callable[[], nn.Module] = {"mlp": MLP, "gated": lambda: OneUnit(False), "cgau": OneUnit}[
-        kind
-    ]
-    nets = [make(build, seed) for seed in range(cfg.seeds)]
+    build = {"mlp": MLP, "gated": lambda: OneUnit(False), "cgau": OneUnit}
+    nets = [make(build[kind], seed) for seed in range(cfg.seeds)]
     params = {
         name: torch.stack([net.get_parameter(name).detach() for net in nets]).requires_grad_()
         for name, _ in nets[0].named_parameters()
