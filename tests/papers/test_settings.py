@@ -137,7 +137,7 @@ def test_what_just_fits_is_taken():
 
 def test_without_momentum_adaptation_trains_by_plain_sgd():
     for name, training in (
-        ("fade.digits", digits.Parts._training),
+        ("fade.digits", digits.Parts.training),
         ("fade.objects", objects.Parts.training),
     ):
         for momentum in (0.0, 0.9):

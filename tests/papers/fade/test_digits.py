@@ -24,10 +24,10 @@ from lgfed_core.models.layout import joined
 from lgfed_core.papers import commands
 from lgfed_core.papers.fade.digits import (
     claims as judged,
-    dann,
     domains,
     figures as figures_fade,
     run as digits,
+    tables,
 )
 from lgfed_core.papers.fade.digits.adaptation import measured
 from lgfed_core.papers.fade.digits.run import DIGITS
@@ -62,7 +62,7 @@ def test_the_target_has_no_labels_and_a_group_of_its_own(few):
     assert (train.groups[source] == 0).all() and (train.groups[target] == 1).all()
     assert torch.equal(train.x[target], pictures(40, "mnist").train.x)
     assert torch.equal(test.y[both.partition.test.of(1)], torch.arange(20) % 10)  # to be measured
-    assert domains.digits("mnist-usps", channels=3).data.train.x.shape == (70, 3, 28, 28)
+    assert train.x.shape == (70, 1, 28, 28)
     with pytest.raises(SettingsError, match="none of mnist-usps"):
         domains.digits("mnist-svhn")
 
@@ -121,9 +121,7 @@ def test_measures_are_those_of_each_domain():
     ]
     for s in sets:
         assert s.train.x.dim() == 2
-    both = domains.joined(
-        *(replace(s, train=_wide(s.train), test=_wide(s.test)) for s in sets), channels=1
-    )
+    both = domains.joined(*(replace(s, train=_wide(s.train), test=_wide(s.test)) for s in sets))
     data = replace(both.data, train=_flat(both.data.train), test=_flat(both.data.test))
     net = Everything()
     fed = Federation(data, [both.partition], net, [0])
@@ -444,7 +442,7 @@ def test_dann_is_set_beside_the_library_at_each_length():
         )
     some.append(some[-1].assign(statistics="local", value=99.0))
     found = pd.concat(some, ignore_index=True)
-    table = dann.central(found)
+    table = tables.central(found)
     line = table.loc["mnist-usps", 2000, "frozen"]
     assert line["ours"] == pytest.approx(92, abs=0.5) and line["seeds"] == 3
     assert line["difference"] == pytest.approx(line["ours"] - 91.7)

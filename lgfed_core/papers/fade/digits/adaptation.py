@@ -23,9 +23,7 @@ class Adaptation(Tracker):
         self.every = every
 
     def after(self, round, rounds, engine):
-        if round % self.every and round != rounds:
-            return {}
-        return measured(engine)
+        return measured(engine) if round % self.every == 0 or round == rounds else {}
 
 
 def measured(engine) -> dict[str, torch.Tensor]:

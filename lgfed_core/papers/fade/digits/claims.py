@@ -1,12 +1,11 @@
 """Claims F1, F2, F3 and F14 of FADE, from stored runs on digits (`run`).
 
-A claim is read over both directions: it holds where it holds in each. Seeds pair the comparisons.
-While comparisons are missing a claim can be refuted, but not confirmed. Of the games that a claim
-is about only the longest count (`longest`); of fewer rounds than the paper's they suggest a
-verdict, and give none.
+A claim is read over both directions: it holds where it holds in each. Of the games that it is about
+only the longest count (`longest`); of fewer rounds than the paper's they suggest a verdict, and
+give none.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pandas as pd
 
@@ -57,12 +56,12 @@ def lengths(found: pd.DataFrame, table: str = digits.TABLE) -> str:
 def levels(found: pd.DataFrame) -> dict[str, dict[str, float]]:
     """Direction -> mean target accuracy of what Figure 2's games stand between: the source alone,
     before the game, and the longest central one with frozen statistics."""
-    mine = select(found, table=digits.TABLE, metric="target_acc", statistics="")
-    names, lines = {digits.CENTRAL: "central", "pretraining": "source alone"}, {}
+    names = {digits.CENTRAL: "central", "pretraining": "source alone"}
+    mine = select(found, table=digits.TABLE, metric="target_acc", statistics="", loss=names)
+    lines: dict[str, dict[str, float]] = {}
     for (direction, loss), rows in mine.groupby(["direction", "loss"]):
-        if loss in names:
-            last = rows[rows["rounds"] == rows["rounds"].max()]
-            lines.setdefault(direction, {})[names[loss]] = last["value"].mean()
+        last = rows[rows["rounds"] == rows["rounds"].max()]
+        lines.setdefault(direction, {})[names[loss]] = last["value"].mean()
     return lines
 
 
@@ -81,17 +80,24 @@ def wide(found: pd.DataFrame, metric: str) -> pd.DataFrame:
 def ends_are_worse(found: pd.DataFrame) -> list[Part]:
     """F1: with the vanilla loss the target's accuracy is lower at the rarest and at the most
     frequent target than at one half."""
-    return [
-        paired(_often(direction, end), mine["vanilla", 0.5], mine["vanilla", end], greater)
-        for direction, mine, ends in _whole(longest(found))
-        for end in ends
-    ]
+    return _at_ends(found, lambda end: ("vanilla", 0.5))
 
 
 def squared_is_better(found: pd.DataFrame) -> list[Part]:
     """F2: at both severe ends the squared loss has the higher target accuracy."""
+    return _at_ends(found, lambda end: ("squared", end))
+
+
+def _at_ends(found: pd.DataFrame, other: Callable[[float], tuple[str, float]]) -> list[Part]:
+    """At the rarest and the most frequent target: the game ``other`` is more accurate than the
+    vanilla one there."""
     return [
-        paired(_often(direction, end), mine["squared", end], mine["vanilla", end], greater)
+        paired(
+            f"{DIRECTION[direction]}, target in {100 * end:g} % of the rounds",
+            mine[other(end)],
+            mine["vanilla", end],
+            greater,
+        )
         for direction, mine, ends in _whole(longest(found))
         for end in ends
     ]
@@ -110,10 +116,12 @@ def rare_losses(found: pd.DataFrame) -> Iterator[tuple[str, str, pd.Series, pd.S
     """What F3 compares where the target is rarest: direction, which loss of target rows, and that
     by seed, in nats, in games with the vanilla and with the squared loss."""
     adversarial = wide(found, "target_adversarial")
+    task = select(found, table=digits.CURVES, metric="target_loss")
     for direction, _, (rarest, _) in _whole(found):
         rare = adversarial.loc[direction]
         yield direction, "adversarial loss", rare["vanilla", rarest], rare["squared", rarest]
-        way = _mean_on_the_way(found, direction, rarest)
+        way = select(task, direction=direction, probability=rarest)
+        way = way.pivot_table("value", "seed", "loss")  # mean over measured rounds
         yield direction, "task loss", way["vanilla"], way["squared"]
 
 
@@ -130,14 +138,9 @@ def opting_out_leaves_the_source(found: pd.DataFrame) -> list[Part]:
             margin=MARGIN,
         )
         for direction, mine in _rates(found, "source_acc")
-        if 0.0 in mine.dropna(axis=1, how="all")
-        for rate in mine.dropna(axis=1, how="all")
-        if rate > 0
+        for rate in mine.columns[mine.columns > 0]
+        if 0.0 in mine
     ]
-
-
-def _often(direction: str, probability: float) -> str:
-    return f"{DIRECTION[direction]}, target in {100 * probability:g} % of the rounds"
 
 
 def _target_pays() -> bool:
@@ -226,15 +229,12 @@ CLAIMS = (
 def judged(found: pd.DataFrame) -> pd.DataFrame:
     """Lines of `evidence.claims.judged`, for as many claims as ``found``, of `stored`, has rows.
 
-    Verdicts say so where comparisons are missing, and where data stand in; that on F14 says what
-    the target loses. Games of fewer rounds than the paper's suggest and do not judge.
+    The verdict on F14 says what the target loses. Games of fewer rounds than the paper's suggest
+    and do not judge.
     """
     lines = claims.judged(CLAIMS, found, stand_in(found), _limits(found))
-    tables = {"F14": digits.OPT_OUT}
-    for id in lines.index:
-        rounds = _games(found, tables.get(id, digits.TABLE))["rounds"].max()
-        if rounds < digits.Settings.rounds:
-            why = f"{rounds:,.0f} of {digits.Settings.rounds:,} rounds"
+    for id, why in _shortened(found).items():
+        if id in lines.index:
             lines.loc[[id]] = claims.only_suggested(lines.loc[[id]], why)
     return lines
 
@@ -246,21 +246,22 @@ def from_stored() -> pd.DataFrame:
 
 def told() -> dict[str, Told]:
     """The same by setting, with their answers."""
-    found, short = stored(), {}
-    for claim in CLAIMS:
-        rounds = _games(found, digits.OPT_OUT if claim.id == "F14" else digits.TABLE)[
-            "rounds"
-        ].max()
-        if rounds < digits.Settings.rounds:
-            short[claim.id] = f"{rounds:,.0f} of {digits.Settings.rounds:,} rounds"
-    return answers.told(CLAIMS, found, stand_in(found), short)
+    found = stored()
+    return answers.told(CLAIMS, found, stand_in(found), _shortened(found))
+
+
+def _shortened(found: pd.DataFrame) -> dict[str, str]:
+    """How many rounds the games of a claim have, where the paper has more, by claim."""
+    tables = {claim.id: digits.TABLE for claim in CLAIMS} | {"F14": digits.OPT_OUT}
+    rounds = {id: _games(found, table)["rounds"].max() for id, table in tables.items()}
+    full = digits.Settings.rounds
+    return {id: f"{n:,.0f} of {full:,} rounds" for id, n in rounds.items() if n < full}
 
 
 def _limits(found: pd.DataFrame) -> dict[str, str]:
     """What else a verdict must say, by claim."""
     games = _games(found, digits.TABLE)
     most = games.groupby("direction")["rounds"].max()
-    # False if these directions had run for as long as the others.
     short = [f"; {d} has games of {n:,.0f} alone" for d, n in most.items() if n < most.max()]
     return dict.fromkeys(("F1", "F2", "F3"), "".join(short)) | {"F14": _of_the_target(found)}
 
@@ -268,12 +269,10 @@ def _limits(found: pd.DataFrame) -> dict[str, str]:
 def _of_the_target(found: pd.DataFrame) -> str:
     """What the largest rate of opting out does to the target's accuracy, which F14 does not judge;
     "" where it has not run."""
-    # False if the target's accuracy moved otherwise.
     said = [
         f"{direction} at {most:g} {claims.said(*less(mine[most], mine[0.0]))}"
         for direction, mine in _rates(found, "target_acc")
-        for most in [mine.dropna(axis=1, how="all").columns.max()]
-        if most > 0 and 0.0 in mine
+        if 0.0 in mine and (most := mine.columns.max()) > 0
     ]
     return f"; the target's accuracy: {', '.join(said)}" if said else ""
 
@@ -286,16 +285,10 @@ def _whole(found: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame, tuple[float
             yield direction, mine, (p[0], p[-1])
 
 
-def _mean_on_the_way(found: pd.DataFrame, direction: str, p: float) -> pd.DataFrame:
-    """Task loss of target rows, mean over measured rounds: a line per seed, a column per loss."""
-    mine = select(found, table=digits.CURVES, metric="target_loss")
-    mine = select(mine, direction=direction, probability=p)
-    return mine.pivot_table("value", "seed", "loss")
-
-
 def _rates(found: pd.DataFrame, metric: str) -> Iterator[tuple[str, pd.DataFrame]]:
-    """(direction, `opting_out`) of the longest games."""
-    yield from opting_out(longest(found, digits.OPT_OUT), metric).groupby("direction")
+    """(direction, `opting_out`) of the longest games, at the rates that have run there."""
+    for direction, mine in opting_out(longest(found, digits.OPT_OUT), metric).groupby("direction"):
+        yield direction, mine.dropna(axis=1, how="all")
 
 
 def opting_out(found: pd.DataFrame, metric: str) -> pd.DataFrame:

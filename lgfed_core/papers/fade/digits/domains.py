@@ -30,13 +30,10 @@ class Domains:
 
 
 @lru_cache(maxsize=2)
-def digits(
-    direction: str, channels: int = 1, per_class: int | None = None, tested: int | None = None
-) -> Domains:
+def digits(direction: str, per_class: int | None = None, tested: int | None = None) -> Domains:
     """MNIST and USPS at 28 x 28, values from -1 to 1; the target's training labels are -1.
 
-    channels: 3 repeats the grey plane, as the released code does. per_class, tested: training rows
-        of each class, and test rows of each domain, for a quick look.
+    per_class, tested: training rows of each class, and test rows of each domain, for a quick look.
 
     USPS's training pictures are turned by up to 10 degrees, once, as in the released code, which
     also cuts them at random (`random_crop_rot`); that is left out here.
@@ -51,20 +48,20 @@ def digits(
     if tested:
         sets = [replace(d, test=d.test.take(torch.arange(len(d.test))[:tested])) for d in sets]
     sets[SOURCE] = replace(sets[SOURCE], name=direction)
-    return joined(*sets, channels, stand_in)
+    return joined(*sets, stand_in)
 
 
-def joined(source: Dataset, target: Dataset, channels: int = 1, stand_in: str = "") -> Domains:
+def joined(source: Dataset, target: Dataset, stand_in: str = "") -> Domains:
     """Both sets as one, the target's training labels taken away."""
     hidden = replace(target.train, y=torch.full_like(target.train.y, UNLABELLED))
-    train, held = _joined(source.train, hidden, channels)
-    test, tested = _joined(source.test, target.test, channels)
+    train, held = _joined(source.train, hidden)
+    test, tested = _joined(source.test, target.test)
     partition = Partition("a domain each", train=held, validation=None, test=tested)
     return Domains(Dataset(source.name, train, test, source.classes), partition, stand_in)
 
 
-def _joined(source: Split, target: Split, channels: int) -> tuple[Split, ClientIndices]:
-    x = torch.cat([source.x, target.x]).repeat(1, channels, 1, 1)  # [n, channels, 28, 28]
+def _joined(source: Split, target: Split) -> tuple[Split, ClientIndices]:
+    x = torch.cat([source.x, target.x])  # [n, 1, 28, 28]
     x = x.to(memory_format=torch.channels_last)  # convolves faster on a CPU
     sizes = [len(source), len(target)]
     group = torch.arange(2).repeat_interleave(torch.tensor(sizes))[:, None]  # [n, 1]

@@ -23,15 +23,14 @@ def figure2(end: pd.DataFrame, way: pd.DataFrame, reference: dict[str, dict[str,
     smallest probability and one half. reference: direction -> {name: target accuracy}, as lines.
     """
     directions = [d for d in DIRECTION if d in set(end["direction"])]
-    fig, axes = plt.subplots(
-        len(directions), 3, figsize=(WIDTH, 2.3 * len(directions)), squeeze=False
-    )
+    size = (WIDTH, 2.3 * len(directions))
+    fig, axes = plt.subplots(len(directions), 3, figsize=size, squeeze=False)
     for (first, second, third), direction in zip(axes, directions, strict=True):
-        accuracy(end[end["direction"] == direction], first, reference.get(direction, {}))
-        first.set_title(_title(direction, stand_in(end)))
+        _accuracy(end[end["direction"] == direction], first, reference.get(direction, {}))
+        first.set_title(DIRECTION[direction].replace("USPS", stand_in(end) or "USPS"))
         mine = way[way["direction"] == direction]
         for ax, metric in ((second, "target_loss"), (third, "target_adversarial")):
-            by_round(mine[mine["metric"] == metric], ax)
+            _by_round(mine[mine["metric"] == metric], ax)
         second.set_ylabel("target, task loss")
         third.set_ylabel("target, adversarial loss")
         third.axhline(np.log(2), color=INK, lw=0.8, ls=":")  # D cannot tell
@@ -52,26 +51,19 @@ def _after(way: pd.DataFrame) -> str:
     return f", after {' and '.join(each)}"
 
 
-def _title(direction: str, stand_in: str) -> str:
-    return DIRECTION[direction].replace("USPS", stand_in or "USPS")
-
-
-def accuracy(end: pd.DataFrame, ax: Axes, reference: dict[str, float]) -> Axes:
+def _accuracy(end: pd.DataFrame, ax: Axes, reference: dict[str, float]) -> None:
     """Target accuracy by the target's probability: mean and range over seeds, a line per loss."""
     for loss in LOSSES:
         colour, mark = LOSS[loss]
-        mine = end[end["loss"] == loss].groupby("probability")["value"].agg(["mean", "min", "max"])
-        bars = [mine["mean"] - mine["min"], mine["max"] - mine["mean"]]
-        ax.errorbar(
-            mine.index, mine["mean"], bars, color=colour, marker=mark, capsize=2, label=loss
-        )
+        mine = end[end["loss"] == loss].groupby("probability")["value"]
+        mean, look = mine.mean(), dict(color=colour, marker=mark, capsize=2, label=loss)
+        ax.errorbar(mean.index, mean, [mean - mine.min(), mine.max() - mean], **look)
     for (name, value), style in zip(reference.items(), ("--", ":", "-."), strict=False):
         ax.axhline(value, color=REFERENCE, lw=1, ls=style, label=name)
     ax.set(xlabel="probability of the target", ylabel="target accuracy, %")
-    return ax
 
 
-def by_round(way: pd.DataFrame, ax: Axes) -> Axes:
+def _by_round(way: pd.DataFrame, ax: Axes) -> None:
     """One loss over rounds, mean over seeds: rarest target solid, balanced groups dashed."""
     p = sorted(way["probability"].unique())
     shown = dict.fromkeys([p[0], min(p, key=lambda q: abs(q - 0.5))])
@@ -81,7 +73,6 @@ def by_round(way: pd.DataFrame, ax: Axes) -> Axes:
             mean = mine.groupby("round")["value"].mean()
             ax.plot(mean.index, mean, style, color=LOSS[loss][0], label=f"{loss}, {q:g}")
     ax.set(xlabel="round")
-    return ax
 
 
 def opting_out(tables: dict[str, pd.DataFrame], rounds: str) -> Figure:

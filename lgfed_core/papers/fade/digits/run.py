@@ -12,15 +12,14 @@ other experiments.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 
 import pandas as pd
 import torch
 from torch import Tensor
 
 from lgfed_core import models
-from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, Participation, run
+from lgfed_core.engine import CPU, Federation, Outcome, Participation
 from lgfed_core.methods import FADE
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.digits import DigitsNet
@@ -28,11 +27,23 @@ from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
 from lgfed_core.papers.parts import Part, Piece, following
 
-from . import domains, pieces
+from .. import parts
+from ..parts import by_metric, saved_as
+from . import domains
 from .adaptation import Adaptation
-from .settings import CENTRAL, CURVES, OPT_OUT, POWERS, SCALES, STATISTICS, TABLE, Settings
-
-NAME = "fade.digits"
+from .settings import (
+    CENTRAL,
+    CURVES,
+    NAME,
+    NOTHING,
+    OPT_OUT,
+    POWERS,
+    SCALES,
+    STATISTICS,
+    TABLE,
+    Settings,
+    pieces,
+)
 
 
 def federation(
@@ -44,40 +55,42 @@ def federation(
 ) -> tuple[Federation, Tensor]:
     """A run per seed and probability of the target (a seed's lie together), and first parameters.
 
-    Returns the federation and [R, P]; the runs of a seed start alike.
+    The runs of a seed start alike.
     """
     both = domains.digits(direction, per_class=cfg.per_class, tested=cfg.tested)
-    found = [models.make(DigitsNet, seed) for seed in seeds]
+    nets = [models.make(DigitsNet, seed) for seed in seeds]
     there = torch.tensor([[1 - p, p] for p in probabilities], dtype=torch.double)  # [P, 2]
+    who = Participation(0.5, there.repeat(len(seeds), 1))
     runs = [seed for seed in seeds for _ in probabilities]
-    fed = Federation(
-        both.data,
-        [both.partition] * len(runs),
-        found[0],
-        runs,
-        device,
-        Participation(0.5, there.repeat(len(seeds), 1)),
-    )
-    return fed, torch.stack([joined(net) for net in found for _ in probabilities])
+    fed = Federation(both.data, [both.partition] * len(runs), nets[0], runs, device, who)
+    return fed, torch.stack([joined(net) for net in nets for _ in probabilities])
 
 
-@dataclass(frozen=True)
-class Parts:
-    """The parts of one direction, with the seeds that train together and their checkpoints."""
+class Parts(parts.Parts):
+    """The parts of one direction."""
 
-    cfg: Settings
-    direction: str
-    seeds: Sequence[int]
-    device: torch.device
-    folder: Path | None
-    engine: dict
+    followed = Adaptation
 
     def pretraining(self) -> Outcome:
         """The source alone, until it knows its digits."""
         cfg = self.cfg
-        fed, start = federation(cfg, self.direction, self.seeds, [0.0], self.device)
+        fed, start = federation(cfg, self.task, self.seeds, [0.0], self.device)
         method = FADE(opt_out=1.0, beta=1.0, batch_norm="averaged")
-        return self._run("pretraining", fed, method, self._training(), cfg.pretraining, start)
+        training = self.training(batches=cfg.steps)
+        return self.run(parts.PRETRAINING, fed, method, training, cfg.pretraining, start)
+
+    def played(self, before: Outcome, name: str) -> Outcome:
+        """The part called ``name``, from the pre-trained model."""
+        cfg, (kind, *what) = self.cfg, name.split(":")
+        if kind == CENTRAL:
+            return self.central(before, *what)
+        if kind == "opt_out":
+            return self.game(before, name, [0.5], opt_out=float(what[0]))
+        if kind == "statistics":
+            return self.game(before, name, cfg.probabilities, batch_norm=what[0])
+        lanes = [(POWERS[loss], p) for loss in cfg.losses for p in cfg.probabilities]
+        powers, probabilities = zip(*lanes, strict=True)
+        return self.game(before, name, probabilities, powers)
 
     def game(
         self,
@@ -92,27 +105,13 @@ class Parts:
         ``method`` are further settings of `methods.FADE`.
         """
         cfg = self.cfg
-        fed, _ = federation(cfg, self.direction, self.seeds, probabilities, self.device)
+        fed, _ = federation(cfg, self.task, self.seeds, probabilities, self.device)
         usual = dict(beta=cfg.beta, rounds=cfg.rounds, start=cfg.pretraining)
         powers = powers or [1.0] * len(probabilities)
         playing = [FADE(power=q, **usual, **method) for q in powers] * len(self.seeds)
-        training = self._training(annealing=Annealing(cfg.rounds * cfg.steps))
+        training = self.training(batches=cfg.steps, annealing=Annealing(cfg.rounds * cfg.steps))
         start = _start(before, len(probabilities))
-        return self._run(name, fed, playing, training, cfg.rounds, start, cfg.pretraining)
-
-    def played(self, before: Outcome, name: str) -> Outcome:
-        """The part called ``name``, from the pre-trained model."""
-        cfg, (kind, *what) = self.cfg, name.split(":")
-        if kind == CENTRAL:
-            return self.central(before, *what)
-        name = name.replace(":", "_")
-        if kind == "opt_out":
-            return self.game(before, name, [0.5], opt_out=float(what[0]))
-        if kind == "statistics":
-            return self.game(before, name, cfg.probabilities, batch_norm=what[0])
-        lanes = [(POWERS[loss], p) for loss in cfg.losses for p in cfg.probabilities]
-        powers, probabilities = zip(*lanes, strict=True)
-        return self.game(before, name, probabilities, powers)
+        return self.run(name, fed, playing, training, cfg.rounds, start)
 
     def central(self, before: Outcome, batch_norm: str = "frozen") -> Outcome:
         """Both domains in every step, in equal parts: what a server with all data would do.
@@ -123,40 +122,14 @@ class Parts:
         itself.
         """
         cfg = self.cfg
-        fed, _ = federation(cfg, self.direction, self.seeds, [0.5], self.device)
+        fed, _ = federation(cfg, self.task, self.seeds, [0.5], self.device)
         fed = replace(fed, participation=Participation())
         rounds = cfg.rounds * cfg.steps // 2
         playing = dict(beta=1.0, weighted=False, rounds=rounds, start=cfg.pretraining)
         method = FADE(**playing, batch_norm=batch_norm)
-        training = self._training(annealing=Annealing(rounds), batches=1)
-        start = _start(before, 1)
-        name = CENTRAL if batch_norm == "frozen" else f"{CENTRAL}_{batch_norm}"
-        return self._run(name, fed, method, training, rounds, start, cfg.pretraining)
-
-    def _training(self, **more) -> LocalTraining:
-        cfg = self.cfg
-        usual = dict(
-            weight_decay=cfg.weight_decay,
-            keep_momentum=True,
-            nesterov=cfg.momentum > 0,
-            batches=cfg.steps,
-        )
-        return LocalTraining(cfg.lr, cfg.batch_size, cfg.momentum, **(usual | more))
-
-    def _run(self, name, fed, method, training, rounds, start, first_round=0) -> Outcome:
-        saved = self.folder / f"{self.direction}_{name}.safetensors" if self.folder else None
-        return run(
-            fed,
-            method,
-            training,
-            rounds,
-            start,
-            first_round=first_round,
-            saved=saved,
-            tracker=Adaptation(max(1, rounds // self.cfg.looks)),
-            label=f"seed {self.seeds[0]}, {self.direction}: {name}",
-            **self.engine,
-        )
+        training = self.training(batches=1, annealing=Annealing(rounds))
+        name = CENTRAL if batch_norm == "frozen" else f"{CENTRAL}:{batch_norm}"
+        return self.run(name, fed, method, training, rounds, _start(before, 1))
 
 
 def _start(before: Outcome, times: int) -> Tensor:
@@ -171,14 +144,12 @@ def _long(cfg: Settings, part: str, wide: pd.DataFrame) -> pd.DataFrame:
     lanes = {
         "losses": [{"loss": x, "probability": p} for x in cfg.losses for p in cfg.probabilities],
         "statistics": [{"probability": p} for p in cfg.probabilities],
-        "opt_out": [{"probability": 0.5}],
+        "opt_out": [{}],
     }.get(kind, [{"loss": kind, "probability": None}])
     keys = ["seed", *(["round"] if "round" in wide else [])]
     ids = pd.DataFrame(lanes).iloc[wide.groupby(keys).cumcount()]
     wide = pd.concat([wide.reset_index(drop=True), ids.reset_index(drop=True)], axis=1)
-    long = wide.melt([*keys, *ids.columns], var_name="metric")
-    percent = long["metric"].str.endswith("_acc")
-    return long.assign(value=long["value"].where(~percent, 100 * long["value"]))
+    return by_metric(wide, [*keys, *ids.columns])
 
 
 def scale_of(cfg: Settings, kind: str) -> str:
@@ -193,30 +164,25 @@ class Digits(Experiment):
     name, table = NAME, TABLE
     Settings, scales, protocols = Settings, SCALES, ("as_described",)
     apart = frozenset({"directions"})  # not all of them have run with every rate of opting out
-    chooses = frozenset(
-        {"directions", "probabilities", "losses", "opt_outs", "statistics", "central", "rounds"}
-        | {"central_statistics"}
-    )
-    federation = staticmethod(federation)
+    chooses = frozenset({"directions", "probabilities", "rounds", *NOTHING, "central_statistics"})
 
     def parts(self, cfg, seeds, device) -> Iterable[Part]:
         folder = self.folder(cfg, seeds)
         for direction in cfg.directions:
             for name, rounds in cfg.lengths.items():
-                saved = folder / f"{direction}_{name.replace(':', '_')}.safetensors"
-                yield Part(f"{direction}:{name}", rounds, saved)
+                yield Part(f"{direction}:{name}", rounds, folder / saved_as(direction, name))
 
     def pieces(self, protocol: str) -> list[Piece]:
-        return pieces.of(self.name, protocol)
+        return pieces(protocol)
 
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
         for direction in cfg.directions:
-            parts = Parts(cfg, direction, seeds, device, folder, engine)
+            own = Parts(cfg, direction, seeds, device, folder, engine)
             for name in cfg.lengths:
                 if name == "pretraining":
-                    outcome = before = parts.pretraining()
+                    outcome = before = own.pretraining()
                 else:
-                    outcome = following(before, parts.played(before, name))
+                    outcome = following(before, own.played(before, name))
                 yield f"{direction}:{name}", outcome
 
     def places(self, cfg) -> tuple[str, Iterable[str]]:
@@ -234,12 +200,9 @@ class Digits(Experiment):
         common = dict(
             direction=direction,
             stand_in=both.stand_in,
-            protocol=cfg.protocol,
             selection="last",
             rounds=cfg.pretraining if kind == "pretraining" else cfg.rounds,
             scale=scale_of(cfg, kind),
-            seconds=outcome.seconds,
-            **outcome.provenance,
         )
         history = outcome.history
         if history.empty:  # all runs ended before the first look
@@ -247,10 +210,9 @@ class Digits(Experiment):
         end = history[history["round"] == history["round"].max()].drop(columns="round")
         end = _long(cfg, part, end).assign(**common)
         if kind == "opt_out":
-            return end.drop(columns="probability").assign(table=OPT_OUT, opt_out=float(what[0]))
-        if kind == "statistics":
-            return end.assign(table=STATISTICS, statistics=what[0])
-        end = end.assign(table=TABLE, statistics="".join(what))  # of `central`; "" is frozen
+            return end.assign(table=OPT_OUT, opt_out=float(what[0]))
+        table = STATISTICS if kind == "statistics" else TABLE
+        end = end.assign(table=table, statistics="".join(what))  # "" is frozen
         if kind != "losses":
             return end
         way = _long(cfg, part, history).assign(table=CURVES, **common)

@@ -1,20 +1,25 @@
-"""Settings of the page on digits: the text's values, else those of the released code's others."""
+"""Settings of the page on digits, and the pieces of it that can be run alone."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods.interface import BATCH_NORM as KINDS
+from lgfed_core.papers.parts import Piece
 from lgfed_core.papers.settings import INSIDE, PART, Checked, Range
 
 from . import domains
 
+NAME = "fade.digits"
 TABLE = "fade_figure2"
 CURVES = "fade_figure2_curves"  # the same, by round
 OPT_OUT = "fade_digits_opt_out"  # tables of ours
 STATISTICS = "fade_digits_statistics"
 CENTRAL = "central"  # a part, and what rows of it call their loss
 POWERS = {"vanilla": 1.0, "squared": 2.0}
+ENDS = (0.05, 0.5, 0.95)  # the probabilities that claims are about
+SHORT = 500  # rounds of recorded runs from which the time of longer ones is told
+NOTHING: dict[str, Any] = dict(losses=(), opt_outs=(), statistics=(), central=False)
 SCALES = {
     "smoke": dict(
         pretraining=2,
@@ -90,3 +95,37 @@ class Settings(Checked):
         found = {"pretraining": self.pretraining} | dict.fromkeys(games, self.rounds)
         found |= dict.fromkeys(central, self.rounds * self.steps // 2)
         return found | dict.fromkeys(names, self.rounds)
+
+
+def pieces(protocol: str) -> list[Piece]:
+    """By direction: Figure 2's middle and ends, and every rate of opting out. Aside stand other
+    running statistics and the central game, which no claim is about."""
+    games = dict(losses=Settings.losses, probabilities=ENDS)  # both losses train together
+    some: dict[str, tuple[dict, dict]] = {"losses": (games, dict(loss=Settings.losses[-1]))}
+    for rate in Settings.opt_outs:
+        ids = dict(table=OPT_OUT, opt_out=rate)
+        some[f"opt_out:{rate:g}"] = games | dict(opt_outs=(rate,)), ids
+    for kind in Settings.statistics:
+        lanes = dict(probabilities=ENDS, statistics=(kind,))
+        some[f"statistics:{kind}"] = lanes, dict(table=STATISTICS, statistics=kind)
+    some[CENTRAL] = dict(central=True), dict(loss=CENTRAL, statistics="")
+    return [
+        _piece(protocol, direction, name, *one)
+        for direction in Settings.directions
+        for name, one in some.items()
+    ]
+
+
+def _piece(protocol: str, direction: str, name: str, changes: dict, ids: dict) -> Piece:
+    """The piece called ``name`` of a direction: what picks it, and the ids of its rows."""
+    ids = dict(table=TABLE, direction=direction) | ids
+    games = (f"{direction}:losses",) if name.startswith("opt_out") else ()
+    return Piece(
+        *(NAME, protocol, f"{direction}:{name}"),
+        changes=tuple((dict(directions=(direction,)) | NOTHING | changes).items()),
+        cell=tuple((ids | dict(rounds=Settings.rounds)).items()),
+        after=(f"{direction}:pretraining", *games),
+        like=tuple((ids | dict(rounds=SHORT, scale="short")).items()),
+        share=Settings.rounds / SHORT,
+        aside=not name.startswith(("losses", "opt_out")),
+    )
