@@ -189,10 +189,10 @@ def remedies(found: pd.DataFrame, line: str = "fedavg_0") -> pd.DataFrame:
 def nearest(found: pd.DataFrame) -> pd.DataFrame:
     """Each printed number, ours as assumed, and the reading that comes nearest to it.
 
-    found: of `by_choice`. Of each reading the mean over the seeds that have run it; what is `beyond`
-    the text is none. Columns paper, margin, as assumed, nearest, with (the choice), seeds (of that
-    one), within the margin, and how many readings have run, the one assumed among them. Chosen on
-    the print itself: it says what can be had, and judges nothing.
+    found: of `by_choice`. Of each reading the mean over the seeds that have run it; what is
+    `beyond` the text is none. Columns paper, margin, as assumed, nearest, with (the choice), seeds
+    (of that one), within the margin, and how many readings have run, the one assumed among them.
+    Chosen on the print itself: it says what can be had, and judges nothing.
     """
     spec, out = TABLES[TABLE], {}
     found = found[[not beyond(c) for c in found.index.get_level_values("choice")]]
