@@ -3,7 +3,6 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-import torch
 
 from lgfed_core import plotting
 from lgfed_core.evidence import records as results, report
@@ -13,7 +12,7 @@ from lgfed_core.papers.lgfedavg import (
     records as lgfedavg_rows,
     stored as lgfedavg_stored,
 )
-from lgfed_core.papers.lgfedavg.cifar10 import figures as figures_cifar10, run as cifar10
+from lgfed_core.papers.lgfedavg.cifar10 import figures as figures_cifar10
 from lgfed_core.papers.lgfedavg.cifar10.run import CIFAR10
 from lgfed_core.papers.lgfedavg.printed import TABLES
 from lgfed_core.paths import PAPER
@@ -63,17 +62,6 @@ def test_quick_scale_is_the_same_method_on_less():
 def test_without_any_row_nothing_is_served():
     empty = results.load(folder=PAPER / "none")
     assert lgfedavg_stored.ways_to_serve(empty, 2, "cifar10").empty
-
-
-def test_crops_shows_each_picture_as_it_is_and_changed():
-    x = torch.zeros(2, 3, 8, 8)  # grey once the mean is added again
-    with plotting.style():
-        figure = figures_cifar10.crops(x, cifar10.Settings.AUGMENT, draws=3)
-    sheet = np.asarray(figure.axes[0].images[0].get_array())
-    assert sheet.shape == (2 * 12, 4 * 12, 3)
-    np.testing.assert_allclose(sheet[2:10, 2:10], np.broadcast_to([0.485, 0.456, 0.406], (8, 8, 3)))
-    assert sheet[2:10, 14:].min() == pytest.approx(0, abs=1e-6), "the border is black"
-    plt.close(figure)
 
 
 def test_the_texts_pull_gathers_and_the_released_one_shifts():
