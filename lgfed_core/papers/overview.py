@@ -4,6 +4,7 @@ import base64
 import html
 import io
 import json
+import textwrap
 import tomllib
 import zipfile
 from collections.abc import Mapping
@@ -24,6 +25,7 @@ from lgfed_core.evidence.seed_steps import marked
 from lgfed_core.paths import PAPER
 
 from .board import on_stand_ins
+from .forest import NARROW
 from .printed import TABLES
 
 KINDS = {  # from the best known to the least: how verdicts begin; of several the longest fits
@@ -78,7 +80,7 @@ def bars(parts: Mapping[str, pd.DataFrame]) -> Figure:
     table = pd.DataFrame(counts).T.reindex(columns=list(KINDS)).fillna(0)
     table = table.loc[sorted(table.index, key=lambda name: name.split(":")[0], reverse=True)]
     shares = table.div(table.sum(axis=1), axis=0)
-    figure, ax = plt.subplots(figsize=(plotting.WIDTH, 0.34 * len(table) + 1.1))
+    figure, ax = plt.subplots(figsize=(NARROW, 0.36 * len(table) + 1.3))
     left = np.zeros(len(table))
     for kind, (colour, hatch) in KIND.items():
         width = shares[kind].to_numpy()
@@ -93,10 +95,11 @@ def bars(parts: Mapping[str, pd.DataFrame]) -> Figure:
                 if hatch:
                     words.set_bbox({"facecolor": colour, "edgecolor": "none", "pad": 1.5})
         left += width
-    ax.set_yticks(range(len(table)), [f"{name} ({n:.0f})" for name, n in table.sum(axis=1).items()])
-    ax.set(xlim=(0, 1), xlabel="share", title="What runs say of what is printed")
+    names = [textwrap.fill(f"{name} ({n:.0f})", 20) for name, n in table.sum(axis=1).items()]
+    ax.set_yticks(range(len(table)), names)
+    ax.set(xlim=(0, 1), xlabel="share", title="What holds and what is open, by paper")
     ax.grid(visible=False)
-    figure.legend(loc="outside lower center", ncols=3)
+    figure.legend(loc="outside lower center", ncols=2)
     below = (
         "Verdicts by paper and kind of statement, each with its count: what holds, "
         "what does not, what is open; from stored runs and verdicts kept from the "

@@ -6,8 +6,6 @@ import pandas as pd
 
 from lgfed_core.papers.differences import table
 
-from .layers import tables as cuts
-from .layers.run import TITLES, chosen
 from .stored import by_seed
 
 _READINGS = {  # where nothing is chosen on test rows: as released, the start is
@@ -28,22 +26,6 @@ def selection(stored: pd.DataFrame, starts: tuple[int, ...] = (400, 800), full: 
             ends = cell(("lg_fedavg", start)), cell(("fedavg", full))
             pairs.append((f"{start} + 100 rounds, {words}", *ends))
     return table("LG-FedAvg ahead of FedAvg on own classes, points of accuracy", pairs, fewest=2)
-
-
-def sharing(stored: pd.DataFrame, **only: object) -> str:
-    """Sharing against sharing nothing, from the same FedAvg model, on own classes, by setting.
-
-    stored: rows of ``lgfedavg.layers``; only: of `layers.tables.settings` those with these values,
-    e.g. ``data="mnist"``. Best on validation rows as described, the last round as released.
-    """
-    pairs = []
-    for where in (s for s in cuts.settings(stored) if only.items() <= s.items()):
-        data, (selection, words) = where["data"], cuts.read_by(where)
-        values = cuts.cell(stored, selection=selection, **where)["local_test_acc"]
-        wide, none = values.unstack(["side", "shared_layers"]), pd.Series(dtype=float)
-        words = f"{TITLES[data]}, {words}" + ", as released, last round" * (selection == "last")
-        pairs.append((words, *(wide.get(cut, none) for cut in (chosen(data), ("last", 0)))))
-    return table("What sharing adds on own classes, points of accuracy", pairs, fewest=2)
 
 
 def dial(stored: pd.DataFrame, data: str, few: int, many: int) -> str:
@@ -73,32 +55,6 @@ def flattered(stored: pd.DataFrame, data: str, few: int, full: int) -> str:
             )
             pairs.append((f"{name}, {words}", *ends))
     head = "What choosing the round on test rows adds, as released, points of accuracy"
-    return table(head, pairs, fewest=2)
-
-
-def served(stored: pd.DataFrame, data: str, few: int) -> str:
-    """What averaging outputs gives new devices over averaging weights, last round, two classes."""
-    values, pairs = by_seed(stored), []
-    for name, who in {"devices alone": ("local_only", 0), "LG-FedAvg": ("lg_fedavg", few)}.items():
-        for protocol in ("as_described", "as_released"):
-            ends = (
-                _cell(values, data, who, f"new_test_acc_{way}", (protocol, "last"))
-                for way in ("outputs", "weights")
-            )
-            pairs.append((f"{name}, {protocol.replace('_', ' ')}", *ends))
-    head = (
-        "Averaged outputs against averaged weights on new devices, last round, points of accuracy"
-    )
-    return table(head, pairs, fewest=2)
-
-
-def alone(stored: pd.DataFrame, data: str, few: int, full: int) -> str:
-    """Devices that send nothing against each method that sends, own classes, two classes."""
-    values, reading = by_seed(stored), ("as_described", "best_val")
-    cell = partial(_cell, values, data, metric="local_test_acc", reading=reading)
-    others = {"FedAvg": ("fedavg", full), "LG-FedAvg": ("lg_fedavg", few)}
-    pairs = [(name, cell(("local_only", 0)), cell(who)) for name, who in others.items()]
-    head = f"Models trained alone ahead of others on own classes of {TITLES[data]}, points"
     return table(head, pairs, fewest=2)
 
 

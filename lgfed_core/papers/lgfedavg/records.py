@@ -10,7 +10,7 @@ from lgfed_core import models
 from lgfed_core.engine import Outcome, Participation
 from lgfed_core.evidence.report import SELECTION
 
-from .communication.counts import papers_count
+from .communication.counts import System
 
 PRINTED = {  # data set -> tables whose rows its experiment fills
     "mnist": ("lgfedavg_v2_table6_mnist", "lgfedavg_mtl_mnist"),
@@ -129,10 +129,11 @@ def _sent(cfg, method: str, fed_rounds: int, lg_rounds: int) -> float:
     """
     if method == "local_only":
         return 0.0
-    net = cfg.net()
-    m = Participation(cfg.fraction).cohort(cfg.devices)
-    receivers = m if method == "mtl" else cfg.devices
-    done = [cfg.ran(r) for r in (fed_rounds, lg_rounds)]
-    return float(
-        papers_count(models.count(net, cfg.shared(net)), models.count(net), m, receivers, *done)
-    )
+    here, done = system(cfg), [cfg.ran(r) for r in (fed_rounds, lg_rounds)]
+    return float(here.deployed(*done) if method == "mtl" else here.papers(*done))
+
+
+def system(cfg) -> System:
+    """The network and federation of an experiment's settings."""
+    net, m = cfg.net(), Participation(cfg.fraction).cohort(cfg.devices)
+    return System(models.count(net, cfg.shared(net)), models.count(net), m, cfg.devices)

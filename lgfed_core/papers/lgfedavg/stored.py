@@ -2,30 +2,13 @@
 
 import pandas as pd
 
-from lgfed_core.evidence.printed import METRICS, row_name
 from lgfed_core.evidence.records import select
-from lgfed_core.evidence.report import SELECTION
 from lgfed_core.evidence.rows import DIVERGED as ENDED, plain
 
 from .records import DIVERGED, IDS, NEW, PRINTED
 
 _LOST = {DIVERGED: "devices", ENDED: "in round"}
 EXPERIMENTS = ("lgfedavg.mnist", "lgfedavg.cifar10", "lgfedavg.version1")
-
-
-def worth_of_selection(table: pd.DataFrame) -> pd.DataFrame:
-    """As released, the best round on test data against the last: one line per row of the table.
-
-    table: of `report.table`. Columns (test, best_test | last | gain), in points; empty while
-    nothing has run.
-    """
-    released = table[(table["protocol"] == "as_released") & (table["seeds"] > 0)]
-    out = {}
-    for test in ("local_test_acc", "new_test_acc"):
-        cells = released[released["metric"] == test].set_index("row")
-        best, last = (cells.loc[cells["selection"] == s, "ours"] for s in ("best_test", "last"))
-        out |= {(test, "best_test"): best, (test, "last"): last, (test, "gain"): best - last}
-    return pd.DataFrame(out).reindex(released["row"].unique())
 
 
 def left_the_numbers(stored: pd.DataFrame, dataset: str) -> pd.DataFrame:
@@ -45,11 +28,6 @@ def left_the_numbers(stored: pd.DataFrame, dataset: str) -> pd.DataFrame:
     silent = chance & (wide["local_test_acc"] > 20.0) & wide[DIVERGED].isna() & wide[ENDED].isna()
     found = wide[silent | (wide[DIVERGED] > 0) | wide[ENDED].notna()]
     return found.rename(columns=_LOST).reset_index()[[*ids, *_LOST.values()]]
-
-
-def without(stored: pd.DataFrame, lost: pd.DataFrame) -> pd.DataFrame:
-    """``stored`` without the runs of `left_the_numbers`."""
-    return stored[~_of(stored, lost)] if len(lost) else stored
 
 
 def _of(stored: pd.DataFrame, lost: pd.DataFrame) -> pd.Series:
@@ -111,41 +89,3 @@ def ways_to_serve(stored: pd.DataFrame, classes: int, dataset: str = "mnist") ->
         if values.ngroups or way != "probabilities":
             out |= {(way, "mean"): values.mean(), (way, "sd"): values.std()}
     return pd.DataFrame(out)
-
-
-def differences(table: pd.DataFrame, half: int = 400, full: int = 800) -> pd.DataFrame:
-    """The contrasts that a section is about, in points: paper, as released, as described.
-
-    table: of `report.table`, one number of classes. half, full: FedAvg rounds of the two headline
-    rows; FedAvg itself has ``full`` of them. Ours are means of the headline selections; NaN where
-    a row has not been run. Pairs with MTL are there if the table has a row of it.
-    """
-    row = table["row"].str.split(", ", n=1).str[-1]
-    table = table.assign(row=row)
-    paper = table.groupby(["row", "metric"])["paper"].first()
-    headline = table["protocol"].map(SELECTION) == table["selection"]
-    cells = table[headline & (table["seeds"] > 0)]
-    means = cells.pivot_table("ours", ["row", "metric"], "protocol").reindex(paper.index)
-    means = means.assign(paper=paper).reindex(columns=["paper", "as_released", "as_described"])
-    lines = {}
-    for better, worse, metric in _pairs(half, full, (row == _row("mtl", full)).any()):
-        pair = means.reindex([(better, metric), (worse, metric)])
-        lines[METRICS[metric], f"{better} - {worse}"] = pair.iloc[0] - pair.iloc[1]
-    return pd.DataFrame(lines).T
-
-
-def _pairs(half: int, full: int, mtl: bool) -> list[tuple[str, str, str]]:
-    """(row, row, metric) for `differences`."""
-    fed, local, pulled = _row("fedavg", full), _row("local_only"), _row("mtl", full)
-    less, more = _row("lg_fedavg", half, 100), _row("lg_fedavg", full, 100)
-    here = [(less, fed), (less, local), (more, less)]
-    there = [(less, fed), (more, fed), (more, less), (local, fed)]
-    if mtl:
-        here += [(less, pulled), (pulled, local)]
-        there += [(pulled, local)]
-    return [(*pair, "local_test_acc") for pair in here] + [(*p, "new_test_acc") for p in there]
-
-
-def _row(method: str, fedavg: int = 0, lg: int = 0) -> str:
-    """What a table calls it."""
-    return row_name(dict(method=method, fedavg_rounds=fedavg, lg_rounds=lg))

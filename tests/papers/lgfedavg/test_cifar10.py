@@ -2,9 +2,7 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import pytest
-import torch
 
 from lgfed_core import plotting
 from lgfed_core.evidence import records as results, report
@@ -14,7 +12,7 @@ from lgfed_core.papers.lgfedavg import (
     records as lgfedavg_rows,
     stored as lgfedavg_stored,
 )
-from lgfed_core.papers.lgfedavg.cifar10 import figures as figures_cifar10, run as cifar10
+from lgfed_core.papers.lgfedavg.cifar10 import figures as figures_cifar10
 from lgfed_core.papers.lgfedavg.cifar10.run import CIFAR10
 from lgfed_core.papers.lgfedavg.printed import TABLES
 from lgfed_core.paths import PAPER
@@ -61,53 +59,9 @@ def test_quick_scale_is_the_same_method_on_less():
     assert all(getattr(quick, name) == getattr(paper, name) for name in same)
 
 
-def lines(*cells):
-    """Lines as of `report.table`: (row, metric, paper, ours), as described and as released."""
-    names = ["row", "metric", "paper", "ours", "protocol", "selection"]
-    readings = report.SELECTION.items()
-    lines = [(*cell, *reading) for cell in cells for reading in readings]
-    return pd.DataFrame(lines, columns=names).assign(seeds=3)
-
-
-def test_differences_take_the_budgets_asked_for_and_mtl_if_there():
-    cells = [
-        ("2 classes, FedAvg, 1800 rounds", "local_test_acc", 59.0, 40.0),
-        ("2 classes, LG-FedAvg, 1200 + 100 rounds", "local_test_acc", 91.0, 88.0),
-        ("2 classes, LG-FedAvg, 1000 + 100 rounds", "local_test_acc", 0.0, 0.0),
-        ("2 classes, local only", "local_test_acc", 88.0, 86.5),
-    ]
-    without = lgfedavg_stored.differences(lines(*cells), 1200, 1800)
-    gap = without.loc[("local test", "LG-FedAvg, 1200 + 100 rounds - FedAvg, 1800 rounds")]
-    assert gap.tolist() == pytest.approx([32.0, 48.0, 48.0])
-    assert not without.index.get_level_values(1).str.contains("MTL").any()
-    mtl = ("2 classes, MTL, 1800 rounds", "local_test_acc", 89.5, 86.0)
-    found = lgfedavg_stored.differences(lines(*cells, mtl), 1200, 1800).loc["local test"]
-    assert found.loc["LG-FedAvg, 1200 + 100 rounds - MTL, 1800 rounds", "paper"] == pytest.approx(
-        1.5
-    )
-    assert found.loc["MTL, 1800 rounds - local only", "as_described"] == pytest.approx(-0.5)
-
-
-def test_tables_without_any_row():
+def test_without_any_row_nothing_is_served():
     empty = results.load(folder=PAPER / "none")
     assert lgfedavg_stored.ways_to_serve(empty, 2, "cifar10").empty
-    nothing = report.table(TABLES[CIFAR10.table], folder=PAPER / "none")
-    gaps = lgfedavg_stored.differences(nothing[nothing["classes_per_device"] == 2], 1200, 1800)
-    assert gaps[["as_released", "as_described"]].isna().all(axis=None)
-    assert gaps.loc[
-        ("local test", "LG-FedAvg, 1200 + 100 rounds - local only"), "paper"
-    ] == pytest.approx(90.77 - 87.93)
-
-
-def test_crops_shows_each_picture_as_it_is_and_changed():
-    x = torch.zeros(2, 3, 8, 8)  # grey once the mean is added again
-    with plotting.style():
-        figure = figures_cifar10.crops(x, cifar10.Settings.AUGMENT, draws=3)
-    sheet = np.asarray(figure.axes[0].images[0].get_array())
-    assert sheet.shape == (2 * 12, 4 * 12, 3)
-    np.testing.assert_allclose(sheet[2:10, 2:10], np.broadcast_to([0.485, 0.456, 0.406], (8, 8, 3)))
-    assert sheet[2:10, 14:].min() == pytest.approx(0, abs=1e-6), "the border is black"
-    plt.close(figure)
 
 
 def test_the_texts_pull_gathers_and_the_released_one_shifts():

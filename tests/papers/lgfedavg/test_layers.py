@@ -138,20 +138,20 @@ def test_tables_by_hand():
     reach = 4.302653 / np.sqrt(3)  # t at 97.5 %, two degrees of freedom, deviation 1
     assert local[["mean", "sd", "seeds"]].tolist() == [92, 1, 3]
     assert local["reach"] == pytest.approx(reach)
-    gap = tables.against(cell, ("last", 3), ("last", 5)).loc["local_test_acc"]
-    assert gap.tolist() == pytest.approx([2, 2 - reach, 2 + reach, 3])
-    unpaired = tables.against(cell, ("first", 1), ("last", 5)).loc["new_test_acc_outputs"]
-    assert unpaired["seeds"] == 2 and unpaired["difference"] == -20
-    missing = tables.against(cell, ("last", 3), ("last", 4))
-    assert missing["difference"].isna().all() and (missing["seeds"] == 0).all()
+    assert tables.table(cell)["new_test_acc_outputs", "seeds"].loc[("first", 1)] == 2
+    said = tables.sharing(cell, "mnist")
+    ahead = f"+2.00</td><td>{2 - reach:+.2f} to {2 + reach:+.2f}</td><td>3</td>"
+    assert f"<td>local test, all shared</td><td>{ahead}" in said
+    assert "none shared" not in said, "what has not run has no line"
     assert tables.cell(invented({("last", 3): ([91], [70])}), "cifar10").empty
 
 
 def test_one_seed_has_no_interval():
     cell = tables.cell(invented({("last", 3): ([91], [70]), ("last", 5): ([90], [80])}), "mnist")
     assert tables.table(cell)["local_test_acc", "reach"].isna().all()
-    gap = tables.against(cell, ("last", 3), ("last", 5))
-    assert gap.loc["local_test_acc", "difference"] == 1 and gap["low"].isna().all()
+    assert "<td>local test, all shared</td><td>+1.00</td><td></td><td>1</td>" in tables.sharing(
+        cell, "mnist"
+    )
 
 
 def test_figure_rings_the_papers_choice_and_says_what_has_not_run(tmp_path):
@@ -173,11 +173,9 @@ def test_cuts_that_have_not_run_are_said_to_be_missing():
     ran = {cut: ([90 + i, 91 + i], [80 - i, 80 - i]) for i, cut in cuts}
     del ran["first", 4]
     partly = tables.cell(invented(ran), "mnist")
-    asked = tables.questions(partly, "mnist")
-    assert asked.loc["FedAvg going on (all shared)", "local test"].startswith("-2.00 [")
-    assert asked.loc["the first 3 layers", "new test, outputs"].startswith("+7.00 [")
     said = tables.sharing(partly, "mnist")
     assert "<td>local test, all shared</td><td><b>-2.00</b>" in said
+    assert "<td>new test, the first 3 layers shared</td><td><b>+7.00</b>" in said
     assert "not yet run" in tables.sharing(partly.iloc[:0], "mnist")
     assert tables.elsewhere(invented(ran)) == ""  # beside the usual one
     released = invented(ran).assign(protocol="as_released", selection="last")

@@ -1,37 +1,12 @@
-"""Two pictures for the CIFAR-10 page: what augmentation does, and what MTL's regularisers do."""
+"""A picture for the CIFAR-10 page: what MTL's regularisers do."""
 
 import matplotlib.pyplot as plt
-import numpy as np
 import torch
 from matplotlib.figure import Figure
-from torch import Tensor
 
 from lgfed_core.colours import CASE, FAINT, INK, REFERENCE
-from lgfed_core.data.augment import CropFlip
-from lgfed_core.data.cifar10 import MEAN, STD
 from lgfed_core.methods import MTL, ReleasedMTL
 from lgfed_core.plotting import WIDTH, caption
-
-
-def crops(x: Tensor, augment: CropFlip, draws: int = 7, seed: int = 0) -> Figure:
-    """Pictures x [n, 3, H, W] (normalised), a row each: as they are, then ``draws`` variants."""
-    rng = np.random.default_rng(seed)
-    drawn = torch.from_numpy(augment.draw(rng, draws, len(x)))  # [draws, n, 3]
-    rows = torch.stack([x, *(augment.apply(x, d) for d in drawn)])  # [1 + draws, n, 3, H, W]
-    mean, std = (torch.tensor(v)[:, None, None] for v in (MEAN, STD))
-    pixels = torch.nn.functional.pad(rows * std + mean, (2, 2, 2, 2), value=1.0)  # white frames
-    sheet = pixels.clamp(0, 1).permute(1, 3, 0, 4, 2).flatten(0, 1).flatten(1, 2)  # [., ., 3]
-    figure, ax = plt.subplots(figsize=(WIDTH, WIDTH * len(x) / (1 + draws) + 0.3))
-    ax.imshow(sheet.numpy())
-    wide = pixels.shape[-1]
-    ax.text(wide / 2, -2, "as it is", ha="center", va="bottom")
-    ax.text(wide * (1 + draws / 2), -2, "as the device meets it", ha="center", va="bottom")
-    ax.axis("off")
-    below = (
-        "Training pictures as they are (left) and cropped and flipped at random, as a "
-        "device meets them."
-    )
-    return caption(figure, below)
 
 
 def regularisers(devices: int = 10, steps: int = 40, rate: float = 0.02, seed: int = 0) -> Figure:

@@ -13,28 +13,21 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from lgfed_core import models
-from lgfed_core.engine import Participation
-from lgfed_core.evidence.printed import cells, row_name
+from lgfed_core.evidence.printed import METRICS, cells, row_name
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.report import SELECTION
 from lgfed_core.evidence.verdict import reach_of
+from lgfed_core.papers.differences import Pair
 from lgfed_core.paths import PAPER
 
+from ..comparisons import BUDGETS, FULL, READINGS, SOUND, WORDS, Read, lg
 from ..printed import TABLES
-from ..records import PRINTED
-from .counts import BYTES, SYSTEMS, System
+from ..records import PRINTED, system
+from ..stored import by_seed
+from .counts import BYTES, SYSTEMS
 
 TESTS = ("local_test_acc", "new_test_acc")
-HALF = {800: 400, 1800: 1200}  # FedAvg's rounds -> the paper's smaller headline budget
 ROW = ["method", "fedavg_rounds", "lg_rounds"]
-
-
-def system(cfg) -> System:
-    """The network and federation of an experiment's settings."""
-    net = cfg.net()
-    m = Participation(cfg.fraction).cohort(cfg.devices)
-    return System(models.count(net, cfg.shared(net)), models.count(net), m, cfg.devices)
 
 
 def by_round(cfg, curves: pd.DataFrame) -> pd.DataFrame:
@@ -101,24 +94,15 @@ def beside(groups: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(parts).rename_axis([None, None])
 
 
-def bought(groups: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """What bytes buy, in points: groups as for `beside` -> a line per title and "paper" or "ours".
-
-    Columns ("half", test): LG-FedAvg from the paper's smaller headline budget less FedAvg;
-    ("the rest", test): LG-FedAvg from FedAvg's full budget less that. NaN where not yet run.
-    """
-    lines = {}
-    for title, table in groups.items():
-        full = table.loc[table["method"] == "fedavg", "fedavg_rounds"].iloc[0]
-        means = table.set_index(["who", "metric", "method", "fedavg_rounds"])["mean"]
-        for who in ("paper", "ours"):
-            keys = [("fedavg", full), ("lg_fedavg", HALF[full]), ("lg_fedavg", full)]
-            for test in TESTS:
-                fed, some, most = (means.get((who, test, *key), np.nan) for key in keys)
-                line = lines.setdefault((title, who), {})
-                line |= {("half", test): some - fed, ("the rest", test): most - some}
-    found = pd.DataFrame(lines).T
-    return found[[(what, test) for what in ("half", "the rest") for test in TESTS]]
+def pairs(stored: pd.DataFrame) -> list[Pair]:
+    """LG-FedAvg's accuracy from the smaller headline budget and FedAvg's by seed, at two classes,
+    as described, chosen on validation rows; stored: rows of `records.load`."""
+    read, out = Read(by_seed(stored), READINGS[SOUND]), []
+    for data, (few, _) in BUDGETS.items():
+        for test in TESTS:
+            both = (read.get(data, 2, who, test) for who in (lg(few), FULL[data]))
+            out.append((f"{WORDS[data]}, {METRICS[test]}", *both))
+    return out
 
 
 def _printed(dataset: str, classes: int, paper: Path):
@@ -135,8 +119,8 @@ def _printed(dataset: str, classes: int, paper: Path):
 def _ours(rows: pd.DataFrame, classes: int, protocol: str):
     where = dict(scale="paper", protocol=protocol, selection=SELECTION[protocol], stand_in="")
     rows = select(rows, columns=ROW, metric=TESTS, classes_per_device=classes, **where)
-    for (method, fed, lg, metric), group in rows.groupby([*ROW, "metric"]):
+    for (method, before, after, metric), group in rows.groupby([*ROW, "metric"]):
         values = group["value"].to_numpy()
         n, mean = values.size, values.mean()
         reach = reach_of(values.std(ddof=1) / np.sqrt(n), n - 1) if n > 1 else np.nan
-        yield method, int(fed), int(lg), metric, "ours", mean, mean - reach, mean + reach, n
+        yield method, int(before), int(after), metric, "ours", mean, mean - reach, mean + reach, n

@@ -1,7 +1,4 @@
-"""The figures of the accounting page: where the parameters go, and accuracy against bytes sent.
-
-Each function draws one figure, from tables of `bytes_sent`, and returns it.
-"""
+"""The figures of the accounting page: accuracy against bytes sent, live and stored."""
 
 from collections.abc import Mapping
 
@@ -11,59 +8,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
-from lgfed_core.colours import INK, METHOD, REFERENCE, TINT
+from lgfed_core.colours import INK, METHOD
 from lgfed_core.evidence.printed import METHODS
 from lgfed_core.plotting import WIDTH, caption
 
-PHASES = {  # column of `counts.deployment` -> (colour, tint, words)
-    "fed": (METHOD["fedavg"][0], TINT["fedavg"], "FedAvg rounds"),
-    "lg": (METHOD["lg_fedavg"][0], TINT["lg_fedavg"], "LG rounds"),
-    "once": (REFERENCE, REFERENCE, "once per device"),
-}
 TESTS = {"local_test_acc": "Each device's own classes", "new_test_acc": "New devices"}
-
-
-def where_it_goes(groups: Mapping[str, pd.DataFrame]) -> Figure:
-    """What each row sends, by phase: the papers' convention above, a deployed system's below.
-
-    groups: title -> `counts.deployment`, whose first row is the 100 % of its group.
-    """
-    lines = sum(len(table) + 0.75 for table in groups.values())
-    figure, ax = plt.subplots(figsize=(WIDTH, 0.5 + 0.41 * lines))
-    place, ticks = 0.0, {}
-    for title, table in groups.items():
-        ax.text(0, place, title, fontweight="bold", va="center", fontsize=9)
-        place += 0.75
-        for n, row in enumerate(table.itertuples()):
-            rounds, full = row.fed + row.lg, table["papers"].iloc[0]
-            scale = row.papers / rounds if rounds else 0.0
-            total, once = rounds + row.down + row.up, row.down + row.up
-            words = (" by the papers' count", " deployed") if place < 1 else ("", "")
-            _bar(ax, place - 0.2, {"fed": scale * row.fed, "lg": scale * row.lg}, full, 1)
-            _bar(ax, place + 0.2, {"fed": row.fed, "lg": row.lg, "once": once}, full, 0)
-            above = place - 0.2, row.papers, row.papers_ratio, words[0]
-            below = place + 0.2, total, row.ratio, words[1]
-            for y, sent, ratio, word in (above, below):
-                share = f", {100 * ratio:.0f} %" if n else ""
-                text = f"{sent:#.3g}".rstrip(".") + f" GB{word}{share}"
-                ax.text(100 * sent / full + 1, y, text, va="center", fontsize=7.5)
-            ticks[place] = row.row
-            place += 1
-    ax.set_yticks(list(ticks), list(ticks.values()))
-    ax.set(xlim=(0, 144), ylim=(place - 0.45, -0.5))
-    ax.set_xticks([0, 25, 50, 75, 100], ["0", "25", "50", "75", "100 %"])
-    ax.set_xlabel("sent, of FedAvg by the papers' count", x=50 / 144)
-    ax.grid(axis="y", visible=False)
-    ax.tick_params(axis="y", length=0)
-    marks = [Patch(color=colour, label=words) for colour, _, words in PHASES.values()]
-    ax.legend(handles=marks, loc="lower right")
-    below = (
-        "What each row of the paper's tables sends, by phase: by the papers' count "
-        "(pale) and as a deployed system would (full); computed, without a run."
-    )
-    return caption(figure, below)
 
 
 def live(curves: pd.DataFrame, ends: pd.DataFrame) -> Figure:
@@ -134,14 +84,6 @@ def front(groups: Mapping[str, pd.DataFrame]) -> Figure:
         "95 % intervals over seeds; hollow: the paper."
     )
     return caption(figure, below)
-
-
-def _bar(ax: Axes, y: float, parts: dict[str, float], full: float, tint: int) -> None:
-    left = 0.0
-    for name, sent in parts.items():
-        width = 100 * sent / full
-        ax.barh(y, width, left=left, height=0.36, color=PHASES[name][tint], linewidth=0)
-        left += width
 
 
 def _series(ax: Axes, lines: pd.DataFrame, who: str) -> None:

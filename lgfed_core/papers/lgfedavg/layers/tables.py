@@ -3,13 +3,12 @@
 import numpy as np
 import pandas as pd
 
-from lgfed_core.evidence.claims import said
 from lgfed_core.evidence.display import Page
 from lgfed_core.evidence.records import select
-from lgfed_core.evidence.verdict import NOT_RUN, Evidence, reach_of
+from lgfed_core.evidence.verdict import reach_of
 from lgfed_core.papers import differences
 
-from .run import NEW_TESTS, TABLE, TASKS, TITLES, chosen, layers
+from .run import TABLE, TASKS, TITLES, chosen, layers
 
 ENDS = {0: "none", 5: "all"}  # shared: the same cut from either side
 SELECTIONS = {"best_val": "each device's best round on validation rows", "last": "last round"}
@@ -69,26 +68,6 @@ def table(values: pd.DataFrame) -> pd.DataFrame:
     return out.sort_index(axis=1)
 
 
-def against(values: pd.DataFrame, one: tuple[str, int], other: tuple[str, int]) -> pd.DataFrame:
-    """How far cut ``one`` is ahead of ``other`` in points, seed by seed.
-
-    values: of `cell`. Index metric; columns difference, low, high (95 %, paired t), seeds. NaN
-    where a cut has not run, or, for the interval, with one seed.
-    """
-    tests = [m for m in ("local_test_acc", *NEW_TESTS) if m in values]
-    both = [
-        values[tests].xs(cut, level=[0, 1]) if cut in values.index.droplevel(2) else None
-        for cut in (one, other)
-    ]
-    if both[0] is None or both[1] is None:
-        return pd.DataFrame(float("nan"), tests, ["difference", "low", "high"]).assign(seeds=0)
-    gap = both[0] - both[1]  # [seeds, metrics]; a metric that a run did not measure is NaN
-    n = gap.count()
-    reach = reach_of(gap.std() / n**0.5, n - 1)
-    mean = gap.mean()
-    return pd.DataFrame({"difference": mean, "low": mean - reach, "high": mean + reach, "seeds": n})
-
-
 def shown(values: pd.DataFrame, data: str) -> pd.DataFrame:
     """For a page: a line per cut with its layers, their parameters, and "mean ± sd (seeds)"."""
     means, lines = table(values), {}
@@ -106,65 +85,43 @@ def shown(values: pd.DataFrame, data: str) -> pd.DataFrame:
     return pd.DataFrame(lines).T.rename_axis(TITLES[data])
 
 
-def questions(values: pd.DataFrame, data: str) -> pd.DataFrame:
-    """The paper's cut against five others, in points: "difference [95 % interval] (seeds)"."""
-    side, n = chosen(data)
-    other = "first" if side == "last" else "last"
-    asked = {
-        "FedAvg going on (all shared)": ("last", 5),
-        "fine-tuning (none shared)": ("last", 0),
-        f"the {other} {n} layers": (other, n),
-        "one layer fewer": (side, n - 1),
-        "one layer more": (side, n + 1),
-    }
-    lines = {}
-    for words, cut in asked.items():
-        gaps = against(values, (side, n), cut)
-        lines[words] = {WORDS[metric]: _gap(gap) for metric, gap in gaps.iterrows()}
-    name = f"{TITLES[data]}: {layers(data, side, n)} against"
-    return pd.DataFrame(lines, list(WORDS.values())).T.fillna(NOT_RUN).rename_axis(name)
-
-
 def elsewhere(rows: pd.DataFrame) -> Page:
     """`sharing` in the other settings that ``rows`` of full length have, as described chosen on
     validation rows, as released after the last round."""
     out = []
     for where in settings(rows):
-        data, (way, words) = where["data"], read_by(where)
-        if (where["classes"], where["start"], way) != (2, TASKS[data][1], "best_val"):
-            words += f", {where['protocol'].replace('_', ' ')}"
+        data, classes, start = where["data"], where["classes"], where["start"]
+        way = "last" if where["protocol"] == "as_released" else "best_val"
+        if (classes, start, way) != (2, TASKS[data][1], "best_val"):
+            split = "i.i.d." if classes == 10 else f"{classes} classes"
+            words = f"{split}, {start}+100, {where['protocol'].replace('_', ' ')}"
             out.append(sharing(cell(rows, selection=way, **where), data, way, words))
     return differences.tables(out)
 
 
-def read_by(where: dict) -> tuple[str, str]:
-    """By which selection one of `settings` is read without a choice on test rows, and its devices
-    and start in words."""
-    split = "i.i.d." if where["classes"] == 10 else f"{where['classes']} classes"
-    way = "last" if where["protocol"] == "as_released" else "best_val"
-    return way, f"{split}, {where['start']}+100"
-
-
 def sharing(values: pd.DataFrame, data: str, selection: str = "best_val", setting: str = "") -> str:
-    """The paper's cut against all layers shared and none, on both tests.
+    """The paper's cut against the five others that say most, on both tests; a line for each that
+    has run.
 
     values: of `cell` with this ``selection``, and of a ``setting`` in words where it is not two
     classes and the usual start; in points, from the same FedAvg model.
     """
     side, n = chosen(data)
-    pairs = []
+    other = "first" if side == "last" else "last"
+    cuts = {
+        "all shared": ("last", 5),
+        "none shared": ("last", 0),
+        f"the {other} {n} layers shared": (other, n),
+        "one layer fewer": (side, n - 1),
+        "one layer more": (side, n + 1),
+    }
+    pairs, none = [], pd.Series(dtype=float)
     for metric, test in (("local_test_acc", "local test"), (OUTPUTS, "new test")):
         wide = values[metric].unstack(["side", "shared_layers"]) if metric in values else {}
-        none = pd.Series(dtype=float)
-        for end, words in ((5, "all shared"), (0, "none shared")):
-            both = (wide.get(cut, none) for cut in ((side, n), ("last", end)))
-            pairs.append((f"{test}, {words}", *both))
+        mine = wide.get((side, n), none)
+        pairs += [(f"{test}, {words}", mine, wide.get(cut, none)) for words, cut in cuts.items()]
     head = (
         f"{TITLES[data]}: the paper's cut ({layers(data, side, n)}), points ahead of the other cuts"
     )
     head += "".join(f", {words}" for words in (setting, SELECTIONS[selection]) if words)
     return differences.table(head, pairs)
-
-
-def _gap(gap: pd.Series) -> str:
-    return said(Evidence(gap["difference"], gap["low"], gap["high"]), int(gap["seeds"]))

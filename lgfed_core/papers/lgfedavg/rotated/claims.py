@@ -114,14 +114,9 @@ CLAIMS = (
 )
 
 
-def judged(rows: pd.DataFrame) -> pd.DataFrame:
-    """Lines of `evidence.claims.judged`; rows: of `stored`."""
-    return claims.judged(CLAIMS, rows)
-
-
 def from_stored() -> pd.DataFrame:
     """L12 and L13 on the recorded runs."""
-    return judged(stored())
+    return claims.judged(CLAIMS, stored())
 
 
 def told() -> dict[str, Told]:

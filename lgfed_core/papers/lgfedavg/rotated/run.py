@@ -10,7 +10,6 @@ of which other values are tried as well, one at a time (`settings.VARIED`), and 
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import pandas as pd
 import torch
@@ -124,32 +123,28 @@ class Rotated(Experiment):
     def pieces(self, protocol: str) -> list[Piece]:
         """A piece for each line of Table 3 and each split, what these go on from, and each other
         value of a line, which is no table's and decides no claim."""
-        lines = [
-            Piece(
-                *(self.name, protocol, line),
-                changes=(("classes", classes), ("lines", (line,) if line in LINES else ())),
-                cell=tuple((ids(line) | dict(classes_per_device=classes)).items()),
+
+        def piece(classes: int, line: str, choice: str = "", **changes) -> Piece:
+            cell = ids(line, choice) | dict(classes_per_device=classes)
+            return Piece(
+                *(self.name, protocol, f"{line}:{choice}" if choice else line),
+                changes=tuple((dict(classes=classes) | changes).items()),
+                cell=tuple(cell.items()),
                 after=("before",) if line in LINES else (),
                 like=tuple(ids(line).items()),
             )
+
+        lines = [
+            piece(classes, line, lines=(line,) if line in LINES else ())
             for classes in SPLITS
             for line in ("before", *LINES)
         ]
         others = [
-            Piece(
-                *(self.name, protocol, f"{line}:{name}={value}"),
-                changes=tuple(
-                    dict(classes=classes, lines=(line,), vary=(name,), usual=False).items()
-                ),
-                cell=tuple(
-                    (ids(line, f"{name}={value}") | dict(classes_per_device=classes)).items()
-                ),
-                after=("before",),
-                like=tuple(ids(line).items()),
-            )
+            piece(classes, line, f"{name}={value}", lines=(line,), vary=(name,), usual=False)
             for classes in SPLITS
             for name, values in VARIED.items()
-            for line in filter(partial(matters, name), LINES)
+            for line in LINES
+            if matters(name, line)
             for value in values
         ]
         return lines + others

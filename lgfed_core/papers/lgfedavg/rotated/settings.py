@@ -7,6 +7,7 @@ from torch import nn
 
 from lgfed_core import models
 from lgfed_core.engine import Participation
+from lgfed_core.evidence.printed import METHODS
 from lgfed_core.methods import FedAvg, FedProx, LGFedAvg, Method
 from lgfed_core.papers.settings import FROM_0, Checked, Range
 
@@ -145,6 +146,17 @@ def named(line: str) -> tuple[str, float]:
     """Method and C of a line: "lg_fedavg_0.1" -> ("lg_fedavg", 0.1)."""
     method, _, fraction = line.rpartition("_")
     return method, float(fraction)
+
+
+def words(line: str) -> str:
+    """A line as people call it: "LG-FedAvg, C = 0.1"."""
+    method, fraction = named(line)
+    return f"{METHODS[method]}, C = {fraction:g}"
+
+
+def line_of(method: str, fraction: float) -> str:
+    """The line of Table 3 with this method and C: "fedavg_0.1"."""
+    return f"{method}_{float(fraction):g}"
 
 
 def matters(setting: str, line: str) -> bool:

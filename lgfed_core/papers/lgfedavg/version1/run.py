@@ -22,7 +22,7 @@ from torch import Tensor
 
 from lgfed_core import models, partition
 from lgfed_core.data import Dataset
-from lgfed_core.engine import Federation, Outcome, Participation
+from lgfed_core.engine import Federation, Outcome
 from lgfed_core.engine.trackers import Personal
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import FedAvg, LGFedAvg, LGFedAvgV1
@@ -32,7 +32,6 @@ from lgfed_core.papers.settings import Range
 
 from .. import phases, records, settings
 from ..cifar10 import run as cifar10
-from ..communication.counts import papers_count
 from ..mnist import run as mnist
 from .goals import Goal
 
@@ -171,10 +170,7 @@ def _rounds(cfg: Settings, part: str, selection: str, final: pd.Series) -> dict[
     else:
         reached = {"goal_reached": float(final["reached"])}
         done = int(final["goal_round"]) or last
-    net, m = cfg.net(), Participation(cfg.fraction).cohort(cfg.devices)
-    more = 0 if part == "fedavg" else cfg.further
-    sizes = models.count(net, cfg.shared(net)), models.count(net)
-    sent = papers_count(*sizes, m, cfg.devices, done, more)
+    sent = records.system(cfg).papers(done, 0 if part == "fedavg" else cfg.further)
     return {"fedavg_rounds": float(done), "params_communicated": float(sent)} | reached
 
 
@@ -219,20 +215,18 @@ class Version1(phases.PhasedExperiment):
         ``before`` is the round that LG-FedAvg goes on from, 0 for the others; ``sent`` the
         parameters sent until then by the papers' convention.
         """
-        net, m = cfg.net(), Participation(cfg.fraction).cohort(cfg.devices)
-        shared, total = models.count(net, cfg.shared(net)), models.count(net)
-        out = []
+        here, out = records.system(cfg), []
         for part, history in histories.items():
             lines = history.reindex(columns=["round", "seed", "local_test_acc", "validation_acc"])
-            lines["before"], each = 0, 0 if part == "local" else total
+            lines["before"], each = 0, 0 if part == "local" else here.total
             if part.startswith("lg"):
                 fedavg = histories["fedavg"]
                 there = fedavg[fedavg["validation_acc"] >= cfg.goal].groupby("seed")["round"].min()
                 lines["before"] = lines["seed"].map(there).fillna(cfg.fedavg_rounds).astype(int)
                 lines["round"] += lines["before"]
-                each = shared
-            sent = total * lines["before"] + each * (lines["round"] - lines["before"])
-            lines["sent"] = (m + cfg.devices) * sent
+                each = here.shared
+            sent = here.total * lines["before"] + each * (lines["round"] - lines["before"])
+            lines["sent"] = (here.m + here.K) * sent
             out.append(lines.assign(part=part, local_test_acc=100 * lines["local_test_acc"]))
         return pd.concat(out, ignore_index=True)
 

@@ -27,7 +27,6 @@ PARTS = {  # part of a run -> its words
 }
 TESTS = ("local_test_acc", "new_test_acc")
 WAYS = {"outputs": "averaged outputs", "weights": "averaged weights"}
-ALL_WAYS = WAYS | {"probabilities": "averaged probabilities"}
 
 
 def part_of(rows: pd.DataFrame) -> pd.Series:
@@ -107,16 +106,14 @@ def versions(stored: pd.DataFrame) -> pd.DataFrame:
     Points, paired over seeds: "mean [95 % interval] (seeds)" or "not yet run"; a column for the
     choice on validation rows and one for the last round.
     """
-    metrics = [TESTS[0], *(f"new_test_acc_{way}" for way in WAYS)]
-    words = [METRICS[TESTS[0]], *(f"new test, {words}" for words in WAYS.values())]
+    tests = {METRICS[TESTS[0]]: TESTS[0]}
+    tests |= {f"new test, {words}": f"new_test_acc_{way}" for way, words in WAYS.items()}
     lines = {}
-    for metric, name in zip(metrics, words, strict=True):
-        pairs = {
-            when: _paired(stored, TABLE, "mnist", metric, "lg_fedavg", BESIDE, selection)
-            for when, selection in (("best on validation", "best_val"), ("last round", "last"))
-        }
-        lines[name] = {when: _said(p["a"] - p["b"]) for when, p in pairs.items()}
-    return pd.DataFrame(lines).T
+    for when, selection in (("best on validation", "best_val"), ("last round", "last")):
+        for words, metric in tests.items():
+            pair = _paired(stored, TABLE, "mnist", metric, "lg_fedavg", BESIDE, selection)
+            lines.setdefault(when, {})[words] = _said(pair["a"] - pair["b"])
+    return pd.DataFrame(lines)
 
 
 def two_meanings(stored: pd.DataFrame) -> pd.DataFrame:
@@ -132,28 +129,25 @@ def two_meanings(stored: pd.DataFrame) -> pd.DataFrame:
                 ("printed", "version 1"): _printed(TABLE, data, key[0]),
                 ("printed", "version 2"): _printed(PRINTED[data][0], data, *key),
             }
-            for way, words in ALL_WAYS.items():
-                mine = values_of(stored, TABLE, data, f"new_test_acc_{way}", key[0])
-                line["our runs of version 1", words] = mean_and_sd(mine, 2)
-            for way, words in ALL_WAYS.items():
-                which = data, 2, key, f"new_test_acc_{way}", READINGS[SOUND]
-                theirs = numbers.get(which, pd.Series(dtype=float))
-                line["our runs of version 2", words] = mean_and_sd(theirs, 2)
+            ours = {1: {}, 2: {}}  # version -> its runs, by way to average
+            for way, words in (WAYS | {"probabilities": "averaged probabilities"}).items():
+                metric = f"new_test_acc_{way}"
+                ours[1][words] = values_of(stored, TABLE, data, metric, key[0])
+                which = data, 2, key, metric, READINGS[SOUND]
+                ours[2][words] = numbers.get(which, pd.Series(dtype=float))
+            for version, found in ours.items():
+                for words, values in found.items():
+                    line[f"our runs of version {version}", words] = mean_and_sd(values, 2)
             lines[title, METHODS[key[0]]] = line
     return pd.DataFrame(lines).T.reindex(columns=list(line))
 
 
-def printed_new_test(table: str, data: str, method: str, rounds: int | None = None) -> pd.Series:
-    """A paper's new test of ``method``: columns paper, paper_sd, in percent; with two classes per
-    device where a table has several."""
+def _printed(table: str, data: str, method: str, rounds: int | None = None) -> str:
+    """A paper's new test, "mean ± sd"; with two classes per device where a table has several."""
     spec = TABLES[table]
     ids = {"method": method, "dataset": data, "classes_per_device": 2, "fedavg_rounds": rounds}
     ids = {c: v for c, v in ids.items() if c in spec.ids and v is not None}
-    return select(cells(spec), metric=TESTS[1], **ids).iloc[0]
-
-
-def _printed(*which) -> str:
-    cell = printed_new_test(*which)
+    cell = select(cells(spec), metric=TESTS[1], **ids).iloc[0]
     return f"{cell['paper']:.2f} ± {cell['paper_sd']:.2f}"
 
 

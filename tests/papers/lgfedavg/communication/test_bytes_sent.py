@@ -6,11 +6,7 @@ import pytest
 from scipy import stats
 
 from lgfed_core.evidence import records as results
-from lgfed_core.papers.lgfedavg.communication import (
-    bytes_sent,
-    counts,
-    figures as figures_communication,
-)
+from lgfed_core.papers.lgfedavg.communication import bytes_sent, figures as figures_communication
 from lgfed_core.papers.lgfedavg.mnist.run import MNIST
 from toy import stored_row
 
@@ -70,11 +66,8 @@ def test_rows_on_stand_in_data_are_no_points(stored):
     assert set(bytes_sent.points(other, "mnist", 2, "as_described")["who"]) == {"paper"}
 
 
-def test_what_bytes_buy_and_the_table_beside(points):
+def test_the_table_beside(points):
     groups = {"MNIST": points}
-    bought = bytes_sent.bought(groups)
-    assert bought.loc[("MNIST", "ours"), ("half", "local_test_acc")] == 0
-    assert bought.loc["MNIST", ("the rest", "local_test_acc")].isna().tolist() == [False, True]
     beside = bytes_sent.beside(groups)
     assert beside["sent", "GB"].is_monotonic_increasing and len(beside) == 8
     assert beside.loc[("MNIST", "MTL, 800 rounds"), "local_test_acc"].isna().tolist() == [
@@ -131,19 +124,3 @@ def test_the_live_figure_branches_off_fedavg(cfg):
     drawn = [line.get_ydata().tolist() for line in figure.axes[0].lines]
     assert [20.0, 50.0] in drawn  # LG-FedAvg 400 starts from round 2 of 4
     plt.close(figure)
-
-
-def test_bars_are_as_long_as_what_is_sent_in_each_phase():
-    plan = [("fedavg", 800, 0), ("lg_fedavg", 400, 100)]
-    table = counts.deployment(counts.SYSTEMS["mnist"], plan)
-    figure = figures_communication.where_it_goes({"MNIST": table})
-    widths = [bar.get_width() for bar in figure.axes[0].patches]
-    full, (fed, lg) = table["papers"].iloc[0], table.itertuples()
-    assert sum(widths[:2]) == pytest.approx(100)  # FedAvg by the papers' count is the scale
-    assert widths[2:5] == pytest.approx([100 * s / full for s in (fed.fed, fed.lg, fed.down)])
-    assert sum(widths[5:7]) == pytest.approx(100 * lg.papers_ratio)
-    sent = lg.fed, lg.lg, lg.down + lg.up
-    assert widths[7:] == pytest.approx([100 * s / full for s in sent])
-    said = [text.get_text() for text in figure.axes[0].texts]
-    assert any(f"{100 * lg.ratio:.0f} %" in one for one in said)
-    plt.close("all")
