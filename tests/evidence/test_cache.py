@@ -5,7 +5,7 @@ import pandas as pd
 from lgfed_core.evidence import printed
 from lgfed_core.evidence.cache import once
 from lgfed_core.evidence.printed import Metric, Table
-from lgfed_core.papers.fade.objects import stored, sweep
+from lgfed_core.papers.fade.objects import stored
 
 
 def test_each_table_and_each_question_is_answered_once():
@@ -39,7 +39,7 @@ def test_the_sweep_on_objects_is_looked_through_once(monkeypatch):
     rows = stored.rows()
     for users in ("noniid", "iid"):
         for _ in range(3):
-            sweep.longer(rows, users)
+            stored.longer(rows, users)
     groups = rows.groupby(list(stored.TRIED), dropna=False).ngroups
     assert 0 < len(seen) <= groups
 

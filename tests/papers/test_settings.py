@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from lgfed_core.errors import SettingsError
 from lgfed_core.papers import experiments
 from lgfed_core.papers.fade.digits import run as digits
-from lgfed_core.papers.fade.objects import parts as objects
+from lgfed_core.papers.fade.objects import adaptation as objects
 from lgfed_core.papers.settings import _kinds
 
 EXPERIMENTS = sorted(experiments.ALL)

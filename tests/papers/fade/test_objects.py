@@ -25,7 +25,6 @@ from lgfed_core.papers.fade.objects import (
     one_collapse,
     run,
     stored as objects,
-    sweep,
     tables,
 )
 from lgfed_core.papers.fade.objects.run import OBJECTS
@@ -334,10 +333,10 @@ def test_a_sweep_chooses_by_two_scores_and_a_claim_stands_where_all_ways_agree(s
     ]
     some = pd.concat([*usual, *others])
     found = stored(some.drop_duplicates([c for c in some if c != "value"]))
-    assert sweep.chosen(found, "information") == {"cdan": {"weight": 3.0}, "dann": {}, "shot": {}}
+    assert objects.chosen(found, "information") == {"cdan": {"weight": 3.0}, "dann": {}, "shot": {}}
     by_labels = {m: {"lr": 0.03} for m in ("cdan", "dann")}
-    assert sweep.chosen(found, "target_acc") == by_labels | {"shot": {}}
-    lines = sweep.swept(found)
+    assert objects.chosen(found, "target_acc") == by_labels | {"shot": {}}
+    lines = objects.swept(found)
     assert set(lines.loc["cdan"].index) == {(0.01, 1.0), (0.01, 3.0), (0.03, 1.0)}
     assert lines.loc[("cdan", 0.01, 3.0), "target_acc"] == pytest.approx(89)
     marked = tables.by_setting(found)["best by"]
@@ -354,7 +353,7 @@ def test_a_sweep_chooses_by_two_scores_and_a_claim_stands_where_all_ways_agree(s
     assert "20 classes, λ 9, CDAN, A->D: 1" in which
     assert marked.index[0][0] == "DANN" and marked["SHOT", 0.01, 1.0] == "information, labels"
     assert list(tables.fair_chance(found)) == ["100 rounds", "seeds"]
-    assert sweep.longer(found, "noniid") == {}
+    assert objects.longer(found, "noniid") == {}
     said = claims.judged(found)["said"]
     assert said.str.contains("100 rounds, usual rate and weight").all()
 

@@ -1,14 +1,29 @@
-"""What is followed on target users: accuracy of each, and how much their predictions tell."""
+"""How a model adapts to target users: what each part trains, and what is followed on the way."""
+
+from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from lgfed_core.engine import Outcome
+from lgfed_core import models
+from lgfed_core.engine import Federation, Outcome, Participation
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.methods import Batch
+from lgfed_core.methods.dann import DANN
+from lgfed_core.methods.fade import DISCRIMINATOR
+from lgfed_core.methods.schedules import Annealing
 from lgfed_core.methods.shot import information
+from lgfed_core.models.layout import Layout, joined, values
+from lgfed_core.models.objects import ObjectsNet
+
+from .. import parts
+from . import domains
+from .settings import METHODS, bottleneck
+
+PRETRAINING_STEPS, PRETRAINING_ROWS = 38, 64  # of a round, of a batch
 
 
 class Users(Tracker):
@@ -45,6 +60,131 @@ def measured(engine) -> dict[str, Tensor]:
         for name, value in (now | {"information": weight @ told[1:]}).items():
             found.setdefault(name, []).append(float(value))
     return {name: torch.tensor(values) for name, values in found.items()}
+
+
+@lru_cache(maxsize=2)
+def loaded(data: str, task: str, backbone: str, components: int) -> domains.Task:
+    """`domains.load`, kept for the parts that follow."""
+    return domains.load(data, task, backbone, components)
+
+
+class Parts(parts.Parts):
+    """The parts of one task."""
+
+    followed = Users
+
+    @property
+    def both(self) -> domains.Task:
+        cfg = self.cfg
+        return loaded(cfg.data, self.task, cfg.backbone, cfg.components)
+
+    def federation(self, method: str, who: Participation, users: Sequence[str] = ()):
+        """A run per seed and kind of ``users``, a seed's together, and first parameters [R, P].
+
+        Without ``users`` the target is a single device's.
+        """
+        cfg, both = self.cfg, self.both
+        classes, width = both.data.classes, both.data.train.x.shape[1]
+        many = [(cfg.target_users, cfg.classes(kind, classes)) for kind in users]
+        stride = domains.STRIDES[cfg.data]
+
+        def build() -> ObjectsNet:
+            seen = cfg.conditional if "cdan" in method else ""
+            return ObjectsNet(width, classes, seen, bottleneck(method), cfg.dropout)
+
+        nets = [models.make(build, seed) for seed in self.seeds]
+        lanes = [
+            (net, seed, one)
+            for net, seed in zip(nets, self.seeds, strict=True)
+            for one in many or [(1, classes)]
+        ]
+        held = [domains.partition(both, *one, stride, seed) for _, seed, one in lanes]
+        runs = [seed for _, seed, _ in lanes]
+        fed = Federation(both.data, held, nets[0], runs, self.device, who)
+        return fed, torch.stack([joined(net) for net, _, _ in lanes])
+
+    def pretraining(self, kind: str) -> Outcome:
+        """The source alone, with the ``kind`` of bottleneck."""
+        cfg, rows = self.cfg, self.both.sources
+        alone = _drawn([1.0, 0.0], len(self.seeds))
+        fed, start = self.federation("shot" if kind == "norm" else "dann", alone)
+        method = DANN(opt_out=1.0, beta=1.0, batch_norm="averaged", smoothing=cfg.smoothing)
+        batches = min(PRETRAINING_STEPS, max(1, rows // PRETRAINING_ROWS))  # whole ones
+        passes = -(-PRETRAINING_STEPS // batches)
+        training = self.training(
+            lr=cfg.pretraining_lr,
+            batch_size=PRETRAINING_ROWS,
+            batches=batches,
+            epochs=passes,
+            annealing=Annealing(cfg.pretraining * passes * batches),
+        )
+        return self.run(
+            f"{parts.PRETRAINING}_{kind}", fed, method, training, cfg.pretraining, start
+        )
+
+    def game(self, before: Outcome, method: str, per_round: int) -> Outcome:
+        """FADE with ``method`` from the pre-trained model, a run for each kind of users."""
+        cfg = self.cfg
+        who = Participation(per_round / (1 + cfg.target_users))
+        fed, start = self.federation(method, who, cfg.users)
+        steps = max(1, cfg.steps // per_round)
+        training = self.training(batches=steps, annealing=Annealing(cfg.rounds * steps))
+        plays = self.method(method, cfg.rounds, beta=cfg.beta)
+        name = f"{method}_{per_round}"
+        return self.run(name, fed, plays, training, cfg.rounds, self.taken(before, start, fed))
+
+    def central(self, before: Outcome, method: str) -> Outcome:
+        """Both domains in every step: what a server with all data would do.
+
+        As many batches as in a federated run; SHOT has the target alone and takes half as many, all
+        the target's, where a federated run has some of the source's. A step of each device on its
+        own batch, and their plain average, is one step on the mean of both losses; a doubled rate
+        makes it their sum. The adversarial loss counts half on either side. Batch normalisation
+        sees each domain by itself.
+        """
+        cfg, alone = self.cfg, method == "shot"
+        who = _drawn([0.0, 1.0], len(self.seeds)) if alone else Participation()
+        fed, start = self.federation(method, who)
+        rounds, times = cfg.central_rounds, 1 if alone else 2
+        training = self.training(
+            lr=times * cfg.lr,
+            weight_decay=cfg.weight_decay / times,
+            batches=1,
+            annealing=Annealing(rounds),
+        )
+        plays = self.method(
+            method, rounds, beta=1.0, weighted=False, batch_norm="local", weight=cfg.weight / 2
+        )
+        start = self.taken(before, start, fed)
+        return self.run(f"central_{method}", fed, plays, training, rounds, start)
+
+    def method(self, name: str, rounds: int, **more) -> DANN:
+        """The method called ``name``, for so many rounds."""
+        cfg, own = self.cfg, {}
+        if "shot" in name:
+            own = dict(information=cfg.information, relabelled=cfg.relabelled, least=cfg.least)
+            own |= dict(every=max(1, rounds // 15), opt_out=float(name == "shot"))
+        if "cdan" in name:
+            own |= dict(entropy=cfg.entropy)
+        usual = dict(rounds=rounds, weight=cfg.weight, smoothing=cfg.smoothing)
+        return METHODS[name](**(usual | dict(start=cfg.pretraining) | own | more))
+
+    def taken(self, before: Outcome, start: Tensor, fed: Federation) -> Tensor:
+        """``start`` [R, P] with all that the pre-trained model has, but D."""
+        t = before.tensors
+        times = len(start) // len(self.seeds)  # a seed's runs start alike
+        ends = (v.repeat_interleave(times, 0) for v in (t["shared"], t["personal"][:, 0]))
+        trained = before.layout.views(*ends)
+        names = [name for name, _ in values(fed.net)]
+        fresh = Layout(fed.net, names).views(start, start[:, :0])
+        own = [(fresh if n.startswith(DISCRIMINATOR) else trained)[n].flatten(1) for n in names]
+        return torch.cat(own, 1)
+
+
+def _drawn(availability: list[float], runs: int) -> Participation:
+    """One device a round, with these probabilities in every run."""
+    there = torch.tensor([availability], dtype=torch.double)
+    return Participation(1 / len(availability), there.repeat(runs, 1))
 
 
 @torch.no_grad()

@@ -1,7 +1,7 @@
 """Claims F6 to F9 of FADE, from stored runs on objects (`stored`), and F15 beside them.
 
 Seeds pair the comparisons; an average is over the tasks, so that a seed gives one number. F7 and F8
-compare methods, and so depend on how each one's rate and weight are chosen (`sweep`): a verdict
+compare methods, and so depend on how each one's rate and weight are chosen (`stored`): a verdict
 stands where all ways to choose that have run agree, at the length of the released sweeps, and says
 what the released code's settings make of the claim.
 """
@@ -26,8 +26,7 @@ from . import stored
 from .domains import PER_ROUND, TASKS
 from .run import stored_names
 from .settings import METHODS, Settings
-from .stored import accuracy, average, collapsed, numbers
-from .sweep import FAIR, RELEASED_ROUNDS, longer
+from .stored import FAIR, RELEASED_ROUNDS, accuracy, average, collapsed, longer, numbers
 
 PRINTED_SHARE = 1 / 3  # of collapsed runs that make the printed D->A, 43.1 with a deviation of 33
 USUAL = "usual rate and weight"

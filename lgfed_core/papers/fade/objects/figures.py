@@ -1,11 +1,8 @@
 """Figures of the FADE chapter on objects: accuracy by method, of each user, and the plane."""
 
-from __future__ import annotations
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
@@ -30,12 +27,10 @@ def averages(found: pd.DataFrame) -> Figure:
         for j, method in enumerate(m for m in METHODS if m in mean):
             values = mean[method].dropna()
             drawn.append(values.to_frame().assign(scale=found["scale"].iloc[0]))
-            x = i + 0.14 * (j - 2)
-            colour, mark = style[method]
+            x, (colour, mark) = i + 0.14 * (j - 2), style[method]
             ax.plot([x] * len(values), values, mark, color=colour, alpha=0.6)
             ax.plot([x - 0.05, x + 0.05], [values.mean()] * 2, color=colour, lw=2)
-    for method in METHODS:
-        colour, mark = style[method]
+    for method, (colour, mark) in style.items():
         ax.plot([], [], mark, color=colour, label=WORDS[method])
     before = stored.average(stored.accuracy(found))
     for name, dash in (("source_only", "--"), ("source_only_norm", ":")):
@@ -55,22 +50,19 @@ def users_by_round(curves: pd.DataFrame, task: str) -> Figure:
     curves: method, task, target_users, metric (user1_acc, ...), round, value.
     """
     usual = dict.fromkeys(TRIED, "") | dict(protocol="as_described", target_users="noniid")
-    mine = select(curves, task=task, **usual)
-    mine = stored_names(mine)
-    methods = [m for m in METHODS if m in set(mine["method"])]
-    fig, axes = plt.subplots(
-        1, max(1, len(methods)), figsize=(WIDTH, 2.2), sharey=True, squeeze=False
-    )
-    for ax, method in zip(axes[0], methods, strict=False):
+    each = dict(list(stored_names(select(curves, task=task, **usual)).groupby("method")))
+    each = {method: each[method] for method in METHODS if method in each}
+    size = (WIDTH, 2.2)
+    fig, axes = plt.subplots(1, max(1, len(each)), figsize=size, sharey=True, squeeze=False)
+    for ax, (method, mine) in zip(axes[0], each.items(), strict=False):
         for user in (1, 2, 3):
-            way = mine[(mine["method"] == method) & (mine["metric"] == f"user{user}_acc")]
-            mean = way.groupby("round")["value"].mean()
+            mean = select(mine, metric=f"user{user}_acc").groupby("round")["value"].mean()
             ax.plot(mean.index, mean, label=f"user {user}")
         ax.set(title=WORDS[method], xlabel="round")
     axes[0, 0].set_ylabel("accuracy, %")
     axes[0, 0].legend(loc="best")
     below = f"Accuracy of each target user by round, means over seeds, {task}."
-    return caption(fig, below, *(mine[mine["method"] == method] for method in methods))
+    return caption(fig, below, *each.values())
 
 
 def plane(features: dict[str, NDArray], label: NDArray, group: NDArray, shown: int = 6) -> Figure:
@@ -80,21 +72,16 @@ def plane(features: dict[str, NDArray], label: NDArray, group: NDArray, shown: i
     (crosses), and the number of the target's user (its digit).
     """
     fig, axes = plt.subplots(1, len(features), figsize=(WIDTH, 2.8), squeeze=False)
+    some, colours = label < shown, np.array(GROUP)
+    label, group = label[some], group[some]
     for ax, (name, z) in zip(axes[0], features.items(), strict=True):
-        _plane(
-            ax, PCA(2).fit_transform(z[label < shown]), label[label < shown], group[label < shown]
-        )
+        at = PCA(2).fit_transform(z[some])
+        for g in np.unique(group):
+            look = dict(marker=f"${g}$", s=14) if g else dict(marker="x", s=8)
+            ax.scatter(*at[group == g].T, c=colours[label[group == g]], lw=0.6, **look)
         ax.set(title=name, xticks=[], yticks=[])
+        ax.grid(False)
     below = (
         "Features in their first two principal components: crosses are the source's, digits the "
     )
     return caption(fig, below + f"target's users, colours the first {shown} classes; live run.")
-
-
-def _plane(ax: Axes, at: NDArray, label: NDArray, group: NDArray) -> None:
-    colours = np.array(GROUP)
-    for g in np.unique(group):
-        mark = "x" if g == 0 else f"${g}$"
-        mine = group == g
-        ax.scatter(*at[mine].T, c=colours[label[mine]], marker=mark, s=14 if g else 8, lw=0.6)
-    ax.grid(False)

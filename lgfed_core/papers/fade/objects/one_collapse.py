@@ -18,25 +18,18 @@ def one_in_three() -> pd.DataFrame:
     """
     table, lines = printed.TABLES["fade_table1_office"], {}
     found = cells(table)
+    highest = found.groupby("task")["paper"].max()
     for cell in found.to_dict("records"):
         reading = groups_of(table, cell)
         if reading and reading.collapsed:
-            mean, sd = cell["paper"], cell["paper_sd"]
-            lines[cell["task"]] = {
-                ("printed", "mean"): mean,
-                ("printed", "deviation"): sd,
-                ("printed", "highest of all methods"): found.loc[
-                    found["task"] == cell["task"], "paper"
-                ].max(),
-                **_levels("of a sample", one_collapse(mean, sd)),
-                **_levels("of a population", one_collapse(mean, sd, sample=False)),
-                ("of a population", "best run, at least"): highest_run(mean, sd),
-            }
-    return pd.DataFrame(lines).T.rename_axis("task")
-
-
-def _levels(words: str, found: tuple[float, float]) -> dict[tuple[str, str], float]:
-    return dict(zip([(words, "one"), (words, "the others")], found, strict=True))
+            mean, sd, task = cell["paper"], cell["paper_sd"], cell["task"]
+            ends = (*one_collapse(mean, sd), *one_collapse(mean, sd, sample=False))
+            lines[task] = (mean, sd, highest[task], *ends, highest_run(mean, sd))
+    names = dict(printed=("mean", "deviation", "highest of all methods"))
+    names |= {"of a sample": ("one", "the others")}
+    names |= {"of a population": ("one", "the others", "best run, at least")}
+    columns = pd.MultiIndex.from_tuples([(a, b) for a, some in names.items() for b in some])
+    return pd.DataFrame.from_dict(lines, "index", columns=columns).rename_axis("task")
 
 
 def one_collapse(mean: float, sd: float, runs: int = 3, sample: bool = True) -> tuple[float, float]:

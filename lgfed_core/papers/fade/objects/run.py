@@ -20,8 +20,9 @@ from lgfed_core.papers.commands import again
 from lgfed_core.papers.experiment import Experiment
 from lgfed_core.papers.parts import Part, following
 
+from ..parts import by_metric, saved_as
 from . import domains
-from .parts import Parts, loaded, saved_as
+from .adaptation import Parts, loaded
 from .settings import METHODS, SCALES, USERS, Settings, bottleneck
 
 NAME = "fade.objects"
@@ -224,11 +225,8 @@ def _printed(cfg: Settings, cell: dict) -> bool:
 
 
 def _long(wide: pd.DataFrame, table: str, selection: str) -> pd.DataFrame:
-    """A row per metric; accuracies in percent."""
     keys = [c for c in ("seed", "round") if c in wide]
-    long = wide.melt(keys, var_name="metric").assign(table=table, selection=selection)
-    percent = long["metric"].str.endswith("_acc")
-    return long.assign(value=long["value"].where(~percent, 100 * long["value"]))
+    return by_metric(wide, keys).assign(table=table, selection=selection)
 
 
 OBJECTS = Objects()

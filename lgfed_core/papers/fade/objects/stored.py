@@ -1,21 +1,30 @@
-"""What has been recorded of adaptation on objects: accuracies and collapses, by task and seed.
+"""What has been recorded of adaptation on objects: accuracies and collapses by task and seed, and
+the sweep of rates and weights.
 
 A run has *collapsed* if its target accuracy after the last round is below half of what the model
 had before the game (`run.COLLAPSED`, fixed before the first run), or if it left the finite numbers.
+The sweep has seed 0, users of 20 classes and the usual rounds; what is chosen of it runs for as
+long as the released sweeps.
 """
 
 from collections.abc import Iterable, Iterator
 
 import pandas as pd
 
+from lgfed_core.evidence.cache import once
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.rows import DIVERGED
+from lgfed_core.evidence.tuning import best_setting
 
 from .domains import TASKS
 from .run import COLLAPSED, NAME, PRETRAINED, TRIED, stored_names
 from .settings import METHODS, USERS, Settings, bottleneck
 
 BEFORE = {kind: lines[0][0] for kind, lines in PRETRAINED.items()}  # by bottleneck
+RELEASED_ROUNDS = 300  # of the shortest released sweeps
+FAIR = ("dann", "cdan", "shot")  # what F7 and F8 compare
+WAYS = ("information", "", "target_acc")  # to choose rate and weight; "": the usual ones
+SWEPT = ("lr", "weight")
 _IDS = (
     *("data", "task", "method", "setting", "target_users", "per_round", "backbone", "round"),
     *(*TRIED, "stand_in"),
@@ -27,10 +36,7 @@ def rows(data: str = "office31", scale: str = "paper") -> pd.DataFrame:
 
     Of several backbones those of the paper's count alone as soon as there are some.
     """
-    found = select(NAME, columns=_IDS, scale=scale, data=data)
-    own = select(found, stand_in="")
-    found = found if own.empty else own
-    return stored_names(found)
+    return stored_names(select(NAME, columns=_IDS, own=True, scale=scale, data=data))
 
 
 def accuracy(
@@ -47,9 +53,9 @@ def accuracy(
     users: of `run.USERS`, or "central". tried: of `run.TRIED`, values other than the usual ones. A
     method has a column as soon as one of its runs is here.
     """
-    mine = select(found, metric=metric, selection=selection, protocol=protocol, round="")
-    mine = select(mine, **(dict.fromkeys(TRIED, "") | tried))
-    before = select(mine, method=list(BEFORE.values()), setting="federated")
+    tried = dict.fromkeys(TRIED, "") | tried
+    mine = select(found, metric=metric, selection=selection, protocol=protocol, round="", **tried)
+    before = select(mine, method=BEFORE.values(), setting="federated")
     if users == "central":
         mine = select(mine, setting="central")
     else:
@@ -103,3 +109,73 @@ def elsewhere(
             fell = collapsed(some, users, **tried)
             if fell.size:
                 yield tried, users, fell
+
+
+@once
+def swept(found: pd.DataFrame) -> pd.DataFrame:
+    """The sweep: lines (method, lr, weight), columns ``information``, ``target_acc``.
+
+    Means over the tasks, of non-i.i.d. users after the usual rounds, of the seeds that it has; a
+    line of which a task has not run, or `lost` runs, is left out. Empty before the sweep.
+    """
+    where = dict(setting="federated", target_users="noniid", per_round=2, rounds="", round="")
+    where |= dict(protocol="as_described", selection="last", method=FAIR)
+    mine = select(found, metric=("information", "target_acc"), **where)
+    usual = {name: getattr(Settings, name) for name in SWEPT}
+    mine = mine.assign(**mine[list(SWEPT)].fillna(usual).astype(float))
+    other = mine[list(SWEPT)].ne(usual).any(axis=1)
+    mine = mine[mine["seed"].isin(mine.loc[other, "seed"])]
+    lines = mine.groupby(["method", *SWEPT, "metric"])["value"]
+    whole = lines.count() == len(TASKS["office31"]) * mine["seed"].nunique()
+    kept = lines.mean()[whole].unstack("metric")
+    return kept[~kept.index.isin(lost(found).index)]
+
+
+@once
+def lost(found: pd.DataFrame) -> pd.Series:
+    """Settings of the sweep under which runs collapsed: how many, by (method, lr, weight)."""
+    out = {}
+    for tried, _, fell in elsewhere(found, ["noniid"]):
+        if "rounds" not in tried:
+            at = tuple(tried.get(name, getattr(Settings, name)) for name in SWEPT)
+            out |= {(m, *at): n for m, n in fell.sum().items() if n and m in FAIR}
+    index = pd.MultiIndex.from_tuples(list(out), names=["method", *SWEPT])
+    return pd.Series(list(out.values()), index, dtype=float)
+
+
+def at_edge(at: tuple, whole: pd.MultiIndex) -> bool:
+    """Whether a line (method, lr, weight) has the least or the most that was tried without a loss
+    of what it varies; what varies nothing is at no edge."""
+    edges = []
+    for n, name in enumerate(SWEPT, 1):
+        usual, tried = getattr(Settings, name), whole.get_level_values(name)
+        edges.append(at[n] != usual and at[n] in (tried.min(), tried.max()))
+    return any(edges)
+
+
+def chosen(found: pd.DataFrame, way: str) -> dict[str, dict[str, float]]:
+    """Each method's rate and weight as far as they are not the usual ones, by one of `WAYS`.
+
+    "information" takes no label; "target_acc" is how the released sweeps choose. Empty at the usual
+    ones, and before the sweep.
+    """
+    lines, out = swept(found) if way else pd.DataFrame(), {}
+    for method, mine in lines.groupby("method") if len(lines) else ():
+        at = dict(zip(SWEPT, best_setting(mine[way])[1:], strict=True))
+        out[method] = {n: v for n, v in at.items() if v != getattr(Settings, n)}
+    return out
+
+
+@once
+def longer(found: pd.DataFrame, users: str) -> dict[str, pd.DataFrame]:
+    """`accuracy` of the methods in `FAIR` at the released length: one for each of `WAYS` of which
+    all has run, in their order."""
+    out = {}
+    for way in WAYS:
+        at = chosen(found, way)
+        wide = {m: accuracy(found, users, rounds=RELEASED_ROUNDS, **at.get(m, {})) for m in FAIR}
+        if (at or not way) and all(m in some for m, some in wide.items()):
+            both = pd.DataFrame({m: some[m] for m, some in wide.items()})
+            if len(average(both).dropna()):
+                out[way] = both
+    return out

@@ -11,7 +11,7 @@ from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.papers.differences import Pair, table, tables
 
 from .. import printed
-from . import stored, sweep
+from . import stored
 from .domains import NONIID, TASKS
 from .run import stored_names
 from .settings import METHODS, Settings, bottleneck
@@ -39,16 +39,15 @@ def by_task(found: pd.DataFrame, data: str = "office31", **which) -> pd.DataFram
     """
     tasks, lines = list(TASKS[data]), {}
     named = USERS | ({"noniid": f"{NONIID[data]} classes"} if data in NONIID else {})
-    for users, words in named.items():
+    kinds = [(users, words, METHODS) for users, words in named.items()]
+    for users, words, methods in [("noniid", "before", stored.BEFORE.values()), *kinds]:
         wide = stored.accuracy(found, users, **which)
-        for method in (*stored.BEFORE.values(), *METHODS):
-            if method not in wide or (method in stored.BEFORE.values() and users != "noniid"):
-                continue
-            means = wide[method].groupby("task").mean().reindex(tasks)
-            seeds = wide[method].groupby("task").count().reindex(tasks, fill_value=0).min()
+        averages = stored.average(wide, data)
+        for method in (m for m in methods if m in wide):
+            each = wide[method].groupby("task")
+            means, seeds = each.mean().reindex(tasks), each.count().reindex(tasks, fill_value=0)
             name = WORDS.get(method, "source only, normalised")
-            key = ("before" if method in stored.BEFORE.values() else words, name)
-            lines[key] = [*means, stored.average(wide, data)[method].mean(), seeds]
+            lines[words, name] = [*means, averages[method].mean(), seeds.min()]
     return pd.DataFrame(lines, [*tasks, "average", "seeds"]).T
 
 
@@ -57,10 +56,9 @@ def central_beside(found: pd.DataFrame) -> pd.DataFrame:
     wide = stored.accuracy(found, "central").groupby("task").mean()
     ours = wide.reindex(LIBRARY.columns).T.rename(index=lambda m: WORDS.get(m, m))
     ours = ours.reindex(["source only", "DANN", "CDAN", "SHOT"]).dropna(how="all")
-    both = {"ours, features": ours, "library, ResNet-50 end to end": LIBRARY}
-    both = {name: table for name, table in both.items() if len(table)}
-    table = pd.concat(both)
-    return table.assign(average=table.mean(axis=1, skipna=False))
+    mine = {"ours, features": ours} if len(ours) else {}
+    both = pd.concat(mine | {"library, ResNet-50 end to end": LIBRARY})
+    return both.assign(average=both.mean(axis=1, skipna=False))
 
 
 def by_number(found: pd.DataFrame) -> pd.DataFrame:
@@ -101,41 +99,40 @@ def chances(found: pd.DataFrame) -> dict[str, Means]:
     """The methods of F7 and F8 in runs of the usual and of the released length, at the usual rate
     and weight and at what the sweep chose, by way; without those that have not run."""
     kinds = ("noniid", "iid")
-    longer = {users: sweep.longer(found, users) for users in kinds}
+    longer = {users: stored.longer(found, users) for users in kinds}
     ways: dict[str, Means] = {f"{Settings.rounds} rounds": _means(found)}
     for way, words in WAYS.items():
         if all(way in longer[users] for users in kinds):
             each = {users: stored.average(longer[users][way]) for users in kinds}
-            ways[f"{sweep.RELEASED_ROUNDS}{words}"] = each
+            ways[f"{stored.RELEASED_ROUNDS}{words}"] = each
     return ways
 
 
 def fair_chance(found: pd.DataFrame) -> pd.DataFrame:
     """`chances`, %: as `_beside`, a column per way."""
-    return _beside(chances(found), {users: USERS[users] for users in ("noniid", "iid")}, sweep.FAIR)
+    users = {kind: USERS[kind] for kind in ("noniid", "iid")}
+    return _beside(chances(found), users, stored.FAIR)
 
 
 def by_setting(found: pd.DataFrame) -> pd.DataFrame:
-    """`sweep.swept` for people: lines (method, rate, weight), what each choice would take, whether
+    """`stored.swept` for people: lines (method, rate, weight), what each choice would take, whether
     that is at the edge of what was tried, and how many runs collapsed, where any did."""
-    lines, fell = sweep.swept(found), sweep.lost(found)
+    lines, fell = stored.swept(found), stored.lost(found)
     if lines.empty:
         return lines
-    said = pd.Series("", lines.index)
+    best = pd.Series("", lines.index)
     for by, words in {"information": "information", "target_acc": "labels"}.items():
         for method, mine in lines.groupby("method"):
             at = mine[by].idxmax()
-            edge = " (edge)" if sweep.at_edge(at, lines.loc[[method]].index) else ""
-            said[at] += f"{', ' if said[at] else ''}{words}{edge}"
-    lines = lines.assign(best=said)
-    lines = lines.reindex(lines.index.union(fell.index)).fillna(dict(best=""))
-    lines["fell"] = [f"{fell[at]:.0f}" if at in fell.index else "" for at in lines.index]
-    order = {m: n for n, m in enumerate(METHODS)}
-    lines = lines.sort_index(key=lambda of: of.map(order) if of.name == "method" else of)
+            edge = " (edge)" if stored.at_edge(at, lines.loc[[method]].index) else ""
+            best[at] += f"{', ' if best[at] else ''}{words}{edge}"
     names = dict(information="information, nats", target_acc="target accuracy, %")
-    names |= dict(best="best by", fell="collapsed")
-    lines = lines.rename(index=lambda m: WORDS.get(m, m), level=0).rename(columns=names)
-    return lines.rename_axis(["method", "rate", "λ"]).rename_axis(columns=None)
+    lines = lines.rename(columns=names).reindex(lines.index.union(fell.index))
+    lines["best by"] = best.reindex(lines.index, fill_value="")
+    lines["collapsed"] = fell.map("{:.0f}".format).reindex(lines.index, fill_value="")
+    lines = lines.reindex([m for m in METHODS if m in lines.index.unique(0)], level=0)
+    lines = lines.rename(index=WORDS, level=0).rename_axis(["method", "rate", "λ"])
+    return lines.rename_axis(columns=None)
 
 
 def collapses(found: pd.DataFrame) -> pd.DataFrame:
@@ -143,16 +140,16 @@ def collapses(found: pd.DataFrame) -> pd.DataFrame:
     which; other settings apart: a line each, columns runs, collapsed, which."""
     runs: dict[str, list[pd.Series]] = {}
     for protocol, users, words in _ran():
-        for many in stored.numbers(found):
+        some = runs.setdefault(protocol.replace("_", " "), [])
+        # of central runs there is no such number
+        for many in stored.numbers(found) if users != "central" else Settings.per_round:
             fell = stored.collapsed(found, users, protocol=protocol, per_round=many)
-            named = _named(fell, words)
-            if many not in Settings.per_round:  # of central runs there is no such number
-                named = _named(fell if users != "central" else fell[:0], f"{words}, {many} a round")
-            runs.setdefault(protocol.replace("_", " "), []).append(named)
+            other = many not in Settings.per_round
+            some.append(_named(fell, f"{words}, {many} a round" if other else words))
     for tried, users, mine in stored.elsewhere(found):
         words = ", ".join(f"{TRIED[name]} {value:g}" for name, value in tried.items())
-        named = _named(mine, f"{USERS[users]}, {words}")
-        runs.setdefault("other rounds, rates and λ", []).append(named)
+        some = runs.setdefault("other rounds, rates and λ", [])
+        some.append(_named(mine, f"{USERS[users]}, {words}"))
     lines = {}
     for words, some in runs.items():
         fell = pd.concat(some)
