@@ -58,12 +58,7 @@ def better(method: str, others: Sequence[str], wide: pd.DataFrame) -> list[Part]
     """``method`` has the higher average than each of ``others``; wide: of `stored.accuracy`."""
     mean = average(wide)
     return [
-        paired(
-            f"{WORDS[method]} ahead of {WORDS[other]}",
-            mean[method].dropna(),
-            mean[other].dropna(),
-            greater,
-        )
+        paired(f"{WORDS[method]} ahead of {WORDS[other]}", mean[method], mean[other], greater)
         for other in others
         if {method, other} <= set(mean) and mean[[method, other]].dropna().size
     ]
@@ -74,11 +69,10 @@ def best(method: str, users: str) -> Callable[[pd.DataFrame], list[Part]]:
     weight are chosen; after the usual rounds at the usual ones until the longer runs are there."""
 
     def comparisons(found: pd.DataFrame) -> list[Part]:
-        each = _each(found, method, users)
-        paper = _printed(users)
+        paper, each = _printed(users), _by_way(found, method, users)
         return [
             replace(agreed(some), printed=paper[method] - paper[other])
-            for other, some in zip(_others(method), zip(*each, strict=True), strict=False)
+            for other, some in zip(_others(method), each, strict=False)
         ]
 
     return comparisons
@@ -94,10 +88,11 @@ def _printed(users: str) -> pd.Series:
     return select(own, target_users=users).groupby("method")["paper"].mean()
 
 
-def _each(found: pd.DataFrame, method: str, users: str) -> list[list[Part]]:
-    """`better` than the others of `FAIR`, for each way to choose rate and weight."""
+def _by_way(found: pd.DataFrame, method: str, users: str) -> list[tuple[Part, ...]]:
+    """`better` than each other of `FAIR`: a part for each way to choose rate and weight."""
     ways = longer(found, users) or {"": accuracy(found, users)}
-    return [better(method, _others(method), wide) for wide in ways.values()]
+    each = (better(method, _others(method), wide) for wide in ways.values())
+    return list(zip(*each, strict=True))
 
 
 def _where(found: pd.DataFrame, method: str, users: str) -> str:
@@ -105,13 +100,12 @@ def _where(found: pd.DataFrame, method: str, users: str) -> str:
     many = len(longer(found, users))
     if many < 2:
         return f"{RELEASED_ROUNDS if many else Settings.rounds} rounds, {USUAL}"
-    tests = zip(*_each(found, method, users), strict=True)
     turned = any(
-        max(p.evidence.low for p in some) > 0 > min(p.evidence.high for p in some) for some in tests
+        max(p.evidence.low for p in some) > 0 > min(p.evidence.high for p in some)
+        for some in _by_way(found, method, users)
     )
-    return f"{RELEASED_ROUNDS} rounds, {many} ways to choose rate and weight" + (
-        ", which turn it" * turned
-    )
+    ways = f"{RELEASED_ROUNDS} rounds, {many} ways to choose rate and weight"
+    return f"{ways}, which turn it" if turned else ways
 
 
 def as_released(found: pd.DataFrame) -> dict[str, str]:
@@ -124,8 +118,9 @@ def as_released(found: pd.DataFrame) -> dict[str, str]:
     lines = claims.judged(those, found)
     users = {id: ", 15 classes" * (kind == "noniid") for id, (_, kind) in BEST.items()}
     return {
-        id: f"; as released, {Settings.rounds} rounds{users[id]}: {claims.sentence(line)}"
-        for id, line in zip(lines.index, lines.itertuples(), strict=True)
+        line.Index: f"; as released, {Settings.rounds} rounds{users[line.Index]}: "
+        + claims.sentence(line)
+        for line in lines.itertuples()
     }
 
 
@@ -162,10 +157,7 @@ def users_keep_classes(found: pd.DataFrame) -> list[Part]:
 
 _PAGE, _TABLE = "fade/objects", "fade_table1_office"
 _POINTS = "points of accuracy, above 0: the first is ahead"
-BEST: dict[str, tuple[str, str]] = {
-    "F7": ("cdan", "noniid"),
-    "F8": ("shot", "iid"),
-}  # with which users
+BEST = {"F7": ("cdan", "noniid"), "F8": ("shot", "iid")}  # with which users
 CLAIMS = (
     Claim(
         "F6",
@@ -268,10 +260,9 @@ def _ways(method: str, other: str) -> list[int]:
 def _least(method: str, users: str) -> dict[str, float]:
     """How far ``method`` is ahead of each other at least, however rate and weight are chosen, in
     half points, rounded down."""
-    tests = zip(*_each(stored.rows(), method, users), strict=True)
-    least = [min(part.evidence.estimate for part in some) for some in tests]
-    halves = [np.floor(2 * one) / 2 for one in least]
-    return dict(zip(_others(method), halves, strict=True))
+    each = _by_way(stored.rows(), method, users)
+    least = [min(part.evidence.estimate for part in some) for some in each]
+    return dict(zip(_others(method), np.floor(2 * np.array(least)) / 2, strict=True))
 
 
 def told() -> dict[str, Told]:

@@ -15,6 +15,7 @@ from typing import ClassVar
 import pandas as pd
 
 from lgfed_core.engine import Outcome
+from lgfed_core.evidence.records import select
 from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.papers.commands import again
 from lgfed_core.papers.experiment import Experiment
@@ -105,11 +106,12 @@ class Objects(Experiment):
         Accuracies in percent, ``information`` in nats. ``oracle_acc`` is the best accuracy on the
         target at any look: what a choice with the target's labels would give.
         """
-        task, name = part.split(":")
-        found = pd.concat(
-            [self._cell(cfg, cell, history) for cell, history in _cells(cfg, name, outcome)]
-        )
-        return found.assign(
+        (task, name), history = part.split(":"), outcome.history
+        if history.empty:  # all runs ended before the first look
+            history = pd.DataFrame({"round": 1, "seed": outcome.final.index})
+            history = history.assign(target_acc=0.0, information=0.0)
+        found = [self._cell(cfg, cell, mine) for cell, mine in _by_cell(cfg, name, history)]
+        return pd.concat(found).assign(
             data=cfg.data,
             task=task,
             backbone=cfg.backbone if cfg.data != "digits" else "gradients",
@@ -148,15 +150,6 @@ class Objects(Experiment):
         return pd.concat(out, ignore_index=True) if out else pd.DataFrame()
 
 
-def _cells(cfg: Settings, name: str, outcome: Outcome) -> list[tuple[dict, pd.DataFrame]]:
-    """The columns of each cell of the part ``name``, and its history."""
-    history = outcome.history
-    if history.empty:  # all runs ended before the first look
-        history = pd.DataFrame({"round": 1, "seed": outcome.final.index})
-        history = history.assign(target_acc=0.0, information=0.0)
-    return _by_cell(cfg, name, history)
-
-
 def _by_cell(cfg: Settings, name: str, history: pd.DataFrame) -> list[tuple[dict, pd.DataFrame]]:
     """Columns method, setting, target_users and per_round of each cell, with its lines."""
     kind, what = name.split("_")
@@ -181,8 +174,7 @@ def _commands(found: pd.DataFrame) -> list[str]:
     """The commands that make the federated and central games of ``found`` again, at the usual and
     at other rounds, rates, weights and numbers of users a round, on each set; the shortest first.
     """
-    mine = found[found["selection"].eq("last") & found["method"].isin(METHODS)]
-    mine = mine[mine["metric"].eq("target_acc") & mine["round"].isna()]
+    mine = select(found, selection="last", metric="target_acc", round="", method=METHODS)
     mine = mine.fillna(dict.fromkeys((*TRIED, "per_round"), 0))
     by, same = ["protocol", "data", "backbone", *TRIED, "target_users", "per_round"], {}
     for at, runs in mine.groupby(by, sort=False):

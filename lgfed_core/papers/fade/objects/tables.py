@@ -129,7 +129,9 @@ def by_setting(found: pd.DataFrame) -> pd.DataFrame:
     names = dict(information="information, nats", target_acc="target accuracy, %")
     lines = lines.rename(columns=names).reindex(lines.index.union(fell.index))
     lines["best by"] = best.reindex(lines.index, fill_value="")
-    lines["collapsed"] = fell.map("{:.0f}".format).reindex(lines.index, fill_value="")
+    lines["collapsed"] = (
+        fell.map("{:.0f}".format).astype(object).reindex(lines.index, fill_value="")
+    )
     lines = lines.reindex([m for m in METHODS if m in lines.index.unique(0)], level=0)
     lines = lines.rename(index=WORDS, level=0).rename_axis(["method", "rate", "λ"])
     return lines.rename_axis(columns=None)
