@@ -5,6 +5,7 @@ import json
 import os
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -282,7 +283,8 @@ def test_how_a_round_grows_is_measured_point_by_point(tmp_path, monkeypatch, cap
         bench.scale_up(None)
 
 
-def test_where_a_rounds_time_goes(tmp_path, capsys):
+def test_where_a_rounds_time_goes(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(bench, "profiled", partial(bench.profiled, rounds=1))
     path = tmp_path / "profile.json"
     assert bench.look_inside(str(path), ["mnist"]) == 0
     (found,) = json.loads(path.read_text())["rounds"]
