@@ -24,8 +24,7 @@ _IDS = ("direction", "loss", "probability", "opt_out", "rounds", "round", "stand
 
 
 def stored(scale: str = "paper") -> pd.DataFrame:
-    """Recorded rows of the experiment, of any length; at paper scale shortened runs, too. Empty
-    before the first. Those on stand-in data are left out as soon as there are others."""
+    """Recorded rows of any length, at paper scale shortened runs, too; empty before the first."""
     scales = ("short", "paper") if scale == "paper" else scale
     return select(digits.NAME, columns=_IDS, own=True, scale=scales)
 
@@ -227,7 +226,7 @@ CLAIMS = (
 
 
 def judged(found: pd.DataFrame) -> pd.DataFrame:
-    """Lines of `evidence.claims.judged`, for as many claims as ``found``, of `stored`, has rows.
+    """Lines of `evidence.claims.judged`; found: of `stored`.
 
     The verdict on F14 says what the target loses. Games of fewer rounds than the paper's suggest
     and do not judge.
