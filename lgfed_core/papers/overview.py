@@ -97,7 +97,7 @@ def bars(parts: Mapping[str, pd.DataFrame]) -> Figure:
         left += width
     names = [textwrap.fill(f"{name} ({n:.0f})", 20) for name, n in table.sum(axis=1).items()]
     ax.set_yticks(range(len(table)), names)
-    ax.set(xlim=(0, 1), xlabel="share", title="What holds and what is open, by paper")
+    ax.set(xlim=(0, 1), xlabel="share", title="What holds, by paper")
     ax.grid(visible=False)
     figure.legend(loc="outside lower center", ncols=2)
     below = (
