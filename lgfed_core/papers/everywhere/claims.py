@@ -1,6 +1,6 @@
 """Who is ahead: what each part of a method adds, the best on each task, and later methods."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import pandas as pd
@@ -123,28 +123,31 @@ def sent(values: pd.DataFrame) -> pd.Series:
 
 
 def successors(values: pd.DataFrame) -> list[Told]:
-    """For each task, by how many points each of `SUCCESSORS` is ahead of LG-FedAvg on devices' own
+    """`ahead_of` LG-FedAvg, the methods that came after it."""
+    return ahead_of(values, "lg_fedavg", SUCCESSORS)
+
+
+def ahead_of(values: pd.DataFrame, base: str, methods: Sequence[str]) -> list[Told]:
+    """For each task, by how many points each of ``methods`` is ahead of ``base`` on devices' own
     rows, paired by seed, with Holm's correction over them. values: of `tables.chosen`."""
     claims = [
         race(
             task,
             "local_test_acc",
             "accuracy on devices' own rows",
-            "points ahead of LG-FedAvg",
-            partial(_ahead, task),
+            f"points ahead of {METHODS[base]}",
+            partial(_ahead, task, base, methods),
         )
         for task in WORDS
-        if any(len(of(values, task, method)) for method in SUCCESSORS)
+        if any(len(of(values, task, method)) for method in methods)
     ]
     return [*answers.told(claims, values).values()]
 
 
-def _ahead(task: str, values: pd.DataFrame) -> list[Part]:
-    base, *others = (
-        of(values, task, method)["local_test_acc"] for method in ("lg_fedavg", *SUCCESSORS)
-    )
+def _ahead(task: str, base: str, methods: Sequence[str], values: pd.DataFrame) -> list[Part]:
+    first, *others = (of(values, task, method)["local_test_acc"] for method in (base, *methods))
     return [
-        paired(METHODS[method], other, base, verdict.greater)
-        for method, other in zip(SUCCESSORS, others, strict=True)
+        paired(METHODS[method], other, first, verdict.greater)
+        for method, other in zip(methods, others, strict=True)
         if len(other)
     ]

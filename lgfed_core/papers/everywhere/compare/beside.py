@@ -24,7 +24,6 @@ AIMS = {  # measure -> what it is called, and whether more is better
     "leak_auc": ("AUC for the group, from h", -1),
 }
 SAID = {AS_CLAIMED: "ahead of", LEVEL: "level with", AGAINST: "behind", UNTOLD: "open against"}
-_ENDS = ["min", "max"]
 NAMED = 5  # so many others are named in a sentence, more are counted
 MOST = 100  # seeds; a comparison that needs more is said to need more
 
@@ -90,8 +89,8 @@ def compared(some: Iterable[Told]) -> pd.DataFrame:
 def sentences(lines: pd.DataFrame) -> list[str]:
     """What came of all comparisons, then one for each task and measure: whom the method is ahead
     of, level with, behind. Few others are named, many counted."""
-    counts = lines["outcome"].value_counts().reindex(SAID.values(), fill_value=0)
-    ahead, level, behind, untold = counts
+    many = lines["outcome"].value_counts()
+    ahead, level, behind, untold = many.reindex(SAID.values(), fill_value=0)
     total = f"ahead in {ahead}, level in {level}, behind in {behind}; {untold} are open"
     said = [f"**Of {len(lines)} comparisons**: {total}."]
     for (task, measure), some in lines.groupby(["task", "measure"], sort=False):
@@ -120,7 +119,9 @@ def _by(some: pd.DataFrame, outcome: str) -> str:
         return f" (by {_between(f'{apart.min():.1f}', f'{apart.max():.1f}')} points)"
     if (some["runs"] < 2).any():
         return " (one seed tells nothing)"
-    needs = [f"more than {MOST}" if n > MOST else f"{n:.0f}" for n in some["needs"].agg(_ENDS)]
+    needs = [
+        f"more than {MOST}" if n > MOST else f"{n:.0f}" for n in some["needs"].agg(["min", "max"])
+    ]
     return f" ({_between(*needs)} seeds would tell)"
 
 
