@@ -149,7 +149,7 @@ def late_by_rate(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def ahead(rows: pd.DataFrame) -> str:
-    """LG-FedAvg less FedAvg, in points of local test, after as many rounds in all as both have.
+    """How far LG-FedAvg is ahead of FedAvg, in points of local test, after the rounds both have.
 
     rows: of `longer`. Both have the same learning rate, and are compared over the seeds that both
     have run so far.
