@@ -1,5 +1,5 @@
-"""Write the pages that are lists: ``errata.md`` and ``concordance.md``, each from one file of
-data/paper.
+"""Write what is a list: ``errata.md`` and ``concordance.md``, each from one file of data/paper, and
+the table of sets in ``data/README.md``, from ``data/sources.toml``.
 
     python book/appendix.py
 
@@ -13,7 +13,8 @@ import tomllib
 from pathlib import Path
 
 BOOK = Path(__file__).resolve().parent
-PAPER = BOOK.parent / "data" / "paper"
+DATA = BOOK.parent / "data"
+PAPER = DATA / "paper"
 DOCUMENTS = ("v2", "v1", "slides", "cgau", "fade")
 
 ERRATA = """\
@@ -152,8 +153,30 @@ def _line(item: dict, book: Path) -> str:
     return f"- **{item['name']}**, {item['what']}{numbers}: {', '.join(said)}"
 
 
-PAGES = {"errata": errata, "concordance": concordance}
+SETS = "| set | `name` | MB | licence | cite | from | stand-in |\n|---|---|---:|---|---|---|---|"
+FROM = {"url": "official", "npm": "npm", "pip": "PyPI"}  # by the key of a mirror
+
+
+def sets(data: Path = DATA) -> str:
+    """The text of data/README.md, its table made anew."""
+    text = (data / "README.md").read_text(encoding="utf-8")
+    known = tomllib.loads((data / "sources.toml").read_text(encoding="utf-8"))
+    head, begin, rest = text.partition("<!-- sets -->\n")
+    lines = "\n".join([SETS, *(_set(name, one) for name, one in known.items())])
+    return f"{head}{begin}{lines}\n{rest[rest.index('<!-- /sets -->') :]}"
+
+
+def _set(name: str, one: dict) -> str:
+    size = sum(file["size"] for file in one["files"]) / 1e6
+    kinds = {kind for file in one["files"] for mirror in file["mirrors"] for kind in mirror}
+    places = ", ".join(words for kind, words in FROM.items() if kind in kinds)
+    cells = (one["title"], f"`{name}`", f"{size:.0f}" if size > 1 else f"{size:.1f}")
+    cells += one["licence"], one["cite"], places or "`LGFED_MIRROR`", one.get("stand_in", "")
+    return f"| {' | '.join(cells)} |".replace("|  |", "| |")
+
+
+PAGES = {BOOK / "errata.md": errata, BOOK / "concordance.md": concordance, DATA / "README.md": sets}
 
 if __name__ == "__main__":
-    for name, page in PAGES.items():
-        (BOOK / f"{name}.md").write_text(page(), encoding="utf-8")
+    for path, page in PAGES.items():
+        path.write_text(page(), encoding="utf-8")

@@ -1,8 +1,9 @@
 """What a page is made of: the modules it imports, and the stored rows that it read last time.
 
 A page is executed again when one of these changes, and no other page is. A module that imports by
-name (`import_module`) counts as importing each module of its package that it names in a text. The
-package's own face imports each of its names as it is asked for, and counts for no other.
+name (`import_module`) counts as importing each module of its package that it names in a text, and
+`lgfed_core.data` those that are called as a set. The package's own face imports each of its names
+as it is asked for, and counts for no other.
 """
 
 import ast
@@ -11,6 +12,7 @@ import json
 import os
 import re
 import sys
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -82,6 +84,10 @@ def _imported(source: str, package: str, root: Path) -> tuple[Path, ...]:
     except SyntaxError:
         return ()  # executing it will say so
     names, face = set(), _face(root)
+    if package == f"{CORE}.data" and "import_module(" in source:
+        sets = root / "data" / "sources.toml"
+        known = tomllib.loads(sets.read_text(encoding="utf-8")) if sets.exists() else {}
+        names |= {f"{package}.{name}" for name in known}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}

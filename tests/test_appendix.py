@@ -35,12 +35,12 @@ def _is_of(line, metric: str | None, less: str | None) -> bool:
     return metric in (None, line.metric) and less in (None, line.contrast.partition(" - ")[2])
 
 
-@pytest.mark.parametrize("name", appendix.PAGES)
-def test_a_list_is_up_to_date_and_its_links_lead_somewhere(name):
-    text = (BOOK / f"{name}.md").read_text(encoding="utf-8")
-    assert text == appendix.PAGES[name](), "to renew it: python book/appendix.py"
+@pytest.mark.parametrize("path", appendix.PAGES, ids=lambda path: path.name)
+def test_a_list_is_up_to_date_and_its_links_lead_somewhere(path):
+    text = path.read_text(encoding="utf-8")
+    assert text == appendix.PAGES[path](), "to renew it: python book/appendix.py"
     links = re.findall(r"\]\(([^)#]+)\)", text)
-    assert len(links) > 50 and not [link for link in links if not (BOOK / link).exists()]
+    assert links and not [link for link in links if not (path.parent / link).exists()]
 
 
 def test_an_erratum_says_where_what_and_how_one_can_tell():

@@ -371,6 +371,10 @@ def test_a_page_hangs_on_what_is_imported_by_name_and_not_on_all_that_the_face_h
         "lgfed_core/deep/__init__.py": "",
         "lgfed_core/deep/b.py": "",
         "lgfed_core/deep/names.py": "PLACES = {'b': ('b', 'B')}\nimport_module(f'.{PLACES[name]}')",
+        "lgfed_core/data/__init__.py": "import_module(name)",
+        "lgfed_core/data/tiny.py": "",
+        "lgfed_core/data/beside.py": "",
+        "data/sources.toml": "[tiny]",
     }
     for name, text in texts.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -385,6 +389,7 @@ def test_a_page_hangs_on_what_is_imported_by_name_and_not_on_all_that_the_face_h
     assert found("from lgfed_core import run") == {"a"}
     assert found("import lgfed_core as lg") == {"a", "b"}
     assert found("from lgfed_core.deep import names") == {"names", "b"}
+    assert found("from lgfed_core import data") == {"tiny"}, "which set is loaded is not known"
 
 
 def test_contents_and_folder_must_name_the_same_pages(small):

@@ -13,7 +13,7 @@ import sys
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lgfed_core.errors import DataError, NotAvailable, SettingsError
 
@@ -26,43 +26,51 @@ if TYPE_CHECKING:
 
 __all__ = ["Dataset", "Split", "get", "load", "main", "status", "subset"]
 
-_FAMILIES = ("mnist", "cifar10", "adult", "usps")  # each a module that reads the set of its name
+_MODULES = frozenset(path.stem for path in Path(__file__).parent.glob("[a-z]*.py"))
 _SHAPES = ("Dataset", "Split", "subset")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_FAMILIES, *_SHAPES})
+    return sorted({*globals(), *_MODULES, *_SHAPES})
 
 
 def __getattr__(name: str):
-    """Import a shape or a family as it is first asked for: PyTorch takes seconds, names none."""
-    if name in _FAMILIES:
+    """Import a shape or a module as it is first asked for: PyTorch takes seconds, names none."""
+    if name in _MODULES:
         return import_module(f".{name}", __name__)
     if name in _SHAPES:
         return getattr(import_module(".dataset", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def _of(name: str, attribute: str) -> Any:
+    """What the module called as a set has under this name; None where either is missing."""
+    module = import_module(f".{name}", __name__) if name in _MODULES else None
+    return getattr(module, attribute, None)
+
+
 def get(name: str) -> Path:
     """Fetch a set if it is not here, check it, and return its folder. Raises DataError."""
-    family = import_module(f".{name}", __name__) if name in _FAMILIES else None
-    return sources.fetch(name, getattr(family, "rebuild", None))
+    return sources.fetch(name, _of(name, "rebuild"))
 
 
 def load(name: str, **options) -> "Dataset":
     """A data set as float32 tensors, preprocessed as in the papers; fetched first if missing.
 
     Args:
-        name: "mnist", "cifar10", "adult" or "usps".
+        name: of ``data/sources.toml``, with a module of that name here that has a ``read(folder)``:
+            "mnist", "cifar10", "adult", "usps".
         options: those of the ``read`` of that set, e.g. ``load("adult", rows=30_000)``.
 
     Raises:
         DataError: unknown name, no mirror works, or a file is not what it should be.
         SettingsError: an option that this set does not have.
     """
-    if catalogue.source(name).name not in _FAMILIES:
-        raise DataError(f"{name}: data/sources.toml names it, but nothing here reads it")
-    read = import_module(f".{name}", __name__).read
+    if (read := _of(catalogue.source(name).name, "read")) is None:
+        raise DataError(
+            f"{name}: lgfed_core/data/{name}.py has no read(folder) that makes a Dataset of it; "
+            f"data.get({name!r}) gives the folder of its files"
+        )
     known = list(signature(read).parameters)[1:]
     if unknown := options.keys() - known:
         said = f"it has {', '.join(known)}" if known else "it takes none"
@@ -101,7 +109,7 @@ def _get_aloud(name: str, stand_ins: bool) -> None:
     wanted = catalogue.source(name)
     waiting = sum(file.size for file in wanted.faulty())
     if waiting and not (stand_ins and wanted.stand_in):
-        print(f"{name}: fetching {waiting / 1e6:,.0f} MB", flush=True)
+        print(f"{name}: fetching {waiting / 1e6:,.1f} MB", flush=True)
     try:
         print(f"{name}: ready in {get(name)}", flush=True)
     except NotAvailable:

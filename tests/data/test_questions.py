@@ -223,12 +223,12 @@ def package(path: Path, whole, damaged: bool = False) -> Path:
 )
 def test_a_damaged_package_is_refused_by_entry(tmp_path, whole, said):
     with pytest.raises(DataError, match=rf"p\.whl: .*{said}"):
-        easy_vqa.read(package(tmp_path / "p.whl", whole, "readable" in said), 4, closed=False)
+        easy_vqa.asked(package(tmp_path / "p.whl", whole, "readable" in said), 4, closed=False)
 
 
 def test_blanks_around_an_answer_of_the_package_make_no_other_answer(tmp_path):
     whole = [["what is it?", "red", 0], ["what is it?", " red ", 1]]
-    assert easy_vqa.read(package(tmp_path / "p.whl", whole), 4).answers == ("red",)
+    assert easy_vqa.asked(package(tmp_path / "p.whl", whole), 4).answers == ("red",)
 
 
 def test_flipped_bytes_of_a_package_end_in_a_named_error_or_none(tmp_path):
@@ -244,7 +244,7 @@ def test_flipped_bytes_of_a_package_end_in_a_named_error_or_none(tmp_path):
                 content[draw.randrange(len(content))] = draw.randrange(256)
             path.write_bytes(content)
             with suppress(DataError):
-                easy_vqa.read(path, 4)
+                easy_vqa.asked(path, 4)
 
 
 def test_a_damaged_stream_is_refused_by_its_name(tmp_path):
@@ -256,10 +256,10 @@ def test_a_damaged_stream_is_refused_by_its_name(tmp_path):
     content[30 + len(name)] = 7  # a block of no known type
     (tmp_path / "q.whl").write_bytes(content)
     with pytest.raises(DataError, match=f"q.whl: {name} cannot be read .*Error -3"):
-        easy_vqa.read(tmp_path / "q.whl", 4)
+        easy_vqa.asked(tmp_path / "q.whl", 4)
     (tmp_path / "q.whl").write_bytes(b"no archive")
     with pytest.raises(DataError, match="q.whl cannot be opened .*File is not a zip"):
-        easy_vqa.read(tmp_path / "q.whl", 4)
+        easy_vqa.asked(tmp_path / "q.whl", 4)
 
 
 def test_the_package_is_read_as_it_counts_itself():

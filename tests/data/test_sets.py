@@ -5,9 +5,11 @@ import csv
 import hashlib
 import io
 import json
+import re
 import struct
-import tomllib
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ from sklearn.model_selection import train_test_split
 
 from lgfed_core import data, paths
 from lgfed_core.data import adult, cifar10, mirrors, mnist, usps
-from lgfed_core.errors import DataError, SettingsError
+from lgfed_core.errors import DataError, NotAvailable, SettingsError
 
 MNIST_MD5 = {
     "train-images-idx3-ubyte": "6bbc9ace898e44ae57da46a324031adb",
@@ -432,31 +434,37 @@ def test_an_age_that_no_number_holds_is_refused_by_name(tmp_path):
         adult.read_table(tmp_path / "adult.data")
 
 
-def test_the_readme_names_every_set_that_no_registry_has():
-    named = {  # as data/README.md calls it
-        **{"usps": "USPS", "yamnet": "YAMNet", "office31": "Office-31", "caltech10": "Caltech-10"},
-        **{"cough_clips": "the sound clips", "older_people": "sensors of older people"},
-    }
-    sets = tomllib.loads(paths.SOURCES.read_text(encoding="utf-8"))
-    sources = {name: [m for file in one["files"] for m in file["mirrors"]]
-               for name, one in sets.items()}  # fmt: skip
-    lacking = {n for n, some in sources.items() if not any({"pip", "npm"} & {*m} for m in some)}
-    assert lacking == set(named)
-    text = " ".join((paths.ROOT / "data/README.md").read_text(encoding="utf-8").split())
-    _, _, rest = text.partition("No registry has ")
-    said = rest.partition("`make book`")[0]
-    assert all(words.removeprefix("the ") in said for words in named.values())
-
-
-def test_the_readme_has_a_section_for_every_set_that_the_command_lists():
+def test_a_set_of_your_own_is_an_entry_and_a_module_as_the_readme_has_them(tmp_path, monkeypatch):
     text = (paths.ROOT / "data/README.md").read_text(encoding="utf-8")
-    heads = " ".join(line for line in text.splitlines() if line.startswith("## ")).lower()
-    called = {"cough_clips": "sound clips", "office31": "office-31", "cifar10": "cifar-10"}
-    called |= {"caltech10": "caltech-10", "easy_vqa": "easy-vqa", "chitchat": "chit-chat"}
-    called |= {"inception_v3": "inception v3", "older_people": "older people"}
-    called |= {"mobilenet_v2": "mobilenetv2"}
-    sets = tomllib.loads(paths.SOURCES.read_text(encoding="utf-8"))
-    assert [name for name in sets if called.get(name, name) not in heads] == []
+    entry, code = (re.search(rf"```{kind}\n(.*?)```", text, re.DOTALL)[1]
+                   for kind in ("toml", "python"))  # fmt: skip
+    own = tmp_path / "mirror" / "walks" / "walks.npz"
+    own.parent.mkdir(parents=True)
+    np.savez(own, x=np.random.default_rng(0).random((20, 4)), y=np.arange(20) % 3)
+    entry = re.sub(r"size = \d+", f"size = {own.stat().st_size}", entry)
+    entry = re.sub(
+        r'sha256 = ".*"', f'sha256 = "{hashlib.sha256(own.read_bytes()).hexdigest()}"', entry
+    )
+    monkeypatch.setattr(paths, "SOURCES", tmp_path / "sources.toml")
+    monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")
+    paths.SOURCES.write_text(entry)
+    module = ModuleType("lgfed_core.data.walks")
+    module.__package__ = data.__name__
+    exec(code, vars(module))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(data, "_MODULES", data._MODULES | {"walks"})
+    with pytest.raises(NotAvailable) as missing:
+        data.load("walks")
+    assert "LGFED_MIRROR" in str(missing.value) and "online" not in str(missing.value)
+    monkeypatch.setenv("LGFED_MIRROR", str(tmp_path / "mirror"))
+    got = data.load("walks")
+    assert (got.name, len(got.train), len(got.test), got.classes) == ("walks", 16, 4, 3)
+    assert data.walks is module
+
+
+def test_a_set_that_nothing_reads_says_where_its_files_are():
+    with pytest.raises(DataError, match=r"yamnet: lgfed_core/data/yamnet.py has no read\(folder\)"):
+        data.load("yamnet")
 
 
 @pytest.mark.parametrize(

@@ -93,4 +93,6 @@ def load_arrays(path: Path, *names: str) -> list[NDArray]:
     except FileNotFoundError:
         raise
     except Exception as error:  # whatever a reader of broken bytes may think of
-        raise DataError(f"{path} is damaged ({error}); delete it to compute it again") from error
+        raise DataError(
+            f"{path} is damaged ({error}); delete it to have it made or fetched again"
+        ) from error
