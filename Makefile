@@ -32,7 +32,8 @@ test: data ## run all tests but those in a browser; MARK="not book" leaves the n
 
 check: lint data ## form, style, types, directions and quick tests: about a minute
 	@OMP_NUM_THREADS=1 $(PY) -m pytest -q -n logical --maxprocesses 8 \
-	  -m "not book and not slow and not mirror and not drawn" tests/test_directions.py $(addprefix tests/,$(ROOMS))
+	  -m "not book and not slow and not mirror and not drawn" tests/test_directions.py tests/test_diagram.py \
+	  $(addprefix tests/,$(ROOMS))
 
 lint: $(READY) ## form, style and types alone
 	@$(PY) -m ruff format --check .

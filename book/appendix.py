@@ -7,6 +7,7 @@ The titles of pages are read from the pages, and a page that does not exist yet 
 asks for this command whenever the two no longer fit.
 """
 
+import argparse
 import json
 import re
 import tomllib
@@ -178,5 +179,6 @@ def _set(name: str, one: dict) -> str:
 PAGES = {BOOK / "errata.md": errata, BOOK / "concordance.md": concordance, DATA / "README.md": sets}
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     for path, page in PAGES.items():
         path.write_text(page(), encoding="utf-8")

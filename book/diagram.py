@@ -5,6 +5,7 @@ from tests/test_directions.py, which holds the code to it. The pages include the
 are, so that they take the page's colours, by day and by night, and a phone's width.
 """
 
+import argparse
 import html
 import runpy
 import textwrap
@@ -35,6 +36,7 @@ STYLE = (
 
 def main() -> None:
     """Write both drawings."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     for name, drawing in (("rooms", rooms(sees())), ("round", one_round())):
         (IMAGES / f"{name}.svg").write_text(drawing, encoding="utf-8")
 

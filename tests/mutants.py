@@ -1,13 +1,14 @@
 """Are the tests awake? Faults are put into the code one at a time; some test has to notice each.
 
-    python tests/mutants.py             # all, with a report; the exit status counts the survivors
-    python tests/mutants.py verdict     # those whose file has this in its name
-    python tests/mutants.py "" 42       # those after the first 42
+    python tests/mutants.py                # all, with a report; the exit status counts survivors
+    python tests/mutants.py verdict        # those whose file has this in its name
+    python tests/mutants.py --first 42     # those after the first 42
 
 A mutant is a line that is wrong in a way that a person could have written. It is put into a copy of
 the core in a temporary folder, and the tests of its file run on that. Not part of the suite.
 """
 
+import argparse
 import os
 import shutil
 import sys
@@ -295,7 +296,21 @@ def noticed(folder: Path, tests: str) -> bool:
     return status != 0
 
 
-def main(wanted: str = "", first: str = "0") -> int:
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument(
+        "file", nargs="?", default="", help="part of a file's name, below lgfed_core"
+    )
+    parser.add_argument("--first", type=int, default=0, help="leave out so many")
+    asked = parser.parse_args()
+    todo = [m for m in MUTANTS[asked.first :] if asked.file in m[0]]
+    if not todo:
+        raise SystemExit(
+            f"no mutant is of a file called {asked.file!r}; add lines to MUTANTS: the file, what "
+            "it says, what it is made to say, and the tests that must notice"
+        )
     import hypothesis  # noqa: F401 - once, and not once a mutant
     import pandas  # noqa: F401
     import scipy.stats  # noqa: F401
@@ -303,7 +318,6 @@ def main(wanted: str = "", first: str = "0") -> int:
     import torch
 
     torch.optim.SGD([torch.zeros(1, requires_grad=True)]).zero_grad()
-    todo = [m for m in MUTANTS[int(first) :] if wanted in m[0]]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         copied(folder)
@@ -326,4 +340,4 @@ def main(wanted: str = "", first: str = "0") -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main())

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from lgfed_core.evidence.answers import AGAINST, AS_CLAIMED, LEVEL, UNTOLD, Told
-from lgfed_core.papers import guards, questions
+from lgfed_core.papers import front, guards, questions
 from lgfed_core.papers.board import STORED
 from lgfed_core.paths import ROOT
 
-TOLD = {name: one for page in STORED for name, one in page.told().items()}
+PAGES = (*STORED, *front.own_pages())
+TOLD = {name: one for page in PAGES for name, one in page.told().items()}
 NOTEBOOKS = sorted((ROOT / "book").rglob("*.ipynb"))
 NOTEBOOKS = [path for path in NOTEBOOKS if "_build" not in path.parts]
 _TURNED = {AS_CLAIMED: AGAINST, AGAINST: AS_CLAIMED, LEVEL: AGAINST, UNTOLD: UNTOLD}

@@ -48,9 +48,10 @@ class Outcome:
     """What a run leaves: tensors by name, and one history line per evaluated round and seed.
 
     ``tensors`` has ``shared`` [R, P_s] and ``personal`` [R, K, P_p], unless the tracker lets go of
-    them (`Personal`, ``light``), and what it kept.
-    ``final`` has the tracker's closing metrics, one line per seed. ``seconds`` is the time spent,
-    over all sittings; ``provenance`` the device, PyTorch and commit of the first of them.
+    them (`Personal`, ``light``), and what it kept. ``history`` has what the tracker's ``after``
+    gave, ``final`` what its ``final`` gave: a line for every seed, also of those that diverged,
+    which ``history`` may not have. ``seconds`` is the time spent, over all sittings; ``provenance``
+    the device, PyTorch and commit of the first of them.
     ``diverged`` has the seeds of which a run sent what is not finite, or too far from what it
     received (`Participation`), or averages to what is not, each with the first round (from one) in
     which it did. Such a run ends there; its numbers are NaN from then on, and where it was the last
@@ -173,7 +174,8 @@ def _loop(
                 save_cost = saved_at - now
     diverged.closing()
     final = pd.DataFrame(past.final, index=pd.Index(federation.seeds, name="seed"))
-    history, kept = pd.DataFrame(past.history), saved.lasting(rounds)
+    history = pd.DataFrame(past.history, columns=None if past.history else ["round", "seed"])
+    kept = saved.lasting(rounds)
     who = diverged.by_seed()
     return Outcome(phase.layout, kept, history, final, past.seconds, past.provenance, who)
 

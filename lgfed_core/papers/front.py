@@ -2,7 +2,9 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -10,7 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lgfed_core import plotting
+from lgfed_core import papers, plotting
 from lgfed_core.colours import INK, LOSS, METHOD
 from lgfed_core.errors import ResultsError
 from lgfed_core.evidence.answers import FAILS, HOLDS, IN_PART, OPEN, WHERE_TOLD, Told
@@ -56,11 +58,25 @@ def renew() -> list[Path]:
             raise ResultsError(f"{path} is missing; the first pages are those of a checkout")
     found = board.told()
     changed = [path for path in PAGES if questions.renew_page(path, table(found))]
+    figures = draw(found)
+    found |= {name: one for page in own_pages() for name, one in page.told().items()}
     for page in dict.fromkeys(one.claim.page for one in found.values()):
         mine = [one for one in found.values() if one.claim.page == page]
         path = ROOT / "book" / f"{page}.ipynb"
         changed += [path] * questions.renew(path, mine)
-    return changed + draw(found)
+    return changed + figures
+
+
+def own_pages() -> list[ModuleType]:
+    """The modules of pages that are no paper's and have claims, in ``claims.py`` or ``run.py``."""
+    found = [Path(place) for place in papers.__path__]
+    files = [(place, path) for place in found for path in sorted(place.glob("*/*/*.py"))]
+    names = [
+        ".".join([papers.__name__, *path.relative_to(place).with_suffix("").parts])
+        for place, path in files
+        if path.stem in ("claims", "run") and "\nCLAIMS" in path.read_text(encoding="utf-8")
+    ]
+    return [page for page in map(import_module, names) if page not in board.STORED]
 
 
 def table(told: Mapping[str, Told]) -> str:

@@ -28,6 +28,11 @@ def main(typed: Namespace) -> int:
         hours=typed.hours,
         contract=not typed.skip_contract,
     )
+    if typed.scale != "paper":
+        print(
+            f"At {typed.scale} scale these numbers mean nothing: shortened runs beside stored ones "
+            "at full length. Leave --scale out for a comparison.\n"
+        )
     print("\n".join(one.replace("**", "") for one in sentences(lines)))
     print(f"\nthe report: {typed.out}/report.html, report.md, rows.csv, command.txt")
     return 0
