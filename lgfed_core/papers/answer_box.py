@@ -1,8 +1,8 @@
 """What stands under a page's answers: what has moved, and, folded, what one asks of any number.
 
 The answers themselves are the page's first cell (`questions`). Folded are its tables' counts, data,
-seeds, devices, time, commands, and each claim's verdicts: by setting, and by the joint rule that
-was fixed before the runs.
+seeds, devices, time, commands, and each claim's comparisons and verdicts: by setting, and by the
+joint rule that was fixed before the runs.
 """
 
 import html
@@ -16,7 +16,7 @@ from lgfed_core.evidence import records, report, verdict
 from lgfed_core.evidence.answers import Told, key
 from lgfed_core.evidence.printed import Table, counted
 
-from . import commands, questions
+from . import commands, differences, questions
 from .experiment import Experiment
 
 FEDERATED = {  # facts of LG-FedAvg's experiments on pictures
@@ -65,11 +65,11 @@ class Box:
         return list(self.claims.told().values()) if self.claims else []
 
     def _verdicts(self, told: Sequence[Told]) -> dict[str, str]:
-        """Of each claim the verdict by setting and, beside it, the strict one."""
+        """Of each claim the verdict by setting, beside it the strict one, and its comparisons."""
         strict = self.claims.from_stored() if told else pd.DataFrame()
         return {
             key(one.claim): f"{html.escape('; '.join([one.words, *one.tags]))}. "
-            f"<small>{html.escape(strictly(strict, one.claim.id))}</small>"
+            f"<small>{html.escape(strictly(strict, one.claim.id))}</small>{comparisons(one)}"
             for one in told
         }
 
@@ -81,6 +81,16 @@ def strictly(lines: pd.DataFrame, id: str) -> str:
     line = lines.loc[id]
     p = f"p = {line['p']:.2g} for it, {line['p_against']:.2g} against"
     return f"One joint test, as fixed before the runs: {line['said']} ({p})."
+
+
+def comparisons(one: Told) -> str:
+    """Every comparison of a claim that has run, folded: the numbers that its forest plot draws."""
+    ran = [line for line in one.lines.itertuples() if line.runs]
+    if not ran:
+        return ""
+    unit = f" ({one.claim.unit})" if one.claim.unit else ""
+    title = f"{len(ran)} comparison{'s' * (len(ran) > 1)}{unit}"
+    return differences.lines(title, ((line.name, line, line.runs) for line in ran))
 
 
 def _moved(one: Told) -> str:

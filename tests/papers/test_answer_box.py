@@ -49,6 +49,7 @@ def test_the_fold_has_each_verdict_by_both_rules():
     assert "fixed before the runs: confirmed (p = " in text
     assert "<dt>near</dt><dd>open. <small>" in text
     assert "fixed before the runs: inconclusive" in text
+    assert "<summary>1 comparison<" in text and "<b>+5.10</b>" in text and text.count("<table") == 2
     assert "<dt>none</dt><dd>open. <small>One joint test, as fixed before the runs: not yet" in text
     assert "<dt>" not in answer_box.Box("another/page", page).html()
 

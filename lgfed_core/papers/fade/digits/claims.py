@@ -105,23 +105,18 @@ def _at_ends(found: pd.DataFrame, other: Callable[[float], tuple[str, float]]) -
 def smaller_losses(found: pd.DataFrame) -> list[Part]:
     """F3: where the target is rarest, the squared loss has the lower adversarial loss of target
     rows at the end, and the lower task loss of target rows on the way (mean over rounds)."""
-    return [
-        paired(f"{DIRECTION[direction]}, {words}", vanilla, squared, greater)
-        for direction, words, vanilla, squared in rare_losses(longest(found))
-    ]
-
-
-def rare_losses(found: pd.DataFrame) -> Iterator[tuple[str, str, pd.Series, pd.Series]]:
-    """What F3 compares where the target is rarest: direction, which loss of target rows, and that
-    by seed, in nats, in games with the vanilla and with the squared loss."""
-    adversarial = wide(found, "target_adversarial")
-    task = select(found, table=digits.CURVES, metric="target_loss")
-    for direction, _, (rarest, _) in _whole(found):
-        rare = adversarial.loc[direction]
-        yield direction, "adversarial loss", rare["vanilla", rarest], rare["squared", rarest]
+    games, parts = longest(found), []
+    adversarial = wide(games, "target_adversarial")
+    task = select(games, table=digits.CURVES, metric="target_loss")
+    for direction, _, (rarest, _) in _whole(games):
+        end = adversarial.loc[direction].xs(rarest, axis=1, level="probability")
         way = select(task, direction=direction, probability=rarest)
         way = way.pivot_table("value", "seed", "loss")  # mean over measured rounds
-        yield direction, "task loss", way["vanilla"], way["squared"]
+        parts += [
+            paired(f"{DIRECTION[direction]}, {words}", nats["vanilla"], nats["squared"], greater)
+            for words, nats in (("adversarial loss", end), ("task loss", way))
+        ]
+    return parts
 
 
 def opting_out_leaves_the_source(found: pd.DataFrame) -> list[Part]:

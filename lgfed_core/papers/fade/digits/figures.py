@@ -1,4 +1,4 @@
-"""Figures of the FADE chapter on digits: Figure 2 of Hong et al. (2021), and opting out."""
+"""Figures of the FADE chapter on digits: Figure 2 of Hong et al. (2021)."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -73,25 +73,3 @@ def _by_round(way: pd.DataFrame, ax: Axes) -> None:
             mean = mine.groupby("round")["value"].mean()
             ax.plot(mean.index, mean, style, color=LOSS[loss][0], label=f"{loss}, {q:g}")
     ax.set(xlabel="round")
-
-
-def opting_out(tables: dict[str, pd.DataFrame], rounds: str) -> Figure:
-    """Accuracy by how often devices decline, a panel per direction: mean and deviation over seeds.
-
-    tables: a name -> lines (direction, seed), a column per rate; NaN where a rate has not run.
-    rounds: how many these runs have, in words.
-    """
-    have = set().union(*(table.index.get_level_values("direction") for table in tables.values()))
-    directions = [d for d in DIRECTION if d in have]
-    fig, axes = plt.subplots(1, len(directions), figsize=(WIDTH, 2.5), squeeze=False, sharey=True)
-    for ax, direction in zip(axes[0], directions, strict=True):
-        for (name, table), mark in zip(tables.items(), "os", strict=False):
-            mine = table.loc[direction].dropna(axis=1, how="all")
-            reach = mine.std().fillna(0)
-            ax.errorbar(mine.columns, mine.mean(), reach, marker=mark, capsize=2, label=name)
-        ax.set(title=DIRECTION[direction], xlabel="probability of opting out")
-    axes[0, 0].set_ylabel("accuracy, %")
-    axes[0, 0].legend()
-    words = "Accuracy on target and source by how often devices decline the game; bars are "
-    words += f"deviations over seeds, from stored runs: {rounds}."
-    return caption(fig, words, *tables.values())
