@@ -13,21 +13,24 @@ later      the same, though the device has trained its own since then
 stranger   layers that it has drawn at random
 =========  ========================================================================================
 
-What it learns in this way, `inversion_results` measures and says.
+What an attack brings back is set beside the true row (`table`), with and without noise (`noised`).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import pandas as pd
 import torch
+from scipy import stats
 from torch import Tensor, nn
 
 from lgfed_core.data import Dataset, Split
 from lgfed_core.data.mnist import MEAN, STD
 from lgfed_core.engine import Federation, LocalTraining, run
+from lgfed_core.errors import SettingsError
 from lgfed_core.methods import FedAvg, LGFedAvg, Method
-from lgfed_core.methods.privacy import Treatment
+from lgfed_core.methods.privacy import Privacy, Treatment
 from lgfed_core.metrics import inversion
 from lgfed_core.models import last_layers, make
 from lgfed_core.models.images import MnistMLP
@@ -189,3 +192,50 @@ def labels_read(scene: Scene, method: Method) -> float:
     """The share of devices whose label the last layer's bias gives away."""
     said = [inversion.only_label(c["fc5.bias"]) for c in overhear(scene, method)]
     return float(np.mean(np.array(said) == scene.data.train.y[scene.held[:, 0]].numpy()))
+
+
+def table(found: dict[str, tuple[Tensor, Tensor]]) -> pd.DataFrame:
+    """Correlation and PSNR (dB) with the true row: mean over devices and its 95 % t interval."""
+    lines = {}
+    for name, (said, true) in found.items():
+        alike = inversion.correlation(said, true)
+        sharp = inversion.psnr(said.clamp(BLACK, WHITE), true, WHITE - BLACK)
+        lines[name] = {"correlation": interval(alike), "PSNR": interval(sharp)}
+    return pd.DataFrame(lines).T
+
+
+def interval(values: Tensor) -> tuple[float, float, float]:
+    """Mean, low and high of its 95 % interval, by Student's t over values [K]."""
+    v = values.double().numpy()
+    half = stats.t.ppf(0.975, len(v) - 1) * v.std(ddof=1) / len(v) ** 0.5
+    return float(v.mean()), float(v.mean() - half), float(v.mean() + half)
+
+
+def noised(scene: Scene, noises: Sequence[float], clip: float, steps: int) -> pd.DataFrame:
+    """One row by FedAvg and by LG-FedAvg just now, clipped at ``clip`` and blurred.
+
+    Correlation (mean, low, high) for each noise, the share of labels read, and the epsilon of one
+    upload at delta = 1e-5 from the accountant of Opacus (NaN where that is not installed).
+    """
+    public, lines = scene.public().x, {}
+    for noise in noises:
+        privacy = Privacy(clip, noise)
+        fed, local = FedAvg(upload=[privacy]), lg(scene.net, [privacy])
+        plain = read_rows(overhear(scene, fed), FIRST)
+        h = read_rows(overhear(scene, local), SHARED_FIRST).clamp(min=0)
+        behind = inversion.behind(below(scene.net), h, public, BLACK, WHITE, steps=steps)
+        lines[noise] = {
+            "FedAvg": interval(inversion.correlation(plain, scene.rows())),
+            "LG-FedAvg, just now": interval(inversion.correlation(behind, scene.rows())),
+            "labels, FedAvg": labels_read(scene, fed),
+            "labels, LG-FedAvg": labels_read(scene, local),
+            "epsilon": _epsilon(privacy),
+        }
+    return pd.DataFrame(lines).T.rename_axis("noise")
+
+
+def _epsilon(privacy: Privacy) -> float:
+    try:
+        return privacy.epsilon(1, 1e-5)
+    except SettingsError:  # no accountant here
+        return float("nan")

@@ -1,22 +1,16 @@
-"""The whole board at once: each number, contrast and claim, as bars and as files to take away."""
+"""The whole board at once: each number, contrast and claim, counted, as HTML and as files."""
 
 import base64
 import html
 import io
 import json
-import textwrap
 import tomllib
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
-from lgfed_core import plotting
-from lgfed_core.colours import INK, KIND, PROTOCOL, REFERENCE
 from lgfed_core.evidence import answers, records, report, verdict
 from lgfed_core.evidence.display import Page, number, opened
 from lgfed_core.evidence.printed import METRICS, PAPERS, Table
@@ -25,7 +19,6 @@ from lgfed_core.evidence.seed_steps import marked
 from lgfed_core.paths import PAPER
 
 from .board import on_stand_ins
-from .forest import NARROW
 from .printed import TABLES
 
 KINDS = {  # from the best known to the least: how verdicts begin; of several the longest fits
@@ -36,7 +29,6 @@ KINDS = {  # from the best known to the least: how verdicts begin; of several th
     "on other data": (verdict.STAND_IN,),
     "not yet run": (verdict.NOT_RUN,),
 }
-TAUS = np.linspace(0, 10, 201)  # points
 
 
 def cells() -> pd.DataFrame:
@@ -70,70 +62,16 @@ def claims(board: pd.DataFrame) -> pd.DataFrame:
     return lines.assign(kind=_with_kind(lines.assign(verdict=first))["kind"])
 
 
-def bars(parts: Mapping[str, pd.DataFrame]) -> Figure:
-    """Stacked bars of kinds, one for each paper and part; parts: words -> lines with ``kind``."""
+def shares(parts: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """How many of each kind: a line for each paper and part, columns `KINDS`; parts: words ->
+    lines with ``kind``."""
     counts = {
         f"{paper}: {words}": lines.loc[lines["paper_name"] == paper, "kind"].value_counts()
         for words, lines in parts.items()
         for paper in dict.fromkeys(lines["paper_name"])
     }
     table = pd.DataFrame(counts).T.reindex(columns=list(KINDS)).fillna(0)
-    table = table.loc[sorted(table.index, key=lambda name: name.split(":")[0], reverse=True)]
-    shares = table.div(table.sum(axis=1), axis=0)
-    figure, ax = plt.subplots(figsize=(NARROW, 0.36 * len(table) + 1.3))
-    left = np.zeros(len(table))
-    for kind, (colour, hatch) in KIND.items():
-        width = shares[kind].to_numpy()
-        ax.barh(
-            range(len(table)), width, left=left, color=colour, hatch=hatch, edgecolor=REFERENCE,
-            linewidth=0.5, label=kind,
-        )  # fmt: skip
-        for y, (start, wide, many) in enumerate(zip(left, width, table[kind], strict=True)):
-            if wide > 0.05:
-                words = ax.text(start + wide / 2, y, f"{many:.0f}", ha="center", va="center")
-                words.set_color("white" if kind in ("holds", "fails") else "black")
-                if hatch:
-                    words.set_bbox({"facecolor": colour, "edgecolor": "none", "pad": 1.5})
-        left += width
-    names = [textwrap.fill(f"{name} ({n:.0f})", 20) for name, n in table.sum(axis=1).items()]
-    ax.set_yticks(range(len(table)), names)
-    ax.set(xlim=(0, 1), xlabel="share", title="What holds, by paper")
-    ax.grid(visible=False)
-    figure.legend(loc="outside lower center", ncols=2)
-    below = (
-        "Verdicts by paper and kind of statement, each with its count: what holds, "
-        "what does not, what is open; from stored runs and verdicts kept from the "
-        "pages."
-    )
-    return plotting.caption(figure, below)
-
-
-def profile(lines: pd.DataFrame, draws: int = 500) -> Figure:
-    """Share of the numbers that have run whose mean lies within tau points of the print.
-
-    lines: of `cells`; those on other data than the papers' are left out. A curve per protocol;
-    bands are 95 % of bootstrap draws over numbers.
-    """
-    figure, ax = plt.subplots()
-    ran = lines[lines["ours"].notna() & lines["kind"].ne("on other data")]
-    for protocol, group in ran.groupby("protocol"):
-        gaps = group["difference"].abs().to_numpy()
-        line = PROTOCOL[str(protocol)]["linestyle"]
-        again = np.random.default_rng(0).choice(gaps, (draws, gaps.size))
-        shares = (again[:, None, :] <= TAUS[None, :, None]).mean(2)
-        low, high = np.quantile(shares, (0.025, 0.975), axis=0)
-        words = f"{str(protocol).replace('_', ' ')} ({gaps.size})"
-        ax.plot(TAUS, (gaps[None] <= TAUS[:, None]).mean(1), line, color=INK, label=words)
-        ax.fill_between(TAUS, low, high, color=INK, alpha=0.12, linewidth=0)
-    ax.set(xlabel="tau, in points", ylabel="share within tau of the print", ylim=(0, 1.02))
-    ax.set_title("How near our means come to the printed ones")
-    ax.legend()
-    below = (
-        "Share of the printed numbers that our means come within tau points of, a "
-        "line per protocol, counts in brackets; bands are 95 % of bootstrap draws, "
-        "runs at paper scale."
-    )
-    return plotting.caption(figure, below)
+    return table.loc[sorted(table.index, key=lambda name: name.split(":")[0], reverse=True)]
 
 
 def filters() -> Page:

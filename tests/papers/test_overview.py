@@ -6,7 +6,6 @@ import json
 import re
 import zipfile
 
-import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
@@ -35,18 +34,11 @@ def test_every_measured_number_has_a_kind_and_the_counts_are_the_scoreboards(cel
         assert kinds.get("not yet run", 0) == measured.loc[paper, verdict.NOT_RUN]
 
 
-def test_bars_and_profile_show_what_is_there(cells):
+def test_every_line_is_counted_under_its_paper_and_kind():
     lines = pd.DataFrame({"paper_name": ["A", "A", "B"], "kind": ["holds", "fails", "not yet run"]})
-    figure = overview.bars({"claims": lines})
-    names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
-    assert names == ["B: claims (1)", "A: claims (2)"]
-    drawn = overview.profile(cells)
-    ran = cells["ours"].notna() & (cells["kind"] != "on other data")
-    within = (cells.loc[ran, "difference"].abs() <= 5).groupby(cells["protocol"]).mean()
-    for line, (_, share) in zip(drawn.axes[0].get_lines(), within.items(), strict=True):
-        x, y = line.get_data()
-        assert y[abs(x - 5).argmin()] == pytest.approx(share)
-    plt.close("all")
+    table = overview.shares({"claims": lines})
+    assert list(table.index) == ["B: claims", "A: claims"] and table.sum(axis=None) == 3
+    assert table.loc["A: claims", ["holds", "fails"]].tolist() == [1, 1]
 
 
 def test_a_download_holds_the_lines_it_names():
