@@ -125,18 +125,6 @@ def simulated(cfg: Settings, stored: Features, seed: int) -> Clients:
     )
 
 
-def rows_of_clients(cfg: Settings, outcomes: dict[str, Outcome]) -> pd.DataFrame:
-    """How far client rows went: mean length over clients and seeds; a line per proportion, a column
-    per CGAU. They start at zero."""
-    out = {
-        name: outcome.tensors["personal"].norm(dim=-1).mean(-1)  # [R]
-        for name, outcome in outcomes.items()
-        if outcome.layout.size_personal
-    }
-    out = {name: length.view(-1, len(cfg.shuffles)).mean(0) for name, length in out.items()}
-    return pd.DataFrame(out, index=pd.Index(cfg.shuffles, name="shuffle_proportion"))
-
-
 def _distances(cfg: Settings, stored: Features, seeds: Sequence[int]) -> Outcome:
     """Gamma of every repetition and proportion, as an outcome without training."""
     began, x, gamma = time.perf_counter(), stored.x.numpy(), []

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 
+import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
+from lgfed_core import plotting
 from lgfed_core.evidence.claims import Part, paired, tested
-from lgfed_core.evidence.display import Page
-from lgfed_core.evidence.printed import METHODS
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import NO_EVIDENCE, Evidence, greater
-from lgfed_core.papers.differences import table, tables
 
 from . import federated
 
@@ -42,20 +42,15 @@ def by_seed(
     return gain.pivot(index="seed", columns="shuffle_proportion", values="gain").dropna()
 
 
-def at_ends(gain: pd.DataFrame, unit: str, shared: float = 0.0) -> Page:
-    """Each CGAU ahead of the baseline, by share of rows shuffled, in tables; gain: as from `gains`.
-
-    unit: of the gain, in words; shared: of `verdict.greater`.
-    """
-    return tables(
-        table(
-            f"{METHODS[method]} ahead of the baseline, {unit}",
-            ((_at(p), mine[p], 0 * mine[p]) for p in mine),
-            shared=shared,
-        )
-        for method, some in gain.groupby("method", sort=False)
-        for mine in [some.pivot(index="seed", columns="shuffle_proportion", values="gain").dropna()]
-    )
+def drawn(rows: pd.DataFrame, y: str, ax: Axes, shared: float = 0.0, most: float = np.inf) -> Axes:
+    """Column ``y`` of ``rows`` over the share of shuffled rows, a line per method, in the order of
+    `federated.METHODS`; shared, most: of `plotting.curves`."""
+    place = {name: n for n, name in enumerate(federated.METHODS)}
+    rows = rows.sort_values("method", key=lambda names: names.map(place), kind="stable")
+    rows = rows.astype({"shuffle_proportion": float})
+    ax = plotting.curves(rows, "shuffle_proportion", y, "method", ax, shared, most)
+    ax.set(xlabel="share of rows whose clients are shuffled")
+    return ax
 
 
 def distances_fall(found: pd.DataFrame) -> list[Part]:

@@ -9,7 +9,7 @@ from torch import nn
 from lgfed_core.data import Split
 from lgfed_core.data.features.stored import features
 from lgfed_core.engine import LocalTraining
-from lgfed_core.errors import NotAvailable, SettingsError
+from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results
 from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.models.cgau import GatedMLP, client_rows
@@ -18,7 +18,6 @@ from lgfed_core.papers.cgau import federated
 from lgfed_core.papers.cgau.audio.run import AUDIO
 from lgfed_core.papers.cgau.cifar10 import (
     claims as judged,
-    control,
     new_clients,
     run as cifar10,
     time as cost,
@@ -113,45 +112,32 @@ def test_clients_of_all_classes_have_no_centroid_of_a_class():
         CIFAR10.settings("paper", own_class=False, within_classes=False)
 
 
-def test_where_weights_cannot_be_had_it_says_so(monkeypatch):
-    def missing(*args):
-        raise NotAvailable("no mirror\nmore")
-
-    monkeypatch.setattr(cifar10, "_load", missing)
-    name, reason = cifar10.at_hand("quick")
-    assert name == "cifar_cnn" and reason == "mobilenet_v2: no mirror"
-
-
 def test_rows_that_lie_idle_are_training_rows(toy):
     some = cifar10._some(toy, 7)
     assert some.test.sum() == toy.test.sum() and len(some) == toy.test.sum() + 70
     assert (some.x[0] == toy.x[0]).all() and cifar10._some(toy, None) is toy
 
 
-def test_of_several_parts_the_largest_counts(smoke, tmp_path, monkeypatch):
+def test_rows_of_a_part_of_the_pictures_are_left_out(smoke, tmp_path, monkeypatch):
     rows = smoke[1].assign(scale="paper", table=CIFAR10.table)
-    for name in ("first 50 of each class", "first 300 of each class"):
-        results.record(CIFAR10.name, rows.assign(stand_in=name), tmp_path)
     monkeypatch.setattr(results, "RESULTS", tmp_path)
-    assert set(cifar10.stored()["stand_in"]) == {"first 300 of each class"}
+    results.record(CIFAR10.name, rows.assign(stand_in="first 50 of each class"), tmp_path)
+    assert cifar10.stored().empty
     results.record(CIFAR10.name, rows.assign(stand_in=""), tmp_path)
     assert set(cifar10.stored()["stand_in"]) == {""} and cifar10.stored("cifar_cnn").empty
     assert len(cifar10.stored()) == len(rows)
-    monkeypatch.setattr(results, "RESULTS", tmp_path / "none")
-    assert cifar10.stored().empty and judged.by_number_of_clients().empty
 
 
 # The claims.
 
 
-def made_up(gain, base=lambda p: 78.0, spread=0.1, seeds=5, stand_in="", last=None):
-    """last: the gain at the last round, where it is another one."""
+def made_up(gain, base=lambda p: 78.0, spread=0.1, seeds=5, stand_in=""):
     rng, lines = np.random.default_rng(0), []
     for seed in range(seeds):
         for p in np.linspace(0, 1, 6).round(1):
             level = base(p) + spread * rng.normal()
-            for selection, mine in (("best_val", gain), ("last", last or gain)):
-                cgau = level + mine(p) + spread * rng.normal()
+            for selection in ("best_val", "last"):
+                cgau = level + gain(p) + spread * rng.normal()
                 for method, value in (("baseline", level), ("cgau_kept", cgau)):
                     lines.append((seed, p, method, selection, "test_acc", value))
             gamma = 1000 * (1.01 - p) + rng.normal()
@@ -271,20 +257,6 @@ def test_slopes_by_hand():
     assert tilted.estimate == pytest.approx(5.0) and more.estimate == pytest.approx(2.0)
 
 
-def recorded(monkeypatch, gains, last=None, **how):
-    """Let `run.stored` give rows with these gains, by kind of features and of clients."""
-    names = {(True, True): control.TOLD, (False, True): control.BLIND, (True, False): control.ANY}
-
-    def stored(features, within_classes=True, own_class=True):
-        key = features, names[within_classes, own_class]
-        late = (last or {}).get(key, gains.get(key, 0.0))
-        rows = made_up(lambda p: gains.get(key, 0.0), spread=0.01, last=lambda p: late, **how)
-        return rows if key in gains else rows.iloc[:0]
-
-    monkeypatch.setattr(cifar10, "stored", stored)
-    return control.table()
-
-
 # Newcomers.
 
 
@@ -348,14 +320,3 @@ def test_without_client_terms_a_newcomer_is_like_any_other():
         )
     row = torch.zeros(layout.size_personal)
     assert new_clients.right(net, layout, shared, row, Split(x, y)) == 50
-
-
-def test_the_control_stands_beside_what_it_controls(monkeypatch):
-    gains = {("inception_v3", control.TOLD): 3.0, ("inception_v3", control.BLIND): 0.1}
-    gains |= {("cifar_cnn", control.TOLD): 9.0, ("cifar_cnn", control.BLIND): 0.7}
-    found = recorded(monkeypatch, gains)
-    assert list(found.index) == [(*key, at) for key in gains for at in control.ROUNDS]
-    assert found["gain"].to_numpy() == pytest.approx(np.repeat([*gains.values()], 2), abs=0.05)
-    assert (found["low"] < found["gain"]).all() and (found["repetitions"] == 5).all()
-    assert found["baseline"].to_numpy() == pytest.approx(78.0, abs=0.05)
-    assert control.table("cgau_averaged").empty

@@ -10,7 +10,7 @@ import torch
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import claims
 from lgfed_core.evidence.verdict import NO_EVIDENCE
-from lgfed_core.papers.cgau.xor import claims as judged, roles, run as xor
+from lgfed_core.papers.cgau.xor import claims as page, run as xor
 
 CFG = xor.settings("smoke", spread=0.1)
 
@@ -55,8 +55,7 @@ def test_a_unit_set_by_hand_solves_it_and_each_part_carries_one_client():
     assert found.loc[0, ("all", "nothing")] == 1.0
     assert found.loc[0, ("up", "modulation")] < 0.6 and found.loc[0, ("down", "modulation")] == 1.0
     assert found.loc[0, ("down", "expression")] < 0.6 and found.loc[0, ("up", "expression")] == 1.0
-    assert roles.ways(found).loc[0].tolist() == ["one each"] * len(roles.INTACT)
-    assert roles.clearest(found) == 0
+    assert page.ways(found).loc[0].tolist() == ["one each"] * len(page.INTACT)
 
 
 def test_roles_in_words():
@@ -70,7 +69,7 @@ def test_roles_in_words():
         "needs neither": (1, 1, 1, 1, 1),
     }
     found = pd.DataFrame(right.values(), columns=pd.MultiIndex.from_tuples(columns))
-    assert roles.roles(found, 0.95).tolist() == list(right)
+    assert page.roles(found, 0.95).tolist() == list(right)
 
 
 def test_the_claim_counts_the_starts_of_the_half_that_its_estimate_is_of():
@@ -78,10 +77,10 @@ def test_the_claim_counts_the_starts_of_the_half_that_its_estimate_is_of():
     found = pd.concat([once] * 30, ignore_index=True)
     found.loc[:1, ("all", "nothing")] = 0.5  # not solved
     found.loc[2:8, ("down", "expression")] = 1.0  # solved in another way
-    line = claims.judged(judged.CLAIMS, {"cgau": found}).loc["C8"]
+    line = claims.judged(page.CLAIMS, {"cgau": found}).loc["C8"]
     assert line["runs"] == 28 and line["estimate"] == pytest.approx(21 / 28 - 0.5)
     found.loc[:8, ("all", "nothing")] = 0.5  # the first half is the weaker one now
-    assert claims.judged(judged.CLAIMS, {"cgau": found}).loc["C8", "runs"] == 30
+    assert claims.judged(page.CLAIMS, {"cgau": found}).loc["C8", "runs"] == 30
 
 
 @pytest.mark.parametrize(
@@ -91,31 +90,21 @@ def test_the_claim_counts_the_starts_of_the_half_that_its_estimate_is_of():
 def test_no_threshold_decides_alone_whether_a_part_carries_a_client(left, verdict):
     found = pd.concat([xor.accuracies(by_hand(), CFG)] * 30, ignore_index=True)
     found.loc[:, ("down", "expression")] = left  # right still at the thresholds up to this
-    assert claims.judged(judged.CLAIMS, {"cgau": found}).loc["C8", "verdict"] == verdict
-    each = roles.halves({"cgau": found})["one part for each client"].evidence
-    holds = [int(at > left) for at in roles.INTACT]
+    assert claims.judged(page.CLAIMS, {"cgau": found}).loc["C8", "verdict"] == verdict
+    each = page.halves({"cgau": found})["one part for each client"].evidence
+    holds = [int(at > left) for at in page.INTACT]
     rare = 0.025 ** (1 / 30)  # the share with which 30 of 30 are still as likely as this
     low, high = rare if min(holds) else 0.0, 1.0 if max(holds) else 1 - rare
     assert (each.low, each.high) == pytest.approx((low - 0.5, high - 0.5))
-    assert roles.counts(found).reindex(["one each"], fill_value=0).to_numpy().tolist() == [
-        [30 * one for one in holds]
-    ]
-
-
-def test_the_start_that_is_drawn_is_clear_by_every_threshold():
-    found = pd.concat([xor.accuracies(by_hand(), CFG)] * 2, ignore_index=True)
-    found.loc[0, ("down", "expression")] = 0.8
-    found.loc[0, ("all", "modulation")] = 0.1  # needs both more, and is another kind at 75 %
-    assert roles.clearest(found) == 1
 
 
 def test_the_claim_needs_both_halves():
     once = xor.accuracies(by_hand(), CFG)
     found = pd.concat([once] * 8, ignore_index=True)
-    assert roles.claim({"cgau": found}).evidence.p < 0.05
+    assert page.claim({"cgau": found}).evidence.p < 0.05
     found.loc[:, ("down", "expression")] = 1.0  # expression does nothing
-    first = roles.halves({"cgau": found})["one unit solves it"].evidence
-    assert first.p < 0.05 and roles.claim({"cgau": found}).evidence.p_against < 0.05
+    first = page.halves({"cgau": found})["one unit solves it"].evidence
+    assert first.p < 0.05 and page.claim({"cgau": found}).evidence.p_against < 0.05
 
 
 @pytest.mark.parametrize("kind", xor.NETS)
@@ -130,15 +119,15 @@ def test_networks_learn_side_by_side_as_they_do_alone(kind):
 def test_the_interval_of_a_share_is_of_counts_and_stays_between_its_ends():
     """By hand: the bounds of 3 of 3 and 0 of 3 are roots of 0.025; 5 of 188 by a table of beta."""
     for some, low, high in ((3, 0.025 ** (1 / 3), 1.0), (0, 0.0, 1 - 0.025 ** (1 / 3))):
-        found = roles.more_than_half(np.arange(3) < some)
+        found = page.more_than_half(np.arange(3) < some)
         assert (found.low, found.high) == pytest.approx((low - 0.5, high - 0.5))
         assert (found.p, found.p_against) == ((1 / 8, 1.0) if some else (1.0, 1 / 8))
-    found = roles.more_than_half(np.arange(188) < 5)
+    found = page.more_than_half(np.arange(188) < 5)
     assert found.estimate == pytest.approx(5 / 188 - 0.5)
     assert (found.low, found.high) == pytest.approx((0.0087 - 0.5, 0.0610 - 0.5), abs=1e-4)
-    two = roles.more_than_half(np.arange(4) < 2)
+    two = page.more_than_half(np.arange(4) < 2)
     assert two.p == two.p_against == pytest.approx(11 / 16)
-    assert roles.more_than_half([]) == NO_EVIDENCE
+    assert page.more_than_half([]) == NO_EVIDENCE
 
 
 def test_xor_needs_no_client():

@@ -1,6 +1,5 @@
 """Claims C3, C4, C6, C7 and C9 of the CGAU paper as tests over repetitions on CIFAR-10."""
 
-from itertools import product
 from typing import NamedTuple
 
 import pandas as pd
@@ -13,12 +12,12 @@ from lgfed_core.evidence.records import select, stand_in
 from lgfed_core.evidence.verdict import equivalent, greater, rising
 from lgfed_core.models.cgau import Baseline, GatedMLP
 
-from ..gains import at, at_each, by_seed, distances_fall, gains, missing
+from ..gains import at, at_each, by_seed, distances_fall, missing
 from ..printed import accuracies
 from . import run as cifar10, time as cgau_time
 
 METRIC = "test_acc"
-BEST, LAST = "best_val", "last"  # the round: of the least validation loss, and the last
+BEST = "best_val"  # the round of the least validation loss
 NO_GAIN = 0.5  # points: the gain that the paper's text prints, 78.0 to 78.5; less is none
 AVERAGED = ("C3", "C4", "C6")  # of accuracies, and so of how client rows are treated
 TIME, TIME_MARGIN = 1.85, 0.25  # seconds of the CGAU over the baseline's, as printed; our margin
@@ -27,13 +26,12 @@ TIME, TIME_MARGIN = 1.85, 0.25  # seconds of the CGAU over the baseline's, as pr
 class Found(NamedTuple):
     """rows: tidy rows of one protocol, scale and kind of features; method: the CGAU that is judged;
     itself: rows with features of a network that was trained on CIFAR-10 itself; times: rows of
-    `time`, of one protocol and scale; selection: the round at which accuracies are read."""
+    `time`, of one protocol and scale."""
 
     rows: pd.DataFrame
     method: str = "cgau_kept"
     itself: pd.DataFrame | None = None
     times: pd.DataFrame | None = None
-    selection: str = BEST
 
 
 def a_gain(found: Found) -> list[Part]:
@@ -59,7 +57,7 @@ def slopes(found: Found) -> list[Part]:
     if len(common) < 2:
         return []
     names = ("baseline", found.method)
-    plain, cgau = (_slope(accuracy(found.rows, name, found.selection)[common]) for name in names)
+    plain, cgau = (_slope(accuracy(found.rows, name)[common]) for name in names)
     return [
         tested("the baseline's slope, in points", plain, equivalent, 0.0, NO_GAIN),
         tested("CGAU's fall, in points", -cgau, greater),
@@ -73,8 +71,7 @@ def smaller_gain(found: Found) -> list[Part]:
     ``itself``."""
     if found.itself is None:
         return []
-    readings = found.method, found.selection
-    both = [gain_table(rows, *readings) for rows in (found.rows, found.itself)]
+    both = [gain_table(rows, found.method) for rows in (found.rows, found.itself)]
     if any(gain.empty for gain in both):
         return []
     common = both[0].columns.intersection(both[1].columns)
@@ -210,15 +207,13 @@ def judged(
     found: pd.DataFrame,
     itself: pd.DataFrame | None = None,
     times: pd.DataFrame | None = None,
-    protocol: str = "as_described",
     method: str = "cgau_kept",
-    selection: str = BEST,
 ) -> pd.DataFrame:
-    """Lines of `evidence.claims.judged`, for as many claims as there are rows for; `Found` says
-    which. Where data or features stand in for the paper's, verdicts say so."""
-    mine = select(found, protocol=protocol)
-    own = None if itself is None else select(itself, protocol=protocol)
-    both = Found(mine, method, own, times, selection)
+    """Lines of `evidence.claims.judged`, as described, for as many claims as there are rows for;
+    `Found` says which. Where data or features stand in for the paper's, verdicts say so."""
+    mine = select(found, protocol="as_described")
+    own = None if itself is None else select(itself, protocol="as_described")
+    both = Found(mine, method, own, times)
     lines = claims.judged(CLAIMS, both, _stand_ins(both))
     above = level(mine)
     if not pd.isna(above):  # of claims about accuracies: at which level they are judged
@@ -262,20 +257,8 @@ def gain_table(
     return by_seed(found, method, METRIC, selection)
 
 
-def by_number_of_clients(method: str = "cgau_kept", protocol: str = "as_described") -> pd.DataFrame:
-    """Recorded gains of more than ten clients, and of ten on the same features: features, clients,
-    shuffle_proportion, method, seed, gain."""
-    columns = ["features", "clients", "shuffle_proportion", "method", "seed", "gain"]
-    each = []
-    for features, clients in product(cifar10.FEATURES, (10, 50, 100)):
-        gain = gains(select(cifar10.stored(features, clients), protocol=protocol), METRIC)
-        each.append(select(gain, method=method).assign(clients=clients, features=features))
-    found = pd.concat([some for some in each if len(some)] or each)[columns]
-    return found[found.groupby("features")["clients"].transform("max") > 10]
-
-
 def _gain(found: Found) -> pd.DataFrame:
-    return gain_table(found.rows, found.method, found.selection)
+    return gain_table(found.rows, found.method)
 
 
 def _stand_ins(found: Found) -> dict[str, str]:

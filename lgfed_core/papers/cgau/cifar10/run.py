@@ -6,7 +6,6 @@ runs with other features (a smaller network of ImageNet; a network trained on CI
 claim C7) and with 50 or 100 clients, which the discussion asks for; these are tables of our own.
 """
 
-import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar
@@ -17,9 +16,8 @@ import pandas as pd
 from lgfed_core.data.features import cifar10 as cifar_features
 from lgfed_core.data.features.stored import Features
 from lgfed_core.engine import Outcome, Participation
-from lgfed_core.errors import NotAvailable, SettingsError
+from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records
-from lgfed_core.evidence.rows import plain
 from lgfed_core.papers.settings import Range
 
 from .. import federated
@@ -133,19 +131,6 @@ def _some(found: Features, used: int | None) -> Features:
     return replace(found, **cut)
 
 
-def at_hand(scale: str, protocol: str = "as_described") -> tuple[str, str]:
-    """The features of this scale if they can be had here, and why not where they cannot.
-
-    A network trained on CIFAR-10 itself takes their place: it needs no weights from elsewhere.
-    """
-    cfg = CIFAR10.settings(scale, protocol)
-    try:
-        cfg.load()
-    except NotAvailable as error:
-        return cnn.NAME, f"{cfg.features}: {str(error).splitlines()[0]}"
-    return cfg.features, ""
-
-
 def tables(cfg: Settings) -> tuple[str, str]:
     """Names of the tables for distances and for methods; the paper's setting has the plain ones."""
     name = "cgau_cifar10"
@@ -185,23 +170,13 @@ class Cifar10(federated.FederatedExperiment):
 CIFAR10 = Cifar10()
 
 
-def stored(
-    features: str = "inception_v3", clients: int = 10, scale: str = "paper", **made: bool
-) -> pd.DataFrame:
+def stored(features: str = "inception_v3", clients: int = 10, **made: bool) -> pd.DataFrame:
     """Our recorded rows of one kind of features and of clients; may be empty.
 
-    made: how clients are simulated, ``within_classes`` and ``own_class`` of the settings. Of each
-    protocol those of the most pictures: where all of CIFAR-10 was run, rows of a part of it are
-    left out.
+    made: how clients are simulated, ``within_classes`` and ``own_class`` of the settings. Rows of a
+    part of CIFAR-10 are left out.
     """
     cfg = CIFAR10.settings("paper", features=features, clients=clients, **made)
     ours = ("shuffle_proportion", "method", "stand_in", "features", "clients")
-    found = records.select(NAME, columns=ours, table=tables(cfg), scale=scale)
-    many = found["stand_in"].map(_pictures).astype(int)
-    return found[many == many.groupby(found["protocol"]).transform("max")]
-
-
-def _pictures(stand_in: object) -> int:
-    """Training pictures of each class behind rows with this ``stand_in``."""
-    part = re.search(r"first (\d+) of each class", plain(stand_in))
-    return int(part[1]) if part else 5_000
+    found = records.select(NAME, columns=ours, table=tables(cfg), scale="paper")
+    return found[~found["stand_in"].astype(str).str.contains("of each class")]

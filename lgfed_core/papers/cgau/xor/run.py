@@ -10,7 +10,6 @@ Many seeds train side by side, each a network of its own.
 
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 import torch
 import torch.nn.functional as F
@@ -150,10 +149,3 @@ def accuracies(trained: Trained, cfg: Settings) -> pd.DataFrame:
 def solves(found: pd.DataFrame) -> pd.Series:
     """Which seeds are right on `SOLVED` of all points, with both parts; found: of `accuracies`."""
     return found["all", "nothing"] >= SOLVED
-
-
-def grid(reach: float = 2.2, steps: int = 121) -> tuple[np.ndarray, Tensor, Tensor]:
-    """A square to draw on: ticks [s], points [s*s, 2] and the client of each, by the sign of x2."""
-    ticks = np.linspace(-reach, reach, steps)
-    x = torch.tensor(np.stack(np.meshgrid(ticks, ticks), -1).reshape(-1, 2), dtype=torch.float32)
-    return ticks, x, (x[:, 1] < 0).long()
