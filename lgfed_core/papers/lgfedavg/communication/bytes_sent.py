@@ -1,29 +1,25 @@
 """Accuracy against bytes sent: of a live run, round by round, and of stored runs, row by row.
 
 Bytes are those of the rounds of a deployed system, as float32, over all devices
-(`counts.deployed_count`); the papers' convention multiplies them by (m + K) / 2m. MTL is
+(`System.deployed`); the papers' convention multiplies them by (m + K) / 2m. MTL is
 counted as its objective needs it: a participant sends its model and receives the others' mean.
 
 Source: Liang et al. (2020), Tables 1, 6 and 8.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from lgfed_core.evidence.printed import METRICS, cells, row_name
+from lgfed_core.evidence.printed import cells
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.report import SELECTION
 from lgfed_core.evidence.verdict import reach_of
-from lgfed_core.papers.differences import Pair
 from lgfed_core.paths import PAPER
 
-from ..comparisons import BUDGETS, FULL, READINGS, SOUND, WORDS, Read, lg
 from ..printed import TABLES
 from ..records import PRINTED, system
-from ..stored import by_seed
 from .counts import BYTES, SYSTEMS
 
 TESTS = ("local_test_acc", "new_test_acc")
@@ -74,35 +70,6 @@ def points(
     sent = [deployed(f, n) for f, n in table[ROW[1:]].itertuples(index=False)]
     table["gigabytes"] = np.array(sent, float) * BYTES / 1e9
     return table.drop_duplicates([*ROW, "metric", "who"])
-
-
-def beside(groups: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """`points` of several data sets as a table: a line per row, the paper and ours per test.
-
-    groups: title -> `points`. Index: (title, row in words), by gigabytes; columns: ("sent", "GB"),
-    then (test, "paper" | "ours"), NaN where a number is not printed or not yet run.
-    """
-    parts = {}
-    for title, table in groups.items():
-        names = [row_name(row) for row in table[ROW].to_dict("records")]
-        wide = table.assign(row=names).pivot(
-            index=["gigabytes", "row"], columns=["metric", "who"], values="mean"
-        )
-        columns = pd.MultiIndex.from_product([TESTS, ["paper", "ours"]])
-        wide = wide.reindex(columns=columns).sort_index().reset_index("gigabytes")
-        parts[title] = wide.rename(columns={"gigabytes": "sent", "": "GB"})
-    return pd.concat(parts).rename_axis([None, None])
-
-
-def pairs(stored: pd.DataFrame) -> list[Pair]:
-    """LG-FedAvg's accuracy from the smaller headline budget and FedAvg's by seed, at two classes,
-    as described, chosen on validation rows; stored: rows of `records.load`."""
-    read, out = Read(by_seed(stored), READINGS[SOUND]), []
-    for data, (few, _) in BUDGETS.items():
-        for test in TESTS:
-            both = (read.get(data, 2, who, test) for who in (lg(few), FULL[data]))
-            out.append((f"{WORDS[data]}, {METRICS[test]}", *both))
-    return out
 
 
 def _printed(dataset: str, classes: int, paper: Path):

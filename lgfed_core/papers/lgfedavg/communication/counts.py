@@ -9,11 +9,10 @@ in a round, R_fed rounds of FedAvg followed by R_lg rounds of LG-FedAvg.
 * A deployed server sends the global part to the m participants only: (P R_fed + P_g R_lg) 2 m,
   and each device, one time, what it needs to end with a model of its own (`one_off`).
 
-Whether the papers' further statements agree with their numbers is in `audit`.
-
 Source: Liang et al. (2019, v1) Tables 1 and 2; (2020, v2) Tables 1, 2, 6 and 8.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
@@ -30,7 +29,11 @@ BYTES = 4  # of a parameter sent as float32
 
 @dataclass(frozen=True)
 class System:
-    """A network and its federation, in the symbols above."""
+    """A network and its federation, in the symbols above.
+
+    Counts raise ResultsError when the numbers contradict each other (P_g > P, m > K, a negative
+    one). What happens once, and not in each round, is in none of them: see `one_off`.
+    """
 
     shared: int  # P_g
     total: int  # P
@@ -38,12 +41,37 @@ class System:
     K: int
 
     def papers(self, fed_rounds: int, lg_rounds: int) -> int:
-        """`papers_count` of this system."""
-        return papers_count(self.shared, self.total, self.m, self.K, fed_rounds, lg_rounds)
+        """Parameters sent by the papers' convention: m uploads and K downloads in each round.
+
+        Local-only training has no rounds and sends nothing.
+        """
+        return (self.m + self.K) * self._per_direction(fed_rounds, lg_rounds)
 
     def deployed(self, fed_rounds: int, lg_rounds: int) -> int:
-        """`deployed_count` of this system."""
-        return deployed_count(self.shared, self.total, self.m, self.K, fed_rounds, lg_rounds)
+        """Parameters a deployed system sends: m uploads and m downloads in each round."""
+        return 2 * self.m * self._per_direction(fed_rounds, lg_rounds)
+
+    @property
+    def personal(self) -> int:
+        """The personal layers of all K devices, sent one time: K (P - P_g).
+
+        v1 (footnote 1) says that this transfer, needed for an ensemble, is in its numbers; adding
+        it breaks the agreement of the CIFAR-10 and VQA rows, so it is not.
+        """
+        return self.K * (self.total - self.shared)
+
+    def _per_direction(self, fed_rounds: int, lg_rounds: int) -> int:
+        """Parameters over all rounds for one upload (or one download) per round."""
+        numbers = self.shared, self.total, self.m, self.K, fed_rounds, lg_rounds
+        whole = all(isinstance(n, Integral) for n in numbers)
+        sound = whole and 0 <= self.shared <= self.total and 0 < self.m <= self.K
+        if not (sound and min(fed_rounds, lg_rounds) >= 0):
+            raise ResultsError(
+                f"cannot count communication for {self.shared} shared of {self.total} parameters, "
+                f"{self.m} of {self.K} devices, {fed_rounds} + {lg_rounds} rounds: need whole "
+                "numbers, 0 <= shared <= total, 0 < m <= K and no negative rounds"
+            )
+        return self.total * fed_rounds + self.shared * lg_rounds
 
 
 SYSTEMS = {
@@ -53,41 +81,14 @@ SYSTEMS = {
 }
 
 
-def papers_count(shared: int, total: int, m: int, K: int, fed_rounds: int, lg_rounds: int) -> int:
-    """Parameters sent by the papers' convention: m uploads and K downloads in each round.
-
-    ``shared`` is P_g, ``total`` is P. Local-only training has no rounds and sends nothing.
-    Raises ResultsError when the numbers contradict each other (P_g > P, m > K, a negative one).
-    """
-    return (m + K) * _per_direction(shared, total, m, K, fed_rounds, lg_rounds)
-
-
 def by_formula(dataset: str, method: str, fed_rounds: int, lg_rounds: int) -> int | None:
-    """What a row of the tables sends by `papers_count`: it follows from the budget, without a run.
+    """What a row of the tables sends by `System.papers`: it follows from the budget, without a run.
 
     None for MTL, which shares no part: `recompute_tables` counts it as FedAvg, for comparison.
     Raises ResultsError for rounds that a method does not have.
     """
     _checked(method, fed_rounds, lg_rounds)
     return None if method == "mtl" else SYSTEMS[dataset].papers(fed_rounds, lg_rounds)
-
-
-def deployed_count(shared: int, total: int, m: int, K: int, fed_rounds: int, lg_rounds: int) -> int:
-    """Parameters a deployed system sends: m uploads and m downloads in each round.
-
-    Arguments and errors as for `papers_count`. What happens once, and not in each round, is not
-    included: see `one_off`.
-    """
-    return 2 * m * _per_direction(shared, total, m, K, fed_rounds, lg_rounds)
-
-
-def sent_once(shared: int, total: int, K: int) -> int:
-    """The personal layers of all K devices, sent one time: K (P - P_g).
-
-    v1 (footnote 1) says that this transfer, needed for an ensemble, is in its numbers; adding it
-    breaks the agreement of the CIFAR-10 and VQA rows, so it is not.
-    """
-    return K * (total - shared)
 
 
 def one_off(system: System, method: str) -> tuple[int, int]:
@@ -98,7 +99,7 @@ def one_off(system: System, method: str) -> tuple[int, int]:
     end. Models trained alone or by MTL are on their devices already. Up, so that new devices can be
     served: all personal layers, once. The most it can be, as some devices hold part of it already.
     """
-    everything, personal = system.K * system.total, sent_once(system.shared, system.total, system.K)
+    everything, personal = system.K * system.total, system.personal
     return {
         "fedavg": (everything, 0),
         "lg_fedavg": (everything, personal),
@@ -147,8 +148,7 @@ def recompute_tables(folder: Path = PAPER) -> pd.DataFrame:
     Reads ``folder``/<table>.csv. One line per row of a table: table, dataset,
     classes_per_device (missing where the table has none), method, fedavg_rounds, lg_rounds, row
     (method and rounds in words), reported, digit (value of the last one printed), computed
-    (`papers_count`), matches (equal in the digits printed), deployed (`deployed_count`), note (why
-    a row does not match). Raises ResultsError without the files.
+    (`System.papers`), matches (equal in the digits printed). Raises ResultsError without the files.
     """
     return pd.DataFrame([row for t in _TABLES for row in _rows(t, folder)])
 
@@ -163,23 +163,43 @@ def budgets(table: pd.DataFrame) -> pd.DataFrame:
     return counted.rename("lines").reset_index()
 
 
+HEADLINES = {  # pair -> (table, data set, FedAvg's rounds, LG-FedAvg's)
+    "v1, MNIST": ("lgfedavg_v1_table1", "mnist", 725, (400, 50)),
+    "v1, CIFAR-10": ("lgfedavg_v1_table1", "cifar10", 1850, (1200, 60)),
+    "v2, MNIST": ("lgfedavg_v2_table6_mnist", "mnist", 800, (400, 100)),
+    "v2, CIFAR-10": ("lgfedavg_v2_table8_cifar10", "cifar10", 1800, (1200, 100)),
+    "v1 and v2, VQA": ("lgfedavg_table2_vqa", "vqa", 47, (32, 17)),
+}
+
+
+def ratios(table: pd.DataFrame) -> pd.DataFrame:
+    """What LG-FedAvg sends of FedAvg's parameters, in percent, for the papers' headline pairs.
+
+    table: of `budgets`. Columns: printed, formula (both by the papers' convention), deployed (with
+    `one_off`), and rounds, the ratio of the FedAvg rounds alone: what an LG phase that sends
+    nothing would give.
+    """
+    lines = {}
+    reported = table.set_index(["table", "dataset", "fedavg_rounds", "lg_rounds"])["reported"]
+    for name, (source, data, alone, (fed, lg)) in HEADLINES.items():
+        whole, part = reported[source, data, alone, 0], reported[source, data, fed, lg]
+        pair = [("fedavg", alone, 0), ("lg_fedavg", fed, lg)]
+        found = deployment(SYSTEMS[data], pair).iloc[1]
+        lines[name] = {
+            "printed": part / whole,
+            "formula": found["papers_ratio"],
+            "deployed": found["ratio"],
+            "rounds": fed / alone,
+        }
+    return 100 * pd.DataFrame(lines).T
+
+
 _TABLES = {  # table -> {data set: value of the last printed digit}
     "lgfedavg_v1_table1": {"mnist": 1e8, "cifar10": 1e7},  # 5.05 x 10^10, 13.04 x 10^9
     "lgfedavg_v2_table1_cifar10": {"cifar10": 1e8},  # 12.7 x 10^9
     "lgfedavg_table2_vqa": {"vqa": 1e8},  # 13.97 x 10^10
     "lgfedavg_v2_table6_mnist": {"mnist": 1e9},  # 5.6 x 10^10
     "lgfedavg_v2_table8_cifar10": {"cifar10": 1e8},  # 7.1 x 10^9
-}
-_NOTES = {  # (table, data set, method) -> what the closest explanation is
-    ("lgfedavg_v1_table1", "mnist", "lg_fedavg"): (
-        "2.84e10 follows from the stated 99,978 shared parameters (three layers). The printed "
-        "2.80e10 follows from 34,186, the last two layers, of which the text speaks."
-    ),
-    ("lgfedavg_v2_table1_cifar10", "cifar10", "mtl"): (
-        "No stated scheme gives 12.0e9. Sending all parameters as FedAvg does gives 12.7e9 "
-        "(12.0e9 would take 1,700 rounds in place of 1,800); exchange among the 10 devices the "
-        "appendix describes gives 2.3e9; the released code exchanges nothing."
-    ),
 }
 
 
@@ -194,39 +214,18 @@ def _checked(method: str, fed_rounds: int, lg_rounds: int) -> None:
         )
 
 
-def _per_direction(shared: int, total: int, m: int, K: int, fed_rounds: int, lg_rounds: int) -> int:
-    """Parameters over all rounds for one upload (or one download) per round."""
-    numbers = shared, total, m, K, fed_rounds, lg_rounds
-    whole = all(isinstance(n, Integral) for n in numbers)
-    if not (whole and 0 <= shared <= total and 0 < m <= K and min(fed_rounds, lg_rounds) >= 0):
-        raise ResultsError(
-            f"cannot count communication for {shared} shared of {total} parameters, {m} of {K} "
-            f"devices, {fed_rounds} + {lg_rounds} rounds: need whole numbers, 0 <= shared <= "
-            "total, 0 < m <= K and no negative rounds"
-        )
-    return total * fed_rounds + shared * lg_rounds
-
-
-def printed_rows(table: str, folder: Path) -> pd.DataFrame:
-    """``folder``/``table``.csv as it is. Raises ResultsError when it is missing."""
+def _rows(table: str, folder: Path) -> Iterator[dict]:
     path = folder / f"{table}.csv"
     if not path.exists():
         raise ResultsError(f"{path} is missing; it holds the paper's numbers and is part of git")
-    return pd.read_csv(path)
-
-
-def _rows(table: str, folder: Path) -> list[dict]:
-    out = []
-    for row in printed_rows(table, folder).to_dict("records"):
+    for row in pd.read_csv(path).to_dict("records"):
         data = row.get("dataset", next(iter(_TABLES[table])))
-        system, digit = SYSTEMS[data], _TABLES[table][data]
+        digit, reported = _TABLES[table][data], row["params_communicated"]
         rounds = int(row["fedavg_rounds"]), int(row["lg_rounds"])
-        computed, reported = system.papers(*rounds), row["params_communicated"]
-        named = {"method": row["method"], "fedavg_rounds": rounds[0], "lg_rounds": rounds[1]}
-        matches = round(computed / digit) == round(reported / digit)
-        note = "" if matches else _NOTES.get((table, data, row["method"]), "unexplained")
-        ids = dict(table=table, dataset=data, classes_per_device=row.get("classes_per_device"))
-        ids |= named | dict(row=row_name(named), reported=reported, digit=digit)
-        found = dict(computed=computed, matches=matches, deployed=system.deployed(*rounds))
-        out.append(ids | found | dict(note=note))
-    return out
+        computed = SYSTEMS[data].papers(*rounds)
+        named = dict(method=row["method"], fedavg_rounds=rounds[0], lg_rounds=rounds[1])
+        yield dict(table=table, dataset=data, classes_per_device=row.get("classes_per_device")) | (
+            named
+            | dict(row=row_name(named), reported=reported, digit=digit, computed=computed)
+            | dict(matches=round(computed / digit) == round(reported / digit))
+        )

@@ -1,12 +1,11 @@
-"""Accuracy against bytes: counted by hand on small numbers, and drawn with and without our rows."""
+"""Accuracy against bytes: counted by hand on small numbers, with and without our rows."""
 
-import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 from scipy import stats
 
 from lgfed_core.evidence import records as results
-from lgfed_core.papers.lgfedavg.communication import bytes_sent, figures as figures_communication
+from lgfed_core.papers.lgfedavg.communication import bytes_sent
 from lgfed_core.papers.lgfedavg.mnist.run import MNIST
 from toy import stored_row
 
@@ -66,16 +65,6 @@ def test_rows_on_stand_in_data_are_no_points(stored):
     assert set(bytes_sent.points(other, "mnist", 2, "as_described")["who"]) == {"paper"}
 
 
-def test_the_table_beside(points):
-    groups = {"MNIST": points}
-    beside = bytes_sent.beside(groups)
-    assert beside["sent", "GB"].is_monotonic_increasing and len(beside) == 8
-    assert beside.loc[("MNIST", "MTL, 800 rounds"), "local_test_acc"].isna().tolist() == [
-        True,
-        False,
-    ]
-
-
 @pytest.fixture(scope="module")
 def cfg():
     return MNIST.settings("smoke")  # 10 devices, 2 in a round; 4 rounds for 800, 2 for 400
@@ -102,25 +91,3 @@ def test_bytes_at_the_end_of_a_live_run(cfg):
     found = bytes_sent.ends(cfg, pd.DataFrame(rows)).iloc[0]
     assert found[["local_test_acc", "new_test_acc"]].tolist() == [90, 80]
     assert found["megabytes"] == pytest.approx(4 * (2 * P + P_G) * 4e-6)  # one LG round
-
-
-def test_the_figure_says_what_has_not_run(points, tmp_path):
-    nothing = bytes_sent.points(results.load(folder=tmp_path), "cifar10", 2, "as_described")
-    figure = figures_communication.front({"MNIST": points, "CIFAR-10": nothing})
-    words = [[text.get_text() for text in ax.texts] for ax in figure.axes]
-    assert ["ours: not yet run" in said for said in words] == [False, True, True, True]
-    assert "↓ 10.0 local only, paper" in words[3]
-    assert "400+100" in words[0] and "1800+100" in words[2]
-    plt.close(figure)
-
-
-def test_the_live_figure_branches_off_fedavg(cfg):
-    curves = [("fedavg", "fedavg", r, 0, 10.0 * r, 10.0 * r) for r in (1, 2, 3, 4)]
-    curves += [("lg_fedavg", "lg_400", 3, 0, 50.0, None), ("local_only", "local", 1, 0, 60.0, None)]
-    columns = ["method", "part", "round", "seed", "local_test_acc", "new_test_acc"]
-    curves = bytes_sent.by_round(cfg, pd.DataFrame(curves, columns=columns))
-    ends = curves.drop_duplicates("method", keep="last").assign(new_test_acc=30.0)
-    figure = figures_communication.live(curves, ends)
-    drawn = [line.get_ydata().tolist() for line in figure.axes[0].lines]
-    assert [20.0, 50.0] in drawn  # LG-FedAvg 400 starts from round 2 of 4
-    plt.close(figure)

@@ -11,12 +11,10 @@ from lgfed_core.papers.lgfedavg.communication.counts import (
     System,
     budgets,
     by_formula,
-    deployed_count,
     deployment,
     one_off,
-    papers_count,
+    ratios,
     recompute_tables,
-    sent_once,
 )
 from lgfed_core.paths import PAPER
 
@@ -92,7 +90,7 @@ def test_tables_1_and_2(table, name, data, golden):
     assert computed(table[(table.table == name) & (table.dataset == data)]) == golden
 
 
-def test_two_rows_of_83_do_not_follow_and_say_why(table):
+def test_two_rows_of_83_do_not_follow(table):
     assert len(table) == 83
     wrong = table[~table.matches]
     named = list(zip(wrong.table, wrong.dataset, wrong.method, wrong.reported, strict=True))
@@ -100,13 +98,24 @@ def test_two_rows_of_83_do_not_follow_and_say_why(table):
         ("lgfedavg_v1_table1", "mnist", "lg_fedavg", 2.80e10),
         ("lgfedavg_v2_table1_cifar10", "cifar10", "mtl", 12.0e9),
     ]
-    assert "34,186" in wrong.note.iloc[0] and "1,700 rounds" in wrong.note.iloc[1]
-    assert (table[table.matches].note == "").all()
 
 
 def test_two_layers_would_break_table_6():
     """They explain version 1's 2.80e10, but Table 6 prints 2.9e10."""
-    assert round(papers_count(34_186, 633_226, 10, 100, 400, 100) / 1e9) == 28
+    two = System(34_186, 633_226, 10, 100)
+    assert two.papers(400, 50) == 28_049_967_000 and round(two.papers(400, 100) / 1e9) == 28
+    assert SYSTEMS["cifar10"].papers(1700, 0) == 11_987_074_000  # rounds that fit MTL's 12.0e9
+
+
+def test_ratios_of_the_headline_pairs(table):
+    found = ratios(budgets(table))
+    mnist = found.loc["v2, MNIST"]
+    assert mnist["printed"] == pytest.approx(100 * 2.9 / 5.6)
+    assert mnist["formula"] == pytest.approx(100 * 28_961_702 / 55_723_888)
+    once, fedavg = 63_322_600 + 53_324_800, 10_131_616_000 + 63_322_600
+    assert mnist["deployed"] == pytest.approx(100 * (5_265_764_000 + once) / fedavg)
+    assert mnist["rounds"] == 50
+    assert found.loc["v1 and v2, VQA", "rounds"] == pytest.approx(100 * 32 / 47)
 
 
 def test_a_reported_number_that_is_off_is_found(tmp_path):
@@ -118,7 +127,6 @@ def test_a_reported_number_that_is_off_is_found(tmp_path):
     path.write_text(text.replace("7100000000.0", "7200000000.0"))
     wrong = recompute_tables(tmp_path).query("table.str.contains('table8') and not matches")
     assert len(wrong) == 5 and set(wrong.fedavg_rounds) == {1000}
-    assert set(wrong.note) == {"unexplained"}
 
 
 def test_missing_tables_are_named(tmp_path):
@@ -135,25 +143,26 @@ def test_the_systems_are_the_networks_we_train():
     assert cifar.shared == models.count(cnn, models.first_layers(cnn, 2))
 
 
-def test_a_deployed_system_sends_to_participants_only(table):
+def test_a_deployed_system_sends_to_participants_only():
     # 2 m P = 12,664,520 parameters in a FedAvg round on MNIST, 1,999,560 in an LG round
-    assert deployed_count(99_978, 633_226, 10, 100, 1, 0) == 12_664_520
-    assert deployed_count(99_978, 633_226, 10, 100, 0, 1) == 1_999_560
-    assert deployed_count(99_978, 633_226, 10, 100, 400, 100) == 5_265_764_000
-    assert (table.deployed * 11 == table.computed * 2).all()  # 2 m / (m + K) = 20 / 110 = 10 / 55
-    assert sent_once(99_978, 633_226, 100) == 53_324_800
+    mnist = SYSTEMS["mnist"]
+    assert mnist.deployed(1, 0) == 12_664_520 and mnist.deployed(0, 1) == 1_999_560
+    assert mnist.deployed(400, 100) == 5_265_764_000
+    assert mnist.deployed(400, 100) * 11 == mnist.papers(400, 100) * 2  # 2 m / (m + K) = 20 / 110
+    assert mnist.personal == 53_324_800
 
 
 def test_both_conventions_agree_when_every_device_takes_part():
-    arguments = (3, 10, 7, 7, 5, 2)
-    assert papers_count(*arguments) == deployed_count(*arguments) == 2 * 7 * (10 * 5 + 3 * 2)
+    all_take_part = System(3, 10, 7, 7)
+    assert all_take_part.papers(5, 2) == all_take_part.deployed(5, 2) == 2 * 7 * (10 * 5 + 3 * 2)
 
 
 def test_nothing_is_sent_without_rounds():
-    assert papers_count(0, 633_226, 10, 100, 0, 0) == deployed_count(0, 633_226, 10, 100, 0, 0) == 0
+    alone = System(0, 633_226, 10, 100)
+    assert alone.papers(0, 0) == alone.deployed(0, 0) == 0
 
 
-@pytest.mark.parametrize("counted", [papers_count, deployed_count])
+@pytest.mark.parametrize("counted", ["papers", "deployed"])
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -169,7 +178,7 @@ def test_nothing_is_sent_without_rounds():
 )
 def test_contradictions_are_refused(counted, arguments):
     with pytest.raises(ResultsError, match="cannot count communication"):
-        counted(*arguments)
+        getattr(System(*arguments[:4]), counted)(*arguments[4:])
 
 
 @pytest.mark.parametrize(
