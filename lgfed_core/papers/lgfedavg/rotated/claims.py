@@ -1,4 +1,5 @@
-"""Claims L12 and L13 of LG-FedAvg's paper, on stored runs at paper scale, paired over seeds.
+"""Claims L12 and L13 of LG-FedAvg's paper, on stored runs at paper scale, paired over seeds; and
+what other choices change.
 
 A model forgets where its accuracy on the old devices falls by more than `FORGETS` points, and does
 not where it falls by less than `KEEPS`: the printed falls are above 60, and below 2. Others are not
@@ -15,8 +16,8 @@ from lgfed_core.evidence.records import select
 from lgfed_core.evidence.rows import plain
 from lgfed_core.evidence.verdict import greater
 
-from .run import NAME, TABLE, ids
-from .settings import SPLITS
+from .run import CHOICES, CURVES, NAME, TABLE, ids
+from .settings import SPLITS, line_of, words
 
 PAGE = "lgfedavg/rotated"
 FORGETS, KEEPS, LOST = 10.0, 5.0, 1.0  # points of accuracy
@@ -124,12 +125,58 @@ def told() -> dict[str, Told]:
     return answers.told(CLAIMS, stored())
 
 
-def details(rows: pd.DataFrame) -> pd.DataFrame:
-    """Every comparison, uncorrected: claim, comparison, runs, estimate, interval, one-sided p."""
-    lines = [
-        dict(claim=claim.id, comparison=part.name, runs=part.runs)
-        | {"estimate": claims.said(part.evidence, part.runs), "p, one-sided": part.evidence.p}
-        for claim in CLAIMS
-        for part in claim.comparisons(rows)
-    ]
-    return pd.DataFrame(lines).set_index(["claim", "comparison"])
+def curves() -> pd.DataFrame:
+    """Stored accuracies by round, in percent, from before the newcomer came (round 0): metric
+    "normal" or "rotated", and the columns that name a line, with classes_per_device."""
+    columns = ("classes_per_device", "method", "finetune_fraction_C", "round")
+    rows = select(NAME, columns=columns, table=(TABLE, CURVES), scale="paper")
+    before = [f"{split}_normal_before" for split in SPLITS.values()]
+    start = select(rows, table=TABLE, metric=before).assign(round=0, metric="normal")
+    return pd.concat([start, select(rows, table=CURVES)], ignore_index=True)
+
+
+CHANGED = {  # a setting, or one with its value -> what is other; those from `angle` on are ours
+    "angle=-90": "turned the other way",
+    "overlap": "its pictures are nobody else's",
+    "weighted": "weights 1/m",
+    "always": "drawn as all others",
+    "shared_layers": "layers shared: {}",
+    "shared_side": "first layers shared",
+    "own_first": "own layers learn first, rounds: {}",
+    "mu": "FedProx's mu: {}",
+    "angle": "turned by, degrees: {}",
+    "newcomers": "newcomers: {}",
+    "upright": "remedy: upright pictures kept",
+    "frozen": "remedy: last layers frozen",
+    "lr": "remedy: a tenth of the step",
+}
+
+
+def choices() -> pd.DataFrame:
+    """What each choice changes of Table 3's numbers at paper scale, in points.
+
+    Index split, choice and line in words, columns old devices and newcomer: means over the
+    ``seeds`` that ran both with it and as assumed.
+    """
+    columns = ("classes_per_device", "method", "finetune_fraction_C", "choice")
+    rows = select(NAME, columns=columns, table=(TABLE, CHOICES), scale="paper", selection="last")
+    names = zip(rows["method"], rows["finetune_fraction_C"], strict=True)
+    rows = rows.assign(
+        split=rows["classes_per_device"].map(SPLITS).map(WORDS),
+        choice=rows["choice"].astype(object).fillna(""),
+        line=[words(line_of(*name)) for name in names],
+        metric=rows["metric"].str.replace("^[^_]*_", "", regex=True),
+    )
+    wide = rows.set_index(["split", "choice", "line", "seed", "metric"])["value"].unstack()
+    wide = wide.reindex(columns=[*SIDES]).rename_axis(columns=None)
+    other = wide.index.get_level_values("choice") != ""
+    usual = wide[~other].droplevel("choice").reindex(wide.index[other].droplevel("choice"))
+    changed = (wide[other] - usual.to_numpy()).dropna().rename(columns=SIDES)
+    by = changed.groupby(level=["split", "choice", "line"], sort=False)
+    return by.mean().assign(seeds=by.size()).rename(_in_words, level="choice")
+
+
+def _in_words(choice: str) -> str:
+    """A choice for people: "mu=0.1" -> "FedProx's mu: 0.1"."""
+    setting, _, value = choice.partition("=")
+    return (CHANGED.get(choice) or CHANGED[setting]).format(value)
