@@ -1,20 +1,8 @@
-"""What is measured on a trained model, and the best that any representation could do.
-
-Whatever a representation is, income is in the end decided by one bit b of it, and a probe that sees
-all of it guesses a group at least as well as one that sees b alone, whose AUC is
-1/2 + |P(b=1 | group 1) - P(b=1 | group 0)| / 2. So no representation lies above the best bit. With
-Lagrange multipliers mu_j for the two gaps, the best bit of the inputs x is
-
-    b(x) = [ 2 P(y=1|x) - 1 > sum_j mu_j (P(g_j=1|x)/P(g_j=1) - P(g_j=0|x)/P(g_j=0)) ]
-
-(Menon & Williamson 2018, "The cost of fairness in binary classification"). Boosted trees stand for
-the probabilities, so the computed line lies below the true one: it is reached, not only a bound.
-"""
+"""What is measured on a trained model: the paper's metrics, odds and parity, and fresh probes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -27,7 +15,6 @@ from lgfed_core import data
 from lgfed_core.data import Dataset, Split
 from lgfed_core.data.adult import GROUPS
 from lgfed_core.engine import Federation, Outcome
-from lgfed_core.errors import SettingsError
 from lgfed_core.metrics.fairness import auc, demographic_parity, equalised_odds
 from lgfed_core.metrics.probes import KINDS, probe
 from lgfed_core.models.adult import AdultNet
@@ -35,8 +22,6 @@ from lgfed_core.papers.part_outcome import Measured
 from lgfed_core.partition import ClientIndices
 from lgfed_core.seeds import Purpose, stream
 
-LEVELS = (50.5, 51.0, 51.5, 52.0, 53.0, 54.0, 55.0, 56.0, 100.0)  # AUC, %; the last binds nobody
-_MULTIPLIERS = np.linspace(-0.1, 0.5, 31)
 Encoder = Callable[[Tensor], Tensor]  # x [n, 93] -> h [n, 32]
 
 
@@ -170,51 +155,3 @@ def _checked(encoders: list[Encoder], split: Split, part, pooled: bool) -> float
             model = LogisticRegression(max_iter=300).fit(a.numpy(), fit.groups[:, j].numpy())
             areas.append(auc(model.decision_function(b.numpy()), judge.groups[:, j].numpy()))
     return 100 * float(np.nanmean(areas))
-
-
-def best_bits(train: Split, test: Split, levels: Sequence[float] = LEVELS) -> pd.DataFrame:
-    """The most accurate bit of x whose leak, the mean AUC for race and sex, is at most a level.
-
-    Chosen on ``train`` by held-out probabilities, judged on ``test``. A line per level; columns
-    accuracy, leak, race, sex, all in percent. Raises SettingsError for a level below 50.
-    """
-    if min(levels) < 50:
-        raise SettingsError(f"levels are {list(levels)}; an AUC of 50 % is chance, and the least")
-    shares, sides = train.groups.double().mean(0).numpy(), []  # [g]
-    for split, (income, groups) in zip((train, test), _chances(train, test), strict=True):
-        pull = groups / shares - (1 - groups) / (1 - shares)  # [n, g]
-        sides.append((split.y.numpy(), split.groups.numpy(), 2 * income - 1, pull))
-    mus = np.array([*product(_MULTIPLIERS, repeat=len(GROUPS))])  # [m, g]
-    seen = np.array([_judged(mu, *sides[0]) for mu in mus])  # [m, 1 + g]
-    leak, lines = seen[:, 1:].mean(1), {}
-    for level in levels:
-        allowed = np.flatnonzero(leak <= max(level, leak.min()))
-        mu = mus[allowed[seen[allowed, 0].argmax()]]
-        accuracy, *areas = _judged(mu, *sides[1])
-        of_groups = dict(zip(GROUPS, areas, strict=True))
-        lines[level] = {"accuracy": accuracy, "leak": np.mean(areas)} | of_groups
-    return pd.DataFrame(lines).T.rename_axis("level")
-
-
-def _chances(train: Split, test: Split) -> list[tuple[NDArray, NDArray]]:
-    """P(income) [n] and P(groups) [n, g] of the rows of ``train``, held out, and of ``test``."""
-    from sklearn.ensemble import HistGradientBoostingClassifier  # slow to import
-    from sklearn.model_selection import cross_val_predict
-
-    x, new = train.x.numpy(), test.x.numpy()
-    targets = [train.y.numpy(), *train.groups.T.numpy()]
-    held, fresh = [], []
-    for target in targets:
-        trees = HistGradientBoostingClassifier(
-            max_iter=60, learning_rate=0.15, max_leaf_nodes=15, early_stopping=False
-        )
-        held.append(cross_val_predict(trees, x, target, cv=2, method="predict_proba")[:, 1])
-        fresh.append(trees.fit(x, target).predict_proba(new)[:, 1])
-    return [(found[0], np.stack(found[1:], 1)) for found in (held, fresh)]
-
-
-def _judged(mu: NDArray, y: NDArray, groups: NDArray, margin: NDArray, pull: NDArray) -> list:
-    """Percent: accuracy of the bit with multipliers ``mu`` [g], and its AUC for each group."""
-    bit = margin > pull @ mu  # [n]
-    gaps = [bit[g == 1].mean() - bit[g == 0].mean() for g in groups.T]
-    return [100 * (bit == y).mean(), *(50 + 50 * abs(gap) for gap in gaps)]
