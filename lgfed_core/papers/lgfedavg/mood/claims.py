@@ -13,14 +13,11 @@ import pandas as pd
 from lgfed_core.evidence import answers, claims
 from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim, Line, Part, paired
-from lgfed_core.evidence.display import mean_and_sd
 from lgfed_core.evidence.records import select, stand_in
 from lgfed_core.evidence.rows import plain
 from lgfed_core.evidence.tuning import best_setting
 from lgfed_core.evidence.verdict import greater
-from lgfed_core.papers import differences
 
-from .linear import COMMONEST
 from .run import NAME, TABLE, ids
 from .settings import ALPHAS, SOURCES, Settings
 from .texts import EACH
@@ -29,51 +26,32 @@ BETWEEN = ALPHAS[1:-1]
 EXTREMES = {0.0: "local only", 1.0: "FedAvg"}
 _TENTH = round(EACH / 10)
 SHARED = {"chats": _TENTH / (EACH - 2 * _TENTH)}  # test rows over training rows
-NAMES = {alpha: f"{alpha:g}" for alpha in ALPHAS} | {0.0: "0, local only", 1.0: "1, FedAvg"}
 SHORT = "runs with fewer restarts, rounds or passes than the others"
 
 
-def stored(table: str = TABLE) -> pd.DataFrame:
-    """The recorded rows of every source, alpha and rate; short runs where there are no others.
-
-    table: or `run.CURVES`, means over restarts by round.
-    """
+def stored() -> pd.DataFrame:
+    """The recorded rows of every source, alpha and rate; short runs where there are no others."""
     columns = ("stand_in", "alpha", "lr", "scale")
-    rows = select(NAME, columns=columns, table=table, scale=("short", "paper"))
+    rows = select(NAME, columns=columns, table=TABLE, scale=("short", "paper"))
     whole = rows["scale"] == "paper"
     return rows[whole | ~rows["stand_in"].isin(rows["stand_in"][whole])]
 
 
-def wide(
-    rows: pd.DataFrame,
-    source: str,
-    metric: str,
-    selection: str = "best_val",
-    lr: float = Settings.lr,
-) -> pd.DataFrame:
-    """One number of a source: lines are seeds, columns alphas; NaN where one has not run.
-
-    source: of `SOURCES`, or how rows of one's own file name it.
-    """
-    where = dict(stand_in=SOURCES.get(source, source), metric=metric, selection=selection, lr=lr)
+def wide(rows: pd.DataFrame, source: str, metric: str, lr: float = Settings.lr) -> pd.DataFrame:
+    """One number of a source, of the runs that are best on validation rows: lines are seeds,
+    columns alphas; NaN where one has not run."""
+    where = dict(stand_in=SOURCES[source], metric=metric, selection="best_val", lr=lr)
     mine = select(rows, **where).astype({"alpha": float})
     return mine.pivot_table("value", "seed", "alpha").reindex(columns=list(ALPHAS))
 
 
-def sources(rows: pd.DataFrame) -> list[str]:
-    """The sources that rows are of: those of `SOURCES`, then files of one's own by title."""
-    named = set(rows["stand_in"]) if len(rows) else set()
-    known = [source for source, title in SOURCES.items() if title in named]
-    return known + sorted(named - set(SOURCES.values()))
-
-
-def chosen(rows: pd.DataFrame, source: str, lr: float = Settings.lr) -> pd.DataFrame:
+def chosen(rows: pd.DataFrame, source: str) -> pd.DataFrame:
     """By seed: the ``alpha`` in between that is best on validation rows, and its ``test_acc``.
 
     Of seeds that have run all of them; of equally good ones the smallest alpha.
     """
-    judged = wide(rows, source, "validation_acc", lr=lr)[list(BETWEEN)].dropna()
-    tested = wide(rows, source, "test_acc", lr=lr)
+    judged = wide(rows, source, "validation_acc")[list(BETWEEN)].dropna()
+    tested = wide(rows, source, "test_acc")
     best = {seed: best_setting(scores) for seed, scores in judged.iterrows()}
     lines = [(alpha, tested.loc[seed, alpha]) for seed, alpha in best.items()]
     return pd.DataFrame(lines, judged.index, ["alpha", "test_acc"], dtype=float)
@@ -134,48 +112,3 @@ def _of_chats(rows: pd.DataFrame) -> tuple[pd.DataFrame, str, str]:
     """The rows that the claim is judged on, whose texts they are, and how they are short."""
     mine = select(rows, stand_in=SOURCES["chats"])
     return mine, stand_in(mine), "" if set(mine["scale"]) <= {"paper"} else SHORT
-
-
-def by_alpha(
-    rows: pd.DataFrame, lr: float = Settings.lr, selection: str = "best_val"
-) -> pd.DataFrame:
-    """Test accuracy of the run that is best on validation rows: mean ± deviation (seeds).
-
-    selection: "last" for the last round instead. A line per source that has run, a column per
-    alpha.
-    """
-    lines = {}
-    for source in sources(rows):
-        found = wide(rows, source, "test_acc", selection, lr).dropna(axis=1, how="all")
-        if len(found):
-            lines[SOURCES.get(source, source)] = found.agg(mean_and_sd).rename(NAMES)
-    return pd.DataFrame(lines).T
-
-
-def beside_extremes(rows: pd.DataFrame, lr: float = Settings.lr) -> str:
-    """The chosen split in between against either extreme, by source, in folds.
-
-    lr: Adam's rate; of another than the paper's only the sources that have run.
-    """
-    out = []
-    for source, title in SOURCES.items():
-        own = chosen(rows, source, lr)["test_acc"]
-        if lr != Settings.lr and own.empty:
-            continue
-        tested = wide(rows, source, "test_acc", lr=lr)
-        short = ", short runs" * bool(set(select(rows, stand_in=title)["scale"]) - {"paper"})
-        pairs = [(name, own, tested[alpha]) for alpha, name in EXTREMES.items()]
-        head = f"{title}{short}: a split in between ahead of extremes, points"
-        out.append(differences.table(head, pairs, digits=1, shared=SHARED.get(source, 0.0)))
-    return differences.tables(out)
-
-
-def guessed(rows: pd.DataFrame, rules: pd.DataFrame, lr: float = Settings.lr) -> str:
-    """Whether networks have learnt anything from chats: each share less the commonest label.
-
-    rules: of `linear.alone`, by seed.
-    """
-    tested = wide(rows, "chats", "test_acc", lr=lr)
-    pairs = [(f"share {NAMES[alpha]}", tested[alpha], rules[COMMONEST]) for alpha in ALPHAS]
-    head = f"Chats: a network ahead of the commonest label, rate {lr:g}, points of accuracy"
-    return differences.table(head, pairs, shared=SHARED["chats"], digits=1)

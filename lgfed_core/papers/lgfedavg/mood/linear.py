@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.stats import norm
 
 from lgfed_core.partition import ClientIndices
@@ -27,8 +27,7 @@ RHOS = {"alike": 0.0, "between": 0.2, "apart": 1.0}
 TITLES = {name: f"made-up texts, rho {rho:g}" for name, rho in RHOS.items()}
 SIGMA, LENGTH = 1.0, 2.0  # of the noise; of v
 FEATURES, WORDS, PER_TEXT = 8, 300, 20  # d, the vocabulary, words of a text
-SEEDS = range(30)  # draws of which a table is the mean
-COMMONEST = "commonest label"  # a rule that looks at no text
+SEEDS = range(30)  # draws of which an accuracy is the mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,17 +95,6 @@ def rows_of(devices: ClientIndices) -> list[NDArray]:
     return [devices.of(k).numpy() for k in range(len(devices))]
 
 
-def errors(rho: float, alpha: ArrayLike, seeds: Sequence[int] = SEEDS) -> NDArray:
-    """Measured error of the mixture whose *global* weight is alpha [a] -> [seeds, a]."""
-    found, a = [], np.asarray(alpha)[:, None, None]  # [a, 1, 1]
-    for seed in seeds:
-        made = made_up(rho, seed)
-        local, shared = fits(made, seed)
-        off = (1 - a) * local + a * shared - made.teachers  # [a, m, d]
-        found.append((off**2).sum(-1).mean(-1))
-    return np.stack(found)
-
-
 def accuracies(rho: float, seeds: Sequence[int] = SEEDS) -> pd.Series:
     """Percent of test texts whose fifth is found: by each model, and by the person's own teacher,
     which is as good as a model can be expected to be. The mixture has the predicted weight."""
@@ -127,26 +115,11 @@ def accuracies(rho: float, seeds: Sequence[int] = SEEDS) -> pd.Series:
     return 100 * pd.DataFrame(found).mean()
 
 
-def table(seeds: Sequence[int] = SEEDS) -> pd.DataFrame:
-    """By rho: the best global weight, predicted and measured; error at both ends and there."""
-    lines, grid = {}, np.linspace(0, 1, 101)
-    for name, rho in RHOS.items():
-        mean = errors(rho, grid, seeds).mean(0)
-        lines[TITLES[name]] = {
-            "best global weight, predicted": 1 - predicted(rho).best_weight,
-            "measured": grid[mean.argmin()],
-            "error local only": mean[0],
-            "error mixture": mean.min(),
-            "error global": mean[-1],
-        } | {f"accuracy {name}": value for name, value in accuracies(rho, seeds).items()}
-    return pd.DataFrame(lines).T
-
-
 def alone(texts: Texts, seeds: Sequence[int]) -> pd.DataFrame:
     """Percent of test texts that simple rules get right: a line per split (seed), a column a rule.
 
-    The commonest label of all training texts; the commonest of the person; and logistic regression
-    on counts of words (tf-idf), with and without who wrote them.
+    The commonest label of all training texts; and logistic regression on counts of words (tf-idf),
+    without and with who wrote them.
     """
     from scipy.sparse import hstack
     from sklearn.feature_extraction.text import TfidfVectorizer  # slow to import
@@ -159,17 +132,10 @@ def alone(texts: Texts, seeds: Sequence[int]) -> pd.DataFrame:
     label, lines = texts.label, {}
     for seed in seeds:
         part = split(texts, seed)
-        own, tests = rows_of(part.train), rows_of(part.test)
-        train, test = np.concatenate(own), np.concatenate(tests)
-        commonest = [np.full(len(b), _mode(label[a])) for a, b in zip(own, tests, strict=True)]
-        guesses = {COMMONEST: _mode(label[train])}
-        guesses["the person's commonest"] = np.concatenate(commonest)
+        train, test = (np.concatenate(rows_of(rows)) for rows in (part.train, part.test))
+        guesses = {"commonest label": np.bincount(label[train]).argmax()}
         for name, x in inputs.items():
             model = LogisticRegression(C=3.0, max_iter=500).fit(x[train], label[train])
             guesses[name] = model.predict(x[test])
         lines[seed] = {name: 100 * (guess == label[test]).mean() for name, guess in guesses.items()}
     return pd.DataFrame(lines).T.rename_axis("seed")
-
-
-def _mode(labels: NDArray) -> int:
-    return int(np.bincount(labels).argmax())

