@@ -3,30 +3,25 @@
 They are judged on its samples: law of x -> draws.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pandas as pd
 
-from lgfed_core.evidence import claims
 from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import SURE, Claim, Part
 from lgfed_core.evidence.verdict import Evidence
 from lgfed_core.papers import live_claims as pages
 
-from . import best_weight, closed_form, minimax
+from . import best_weight, minimax
 
 
-def _claim(
-    id: str, words: str, evidence: Callable[[dict], Evidence], live: bool = True, **told
-) -> Claim:
-    page = "lgfedavg/theory"
-
+def _claim(id: str, words: str, evidence: Callable[[dict], Evidence], **told) -> Claim:
     def parts(samples: dict) -> list[Part]:
         found = evidence(samples)
         exact = found.low == found.high
         return [Part("", SURE if exact else len(samples["cube"]), found)]
 
-    return Claim(id, page, words, parts, live=live, **told)
+    return Claim(id, "lgfedavg/theory", words, parts, live=True, **told)
 
 
 CLAIMS = (
@@ -67,22 +62,6 @@ CLAIMS = (
 LIMITS = {
     "L20": " (as the text says it; the proposition itself presumes that the bound is attained)"
 }
-BESIDE = (
-    _claim(
-        "L11, on the sphere only", "", lambda x: best_weight.claim_l11([x["sphere"]]), live=False
-    ),
-    _claim(
-        "L11, with the corrected weight",
-        "",
-        lambda x: best_weight.claim_l11(x.values(), closed_form.corrected_weight),
-        live=False,
-    ),
-)
-
-
-def judged(some: Sequence[Claim], samples: dict) -> pd.DataFrame:
-    """Lines of `claims.judged` that say what limits a verdict."""
-    return claims.judged(some, samples, limits=LIMITS)
 
 
 def from_stored() -> pd.DataFrame:

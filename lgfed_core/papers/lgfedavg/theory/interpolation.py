@@ -11,12 +11,10 @@ Settings therefore share their draws, and differ in scale alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from lgfed_core.errors import SettingsError
 from lgfed_core.seeds import Purpose, stream
@@ -24,30 +22,6 @@ from lgfed_core.seeds import Purpose, stream
 from .closed_form import Inputs
 
 _ELEMENTS = 8_000_000  # of X in one batch of draws: 64 MB
-
-Solver = Callable[[Tensor, Tensor], Tensor]
-
-
-def least_squares(gram: Tensor, moment: Tensor) -> Tensor:
-    """Coefficients that solve the normal equations.
-
-    gram [..., d, d] = X'X, moment [..., d, k] = X'Y -> [..., d, k]. float64.
-    """
-    return torch.linalg.solve(gram, moment)
-
-
-def gradient_descent(gram: Tensor, moment: Tensor, steps: int = 100) -> Tensor:
-    """The same by full-batch gradient descent from zero; step size 1 / (largest eigenvalue).
-
-    Arguments as for `least_squares`. The gradient of |Y - X w|^2 / 2 is X'X w - X'Y; for the global
-    model it is the sum of the devices' gradients, so these are also the rounds of a federation in
-    which everybody takes part and takes one step.
-    """
-    step = 1 / torch.linalg.matrix_norm(gram, ord=2)[..., None, None]
-    w = torch.zeros_like(moment)
-    for _ in range(steps):
-        w = w - step * (gram @ w - moment)
-    return w
 
 
 @dataclass(frozen=True)
@@ -79,15 +53,12 @@ def simulate(
     rows: int = 2000,
     test_rows: int = 0,
     seed: int = 0,
-    solver: Solver = least_squares,
-    progress: Callable[[Iterable], Iterable] = iter,
 ) -> Draws:
-    """Draw data, fit local and global models by ``solver``, measure their errors.
+    """Draw data, fit local and global models by least squares, measure their errors.
 
     Draw i depends on (seed, i) alone, and its models not on the test rows. The laws use the same
-    numbers: on the sphere are the points of the normal law, scaled to length 1. ``progress`` wraps
-    the loop over batches of draws (``tqdm``). Raises SettingsError when a device has fewer rows
-    than features.
+    numbers: on the sphere are the points of the normal law, scaled to length 1. Raises
+    SettingsError when a device has fewer rows than features.
     """
     if rows < inputs.features or draws < 1:
         raise SettingsError(
@@ -95,17 +66,16 @@ def simulate(
             f"features ({inputs.features}) are needed"
         )
     per_batch = max(1, _ELEMENTS // (devices * (rows + test_rows) * inputs.features))
-    starts = range(0, draws, per_batch)
     found = [
-        _batch(inputs, range(i, min(i + per_batch, draws)), devices, rows, test_rows, seed, solver)
-        for i in progress(starts)
+        _batch(inputs, range(i, min(i + per_batch, draws)), devices, rows, test_rows, seed)
+        for i in range(0, draws, per_batch)
     ]
     parts = zip(*found, strict=True)
     stacked = (None if part[0] is None else np.concatenate(part) for part in parts)
     return Draws(inputs, devices, rows, *stacked)
 
 
-def _batch(inputs, numbers, devices, rows, test_rows, seed, solver):
+def _batch(inputs, numbers, devices, rows, test_rows, seed):
     """Draws ``numbers``: (population, test, noise) as in `Draws`."""
     streams = [stream(seed, Purpose.LINEAR_TRAINING, i) for i in numbers]
     made = [_training(inputs, devices, rows, rng) for rng in streams]
@@ -114,8 +84,8 @@ def _batch(inputs, numbers, devices, rows, test_rows, seed, solver):
     y = x @ truth  # [B, M, N, 3]
     y[..., 2] += e
     gram, moment = x.mT @ x, x.mT @ y  # [B, M, d, d], [B, M, d, 3]
-    local = solver(gram, moment)
-    shared = solver(gram.sum(1), moment.sum(1))[:, None]  # [B, 1, d, 3]
+    local = torch.linalg.solve(gram, moment)
+    shared = torch.linalg.solve(gram.sum(1), moment.sum(1))[:, None]  # [B, 1, d, 3]
     error = torch.stack([local - truth, shared - truth], dim=-2)  # [B, M, d, 2, 3]
     population = inputs.c * torch.einsum("bmdap,bmdcq->bapcq", error, error) / devices
     if not test_rows:

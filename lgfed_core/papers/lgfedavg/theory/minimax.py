@@ -33,12 +33,10 @@ coin.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize, root
 from scipy.special import rel_entr, softmax
@@ -190,44 +188,6 @@ def cases() -> dict[str, NDArray]:
         "P acts past X": np.stack([coin * (1 - skip), coin * skip], axis=1),
         "P hides behind X": np.stack([lean * (1 - hide), lean * hide], axis=2),
     }
-
-
-def table() -> pd.DataFrame:
-    """The cases, solved. Index: names. Columns, in nats but for the second:
-
-    I(Y;P); by how much the groups' mean predictions differ (`parity_gap`); for any encoder
-    the value above the bound, I(H;P) and the certified gap; for h = f(x) the first two of these.
-    """
-    lines = {}
-    for name, joint in cases().items():
-        free, plain = solve(joint), solve_deterministic(joint)
-        least = bound(joint)
-        lines[name] = {
-            ("the law", "I(Y;P)"): information(joint.sum(0)),
-            ("the law", "group means differ by"): parity_gap(joint),
-            ("any encoder", "above bound"): free.value - least,
-            ("any encoder", "I(H;P)"): free.information,
-            ("any encoder", "certified to"): free.gap,
-            ("h = f(x)", "above bound"): plain.value - least,
-            ("h = f(x)", "I(H;P)"): plain.information,
-        }
-    return pd.DataFrame(lines).T
-
-
-def sweep(reliance: Iterable[float], strength: Iterable[float]) -> pd.DataFrame:
-    """`proxy` solved for all pairs of reliance and lambda, among any encoders and h = f(x).
-
-    Columns: reliance, strength, encoders ("any", "function"), above (value less `bound`),
-    information (I(H;P)).
-    """
-    lines = []
-    for r, s in product(reliance, strength):
-        joint = proxy(r)
-        for encoders, solver in (("any", solve), ("function", solve_deterministic)):
-            found = solver(joint, s)
-            above = found.value - bound(joint, s)
-            lines.append((r, s, encoders, above, found.information))
-    return pd.DataFrame(lines, columns=["reliance", "strength", "encoders", "above", "information"])
 
 
 def claim_l20() -> Evidence:

@@ -8,6 +8,7 @@ from lgfed_core.metrics import information
 from lgfed_core.papers.lgfedavg.theory import minimax
 
 CASES = minimax.cases()
+SOLVERS = minimax.solve, minimax.solve_deterministic
 ATTAINED = {
     "only merit counts": True,
     "equal means, unequal spread": True,
@@ -114,17 +115,11 @@ def test_requests_that_cannot_be_met():
         minimax.solve(CASES["the proxy counts"], tolerance=-1.0)
 
 
-def test_sweep_follows_the_proxy():
-    found = minimax.sweep([0.0, 0.1, 0.2], [1.0]).set_index(["encoders", "reliance"])["above"]
-    for encoders in ("any", "function"):
-        assert found[encoders, 0.0] == pytest.approx(0, abs=1e-12)
-        assert found[encoders].is_monotonic_increasing
-    assert (found["any"] <= found["function"] + 1e-12).all()
-    tail = minimax.sweep([0.15], [50.0, 100.0]).query("encoders == 'any'")["information"]
-    assert tail.iloc[0] / tail.iloc[1] == pytest.approx(4, rel=0.1)  # falls like lambda^-2
-
-
-def test_table_has_every_case():
-    found = minimax.table()
-    assert list(found.index) == list(CASES)
-    assert found.to_numpy().min() > -1e-12
+def test_the_more_the_proxy_counts_the_farther_is_the_bound():
+    laws = [minimax.proxy(reliance) for reliance in (0.0, 0.1, 0.2)]
+    above = [[f(law).value - minimax.bound(law) for law in laws] for f in SOLVERS]
+    for values in above:
+        assert values[0] == pytest.approx(0, abs=1e-12) and values[0] < values[1] < values[2]
+    assert all(free <= function + 1e-12 for free, function in zip(*above, strict=True))
+    tail = [minimax.solve(minimax.proxy(0.15), x).information for x in (50.0, 100.0)]
+    assert tail[0] / tail[1] == pytest.approx(4, rel=0.1)  # falls like lambda^-2
