@@ -5,7 +5,7 @@ with. Of its five layers LG-FedAvg shares alpha = 0 (local only), .2, .4, .6, .8
 number of parameters on a device is the same for all. Adam, a random 80/10/10 split in each
 repetition, five restarts on it, of which the best on validation rows is tested.
 
-There is no code, and the study is private: chats (`texts`) and made-up texts (`linear`) stand in.
+There is no code, and the study is private: chats (`texts`) and made-up texts (`made_up`) stand in.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -11,7 +11,7 @@ from lgfed_core.methods import LGFedAvg
 from lgfed_core.models.text import TextNet
 from lgfed_core.papers.settings import Checked, Range
 
-from .linear import RHOS, TITLES, made_up
+from .made_up import RHOS, TITLES, made_up
 from .texts import CHATS, EACH, LABELS, PERSONS, Texts, chats, read, vocabulary
 
 ALPHAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)

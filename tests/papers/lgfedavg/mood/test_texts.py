@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from lgfed_core.errors import DataError
-from lgfed_core.papers.lgfedavg.mood import linear, texts
+from lgfed_core.papers.lgfedavg.mood import made_up, texts
 
 HEAD = "label,person,day,text\n"  # any order, one more column
 FINE = 'a,ann,Mon,"Well, I slept\n"\n'.replace("a,", "4,", 1)  # a text over two lines
@@ -77,7 +77,7 @@ def test_scores_become_five_bins_unless_they_are_no_whole_numbers(scores, low, h
 
 
 def test_every_person_has_each_text_once_and_a_tenth_to_test():
-    made = linear.made_up(0.2, seed=3, persons=3, each=41).texts
+    made = made_up.made_up(0.2, seed=3, persons=3, each=41).texts
     part = texts.split(made, 3)
     for k in range(3):
         kinds = [rows.of(k) for rows in (part.train, part.validation, part.test)]
