@@ -4,16 +4,13 @@ Liang et al.'s repository at af89a47, main_fair.py and global.py with models/Upd
 own words, and with all users and runs side by side, which changes nothing: users never meet.
 
 Before the joint phase, each user trains a classifier (10 epochs), then an adversary on its frozen h
-with a loss multiplied by 30. Then, with each batch of the joint phase:
+with a loss multiplied by 30. In the joint phase (the page says why):
 
-1. The user trains a *copy* of the shared head, while the head's optimiser holds the original's
-   parameters, which get no gradient. **The head never moves**, and so the average is itself.
-2. With ``adv=1`` the code goes backwards twice without clearing in between, through L_f - L_r and
-   through L_r. **In the local model the adversary's two gradients cancel**; with ``adv=0``, the
-   second one is left over, and the local model *helps* the adversary.
-3. The adversary's gradient is never cleared. With ``adv=1`` the two cancel there as well, and what
-   remains is the last one of pre-training: **the same step, again and again**. With ``adv=0`` it
-   is the sum of all gradients so far.
+1. **The head never moves**: the optimiser holds another copy's parameters.
+2. **In the local model the adversary's two gradients cancel** with ``adv=1``; with ``adv=0`` the
+   second is left over, and the local model *helps* the adversary.
+3. **The adversary takes the same step again and again** with ``adv=1``: what is left of
+   pre-training, as nobody clears its gradient. With ``adv=0`` it is the sum of all so far.
 
 The baseline has ten rounds instead of 50, and is measured after each on the last user alone.
 """

@@ -58,10 +58,8 @@ class Phases:
         images, splits = arrived(cfg, self.images, self._old(), self.seeds)
         start, first = before.tensors["shared"], cfg.before
         if cfg.own_first and matters("own_first", line):
-            start, first = (
-                self._own_first(line, images, splits, start, saved),
-                first + cfg.own_first,
-            )
+            start = self._own_first(line, images, splits, start, saved)
+            first += cfg.own_first
         fed = self._federation(images, splits, cfg.participation(line))
         for name in models.last_layers(fed.net, cfg.frozen):
             fed.net.get_parameter(name).requires_grad_(False)
@@ -123,31 +121,28 @@ class Rotated(Experiment):
     def pieces(self, protocol: str) -> list[Piece]:
         """A piece for each line of Table 3 and each split, what these go on from, and each other
         value of a line, which is no table's and decides no claim."""
-
-        def piece(classes: int, line: str, choice: str = "", **changes) -> Piece:
-            cell = ids(line, choice) | dict(classes_per_device=classes)
-            return Piece(
-                *(self.name, protocol, f"{line}:{choice}" if choice else line),
-                changes=tuple((dict(classes=classes) | changes).items()),
-                cell=tuple(cell.items()),
-                after=("before",) if line in LINES else (),
-                like=tuple(ids(line).items()),
-            )
-
-        lines = [
-            piece(classes, line, lines=(line,) if line in LINES else ())
-            for classes in SPLITS
-            for line in ("before", *LINES)
+        usual = [
+            (line, "", dict(lines=(line,) if line in LINES else ())) for line in ("before", *LINES)
         ]
         others = [
-            piece(classes, line, f"{name}={value}", lines=(line,), vary=(name,), usual=False)
-            for classes in SPLITS
+            (line, f"{name}={value}", dict(lines=(line,), vary=(name,), usual=False))
             for name, values in VARIED.items()
             for line in LINES
             if matters(name, line)
             for value in values
         ]
-        return lines + others
+        return [
+            Piece(
+                *(self.name, protocol, f"{line}:{choice}" if choice else line),
+                changes=tuple((dict(classes=classes) | changes).items()),
+                cell=tuple((ids(line, choice) | dict(classes_per_device=classes)).items()),
+                after=("before",) if line in LINES else (),
+                like=tuple(ids(line).items()),
+            )
+            for some in (usual, others)
+            for classes in SPLITS
+            for line, choice, changes in some
+        ]
 
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
         images, before = pictures(cfg), {}

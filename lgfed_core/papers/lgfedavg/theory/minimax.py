@@ -7,22 +7,13 @@ Liang et al. 2020 (v2), Proposition 3; 2019 (v1), Proposition 1, after Louppe, K
 
 v2 eqs (41), (46), (47), (52). The best adversary knows p(p|h), which leaves H(P|H) of its loss. The
 proposition: *if* the value is H(Y|X) - H(P), then H is independent of P. Here X, Y, P take finitely
-many values, and the game is solved, not trained:
+many values, and the game is solved, not trained. Why this is the same game is said on the page: the
+encoder may draw the label itself, so that one minimises over the table q(y|x)
 
-1. Let the encoder draw the label itself: replace h by yhat ~ g(.|h). The prediction
-   q(y|x) = sum_h g(y|h) f(h|x) is unchanged, and yhat tells the adversary no more than h did. So
-   nothing is lost with H = Yhat, and the game is: minimise over the table q
+    F(q) = E[-log q(Y|X)] + lambda I(Yhat; P),        Yhat ~ q(.|X),                       (`solve`)
 
-       F(q) = E[-log q(Y|X)] + lambda I(Yhat; P),        Yhat ~ q(.|X).                   (`solve`)
-
-2. F is convex in q, and the gradient bounds the distance of any q from the least F. The bound is
-   returned: a solution comes with its proof.
-3. The bound of the proposition is reached if and only if q = p(y|x) has I = 0: in every group the
-   mean of p(y|X) is the same (`parity_gap` = 0). If Y depends on P through X alone, that says
-   that Y and P are independent.
-4. If it is not reached, *no* solution for any finite lambda has I = 0. Where I = 0 its gradient is
-   zero as well, so a solution there would also have to be stationary for the cross-entropy; and
-   only q = p(y|x) is.
+which is convex: its gradient bounds the distance of any q from the least F, and a solution comes
+with its proof. The bound of the proposition is reached if and only if `parity_gap` is 0.
 
 Networks are deterministic encoders, h = f(x). Those are the partitions of the values of X, finitely
 many, and all of them are tried (`solve_deterministic`).
