@@ -27,7 +27,7 @@ from lgfed_core.models.adult import AdultNet
 from lgfed_core.papers import experiment as base, experiments
 from lgfed_core.papers.cgau.cifar10 import run as cgau_cifar10, time as cgau_time
 from lgfed_core.papers.fade.digits import domains
-from lgfed_core.papers.fade.objects import domains as objects, run as fade_objects
+from lgfed_core.papers.fade.objects import domains as objects
 from lgfed_core.papers.lgfedavg.fairness import released_users
 from lgfed_core.papers.parts import Part, following, said
 
@@ -103,10 +103,10 @@ def at_hand():
         patch.setattr(domains, "_second", lambda: (_pictures("usps", 1), "made up"))
         domains.digits.cache_clear()
         patch.setattr(objects, "_features", lambda *place: made)
-        fade_objects.loaded.cache_clear()
+        objects.load.cache_clear()
         yield
     domains.digits.cache_clear()
-    fade_objects.loaded.cache_clear()
+    objects.load.cache_clear()
 
 
 def _refused(self, address):

@@ -3,7 +3,6 @@
 import doctest
 from itertools import product
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,21 +18,12 @@ from lgfed_core.evidence import records
 from lgfed_core.evidence.rows import DIVERGED
 from lgfed_core.models.layout import Layout
 from lgfed_core.papers import answer_box
-from lgfed_core.papers.fade.objects import (
-    claims,
-    domains,
-    figures,
-    one_collapse,
-    run,
-    stored as objects,
-    tables,
-)
+from lgfed_core.papers.fade.objects import claims, domains, run, stored as objects
 from lgfed_core.papers.fade.objects.run import OBJECTS
 
 
-@pytest.mark.parametrize("module", [one_collapse, domains], ids=lambda m: m.__name__)
-def test_examples_run(module):
-    found = doctest.testmod(module)
+def test_examples_run():
+    found = doctest.testmod(domains)
     assert found.attempted and not found.failed
 
 
@@ -175,8 +165,8 @@ def stored(tmp_path, monkeypatch):
 def test_before_any_run_nothing_is_judged(stored):
     found = objects.rows()
     assert found.empty and claims.judged(found).empty
-    assert tables.by_task(found).empty and tables.fair_chance(found).empty
-    assert tables.collapses(found)["runs"].to_dict() == {"as described": 0, "as released": 0}
+    assert objects.by_task(found).empty and objects.beside({"last": objects.means(found)}).empty
+    assert objects.swept(found).empty and objects.ended(found).empty
     told = claims.told()
     assert {one.verdict for one in told.values()} == {"open"}
     assert not any(one.stands() for name, one in told.items() if name != "F9")
@@ -197,10 +187,10 @@ def test_a_task_that_has_not_run_leaves_no_average(stored):
     some = rows()
     found = stored(some[(some["task"] != "D->A") | (some["method"] != "fade_cdan")])
     assert "F7" not in claims.judged(found).index
-    table = tables.by_task(found)
+    table = objects.by_task(found)
     assert np.isnan(table.loc[("20 classes", "CDAN"), "average"])
     assert table.loc[("20 classes", "DANN"), "average"] == pytest.approx(75.3)
-    assert ("6 classes", "DANN") in tables.by_task(found, "caltech").index
+    assert ("6 classes", "DANN") in objects.by_task(found, "caltech").index
 
 
 def test_the_sources_models_stand_for_central_lines_of_the_paper_and_are_compared_once(stored):
@@ -231,28 +221,25 @@ def test_one_collapse_proves_that_there_are_some(stored):
     found = stored(rows(lost=[("D->A", 1)]))
     line = claims.judged(found).loc["F6"]
     assert line["verdict"] == "confirmed" and line["estimate"] == pytest.approx(100 / 18)
-    line = tables.collapses(found).loc["as described"]
-    assert line.tolist() == [54, 1, "20 classes, DANN, D->A: 1"]
+    fell = objects.ended(found)["as described"]
+    assert len(fell) == 54 and fell[fell == 1].index.tolist() == [("noniid", 2, "D->A", 1, "dann")]
     assert claims.told()["F6"].words == "holds"
 
 
 def test_runs_that_collapse_as_released_are_counted_apart(stored):
     some = rows("iid", lost=[("A->D", 0), ("A->D", 2)]).assign(protocol="as_released")
     found = stored(rows(), some)
-    said = tables.collapses(found)
-    assert said.loc["as described"].tolist() == [54, 0, ""]
-    assert said.loc["as released", ["collapsed", "which"]].tolist() == [2, "i.i.d., DANN, A->D: 2"]
+    fell = objects.ended(found)
+    assert fell["as described"].size == 54 and fell["as described"].sum() == 0
+    lost = fell["as released"][lambda f: f == 1]
+    assert lost.index.tolist() == [("iid", 2, "A->D", seed, "dann") for seed in (0, 2)]
 
 
-def test_the_line_of_the_source_is_its_average_however_many_seeds_some_tasks_have(stored):
+def test_the_sources_average_is_of_whole_seeds_however_many_seeds_some_tasks_have(stored):
     some = rows()
     more = some[some["method"] == "source_only"].query("task == 'D->A' and seed == 0")
     found = stored(some, *(more.assign(seed=seed, value=0.0) for seed in (7, 8)))
-    (ax,) = figures.averages(found).axes
-    (line,) = (line for line in ax.lines if line.get_label() == "source only")
-    assert line.get_ydata()[0] == pytest.approx(70.3)
-    assert tables.by_task(found).loc[("before", "source only"), "average"] == pytest.approx(70.3)
-    plt.close("all")
+    assert objects.by_task(found).loc[("before", "source only"), "average"] == pytest.approx(70.3)
 
 
 def test_a_run_that_left_the_finite_numbers_has_collapsed(stored):
@@ -262,36 +249,6 @@ def test_a_run_that_left_the_finite_numbers_has_collapsed(stored):
     found = stored(some[~gone], lost)
     fell = objects.collapsed(found)["dann"]
     assert fell["W->A", 2] == 1 and fell.sum() == 1 and fell.notna().sum() == 18
-
-
-def test_choices_are_three(stored):
-    line = tables.choices(stored(rows())).loc[("20 classes", "CDAN")].drop("seeds")
-    assert np.diff(line.to_numpy()).tolist() == pytest.approx([1, 1])
-
-
-def test_figures_are_drawn_of_what_there_is(stored):
-    few = rows()[lambda f: f["method"].ne("fedavg_shot") | f["seed"].eq(0)]
-    assert " 1 to 3 seeds, stored" in figures.averages(stored(few)).get_label()
-    found = stored(rows())
-    assert figures.averages(found).get_label().endswith(" 3 seeds, stored at paper scale.")
-    curves = pd.DataFrame(
-        dict(method="fade_dann", task="D->A", target_users="noniid", metric="user1_acc",
-             protocol="as_described", round=[1, 2], value=[50.0, 60.0])
-    )  # fmt: skip
-    others = [curves.assign(protocol="as_released", value=0.0), curves.assign(lr=0.1, value=0.0)]
-    two = pd.concat([curves.assign(seed=s) for s in (0, 1)])
-    two = pd.concat([two, curves.assign(seed=0, method="fade_cdan")])
-    assert " 1 to 2 seeds" in figures.users_by_round(two, "D->A").get_label()
-    (ax,) = figures.users_by_round(pd.concat([curves, *others]), "D->A").axes
-    assert ax.lines[0].get_ydata().tolist() == [50, 60]
-    z = np.random.default_rng(0).standard_normal((30, 5))
-    figures.plane({"before": z, "after": z}, np.arange(30) % 8, np.arange(30) % 4)
-    plt.close("all")
-
-
-def test_the_librarys_numbers_have_its_own_averages():
-    means = tables.LIBRARY.mean(axis=1).round(1)
-    assert means.to_dict() == {"source only": 79.5, "DANN": 86.1, "CDAN": 87.7}
 
 
 def test_a_longer_run_stands_beside_the_usual_and_nowhere_else(stored):
@@ -336,20 +293,13 @@ def test_a_sweep_chooses_by_two_scores_and_a_claim_stands_where_all_ways_agree(s
     lines = objects.swept(found)
     assert set(lines.loc["cdan"].index) == {(0.01, 1.0), (0.01, 3.0), (0.03, 1.0)}
     assert lines.loc[("cdan", 0.01, 3.0), "target_acc"] == pytest.approx(89)
-    marked = tables.by_setting(found)["best by"]
-    assert marked["CDAN"].to_dict() == {
-        (0.01, 1.0): "", (0.01, 3.0): "information (edge)", (0.03, 1.0): "labels (edge)"
-    }  # fmt: skip
     fell = tried(-80, 0.1, "cdan", seeds=[0], weight=9.0)
     before = rows()[lambda f: f["method"].eq("source_only") & f["seed"].eq(0)]
     before = before.assign(**dict.fromkeys(run.TRIED) | dict(weight=9.0))
-    broken = tables.by_setting(stored(fell[fell["metric"] == "target_acc"], before))
-    assert broken.loc[("CDAN", 0.01, 9.0), "collapsed"] == "6"  # shown, and not to be chosen
-    assert broken["best by"]["CDAN"].to_dict() == marked["CDAN"].to_dict() | {(0.01, 9.0): ""}
-    which = tables.collapses(objects.rows()).loc["other rounds, rates and λ", "which"]
-    assert "20 classes, λ 9, CDAN, A->D: 1" in which
-    assert marked.index[0][0] == "DANN" and marked["SHOT", 0.01, 1.0] == "information, labels"
-    assert list(tables.fair_chance(found)) == ["100 rounds", "seeds"]
+    broken = stored(fell[fell["metric"] == "target_acc"], before)
+    assert objects.lost(broken).to_dict() == {("cdan", 0.01, 9.0): 6}
+    assert objects.swept(broken).equals(lines)  # not to be chosen
+    assert objects.ended(broken)["weight 9", "noniid", 2, "A->D", 0, "cdan"] == 1
     assert objects.longer(found, "noniid") == {}
     said = claims.judged(found)["said"]
     assert said.str.contains("100 rounds, usual rate and weight").all()
@@ -362,9 +312,9 @@ def test_a_sweep_chooses_by_two_scores_and_a_claim_stands_where_all_ways_agree(s
         )
     ]  # fmt: skip
     found = stored(*long)
-    line = tables.fair_chance(found).loc[("20 classes", "CDAN")]
-    assert line.to_dict() == pytest.approx(
-        {"100 rounds": 80.3, "300 rounds": 76.3, "300, by information": 85.3, "seeds": 3}
+    longer = {way: objects.average(wide) for way, wide in objects.longer(found, "noniid").items()}
+    assert {way: of["cdan"].mean() for way, of in longer.items()} == pytest.approx(
+        {"information": 85.3, "": 76.3}
     )
     lines = claims.judged(found)
     assert "100 rounds, usual" in lines.loc["F6", "said"]
@@ -396,41 +346,28 @@ def test_what_the_released_settings_make_of_a_claim_stands_beside_its_verdict(st
     assert lines.loc["F7", "said"].endswith("; as released, 100 rounds, 15 classes: refuted")
 
 
-def test_columns_of_a_fair_chance_are_of_the_same_seeds(stored):
+def test_columns_beside_each_other_are_of_the_same_seeds(stored):
     other = rows(cdan=50)[lambda f: f["seed"] == 2].assign(seed=7, rounds=300, cdan=0)
     long = [tried(3, 1.0, "dann", "cdan", "shot", users=u, rounds=300) for u in ("noniid", "iid")]
     more = other[other["method"].isin(run.FEDERATED.values())].drop(columns="cdan")
-    line = tables.fair_chance(stored(rows(), rows("iid"), *long, more)).loc[("20 classes", "CDAN")]
-    assert line["300 rounds"] - line["100 rounds"] == pytest.approx(3) and line["seeds"] == 3
+    found = stored(rows(), rows("iid"), *long, more)
+    ways = {"100": objects.means(found), "300": objects.means(found, rounds=300)}
+    line = objects.beside(ways).loc[("noniid", "cdan")]
+    assert line["300"] - line["100"] == pytest.approx(3) and line["seeds"] == 3
 
 
-def test_numbers_of_users_and_protocols_stand_side_by_side(stored):
-    assert tables.by_number(stored(rows())).empty
+def test_runs_with_more_users_a_round_and_the_papers_averages_stand_beside(stored):
+    stored(rows())
     usual = "run fade.objects --scale paper --protocol as_described --seeds 0-2 --set users=noniid "
     usual += "methods=dann,cdan,shot central_methods="
     assert [c.partition("lgfed_core ")[2] for c in OBJECTS.remade(objects.rows())] == [usual]
     found = stored(rows().assign(value=lambda f: f["value"] - 2, per_round=4))
     assert OBJECTS.remade(found)[-1].endswith("central_methods= per_round=4")
-    table = tables.by_number(found)
-    assert (table[2] - table[4]).tolist() == pytest.approx([2, 2, 2]) and table["seeds"].eq(3).all()
-    assert tables.by_protocol(found).empty
-    table = tables.by_protocol(stored(rows(cdan=60).assign(protocol="as_released")))
-    line = table.loc[("20 or 15", "CDAN")]
-    assert line["as described"] == pytest.approx(80.3) and line["as released"] < 61
-    assert line["paper"] == pytest.approx(86.5, abs=0.05)  # the mean of six printed numbers
-
-
-def test_what_one_collapsed_run_of_three_must_look_like():
-    for sample in (True, False):
-        low, high = one_collapse.one_collapse(43.1, 33, sample=sample)
-        made = [low, high, high]
-        assert [np.mean(made), np.std(made, ddof=int(sample))] == pytest.approx([43.1, 33], abs=0.1)
-    some = np.random.default_rng(0).uniform(0, 100, (1_000_000, 3))  # [draws, runs]
-    near = np.abs(some.mean(1) - 43.1) + np.abs(some.std(1) - 33) < 0.4
-    assert some[near].max(1).min() == pytest.approx(one_collapse.highest_run(43.1, 33), abs=1.5)
-    table = one_collapse.one_in_three()
-    need = table["of a population", "best run, at least"]
-    assert len(table) == 3 and (need > table["printed", "highest of all methods"]).all()
+    ways = {str(many): objects.means(found, per_round=many) for many in (2, 4)}
+    table = objects.beside(ways)
+    assert (table["2"] - table["4"]).tolist() == pytest.approx([2, 2, 2])
+    # the mean of six printed numbers
+    assert objects.paper_means()["noniid", "cdan"] == pytest.approx(86.5, abs=0.05)
 
 
 @pytest.mark.parametrize(
@@ -495,8 +432,8 @@ def test_a_collapse_counts_with_any_number_of_users_a_round(stored):
     found = stored(pd.concat([rows(), one[one["per_round"] == 1]]))
     (part,) = claims.dann_fails(found)
     assert part.evidence.estimate == pytest.approx(100 / 36) and part.evidence.p_against == 1
-    line = tables.collapses(found).loc["as described"]
-    assert line.tolist() == [108, 1, "20 classes, 1 a round, DANN, W->A: 1"]
+    fell = objects.ended(found)["as described"]
+    assert len(fell) == 108 and fell[fell == 1].index.tolist() == [("noniid", 1, "W->A", 1, "dann")]
 
 
 def test_on_visda_one_user_takes_part_in_a_round(stored):

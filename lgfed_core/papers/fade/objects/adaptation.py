@@ -1,12 +1,10 @@
 """How a model adapts to target users: what each part trains, and what is followed on the way."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 import torch
-from torch import Tensor, nn
-from torch.func import functional_call
+from torch import Tensor
 
 from lgfed_core import models
 from lgfed_core.engine import Federation, Outcome, Participation
@@ -21,7 +19,7 @@ from lgfed_core.models.objects import ObjectsNet
 
 from .. import parts
 from . import domains
-from .settings import METHODS, bottleneck
+from .domains import METHODS, bottleneck
 
 PRETRAINING_STEPS, PRETRAINING_ROWS = 38, 64  # of a round, of a batch
 
@@ -62,12 +60,6 @@ def measured(engine) -> dict[str, Tensor]:
     return {name: torch.tensor(values) for name, values in found.items()}
 
 
-@lru_cache(maxsize=2)
-def loaded(data: str, task: str, backbone: str, components: int) -> domains.Task:
-    """`domains.load`, kept for the parts that follow."""
-    return domains.load(data, task, backbone, components)
-
-
 class Parts(parts.Parts):
     """The parts of one task."""
 
@@ -76,7 +68,7 @@ class Parts(parts.Parts):
     @property
     def both(self) -> domains.Task:
         cfg = self.cfg
-        return loaded(cfg.data, self.task, cfg.backbone, cfg.components)
+        return domains.load(cfg.data, self.task, cfg.backbone, cfg.components)
 
     def federation(self, method: str, who: Participation, users: Sequence[str] = ()):
         """A run per seed and kind of ``users``, a seed's together, and first parameters [R, P].
@@ -185,11 +177,3 @@ def _drawn(availability: list[float], runs: int) -> Participation:
     """One device a round, with these probabilities in every run."""
     there = torch.tensor([availability], dtype=torch.double)
     return Participation(1 / len(availability), there.repeat(runs, 1))
-
-
-@torch.no_grad()
-def embedded(net: nn.Module, outcome: Outcome, x: Tensor, run: int = 0) -> Tensor:
-    """What the server's model of a run says of rows x [n, width]: logits, then features."""
-    t = outcome.tensors
-    values = outcome.layout.views(t["shared"][run], t["personal"][run, 0])
-    return functional_call(net.eval(), values, x, {"features": True})

@@ -1,4 +1,4 @@
-"""Claims F6 to F9 of FADE, from stored runs on objects (`stored`), and F15 beside them.
+"""Claims F6 to F9 of FADE, from stored runs on objects (`stored`).
 
 Seeds pair the comparisons; an average is over the tasks, so that a seed gives one number. F7 and F8
 compare methods, and so depend on how each one's rate and weight are chosen (`stored`): a verdict
@@ -17,16 +17,22 @@ from scipy import stats
 from lgfed_core.evidence import answers, claims
 from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim, Part, agreed, paired
-from lgfed_core.evidence.printed import METHODS as WORDS, cells
-from lgfed_core.evidence.records import select, stand_in
+from lgfed_core.evidence.printed import METHODS as WORDS
+from lgfed_core.evidence.records import stand_in
 from lgfed_core.evidence.verdict import Evidence, greater
 
-from .. import printed
 from . import stored
-from .domains import PER_ROUND, TASKS
-from .run import stored_names
-from .settings import METHODS, Settings
-from .stored import FAIR, RELEASED_ROUNDS, accuracy, average, collapsed, longer, numbers
+from .domains import PER_ROUND, Settings
+from .stored import (
+    FAIR,
+    RELEASED_ROUNDS,
+    accuracy,
+    average,
+    collapsed,
+    longer,
+    numbers,
+    paper_means,
+)
 
 PRINTED_SHARE = 1 / 3  # of collapsed runs that make the printed D->A, 43.1 with a deviation of 33
 USUAL = "usual rate and weight"
@@ -69,7 +75,7 @@ def best(method: str, users: str) -> Callable[[pd.DataFrame], list[Part]]:
     weight are chosen; after the usual rounds at the usual ones until the longer runs are there."""
 
     def comparisons(found: pd.DataFrame) -> list[Part]:
-        paper, each = _printed(users), _by_way(found, method, users)
+        paper, each = paper_means()[users], _by_way(found, method, users)
         return [
             replace(agreed(some), printed=paper[method] - paper[other])
             for other, some in zip(_others(method), each, strict=False)
@@ -80,12 +86,6 @@ def best(method: str, users: str) -> Callable[[pd.DataFrame], list[Part]]:
 
 def _others(method: str) -> tuple[str, ...]:
     return tuple(m for m in FAIR if m != method)
-
-
-def _printed(users: str) -> pd.Series:
-    """The paper's averages over the tasks, by method."""
-    own = stored_names(select(cells(printed.TABLES[_TABLE]), task=TASKS["office31"]))
-    return select(own, target_users=users).groupby("method")["paper"].mean()
 
 
 def _by_way(found: pd.DataFrame, method: str, users: str) -> list[tuple[Part, ...]]:
@@ -143,19 +143,7 @@ def order_on_visda(found: pd.DataFrame) -> list[Part]:
     ]
 
 
-def users_keep_classes(found: pd.DataFrame) -> list[Part]:
-    """F15 on objects: within non-i.i.d. users CDAN's predictions tell more than DANN's, in nats.
-
-    Where a user has collapsed, its rows look alike and their predictions tell nothing. More is not
-    yet protection: that could be seen only where runs of DANN collapse.
-    """
-    told = average(accuracy(found, metric="information"))
-    if not {"cdan", "dann"} <= set(told):
-        return []
-    return [paired("CDAN's predictions tell more than DANN's", told["cdan"], told["dann"], greater)]
-
-
-_PAGE, _TABLE = "fade/objects", "fade_table1_office"
+_PAGE = "fade/objects"
 _POINTS = "points of accuracy, above 0: the first is ahead"
 BEST = {"F7": ("cdan", "noniid"), "F8": ("shot", "iid")}  # with which users
 CLAIMS = (
@@ -227,27 +215,17 @@ CLAIMS = (
         unit=_POINTS,
     ),
 )
-BESIDE = (
-    Claim("F15, on objects", _PAGE, "CDAN tells more of rows than DANN", users_keep_classes),
-    Claim(
-        "CDAN+SHOT is best",
-        _PAGE,
-        "non-i.i.d. users: CDAN+SHOT beats all others (section 5.2)",
-        lambda found: better("cdan+shot", tuple(METHODS)[:-1], accuracy(found)),
-        total=4,
-    ),
-)
 
 
-def judged(found: pd.DataFrame, which: Sequence[Claim] = CLAIMS) -> pd.DataFrame:
+def judged(found: pd.DataFrame) -> pd.DataFrame:
     """Lines of `evidence.claims.judged`, from `stored.rows`; verdicts say how these ran."""
-    where = {claim.id: f"{Settings.rounds} rounds, {USUAL}" for claim in which}
-    where |= {id: _where(found, *of) for id, of in BEST.items() if id in where}
+    where = {claim.id: f"{Settings.rounds} rounds, {USUAL}" for claim in CLAIMS}
+    where |= {id: _where(found, *of) for id, of in BEST.items()}
     released = as_released(found)
     limits = {
         id: f", frozen backbone, {words}{released.get(id, '')}" for id, words in where.items()
     }
-    return claims.judged(which, found, stand_in(found), limits)
+    return claims.judged(CLAIMS, found, stand_in(found), limits)
 
 
 def _ways(method: str, other: str) -> list[int]:

@@ -1,15 +1,16 @@
-"""Who holds what: a source user with labels, and target users without, some with few classes.
+"""Sets, tasks, users and settings: the text's values, and the released code's where it has none.
 
-FADE, section 5.2 (Hong et al., KDD 2021): one user has the whole source domain, three have the
-target's, user u the classes u s, u s + 1, ... (mod C), n of them; every class is dealt evenly among
-the users that have it. As released, all pictures of the target are trained on, without their
-labels, and tested on.
+FADE, section 5.2 (Hong et al., KDD 2021): one user has the whole source domain with its labels,
+three have the target's without, user u the classes u s, u s + 1, ... (mod C), n of them; every
+class is dealt evenly among the users that have it. As released, all pictures of the target are
+trained on, without their labels, and tested on.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -21,23 +22,25 @@ from lgfed_core.data.features import digits, objects
 from lgfed_core.data.features.stored import Features
 from lgfed_core.data.objects import SHARED10
 from lgfed_core.errors import PartitionError, SettingsError, at_least
+from lgfed_core.methods.cdan import CDAN, ENTROPY
+from lgfed_core.methods.dann import DANN
+from lgfed_core.methods.shot import CDANSHOT, SHOT
+from lgfed_core.models.objects import CONDITIONAL
+from lgfed_core.papers.settings import FROM_0, REST, Checked, Range
 from lgfed_core.partition import ClientIndices, Partition
 from lgfed_core.seeds import Purpose, stream
 
 UNLABELLED = -1
 LETTERS = {  # what a letter of a task stands for: a set and its domain
-    "office31": {d[0].upper(): ("office31", d) for d in ("amazon", "dslr", "webcam")},
-    "caltech": {d[0].upper(): ("office31", d) for d in ("amazon", "dslr", "webcam")}
-    | {"C": ("caltech10", "caltech10")},
-    "officehome": {
-        "Ar": ("officehome", "art"),
-        "Cl": ("officehome", "clipart"),
-        "Pr": ("officehome", "product"),
-        "Re": ("officehome", "real_world"),
-    },
-    "visda": {"T": ("visda", "train"), "V": ("visda", "validation")},
-    "digits": {d[0].upper(): ("digits", d) for d in digits.DOMAINS},
+    data: {d[:many].title(): (data, d) for d in domains}
+    for data, many, domains in (
+        ("office31", 1, ("amazon", "dslr", "webcam")),
+        ("officehome", 2, ("art", "clipart", "product", "real_world")),
+        ("visda", 1, ("train", "validation")),
+        ("digits", 1, digits.DOMAINS),
+    )
 }
+LETTERS["caltech"] = LETTERS["office31"] | {"C": ("caltech10", "caltech10")}
 TASKS = {
     "office31": ("A->D", "A->W", "D->A", "D->W", "W->A", "W->D"),
     "caltech": tuple(f"{a}->{b}" for a in "ACDW" for b in "ACDW" if a != b),
@@ -48,6 +51,121 @@ TASKS = {
 NONIID = {"caltech": 6, "officehome": 45, "visda": 5, "digits": 6}  # classes of a user
 PER_ROUND = {"visda": (1,)}  # users that take part in a round, where not the usual ones
 STRIDES = {"office31": 10, "caltech": 3, "officehome": 20, "visda": 4, "digits": 3}
+METHODS = {"dann": DANN, "cdan": CDAN, "shot": SHOT, "dann+shot": SHOT, "cdan+shot": CDANSHOT}
+USERS = ("noniid", "noniid15", "iid")
+BACKBONES = ("resnet50", "inception_v3", "mobilenet_v2")
+SCALES = {
+    "smoke": dict(
+        data="digits",
+        tasks=("M->U",),
+        users=("noniid",),
+        noniid=6,
+        components=10,
+        pretraining=4,
+        rounds=4,
+        looks=2,
+        methods=("cdan", "dann+shot"),
+        central_methods=("shot",),
+    ),
+    "quick": dict(
+        data="digits",
+        tasks=("U->M",),
+        users=("noniid",),
+        noniid=6,
+        components=128,
+        pretraining=25,
+        rounds=30,
+        looks=5,
+        central_methods=("cdan", "shot"),
+    ),
+    "paper": {},
+}
+
+
+@dataclass(frozen=True)
+class Settings(Checked):
+    """The text's values; where it gives none, those of the released code."""
+
+    data: str = "office31"
+    backbone: str = "inception_v3"
+    components: int = 256  # principal ones of the features
+    tasks: tuple[str, ...] = TASKS["office31"]
+    users: tuple[str, ...] = USERS
+    noniid: int = 20  # classes of a user where users are "noniid"
+    methods: tuple[str, ...] = tuple(METHODS)
+    central_methods: tuple[str, ...] = tuple(METHODS)
+    per_round: tuple[int, ...] = (2,)  # users that take part in a round
+    target_users: int = 3
+    pretraining: int = 25  # rounds on the source alone
+    rounds: int = 100
+    steps: int = 10  # of a round, divided among its users
+    batch_size: int = 32
+    lr: float = 0.01  # of adaptation
+    pretraining_lr: float = 0.01
+    momentum: float = 0.9
+    weight_decay: float = 0.001
+    beta: float = 0.5
+    weight: float = 1.0  # of the adversarial loss
+    smoothing: float = 0.1
+    dropout: float = 0.5
+    conditional: str = "mixed"
+    entropy: str = "weighs"
+    information: float = 1.0
+    relabelled: float = 0.3
+    least: int = 0
+    looks: int = 10  # measurements on the way
+
+    RANGES: ClassVar = dict(smoothing=REST, relabelled=Range(0), least=FROM_0)
+    CHOICES: ClassVar = dict(scale=SCALES, data=TASKS, backbone=BACKBONES, users=USERS)
+    CHOICES |= dict(methods=METHODS, central_methods=METHODS)
+    CHOICES |= dict(conditional=CONDITIONAL, entropy=ENTROPY)
+    EMPTY = frozenset({"methods", "central_methods"})
+
+    def fits(self) -> None:
+        super().fits()
+        if unknown := set(self.tasks) - set(known := TASKS[self.data]):
+            raise SettingsError(f"tasks has {sorted(unknown)}; there are {', '.join(known)}")
+        if wrong := [m for m in self.per_round if m > 1 + self.target_users]:
+            raise SettingsError(
+                f"per_round has {wrong}; from 1 to {1 + self.target_users} users take part"
+            )
+
+        n, stride = classes(self.data), STRIDES[self.data]
+        for kind in self.users:
+            each = self.classes(kind, n)
+            owned = classes_of(self.target_users, n, each, stride)
+            if nobodys := n - len({c for mine in owned for c in mine.tolist()}):
+                raise SettingsError(
+                    f"users has {kind}: with target_users {self.target_users} and {each} classes "
+                    f"each (noniid is {self.noniid}), {nobodys} of the {n} classes of data "
+                    f"{self.data} belong to nobody; raise one of them"
+                )
+
+    def classes(self, users: str, classes: int) -> int:
+        """How many of all ``classes`` a target user has."""
+        return {"noniid": self.noniid, "noniid15": 15, "iid": classes}[users]
+
+    @property
+    def central_rounds(self) -> int:
+        """Central steps, of a batch of each domain: as many batches as in a federated run. SHOT's
+        are of the target alone, and so half as many."""
+        return max(1, self.rounds * self.steps // 2)
+
+    @property
+    def games(self) -> list[tuple[str, int]]:
+        """(method, how many users a round) of each federated part of a task."""
+        return [(method, many) for many in self.per_round for method in self.methods]
+
+    @property
+    def bottlenecks(self) -> list[str]:
+        """Those that the methods need; "relu" in any case."""
+        wanted = {bottleneck(m) for m in (*self.methods, *self.central_methods)}
+        return [kind for kind in ("relu", "norm") if kind == "relu" or kind in wanted]
+
+
+def bottleneck(method: str) -> str:
+    """The bottleneck of a method, as released: SHOT has batch normalisation."""
+    return "norm" if "shot" in method else "relu"
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,10 +185,12 @@ class Task:
         return self.data.test.y[self.sources :].numpy()
 
 
-def load(data: str, task: str, backbone: str, components: int | None = None) -> Task:
+@lru_cache(maxsize=2)
+def load(data: str, task: str, backbone: str, components: int) -> Task:
     """The ``task`` "source->target" of a set, see `TASKS`; features that are missing are computed.
 
-    components: only so many principal components of the features, those of the source's rows.
+    components: only so many principal components of the features, those of the source's rows. What
+    was loaded is kept for the parts that follow.
 
     Raises as `objects.load` does, and SettingsError for a task with unknown letters.
     """
@@ -78,9 +198,7 @@ def load(data: str, task: str, backbone: str, components: int | None = None) -> 
     if unknown := [letter for letter in letters if letter not in known]:
         raise SettingsError(f"task {task!r} of {data}: no domain {unknown[0]!r} in {list(known)}")
     source, target = (_features(data, known[letter], backbone) for letter in letters)
-    if components:
-        source, target = reduced(source, target, components)
-    return joined(task, source, target)
+    return joined(task, *reduced(source, target, components))
 
 
 def reduced(source: Features, target: Features, components: int) -> tuple[Features, Features]:
@@ -103,11 +221,6 @@ def classes(data: str) -> int:
         return 10
     (name,) = {name for name, _ in LETTERS[data].values()}
     return len(objects.objects.KINDS[name].classes)
-
-
-def at_hand(backbone: str) -> str:
-    """The set of a live run: Office-31 where its features have been computed, or else digits."""
-    return "office31" if objects.stored("office31", backbone) else "digits"
 
 
 @lru_cache(maxsize=4)

@@ -23,8 +23,8 @@ from lgfed_core.papers.parts import Part, following
 
 from ..parts import by_metric, saved_as
 from . import domains
-from .adaptation import Parts, loaded
-from .settings import METHODS, SCALES, USERS, Settings, bottleneck
+from .adaptation import Parts
+from .domains import METHODS, SCALES, USERS, Settings, bottleneck
 
 NAME = "fade.objects"
 PRINTED = "fade_table1_office"
@@ -116,7 +116,7 @@ class Objects(Experiment):
             task=task,
             backbone=cfg.backbone if cfg.data != "digits" else "gradients",
             **{n: None if (v := getattr(cfg, n)) == getattr(Settings, n) else v for n in TRIED},
-            stand_in=loaded(cfg.data, task, cfg.backbone, cfg.components).stand_in,
+            stand_in=domains.load(cfg.data, task, cfg.backbone, cfg.components).stand_in,
         )
 
     def _cell(self, cfg: Settings, cell: dict, history: pd.DataFrame) -> pd.DataFrame:

@@ -1,5 +1,5 @@
-"""What has been recorded of adaptation on objects: accuracies and collapses by task and seed, and
-the sweep of rates and weights.
+"""What has been recorded of adaptation on objects: accuracies and collapses by task and seed, the
+sweep of rates and weights, and tables of them.
 
 A run has *collapsed* if its target accuracy after the last round is below half of what the model
 had before the game (`run.COLLAPSED`, fixed before the first run), or if it left the finite numbers.
@@ -7,19 +7,21 @@ The sweep has seed 0, users of 20 classes and the usual rounds; what is chosen o
 long as the released sweeps.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import pandas as pd
 
 from lgfed_core.evidence.cache import once
+from lgfed_core.evidence.printed import METHODS as WORDS, cells
 from lgfed_core.evidence.records import select
-from lgfed_core.evidence.rows import DIVERGED
+from lgfed_core.evidence.rows import DIVERGED, PROTOCOLS
 from lgfed_core.evidence.tuning import best_setting
 
-from .domains import TASKS
+from .. import printed
+from .domains import METHODS, NONIID, TASKS, Settings, bottleneck
 from .run import COLLAPSED, NAME, PRETRAINED, TRIED, stored_names
-from .settings import METHODS, USERS, Settings, bottleneck
 
+KINDS = {"noniid": "20 classes", "noniid15": "15 classes", "iid": "i.i.d.", "central": "central"}
 BEFORE = {kind: lines[0][0] for kind, lines in PRETRAINED.items()}  # by bottleneck
 RELEASED_ROUNDS = 300  # of the shortest released sweeps
 FAIR = ("dann", "cdan", "shot")  # what F7 and F8 compare
@@ -70,9 +72,55 @@ def average(wide: pd.DataFrame, data: str = "office31") -> pd.DataFrame:
     return wide.groupby("seed").mean().where(counted == len(TASKS[data]))
 
 
+def means(found: pd.DataFrame, **which) -> dict[str, pd.DataFrame]:
+    """`average` of each kind of users; which: of `accuracy`."""
+    return {users: average(accuracy(found, users, **which)) for users in KINDS}
+
+
 def mean(users: str, method: str, metric: str = "target_acc", **which) -> pd.Series:
     """Means over all tasks of one method, by seed, of the recorded runs; which: of `accuracy`."""
     return average(accuracy(rows(), users, metric, **which))[method].dropna()
+
+
+def by_task(found: pd.DataFrame, data: str = "office31") -> pd.DataFrame:
+    """Mean target accuracy, %: lines (users, method), a column per task, their average, seeds.
+
+    The average is of the seeds that have run all tasks; a method without any has none.
+    """
+    tasks, lines = list(TASKS[data]), {}
+    named = KINDS | ({"noniid": f"{NONIID[data]} classes"} if data in NONIID else {})
+    kinds = [(users, words, METHODS) for users, words in named.items()]
+    for users, words, methods in [("noniid", "before", BEFORE.values()), *kinds]:
+        wide = accuracy(found, users)
+        averages = average(wide, data)
+        for method in (m for m in methods if m in wide):
+            each = wide[method].groupby("task")
+            values, seeds = each.mean().reindex(tasks), each.count().reindex(tasks, fill_value=0)
+            name = WORDS.get(method, "source only, normalised")
+            lines[words, name] = [*values, averages[method].mean(), seeds.min()]
+    return pd.DataFrame(lines, [*tasks, "average", "seeds"]).T
+
+
+def beside(ways: Mapping[str, Mapping[str, pd.DataFrame]]) -> pd.DataFrame:
+    """Lines (users, method), a column per way, and seeds: means of the seeds that all ways have.
+
+    ways: averages as of `means`, under what stands over their column, of the same users.
+    """
+    lines = {}
+    for users in next(iter(ways.values())):
+        for method in METHODS:
+            if all(method in of[users] for of in ways.values()):
+                both = pd.DataFrame({way: of[users][method] for way, of in ways.items()}).dropna()
+                if len(both):
+                    lines[users, method] = both.mean().to_dict() | dict(seeds=len(both))
+    return pd.DataFrame(lines).T
+
+
+def paper_means() -> pd.Series:
+    """The averages over the tasks that the paper's Table 1 has, by users and method, %."""
+    own = stored_names(select(cells(printed.TABLES["fade_table1_office"]), task=TASKS["office31"]))
+    users = own["target_users"].where(own["setting"] != "central", "central")
+    return own.groupby([users, "method"])["paper"].mean()
 
 
 def collapsed(found: pd.DataFrame, users: str = "noniid", **which) -> pd.DataFrame:
@@ -97,7 +145,7 @@ def numbers(found: pd.DataFrame) -> list[int]:
 
 
 def elsewhere(
-    found: pd.DataFrame, kinds: Iterable[str] = (*USERS, "central")
+    found: pd.DataFrame, kinds: Iterable[str] = KINDS
 ) -> Iterator[tuple[dict[str, float], str, pd.DataFrame]]:
     """`collapsed` as described wherever rounds, rate or weight are not the usual ones: those that
     are not, the users (of ``kinds``), and the runs."""
@@ -109,6 +157,25 @@ def elsewhere(
             fell = collapsed(some, users, **tried)
             if fell.size:
                 yield tried, users, fell
+
+
+def ended(found: pd.DataFrame) -> pd.Series:
+    """Every run: 1 if it has collapsed, else 0, by how it ran, users, users a round, task, seed and
+    method.
+
+    How it ran: "as described", "as released", or what is not as usual: "rounds 300, weight 10".
+    """
+    each = {}
+    for protocol in PROTOCOLS:
+        for users in KINDS:
+            if protocol == "as_described" or users != "noniid":  # as released these have 15 classes
+                for many in numbers(found) if users != "central" else Settings.per_round:
+                    fell = collapsed(found, users, protocol=protocol, per_round=many)
+                    each[protocol.replace("_", " "), users, many] = fell
+    for tried, users, fell in elsewhere(found):
+        each[", ".join(f"{n} {v:g}" for n, v in tried.items()), users, 2] = fell
+    runs = pd.concat(each, names=["how", "users", "per_round"]).rename_axis(columns="method")
+    return runs.stack().dropna().sort_index()
 
 
 @once
@@ -141,16 +208,6 @@ def lost(found: pd.DataFrame) -> pd.Series:
             out |= {(m, *at): n for m, n in fell.sum().items() if n and m in FAIR}
     index = pd.MultiIndex.from_tuples(list(out), names=["method", *SWEPT])
     return pd.Series(list(out.values()), index, dtype=float)
-
-
-def at_edge(at: tuple, whole: pd.MultiIndex) -> bool:
-    """Whether a line (method, lr, weight) has the least or the most that was tried without a loss
-    of what it varies; what varies nothing is at no edge."""
-    edges = []
-    for n, name in enumerate(SWEPT, 1):
-        usual, tried = getattr(Settings, name), whole.get_level_values(name)
-        edges.append(at[n] != usual and at[n] in (tried.min(), tried.max()))
-    return any(edges)
 
 
 def chosen(found: pd.DataFrame, way: str) -> dict[str, dict[str, float]]:
