@@ -7,7 +7,6 @@ import pytest
 
 from lgfed_core.papers.fade.digits import figures as digits
 from lgfed_core.papers.fade.impairment import figures as impairment
-from lgfed_core.papers.fade.income import figures as income
 
 
 @pytest.fixture(autouse=True)
@@ -38,33 +37,6 @@ def test_digits_by_probability_and_both_losses_by_round():
     assert [40, 40] in heights(first)  # the reference
     assert np.allclose(heights(second), [[2.1, 3.1], [2.5, 3.5]] * 2)  # the rarest and a half
     assert heights(third)[-1] == pytest.approx([np.log(2)] * 2)
-
-
-def by_seed(columns: dict, seeds: int = 3) -> pd.DataFrame:
-    """A column each, of the value and a little more for each seed; two levels of names."""
-    return pd.DataFrame({name: [v + s - 1 for s in range(seeds)] for name, v in columns.items()})
-
-
-def test_incomes_by_male_users_and_by_round():
-    places = [(loss, m) for loss in ("vanilla", "squared") for m in (1, 16)]
-    gap, acc = (
-        by_seed(dict(zip(places, v, strict=True))) for v in ((4, 5, 6, 7), (80, 81, 82, 83))
-    )
-    practice = pd.DataFrame(dict(delta_eo=[0.1], acc=[79.0]), index=["logistic"])
-    left, right = income.figure3a(gap, acc, practice).axes
-    assert [4, 5] in heights(left) and [6, 7] in heights(left)
-    assert [80, 81] in heights(right) and [79] in heights(right)
-    few, many = right.collections[-1].get_sizes()  # the more male users, the larger
-    assert many > few and not right.texts
-    own, fresh = income.leaks(gap, acc).axes
-    assert [4, 5] in heights(own) and [82, 83] in heights(fresh) and [50, 50] in heights(own)
-    one = income.mean_and_reach(gap.iloc[:1])
-    assert (one[1] == 0).all() and one[0].tolist() == [3, 4, 5, 6]  # one seed has no interval
-    curves = pd.DataFrame(
-        dict(loss="vanilla", males=m, round=r, seed=s, validation_delta_eo=m + r + s)
-        for m in (1, 4, 16) for r in (1, 2) for s in (0, 2)
-    )  # fmt: skip
-    assert heights(income.by_round(curves, plt.figure().subplots())) == [[3, 4], [18, 19]]
 
 
 def test_impairment_of_known_users_and_of_people_left_out():

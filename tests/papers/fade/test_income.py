@@ -1,6 +1,5 @@
 """The census as FADE's users hold it, what the sweep turns, and what stored runs say."""
 
-import re
 import sys
 from dataclasses import replace
 
@@ -15,18 +14,10 @@ from lgfed_core.engine import LocalTraining, run
 from lgfed_core.errors import LgfedError, SettingsError
 from lgfed_core.methods import FADE
 from lgfed_core.models.income import IncomeNet
-from lgfed_core.papers.fade.income import (
-    census,
-    claims,
-    fairlearn_baseline,
-    measures,
-    run as income,
-    sex_probe,
-    tables,
-)
+from lgfed_core.papers.fade.income import census, claims, measures, run as income
+from lgfed_core.papers.fade.income.census import Tuning
 from lgfed_core.papers.fade.income.measures import Seen, scores
 from lgfed_core.papers.fade.income.run import INCOME
-from lgfed_core.papers.fade.income.settings import Tuning
 from lgfed_core.papers.fade.income.stronger_game import Game
 
 
@@ -171,52 +162,10 @@ def made_up(slope=0.03, many=-0.1, one=0.1, cost=0.2) -> pd.DataFrame:
     return pd.DataFrame(lines).assign(rounds=8000, inputs="with_sex", q=np.nan, method="")
 
 
-def guessed(probes: dict, own: dict) -> pd.DataFrame:
-    """`made_up` with AUCs of the best probe and of D, by (loss, males, tuning)."""
-    rng, lines = np.random.default_rng(1), []
-    for metric, values in (("probe_best", probes), ("adv_auc", own)):
-        for (loss, males, tuning), value in values.items():
-            for seed, noise in enumerate(rng.normal(0, 0.2, 5)):
-                line = dict(loss=loss, males=males, seed=seed, metric=metric, value=value + noise)
-                line |= dict(table=income.TABLE)
-                line |= dict(table=income.SWEEP, **tuning._asdict()) if tuning else {}
-                lines.append(line)
-    more = pd.DataFrame(lines).assign(rounds=8000, inputs="with_sex", q=np.nan, method="")
-    return pd.concat([made_up(), more], ignore_index=True)
-
-
-def test_what_hides_sex_must_do_so_by_a_fresh_probe_and_by_the_better_of_it_and_d():
-    busy = Tuning(own_steps=4)
-    probes = {("none", m, None): 97.0 for m in (1, 16)} | {("none", 4, None): 97.0}
-    probes |= {("vanilla", 1, None): 99.0, ("vanilla", 16, None): 98.0, ("vanilla", 1, busy): 75.0}
-    d = dict.fromkeys(probes, 60.0) | {("none", m, None): 98.0 for m in (1, 4, 16)}
-    found = guessed(probes, d)
-    words = sex_probe.of(found)
-    assert re.search(r"1 male user \(λ to 1, rate 0.01, 4 own steps of D\)</td><td><b>-2", words)
-    # a probe that finds more than the weak one without a game, and no more than D did there
-    assert re.search(r"<td>vanilla, 16 male users</td><td>\+[01]", words)
-    assert re.search(r"<td>vanilla, 1 male user</td><td><b>\+", words)
-    assert re.search(r"D ahead of the best fresh probe.*<td>1 male user</td><td><b>\+1", words)
-    assert "1,000 test rows and judged on 1,000 others" in words
-
-
-def test_the_tunings_that_are_judged_have_what_they_hide_beside_them():
-    busy = Tuning(own_steps=4)
-    probes = {("none", 1, None): 97.0, ("vanilla", 1, busy): 75.0, ("vanilla", 1, None): 97.0}
-    rows = guessed(probes, dict.fromkeys(probes, 60.0))
-    best = made_up()[lambda f: f["loss"].eq("vanilla") & f["males"].eq(1) & f["top"].isna()]
-    best = best.assign(table=income.SWEEP, **busy._asdict())
-    best.loc[best["metric"] == "validation_delta_eo", "value"] = 0.0
-    rows = pd.concat([rows, best], ignore_index=True)
-    assert str(busy) in {c.tuning for c in claims.chosen(rows)}
-    chosen = next(x for x in sex_probe.of(rows).split("<details") if "validation rows choose" in x)
-    assert "vanilla, 1 male user (λ to 1, rate 0.01, 4 own steps of D)</td><td><b>-2" in chosen
-
-
 def test_without_fairlearn_the_parts_that_need_none_are_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "fairlearn.postprocessing", None)
     with pytest.raises(LgfedError, match="parts=figure,between,sweep,qffl$") as refused:
-        fairlearn_baseline.central(INCOME.settings("smoke"), "with_sex", [0])
+        measures.central(INCOME.settings("smoke"), "with_sex", [0])
     parts = str(refused.value).rpartition("parts=")[2].split(",")
     assert "central" not in INCOME.settings("smoke", parts=tuple(parts)).names()
 
@@ -234,48 +183,12 @@ def test_claims_that_fail_are_refuted(claim, rows):
     assert claims.judged(rows)["verdict"][claim] == "refuted"
 
 
-def test_the_table_of_tunings_shows_what_was_lost_and_how_many_seeds_a_mean_has():
-    rows = made_up()
-    squared = (rows["loss"] == "squared") & (rows["males"] == 16) & (rows["top"] == 3)
-    vanilla = (rows["loss"] == "vanilla") & (rows["males"] == 16) & (rows["top"] == 10)
-    lost = rows[vanilla | (squared & rows["seed"].isin([0, 1]))]
-    notes = lost[lost["metric"] == "acc"].assign(metric="diverged", value=99.0)
-    table = tables.tried(pd.concat([rows.drop(lost.index), notes]))
-    assert table.loc[("squared", "16", "3, 0.01, 0"), "seeds"] == "3 of 5"
-    gone = table.loc[("vanilla", "16", "10, 0.01, 0")]
-    assert gone["seeds"] == "0 of 5" and gone["chosen"] == "" and np.isnan(gone["accuracy"])
-    assert table.loc[("vanilla", "1", "10, 0.01, 0"), "seeds"] == "5 of 5"
-    assert len(tables.tried(made_up())) == len(table)
-
-
-def test_the_worst_of_two_groups_does_not_stand_beside_the_worst_user_of_many():
-    rows = made_up()
-    users = rows[rows["metric"] == "acc"].assign(metric="user_worst")
-    central = rows[rows["males"] == 1].assign(table=income.CENTRAL, method="logistic", males=np.nan)
-    central = pd.concat([central, users.assign(table=income.CENTRAL, method="logistic")])
-    table = tables.practice(pd.concat([rows, users, central]))
-    assert np.isnan(table.loc[(tables.TOGETHER, "logistic"), "worst user"])
-    assert table.loc[("16 male users, one female", "none"), "worst user"] == pytest.approx(
-        84, abs=1
-    )
-
-
-def test_measures_stand_under_names_that_people_read():
-    rows = pd.concat([made_up(), made_up().assign(inputs="without_sex")])
-    for table in (tables.of(rows, ["acc"]), tables.practice(rows), tables.tried(rows)):
-        assert not any("_" in name for name in table.columns)
-    assert ("none", "16") in tables.of(rows, ["acc"]).index
-    assert list(tables.over_males(rows, ["delta_eo"]).index) == ["ΔEO"]
-    stored = set(claims.stored()["metric"]) - {"diverged"}
-    assert set(tables.NAMES) == stored, "a measure without a name, or a name without a measure"
-
-
 def test_nothing_is_said_where_nothing_has_run():
     assert claims.judged(pd.DataFrame(columns=made_up().columns)).empty
     only = made_up()
     only = only[only["loss"] == "none"]
     assert list(claims.judged(only).index) == ["F10"]
-    assert sex_probe.of(only).count("not yet run") == 5
+    assert claims.chosen(only) == []
 
 
 def test_of_a_seed_whose_runs_diverge_the_others_stay(small, monkeypatch):
@@ -321,13 +234,6 @@ def test_claims_that_hold_are_confirmed_and_an_unfinished_sweep_is_said():
     other = made_up()
     other["top"] = other["top"].replace(10, 7)  # no tuning of the sweep
     assert claims.judged(other)["said"]["F11"] == "confirmed, 1 of 7 tunings swept"
-
-
-def test_a_loss_between_the_papers_goes_by_its_power():
-    rows = pd.concat([made_up(), made_up().replace({"loss": {"vanilla": "between"}})])
-    for table in (tables.of(rows, ["acc"]), tables.practice(rows), tables.tried(rows)):
-        levels = {x for line in table.index for x in line}
-        assert "power 1.5" in levels and "between" not in levels
 
 
 def test_validation_rows_choose_within_a_point_of_accuracy():

@@ -18,7 +18,7 @@ from lgfed_core.evidence.tuning import best_setting
 from lgfed_core.evidence.verdict import equivalent, greater
 
 from . import run as income
-from .settings import SWEPT, Settings, Tuning, users
+from .census import SWEPT, Settings, Tuning
 
 MARGIN = 1.0  # points of accuracy: the book's margin where the paper prints no deviation
 COST = 1.0  # points of accuracy on validation rows that a loss may cost to be chosen
@@ -54,46 +54,26 @@ class Choice(NamedTuple):
 
     loss: str
     males: float
-    tuning: str  # `settings.Tuning` in words: top, learning rate, D's own steps
-
-
-def screened(found: pd.DataFrame) -> tuple[list[Choice], list[Choice]]:
-    """(able, left out) of the tunings of each loss at both ends: whether no seed is `broken`, and
-    the mean accuracy on validation rows at most `COST` below the best without an adversary."""
-    acc, lost = tried(found, "validation_acc").mean(), broken(found)
-    out: tuple[list[Choice], list[Choice]] = [], []
-    for males in _ends(found):
-        alone = acc.get("none", pd.Series(dtype=float))
-        if males not in alone.index.get_level_values(0):
-            continue
-        least = alone[males].max() - COST
-        for loss in LOSSES:
-            for i in sorted(i for i in {*acc.index, *lost} if i[:2] == (loss, males)):
-                out[i in lost or not acc[i] >= least].append(Choice(*i))
-    return out
-
-
-def broken(found: pd.DataFrame) -> set[tuple]:
-    """(loss, males, tuning) with a seed that left the finite numbers."""
-    return set(tried(found, "diverged"))
+    tuning: str  # `census.Tuning` in words: top, learning rate, D's own steps
 
 
 def chosen(found: pd.DataFrame) -> list[Choice]:
-    """For each loss at both ends: of all tunings that are able by `screened`, the least delta EO;
-    both on validation rows alone."""
-    gap, able = tried(found, "validation_delta_eo").mean(), screened(found)[0]
-    cells = dict.fromkeys(choice[:2] for choice in able)
-    best = [best_setting(-gap[[c for c in able if c[:2] == cell]]) for cell in cells]
-    return [Choice(loss, float(males), tuning) for loss, males, tuning in best]
-
-
-def left_out(found: pd.DataFrame) -> pd.Series:
-    """What each whole tuning that `screened` leaves out costs, in points on test rows: the accuracy
-    of the `baseline` less its own, mean over the seeds of both."""
-    acc, lost = tried(found, "acc"), broken(found)
-    whole = [c for c in screened(found)[1] if c not in lost]
-    costs = {c: (acc[baseline(found, c.males)] - acc[c]).mean() for c in whole}
-    return pd.Series(costs, dtype=float)
+    """For each loss at both ends the tuning of the least delta EO, of those of which no seed left
+    the finite numbers and that cost at most `COST`; all on validation rows."""
+    gap, acc, lost = (
+        tried(found, name).mean() for name in ("validation_delta_eo", "validation_acc", "diverged")
+    )
+    best = []
+    for males in _ends(found):
+        if ("none", males) not in acc.index.droplevel("tuning"):
+            continue
+        least = acc["none", males].max() - COST
+        for loss in LOSSES:
+            mine = acc[[i for i in acc.index if i[:2] == (loss, males) and i not in lost.index]]
+            if (mine >= least).any():
+                loss, _, tuning = best_setting(-gap[mine[mine >= least].index])
+                best.append(Choice(loss, float(males), tuning))
+    return best
 
 
 def baseline(found: pd.DataFrame, males: float) -> Choice:
@@ -124,7 +104,7 @@ def each_loss_at_its_end(found: pd.DataFrame) -> list[Part]:
             continue
         vanilla, squared = (gap[best[loss, males]] for loss in LOSSES)
         pair = (squared, vanilla) if males == 1 else (vanilla, squared)
-        parts.append(paired(users(males), *(p.dropna() for p in pair), greater))
+        parts.append(paired(_users(males), *(p.dropna() for p in pair), greater))
     return parts
 
 
@@ -133,7 +113,7 @@ def accuracy_is_kept(found: pd.DataFrame) -> list[Part]:
     acc = tried(found, "acc")
     return [
         paired(
-            f"{c.loss} loss, {users(c.males)}",
+            f"{c.loss} loss, {_users(c.males)}",
             acc[c].dropna(),
             acc[baseline(found, c.males)].dropna(),
             equivalent,
@@ -227,6 +207,10 @@ def told() -> dict[str, Told]:
     rounds = found["rounds"].max()
     short = f"{rounds:,.0f} of {Settings.rounds:,} rounds" if rounds < Settings.rounds else ""
     return answers.told(CLAIMS, found, short=short)
+
+
+def _users(males: float) -> str:
+    return f"{males:g} male user{'s' * (males != 1)}"
 
 
 def _ends(found: pd.DataFrame) -> list[float]:

@@ -1,6 +1,9 @@
-"""What is measured on trained models: accuracy, delta EO, users apart, and what z tells of sex."""
+"""What is measured on trained models: accuracy, delta EO, users apart, and what z tells of sex; and
+the same of models trained with all rows in one place."""
 
-from collections.abc import Iterable
+import time
+import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +14,9 @@ from torch.func import functional_call
 
 from lgfed_core.data import Split
 from lgfed_core.engine import Federation, Outcome
+from lgfed_core.engine.provenance import provenance
 from lgfed_core.engine.trackers import Tracker
+from lgfed_core.errors import LgfedError
 from lgfed_core.metrics.fairness import auc, delta_eo, demographic_parity
 from lgfed_core.metrics.probes import KINDS, probe
 from lgfed_core.models.income import IncomeNet
@@ -19,7 +24,8 @@ from lgfed_core.papers.part_outcome import Measured
 from lgfed_core.partition import ClientIndices
 from lgfed_core.seeds import Purpose, stream
 
-from .census import FEMALE, MALE
+from . import census
+from .census import FEMALE, MALE, PARTS, PLAIN
 
 LARGEST = 1e15  # of z: squares of more, summed, are beyond single precision
 
@@ -172,3 +178,56 @@ def _leaks(fed: Federation, seed: int, some: list, probed: int) -> list[dict[str
 def _features(net: IncomeNet, params: dict[str, Tensor], x: Tensor) -> Tensor:
     own = {n.removeprefix("encoder."): v for n, v in params.items() if n.startswith("encoder.")}
     return functional_call(net.encoder, own, (x,))
+
+
+def central(cfg, inputs: str, seeds: Sequence[int]) -> Measured:
+    """What a practitioner would try first, all rows in one place: fairlearn on a linear model.
+
+    ``logistic``: no care for fairness. ``thresholds``: other thresholds for each group after
+    training (Hardt, Price & Srebro 2016), set on validation rows; needs the group with every
+    decision. ``reduction``: reweighted costs until equalised odds hold (Agarwal et al. 2018). All
+    are trained, and tested, on the rows of the federated runs of the same seed.
+
+    A line per seed and method, in the order of `PLAIN`; metrics of `scores`. Raises LgfedError
+    where fairlearn is not installed.
+    """
+    try:
+        from fairlearn.postprocessing import ThresholdOptimizer
+        from fairlearn.reductions import EqualizedOdds, ExponentiatedGradient
+    except ImportError as error:
+        raise LgfedError(
+            "the central baselines need fairlearn: pip install fairlearn, or leave them out, with "
+            f"parts={','.join(part for part in PARTS if part != 'central')}"
+        ) from error
+    from sklearn.linear_model import LogisticRegression
+
+    began, lines, data = time.perf_counter(), [], census.census(inputs, cfg.first_rows)
+    x, y, sex = (a.numpy() for a in (data.train.x.double(), data.train.y, data.train.groups[:, 0]))
+    for seed in seeds:
+        part = census.users(data.train, 1, seed, 1, cfg.test, cfg.validation)
+        fit, held, left = (
+            torch.cat([rows.of(k) for k in (0, 1)]).numpy()
+            for rows in (part.train, part.validation, part.test)
+        )
+        users = [np.flatnonzero(sex[left] == g) for g in (FEMALE, MALE)]
+        plain = LogisticRegression(max_iter=300).fit(x[fit], y[fit])
+        said = plain.predict_proba(x[left])[:, 1]  # [n]
+        seen = Seen(said, np.full(len(left), 0.5), y[left], sex[left], users)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of pandas and solvers, inside fairlearn
+            after = ThresholdOptimizer(
+                estimator=plain,
+                constraints="equalized_odds",
+                prefit=True,
+                predict_method="predict_proba",
+            ).fit(x[held], y[held], sensitive_features=sex[held])
+            moved = after.predict(x[left], sensitive_features=sex[left], random_state=seed)
+            costs = ExponentiatedGradient(
+                LogisticRegression(max_iter=100), EqualizedOdds(), eps=0.01, max_iter=cfg.sweeps
+            ).fit(x[fit], y[fit], sensitive_features=sex[fit])
+            fair = costs.predict(x[left], random_state=seed)
+        lines += [scores(seen), scores(seen, np.asarray(moved)), scores(seen, np.asarray(fair))]
+    final = pd.DataFrame(lines).drop(columns="adv_auc")
+    final.index = pd.Index(np.repeat(list(seeds), len(PLAIN)), name="seed")
+    where = provenance(torch.device("cpu"))
+    return Measured(final, pd.DataFrame(), time.perf_counter() - began, where)

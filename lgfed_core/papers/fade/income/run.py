@@ -9,7 +9,7 @@ often there. Two users a round take a step on one batch each. The parts, for eac
 * ``sweep:...``: other learning rates, strengths and steps of D's own at both ends of the figure.
   What validation rows choose is judged (`claims`);
 * ``qffl``: losses reweighted by user instead of a game;
-* ``central``: what a practitioner would try first, with all rows in one place (`practice`).
+* ``central``: what a practitioner would try first, with all rows in one place.
 
 Only `as_described` exists: the released code has no run file for these figures. What the text
 leaves open: SGD with momentum 0.9 that each user keeps.
@@ -33,9 +33,9 @@ from lgfed_core.papers.experiment import Experiment
 from lgfed_core.papers.part_outcome import Measured
 from lgfed_core.papers.parts import Part, who
 
-from . import census, fairlearn_baseline
-from .measures import Watch, measure
-from .settings import POWERS, SCALES, Settings, Tuning
+from . import census
+from .census import POWERS, SCALES, Settings, Tuning
+from .measures import Watch, central, measure
 from .stronger_game import Game
 
 NAME = "fade.income"
@@ -88,7 +88,7 @@ class Parts:
         """Train what the part ``name`` asks for, and measure it on rows left out."""
         cfg, cells = self.cfg, self.cfg.cells(name)
         if name == "central":
-            return fairlearn_baseline.central(cfg, self.inputs, self.seeds)
+            return central(cfg, self.inputs, self.seeds)
         if name == "qffl":
             methods = [QFFL(q=c["q"], unit=0.5, beta=cfg.beta, weighted=True) for c in cells]
             return self._run(name, cells, methods, Tuning(lr=cfg.lr))
