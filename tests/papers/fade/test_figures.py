@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 
 from lgfed_core.papers.fade.digits import figures as digits
-from lgfed_core.papers.fade.impairment import figures as impairment
 
 
 @pytest.fixture(autouse=True)
@@ -37,26 +36,3 @@ def test_digits_by_probability_and_both_losses_by_round():
     assert [40, 40] in heights(first)  # the reference
     assert np.allclose(heights(second), [[2.1, 3.1], [2.5, 3.5]] * 2)  # the rarest and a half
     assert heights(third)[-1] == pytest.approx([np.log(2)] * 2)
-
-
-def test_impairment_of_known_users_and_of_people_left_out():
-    index = pd.MultiIndex.from_product([(4, 8), range(2)], names=["per_round", "seed"])
-    names = [f"{who}_{metric}" for who in ("train", "left") for metric in ("delta_eo", "f1")]
-    tables = {
-        name: pd.DataFrame({"vanilla": [n, n + 2, n + 4, n + 6]}, index)
-        for n, name in enumerate(names)
-    }
-    figure = impairment.figure3b(tables, 0.1)
-    assert "at learning rate 0.1 (the text's is 0.01)" in figure.get_label()
-    axes = figure.axes
-    for ax, n in zip(axes, (0, 2, 1, 3), strict=True):
-        assert [n + 1, n + 5] in heights(ax)
-    assert [ax.get_title() for ax in axes[:2]] == list(impairment.WHO.values())
-    curves = pd.DataFrame(
-        dict(loss=loss, lr=0.01, round=r, seed=s, train_delta_eo=r + s, train_f1=10 * r + s)
-        for loss in ("none", "vanilla") for r in (1, 2) for s in (0, 2)
-    )  # fmt: skip
-    figure = impairment.by_round(curves)
-    assert "means over seeds, at learning rate 0.01. " in figure.get_label()
-    gap, f1 = figure.axes
-    assert heights(gap) == [[2, 3]] * 2 and heights(f1) == [[11, 21]] * 2

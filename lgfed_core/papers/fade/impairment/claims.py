@@ -12,7 +12,6 @@ from lgfed_core.evidence import answers, claims
 from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim, Part, agreed, paired
 from lgfed_core.evidence.records import select, stand_in
-from lgfed_core.evidence.tuning import best_setting
 from lgfed_core.evidence.verdict import REFUTED, greater
 
 from . import run as impairment
@@ -29,23 +28,6 @@ def stored(scale: str = "paper") -> pd.DataFrame:
     """Recorded rows after the last round; empty before the first."""
     found = select(impairment.NAME, columns=_IDS, scale=scale)
     return found[found["rounds"].isin({Settings.pretraining, found["rounds"].max()})]
-
-
-def by_rate(found: pd.DataFrame) -> dict[str, pd.Series]:
-    """By stand-in and learning rate, the mean F1 without an adversary on the users trained with,
-    over the numbers of users a round that all its rates have; over any where there are none."""
-    mine = select(found, metric="train_f1", loss="none")
-    f1, means = mine.pivot_table("value", ["stand_in", "per_round"], "lr"), {}
-    for name in found["stand_in"].unique():
-        own = f1[f1.index.get_level_values("stand_in") == name].dropna(axis=1, how="all")
-        means[name] = (own.dropna() if len(own.dropna()) else own).mean()
-    return means
-
-
-def chosen(found: pd.DataFrame) -> dict[str, float]:
-    """By stand-in, the learning rate with the highest mean `by_rate`; the smallest without any."""
-    least = found.groupby("stand_in")["lr"].min()
-    return {name: best_setting(f1, usual=least[name]) for name, f1 in by_rate(found).items()}
 
 
 def wide(found: pd.DataFrame, name: str, lr: float, metric: str) -> pd.DataFrame:

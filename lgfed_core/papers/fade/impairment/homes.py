@@ -1,6 +1,6 @@
 """Daily records of people at home as windows of days: the pipeline of FADE's appendix B.3.
 
-The format is a table (CSV) with a line per person and day:
+The format is a table with a line per person and day:
 
 ==============  =================================================================================
 column          holds
@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -52,15 +51,6 @@ class Windows:
         """Those of some users."""
         kept = np.isin(self.user, list(users))
         return Windows(self.x[kept], self.label[kept], self.male[kept], self.user[kept], self.names)
-
-
-def read(path: Path) -> pd.DataFrame:
-    """A table in the format above. Raises DataError for what `checked` refuses."""
-    try:
-        table = pd.read_csv(path)
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read as CSV: {error}") from error
-    return checked(table, str(path))
 
 
 def checked(table: pd.DataFrame, where: str) -> pd.DataFrame:

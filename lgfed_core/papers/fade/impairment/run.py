@@ -11,7 +11,6 @@ each user in a round, eight variables.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -125,28 +124,27 @@ class Impairment(Experiment):
     name, table = NAME, TABLE
     Settings, scales, protocols = Settings, SCALES, ("as_described",)
     chooses = frozenset({"people", "per_round", "lrs"})
-    federation = staticmethod(federation)
 
     def parts(self, cfg, seeds, device) -> Iterable[Part]:
         folder = self.folder(cfg, seeds)
         for cell in cfg.cells:
             for kind, rounds in (("alone", cfg.pretraining), ("game", cfg.rounds)):
-                yield Part(_said(*cell, kind), rounds, folder / _file(*cell, kind))
+                yield Part(_said(*cell, kind), rounds, folder / _file(cell, kind))
 
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
         for cell in cfg.cells:
-            where = _Where(cfg, *cell, seeds, device, folder, engine)
-            before = where.alone()
+            before = _run(cfg, cell, "alone", seeds, device, folder, None, engine)
             yield _said(*cell, "alone"), before
-            yield _said(*cell, "game"), following(before, where.game(before))
+            t = before.tensors
+            start = before.layout.join(t["shared"], t["personal"][:, 0])
+            start = start.repeat_interleave(len(cfg.losses), 0)
+            after = _run(cfg, cell, "game", seeds, device, folder, start, engine)
+            yield _said(*cell, "game"), following(before, after)
 
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """The tidy rows of one part, after its last round."""
         name, m, lr, kind = part.split(":")
-        losses = cfg.losses if kind == "game" else ("before",)
-        wide = outcome.final.reset_index()
-        ids = pd.DataFrame({"loss": losses}).iloc[wide.groupby("seed").cumcount()]
-        wide = pd.concat([wide, ids.reset_index(drop=True)], axis=1)
+        wide = _with_losses(cfg, kind, outcome.final.reset_index(), ["seed"])
         return (
             wide.melt(["seed", "loss"], var_name="metric")
             .dropna(subset="value")
@@ -165,80 +163,68 @@ class Impairment(Experiment):
         out = []
         for part, history in histories.items():
             name, m, lr, kind = part.split(":")
-            if not len(history):
-                continue
-            losses = cfg.losses if kind == "game" else ("before",)
-            at = history.groupby(["round", "seed"]).cumcount().to_numpy()
-            start = cfg.pretraining * (kind == "game")
-            lines = history.assign(loss=np.array(losses)[at], people=name, per_round=int(m))
-            out.append(lines.assign(lr=float(lr), round=lines["round"] + start))
+            if len(history):
+                lines = _with_losses(cfg, kind, history, ["round", "seed"])
+                lines["round"] += cfg.pretraining * (kind == "game")
+                out.append(lines.assign(people=name, per_round=int(m), lr=float(lr)))
         return pd.concat(out, ignore_index=True) if out else pd.DataFrame()
 
 
-@dataclass(frozen=True)
-class _Where:
-    """Whose windows, users a round, learning rate, and which seeds: the two phases of a cell."""
+def _with_losses(cfg: Settings, kind: str, lines: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """``lines`` with a column loss: those that are alike in ``by`` lie in the order of losses."""
+    losses = np.array(cfg.losses if kind == "game" else ["before"])
+    return lines.assign(loss=losses[lines.groupby(by).cumcount()])
 
-    cfg: Settings
-    name: str
-    per_round: int
-    lr: float
-    seeds: Sequence[int]
-    device: torch.device
-    folder: Path | None
-    engine: dict
 
-    def alone(self) -> Outcome:
-        """The task without the game."""
-        method = FADE(opt_out=1.0, beta=self.cfg.beta)
-        return self._run("alone", [method], self.cfg.pretraining, None)
-
-    def game(self, before: Outcome) -> Outcome:
-        """Each loss from where `alone` ended; of "none" D learns, and nobody listens."""
-        cfg, t = self.cfg, before.tensors
-        usual = dict(rounds=cfg.rounds, start=cfg.pretraining, beta=cfg.beta)
+def _run(
+    cfg: Settings,
+    cell: tuple[str, int, float],
+    kind: str,
+    seeds: Sequence[int],
+    device: torch.device,
+    folder: Path | None,
+    start: Tensor | None,
+    engine: dict,
+) -> Outcome:
+    """The task "alone", or the "game" from there: each loss side by side; of "none" D learns, and
+    nobody listens. start: parameters [R, P]; None: fresh ones."""
+    name, per_round, lr = cell
+    game, methods, rounds = kind == "game", [FADE(opt_out=1.0, beta=cfg.beta)], cfg.pretraining
+    if game:
+        rounds, usual = cfg.rounds, dict(start=cfg.pretraining, beta=cfg.beta)
+        still = {"none": 0.0}  # of the game
         methods = [
-            FADE(power=LOSSES[x], strength=0.0 if x == "none" else None, **usual)
-            for x in cfg.losses
+            FADE(power=LOSSES[x], strength=still.get(x), rounds=rounds, **usual) for x in cfg.losses
         ]
-        start = before.layout.join(t["shared"], t["personal"][:, 0])
-        start = start.repeat_interleave(len(methods), 0)
-        return self._run("game", methods, cfg.rounds, start, cfg.pretraining)
-
-    def _run(self, kind, methods, rounds, start, first_round=0) -> Outcome:
-        cfg = self.cfg
-        fed, fresh = federation(
-            cfg, self.name, self.seeds, self.per_round, len(methods), self.device
-        )
-        training = LocalTraining(
-            self.lr,
-            cfg.batch_size,
-            cfg.momentum,
-            keep_momentum=True,
-            batches=1,
-            annealing=Annealing(cfg.rounds) if kind == "game" else None,
-        )
-        saved = _file(self.name, self.per_round, self.lr, kind)
-        return run(
-            fed,
-            methods * len(self.seeds),
-            training,
-            rounds,
-            fresh if start is None else start,
-            first_round=first_round,
-            saved=self.folder / saved if self.folder else None,
-            tracker=Watch(max(1, rounds // cfg.looks)),
-            label=f"{who(self.seeds)}, {self.name}, {self.per_round} a round, {self.lr:g}: {kind}",
-            **self.engine,
-        )
+    fed, fresh = federation(cfg, name, seeds, per_round, len(methods), device)
+    training = LocalTraining(
+        lr,
+        cfg.batch_size,
+        cfg.momentum,
+        keep_momentum=True,
+        batches=1,
+        annealing=Annealing(rounds) if game else None,
+    )
+    return run(
+        fed,
+        methods * len(seeds),
+        training,
+        rounds,
+        fresh if start is None else start,
+        first_round=cfg.pretraining if game else 0,
+        saved=folder / _file(cell, kind) if folder else None,
+        tracker=Watch(max(1, rounds // cfg.looks)),
+        label=f"{who(seeds)}, {name}, {per_round} a round, {lr:g}: {kind}",
+        **engine,
+    )
 
 
 def _said(name: str, per_round: int, lr: float, kind: str) -> str:
     return f"{name}:{per_round}:{lr:g}:{kind}"
 
 
-def _file(name: str, per_round: int, lr: float, kind: str) -> str:
-    return f"{name}_{per_round}_{lr:g}_{kind}.safetensors"
+def _file(cell: tuple[str, int, float], kind: str) -> str:
+    return f"{_said(*cell, kind).replace(':', '_')}.safetensors"
 
 
 IMPAIRMENT = Impairment()

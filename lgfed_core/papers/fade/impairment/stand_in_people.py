@@ -50,14 +50,10 @@ def made_up(
 
 
 def worn() -> pd.DataFrame:
-    """The recordings in the format of `homes`. Raises DataError where they cannot be had."""
+    """The recordings in the format of `homes`: a line per recording and `SECONDS`, with means of
+    the readings; ``label`` 1 where the person is out of bed (on a chair, or walking) for most of
+    them. Raises DataError where they cannot be had, or are damaged."""
     path = data.get("older_people") / "healthy_older_people.tar.xz"
-    return table_of(path)
-
-
-def table_of(path: Path) -> pd.DataFrame:
-    """A line per recording and `SECONDS`: means of the readings; ``label`` 1 where the person is
-    out of bed (on a chair, or walking) for most of them. Raises DataError for a damaged archive."""
     tables = []
     try:
         with tarfile.open(path) as archive:

@@ -144,7 +144,6 @@ class Income(Experiment):
     name, table, together, usual_lanes = NAME, TABLE, True, "batched"
     Settings, scales, protocols = Settings, SCALES, ("as_described",)
     chooses = frozenset({"inputs", "swept", "parts"})
-    federation = staticmethod(federation)
 
     def parts(self, cfg, seeds, device) -> Iterable[Part]:
         folder = self.folder(cfg, seeds)
