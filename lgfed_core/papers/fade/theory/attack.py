@@ -49,25 +49,6 @@ class Defence:
             )
 
 
-@dataclass(frozen=True)
-class Attack:
-    """What came out. means [v, d, s, 2], factors [v, d, s, 2, 2]: v visits, d defences, s seeds."""
-
-    rounds: list[int]
-    defences: Sequence[Defence]
-    means: np.ndarray
-    factors: np.ndarray
-
-    def table(self) -> pd.DataFrame:
-        """Columns: round, noise, absent, seed, distance (Fréchet, to the victim's law)."""
-        lines = []
-        for v, d, s in np.ndindex(self.means.shape[:3]):
-            L, defence = self.factors[v, d, s], self.defences[d]
-            distance = frechet.gaussians(self.means[v, d, s], L @ L.T, MEAN, COVARIANCE)
-            lines.append((self.rounds[v], defence.noise, defence.absent, s, distance))
-        return pd.DataFrame(lines, columns=["round", "noise", "absent", "seed", "distance"])
-
-
 def attack(
     defences: Sequence[Defence],
     rounds: int = 300,
@@ -75,8 +56,10 @@ def attack(
     patience: int = 1,
     visits: int = 10,
     seed: int = 0,
-) -> Attack:
+) -> pd.DataFrame:
     """All defences and seeds side by side; the generator is looked at ``visits`` times and at 0.
+
+    Columns: round, noise, absent, seed, distance (Fréchet, to the victim's law).
 
     All defences of a seed see the same random numbers. With ``patience`` k there are k times as
     many rounds, of steps of a k-th of the length: the same way, trodden more carefully.
@@ -91,14 +74,17 @@ def attack(
     disc = torch.zeros(*lanes, 6)  # coefficients of `features`
     mean, factor = torch.zeros(*lanes, 2), torch.eye(2).repeat(*lanes, 1, 1)
     marks = sorted({round(k * rounds / visits) for k in range(visits + 1)})
-    kept = []
+    lines = []
 
     def draw() -> Tensor:  # [1, s, batch, 2]
         return torch.randn(1, seeds, BATCH, 2, generator=rng)
 
     for number in range(rounds + 1):
         if number in marks:
-            kept.append((mean.double().numpy().copy(), factor.double().numpy().copy()))
+            for d, s in np.ndindex(lanes):
+                m, L = mean[d, s].double().numpy(), factor[d, s].double().numpy()
+                distance = frechet.gaussians(m, L @ L.T, MEAN, COVARIANCE)
+                lines.append((number, defences[d].noise, defences[d].absent, s, distance))
         theirs, his = disc, disc
         for _ in range(LOCAL_STEPS):
             phi = features(middle + draw() @ root.T)  # [1, s, batch, 6]
@@ -115,8 +101,7 @@ def attack(
         here = (torch.rand(1, seeds, generator=rng) >= absent).float()[..., None]  # [d, s, 1]
         average = (his + here * sent) / (1 + here)
         disc = disc + BETA * (average - disc)
-    means, factors = (np.stack(parts) for parts in zip(*kept, strict=True))
-    return Attack(marks, defences, means, factors)
+    return pd.DataFrame(lines, columns=["round", "noise", "absent", "seed", "distance"])
 
 
 def features(x: Tensor) -> Tensor:

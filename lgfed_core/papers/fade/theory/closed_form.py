@@ -79,16 +79,6 @@ def excess(p1: ArrayLike, p2: ArrayLike, a1: float, a2: float) -> float:
     return max(0.0, float(a1 * rel_entr(p1, m).sum() + a2 * rel_entr(p2, m).sum()))
 
 
-def mean_of_maxima(p1: ArrayLike, p2: ArrayLike, a1: float, a2: float) -> float:
-    """The left side of eq. (4) as it is written, E[max over D], for independent presences.
-
-    A group that is alone is told perfectly (D = 1, value 0), so that only rounds with both count:
-    a1 a2 D~ at weights (1, 1). The right side, max over D of the mean, is what one D, kept from
-    round to round, is trained for; it is never larger.
-    """
-    return a1 * a2 * discrepancy(p1, p2, 1.0, 1.0)
-
-
 def two_point(eps: float) -> tuple[NDArray, NDArray]:
     """The pair of laws with |log p1 - log p2| <= eps that is furthest apart, for all a1 and a2.
 

@@ -167,7 +167,7 @@ def pull(delta: float, a1: float, a2: float, loss: Loss) -> float:
 
 @dataclass(frozen=True)
 class Reading:
-    """A formula of the paper: ``factor`` * (a1 V_1 + a2 V_2), which D climbs or descends."""
+    """A formula of section 4.2: ``factor`` * (a1 V_1 + a2 V_2), which D climbs or descends."""
 
     loss: Loss
     factor: int
@@ -180,30 +180,6 @@ READINGS = {
     "eq. (7), q = 2, max over D": Reading(PER_SAMPLE, -1, True),
     "released code, min over D": Reading(BATCH_MEAN, 1, False),
 }
-
-
-def climb(
-    p1: ArrayLike, p2: ArrayLike, a1: float = 0.5, a2: float = 0.5, steps: int = 64
-) -> pd.DataFrame:
-    """D trained from D = 1/2 by plain gradient steps of size 1, as each formula prescribes.
-
-    Columns: reading; step; value (of the formula); right (how often D guesses the group, mean of
-    the two groups). Steps 0, 1, 2, 4, ... up to ``steps`` are kept.
-    """
-    p1, p2 = laws(p1, p2, a1, a2)
-    marks = {0, *(2**k for k in range(steps.bit_length())), steps}
-    lines = []
-    for name, r in READINGS.items():
-        t = np.zeros(len(p1))
-        for step in range(steps + 1):
-            if step in marks:
-                right = (p1 @ (t > 0) + p2 @ (t < 0) + (p1 + p2) @ (t == 0) / 2) / 2
-                value = r.factor * _total(p1, p2, a1, a2, t, r.loss)
-                lines.append((name, step, value, right))
-            D, (x1, x2) = expit(t), _errors(t)
-            slope = a2 * p2 * D * r.loss.slope(p2, x2) - a1 * p1 * (1 - D) * r.loss.slope(p1, x1)
-            t = t + (1 if r.climbs else -1) * r.factor * slope
-    return pd.DataFrame(lines, columns=["reading", "step", "value", "right"])
 
 
 def at_the_best(

@@ -27,7 +27,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
@@ -144,31 +143,6 @@ def train(
             code -= 0.5 * down_code
             disc -= 2.0 * down_disc
     return start, code.sigmoid().detach().numpy()
-
-
-def table(ends: dict[Condition, tuple[NDArray, NDArray]]) -> pd.DataFrame:
-    """Exact values beside trained ones; ends: condition -> starts and ends as of `train`.
-
-    By name of the condition. Exact: the least gap, that of collapsed tables, and the worst and best
-    accuracy of tables on `line` (in steps of 0.01) with the least gap. Trained: the largest gap
-    less the least one, and the worst and best accuracy.
-    """
-    lines, fine = {}, np.linspace(0, 1, 101)
-    for c, (_, end) in ends.items():
-        least = least_gap(c)[0]
-        right = [1 - u for u in fine if gap(line(u), c) < least + 1e-9]
-        tables = [np.stack([1 - q, q], 1) for q in end]
-        found = [accuracy(t) for t in tables]
-        lines[c.name] = {
-            ("exact", "least"): least,
-            ("exact", "collapsed"): least_gap(c, collapsed=True)[0],
-            ("exact", "accuracy, worst"): min(right),
-            ("exact", "best"): max(right),
-            ("trained", "above least"): max(gap(t, c) for t in tables) - least,
-            ("trained", "accuracy, worst"): min(found),
-            ("trained", "best"): max(found),
-        }
-    return pd.DataFrame(lines).T
 
 
 def claim_f15(condition: Condition = CONDITIONS[-1]) -> Evidence:
