@@ -243,7 +243,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
      "tests/papers/fade/test_objects.py -k central"),
     ("papers/fade/objects/adaptation.py", "weight=cfg.weight / 2", "weight=cfg.weight",
      "tests/papers/fade/test_objects.py -k central"),
-    ("papers/fade/objects/stored.py", 'Iterable[str] = KINDS', "Iterable[str] = list(KINDS)[:3]",
+    ("papers/fade/objects/stored.py", "[known & ~twice]", "[known]",
      "tests/papers/fade/test_objects.py"),
     ("papers/cgau/cifar10/claims.py", "equivalent, 0.0, NO_GAIN)", "equivalent, 0.0, 4.0)",
      "tests/papers/cgau/test_cifar10.py -k slopes"),

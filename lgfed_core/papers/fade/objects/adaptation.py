@@ -37,27 +37,24 @@ class Users(Tracker):
         self.every = every
 
     def after(self, round, rounds, engine):
-        return measured(engine) if round % self.every == 0 or round == rounds else {}
-
-
-def measured(engine) -> dict[str, Tensor]:
-    """The metrics of `Users` [R], of the models as they are."""
-    split, per_run = engine.phase.rows["test"]
-    said = engine.own_outputs("shared", "personal", "test")  # [R, K, n_max, C]
-    found: dict[str, list[float]] = {}
-    for r, rows in enumerate(per_run):
-        right, told, size = (np.zeros(len(rows)) for _ in range(3))
-        for k in range(len(rows)):
-            mine = rows.of(k)
-            outputs, y = said[r, k, : len(mine)], split.y[mine]
-            right[k], size[k] = float((outputs.argmax(-1) == y).float().mean()), len(mine)
-            told[k] = -float(information(outputs, Batch(outputs, y)))
-        weight = size[1:] / size[1:].sum()
-        now = {"source_acc": right[0], "target_acc": weight @ right[1:]}
-        now |= {f"user{k}_acc": right[k] for k in range(1, len(rows))}
-        for name, value in (now | {"information": weight @ told[1:]}).items():
-            found.setdefault(name, []).append(float(value))
-    return {name: torch.tensor(values) for name, values in found.items()}
+        if round % self.every and round != rounds:
+            return {}
+        split, per_run = engine.phase.rows["test"]
+        said = engine.own_outputs("shared", "personal", "test")  # [R, K, n_max, C]
+        found: dict[str, list[float]] = {}
+        for r, rows in enumerate(per_run):
+            right, told, size = (np.zeros(len(rows)) for _ in range(3))
+            for k in range(len(rows)):
+                mine = rows.of(k)
+                outputs, y = said[r, k, : len(mine)], split.y[mine]
+                right[k], size[k] = float((outputs.argmax(-1) == y).float().mean()), len(mine)
+                told[k] = -float(information(outputs, Batch(outputs, y)))
+            weight = size[1:] / size[1:].sum()
+            now = {"source_acc": right[0], "target_acc": weight @ right[1:]}
+            now |= {f"user{k}_acc": right[k] for k in range(1, len(rows))}
+            for name, value in (now | {"information": weight @ told[1:]}).items():
+                found.setdefault(name, []).append(float(value))
+        return {name: torch.tensor(values) for name, values in found.items()}
 
 
 class Parts(parts.Parts):

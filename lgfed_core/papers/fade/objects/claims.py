@@ -18,25 +18,15 @@ from lgfed_core.evidence import answers, claims
 from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim, Part, agreed, paired
 from lgfed_core.evidence.printed import METHODS as WORDS
-from lgfed_core.evidence.records import stand_in
+from lgfed_core.evidence.records import select, stand_in
 from lgfed_core.evidence.verdict import Evidence, greater
 
 from . import stored
 from .domains import PER_ROUND, Settings
-from .stored import (
-    FAIR,
-    RELEASED_ROUNDS,
-    accuracy,
-    average,
-    collapsed,
-    longer,
-    numbers,
-    paper_means,
-)
+from .stored import FAIR, RELEASED_ROUNDS, accuracy, average, longer, paper_means
 
 PRINTED_SHARE = 1 / 3  # of collapsed runs that make the printed D->A, 43.1 with a deviation of 33
 USUAL = "usual rate and weight"
-_NONE = pd.Series(dtype=float, index=pd.MultiIndex.from_tuples([], names=["task", "seed"]))
 
 
 def dann_fails(found: pd.DataFrame) -> list[Part]:
@@ -45,19 +35,16 @@ def dann_fails(found: pd.DataFrame) -> list[Part]:
     One example proves it. Without any, what speaks against it is how improbable that is in so many
     runs of D->A with two users a round, if one in three collapses as the printed deviation says.
     """
-    each = {m: collapsed(found, per_round=m).get("dann", _NONE).dropna() for m in numbers(found)}
-    fell = pd.concat(each)
-    if fell.empty:
+    where = dict(rounds=0, lr=0, weight=0, users="noniid", method="dann")
+    runs = select(stored.ended(found), protocol="as_described", **where)
+    if runs.empty:
         return []
-    n, some = len(fell), int(fell.sum())
+    n, some = len(runs), int(runs["fallen"].sum())
     exact = stats.binomtest(some, n).proportion_ci()
-    as_printed = pd.concat([each[m] for m in Settings.per_round])
-    where = int((as_printed.index.get_level_values("task") == "D->A").sum())
-    against = 1.0 if some else (1 - PRINTED_SHARE) ** where
+    many = len(select(runs, task="D->A", per_round=Settings.per_round))
+    against = 1.0 if some else (1 - PRINTED_SHARE) ** many
     evidence = Evidence(100 * some / n, 100 * exact.low, 100 * exact.high, float(not some), against)
-    return [
-        Part("some run of DANN collapses", fell.index.get_level_values("seed").nunique(), evidence)
-    ]
+    return [Part("some run of DANN collapses", runs["seed"].nunique(), evidence)]
 
 
 def better(method: str, others: Sequence[str], wide: pd.DataFrame) -> list[Part]:

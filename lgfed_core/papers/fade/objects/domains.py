@@ -30,7 +30,6 @@ from lgfed_core.papers.settings import FROM_0, REST, Checked, Range
 from lgfed_core.partition import ClientIndices, Partition
 from lgfed_core.seeds import Purpose, stream
 
-UNLABELLED = -1
 LETTERS = {  # what a letter of a task stands for: a set and its domain
     data: {d[:many].title(): (data, d) for d in domains}
     for data, many, domains in (
@@ -151,17 +150,6 @@ class Settings(Checked):
         are of the target alone, and so half as many."""
         return max(1, self.rounds * self.steps // 2)
 
-    @property
-    def games(self) -> list[tuple[str, int]]:
-        """(method, how many users a round) of each federated part of a task."""
-        return [(method, many) for many in self.per_round for method in self.methods]
-
-    @property
-    def bottlenecks(self) -> list[str]:
-        """Those that the methods need; "relu" in any case."""
-        wanted = {bottleneck(m) for m in (*self.methods, *self.central_methods)}
-        return [kind for kind in ("relu", "norm") if kind == "relu" or kind in wanted]
-
 
 def bottleneck(method: str) -> str:
     """The bottleneck of a method, as released: SHOT has batch normalisation."""
@@ -179,25 +167,15 @@ class Task:
     sources: int
     stand_in: str = ""  # which data take the place of the paper's
 
-    @property
-    def y(self) -> NDArray:
-        """The target's labels, int64 [m]."""
-        return self.data.test.y[self.sources :].numpy()
-
 
 @lru_cache(maxsize=2)
 def load(data: str, task: str, backbone: str, components: int) -> Task:
     """The ``task`` "source->target" of a set, see `TASKS`; features that are missing are computed.
 
     components: only so many principal components of the features, those of the source's rows. What
-    was loaded is kept for the parts that follow.
-
-    Raises as `objects.load` does, and SettingsError for a task with unknown letters.
+    was loaded is kept for the parts that follow. Raises as `objects.load` does.
     """
-    letters, known = task.split("->"), LETTERS[data]
-    if unknown := [letter for letter in letters if letter not in known]:
-        raise SettingsError(f"task {task!r} of {data}: no domain {unknown[0]!r} in {list(known)}")
-    source, target = (_features(data, known[letter], backbone) for letter in letters)
+    source, target = (_features(data, LETTERS[data][x], backbone) for x in task.split("->"))
     return joined(task, *reduced(source, target, components))
 
 
@@ -242,16 +220,11 @@ def shared_classes(found: Features, name: str) -> Features:
 
 
 def joined(name: str, source: Features, target: Features) -> Task:
-    """Two domains as a task. Raises SettingsError for features of different backbones."""
-    if source.x.shape[1] != target.x.shape[1]:
-        raise SettingsError(
-            f"{name}: {source.name} has {source.x.shape[1]} features and {target.name} "
-            f"{target.x.shape[1]}; both must come from one backbone"
-        )
+    """Two domains as a task."""
     x, y = torch.cat([source.x, target.x]), torch.cat([source.y, target.y])
     n = len(source)
     group = (torch.arange(len(y)) >= n).long()[:, None]  # [n + m, 1]: 0 source, 1 target
-    hidden = torch.where(group[:, 0] == 1, UNLABELLED, y)
+    hidden = torch.where(group[:, 0] == 1, -1, y)
     classes = int(source.y.max()) + 1
     data = Dataset(name, Split(x, hidden, group), Split(x, y, group), classes)
     return Task(data, n, source.stand_in)
@@ -287,6 +260,7 @@ def dealt(y: ArrayLike, owned: list[NDArray], seed: int) -> list[NDArray]:
 def partition(task: Task, users: int, each: int, stride: int, seed: int) -> Partition:
     """Device 0 has the source, devices 1 to ``users`` the target's rows."""
     owned = classes_of(users, task.data.classes, each, stride)
-    held = [task.sources + rows for rows in dealt(task.y, owned, seed)]
+    y = task.data.test.y[task.sources :].numpy()  # the target's
+    held = [task.sources + rows for rows in dealt(y, owned, seed)]
     rows = ClientIndices.from_lists([np.arange(task.sources), *held])
     return Partition(f"{each} classes a target user", rows, None, rows)

@@ -66,9 +66,10 @@ class Objects(Experiment):
 
     def names(self, cfg: Settings) -> dict[str, int]:
         """The parts of a task, in order, and how many rounds each trains."""
-        found = {f"pretraining_{kind}": cfg.pretraining for kind in cfg.bottlenecks}
+        wanted = {"relu", *map(bottleneck, (*cfg.methods, *cfg.central_methods))}
+        found = {f"pretraining_{kind}": cfg.pretraining for kind in PRETRAINED if kind in wanted}
         found |= {f"central_{m}": cfg.central_rounds for m in cfg.central_methods}
-        return found | {"_".join(map(str, game)): cfg.rounds for game in cfg.games}
+        return found | {f"{m}_{n}": cfg.rounds for n in cfg.per_round for m in cfg.methods}
 
     def parts(self, cfg, seeds, device) -> Iterable[Part]:
         folder = self.folder(cfg, seeds)
@@ -77,9 +78,20 @@ class Objects(Experiment):
                 yield Part(f"{task}:{name}", rounds, folder / saved_as(task, name))
 
     def remade(self, rows: pd.DataFrame) -> list[str]:
-        """By setting, the shortest first: most are of other settings than a piece has."""
+        """The federated and central games at the usual and at other rounds, rates, weights and
+        numbers of users a round, on each set; the shortest first."""
         own = rows.columns.union([*TRIED, "round"])  # none is stored before a row has one
-        return _commands(stored_names(rows.reindex(columns=own)))
+        found = stored_names(rows.reindex(columns=own))
+        mine = select(found, selection="last", metric="target_acc", round="", method=METHODS)
+        mine = mine.fillna(dict.fromkeys((*TRIED, "per_round"), 0))
+        by, same = ["protocol", "data", "backbone", *TRIED, "target_users", "per_round"], {}
+        for at, runs in mine.groupby(by, sort=False):
+            *setting, users, many = at
+            methods = tuple(m for m in METHODS if m in set(runs["method"]))
+            key = (*setting, many, methods, runs["seed"].nunique())
+            same.setdefault(key, []).append(users)
+        said = {_again(*key, tuple(users)) for key, users in same.items()}
+        return sorted(said, key=lambda command: (len(command), command))
 
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
         for task in cfg.tasks:
@@ -170,24 +182,8 @@ def stored_names(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(method=rows["method"].replace(plain))
 
 
-def _commands(found: pd.DataFrame) -> list[str]:
-    """The commands that make the federated and central games of ``found`` again, at the usual and
-    at other rounds, rates, weights and numbers of users a round, on each set; the shortest first.
-    """
-    mine = select(found, selection="last", metric="target_acc", round="", method=METHODS)
-    mine = mine.fillna(dict.fromkeys((*TRIED, "per_round"), 0))
-    by, same = ["protocol", "data", "backbone", *TRIED, "target_users", "per_round"], {}
-    for at, runs in mine.groupby(by, sort=False):
-        *setting, users, many = at
-        methods = tuple(m for m in METHODS if m in set(runs["method"]))
-        key = (*setting, many, methods, runs["seed"].nunique())
-        same.setdefault(key, []).append(users)
-    said = {_again(*key, tuple(users)) for key, users in same.items()}
-    return sorted(said, key=lambda command: (len(command), command))
-
-
 def _again(protocol, data, backbone, rounds, lr, weight, many, methods, seeds, users) -> str:
-    """One of `_commands`; a value of 0 is the usual one, and a central game has no user."""
+    """One of `Objects.remade`; a value of 0 is the usual one, and a central game has no user."""
     own = dict(data=data, backbone=backbone, rounds=int(rounds), lr=lr, weight=weight)
     own |= dict(backbone="") if data == "digits" else {}  # these have gradients, and no choice
     changes = [(name, v) for name, v in own.items() if v and v != getattr(Settings, name)]

@@ -7,14 +7,14 @@ The sweep has seed 0, users of 20 classes and the usual rounds; what is chosen o
 long as the released sweeps.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 
 import pandas as pd
 
 from lgfed_core.evidence.cache import once
 from lgfed_core.evidence.printed import METHODS as WORDS, cells
 from lgfed_core.evidence.records import select
-from lgfed_core.evidence.rows import DIVERGED, PROTOCOLS
+from lgfed_core.evidence.rows import DIVERGED
 from lgfed_core.evidence.tuning import best_setting
 
 from .. import printed
@@ -123,59 +123,25 @@ def paper_means() -> pd.Series:
     return own.groupby([users, "method"])["paper"].mean()
 
 
-def collapsed(found: pd.DataFrame, users: str = "noniid", **which) -> pd.DataFrame:
-    """Which runs have collapsed: as `accuracy`, 1 or 0, NaN where one has not run."""
-    wide = accuracy(found, users, **which)
-    lost = accuracy(found, users, DIVERGED, **which)
-    out = pd.DataFrame(index=wide.index.union(lost.index))
-    for method in METHODS:
-        start = BEFORE[bottleneck(method)]
-        if method in wide and start in wide:
-            fell = (wide[method] < COLLAPSED * wide[start]).astype(float)
-            out[method] = fell.where(wide[method].notna() & wide[start].notna())
-        if method in lost:
-            out.loc[lost.index[lost[method].notna()], method] = 1.0
-    return out
-
-
-def numbers(found: pd.DataFrame) -> list[int]:
-    """How many users a round there are runs with, the usual ones first."""
-    usual = list(Settings.per_round)
-    return [*usual, *sorted({int(n) for n in found["per_round"].dropna()} - set(usual))]
-
-
-def elsewhere(
-    found: pd.DataFrame, kinds: Iterable[str] = KINDS
-) -> Iterator[tuple[dict[str, float], str, pd.DataFrame]]:
-    """`collapsed` as described wherever rounds, rate or weight are not the usual ones: those that
-    are not, the users (of ``kinds``), and the runs."""
-    ends = ("target_acc", DIVERGED)  # all that `collapsed` reads, of many times as many rows
-    found = select(found, protocol="as_described", selection="last", round="", metric=ends)
-    for values, some in found.groupby(list(TRIED), dropna=False):
-        tried = {name: value for name, value in zip(TRIED, values, strict=True) if pd.notna(value)}
-        for users in kinds if tried else ():
-            fell = collapsed(some, users, **tried)
-            if fell.size:
-                yield tried, users, fell
-
-
-def ended(found: pd.DataFrame) -> pd.Series:
-    """Every run: 1 if it has collapsed, else 0, by how it ran, users, users a round, task, seed and
-    method.
-
-    How it ran: "as described", "as released", or what is not as usual: "rounds 300, weight 10".
-    """
-    each = {}
-    for protocol in PROTOCOLS:
-        for users in KINDS:
-            if protocol == "as_described" or users != "noniid":  # as released these have 15 classes
-                for many in numbers(found) if users != "central" else Settings.per_round:
-                    fell = collapsed(found, users, protocol=protocol, per_round=many)
-                    each[protocol.replace("_", " "), users, many] = fell
-    for tried, users, fell in elsewhere(found):
-        each[", ".join(f"{n} {v:g}" for n, v in tried.items()), users, 2] = fell
-    runs = pd.concat(each, names=["how", "users", "per_round"]).rename_axis(columns="method")
-    return runs.stack().dropna().sort_index()
+@once
+def ended(found: pd.DataFrame) -> pd.DataFrame:
+    """Every run: protocol, rounds, lr, weight (0: the usual one), users, per_round (0: central),
+    task, seed, method, and whether it has ``fallen``, that is collapsed."""
+    last = select(found, selection="last", round="", metric=("target_acc", DIVERGED))
+    last = last.assign(users=last["target_users"].where(last["setting"] != "central", "central"))
+    last = last.fillna(dict.fromkeys((*TRIED, "per_round"), 0) | {"users": ""})
+    at = ["protocol", *TRIED, "task", "seed"]
+    wide = last.pivot_table("value", [*at, "users", "per_round", "method"], "metric")
+    wide = wide.reindex(columns=["target_acc", DIVERGED]).reset_index()
+    before = select(wide, users="", method=BEFORE.values())[[*at, "method", "target_acc"]]
+    before = before.rename(columns={"method": "start", "target_acc": "before"})
+    runs = select(wide, method=METHODS)
+    runs = runs.assign(start=runs["method"].replace({m: BEFORE[bottleneck(m)] for m in METHODS}))
+    runs = runs.merge(before, how="left", on=[*at, "start"])
+    runs["fallen"] = runs[DIVERGED].notna() | (runs["target_acc"] < COLLAPSED * runs["before"])
+    known = runs[DIVERGED].notna() | runs[["target_acc", "before"]].notna().all(axis=1)
+    twice = (runs["protocol"] == "as_released") & (runs["users"] == "noniid")  # are "noniid15"
+    return runs[known & ~twice].drop(columns=["target_acc", DIVERGED, "before", "start"])
 
 
 @once
@@ -198,16 +164,13 @@ def swept(found: pd.DataFrame) -> pd.DataFrame:
     return kept[~kept.index.isin(lost(found).index)]
 
 
-@once
 def lost(found: pd.DataFrame) -> pd.Series:
     """Settings of the sweep under which runs collapsed: how many, by (method, lr, weight)."""
-    out = {}
-    for tried, _, fell in elsewhere(found, ["noniid"]):
-        if "rounds" not in tried:
-            at = tuple(tried.get(name, getattr(Settings, name)) for name in SWEPT)
-            out |= {(m, *at): n for m, n in fell.sum().items() if n and m in FAIR}
-    index = pd.MultiIndex.from_tuples(list(out), names=["method", *SWEPT])
-    return pd.Series(list(out.values()), index, dtype=float)
+    where = dict(protocol="as_described", rounds=0, users="noniid", per_round=2, method=FAIR)
+    mine = select(ended(found), fallen=True, **where)
+    mine = mine[mine[list(SWEPT)].any(axis=1)]
+    mine = mine.replace({name: {0: getattr(Settings, name)} for name in SWEPT})
+    return mine.groupby(["method", *SWEPT]).size()
 
 
 def chosen(found: pd.DataFrame, way: str) -> dict[str, dict[str, float]]:
