@@ -33,13 +33,8 @@ def stored(scale: str = "paper") -> pd.DataFrame:
 def wide(found: pd.DataFrame, name: str, lr: float, metric: str) -> pd.DataFrame:
     """One measure of a stand-in at a rate, at the end: lines (per_round, seed), a column per
     loss."""
-    mine = found[(found["stand_in"] == name) & (found["lr"] == lr)]
-    return _wide(mine, metric).droplevel("stand_in")
-
-
-def _wide(mine: pd.DataFrame, metric: str) -> pd.DataFrame:
-    mine = select(mine, metric=metric, loss=impairment.LOSSES)
-    return mine.pivot_table("value", ["stand_in", "per_round", "seed"], "loss")
+    mine = select(found, stand_in=name, lr=lr, metric=metric, loss=impairment.LOSSES)
+    return mine.pivot_table("value", ["per_round", "seed"], "loss")
 
 
 def debiasing(found: pd.DataFrame) -> list[Part]:
@@ -53,36 +48,31 @@ def debiasing(found: pd.DataFrame) -> list[Part]:
 def _in_one_set(found: pd.DataFrame, name: str, rates: list[float]) -> list[Part]:
     """The comparisons that all ``rates`` have, by each of them; what one has alone says nothing of
     whether they agree."""
-    mine = [found[(found["stand_in"] == name) & (found["lr"] == lr)] for lr in rates]
-    tables = [_wide(rows, "train_delta_eo").reindex(columns=[*impairment.LOSSES]) for rows in mine]
-    numbers = [set(table.dropna().index.get_level_values("per_round")) for table in tables]
+    each = (wide(found, name, lr, "train_delta_eo") for lr in rates)
+    tables = [table.reindex(columns=[*impairment.LOSSES]).dropna() for table in each]
+    numbers = [set(table.index.get_level_values("per_round")) for table in tables]
     by_name: dict[str, list[Part]] = {}
     for table in tables:
         shared = table.index.get_level_values("per_round").isin(set.intersection(*numbers))
-        for part in _at_one_rate(table[shared].dropna()):
+        for part in _at_one_rate(name, table[shared]):
             by_name.setdefault(part.name, []).append(part)
     return [agreed(parts) for parts in by_name.values() if len(parts) == len(rates)]
 
 
-def _short(name: str) -> str:
-    """A stand-in in a word, for figures: "homes", "sensors"."""
-    return name.removeprefix("made-up ").partition(" worn")[0]
-
-
-def _at_one_rate(table: pd.DataFrame) -> list[Part]:
+def _at_one_rate(name: str, table: pd.DataFrame) -> list[Part]:
     """The comparisons of one set; table: of `wide`, whole lines."""
-    parts = []
-    for (name, m), mine in table.groupby(["stand_in", "per_round"]):
-        where, none = f"{_short(name)}, {m:g} users", mine["none"]
+    parts, short = [], name.removeprefix("made-up ").partition(" worn")[0]
+    for m, mine in table.groupby("per_round"):
+        where, none = f"{short}, {m:g} users", mine["none"]
         if m >= MANY:
             above = f"{where}: ΔEO above {UNFAIR:g}"
             parts.append(Part(above, len(none), greater(none.to_numpy(), by=UNFAIR)))
         parts.append(paired(f"{where}: {_GAIN}", none, mine["squared"], greater))
     gain = {loss: table["none"] - table[loss] for loss in ("vanilla", "squared")}
     ahead = (SHARE * gain["squared"] - gain["vanilla"]).unstack("per_round").dropna()
-    for name, mine in ahead.groupby("stand_in"):
-        words = f"{_short(name)}: vanilla fails"
-        parts.append(Part(words, len(mine), greater(mine.median(axis=1).to_numpy())))
+    if len(ahead):
+        ahead = ahead.median(axis=1).to_numpy()
+        parts.append(Part(f"{short}: vanilla fails", len(ahead), greater(ahead)))
     return parts
 
 

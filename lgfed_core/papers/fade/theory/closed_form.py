@@ -102,19 +102,6 @@ def within(eps: float, k: int, rng: np.random.Generator) -> tuple[NDArray, NDArr
     return p1 / p1.sum(), p2
 
 
-def search_discriminator(p1: ArrayLike, p2: ArrayLike, a1: float, a2: float) -> NDArray:
-    """The best D [k] found by climbing (BFGS on logits), without use of eq. (5)."""
-    p1, p2 = laws(p1, p2, a1, a2)
-
-    def loss(t):
-        up, down = np.logaddexp(0, -t), np.logaddexp(0, t)  # -log D, -log(1 - D)
-        D = np.exp(-up)
-        return a1 * p1 @ up + a2 * p2 @ down, a2 * p2 * D - a1 * p1 * (1 - D)
-
-    found = minimize(loss, np.zeros(len(p1)), jac=True, method="BFGS", options={"gtol": 1e-10})
-    return 1 / (1 + np.exp(-found.x))
-
-
 def search_minimum(
     a1: float, a2: float, k: int = 4, rng: np.random.Generator | None = None
 ) -> tuple[float, float]:
