@@ -22,7 +22,7 @@ from torch.func import functional_call
 
 from lgfed_core import models
 from lgfed_core.data import Dataset, Split
-from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, Participation, run
+from lgfed_core.engine import Federation, LocalTraining, Outcome, Participation, run
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.errors import one_of
 from lgfed_core.methods import FADE
@@ -62,23 +62,6 @@ def users_of(name: str, men: int, women: int, variables: int, effect: float):
         "a person each", ClientIndices.from_lists(held[0]), None, ClientIndices.from_lists(held[1])
     )
     return Dataset(stand_in_people.SOURCES[name], *splits, classes=2), partition, tuple(kept)
-
-
-def federation(
-    cfg: Settings,
-    name: str,
-    seeds: Sequence[int],
-    per_round: int,
-    times: int = 1,
-    device: torch.device = CPU,
-) -> tuple[Federation, Tensor]:
-    """``times`` runs of each seed, side by side, and their first parameters [R, P]."""
-    data, part, kept = users_of(name, cfg.men, cfg.women, cfg.variables, cfg.effect)
-    found = [models.make(lambda: SensorNet(len(kept), cfg.hidden), seed) for seed in seeds]
-    runs = [seed for seed in seeds for _ in range(times)]
-    there = Participation(per_round / len(part))
-    fed = Federation(data, [part] * len(runs), found[0], runs, device, there)
-    return fed, torch.stack([joined(net) for net in found for _ in range(times)])
 
 
 def scores(said: Tensor, guessed: Tensor, split: Split) -> dict[str, float]:
@@ -196,7 +179,11 @@ def _run(
         methods = [
             FADE(power=LOSSES[x], strength=still.get(x), rounds=rounds, **usual) for x in cfg.losses
         ]
-    fed, fresh = federation(cfg, name, seeds, per_round, len(methods), device)
+    data, part, kept = users_of(name, cfg.men, cfg.women, cfg.variables, cfg.effect)
+    nets = [models.make(lambda: SensorNet(len(kept), cfg.hidden), seed) for seed in seeds]
+    runs = [seed for seed in seeds for _ in methods]
+    there = Participation(per_round / len(part))
+    fed = Federation(data, [part] * len(runs), nets[0], runs, device, there)
     training = LocalTraining(
         lr,
         cfg.batch_size,
@@ -210,7 +197,7 @@ def _run(
         methods * len(seeds),
         training,
         rounds,
-        fresh if start is None else start,
+        torch.stack([joined(net) for net in nets]) if start is None else start,
         first_round=cfg.pretraining if game else 0,
         saved=folder / _file(cell, kind) if folder else None,
         tracker=Watch(max(1, rounds // cfg.looks)),
