@@ -57,7 +57,7 @@ def tags(cell) -> list[str]:
 
 
 def stand_ins(notebook) -> list[dict[str, str]]:
-    """What stood in for which data, as `lgfed_core.stand_ins.tell` left it in the outputs."""
+    """What stood in for which data, as `evidence.stand_ins.tell` left it in the outputs."""
     outputs = (o for cell in notebook.cells for o in cell.get("outputs", []))
     return [o.metadata["stand_in"] for o in outputs if "stand_in" in o.get("metadata", {})]
 

@@ -12,8 +12,7 @@ from lgfed_core.papers import front, guards, questions
 from lgfed_core.papers.board import STORED
 from lgfed_core.paths import ROOT
 
-PAGES = (*STORED, *front.own_pages())
-TOLD = {name: one for page in PAGES for name, one in page.told().items()}
+TOLD = {name: one for page in STORED for name, one in page.told().items()} | front.own_told()
 NOTEBOOKS = sorted((ROOT / "book").rglob("*.ipynb"))
 NOTEBOOKS = [path for path in NOTEBOOKS if "_build" not in path.parts]
 _TURNED = {AS_CLAIMED: AGAINST, AGAINST: AS_CLAIMED, LEVEL: AGAINST, UNTOLD: UNTOLD}

@@ -59,7 +59,7 @@ def renew() -> list[Path]:
     found = board.told()
     changed = [path for path in PAGES if questions.renew_page(path, table(found))]
     figures = draw(found)
-    found |= {name: one for page in own_pages() for name, one in page.told().items()}
+    found |= own_told()
     for page in dict.fromkeys(one.claim.page for one in found.values()):
         mine = [one for one in found.values() if one.claim.page == page]
         path = ROOT / "book" / f"{page}.ipynb"
@@ -67,16 +67,30 @@ def renew() -> list[Path]:
     return changed + figures
 
 
+def own_told() -> dict[str, Told]:
+    """The claims of `own_pages` by id. Raises ResultsError for an id that another page has."""
+    found = {claim.id: claim.page for claim in board.CLAIMS}
+    out: dict[str, Told] = {}
+    for id, one in (pair for page in own_pages() for pair in page.told().items()):
+        if id in found:
+            raise ResultsError(
+                f"{found[id]} and {one.claim.page} both have a claim {id}; rename one"
+            )
+        found[id], out[id] = one.claim.page, one
+    return out
+
+
 def own_pages() -> list[ModuleType]:
     """The modules of pages that are no paper's and have claims, in ``claims.py`` or ``run.py``."""
-    found = [Path(place) for place in papers.__path__]
-    files = [(place, path) for place in found for path in sorted(place.glob("*/*/*.py"))]
+    places = [Path(place) for place in papers.__path__]
+    files = [(place, path) for place in places for path in sorted(place.glob("*/*/*.py"))]
     names = [
         ".".join([papers.__name__, *path.relative_to(place).with_suffix("").parts])
         for place, path in files
         if path.stem in ("claims", "run") and "\nCLAIMS" in path.read_text(encoding="utf-8")
     ]
-    return [page for page in map(import_module, names) if page not in board.STORED]
+    found = map(import_module, dict.fromkeys(names))
+    return [page for page in found if page not in board.STORED]
 
 
 def table(told: Mapping[str, Told]) -> str:

@@ -523,6 +523,8 @@ def test_a_set_that_cannot_be_had_is_one_line_where_others_stand_in(declare, ser
     assert data.main(["tiny"], stand_ins=True) == 0
     (said,) = capsys.readouterr().out.splitlines()
     assert "cannot be had here, others stand in" in said and "data tiny` says why" in said
+    assert not target.parent.exists(), "nothing is left behind"
+    target.parent.mkdir()
     target.write_bytes(b"wrong")
     assert data.main(["tiny"], stand_ins=True) == 1, "a wrong file is an error in any case"
     assert "is not it: 5 bytes" in capsys.readouterr().err

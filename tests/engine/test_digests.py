@@ -1,8 +1,9 @@
 """What may not move: partitions to the last row, and three rounds of every method.
 
 Partitions are whole numbers, so their digests are exact. Parameters depend on the processor in the
-last bits, so methods run in float64 and are pinned by sums and lengths to five digits. Whoever
-moves one of these on purpose says so in the change log, and prints the new ones:
+last bits, so methods run in float64 and are pinned by sums and lengths to five digits. A new case
+is printed by its failing test. Whoever moves one on purpose says so in the change log, and prints
+all:
 
     python tests/engine/test_digests.py
 """

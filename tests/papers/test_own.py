@@ -1,7 +1,10 @@
 """The page to copy for a question of one's own: it runs, is judged, and its answer is guarded."""
 
 import json
+import shutil
+import sys
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import IPython.display
@@ -9,12 +12,13 @@ import matplotlib.pyplot as plt
 import pytest
 
 from lgfed_core import papers
+from lgfed_core.errors import ResultsError
 from lgfed_core.evidence import records
 from lgfed_core.methods import FedAvg
-from lgfed_core.papers import board, front, questions
+from lgfed_core.papers import answer_box, board, forest, front, page_parameters, questions
 
-HERE = Path(__file__).parent
-NOTEBOOK = HERE / "own" / "worst_off.ipynb"
+TEMPLATE = Path(__file__).parent / "own"
+USED = (answer_box, forest, page_parameters)  # what its notebook imports lies beside it
 
 
 class Lost(FedAvg):
@@ -23,45 +27,71 @@ class Lost(FedAvg):
 
 
 @pytest.fixture
-def page(monkeypatch, tmp_path):
-    """Its module, as it is once it lies beside the papers; rows and checkpoints go elsewhere."""
-    monkeypatch.setattr(papers, "__path__", [*papers.__path__, str(HERE)])
+def copied(monkeypatch, tmp_path):
+    """Copies the page under another name, as CONTRIBUTING says; rows and checkpoints go elsewhere.
+
+    Returns a function: the page's name -> its module and its notebook.
+    """
+    monkeypatch.setattr(papers, "__path__", [str(tmp_path), *papers.__path__])
     monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(records, "record", partial(records.record, folder=tmp_path / "results"))
     monkeypatch.setattr("lgfed_core.papers.experiment.RUNS", tmp_path / "runs")
-    (found,) = front.own_pages()
-    return found
+    before = {name for name in sys.modules if name.startswith("lgfed_core.papers.own")}
+    for name in before:
+        monkeypatch.delitem(sys.modules, name)
+
+    def copy(name):
+        shutil.copytree(TEMPLATE / "worst_off", tmp_path / "own" / name)
+        text = (TEMPLATE / "worst_off.ipynb").read_text(encoding="utf-8")
+        notebook = tmp_path / f"{name}.ipynb"
+        notebook.write_text(text.replace("worst_off", name), encoding="utf-8")
+        return import_module(f"lgfed_core.papers.own.{name}.run"), notebook
+
+    yield copy
+    for name in [name for name in sys.modules if name.startswith("lgfed_core.papers.own")]:
+        del sys.modules[name]
 
 
-def test_it_is_found_beside_the_papers_and_not_on_their_board(page):
-    assert page.__name__ == "lgfed_core.papers.own.worst_off.run"
-    assert page not in board.STORED
-    assert not {claim.id for claim in page.CLAIMS} & {claim.id for claim in board.CLAIMS}
+def test_pages_are_found_beside_the_papers_and_not_on_their_board(copied):
+    (first, _), (second, _) = copied("first"), copied("second")
+    assert {first, second} <= set(front.own_pages()) and not {first, second} & {*board.STORED}
+    told = front.own_told()
+    assert {"own-first", "own-second"} <= told.keys()
+    assert told["own-first"].claim.page == "own/first"
+    assert first.OWN.name == "own.first" and first.OWN.table == "own_first"
 
 
-def test_its_answer_stands_until_its_rows_say_otherwise(page):
-    assert page.told()["X1"].stands() and page.told()["X1"].verdict == "open"
-    experiment = page.WORST_OFF
-    experiment.run(experiment.settings("paper", rounds=1), [0, 1], record=True)
-    told = page.told()["X1"]
+def test_an_id_that_another_page_has_is_refused(copied, monkeypatch):
+    page, _ = copied("first")
+    told = page.told
+    monkeypatch.setattr(page, "told", lambda: {"L1": told()["own-first"]})
+    with pytest.raises(ResultsError, match="lgfedavg/cifar10 and own/first both have a claim L1"):
+        front.own_told()
+
+
+def test_its_answer_stands_until_its_rows_say_otherwise(copied):
+    page, _ = copied("first")
+    assert page.told()["own-first"].stands() and page.told()["own-first"].verdict == "open"
+    page.OWN.run(page.OWN.settings("paper", rounds=1), [0, 1], record=True)
+    told = page.told()["own-first"]
     assert told.lines["runs"].tolist() == [2] and not told.stands()
-    assert page.from_stored().loc["X1", "runs"] == 2
+    assert page.from_stored().loc["own-first", "runs"] == 2
 
 
-def test_where_all_seeds_diverge_each_leaves_its_row(page, monkeypatch):
-    experiment, cfg = page.WORST_OFF, page.WORST_OFF.settings("smoke", methods=("fedavg",))
+def test_where_all_seeds_diverge_each_leaves_its_row(copied, monkeypatch):
+    page, _ = copied("first")
     monkeypatch.setattr(page, "METHODS", {"fedavg": Lost()})
+    cfg = page.OWN.settings("smoke", methods=("fedavg",))
     with pytest.warns(RuntimeWarning, match="not finite"):
-        rows, histories = experiment.run(cfg, [0, 1], record=False, resume=False)
+        rows, histories = page.OWN.run(cfg, [0, 1], record=False, resume=False)
     assert rows["metric"].eq("diverged").all() and sorted(rows["seed"]) == [0, 1]
     assert list(histories["fedavg"]) == ["round", "seed"] and histories["fedavg"].empty
 
 
-def test_its_notebook_runs_and_takes_the_answer(page, monkeypatch, tmp_path):
-    copy = tmp_path / NOTEBOOK.name
-    copy.write_text(NOTEBOOK.read_text(encoding="utf-8"), encoding="utf-8")
-    assert questions.renew(copy, page.told().values())
-    cells = json.loads(copy.read_text(encoding="utf-8"))["cells"]
+def test_its_notebook_runs_and_takes_the_answer(copied, monkeypatch):
+    page, notebook = copied("first")
+    assert questions.renew(notebook, page.told().values())
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     assert "**Open.** Nothing has run" in "".join(cells[0]["source"])
     shown = []
     monkeypatch.setattr(IPython.display, "display", shown.append)

@@ -3,8 +3,6 @@
 All comparisons of a claim must hold: "at every number of classes" means each of the five.
 """
 
-from collections.abc import Iterable
-
 import pandas as pd
 
 from lgfed_core.evidence import answers, claims, verdict
@@ -174,56 +172,32 @@ CLAIMS = (
         unit="points of accuracy, averaged weights above averaged outputs",
     ),
 )
-BESIDE = (
-    Claim(
-        "L4, closer",
-        "lgfedavg/cifar10",
-        "CIFAR-10, new test: LG-FedAvg 1200+100 within 1 point of FedAvg 1800",
-        lambda read: on_new(read, 1200, verdict.equivalent, margin=1.0),
-    ),
-    Claim(
-        "L6, weights",
-        "lgfedavg/cifar10",
-        "the same, averaged weights alone",
-        lambda read: local_fails(read, ["weights"]),
-    ),
-    Claim(
-        "L6, outputs",
-        "lgfedavg/cifar10",
-        "the same, averaged outputs alone",
-        lambda read: local_fails(read, ["outputs"]),
-    ),
-    Claim(
-        "L9, local only",
-        "lgfedavg/cifar10",
-        "the same, models trained alone",
-        lambda read: same_served(read, alone=True),
-    ),
-)
 
 
-def judged(stored: pd.DataFrame, asked: Iterable[Claim] = CLAIMS) -> pd.DataFrame:
-    """Every claim under every reading: the lines of `evidence.claims.judged`, by (claim, reading).
-
-    stored: rows of `records.load`. Estimates are in points.
-    """
-    numbers, asked = by_seed(stored), tuple(asked)
-    lines = [
-        claims.judged(asked, Read(numbers, key)).assign(reading=reading)
-        for reading, key in READINGS.items()
-    ]
-    return pd.concat(lines).set_index("reading", append=True)
-
-
-def from_stored() -> pd.DataFrame:
-    """L1 to L9 under the sound reading, of the recorded runs, with what limits a verdict."""
-    read = Read(by_seed(at_hand()), READINGS[SOUND])
+def judged(stored: pd.DataFrame, reading: str = SOUND) -> pd.DataFrame:
+    """L1 to L9 by the rule that was fixed before the runs; stored: rows of `records.load`."""
+    read = Read(by_seed(stored), READINGS[reading])
     return claims.judged(CLAIMS, read, limits=_limits(read))
 
 
-def told() -> dict[str, Told]:
-    """L1 to L9 by setting, under the sound reading, with their answers."""
-    return answers.told(CLAIMS, Read(by_seed(at_hand()), READINGS[SOUND]))
+def from_stored() -> pd.DataFrame:
+    """The same of the recorded runs, with what limits a verdict."""
+    return judged(at_hand())
+
+
+def told(stored: pd.DataFrame | None = None, reading: str = SOUND) -> dict[str, Told]:
+    """L1 to L9 by setting, with their answers; by default of the recorded runs."""
+    rows = at_hand() if stored is None else stored
+    return answers.told(CLAIMS, Read(by_seed(rows), READINGS[reading]))
+
+
+def by_reading(*ids: str) -> pd.DataFrame:
+    """The verdicts on the claims named under every reading: where rounds are chosen, and by which
+    protocol."""
+    found = {reading: told(reading=reading) for reading in READINGS}
+    words = {reading: {id: some[id].words for id in ids} for reading, some in found.items()}
+    names = {claim.id: f"{claim.id}: {claim.words}" for claim in CLAIMS}
+    return pd.DataFrame(words).rename(index=names)
 
 
 def _sent() -> int:
@@ -250,35 +224,3 @@ def _limits(read: Read) -> dict[str, str]:
         "L6": f" (fail: {FAILS:g} points behind FedAvg, our bound, however they are averaged; by "
         f"averaged weights, as printed, they are in {beyond} of {len(alone)} comparisons)",
     }
-
-
-def shown(lines: pd.DataFrame, asked: Iterable[str] | None = None) -> pd.DataFrame:
-    """`judged` for people: a line per claim, a column per reading, what was compared."""
-    lines = lines.assign(shown=[_shown(line) for line in lines.itertuples()])
-    wide = lines["shown"].unstack("reading")[list(READINGS)]
-    order = [c for c in dict.fromkeys(lines.index.get_level_values(0)) if not asked or c in asked]
-    words = lines.xs(SOUND, level="reading")["words"]
-    return wide.reindex(order).rename(index=lambda claim: f"{claim.split(',')[0]}: {words[claim]}")
-
-
-def details(stored: pd.DataFrame, asked: Iterable[str], reading: str = SOUND) -> pd.DataFrame:
-    """Every comparison that was run for the claims named, under one reading, uncorrected.
-
-    Columns: claim, at (the comparison), runs, estimate, low, high, p, p_against.
-    """
-    read, columns = Read(by_seed(stored), READINGS[reading]), ["claim", "at", "runs"]
-    named = {claim.id: claim for claim in (*CLAIMS, *BESIDE)}
-    lines = [
-        {"claim": id, "at": part.name, "runs": part.runs, **vars(part.evidence)}
-        for id in asked
-        for part in named[id].comparisons(read)
-        if part.runs
-    ]
-    return pd.DataFrame(lines, columns=[*columns, "estimate", "low", "high", "p", "p_against"])
-
-
-def _shown(line) -> str:
-    """Estimate, interval, runs and where, and the verdict."""
-    if not line.ran:
-        return line.verdict
-    return f"{claims.said(line)} ({line.at_runs}; {line.at}) {line.said}"

@@ -191,13 +191,13 @@ def grows_with_variance(read: Read) -> list[Part]:
     return parts
 
 
-def same_served(read: Read, alone: bool = False) -> list[Part]:
-    """L9: averaged weights against averaged outputs of the same models, LG-FedAvg's or those
-    trained alone; as released in the last round, as the best round's outputs are not averaged."""
+def same_served(read: Read) -> list[Part]:
+    """L9: averaged weights against averaged outputs of LG-FedAvg's models; as released in the last
+    round, as the best round's outputs are not averaged."""
     last = read.reading[0] == "as_released"
     return [
         paired(
-            f"{WORDS[dataset]}, {_split(classes)}" + (f", {who[1]} + 100 rounds" if who[1] else ""),
+            f"{WORDS[dataset]}, {_split(classes)}, {who[1]} + 100 rounds",
             *(read.new(dataset, classes, who, way, last) for way in ("weights", "outputs")),
             verdict.equivalent,
             family=f"L9, {dataset}",
@@ -205,5 +205,5 @@ def same_served(read: Read, alone: bool = False) -> list[Part]:
         )
         for dataset, budgets in BUDGETS.items()
         for classes in CLASSES
-        for who in ([LOCAL] if alone else map(lg, budgets))
+        for who in map(lg, budgets)
     ]

@@ -63,25 +63,34 @@ def all_false(dataset, classes, method, rounds, metric, protocol, selection):
 
 
 def verdicts(rows, reading=SOUND):
-    return claims.judged(rows).xs(reading, level="reading")["verdict"].to_dict()
+    return claims.judged(rows, reading)["verdict"].to_dict()
 
 
+@pytest.mark.parametrize("reading", READINGS)
 @pytest.mark.parametrize(
-    ("world", "expected"), [(all_true, verdict.CONFIRMED), (all_false, verdict.REFUTED)]
+    ("world", "expected", "words"),
+    [(all_true, verdict.CONFIRMED, "holds"), (all_false, verdict.REFUTED, "does not hold")],
 )
-def test_every_claim_has_its_verdict_under_every_reading(world, expected):
-    lines = claims.judged(stored(world))
-    assert len(lines) == 9 * len(READINGS)
+def test_every_claim_has_its_verdict_under_every_reading(world, expected, words, reading):
+    rows = stored(world)
+    lines, told = claims.judged(rows, reading), claims.told(rows, reading)
+    assert len(lines) == len(told) == 9
     assert lines["verdict"].eq(expected).all(), lines["verdict"]
     assert (lines["ran"] == lines["parts"]).all() and (lines["runs"] == 4).all()
+    assert {one.words for id, one in told.items() if id != "L6"} == {words}
+
+
+def test_the_table_of_readings_has_the_words_of_each():
+    table = claims.by_reading("L1", "L5")
+    assert list(table) == list(READINGS) and table.index.str[:2].tolist() == ["L1", "L5"]
+    assert table.loc[table.index[0], SOUND] == claims.told()["L1"].words
 
 
 def test_without_rows_nothing_is_said():
     empty = results.load(folder=printed.PAPER / "none")
     lines = claims.judged(empty)
     assert lines["verdict"].eq(verdict.NOT_RUN).all()
-    assert claims.shown(lines).eq(verdict.NOT_RUN).all(axis=None)
-    assert claims.details(empty, ["L1", "L9, local only"]).empty
+    assert {one.words for one in claims.told(empty).values()} == {"open"}
 
 
 def test_rows_below_paper_scale_do_not_count():
@@ -90,25 +99,28 @@ def test_rows_below_paper_scale_do_not_count():
 
 def test_a_missing_split_leaves_open_what_a_bad_split_refutes():
     some = claims.judged(stored(all_true, classes=(2, 10)))
-    line = some.loc[("L1", SOUND)]
+    line = some.loc["L1"]
     assert (line["verdict"], line["so_far"]) == (verdict.INCONCLUSIVE, verdict.CONFIRMED)
-    assert (line["ran"], line["parts"]) == (4, 10)
-    text = claims.shown(some)[SOUND].iloc[0]
-    assert "(4; i.i.d., 1200 + 100 rounds) confirmed so far, 4 of 10 comparisons" in text
-    assert some.loc[("L8", SOUND), "verdict"] == verdict.NOT_RUN  # a trend needs all five
+    assert (line["ran"], line["parts"], line["at_runs"]) == (4, 10, 4)
+    assert (line["at"], line["said"]) == (
+        "i.i.d., 1200 + 100 rounds",
+        "confirmed so far, 4 of 10 comparisons",
+    )
+    assert some.loc["L8", "verdict"] == verdict.NOT_RUN  # a trend needs all five
     assert verdicts(stored(all_false, classes=(2,)))["L1"] == verdict.REFUTED
 
 
 def test_one_seed_decides_nothing():
     lines = claims.judged(stored(all_true, seeds=(0,)))
     assert lines["verdict"].eq(verdict.INCONCLUSIVE).all()
-    assert lines.loc[("L1", SOUND), "estimate"] == pytest.approx(20 - 2 * NOISE[0])  # at 10 classes
+    assert lines.loc["L1", "estimate"] == pytest.approx(20 - 2 * NOISE[0])  # at 10 classes
 
 
 def test_runs_are_paired_by_seed():
     rows = stored(all_true, ["cifar10"], (2,))
     unpaired = rows[(rows["method"] != "fedavg") | rows["seed"].isin((1, 3))]
-    found = claims.details(unpaired, ["L1"])
+    found = claims.told(unpaired)["L1"].lines
+    found = found[found["runs"] > 0]
     assert found["runs"].tolist() == [2, 2]
     by_hand = 28 - 2 * NOISE[[1, 3]]  # 88 - 60, less the noise of both
     assert found["estimate"].tolist() == pytest.approx([by_hand.mean()] * 2)
@@ -120,18 +132,15 @@ def test_the_weakest_comparison_is_the_one_shown():
         usual = all_true(dataset, classes, method, rounds, metric, *reading)
         return value if (method, classes, rounds, metric) == weak else usual
 
-    line = claims.judged(stored(world)).loc[("L1", SOUND)]
+    line = claims.judged(stored(world)).loc["L1"]
     assert line["at"] == "4 classes, 1200 + 100 rounds"
     assert line["estimate"] == pytest.approx(0.1, abs=1e-6)
     rows = stored(partial(world, value=50.0))
     two = (rows["classes_per_device"] == 2) & (rows["metric"] == "local_test_acc")
     lines = claims.judged(rows[~two | (rows["seed"] == 0)])  # another has a single run
-    line = lines.loc[("L1", SOUND)]
+    line = lines.loc["L1"]
     assert (line["runs"], line["at_runs"]) == (1, len(NOISE))
-    assert (
-        f"({len(NOISE)}; 4 classes, 1200 + 100 rounds)"
-        in claims.shown(lines, ["L1"])[SOUND].iloc[0]
-    )
+    assert line["at"] == "4 classes, 1200 + 100 rounds"
 
 
 def test_l6_tells_the_two_averages_apart():
@@ -142,9 +151,9 @@ def test_l6_tells_the_two_averages_apart():
 
     rows = stored(world)
     assert verdicts(rows)["L6"] == verdict.REFUTED
-    apart = claims.judged(rows, claims.BESIDE).xs(SOUND, level="reading")["verdict"]
-    assert apart["L6, weights"] == verdict.CONFIRMED and apart["L6, outputs"] == verdict.REFUTED
-    assert apart["L9, local only"] == verdict.REFUTED
+    lines = claims.told(rows)["L6"].lines
+    apart = lines.groupby(lines["name"].str.contains("weights"))["outcome"].unique()
+    assert apart[True].tolist() == ["as claimed"] and apart[False].tolist() == ["against"]
 
 
 def test_l9_as_released_reads_the_last_round():

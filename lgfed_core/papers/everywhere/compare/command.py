@@ -6,6 +6,7 @@ from lgfed_core.errors import SettingsError
 
 from . import compare
 from .beside import sentences
+from .report import short
 
 
 def main(typed: Namespace) -> int:
@@ -28,11 +29,7 @@ def main(typed: Namespace) -> int:
         hours=typed.hours,
         contract=not typed.skip_contract,
     )
-    if typed.scale != "paper":
-        print(
-            f"At {typed.scale} scale these numbers mean nothing: shortened runs beside stored ones "
-            "at full length. Leave --scale out for a comparison.\n"
-        )
-    print("\n".join(one.replace("**", "") for one in sentences(lines)))
+    said = [*short(typed.scale), *(one.replace("**", "") for one in sentences(lines))]
+    print("\n".join(said))
     print(f"\nthe report: {typed.out}/report.html, report.md, rows.csv, command.txt")
     return 0

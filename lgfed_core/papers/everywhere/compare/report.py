@@ -66,9 +66,18 @@ def write(
     _put(place / "report.html", _html(name, head, sentences, means, found))
 
 
+def short(scale: str) -> list[str]:
+    """What is to be said of runs below paper scale; nothing of others."""
+    if scale == "paper":
+        return []
+    said = f"At {scale} scale these numbers mean nothing: shortened runs beside stored ones at full"
+    return [f"{said} length. Leave --scale out for a comparison."]
+
+
 def _head(yours: Yours, cfg: Settings, rows: pd.DataFrame, found: Beside) -> list[str]:
     rates, many = ", ".join(f"{rate:g}" for rate in cfg.lrs), rows["seed"].nunique()
     out = [
+        *short(cfg.scale),
         f"{many} seeds, {cfg.rounds} rounds, one local epoch, learning rates {rates}; "
         "validation rows choose the rate, for every method alike.",
         f"Differences are paired by seed. Less than {MARGIN:g} point is level. Intervals "

@@ -20,6 +20,7 @@ from lgfed_core.papers.experiment import Experiment
 from lgfed_core.papers.parts import Part
 from lgfed_core.papers.settings import Checked
 
+PAGE = ".".join(__name__.split(".")[-3:-1])  # "own.worst_off", by its folders
 METHODS = {"fedavg": lg.FedAvg(), "lg_fedavg": lg.LGFedAvg(layers={"2.weight", "2.bias"})}
 SCALES = {"smoke": dict(rounds=2), "quick": dict(rounds=5), "paper": {}}
 
@@ -56,10 +57,10 @@ class WorstFifth(lg.Tracker):
         return {"local_test_acc": found.nanmean(1), "worst_fifth_acc": worst.nanmean(1)}
 
 
-class WorstOff(Experiment):
+class Own(Experiment):
     """A part for each method."""
 
-    name, table = "own.worst_off", "own_worst_off"
+    name, table = PAGE, PAGE.replace(".", "_")
     Settings, scales, chooses = Settings, SCALES, frozenset({"methods"})
 
     def parts(self, cfg, seeds, device):
@@ -86,7 +87,7 @@ class WorstOff(Experiment):
         raise NotImplementedError("it measures the end alone")
 
 
-WORST_OFF = WorstOff()
+OWN = Own()
 
 
 def private_heads_serve_them(found) -> list[claims.Part]:
@@ -100,8 +101,8 @@ def private_heads_serve_them(found) -> list[claims.Part]:
 
 CLAIMS = (
     claims.Claim(
-        "X1",
-        "own/worst_off",
+        PAGE.replace(".", "-"),
+        PAGE.replace(".", "/"),
         "private heads serve the worst-off devices better",
         private_heads_serve_them,
         total=1,
@@ -115,7 +116,7 @@ CLAIMS = (
 
 def stored():
     """Our rows at full length; empty before the first run."""
-    return records.select(WORST_OFF.name, columns=("method",), scale="paper")
+    return records.select(OWN.name, columns=("method",), scale="paper")
 
 
 def from_stored():
