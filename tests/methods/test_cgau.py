@@ -17,7 +17,7 @@ from lgfed_core.models import cgau as nets_cgau, gated_unit
 from lgfed_core.models.cgau import Baseline, GatedMLP, client_rows, joined_clients
 from lgfed_core.models.gated_unit import CGAU
 from lgfed_core.models.layout import Layout, joined
-from lgfed_core.papers.cgau.pooled import Pooled, auc, judged
+from lgfed_core.papers.cgau.pooled import Pooled, judged
 from lgfed_core.partition import ClientIndices, Partition
 from toy import toy_federation
 
@@ -279,9 +279,10 @@ def test_own_outputs_are_each_models_on_its_own_rows():
 def test_auc_is_the_known_one():
     rng = torch.Generator().manual_seed(0)
     score, y = torch.randn(200, generator=rng).round(decimals=1), torch.arange(200) % 7 == 0
-    assert auc(score, y) == pytest.approx(roc_auc_score(y, score))
-    assert auc(torch.tensor([1.0, 2.0, 2.0]), torch.tensor([0, 1, 0])) == 0.75
-    assert torch.isnan(torch.tensor(auc(score, torch.zeros(200))))
+    assert judged(score[:, None], y)["auc"] == pytest.approx(roc_auc_score(y, score))
+    ties = judged(torch.tensor([[1.0], [2.0], [2.0]]), torch.tensor([0, 1, 0]))
+    assert ties["auc"] == 0.75
+    assert torch.isnan(torch.tensor(judged(score[:, None], torch.zeros(200))["auc"]))
     three = judged(torch.eye(3), torch.tensor([0, 1, 0]))
     assert three["acc"] == pytest.approx(2 / 3) and "auc" not in three
 

@@ -6,11 +6,11 @@ AUC for the whole federation, not a mean over clients.
 
 import torch
 import torch.nn.functional as F
-from scipy.stats import rankdata
 from torch import Tensor
 
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.errors import SettingsError, at_least
+from lgfed_core.metrics.fairness import auc
 
 
 class Pooled(Tracker):
@@ -77,24 +77,12 @@ def measured(engine, shared: str, personal: str, rows: str) -> list[dict[str, fl
 
 
 def judged(outputs: Tensor, y: Tensor) -> dict[str, float]:
-    """loss, acc (and auc) of logits [n, outputs] against labels y [n]."""
+    """loss, acc (and auc; NaN of one class alone) of logits [n, outputs] against labels y [n]."""
     if outputs.shape[-1] > 1:
         right = outputs.argmax(-1) == y
         return {"loss": float(F.cross_entropy(outputs, y)), "acc": float(right.float().mean())}
     score = outputs[:, 0]
     loss = F.binary_cross_entropy_with_logits(score, y.to(score.dtype))
     right = (score > 0) == (y > 0)
-    return {"loss": float(loss), "acc": float(right.float().mean()), "auc": auc(score, y)}
-
-
-def auc(score: Tensor, y: Tensor) -> float:
-    """Area under the ROC curve of ``score`` [n] for y [n] in {0, 1}; ties count one half.
-
-    The share of (positive, negative) pairs in order. NaN where one class is absent.
-    """
-    positive = (y > 0).cpu().numpy()
-    n, m = int(positive.sum()), int((~positive).sum())
-    if not n or not m:
-        return float("nan")
-    ranks = rankdata(score.cpu().numpy())
-    return float((ranks[positive].sum() - n * (n + 1) / 2) / (n * m))
+    area = float(auc(score.cpu(), (y > 0).cpu()))
+    return {"loss": float(loss), "acc": float(right.float().mean()), "auc": area}

@@ -111,10 +111,10 @@ class NewClients(cifar10.Cifar10):
 NEW_CLIENTS = NewClients()
 
 
-def stored(features: str = "inception_v3", scale: str = "paper") -> pd.DataFrame:
+def stored(features: str = "inception_v3") -> pd.DataFrame:
     """Our recorded rows; may be empty."""
     ours = ("shuffle_proportion", "method", "way", "features", "stand_in")
-    return select(NAME, columns=ours, table=TABLE, scale=scale, features=features)
+    return select(NAME, columns=ours, table=TABLE, scale="paper", features=features)
 
 
 def apart(partition: Partition, new: int) -> tuple[Partition, Partition]:

@@ -60,7 +60,6 @@ SCALES = {
 }
 MANY = dict(shuffles=(0.0, 1.0))  # what more than ten clients change: the two ends alone
 CONTROL = dict(shuffles=(0.0,))  # no label sends rows to clients: there is none to shuffle away
-SEEDS = 5  # repetitions in the paper
 
 
 @dataclass(frozen=True)

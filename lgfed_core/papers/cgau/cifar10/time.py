@@ -132,6 +132,6 @@ def ratios(found: pd.DataFrame) -> pd.DataFrame:
     return each.rename_axis(columns="method").stack().rename("ratio").reset_index()
 
 
-def stored(protocol: str = "as_described", scale: str = "paper") -> pd.DataFrame:
-    """Our recorded rows of one protocol and scale; may be empty."""
-    return select(NAME, columns=("way", "method"), table=TABLE, scale=scale, protocol=protocol)
+def stored(protocol: str = "as_described") -> pd.DataFrame:
+    """Our recorded rows of one protocol; may be empty."""
+    return select(NAME, columns=("way", "method"), table=TABLE, scale="paper", protocol=protocol)
