@@ -3,6 +3,8 @@
 found: `run.accuracies`, of one kind of network or by kind. The evidence is made on the page.
 """
 
+from __future__ import annotations
+
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
