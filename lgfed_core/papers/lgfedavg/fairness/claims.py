@@ -159,10 +159,10 @@ def l14(
     return parts
 
 
-def l15(stored: pd.DataFrame, protocol: str = "as_described", way: Way | None = None) -> list[Part]:
+def l15(stored: pd.DataFrame, way: Way | None = None) -> list[Part]:
     """L15: classifiers fitted afterwards are close to random, too: logistic and network probes."""
     return [
-        _is_random(stored, kind, split, protocol, way)
+        _is_random(stored, kind, split, "as_described", way)
         for split in settings.SPLITS
         for kind in ("probe_logistic", "probe_network")
     ]
