@@ -16,7 +16,6 @@ leaves open: SGD with momentum 0.9 that each user keeps.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -73,69 +72,55 @@ def federation(
     return fed, torch.stack([joined(net) for net in found for _ in males])
 
 
-@dataclass(frozen=True)
-class Parts:
-    """The parts of one choice of inputs, all seeds together, with their checkpoints."""
-
-    cfg: Settings
-    inputs: str
-    seeds: Sequence[int]
-    device: torch.device
-    folder: Path | None
-    engine: dict
-
-    def part(self, name: str) -> Measured:
-        """Train what the part ``name`` asks for, and measure it on rows left out."""
-        cfg, cells = self.cfg, self.cfg.cells(name)
-        if name == "central":
-            return central(cfg, self.inputs, self.seeds)
-        if name == "qffl":
-            methods = [QFFL(q=c["q"], unit=0.5, beta=cfg.beta, weighted=True) for c in cells]
-            return self._run(name, cells, methods, Tuning(lr=cfg.lr))
-        tuning = Tuning(lr=cfg.lr)
-        if name.startswith("sweep"):
-            top, lr, own = (cells[0][field] for field in Tuning._fields)
-            tuning = Tuning(top, lr, int(own))
-        methods = [
-            Game(
-                power=POWERS[c["loss"]],
-                top=tuning.top if c["loss"] != "none" else 0.0,
-                own_steps=tuning.own_steps,
-                rounds=cfg.rounds,
-                beta=cfg.beta,
-            )
-            for c in cells
-        ]
-        return self._run(name, cells, methods, tuning)
-
-    def _run(
-        self, name: str, cells: list[dict], methods: Sequence[Method], tuning: Tuning
-    ) -> Measured:
-        cfg = self.cfg
-        fed, start = federation(
-            cfg, self.inputs, self.seeds, [c["males"] for c in cells], self.device
+def _part(
+    cfg: Settings,
+    inputs: str,
+    name: str,
+    seeds: Sequence[int],
+    device: torch.device,
+    folder: Path | None,
+    engine: dict,
+) -> Measured:
+    """Train what a part asks for, all seeds together, and measure it on rows left out."""
+    if name == "central":
+        return central(cfg, inputs, seeds)
+    cells, tuning = cfg.cells(name), Tuning(lr=cfg.lr)
+    if name.startswith("sweep"):
+        top, lr, own = (cells[0][field] for field in Tuning._fields)
+        tuning = Tuning(top, lr, int(own))
+    methods: list[Method] = [
+        QFFL(q=c["q"], unit=0.5, beta=cfg.beta, weighted=True)
+        if name == "qffl"
+        else Game(
+            power=POWERS[c["loss"]],
+            top=tuning.top if c["loss"] != "none" else 0.0,
+            own_steps=tuning.own_steps,
+            rounds=cfg.rounds,
+            beta=cfg.beta,
         )
-        training = LocalTraining(
-            tuning.lr,
-            cfg.batch_size,
-            cfg.momentum,
-            keep_momentum=True,
-            batches=1,
-            annealing=Annealing(cfg.rounds),
-        )
-        saved = self.folder / f"{self.inputs}_{_file(name)}" if self.folder else None
-        outcome = run(
-            fed,
-            list(methods) * len(self.seeds),
-            training,
-            cfg.rounds,
-            start,
-            saved=saved,
-            tracker=Watch(max(1, cfg.rounds // cfg.looks)),
-            label=f"{who(self.seeds)}, {self.inputs}: {name}",
-            **self.engine,
-        )
-        return measure(fed, outcome, 0 if name == "qffl" else cfg.probed)
+        for c in cells
+    ]
+    fed, start = federation(cfg, inputs, seeds, [c["males"] for c in cells], device)
+    training = LocalTraining(
+        tuning.lr,
+        cfg.batch_size,
+        cfg.momentum,
+        keep_momentum=True,
+        batches=1,
+        annealing=Annealing(cfg.rounds),
+    )
+    outcome = run(
+        fed,
+        methods * len(seeds),
+        training,
+        cfg.rounds,
+        start,
+        saved=folder / f"{inputs}_{_file(name)}" if folder else None,
+        tracker=Watch(max(1, cfg.rounds // cfg.looks)),
+        label=f"{who(seeds)}, {inputs}: {name}",
+        **engine,
+    )
+    return measure(fed, outcome, 0 if name == "qffl" else cfg.probed)
 
 
 class Income(Experiment):
@@ -155,9 +140,9 @@ class Income(Experiment):
 
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Measured]]:
         for inputs in cfg.inputs:
-            parts = Parts(cfg, inputs, seeds, device, folder, engine)
             for name in cfg.names():
-                yield f"{inputs}:{name}", parts.part(name)
+                found = _part(cfg, inputs, name, seeds, device, folder, engine)
+                yield f"{inputs}:{name}", found
 
     def measured(self, cfg: Settings, part: str, outcome: Outcome | Measured) -> pd.DataFrame:
         """The tidy rows of one part, after its last round; delta EO from 0 to 2, the rest in %."""
