@@ -52,11 +52,10 @@ def _run(args) -> int:
 
     command_checks.run(args.experiment, args.scale, args.protocol, args.device, args.lanes)
     from .evidence import records as results
-    from .papers import parse_settings
     from .papers.parts import said
 
     experiment = experiments.find(args.experiment)
-    changes = parse_settings.changes(experiment.Settings, args.set)
+    changes = command_checks.changes(experiment.Settings, args.set)
     protocols = experiment.protocols if args.protocol == "both" else [args.protocol]
     why_not = "The smallest scale is for trying things out" if args.scale == "smoke" else ""
     if others := changes.keys() - experiment.chooses:

@@ -10,7 +10,7 @@ from lgfed_core.engine import loop
 from lgfed_core.errors import LgfedError
 from lgfed_core.evidence import records as results
 from lgfed_core.evidence.rows import PROTOCOLS
-from lgfed_core.papers import experiment, experiments, parse_settings, printed
+from lgfed_core.papers import command_checks, experiment, experiments, printed
 from lgfed_core.papers.lgfedavg.mnist.run import MNIST
 from toy import stored_row
 
@@ -214,7 +214,7 @@ FILLS = [(t, e, s) for t in printed.TABLES.values() for e in t.experiments for s
 @pytest.mark.parametrize(("table", "name", "some"), FILLS, ids=lambda v: getattr(v, "name", v))
 def test_what_a_report_says_to_run_is_recorded(table, name, some):
     experiment = experiments.find(name)
-    changes = parse_settings.changes(experiment.Settings, [some] if some else [])
+    changes = command_checks.changes(experiment.Settings, [some] if some else [])
     assert changes.keys() <= experiment.chooses
     for protocol in table.protocols:
         experiment.settings("paper", protocol, **changes)

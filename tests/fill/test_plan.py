@@ -208,12 +208,12 @@ def test_the_plan_says_what_why_and_how_long():
 
 
 def test_what_is_planned_can_be_typed():
-    from lgfed_core.papers import experiments, parse_settings
+    from lgfed_core.papers import command_checks, experiments
 
     task = first(plan([goal(FEDAVG, LG, at3=1.0)])).tasks[0]
     words = str(task).split(" seed")[0].split()[2:]
     assert (
-        parse_settings.changes(experiments.find("lgfedavg.mnist").Settings, words) == task.changes
+        command_checks.changes(experiments.find("lgfedavg.mnist").Settings, words) == task.changes
     )
     assert commands.text((1, 2)) == "1,2"
 

@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
-from lgfed_core.papers.everywhere import beside_fedavg, claims, tables
+from lgfed_core.papers.everywhere import claims, figures, tables
 from lgfed_core.papers.everywhere.settings import METHODS
 
 
@@ -18,13 +18,13 @@ def values():
 
 
 def test_each_way_is_so_far_ahead_of_fedavg_on_the_tasks_that_ran(values):
-    (one,) = claims.ahead_of(values, "fedavg", beside_fedavg.BESIDE)
-    assert list(one.lines["name"]) == [METHODS[method] for method in beside_fedavg.BESIDE]
+    (one,) = claims.ahead_of(values, "fedavg", figures.BESIDE)
+    assert list(one.lines["name"]) == [METHODS[method] for method in figures.BESIDE]
     assert one.lines["estimate"].tolist() == pytest.approx([4.0] * 5)
 
 
 def test_the_picture_has_a_mark_for_each_way_and_task(values):
-    figure = beside_fedavg.figure(values, "seen")
+    figure = figures.beside_fedavg(values, "seen")
     (ax,) = figure.axes
     drawn = [line.get_xdata()[0] for line in ax.lines if len(line.get_xdata()) == 1]
     assert drawn == pytest.approx([4.0] * 5)

@@ -1,14 +1,15 @@
-"""The figure of the page: accuracy against what is sent, a panel per task."""
+"""The figures of the page: beside FedAvg on every task, and accuracy against what is sent."""
 
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from lgfed_core.colours import METHOD, SPARE
+from lgfed_core.colours import INK, METHOD, SPARE
+from lgfed_core.papers.forest import NARROW
 from lgfed_core.plotting import WIDTH, caption
 
-from .claims import SUCCESSORS
+from .claims import SUCCESSORS, ahead_of
 from .settings import METHODS
 from .tables import MEASURES, WORDS, of
 
@@ -23,6 +24,34 @@ LOOKS = {  # method -> (colour, marker, how it is filled); one that builds on an
     "fade": (*SPARE[1], "full"),
 }
 OTHER = (*SPARE[1], HOLLOW)  # of a method that has no look of its own
+BESIDE = ("lg_fedavg", "local_only", "fine_tuned", "ditto", "cgau")
+
+
+def beside_fedavg(values: pd.DataFrame, title: str) -> Figure:
+    """Five ways to differ from FedAvg: a line of marks for each task, a colour for each
+    method, bars for 95 % intervals.
+
+    values: of `tables.chosen`.
+    """
+    looks = {METHODS[method]: LOOKS.get(method, OTHER) for method in BESIDE}
+    fig, ax = plt.subplots(figsize=(NARROW, 3.6))
+    ax.axvline(0, color=INK, lw=0.8)
+    told = ahead_of(values, "fedavg", BESIDE)
+    for row, one in enumerate(told):
+        for line in one.lines.itertuples():
+            place = row + 0.14 * ([*looks].index(line.name) - 2)
+            colour, mark, fill = looks[line.name]
+            ax.plot([line.low, line.high], [place, place], color=colour, lw=1)
+            ax.plot(line.estimate, place, color=colour, marker=mark, fillstyle=fill, ls="")
+    for words, (colour, mark, fill) in looks.items():
+        ax.plot([], [], color=colour, marker=mark, fillstyle=fill, ls="", label=words)
+    ax.set_yticks(range(len(told)), [WORDS[one.claim.id.split()[0]] for one in told])
+    ax.invert_yaxis()
+    ax.set(xlabel="points of accuracy on own rows,\nabove 0: ahead of FedAvg")
+    ax.set_title(title, loc="left")
+    ax.legend(ncols=2, loc="upper center", bbox_to_anchor=(0.35, -0.25))
+    below = "Accuracy on devices' own rows, against FedAvg. Bars are 95 % intervals."
+    return caption(fig, below, values)
 
 
 def against_bytes(values: pd.DataFrame) -> Figure:

@@ -28,7 +28,6 @@ from lgfed_core.papers.fade.digits import (
     domains,
     figures as figures_fade,
     run as digits,
-    tables,
 )
 from lgfed_core.papers.fade.digits.adaptation import measured
 from lgfed_core.papers.fade.digits.run import DIGITS
@@ -399,22 +398,3 @@ def test_one_direction_at_full_length_judges_alone_and_the_other_is_still_shown(
         shown[shown["table"] == digits.CURVES].assign(round=shown["rounds"])
     )
     assert caption == ", after 500 rounds (MNIST to USPS) and 8,600 rounds (USPS to MNIST)"
-
-
-def test_dann_is_set_beside_the_library_at_each_length():
-    rows = made_up()
-    rows = rows[(rows["metric"] == "target_acc") & (rows["probability"] == 0.5)]
-    games = rows[rows["loss"] == "vanilla"].assign(rounds=500.0, statistics="")
-    some = [games]
-    for rounds, shift in ((500.0, -10.0), (2000.0, -3.0)):
-        some.append(
-            games.assign(loss="central", rounds=rounds, probability=None, value=games.value + shift)
-        )
-    some.append(some[-1].assign(statistics="local", value=99.0))
-    found = pd.concat(some, ignore_index=True)
-    table = tables.central(found)
-    line = table.loc["mnist-usps", 2000, "frozen"]
-    assert line["ours"] == pytest.approx(92, abs=0.5) and line["seeds"] == 3
-    assert line["difference"] == pytest.approx(line["ours"] - 91.7)
-    assert pd.isna(line["federated"]) and table.loc["mnist-usps", 500, "frozen"]["federated"] > 94
-    assert table.loc["mnist-usps", 2000, "local"]["ours"] == 99

@@ -17,7 +17,7 @@ from lgfed_core import models
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import Method
 from lgfed_core.methods.field_checks import needed
-from lgfed_core.papers import parse_settings
+from lgfed_core.papers import command_checks
 
 from ..net import SmallNet, head
 from ..tasks import Task
@@ -120,7 +120,7 @@ class Given:
     def _fields(self, net: nn.Module) -> dict[str, Any]:
         """The settings of its class; texts, as typed, become what their fields take."""
         typed_ones = [f"{n}={v}" for n, v in self.settings.items() if isinstance(v, str)]
-        found = dict(self.settings) | parse_settings.changes(self.what, typed_ones)
+        found = dict(self.settings) | command_checks.changes(self.what, typed_ones)
         due = set(needed(self.what))
         if "layers" in due - found.keys() and isinstance(net, SmallNet):
             found["layers"] = head(net)

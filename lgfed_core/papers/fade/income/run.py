@@ -29,8 +29,7 @@ from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.income import IncomeNet
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.part_outcome import Measured
-from lgfed_core.papers.parts import Part, who
+from lgfed_core.papers.parts import Measured, Part, who
 
 from . import census
 from .census import POWERS, SCALES, Settings, Tuning

@@ -18,7 +18,7 @@ from lgfed_core.engine import Federation, Outcome
 from lgfed_core.metrics.fairness import auc, demographic_parity, equalised_odds
 from lgfed_core.metrics.probes import KINDS, probe
 from lgfed_core.models.adult import AdultNet
-from lgfed_core.papers.part_outcome import Measured
+from lgfed_core.papers.parts import Measured
 from lgfed_core.partition import ClientIndices
 from lgfed_core.seeds import Purpose, stream
 

@@ -32,8 +32,7 @@ from lgfed_core.methods import FairLGFedAvg, Method, WatchedFedAvg
 from lgfed_core.models.adult import WIDTH, AdultNet
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.part_outcome import Measured
-from lgfed_core.papers.parts import Part, following
+from lgfed_core.papers.parts import Measured, Part, following
 
 from . import released
 from .measures import measure, rows_of_adult

@@ -2,13 +2,13 @@ from dataclasses import fields
 
 import pytest
 
-from lgfed_core.papers import experiments, parse_settings
+from lgfed_core.papers import command_checks, experiments
 
 
 def test_changes_take_the_type_of_the_setting():
     pairs = "classes=5 lr=0.2 starts=400,800 rows_per_class=40,20 softmax=true patience=3"
     pairs += " local_stop=0.9,50 decay=none fraction=1"
-    changes = parse_settings.changes(experiments.find("lgfedavg.mnist").Settings, pairs.split())
+    changes = command_checks.changes(experiments.find("lgfedavg.mnist").Settings, pairs.split())
     assert changes == {
         "classes": 5,
         "lr": 0.2,
@@ -22,10 +22,10 @@ def test_changes_take_the_type_of_the_setting():
     }
     assert isinstance(changes["fraction"], float)
     cifar10 = experiments.find("lgfedavg.cifar10")
-    assert parse_settings.changes(cifar10.Settings, ["alone=local,mtl"]) == {
+    assert command_checks.changes(cifar10.Settings, ["alone=local,mtl"]) == {
         "alone": ("local", "mtl")
     }
-    assert parse_settings.changes(cifar10.Settings, ["alone="]) == {"alone": ()}
+    assert command_checks.changes(cifar10.Settings, ["alone="]) == {"alone": ()}
 
 
 @pytest.mark.parametrize("name", experiments.ALL)
@@ -39,4 +39,4 @@ def test_every_setting_can_be_said_on_the_command_line(name):
             words = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
             pairs.append(f"{field.name}={words}")
             wanted[field.name] = value
-    assert parse_settings.changes(experiment.Settings, pairs) == wanted
+    assert command_checks.changes(experiment.Settings, pairs) == wanted
