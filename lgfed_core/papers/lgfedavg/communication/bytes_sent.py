@@ -7,8 +7,6 @@ counted as its objective needs it: a participant sends its model and receives th
 Source: Liang et al. (2020), Tables 1, 6 and 8.
 """
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 
@@ -16,7 +14,6 @@ from lgfed_core.evidence.printed import cells
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.report import SELECTION
 from lgfed_core.evidence.verdict import reach_of
-from lgfed_core.paths import PAPER
 
 from ..printed import TABLES
 from ..records import PRINTED, system
@@ -41,21 +38,19 @@ def by_round(cfg, curves: pd.DataFrame) -> pd.DataFrame:
     return curves.assign(megabytes=np.array(sent) * BYTES / 1e6)
 
 
-def ends(cfg, rows: pd.DataFrame, selection: str = "last") -> pd.DataFrame:
-    """The tests of a live run's rows, with ``megabytes`` sent: method, fedavg_rounds, seed, both.
+def ends(cfg, rows: pd.DataFrame) -> pd.DataFrame:
+    """Both tests of a live run's last round, with ``megabytes`` sent: by method, rounds and seed.
 
     Rounds are those that the rows name, shrunk as ``cfg`` shrinks them.
     """
-    rows = rows[(rows["selection"] == selection) & rows["metric"].isin(TESTS)]
+    rows = rows[(rows["selection"] == "last") & rows["metric"].isin(TESTS)]
     wide = rows.pivot_table("value", [*ROW, "seed"], "metric").reset_index()
     here = system(cfg)
     done = [[cfg.ran(r) for r in pair] for pair in wide[ROW[1:]].to_numpy()]
     return wide.assign(megabytes=[here.deployed(*pair) * BYTES / 1e6 for pair in done])
 
 
-def points(
-    stored: pd.DataFrame, dataset: str, classes: int, protocol: str, paper: Path = PAPER
-) -> pd.DataFrame:
+def points(stored: pd.DataFrame, dataset: str, classes: int, protocol: str) -> pd.DataFrame:
     """Every budget at paper scale, the papers' points and ours, one line per row and test.
 
     stored: rows of `records.load`; ours are those at the protocol's own selection, on the paper's
@@ -63,7 +58,7 @@ def points(
     mean, low, high (95 % interval of the mean; NaN with one run), seeds (NaN for the paper's).
     """
     ours = _ours(select(stored, table=PRINTED[dataset]), classes, protocol)
-    found = [*_printed(dataset, classes, paper), *ours]
+    found = [*_printed(dataset, classes), *ours]
     columns = [*ROW, "metric", "who", "mean", "low", "high", "seeds"]
     table = pd.DataFrame(found, columns=columns)
     deployed = SYSTEMS[dataset].deployed
@@ -72,9 +67,9 @@ def points(
     return table.drop_duplicates([*ROW, "metric", "who"])
 
 
-def _printed(dataset: str, classes: int, paper: Path):
+def _printed(dataset: str, classes: int):
     for spec in (TABLES[name] for name in PRINTED[dataset] if name in TABLES):
-        found = select(cells(spec, paper), metric=TESTS)
+        found = select(cells(spec), metric=TESTS)
         of_all = found.get("classes_per_device", pd.Series(2, found.index))  # Table 1 has two
         for cell in found[of_all == classes].to_dict("records"):
             mean, df = cell["paper"], spec.runs - 1
