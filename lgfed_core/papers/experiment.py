@@ -34,7 +34,7 @@ MOST_SEEDS = 1000  # of one run
 class Experiment:
     """What all experiments have in common; a page's own class says what is special about it.
 
-    It gives the attributes without a default, and `parts`, `train`, `measured` and `progress`.
+    It gives the attributes without a default, and `parts`, `train` and `measured`.
     """
 
     name: ClassVar[str]  # as `python -m lgfed_core run` and data/results call it
@@ -107,8 +107,8 @@ class Experiment:
         raise NotImplementedError
 
     def progress(self, cfg, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
-        """Curves to draw; histories: by part, as `run` returns them."""
-        raise NotImplementedError
+        """Curves to draw, where a page draws any; histories: by part, as `run` returns them."""
+        return pd.DataFrame()
 
     def check(
         self,

@@ -86,19 +86,6 @@ class Everywhere(Experiment):
         way = _long(outcome.history, ["seed", "round"]).assign(table=CURVES, **common)
         return pd.concat([end, way], ignore_index=True)
 
-    def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
-        """Curves to draw: task, method, lr, seed, round, local_test_acc in percent."""
-        names = ("task", "method", "lr")
-        lines = [
-            history.assign(**dict(zip(names, cfg.cells[part], strict=True)))
-            for part, history in histories.items()
-            if len(history)
-        ]
-        if not lines:
-            return pd.DataFrame()
-        found = pd.concat(lines, ignore_index=True)
-        return found.assign(local_test_acc=100 * found["local_test_acc"])
-
     def _saved(self, cfg, part: str, seeds: Sequence[int]) -> Path:
         return self.folder(cfg, seeds) / f"{part.replace(':', '_')}.safetensors"
 

@@ -103,10 +103,6 @@ class NewClients(cifar10.Cifar10):
             selection="last",
         )
 
-    def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
-        """Nothing is measured on the way."""
-        return pd.DataFrame(columns=["method", "shuffle_proportion", "seed", "round"])
-
 
 NEW_CLIENTS = NewClients()
 

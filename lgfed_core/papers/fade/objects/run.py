@@ -151,16 +151,6 @@ class Objects(Experiment):
             rows.append(_long(history[["seed", "round", *way]], CURVES, "last"))
         return pd.concat(rows, ignore_index=True).assign(**cell)
 
-    def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
-        """Curves to draw: task, the columns of a cell, seed, round, metric, value."""
-        out = [
-            _long(mine, CURVES, "last").assign(task=part.split(":")[0], **cell)
-            for part, history in histories.items()
-            for cell, mine in _by_cell(cfg, part.split(":")[1], history)
-            if len(history) and ":pretraining" not in part
-        ]
-        return pd.concat(out, ignore_index=True) if out else pd.DataFrame()
-
 
 def _by_cell(cfg: Settings, name: str, history: pd.DataFrame) -> list[tuple[dict, pd.DataFrame]]:
     """Columns method, setting, target_users and per_round of each cell, with its lines."""

@@ -237,15 +237,6 @@ class Fairness(Experiment):
             out.append(steps.assign(table=STEPS, method=rest[0], split=split))
         return pd.concat(out, ignore_index=True).dropna(subset="value").assign(selection="last")
 
-    def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
-        """Curves: a line per part, round and seed, ``local_test_acc`` in percent if measured."""
-        out = []
-        for part, history in histories.items():
-            if "local_test_acc" in history:
-                lines = history.assign(part=part, method=part.split(":")[1])
-                out.append(lines.assign(local_test_acc=100 * lines["local_test_acc"]))
-        return pd.concat(out, ignore_index=True) if out else pd.DataFrame()
-
 
 FAIRNESS = Fairness()
 

@@ -155,17 +155,6 @@ class Layers(experiment.Experiment):
         found = pd.concat([found, size], ignore_index=True)
         return found.assign(dataset=cfg.data, side=side, shared_layers=int(n))
 
-    def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
-        """Curves to draw: part, side, shared_layers, round, seed and local test in percent."""
-        out = []
-        for part, history in histories.items():
-            side, _, n = part.partition("_")
-            lines = history.reindex(columns=["round", "seed", "local_test_acc"])
-            lines["local_test_acc"] *= 100
-            lines["round"] += 0 if side == "start" else cfg.base.rounds(cfg.start)
-            out.append(lines.assign(part=part, side=side, shared_layers=int(n or 0)))
-        return pd.concat(out, ignore_index=True)
-
 
 def _start(cfg: Settings, outcome: Outcome) -> pd.DataFrame:
     """FedAvg's model at the start; as released its best on test so far, without a local test."""
