@@ -40,7 +40,7 @@ def run(cfg, seeds, split: str, method: str, device: torch.device) -> Measured:
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(draw(seeds[0], 0, 0, 1))
         if method == "fedavg":
-            final, history = _baseline(lanes), pd.DataFrame()
+            final, history = _baseline(lanes), pd.DataFrame(columns=["round", "seed"])
         else:
             final, history = _local(lanes, method == "lg_fedavg_adv")
     spent = time.perf_counter() - began
