@@ -131,15 +131,12 @@ def decided(evidence: Evidence) -> list[Part]:
 
 
 def judged(
-    claims: Iterable[Claim],
-    found: Any,
-    stand_in: str | Mapping[str, str] = "",
-    limits: str | Mapping[str, str] = "",
+    claims: Iterable[Claim], found: Any, stand_in: str | Mapping[str, str] = ""
 ) -> pd.DataFrame:
     """A line for every claim that names comparisons, by id.
 
     found: what the claims' ``comparisons`` take. stand_in: the data that stand in for the paper's,
-    of all claims or by claim. limits: what else a verdict must say, likewise.
+    of all claims or by claim.
 
     Columns: words; estimate, low, high of the weakest comparison that has run, its name ``at`` and
     its runs ``at_runs``; p, p_against and verdict by Holm over these claims; alone and
@@ -164,16 +161,8 @@ def judged(
     lines["words"] = [claim.words for claim in parts]
     lines["of"] = [tuple({of: 0 for part in some for of in part.of}) for some in parts.values()]
     lines.loc[lines["ran"] == 0, ["verdict", "so_far"]] = verdict.NOT_RUN
-    names, more = (
-        words if isinstance(words, Mapping) else dict.fromkeys(lines.index, words)
-        for words in (stand_in, limits)
-    )
-    said = [
-        on_stand_in(
-            sentence(line) + more.get(line.Index, "") * (line.ran > 0), names.get(line.Index, "")
-        )
-        for line in lines.itertuples()
-    ]
+    names = stand_in if isinstance(stand_in, Mapping) else dict.fromkeys(lines.index, stand_in)
+    said = [on_stand_in(sentence(line), names.get(line.Index, "")) for line in lines.itertuples()]
     return lines.assign(said=pd.Series(said, lines.index, str))  # texts, where there is none too
 
 

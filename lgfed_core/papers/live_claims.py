@@ -9,7 +9,7 @@ claims of the page, as on the page itself; at quick scale they are suggested, no
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -54,13 +54,10 @@ def rows(of: Sequence[Claim], found: Any, scale: str, seed: int = 0) -> pd.DataF
     )
 
 
-def stored(of: Sequence[Claim], limits: str | Mapping[str, str] = "") -> pd.DataFrame:
-    """Lines of `claims.judged` for the claims of a page, at the best scale that has been stored.
-
-    limits: of `claims.judged`.
-    """
+def stored(of: Sequence[Claim]) -> pd.DataFrame:
+    """Lines of `claims.judged` for the claims of a page, at the best scale that has been stored."""
     again, numbers, scale = _stored(of)
-    lines = claims.judged(again, numbers, limits=limits)
+    lines = claims.judged(again, numbers)
     return claims.only_suggested(lines, _QUICK) if scale == "quick" else lines
 
 

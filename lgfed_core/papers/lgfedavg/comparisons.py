@@ -134,7 +134,7 @@ def margin_of_match() -> float:
     return margin(TABLES["lgfedavg_v2_table1_cifar10"], "new_test_acc", method="fedavg")
 
 
-def local_fails(read: Read, ways: Iterable[str] = ("weights", "outputs")) -> list[Part]:
+def local_fails(read: Read) -> list[Part]:
     """L6: FedAvg minus local only on new devices, however its models are averaged."""
     return [
         paired(
@@ -146,7 +146,7 @@ def local_fails(read: Read, ways: Iterable[str] = ("weights", "outputs")) -> lis
             f"L6, {dataset}, {way}",
             by=FAILS,
         )
-        for way in ways
+        for way in ("weights", "outputs")
         for dataset in BUDGETS
         for classes in CLASSES
     ]

@@ -6,7 +6,6 @@ import pytest
 
 from lgfed_core.data import sources
 from lgfed_core.data.features import clips
-from lgfed_core.data.features.cough import STAND_IN
 from lgfed_core.data.features.stored import TEST, stratified
 from lgfed_core.errors import NotAvailable, SettingsError
 from lgfed_core.evidence import records as results
@@ -165,13 +164,3 @@ def test_the_clips_have_so_many_coughs_each_a_recording_of_its_own():
         pytest.skip(str(error).splitlines()[0])
     mine = [clip.recording for clip in found if clip.label == clips.COUGH]
     assert len(mine) == len(set(mine)) == COUGHS
-
-
-def test_verdicts_on_the_clips_say_how_few_coughs_there_are():
-    rows = made_up(dict.fromkeys(PAPER, 0.3), PAPER)
-    here = rows.assign(stand_in=STAND_IN["clips"])
-    said = claims.judged(here)["said"]
-    assert list(said.index) == ["C1", "C2", "C5"]
-    assert said.str.endswith(" (10 coughs to train on for 10 clients, one each)").all()
-    for other in (rows, rows.assign(stand_in=STAND_IN["digits"]), rows.iloc[:0]):
-        assert not claims.judged(other)["said"].str.contains("coughs").any()

@@ -200,15 +200,6 @@ def test_what_it_does_not_say_would_not():
     assert not level[["C3", "C4"]].eq("confirmed").any()
 
 
-def test_verdicts_on_accuracies_say_at_which_level_they_were_reached():
-    found = made_up(lambda p: 3.0 - 2.5 * p, base=lambda p: 90.0, spread=0.0)
-    said = judged.judged(found)["said"]
-    for claim in ("C3", "C4", "C6"):
-        where = "on features where the baseline is +12.0 points from the paper's level"
-        assert said[claim].endswith(f"({where})")
-    assert "level" not in said["C5"]
-
-
 def test_a_part_of_cifar10_is_no_cifar10():
     found = made_up(lambda p: 3.0 - 2.5 * p, stand_in="first 100 of each class")
     assert judged.judged(found)["said"].str.startswith("on stand-in data (first 100").all()

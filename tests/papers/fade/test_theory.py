@@ -127,14 +127,6 @@ def test_the_answers_say_what_stored_rows_and_the_corrected_claims_say():
     assert [claims._beside(one) for one in claims.BESIDE] == [*["as claimed"] * 3, "against"]
 
 
-def test_what_is_confirmed_with_true_classes_says_what_own_predictions_do():
-    for lines in (claims.judged(), claims.from_stored()):
-        said = lines.loc["F15", "said"]
-        assert lines.loc["F15", "words"].startswith("given true classes")
-        assert "own predictions" in said and said.endswith("refuted)")
-        assert "own predictions" not in lines.loc["F4", "said"]
-
-
 # Squared losses
 
 

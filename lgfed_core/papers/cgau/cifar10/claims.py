@@ -19,7 +19,6 @@ from . import run as cifar10, time as cgau_time
 METRIC = "test_acc"
 BEST = "best_val"  # the round of the least validation loss
 NO_GAIN = 0.5  # points: the gain that the paper's text prints, 78.0 to 78.5; less is none
-AVERAGED = ("C3", "C4", "C6")  # of accuracies, and so of how client rows are treated
 TIME, TIME_MARGIN = 1.85, 0.25  # seconds of the CGAU over the baseline's, as printed; our margin
 
 
@@ -216,13 +215,7 @@ def judged(
     mine = select(found, protocol="as_described")
     own = None if itself is None else select(itself, protocol="as_described")
     both = Found(mine, method, own, times)
-    lines = claims.judged(CLAIMS, both, _stand_ins(both))
-    above = level(mine)
-    if not pd.isna(above):  # of claims about accuracies: at which level they are judged
-        words = f" (on features where the baseline is {above:+.1f} points from the paper's level)"
-        told = lines.index.isin(AVERAGED) & (lines["ran"] > 0)
-        lines["said"] = lines["said"].where(~told, lines["said"] + words)
-    return lines
+    return claims.judged(CLAIMS, both, _stand_ins(both))
 
 
 def level(rows: pd.DataFrame) -> float:
@@ -233,17 +226,8 @@ def level(rows: pd.DataFrame) -> float:
 
 
 def from_stored() -> pd.DataFrame:
-    """The claims on the recorded runs, of client rows kept on the device; of claims about
-    accuracies it is said what comes of rows averaged, as the released code does."""
-    stored = cifar10.stored(), cifar10.stored("cifar_cnn"), cgau_time.stored()
-    lines, averaged = judged(*stored), judged(*stored, method="cgau_averaged")
-    for id in lines.index.intersection(AVERAGED):
-        if lines.loc[id, "ran"] and averaged.loc[id, "ran"]:
-            words = f"client rows averaged, as released: {averaged.loc[id, 'verdict']}"
-            said = lines.loc[id, "said"]
-            said = f"{said[:-1]}; {words})" if said.endswith(")") else f"{said} ({words})"
-            lines.loc[id, "said"] = said
-    return lines
+    """The claims on the recorded runs, of client rows kept on the device."""
+    return judged(cifar10.stored(), cifar10.stored("cifar_cnn"), cgau_time.stored())
 
 
 def gain_table(

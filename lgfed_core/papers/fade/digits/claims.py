@@ -14,7 +14,6 @@ from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim, Part, paired
 from lgfed_core.evidence.records import select, stand_in
 from lgfed_core.evidence.verdict import NOT_RUN, equivalent, greater
-from lgfed_core.papers.differences import less
 
 from . import run as digits
 
@@ -223,10 +222,9 @@ CLAIMS = (
 def judged(found: pd.DataFrame) -> pd.DataFrame:
     """Lines of `evidence.claims.judged`; found: of `stored`.
 
-    The verdict on F14 says what the target loses. Games of fewer rounds than the paper's suggest
-    and do not judge.
+    Games of fewer rounds than the paper's suggest and do not judge.
     """
-    lines = claims.judged(CLAIMS, found, stand_in(found), _limits(found))
+    lines = claims.judged(CLAIMS, found, stand_in(found))
     for id, why in _shortened(found).items():
         if id in lines.index:
             lines.loc[[id]] = claims.only_suggested(lines.loc[[id]], why)
@@ -250,25 +248,6 @@ def _shortened(found: pd.DataFrame) -> dict[str, str]:
     rounds = {id: _games(found, table)["rounds"].max() for id, table in tables.items()}
     full = digits.Settings.rounds
     return {id: f"{n:,.0f} of {full:,} rounds" for id, n in rounds.items() if n < full}
-
-
-def _limits(found: pd.DataFrame) -> dict[str, str]:
-    """What else a verdict must say, by claim."""
-    games = _games(found, digits.TABLE)
-    most = games.groupby("direction")["rounds"].max()
-    short = [f"; {d} has games of {n:,.0f} alone" for d, n in most.items() if n < most.max()]
-    return dict.fromkeys(("F1", "F2", "F3"), "".join(short)) | {"F14": _of_the_target(found)}
-
-
-def _of_the_target(found: pd.DataFrame) -> str:
-    """What the largest rate of opting out does to the target's accuracy, which F14 does not judge;
-    "" where it has not run."""
-    said = [
-        f"{direction} at {most:g} {claims.said(*less(mine[most], mine[0.0]))}"
-        for direction, mine in _rates(found, "target_acc")
-        if 0.0 in mine and (most := mine.columns.max()) > 0
-    ]
-    return f"; the target's accuracy: {', '.join(said)}" if said else ""
 
 
 def _whole(found: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame, tuple[float, float]]]:

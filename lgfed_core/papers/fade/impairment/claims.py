@@ -12,7 +12,7 @@ from lgfed_core.evidence import answers, claims
 from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim, Part, agreed, paired
 from lgfed_core.evidence.records import select, stand_in
-from lgfed_core.evidence.verdict import REFUTED, greater
+from lgfed_core.evidence.verdict import greater
 
 from . import run as impairment
 from .run import Settings
@@ -122,21 +122,8 @@ def seeing(found: pd.DataFrame) -> dict[str, list[float]]:
 
 
 def judged(found: pd.DataFrame) -> pd.DataFrame:
-    """Lines of `evidence.claims.judged`; the verdict names the data that stand in, and the rates
-    that had to agree."""
-    lines = claims.judged(CLAIMS, found, stand_in(found))
-    return claims.judged(CLAIMS, found, stand_in(found), _limits(found, lines))
-
-
-def _limits(found: pd.DataFrame, lines: pd.DataFrame) -> str:
-    if lines.empty:
-        return ""
-    line, many = lines.loc["F13"], ""
-    if line["verdict"] == REFUTED and line["ran"] < line["parts"]:
-        many = f", {line['ran']} of {line['parts']} comparisons"
-    seen = seeing(found).items()
-    rates = [f"{' and '.join(f'{lr:g}' for lr in rates)} ({name})" for name, rates in seen]
-    return f"{many}, by learning rates {'; '.join(rates)}"
+    """Lines of `evidence.claims.judged`; the verdict names the data that stand in."""
+    return claims.judged(CLAIMS, found, stand_in(found))
 
 
 def _excluded(told: Told, gain: float) -> bool:

@@ -18,7 +18,7 @@ from lgfed_core.evidence.tuning import best_setting
 from lgfed_core.evidence.verdict import equivalent, greater
 
 from . import run as income
-from .census import SWEPT, Settings, Tuning
+from .census import Settings, Tuning
 
 MARGIN = 1.0  # points of accuracy: the book's margin where the paper prints no deviation
 COST = 1.0  # points of accuracy on validation rows that a loss may cost to be chosen
@@ -179,21 +179,11 @@ CLAIMS = (
 
 
 def judged(found: pd.DataFrame) -> pd.DataFrame:
-    """Lines of `evidence.claims.judged`; verdicts say so where tunings are missing."""
+    """Lines of `evidence.claims.judged`; shortened runs only suggest."""
     rounds, out = found["rounds"].max(), claims.judged(CLAIMS, found)
     if rounds < Settings.rounds:
         return claims.only_suggested(out, f"{rounds:,.0f} of {Settings.rounds:,} rounds")
-    ran = len(_swept(found) & set(SWEPT))
-    for claim in out.index[out.index.isin(["F11", "F12"]) & (out["ran"] > 0)]:
-        if ran < len(SWEPT):
-            out.loc[claim, "said"] += f", {ran} of {len(SWEPT)} tunings swept"
     return out
-
-
-def _swept(found: pd.DataFrame) -> set[str]:
-    """The tunings that rows of the sweep have, as settings name them."""
-    some = select(found, table=income.SWEEP)[list(Tuning._fields)].drop_duplicates()
-    return {str(Tuning(top, lr, int(own))) for top, lr, own in some.itertuples(index=False)}
 
 
 def from_stored() -> pd.DataFrame:

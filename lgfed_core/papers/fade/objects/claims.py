@@ -23,10 +23,9 @@ from lgfed_core.evidence.verdict import Evidence, greater
 
 from . import stored
 from .domains import PER_ROUND, Settings
-from .stored import FAIR, RELEASED_ROUNDS, accuracy, average, longer, paper_means
+from .stored import FAIR, accuracy, average, longer, paper_means
 
 PRINTED_SHARE = 1 / 3  # of collapsed runs that make the printed D->A, 43.1 with a deviation of 33
-USUAL = "usual rate and weight"
 
 
 def dann_fails(found: pd.DataFrame) -> list[Part]:
@@ -80,35 +79,6 @@ def _by_way(found: pd.DataFrame, method: str, users: str) -> list[tuple[Part, ..
     ways = longer(found, users) or {"": accuracy(found, users)}
     each = (better(method, _others(method), wide) for wide in ways.values())
     return list(zip(*each, strict=True))
-
-
-def _where(found: pd.DataFrame, method: str, users: str) -> str:
-    """On what a verdict of `best` stands, and whether the ways to choose turn it."""
-    many = len(longer(found, users))
-    if many < 2:
-        return f"{RELEASED_ROUNDS if many else Settings.rounds} rounds, {USUAL}"
-    turned = any(
-        max(p.evidence.low for p in some) > 0 > min(p.evidence.high for p in some)
-        for some in _by_way(found, method, users)
-    )
-    ways = f"{RELEASED_ROUNDS} rounds, {many} ways to choose rate and weight"
-    return f"{ways}, which turn it" if turned else ways
-
-
-def as_released(found: pd.DataFrame) -> dict[str, str]:
-    """What F7 and F8 would be as released, in words, by claim; both corrected together. After the
-    usual rounds; users who are not i.i.d. have 15 classes."""
-    those = tuple(
-        Claim(id, _PAGE, "", lambda rows, of=of: _released(rows, *of), total=2)
-        for id, of in BEST.items()
-    )
-    lines = claims.judged(those, found)
-    users = {id: ", 15 classes" * (kind == "noniid") for id, (_, kind) in BEST.items()}
-    return {
-        line.Index: f"; as released, {Settings.rounds} rounds{users[line.Index]}: "
-        + claims.sentence(line)
-        for line in lines.itertuples()
-    }
 
 
 def _released(found: pd.DataFrame, method: str, users: str) -> list[Part]:
@@ -205,14 +175,8 @@ CLAIMS = (
 
 
 def judged(found: pd.DataFrame) -> pd.DataFrame:
-    """Lines of `evidence.claims.judged`, from `stored.rows`; verdicts say how these ran."""
-    where = {claim.id: f"{Settings.rounds} rounds, {USUAL}" for claim in CLAIMS}
-    where |= {id: _where(found, *of) for id, of in BEST.items()}
-    released = as_released(found)
-    limits = {
-        id: f", frozen backbone, {words}{released.get(id, '')}" for id, words in where.items()
-    }
-    return claims.judged(CLAIMS, found, stand_in(found), limits)
+    """Lines of `evidence.claims.judged`, from `stored.rows`."""
+    return claims.judged(CLAIMS, found, stand_in(found))
 
 
 def _ways(method: str, other: str) -> list[int]:

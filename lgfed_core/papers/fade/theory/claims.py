@@ -73,12 +73,12 @@ BESIDE: tuple[Claim, ...] = (
 
 def judged() -> pd.DataFrame:
     """Lines of `evidence.claims.judged`: the claims as the paper makes them, then those beside."""
-    return _with_own(pd.concat([claims.judged(some, None) for some in (CLAIMS, BESIDE)]))
+    return pd.concat([claims.judged(some, None) for some in (CLAIMS, BESIDE)])
 
 
 def from_stored() -> pd.DataFrame:
     """F4, F5 and F15 as the page has judged them last."""
-    return _with_own(live_claims.stored(CLAIMS))
+    return live_claims.stored(CLAIMS)
 
 
 def told() -> dict[str, Told]:
@@ -90,12 +90,3 @@ def _beside(claim: Claim) -> str:
     """How one of `BESIDE` comes out, which is computed here."""
     (one,) = answers.told([claim], None).values()
     return str(one.lines["outcome"].iloc[0])
-
-
-def _with_own(lines: pd.DataFrame) -> pd.DataFrame:
-    """F15's verdict with that for own predictions after it: users without labels have no others
-    (sections 4.4 and 5.2)."""
-    own = claims.judged(BESIDE, None).loc[OWN, "verdict"]
-    # False if D sees another thing in the paper's CDAN than z and the classes predicted from it.
-    words = f" (with the classifier's own predictions, as the paper's CDAN has them: {own})"
-    return lines.assign(said=lines["said"].where(lines.index != "F15", lines["said"] + words))

@@ -7,7 +7,6 @@ of accuracy.
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 import pandas as pd
 
@@ -111,20 +110,20 @@ def stronger(stored: pd.DataFrame) -> Way | None:
 
 
 def _values(
-    stored: pd.DataFrame, metric: str, hides: bool, split: str, protocol: str, way: Way | None
+    stored: pd.DataFrame, metric: str, hides: bool, split: str, way: Way | None
 ) -> pd.Series:
     """By seed, with an adversary or (not ``hides``) without: of Table 4, or of a ``way``."""
     if way is None:
         method = "lg_fedavg_adv" if hides else "lg_fedavg"
-        return cell(stored, metric, method, split, protocol)
+        return cell(stored, metric, method, split, "as_described")
     adversary, strength = way
     ids = {"adversary": adversary, "lambda": strength if hides else 0.0, "split": split}
     return by_seed(swept_rows(stored), metric, **ids)
 
 
-def _is_random(stored: pd.DataFrame, judge: str, split: str, *how) -> Part:
+def _is_random(stored: pd.DataFrame, judge: str, split: str, way: Way | None) -> Part:
     """With an adversary, the AUC of a ``judge`` is about 50."""
-    area, words = _values(stored, judge, True, split, *how), f"{_devices(split)}, {METRICS[judge]}"
+    area, words = _values(stored, judge, True, split, way), f"{_devices(split)}, {METRICS[judge]}"
     return tested(words, area, verdict.equivalent, RANDOM, _margin("adv_auc", split))
 
 
@@ -138,23 +137,17 @@ def _devices(split: str) -> str:
     return f"{printed.row_name({'split': split})} devices"
 
 
-def l14(
-    stored: pd.DataFrame,
-    judge: str = "probe_network",
-    protocol: str = "as_described",
-    way: Way | None = None,
-) -> list[Part]:
+def l14(stored: pd.DataFrame, way: Way | None = None) -> list[Part]:
     """L14: the adversary's AUC is about 50, at a cost of about 4 points of accuracy.
 
-    The adversary is ``judge``: by default one that is trained to convergence, a network probe;
-    "adv_auc" is the one that took part. The cost counts against LG-FedAvg without adversary.
+    The adversary is one that is trained to convergence, a network probe. The cost counts against
+    LG-FedAvg without adversary.
     """
     parts = []
     for split in settings.SPLITS:
-        how = split, protocol, way
-        both = [_values(stored, "class_acc", hides, *how) for hides in (True, False)]
+        both = [_values(stored, "class_acc", hides, split, way) for hides in (True, False)]
         least, words = -adult.COST - _margin("class_acc", split), f"{_devices(split)}, accuracy"
-        parts.append(_is_random(stored, judge, *how))
+        parts.append(_is_random(stored, "probe_network", split, way))
         parts.append(paired(words, *both, verdict.greater, by=least))
     return parts
 
@@ -162,7 +155,7 @@ def l14(
 def l15(stored: pd.DataFrame, way: Way | None = None) -> list[Part]:
     """L15: classifiers fitted afterwards are close to random, too: logistic and network probes."""
     return [
-        _is_random(stored, kind, split, "as_described", way)
+        _is_random(stored, kind, split, way)
         for split in settings.SPLITS
         for kind in ("probe_logistic", "probe_network")
     ]
@@ -220,32 +213,16 @@ CLAIMS = (
         unit="AUC above 50, which is chance",
     ),
 )
-OWN = Claim(  # what Table 4 shows
-    "L14 as released, by its own adversary",
-    _PAGE,
-    "",
-    partial(l14, judge="adv_auc", protocol="as_released"),
-)
 
 
 def from_stored() -> pd.DataFrame:
-    """L14 and L15 on the recorded runs, with Holm's correction.
-
-    Verdicts say how many settings of the game were tried before: lambdas along the frontier, which
-    is by SGD, and lines of the sweep. L14's also say what Table 4's own adversary makes of it.
-    """
+    """L14 and L15 on the recorded runs, with Holm's correction."""
     return judged(stored_rows())
 
 
 def judged(stored: pd.DataFrame) -> pd.DataFrame:
     """`from_stored`, of these rows."""
-    line, own = along_lambda(stored), claims.judged([OWN], stored).iloc[0]
-    tried = [*line.xs("vanilla").index] if len(line) else []
-    tried += [*sweep(stored).index.get_level_values("lambda")] if tried else []
-    many = sum(strength > 0 for strength in tried)
-    effort = f" (best on validation rows of {many} settings tried)" if many else ""
-    released = f" (by its own, as released: {own['verdict']})" if own["ran"] else ""
-    return claims.judged(CLAIMS, stored, limits={"L14": released + effort, "L15": effort})
+    return claims.judged(CLAIMS, stored)
 
 
 def told() -> dict[str, Told]:
@@ -256,4 +233,4 @@ def told() -> dict[str, Told]:
 def _unhidden(judge: str) -> int:
     """The AUC of ``judge`` where the claims are read, but for training without an adversary."""
     stored = stored_rows()
-    return round(_values(stored, judge, False, "iid", "as_described", stronger(stored)).mean())
+    return round(_values(stored, judge, False, "iid", stronger(stored)).mean())

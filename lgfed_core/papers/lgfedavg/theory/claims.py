@@ -59,14 +59,11 @@ CLAIMS = (
         unit="nats that the representation tells about the attribute",
     ),
 )
-LIMITS = {
-    "L20": " (as the text says it; the proposition itself presumes that the bound is attained)"
-}
 
 
 def from_stored() -> pd.DataFrame:
     """L10, L11 and L20 as the page has judged them last."""
-    return pages.stored(CLAIMS, LIMITS)
+    return pages.stored(CLAIMS)
 
 
 def told() -> dict[str, Told]:

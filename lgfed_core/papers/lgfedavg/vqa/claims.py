@@ -146,18 +146,7 @@ CLAIMS = (
 
 def judged(rows: pd.DataFrame) -> pd.DataFrame:
     """Lines of `evidence.claims.judged`; rows: of `stored`."""
-    return claims.judged(CLAIMS, rows, stand_in(rows), {"L17": f" ({tried(rows)})"})
-
-
-def tried(rows: pd.DataFrame) -> str:
-    """The learning rates that L17's methods have had, and the two that validation rows chose."""
-    found = rates(rows)
-    if len(found) == 1:
-        return f"at the one rate tried, {found[0]:g}"
-    ends = ("lg_fedavg", Settings.figure), ("fedavg", Settings.start + Settings.figure)
-    lg, fed = (chosen_rate(rows, *one) for one in ends)
-    each = ", ".join(f"{lr:g}" for lr in found)
-    return f"tried: rates {each}; validation rows choose {lg:g} for LG-FedAvg, {fed:g} for FedAvg"
+    return claims.judged(CLAIMS, rows, stand_in(rows))
 
 
 def from_stored() -> pd.DataFrame:

@@ -60,9 +60,6 @@ def test_a_claim_stands_or_falls_with_the_probes():
     assert good.iloc[:2].str.startswith(verdict.CONFIRMED).all()
     bad = claims.judged(made_up(leak=70.0, swept=72.0))["verdict"]
     assert bad.iloc[:2].str.startswith(verdict.REFUTED).all()
-    assert (
-        "(by its own, as released: confirmed)" in claims.judged(made_up(leak=70.0))["said"].iloc[0]
-    )
     dear = claims.judged(made_up(cost=12.0, swept=72.0))["verdict"]
     assert dear.iloc[0].startswith(verdict.REFUTED), "the price counts"
     assert dear.iloc[1].startswith(verdict.CONFIRMED)
@@ -75,8 +72,6 @@ def test_nothing_is_refuted_without_a_sweep_or_where_the_sweep_does_better():
     assert alone["verdict"].iloc[0] == verdict.REFUTED, "that way alone is"
     better = claims.judged(made_up(leak=70.0, swept=50.0))["said"].iloc[0]
     assert better.startswith("confirmed so far, 2 of 4 comparisons")
-    effort = "(best on validation rows of 6 settings tried)"
-    assert better.endswith(effort), "five lambdas by SGD, one in the sweep"
     half = claims.judged(made_up(leak=70.0, swept=60.0))["verdict"].iloc[0]
     assert half.startswith(verdict.REFUTED), "its best, and still beyond the margin"
 
