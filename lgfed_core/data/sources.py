@@ -51,9 +51,6 @@ def fetch(name: str, rebuild: Rebuild | None = None) -> Path:
                     _fetch_file(wanted, file, shelf, rebuild)
     except OSError as error:
         raise DataError(_disk_message(wanted, error)) from error
-    finally:
-        with contextlib.suppress(OSError):  # stays where there is a file, or was no folder
-            wanted.folder.rmdir()
     return wanted.folder
 
 

@@ -17,6 +17,7 @@ import threading
 import time
 import tracemalloc
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -462,6 +463,17 @@ def test_kill_9_during_a_download_leaves_no_file_and_the_next_fetch_cleans_up(de
 
 
 @pytest.mark.slow
+def test_who_waits_for_one_that_fails_is_told_why_it_cannot_be_had(declare, server):
+    """The lock is on the folder, which therefore stays when nothing could be put into it."""
+    wrong = server.serve("/wrong", CONTENT[::-1])
+    target, server.pause = declare(wrong), 0.5
+    with ThreadPoolExecutor(2) as both:
+        ends = [both.submit(sources.fetch, "tiny") for _ in range(2)]
+        errors = [end.exception() for end in ends]
+    assert ["could not be fetched" in str(error) for error in errors] == [True, True], errors
+    assert server.asked == ["/wrong", "/wrong"] and not list(target.parent.iterdir())
+
+
 def test_two_processes_at_once_fetch_once_and_both_succeed(declare, server):
     server.pause = 1
     target = declare(server.serve("/right"))
@@ -523,8 +535,7 @@ def test_a_set_that_cannot_be_had_is_one_line_where_others_stand_in(declare, ser
     assert data.main(["tiny"], stand_ins=True) == 0
     (said,) = capsys.readouterr().out.splitlines()
     assert "cannot be had here, others stand in" in said and "data tiny` says why" in said
-    assert not target.parent.exists(), "nothing is left behind"
-    target.parent.mkdir()
+    assert not list(target.parent.iterdir()), "nothing is left behind"
     target.write_bytes(b"wrong")
     assert data.main(["tiny"], stand_ins=True) == 1, "a wrong file is an error in any case"
     assert "is not it: 5 bytes" in capsys.readouterr().err

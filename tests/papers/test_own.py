@@ -15,10 +15,9 @@ from lgfed_core import papers
 from lgfed_core.errors import ResultsError
 from lgfed_core.evidence import records
 from lgfed_core.methods import FedAvg
-from lgfed_core.papers import answer_box, board, forest, front, page_parameters, questions
+from lgfed_core.papers import board, front, questions
 
 TEMPLATE = Path(__file__).parent / "own"
-USED = (answer_box, forest, page_parameters)  # what its notebook imports lies beside it
 
 
 class Lost(FedAvg):

@@ -193,7 +193,8 @@ def told(stored: pd.DataFrame | None = None, reading: str = SOUND) -> dict[str, 
 def by_reading(*ids: str) -> pd.DataFrame:
     """The verdicts on the claims named under every reading: where rounds are chosen, and by which
     protocol."""
-    found = {reading: told(reading=reading) for reading in READINGS}
+    numbers = by_seed(at_hand())
+    found = {name: answers.told(CLAIMS, Read(numbers, key)) for name, key in READINGS.items()}
     words = {reading: {id: some[id].words for id in ids} for reading, some in found.items()}
     names = {claim.id: f"{claim.id}: {claim.words}" for claim in CLAIMS}
     return pd.DataFrame(words).rename(index=names)
