@@ -1,5 +1,6 @@
 """PyTorch on one thread, the longest tests first, and the toy federation as a fixture."""
 
+import os
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ from lgfed_core.engine import Federation
 from toy import toy_federation
 
 torch.set_num_threads(1)
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

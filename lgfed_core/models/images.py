@@ -13,13 +13,14 @@ Source: Liang et al. (2020), appendix C.2.1 and C.2.2. The text says "last two l
 units where LeNet-5 has 84. Initialisation is PyTorch's default.
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch._C._functorch import is_batchedtensor
 
 from lgfed_core.errors import SettingsError, whole
 
@@ -104,7 +105,7 @@ class CifarCNN(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """x [n, 3, 32, 32] -> logits (or log-probabilities) [n, 10]."""
-        x = F.relu(halved(self.conv1(x)))  # [n, 6, 14, 14]; the same as ReLU first,
+        x = F.relu(halved(convolved(self.conv1, x)))  # [n, 6, 14, 14]; the same as ReLU first,
         x = F.relu(halved(convolved(self.conv2, x)))  # [n, 16, 5, 5], and four times less of it
         x = x.flatten(1)  # [n, 400]
         x = F.relu(self.fc1(x))  # [n, 120]
@@ -116,22 +117,25 @@ class CifarCNN(nn.Module):
 def convolved(layer: nn.Conv2d, x: Tensor) -> Tensor:
     """``layer(x)``, of stride 1 without padding: x [n, C, H, W] -> [n, C', H', W'].
 
-    On a GPU, weights of many devices make it a convolution in groups. With few channels in each,
-    training takes that longer than a product with all windows, written out: 3.3 times for a hundred
-    devices, on an H100. (Of the first layer, without a gradient of its input, it is the other way
-    round: 2.5 ms in groups, 3.5 by windows; `F.unfold` takes 45, as its kernel goes picture by
-    picture.)
+    On a GPU by `device_convolution`, where Triton works: cuDNN's kernels are slow for weights of
+    many devices, each with few channels.
     """
-    alone = not is_batchedtensor(layer.weight)  # one device's weights
-    if alone or not (x.is_cuda and torch.is_grad_enabled()):
-        return layer(x)
-    high, wide = layer.kernel_size
-    windows = x.unfold(-2, high, 1).unfold(-2, wide, 1)  # [n, C, H', W', h, w]
-    n, _, down, right = windows.shape[:4]
-    rows = windows.permute(0, 2, 3, 1, 4, 5).flatten(3).flatten(1, 2)  # [n, H' W', C h w]
-    out = rows @ layer.weight.flatten(1).T  # [n, H' W', C']
-    out = out if layer.bias is None else out + layer.bias
-    return out.transpose(1, 2).reshape(n, -1, down, right)
+    fast = x.is_cuda and x.dtype == torch.float32 and _by_triton()
+    return fast(x, layer.weight, layer.bias) if fast else layer(x)
+
+
+@cache
+def _by_triton() -> Callable[[Tensor, Tensor, Tensor | None], Tensor] | None:
+    """The convolution of `device_convolution`; None where it has no Triton, or no compiler."""
+    try:
+        from .device_convolution import convolution
+
+        convolution(torch.zeros(1, 1, 2, 2, device="cuda"), torch.zeros(1, 1, 1, 1).cuda(), None)
+    except Exception as error:  # whatever it is that Triton lacks
+        said = f"convolutions take cuDNN's way, as Triton does not work: {error}"
+        warnings.warn(said, stacklevel=3)
+        return None
+    return convolution
 
 
 def halved(x: Tensor) -> Tensor:

@@ -11,8 +11,16 @@ import torch.nn.functional as F
 from torch.func import functional_call, grad, stack_module_state, vmap
 
 from lgfed_core.errors import SettingsError
-from lgfed_core.models import cnn_cifar, count, first_layers, halved, last_layers, make, mlp_mnist
-from lgfed_core.models.images import convolved
+from lgfed_core.models import (
+    cnn_cifar,
+    count,
+    first_layers,
+    halved,
+    images,
+    last_layers,
+    make,
+    mlp_mnist,
+)
 from lgfed_core.models.layout import Layout, joined
 
 NETS = {"mlp": (mlp_mnist, (784,)), "cnn": (cnn_cifar, (3, 32, 32))}
@@ -170,42 +178,12 @@ def test_the_pool_for_testing_is_pytorchs(memory):
     assert torch.equal(found.nan_to_num(9.0), F.max_pool2d(x, 2).nan_to_num(9.0))
 
 
-class Way(torch.nn.Module):
-    """A layer, called in one way or another."""
-
-    def __init__(self, layer, how):
-        super().__init__()
-        self.layer, self.how = layer, how
-
-    def forward(self, x):
-        return self.how(self.layer, x)
-
-
-@pytest.mark.parametrize("bias", [True, False])
-def test_the_product_on_a_gpu_is_the_convolution(bias):
-    layer = torch.nn.Conv2d(3, 4, (5, 3), bias=bias).double()
-    usual, product = Way(layer, lambda layer, x: layer(x)), Way(layer, convolved)
-    params = {n: torch.randn(2, *p.shape, dtype=p.dtype) for n, p in usual.named_parameters()}
-    x = torch.randn(2, 7, 3, 9, 8, dtype=torch.double)
-
-    def taken(net):
-        """Outputs and gradients of two devices, as the engine has them."""
-        leaves = {n: p.detach().requires_grad_() for n, p in params.items()}
-        there = x.detach().requires_grad_()
-        out = vmap(lambda p, x: functional_call(net, p, (x,)))(leaves, there)
-        return [out, *torch.autograd.grad(out.square().sum(), [there, *leaves.values()])]
-
-    due = taken(usual)
-    convolutions = []
-    layer.register_forward_hook(lambda *_: convolutions.append(1))
-    with patch.object(torch.Tensor, "is_cuda", True):
-        found = taken(product)
-        assert not convolutions  # bits may be the same, by processor
-        with torch.no_grad():
-            tested = vmap(lambda p, x: functional_call(product, p, (x,)))(params, x)
-        alone = product(x[0])
-    assert all(map(torch.allclose, due, found)) and len(convolutions) == 2
-    assert torch.equal(tested, due[0]) and torch.equal(alone, layer(x[0]))  # as ever
+def test_without_triton_convolutions_take_the_librarys_way():
+    layer, x = torch.nn.Conv2d(3, 4, 5), torch.randn(2, 3, 9, 8)
+    images._by_triton.cache_clear()
+    with patch.object(torch.Tensor, "is_cuda", True), pytest.warns(UserWarning, match="cuDNN's"):
+        assert torch.equal(images.convolved(layer, x), layer(x))
+    images._by_triton.cache_clear()
 
 
 @pytest.mark.parametrize(
