@@ -22,7 +22,7 @@ HERE = Path(sysconfig.get_path("purelib"))
 
 def main() -> int:
     """Install; the exit status of pip."""
-    print(f"Installing into {shown(Path(sys.prefix))}, about 2 GB (6 GB with PyTorch for CUDA):")
+    print(f"Installing into {shown(Path(sys.prefix))}, about 2.6 GB (6 GB with PyTorch for CUDA):")
     print(f"  {', '.join(wanted())} and what these need", flush=True)
     log, start = Path(sys.prefix) / "install.log", time.monotonic()
     with tempfile.TemporaryDirectory(dir=sys.prefix) as scratch:
