@@ -48,7 +48,7 @@ gpu: data ## fifteen minutes on a CUDA machine: check, profile, time, then fill 
 	@timeout 120 $(PY) -m lgfed_core gpu-check --json data/gpu_check.json || test -s data/gpu_check.json
 	-@timeout 60 $(PY) -m lgfed_core bench --profile --json data/gpu_profile.json
 	-@timeout 180 $(PY) -m lgfed_core bench --rounds 6 --json data/bench_gpu.json
-	@$(PY) -m lgfed_core fill --hours 0.15 --device cuda
+	@for run in 1 2 3 4; do $(PY) -m lgfed_core fill --hours 0.15 --device cuda & done; wait
 
 lab: data ## open the notebooks in JupyterLab
 	@$(PY) -m jupyterlab

@@ -130,7 +130,8 @@ def _by_triton() -> Callable[[Tensor, Tensor, Tensor | None], Tensor] | None:
     try:
         from .device_convolution import convolution
 
-        convolution(torch.zeros(1, 1, 2, 2, device="cuda"), torch.zeros(1, 1, 1, 1).cuda(), None)
+        pixel = torch.zeros(1, 1, 1, 1, device="cuda")
+        convolution(pixel, pixel, None)
     except Exception as error:  # whatever it is that Triton lacks
         said = f"convolutions take cuDNN's way, as Triton does not work: {error}"
         warnings.warn(said, stacklevel=3)
