@@ -11,7 +11,7 @@ from lgfed_core.errors import LgfedError
 from lgfed_core.evidence import records as results
 from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.papers import command_checks, experiment, experiments, printed
-from lgfed_core.papers.lgfedavg.mnist.run import MNIST
+from lgfed_core.papers.lgfedavg.mnist import MNIST
 from toy import stored_row
 
 

@@ -49,7 +49,7 @@ def test_a_word_is_answered_without_a_heavy_import(line):
 
 
 def test_a_run_does_not_wait_for_what_only_figures_and_verdicts_need():
-    code = "import sys, lgfed_core.papers.lgfedavg.mnist.run; print(*sys.modules)"
+    code = "import sys, lgfed_core.papers.lgfedavg.mnist; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     late = {"scipy.stats", "scipy.optimize", "matplotlib", "sklearn", "torchvision"}
     assert not late & set(done.stdout.split())

@@ -30,11 +30,11 @@ class Place(NamedTuple):
 
 
 PLACES = {
-    "lgfedavg.mnist": Place("lgfedavg.mnist.run", "MNIST"),
-    "lgfedavg.cifar10": Place("lgfedavg.cifar10.run", "CIFAR10"),
-    "lgfedavg.scratch": Place("lgfedavg.cifar10.scratch", "SCRATCH"),
+    "lgfedavg.mnist": Place("lgfedavg.mnist", "MNIST"),
+    "lgfedavg.cifar10": Place("lgfedavg.cifar10", "CIFAR10"),
+    "lgfedavg.scratch": Place("lgfedavg.scratch", "SCRATCH"),
     "lgfedavg.version1": Place("lgfedavg.version1.run", "VERSION1"),
-    "lgfedavg.layers": Place("lgfedavg.layers.run", "LAYERS"),
+    "lgfedavg.layers": Place("lgfedavg.layers", "LAYERS"),
     "lgfedavg.rotated": Place("lgfedavg.rotated.run", "ROTATED"),
     "lgfedavg.vqa": Place("lgfedavg.vqa.run", "QUESTIONS"),
     "lgfedavg.mood": Place("lgfedavg.mood.run", "MOOD"),

@@ -22,8 +22,8 @@ from lgfed_core.paths import ROOT
 from . import board, questions
 from .fade.digits import claims as digits
 from .guards import gap
-from .lgfedavg.cifar10.by_classes import accuracies
-from .lgfedavg.stored import at_hand
+from .lgfedavg.figures import accuracies
+from .lgfedavg.records import at_hand
 from .questions import answered
 
 PAGES = (ROOT / "README.md", ROOT / "book" / "intro.md")

@@ -16,7 +16,7 @@ import pytest
 from lgfed_core.errors import LgfedError, NotAvailable, ResultsError, SettingsError
 from lgfed_core.fill import errand
 from lgfed_core.fill.errand import Errand
-from lgfed_core.papers.lgfedavg.mnist.run import MNIST
+from lgfed_core.papers.lgfedavg.mnist import MNIST
 
 distributed = pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
 dask = pytest.importorskip("dask")

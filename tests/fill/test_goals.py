@@ -16,8 +16,8 @@ from lgfed_core.papers import board
 from lgfed_core.papers.fade.digits.run import DIGITS
 from lgfed_core.papers.fade.digits.settings import OPT_OUT
 from lgfed_core.papers.lgfedavg import claims
-from lgfed_core.papers.lgfedavg.cifar10.run import CIFAR10
-from lgfed_core.papers.lgfedavg.mnist.run import MNIST
+from lgfed_core.papers.lgfedavg.cifar10 import CIFAR10
+from lgfed_core.papers.lgfedavg.mnist import MNIST
 from lgfed_core.papers.lgfedavg.version1.run import VERSION1
 from lgfed_core.papers.printed import TABLES
 

@@ -24,7 +24,7 @@ from lgfed_core.fill import errand, work
 from lgfed_core.fill.cluster import Cluster
 from lgfed_core.fill.errand import Errand
 from lgfed_core.fill.plan import Bundle, Task
-from lgfed_core.papers.lgfedavg.mnist.run import MNIST
+from lgfed_core.papers.lgfedavg.mnist import MNIST
 
 ROW = pd.DataFrame({"seed": [0]})
 

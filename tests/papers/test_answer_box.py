@@ -12,7 +12,7 @@ from lgfed_core.evidence.answers import told as answers_of
 from lgfed_core.evidence.claims import Claim, judged, tested as part
 from lgfed_core.papers import answer_box, commands
 from lgfed_core.papers.fade.digits.run import DIGITS
-from lgfed_core.papers.lgfedavg.mnist.run import MNIST
+from lgfed_core.papers.lgfedavg.mnist import MNIST
 from lgfed_core.papers.lgfedavg.printed import TABLES
 from lgfed_core.papers.lgfedavg.rotated.run import ROTATED
 

@@ -8,8 +8,10 @@ import pandas as pd
 from lgfed_core.evidence import answers, claims, verdict
 from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim
+from lgfed_core.evidence.printed import margin
 from lgfed_core.evidence.records import select
 
+from . import layers as cuts
 from .comparisons import (
     FAILS,
     FULL,
@@ -23,14 +25,14 @@ from .comparisons import (
     keeps_both,
     lg,
     local_fails,
-    margin_of_match,
     on_new,
     printed,
     same_served,
 )
-from .layers import tables as cuts
-from .stored import at_hand, by_seed
+from .printed import TABLES
+from .records import at_hand, by_seed
 
+_MARGIN = margin(TABLES["lgfedavg_v2_table1_cifar10"], "new_test_acc", method="fedavg")
 _OWN, _NEW = "CIFAR-10, own classes", "CIFAR-10, new devices"  # whose variances are shared
 _POINTS = "points of accuracy, above 0: LG-FedAvg is ahead"
 _DIFFER = ("2 classes", "3 classes", "4 classes", "5 classes")
@@ -84,7 +86,7 @@ CLAIMS = (
         "L4",
         "lgfedavg/cifar10",
         "CIFAR-10, new test: LG-FedAvg 1200+100 matches FedAvg 1800, by its cell's margin",
-        lambda read: on_new(read, 1200, verdict.equivalent, margin=margin_of_match()),
+        lambda read: on_new(read, 1200, verdict.equivalent, margin=_MARGIN),
         question="Does LG-FedAvg after 1200 + 100 rounds, sending less, serve new devices as well "
         "as FedAvg after 1800?",
         answer="**Yes.** On CIFAR-10 accuracy is level within 3 points, which is twice the "
@@ -174,20 +176,19 @@ CLAIMS = (
 )
 
 
-def judged(stored: pd.DataFrame, reading: str = SOUND) -> pd.DataFrame:
-    """L1 to L9 by the rule that was fixed before the runs; stored: rows of `records.load`."""
-    return claims.judged(CLAIMS, Read(by_seed(stored), READINGS[reading]))
-
-
-def from_stored() -> pd.DataFrame:
-    """The same of the recorded runs."""
-    return judged(at_hand())
+def from_stored(stored: pd.DataFrame | None = None, reading: str = SOUND) -> pd.DataFrame:
+    """L1 to L9 by the rule that was fixed before the runs; stored: rows of `records.load`, by
+    default the recorded ones."""
+    return claims.judged(CLAIMS, _read(stored, reading))
 
 
 def told(stored: pd.DataFrame | None = None, reading: str = SOUND) -> dict[str, Told]:
-    """L1 to L9 by setting, with their answers; by default of the recorded runs."""
-    rows = at_hand() if stored is None else stored
-    return answers.told(CLAIMS, Read(by_seed(rows), READINGS[reading]))
+    """The same by setting, with their answers."""
+    return answers.told(CLAIMS, _read(stored, reading))
+
+
+def _read(stored: pd.DataFrame | None, reading: str) -> Read:
+    return Read(by_seed(at_hand() if stored is None else stored), READINGS[reading])
 
 
 def by_reading(*ids: str) -> pd.DataFrame:
@@ -210,6 +211,5 @@ def _sent() -> int:
 def _sharing_adds() -> float:
     """How far the paper's cut is ahead of fine-tuning, which shares nothing, on own classes, in
     points: CIFAR-10, two classes per device."""
-    wide = cuts.cell(select("lgfedavg.layers"), "cifar10")["local_test_acc"]
-    wide = wide.unstack(["side", "shared_layers"])
+    wide = cuts.by_cut(cuts.cell(select("lgfedavg.layers"), "cifar10"))
     return (wide["first", 2] - wide["last", 0]).mean()

@@ -1,9 +1,10 @@
-"""Where a published gap of LG-FedAvg comes from: `decomposition` computes it, `gap_by_parts` draws.
+"""What pages draw: where a published gap comes from; accuracy by classes (Figure 2c) and by bytes.
 
 Gaps are in points of accuracy, paired over seeds: LG-FedAvg minus FedAvg, or minus local only.
 """
 
 from collections.abc import Iterable
+from itertools import product
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -12,11 +13,16 @@ from matplotlib.figure import Figure
 
 from lgfed_core.colours import INK, PART
 from lgfed_core.evidence import verdict
-from lgfed_core.evidence.printed import METHODS, METRICS
+from lgfed_core.evidence.printed import METHODS, METRICS, cells
+from lgfed_core.evidence.records import select
+from lgfed_core.evidence.report import SELECTION
+from lgfed_core.evidence.verdict import reach_of
 from lgfed_core.plotting import WIDTH, caption
 
-from .comparisons import FULL, LOCAL, SOUND, WORDS, gaps, lg, printed
-from .stored import by_seed
+from .communication import BYTES, SYSTEMS
+from .comparisons import CLASSES, FULL, LOCAL, READINGS, SOUND, WORDS, Read, lg, printed
+from .printed import TABLES
+from .records import PRINTED, by_seed
 
 TESTS = ("local_test_acc", "new_test_acc")
 PARTS = {  # part of a published gap, in words; each ends where the next begins
@@ -25,6 +31,8 @@ PARTS = {  # part of a published gap, in words; each ends where the next begins
     "selection": "choosing on test rows",
     "rest": "not explained",
 }
+_LINE = ["method", "classes", "paper", "mean", "low", "high", "seeds"]
+ROW = ["method", "fedavg_rounds", "lg_rounds"]
 _LEVELS = ("as described, last round", "as released, last round", "as released, best on test")
 
 
@@ -43,32 +51,31 @@ def decomposition(
     on validation rows. All are of the same seeds: those that every reading has.
     """
     lines, numbers = [], by_seed(stored)
+    reads = {name: Read(numbers, READINGS[name]) for name in (*_LEVELS, SOUND)}
     for dataset in datasets:
         who = FULL[dataset] if rival == "fedavg" else LOCAL
         paper = printed(dataset, classes)
-        for test in TESTS:
-            for budget in _budgets(paper):
-                pair = dataset, classes, test, lg(budget), who
-                found = [gaps(numbers, *pair, reading) for reading in (*_LEVELS, SOUND)]
-                shared = pd.concat(dict(enumerate(found)), axis=1, join="inner")  # [seeds, 4]
-                if shared.empty:
-                    continue
-                target = paper[lg(budget), test] - paper[who, test]
-                ends = [verdict.greater(shared[n]) for n in range(len(_LEVELS))]
-                ends.append(verdict.Evidence(target, np.nan, np.nan))
-                seeds, validated, start = len(shared), shared[len(_LEVELS)].mean(), 0.0
-                for part, end in zip(PARTS, ends, strict=True):
-                    bar = part, start, end.estimate, end.estimate - start, end.low, end.high
-                    lines.append((dataset, test, budget, *bar, seeds, target, validated))
-                    start = end.estimate
+        budgets = sorted({rounds for (method, rounds), _ in paper if method == "lg_fedavg"})
+        for test, budget in product(TESTS, budgets):
+            both = lg(budget), who
+            found = {
+                name: read.get(dataset, classes, both[0], test)
+                - read.get(dataset, classes, both[1], test)
+                for name, read in reads.items()
+            }
+            shared = pd.concat(found, axis=1).dropna()  # [seeds, 4], of those that all have
+            if shared.empty:
+                continue
+            target = paper[lg(budget), test] - paper[who, test]
+            ends = [verdict.greater(shared[name]) for name in _LEVELS]
+            ends.append(verdict.Evidence(target, np.nan, np.nan))
+            more, start = (len(shared), target, shared[SOUND].mean()), 0.0
+            for part, end in zip(PARTS, ends, strict=True):
+                bar = part, start, end.estimate, end.estimate - start, end.low, end.high
+                lines.append((dataset, test, budget, *bar, *more))
+                start = end.estimate
     ids, bar = ["dataset", "test", "budget"], ["part", "start", "end", "value", "low", "high"]
     return pd.DataFrame(lines, columns=[*ids, *bar, "seeds", "paper", "validated"])
-
-
-def waiting(parts: pd.DataFrame, dataset: str, classes: int = 2) -> list[str]:
-    """The budgets of the paper's table ("1000+100") that `decomposition` had no runs for."""
-    there = set(parts.loc[parts["dataset"] == dataset, "budget"])
-    return [f"{b}+100" for b in _budgets(printed(dataset, classes)) if b not in there]
 
 
 def gap_by_parts(
@@ -141,5 +148,46 @@ def _waterfalls(ax, panel: pd.DataFrame) -> None:
     ax.set_ylim((len(budgets) - 1) * step + len(PARTS) - 0.4, -0.6)
 
 
-def _budgets(paper: dict[tuple, float]) -> list[int]:
-    return sorted({who[1] for who, _ in paper if who[0] == "lg_fedavg"})
+def accuracies(stored: pd.DataFrame) -> pd.DataFrame:
+    """CIFAR-10, local test of FedAvg, local only and LG-FedAvg at each number of classes, percent.
+
+    stored: rows of `records.load`; as described, chosen on validation rows. One line per method and
+    number of classes: mean, low, high (95 %), seeds (0: not run, mean NaN), and paper, the printed
+    mean.
+    """
+    read, lines = Read(by_seed(stored), READINGS[SOUND]), []
+    for who, classes in product((FULL["cifar10"], LOCAL, lg(1800)), CLASSES):
+        mine = read.local("cifar10", classes, who)
+        found = verdict.greater(mine.to_numpy())
+        paper = printed("cifar10", classes)[who, "local_test_acc"]
+        lines.append((who[0], classes, paper, found.estimate, found.low, found.high, len(mine)))
+    return pd.DataFrame(lines, columns=_LINE)
+
+
+def points(stored: pd.DataFrame, dataset: str, classes: int, protocol: str) -> pd.DataFrame:
+    """Every budget at paper scale, the papers' points and ours, one line per row and test.
+
+    stored: rows of `records.load`; ours are those at the protocol's own selection, on the paper's
+    own data. Bytes are those of a deployed system's rounds (`System.deployed`), as float32; MTL is
+    counted as its objective needs it. Columns: method, fedavg_rounds, lg_rounds, gigabytes, metric,
+    who ("paper", "ours"), mean, low, high (95 % interval of the mean; NaN with one run), seeds (NaN
+    for the paper's).
+    """
+    where = dict(scale="paper", protocol=protocol, selection=SELECTION[protocol], stand_in="")
+    ours = select(stored, table=PRINTED[dataset], columns=ROW, metric=TESTS, **where)
+    ours = select(ours, classes_per_device=classes).groupby([*ROW, "metric"])["value"]
+    ours = ours.agg(["mean", "std", "count"]).reset_index().rename(columns={"count": "seeds"})
+    ours = ours.assign(who="ours", runs=ours["seeds"])
+    papers = []
+    for spec in (TABLES[name] for name in PRINTED[dataset] if name in TABLES):
+        found = select(cells(spec), metric=TESTS)
+        of_all = found.get("classes_per_device", pd.Series(2, found.index))  # Table 1 has two
+        found = found[of_all == classes].rename(columns={"paper": "mean"})
+        sample = found["paper_sd"] * np.sqrt(spec.runs / (spec.runs - 1))  # of a population's
+        papers.append(found.assign(who="paper", runs=spec.runs, std=sample))
+    table = pd.concat([*papers, ours], ignore_index=True)
+    table = table.astype(dict.fromkeys(ROW[1:], int)).drop_duplicates([*ROW, "metric", "who"])
+    reach = reach_of(table["std"] / np.sqrt(table["runs"]), table["runs"] - 1)
+    sent = [SYSTEMS[dataset].deployed(*pair) for pair in table[ROW[1:]].itertuples(index=False)]
+    ends = dict(low=table["mean"] - reach, high=table["mean"] + reach)
+    return table.assign(**ends, gigabytes=np.array(sent, float) * BYTES / 1e9)

@@ -13,7 +13,6 @@ from lgfed_core import data, models, partition
 from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, Participation, run
 from lgfed_core.engine.averaged_best import AveragedBest
 from lgfed_core.engine.trackers import Global, Personal, Tracker
-from lgfed_core.errors import SettingsError
 from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.methods import FedAvg, LGFedAvg, LocalOnly, Method
 from lgfed_core.models.layout import joined
@@ -34,16 +33,13 @@ def federation(
     images = data.load(cfg.DATA)
     if cfg.rows_per_class:
         images = data.subset(images, *cfg.rows_per_class)
-    splits, starts = [], []
-    for seed in seeds:
-        split = cfg.split(images, seed)
-        if cfg.validation:
-            split = partition.with_validation(split, cfg.validation, seed)
-        splits.append(split)
-        net = models.make(cfg.net, seed)
-        starts.append(joined(net))
-    who = Participation(cfg.fraction)
-    return Federation(images, splits, net, list(seeds), device, who), torch.stack(starts)
+    splits = [cfg.split(images, seed) for seed in seeds]
+    if cfg.validation:
+        held = cfg.validation
+        splits = [partition.with_validation(s, held, n) for s, n in zip(splits, seeds, strict=True)]
+    nets = [models.make(cfg.net, seed) for seed in seeds]
+    fed = Federation(images, splits, nets[-1], list(seeds), device, Participation(cfg.fraction))
+    return fed, torch.stack([joined(net) for net in nets])
 
 
 @dataclass(frozen=True)
@@ -73,26 +69,23 @@ class Phases:
         first parameters."""
         cfg, done = self.cfg, self.cfg.rounds(int(budget)) if fedavg else 0
         method = LGFedAvg(layers=cfg.shared(self.fed.net), weighted=cfg.weighted)
-        on_test = self._on_test
+        on_test, rounds = self._on_test, cfg.rounds(cfg.lg_rounds)
         tracker = AveragedBest(light=True) if on_test else Personal(every=cfg.every, light=True)
         start = fedavg.tensors[f"at_{done}"] if fedavg else self.first
         further = dict(start=start, first_round=done, before=done)
-        rounds = cfg.rounds(cfg.lg_rounds)
         out = self._part(f"lg_{budget}", method, cfg.lr, rounds, tracker, **further)
         return following(fedavg, out, done) if fedavg else out
 
     def local(self) -> Outcome:
         """Every device by itself, all of them in every epoch."""
-        cfg = self.cfg
-        stops = dict(patience=cfg.patience, stop_at=cfg.local_stop)
+        cfg, stops = self.cfg, dict(patience=self.cfg.patience, stop_at=self.cfg.local_stop)
         tracker = Personal(**self._judge, **stops, light=True)
         everybody = replace(self, fed=replace(self.fed, participation=Participation()))
         return everybody._part("local", LocalOnly(), cfg.lr, cfg.local_epochs, tracker)
 
     def mtl(self) -> Outcome:
         """Mean-regularised multi-task learning."""
-        cfg = self.cfg
-        every = 1 if self._on_test else 4 * cfg.every
+        cfg, every = self.cfg, 1 if self._on_test else 4 * self.cfg.every
         tracker = Personal(**self._judge, every=every, light=True)
         return self._part("mtl", cfg.mtl(), cfg.lr, cfg.rounds(cfg.mtl_rounds), tracker)
 
@@ -105,39 +98,18 @@ class Phases:
         return dict(judge="test", ties="first") if self._on_test else {}
 
     def _part(
-        self,
-        name: str,
-        method: Method,
-        lr: float,
-        rounds: int,
-        tracker: Tracker,
-        start: Tensor | None = None,
-        first_round: int = 0,
-        before: int | None = None,
+        self, name: str, method: Method, lr, rounds, tracker: Tracker, before=None, **further
     ) -> Outcome:
-        """Run one phase; a learning rate that decays goes on from ``before`` rounds."""
+        """Run one phase; a learning rate that decays goes on from ``before`` rounds.
+
+        further: of `engine.run`, where it does not begin with each run's first parameters.
+        """
         cfg = self.cfg
-        training = LocalTraining(
-            lr,
-            cfg.batch_size,
-            keep_momentum=name == "local",
-            decay=cfg.decay,
-            before=before if cfg.decay else None,
-            augment=cfg.AUGMENT,
-        )
-        saved = self.folder / f"{name}.safetensors" if self.folder else None
-        return run(
-            self.fed,
-            method,
-            training,
-            rounds,
-            self.first if start is None else start,
-            tracker=tracker,
-            first_round=first_round,
-            saved=saved,
-            label=f"{self.label}: {name}",
-            **self.engine,
-        )
+        how = dict(decay=cfg.decay, before=before if cfg.decay else None, augment=cfg.AUGMENT)
+        training = LocalTraining(lr, cfg.batch_size, keep_momentum=name == "local", **how)
+        saved = self.folder and self.folder / f"{name}.safetensors"
+        more = dict(start=self.first, saved=saved, label=f"{self.label}: {name}") | further
+        return run(self.fed, method, training, rounds, tracker=tracker, **more, **self.engine)
 
 
 class PhasedExperiment(Experiment):
@@ -147,13 +119,6 @@ class PhasedExperiment(Experiment):
     splits: ClassVar[tuple[dict[str, Any], ...]] = tuple(dict(classes=n) for n in (2, 3, 4, 5, 10))
     phases = Phases
     federation = staticmethod(federation)
-
-    def settings(self, scale: str = "paper", protocol: str = "as_described", **changes) -> Settings:
-        cfg = super().settings(scale, protocol, **changes)
-        if cfg.released == (cfg.validation > 0):
-            why = "chooses on test rows: 0" if cfg.released else "chooses on these rows: above 0"
-            raise SettingsError(f"validation is {cfg.validation}; {protocol} {why}")
-        return cfg
 
     def usual(self, scale: str, protocol: str, changes: dict) -> dict:
         released = self.released if protocol == "as_released" else {}
@@ -203,16 +168,13 @@ class PhasedExperiment(Experiment):
         own = dict(alone=(name,) if alone else (), fedavg=not alone)
         own["starts"] = (int(name.removeprefix("lg_")),) if lg and "starts" in self.chooses else ()
         changes = split | {key: value for key, value in own.items() if key in self.chooses}
-        cell = self.cell(cfg, name)
-        like = {id: value for id, value in cell.items() if id not in ("classes_per_device", "data")}
+        cell = tuple(self.cell(cfg, name).items())
         return Piece(
-            self.name,
-            cfg.protocol,
-            name,
+            *(self.name, cfg.protocol, name),
             changes=tuple(changes.items()),
-            cell=tuple(cell.items()),
+            cell=cell,
             after=("fedavg",) if lg and "fedavg" in self.rounds(cfg) else (),
-            like=tuple(like.items()),
+            like=tuple(pair for pair in cell if pair[0] not in ("classes_per_device", "data")),
         )
 
     def cell(self, cfg: Settings, part: str) -> dict[str, Any]:

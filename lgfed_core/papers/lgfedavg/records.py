@@ -1,4 +1,4 @@
-"""From outcomes of LG-FedAvg's experiments to result rows and curves, for every data set."""
+"""Result rows and curves of LG-FedAvg's experiments: made of outcomes, and read again by seed."""
 
 import math
 from collections import defaultdict
@@ -8,9 +8,11 @@ import pandas as pd
 
 from lgfed_core import models
 from lgfed_core.engine import Outcome, Participation
+from lgfed_core.evidence.records import select
 from lgfed_core.evidence.report import SELECTION
+from lgfed_core.evidence.rows import DIVERGED as ENDED, plain
 
-from .communication.counts import System
+from .communication import System
 
 PRINTED = {  # data set -> tables whose rows its experiment fills
     "mnist": ("lgfedavg_v2_table6_mnist", "lgfedavg_mtl_mnist"),
@@ -18,6 +20,10 @@ PRINTED = {  # data set -> tables whose rows its experiment fills
 }
 IDS = ("classes_per_device", "method", "fedavg_rounds", "lg_rounds")
 DIVERGED = "devices_diverged"  # how many devices' models ended beyond the finite numbers
+_RUN = ["protocol", *IDS[:3], "seed"]  # what tells one run of a table from another
+_LOST = {DIVERGED: "devices", ENDED: "in round"}
+COUNTS = ("round", "goal_round", "restart")  # metrics that are no shares
+EXPERIMENTS = ("lgfedavg.mnist", "lgfedavg.cifar10", "lgfedavg.version1")
 NEW = ("weights", "outputs", "probabilities")  # what is averaged to serve a new device
 
 
@@ -37,9 +43,8 @@ def rows(cfg, part: str, outcome: Outcome, table: str) -> pd.DataFrame:
         lost = {name: final[f"last_{name}"] for name in (DIVERGED,) if f"last_{name}" in final}
         return sent | (lost if selection == "last" else {})
 
-    ids = dict(classes_per_device=cfg.classes, method=method)
-    ids |= dict(fedavg_rounds=fed_rounds, lg_rounds=lg_rounds)
-    return tidy(cfg, part, outcome, more).assign(table=table, **ids)
+    ids = zip(IDS, (cfg.classes, method, fed_rounds, lg_rounds), strict=True)
+    return tidy(cfg, part, outcome, more).assign(table=table, **dict(ids))
 
 
 def tidy(cfg, part: str, outcome: Outcome, more: Callable[[str, pd.Series], dict]) -> pd.DataFrame:
@@ -121,6 +126,23 @@ def progress(cfg, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(out, ignore_index=True)
 
 
+def percent(wide: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """A line per metric of ``wide`` (all but ``keys``), shares in percent."""
+    found = wide.melt(keys, var_name="metric")
+    counted = found["metric"].isin(COUNTS)
+    return found.assign(value=found["value"].where(counted, 100 * found["value"]))
+
+
+def by_round(histories: dict[str, pd.DataFrame], ids: Callable[[str], dict]) -> pd.DataFrame:
+    """Curves to draw: seed, round, metric, value in percent, and the ``ids`` of each part."""
+    lines = [
+        percent(history, ["seed", "round"]).assign(**ids(part))
+        for part, history in histories.items()
+        if len(history)
+    ]
+    return pd.concat(lines, ignore_index=True) if lines else pd.DataFrame()
+
+
 def _sent(cfg, method: str, fed_rounds: int, lg_rounds: int) -> float:
     """Parameters communicated by the paper's convention P(m+K), for the rounds the row names.
 
@@ -135,5 +157,79 @@ def _sent(cfg, method: str, fed_rounds: int, lg_rounds: int) -> float:
 
 def system(cfg) -> System:
     """The network and federation of an experiment's settings."""
-    net, m = cfg.net(), Participation(cfg.fraction).cohort(cfg.devices)
+    net, m = models.make(cfg.net, 0), Participation(cfg.fraction).cohort(cfg.devices)
     return System(models.count(net, cfg.shared(net)), models.count(net), m, cfg.devices)
+
+
+def left_the_numbers(stored: pd.DataFrame, dataset: str) -> pd.DataFrame:
+    """Runs whose devices left the finite numbers: protocol, classes, method, FedAvg rounds, seed,
+    devices, and the round in which the run ended for it (else NaN).
+
+    Such devices break every average of the last round's models: a hundred averaged probabilities,
+    where each device has one vote, are then at chance although devices do well at home. By that
+    sign older runs are known, whose rows do not say how many devices it were (NaN).
+    """
+    rows = at_paper_scale(stored, dataset, selection="last")
+    wide = rows.pivot_table("value", _RUN, "metric")
+    signs = {"local_test_acc", "new_test_acc_probabilities", DIVERGED, ENDED}
+    wide = wide.reindex(columns=[*wide, *(signs - {*wide})])
+    chance = (wide["new_test_acc_probabilities"] - 10.0).abs() < 0.05  # ten classes
+    silent = chance & (wide["local_test_acc"] > 20.0) & wide[DIVERGED].isna() & wide[ENDED].isna()
+    found = wide[silent | (wide[DIVERGED] > 0) | wide[ENDED].notna()]
+    return found.rename(columns=_LOST).reset_index()[[*_RUN, *_LOST.values()]]
+
+
+def unbroken(stored: pd.DataFrame, dataset: str) -> pd.DataFrame:
+    """``stored`` without what runs of `left_the_numbers` have of their last round."""
+    lost = left_the_numbers(stored, dataset)[_RUN].map(plain)
+    if lost.empty:
+        return stored
+    gone = stored[_RUN].map(plain).apply(tuple, axis=1).isin([*lost.apply(tuple, axis=1)])
+    return stored[~((stored["selection"] == "last") & gone)]
+
+
+def at_hand() -> pd.DataFrame:
+    """All rows of version 2's two experiments, and of version 1's."""
+    return select(EXPERIMENTS)
+
+
+def at_paper_scale(stored: pd.DataFrame, dataset: str, **where: object) -> pd.DataFrame:
+    """The paper-scale rows of one data set; stored: rows of `records.load`, of any experiment."""
+    return select(stored, columns=IDS, table=PRINTED[dataset], scale="paper", **where)
+
+
+def by_seed(stored: pd.DataFrame) -> dict[tuple, pd.Series]:
+    """Every number of both experiments at paper scale: key -> values in percent by seed.
+
+    stored: rows of `records.load`; those that are not `unbroken` are left out. A key is (data set,
+    classes, (method, FedAvg rounds), metric, (protocol, selection)), e.g. ("mnist", 2,
+    ("lg_fedavg", 400), "new_test_acc", ...).
+    """
+    columns = [*IDS[:3], "metric", "protocol", "selection"]
+    out = {}
+    for dataset in PRINTED:
+        rows = unbroken(at_paper_scale(stored, dataset), dataset)[[*columns, "seed", "value"]]
+        rows = rows.sort_values("seed", kind="stable")
+        seeds, values = rows["seed"].to_numpy(), rows["value"].to_numpy(float)
+        for key, at in rows.groupby(columns).indices.items() if len(rows) else ():
+            classes, method, rounds, metric, *reading = map(plain, key)
+            where = dataset, int(classes), (method, int(rounds)), metric, tuple(reading)
+            out[where] = pd.Series(values[at], pd.Index(seeds[at], name="seed"), name="value")
+    return out
+
+
+def ways_to_serve(stored: pd.DataFrame, classes: int, dataset: str = "mnist") -> pd.DataFrame:
+    """New test of last-round models by averaged weights, outputs and probabilities, paper scale.
+
+    stored: rows of `records.load`; those that are not `unbroken` are left out. Columns (way, mean |
+    sd over seeds); a way that was not computed when the rows were made has none.
+    """
+    rows = at_paper_scale(stored, dataset, selection="last", classes_per_device=classes)
+    rows = unbroken(rows, dataset)
+    out = {}
+    for way in NEW:
+        mine = rows[rows["metric"] == f"new_test_acc_{way}"]
+        values = mine.groupby(["protocol", *IDS[1:]], sort=False)["value"]
+        if values.ngroups or way != "probabilities":
+            out |= {(way, "mean"): values.mean(), (way, "sd"): values.std()}
+    return pd.DataFrame(out)

@@ -14,12 +14,11 @@ from typing import ClassVar
 from torch import nn
 
 from lgfed_core import data, models, partition
+from lgfed_core.data import cifar10, mnist
 from lgfed_core.data.augment import CropFlip
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import MTL, Method, ReleasedMTL
 from lgfed_core.papers.settings import FROM_0, POSITIVE, REST, Checked, Range
-
-from . import counts
 
 RELEASED = dict(  # what the released code changes on both data sets
     softmax=True,  # the network ends in one (CIFAR-10: its logarithm), the loss applies another
@@ -29,6 +28,7 @@ RELEASED = dict(  # what the released code changes on both data sets
     patience=None,
     local_stop=(0.99, 51),  # "epoch > 50", counted from 0: after 52 epochs at the earliest
 )
+ROWS = {"mnist": mnist.ROWS, "cifar10": cifar10.ROWS}  # of each class: to train with, to test on
 SMOKE = dict(devices=10, fraction=0.2, rows_per_class=(40, 20), local_epochs=2, every=1)
 
 
@@ -78,12 +78,15 @@ class Settings(Checked):
 
     def fits(self) -> None:
         super().fits()
+        if self.released == (self.validation > 0):
+            why = "chooses on test rows: 0" if self.released else "chooses on these rows: above 0"
+            raise SettingsError(f"validation is {self.validation}; {self.protocol} {why}")
         if not set(self.starts) <= set(self.budgets):
             raise SettingsError(f"starts {self.starts} must be among the budgets {self.budgets}")
         if self.fedavg and not self.budgets:
             raise SettingsError("budgets is empty; give at least one, or fedavg=False")
         if self.DATA:
-            counts.enough(self.DATA, self.devices, self.classes, self.rows_per_class, self.SHARDS)
+            enough(self.DATA, self.devices, self.classes, self.rows_per_class, self.SHARDS)
 
     @property
     def released(self) -> bool:
@@ -122,3 +125,35 @@ class Settings(Checked):
         """MTL as the protocol has it."""
         kind = ReleasedMTL if self.released else MTL
         return kind(scale=self.mtl_scale)
+
+
+def enough(
+    data: str, devices: int, classes: int, per_class: tuple[int, int] | None, shards: int = 0
+) -> None:
+    """Raise SettingsError where ``data`` cannot be dealt to so many devices.
+
+    classes: of a device, dealt class by class; all of them: at random. per_class: rows kept of each
+    class, (train, test). shards: of a device where label-sorted rows are cut, whatever ``classes``.
+    """
+    rows, labels = ROWS[data], len(ROWS[data][0])
+    least = tuple(map(min, rows))
+    if per_class and any(n > there for n, there in zip(per_class, least, strict=True)):
+        raise SettingsError(
+            f"rows_per_class is {per_class}; of its smallest class {data} has {least}"
+        )
+    said = f"devices is {devices}, classes is {classes}"
+    mixed = bool(shards) or classes == labels
+    if not mixed and classes * devices % labels:
+        raise SettingsError(
+            f"{said}: {classes * devices} shards cannot be shared equally by {labels} classes; "
+            f"make the product a multiple of {labels}"
+        )
+    for what, n, there in zip(("training", "test"), per_class or least, rows, strict=True):
+        has = (n * labels if per_class else sum(there)) if mixed else n
+        wanted = devices * (shards or 1) if mixed else devices * classes // labels
+        if wanted > has:
+            where = "" if mixed else " of its smallest class"
+            raise SettingsError(
+                f"{said}, rows_per_class is {per_class}: {wanted} shares of the {has} {what} rows"
+                f"{where} of {data}; use fewer devices"
+            )

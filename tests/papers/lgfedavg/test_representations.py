@@ -10,7 +10,7 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.metrics.linear import linear_probe
 from lgfed_core.models import count
 from lgfed_core.models.auxiliary import AuxiliaryMLP, head
-from lgfed_core.papers.lgfedavg.representations import labels, tables
+from lgfed_core.papers.lgfedavg.representations import labels, run
 from lgfed_core.papers.lgfedavg.representations.run import REPRESENTATIONS, TABLE
 from toy import stored_row
 
@@ -72,46 +72,44 @@ def test_the_network_has_the_parameters_of_its_table():
     assert net(torch.ones(2, 784), features=True).shape == (2, 64)
 
 
-def cell(way: str, weight: float, seed: int, value: float | None, n: int = 10) -> list[dict]:
-    ids = dict(table=TABLE, way=way, labels=n, weight=weight, selection="last", seed=seed)
+def cell(way: str, weight: float, seed: int, value: float | None, **other: float) -> list[dict]:
+    """Rows of one run, all metrics with one ``value`` but ``other`` ones; None: it diverged."""
+    ids = dict(table=TABLE, way=way, labels=10, weight=weight, selection="last", seed=seed)
     if value is None:
         return [stored_row(metric="diverged", value=3, **ids)]
-    names = ("validation_acc", tables.CHOOSING, *tables.TESTS)
-    return [stored_row(metric=name, value=value, **ids) for name in names]
+    numbers = dict.fromkeys(("validation_acc", run.CHOOSING, *run.TESTS), value) | other
+    return [stored_row(metric=name, value=number, **ids) for name, number in numbers.items()]
 
 
 def test_a_weight_for_h_is_chosen_by_a_probe_and_equals_by_rule():
-    by = {  # weight -> (accuracy on validation rows, probe on them)
-        0.1: (80.001, 60.0), 1.0: (80.004, 70.0), 10.0: (79.0, 69.99),
-    }  # fmt: skip
+    by = {0.1: (80.001, 60.0), 1.0: (80.004, 70.0), 10.0: (79.0, 69.99)}  # on validation rows
     rows = pd.DataFrame(
-        stored_row(table=TABLE, way="jigsaw", labels=10, weight=weight, selection="last", seed=seed,
-                   metric=metric, value=value + seed)
-        for weight, (accuracy, probe) in by.items() for seed in range(2)
-        for metric, value in (("validation_acc", accuracy), (tables.CHOOSING, probe),
-                              *((test, 10 * weight) for test in tables.TESTS))
-    )  # fmt: skip
-    values = tables.chosen(rows)
+        line
+        for weight, (accuracy, probe) in by.items()
+        for seed in (0, 1)
+        for line in cell(
+            *("jigsaw", weight, seed, 10 * weight + seed),
+            **{"validation_acc": accuracy + seed, run.CHOOSING: probe + seed},
+        )
+    )
+    values = run.chosen(rows)
     assert values["weight"].tolist() == [0.1, 0.1]  # the smallest of what is equal to a hundredth
     assert values["weight of h"].tolist() == [1.0, 1.0]
-    assert values["local_test_acc"].tolist() == [1, 2] and values["probe_digit"].tolist() == [
-        10,
-        11,
-    ]
-    assert tables.cell(values, 10, "jigsaw").index.tolist() == [0, 1]
-    assert tables.cell(values, 50, "jigsaw").empty
+    assert values["local_test_acc"].tolist() == [1, 2]
+    assert values["probe_digit"].tolist() == [10, 11]
+    assert run.cell(values, 10, "jigsaw").index.tolist() == [0, 1]
+    assert run.cell(values, 50, "jigsaw").empty
 
 
 def test_the_weight_is_chosen_on_validation_rows_of_those_that_ran_and_held():
     rows = [line for seed in range(3) for line in cell("jigsaw", 1.0, seed, 80 + seed)]
     rows += [line for seed in range(3) for line in cell("jigsaw", 0.1, seed, 85)]
     rows += [line for seed in range(3) for line in cell("jigsaw", 10, seed, 99 if seed else None)]
-    rows += (
-        cell("rotation", 1.0, 0, 70) + cell("rotation", 1.0, 1, 70) + cell("rotation", 10, 0, 99)
-    )
+    for weight, seed, value in ((1.0, 0, 70), (1.0, 1, 70), (10, 0, 99)):
+        rows += cell("rotation", weight, seed, value)
     rows += [line for way in ("plain", "fedavg") for line in cell(way, 1.0, 0, 60)]
     rows = pd.DataFrame(rows)
-    values = tables.chosen(rows)
+    values = run.chosen(rows)
     shown = values["weight"].groupby(level="way").first()
     assert shown["jigsaw"] == 0.1 and shown["rotation"] == 1
-    assert tables.chosen(rows.iloc[:0]).empty
+    assert run.chosen(rows.iloc[:0]).empty

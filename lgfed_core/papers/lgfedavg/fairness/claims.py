@@ -24,7 +24,6 @@ from . import run as adult, settings
 _HOW = ["optimiser", "adversary_steps", "adversary_width", "adversary_dropout"]
 COLUMNS = ("method", "split", "loss", "lambda", "round", *_HOW)
 _SWEPT = ["class_acc", "adv_auc", "probe_best", "validation_acc", "validation_probe"]
-RANDOM = 50.0
 Way = tuple[str, float]  # an adversary of the sweep, and lambda
 
 
@@ -73,15 +72,13 @@ def swept_rows(stored: pd.DataFrame) -> pd.DataFrame:
     rows = select(stored, table=adult.SWEEP, scale="paper", split="iid")
     rows = rows.assign(adversary_dropout=rows["adversary_dropout"].map(plain))
     rows = rows.astype({"lambda": float}).sort_values([*_HOW, "lambda"], kind="stable")
-    rows["adversary"] = [_words(*how) for how in rows[_HOW].itertuples(index=False)]
+    rows["adversary"] = [
+        f"{'Adam' if optimiser == 'adam' else 'SGD'}, {steps:g} adversary steps of {width:g} units"
+        + (f", its dropout {dropout}" if dropout else "")
+        for optimiser, steps, width, dropout in rows[_HOW].itertuples(index=False)
+    ]
     lambdas = rows.groupby("adversary")["lambda"]
     return rows[(lambdas.transform("min") == 0) & (lambdas.transform("nunique") > 1)]
-
-
-def _words(optimiser: str, steps: float, width: float, dropout: str) -> str:
-    name = {"adam": "Adam", "sgd": "SGD"}[optimiser]
-    words = f"{name}, {steps:g} adversary steps of {width:g} units"
-    return words + (f", its dropout {dropout}" if dropout else "")
 
 
 def sweep(stored: pd.DataFrame) -> pd.DataFrame:
@@ -122,9 +119,9 @@ def _values(
 
 
 def _is_random(stored: pd.DataFrame, judge: str, split: str, way: Way | None) -> Part:
-    """With an adversary, the AUC of a ``judge`` is about 50."""
+    """With an adversary, the AUC of a ``judge`` is about 50, which is chance."""
     area, words = _values(stored, judge, True, split, way), f"{_devices(split)}, {METRICS[judge]}"
-    return tested(words, area, verdict.equivalent, RANDOM, _margin("adv_auc", split))
+    return tested(words, area, verdict.equivalent, 50.0, _margin("adv_auc", split))
 
 
 def _margin(metric: str, split: str) -> float:
@@ -215,14 +212,9 @@ CLAIMS = (
 )
 
 
-def from_stored() -> pd.DataFrame:
-    """L14 and L15 on the recorded runs, with Holm's correction."""
-    return judged(stored_rows())
-
-
-def judged(stored: pd.DataFrame) -> pd.DataFrame:
-    """`from_stored`, of these rows."""
-    return claims.judged(CLAIMS, stored)
+def from_stored(stored: pd.DataFrame | None = None) -> pd.DataFrame:
+    """L14 and L15 with Holm's correction; by default on the recorded runs."""
+    return claims.judged(CLAIMS, stored_rows() if stored is None else stored)
 
 
 def told() -> dict[str, Told]:

@@ -14,36 +14,16 @@ RATES = {"adam": 0.001, "sgd": 0.1}  # of the sweep's optimisers: the usual one,
 ROWS = 30_940  # before the halves are cut,
 FIRST_ROWS = 30_000  # for non-i.i.d. devices,
 SHARDS = 10  # of which each has so many shards
+FEW = dict(splits=("iid",), released_epochs=1)
 SCALES = {
-    "smoke": dict(
-        pretraining=1,
-        rounds=1,
-        fedavg_rounds=1,
-        fedavg_epochs=1,
-        frontier=(1.0,),
-        first_rows=3000,
-        probed=1,
-        probe_rows=600,
-        released_epochs=1,
-        released_rounds=1,
-        released_pretraining=1,
-        splits=("iid",),
-        sweep=(1.0,),
-    ),
-    "quick": dict(
-        first_rows=8_000,
-        pretraining=3,
-        rounds=3,
-        fedavg_rounds=3,
-        fedavg_epochs=2,
-        frontier=(0.3, 3.0),
-        probed=2,
-        probe_rows=3000,
-        released_epochs=1,
-        released_rounds=3,
-        released_pretraining=3,
-        splits=("iid",),
-    ),
+    "smoke": FEW
+    | dict(frontier=(1.0,), sweep=(1.0,), first_rows=3000, probe_rows=600)
+    | dict.fromkeys(("pretraining", "rounds", "fedavg_rounds", "fedavg_epochs", "probed"), 1)
+    | dict.fromkeys(("released_rounds", "released_pretraining"), 1),
+    "quick": FEW
+    | dict(frontier=(0.3, 3.0), first_rows=8_000, probe_rows=3000)
+    | dict.fromkeys(("pretraining", "rounds", "fedavg_rounds"), 3)
+    | dict(fedavg_epochs=2, probed=2, released_rounds=3, released_pretraining=3),
     "paper": {},
 }
 

@@ -89,18 +89,13 @@ CLAIMS = (
 )
 
 
-def judged(rows: pd.DataFrame) -> pd.DataFrame:
-    """Lines of `evidence.claims.judged`; the verdict names the data that stand in, and says where
-    shortened runs only suggest it."""
-    mine, source, short = _of_chats(rows)
+def from_stored(rows: pd.DataFrame | None = None) -> pd.DataFrame:
+    """The claim judged, by default on the recorded runs; the verdict names the data that stand in,
+    and says where shortened runs only suggest it."""
+    mine, source, short = _of_chats(stored() if rows is None else rows)
     lines = claims.judged(CLAIMS, mine)
     lines = claims.only_suggested(lines, short) if short else lines
     return lines.assign(said=[claims.on_stand_in(words, source) for words in lines["said"]])
-
-
-def from_stored() -> pd.DataFrame:
-    """The claim on the recorded runs."""
-    return judged(stored())
 
 
 def told() -> dict[str, Told]:

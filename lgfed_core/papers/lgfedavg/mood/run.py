@@ -25,6 +25,7 @@ from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
 from lgfed_core.papers.parts import Part, Piece, who
 
+from ..records import by_round, percent
 from .settings import OWN, SCALES, SLOWER, SOURCES, Settings
 from .texts import LABELS, split, vocabulary
 
@@ -100,8 +101,8 @@ class Mood(Experiment):
     federation = staticmethod(federation)
 
     def parts(self, cfg, seeds, device) -> Iterable[Part]:
-        for name, source, alpha in _cells(cfg):
-            yield Part(name, cfg.rounds, self._saved(cfg, seeds, source, alpha))
+        for name in cfg.cells:
+            yield Part(name, cfg.rounds, self._saved(cfg, seeds, name))
 
     def places(self, cfg) -> tuple[str, Iterable[str]]:
         return f"{cfg.scale}-{cfg.protocol}", {"sources", "alphas"}
@@ -121,16 +122,16 @@ class Mood(Experiment):
                 like=(("table", TABLE),),
             )
             for cfg, rate in ((usual, ()), (slower, (("lr", SLOWER),)))
-            for name, source, alpha in _cells(cfg)
+            for name, (source, alpha) in cfg.cells.items()
         ]
 
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
         # all of them are read, and a wrong file refused, before anything trains
         federations = {source: federation(cfg, source, seeds, device) for source in cfg.sources}
-        for name, source, alpha in _cells(cfg):
+        for name, (source, alpha) in cfg.cells.items():
             fed, start = federations[source]
             how = fed, cfg.method(alpha, fed.net), cfg.training, cfg.rounds, start
-            saved = folder and self._saved(cfg, seeds, source, alpha)
+            saved = folder and self._saved(cfg, seeds, name)
             label = f"{who(seeds)}, {source}: alpha {alpha:g}"
             yield name, run(*how, tracker=Watch(), saved=saved, label=label, **engine)
 
@@ -143,7 +144,7 @@ class Mood(Experiment):
         best_val: of each seed the restart and the round that are best on validation rows. last: the
         mean over restarts after the last round, where nothing is selected; and that by round.
         """
-        line = ids(*_named(part), cfg.lr, cfg.file)
+        line = ids(*cfg.cells[part], cfg.lr, cfg.file)
         ends = outcome.final.reset_index()
         ends["restart"] = ends.groupby("seed").cumcount()
         names = dict(best_validation="validation_acc", best_test="test_acc", best_round="round")
@@ -151,25 +152,21 @@ class Mood(Experiment):
         best = best[["seed", "restart", *names]].rename(columns=names)
         last = ends.groupby("seed")[["validation_acc", "test_acc"]].mean().reset_index()
         found = [
-            _percent(best, ["seed"]).assign(selection="best_val", **line),
-            _percent(last, ["seed"]).assign(selection="last", **line),
+            percent(best, ["seed"]).assign(selection="best_val", **line),
+            percent(last, ["seed"]).assign(selection="last", **line),
         ]
         if "test_acc" in outcome.history:
             curve = line | dict(table=CURVES, selection="last")
-            found.append(_by_round(outcome.history).assign(**curve))
+            found.append(percent(_mean(outcome.history), ["seed", "round"]).assign(**curve))
         return pd.concat(found, ignore_index=True)
 
     def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
         """Curves to draw: stand_in, alpha, seed, round, metric, value (mean over restarts, %)."""
-        out = [
-            _by_round(history).assign(**ids(*_named(part), cfg.lr, cfg.file))
-            for part, history in histories.items()
-            if len(history)
-        ]
-        return pd.concat(out, ignore_index=True) if out else pd.DataFrame()
+        means = {part: _mean(history) for part, history in histories.items() if len(history)}
+        return by_round(means, lambda part: ids(*cfg.cells[part], cfg.lr, cfg.file))
 
-    def _saved(self, cfg, seeds, source: str, alpha: float):
-        return self.folder(cfg, seeds) / f"{source}_{alpha:g}.safetensors"
+    def _saved(self, cfg, seeds, name: str) -> Path:
+        return self.folder(cfg, seeds) / f"{name.replace(':', '_')}.safetensors"
 
 
 def ids(source: str, alpha: float, lr: float = Settings.lr, file: str = "") -> dict:
@@ -178,29 +175,10 @@ def ids(source: str, alpha: float, lr: float = Settings.lr, file: str = "") -> d
     return dict(table=TABLE, stand_in=title, alpha=alpha, lr=lr)
 
 
-def _named(part: str) -> tuple[str, float]:
-    """Source and alpha of a part: "chats:0.2" -> ("chats", 0.2)."""
-    source, _, alpha = part.partition(":")
-    return source, float(alpha)
-
-
-def _cells(cfg: Settings) -> Iterator[tuple[str, str, float]]:
-    for source in cfg.sources:
-        for alpha in cfg.alphas:
-            yield f"{source}:{alpha:g}", source, alpha
-
-
-def _by_round(history: pd.DataFrame) -> pd.DataFrame:
-    """Means over restarts: a row per seed, round and metric."""
+def _mean(history: pd.DataFrame) -> pd.DataFrame:
+    """The mean over restarts: a line per seed and round."""
     means = history.groupby(["seed", "round"])[["validation_acc", "test_acc"]].mean()
-    return _percent(means.reset_index(), ["seed", "round"])
-
-
-def _percent(wide: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """A row per metric; accuracies in percent."""
-    found = wide.melt(keys, var_name="metric")
-    share = found["metric"].str.endswith("_acc")
-    return found.assign(value=found["value"].where(~share, 100 * found["value"]))
+    return means.reset_index()
 
 
 MOOD = Mood()

@@ -19,29 +19,10 @@ SLOWER = 1e-3  # a rate that is tried beside the paper's
 SOURCES = {"chats": CHATS} | TITLES  # whose texts stand in -> what rows call them
 OWN = "own"  # the source that is one's own file
 SCALES = {
-    "smoke": dict(
-        sources=("between",),
-        alphas=(0.0, 0.4, 1.0),
-        restarts=2,
-        rounds=3,
-        epochs=1,
-        words=6,
-        width=8,
-        hidden=4,
-        mlp=8,
-        persons=3,
-        each=20,
-        lr=1e-3,
-    ),
-    "quick": dict(
-        sources=("alike", "apart"),
-        alphas=(0.0, 0.4, 1.0),
-        restarts=1,
-        rounds=8,
-        epochs=1,
-        hidden=32,
-        mlp=128,
-    ),
+    "smoke": dict(sources=("between",), alphas=(0.0, 0.4, 1.0), restarts=2, rounds=3, epochs=1)
+    | dict(words=6, width=8, hidden=4, mlp=8, persons=3, each=20, lr=1e-3),
+    "quick": dict(sources=("alike", "apart"), alphas=(0.0, 0.4, 1.0), restarts=1, rounds=8)
+    | dict(epochs=1, hidden=32, mlp=128),
     "paper": {},
 }
 
@@ -83,6 +64,11 @@ class Settings(Checked):
             )
         at_least(self.words, tokens=self.tokens)
         at_most(10**6, **{"persons times each": self.persons * self.each})
+
+    @property
+    def cells(self) -> dict[str, tuple[str, float]]:
+        """The parts, in order: "chats:0.2" -> ("chats", 0.2), source and alpha."""
+        return {f"{s}:{alpha:g}": (s, alpha) for s in self.sources for alpha in self.alphas}
 
     @property
     def recorded(self) -> str:

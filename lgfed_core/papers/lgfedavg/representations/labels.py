@@ -47,11 +47,10 @@ def few(
             order = stream(seed, Purpose.LABELS, k).permutation(len(held))
             y[held[torch.from_numpy(order)[labels:]]] = -1
         parts.append(y)
-        moved = (_further(of, n * rows) for of in (mine.train, mine.validation))
-        found.append(replace(mine, train=next(moved), validation=next(moved)))
-    times = len(parts)
-    groups = None if train.groups is None else train.groups.repeat(times, 1)
-    whole = Split(train.x.repeat(times, 1), torch.cat(parts), groups)
+        moved = {name: _further(getattr(mine, name), n * rows) for name in ("train", "validation")}
+        found.append(replace(mine, **moved))
+    groups = None if train.groups is None else train.groups.repeat(len(parts), 1)
+    whole = Split(train.x.repeat(len(parts), 1), torch.cat(parts), groups)
     return replace(images, train=whole), found
 
 
@@ -79,12 +78,10 @@ def with_slant(images: Dataset) -> Dataset:
 
     Medians are those of the training rows.
     """
-    train, test = leaning(images.train.x), leaning(images.test.x)
-    medians = torch.stack([train[images.train.y == c].median() for c in range(images.classes)])
+    lean, y = leaning(images.train.x), images.train.y
+    medians = torch.stack([lean[y == c].median() for c in range(images.classes)])
 
-    def grouped(split: Split, lean: Tensor) -> Split:
-        return Split(split.x, split.y, (lean > medians[split.y]).long()[:, None])
+    def grouped(split: Split) -> Split:
+        return replace(split, groups=(leaning(split.x) > medians[split.y]).long()[:, None])
 
-    return Dataset(
-        images.name, grouped(images.train, train), grouped(images.test, test), images.classes
-    )
+    return replace(images, train=grouped(images.train), test=grouped(images.test))

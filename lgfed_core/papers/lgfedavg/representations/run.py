@@ -13,17 +13,36 @@ import pandas as pd
 import torch
 
 from lgfed_core.engine import Federation, LocalTraining, Outcome, Participation, run
+from lgfed_core.evidence.records import select
+from lgfed_core.evidence.tuning import best_by_cell
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
 from lgfed_core.papers.parts import Part, Piece, who
 
+from ..records import by_round, percent
 from .labels import few, pictures, split
-from .measures import Representations
+from .measures import CHOOSING, PROBES, Representations
 from .settings import LABELS, SCALES, WAYS, WEIGHTS, WITHOUT, Settings, named
 
 NAME = "lgfedavg.representations"
 TABLE = "lgfedavg_representations"  # of our own: no paper prints it
 CURVES = "lgfedavg_representations_curves"
+WORDS = {  # way -> what is on the page
+    "plain": "g alone",
+    "supervised": "own head",
+    "autoencoder": "autoencoder",
+    "jigsaw": "jigsaw",
+    "rotation": "rotation",
+    "adversarial": "against an adversary",
+    "fedavg": "FedAvg",
+}
+TESTS = {"local_test_acc": "local test", "new_test_acc": "new test", "probe_digit": "digit from h"}
+MEASURES = TESTS | {
+    "probe_common": "digit from all h",
+    "probe_slant": "slant from h",
+    "auxiliary": "auxiliary task",
+}
+OF_H = (*PROBES, CHOOSING, "auxiliary")  # what is read off h, or said by a network on top of it
 
 
 class RepresentationsLearned(Experiment):
@@ -75,20 +94,15 @@ class RepresentationsLearned(Experiment):
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """The tidy rows of one part, in percent: at the end, and both tests by round."""
         common = ids(*cfg.cells[part]) | dict(selection="last")
-        end = _long(outcome.final.reset_index(), ["seed"]).assign(**common)
+        end = percent(outcome.final.reset_index(), ["seed"]).assign(**common)
         if "round" not in outcome.history:
             return end
-        way_there = _long(outcome.history, ["seed", "round"])
+        way_there = percent(outcome.history, ["seed", "round"])
         return pd.concat([end, way_there.assign(**common | dict(table=CURVES))])
 
     def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
         """Curves to draw: way, labels, weight, seed, round, metric, value in percent."""
-        lines = [
-            _long(history, ["seed", "round"]).assign(**ids(*cfg.cells[part]))
-            for part, history in histories.items()
-            if len(history)
-        ]
-        return pd.concat(lines, ignore_index=True) if lines else pd.DataFrame()
+        return by_round(histories, lambda part: ids(*cfg.cells[part]))
 
     def _saved(self, cfg, part: str, seeds: Sequence[int]):
         return self.folder(cfg, seeds) / f"{part.replace(':', '_')}.safetensors"
@@ -99,9 +113,51 @@ def ids(way: str, labels: int, weight: float) -> dict[str, Any]:
     return dict(table=TABLE, way=way, labels=labels, weight=weight)
 
 
-def _long(wide: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    found = wide.melt(keys, var_name="metric")
-    return found.assign(value=100 * found["value"])
+def stored(table: str = TABLE) -> pd.DataFrame:
+    """The recorded rows; of table `CURVES` by round."""
+    columns = ("way", "labels", "weight", "round")
+    return select(NAME, columns=columns, table=table, scale="paper", selection="last")
+
+
+def every(rows: pd.DataFrame) -> pd.DataFrame:
+    """A column per metric, in percent: index (labels, way, weight, seed). rows: of `stored`."""
+    rows = rows[rows["table"] == TABLE]
+    return rows.pivot_table("value", ["labels", "way", "weight", "seed"], "metric")
+
+
+def chosen(rows: pd.DataFrame) -> pd.DataFrame:
+    """`every`, of each way and number of labels the weight that is best on validation rows.
+
+    The two tests are those of the weight with the best accuracy there, what is read off h (`OF_H`)
+    of the weight whose h gives the best probe there, fitted and judged on two halves of them. Index
+    (labels, way, seed), without seeds that diverged; columns ``weight`` and ``weight of h``.
+    """
+    found = every(rows)
+    if found.empty:
+        return found
+    tests, of_h = (_at_best(found, by) for by in ("validation_acc", CHOOSING))
+    read = [name for name in OF_H if name in found]
+    of_h = of_h[["weight", *read]].rename(columns={"weight": "weight of h"})
+    return tests.drop(columns=read).join(of_h, how="outer")
+
+
+def _at_best(found: pd.DataFrame, by: str) -> pd.DataFrame:
+    """Lines of `every` at each cell's best weight, by a number on validation rows.
+
+    The choice is that of `tuning.best_by_cell`, by means to a hundredth of a point.
+    """
+    best = best_by_cell(found, by, "weight", ["labels", "way"], digits=2)
+    kept = found.index.droplevel("seed").isin([(*at, weight) for at, weight in best.items()])
+    return found[kept & found[by].notna()].reset_index("weight")
+
+
+def cell(values: pd.DataFrame, labels: int, way: str) -> pd.DataFrame:
+    """The seeds of one cell; empty where it has not run."""
+    if values.empty:
+        return pd.DataFrame()
+    index = values.index
+    there = (index.get_level_values("labels") == labels) & (index.get_level_values("way") == way)
+    return values[there].droplevel(["labels", "way"])
 
 
 REPRESENTATIONS = RepresentationsLearned()

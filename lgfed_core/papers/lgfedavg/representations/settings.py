@@ -12,7 +12,7 @@ from lgfed_core.methods.pretext import ANSWERS, Pretext
 from lgfed_core.models.auxiliary import AuxiliaryMLP, auxiliary, head
 from lgfed_core.papers.settings import FROM_0, Checked
 
-from .. import counts
+from ..settings import enough
 
 WAYS = {  # way -> (its auxiliary loss, outputs of the auxiliary network)
     "plain": (Auxiliary, 1),
@@ -61,7 +61,7 @@ class Settings(Checked):
 
     def fits(self) -> None:
         super().fits()
-        counts.enough("mnist", self.devices, self.classes, self.rows_per_class)
+        enough("mnist", self.devices, self.classes, self.rows_per_class)
 
     @property
     def cells(self) -> dict[str, tuple[str, int, float]]:

@@ -17,7 +17,7 @@ from lgfed_core.evidence.rows import plain
 from lgfed_core.evidence.verdict import greater
 
 from .run import CHOICES, CURVES, NAME, TABLE, ids
-from .settings import SPLITS, line_of, words
+from .settings import SPLITS
 
 PAGE = "lgfedavg/rotated"
 FORGETS, KEEPS, LOST = 10.0, 5.0, 1.0  # points of accuracy
@@ -115,9 +115,9 @@ CLAIMS = (
 )
 
 
-def from_stored() -> pd.DataFrame:
-    """L12 and L13 on the recorded runs."""
-    return claims.judged(CLAIMS, stored())
+def from_stored(rows: pd.DataFrame | None = None) -> pd.DataFrame:
+    """L12 and L13 judged, by default on the recorded runs."""
+    return claims.judged(CLAIMS, stored() if rows is None else rows)
 
 
 def told() -> dict[str, Told]:
@@ -160,11 +160,11 @@ def choices() -> pd.DataFrame:
     """
     columns = ("classes_per_device", "method", "finetune_fraction_C", "choice")
     rows = select(NAME, columns=columns, table=(TABLE, CHOICES), scale="paper", selection="last")
-    names = zip(rows["method"], rows["finetune_fraction_C"], strict=True)
+    lines = zip(rows["method"], rows["finetune_fraction_C"], strict=True)
     rows = rows.assign(
         split=rows["classes_per_device"].map(SPLITS).map(WORDS),
         choice=rows["choice"].astype(object).fillna(""),
-        line=[words(line_of(*name)) for name in names],
+        line=[f"{METHODS[method]}, C = {float(fraction):g}" for method, fraction in lines],
         metric=rows["metric"].str.replace("^[^_]*_", "", regex=True),
     )
     wide = rows.set_index(["split", "choice", "line", "seed", "metric"])["value"].unstack()

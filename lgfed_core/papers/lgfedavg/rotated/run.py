@@ -23,6 +23,7 @@ from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
 from lgfed_core.papers.parts import Part, Piece, following, who
 
+from ..records import by_round, percent
 from .newcomer import WithNewcomers, arrived, old_devices, pictures
 from .settings import LINES, SCALES, SPLITS, VARIED, Settings, matters, named
 from .sides import BothSides, Until
@@ -166,23 +167,19 @@ class Rotated(Experiment):
         """
         line, _, choice = part.partition(":")
         split, common = SPLITS[cfg.classes], dict(classes_per_device=cfg.classes, selection="last")
-        end = _long(outcome.final.reset_index(), ["seed"])
+        end = percent(outcome.final.reset_index(), ["seed"])
         if line != "before":
             end["metric"] = split + "_" + end["metric"]
         end = end.assign(**common, **ids(line, choice))
         if line == "before" or choice or "round" not in outcome.history:
             return end
-        way = _long(outcome.history, ["seed", "round"])
+        way = percent(outcome.history, ["seed", "round"])
         return pd.concat([end, way.assign(**common, **ids(line) | dict(table=CURVES))])
 
     def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
         """Curves to draw: method, finetune_fraction_C, choice, seed, round, metric, value in %."""
-        out = []
-        for part, history in histories.items():
-            line, _, choice = part.partition(":")
-            if line != "before" and len(history):
-                out.append(_long(history, ["seed", "round"]).assign(**ids(line, choice)))
-        return pd.concat(out, ignore_index=True) if out else pd.DataFrame()
+        lines = {part: some for part, some in histories.items() if part[:6] != "before"}
+        return by_round(lines, lambda part: ids(*part.split(":")))
 
     def _saved(self, line: str, own: Settings, seeds: Sequence[int]):
         folder = self.folder(own.first if line == "before" else own, seeds)
@@ -196,13 +193,6 @@ def ids(line: str, choice: str = "") -> dict:
     method, fraction = named(line)
     found = dict(table=CHOICES if choice else TABLE, method=method, finetune_fraction_C=fraction)
     return found | (dict(choice=choice) if choice else {})
-
-
-def _long(wide: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """A row per metric; accuracies in percent."""
-    found = wide.melt(keys, var_name="metric")
-    share = found["metric"] != "goal_round"
-    return found.assign(value=found["value"].where(~share, 100 * found["value"]))
 
 
 ROTATED = Rotated()

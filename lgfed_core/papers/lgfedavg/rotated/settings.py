@@ -7,11 +7,10 @@ from torch import nn
 
 from lgfed_core import models
 from lgfed_core.engine import Participation
-from lgfed_core.evidence.printed import METHODS
 from lgfed_core.methods import FedAvg, FedProx, LGFedAvg, Method
 from lgfed_core.papers.settings import FROM_0, Checked, Range
 
-from .. import counts
+from ..settings import enough
 from .newcomer import WithNewcomers
 
 SPLITS = {10: "iid", 2: "noniid"}  # classes per device -> as the table calls it
@@ -31,29 +30,10 @@ VARIED = {  # setting -> other values, tried one at a time
     "lr": (0.005,),
 }
 SCALES = {
-    "smoke": dict(
-        devices=10,
-        rows_per_class=(40, 20),
-        goal=0.15,
-        before=3,
-        every=1,
-        rounds=2,
-        looks=2,
-        train_rows=30,
-        test_rows=20,
-        cohort=0.2,
-    ),
-    "quick": dict(
-        devices=20,
-        rows_per_class=(300, 50),
-        goal=0.85,
-        before=60,
-        cohort=0.25,
-        rounds=20,
-        looks=10,
-        train_rows=400,
-        test_rows=200,
-    ),
+    "smoke": dict(devices=10, rows_per_class=(40, 20), train_rows=30, test_rows=20, cohort=0.2)
+    | dict(goal=0.15, before=3, every=1, rounds=2, looks=2),
+    "quick": dict(devices=20, rows_per_class=(300, 50), train_rows=400, test_rows=200)
+    | dict(cohort=0.25, goal=0.85, before=60, rounds=20, looks=10),
     "paper": {},
 }
 
@@ -102,7 +82,7 @@ class Settings(Checked):
 
     def fits(self) -> None:
         super().fits()
-        counts.enough("mnist", self.devices, self.classes, self.rows_per_class)
+        enough("mnist", self.devices, self.classes, self.rows_per_class)
 
     @property
     def first(self) -> "Settings":
@@ -146,17 +126,6 @@ def named(line: str) -> tuple[str, float]:
     """Method and C of a line: "lg_fedavg_0.1" -> ("lg_fedavg", 0.1)."""
     method, _, fraction = line.rpartition("_")
     return method, float(fraction)
-
-
-def words(line: str) -> str:
-    """A line as people call it: "LG-FedAvg, C = 0.1"."""
-    method, fraction = named(line)
-    return f"{METHODS[method]}, C = {fraction:g}"
-
-
-def line_of(method: str, fraction: float) -> str:
-    """The line of Table 3 with this method and C: "fedavg_0.1"."""
-    return f"{method}_{float(fraction):g}"
 
 
 def matters(setting: str, line: str) -> bool:

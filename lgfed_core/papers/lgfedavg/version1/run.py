@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
+import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
@@ -25,14 +26,13 @@ from lgfed_core.data import Dataset
 from lgfed_core.engine import Federation, Outcome
 from lgfed_core.engine.trackers import Personal
 from lgfed_core.errors import SettingsError
+from lgfed_core.evidence.records import select
 from lgfed_core.methods import FedAvg, LGFedAvg, LGFedAvgV1
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.parts import following
 from lgfed_core.papers.settings import Range
 
-from .. import phases, records, settings
-from ..cifar10 import run as cifar10
-from ..mnist import run as mnist
+from .. import cifar10, mnist, phases, records, settings
 from .goals import Goal
 
 TABLE = "lgfedavg_v1_table1"
@@ -50,19 +50,9 @@ LIVE = {  # (scale, data): goals that a few rounds reach; CIFAR-10 learns if all
 }
 OF_DATA = {  # the paper's Tables 5 and 6
     "mnist": dict(goal=0.975, budgets=(1500,), lg_rounds=50, shared_layers=2, local_epochs=500),
-    "cifar10": dict(
-        goal=0.57,
-        budgets=(2000,),
-        lg_rounds=60,
-        shared_layers=2,
-        shared_side="first",
-        batch_size=50,
-        fedavg_lr=0.1,
-        lr=0.1,
-        decay=0.005,
-        local_epochs=1200,
-        patience=100,  # 50 validation rows: progress is coarse
-    ),
+    "cifar10": dict(goal=0.57, budgets=(2000,), lg_rounds=60, shared_layers=2, local_epochs=1200)
+    | dict(shared_side="first", batch_size=50, fedavg_lr=0.1, lr=0.1, decay=0.005)
+    | dict(patience=100),  # 50 validation rows: progress is coarse
 }
 PRINTED_ROUNDS = {"mnist": 400, "cifar10": 1200}  # to the goal; a decaying rate goes on from there
 
@@ -106,9 +96,8 @@ class Settings(settings.Settings):
         return mnist.Settings if self.data == "mnist" else cifar10.Settings
 
     def split(self, images: Dataset, seed: int) -> partition.Partition:
-        return partition.label_shards(
-            images.train.y, images.test.y, self.devices, self.SHARDS, seed
-        )
+        labels = images.train.y, images.test.y
+        return partition.label_shards(*labels, self.devices, self.SHARDS, seed)
 
     def net(self) -> torch.nn.Module:
         return models.mlp_mnist() if self.data == "mnist" else models.cnn_cifar()
@@ -129,13 +118,10 @@ class Phases(phases.Phases):
         cfg, start, fed = self.cfg, fedavg.tensors["at_goal"], self.fed
         if version == "v1":
             fed, start = with_own_heads(fed, start)
-            method = LGFedAvgV1(
-                layers=cfg.shared(fed.net),
-                weighted=cfg.weighted,
-                auxiliary=models.auxiliary_layers(fed.net),
-            )
+            kind = partial(LGFedAvgV1, auxiliary=models.auxiliary_layers(fed.net))
         else:
-            method = LGFedAvg(layers=cfg.shared(fed.net), weighted=cfg.weighted)
+            kind = LGFedAvg
+        method = kind(layers=cfg.shared(fed.net), weighted=cfg.weighted)
         tracker, done = Personal(every=cfg.every, light=True), cfg.rounds(PRINTED_ROUNDS[cfg.data])
         further = dict(start=start, first_round=cfg.fedavg_rounds, before=done)
         phases = replace(self, fed=fed)
@@ -162,15 +148,15 @@ def with_own_heads(fed: Federation, start: Tensor) -> tuple[Federation, Tensor]:
 
 def _rounds(cfg: Settings, part: str, selection: str, final: pd.Series) -> dict[str, float]:
     """FedAvg rounds, and parameters sent by the paper's convention, of one run."""
+    done, further, reached = cfg.fedavg_rounds, 0, {}
     if part == "local":
-        return {"fedavg_rounds": 0.0, "params_communicated": 0.0}
-    last = cfg.fedavg_rounds
-    if part == "fedavg":
-        done, reached = (last if selection == "last" else int(final["best_round"])), {}
+        done = 0
+    elif part == "fedavg":
+        done = done if selection == "last" else int(final["best_round"])
     else:
+        done, further = int(final["goal_round"]) or done, cfg.further
         reached = {"goal_reached": float(final["reached"])}
-        done = int(final["goal_round"]) or last
-    sent = records.system(cfg).papers(done, 0 if part == "fedavg" else cfg.further)
+    sent = records.system(cfg).papers(done, further)
     return {"fedavg_rounds": float(done), "params_communicated": float(sent)} | reached
 
 
@@ -229,6 +215,26 @@ class Version1(phases.PhasedExperiment):
             lines["sent"] = (here.m + here.K) * sent
             out.append(lines.assign(part=part, local_test_acc=100 * lines["local_test_acc"]))
         return pd.concat(out, ignore_index=True)
+
+
+def strangers(images: Dataset, devices: int, seed: int) -> np.ndarray:
+    """The share of each device's test rows, in percent, whose class it has no training row of: [K].
+
+    Version 1 deals the shard numbers of the label-sorted training set to the test set as well.
+    """
+    split = partition.label_shards(images.train.y, images.test.y, devices, 2, seed)
+    shares = []
+    for k in range(devices):
+        held, asked = images.train.y[split.train.of(k)], images.test.y[split.test.of(k)]  # [n], [t]
+        shares.append(100 * (asked[:, None] != held.unique()).all(1).float().mean().item())
+    return np.array(shares)
+
+
+def values_of(stored, table, data, metric, method, selection="best_val") -> pd.Series:
+    """One number of every seed at paper scale, index seed; empty while nothing has run."""
+    where = dict(scale="paper", protocol="as_described", selection=selection)
+    stored = select(stored, table=table, dataset=data, metric=metric, method=method, **where)
+    return stored.set_index("seed")["value"].astype(float).sort_index()
 
 
 VERSION1 = Version1()

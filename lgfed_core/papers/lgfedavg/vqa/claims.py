@@ -6,11 +6,14 @@ come to 40.22 % within its first 20, it would not have needed 47 to 40 %. Each m
 learning rate that validation rows choose of those tried (`chosen_rate`).
 """
 
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
+from lgfed_core.data.questions import Asked
 from lgfed_core.evidence import answers, claims
 from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim, Line, Part, exact, paired
@@ -21,10 +24,15 @@ from lgfed_core.evidence.tuning import best_setting
 from lgfed_core.evidence.verdict import greater
 
 from ..printed import TABLES
-from .run import CURVES, NAME, RATES, TABLE, ids
+from .run import CURVES, LONG, NAME, RATES, TABLE, ids
 from .settings import Settings
 
 PAGE = "lgfedavg/vqa"
+LINES = {
+    "fedavg": "FedAvg",
+    "lg_fedavg": "LG-FedAvg from FedAvg's model",
+    "lg_scratch": "LG-FedAvg from the first weights",
+}
 _IDS = ("method", "start", "round", "stand_in", "lr")
 
 
@@ -58,16 +66,12 @@ def after(
     return _by_seed(select(rows, **where), line)
 
 
-def rates(rows: pd.DataFrame) -> list[float]:
-    """The learning rates that have run, the usual one among them; rows: of `stored`."""
-    return sorted({Settings.lr, *select(rows, table=RATES, columns=("lr",))["lr"].astype(float)})
-
-
 def chosen_rate(rows: pd.DataFrame, line: str, rounds: int) -> float:
-    """Of `rates` the one with the best validation accuracy of a line after ``rounds``: means over
-    the seeds that have run them all; the usual one where there are none, or of equals."""
-    how = dict(metric="validation_acc")
-    tried = {lr: after(rows, line, rounds, lr, **how) for lr in rates(rows)}
+    """Of the learning rates that have run the one with the best validation accuracy of a line after
+    ``rounds``: means over the seeds that have run them all; the usual one where there are none, or
+    of equals."""
+    rates = sorted({Settings.lr, *select(rows, table=RATES, columns=("lr",))["lr"].astype(float)})
+    tried = {lr: after(rows, line, rounds, lr, "validation_acc") for lr in rates}
     return float(best_setting(pd.DataFrame(tried).dropna().mean().dropna(), usual=Settings.lr))
 
 
@@ -89,7 +93,7 @@ def cheaper(rows: pd.DataFrame) -> list[Part]:
     """
     reached = at_goal(rows, "lg_fedavg", "goal_reached")
     share = shares(rows).dropna()
-    of = tuple(Line(NAME, _line(line)) for line in ("fedavg", "lg_fedavg"))
+    of = tuple(map(_line, ("fedavg", "lg_fedavg")))
     late = at_goal(rows, "fedavg", "goal_reached") != 1  # seeds that count with all their rounds
     least = " at least" if late.any() else ""
     name, most = f"parameters saved{least}, % of FedAvg's", (100 + printed_share()) / 2
@@ -144,14 +148,10 @@ CLAIMS = (
 )
 
 
-def judged(rows: pd.DataFrame) -> pd.DataFrame:
-    """Lines of `evidence.claims.judged`; rows: of `stored`."""
+def from_stored(rows: pd.DataFrame | None = None) -> pd.DataFrame:
+    """L16 and L17 judged, by default on the recorded runs."""
+    rows = stored() if rows is None else rows
     return claims.judged(CLAIMS, rows, stand_in(rows))
-
-
-def from_stored() -> pd.DataFrame:
-    """L16 and L17 on the recorded runs."""
-    return judged(stored())
 
 
 def told() -> dict[str, Told]:
@@ -161,9 +161,68 @@ def told() -> dict[str, Told]:
 
 
 def _by_seed(rows: pd.DataFrame, line: str) -> pd.Series:
-    found = rows.set_index("seed")["value"].astype(float).sort_index()
-    return found.rename(Line(NAME, _line(line)))
+    return rows.set_index("seed")["value"].astype(float).sort_index().rename(_line(line))
 
 
-def _line(line: str) -> tuple[tuple[str, str], ...]:
-    return tuple((name, plain(ids(line)[name])) for name in ("method", "start"))
+def _line(line: str) -> Line:
+    return Line(NAME, tuple((name, plain(ids(line)[name])) for name in ("method", "start")))
+
+
+def curves() -> pd.DataFrame:
+    """Accuracies by round at paper scale: columns method, start, seed, round, metric, value."""
+    columns = ("method", "start", "round")
+    return select(NAME, columns=columns, own=True, table=CURVES, scale="paper")
+
+
+def longer() -> pd.DataFrame:
+    """The recorded rows of longer runs, of each line and rate the longest: method, start, lr,
+    long, round, seed, metric, value."""
+    columns = ("method", "start", "round", "lr", "long")
+    found = select(NAME, columns=columns, table=LONG, scale="paper")
+    found = found.astype(dict(lr=float, round=float, long=int))
+    longest = found.groupby(["method", "start", "lr"])["long"].transform("max")
+    return found[found["long"] == longest]
+
+
+def by_line(curves: pd.DataFrame, start: int) -> dict[str, pd.DataFrame]:
+    """Local test of each of `LINES` that ran, in percent: index round in all, a column per seed.
+
+    curves: of `curves`, `longer` at one rate or `Questions.progress`. start: rounds of FedAvg
+    before LG-FedAvg goes on from its model.
+    """
+    found = {}
+    for line in LINES if len(curves) else ():
+        where = {name: ids(line)[name] for name in ("method", "start")}
+        mine = select(curves, metric="local_test_acc", **where)
+        if len(mine):
+            found[line] = mine.pivot_table("value", "round", "seed")
+            found[line].index += start if line == "lg_fedavg" else 0
+    return found
+
+
+def floor(cfg: Settings, asked: Asked, seeds: Iterable[int]) -> pd.Series:
+    """Mean local test accuracy, in percent, of who sees no picture, by seed: on each device its
+    commonest answer to this very question; to one it has not had, the commonest of all devices."""
+    train, test = asked.data.train, asked.data.test
+    told = [
+        [tuple(row) for row in part.x[:, 3 * asked.side**2 :].tolist()] for part in (train, test)
+    ]
+    common, known = int(train.y.bincount().argmax()), _commonest(told[0], train.y.tolist())
+    found = {}
+    for seed in seeds:
+        split, right = cfg.split(asked, seed), []
+        for k in range(len(split)):
+            mine, asks = split.train.of(k), split.test.of(k)
+            own = known | _commonest([told[0][i] for i in mine.tolist()], train.y[mine].tolist())
+            said = [own.get(told[1][i], common) for i in asks.tolist()]
+            right.append((test.y[asks].numpy() == said).mean())
+        found[seed] = 100 * np.mean(right)
+    return pd.Series(found).rename_axis("seed")
+
+
+def _commonest(questions: Sequence[tuple], answers: Sequence[int]) -> dict[tuple, int]:
+    """To each question its commonest answer."""
+    found: dict[tuple, Counter] = defaultdict(Counter)
+    for words, y in zip(questions, answers, strict=True):
+        found[words][y] += 1
+    return {words: counts.most_common(1)[0][0] for words, counts in found.items()}

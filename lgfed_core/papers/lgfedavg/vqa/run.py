@@ -10,20 +10,19 @@ reached the goal is found afterwards, on validation rows.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 
 import pandas as pd
 import torch
 
 from lgfed_core import models
 from lgfed_core.engine import Federation, LocalTraining, Outcome, Participation, run
-from lgfed_core.methods import FedAvg, LGFedAvg, Method
+from lgfed_core.methods import FedAvg, LGFedAvg
 from lgfed_core.models.layout import joined
-from lgfed_core.models.vqa import shared
 from lgfed_core.papers.experiment import Experiment
 from lgfed_core.papers.parts import Part, Piece, following, who
 
-from ..communication.counts import System
+from ..records import by_round, percent, system
 from .settings import LINES, SCALES, Settings, asked_of
 from .watch import Watch
 
@@ -35,47 +34,9 @@ LONG = "lgfedavg_vqa_long"  # and for longer
 METHOD = {"fedavg": "fedavg", "lg_fedavg": "lg_fedavg", "lg_scratch": "lg_fedavg"}
 
 
-@dataclass(frozen=True)
-class Phases:
-    """FedAvg, and LG-FedAvg from it or from nothing, of the seeds that go together."""
-
-    cfg: Settings
-    fed: Federation
-    weights: torch.Tensor  # [R, P], each run's first
-    engine: dict
-
-    def fedavg(self, saved) -> Outcome:
-        """FedAvg for its whole budget; keeps its model of round ``start``."""
-        return self._run("fedavg", FedAvg(weighted=self.cfg.weighted), saved)
-
-    def lg(self, line: str, fedavg: Outcome, saved) -> Outcome:
-        """LG-FedAvg from FedAvg's model, or ("lg_scratch") from the first parameters."""
-        cfg = self.cfg
-        method = LGFedAvg(layers=shared(self.fed.net), weighted=cfg.weighted)
-        if line == "lg_scratch":
-            return self._run(line, method, saved)
-        out = self._run(line, method, saved, fedavg.tensors["at_start"], cfg.start)
-        return following(fedavg, out, cfg.start)
-
-    def _run(self, line: str, method: Method, saved, start=None, done: int = 0) -> Outcome:
-        cfg = self.cfg
-        training = LocalTraining(cfg.lr, cfg.batch_size, cfg.momentum, decay=cfg.decay, before=done)
-        return run(
-            self.fed,
-            method,
-            training,
-            lengths(cfg)[line],
-            self.weights if start is None else start,
-            tracker=Watch(cfg.every * cfg.long, cfg.start if line == "fedavg" else 0),
-            first_round=done,
-            saved=saved,
-            label=f"{who(self.fed.seeds)}: {line}",
-            **self.engine,
-        )
-
-
 class Questions(Experiment):
-    """FedAvg, then LG-FedAvg from its model, then LG-FedAvg alone."""
+    """FedAvg, which keeps its model of round ``start``, then LG-FedAvg from there, then LG-FedAvg
+    from the first weights."""
 
     name, table = NAME, TABLE
     Settings, scales, protocols = Settings, SCALES, ("as_described",)
@@ -102,14 +63,27 @@ class Questions(Experiment):
         asked = asked_of(cfg)
         splits = [cfg.split(asked, seed) for seed in seeds]
         nets = [models.make(cfg.net, seed) for seed in seeds]
-        who = Participation(cfg.fraction)
-        fed = Federation(asked.data, splits, nets[0], list(seeds), device, who)
-        phases = Phases(cfg, fed, torch.stack([joined(net) for net in nets]), engine)
-        saved = {line: folder and folder / f"{line}.safetensors" for line in METHOD}
-        fedavg = phases.fedavg(saved["fedavg"])
-        yield "fedavg", fedavg
-        for line in cfg.lines:
-            yield line, phases.lg(line, fedavg, saved[line])
+        there = Participation(cfg.fraction)
+        fed = Federation(asked.data, splits, nets[0], list(seeds), device, there)
+        first, fedavg = torch.stack([joined(net) for net in nets]), None  # [R, P]
+        for line in ("fedavg", *cfg.lines):
+            kind = FedAvg() if line == "fedavg" else LGFedAvg(layers=cfg.shared(nets[0]))
+            done = cfg.start if line == "lg_fedavg" else 0  # rounds of FedAvg before it
+            rate = dict(decay=cfg.decay, before=done)
+            outcome = run(
+                fed,
+                replace(kind, weighted=cfg.weighted),
+                LocalTraining(cfg.lr, cfg.batch_size, cfg.momentum, **rate),
+                lengths(cfg)[line],
+                fedavg.tensors["at_start"] if done else first,
+                tracker=Watch(cfg.every * cfg.long, cfg.start if line == "fedavg" else 0),
+                first_round=done,
+                saved=folder and folder / f"{line}.safetensors",
+                label=f"{who(seeds)}: {line}",
+                **engine,
+            )
+            fedavg = outcome if line == "fedavg" else fedavg
+            yield line, following(fedavg, outcome, done) if done else outcome
 
     def places(self, cfg) -> tuple[str, Iterable[str]]:
         return f"{cfg.scale}-{cfg.data}", self.chooses - {"lr", "long"}
@@ -125,9 +99,8 @@ class Questions(Experiment):
         if history.empty:  # nobody was looked at: every seed has diverged before
             nothing = dict(round=0, validation_acc=0.0, local_test_acc=0.0)
             history = pd.DataFrame(dict(seed=outcome.final.index)).assign(**nothing)
-        way = history.melt(["seed", "round"], var_name="metric")
-        way = way.assign(value=100 * way["value"], **ids(part) | dict(table=CURVES))
         common = dict(stand_in=cfg.stand_in, selection="last")
+        way = percent(history, ["seed", "round"]).assign(**ids(part) | dict(table=CURVES))
         if cfg.long > 1 or cfg.lr != Settings.lr:
             way = way.assign(**common, table=RATES, lr=cfg.lr)
             return way.assign(table=LONG, long=cfg.long) if cfg.long > 1 else way
@@ -143,11 +116,7 @@ class Questions(Experiment):
 
     def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
         """Curves to draw: method, start, seed, round (of the line), metric, value in percent."""
-        out = []
-        for part, history in histories.items():
-            way = history.melt(["seed", "round"], var_name="metric")
-            out.append(way.assign(value=100 * way["value"], **ids(part)))
-        return pd.concat(out, ignore_index=True)
+        return by_round(histories, ids)
 
 
 def ids(line: str) -> dict:
@@ -182,13 +151,6 @@ def at_goal(cfg: Settings, part: str, history: pd.DataFrame) -> dict[str, float]
         params_communicated=system(cfg).papers(*rounds),
         goal_reached=len(there) > 0,
     )
-
-
-def system(cfg: Settings) -> System:
-    """The network's counts and the federation's."""
-    net = models.make(cfg.net, 0)
-    sizes = models.count(net, shared(net)), models.count(net)
-    return System(*sizes, Participation(cfg.fraction).cohort(cfg.devices), cfg.devices)
 
 
 QUESTIONS = Questions()

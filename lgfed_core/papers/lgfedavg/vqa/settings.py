@@ -10,7 +10,7 @@ from lgfed_core import partition, paths
 from lgfed_core.data import easy_vqa, official_vqa
 from lgfed_core.data.questions import Asked
 from lgfed_core.errors import SettingsError
-from lgfed_core.models.vqa import QuestionNet
+from lgfed_core.models.vqa import QuestionNet, shared
 from lgfed_core.papers.settings import POSITIVE, Checked
 from lgfed_core.partition import Partition
 
@@ -115,6 +115,10 @@ class Settings(Checked):
         asked = asked_of(self)
         sizes = SMALL if self.network == "small" else {}
         return QuestionNet(asked.side, asked.vocabulary, len(asked.answers), **sizes)
+
+    def shared(self, net: nn.Module) -> frozenset[str]:
+        """The parameters that LG-FedAvg shares."""
+        return shared(net)
 
     def split(self, asked: Asked, seed: int) -> Partition:
         """Who holds which questions: the answers are dealt by `partition.dirichlet`."""

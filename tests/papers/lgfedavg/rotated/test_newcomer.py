@@ -96,12 +96,17 @@ def test_training_ends_at_the_goal(phases, before):
     assert not torch.equal(missed.tensors["shared"], before.tensors["shared"])
 
 
-def test_what_must_coincide_does(phases, before):
-    def ends(line, **changes):
-        out = replace(phases, cfg=replace(SMOKE, **changes)).after(line, before, None)
+@pytest.fixture(scope="module")
+def ends(phases, before):
+    def made(line, saved=None, **changes):
+        out = replace(phases, cfg=replace(SMOKE, **changes)).after(line, before, saved)
         both = out.layout.join(out.tensors["shared"][:, None], out.tensors["personal"])
         return out.final.loc[0], both[0]  # [K, P]
 
+    return made
+
+
+def test_what_must_coincide_does(before, ends):
     final, fedavg = ends("fedavg_0.1")
     assert torch.allclose(ends("fedprox_0.1", mu=0.0)[1], fedavg, atol=1e-6)
     assert torch.allclose(ends("lg_fedavg_0.1", shared_layers=5)[1], fedavg, atol=1e-6)
@@ -122,23 +127,19 @@ def test_what_must_coincide_does(phases, before):
     assert not torch.equal(lg[0, own:], start[own:]) and torch.equal(lg[0, own:], lg[10, own:])
 
 
-def test_own_layers_can_learn_first_under_the_shared_ones_as_they_are(phases, before, tmp_path):
-    def ends(cfg, line="lg_fedavg_0", saved=None):
-        out = replace(phases, cfg=cfg).after(line, before, saved)
-        return out.layout.join(out.tensors["shared"][:, None], out.tensors["personal"])[0]  # [K, P]
-
+def test_own_layers_can_learn_first_under_the_shared_ones_as_they_are(before, ends, tmp_path):
     start, own = before.tensors["shared"][0], 784 * 512 + 512 + 512 * 256 + 256
-    still = replace(SMOKE, own_first=2, frozen=5)  # nobody moves afterwards
-    first = ends(still)
+    _, first = ends("lg_fedavg_0", own_first=2, frozen=5)  # nobody moves afterwards
     assert torch.equal(first[:10], start.expand(10, -1))
     assert torch.equal(first[10, own:], start[own:]) and not torch.equal(first[10], start)
-    both = replace(SMOKE, own_first=2)
     saved = tmp_path / "lg_fedavg_0.safetensors"
-    after = ends(both, saved=saved)
+    _, after = ends("lg_fedavg_0", saved, own_first=2)
     assert saved.with_name("lg_fedavg_0_own_first.safetensors").exists()
-    assert torch.equal(ends(both, saved=saved), after)  # both are read again
-    assert not torch.equal(after, ends(SMOKE)) and not torch.equal(after[0, own:], start[own:])
-    assert torch.equal(ends(both, "fedavg_0"), ends(SMOKE, "fedavg_0"))  # it has none of its own
+    assert torch.equal(ends("lg_fedavg_0", saved, own_first=2)[1], after)  # both are read again
+    assert not torch.equal(after, ends("lg_fedavg_0")[1])
+    assert not torch.equal(after[0, own:], start[own:])
+    both = (ends("fedavg_0", own_first=n)[1] for n in (0, 2))  # it has none of its own
+    assert torch.equal(*both)
 
 
 def test_other_values_can_be_run_without_the_lines_as_assumed():

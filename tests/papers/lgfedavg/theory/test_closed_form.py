@@ -6,8 +6,8 @@ import pytest
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import verdict
 from lgfed_core.papers.lgfedavg.theory import best_weight, closed_form as theory
+from lgfed_core.papers.lgfedavg.theory.best_weight import simulate
 from lgfed_core.papers.lgfedavg.theory.closed_form import Problem
-from lgfed_core.papers.lgfedavg.theory.interpolation import simulate
 
 # sigma, rho -> alpha* printed and corrected, local and global error printed and corrected
 PINNED = {
@@ -173,45 +173,36 @@ def test_moments_of_the_laws(law):
     assert fourth == pytest.approx(law.spread, rel=5e-3)
 
 
-def test_half_is_best_where_the_extremes_tie():
-    p = Problem(1.5 / np.sqrt(2000 / 3), 1.5)
-    terms = theory.corrected(p)
-    assert terms.local_error == pytest.approx(terms.global_error)
-    assert terms.best_weight == pytest.approx(0.5)
-
-
-def test_arrays_of_settings():
+def test_arrays_of_settings_and_one_device_which_has_no_best_weight():
     rho, sigma = np.array([0.1, 0.5]), np.array([[1.5], [2.25]])
     found = theory.corrected(Problem(rho, sigma)).best_weight
     assert found.shape == (2, 2)
     assert found[1, 0] == theory.corrected(Problem(0.1, 2.25)).best_weight
-
-
-def test_one_device_has_no_best_weight():
     p = Problem(0.1, 1.5, devices=1)
     assert np.isnan(theory.corrected(p).best_weight) and np.isnan(theory.corrected_weight(p))
     assert theory.corrected(p).error(0.2) == pytest.approx(theory.corrected(p).local_error)
 
 
-def test_requests_that_cannot_be_met():
-    with pytest.raises(SettingsError, match="more than 19.8 rows"):
-        theory.finite_sample(Problem(0.1, 1.0, rows=19))
-    with pytest.raises(SettingsError, match="normal x only"):
-        theory.gaussian(Problem(0.1, 1.0))
-    with pytest.raises(SettingsError, match="more than 19.8 rows"):
-        theory.corrected(Problem(0.1, 1.0, rows=10))
-    for rho in (-0.1, np.nan, np.array([0.1, np.inf])):
-        with pytest.raises(SettingsError, match="rho is .*; it is a standard deviation"):
-            Problem(rho, 1.0)
-    with pytest.raises(SettingsError, match="devices is 0; it must be at least 1"):
-        Problem(0.1, 1.0, devices=0)
-    with pytest.raises(SettingsError, match="devices is 1.5"):
-        Problem(0.1, 1.0, devices=1.5)
-    with pytest.raises(SettingsError, match="as many rows as features"):
-        simulate(theory.cube(), 1, devices=2, rows=19)
-    draws = simulate(theory.cube(2), 1, devices=2, rows=3)
-    with pytest.raises(SettingsError, match="no test rows"):
-        best_weight.quadratic(draws, 0.1, 1.0, on="test")
-    with pytest.raises(SettingsError, match="'elsewhere'"):
-        best_weight.quadratic(draws, 0.1, 1.0, on="elsewhere")
-    assert np.isnan(best_weight.optimum(draws, 0.1, 1.0).se)
+DRAWS = simulate(theory.cube(2), 1, devices=2, rows=3)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (lambda: theory.finite_sample(Problem(0.1, 1.0, rows=19)), "more than 19.8 rows"),
+        (lambda: theory.corrected(Problem(0.1, 1.0, rows=10)), "more than 19.8 rows"),
+        (lambda: theory.gaussian(Problem(0.1, 1.0)), "normal x only"),
+        (lambda: Problem(-0.1, 1.0), "rho is .*; it is a standard deviation"),
+        (lambda: Problem(np.array([0.1, np.inf]), 1.0), "rho is .*; it is a standard deviation"),
+        (lambda: Problem(np.nan, 1.0), "rho is .*; it is a standard deviation"),
+        (lambda: Problem(0.1, 1.0, devices=0), "devices is 0; it must be at least 1"),
+        (lambda: Problem(0.1, 1.0, devices=1.5), "devices is 1.5"),
+        (lambda: simulate(theory.cube(), 1, devices=2, rows=19), "as many rows as features"),
+        (lambda: best_weight.quadratic(DRAWS, 0.1, 1.0, on="test"), "no test rows"),
+        (lambda: best_weight.quadratic(DRAWS, 0.1, 1.0, on="elsewhere"), "'elsewhere'"),
+    ],
+)
+def test_requests_that_cannot_be_met(asked, said):
+    with pytest.raises(SettingsError, match=said):
+        asked()
+    assert np.isnan(best_weight.optimum(DRAWS, 0.1, 1.0).se)

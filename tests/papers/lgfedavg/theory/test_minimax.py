@@ -102,17 +102,19 @@ def test_claim():
     assert (found.p, found.p_against) == (1.0, 0.0)
 
 
-def test_requests_that_cannot_be_met():
-    with pytest.raises(SettingsError, match="sum to 1"):
-        minimax.solve(np.ones((2, 2, 2)))
-    with pytest.raises(SettingsError, match="must occur"):
-        minimax.solve(np.pad(CASES["X = Y = P"], ((0, 1), (0, 0), (0, 0))))
-    with pytest.raises(SettingsError, match="at most 0.2"):
-        minimax.proxy(0.3)
-    with pytest.raises(SettingsError, match="up to 8"):
-        minimax.solve_deterministic(random_law(0, (9, 2, 2)))
-    with pytest.raises(SettingsError, match="nats only"):
-        minimax.solve(CASES["the proxy counts"], tolerance=-1.0)
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (lambda: minimax.solve(np.ones((2, 2, 2))), "sum to 1"),
+        (lambda: minimax.solve(np.pad(CASES["X = Y = P"], ((0, 1), (0, 0), (0, 0)))), "must occur"),
+        (lambda: minimax.proxy(0.3), "at most 0.2"),
+        (lambda: minimax.solve_deterministic(random_law(0, (9, 2, 2))), "up to 8"),
+        (lambda: minimax.solve(CASES["the proxy counts"], tolerance=-1.0), "nats only"),
+    ],
+)
+def test_requests_that_cannot_be_met(asked, said):
+    with pytest.raises(SettingsError, match=said):
+        asked()
 
 
 def test_the_more_the_proxy_counts_the_farther_is_the_bound():

@@ -1,9 +1,11 @@
 """Version 1's experiment end to end: goal, own heads, rounds and parameters that are found."""
 
+import pandas as pd
 import pytest
 import torch
 
 from lgfed_core import models
+from lgfed_core.data import Dataset, Split
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results
 from lgfed_core.evidence.report import table
@@ -11,6 +13,7 @@ from lgfed_core.models.layout import joined
 from lgfed_core.papers.lgfedavg.printed import TABLES
 from lgfed_core.papers.lgfedavg.version1 import run as v1
 from lgfed_core.papers.lgfedavg.version1.run import VERSION1
+from toy import stored_row
 
 
 @pytest.fixture(scope="module", params=["mnist", "cifar10"])
@@ -58,12 +61,16 @@ def test_own_heads_start_as_copies_of_the_global_one():
     assert torch.equal(joined(net), start[1])
 
 
-def test_settings_are_the_papers():
+def test_settings_are_the_papers_and_quick_scale_has_goals_of_its_own():
     mnist, cifar = (VERSION1.settings("paper", data=data) for data in ("mnist", "cifar10"))
     assert models.count(mnist.net(), mnist.shared(mnist.net())) == 34_186
     assert models.count(cifar.net(), cifar.shared(cifar.net())) == 2_872
     assert (mnist.batch_size, mnist.lr, mnist.goal, mnist.lg_rounds) == (10, 0.05, 0.975, 50)
     assert (cifar.batch_size, cifar.lr, cifar.goal, cifar.lg_rounds) == (50, 0.1, 0.57, 60)
+    for paper in (mnist, cifar):
+        quick = VERSION1.settings("quick", data=paper.data)
+        assert quick.goal < paper.goal and paper.further == paper.lg_rounds > quick.further >= 10
+        assert VERSION1.settings("quick", data=paper.data, goal=0.5).goal == 0.5
 
 
 def test_there_is_no_released_protocol():
@@ -71,3 +78,61 @@ def test_there_is_no_released_protocol():
         VERSION1.settings("smoke", "as_released")
     with pytest.raises(SettingsError, match="mnist, cifar10"):
         VERSION1.settings("smoke", data="faces")
+
+
+def labels(*counts: int) -> Split:
+    y = torch.cat([torch.full((n,), c) for c, n in enumerate(counts)])
+    return Split(torch.zeros(len(y), 1), y)
+
+
+def test_strangers_counted_by_hand():
+    """Two devices with two of four shards each: training 0 0 | 0 0 | 0 1 | 1 1, test 0 | 1 | 1 | 1.
+
+    Shards 0, 1 and 3 hold one class. Who has 0 and 1 trains on class 0 and is tested on 0 and 1.
+    """
+    images = Dataset("toy", labels(5, 3), labels(1, 3), 2)
+    seen = set()
+    for seed in range(20):
+        shares = v1.strangers(images, 2, seed)
+        assert shares.shape == (2,)
+        seen.add(tuple(sorted(shares.round(6))))
+    assert seen == {(0.0, 50.0), (0.0, 0.0)}
+    balanced = Dataset("toy", labels(8, 8), labels(4, 4), 2)
+    assert not v1.strangers(balanced, 2, 0).any()
+
+
+def test_values_are_of_full_length_and_by_seed():
+    ids = dict(table=VERSION1.table, dataset="mnist", method="lg_fedavg", metric="local_test_acc")
+    rows = pd.DataFrame(stored_row(**ids, seed=n, value=v) for n, v in ((2, 98.0), (0, 99.0)))
+    asked = "mnist", "local_test_acc", "lg_fedavg"
+    assert v1.values_of(rows, VERSION1.table, *asked).to_dict() == {0: 99.0, 2: 98.0}
+    assert v1.values_of(rows, v1.BESIDE, *asked).empty
+    assert v1.values_of(rows.assign(scale="quick"), VERSION1.table, *asked).empty
+
+
+@pytest.fixture
+def histories():
+    """FedAvg reaches 0.6 in round 2 of 3; LG-FedAvg goes on for 2 rounds."""
+
+    def made(*accuracies):
+        found = pd.DataFrame(dict(round=range(1, 1 + len(accuracies)), local_test_acc=accuracies))
+        return found.assign(seed=0, validation_acc=found["local_test_acc"])
+
+    lg = made(0.8, 0.8)
+    return {"fedavg": made(0.4, 0.6, 0.5), "lg_v1": lg, "lg_v2": lg, "local": lg}
+
+
+def test_curves_go_on_from_the_goal_and_count_what_is_sent(histories):
+    cfg = VERSION1.settings("smoke", goal=0.6)
+    curves = VERSION1.progress(cfg, histories).set_index(["part", "round"])
+    everybody = cfg.devices + 2  # two of ten devices upload
+    assert curves.loc[("fedavg", 3), "sent"] == everybody * 633_226 * 3
+    assert curves.loc[("lg_v1", 4), "sent"] == everybody * (633_226 * 2 + 34_186 * 2)
+    assert curves.loc[("local", 2), "sent"] == 0
+    assert curves.loc[("lg_v2", 3), "before"] == 2
+
+
+def test_a_missed_goal_counts_all_rounds(histories):
+    cfg = VERSION1.settings("smoke", goal=0.9)
+    curves = VERSION1.progress(cfg, histories)
+    assert set(curves.loc[curves["part"] == "lg_v1", "before"]) == {cfg.fedavg_rounds}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from lgfed_core import models
 
-from .. import phases, settings
+from . import phases, settings
 
 RELEASED = settings.RELEASED | dict(
     fedavg_lr=0.1,  # the released FedAvg never passes its learning rate on

@@ -1,60 +1,37 @@
-"""Every printed number of communicated parameters, recomputed; and the two that do not follow."""
+"""Every printed number of parameters sent, recomputed; two do not follow; accuracy by bytes."""
 
 import shutil
 
+import numpy as np
+import pandas as pd
 import pytest
+from scipy import stats
 
 from lgfed_core import models
 from lgfed_core.errors import ResultsError
-from lgfed_core.papers.lgfedavg.communication.counts import (
+from lgfed_core.evidence import records as results
+from lgfed_core.papers.lgfedavg import figures
+from lgfed_core.papers.lgfedavg.communication import (
     SYSTEMS,
     System,
     budgets,
     by_formula,
     deployment,
-    one_off,
     ratios,
     recompute_tables,
 )
+from lgfed_core.papers.lgfedavg.mnist import MNIST
 from lgfed_core.paths import PAPER
+from toy import stored_row
 
-# Golden values, exact: (method, FedAvg rounds, LG rounds) -> parameters sent, m = 10, K = 100.
-TABLE6 = {  # MNIST; printed 5.6, 0, 2.9, 3.6, 4.3, 5.0, 5.7 x 10^10
-    ("fedavg", 800, 0): 55_723_888_000,
-    ("local_only", 0, 0): 0,
-    ("lg_fedavg", 400, 100): 28_961_702_000,
-    ("lg_fedavg", 500, 100): 35_927_188_000,
-    ("lg_fedavg", 600, 100): 42_892_674_000,
-    ("lg_fedavg", 700, 100): 49_858_160_000,
-    ("lg_fedavg", 800, 100): 56_823_646_000,
+EXACT = {  # parameters sent in rounds of either phase; printed 2.9, 5.05 x 10^10, 8.5 x 10^9 ...
+    ("mnist", 400, 100): 28_961_702_000,
+    ("mnist", 725, 0): 50_499_773_500,
+    ("cifar10", 1200, 100): 8_493_056_000,
+    ("cifar10", 1850, 0): 13_044_757_000,
+    ("vqa", 47, 0): 139_700_048_620,
+    ("vqa", 32, 17): 99_929_428_720,
 }
-TABLE8 = {  # CIFAR-10; printed 12.7, 0, 7.1, 8.5, 9.9, 11.3, 12.7 x 10^9
-    ("fedavg", 1800, 0): 12_692_196_000,
-    ("local_only", 0, 0): 0,
-    ("lg_fedavg", 1000, 100): 7_082_812_000,
-    ("lg_fedavg", 1200, 100): 8_493_056_000,
-    ("lg_fedavg", 1400, 100): 9_903_300_000,
-    ("lg_fedavg", 1600, 100): 11_313_544_000,
-    ("lg_fedavg", 1800, 100): 12_723_788_000,
-}
-TABLE1 = {  # v2, CIFAR-10
-    ("fedavg", 1800, 0): 12_692_196_000,
-    ("local_only", 0, 0): 0,
-    ("mtl", 1800, 0): 12_692_196_000,
-    ("lg_fedavg", 1200, 100): 8_493_056_000,
-    ("lg_fedavg", 1800, 100): 12_723_788_000,
-}
-V1_MNIST = {
-    ("fedavg", 725, 0): 50_499_773_500,
-    ("local_only", 0, 0): 0,
-    ("lg_fedavg", 400, 50): 28_411_823_000,
-}
-V1_CIFAR = {
-    ("fedavg", 1850, 0): 13_044_757_000,
-    ("local_only", 0, 0): 0,
-    ("lg_fedavg", 1200, 60): 8_480_419_200,
-}
-VQA = {("fedavg", 47, 0): 139_700_048_620, ("lg_fedavg", 32, 17): 99_929_428_720}  # m 5, K 50
 
 
 @pytest.fixture(scope="module")
@@ -62,32 +39,14 @@ def table():
     return recompute_tables()
 
 
-def computed(rows):
-    keys = zip(rows.method, rows.fedavg_rounds, rows.lg_rounds, strict=True)
-    return dict(zip(keys, rows.computed, strict=True))
-
-
-@pytest.mark.parametrize("classes", [2, 3, 4, 5, 10])
-@pytest.mark.parametrize(
-    "name, golden", [("lgfedavg_v2_table6_mnist", TABLE6), ("lgfedavg_v2_table8_cifar10", TABLE8)]
-)
-def test_tables_6_and_8_follow_in_every_row(table, name, golden, classes):
-    rows = table[(table.table == name) & (table.classes_per_device == classes)]
-    assert computed(rows) == golden
-    assert rows.matches.all()
-
-
-@pytest.mark.parametrize(
-    "name, data, golden",
-    [
-        ("lgfedavg_v2_table1_cifar10", "cifar10", TABLE1),
-        ("lgfedavg_v1_table1", "mnist", V1_MNIST),
-        ("lgfedavg_v1_table1", "cifar10", V1_CIFAR),
-        ("lgfedavg_table2_vqa", "vqa", VQA),
-    ],
-)
-def test_tables_1_and_2(table, name, data, golden):
-    assert computed(table[(table.table == name) & (table.dataset == data)]) == golden
+def test_counts_are_exact_and_tables_6_and_8_repeat_them(table):
+    sent = table.groupby(["dataset", "fedavg_rounds", "lg_rounds"])["computed"].agg(set)
+    assert {key: sent[key] for key in EXACT} == {key: {n} for key, n in EXACT.items()}
+    lines = table.groupby("table")["classes_per_device"].value_counts()
+    assert set(lines["lgfedavg_v2_table6_mnist"]) == set(lines["lgfedavg_v2_table8_cifar10"]) == {7}
+    rows = budgets(table)
+    assert len(rows) == 27 and rows["lines"].sum() == len(table)
+    assert set(rows.loc[rows["table"].str.contains("table[68]"), "lines"]) == {5}
 
 
 def test_two_rows_of_83_do_not_follow(table):
@@ -152,14 +111,10 @@ def test_a_deployed_system_sends_to_participants_only():
     assert mnist.personal == 53_324_800
 
 
-def test_both_conventions_agree_when_every_device_takes_part():
+def test_conventions_agree_when_every_device_takes_part_and_where_there_are_no_rounds():
     all_take_part = System(3, 10, 7, 7)
     assert all_take_part.papers(5, 2) == all_take_part.deployed(5, 2) == 2 * 7 * (10 * 5 + 3 * 2)
-
-
-def test_nothing_is_sent_without_rounds():
-    alone = System(0, 633_226, 10, 100)
-    assert alone.papers(0, 0) == alone.deployed(0, 0) == 0
+    assert all_take_part.papers(0, 0) == all_take_part.deployed(0, 0) == 0
 
 
 @pytest.mark.parametrize("counted", ["papers", "deployed"])
@@ -203,14 +158,11 @@ def test_rounds_that_a_method_does_not_have_are_refused(row, said):
 SMALL = System(shared=3, total=10, m=2, K=5)
 
 
-def test_what_is_sent_one_time():
-    assert one_off(SMALL, "fedavg") == (50, 0)
-    assert one_off(SMALL, "lg_fedavg") == (50, 35)
-    assert one_off(SMALL, "local_only") == one_off(SMALL, "mtl") == (0, 50)
-
-
 def test_a_deployment_is_rounds_and_what_is_sent_one_time():
-    found = deployment(SMALL, [("fedavg", 6, 0), ("lg_fedavg", 4, 5), ("local_only", 0, 0)])
+    rows = [("fedavg", 6, 0), ("lg_fedavg", 4, 5), ("local_only", 0, 0), ("mtl", 6, 0)]
+    mtl = deployment(SMALL, rows).iloc[3]
+    assert np.isnan(mtl["papers"]) and mtl[["down", "up"]].tolist() == pytest.approx([0, 2e-7])
+    found = deployment(SMALL, rows[:3])
     assert found["row"].tolist() == ["FedAvg, 6 rounds", "LG-FedAvg, 4 + 5 rounds", "local only"]
     parts = found[["papers", "fed", "lg", "down", "up"]] * 1e9 / 4  # parameters
     by_hand = [[420, 240, 0, 50, 0], [385, 160, 60, 50, 35], [0, 0, 0, 0, 50]]
@@ -220,7 +172,44 @@ def test_a_deployment_is_rounds_and_what_is_sent_one_time():
     assert found["ratio"].tolist() == pytest.approx([1, 305 / 290, 50 / 290])
 
 
-def test_budgets_tell_repeated_counts_once(table):
-    rows = budgets(table)
-    assert len(rows) == 27 and rows["lines"].sum() == len(table)
-    assert set(rows.loc[rows["table"].str.contains("table[68]"), "lines"]) == {5}
+def test_every_budget_is_a_point_of_the_paper_and_ours_are_those_run():
+    def row(method, fed, lg, value, seed=0, **changes):
+        ids = dict(table=MNIST.table, classes_per_device=2, method=method, metric="local_test_acc")
+        ids |= dict(fedavg_rounds=fed, lg_rounds=lg, seed=seed, value=value)
+        return stored_row(**(ids | changes))
+
+    rows = pd.DataFrame(
+        [
+            row("lg_fedavg", 400, 100, 98.0),
+            row("lg_fedavg", 400, 100, 99.0, 1),
+            row("fedavg", 800, 0, 98.5),
+            row("mtl", 800, 0, 97.5, table="lgfedavg_mtl_mnist"),
+            row("fedavg", 800, 0, 11.0, protocol="as_released", selection="best_test"),
+            row("fedavg", 800, 0, 12.0, selection="last"),
+            row("fedavg", 800, 0, 13.0, scale="quick"),
+            row("fedavg", 800, 0, 14.0, classes_per_device=3),
+        ]
+    )
+    points = figures.points(rows, "mnist", 2, "as_described")
+    paper, ours = (points[points["who"] == who] for who in ("paper", "ours"))
+    assert len(paper) == 14 and set(paper["fedavg_rounds"]) == {0, 400, 500, 600, 700, 800}
+    assert ours[["method", "mean", "seeds"]].values.tolist() == [
+        ["fedavg", 98.5, 1],
+        ["lg_fedavg", 98.5, 2],
+        ["mtl", 97.5, 1],
+    ]
+    lg = ours[ours["method"] == "lg_fedavg"].iloc[0]
+    assert lg["high"] - lg["mean"] == pytest.approx(stats.t.ppf(0.975, 1) * 0.5)  # sd/sqrt(n)
+    assert lg["gigabytes"] == pytest.approx(20 * (400 * 633_226 + 100 * 99_978) * 4e-9)
+    assert ours.loc[ours["method"] != "lg_fedavg", "low"].isna().all()
+    assert (points.loc[points["method"] == "local_only", "gigabytes"] == 0).all()
+    other = figures.points(rows.assign(stand_in="usps"), "mnist", 2, "as_described")
+    assert set(other["who"]) == {"paper"}  # other data than the paper's
+
+
+@pytest.mark.parametrize(
+    ("data", "classes", "lines"), [("cifar10", 2, 16), ("cifar10", 3, 14), ("mnist", 10, 14)]
+)
+def test_without_rows_of_ours_there_are_the_papers_alone(data, classes, lines):
+    found = figures.points(results.load(folder=PAPER / "none"), data, classes, "as_released")
+    assert len(found) == lines and set(found["who"]) == {"paper"}  # MTL for two classes

@@ -8,7 +8,7 @@ devices start from random weights, for 300 rounds or more.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from . import run as cifar10
+from . import cifar10
 
 NAME, TABLE = "lgfedavg.scratch", "lgfedavg_from_scratch"  # of our own
 

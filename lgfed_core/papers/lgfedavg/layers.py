@@ -20,14 +20,16 @@ import pandas as pd
 from lgfed_core import models
 from lgfed_core.engine import Outcome
 from lgfed_core.errors import SettingsError
+from lgfed_core.evidence.records import select
 from lgfed_core.evidence.rows import PROTOCOLS
-from lgfed_core.papers import experiment
+from lgfed_core.papers import differences, experiment
 from lgfed_core.papers.parts import Part
 from lgfed_core.papers.settings import FROM_0, Checked
 
-from .. import records as lgfedavg_rows, settings
-from ..cifar10.run import CIFAR10
-from ..mnist.run import MNIST
+from . import records as lgfedavg_rows, settings
+from .cifar10 import CIFAR10
+from .comparisons import WORDS
+from .mnist import MNIST
 
 NAME = "lgfedavg.layers"
 TABLE = "lgfedavg_cuts"  # of our own: no paper prints it
@@ -41,8 +43,8 @@ SCALES = {  # changes to the data set's own scale: ten cuts must take no longer 
     "paper": {},
 }
 TASKS = {"mnist": (MNIST, 800), "cifar10": (CIFAR10, 1200)}  # and the start
-TITLES = {"mnist": "MNIST", "cifar10": "CIFAR-10"}
-NEW_TESTS = tuple(f"new_test_acc_{way}" for way in ("weights", "outputs", "probabilities"))
+SELECTIONS = {"best_val": "each device's best round on validation rows", "last": "last round"}
+OUTPUTS = "new_test_acc_outputs"  # how new devices are served as described
 
 
 @dataclass(frozen=True)
@@ -64,9 +66,7 @@ class Settings(Checked):
         if self.start not in self.base.budgets:
             raise SettingsError(f"budget is {self.start}; FedAvg keeps {self.base.budgets}")
         layers = len(self.base.net().layers)
-        if not set(self.last) <= set(range(layers + 1)) or not set(self.first) <= set(
-            range(1, layers)
-        ):
+        if not (set(self.last) <= {*range(layers + 1)} and set(self.first) <= {*range(1, layers)}):
             raise SettingsError(
                 f"last {self.last}, first {self.first}: of {layers} layers, the last 0 to {layers} "
                 f"or the first 1 to {layers - 1} can be shared"
@@ -149,9 +149,8 @@ class Layers(experiment.Experiment):
             shared = models.count(net, changed.shared(net))
             found = lgfedavg_rows.rows(changed, f"lg_{cfg.start}", outcome, TABLE)
             found = found[found["metric"] != "new_test_acc"].drop(columns="method")
-        size = found.drop_duplicates(["seed", "selection"]).assign(
-            metric="params_shared", value=shared
-        )
+        size = found.drop_duplicates(["seed", "selection"])
+        size = size.assign(metric="params_shared", value=shared)
         found = pd.concat([found, size], ignore_index=True)
         return found.assign(dataset=cfg.data, side=side, shared_layers=int(n))
 
@@ -164,7 +163,7 @@ def _start(cfg: Settings, outcome: Outcome) -> pd.DataFrame:
         mine = history[(history["seed"] == seed) & (history["round"] <= end)]
         line = lgfedavg_rows.at_round(mine, end)
         line = mine.max() if cfg.base.released and len(mine) else line
-        tests = dict.fromkeys(NEW_TESTS, line["new_test_acc"])
+        tests = {f"new_test_acc_{way}": line["new_test_acc"] for way in lgfedavg_rows.NEW}
         if not cfg.base.released:
             tests["local_test_acc"] = line["local_test_acc"]
         selection = "best_test" if cfg.base.released else "last"
@@ -180,12 +179,57 @@ def chosen(data: str) -> tuple[str, int]:
     return own.shared_side, own.shared_layers
 
 
-def layers(data: str, side: str, n: int) -> str:
-    """The shared layers in words: "fc3 fc4 fc5", "none" or "all"."""
+def named(data: str) -> str:
+    """The layers that the paper shares, in words: "fc3 fc4 fc5"."""
+    side, n = chosen(data)
     names = TASKS[data][0].settings().net().layers
-    if n in (0, len(names)):
-        return "all" if n else "none"
     return " ".join(names[-n:] if side == "last" else names[:n])
+
+
+def cell(
+    rows: pd.DataFrame,
+    data: str,
+    selection: str = "best_val",
+    scale: str = "paper",
+    classes: int = 2,
+    protocol: str = "as_described",
+    start: int | None = None,
+) -> pd.DataFrame:
+    """One value per seed and cut: index (side, shared_layers, seed), a column per metric.
+
+    rows: of `run.rows` or `records.select`. start: FedAvg rounds before the cut; None: the data
+    set's usual. The start's line ("start", 5) has no selection and is there for each. Empty when
+    there is nothing of the kind.
+    """
+    start = TASKS[data][1] if start is None else start
+    where = dict(table=TABLE, dataset=data, scale=scale, protocol=protocol)
+    where |= dict(classes_per_device=classes, fedavg_rounds=start)
+    rows = select(rows, columns=("side", "shared_layers"), **where)
+    rows = rows[(rows["selection"] == selection) | (rows["side"] == "start")]
+    return rows.pivot_table("value", ["side", "shared_layers", "seed"], "metric")
+
+
+def by_cut(values: pd.DataFrame, metric: str = "local_test_acc") -> pd.DataFrame:
+    """One number of `cell`: a line per seed, a column (side, shared_layers) per cut."""
+    return values[metric].unstack(["side", "shared_layers"])
+
+
+def sharing(values: pd.DataFrame, data: str, selection: str = "best_val", setting: str = "") -> str:
+    """The paper's cut against the others, on both tests; a line for each that has run.
+
+    values: of `cell` with this ``selection``, and of a ``setting`` in words where it is not two
+    classes and the usual start; in points, from the same FedAvg model.
+    """
+    own, pairs = chosen(data), []
+    for metric, test in (("local_test_acc", "local test"), (OUTPUTS, "new test")):
+        wide = by_cut(values, metric) if metric in values else {}
+        for side, n in wide if own in wide else ():
+            words = {0: "none shared", 5: "all shared"}.get(n, f"the {side} {n} layers shared")
+            if side != "start" and (side, n) != own:
+                pairs.append((f"{test}, {words}", wide[own], wide[side, n]))
+    head = f"{WORDS[data]}: the paper's cut ({named(data)}), points ahead of the other cuts"
+    head += "".join(f", {words}" for words in (setting, SELECTIONS[selection]) if words)
+    return differences.table(head, pairs)
 
 
 LAYERS = Layers()

@@ -15,7 +15,7 @@ from lgfed_core import models
 from lgfed_core.data.augment import CropFlip
 from lgfed_core.data.cifar10 import MEAN, STD
 
-from .. import phases, settings
+from . import phases, settings
 
 BLACK = tuple(-mean / std for mean, std in zip(MEAN, STD, strict=True))
 RELEASED = settings.RELEASED | dict(

@@ -12,7 +12,6 @@ in a round, R_fed rounds of FedAvg followed by R_lg rounds of LG-FedAvg.
 Source: Liang et al. (2019, v1) Tables 1 and 2; (2020, v2) Tables 1, 2, 6 and 8.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
@@ -100,12 +99,8 @@ def one_off(system: System, method: str) -> tuple[int, int]:
     served: all personal layers, once. The most it can be, as some devices hold part of it already.
     """
     everything, personal = system.K * system.total, system.personal
-    return {
-        "fedavg": (everything, 0),
-        "lg_fedavg": (everything, personal),
-        "local_only": (0, everything),
-        "mtl": (0, everything),
-    }[method]
+    sent = {"fedavg": (everything, 0), "lg_fedavg": (everything, personal)}
+    return sent.get(method, (0, everything))  # those trained alone or by MTL
 
 
 def deployment(system: System, rows: list[tuple[str, int, int]]) -> pd.DataFrame:
@@ -124,13 +119,9 @@ def deployment(system: System, rows: list[tuple[str, int, int]]) -> pd.DataFrame
     for method, fed_rounds, lg_rounds in rows:
         _checked(method, fed_rounds, lg_rounds)
         down, up = one_off(system, method)
-        parts = {
-            "papers": np.nan if method == "mtl" else system.papers(fed_rounds, lg_rounds),
-            "fed": system.deployed(fed_rounds, 0),
-            "lg": system.deployed(0, lg_rounds),
-            "down": down,
-            "up": up,
-        }
+        papers = np.nan if method == "mtl" else system.papers(fed_rounds, lg_rounds)
+        parts = {"papers": papers, "fed": system.deployed(fed_rounds, 0)}
+        parts |= {"lg": system.deployed(0, lg_rounds), "down": down, "up": up}
         named = {"method": method, "fedavg_rounds": fed_rounds, "lg_rounds": lg_rounds}
         lines.append({"row": row_name(named)} | {k: v * BYTES / 1e9 for k, v in parts.items()})
     table = pd.DataFrame(lines)
@@ -150,7 +141,23 @@ def recompute_tables(folder: Path = PAPER) -> pd.DataFrame:
     (method and rounds in words), reported, digit (value of the last one printed), computed
     (`System.papers`), matches (equal in the digits printed). Raises ResultsError without the files.
     """
-    return pd.DataFrame([row for t in _TABLES for row in _rows(t, folder)])
+    lines = []
+    for table, digits in _TABLES.items():
+        path = folder / f"{table}.csv"
+        if not path.exists():
+            raise ResultsError(
+                f"{path} is missing; it holds the paper's numbers and is part of git"
+            )
+        for row in pd.read_csv(path).to_dict("records"):
+            data = row.get("dataset", next(iter(digits)))
+            rounds = {name: int(row[name]) for name in ("fedavg_rounds", "lg_rounds")}
+            named, digit = {"method": row["method"]} | rounds, digits[data]
+            reported, computed = row["params_communicated"], SYSTEMS[data].papers(*rounds.values())
+            ids = dict(table=table, dataset=data, classes_per_device=row.get("classes_per_device"))
+            found = dict(row=row_name(named), reported=reported, digit=digit, computed=computed)
+            matches = round(computed / digit) == round(reported / digit)
+            lines.append(ids | named | found | {"matches": matches})
+    return pd.DataFrame(lines)
 
 
 def budgets(table: pd.DataFrame) -> pd.DataFrame:
@@ -185,12 +192,8 @@ def ratios(table: pd.DataFrame) -> pd.DataFrame:
         whole, part = reported[source, data, alone, 0], reported[source, data, fed, lg]
         pair = [("fedavg", alone, 0), ("lg_fedavg", fed, lg)]
         found = deployment(SYSTEMS[data], pair).iloc[1]
-        lines[name] = {
-            "printed": part / whole,
-            "formula": found["papers_ratio"],
-            "deployed": found["ratio"],
-            "rounds": fed / alone,
-        }
+        lines[name] = {"printed": part / whole, "formula": found["papers_ratio"]}
+        lines[name] |= {"deployed": found["ratio"], "rounds": fed / alone}
     return 100 * pd.DataFrame(lines).T
 
 
@@ -211,21 +214,4 @@ def _checked(method: str, fed_rounds: int, lg_rounds: int) -> None:
         raise ResultsError(
             f"{method} has no {fed_rounds} + {lg_rounds} rounds: models trained alone send nothing "
             "in any, and only LG-FedAvg has rounds that send a part"
-        )
-
-
-def _rows(table: str, folder: Path) -> Iterator[dict]:
-    path = folder / f"{table}.csv"
-    if not path.exists():
-        raise ResultsError(f"{path} is missing; it holds the paper's numbers and is part of git")
-    for row in pd.read_csv(path).to_dict("records"):
-        data = row.get("dataset", next(iter(_TABLES[table])))
-        digit, reported = _TABLES[table][data], row["params_communicated"]
-        rounds = int(row["fedavg_rounds"]), int(row["lg_rounds"])
-        computed = SYSTEMS[data].papers(*rounds)
-        named = dict(method=row["method"], fedavg_rounds=rounds[0], lg_rounds=rounds[1])
-        yield dict(table=table, dataset=data, classes_per_device=row.get("classes_per_device")) | (
-            named
-            | dict(row=row_name(named), reported=reported, digit=digit, computed=computed)
-            | dict(matches=round(computed / digit) == round(reported / digit))
         )

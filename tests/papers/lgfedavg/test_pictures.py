@@ -1,0 +1,210 @@
+"""MNIST and CIFAR-10 end to end at smoke scale, on the real images; tables of their pages."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from lgfed_core import models, paths
+from lgfed_core.errors import LgfedError, SettingsError
+from lgfed_core.evidence import records as results, report
+from lgfed_core.evidence.rows import PROTOCOLS
+from lgfed_core.methods import MTL, ReleasedMTL
+from lgfed_core.papers.lgfedavg import comparisons, records
+from lgfed_core.papers.lgfedavg.cifar10 import CIFAR10
+from lgfed_core.papers.lgfedavg.mnist import MNIST
+from lgfed_core.papers.lgfedavg.printed import TABLES
+from toy import stored_row
+
+LINES = {  # rounds of FedAvg before LG-FedAvg, and how long FedAvg trains
+    MNIST: ((400, 800), 800),
+    CIFAR10: ((1200, 1800), 1800),
+}
+
+
+@pytest.fixture(
+    scope="module",
+    params=[(experiment, protocol) for experiment in LINES for protocol in PROTOCOLS],
+    ids=lambda pair: f"{pair[0].name}-{pair[1]}",
+)
+def smoke(request):
+    experiment, protocol = request.param
+    cfg = experiment.settings("smoke", protocol)
+    quiet = dict(record=False, resume=False, workers=1, device="cpu")
+    return experiment, cfg, *experiment.run(cfg, [0], **quiet)
+
+
+def test_every_row_of_the_tables_at_both_selections(smoke):
+    experiment, cfg, rows, histories = smoke
+    starts, whole = LINES[experiment]
+    lines = {("fedavg", whole, 0), ("local_only", 0, 0), *(("lg_fedavg", n, 100) for n in starts)}
+    mtl = {("mtl", whole, 0)} if "mtl" in cfg.alone else set()
+    assert list(histories) == [
+        "fedavg",
+        *(f"lg_{n}" for n in starts),
+        "local",
+        *["mtl"][: len(mtl)],
+    ]
+    cells = rows.groupby(["method", "fedavg_rounds", "lg_rounds", "selection"])["metric"].agg(set)
+    assert set(cells.index.droplevel("selection")) == lines | mtl
+    assert set(rows["selection"]) == {"last", report.SELECTION[cfg.protocol]}
+    assert all({"local_test_acc", "new_test_acc", "params_communicated"} <= c for c in cells)
+    served = cells.xs("last", level="selection").drop("fedavg")
+    assert served.map({f"new_test_acc_{way}" for way in records.NEW}.issubset).all()
+    assert rows.loc[rows["metric"] != "params_communicated", "value"].between(0, 100).all()
+    tables = rows.groupby(rows["method"] == "mtl")["table"].agg(set).to_dict()
+    assert tables[False] == {experiment.table}
+    assert tables.get(True, {"lgfedavg_v2_table1_cifar10"}) == {"lgfedavg_v2_table1_cifar10"}
+
+
+def test_as_released_lg_is_taken_at_the_first_peak(smoke):
+    experiment, cfg, rows, histories = smoke
+    start = LINES[experiment][0][0]
+    lg = rows[(rows["fedavg_rounds"] == start) & (rows["selection"] != "last")]
+    value = lg[lg["method"] == "lg_fedavg"].set_index("metric")["value"]
+    if cfg.released:
+        history = histories[f"lg_{start}"]
+        peak = history.loc[history["averaged_local_test_acc"].idxmax()]
+        assert value["local_test_acc"] == pytest.approx(100 * peak["averaged_local_test_acc"])
+        assert value["new_test_acc"] == pytest.approx(100 * peak["averaged_new_test_acc"])
+    else:
+        assert value["new_test_acc"] == value["new_test_acc_outputs"]
+
+
+def test_the_headline_is_the_best_and_last_is_the_last(smoke):
+    experiment, cfg, rows, histories = smoke
+    fedavg = rows[(rows["method"] == "fedavg") & (rows["metric"] == "new_test_acc")]
+    value, history = fedavg.set_index("selection")["value"], histories["fedavg"].set_index("round")
+    last = history.loc[cfg.rounds(LINES[experiment][1]), "new_test_acc"]
+    assert value["last"] == pytest.approx(100 * last)
+    by = "new_test_acc" if cfg.released else "validation_acc"
+    best = history.loc[history[by].idxmax(), "new_test_acc"]
+    assert value[report.SELECTION[cfg.protocol]] == pytest.approx(100 * best)
+
+
+def test_rows_are_found_by_claims_and_tables(smoke, tmp_path):
+    experiment, cfg, rows, _ = smoke
+    results.record(experiment.name, rows, tmp_path)
+    table = report.table(TABLES[experiment.table], "smoke", cfg.protocol, folder=tmp_path)
+    assert set(table.loc[table["seeds"] > 0, "verdict"]) == {"smoke scale, not judged"}
+    results.record(experiment.name, rows.assign(scale="paper"), tmp_path)
+    stored, data = results.load(folder=tmp_path), cfg.DATA
+    read = comparisons.Read(records.by_seed(stored), (cfg.protocol, report.SELECTION[cfg.protocol]))
+    starts, whole = LINES[experiment]
+    for who in [("fedavg", whole), ("local_only", 0), *(("lg_fedavg", n) for n in starts)]:
+        assert len(read.local(data, 2, who)) == len(read.new(data, 2, who)) == 1
+    served = records.ways_to_serve(stored, 2, data)
+    assert len(served) >= 3 and set(served.columns.get_level_values(0)) == set(records.NEW)
+    if experiment is CIFAR10:
+        mtl = report.table(TABLES["lgfedavg_v2_table1_cifar10"], folder=tmp_path)
+        assert (mtl.loc[mtl["method"] == "mtl", "seeds"] > 0).any()
+
+
+def test_progress_puts_lg_after_its_fedavg(smoke):
+    experiment, cfg, _, histories = smoke
+    curves, start = experiment.progress(cfg, histories), LINES[experiment][0][1]
+    assert curves[curves["part"] == f"lg_{start}"]["round"].min() == cfg.rounds(start) + 1
+    assert curves["local_test_acc"].dropna().between(0, 100).all()
+
+
+@pytest.mark.parametrize("protocol, validation", [("as_described", 0.0), ("as_released", 0.1)])
+def test_each_protocol_chooses_on_its_own_rows(protocol, validation):
+    with pytest.raises(SettingsError, match=f"validation is {validation}; {protocol} chooses on"):
+        MNIST.settings("smoke", protocol, validation=validation)
+
+
+def test_paper_settings_are_the_papers_and_quick_ones_the_same_method_on_less():
+    cfg = MNIST.settings("paper", "as_described")
+    assert (cfg.devices, cfg.fraction, cfg.batch_size, cfg.lr) == (100, 0.1, 10, 0.05)
+    assert cfg.rounds(800) == 800 and cfg.budgets == (400, 500, 600, 700, 800)
+    printed = pd.read_csv(paths.PAPER / f"{MNIST.table}.csv")
+    assert set(printed["fedavg_rounds"]) == {0, *cfg.budgets}
+    assert set(printed["lg_rounds"]) == {0, cfg.lg_rounds}
+    net = models.mlp_mnist()
+    assert models.count(net, models.last_layers(net, cfg.shared_layers)) == 99_978
+    quick, paper = (CIFAR10.settings(scale) for scale in ("quick", "paper"))
+    assert quick.rounds(1800) == 54 and paper.rounds(1800) == 1800
+    same = ("lr", "decay", "shared_layers", "shared_side", "validation", "mtl_scale", "softmax")
+    assert all(getattr(quick, name) == getattr(paper, name) for name in same)
+
+
+def test_full_scale_partition_on_real_labels():
+    federation, start = MNIST.federation(MNIST.settings("paper", "as_described"), [0])
+    split = federation.partitions[0]
+    assert start.shape == (1, 633_226)
+    sizes = split.train.size + split.validation.size
+    assert len(split) == 100 and sizes.sum() == 60_000
+    assert sizes.min() >= 2 * 271 and sizes.max() <= 2 * 338
+    assert np.isclose(split.validation.size.sum() / 60_000, 0.1, atol=0.005)
+
+
+@pytest.mark.parametrize("change", [dict(starts=(450,)), dict(classes=11)])
+def test_impossible_settings_are_refused(change):
+    with pytest.raises(LgfedError):
+        MNIST.federation(MNIST.settings("smoke", **change), [0])
+
+
+def test_ways_to_serve():
+    ids = dict(table=MNIST.table, classes_per_device=2, protocol="as_released", selection="last")
+    ids |= dict(method="lg_fedavg", fedavg_rounds=800, lg_rounds=100)
+    stored = pd.DataFrame(
+        stored_row(**ids, seed=seed, metric=f"new_test_acc_{way}", value=value + seed)
+        for seed in (0, 2)
+        for way, value in (("weights", 79.0), ("outputs", 70.0))
+    )
+    served = records.ways_to_serve(stored, 2)
+    assert served["weights"].iloc[0].tolist() == pytest.approx([80.0, np.sqrt(2)])
+    assert served["outputs", "mean"].item() == pytest.approx(71.0)
+    assert records.ways_to_serve(stored, 5).empty
+    assert records.ways_to_serve(results.load(folder=paths.PAPER / "none"), 2, "cifar10").empty
+
+
+def test_runs_that_left_the_finite_numbers_are_kept_apart():
+    ids = dict(table="lgfedavg_v2_table8_cifar10", classes_per_device=2, method="local_only")
+    ids |= dict(fedavg_rounds=0, lg_rounds=0, protocol="as_described", selection="last")
+    lines = []
+    for seed, new in enumerate((54.0, 10.0)):
+        for metric, value in (("local_test_acc", 85.0), ("new_test_acc_probabilities", new)):
+            lines.append(ids | dict(seed=seed, metric=metric, value=value, scale="paper"))
+    rows = pd.DataFrame(lines)
+    ten = dict(method="lg_fedavg", seed=7, selection="last", scale="paper")
+    budgets = [line | ten | dict(fedavg_rounds=b) for line in lines[-2:] for b in (1200, 1800)]
+    budgets[-1] |= dict(value=54.0)  # of 1800 the outputs are well
+    found = records.left_the_numbers(pd.DataFrame(budgets), "cifar10")
+    assert found["fedavg_rounds"].tolist() == [1200], "the mean over budgets would hide it"
+    lost = records.left_the_numbers(rows, "cifar10")
+    assert lost["seed"].tolist() == [1] and lost["devices"].isna().all()
+    counted = [ids | dict(seed=s, metric="devices_diverged", value=n) for s, n in ((2, 0), (3, 4))]
+    more = pd.concat([rows, pd.DataFrame(counted).assign(scale="paper")], ignore_index=True)
+    assert records.left_the_numbers(more, "cifar10")["devices"].tolist()[1:] == [4]
+    lg = ids | dict(method="lg_fedavg", fedavg_rounds=1200, lg_rounds=100)
+    ended = [lg | dict(seed=4, metric="diverged", value=38)]  # all that is left of such a run
+    flat = {f"new_test_acc_{way}": 10.0 for way in ("weights", "outputs", "probabilities")}
+    flat |= {"local_test_acc": 41.6, "devices_diverged": 0}
+    ended += [lg | dict(seed=5, metric=metric, value=value) for metric, value in flat.items()]
+    # that one's numbers are finite: it stays
+    found = records.left_the_numbers(pd.DataFrame(ended).assign(scale="paper"), "cifar10")
+    assert found["seed"].tolist() == [4] and found["in round"].tolist() == [38]
+    chosen = pd.concat([rows, rows.assign(selection="best_val")])  # an index with repetitions
+    kept = records.unbroken(chosen, "cifar10").groupby("selection")["seed"].unique()
+    assert kept["last"].tolist() == [0] and kept["best_val"].tolist() == [0, 1]
+    values = records.by_seed(chosen)
+    key = ("cifar10", 2, ("local_only", 0), "new_test_acc_probabilities")
+    assert values[*key, ("as_described", "last")].index.tolist() == [0]
+    assert values[*key, ("as_described", "best_val")].index.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("method", [MTL(), ReleasedMTL()], ids=["text", "released"])
+def test_the_texts_pull_gathers_and_the_released_one_shifts(method):
+    start = torch.randn(10, 2, generator=torch.Generator().manual_seed(0)) + 1
+    w = start
+    for _ in range(60):
+        w = w.detach().requires_grad_()
+        others = (w.detach().sum(0) - w.detach()) / 9
+        pull = sum(method.pull(w[k], others[k], 10) for k in range(10))
+        w = w.detach() - 0.02 * torch.autograd.grad(pull, w)[0]
+    spread = w.std(0) / start.std(0)
+    if isinstance(method, ReleasedMTL):
+        assert spread.tolist() == pytest.approx([1, 1], abs=1e-4) and w.mean(0).abs().max() < 0.01
+    else:
+        assert spread.max() < 0.2 and (w.mean(0) - start.mean(0)).abs().max() < 1e-5
