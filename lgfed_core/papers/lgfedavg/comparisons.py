@@ -50,12 +50,9 @@ class Read:
         """Local test accuracy by seed; who: (method, FedAvg rounds)."""
         return self.get(dataset, classes, who, "local_test_acc")
 
-    def new(
-        self, dataset: str, classes: int, who: tuple[str, int], way: str = "", last: bool = False
-    ) -> pd.Series:
+    def new(self, dataset: str, classes: int, who: tuple[str, int], way: str = "") -> pd.Series:
         """New test accuracy by seed, of averaged weights or outputs; the protocol's by default."""
-        read = Read(self.numbers, (self.reading[0], "last")) if last else self
-        return read.get(dataset, classes, who, f"new_test_acc_{way}" if way else "new_test_acc")
+        return self.get(dataset, classes, who, f"new_test_acc_{way}" if way else "new_test_acc")
 
     def get(self, dataset: str, classes: int, who: tuple[str, int], metric: str) -> pd.Series:
         """Any number by seed, named by its line; empty where it has not run."""
@@ -171,11 +168,12 @@ def grows_with_variance(read: Read) -> list[Part]:
 def same_served(read: Read) -> list[Part]:
     """L9: averaged weights against averaged outputs of LG-FedAvg's models; as released in the last
     round, as the best round's outputs are not averaged."""
-    last = read.reading[0] == "as_released"
+    if read.reading[0] == "as_released":
+        read = Read(read.numbers, ("as_released", "last"))
     return [
         paired(
             f"{WORDS[dataset]}, {_split(classes)}, {who[1]} + 100 rounds",
-            *(read.new(dataset, classes, who, way, last) for way in ("weights", "outputs")),
+            *(read.new(dataset, classes, who, way) for way in ("weights", "outputs")),
             verdict.equivalent,
             family=f"L9, {dataset}",
             margin=WITHIN,

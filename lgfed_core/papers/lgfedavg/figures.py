@@ -57,13 +57,11 @@ def decomposition(
         paper = printed(dataset, classes)
         budgets = sorted({rounds for (method, rounds), _ in paper if method == "lg_fedavg"})
         for test, budget in product(TESTS, budgets):
-            both = lg(budget), who
-            found = {
-                name: read.get(dataset, classes, both[0], test)
-                - read.get(dataset, classes, both[1], test)
-                for name, read in reads.items()
-            }
-            shared = pd.concat(found, axis=1).dropna()  # [seeds, 4], of those that all have
+            ours, theirs = (
+                pd.DataFrame({n: r.get(dataset, classes, one, test) for n, r in reads.items()})
+                for one in (lg(budget), who)
+            )
+            shared = (ours - theirs).dropna()  # [seeds, 4], of those that all have
             if shared.empty:
                 continue
             target = paper[lg(budget), test] - paper[who, test]
@@ -122,7 +120,8 @@ def _waterfalls(ax, panel: pd.DataFrame) -> None:
     """One waterfall per budget; y counts bars, with a gap between budgets."""
     budgets, step = list(dict.fromkeys(panel["budget"])), len(PARTS) + 1.2
     reach = panel[["start", "end", "low", "high"]].to_numpy(float)
-    span = max(np.nanmax(reach), 0.0) - min(np.nanmin(reach), 0.0)
+    low, high = min(np.nanmin(reach), 0.0), max(np.nanmax(reach), 0.0)
+    span = high - low
     for n, budget in enumerate(budgets):
         lines = panel[panel["budget"] == budget]
         for m, line in enumerate(lines.itertuples()):
@@ -140,7 +139,6 @@ def _waterfalls(ax, panel: pd.DataFrame) -> None:
         ax.plot(first["validated"], n * step, "D", **look)
         ax.plot(first["paper"], n * step + len(PARTS) - 1, "o", **look)
     ax.axvline(0, color=INK, linewidth=0.8)
-    low, high = min(np.nanmin(reach), 0.0), max(np.nanmax(reach), 0.0)
     ax.set_xlim(low - 0.06 * span, high + 0.2 * span)
     middles = [n * step + (len(PARTS) - 1) / 2 for n in range(len(budgets))]
     seeds = panel.groupby("budget")["seeds"].first()

@@ -5,9 +5,9 @@ says little about why. Here 100 rounds of LG-FedAvg start from the same FedAvg m
 rounds on MNIST, 1200 on CIFAR-10) once for every cut: the last n layers shared, n = 0 to 5, and the
 first n, n = 1 to 4. With n = 0 each device only fine-tunes; with n = 5 FedAvg goes on.
 
-Devices, batches and the FedAvg model are those of `mnist.run` and `cifar10.run`, whose
-checkpoints are read (or made): a cut costs 100 rounds, and the paper's own cut costs none where
-that experiment has run. All cuts of a seed see the same devices and batches: compare them in pairs.
+Devices, batches and the FedAvg model are those of `mnist` and `cifar10`, whose checkpoints are read
+(or made): a cut costs 100 rounds, and the paper's own cut costs none where that experiment has run.
+All cuts of a seed see the same devices and batches: compare them in pairs.
 """
 
 from collections.abc import Iterable, Iterator
@@ -197,7 +197,7 @@ def cell(
 ) -> pd.DataFrame:
     """One value per seed and cut: index (side, shared_layers, seed), a column per metric.
 
-    rows: of `run.rows` or `records.select`. start: FedAvg rounds before the cut; None: the data
+    rows: of `Layers.run` or `records.select`. start: FedAvg rounds before the cut; None: the data
     set's usual. The start's line ("start", 5) has no selection and is there for each. Empty when
     there is nothing of the kind.
     """

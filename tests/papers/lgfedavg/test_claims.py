@@ -1,6 +1,5 @@
 """Claims L1 to L9 on made-up rows whose verdict is known, and what figures make of such rows."""
 
-from functools import partial
 from itertools import product
 
 import matplotlib.pyplot as plt
@@ -96,50 +95,14 @@ def test_rows_below_paper_scale_do_not_count():
     assert set(verdicts(stored(all_true).assign(scale="quick"))) == {verdict.NOT_RUN}
 
 
-def test_a_missing_split_leaves_open_what_a_bad_split_refutes():
+def test_every_number_of_classes_is_a_comparison_and_a_trend_needs_all():
     some = claims.from_stored(stored(all_true, classes=(2, 10)))
-    line = some.loc["L1"]
-    assert (line["verdict"], line["so_far"]) == (verdict.INCONCLUSIVE, verdict.CONFIRMED)
-    assert (line["ran"], line["parts"], line["at_runs"]) == (4, 10, 4)
-    assert (line["at"], line["said"]) == (
-        "i.i.d., 1200 + 100 rounds",
-        "confirmed so far, 4 of 10 comparisons",
-    )
-    assert some.loc["L8", "verdict"] == verdict.NOT_RUN  # a trend needs all five
+    assert some.loc["L1", ["ran", "parts", "at_runs"]].tolist() == [4, 10, 4]
+    assert some.loc["L1", "at"] == "i.i.d., 1200 + 100 rounds"
+    assert some.loc["L1", "estimate"] == pytest.approx(20 - 2 * NOISE.mean())  # 80 - 60
+    assert some.loc["L1", "said"] == "confirmed so far, 4 of 10 comparisons"
+    assert some.loc["L8", "verdict"] == verdict.NOT_RUN
     assert verdicts(stored(all_false, classes=(2,)))["L1"] == verdict.REFUTED
-
-
-def test_one_seed_decides_nothing():
-    lines = claims.from_stored(stored(all_true, seeds=(0,)))
-    assert lines["verdict"].eq(verdict.INCONCLUSIVE).all()
-    assert lines.loc["L1", "estimate"] == pytest.approx(20 - 2 * NOISE[0])  # at 10 classes
-
-
-def test_runs_are_paired_by_seed():
-    rows = stored(all_true, ["cifar10"], (2,))
-    unpaired = rows[(rows["method"] != "fedavg") | rows["seed"].isin((1, 3))]
-    found = claims.told(unpaired)["L1"].lines
-    found = found[found["runs"] > 0]
-    assert found["runs"].tolist() == [2, 2]
-    by_hand = 28 - 2 * NOISE[[1, 3]]  # 88 - 60, less the noise of both
-    assert found["estimate"].tolist() == pytest.approx([by_hand.mean()] * 2)
-
-
-def test_the_weakest_comparison_is_the_one_shown():
-    def world(dataset, classes, method, rounds, metric, *reading, value=60.1):
-        weak = ("lg_fedavg", 4, 1200, "local_test_acc")
-        usual = all_true(dataset, classes, method, rounds, metric, *reading)
-        return value if (method, classes, rounds, metric) == weak else usual
-
-    line = claims.from_stored(stored(world)).loc["L1"]
-    assert line["at"] == "4 classes, 1200 + 100 rounds"
-    assert line["estimate"] == pytest.approx(0.1, abs=1e-6)
-    rows = stored(partial(world, value=50.0))
-    two = (rows["classes_per_device"] == 2) & (rows["metric"] == "local_test_acc")
-    lines = claims.from_stored(rows[~two | (rows["seed"] == 0)])  # another has a single run
-    line = lines.loc["L1"]
-    assert (line["runs"], line["at_runs"]) == (1, len(NOISE))
-    assert line["at"] == "4 classes, 1200 + 100 rounds"
 
 
 def test_l6_tells_the_two_averages_apart():

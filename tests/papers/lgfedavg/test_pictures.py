@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
-from lgfed_core import models, paths
+from lgfed_core import paths
 from lgfed_core.errors import LgfedError, SettingsError
 from lgfed_core.evidence import records as results, report
 from lgfed_core.evidence.rows import PROTOCOLS
@@ -120,8 +120,6 @@ def test_paper_settings_are_the_papers_and_quick_ones_the_same_method_on_less():
     printed = pd.read_csv(paths.PAPER / f"{MNIST.table}.csv")
     assert set(printed["fedavg_rounds"]) == {0, *cfg.budgets}
     assert set(printed["lg_rounds"]) == {0, cfg.lg_rounds}
-    net = models.mlp_mnist()
-    assert models.count(net, models.last_layers(net, cfg.shared_layers)) == 99_978
     quick, paper = (CIFAR10.settings(scale) for scale in ("quick", "paper"))
     assert quick.rounds(1800) == 54 and paper.rounds(1800) == 1800
     same = ("lr", "decay", "shared_layers", "shared_side", "validation", "mtl_scale", "softmax")

@@ -77,19 +77,15 @@ class Settings(Checked):
                     "training rows; use fewer devices, or more first_rows"
                 )
         picks = self.strength is None and not self.released and "lg_fedavg_adv" in self.methods
-        if picks and not ("vanilla" in self.losses and self.splits[:1] == self.frontier_splits[:1]):
+        whole = self.scale != "paper" or {*Settings.frontier} <= {*self.frontier}
+        there = "vanilla" in self.losses and self.splits[:1] == self.frontier_splits[:1]
+        if picks and not (there and self.frontier and whole):
             raise SettingsError(
                 f"strength is picked on the frontier of the first of splits, with losses=vanilla; "
                 f"splits is {self.splits}, frontier_splits {self.frontier_splits}, losses "
-                f"{self.losses}: run it there, give a strength, or leave lg_fedavg_adv out of "
-                "methods"
-            )
-        whole = self.scale != "paper" or {*Settings.frontier} <= {*self.frontier}
-        if picks and not (self.frontier and whole):
-            raise SettingsError(
-                f"strength is picked on the frontier, which is {self.frontier}; keep "
-                f"{', '.join(f'{one:g}' for one in Settings.frontier)} in it, give a strength, or "
-                "leave lg_fedavg_adv out of methods"
+                f"{self.losses}, frontier {self.frontier}: run it there, with "
+                f"{', '.join(f'{one:g}' for one in Settings.frontier)} in the frontier, give a "
+                "strength, or leave lg_fedavg_adv out of methods"
             )
 
     @property

@@ -32,6 +32,7 @@ from .texts import LABELS, split, vocabulary
 NAME = "lgfedavg.mood"
 TABLE = "lgfedavg_figure2d_mood"
 CURVES = "lgfedavg_mood_curves"  # a table of ours: the same by round
+BEST = ("best_validation", "best_test", "best_round")  # what `Watch` keeps of a run
 
 
 def federation(
@@ -65,7 +66,7 @@ class Watch(Tracker):
     """
 
     def allocate(self, allocate, phase):
-        for name in ("best_validation", "best_test", "best_round"):
+        for name in BEST:
             allocate(name, len(phase.seeds)).fill_(-1)
 
     def after(self, round, rounds, engine):
@@ -78,12 +79,10 @@ class Watch(Tracker):
         return found
 
     def final(self, engine):
-        t = engine.phase.tensors
-        best = ("best_validation", "best_test", "best_round")
-        return self._now(engine) | {name: t[name].cpu() for name in best}
+        return self._now(engine) | {name: engine.phase.tensors[name].cpu() for name in BEST}
 
     def lasts(self, name):
-        return name.startswith("best_")
+        return name in BEST
 
     def _now(self, engine) -> dict[str, Tensor]:
         return {
@@ -147,7 +146,7 @@ class Mood(Experiment):
         line = ids(*cfg.cells[part], cfg.lr, cfg.file)
         ends = outcome.final.reset_index()
         ends["restart"] = ends.groupby("seed").cumcount()
-        names = dict(best_validation="validation_acc", best_test="test_acc", best_round="round")
+        names = dict(zip(BEST, ("validation_acc", "test_acc", "round"), strict=True))
         best = ends.loc[ends.groupby("seed")["best_validation"].idxmax()]
         best = best[["seed", "restart", *names]].rename(columns=names)
         last = ends.groupby("seed")[["validation_acc", "test_acc"]].mean().reset_index()

@@ -155,8 +155,7 @@ def cell(values: pd.DataFrame, labels: int, way: str) -> pd.DataFrame:
     """The seeds of one cell; empty where it has not run."""
     if values.empty:
         return pd.DataFrame()
-    index = values.index
-    there = (index.get_level_values("labels") == labels) & (index.get_level_values("way") == way)
+    there = values.index.droplevel("seed").isin([(labels, way)])
     return values[there].droplevel(["labels", "way"])
 
 

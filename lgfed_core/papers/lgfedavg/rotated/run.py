@@ -50,8 +50,8 @@ class Phases:
         cfg = self.cfg
         fed = self._federation(self.images, self._old(), Participation(cfg.cohort))
         start = torch.stack([joined(models.make(models.mlp_mnist, seed)) for seed in self.seeds])
-        tracker = Until(cfg.goal, cfg.every)
-        return self._run(fed, FedAvg(), Settings.lr, cfg.before, start, tracker, saved, "before")
+        how = dict(tracker=Until(cfg.goal, cfg.every), saved=saved)
+        return self._run("before", fed, FedAvg(), Settings.lr, cfg.before, start, **how)
 
     def after(self, line: str, before: Outcome, saved) -> Outcome:
         """The rounds with the newcomers, from the model that ``before`` ended with."""
@@ -65,8 +65,8 @@ class Phases:
         for name in models.last_layers(fed.net, cfg.frozen):
             fed.net.get_parameter(name).requires_grad_(False)
         tracker = BothSides(cfg.newcomers, max(1, cfg.rounds // cfg.looks))
-        method = cfg.method(line, fed.net)
-        out = self._run(fed, method, cfg.lr, cfg.rounds, start, tracker, saved, line, first)
+        method, how = cfg.method(line, fed.net), dict(tracker=tracker, saved=saved)
+        out = self._run(line, fed, method, cfg.lr, cfg.rounds, start, first_round=first, **how)
         return following(before, out)
 
     def _own_first(self, line: str, images, splits, start: Tensor, saved) -> Tensor:
@@ -78,9 +78,8 @@ class Phases:
         for name in method.shared(fed.net):
             fed.net.get_parameter(name).requires_grad_(False)
         saved = saved and saved.with_name(f"{saved.stem}_own_first{saved.suffix}")
-        out = self._run(
-            fed, method, cfg.lr, cfg.own_first, start, None, saved, f"{line}, own first", cfg.before
-        )
+        how = dict(first_round=cfg.before, saved=saved)
+        out = self._run(f"{line}, own first", fed, method, cfg.lr, cfg.own_first, start, **how)
         return out.layout.join(out.tensors["shared"][:, None], out.tensors["personal"])
 
     def _old(self) -> list:
@@ -90,21 +89,11 @@ class Phases:
         net = models.make(models.mlp_mnist, self.seeds[0])
         return Federation(images, splits, net, list(self.seeds), self.device, who)
 
-    def _run(
-        self, fed, method, lr, rounds, start: Tensor, tracker, saved, line, first_round=0
-    ) -> Outcome:
-        return run(
-            fed,
-            method,
-            LocalTraining(lr, self.cfg.batch_size),
-            rounds,
-            start,
-            tracker=tracker,
-            first_round=first_round,
-            saved=saved,
-            label=f"{SPLITS[self.cfg.classes]}, {who(self.seeds)}: {line}",
-            **self.engine,
-        )
+    def _run(self, line: str, fed, method, lr, rounds, start: Tensor, **how) -> Outcome:
+        """how: more arguments of `engine.run`."""
+        training = LocalTraining(lr, self.cfg.batch_size)
+        label = f"{SPLITS[self.cfg.classes]}, {who(self.seeds)}: {line}"
+        return run(fed, method, training, rounds, start, label=label, **how, **self.engine)
 
 
 class Rotated(Experiment):

@@ -1,4 +1,4 @@
-"""Claims L16 and L17 of LG-FedAvg's paper, on the stored runs of `run`, paired over seeds.
+"""Claims L16 and L17 of LG-FedAvg's paper, on the stored runs of `run`, paired over seeds; curves.
 
 L16: at the goal LG-FedAvg has sent less than FedAvg, by at least half of the printed saving, a
 contrast's bound. L17: the text's 20 rounds go on from FedAvg's model, as Table 2's do: had FedAvg
@@ -204,9 +204,8 @@ def floor(cfg: Settings, asked: Asked, seeds: Iterable[int]) -> pd.Series:
     """Mean local test accuracy, in percent, of who sees no picture, by seed: on each device its
     commonest answer to this very question; to one it has not had, the commonest of all devices."""
     train, test = asked.data.train, asked.data.test
-    told = [
-        [tuple(row) for row in part.x[:, 3 * asked.side**2 :].tolist()] for part in (train, test)
-    ]
+    words = (part.x[:, 3 * asked.side**2 :].tolist() for part in (train, test))  # behind pixels
+    told = [list(map(tuple, rows)) for rows in words]
     common, known = int(train.y.bincount().argmax()), _commonest(told[0], train.y.tolist())
     found = {}
     for seed in seeds:

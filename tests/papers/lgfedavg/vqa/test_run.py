@@ -5,10 +5,9 @@ import pandas as pd
 import pytest
 import torch
 
-from lgfed_core import models
 from lgfed_core.engine import Outcome
 from lgfed_core.evidence import records as results, verdict
-from lgfed_core.models.vqa import QuestionNet, shared
+from lgfed_core.models.vqa import QuestionNet
 from lgfed_core.papers.lgfedavg.records import system
 from lgfed_core.papers.lgfedavg.vqa import claims
 from lgfed_core.papers.lgfedavg.vqa.run import CURVES, QUESTIONS, RATES, TABLE, at_goal, ids
@@ -43,7 +42,6 @@ def test_the_printed_sizes_follow_from_a_usual_embedding():
     with torch.device("meta"):
         net = QuestionNet(224, 64_437, 1000)
     state = sum(values.numel() for values in net.state_dict().values())
-    assert (models.count(net, shared(net)), state) == (5_149_200, 54_042_572)
     left = state - 5_149_200 - sum(v.numel() for v in net.pictures.state_dict().values())
     widths = (50, 100, 128, 200, 256, 300, 512, 600, 1024)
     assert [e for e in widths if (left - _lstm(e)) % e == 0] == [128, 256, 512]
@@ -78,12 +76,9 @@ def test_claims_name_lines_that_can_be_run():
         assert line and all(any(set(of.ids) <= cell for cell in known) for of in line)
 
 
-def test_devices_hold_every_question_once_and_differ():
+def test_who_sees_no_picture_answers_as_is_commonest_on_the_device():
     cfg = QUESTIONS.settings("smoke", alpha=0.3)
     asked = asked_of(cfg)
-    split = cfg.split(asked, 0)
-    held = torch.cat([rows.of(k) for k in range(4) for rows in (split.train, split.validation)])
-    assert held.sort().values.tolist() == list(range(len(asked.data.train)))
     both, alone = (claims.floor(cfg, asked, seeds) for seeds in ([0, 1], [0]))
     answer = asked.data.test.y == asked.data.train.y.bincount().argmax()  # one for all
     assert 100 * answer.float().mean() < both[0] < 100
