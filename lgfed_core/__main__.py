@@ -142,7 +142,7 @@ def _report(args) -> int:
     from .papers import command_checks
 
     command_checks.paper(args.paper)
-    from .papers.printout import printout
+    from .papers.printed import printout
 
     print(printout(args.paper, args.front))
     return 0

@@ -37,15 +37,7 @@ from test_digests import CASES, SCHEMES as PARTITIONS, ends_of, rows_of
 from lgfed_core import papers
 from lgfed_core.evidence import report, scoreboard
 from lgfed_core.fill import words, work
-from lgfed_core.papers import (
-    answer_box,
-    board,
-    experiments,
-    front,
-    overview,
-    printed,
-    verdict_provenance,
-)
+from lgfed_core.papers import answer_box, board, experiments, front, overview, printed
 from lgfed_core.paths import RESULTS, ROOT
 
 PASSES = 3  # a table of a table of a table of rows
@@ -75,14 +67,14 @@ def _judged() -> Iterator[tuple[str, Any]]:
         yield f"claim {name}", "\n".join([*map(str, said), text(one.lines)])
     for page in board.STORED:
         yield f"strict {page.__name__.partition('papers.')[2]}", page.from_stored()
-    from_where = verdict_provenance.of_claims()
+    from_where = board.of_claims()
     yield from {"board": board.markdown(whole, from_where), "front": front.table(told)}.items()
     yield from {"counts": board.counts(whole), "kinds": overview.claims(whole)}.items()
     yield "scoreboard", scoreboard.scoreboard(printed.TABLES.values())
     for name, spec in printed.TABLES.items():
         lines = report.table(spec)
         yield f"printed {name}", lines
-        yield f"commands {name}", list(verdict_provenance.with_commands(lines, spec)["command"])
+        yield f"commands {name}", list(board.with_commands(lines, spec)["command"])
         if spec.contrasts:
             yield f"contrasts {name}", report.contrasts(spec)
 

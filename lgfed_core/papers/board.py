@@ -1,25 +1,28 @@
-"""Every claim of the papers: what stored runs say of it, and where.
+"""Every claim of the papers: what stored runs say of it, where, and what runs them again.
 
 Claims are those of data/paper/claims.csv. A verdict is the one by setting (`evidence.answers`),
 from runs at paper scale and as described; beside it stands the strict one, of its own page; of
 what is judged live, as it came out when the page was last told to keep it (`live_claims`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
 import pandas as pd
 
 from lgfed_core.errors import ResultsError
-from lgfed_core.evidence import verdict
+from lgfed_core.evidence import records, verdict
 from lgfed_core.evidence.answers import VERDICTS, Told
-from lgfed_core.evidence.claims import Claim
+from lgfed_core.evidence.claims import Claim, Line
 from lgfed_core.evidence.display import opened
-from lgfed_core.evidence.printed import PAPERS
+from lgfed_core.evidence.printed import PAPERS, Table
+from lgfed_core.evidence.report import origin
+from lgfed_core.evidence.rows import plain
 from lgfed_core.evidence.seed_steps import standing
 from lgfed_core.paths import PAPER
 
+from . import commands, experiments
 from .cgau.audio import claims as audio
 from .cgau.cifar10 import claims as cifar10
 from .cgau.xor import claims as xor
@@ -34,6 +37,7 @@ from .lgfedavg.mood import claims as mood
 from .lgfedavg.rotated import claims as rotated
 from .lgfedavg.theory import claims as theory
 from .lgfedavg.vqa import claims as vqa
+from .parts import Piece, line_of
 from .questions import answered
 
 STORED = (  # judged on stored runs, together
@@ -146,7 +150,7 @@ def markdown(
 ) -> str:
     """``table`` of `board` as Markdown: the question with the paper's words, the answer, the
     verdict, and in small letters the strict one; a verdict links to the claim's page, and opens on
-    its runs where ``origins`` (of `verdict_provenance.of_claims`) know them."""
+    its runs where ``origins`` (of `of_claims`) know them."""
     lines = ["| | question, and what the paper says | answer | verdict |", "|---|---|---|---|"]
     for claim, row in table.iterrows():
         said = f"[{row['verdict']}]({row['page']}.ipynb) <small>{row['strict']}</small>"
@@ -155,3 +159,63 @@ def markdown(
         asked = f"{row['question']} <small>{row['claim']}</small>"
         lines.append(f'| <span id="{claim}"></span>{claim} | {asked} | {row["answer"]} | {said} |')
     return "\n".join(lines)
+
+
+def of_claims() -> dict[str, tuple[str, list[str]]]:
+    """By id: the origin of the runs that a claim compares, and the commands that make them.
+
+    Only of claims that name the lines they compare, and of those judged live; of these the page.
+    """
+    found: dict[str, tuple[str, list[str]]] = {}
+    for page in STORED:
+        lines = page.from_stored()
+        for claim in (c for c in page.CLAIMS if c.id in lines.index and lines.loc[c.id, "ran"]):
+            own = Line(claim.page.replace("/", "."), (("claim", claim.id),))
+            of = (own,) if claim.live else lines.loc[claim.id, "of"]
+            rows = pd.concat([_rows(line) for line in of]) if of else pd.DataFrame()
+            if len(rows):
+                again = [f"python book/build.py --only {claim.page} --scale paper --keep"]
+                again = again if claim.live else list(_commands(of, len(set(rows["seed"]))))
+                found[claim.id] = origin(rows), again
+    return found
+
+
+def _rows(line: Line) -> pd.DataFrame:
+    """All of a line, at paper scale or shortened, and as described where there are such."""
+    rows = records.select(line.experiment, scale=("paper", "short"), **dict(line.ids))
+    described = rows[rows["protocol"] == "as_described"]
+    return described if len(described) else rows
+
+
+def _commands(of: Iterable[Line], seeds: int) -> Iterable[str]:
+    for name in dict.fromkeys(line.experiment for line in of):
+        experiment = experiments.find(name)
+        wanted = [set(line.ids) for line in of if line.experiment == name]
+        pieces = [
+            piece
+            for piece in experiment.pieces("as_described")
+            if any(ids <= {(key, plain(value)) for key, value in piece.cell} for ids in wanted)
+        ]
+        for some in commands.grouped(pieces):
+            yield commands.again(name, "as_described", experiment.joined(some).items(), seeds)
+
+
+def with_commands(table: pd.DataFrame, spec: Table) -> pd.DataFrame:
+    """``table`` of `report.table` with a column ``command``; "" where a run makes whole tables."""
+    pieces = {protocol: _pieces(spec, protocol) for protocol in table["protocol"].unique()}
+    said = []
+    for line in table.to_dict("records"):
+        piece = pieces[line["protocol"]].get(tuple(plain(line[name]) for name in spec.ids))
+        own = piece and (piece.experiment, piece.protocol, piece.changes, int(line["seeds"]))
+        said.append(commands.again(*own) if own else "")
+    return table.assign(command=said)
+
+
+def _pieces(spec: Table, protocol: str) -> dict[tuple[str, ...], Piece]:
+    """The piece that leaves a line, by the line's ids."""
+    found: dict[tuple[str, ...], Piece] = {}
+    for experiment in map(experiments.find, spec.experiments):
+        for piece in experiment.pieces(protocol) if protocol in experiment.protocols else ():
+            if line := line_of(piece, spec):
+                found.setdefault(line, piece)
+    return found

@@ -23,9 +23,8 @@ from lgfed_core.evidence.rows import DIVERGED, PROTOCOLS, identifying
 from lgfed_core.evidence.vocabulary import DEVICES, LANES
 from lgfed_core.paths import RUNS
 
-from . import experiment_checks
 from .parts import Part, Piece, last_round, readable, refuse_missing
-from .settings import Checked
+from .settings import Checked, refuse_slips, refuse_unknown
 
 Place = str | torch.device
 MOST_SEEDS = 1000  # of one run
@@ -55,14 +54,14 @@ class Experiment:
         return cfg
 
     def _made(self, scale: str, protocol: str, changes: dict):
-        experiment_checks.check(self)
+        refuse_slips(self)
         one_of("scale", scale, self.scales)
         one_of("protocol", protocol, PROTOCOLS)
-        experiment_checks.known(self, changes)
+        refuse_unknown(self, changes)
         base = replace(self.Settings(protocol, scale), **changes)  # each is checked, and then used
         one_of("protocol", protocol, self.protocols)
         usual = self.usual(scale, protocol, changes)
-        experiment_checks.known(self, usual, f", which scale {scale} or {protocol} changes")
+        refuse_unknown(self, usual, f", which scale {scale} or {protocol} changes")
         return replace(base, **(usual | changes))
 
     def usual(self, scale: str, protocol: str, changes: dict) -> dict:

@@ -1,4 +1,5 @@
-"""What the settings of all experiments have in common: each value is checked as it is set.
+"""What the settings of all experiments have in common: each value is checked as it is set, and
+what the class of an experiment says of itself before anything is made of it.
 
 A field's type says what it takes: whole numbers from 1, finite numbers from 0, texts, or tuples of
 these, each value once and at least one. A page's own class says beside its fields what differs:
@@ -7,6 +8,7 @@ all pages, so most ranges are here.
 """
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import lru_cache
@@ -174,3 +176,39 @@ def _within(name: str, value: object, part: Any, allowed: Range | None) -> None:
     if allowed and not isinstance(part, str | bool) and part not in allowed:
         has = f"{name} has {part}; each" if isinstance(value, tuple) else f"{name} is {part}; it"
         raise SettingsError(f"{has} must be {allowed}")
+
+
+NEEDED = ("name", "table", "Settings", "scales")
+
+
+def refuse_slips(own: Any) -> None:
+    """Raise SettingsError for an attribute of an experiment that is missing, or cannot be meant."""
+    cls = type(own).__name__
+    if missing := [name for name in NEEDED if not hasattr(own, name)]:
+        raise SettingsError(f"{cls} has no {', '.join(missing)}; an experiment has all of {NEEDED}")
+    if not re.fullmatch(r"\w+(\.\w+)*", own.name):
+        raise SettingsError(
+            f"{cls} is called {own.name!r}; its rows and checkpoints lie in files of that name: "
+            "use letters and digits, as in 'lgfedavg.mnist'"
+        )
+    if not issubclass(own.Settings, Checked):
+        raise SettingsError(f"{cls}.Settings is {own.Settings.__name__}; it must be over `Checked`")
+    hints, there = get_type_hints(own.Settings), {field.name for field in fields(own.Settings)}
+    lost = [n for n, kind in hints.items() if ClassVar not in (kind, get_origin(kind))]
+    if lost := [name for name in lost if name not in there]:
+        raise SettingsError(
+            f"{cls}.Settings has {', '.join(lost)}, which is no field; put @dataclass(frozen=True) "
+            "over it"
+        )
+    refuse_unknown(own, own.chooses, ", which `chooses` has")
+    if not own.protocols or not {*own.protocols} <= {*PROTOCOLS}:
+        raise SettingsError(f"{cls}.protocols is {own.protocols}; it has some of {PROTOCOLS}")
+
+
+def refuse_unknown(own: Any, names: Iterable[str], why: str = "") -> None:
+    """Raise SettingsError for names that are none of an experiment's settings."""
+    there = [field.name for field in fields(own.Settings)]
+    if unknown := sorted({*names} - {*there}):
+        raise SettingsError(
+            f"{own.name} has no setting {', '.join(unknown)}{why}; there are: {', '.join(there)}"
+        )

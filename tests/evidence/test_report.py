@@ -12,8 +12,7 @@ from lgfed_core import plotting
 from lgfed_core.errors import ResultsError
 from lgfed_core.evidence import power, printed as published, records as results, report, scoreboard
 from lgfed_core.papers.lgfedavg import communication
-from lgfed_core.papers.printed import TABLES
-from lgfed_core.papers.printout import printout
+from lgfed_core.papers.printed import TABLES, printout
 from lgfed_core.paths import PAPER
 
 FRECHET = "cgau_table1_frechet"

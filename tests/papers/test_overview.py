@@ -11,7 +11,7 @@ import pytest
 
 from lgfed_core import paths
 from lgfed_core.evidence import report, scoreboard, verdict
-from lgfed_core.papers import board, experiments, overview, printed, verdict_provenance
+from lgfed_core.papers import board, experiments, overview, printed
 
 pytestmark = pytest.mark.slow
 
@@ -55,7 +55,7 @@ def test_a_download_holds_the_lines_it_names():
 
 def test_a_cell_opens_on_its_runs_and_on_the_command_that_makes_only_them():
     spec = printed.TABLES["lgfedavg_v2_table8_cifar10"]
-    table = verdict_provenance.with_commands(report.table(spec), spec)
+    table = board.with_commands(report.table(spec), spec)
     line = table[table["origin"].ne("") & table["method"].eq("lg_fedavg")].iloc[0]
     asked = line["command"].partition(" --set ")[2].split()
     assert f"classes={line['classes_per_device']}" in asked
@@ -68,7 +68,7 @@ def test_a_cell_opens_on_its_runs_and_on_the_command_that_makes_only_them():
 
 
 def test_a_claim_and_a_contrast_open_on_the_runs_that_they_compare():
-    found, table = verdict_provenance.of_claims(), board.board()
+    found, table = board.of_claims(), board.board()
     told, (again,) = found["L4"]
     lines = board.accuracies.from_stored()
     assert told.startswith(f"seeds {', '.join(map(str, range(lines.loc['L4', 'runs'])))}; cpu")
@@ -95,7 +95,7 @@ def test_a_claim_and_a_contrast_open_on_the_runs_that_they_compare():
 def test_a_claim_over_several_splits_has_a_command_for_each_and_together_they_make_its_runs():
     lines = board.accuracies.from_stored()
     wanted = {dict(line.ids)["classes_per_device"] for line in lines.loc["L1", "of"]}
-    said = verdict_provenance.of_claims()["L1"][1]
+    said = board.of_claims()["L1"][1]
     settings = [dict(w.split("=") for w in c.partition(" --set ")[2].split()) for c in said]
     assert len(wanted) > 1 and {one["classes"] for one in settings} == {*map(str, wanted)}
     assert len(settings) == len(wanted)  # a switch and a list are joined, and need no second
