@@ -4,7 +4,6 @@ from dataclasses import replace
 from functools import partial
 from unittest.mock import Mock
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -23,12 +22,7 @@ from lgfed_core.methods import FADE
 from lgfed_core.models.digits import DigitsNet
 from lgfed_core.models.layout import joined
 from lgfed_core.papers import commands
-from lgfed_core.papers.fade.digits import (
-    claims as judged,
-    domains,
-    figures as figures_fade,
-    run as digits,
-)
+from lgfed_core.papers.fade.digits import claims as judged, domains, run as digits
 from lgfed_core.papers.fade.digits.adaptation import measured
 from lgfed_core.papers.fade.digits.run import DIGITS
 from toy import Small
@@ -271,16 +265,6 @@ def test_claims_that_fail_are_refuted(claim, rows):
     assert judged.judged(rows)["said"][claim] == "refuted"
 
 
-def test_live_figures_name_what_stands_in_for_usps():
-    rows = made_up().assign(stand_in="UCI digits")
-    end = rows[(rows["metric"] == "target_acc") & (rows["direction"] == "mnist-usps")]
-    way = rows[rows["table"] == digits.CURVES]
-    way = pd.concat([way, way.assign(metric="target_adversarial")])
-    first = figures_fade.figure2(end, way, {}).axes[0]
-    assert first.get_title() == "MNIST to UCI digits"
-    plt.close("all")
-
-
 def test_nothing_is_said_where_nothing_has_run():
     rows = made_up()
     assert judged.judged(rows.iloc[:0]).empty
@@ -393,7 +377,3 @@ def test_one_direction_at_full_length_judges_alone_and_the_other_is_still_shown(
         judged.lengths(both, digits.OPT_OUT)
         == "mnist-usps 500 rounds (3 seeds), usps-mnist 500 (3)"
     )
-    caption = figures_fade._after(
-        shown[shown["table"] == digits.CURVES].assign(round=shown["rounds"])
-    )
-    assert caption == ", after 500 rounds (MNIST to USPS) and 8,600 rounds (USPS to MNIST)"
