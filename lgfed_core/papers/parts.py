@@ -130,7 +130,6 @@ def readable(outcome: Outcome, lost: dict[int, int]) -> Outcome:
     final, history = outcome.final.copy(), outcome.history.copy()
     own = final.index.isin(lost)
     final.loc[own] = final.loc[own].fillna(0)
-    history = history if len(history) else pd.DataFrame(columns=["round", "seed"])
     own = history["seed"].isin(lost)
     history.loc[own] = history.loc[own].fillna(0)
     return replace(outcome, final=final, history=history)

@@ -133,7 +133,7 @@ def _distances(cfg: Settings, stored: Features, seeds: Sequence[int]) -> Outcome
         gamma += [frechet.heterogeneity(x, who.shuffled(p, seed).client) for p in cfg.shuffles]
     index = pd.Index([s for s in seeds for _ in cfg.shuffles], name="seed")
     final, seconds = pd.DataFrame({GAMMA: gamma}, index=index), time.perf_counter() - began
-    nothing = Layout(nn.Module(), ()), {}, pd.DataFrame()  # was trained
+    nothing = Layout(nn.Module(), ()), {}, pd.DataFrame(columns=["round", "seed"])  # was trained
     return Outcome(*nothing, final, seconds, provenance(CPU))
 
 

@@ -1,15 +1,21 @@
-"""What parts of FADE on pictures share: each begins where the source has trained alone."""
+"""What FADE's experiments share: tasks one after another, each with parts that begin where another
+ended, and runs of one seed side by side."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pandas as pd
 import torch
+from torch import Tensor, nn
 
+from lgfed_core import models
 from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, run
 from lgfed_core.engine.trackers import Tracker
+from lgfed_core.models.layout import joined
+from lgfed_core.papers.experiment import Experiment
+from lgfed_core.papers.parts import Measured, Part, who
 
 PRETRAINING = "pretraining"  # with what the names of parts before the game begin
 
@@ -24,8 +30,13 @@ class Parts:
     device: torch.device = CPU
     folder: Path | None = None
     engine: dict = field(default_factory=dict)
+    before: dict[str, Outcome] = field(default_factory=dict)  # what further parts begin from
 
     followed: ClassVar[type[Tracker]]  # by what, every so many rounds
+
+    def outcome(self, name: str) -> Outcome | Measured:
+        """Train, or read, the part called ``name``."""
+        raise NotImplementedError
 
     def training(self, **more) -> LocalTraining:
         cfg = self.cfg
@@ -39,20 +50,93 @@ class Parts:
         )
         return LocalTraining(**(usual | more))
 
-    def run(self, name: str, fed: Federation, method, training, rounds: int, start) -> Outcome:
+    def run(
+        self, name: str, fed: Federation, method, training, rounds: int, start, after: int = 0
+    ) -> Outcome:
+        """Train the part called ``name`` from ``start`` [R, P], ``after`` so many other rounds."""
         return run(
             *(fed, method, training, rounds, start),
-            first_round=0 if name.startswith(PRETRAINING) else self.cfg.pretraining,
+            first_round=after,
             saved=self.folder / saved_as(self.task, name) if self.folder else None,
             tracker=self.followed(max(1, rounds // self.cfg.looks)),
-            label=f"seed {self.seeds[0]}, {self.task}: {name}",
+            label=f"{who(self.seeds)}, {self.task}: {name}",
             **self.engine,
         )
 
 
+class Tasks(Experiment):
+    """The parts of each task: ``TASK:NAME``."""
+
+    Parts: ClassVar[type[Parts]]
+
+    def tasks(self, cfg) -> Iterable[str]:
+        """All that runs, one after another."""
+        raise NotImplementedError
+
+    def names(self, cfg) -> Mapping[str, int | None]:
+        """The parts of a task, in order, and how many rounds each trains."""
+        raise NotImplementedError
+
+    def parts(self, cfg, seeds, device) -> Iterable[Part]:
+        folder = self.folder(cfg, seeds)
+        for task in self.tasks(cfg):
+            for name, rounds in self.names(cfg).items():
+                saved = folder / saved_as(task, name) if rounds else None
+                yield Part(f"{task}:{name}", rounds, saved)
+
+    def train(
+        self, cfg, seeds, device, folder, **engine
+    ) -> Iterator[tuple[str, Outcome | Measured]]:
+        for task in self.tasks(cfg):
+            parts = self.Parts(cfg, task, seeds, device, folder, engine)
+            for name in self.names(cfg):
+                yield f"{task}:{name}", parts.outcome(name)
+
+    def progress(self, cfg, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
+        """The curves of all parts that have one."""
+        some = (self.curve(cfg, part, lines) for part, lines in histories.items() if len(lines))
+        found = [lines for lines in some if lines is not None]
+        return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+
+    def curve(self, cfg, part: str, history: pd.DataFrame) -> pd.DataFrame | None:
+        """What is drawn of a part, by round; None: nothing."""
+        return None
+
+
 def saved_as(task: str, name: str) -> str:
     """The checkpoint of a part."""
-    return f"{task.replace('->', '-')}_{name.replace(':', '_')}.safetensors"
+    return f"{task}_{name}.safetensors".replace("->", "-").replace(":", "_")
+
+
+def side_by_side(
+    build: Callable[[], nn.Module], seeds: Sequence[int], times: int
+) -> tuple[nn.Module, list[int], Tensor]:
+    """``times`` runs of each seed, which start alike: a network, the seed and first parameters
+    [R, P] of each run."""
+    nets = [models.make(build, seed) for seed in seeds]
+    start = torch.stack([joined(net) for net in nets for _ in range(times)])
+    return nets[0], [seed for seed in seeds for _ in range(times)], start
+
+
+def ends(before: Outcome, times: int) -> Tensor:
+    """Each seed's model, ``times`` over -> [R, P]."""
+    t = before.tensors
+    return before.layout.join(t["shared"], t["personal"][:, 0]).repeat_interleave(times, 0)
+
+
+def labelled(lines: pd.DataFrame, ids: Sequence[dict]) -> pd.DataFrame:
+    """``lines`` of runs side by side with ``ids``, in the order of a seed's runs, as columns."""
+    place = lines.groupby([name for name in ("round", "seed") if name in lines]).cumcount()
+    both = lines.reset_index(drop=True), pd.DataFrame(ids).iloc[place].reset_index(drop=True)
+    return pd.concat(both, axis=1)
+
+
+def looks(outcome: Outcome, *metrics: str) -> pd.DataFrame:
+    """The history; zeros as ``metrics`` where all runs ended before the first look."""
+    if len(outcome.history):
+        return outcome.history
+    none = pd.DataFrame({"round": 1, "seed": outcome.final.index})
+    return none.assign(**dict.fromkeys(metrics, 0.0))
 
 
 def by_metric(wide: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:

@@ -11,27 +11,24 @@ Only `as_described` exists: the released code has no settings for digits. What t
 other experiments.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import pandas as pd
 import torch
 from torch import Tensor
 
-from lgfed_core import models
 from lgfed_core.engine import CPU, Federation, Outcome, Participation
 from lgfed_core.methods import FADE
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.digits import DigitsNet
-from lgfed_core.models.layout import joined
-from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Part, Piece, following
+from lgfed_core.papers.parts import Piece, following
 
 from .. import parts
-from ..parts import by_metric, saved_as
+from ..parts import PRETRAINING, by_metric, ends, labelled, looks, side_by_side
 from . import domains
 from .adaptation import Adaptation
-from .settings import (
+from .domains import (
     CENTRAL,
     CURVES,
     NAME,
@@ -58,12 +55,10 @@ def federation(
     The runs of a seed start alike.
     """
     both = domains.digits(direction, per_class=cfg.per_class, tested=cfg.tested)
-    nets = [models.make(DigitsNet, seed) for seed in seeds]
+    net, runs, start = side_by_side(DigitsNet, seeds, len(probabilities))
     there = torch.tensor([[1 - p, p] for p in probabilities], dtype=torch.double)  # [P, 2]
     who = Participation(0.5, there.repeat(len(seeds), 1))
-    runs = [seed for seed in seeds for _ in probabilities]
-    fed = Federation(both.data, [both.partition] * len(runs), nets[0], runs, device, who)
-    return fed, torch.stack([joined(net) for net in nets for _ in probabilities])
+    return Federation(both.data, [both.partition] * len(runs), net, runs, device, who), start
 
 
 class Parts(parts.Parts):
@@ -71,13 +66,19 @@ class Parts(parts.Parts):
 
     followed = Adaptation
 
+    def outcome(self, name: str) -> Outcome:
+        if name != PRETRAINING:
+            return following(self.before[""], self.played(self.before[""], name))
+        self.before[""] = self.pretraining()
+        return self.before[""]
+
     def pretraining(self) -> Outcome:
         """The source alone, until it knows its digits."""
         cfg = self.cfg
         fed, start = federation(cfg, self.task, self.seeds, [0.0], self.device)
         method = FADE(opt_out=1.0, beta=1.0, batch_norm="averaged")
         training = self.training(batches=cfg.steps)
-        return self.run(parts.PRETRAINING, fed, method, training, cfg.pretraining, start)
+        return self.run(PRETRAINING, fed, method, training, cfg.pretraining, start)
 
     def played(self, before: Outcome, name: str) -> Outcome:
         """The part called ``name``, from the pre-trained model."""
@@ -110,8 +111,8 @@ class Parts(parts.Parts):
         powers = powers or [1.0] * len(probabilities)
         playing = [FADE(power=q, **usual, **method) for q in powers] * len(self.seeds)
         training = self.training(batches=cfg.steps, annealing=Annealing(cfg.rounds * cfg.steps))
-        start = _start(before, len(probabilities))
-        return self.run(name, fed, playing, training, cfg.rounds, start)
+        start = ends(before, len(probabilities))
+        return self.run(name, fed, playing, training, cfg.rounds, start, cfg.pretraining)
 
     def central(self, before: Outcome, batch_norm: str = "frozen") -> Outcome:
         """Both domains in every step, in equal parts: what a server with all data would do.
@@ -129,13 +130,7 @@ class Parts(parts.Parts):
         method = FADE(**playing, batch_norm=batch_norm)
         training = self.training(batches=1, annealing=Annealing(rounds))
         name = CENTRAL if batch_norm == "frozen" else f"{CENTRAL}:{batch_norm}"
-        return self.run(name, fed, method, training, rounds, _start(before, 1))
-
-
-def _start(before: Outcome, times: int) -> Tensor:
-    """Each seed's pre-trained model, ``times`` over -> [R, P]."""
-    t = before.tensors
-    return before.layout.join(t["shared"], t["personal"][:, 0]).repeat_interleave(times, 0)
+        return self.run(name, fed, method, training, rounds, ends(before, 1), cfg.pretraining)
 
 
 def _long(cfg: Settings, part: str, wide: pd.DataFrame) -> pd.DataFrame:
@@ -147,9 +142,7 @@ def _long(cfg: Settings, part: str, wide: pd.DataFrame) -> pd.DataFrame:
         "opt_out": [{}],
     }.get(kind, [{"loss": kind, "probability": None}])
     keys = ["seed", *(["round"] if "round" in wide else [])]
-    ids = pd.DataFrame(lanes).iloc[wide.groupby(keys).cumcount()]
-    wide = pd.concat([wide.reset_index(drop=True), ids.reset_index(drop=True)], axis=1)
-    return by_metric(wide, [*keys, *ids.columns])
+    return by_metric(labelled(wide, lanes), [*keys, *lanes[0]])
 
 
 def scale_of(cfg: Settings, kind: str) -> str:
@@ -158,32 +151,22 @@ def scale_of(cfg: Settings, kind: str) -> str:
     return "short" if cfg.scale == "paper" and fewer else cfg.scale
 
 
-class Digits(Experiment):
+class Digits(parts.Tasks):
     """The parts of each direction: ``mnist-usps:losses``, ``mnist-usps:opt_out:0.5``, ..."""
 
     name, table = NAME, TABLE
-    Settings, scales, protocols = Settings, SCALES, ("as_described",)
+    Settings, scales, protocols, Parts = Settings, SCALES, ("as_described",), Parts
     apart = frozenset({"directions"})  # not all of them have run with every rate of opting out
     chooses = frozenset({"directions", "probabilities", "rounds", *NOTHING, "central_statistics"})
 
-    def parts(self, cfg, seeds, device) -> Iterable[Part]:
-        folder = self.folder(cfg, seeds)
-        for direction in cfg.directions:
-            for name, rounds in cfg.lengths.items():
-                yield Part(f"{direction}:{name}", rounds, folder / saved_as(direction, name))
+    def tasks(self, cfg) -> Iterable[str]:
+        return cfg.directions
+
+    def names(self, cfg) -> dict[str, int]:
+        return cfg.lengths
 
     def pieces(self, protocol: str) -> list[Piece]:
         return pieces(protocol)
-
-    def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
-        for direction in cfg.directions:
-            own = Parts(cfg, direction, seeds, device, folder, engine)
-            for name in cfg.lengths:
-                if name == "pretraining":
-                    outcome = before = own.pretraining()
-                else:
-                    outcome = following(before, own.played(before, name))
-                yield f"{direction}:{name}", outcome
 
     def places(self, cfg) -> tuple[str, Iterable[str]]:
         lanes = {"rounds", "losses", "probabilities"}  # these change what trains together
@@ -204,9 +187,7 @@ class Digits(Experiment):
             rounds=cfg.pretraining if kind == "pretraining" else cfg.rounds,
             scale=scale_of(cfg, kind),
         )
-        history = outcome.history
-        if history.empty:  # all runs ended before the first look
-            history = pd.DataFrame({"round": 1, "seed": outcome.final.index, "target_acc": 0.0})
+        history = looks(outcome, "target_acc")
         end = history[history["round"] == history["round"].max()].drop(columns="round")
         end = _long(cfg, part, end).assign(**common)
         if kind == "opt_out":
@@ -218,14 +199,10 @@ class Digits(Experiment):
         way = _long(cfg, part, history).assign(table=CURVES, **common)
         return pd.concat([end, way], ignore_index=True)
 
-    def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
-        """Curves to draw: direction, loss, probability, seed, round, metric, value."""
-        out = [
-            _long(cfg, part, history).assign(direction=part.split(":")[0])
-            for part, history in histories.items()
-            if part.endswith(":losses") and len(history)
-        ]
-        return pd.concat(out, ignore_index=True) if out else pd.DataFrame()
+    def curve(self, cfg: Settings, part: str, history: pd.DataFrame) -> pd.DataFrame | None:
+        """Of the losses: direction, loss, probability, seed, round, metric, value."""
+        direction, kind = part.split(":")[:2]
+        return _long(cfg, part, history).assign(direction=direction) if kind == "losses" else None
 
 
 DIGITS = Digits()

@@ -10,9 +10,8 @@ stands in. What the text leaves open: SGD with momentum 0.9 that each user keeps
 each user in a round, eight variables.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -20,22 +19,20 @@ import torch
 from torch import Tensor
 from torch.func import functional_call
 
-from lgfed_core import models
 from lgfed_core.data import Dataset, Split
-from lgfed_core.engine import Federation, LocalTraining, Outcome, Participation, run
+from lgfed_core.engine import Federation, LocalTraining, Outcome, Participation
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.errors import one_of
 from lgfed_core.methods import FADE
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.metrics.fairness import auc, delta_eo
-from lgfed_core.models.layout import joined
 from lgfed_core.models.sensors import SensorNet
-from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Part, following, who
+from lgfed_core.papers.parts import following
 from lgfed_core.partition import ClientIndices, Partition
 
+from .. import parts
 from . import homes, stand_in_people
-from .settings import LOSSES, SCALES, Settings
+from .stand_in_people import LOSSES, SCALES, Settings
 
 NAME = "fade.impairment"
 TABLE = "fade_figure3b"
@@ -101,35 +98,59 @@ class Watch(Tracker):
         return {name: torch.tensor(values) for name, values in found.items()}
 
 
-class Impairment(Experiment):
+class Parts(parts.Parts):
+    """The parts of one stand-in, number of users a round and learning rate."""
+
+    followed = Watch
+
+    def outcome(self, name: str) -> Outcome:
+        """The task "alone", or the "game" from there: each loss side by side; of "none" D learns,
+        and nobody listens."""
+        cfg, (people, per_round, lr) = self.cfg, self.cfg.cells[self.task]
+        game, methods, rounds = name == "game", [FADE(opt_out=1.0, beta=cfg.beta)], cfg.pretraining
+        if game:
+            rounds, usual = cfg.rounds, dict(start=cfg.pretraining, beta=cfg.beta)
+            still = {"none": 0.0}  # of the game
+            methods = [
+                FADE(power=LOSSES[x], strength=still.get(x), rounds=rounds, **usual)
+                for x in cfg.losses
+            ]
+        data, part, kept = users_of(people, cfg.men, cfg.women, cfg.variables, cfg.effect)
+        net, runs, start = parts.side_by_side(
+            lambda: SensorNet(len(kept), cfg.hidden), self.seeds, len(methods)
+        )
+        there = Participation(per_round / len(part))
+        fed = Federation(data, [part] * len(runs), net, runs, self.device, there)
+        slower = Annealing(rounds) if game else None
+        how = dict(keep_momentum=True, batches=1, annealing=slower)
+        training = LocalTraining(lr, cfg.batch_size, cfg.momentum, **how)
+        own = name, fed, methods * len(self.seeds), training, rounds
+        if not game:
+            self.before[""] = self.run(*own, start)
+            return self.before[""]
+        start = parts.ends(self.before[""], len(methods))
+        return following(self.before[""], self.run(*own, start, cfg.pretraining))
+
+
+class Impairment(parts.Tasks):
     """``made_up:5:0.01:alone``, then its ``game``: all losses from one model, side by side."""
 
     name, table = NAME, TABLE
-    Settings, scales, protocols = Settings, SCALES, ("as_described",)
+    Settings, scales, protocols, Parts = Settings, SCALES, ("as_described",), Parts
     chooses = frozenset({"people", "per_round", "lrs"})
 
-    def parts(self, cfg, seeds, device) -> Iterable[Part]:
-        folder = self.folder(cfg, seeds)
-        for cell in cfg.cells:
-            for kind, rounds in (("alone", cfg.pretraining), ("game", cfg.rounds)):
-                yield Part(_said(*cell, kind), rounds, folder / _file(cell, kind))
+    def tasks(self, cfg) -> Iterable[str]:
+        return cfg.cells
 
-    def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
-        for cell in cfg.cells:
-            before = _run(cfg, cell, "alone", seeds, device, folder, None, engine)
-            yield _said(*cell, "alone"), before
-            t = before.tensors
-            start = before.layout.join(t["shared"], t["personal"][:, 0])
-            start = start.repeat_interleave(len(cfg.losses), 0)
-            after = _run(cfg, cell, "game", seeds, device, folder, start, engine)
-            yield _said(*cell, "game"), following(before, after)
+    def names(self, cfg) -> dict[str, int]:
+        return {"alone": cfg.pretraining, "game": cfg.rounds}
 
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """The tidy rows of one part, after its last round."""
         name, m, lr, kind = part.split(":")
-        wide = _with_losses(cfg, kind, outcome.final.reset_index(), ["seed"])
         return (
-            wide.melt(["seed", "loss"], var_name="metric")
+            _with_losses(cfg, kind, outcome.final.reset_index())
+            .melt(["seed", "loss"], var_name="metric")
             .dropna(subset="value")
             .assign(
                 table=TABLE,
@@ -141,77 +162,17 @@ class Impairment(Experiment):
             )
         )
 
-    def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
-        """Curves to draw: people, per_round, lr, loss, round, seed, and what `Watch` measures."""
-        out = []
-        for part, history in histories.items():
-            name, m, lr, kind = part.split(":")
-            if len(history):
-                lines = _with_losses(cfg, kind, history, ["round", "seed"])
-                lines["round"] += cfg.pretraining * (kind == "game")
-                out.append(lines.assign(people=name, per_round=int(m), lr=float(lr)))
-        return pd.concat(out, ignore_index=True) if out else pd.DataFrame()
+    def curve(self, cfg: Settings, part: str, history: pd.DataFrame) -> pd.DataFrame:
+        """People, per_round, lr, loss, round, seed, and what `Watch` measures."""
+        name, m, lr, kind = part.split(":")
+        lines = _with_losses(cfg, kind, history)
+        lines["round"] += cfg.pretraining * (kind == "game")
+        return lines.assign(people=name, per_round=int(m), lr=float(lr))
 
 
-def _with_losses(cfg: Settings, kind: str, lines: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """``lines`` with a column loss: those that are alike in ``by`` lie in the order of losses."""
-    losses = np.array(cfg.losses if kind == "game" else ["before"])
-    return lines.assign(loss=losses[lines.groupby(by).cumcount()])
-
-
-def _run(
-    cfg: Settings,
-    cell: tuple[str, int, float],
-    kind: str,
-    seeds: Sequence[int],
-    device: torch.device,
-    folder: Path | None,
-    start: Tensor | None,
-    engine: dict,
-) -> Outcome:
-    """The task "alone", or the "game" from there: each loss side by side; of "none" D learns, and
-    nobody listens. start: parameters [R, P]; None: fresh ones."""
-    name, per_round, lr = cell
-    game, methods, rounds = kind == "game", [FADE(opt_out=1.0, beta=cfg.beta)], cfg.pretraining
-    if game:
-        rounds, usual = cfg.rounds, dict(start=cfg.pretraining, beta=cfg.beta)
-        still = {"none": 0.0}  # of the game
-        methods = [
-            FADE(power=LOSSES[x], strength=still.get(x), rounds=rounds, **usual) for x in cfg.losses
-        ]
-    data, part, kept = users_of(name, cfg.men, cfg.women, cfg.variables, cfg.effect)
-    nets = [models.make(lambda: SensorNet(len(kept), cfg.hidden), seed) for seed in seeds]
-    runs = [seed for seed in seeds for _ in methods]
-    there = Participation(per_round / len(part))
-    fed = Federation(data, [part] * len(runs), nets[0], runs, device, there)
-    training = LocalTraining(
-        lr,
-        cfg.batch_size,
-        cfg.momentum,
-        keep_momentum=True,
-        batches=1,
-        annealing=Annealing(rounds) if game else None,
-    )
-    return run(
-        fed,
-        methods * len(seeds),
-        training,
-        rounds,
-        torch.stack([joined(net) for net in nets]) if start is None else start,
-        first_round=cfg.pretraining if game else 0,
-        saved=folder / _file(cell, kind) if folder else None,
-        tracker=Watch(max(1, rounds // cfg.looks)),
-        label=f"{who(seeds)}, {name}, {per_round} a round, {lr:g}: {kind}",
-        **engine,
-    )
-
-
-def _said(name: str, per_round: int, lr: float, kind: str) -> str:
-    return f"{name}:{per_round}:{lr:g}:{kind}"
-
-
-def _file(cell: tuple[str, int, float], kind: str) -> str:
-    return f"{_said(*cell, kind).replace(':', '_')}.safetensors"
+def _with_losses(cfg: Settings, kind: str, lines: pd.DataFrame) -> pd.DataFrame:
+    losses = cfg.losses if kind == "game" else ["before"]
+    return parts.labelled(lines, [dict(loss=loss) for loss in losses])
 
 
 IMPAIRMENT = Impairment()

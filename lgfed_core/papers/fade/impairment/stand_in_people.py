@@ -1,4 +1,4 @@
-"""Who stands in for the private study: made-up homes, and real sensors worn in a room.
+"""Who stands in for the private study: made-up homes, and real sensors worn in a room; settings.
 
 ``made_up`` has the study's variables but ethnicity, and a *known* effect of the group. ``worn`` are
 87 recordings of 14 older people with a sensor tag (Shinmoto Torres et al. 2013), 62 of women and 25
@@ -8,13 +8,17 @@ and the label is whether the person is out of bed. They know no diagnosis, and n
 
 import io
 import tarfile
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
 from lgfed_core import data
-from lgfed_core.errors import DataError
+from lgfed_core.errors import DataError, SettingsError
+from lgfed_core.papers.settings import Checked
 from lgfed_core.seeds import Purpose, stream
 
 SOURCES = {"made_up": "made-up homes", "worn": "sensors worn by older people"}
@@ -22,6 +26,70 @@ WOMEN, MEN = 40, 16  # of made-up homes
 SECONDS = 2.0  # of what takes the place of a day
 _VARIABLES = ["meanws", "wsq3", "numwalks", "wscv", "wsstddev", "compuse", "numcsess"]
 COLUMNS = ["time", "frontal", "vertical", "lateral", "linenum", "strength", "phase", "frequency"]
+
+
+LOSSES = {"none": 1.0, "vanilla": 1.0, "squared": 2.0}
+SCALES = {
+    "smoke": dict(
+        people=("made_up",),
+        per_round=(2,),
+        lrs=(0.01,),
+        losses=("none", "squared"),
+        pretraining=2,
+        rounds=2,
+        hidden=6,
+        looks=1,
+        men=3,
+        women=6,
+    ),
+    "quick": dict(
+        people=("made_up",), per_round=(10,), pretraining=50, rounds=30, lrs=(0.1,), looks=5
+    ),
+    "paper": {},
+}
+
+
+@dataclass(frozen=True)
+class Settings(Checked):
+    """The text's values, and ours where it has none."""
+
+    people: tuple[str, ...] = tuple(SOURCES)
+    per_round: tuple[int, ...] = (2, 5, 10, 20)  # users
+    losses: tuple[str, ...] = tuple(LOSSES)
+    pretraining: int = 400
+    rounds: int = 300
+    batch_size: int = 16
+    lrs: tuple[float, ...] = (0.01, 0.1)  # the text's first
+    momentum: float = 0.9
+    beta: float = 0.5
+    hidden: int = 100
+    variables: int = 8  # kept by mutual information
+    men: int = 6
+    women: int = 20
+    effect: float = 1.0  # of sex, in made-up homes
+    looks: int = 10  # measurements on the way
+
+    CHOICES: ClassVar = dict(scale=SCALES, losses=LOSSES, people=people)  # all of them
+    UNRELEASED = "impairment has no released protocol: the study is private"
+
+    def fits(self) -> None:
+        super().fits()
+        if not all(m <= self.men + self.women for m in self.per_round):
+            raise SettingsError(
+                f"per_round is {self.per_round}; each from 1 to the {self.men + self.women} users"
+            )
+        if "made_up" in self.people and (self.men >= MEN or self.women >= WOMEN):
+            raise SettingsError(
+                f"men is {self.men}, women is {self.women}; of people=made_up there are "
+                f"{MEN} and {WOMEN}, of whom one each is left out "
+                "to test on"
+            )
+
+    @property
+    def cells(self) -> dict[str, tuple[str, int, float]]:
+        """All that runs, one after another: name -> (people, users a round, learning rate)."""
+        cells = product(self.people, self.per_round, self.lrs)
+        return {f"{name}:{m}:{lr:g}": (name, m, lr) for name, m, lr in cells}
 
 
 def made_up(

@@ -230,4 +230,6 @@ def central(cfg, inputs: str, seeds: Sequence[int]) -> Measured:
     final = pd.DataFrame(lines).drop(columns="adv_auc")
     final.index = pd.Index(np.repeat(list(seeds), len(PLAIN)), name="seed")
     where = provenance(torch.device("cpu"))
-    return Measured(final, pd.DataFrame(), time.perf_counter() - began, where)
+    return Measured(
+        final, pd.DataFrame(columns=["round", "seed"]), time.perf_counter() - began, where
+    )

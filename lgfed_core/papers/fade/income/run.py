@@ -15,22 +15,19 @@ Only `as_described` exists: the released code has no run file for these figures.
 leaves open: SGD with momentum 0.9 that each user keeps.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 import torch
 from torch import Tensor
 
-from lgfed_core import models
-from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, Participation, run
+from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, Participation
 from lgfed_core.methods import QFFL, Method
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.income import IncomeNet
-from lgfed_core.models.layout import joined
-from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Measured, Part, who
+from lgfed_core.papers.parts import Measured
 
+from .. import parts
 from . import census
 from .census import POWERS, SCALES, Settings, Tuning
 from .measures import Watch, central, measure
@@ -56,100 +53,74 @@ def federation(
     split = cfg.test, cfg.validation
     held = {(s, m): census.users(data.train, m, s, most, *split) for s in seeds for m in set(males)}
     wide = data.train.x.shape[1]
-    found = [models.make(lambda: IncomeNet(wide, cfg.dropout), seed) for seed in seeds]
+    net, runs, start = parts.side_by_side(lambda: IncomeNet(wide, cfg.dropout), seeds, len(males))
     there = torch.zeros(len(males), 1 + most, dtype=torch.double)
     for line, m in zip(there, males, strict=True):
         line[: 1 + m] = 1 / (1 + m)
     fed = Federation(
         data,
         [held[s, m] for s in seeds for m in males],
-        found[0],
-        [s for s in seeds for _ in males],
+        net,
+        runs,
         device,
         Participation(cfg.per_round / (1 + most), there.repeat(len(seeds), 1)),
     )
-    return fed, torch.stack([joined(net) for net in found for _ in males])
+    return fed, start
 
 
-def _part(
-    cfg: Settings,
-    inputs: str,
-    name: str,
-    seeds: Sequence[int],
-    device: torch.device,
-    folder: Path | None,
-    engine: dict,
-) -> Measured:
-    """Train what a part asks for, all seeds together, and measure it on rows left out."""
-    if name == "central":
-        return central(cfg, inputs, seeds)
-    cells, tuning = cfg.cells(name), Tuning(lr=cfg.lr)
-    if name.startswith("sweep"):
-        top, lr, own = (cells[0][field] for field in Tuning._fields)
-        tuning = Tuning(top, lr, int(own))
-    methods: list[Method] = [
-        QFFL(q=c["q"], unit=0.5, beta=cfg.beta, weighted=True)
-        if name == "qffl"
-        else Game(
-            power=POWERS[c["loss"]],
-            top=tuning.top if c["loss"] != "none" else 0.0,
-            own_steps=tuning.own_steps,
-            rounds=cfg.rounds,
-            beta=cfg.beta,
-        )
-        for c in cells
-    ]
-    fed, start = federation(cfg, inputs, seeds, [c["males"] for c in cells], device)
-    training = LocalTraining(
-        tuning.lr,
-        cfg.batch_size,
-        cfg.momentum,
-        keep_momentum=True,
-        batches=1,
-        annealing=Annealing(cfg.rounds),
-    )
-    outcome = run(
-        fed,
-        methods * len(seeds),
-        training,
-        cfg.rounds,
-        start,
-        saved=folder / f"{inputs}_{_file(name)}" if folder else None,
-        tracker=Watch(max(1, cfg.rounds // cfg.looks)),
-        label=f"{who(seeds)}, {inputs}: {name}",
-        **engine,
-    )
-    return measure(fed, outcome, 0 if name == "qffl" else cfg.probed)
+class Parts(parts.Parts):
+    """The parts of one choice of inputs."""
+
+    followed = Watch
+
+    def outcome(self, name: str) -> Measured:
+        """Train what a part asks for, all seeds together, and measure it on rows left out."""
+        cfg = self.cfg
+        if name == "central":
+            return central(cfg, self.task, self.seeds)
+        cells, tuning = cfg.cells(name), Tuning(lr=cfg.lr)
+        if name.startswith("sweep"):
+            top, lr, own = (cells[0][field] for field in Tuning._fields)
+            tuning = Tuning(top, lr, int(own))
+        methods: list[Method] = [
+            QFFL(q=c["q"], unit=0.5, beta=cfg.beta, weighted=True)
+            if name == "qffl"
+            else Game(
+                power=POWERS[c["loss"]],
+                top=tuning.top if c["loss"] != "none" else 0.0,
+                own_steps=tuning.own_steps,
+                rounds=cfg.rounds,
+                beta=cfg.beta,
+            )
+            for c in cells
+        ]
+        males = [c["males"] for c in cells]
+        fed, start = federation(cfg, self.task, self.seeds, males, self.device)
+        how = dict(keep_momentum=True, batches=1, annealing=Annealing(cfg.rounds))
+        training = LocalTraining(tuning.lr, cfg.batch_size, cfg.momentum, **how)
+        own = methods * len(self.seeds), training, cfg.rounds, start
+        return measure(fed, self.run(name, fed, *own), 0 if name == "qffl" else cfg.probed)
 
 
-class Income(Experiment):
+class Income(parts.Tasks):
     """``with_sex:figure``, ``with_sex:sweep:3_0.01_0``, ...; all seeds in one stack of lanes."""
 
     name, table, together, usual_lanes = NAME, TABLE, True, "batched"
-    Settings, scales, protocols = Settings, SCALES, ("as_described",)
+    Settings, scales, protocols, Parts = Settings, SCALES, ("as_described",), Parts
     chooses = frozenset({"inputs", "swept", "parts"})
 
-    def parts(self, cfg, seeds, device) -> Iterable[Part]:
-        folder = self.folder(cfg, seeds)
-        for inputs in cfg.inputs:
-            for name in cfg.names():
-                trains = name != "central"
-                saved = folder / f"{inputs}_{_file(name)}" if trains else None
-                yield Part(f"{inputs}:{name}", cfg.rounds if trains else None, saved)
+    def tasks(self, cfg) -> Iterable[str]:
+        return cfg.inputs
 
-    def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Measured]]:
-        for inputs in cfg.inputs:
-            for name in cfg.names():
-                found = _part(cfg, inputs, name, seeds, device, folder, engine)
-                yield f"{inputs}:{name}", found
+    def names(self, cfg) -> dict[str, int | None]:
+        return {name: None if name == "central" else cfg.rounds for name in cfg.names()}
 
     def measured(self, cfg: Settings, part: str, outcome: Outcome | Measured) -> pd.DataFrame:
         """The tidy rows of one part, after its last round; delta EO from 0 to 2, the rest in %."""
         inputs, name = part.split(":", 1)
-        wide = outcome.final.reset_index()
-        ids = pd.DataFrame(cfg.cells(name)).iloc[wide.groupby("seed").cumcount()]
-        wide = pd.concat([wide, ids.reset_index(drop=True)], axis=1)
-        long = wide.melt(["seed", *ids.columns], var_name="metric").dropna(subset="value")
+        cells = cfg.cells(name)
+        wide = parts.labelled(outcome.final.reset_index(), cells)
+        long = wide.melt(["seed", *cells[0]], var_name="metric").dropna(subset="value")
         tables = {"figure": TABLE, "between": TABLE, "qffl": QFFL_TABLE, "central": CENTRAL}
         return long.assign(
             table=tables.get(name, SWEEP),
@@ -158,22 +129,13 @@ class Income(Experiment):
             selection="last",
         )
 
-    def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
-        """Curves to draw: inputs, loss, males, seed, round, validation_acc (%) and delta EO."""
-        out = []
-        for part, history in histories.items():
-            inputs, name = part.split(":", 1)
-            if name not in ("figure", "between") or not len(history):
-                continue
-            ids = pd.DataFrame(cfg.cells(name)).iloc[history.groupby(["round", "seed"]).cumcount()]
-            lines = pd.concat([history.reset_index(drop=True), ids.reset_index(drop=True)], axis=1)
-            lines["validation_acc"] *= 100
-            out.append(lines.assign(inputs=inputs))
-        return pd.concat(out, ignore_index=True) if out else pd.DataFrame()
+    def curve(self, cfg: Settings, part: str, history: pd.DataFrame) -> pd.DataFrame | None:
+        """Of the figure: inputs, loss, males, seed, round, validation_acc (%) and delta EO."""
+        inputs, name = part.split(":", 1)
+        if name not in ("figure", "between"):
+            return None
+        lines = parts.labelled(history, cfg.cells(name)).assign(inputs=inputs)
+        return lines.assign(validation_acc=100 * lines["validation_acc"])
 
 
 INCOME = Income()
-
-
-def _file(name: str) -> str:
-    return f"{name.replace(':', '_')}.safetensors"

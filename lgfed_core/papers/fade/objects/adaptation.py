@@ -6,7 +6,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lgfed_core import models
 from lgfed_core.engine import Federation, Outcome, Participation
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.methods import Batch
@@ -14,8 +13,9 @@ from lgfed_core.methods.dann import DANN
 from lgfed_core.methods.fade import DISCRIMINATOR
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.methods.shot import information
-from lgfed_core.models.layout import Layout, joined, values
+from lgfed_core.models.layout import Layout, values
 from lgfed_core.models.objects import ObjectsNet
+from lgfed_core.papers.parts import following
 
 from .. import parts
 from . import domains
@@ -81,16 +81,20 @@ class Parts(parts.Parts):
             seen = cfg.conditional if "cdan" in method else ""
             return ObjectsNet(width, classes, seen, bottleneck(method), cfg.dropout)
 
-        nets = [models.make(build, seed) for seed in self.seeds]
-        lanes = [
-            (net, seed, one)
-            for net, seed in zip(nets, self.seeds, strict=True)
-            for one in many or [(1, classes)]
-        ]
-        held = [domains.partition(both, *one, stride, seed) for _, seed, one in lanes]
-        runs = [seed for _, seed, _ in lanes]
-        fed = Federation(both.data, held, nets[0], runs, self.device, who)
-        return fed, torch.stack([joined(net) for net, _, _ in lanes])
+        many = many or [(1, classes)]
+        net, runs, start = parts.side_by_side(build, self.seeds, len(many))
+        held = [domains.partition(both, *one, stride, s) for s in self.seeds for one in many]
+        return Federation(both.data, held, net, runs, self.device, who), start
+
+    def outcome(self, name: str) -> Outcome:
+        kind, what = name.split("_")
+        if kind == parts.PRETRAINING:
+            self.before[what] = self.pretraining(what)
+            return self.before[what]
+        before = self.before[bottleneck(what if kind == "central" else kind)]
+        if kind == "central":
+            return following(before, self.central(before, what))
+        return following(before, self.game(before, kind, int(what)))
 
     def pretraining(self, kind: str) -> Outcome:
         """The source alone, with the ``kind`` of bottleneck."""
@@ -107,9 +111,8 @@ class Parts(parts.Parts):
             epochs=passes,
             annealing=Annealing(cfg.pretraining * passes * batches),
         )
-        return self.run(
-            f"{parts.PRETRAINING}_{kind}", fed, method, training, cfg.pretraining, start
-        )
+        name = f"{parts.PRETRAINING}_{kind}"
+        return self.run(name, fed, method, training, cfg.pretraining, start)
 
     def game(self, before: Outcome, method: str, per_round: int) -> Outcome:
         """FADE with ``method`` from the pre-trained model, a run for each kind of users."""
@@ -119,8 +122,8 @@ class Parts(parts.Parts):
         steps = max(1, cfg.steps // per_round)
         training = self.training(batches=steps, annealing=Annealing(cfg.rounds * steps))
         plays = self.method(method, cfg.rounds, beta=cfg.beta)
-        name = f"{method}_{per_round}"
-        return self.run(name, fed, plays, training, cfg.rounds, self.taken(before, start, fed))
+        own = f"{method}_{per_round}", fed, plays, training, cfg.rounds
+        return self.run(*own, self.taken(before, start, fed), cfg.pretraining)
 
     def central(self, before: Outcome, method: str) -> Outcome:
         """Both domains in every step: what a server with all data would do.
@@ -144,8 +147,8 @@ class Parts(parts.Parts):
         plays = self.method(
             method, rounds, beta=1.0, weighted=False, batch_norm="local", weight=cfg.weight / 2
         )
-        start = self.taken(before, start, fed)
-        return self.run(f"central_{method}", fed, plays, training, rounds, start)
+        own = f"central_{method}", fed, plays, training, rounds
+        return self.run(*own, self.taken(before, start, fed), cfg.pretraining)
 
     def method(self, name: str, rounds: int, **more) -> DANN:
         """The method called ``name``, for so many rounds."""

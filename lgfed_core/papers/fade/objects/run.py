@@ -9,7 +9,7 @@ bottleneck, classifier and discriminator that learn.
 `as_released`: 15 classes, weights that cancel, no information maximisation, pseudo-labels at 0.1.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import ClassVar
 
 import pandas as pd
@@ -18,10 +18,8 @@ from lgfed_core.engine import Outcome
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.papers.commands import again
-from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Part, following
 
-from ..parts import by_metric, saved_as
+from ..parts import Tasks, by_metric, looks
 from . import domains
 from .adaptation import Parts
 from .domains import METHODS, SCALES, USERS, Settings, bottleneck
@@ -41,11 +39,11 @@ TRIED = ("rounds", "lr", "weight")  # settings of which rows name other values t
 COLLAPSED = 0.5  # a run has collapsed if it ends below this share of the accuracy it began with
 
 
-class Objects(Experiment):
+class Objects(Tasks):
     """The parts of each task: ``A->D:pretraining_relu``, ``A->D:noniid_cdan_2``, ..."""
 
     name, table = NAME, PRINTED
-    Settings, scales, protocols = Settings, SCALES, PROTOCOLS
+    Settings, scales, protocols, Parts = Settings, SCALES, PROTOCOLS, Parts
     released: ClassVar[dict] = dict(
         noniid=15, conditional="whole", entropy="cancels", information=0.0, relabelled=0.1, least=10
     )
@@ -64,18 +62,14 @@ class Objects(Experiment):
             found["per_round"] = domains.PER_ROUND.get(data, Settings.per_round)
         return found
 
+    def tasks(self, cfg) -> Iterable[str]:
+        return cfg.tasks
+
     def names(self, cfg: Settings) -> dict[str, int]:
-        """The parts of a task, in order, and how many rounds each trains."""
         wanted = {"relu", *map(bottleneck, (*cfg.methods, *cfg.central_methods))}
         found = {f"pretraining_{kind}": cfg.pretraining for kind in PRETRAINED if kind in wanted}
         found |= {f"central_{m}": cfg.central_rounds for m in cfg.central_methods}
         return found | {f"{m}_{n}": cfg.rounds for n in cfg.per_round for m in cfg.methods}
-
-    def parts(self, cfg, seeds, device) -> Iterable[Part]:
-        folder = self.folder(cfg, seeds)
-        for task in cfg.tasks:
-            for name, rounds in self.names(cfg).items():
-                yield Part(f"{task}:{name}", rounds, folder / saved_as(task, name))
 
     def remade(self, rows: pd.DataFrame) -> list[str]:
         """The federated and central games at the usual and at other rounds, rates, weights and
@@ -93,21 +87,6 @@ class Objects(Experiment):
         said = {_again(*key, tuple(users)) for key, users in same.items()}
         return sorted(said, key=lambda command: (len(command), command))
 
-    def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
-        for task in cfg.tasks:
-            parts, before = Parts(cfg, task, seeds, device, folder, engine), {}
-            for name in self.names(cfg):
-                kind, what = name.split("_")
-                if kind == "pretraining":
-                    outcome = before[what] = parts.pretraining(what)
-                elif kind == "central":
-                    start = before[bottleneck(what)]
-                    outcome = following(start, parts.central(start, what))
-                else:
-                    start = before[bottleneck(kind)]
-                    outcome = following(start, parts.game(start, kind, int(what)))
-                yield f"{task}:{name}", outcome
-
     def places(self, cfg) -> tuple[str, Iterable[str]]:
         start = f"{cfg.data}-{cfg.backbone}-{cfg.scale}-{cfg.protocol}"
         return start, self.chooses - {"users", *TRIED}  # these change what is trained
@@ -118,10 +97,8 @@ class Objects(Experiment):
         Accuracies in percent, ``information`` in nats. ``oracle_acc`` is the best accuracy on the
         target at any look: what a choice with the target's labels would give.
         """
-        (task, name), history = part.split(":"), outcome.history
-        if history.empty:  # all runs ended before the first look
-            history = pd.DataFrame({"round": 1, "seed": outcome.final.index})
-            history = history.assign(target_acc=0.0, information=0.0)
+        task, name = part.split(":")
+        history = looks(outcome, "target_acc", "information")
         found = [self._cell(cfg, cell, mine) for cell, mine in _by_cell(cfg, name, history)]
         return pd.concat(found).assign(
             data=cfg.data,
