@@ -149,9 +149,9 @@ def _report(args) -> int:
 
 
 def _compare(args) -> int:
-    from .papers.everywhere.compare import command
+    from .papers.everywhere import compare
 
-    return command.main(args)
+    return compare.main(args)
 
 
 def _bench(args) -> int:

@@ -249,7 +249,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
      "tests/papers/cgau/test_cifar10.py -k slopes"),
     ("papers/cgau/cifar10/claims.py", "\", plain, cgau, greater", "\", cgau, plain, greater",
      "tests/papers/cgau/test_cifar10.py -k slopes"),
-    ("papers/cgau/leak.py", "if np.isin(who.random", "if False and np.isin(who.random",
+    ("papers/cgau/gains.py", "if np.isin(who.random", "if False and np.isin(who.random",
      "tests/papers/cgau/test_clients.py"),
     ("papers/lgfedavg/vqa/claims.py", 'found[found["long"] == longest]', "found",
      "tests/papers/lgfedavg/vqa/test_run.py -k long"),

@@ -1,16 +1,17 @@
-"""Claims that their page judges live: what came out is stored, so that the board knows it unrun.
+"""What stored rows say of a page's claims (`Judged`), also of those that their page judges live:
+what came out is stored, so that the board knows it unrun.
 
-A claim leaves one row for each number of its test (`NUMBERS`), as experiments leave theirs: with
-scale, seed, device, version, commit, and the processor's seconds of the page until then. Whoever
-executes the page with ``LGFED_KEEP`` set (``book/build.py --keep``) at quick or paper scale stores
-them in data/results, in a file named as the page. Verdicts follow from the rows, by Holm over the
-claims of the page, as on the page itself; at quick scale they are suggested, not judged.
+A live claim leaves one row for each number of its test (`NUMBERS`), as experiments leave theirs:
+with scale, seed, device, version, commit, and the processor's seconds of the page until then.
+Whoever executes the page with ``LGFED_KEEP`` set (``book/build.py --keep``) at quick or paper scale
+stores them in data/results, in a file named as the page. Verdicts follow from the rows, by Holm
+over the claims of the page, as on the page itself; at quick scale they are suggested, not judged.
 """
 
 import os
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -25,6 +26,38 @@ from lgfed_core.evidence.verdict import Evidence
 NUMBERS = ("estimate", "low", "high", "p", "p_against", "runs")  # p-values before Holm's correction
 SCALES = ("paper", "quick")  # the best first
 _QUICK = "a live run at quick scale"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What recorded rows say of a page's claims, by both rules.
+
+    rows: reads what the claims' ``comparisons`` take. stand_in: from that the data that stand in
+    for the paper's, of all claims or by id; short: likewise, how runs are shorter than the paper's,
+    which then suggest a verdict and give none.
+    """
+
+    claims: Sequence[Claim]
+    rows: Callable[[], Any]
+    stand_in: Callable[[Any], str | Mapping[str, str]] = records.stand_in
+    short: Callable[[Any], Mapping[str, str]] = lambda found: {}
+
+    def judged(self, found: Any) -> pd.DataFrame:
+        """Lines of `evidence.claims.judged`; found: as ``rows`` reads it."""
+        lines = claims.judged(self.claims, found, self.stand_in(found))
+        for id, why in self.short(found).items():
+            if id in lines.index:
+                lines.loc[[id]] = claims.only_suggested(lines.loc[[id]], why)
+        return lines
+
+    def from_stored(self) -> pd.DataFrame:
+        """`judged` of the recorded rows."""
+        return self.judged(self.rows())
+
+    def told(self) -> dict[str, Told]:
+        """The same by setting, with the claims' answers (`answers.told`)."""
+        found = self.rows()
+        return answers.told(self.claims, found, self.stand_in(found), self.short(found))
 
 
 def keep(of: Sequence[Claim], found: Any, scale: str, seed: int = 0) -> None:

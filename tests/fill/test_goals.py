@@ -13,8 +13,8 @@ from lgfed_core.fill import goals
 from lgfed_core.fill.ledger import UNKNOWN, Ledger, _typical
 from lgfed_core.fill.plan import Planner
 from lgfed_core.papers import board
-from lgfed_core.papers.fade.digits.run import DIGITS
 from lgfed_core.papers.fade.digits.domains import OPT_OUT
+from lgfed_core.papers.fade.digits.run import DIGITS
 from lgfed_core.papers.lgfedavg import claims
 from lgfed_core.papers.lgfedavg.cifar10 import CIFAR10
 from lgfed_core.papers.lgfedavg.mnist import MNIST

@@ -12,9 +12,9 @@ from lgfed_core.__main__ import main
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import FairLGFedAvg, FedAvg, LGFedAvg
 from lgfed_core.papers.everywhere import tables
-from lgfed_core.papers.everywhere.compare import beside, compare, contract
+from lgfed_core.papers.everywhere.compare import beside, compare
 from lgfed_core.papers.everywhere.compare.experiment import METHOD, Yours
-from lgfed_core.papers.everywhere.compare.given import Given, load
+from lgfed_core.papers.everywhere.compare.given import Given, checked, load
 from lgfed_core.papers.everywhere.run import EVERYWHERE
 
 MINE = """
@@ -153,7 +153,7 @@ def test_a_contract_that_is_kept_is_said_in_the_report(mine, tmp_path, capsys):
 def test_what_cannot_be_checked_is_said_and_no_failure(tmp_path, capsys):
     given = Given(FairLGFedAvg)  # which needs parts that the small network does not have
     cfg = EVERYWHERE.settings("smoke", tasks=("adult",))
-    said = contract.checked(given, cfg)
+    said = checked(given, cfg)
     assert said.startswith("The contract was not checked: it does not train on rows like those of")
     assert "has no parameters in own, adversary" in said and said in capsys.readouterr().out
     noisy = Given(
@@ -162,7 +162,7 @@ def test_what_cannot_be_checked_is_said_and_no_failure(tmp_path, capsys):
             nn.Linear(inputs, 4), nn.Dropout(0.5), nn.Linear(4, classes)
         ),
     )
-    said = contract.checked(noisy, cfg)
+    said = checked(noisy, cfg)
     assert "FedAvg keeps 14 promises" in said
     assert "not tested: lanes (" in said and "plain_sgd (" in said and "renaming (" in said
 

@@ -46,7 +46,7 @@ def test_rows_are_accepted_and_judged_as_stand_in(smoke, tmp_path, monkeypatch):
     results.record(AUDIO.name, rows.assign(scale="paper"), tmp_path)
     monkeypatch.setattr(results, "RESULTS", tmp_path)
     assert claims.stored().empty and claims.from_stored().empty, "digits are a table of their own"
-    said = claims.judged(results.load(AUDIO.name, tmp_path))
+    said = claims.judged(results.select(AUDIO.name, protocol="as_described"))
     assert list(said.index) == (["C1", "C2", "C5"] if cfg.protocol == "as_described" else [])
     assert said["said"].str.startswith("on stand-in data").all()
 
@@ -118,7 +118,7 @@ def test_what_holds_on_some_proportions_alone_is_not_confirmed():
 
 def test_by_hand_what_c1_says_at_a_proportion():
     rows = made_up(dict.fromkeys(PAPER, 0.3), PAPER)
-    part = claims.not_lower(claims.Found(rows, "cgau_kept"))[0]
+    part = claims.not_lower(rows)[0]
     wide = rows[rows["shuffle_proportion"] == 0].pivot_table("value", "seed", "method")
     gain = wide["cgau_kept"] - wide["baseline"]
     half = 2.200985 * gain.std() * (1 / 12 + 0.625) ** 0.5  # t for 11 degrees; 5/8 of the variance
@@ -127,7 +127,7 @@ def test_by_hand_what_c1_says_at_a_proportion():
         (gain.mean(), gain.mean() - half, gain.mean() + half)
     )
     line = claims.judged(rows).loc["C1"]
-    weak = min(claims.not_lower(claims.Found(rows, "cgau_kept")), key=lambda p: -p.evidence.p)
+    weak = min(claims.not_lower(rows), key=lambda p: -p.evidence.p)
     assert (line["low"], line["high"]) == (weak.evidence.low, weak.evidence.high)
 
 

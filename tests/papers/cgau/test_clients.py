@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from lgfed_core import errors
-from lgfed_core.papers.cgau import federated, leak
+from lgfed_core.papers.cgau import federated
 from lgfed_core.papers.cgau.audio.run import AUDIO
+from lgfed_core.papers.cgau.gains import leaked
 from lgfed_core.partition import feature_clusters
 
 
@@ -24,17 +25,17 @@ def test_the_nearest_centroid_by_hand():
     plane = np.array([[1.0, 0], [9, 0], [1, 0], [9, 0]])
     client, part = np.array([0, 0, 1, 1]), np.full(4, feature_clusters.TEST)
     who = feature_clusters.Clients(client, part, plane, means, (2,), 2)
-    found = leak.told(who, np.array([0, 1, 1, 0]))
+    found = leaked(who, np.array([0, 1, 1, 0]))
     assert found["plane and client"] == 100 and found["plane"] == 50
 
 
 def test_on_noise_the_client_alone_tells_the_class(noise):
     x, y, part = noise
     who = feature_clusters.simulate(x, y, part, 10, seed=0)
-    found = leak.told(who, y)
+    found = leaked(who, y)
     assert found["plane"] == pytest.approx(10, abs=3)
     assert found["plane and client"] > 50
-    mixed = leak.told(who.shuffled(1.0, seed=0), y)
+    mixed = leaked(who.shuffled(1.0, seed=0), y)
     assert mixed["plane and client"] == pytest.approx(10, abs=3)
     assert mixed["plane"] == found["plane"]
 
@@ -48,7 +49,7 @@ def test_clients_of_all_classes_together_depend_on_features_alone(noise):
     assert (who.client == nearest).all()
     assert not who.shuffled(0.5, 0).within_classes
     with pytest.raises(errors.PartitionError, match="not made class by class"):
-        leak.told(who, y)
+        leaked(who, y)
 
 
 def test_the_number_of_clients_to_try_leaves_the_positive_class_uncut():
@@ -63,4 +64,4 @@ def test_nothing_is_told_of_a_class_dealt_at_random(noise):
     part[:4] = np.repeat([feature_clusters.TRAIN, feature_clusters.TEST], 2)
     who = feature_clusters.simulate(x, y, part, 3, seed=0)
     assert who.random == (11,) and np.isnan(who.means[-1]).all()
-    assert np.isnan([*leak.told(who, y).values()]).all()  # a class without centroids
+    assert np.isnan([*leaked(who, y).values()]).all()  # a class without centroids

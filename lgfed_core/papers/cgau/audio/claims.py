@@ -1,14 +1,12 @@
-"""Claims C1, C2 and C5 of the CGAU paper as tests over repetitions on audio."""
-
-from typing import NamedTuple
+"""Claims C1, C2 and C5 of the CGAU paper as tests over repetitions on audio, as described, of rows
+that clients keep."""
 
 import pandas as pd
 
-from lgfed_core.evidence import answers, claims
-from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim, Part
-from lgfed_core.evidence.records import select, stand_in
+from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import NO_EVIDENCE, equivalent, greater, rising
+from lgfed_core.papers.live_claims import Judged
 
 from ..gains import at, at_each, by_seed, distances_fall, missing
 from .run import NAME, TABLES
@@ -17,26 +15,19 @@ SAME = 0.2  # points of AUC that count as no difference: half of the largest gai
 SHARED = 0.625  # a repetition tests on a third of the same clips, trains on 4/5 of the others
 
 
-class Found(NamedTuple):
-    """rows: tidy rows of one protocol and scale; method: the CGAU that is judged."""
-
-    rows: pd.DataFrame
-    method: str
-
-
-def not_lower(found: Found) -> list[Part]:
+def not_lower(rows: pd.DataFrame) -> list[Part]:
     """C1: at every proportion the AUC is not lower than the baseline's by `SAME` or more.
 
     Repetitions draw their test clips from the same few, which their intervals know (`SHARED`).
     """
-    gain = by_seed(*found)
+    gain = by_seed(rows, "cgau_kept")
     return [] if gain.empty else at_each(gain, greater, by=-SAME, shared=SHARED)
 
 
-def gain_falls(found: Found) -> list[Part]:
+def gain_falls(rows: pd.DataFrame) -> list[Part]:
     """C2: without shuffling there is a gain; it falls with the proportion; at 1 it is within
     `SAME`."""
-    gain = by_seed(*found)
+    gain = by_seed(rows, "cgau_kept")
     if gain.empty:
         return []
     p, several = gain.columns.to_numpy(float), len(gain.columns) > 1
@@ -90,7 +81,7 @@ CLAIMS = (
         "C5",
         "cgau/clients",
         "distances fall as clients are shuffled",
-        lambda found: distances_fall(found.rows),
+        distances_fall,
         where="audio",
         question="Do clients become alike, in Fréchet distance, as their rows are shuffled?",
         answer="**Yes.** Each step of shuffling brings the clients' sounds closer.",
@@ -106,21 +97,5 @@ def stored() -> pd.DataFrame:
     return select(NAME, columns=columns, own=True, table=TABLES["clips"], scale="paper")
 
 
-def judged(found: pd.DataFrame) -> pd.DataFrame:
-    """C1, C2 and C5 by id, as described, of the rows kept on the device, as far as there are rows.
-
-    On stand-in data verdicts say so: they are about these data, not about the paper's.
-    """
-    mine = select(found, protocol="as_described")
-    return claims.judged(CLAIMS, Found(mine, "cgau_kept"), stand_in(mine))
-
-
-def from_stored() -> pd.DataFrame:
-    """The claims on the recorded runs."""
-    return judged(stored())
-
-
-def told() -> dict[str, Told]:
-    """The same by setting, with their answers."""
-    mine = select(stored(), protocol="as_described")
-    return answers.told(CLAIMS, Found(mine, "cgau_kept"), stand_in(mine))
+PAGE = Judged(CLAIMS, lambda: select(stored(), protocol="as_described"))
+judged, from_stored, told = PAGE.judged, PAGE.from_stored, PAGE.told

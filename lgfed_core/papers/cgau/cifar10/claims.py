@@ -5,12 +5,11 @@ from typing import NamedTuple
 import pandas as pd
 
 from lgfed_core import models
-from lgfed_core.evidence import answers, claims
-from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim, Part, exact, paired, tested
 from lgfed_core.evidence.records import select, stand_in
 from lgfed_core.evidence.verdict import equivalent, greater, rising
 from lgfed_core.models.cgau import Baseline, GatedMLP
+from lgfed_core.papers.live_claims import Judged
 
 from ..gains import at, at_each, by_seed, distances_fall, missing
 from ..printed import accuracies
@@ -194,16 +193,6 @@ CLAIMS = (
 )
 
 
-def told() -> dict[str, Told]:
-    """The claims by setting, of client rows kept on the device, with their answers."""
-    mine, itself = (
-        select(cifar10.stored(name), protocol="as_described")
-        for name in ("inception_v3", "cifar_cnn")
-    )
-    found = Found(mine, itself=itself, times=cgau_time.stored())
-    return answers.told(CLAIMS, found, _stand_ins(found))
-
-
 def judged(
     found: pd.DataFrame,
     itself: pd.DataFrame | None = None,
@@ -214,8 +203,7 @@ def judged(
     `Found` says which. Where data or features stand in for the paper's, verdicts say so."""
     mine = select(found, protocol="as_described")
     own = None if itself is None else select(itself, protocol="as_described")
-    both = Found(mine, method, own, times)
-    return claims.judged(CLAIMS, both, _stand_ins(both))
+    return PAGE.judged(Found(mine, method, own, times))
 
 
 def level(rows: pd.DataFrame) -> float:
@@ -223,11 +211,6 @@ def level(rows: pd.DataFrame) -> float:
     run."""
     ours = accuracy(rows, "baseline").get(1.0, pd.Series(dtype=float))
     return float(ours.mean() - accuracies()["baseline"])
-
-
-def from_stored() -> pd.DataFrame:
-    """The claims on the recorded runs, of client rows kept on the device."""
-    return judged(cifar10.stored(), cifar10.stored("cifar_cnn"), cgau_time.stored())
 
 
 def gain_table(
@@ -254,3 +237,14 @@ def accuracy(found: pd.DataFrame, method: str, selection: str = BEST) -> pd.Data
     """Test accuracies, percent: a line per seed, a column per proportion."""
     mine = select(found, metric=METRIC, selection=selection, method=method)
     return mine.pivot(index="seed", columns="shuffle_proportion", values="value").dropna()
+
+
+def _stored() -> Found:
+    """The recorded rows, as described, of client rows kept on the device."""
+    names = ("inception_v3", "cifar_cnn")
+    mine, itself = (select(cifar10.stored(name), protocol="as_described") for name in names)
+    return Found(mine, itself=itself, times=cgau_time.stored())
+
+
+PAGE = Judged(CLAIMS, _stored, _stand_ins)
+from_stored, told = PAGE.from_stored, PAGE.told

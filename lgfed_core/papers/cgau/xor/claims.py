@@ -5,12 +5,13 @@ found: `run.accuracies`, of one kind of network or by kind. The evidence is made
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim, Part, agreed, tested, weakest
 from lgfed_core.evidence.verdict import NO_EVIDENCE, Evidence, every
 from lgfed_core.models.gated_unit import SWITCHES
@@ -107,11 +108,4 @@ CLAIMS = (
 )
 
 
-def from_stored() -> pd.DataFrame:
-    """C8 as the page has judged it last."""
-    return live_claims.stored(CLAIMS)
-
-
-def told() -> dict[str, Told]:
-    """The same with its answer."""
-    return live_claims.told(CLAIMS)
+from_stored, told = partial(live_claims.stored, CLAIMS), partial(live_claims.told, CLAIMS)

@@ -7,18 +7,19 @@ method on every task* runs its own (rows, rounds, five learning rates, the choic
 rows), and writes a report. The file that you name is run with your rights, as any Python program.
 """
 
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from lgfed_core.errors import long_enough
+from lgfed_core.errors import SettingsError, long_enough
 
 from .. import tables
-from . import contract as promised, report
-from .beside import Beside
+from . import report
+from .beside import Beside, sentences
 from .experiment import Yours
-from .given import Given, load
+from .given import UNCHECKED, Given, checked, load
 
 
 def compare(
@@ -58,8 +59,34 @@ def compare(
     chosen = dict(tasks=tuple(tasks)) if tasks else {}
     chosen |= dict(lrs=tuple(rates)) if rates else {}
     cfg = yours.settings(scale, **chosen)
-    said = promised.checked(given, cfg) if contract else f"{promised.UNCHECKED}."
+    said = checked(given, cfg) if contract else f"{UNCHECKED}."
     rows = yours.measure(cfg, list(seeds), device, workers, hours)
     found = Beside(tables.chosen(rows), tables.chosen(tables.stored()))
     report.write(folder, yours, cfg, rows, found, said)
     return found.lines
+
+
+def main(typed: Namespace) -> int:
+    """Run the comparison that was ``typed``, and say what came out and where the report lies."""
+    try:
+        rates = tuple(float(rate) for rate in typed.rates.split(",") if rate)
+    except ValueError:
+        raise SettingsError(f"--rates is {typed.rates!r}; give numbers, as 0.01,0.05") from None
+    lines = compare(
+        typed.method,
+        net=typed.net,
+        settings=dict(pair.partition("=")[::2] for pair in typed.set),
+        tasks=tuple(filter(None, typed.tasks.split(","))),
+        seeds=typed.seeds,
+        rates=rates,
+        scale=typed.scale,
+        out=typed.out,
+        device=typed.device,
+        workers=typed.workers,
+        hours=typed.hours,
+        contract=not typed.skip_contract,
+    )
+    said = [*report.short(typed.scale), *(one.replace("**", "") for one in sentences(lines))]
+    print("\n".join(said))
+    print(f"\nthe report: {typed.out}/report.html, report.md, rows.csv, command.txt")
+    return 0

@@ -1,11 +1,12 @@
-"""The method, and the network, that a user gives: loaded, made, or refused by name."""
+"""The method, and the network, that a user gives: loaded, made, or refused by name; its contract
+(`lgfed_core.testing`), checked before it trains for minutes."""
 
 import hashlib
 import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,9 +19,11 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.methods import Method
 from lgfed_core.methods.field_checks import needed
 from lgfed_core.papers import command_checks
+from lgfed_core.testing import contract
 
+from .. import tasks
 from ..net import SmallNet, head
-from ..tasks import Task
+from ..settings import Settings
 
 
 def load(place: object) -> object:
@@ -94,7 +97,7 @@ class Given:
         found = self.what if hasattr(self.what, "__name__") else type(self.what)
         return found.__name__
 
-    def net(self, task: Task, seed: int) -> nn.Module:
+    def net(self, task: tasks.Task, seed: int) -> nn.Module:
         """The network for a task, with the weights of ``seed``."""
         make = SmallNet if self.network is None else self.network
         try:
@@ -139,6 +142,38 @@ class Given:
             file = one is not None and inspect.getsourcefile(kind)
             text.append(Path(file).read_text(encoding="utf-8") if file else "")
         return hashlib.sha256("\0".join(text).encode()).hexdigest()[:12]
+
+
+UNCHECKED = "The contract was not checked"
+
+
+def checked(given: Given, cfg: Settings, say: Callable[[str], None] = print) -> str:
+    """What the report says of the contract, tried with made-up rows on the method's own network.
+
+    The network is that for the first task of ``cfg`` on which the method trains. Where there is
+    none, nothing is checked, and the comparison itself says why. Raises ContractError with a line
+    for each promise that is broken.
+    """
+    say(f"the contract of {given.name}, {len(contract.ALL)} promises: about ten seconds")
+    why = ""
+    for name in cfg.tasks:
+        try:
+            task = tasks.load(name, cfg.rows)
+            groups = task.data.train.groups
+            columns = 1 if groups is None else groups.shape[1]
+            net = given.net(task, 0)
+            how = dict(inputs=task.inputs, classes=task.data.classes, groups=columns)
+            due = contract.promises(given.method, net, **how)
+            fault = due[0].stage.fault
+        except Exception as error:  # whatever the user's code may raise
+            fault = str(error) or type(error).__name__
+        if not fault:
+            said = f"{contract.tried(due)}."
+            say(said)
+            return said
+        why = why or f": it does not train on rows like those of {name} ({fault.splitlines()[0]})"
+    say(said := f"{UNCHECKED}{why}.")
+    return said
 
 
 def _is_method(found: object) -> bool:

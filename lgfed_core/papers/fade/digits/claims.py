@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterator
 
 import pandas as pd
 
-from lgfed_core.evidence import answers, claims
-from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim, Part, paired
-from lgfed_core.evidence.records import select, stand_in
+from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import NOT_RUN, equivalent, greater
+from lgfed_core.papers.live_claims import Judged
 
 from . import run as digits
 
@@ -75,20 +74,9 @@ def wide(found: pd.DataFrame, metric: str) -> pd.DataFrame:
     return mine.pivot_table("value", ["direction", "seed"], ["loss", "probability"])
 
 
-def ends_are_worse(found: pd.DataFrame) -> list[Part]:
-    """F1: with the vanilla loss the target's accuracy is lower at the rarest and at the most
-    frequent target than at one half."""
-    return _at_ends(found, lambda end: ("vanilla", 0.5))
-
-
-def squared_is_better(found: pd.DataFrame) -> list[Part]:
-    """F2: at both severe ends the squared loss has the higher target accuracy."""
-    return _at_ends(found, lambda end: ("squared", end))
-
-
 def _at_ends(found: pd.DataFrame, other: Callable[[float], tuple[str, float]]) -> list[Part]:
-    """At the rarest and the most frequent target: the game ``other`` is more accurate than the
-    vanilla one there."""
+    """F1, F2: at the rarest and the most frequent target the game ``other`` has the higher target
+    accuracy than the vanilla one there; F1 asks the vanilla one at one half, F2 the squared one."""
     return [
         paired(
             f"{DIRECTION[direction]}, target in {100 * end:g} % of the rounds",
@@ -153,7 +141,7 @@ CLAIMS = (
         "F1",
         _PAGE,
         "vanilla: worse at both ends",
-        ends_are_worse,
+        lambda found: _at_ends(found, lambda end: ("vanilla", 0.5)),
         total=4,
         question="Does imbalance between the groups hurt FADE's adversarial game?",
         answer="**Yes, where told.** In one of four settings, USPS to MNIST with a target nearly "
@@ -171,7 +159,7 @@ CLAIMS = (
         "F2",
         _PAGE,
         "squared: better at both ends",
-        squared_is_better,
+        lambda found: _at_ends(found, lambda end: ("squared", end)),
         total=4,
         question="Does the squared loss help where groups are unbalanced?",
         answer="**Yes, where told.** In that one of four settings it wins back 1.5 of the 3 "
@@ -219,29 +207,6 @@ CLAIMS = (
 )
 
 
-def judged(found: pd.DataFrame) -> pd.DataFrame:
-    """Lines of `evidence.claims.judged`; found: of `stored`.
-
-    Games of fewer rounds than the paper's suggest and do not judge.
-    """
-    lines = claims.judged(CLAIMS, found, stand_in(found))
-    for id, why in _shortened(found).items():
-        if id in lines.index:
-            lines.loc[[id]] = claims.only_suggested(lines.loc[[id]], why)
-    return lines
-
-
-def from_stored() -> pd.DataFrame:
-    """The claims on the recorded runs."""
-    return judged(stored())
-
-
-def told() -> dict[str, Told]:
-    """The same by setting, with their answers."""
-    found = stored()
-    return answers.told(CLAIMS, found, stand_in(found), _shortened(found))
-
-
 def _shortened(found: pd.DataFrame) -> dict[str, str]:
     """How many rounds the games of a claim have, where the paper has more, by claim."""
     tables = {claim.id: digits.TABLE for claim in CLAIMS} | {"F14": digits.OPT_OUT}
@@ -272,3 +237,7 @@ def opting_out(found: pd.DataFrame, metric: str) -> pd.DataFrame:
     if ("vanilla", 0.5) in nobody:
         table[0.0] = nobody["vanilla", 0.5]
     return table.sort_index(axis=1)
+
+
+PAGE = Judged(CLAIMS, lambda: stored(), short=_shortened)
+judged, from_stored, told = PAGE.judged, PAGE.from_stored, PAGE.told

@@ -8,11 +8,11 @@ comparisons, delta EO goes from 0 to 2.
 
 import pandas as pd
 
-from lgfed_core.evidence import answers, claims
 from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim, Part, agreed, paired
-from lgfed_core.evidence.records import select, stand_in
+from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import greater
+from lgfed_core.papers.live_claims import Judged
 
 from . import run as impairment
 from .run import Settings
@@ -121,11 +121,6 @@ def seeing(found: pd.DataFrame) -> dict[str, list[float]]:
     }
 
 
-def judged(found: pd.DataFrame) -> pd.DataFrame:
-    """Lines of `evidence.claims.judged`; the verdict names the data that stand in."""
-    return claims.judged(CLAIMS, found, stand_in(found))
-
-
 def _excluded(told: Told, gain: float) -> bool:
     """Whether no interval of what the squared loss gains holds ``gain``; all hold 0."""
     mine = told.lines[told.lines["name"].str.endswith(_GAIN)]
@@ -138,12 +133,5 @@ def _fair_at(lr: float) -> bool:
     return len(found) == len(Settings.people) and bool(found.max().max() < UNFAIR)
 
 
-def told() -> dict[str, Told]:
-    """F13 by setting, of the recorded runs, with its answer."""
-    found = stored()
-    return answers.told(CLAIMS, found, stand_in(found))
-
-
-def from_stored() -> pd.DataFrame:
-    """The claim on the recorded runs."""
-    return judged(stored())
+PAGE = Judged(CLAIMS, lambda: stored())
+judged, from_stored, told = PAGE.judged, PAGE.from_stored, PAGE.told

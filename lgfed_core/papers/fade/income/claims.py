@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from lgfed_core.evidence import answers, claims, verdict
-from lgfed_core.evidence.answers import Told
+from lgfed_core.evidence import verdict
 from lgfed_core.evidence.claims import Claim, Part, paired
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.tuning import best_setting
 from lgfed_core.evidence.verdict import equivalent, greater
+from lgfed_core.papers.live_claims import Judged
 
 from . import run as income
 from .census import Settings, Tuning
@@ -123,11 +123,11 @@ def accuracy_is_kept(found: pd.DataFrame) -> list[Part]:
     ]
 
 
-PAGE = "fade/income"
+_PAGE = "fade/income"
 CLAIMS = (
     Claim(
         "F10",
-        PAGE,
+        _PAGE,
         "no adversary: delta EO grows with male users",
         grows_with_imbalance,
         question="Without an adversary, does unfairness grow with the number of male users?",
@@ -142,7 +142,7 @@ CLAIMS = (
     ),
     Claim(
         "F11",
-        PAGE,
+        _PAGE,
         "squared fairer unbalanced, vanilla balanced, in delta EO (0 to 2)",
         each_loss_at_its_end,
         2,
@@ -162,7 +162,7 @@ CLAIMS = (
     ),
     Claim(
         "F12",
-        PAGE,
+        _PAGE,
         f"accuracy is kept within {MARGIN:g} point, by tunings that cost at most {COST:g} on "
         "validation rows",
         accuracy_is_kept,
@@ -178,27 +178,6 @@ CLAIMS = (
 )
 
 
-def judged(found: pd.DataFrame) -> pd.DataFrame:
-    """Lines of `evidence.claims.judged`; shortened runs only suggest."""
-    rounds, out = found["rounds"].max(), claims.judged(CLAIMS, found)
-    if rounds < Settings.rounds:
-        return claims.only_suggested(out, f"{rounds:,.0f} of {Settings.rounds:,} rounds")
-    return out
-
-
-def from_stored() -> pd.DataFrame:
-    """The claims on the recorded runs, with sex among the inputs as in the released code."""
-    return judged(stored())
-
-
-def told() -> dict[str, Told]:
-    """The same by setting, with their answers."""
-    found = stored()
-    rounds = found["rounds"].max()
-    short = f"{rounds:,.0f} of {Settings.rounds:,} rounds" if rounds < Settings.rounds else ""
-    return answers.told(CLAIMS, found, short=short)
-
-
 def _users(males: float) -> str:
     return f"{males:g} male user{'s' * (males != 1)}"
 
@@ -206,3 +185,13 @@ def _users(males: float) -> str:
 def _ends(found: pd.DataFrame) -> list[float]:
     males = wide(found, "delta_eo").columns.get_level_values("males") if len(found) else []
     return sorted({min(males), max(males)}) if len(males) else []
+
+
+def _shortened(found: pd.DataFrame) -> dict[str, str]:
+    rounds, full = found["rounds"].max(), Settings.rounds
+    said = f"{rounds:,.0f} of {full:,} rounds"
+    return {claim.id: said for claim in CLAIMS} if rounds < full else {}
+
+
+PAGE = Judged(CLAIMS, lambda: stored(), short=_shortened)
+judged, from_stored, told = PAGE.judged, PAGE.from_stored, PAGE.told

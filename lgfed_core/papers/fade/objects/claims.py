@@ -14,12 +14,11 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from lgfed_core.evidence import answers, claims
-from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim, Part, agreed, paired
 from lgfed_core.evidence.printed import METHODS as WORDS
-from lgfed_core.evidence.records import select, stand_in
+from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import Evidence, greater
+from lgfed_core.papers.live_claims import Judged
 
 from . import stored
 from .domains import PER_ROUND, Settings
@@ -174,11 +173,6 @@ CLAIMS = (
 )
 
 
-def judged(found: pd.DataFrame) -> pd.DataFrame:
-    """Lines of `evidence.claims.judged`, from `stored.rows`."""
-    return claims.judged(CLAIMS, found, stand_in(found))
-
-
 def _ways(method: str, other: str) -> list[int]:
     """How far ``method`` is ahead with non-i.i.d. users, by each way to choose rate and weight, in
     whole points, the least first."""
@@ -194,12 +188,5 @@ def _least(method: str, users: str) -> dict[str, float]:
     return dict(zip(_others(method), np.floor(2 * np.array(least)) / 2, strict=True))
 
 
-def told() -> dict[str, Told]:
-    """F6 to F9 by setting, of the recorded runs, with their answers."""
-    found = stored.rows()
-    return answers.told(CLAIMS, found, stand_in(found))
-
-
-def from_stored() -> pd.DataFrame:
-    """The claims on the recorded runs."""
-    return judged(stored.rows())
+PAGE = Judged(CLAIMS, stored.rows)
+judged, from_stored, told = PAGE.judged, PAGE.from_stored, PAGE.told

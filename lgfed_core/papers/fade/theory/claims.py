@@ -1,9 +1,11 @@
 """Claims F4, F5 and F15, whose evidence is made on the page of the theory. It needs no data."""
 
+from functools import partial
+
 import pandas as pd
 
 from lgfed_core.evidence import answers, claims
-from lgfed_core.evidence.answers import AGAINST, AS_CLAIMED, Told
+from lgfed_core.evidence.answers import AGAINST, AS_CLAIMED
 from lgfed_core.evidence.claims import Claim, decided
 from lgfed_core.papers import live_claims
 
@@ -76,17 +78,10 @@ def judged() -> pd.DataFrame:
     return pd.concat([claims.judged(some, None) for some in (CLAIMS, BESIDE)])
 
 
-def from_stored() -> pd.DataFrame:
-    """F4, F5 and F15 as the page has judged them last."""
-    return live_claims.stored(CLAIMS)
-
-
-def told() -> dict[str, Told]:
-    """F4, F5 and F15 as the page has judged them last, with their answers."""
-    return live_claims.told(CLAIMS)
-
-
 def _beside(claim: Claim) -> str:
     """How one of `BESIDE` comes out, which is computed here."""
     (one,) = answers.told([claim], None).values()
     return str(one.lines["outcome"].iloc[0])
+
+
+from_stored, told = partial(live_claims.stored, CLAIMS), partial(live_claims.told, CLAIMS)
