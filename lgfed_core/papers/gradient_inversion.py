@@ -3,17 +3,9 @@
 Uploads are those of `engine.run`, after whatever `Method.upload` does to them. Each victim takes
 one step on one row, the best case of an attacker, or a round on several. The server knows the model
 that it sent. Of LG-FedAvg it reads off the representation h, and looks for the row with public
-pictures (training rows of nobody's) and with what it takes for the layers below:
-
-=========  ========================================================================================
-server     takes for the private layers
-=========  ========================================================================================
-just now   the ones that the device has: LG-FedAvg begins from a global model, which the server sent
-later      the same, though the device has trained its own since then
-stranger   layers that it has drawn at random
-=========  ========================================================================================
-
-What an attack brings back is set beside the true row (`table`), with and without noise (`noised`).
+pictures (training rows of nobody's) and with what it takes for the layers below: those of the
+global model from which LG-FedAvg begins, "just now" or after the device has trained its own
+("later"), or layers drawn at random ("a stranger"). What it finds is set beside the true row.
 """
 
 from collections.abc import Sequence

@@ -142,11 +142,6 @@ def test_a_new_method_is_two_lines_and_one_that_is_half_there_is_named(on_toy, m
     assert "median" in tables.page(values, tasks=("digits",)) and len(tables.live(values)) == 1
 
 
-def test_a_task_without_room_for_a_method_says_why():
-    with pytest.raises(SettingsError, match="this task has no groups"):
-        EVERYWHERE.settings("paper", tasks=("mnist",), methods=("fade",))
-
-
 def test_a_cell_opens_on_its_numbers_its_command_or_why_there_is_none():
     said = tables.page(tables.chosen(lines(fedavg=(90.0, 70.0, 0.05))), tasks=("adult", "mnist"))
     assert "<summary>90.1</summary>" in said and "best of 1 on validation rows" in said

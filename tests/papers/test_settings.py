@@ -32,6 +32,9 @@ def test_whatever_is_set_is_planned_or_refused_by_name(name, seed):
 def test_no_number_of_any_experiment_may_be_infinite_or_of_another_type(name):
     experiment = experiments.ALL[name]
     for setting, kind in _kinds(experiment.Settings).items():
+        if kind.many and setting not in experiment.Settings.EMPTY:
+            with pytest.raises(SettingsError, match=f"{setting} is empty"):
+                experiment.settings("smoke", **{setting: ()})
         wrong = {int: (-1, 2.5, True, 2**70, "3"), float: (float("inf"), float("nan"), "1")}
         wrong |= {str: (3,), bool: (1,)}
         for value in wrong[kind.kinds[0]]:
@@ -41,42 +44,81 @@ def test_no_number_of_any_experiment_may_be_infinite_or_of_another_type(name):
             value = several if kind.many or len(kind.kinds) > 1 else value
             with pytest.raises(SettingsError, match=setting):
                 experiment.settings("smoke", **{setting: value})
+    for scale in experiment.scales:
+        for protocol in experiment.protocols:
+            assert experiment.settings(scale, protocol)
 
 
 @pytest.mark.parametrize(
-    "name, changed",
-    [  # each ended in a traceback, or was taken without a word
-        ("fade.digits", dict(looks=0)),
-        ("fade.digits", dict(pretraining=0)),
-        ("fade.digits", dict(directions=())),
-        ("fade.digits", dict(probabilities=())),
-        ("fade.digits", dict(tested=0)),
-        ("fade.digits", dict(tested=-1)),
-        ("fade.objects", dict(momentum=float("inf"))),
-        ("fade.impairment", dict(losses=())),
-        ("lgfedavg.version1", dict(budgets=())),
-        ("lgfedavg.version1", dict(lg_shrink=float("nan"))),
-        ("lgfedavg.version1", dict(goal=-1.0)),
-        ("lgfedavg.mnist", dict(mtl_scale=-1.0)),
-        ("lgfedavg.mnist", dict(decay=float("inf"))),
-        ("cgau.audio", dict(shuffles=())),
-        ("cgau.audio", dict(rounds=0)),
-        ("cgau.audio", dict(units=0)),
-        ("cgau.audio", dict(dropout=-1.0)),
-        ("cgau.audio", dict(positive=float("nan"))),
-        ("cgau.cifar10", dict(per_class=0)),
-        ("cgau.time", dict(ways=())),
-        ("cgau.time", dict(rows=0)),
-        ("lgfedavg.fairness", dict(dropout=-1.0)),
-        ("lgfedavg.fairness", dict(head_layers=0)),
-        ("lgfedavg.fairness", dict(probed=0)),
-        ("lgfedavg.fairness", dict(released_rounds=0)),
-        ("lgfedavg.mnist", dict(alone=("local", "local"))),
+    "name, changed, said",
+    [
+        ("fade.digits", dict(looks=0), ""),
+        ("fade.digits", dict(pretraining=0), ""),
+        ("fade.digits", dict(probabilities=()), "losses and statistics need some"),
+        ("fade.digits", dict(probabilities=(0.0, 0.5)), "above 0 and below 1"),
+        ("fade.digits", dict(tested=0), ""),
+        ("fade.digits", dict(losses=("cubed",)), r"losses has \['cubed'\]; there are vanilla, sq"),
+        ("fade.digits", dict(statistics=("frozn",)), "there are frozen, local, averaged"),
+        ("fade.digits", dict(directions=("mnist-svhn",)), "there are mnist-usps, usps-mnist"),
+        ("fade.digits", dict(opt_outs=(2.0,)), "has 2.0; each must be above 0 and at most 1"),
+        ("fade.digits", dict(protocol="as_released"), "no released protocol"),
+        ("fade.digits", dict(per_class=1000), ""),
+        ("fade.objects", dict(tasks=("A->A",)), "tasks has"),
+        ("fade.objects", dict(per_round=(5,)), "from 1 to 4 users"),
+        ("fade.objects", dict(methods=("mdd",)), "methods has"),
+        ("fade.objects", dict(backbone="vgg"), "backbone 'vgg'"),
+        ("fade.objects", dict(noniid=3), ""),
+        ("fade.impairment", dict(per_round=(40,)), "per_round is"),
+        ("fade.impairment", dict(people=("isaac",)), "isaac"),
+        ("fade.impairment", dict(protocol="as_released"), "no released protocol"),
+        ("fade.impairment", dict(men=16), ""),
+        ("fade.income", dict(males=(0, 4)), "males has 0; each must be at least 1"),
+        ("fade.income", dict(losses=("cubed",)), "cubed"),
+        ("fade.income", dict(per_round=3), "per_round is 3; .* at most 2"),
+        ("fade.income", dict(protocol="as_released"), "no released protocol"),
+        ("fade.income", dict(validation=0.0), ""),
+        ("cgau.audio", dict(methods=("cgau",)), "methods has"),
+        ("cgau.audio", dict(rounds=0), ""),
+        ("cgau.audio", dict(dropout=-1.0), ""),
+        ("cgau.audio", dict(validation=0.0), ""),
+        ("cgau.cifar10", dict(features="vgg"), "of inception_v3, mobilenet_v2, cifar_cnn"),
+        ("cgau.cifar10", dict(own_class=False, within_classes=False), "no centroids of a class"),
+        ("cgau.cifar10", dict(per_class=0), ""),
+        ("cgau.cifar10", dict(per_class=5_001), ""),
+        ("cgau.cifar10", dict(clients=201), ""),
+        ("cgau.new_clients", dict(new=3), "new is 3, and there are 3 clients"),
+        ("cgau.time", dict(ways=("both",)), "there are looped, batched"),
+        ("cgau.time", dict(used=100), "used is 100; cgau.time has random numbers"),
+        ("cgau.time", dict(rows=0), ""),
+        ("cgau.time", dict(clients=251), ""),
+        ("everywhere", dict(tasks=("mnist",), methods=("fade",)), "this task has no groups"),
+        ("lgfedavg.mnist", dict(mtl_scale=-1.0), ""),
+        ("lgfedavg.mnist", dict(alone=("local", "local")), ""),
+        ("lgfedavg.mnist", dict(classes=3, devices=7), ""),
+        ("lgfedavg.mnist", dict(devices=900, classes=10), ""),
+        ("lgfedavg.mnist", dict(rows_per_class=(6000, 20)), ""),
+        ("lgfedavg.cifar10", dict(rows_per_class=(40, 1001)), ""),
+        ("lgfedavg.cifar10", dict(devices=10_000, rows_per_class=None), ""),
+        ("lgfedavg.cifar10", dict(shared_layers=6), ""),
+        ("lgfedavg.version1", dict(goal=-1.0), ""),
+        ("lgfedavg.version1", dict(devices=5_001, rows_per_class=None), ""),
+        ("lgfedavg.version1", dict(classes=5), ""),
+        ("lgfedavg.rotated", dict(devices=60_001, rows_per_class=None), ""),
+        ("lgfedavg.representations", dict(classes=3, devices=4), ""),
+        ("lgfedavg.fairness", dict(dropout=-1.0), ""),
+        ("lgfedavg.fairness", dict(head_layers=0), ""),
+        ("lgfedavg.fairness", dict(probed=0), ""),
+        ("lgfedavg.fairness", dict(released_rounds=0), ""),
+        ("lgfedavg.fairness", dict(devices=10**6), ""),
+        ("lgfedavg.fairness", dict(first_rows=3), ""),
+        ("lgfedavg.vqa", dict(validation=0.0), ""),
     ],
 )
-def test_what_once_ended_in_a_traceback_is_refused_by_name(name, changed):
-    with pytest.raises(SettingsError, match=next(iter(changed))):
-        experiments.ALL[name].settings("smoke", **changed)
+def test_what_cannot_be_or_no_data_could_allow_is_refused_by_name_before_any_are_read(
+    name, changed, said
+):
+    with pytest.raises(SettingsError, match=said or next(iter(changed))):
+        experiments.ALL[name].settings(**(dict(scale="smoke") | changed))
 
 
 def test_values_that_do_not_go_together_do_not_hide_each_other():

@@ -1,5 +1,5 @@
-"""What knowing the client is worth: gains of CGAUs over the baseline, paired by repetition; and what
-the client says about the class, an observation of ours."""
+"""What knowing the client is worth: gains of CGAUs over the baseline, paired by repetition; and, an
+observation of ours, what the client says about the class."""
 
 from collections.abc import Callable, Iterable
 from itertools import pairwise

@@ -1,19 +1,10 @@
-"""The tasks: rows, who holds them, and the group that an adversary or a probe asks for.
+"""The tasks: rows, who holds them, and the group that an adversary or a probe asks for, as in the
+table of the page.
 
-========  =================================  ==============================  ======================
-task      rows                               devices                         group
-========  =================================  ==============================  ======================
-mnist     pixels, 784                        20, at most two digits each     none
-cifar10   features of Inception v3, 2,048    20, at most two classes each    none
-adult     incomes, 93                        10, unequal shares of classes   sex, of each row
-digits    pixels of MNIST and USPS, 784      5 of either set                 the set, of each device
-office31  features of MobileNetV2, 1,280     4 of shops, 4 of cameras        which, of each device
-========  =================================  ==============================  ======================
-
-The tasks are our own, made of the papers' data so that a run takes a minute. Devices of `digits`
-and `office31` hold all classes of one domain; Office-31's two cameras, which took pictures of the
-same things, are one group, and the shop's pictures the other. Raises NotAvailable where data cannot
-be had: nothing stands in.
+They are our own, made of the papers' data so that a run takes a minute. Devices of `digits` and
+`office31` hold all classes of one domain; Office-31's two cameras, which took pictures of the same
+things, are one group, and the shop's pictures the other. Raises NotAvailable where data cannot be
+had: nothing stands in.
 """
 
 from collections.abc import Callable, Sequence

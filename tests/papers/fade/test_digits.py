@@ -190,22 +190,6 @@ def test_central_is_one_step_of_each_device_on_the_mean_loss(few, monkeypatch):
         assert torch.allclose(after[name], value - step, atol=1e-6), name
 
 
-@pytest.mark.parametrize(
-    "bad, message",
-    [
-        (dict(protocol="as_released"), "no released protocol"),
-        (dict(losses=("cubed",)), r"losses has \['cubed'\]; there are vanilla, squared"),
-        (dict(statistics=("frozn",)), "there are frozen, local, averaged"),
-        (dict(directions=("mnist-svhn",)), "there are mnist-usps, usps-mnist"),
-        (dict(opt_outs=(2.0,)), "opt_outs has 2.0; each must be above 0 and at most 1"),
-        (dict(probabilities=(0.0, 0.5)), "above 0 and below 1"),
-    ],
-)
-def test_impossible_settings_are_named(bad, message):
-    with pytest.raises(SettingsError, match=message):
-        DIGITS.settings("smoke", **bad)
-
-
 # Claims, on made-up rows.
 
 

@@ -5,10 +5,9 @@ import pandas as pd
 import pytest
 import torch
 
-from lgfed_core.errors import DataError, SettingsError
+from lgfed_core.errors import DataError
 from lgfed_core.models.sensors import LSTM, SensorNet
 from lgfed_core.papers.fade.impairment import claims, homes, run as impairment, stand_in_people
-from lgfed_core.papers.fade.impairment.run import IMPAIRMENT
 
 
 @pytest.fixture(scope="module")
@@ -139,16 +138,6 @@ def test_the_cells_are_pytorchs():
     assert torch.allclose(own(x), theirs(x)[0], atol=1e-6)
     outputs, logit = SensorNet(5)(x, watch=torch.Tensor.detach)
     assert outputs.shape == (3, 2) and logit.shape == (3, 1)
-
-
-def test_impossible_settings_are_refused_by_name():
-    for changes, said in (
-        (dict(protocol="as_released"), "no released protocol"),
-        (dict(per_round=(40,)), "per_round is"),
-        (dict(people=("isaac",)), "isaac"),
-    ):
-        with pytest.raises(SettingsError, match=said):
-            IMPAIRMENT.settings("smoke", **changes)
 
 
 def made_up(squared=0.1, none=0.5, vanilla=0.4) -> pd.DataFrame:

@@ -66,17 +66,6 @@ def test_the_network_has_the_released_sizes():
     assert parts == [17_564, 2_146, 2_113]
 
 
-def test_impossible_settings_are_refused_by_name():
-    for changes, said in (
-        (dict(protocol="as_released"), "no released protocol"),
-        (dict(males=(0, 4)), "males has 0; each must be at least 1"),
-        (dict(losses=("cubed",)), "cubed"),
-        (dict(per_round=3), "per_round is 3; .* at most 2"),
-    ):
-        with pytest.raises(SettingsError, match=said):
-            INCOME.settings("smoke", **changes)
-
-
 @pytest.fixture
 def small(monkeypatch):
     """Random rows in the place of the census, and settings of a short run."""

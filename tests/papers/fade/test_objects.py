@@ -13,7 +13,7 @@ from torch.func import functional_call
 
 from lgfed_core.data.features.stored import Features, features
 from lgfed_core.engine import Participation
-from lgfed_core.errors import PartitionError, SettingsError
+from lgfed_core.errors import PartitionError
 from lgfed_core.evidence import records
 from lgfed_core.evidence.rows import DIVERGED
 from lgfed_core.models.layout import Layout
@@ -89,20 +89,6 @@ def test_the_ten_shared_classes_are_numbered_alike():
     mugs = domains.objects.objects.KINDS["caltech10"].classes.index("mug")
     at = domains.objects.objects.KINDS["office31"].classes.index("mug")
     assert found.x[found.y == mugs].argmax() == at
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        (dict(tasks=("A->A",)), "tasks has"),
-        (dict(per_round=(5,)), "from 1 to 4 users"),
-        (dict(methods=("mdd",)), "methods has"),
-        (dict(backbone="vgg"), "backbone 'vgg'"),
-    ],
-)
-def test_settings_that_cannot_be_are_refused(wrong, said):
-    with pytest.raises(SettingsError, match=said):
-        OBJECTS.settings("paper", **wrong)
 
 
 def test_released_is_what_the_code_does():

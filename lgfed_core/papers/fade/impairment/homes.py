@@ -1,23 +1,13 @@
 """Daily records of people at home as windows of days: the pipeline of FADE's appendix B.3.
 
-The format is a table with a line per person and day:
+A table has a line per person and day: ``user`` (any text or number), ``day`` (a whole number; days
+that lack are gaps), ``sex`` (F or M, the group), ``label`` (1 impaired, 0 not), and one number for
+each variable, empty where it was not measured. ``linenum``, the line of walking sensors, may be a
+name; ages, ``ageyrs``, become three bins.
 
-==============  =================================================================================
-column          holds
-==============  =================================================================================
-``user``        who; any text or number
-``day``         whole number; days that a person lacks are gaps
-``sex``         F or M, the group
-``label``       1 impaired, 0 not, as diagnosed at that time
-``linenum``     optional: the line of walking sensors, a name or a number
-``ageyrs``      optional: age in years
-others          one number each; empty where it was not measured
-==============  =================================================================================
-
-Ages become three bins; ``linenum`` and ``sex`` one indicator per value; numbers go from -1 to 1;
-windows of seven days follow each other without overlap, and those with many gaps are left out.
-Of all variables those stay that tell most about the label (mutual information); with a variable of
-walking ``linenum`` stays too.
+``linenum`` and ``sex`` become one indicator per value; numbers go from -1 to 1; windows of seven
+days follow each other without overlap, and those with many gaps are left out. Of all variables
+those stay that tell most about the label (mutual information); with one of walking ``linenum`` too.
 """
 
 from __future__ import annotations

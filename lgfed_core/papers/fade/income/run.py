@@ -3,11 +3,9 @@
 One user holds the rows of all women, 1 to 16 users share those of men; who has more users is more
 often there. Two users a round take a step on one batch each. The parts, for each choice of inputs:
 
-* ``figure``: no adversary, the vanilla loss, the squared one; fresh probes of the representation
-  beside the adversary's own AUC;
+* ``figure``: no adversary, the vanilla loss, the squared one; fresh probes of the representation;
 * ``between``: the same with a power between those two, which no paper prints;
-* ``sweep:...``: other learning rates, strengths and steps of D's own at both ends of the figure.
-  What validation rows choose is judged (`claims`);
+* ``sweep:...``: other learning rates, strengths and steps of D's own at both ends of the figure;
 * ``qffl``: losses reweighted by user instead of a game;
 * ``central``: what a practitioner would try first, with all rows in one place.
 

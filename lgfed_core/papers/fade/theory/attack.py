@@ -1,16 +1,10 @@
 """A user who joins to learn another's data: a generator against the shared discriminator.
 
 Hong et al. 2021 (FADE), section 4.5, on a toy: the victim holds points from a normal law in the
-plane, the malicious user a generator x = m + L n, n ~ N(0, I), which starts as N(0, I) and knows
-nothing else. He says he is the other group and takes part in FADE as Algorithms 1 and 2 have it:
-both train the shared D on batches of their own, his generator ascends the loss of the D he was
-sent, and the server moves D half-way to the mean of what came (beta = 1/2). Only D is exchanged. D
-is quadratic in x, which is what the best D of two normal laws is.
-
-The victim can defend itself (`Defence`): add normal noise to each coefficient of D that it sends,
-or stay away from a round with a certain probability. How well the law was stolen is its exact
-Fréchet distance (`frechet.gaussians`): 0 is all of it, `START` where he began; a shift by 1 is a
-distance of 1.
+plane, the malicious user a generator x = m + L n, n ~ N(0, I), which starts as N(0, I). Both train
+the shared D on batches of their own, his generator ascends the loss of the D he was sent, and the
+server moves D half-way to the mean of what came (beta = 1/2). D is quadratic in x, which is what
+the best D of two normal laws is; only its coefficients are exchanged.
 
 Plain gradient play circles about its goal. Decay of D, on all but its constant, damps that and
 leaves the goal where it is: there D is constant, at a1 / (a1 + a2) by eq. (5).

@@ -2,8 +2,7 @@
 
 Hong et al. 2021 (FADE), sections 4.1 and 4.2. Group i has weight a_i and codes z ~ p_i. With
 x = -log D(z) in group 1 and -log(1 - D(z)) in group 2, l_i = E_pi[x] is its cross-entropy. Each
-user has a loss V_i; D minimises a1 V_1 + a2 V_2 and the encoder, behind a reversed gradient,
-maximises what D has reached:
+user has a loss V_i; D minimises a1 V_1 + a2 V_2, and the encoder maximises what D has reached:
 
 =====================  ==================  =====================================================
 `VANILLA`              V = l               eqs (3), (4)
@@ -11,18 +10,9 @@ maximises what D has reached:
 `PER_SAMPLE`           V = E[x^2] / 2      power per sample: eq. (7) with its sign, q = 2
 =====================  ==================  =====================================================
 
-The released code squares means over B rows, whose expectation lies between the two,
-
-    E[(mean of B)^2] / 2 = (1 - 1/B) l^2 / 2 + (1/B) E[x^2] / 2                      (`Loss.batch`)
-
-so that per sample is a batch of one. All are convex in the logits of D: the best D is unique.
-
-For the power of the mean, the best D is that of eq. (5) with weights w_i = a_i l_i in place of a_i:
-the group that D knows least gains weight. Where the groups match (p1 = p2) D is one number d, and
-
-    vanilla   d = a1 / (a1 + a2),           squared   a1 (1 - d) (-log d) = a2 d (-log(1 - d)),
-
-for either power, so d ~ sqrt(a1 log(1/d) / a2) instead of a1 / a2 (`matched_output`).
+Means over B rows, squared, have an expectation between the two (`Loss.batch`), so that per sample
+is a batch of one. All are convex in the logits of D: the best D is unique. That of the power of the
+mean is the one of eq. (5) with weights w_i = a_i l_i in place of a_i.
 """
 
 from __future__ import annotations

@@ -6,20 +6,10 @@ labels, of which user t has class t alone. The encoder is a table q(z|t) [t, z],
 users are always present, a = 1, so the target group has weight m = 2 and the source 1.
 
 What the discriminator sees beside z decides (`CONDITIONS`). The encoder minimises `gap`, the excess
-of the discrepancy over its least value, of what is seen in the target and in the source:
-
-nothing
-    the marginals, (q(.|0) + q(.|1)) / 2 against (1/2, 1/2): the gap is zero on the whole line
-    q(1|0) + q(1|1) = 1 (`line`), on which the target's accuracy takes every value from 0 to 1.
-    In its middle q(.|0) = q(.|1): the users have collapsed, I(z; t) = 0.
-own predictions
-    the class that the classifier reads off z, as CDAN does. A function of z tells a discriminator
-    that sees z nothing new, so the gap is *the same*: for a D that can be any function, CDAN
-    excludes no collapse.
-labels, right with probability r
-    a class c that comes from elsewhere: known (r = 1), or labelled before the training. On the line
-    q(1|0) = u it compares v = r u + (1 - r)(1 - u) with 0. For r > 1/2 the gap is least at u = 0
-    alone, the right codes, where it is 0 if r = 1; for r < 1/2 at the swapped ones, u = 1.
+of the discrepancy over its least value, of what is seen in the target and in the source. On `line`
+the marginals match, which is all that a D of z alone sees; a class that the classifier reads off z,
+as CDAN's, tells it nothing new. Of labels that are right with probability r it compares
+v = r u + (1 - r)(1 - u) with 0: for r > 1/2 the gap is least at the right codes alone, u = 0.
 """
 
 from __future__ import annotations
