@@ -85,15 +85,19 @@ def test_our_own_methods_give_the_rows_of_our_own_page(method, tmp_path):
 
 
 def test_a_report_is_left_and_a_second_call_only_reads(mine, tmp_path, capsys):
-    lines = compare(f"{mine}:Median", **SMALL, out=tmp_path / "a", settings={"share": "0.4"})
+    how = dict(out=tmp_path / "a", settings={"share": "0.4"})
+    lines = compare(f"{mine}:Median", **SMALL | dict(contract=True), **how)
+    said = "Median keeps 17 promises of the contract."
+    assert said in capsys.readouterr().out and lgfed_core.compare is compare
     assert set(lines["task"]) == {"mnist"} and set(lines["measure"]) <= set(beside.AIMS)
     first = (tmp_path / "a" / "rows.csv").read_text()
     html = (tmp_path / "a" / "report.html").read_text()
     assert "Median beside" in html and html.count("<img") == lines["measure"].nunique()
     assert not re.search(r"(src|href)='?\"?https?:", html)
-    assert "# Median beside" in (tmp_path / "a" / "report.md").read_text()
+    text = (tmp_path / "a" / "report.md").read_text()
+    assert "# Median beside" in text and said in text
     assert "PyTorch" in (tmp_path / "a" / "command.txt").read_text()
-    compare(f"{mine}:Median", **SMALL, out=tmp_path / "a", settings={"share": "0.4"})
+    compare(f"{mine}:Median", **SMALL, **how)
     assert (tmp_path / "a" / "rows.csv").read_text() == first
 
 
@@ -137,17 +141,13 @@ def test_a_method_that_breaks_its_contract_does_not_train_unless_it_is_told_to(
     assert "\n- equal_uploads: where all devices send the same" in told.err
     assert not (place / "report.md").exists()
     assert main([*typed, "--skip-contract"]) == 0
-    assert "At smoke scale these numbers mean nothing" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "At smoke scale these numbers mean nothing" in told
+    assert "MNIST, accuracy on own classes" in told and "report.html" in told
+    assert main([*typed, "--rates", "x"]) == 1 and "give numbers" in capsys.readouterr().err
     for name in ("report.md", "report.html"):
         text = (place / name).read_text()
         assert "The contract was not checked." in text and "At smoke scale these numbers" in text
-
-
-def test_a_contract_that_is_kept_is_said_in_the_report(mine, tmp_path, capsys):
-    compare(f"{mine}:Median", **SMALL | dict(contract=True), out=tmp_path / "g")
-    said = "Median keeps 17 promises of the contract."
-    assert said in capsys.readouterr().out
-    assert said in (tmp_path / "g" / "report.md").read_text()
 
 
 def test_what_cannot_be_checked_is_said_and_no_failure(tmp_path, capsys):
@@ -222,15 +222,3 @@ def test_sentences_say_who_is_ahead_by_how_much_and_what_would_tell():
     assert "open against local only (" in said and "seeds would tell" in said
     *_, many = beside.sentences(pd.concat([lines.assign(outcome="behind", other="x")] * 2))
     assert "behind all 8 others (by" in many
-
-
-def test_the_command_prints_the_sentences_and_where_the_report_lies(mine, tmp_path, capsys):
-    typed = (
-        f"compare {mine}:Median --scale smoke --tasks mnist --seeds 0 --workers 1 --skip-contract"
-    )
-    assert main([*typed.split(), "--out", str(tmp_path / "e")]) == 0
-    said = capsys.readouterr().out
-    assert "MNIST, accuracy on own classes" in said and "report.html" in said
-    assert main([*typed.split(), "--rates", "x", "--out", str(tmp_path / "e")]) == 1
-    assert "give numbers" in capsys.readouterr().err
-    assert lgfed_core.compare is compare

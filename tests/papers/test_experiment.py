@@ -1,21 +1,15 @@
-"""An experiment of one's own: it runs as described, and slips in its class are named."""
+"""An experiment of one's own: slips in its class are named."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Optional
 
-import pandas as pd
 import pytest
 
-from lgfed_core.engine import run
 from lgfed_core.errors import SettingsError
-from lgfed_core.evidence import records
 from lgfed_core.evidence.rows import PROTOCOLS
-from lgfed_core.methods import FedProx
-from lgfed_core.papers import experiment, experiments
+from lgfed_core.papers import experiments
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Part
 from lgfed_core.papers.settings import FROM_0, Checked
-from toy import SGD, toy_federation
 
 
 @dataclass(frozen=True)
@@ -28,37 +22,9 @@ class Settings(Checked):
 
 
 class Own(Experiment):
-    """FedProx with each pull."""
-
     name, table = "own", "own_pulls"
     Settings, scales = Settings, {"smoke": dict(rounds=1), "quick": {}}
     chooses = frozenset({"pulls"})
-
-    def parts(self, cfg, seeds, device):
-        for pull in cfg.pulls:
-            yield Part(f"pull_{pull:g}", cfg.rounds)
-
-    def train(self, cfg, seeds, device, folder, **engine):
-        for part, pull in zip(self.parts(cfg, seeds, device), cfg.pulls, strict=True):
-            fed = toy_federation(seeds)
-            yield part.name, run(fed, FedProx(mu=pull), SGD, cfg.rounds, workers=1, lanes="looped")
-
-    def measured(self, cfg, part, outcome):
-        sent = outcome.tensors["shared"].norm(dim=1).tolist()
-        ids = dict(table=self.table, selection="last", metric="norm", pull=part[5:])
-        return pd.DataFrame(dict(seed=outcome.final.index, value=sent)).assign(**ids)
-
-
-def test_it_runs_as_described_alone_and_its_rows_are_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(experiment, "RUNS", tmp_path / "runs")
-    monkeypatch.setattr(records, "RESULTS", tmp_path)
-    own = Own()
-    rows, _ = own.run(own.settings("smoke", pulls=(0.5,)), [0, 1], record=False)
-    records.record(own.name, rows, tmp_path)
-    kept = records.load(own.name, tmp_path)
-    assert len(kept) == 2 and set(kept["protocol"]) == {"as_described"} == {*own.protocols}
-    with pytest.raises(SettingsError, match="protocol 'as_released' is none of as_described"):
-        own.settings("smoke", "as_released")
 
 
 @dataclass(frozen=True)
@@ -97,6 +63,7 @@ class Plain(Settings):
             "own has no setting pull, which `chooses` has; there are: .*pulls",
         ),
         (dict(protocols=("described",)), "protocols is .* it has some of"),
+        (dict(released={}), "protocol 'as_released' is none of as_described"),
         (dict(Settings=dict), "Changed.Settings is dict; it must be over `Checked`"),
         (dict(Settings=Lists), r"Lists.rates is declared as <class 'list'>; a setting is int"),
         (dict(Settings=Bare), r"Bare.rates is declared as <class 'tuple'>"),

@@ -14,9 +14,10 @@ from torch import nn
 import lgfed_core as lg
 from lgfed_core import data, models, partition
 from lgfed_core.engine import accuracy
-from lgfed_core.evidence import answers, claims, records, verdict
+from lgfed_core.evidence import claims, records, verdict
 from lgfed_core.models import layout
 from lgfed_core.papers.experiment import Experiment
+from lgfed_core.papers.live_claims import Judged
 from lgfed_core.papers.parts import Part
 from lgfed_core.papers.settings import Checked
 
@@ -116,11 +117,5 @@ def stored():
     return records.select(OWN.name, columns=("method",), scale="paper")
 
 
-def from_stored():
-    """The claim by one joint test."""
-    return claims.judged(CLAIMS, stored())
-
-
-def told():
-    """The claim by setting, with its answer."""
-    return answers.told(CLAIMS, stored())
+PAGE_CLAIMS = Judged(CLAIMS, stored)
+from_stored, told = PAGE_CLAIMS.from_stored, PAGE_CLAIMS.told
