@@ -228,7 +228,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
     ("partition/partition.py", "size.max() <= index.shape[1]", "size.max() <= len(index)", SHARES),
     ("metrics/fairness.py", "if len(found) < 2", "if len(found) < 1",
      "tests/test_misuse.py"),
-    ("papers/parts.py", "- outcome.diverged.keys()", "", "tests/papers/test_experiment.py "
+    ("papers/parts.py", "- outcome.diverged.keys()", "",
      "tests/papers/test_contract.py -k diverged"),
     # what pages judge and show
     ("papers/fade/impairment/claims.py", "if len(parts) == len(rates)", "if parts",

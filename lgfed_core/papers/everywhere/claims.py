@@ -9,11 +9,10 @@ from lgfed_core.evidence import answers, verdict
 from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.best_method import behind
 from lgfed_core.evidence.claims import Claim, Part, paired
-from lgfed_core.evidence.display import Page
-from lgfed_core.papers.differences import Pair, table, tables
+from lgfed_core.papers.differences import Pair
 
 from .settings import METHODS
-from .tables import MEASURES, WORDS, of
+from .tables import WORDS, of
 
 MARGIN = 1.0  # points: less is level
 SUCCESSORS = ("fedper", "fedrep", "fedbabu", "ditto", "apfl", "pfedme", "fedavgm", "fedadam")
@@ -23,29 +22,6 @@ AIMS = {  # metric -> what one wants
     "decile_acc": "the devices served worst",
     "new_test_acc": "a new device",
 }
-
-
-def parts_of_methods(values: pd.DataFrame) -> Page:
-    """What each part of a method adds, by task; values: of `tables.chosen`."""
-    asked = (
-        ("Keeping layers on the device", "local_test_acc", "lg_fedavg", "fedavg"),
-        ("Fine-tuning on the device", "local_test_acc", "fine_tuned", "fedavg"),
-        ("A start from FedAvg", "local_test_acc", "lg_fedavg_later", "lg_fedavg"),
-        ("Gated layers, for twice what is sent", "local_test_acc", "cgau", "fedavg"),
-        ("Gated layers in LG-FedAvg", "local_test_acc", "lg_cgau", "lg_fedavg"),
-        ("LG-FedAvg's adversary", "leak_auc", "lg_fedavg_adv", "lg_fedavg"),
-        ("LG-FedAvg's adversary", "odds_gap", "lg_fedavg_adv", "lg_fedavg"),
-        ("FADE's game", "leak_auc", "fade", "fedavg"),
-        ("FADE's game", "odds_gap", "fade", "fedavg"),
-    )
-    return tables(
-        table(
-            f"{head}: {METHODS[one]} minus {METHODS[other]}, {MEASURES[metric]}",
-            both(values, metric, one, other),
-            digits=1,
-        )
-        for head, metric, one, other in asked
-    )
 
 
 def race(task: str, measure: str, words: str, unit: str, parts: Callable) -> Claim:
@@ -120,11 +96,6 @@ def sent(values: pd.DataFrame) -> pd.Series:
     """What LG-FedAvg sends from random weights, in percent of what FedAvg does, by task."""
     pairs = both(values, "megabytes", "lg_fedavg", "fedavg")
     return pd.Series({name: 100 * a.mean() / b.mean() for name, a, b in pairs}, dtype=float)
-
-
-def successors(values: pd.DataFrame) -> list[Told]:
-    """`ahead_of` LG-FedAvg, the methods that came after it."""
-    return ahead_of(values, "lg_fedavg", SUCCESSORS)
 
 
 def ahead_of(values: pd.DataFrame, base: str, methods: Sequence[str]) -> list[Told]:

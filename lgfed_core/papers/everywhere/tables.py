@@ -111,15 +111,6 @@ def _cell(values: pd.DataFrame, task: str, method: str, metric: str) -> str:
     )
 
 
-def live(values: pd.DataFrame) -> pd.DataFrame:
-    """A line per task and method, a column per measure: means over seeds, one decimal."""
-    means = values.groupby(level=["task", "method"], sort=False)[list(MEASURES)].mean()
-    names = [(WORDS[task], METHODS[method]) for task, method in means.index]
-    table = means.rename(columns=MEASURES).rename_axis(columns=None)
-    table = table.set_axis(pd.MultiIndex.from_tuples(names, names=["", " "]))
-    return table.map(lambda value: "–" if pd.isna(value) else f"{value:.1f}")
-
-
 def ran(values: pd.DataFrame) -> str:
     """How much of the grid the stored rows hold, and how often its ends were chosen, in words."""
     cells = [(t, m) for t in TASKS for m in METHODS if not missing(t, m)]

@@ -64,6 +64,20 @@ class Parts:
         )
 
 
+class Looking(Tracker):
+    """Measures every so many rounds, and after the last."""
+
+    def __init__(self, every: int = 1):
+        self.every = every
+
+    def after(self, round, rounds, engine):
+        return {} if round % self.every and round != rounds else self.look(engine)
+
+    def look(self, engine) -> dict[str, Tensor]:
+        """Metrics [R] of the models as they are."""
+        raise NotImplementedError
+
+
 class Tasks(Experiment):
     """The parts of each task: ``TASK:NAME``."""
 

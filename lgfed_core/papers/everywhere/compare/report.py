@@ -5,7 +5,6 @@ import io
 import shlex
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -50,20 +49,36 @@ def write(
 
     contract: what came of the method's contract, in a sentence.
     """
-    name, sentences = yours.given.name, beside.sentences(found.lines)
+    name, (total, *each) = yours.given.name, beside.sentences(found.lines)
+    title, where = f"{name} beside the methods of lgfed", rows.iloc[0]
     head = [*_head(yours, cfg, rows, found), contract]
-    means = _means(found, name)
-    where = rows.iloc[0]
-    _put(place / "rows.csv", rows.to_csv(index=False))
-    _put(
-        place / "command.txt",
-        f"{shlex.join(['python', '-m', 'lgfed_core', *sys.argv[1:]])}\n"
+    text = [f"# {title}", "", *(f"- {one}" for one in (total, *each)), "", *head]
+    items = "".join(f"<li>{_bold(one)}</li>" for one in each)
+    page = [f"<h1>{title}</h1><p>{_bold(total)}</p>"]
+    page.append(beside.counts(found.lines).to_html(border=0))
+    page.append(f"<details><summary>In words</summary><ul>{items}</ul></details>")
+    page += [f"<p>{one}</p>" for one in head]
+    for task, table in _means(found, name).items():
+        shown = table.to_html(float_format="{:.1f}".format, na_rep="–", border=0)
+        text += ["", f"## {WORDS[task]}", "", _table(table)]
+        page.append(f"<h2>{WORDS[task]}</h2>{shown}")
+        page += [_figure(one) for one in found.told if one.claim.id.split()[0] == task]
+    text += ["", "## Every comparison", "", _table(found.lines.set_index("task"))]
+    body, meta = "\n".join(page), "<meta charset='utf-8'><meta name='viewport' "
+    files = {
+        "rows.csv": rows.to_csv(index=False),
+        "command.txt": f"{shlex.join(['python', '-m', 'lgfed_core', *sys.argv[1:]])}\n"
         f"lgfed_core at commit {where['commit']}\n"
         f"PyTorch {where['torch']}, Python {sys.version.split()[0]}\n"
         f"{where['device']}\n",
-    )
-    _put(place / "report.md", _markdown(name, head, sentences, means, found.lines))
-    _put(place / "report.html", _html(name, head, sentences, means, found))
+        "report.md": "\n".join(text) + "\n",
+        "report.html": f"<!doctype html><html lang='en'>{meta}"
+        f"content='width=device-width'><title>{name}</title><style>{STYLE}</style>"
+        f"<body>{body}</body></html>\n",
+    }
+    for file, words in files.items():
+        with replacing(place / file) as part:
+            part.write_text(words, encoding="utf-8")
 
 
 def short(scale: str) -> list[str]:
@@ -104,28 +119,8 @@ def _means(found: Beside, name: str) -> dict[str, pd.DataFrame]:
             if len(values := tables.of(found.others, task, method))
         }
         table = pd.DataFrame(lines).T[[*MEASURES]].dropna(axis=1, how="all")
-        out[task] = table.rename(columns=MEASURES)
+        out[task] = table.rename(columns=MEASURES).rename_axis(columns=None)
     return out
-
-
-def _markdown(
-    name: str,
-    head: Sequence[str],
-    sentences: Sequence[str],
-    means: dict[str, pd.DataFrame],
-    lines: pd.DataFrame,
-) -> str:
-    out = [
-        f"# {name} beside the methods of lgfed",
-        "",
-        *(f"- {one}" for one in sentences),
-        "",
-        *head,
-    ]
-    for task, table in means.items():
-        out += ["", f"## {WORDS[task]}", "", _table(table)]
-    out += ["", "## Every comparison", "", _table(lines.set_index("task"))]
-    return "\n".join(out) + "\n"
 
 
 def _table(table: pd.DataFrame) -> str:
@@ -137,32 +132,6 @@ def _table(table: pd.DataFrame) -> str:
     ]
     body = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in body)
-
-
-def _html(
-    name: str,
-    head: Sequence[str],
-    sentences: Sequence[str],
-    means: dict[str, pd.DataFrame],
-    found: Beside,
-) -> str:
-    total, *each = map(_bold, sentences)
-    items = "".join(f"<li>{one}</li>" for one in each)
-    parts = [f"<h1>{name} beside the methods of lgfed</h1><p>{total}</p>"]
-    parts.append(beside.counts(found.lines).to_html(border=0))
-    parts.append(f"<details><summary>In words</summary><ul>{items}</ul></details>")
-    parts += [f"<p>{one}</p>" for one in head]
-    for task, table in means.items():
-        shown = table.rename_axis(columns=None)
-        shown = shown.to_html(float_format="{:.1f}".format, na_rep="–", border=0)
-        parts.append(f"<h2>{WORDS[task]}</h2>{shown}")
-        parts += [_figure(one) for one in found.told if one.claim.id.split()[0] == task]
-    body = "\n".join(parts)
-    return (
-        f"<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' "
-        f"content='width=device-width'><title>{name}</title><style>{STYLE}</style>"
-        f"<body>{body}</body></html>\n"
-    )
 
 
 def _figure(one: Told) -> str:
@@ -178,8 +147,3 @@ def _figure(one: Told) -> str:
 def _bold(text: str) -> str:
     _, bold, rest = text.split("**", 2)
     return f"<b>{bold}</b>{rest}"
-
-
-def _put(path: Path, text: str) -> None:
-    with replacing(path) as part:
-        part.write_text(text, encoding="utf-8")

@@ -3,14 +3,13 @@
 import torch
 import torch.nn.functional as F
 
-from lgfed_core.engine.trackers import Tracker
-
+from ..parts import Looking
 from .domains import SOURCE, TARGET
 
 DOMAINS = {"source": SOURCE, "target": TARGET}
 
 
-class Adaptation(Tracker):
+class Adaptation(Looking):
     """Accuracy and both losses on each domain's own test rows, every so many rounds.
 
     The device of a domain uses the statistics of batch normalisation that it has. Metrics:
@@ -19,11 +18,8 @@ class Adaptation(Tracker):
     right domain, mean over rows; log 2 = 0.693 when it cannot tell.
     """
 
-    def __init__(self, every: int = 1):
-        self.every = every
-
-    def after(self, round, rounds, engine):
-        return measured(engine) if round % self.every == 0 or round == rounds else {}
+    def look(self, engine):
+        return measured(engine)
 
 
 def measured(engine) -> dict[str, torch.Tensor]:

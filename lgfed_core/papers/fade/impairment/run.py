@@ -21,7 +21,6 @@ from torch.func import functional_call
 
 from lgfed_core.data import Dataset, Split
 from lgfed_core.engine import Federation, LocalTraining, Outcome, Participation
-from lgfed_core.engine.trackers import Tracker
 from lgfed_core.errors import one_of
 from lgfed_core.methods import FADE
 from lgfed_core.methods.schedules import Annealing
@@ -74,14 +73,11 @@ def scores(said: Tensor, guessed: Tensor, split: Split) -> dict[str, float]:
     }
 
 
-class Watch(Tracker):
+class Watch(parts.Looking):
     """`scores` of the users trained with (``train_``) and of those left out (``left_``)."""
 
-    def __init__(self, every: int = 1):
-        self.every = every
-
-    def after(self, round, rounds, engine):
-        return {} if round % self.every and round != rounds else self.final(engine)
+    def look(self, engine):
+        return self.final(engine)
 
     @torch.no_grad()
     def final(self, engine):

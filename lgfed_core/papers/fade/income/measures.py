@@ -15,7 +15,6 @@ from torch.func import functional_call
 from lgfed_core.data import Split
 from lgfed_core.engine import Federation, Outcome
 from lgfed_core.engine.provenance import provenance
-from lgfed_core.engine.trackers import Tracker
 from lgfed_core.errors import LgfedError
 from lgfed_core.metrics.fairness import auc, delta_eo, demographic_parity
 from lgfed_core.metrics.probes import KINDS, probe
@@ -24,6 +23,7 @@ from lgfed_core.papers.parts import Measured
 from lgfed_core.partition import ClientIndices
 from lgfed_core.seeds import Purpose, stream
 
+from ..parts import Looking
 from . import census
 from .census import FEMALE, MALE, PARTS, PLAIN
 
@@ -86,15 +86,10 @@ def _mean(right: np.ndarray) -> float:
     return right.mean() if right.size else float("nan")
 
 
-class Watch(Tracker):
+class Watch(Looking):
     """Accuracy (a share) and delta EO on validation rows, every so many rounds."""
 
-    def __init__(self, every: int = 1):
-        self.every = every
-
-    def after(self, round, rounds, engine):
-        if round % self.every and round != rounds:
-            return {}
+    def look(self, engine):
         phase, found = engine.phase, []
         split, per_run = phase.rows["validation"]
         for r, rows in enumerate(per_run):

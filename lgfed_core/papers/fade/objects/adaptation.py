@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from lgfed_core.engine import Federation, Outcome, Participation
-from lgfed_core.engine.trackers import Tracker
 from lgfed_core.methods import Batch
 from lgfed_core.methods.dann import DANN
 from lgfed_core.methods.fade import DISCRIMINATOR
@@ -24,7 +23,7 @@ from .domains import METHODS, bottleneck
 PRETRAINING_STEPS, PRETRAINING_ROWS = 38, 64  # of a round, of a batch
 
 
-class Users(Tracker):
+class Users(parts.Looking):
     """Accuracy and information on each device's own test rows, every so many rounds.
 
     Device 0 is the source. Metrics: ``source_acc``; ``target_acc``, over all target rows;
@@ -33,12 +32,7 @@ class Users(Tracker):
     choose a model; it is 0 where a user's rows all look alike, or are all unsure.
     """
 
-    def __init__(self, every: int = 1):
-        self.every = every
-
-    def after(self, round, rounds, engine):
-        if round % self.every and round != rounds:
-            return {}
+    def look(self, engine):
         split, per_run = engine.phase.rows["test"]
         said = engine.own_outputs("shared", "personal", "test")  # [R, K, n_max, C]
         found: dict[str, list[float]] = {}
