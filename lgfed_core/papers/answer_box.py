@@ -50,7 +50,8 @@ class Box:
 
     def html(self) -> str:
         """The fold, and before it what strikes through the answers that runs no longer bear out."""
-        told = [one for one in self._told() if one.claim.page == self.page]
+        every = self.claims.told().values() if self.claims else ()
+        told = [one for one in every if one.claim.page == self.page]
         facts = {name: html.escape(words, quote=False) for name, words in self.facts.items()}
         facts |= {table.title: words for table in self.tables if (words := _counts(table))}
         for experiment in self.experiments:
@@ -60,9 +61,6 @@ class Box:
         fold = "<summary>Data, seeds, time, commands, verdicts</summary>"
         moved = "".join(_moved(one) for one in told if not one.stands())
         return f'{moved}<details class="in-short">{fold}<dl class="facts">{lines}</dl></details>'
-
-    def _told(self) -> list[Told]:
-        return list(self.claims.told().values()) if self.claims else []
 
     def _verdicts(self, told: Sequence[Told]) -> dict[str, str]:
         """Of each claim the verdict by setting, beside it the strict one, and its comparisons."""

@@ -78,19 +78,20 @@ def board(paper: Path = PAPER) -> pd.DataFrame:
     for one in told().values():
         by_id.setdefault(one.claim.id, []).append(one)
     strict = verdicts()
+
+    def limited(one: Told) -> str:  # "holds, stand-in data (easy-VQA)"
+        return ", ".join([one.words, *one.tags])
+
     return out.assign(
         paper=out["paper"].map(PAPERS),
         question=[by_id[id][0].claim.question for id in out.index],
         answer=[_each(by_id[id], answered) for id in out.index],
-        verdict=[_each(by_id[id], worded) for id in out.index],
+        verdict=[
+            _each(by_id[id], lambda one: ", ".join([one.words, *one.tags])) for id in out.index
+        ],
         strict=[strict.get(id, verdict.NOT_RUN) for id in out.index],
         page=[by_id[id][0].claim.page for id in out.index],
     )
-
-
-def worded(one: Told) -> str:
-    """The verdict by setting, and what limits it: "holds, stand-in data (easy-VQA)"."""
-    return ", ".join([one.words, *one.tags])
 
 
 def _each(some: Sequence[Told], words: Callable[[Told], str]) -> str:
@@ -110,7 +111,12 @@ def verdicts() -> dict[str, str]:
             ran = line is not None and line["ran"] > 0
             said = f"{line['said']}, {_runs(claim, line)}" if ran else verdict.NOT_RUN
             found.setdefault(claim.id, {})[claim.where] = said
-    return {id: _joined(some) for id, some in found.items()}
+    return {
+        id: "; ".join(f"{said} ({where})" if where else said for where, said in some.items())
+        if {*some.values()} != {verdict.NOT_RUN}
+        else verdict.NOT_RUN
+        for id, some in found.items()
+    }
 
 
 def _runs(claim: Claim, line: pd.Series) -> str:
@@ -118,12 +124,6 @@ def _runs(claim: Claim, line: pd.Series) -> str:
     if not claim.live:
         return standing(line["runs"])
     return "exactly" if line["low"] == line["high"] else f"on {line['runs']} live runs"
-
-
-def _joined(by_data: dict[str, str]) -> str:
-    if set(by_data.values()) == {verdict.NOT_RUN}:
-        return verdict.NOT_RUN
-    return "; ".join(f"{said} ({where})" if where else said for where, said in by_data.items())
 
 
 def counts(table: pd.DataFrame) -> pd.DataFrame:

@@ -7,28 +7,9 @@ from typing import ClassVar
 
 from torch import nn
 
-from lgfed_core import models
+from lgfed_core import methods as m, models
 from lgfed_core.engine import LocalTraining, Participation
 from lgfed_core.errors import SettingsError
-from lgfed_core.methods import (
-    APFL,
-    FADE,
-    MTL,
-    ClientRowsKept,
-    Ditto,
-    FairLGFedAvg,
-    FedAdam,
-    FedAvg,
-    FedAvgM,
-    FedBABU,
-    FedPer,
-    FedProx,
-    FedRep,
-    LGFedAvg,
-    LocalOnly,
-    Method,
-    PFedMe,
-)
 from lgfed_core.models.twins import Mixture, Twins
 from lgfed_core.papers.settings import INSIDE, POSITIVE, Checked, Range
 
@@ -154,30 +135,30 @@ class Settings(Checked):
         before = min(max(1, round(self.first * self.rounds)), self.rounds - 1)
         return before, self.rounds - before
 
-    def method(self, name: str, net: nn.Module) -> Method:
+    def method(self, name: str, net: nn.Module) -> m.Method:
         """A method; of those that come `AFTER` another, the second part alone."""
         both = dict.fromkeys(("lambda_local", "lambda_global"), self.strength)
-        make: dict[str, Callable[[], Method]] = {
-            "fedavg": FedAvg,
-            "fedprox": partial(FedProx, mu=self.mu),
-            "local_only": LocalOnly,
-            "fine_tuned": LocalOnly,
-            "mtl": partial(MTL, scale=self.scale_mtl),
-            "lg_fedavg": partial(LGFedAvg, layers=head(net)),
-            "lg_fedavg_later": partial(LGFedAvg, layers=head(net)),
-            "lg_fedavg_adv": partial(FairLGFedAvg, **both),
-            "cgau": ClientRowsKept,
-            "lg_cgau": partial(LGFedAvg, layers=head(net)),
-            "fade": partial(FADE, rounds=self.rounds),
-            "fedper": partial(FedPer, layers=base(net)),
-            "fedrep": partial(FedRep, layers=base(net), head=self.head),
-            "body": partial(FedBABU, layers=base(net)),
-            "fedbabu": LocalOnly,
-            "ditto": Ditto,
-            "apfl": APFL,
-            "pfedme": PFedMe,
-            "fedavgm": FedAvgM,
-            "fedadam": FedAdam,
+        make: dict[str, Callable[[], m.Method]] = {
+            "fedavg": m.FedAvg,
+            "fedprox": partial(m.FedProx, mu=self.mu),
+            "local_only": m.LocalOnly,
+            "fine_tuned": m.LocalOnly,
+            "mtl": partial(m.MTL, scale=self.scale_mtl),
+            "lg_fedavg": partial(m.LGFedAvg, layers=head(net)),
+            "lg_fedavg_later": partial(m.LGFedAvg, layers=head(net)),
+            "lg_fedavg_adv": partial(m.FairLGFedAvg, **both),
+            "cgau": m.ClientRowsKept,
+            "lg_cgau": partial(m.LGFedAvg, layers=head(net)),
+            "fade": partial(m.FADE, rounds=self.rounds),
+            "fedper": partial(m.FedPer, layers=base(net)),
+            "fedrep": partial(m.FedRep, layers=base(net), head=self.head),
+            "body": partial(m.FedBABU, layers=base(net)),
+            "fedbabu": m.LocalOnly,
+            "ditto": m.Ditto,
+            "apfl": m.APFL,
+            "pfedme": m.PFedMe,
+            "fedavgm": m.FedAvgM,
+            "fedadam": m.FedAdam,
         }
         if name not in make:
             raise SettingsError(f"{name} is one of METHODS, and Settings.method does not make it")

@@ -51,10 +51,6 @@ def test_women_are_one_user_and_men_are_shared_out_whatever_their_number():
         assert len(set(map(len, held[1 : 1 + males]))) <= 3
     tested = [torch.cat([p.test.of(i) for i in range(6)]).sort().values for p in (few, many)]
     assert tested[0].equal(tested[1]) and len(tested[0]) == 30
-    with pytest.raises(SettingsError, match="males is 0"):
-        census.users(rows, 0, 0, 5, 0.1, 0.2)
-    with pytest.raises(SettingsError, match="test is 1"):
-        census.users(rows, 1, 0, 5, 1.0, 0.2)
     for men, what in ((2, "test"), (9, "validation")):  # a tenth of 3 rows is none, nor is it of 1
         with pytest.raises(SettingsError, match=f"{what} rows: none of {1 + men}, .* first_rows"):
             census.users(people(1, men), men, 0, men, 0.1, 0.2)

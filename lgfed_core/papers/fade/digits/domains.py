@@ -124,26 +124,22 @@ def pieces(protocol: str) -> list[Piece]:
         lanes = dict(probabilities=ENDS, statistics=(kind,))
         some[f"statistics:{kind}"] = lanes, dict(table=STATISTICS, statistics=kind)
     some[CENTRAL] = dict(central=True), dict(loss=CENTRAL, statistics="")
-    return [
-        _piece(protocol, direction, name, *one)
-        for direction in Settings.directions
-        for name, one in some.items()
-    ]
-
-
-def _piece(protocol: str, direction: str, name: str, changes: dict, ids: dict) -> Piece:
-    """The piece called ``name`` of a direction: what picks it, and the ids of its rows."""
-    ids = dict(table=TABLE, direction=direction) | ids
-    games = (f"{direction}:losses",) if name.startswith("opt_out") else ()
-    return Piece(
-        *(NAME, protocol, f"{direction}:{name}"),
-        changes=tuple((dict(directions=(direction,)) | NOTHING | changes).items()),
-        cell=tuple((ids | dict(rounds=Settings.rounds)).items()),
-        after=(f"{direction}:pretraining", *games),
-        like=tuple((ids | dict(rounds=SHORT, scale="short")).items()),
-        share=Settings.rounds / SHORT,
-        aside=not name.startswith(("losses", "opt_out")),
-    )
+    found = []
+    for direction in Settings.directions:
+        for name, (changes, more) in some.items():
+            ids = dict(table=TABLE, direction=direction) | more
+            games = (f"{direction}:losses",) if name.startswith("opt_out") else ()
+            one = Piece(
+                *(NAME, protocol, f"{direction}:{name}"),
+                changes=tuple((dict(directions=(direction,)) | NOTHING | changes).items()),
+                cell=tuple((ids | dict(rounds=Settings.rounds)).items()),
+                after=(f"{direction}:pretraining", *games),
+                like=tuple((ids | dict(rounds=SHORT, scale="short")).items()),
+                share=Settings.rounds / SHORT,
+                aside=not name.startswith(("losses", "opt_out")),
+            )
+            found.append(one)
+    return found
 
 
 @dataclass(frozen=True)

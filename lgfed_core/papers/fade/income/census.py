@@ -16,7 +16,7 @@ import torch
 
 from lgfed_core import data
 from lgfed_core.data import Dataset, Split, adult
-from lgfed_core.errors import DataError, SettingsError, at_least, one_of
+from lgfed_core.errors import DataError, SettingsError, one_of
 from lgfed_core.papers.settings import INSIDE, Checked
 from lgfed_core.partition import ClientIndices, Partition, with_validation
 from lgfed_core.seeds import Purpose, stream
@@ -190,11 +190,8 @@ def users(rows: Split, males: int, seed: int, most: int, test: float, validation
     Users up to ``most`` hold nothing, so that federations of several sizes train together. The
     share ``test`` of all rows, drawn by ``seed``, is left out for testing, and of the others
     ``validation`` of each user's. Test rows are shared out in the same way. Raises SettingsError
-    for impossible numbers.
+    where none are left to test or to validate on.
     """
-    at_least(1, males=males)
-    if not 0 < test < 1:
-        raise SettingsError(f"test is {test}; a share of the rows lies between 0 and 1")
     order = stream(seed, Purpose.TEST_SPLIT).permutation(len(rows))
     held_out, kept = np.split(order, [round(test * len(rows))])
     group = rows.groups[:, 0].numpy()
