@@ -250,7 +250,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
     ("papers/cgau/cifar10/claims.py", "\", plain, cgau, greater", "\", cgau, plain, greater",
      "tests/papers/cgau/test_cifar10.py -k slopes"),
     ("papers/cgau/gains.py", "if np.isin(who.random", "if False and np.isin(who.random",
-     "tests/papers/cgau/test_clients.py"),
+     "tests/papers/cgau/test_gains.py"),
     ("papers/lgfedavg/vqa/claims.py", 'found[found["long"] == longest]', "found",
      "tests/papers/lgfedavg/vqa/test_run.py -k long"),
     # answers

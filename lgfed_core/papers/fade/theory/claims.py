@@ -67,7 +67,9 @@ BESIDE: tuple[Claim, ...] = (
         "",
         lambda _: decided(closed_form.claim_f4(closed_form.minimum)),
     ),
-    Claim("F5, for the excess", _PAGE, "", lambda _: decided(closed_form.claim_f5("excess"))),
+    Claim(
+        "F5, for the excess", _PAGE, "", lambda _: decided(closed_form.claim_f5(closed_form.excess))
+    ),
     Claim("F15, labels 70 % right", _PAGE, "", lambda _: decided(claim_f15(CONDITIONS[2]))),
     Claim(OWN, _PAGE, "", lambda _: decided(claim_f15(CONDITIONS[1]))),
 )

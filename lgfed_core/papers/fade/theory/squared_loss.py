@@ -20,7 +20,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.special import expit, log_expit
@@ -153,41 +152,6 @@ def pull(delta: float, a1: float, a2: float, loss: Loss) -> float:
     p1, p2, change = gaussians(delta)
     up, _ = _errors(best_logits(p1, p2, a1, a2, loss))
     return float(-a1 * loss.by_law(p1, up) @ change)
-
-
-@dataclass(frozen=True)
-class Reading:
-    """A formula of section 4.2: ``factor`` * (a1 V_1 + a2 V_2), which D climbs or descends."""
-
-    loss: Loss
-    factor: int
-    climbs: bool
-
-
-READINGS = {
-    "eq. (6), max over D": Reading(BATCH_MEAN, 1, True),
-    "below eq. (6), min over D": Reading(BATCH_MEAN, 2, False),
-    "eq. (7), q = 2, max over D": Reading(PER_SAMPLE, -1, True),
-    "released code, min over D": Reading(BATCH_MEAN, 1, False),
-}
-
-
-def at_the_best(
-    laws_by_name: dict[str, tuple[NDArray, NDArray]], a1: float = 0.5, a2: float = 0.5
-) -> pd.DataFrame:
-    """Each formula at its own best D, by reading (lines) and pair of laws (columns).
-
-    An encoder that is to bring groups together must minimise what grows as they part and maximise
-    what falls. Infinite where a positive multiple of V is climbed: D goes to 0 in group 1.
-    """
-    out = {}
-    for name, r in READINGS.items():
-        bounded = r.climbs == (r.factor < 0)
-        out[name] = {
-            pair: r.factor * least_loss(*law, a1, a2, r.loss) if bounded else np.inf
-            for pair, law in laws_by_name.items()
-        }
-    return pd.DataFrame(out).T
 
 
 def _errors(t: NDArray) -> tuple[NDArray, NDArray]:
