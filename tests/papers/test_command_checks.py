@@ -6,26 +6,11 @@ from lgfed_core.papers import command_checks, experiments
 
 
 def test_changes_take_the_type_of_the_setting():
-    pairs = "classes=5 lr=0.2 starts=400,800 rows_per_class=40,20 softmax=true patience=3"
-    pairs += " local_stop=0.9,50 decay=none fraction=1"
-    changes = command_checks.changes(experiments.find("lgfedavg.mnist").Settings, pairs.split())
-    assert changes == {
-        "classes": 5,
-        "lr": 0.2,
-        "starts": (400, 800),
-        "rows_per_class": (40, 20),
-        "softmax": True,
-        "patience": 3,
-        "local_stop": (0.9, 50),
-        "decay": None,
-        "fraction": 1.0,
-    }
-    assert isinstance(changes["fraction"], float)
-    cifar10 = experiments.find("lgfedavg.cifar10")
-    assert command_checks.changes(cifar10.Settings, ["alone=local,mtl"]) == {
-        "alone": ("local", "mtl")
-    }
-    assert command_checks.changes(cifar10.Settings, ["alone="]) == {"alone": ()}
+    pairs = "starts=400,800 softmax=true local_stop=0.9,50 decay=none fraction=1 alone="
+    mnist = experiments.find("lgfedavg.mnist").Settings
+    changes = command_checks.changes(mnist, pairs.split())
+    wanted = dict(starts=(400, 800), softmax=True, local_stop=(0.9, 50), decay=None, fraction=1.0)
+    assert changes == wanted | dict(alone=()) and isinstance(changes["fraction"], float)
 
 
 @pytest.mark.parametrize("name", experiments.ALL)
