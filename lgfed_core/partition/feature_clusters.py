@@ -9,7 +9,7 @@ than clients has no K clusters: its rows are dealt at random, also as released.
 Shuffling a proportion p draws int(p n) of all n rows and permutes their client numbers among
 themselves. Clients keep their sizes, and p = 1 is a random permutation.
 
-Clients made in this way know about labels (`cgau.leak`). The text can be read in another way,
+Clients made in this way know about labels (`gains.leaked`). The text can be read in another way,
 ``own_class=False``: the clusters are of one class each, but a row, training or not, goes to the
 nearest of all C K centroids, whatever its class. As a control, k-means can take the rows of all
 classes together, ``within_classes=False``. In both a client is a region of the plane.

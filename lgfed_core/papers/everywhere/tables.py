@@ -11,7 +11,7 @@ from lgfed_core.evidence.verdict import NOT_RUN
 from lgfed_core.papers import commands
 
 from .run import NAME, TABLE
-from .settings import METHODS, RATES, missing
+from .settings import METHODS, missing
 from .tasks import TASKS
 
 WORDS = {  # task -> as people call it
@@ -108,19 +108,4 @@ def _cell(values: pd.DataFrame, task: str, method: str, metric: str) -> str:
     rate = f"learning rate {line['lr']:g}, best of {line['rates']:.0f} on validation rows"
     return opened(
         f"{mine[metric].mean():.1f}", "; ".join([*said, f"{len(mine)} seeds", rate]), [command]
-    )
-
-
-def ran(values: pd.DataFrame) -> str:
-    """How much of the grid the stored rows hold, and how often its ends were chosen, in words."""
-    cells = [(t, m) for t in TASKS for m in METHODS if not missing(t, m)]
-    there = [mine for cell in cells if len(mine := of(values, *cell))]
-    some = f"{len(there)} of {len(cells)} cells have run"
-    if not there:
-        return f"{some}."
-    rates, most = int(there[0]["rates"].iloc[0]), max(map(len, there))
-    ends = sum(mine["lr"].iloc[0] in (min(RATES), max(RATES)) for mine in there)
-    return (
-        f"{some}, with {rates} learning rates and {most} seeds at most; "
-        f"{ends} took a rate at an end of the grid."
     )

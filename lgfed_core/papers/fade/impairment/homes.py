@@ -12,7 +12,7 @@ those stay that tell most about the label (mutual information); with one of walk
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,48 +48,40 @@ def checked(table: pd.DataFrame, where: str) -> pd.DataFrame:
     person's day given twice or no whole number, a line of nobody, another sex or label, a person
     of two sexes, text or infinity among numbers, a column without variation.
     """
-    if lacking := [name for name in NEEDED if name not in table]:
-        raise DataError(
-            f"{where} has no column {', '.join(lacking)}; a line needs {', '.join(NEEDED)} and "
-            "at least one variable"
-        )
-    for name, known in (("sex", {"F", "M"}), ("label", {0, 1})):
-        if strange := sorted(set(table[name].dropna()) - known, key=str) or (
-            ["nothing"] if table[name].isna().any() else []
-        ):
-            raise DataError(f"{where}: {name} is {strange[0]}; it must be one of {sorted(known)}")
-    _places(table, where)
-    twice = table.duplicated(["user", "day"])
-    if twice.any():
-        line = table[twice].iloc[0]
-        raise DataError(f"{where}: user {line['user']} has day {line['day']} more than once")
-    for name in numbers(table):
-        if not pd.api.types.is_numeric_dtype(table[name]):
-            raise DataError(f"{where}: column {name} holds text; variables are numbers")
-        if (endless := np.isinf(table[name].to_numpy(float))).any():
-            line = _first(table, endless)
-            raise DataError(f"{where}: column {name} is infinite in {line}; leave the cell empty")
-    same = [name for name in [*numbers(table), "sex", "label"] if table[name].nunique() < 2]
-    if same:
-        raise DataError(
-            f"{where}: {', '.join(same)} never varies, so that it tells nothing; leave the column "
-            "out, or take more people"
-        )
+    if words := next(_wrong(table), ""):
+        raise DataError(f"{where}: {words}")
     return table
 
 
-def _places(table: pd.DataFrame, where: str) -> None:
-    """Raises DataError unless each line has a user, of one sex, and a whole number as its day."""
+def _wrong(table: pd.DataFrame) -> Iterator[str]:
+    """Whatever is wrong with a table, in words."""
+    if lacking := [name for name in NEEDED if name not in table]:
+        many = f"a line needs {', '.join(NEEDED)} and at least one variable"
+        yield f"there is no column {', '.join(lacking)}; {many}"
+    for name, known in (("sex", {"F", "M"}), ("label", {0, 1})):
+        strange = sorted(set(table[name].dropna()) - known, key=str)
+        if strange := strange or ["nothing"] * int(table[name].isna().any()):
+            yield f"{name} is {strange[0]}; it must be one of {sorted(known)}"
     if (nobody := table["user"].isna().to_numpy()).any():
-        raise DataError(f"{where}: column user is empty in row {int(nobody.argmax()) + 1}")
+        yield f"column user is empty in row {int(nobody.argmax()) + 1}"
     day = pd.to_numeric(table["day"], errors="coerce").to_numpy(float)
     text = table["day"].map(lambda value: isinstance(value, str)).to_numpy(bool)
     if (wrong := text | ~np.isfinite(day) | (day % 1 != 0)).any():
-        line, value = _first(table, wrong), table["day"].iloc[int(wrong.argmax())]
-        raise DataError(f"{where}: column day is {value} in {line}; days are whole numbers")
+        value = table["day"].iloc[int(wrong.argmax())]
+        yield f"column day is {value} in {_first(table, wrong)}; days are whole numbers"
     if (mixed := (sexes := table.groupby("user")["sex"].nunique()) > 1).any():
-        user = sexes.index[mixed][0]
-        raise DataError(f"{where}: column sex has both F and M for user {user}; a user has one")
+        yield f"column sex has both F and M for user {sexes.index[mixed][0]}; a user has one"
+    if (twice := table.duplicated(["user", "day"])).any():
+        line = table[twice].iloc[0]
+        yield f"user {line['user']} has day {line['day']} more than once"
+    for name in numbers(table):
+        if not pd.api.types.is_numeric_dtype(table[name]):
+            yield f"column {name} holds text; variables are numbers"
+        elif (endless := np.isinf(table[name].to_numpy(float))).any():
+            yield f"column {name} is infinite in {_first(table, endless)}; leave the cell empty"
+    if same := [n for n in [*numbers(table), "sex", "label"] if table[n].nunique() < 2]:
+        more = "so that it tells nothing; leave the column out, or take more people"
+        yield f"{', '.join(same)} never varies, {more}"
 
 
 def _first(table: pd.DataFrame, wrong: NDArray) -> str:
