@@ -160,11 +160,10 @@ def attacks(
     for until in sorted(apart):
         more = until - done
         way = run(scene.federation(rows), local, batch, more, start, first_round=done, workers=1)
-        start = way.layout.join(way.tensors["shared"][:, None], way.tensors["personal"])
-        found[f"LG-FedAvg, {until} round{'s' * (until > 1)} later"] = sought(
-            start, net
-        )  # of layers [1, K, P]
-        done = until
+        shared = way.tensors["shared"][:, None]
+        start = way.layout.join(shared, way.tensors["personal"])  # of layers [1, K, P]
+        name = f"LG-FedAvg, {until} round{'s' * (until > 1)} later"
+        found[name], done = sought(start, net), until
     found["LG-FedAvg, a stranger"] = sought(start, make(MnistMLP, 1))
     return found
 

@@ -11,7 +11,6 @@ import lgfed_core
 from lgfed_core.__main__ import main
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import FairLGFedAvg, FedAvg, LGFedAvg
-from lgfed_core.papers.everywhere import tables
 from lgfed_core.papers.everywhere.compare import beside, compare
 from lgfed_core.papers.everywhere.compare.experiment import METHOD, Yours
 from lgfed_core.papers.everywhere.compare.given import Given, checked, load
@@ -196,7 +195,7 @@ def test_hours_that_are_over_leave_a_report_of_what_ran(tmp_path):
 
 def test_sentences_say_who_is_ahead_by_how_much_and_what_would_tell():
     seeds = range(5)
-    index = pd.MultiIndex.from_product([["mnist"], ["x"], seeds], names=tables.INDEX)
+    index = pd.MultiIndex.from_product([["mnist"], ["x"], seeds], names=["task", "method", "seed"])
 
     def values(method, base, *noise):
         at = index.set_levels([method], level=1)

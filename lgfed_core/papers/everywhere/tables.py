@@ -31,7 +31,6 @@ MEASURES = {  # metric -> in words, in percent but for the last two
     "megabytes": "MB sent",
     "seconds": "seconds",
 }
-INDEX = ["task", "method", "seed"]
 
 
 def stored(scale: str = "paper") -> pd.DataFrame:
