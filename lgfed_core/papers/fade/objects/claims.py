@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from lgfed_core.evidence import records
 from lgfed_core.evidence.claims import Claim, Part, agreed, paired
 from lgfed_core.evidence.printed import METHODS as WORDS
 from lgfed_core.evidence.records import select
@@ -24,6 +25,7 @@ from . import stored
 from .domains import PER_ROUND, Settings
 from .stored import FAIR, accuracy, average, longer, paper_means
 
+NEAREST = ("A->D", "A->W")  # a shop's pictures to photographs, as VisDA-C's drawings to photographs
 PRINTED_SHARE = 1 / 3  # of collapsed runs that make the printed D->A, 43.1 with a deviation of 33
 
 
@@ -86,17 +88,31 @@ def _released(found: pd.DataFrame, method: str, users: str) -> list[Part]:
     return better(method, _others(method), mine) if method in mine else []
 
 
-def order_on_visda(found: pd.DataFrame) -> list[Part]:
-    """F9: on VisDA-C, with one user a round as in section 5.2, CDAN+SHOT > SHOT > DANN > source
-    only; nothing before it has run there."""
+def order(found: pd.DataFrame) -> list[Part]:
+    """F9: CDAN+SHOT > SHOT > DANN > source only, non-i.i.d. users of VisDA-C, one a round as in
+    section 5.2. Until that has run, on `NEAREST`, with the usual users a round."""
     (many,) = PER_ROUND["visda"]
-    mean = average(accuracy(stored.rows("visda"), per_round=many), "visda")
-    order = ("cdan+shot", "shot", "dann", "source_only")
+    wide = accuracy(stored.rows("visda"), per_round=many)
+    if wide.empty:
+        usual = accuracy(found)
+        wide = usual[usual.index.get_level_values("task").isin(NEAREST)]
+    by_seed = wide.groupby("seed")
+    mean = by_seed.mean().where(by_seed.count() == wide.index.get_level_values("task").nunique())
+    methods = ("cdan+shot", "shot", "dann", "source_only")
     return [
         paired(f"{WORDS[high]} ahead of {WORDS[low]}", mean[high], mean[low], greater)
-        for high, low in pairwise(order)
+        for high, low in pairwise(methods)
         if {high, low} <= set(mean)
     ]
+
+
+def stand_in(found: pd.DataFrame) -> dict[str, str]:
+    """What stands in for the paper's data, by claim."""
+    usual = records.stand_in(found)
+    nearest = ", ".join(filter(None, ("Office-31 from A for VisDA-C", usual)))
+    return dict.fromkeys(("F6", "F7", "F8"), usual) | {
+        "F9": nearest if stored.rows("visda").empty else records.stand_in(stored.rows("visda"))
+    }
 
 
 _PAGE = "fade/objects"
@@ -162,12 +178,19 @@ CLAIMS = (
         "F9",
         _PAGE,
         "VisDA-C: CDAN+SHOT, SHOT, DANN, source",
-        order_on_visda,
+        order,
         total=3,
         question="On VisDA-C, is CDAN+SHOT ahead of SHOT, SHOT of DANN, and DANN of no adaptation?",
-        answer="**Open.** This has never run: the pictures of VisDA-C cannot be had here. With "
-        "them, one command runs it.",
-        guard=lambda told: told.tally(0, 0, 3, ran=0),
+        answer="**Yes, where told.** VisDA-C itself has not run, as its pictures cannot be had "
+        "here. On Office-31, from a shop's pictures to photographs, SHOT is 3.5 points ahead of "
+        "DANN, and DANN 1.3 ahead of no adaptation. Adding CDAN to SHOT changes less than half a "
+        "point.",
+        guard=lambda told: (
+            told.tally(2, 0, 1)
+            and told.between(3.2, 3.8, at="SHOT ahead of DANN")
+            and told.between(1.2, 1.4, at="DANN ahead of source only")
+            and bool(-0.5 < told.lines["low"].iloc[0] < told.lines["high"].iloc[0] < 0.5)
+        ),
         unit=_POINTS,
     ),
 )
@@ -188,5 +211,5 @@ def _least(method: str, users: str) -> dict[str, float]:
     return dict(zip(_others(method), np.floor(2 * np.array(least)) / 2, strict=True))
 
 
-PAGE = Judged(CLAIMS, stored.rows)
+PAGE = Judged(CLAIMS, stored.rows, stand_in)
 judged, from_stored, told = PAGE.judged, PAGE.from_stored, PAGE.told
