@@ -11,12 +11,12 @@ from dataclasses import replace
 import pandas as pd
 
 from lgfed_core.data.adult import GROUPS
-from lgfed_core.evidence import answers, claims, printed, verdict
-from lgfed_core.evidence.answers import Told
+from lgfed_core.evidence import printed, verdict
 from lgfed_core.evidence.claims import Claim, Part, paired, tested
 from lgfed_core.evidence.printed import METRICS
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.rows import plain
+from lgfed_core.papers.live_claims import Judged
 
 from ..printed import TABLES
 from . import run as adult, settings
@@ -211,15 +211,8 @@ CLAIMS = (
     ),
 )
 
-
-def from_stored(stored: pd.DataFrame | None = None) -> pd.DataFrame:
-    """L14 and L15 with Holm's correction; by default on the recorded runs."""
-    return claims.judged(CLAIMS, stored_rows() if stored is None else stored)
-
-
-def told() -> dict[str, Told]:
-    """The same by setting, with their answers."""
-    return answers.told(CLAIMS, stored_rows())
+JUDGED = Judged(CLAIMS, stored_rows)
+judged, from_stored, told = JUDGED.judged, JUDGED.from_stored, JUDGED.told
 
 
 def _unhidden(judge: str) -> int:

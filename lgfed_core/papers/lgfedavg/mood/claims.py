@@ -10,13 +10,12 @@ from functools import partial
 
 import pandas as pd
 
-from lgfed_core.evidence import answers, claims
-from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim, Line, Part, paired
-from lgfed_core.evidence.records import select, stand_in
+from lgfed_core.evidence.records import select
 from lgfed_core.evidence.rows import plain
 from lgfed_core.evidence.tuning import best_setting
 from lgfed_core.evidence.verdict import greater
+from lgfed_core.papers.live_claims import Judged
 
 from .run import NAME, TABLE, ids
 from .settings import ALPHAS, SOURCES, Settings
@@ -89,21 +88,15 @@ CLAIMS = (
 )
 
 
-def from_stored(rows: pd.DataFrame | None = None) -> pd.DataFrame:
-    """The claim judged, by default on the recorded runs; the verdict names the data that stand in,
-    and says where shortened runs only suggest it."""
-    mine, source, short = _of_chats(stored() if rows is None else rows)
-    lines = claims.judged(CLAIMS, mine)
-    lines = claims.only_suggested(lines, short) if short else lines
-    return lines.assign(said=[claims.on_stand_in(words, source) for words in lines["said"]])
+def chats() -> pd.DataFrame:
+    """The rows that the claim is judged on."""
+    return select(stored(), stand_in=SOURCES["chats"])
 
 
-def told() -> dict[str, Told]:
-    """The same by setting, with its answer."""
-    return answers.told(CLAIMS, *_of_chats(stored()))
+def short(found: pd.DataFrame) -> dict[str, str]:
+    """How runs are shorter than the usual ones, by claim."""
+    return {} if set(found["scale"]) <= {"paper"} else {"L18": SHORT}
 
 
-def _of_chats(rows: pd.DataFrame) -> tuple[pd.DataFrame, str, str]:
-    """The rows that the claim is judged on, whose texts they are, and how they are short."""
-    mine = select(rows, stand_in=SOURCES["chats"])
-    return mine, stand_in(mine), "" if set(mine["scale"]) <= {"paper"} else SHORT
+JUDGED = Judged(CLAIMS, chats, short=short)
+judged, from_stored, told = JUDGED.judged, JUDGED.from_stored, JUDGED.told

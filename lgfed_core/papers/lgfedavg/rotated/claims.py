@@ -8,13 +8,12 @@ lost where they are at most `LOST` points behind, the book's least margin of an 
 
 import pandas as pd
 
-from lgfed_core.evidence import answers, claims
-from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim, Line, Part, paired
 from lgfed_core.evidence.printed import METHODS
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.rows import plain
 from lgfed_core.evidence.verdict import greater
+from lgfed_core.papers.live_claims import Judged
 
 from .run import CHOICES, CURVES, NAME, TABLE, ids
 from .settings import SPLITS
@@ -114,15 +113,8 @@ CLAIMS = (
     ),
 )
 
-
-def from_stored(rows: pd.DataFrame | None = None) -> pd.DataFrame:
-    """L12 and L13 judged, by default on the recorded runs."""
-    return claims.judged(CLAIMS, stored() if rows is None else rows)
-
-
-def told() -> dict[str, Told]:
-    """The same by setting, with their answers."""
-    return answers.told(CLAIMS, stored())
+JUDGED = Judged(CLAIMS, stored)
+judged, from_stored, told = JUDGED.judged, JUDGED.from_stored, JUDGED.told
 
 
 def curves() -> pd.DataFrame:

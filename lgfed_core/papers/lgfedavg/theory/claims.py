@@ -4,13 +4,11 @@ They are judged on its samples: law of x -> draws.
 """
 
 from collections.abc import Callable
+from functools import partial
 
-import pandas as pd
-
-from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import SURE, Claim, Part
 from lgfed_core.evidence.verdict import Evidence
-from lgfed_core.papers import live_claims as pages
+from lgfed_core.papers import live_claims
 
 from . import best_weight, minimax
 
@@ -60,12 +58,4 @@ CLAIMS = (
     ),
 )
 
-
-def from_stored() -> pd.DataFrame:
-    """L10, L11 and L20 as the page has judged them last."""
-    return pages.stored(CLAIMS)
-
-
-def told() -> dict[str, Told]:
-    """The same with their answers."""
-    return pages.told(CLAIMS)
+from_stored, told = partial(live_claims.stored, CLAIMS), partial(live_claims.told, CLAIMS)

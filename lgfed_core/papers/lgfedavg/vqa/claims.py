@@ -14,14 +14,13 @@ import numpy as np
 import pandas as pd
 
 from lgfed_core.data.questions import Asked
-from lgfed_core.evidence import answers, claims
-from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim, Line, Part, exact, paired
 from lgfed_core.evidence.printed import cells
-from lgfed_core.evidence.records import select, stand_in
+from lgfed_core.evidence.records import select
 from lgfed_core.evidence.rows import plain
 from lgfed_core.evidence.tuning import best_setting
 from lgfed_core.evidence.verdict import greater
+from lgfed_core.papers.live_claims import Judged
 
 from ..printed import TABLES
 from .run import CURVES, LONG, NAME, RATES, TABLE, ids
@@ -147,17 +146,8 @@ CLAIMS = (
     ),
 )
 
-
-def from_stored(rows: pd.DataFrame | None = None) -> pd.DataFrame:
-    """L16 and L17 judged, by default on the recorded runs."""
-    rows = stored() if rows is None else rows
-    return claims.judged(CLAIMS, rows, stand_in(rows))
-
-
-def told() -> dict[str, Told]:
-    """The same by setting, with their answers."""
-    rows = stored()
-    return answers.told(CLAIMS, rows, stand_in(rows))
+JUDGED = Judged(CLAIMS, stored)
+judged, from_stored, told = JUDGED.judged, JUDGED.from_stored, JUDGED.told
 
 
 def _by_seed(rows: pd.DataFrame, line: str) -> pd.Series:

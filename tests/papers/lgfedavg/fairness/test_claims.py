@@ -56,23 +56,23 @@ def made_up(leak=50.0, cost=3.0, swept=None) -> pd.DataFrame:
 
 
 def test_a_claim_stands_or_falls_with_the_probes():
-    good = claims.from_stored(made_up())["verdict"]
+    good = claims.judged(made_up())["verdict"]
     assert good.iloc[:2].str.startswith(verdict.CONFIRMED).all()
-    bad = claims.from_stored(made_up(leak=70.0, swept=72.0))["verdict"]
+    bad = claims.judged(made_up(leak=70.0, swept=72.0))["verdict"]
     assert bad.iloc[:2].str.startswith(verdict.REFUTED).all()
-    dear = claims.from_stored(made_up(cost=12.0, swept=72.0))["verdict"]
+    dear = claims.judged(made_up(cost=12.0, swept=72.0))["verdict"]
     assert dear.iloc[0].startswith(verdict.REFUTED), "the price counts"
     assert dear.iloc[1].startswith(verdict.CONFIRMED)
 
 
 def test_nothing_is_refuted_without_a_sweep_or_where_the_sweep_does_better():
-    unswept = claims.from_stored(made_up(leak=70.0))["verdict"]
+    unswept = claims.judged(made_up(leak=70.0))["verdict"]
     assert unswept.iloc[:2].str.startswith(verdict.INCONCLUSIVE).all()
     alone = evidence.judged([replace(claims.CLAIMS[0], comparisons=claims.l14)], made_up(leak=70.0))
     assert alone["verdict"].iloc[0] == verdict.REFUTED, "that way alone is"
-    better = claims.from_stored(made_up(leak=70.0, swept=50.0))["said"].iloc[0]
+    better = claims.judged(made_up(leak=70.0, swept=50.0))["said"].iloc[0]
     assert better.startswith("confirmed so far, 2 of 4 comparisons")
-    half = claims.from_stored(made_up(leak=70.0, swept=60.0))["verdict"].iloc[0]
+    half = claims.judged(made_up(leak=70.0, swept=60.0))["verdict"].iloc[0]
     assert half.startswith(verdict.REFUTED), "its best, and still beyond the margin"
 
 
@@ -91,7 +91,7 @@ def test_the_way_of_the_sweep_that_leaks_least_is_read():
 
 def test_nothing_is_claimed_before_anything_has_run():
     empty = made_up().iloc[:0]
-    assert (claims.from_stored(empty)["verdict"] == verdict.NOT_RUN).all()
+    assert (claims.judged(empty)["verdict"] == verdict.NOT_RUN).all()
     assert claims.along_lambda(empty).empty and claims.sweep(empty).empty
     assert claims.chosen(empty) is None
 

@@ -111,18 +111,18 @@ HUMP = dict(zip(ALPHAS, (50, 55, 99, 60, 58, 52), strict=True))  # 0.4 is best o
 
 def test_the_claim_is_judged_at_the_share_chosen_on_validation_rows():
     assert claims.chosen(made(HUMP), "chats")["alpha"].tolist() == [0.6] * 3
-    line = claims.from_stored(made(HUMP)).loc["L18"]
+    line = claims.judged(made(HUMP)).loc["L18"]
     assert line["said"] == f"{verdict.STAND_IN} ({SOURCES['chats']}): {verdict.CONFIRMED}"
     assert line["estimate"] == pytest.approx(60 - 50 + 0.1 * 0.6)
     assert (line["at"], line["runs"], line["ran"]) == ("local only", 3, 2)
     assert {dict(of.ids)["alpha"] for of in line["of"]} == {"0", "0.2", "0.4", "0.6", "0.8", "1"}
-    worse = claims.from_stored(made(HUMP | {0.6: 51})).loc["L18"]
+    worse = claims.judged(made(HUMP | {0.6: 51})).loc["L18"]
     assert worse["said"].endswith(verdict.REFUTED)
-    short = claims.from_stored(made(HUMP, scale="short")).loc["L18"]
-    assert "suggested by" in short["said"] and short["said"].startswith(verdict.STAND_IN)
-    assert claims.from_stored(made(HUMP, "apart")).loc["L18", "said"] == verdict.NOT_RUN
+    short = claims.judged(made(HUMP, scale="short")).loc["L18"]
+    assert "suggested by" in short["said"] and verdict.STAND_IN in short["said"]
+    assert claims.judged(made(HUMP, "apart")).loc["L18", "said"] == verdict.NOT_RUN
     some = {alpha: HUMP[alpha] for alpha in (0.0, 0.6, 1.0)}
-    assert claims.from_stored(made(some)).loc["L18", "said"].endswith(verdict.NOT_RUN)
+    assert claims.judged(made(some)).loc["L18", "said"].endswith(verdict.NOT_RUN)
 
 
 def test_the_same_texts_split_again_and_again_are_no_new_texts():

@@ -47,7 +47,7 @@ def test_claims_name_lines_that_can_be_run():
     pieces = ROTATED.pieces("as_described")  # what a choice changes is no part of a claim
     known = [dict(p.cell) for p in pieces if dict(p.cell)["table"] == ROTATED.table]
     known = {frozenset((name, plain(value)) for name, value in cell.items()) for cell in known}
-    wanted = {frozenset(line.ids) for n in claims.from_stored(made(HELD))["of"] for line in n}
+    wanted = {frozenset(line.ids) for n in claims.judged(made(HELD))["of"] for line in n}
     assert wanted == known and len(wanted) == 10
 
 
@@ -84,10 +84,10 @@ def test_curves_of_old_devices_begin_before_the_newcomer_came(kept):
     ],
 )
 def test_claims_are_confirmed_and_refuted_by_hand(id, line, values, at):
-    lines = claims.from_stored(made(HELD))
+    lines = claims.judged(made(HELD))
     assert lines["said"].to_dict() == dict.fromkeys(("L12", "L13"), verdict.CONFIRMED)
-    worse = claims.from_stored(made(HELD | {line: values})).loc[id]
+    worse = claims.judged(made(HELD | {line: values})).loc[id]
     assert worse["said"] == verdict.REFUTED and at in worse["at"]
-    half = claims.from_stored(made(HELD, splits=(10,)))
+    half = claims.judged(made(HELD, splits=(10,)))
     assert half.loc["L12", "said"] == "confirmed so far, 2 of 4 comparisons"
-    assert (claims.from_stored(claims.stored().iloc[:0])["said"] == verdict.NOT_RUN).all()
+    assert (claims.judged(claims.stored().iloc[:0])["said"] == verdict.NOT_RUN).all()

@@ -72,7 +72,7 @@ def made(fed=(80, 50, True), lg=(10, 55, True), seeds=(0, 1, 2)) -> pd.DataFrame
 
 def test_claims_name_lines_that_can_be_run():
     known = [set(piece.cell) for piece in QUESTIONS.pieces("as_described")]
-    for line in claims.from_stored(made())["of"]:
+    for line in claims.judged(made())["of"]:
         assert line and all(any(set(of.ids) <= cell for cell in known) for of in line)
 
 
@@ -100,7 +100,7 @@ def test_where_fedavg_misses_the_goal_at_least_so_much_is_saved():
     rows = made()
     late = (rows["seed"] == 2) & (rows["method"] == "fedavg")
     rows.loc[late & (rows["metric"] == "goal_reached"), "value"] = 0.0
-    assert claims.from_stored(rows).loc["L16", "at"] == "parameters saved at least, % of FedAvg's"
+    assert claims.judged(rows).loc["L16", "at"] == "parameters saved at least, % of FedAvg's"
 
 
 def test_each_method_is_compared_at_the_rate_that_validation_rows_choose():
@@ -115,13 +115,13 @@ def test_each_method_is_compared_at_the_rate_that_validation_rows_choose():
                     yield stored_row(**ids_, seed=seed, metric=metric, value=value + seed / 10)
 
     usual = [*at(0.05, (40, 50), (42, 55), range(5))]
-    alone = claims.from_stored(pd.DataFrame(usual)).loc["L17"]
+    alone = claims.judged(pd.DataFrame(usual)).loc["L17"]
     assert alone["runs"] == 5
     worse = [*usual, *at(0.02, (39, 90), (41, 10))]  # test rows choose nothing
-    line = claims.from_stored(pd.DataFrame(worse)).loc["L17"]
+    line = claims.judged(pd.DataFrame(worse)).loc["L17"]
     assert line["estimate"] == pytest.approx(-5) and line["runs"] == 5
     better = [*usual, *at(0.02, (41, 60), (41, 10))]
-    line = claims.from_stored(pd.DataFrame(better)).loc["L17"]
+    line = claims.judged(pd.DataFrame(better)).loc["L17"]
     assert line["estimate"] == pytest.approx(60 - 55) and line["runs"] == 3
 
 
@@ -149,7 +149,7 @@ def test_a_shorter_run_leaves_a_longer_one_in_its_place(tmp_path, monkeypatch):
 
 
 def test_claims_are_judged_by_hand():
-    lines, shares, own = claims.from_stored(made()), claims.shares(made()), system(SMOKE)
+    lines, shares, own = claims.judged(made()), claims.shares(made()), system(SMOKE)
     assert lines["verdict"].tolist() == [verdict.CONFIRMED] * 2
     assert lines["said"].str.startswith(f"{verdict.STAND_IN} (toy)").all()
     assert shares[0] == pytest.approx(100 * (32 + 10 * own.shared / own.total) / 80)
@@ -157,8 +157,8 @@ def test_claims_are_judged_by_hand():
     assert line["at"] == "parameters saved, % of FedAvg's"
     assert line["estimate"] == pytest.approx(100 - np.exp(np.log(shares).mean()))  # geometric
     assert 0 < line["low"] < line["estimate"] < line["high"] < 100
-    lines = claims.from_stored(made((34, 50, True), (10, 45, True)))
+    lines = claims.judged(made((34, 50, True), (10, 45, True)))
     assert lines["verdict"].tolist() == [verdict.REFUTED] * 2
-    never = claims.from_stored(made((80, 50, True), (68, 55, False)))
+    never = claims.judged(made((80, 50, True), (68, 55, False)))
     assert never.loc["L16", "verdict"] == verdict.REFUTED
-    assert (claims.from_stored(claims.stored().iloc[:0])["said"] == verdict.NOT_RUN).all()
+    assert (claims.judged(claims.stored().iloc[:0])["said"] == verdict.NOT_RUN).all()
