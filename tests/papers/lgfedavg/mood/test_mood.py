@@ -120,7 +120,7 @@ def test_the_claim_is_judged_at_the_share_chosen_on_validation_rows():
     assert worse["said"].endswith(verdict.REFUTED)
     short = claims.judged(made(HUMP, scale="short")).loc["L18"]
     assert "suggested by" in short["said"] and verdict.STAND_IN in short["said"]
-    assert claims.judged(made(HUMP, "apart")).loc["L18", "said"] == verdict.NOT_RUN
+    assert claims.judged(made(HUMP, "apart")).loc["L18", "said"].endswith(verdict.NOT_RUN)
     some = {alpha: HUMP[alpha] for alpha in (0.0, 0.6, 1.0)}
     assert claims.judged(made(some)).loc["L18", "said"].endswith(verdict.NOT_RUN)
 
