@@ -146,9 +146,8 @@ def _deviation(runs: NDArray, rule: str) -> tuple[NDArray, NDArray]:
     prior = fit(sd, dfs) if most else None
     if prior is None:
         return sd, dfs
-    more, varies = min(prior.df, most), sd > _SAME
-    both = np.sqrt((more * prior.variance + df * sd**2) / (more + df))
-    return np.where(varies, both, sd), np.where(varies, more + df, dfs)
+    both, more = prior.moderate(sd, dfs, most / df)
+    return np.where(sd > _SAME, both, sd), np.where(sd > _SAME, more, dfs)
 
 
 def _looks(runs: NDArray, truth: NDArray, others: float = np.inf) -> dict[str, NDArray]:
@@ -169,14 +168,10 @@ def _looks(runs: NDArray, truth: NDArray, others: float = np.inf) -> dict[str, N
 
 
 def _table(seen: Mapping[tuple[int, str], list[NDArray]]) -> pd.DataFrame:
+    names = "coverage", "width", "told", "wrong"
     lines = {}
     for key, some in seen.items():
-        covered, width, told, wrong = np.concatenate(some).T
-        lines[key] = {
-            "coverage": covered.mean(),
-            "width": np.median(width),
-            "told": told.mean(),
-            "wrong": wrong.mean(),
-        }
+        looks = np.concatenate(some)  # [k, 4]
+        lines[key] = dict(zip(names, looks.mean(0), strict=True)) | {"width": np.median(looks[:, 1])}
     out = pd.DataFrame(lines).T
     return out.rename_axis(["seeds", "rule"]) if len(out) else out

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from .verdict import Evidence, t_test
@@ -37,10 +37,11 @@ class Prior:
     variance: float
     df: float
 
-    def moderate(self, sd: float, df: float, cap: float = CAP) -> tuple[float, float]:
-        """A sample deviation and its degrees of freedom, moderated by this prior."""
-        extra = min(self.df, cap * df)
-        return float(np.sqrt((extra * self.variance + df * sd**2) / (extra + df))), extra + df
+    def moderate(self, sd: ArrayLike, df: ArrayLike, cap: float = CAP) -> tuple[NDArray, NDArray]:
+        """Sample deviations [...] and their degrees of freedom, moderated by this prior."""
+        sd, df = np.asarray(sd), np.asarray(df)
+        extra = np.minimum(self.df, cap * df)
+        return np.sqrt((extra * self.variance + df * sd**2) / (extra + df)), extra + df
 
 
 def fit(sds: ArrayLike, dfs: ArrayLike) -> Prior | None:
@@ -68,7 +69,7 @@ def shared(family: Sequence[Evidence], cap: float = CAP) -> list[Evidence]:
 def _again(one: Evidence, prior: Prior | None, cap: float) -> Evidence:
     if prior is None or not one.df > 0 or not one.sd > _SAME:
         return one
-    sd, df = prior.moderate(one.sd, one.df, cap)
+    sd, df = map(float, prior.moderate(one.sd, one.df, cap))
     return t_test(one.estimate, sd, df, one.factor, one.by, one.margin)
 
 

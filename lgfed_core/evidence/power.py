@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from . import collapse, comparison, moderated, verdict
 from .printed import Table, cells, counted, row_name
 from .rows import plain
-from .seed_steps import STEPS
+from .seed_steps import STEPS, Print
 from .verdict import Evidence
 
 NO_CONTRAST = "the print leaves it open"
@@ -53,12 +53,9 @@ def reachable(paper_sd: float, paper_runs: float | None, floor: float) -> bool:
 def enough(found: comparison.Comparison, sd: float, seeds: int, paper_sd: float, paper_runs) -> int:
     """How many seeds would decide an inconclusive cell with this difference and spread; 0: no
     number of `SEEDS` would, it lies truly between."""
-    known = not (np.isnan(paper_sd) or paper_runs is None or paper_runs < 2)
-    theirs, df = (paper_sd**2 / (paper_runs - 1), paper_runs - 1) if known else (0.0, 1)
+    print_ = Print.of(found.margin, paper_sd, paper_runs)
     for many in (n for n in SEEDS if n > seeds):
-        low, high = comparison.welch(found.difference, theirs, df, sd**2 / many, many - 1)
-        inside = -found.margin <= low and high <= found.margin
-        if inside or high < -found.margin or low > found.margin:
+        if any(print_.settle(found.difference, sd / np.sqrt(many), many - 1)):
             return many
     return 0
 

@@ -53,12 +53,6 @@ def table(
     if scale not in SCALES or protocol not in (None, *PROTOCOLS):
         raise ResultsError(f"scale {scale!r} or protocol {protocol!r} is unknown")
     rows = records.load(spec.experiments, folder) if rows is None else rows
-    return table_of(spec, scale, protocol, rows, paper)
-
-
-def table_of(
-    spec: Table, scale: str, protocol: str | None, rows: pd.DataFrame, paper: Path
-) -> pd.DataFrame:
     found = runs_of(spec, rows, scale)
     metrics = {m.name: m for m in spec.metrics}
     lines = []
@@ -103,22 +97,24 @@ def table_of(
     return table.assign(rivals=power.rivals(table, spec, found))
 
 
-def contrasts(spec: Table, *, folder: Path = RESULTS, paper: Path = PAPER) -> pd.DataFrame:
+def contrasts(
+    spec: Table,
+    *,
+    folder: Path = RESULTS,
+    paper: Path = PAPER,
+    rows: pd.DataFrame | None = None,
+) -> pd.DataFrame:
     """`power.contrasts` of one table, at the protocol and selection of its headline."""
-    return contrasts_of(spec, records.load(spec.experiments, folder), paper)
+    rows = records.load(spec.experiments, folder) if rows is None else rows
+    return power.contrasts(spec, runs_of(spec, rows), *spec.headline, folder=paper)
 
 
-def contrasts_of(spec: Table, rows: pd.DataFrame, paper: Path) -> pd.DataFrame:
-    return power.contrasts(spec, runs_of(spec, rows, "paper"), *spec.headline, folder=paper)
-
-
-def at_hand(spec: Table, *, folder: Path = RESULTS, paper: Path = PAPER) -> pd.DataFrame:
+def at_hand(
+    spec: Table, *, folder: Path = RESULTS, rows: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """`table` at paper scale, with quick-scale lines (not judged) where there is no other."""
-    return _at_hand(spec, records.load(spec.experiments, folder), paper)
-
-
-def _at_hand(spec: Table, rows: pd.DataFrame, paper: Path = PAPER) -> pd.DataFrame:
-    full, quick = (table_of(spec, scale, None, rows, paper) for scale in ("paper", "quick"))
+    rows = records.load(spec.experiments, folder) if rows is None else rows
+    full, quick = (table(spec, scale, rows=rows) for scale in ("paper", "quick"))
     return full.where(full["ours"].notna() | (quick["seeds"] == 0), quick)
 
 
@@ -137,7 +133,7 @@ def printout(tables: Iterable[Table]) -> str:
     rows, out = records.load(), []
     for spec in tables:
         out.append(f"== {PAPERS[spec.paper]}, {spec.title} ==\n{spec.note}".strip())
-        out.append(f"\n{text(_at_hand(spec, rows))}")
+        out.append(f"\n{text(at_hand(spec, rows=rows))}")
         for experiment in spec.experiments:
             for some in spec.sets:
                 out.append(

@@ -3,7 +3,7 @@
 Each printed number counts at the one protocol and selection that its table stands for.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -12,7 +12,7 @@ from lgfed_core.paths import PAPER, RESULTS
 
 from . import power, records, verdict
 from .printed import PAPERS, Table, counted
-from .report import contrasts_of, table_of
+from .report import contrasts, table
 from .seed_steps import STEPS
 
 DIFFERENT = "different"  # reproduced, where one print beside the same runs counts once
@@ -35,7 +35,7 @@ def scoreboard(
     rows, lines = records.load(folder=folder), []
     for spec in tables:
         protocol, selection = spec.headline
-        cells = table_of(spec, "paper", protocol, rows, paper)
+        cells = table(spec, "paper", protocol, rows=rows, paper=paper)
         sums = counted(spec, cells)
         cells = cells.rename(columns={"paper": "print"}).assign(paper=spec.paper, sums=sums)
         lines.append(cells[cells["selection"] == selection])
@@ -46,22 +46,14 @@ def scoreboard(
     alone = different & cells["rivals"].str.startswith("0 of")
     kinds = [verdict.DIFFERS, verdict.INCONCLUSIVE, verdict.UNREACHABLE]
     kinds += [verdict.STAND_IN, verdict.NOT_RUN]
-    cells = cells.assign(kind=_kinds(cells["verdict"]), different=different, alone=alone)
-    cells = cells.assign(early=_early(cells) & ~cells["sums"])
+    cells = cells.assign(early=_early(cells) & ~cells["sums"], different=different, alone=alone)
+    own = {DIFFERENT: "different", TOLD: "alone", EARLY: "early"}
     return pd.DataFrame(
-        {
-            "paper": PAPERS[name],
-            "numbers": COUNTED if sums else "measured",
-            "printed": len(group),
-            verdict.REPRODUCED: int(group["kind"].eq(verdict.REPRODUCED).sum()),
-            DIFFERENT: int(group["different"].sum()) if not sums else "",
-            TOLD: int(group["alone"].sum()) if not sums else "",
-            EARLY: int(group["early"].sum()) if not sums else "",
-            **{kind: int(group["kind"].eq(kind).sum()) for kind in kinds},
-        }
-        for (name, sums), group in sorted(
-            cells.groupby(["paper", "sums"]), key=lambda g: (list(PAPERS).index(g[0][0]), g[0][1])
-        )
+        {"paper": paper, "numbers": COUNTED if sums else "measured", "printed": len(group)}
+        | _many(group, [verdict.REPRODUCED])
+        | {name: "" if sums else int(group[column].sum()) for name, column in own.items()}
+        | _many(group, kinds)
+        for paper, sums, group in _by_paper(cells, "sums")
     )
 
 
@@ -71,30 +63,35 @@ def contrast_board(
     """Contrasts by paper and verdict; columns as of `scoreboard`, and those without a print."""
     rows, lines = records.load(folder=folder), []
     for spec in tables:
-        lines.append(contrasts_of(spec, rows, paper).assign(paper=spec.paper))
-    found = pd.concat(lines)
-    found = found.assign(kind=_kinds(found["verdict"]))
+        lines.append(contrasts(spec, rows=rows, paper=paper).assign(paper=spec.paper))
     kinds = [verdict.DIFFERS, verdict.INCONCLUSIVE, verdict.STAND_IN]
     kinds += [verdict.NOT_RUN, power.NO_CONTRAST]
     return pd.DataFrame(
-        {
-            "paper": PAPERS[name],
-            "contrasts": len(group),
-            verdict.REPRODUCED: int(group["kind"].eq(verdict.REPRODUCED).sum()),
-            EARLY: int(_early(group).sum()),
-            **{kind: int(group["kind"].eq(kind).sum()) for kind in kinds},
-        }
-        for name, group in sorted(found.groupby("paper"), key=lambda g: list(PAPERS).index(g[0]))
+        {"paper": paper, "contrasts": len(group)}
+        | _many(group, [verdict.REPRODUCED])
+        | {EARLY: int(_early(group).sum())}
+        | _many(group, kinds)
+        for paper, group in _by_paper(pd.concat(lines))
     )
+
+
+def _by_paper(lines: pd.DataFrame, *more: str) -> Iterator[tuple]:
+    """Each paper's name, values of ``more`` columns, and its lines, in the order of `PAPERS`."""
+    groups = lines.groupby(["paper", *more])
+    for (name, *own), some in sorted(groups, key=lambda g: (list(PAPERS).index(g[0][0]), g[0][1:])):
+        yield PAPERS[name], *own, some
+
+
+def _many(lines: pd.DataFrame, kinds: Iterable[str]) -> dict[str, int]:
+    """How many have each verdict; `verdict.STAND_IN` whatever stands in."""
+    found = lines["verdict"]
+    found = found.where(~found.str.startswith(verdict.STAND_IN), verdict.STAND_IN)
+    return {kind: int(found.eq(kind).sum()) for kind in kinds}
 
 
 def _early(lines: pd.DataFrame) -> pd.Series:
     """Which lines are reproduced by fewer seeds than the first step has."""
     return (lines["verdict"] == verdict.REPRODUCED) & (lines["seeds"] + lines["lost"] < STEPS[0])
-
-
-def _kinds(verdicts: pd.Series) -> pd.Series:
-    return verdicts.where(~verdicts.str.startswith(verdict.STAND_IN), verdict.STAND_IN)
 
 
 def scoreboard_markdown(

@@ -7,13 +7,13 @@ several times errs more often than looking once: `errors` says by how much.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from .comparison import welch
@@ -62,20 +62,13 @@ def errors(
     ``runs`` simulated cells) and seeds (mean number spent).
     """
     draws = np.random.default_rng(seed).normal(true, sd, (runs, STEPS[-1]))  # [runs, seeds]
-    seen = np.array([_seen(draws, n, margin) for n in STEPS])  # [looks, 2, runs]
-    inside, outside = seen[:, 0], seen[:, 1]
-    lines = {}
-    for name, looks in _rules():
-        found = (inside | outside)[looks]  # [looks, runs]
-        at = np.where(found.any(0), found.argmax(0), len(found) - 1)
-        at = np.array(looks)[at]  # the look at which a cell stops
-        mine = {
-            "reproduced": inside[at, np.arange(runs)].mean(),
-            "differs": outside[at, np.arange(runs)].mean(),
-        }
-        spent = np.array(STEPS)[at].mean()
-        lines[name] = mine | {"inconclusive": 1 - sum(mine.values()), "seeds": spent}
-    return pd.DataFrame(lines).T
+    reproduced, differs = [], []
+    for n in STEPS:
+        mean, error = draws[:, :n].mean(1), draws[:, :n].std(1, ddof=1) / np.sqrt(n)
+        reach = reach_of(error, n - 1)
+        reproduced.append(np.abs(mean) + reach <= margin)
+        differs.append(np.abs(mean) - reach > margin)
+    return _ended({"reproduced": np.array(reproduced), "differs": np.array(differs)})
 
 
 def claim_errors(
@@ -89,15 +82,21 @@ def claim_errors(
     """
     draws = np.random.default_rng(seed).normal(true, 1.0, (runs, STEPS[-1]))  # [runs, seeds]
     p = np.array([_above_zero(draws[:, :n]) for n in STEPS])  # [looks, runs]
-    lines = {}
-    for name, looks in _rules():
-        yes, no = p[looks] < alpha / claims, p[looks] > 1 - alpha / claims  # [looks, runs]
-        at = np.where((yes | no).any(0), (yes | no).argmax(0), len(looks) - 1)
-        mine = {
-            "confirmed": yes[at, np.arange(runs)].mean(),
-            "refuted": no[at, np.arange(runs)].mean(),
-        }
-        spent = np.array(STEPS)[looks][at].mean()
+    level = alpha / claims
+    return _ended({"confirmed": p < level, "refuted": p > 1 - level})
+
+
+def _ended(seen: Mapping[str, NDArray]) -> pd.DataFrame:
+    """Shares of runs that end with each verdict, where one is had once it is ``seen``, bool [looks,
+    runs], and the mean number of seeds: by a rule that looks once, and by ours, at all `STEPS`."""
+    every, lines = list(range(len(STEPS))), {}
+    rules = {f"one step of {STEPS[-1]}": every[-1:]}
+    for name, looks in (rules | {f"steps of {', '.join(map(str, STEPS))}": every}).items():
+        told = np.any(list(seen.values()), axis=0)[looks]  # [looks, runs]
+        last = np.where(told.any(0), told.argmax(0), len(looks) - 1)
+        at = np.array(looks)[last]  # the look at which each run stops
+        mine = {word: one[at, np.arange(len(at))].mean() for word, one in seen.items()}
+        spent = np.array(STEPS)[at].mean()
         lines[name] = mine | {"inconclusive": 1 - sum(mine.values()), "seeds": spent}
     return pd.DataFrame(lines).T
 
@@ -106,22 +105,6 @@ def _above_zero(draws: NDArray) -> NDArray:
     """One-sided p-values [runs] of Student's t, that the mean of ``draws`` [runs, n] is above 0."""
     n = draws.shape[1]
     return special.stdtr(n - 1, -draws.mean(1) / draws.std(1, ddof=1) * np.sqrt(n))
-
-
-def _rules() -> list[tuple[str, list[int]]]:
-    """The rule that looks once, and ours: names, and at which of `STEPS` each looks."""
-    every = list(range(len(STEPS)))
-    return [
-        (f"one step of {STEPS[-1]}", every[-1:]),
-        (f"steps of {', '.join(map(str, STEPS))}", every),
-    ]
-
-
-def _seen(draws: NDArray, seeds: int, margin: float) -> tuple[NDArray, NDArray]:
-    """Whether the 95 % interval of the first ``seeds`` lies inside the margin, and outside."""
-    mean, error = draws[:, :seeds].mean(1), draws[:, :seeds].std(1, ddof=1) / np.sqrt(seeds)
-    reach = reach_of(error, seeds - 1)
-    return np.abs(mean) + reach <= margin, np.abs(mean) - reach > margin
 
 
 @dataclass(frozen=True)
@@ -133,10 +116,16 @@ class Print:
     variance: float = 0.0
     df: int = 1
 
-    def settle(self, means: NDArray, errors: NDArray, df: int) -> tuple[NDArray, NDArray]:
+    @classmethod
+    def of(cls, margin: float, sd: float, runs: int | None) -> Print:
+        """Of a mean printed with the population deviation ``sd`` (or NaN) of so many ``runs``."""
+        known = runs is not None and runs >= 2 and not np.isnan(sd)
+        return cls(margin, sd**2 / (runs - 1), runs - 1) if known else cls(margin)
+
+    def settle(self, means: ArrayLike, errors: ArrayLike, df: int) -> tuple[NDArray, NDArray]:
         """Of our ``means`` [k] off the printed one, with standard ``errors`` [k] -> whether each is
         reproduced, and whether it differs."""
-        low, high = welch(means, self.variance, self.df, errors**2, df)
+        low, high = welch(means, self.variance, self.df, np.square(errors), df)
         inside = (low >= -self.margin) & (high <= self.margin)
         return inside, (low > self.margin) | (high < -self.margin)
 

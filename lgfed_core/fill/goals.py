@@ -120,18 +120,12 @@ def _cell(table: Table, line, done: int, step: int, sd: float) -> float:
 def _prints(table: Table, line) -> list[Print]:
     """What a line is compared with; where its deviation is pooled, both ends of what that says."""
     if groups := collapse.groups_of(table, line._asdict()):
-        return [_print(line.margin, groups.sd, groups.others)]
+        return [Print.of(line.margin, groups.sd, groups.others)]
     if table.pooled == 1:
-        return [_print(line.margin, line.paper_sd, table.runs)]
+        return [Print.of(line.margin, line.paper_sd, table.runs)]
     least = next(m.least(line.paper) for m in table.metrics if m.name == line.metric)
     sds = line.paper_sd, line.paper_sd / np.sqrt(table.pooled)
-    return [_print(comparison.margin_of(sd, least), sd, table.runs) for sd in sds]
-
-
-def _print(margin: float, sd: float, runs: int | None) -> Print:
-    if runs is None or runs < 2 or np.isnan(sd):
-        return Print(margin)
-    return Print(margin, sd**2 / (runs - 1), runs - 1)
+    return [Print.of(comparison.margin_of(sd, least), sd, table.runs) for sd in sds]
 
 
 def of_claims(ledger: Ledger) -> Iterator[Goal]:

@@ -260,7 +260,7 @@ def test_what_has_run_for_fewer_rounds_alone_has_its_price_from_them(tmp_path, m
 
 
 def test_a_printed_deviation_is_a_population_one(tmp_path):
-    assert goals._print(2.0, 3.0, 10) == Print(2.0, 1.0, 9)
+    assert Print.of(2.0, 3.0, 10) == Print(2.0, 1.0, 9)
     table = TABLES["fade_table1_office"]
     lines = goals.report.table(table, folder=tmp_path, protocol="as_described")
     (line,) = lines[(lines["paper"] == 43.1) & (lines["paper_sd"] == 33.0)].head(1).itertuples()
