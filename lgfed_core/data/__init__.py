@@ -57,14 +57,10 @@ def get(name: str) -> Path:
 def load(name: str, **options) -> "Dataset":
     """A data set as float32 tensors, preprocessed as in the papers; fetched first if missing.
 
-    Args:
-        name: of ``data/sources.toml``, with a module of that name here that has a ``read(folder)``:
-            "mnist", "cifar10", "adult", "usps".
-        options: those of the ``read`` of that set, e.g. ``load("adult", rows=30_000)``.
-
-    Raises:
-        DataError: unknown name, no mirror works, or a file is not what it should be.
-        SettingsError: an option that this set does not have.
+    name: of ``data/sources.toml``, with a module of that name here that has a ``read(folder)``:
+    "mnist", "cifar10", "adult", "usps". options: those of that ``read``, e.g.
+    ``load("adult", rows=30_000)``. Raises DataError for an unknown name, where no mirror works, and
+    for a file that is not what it should be; SettingsError for an option that the set lacks.
     """
     if (read := _of(catalogue.source(name).name, "read")) is None:
         raise DataError(
@@ -81,39 +77,34 @@ def load(name: str, **options) -> "Dataset":
 def main(names: list[str], stand_ins: bool = False) -> int:
     """``python -m lgfed_core data [NAME ...]``: list the sets, or get the named ones.
 
-    Args:
-        stand_ins: a set that cannot be had is no error if others stand in for it on its pages.
-
-    Returns:
-        The exit status: 0, or 1 when a set is unknown or could not be fetched.
+    stand_ins: a set that cannot be had is no error if others stand in for it on its pages. Returns
+    the exit status: 0, or 1 when a set is unknown or could not be fetched.
     """
-    failed = False
     try:
         for name in names:
             catalogue.source(name)  # all names are checked before the first long download
-        for name in names:
-            try:
-                _get_aloud(name, stand_ins)
-            except DataError as error:
-                failed = True
-                print(error, file=sys.stderr)
         if not names:
             print(catalogue.listing())
     except DataError as error:
-        failed = True
         print(error, file=sys.stderr)
-    return int(failed)
+        return 1
+    return int(sum(not _got(name, stand_ins) for name in names) > 0)
 
 
-def _get_aloud(name: str, stand_ins: bool) -> None:
+def _got(name: str, stand_ins: bool) -> bool:
+    """Get a set aloud; whether it is here, or others stand in for it."""
     wanted = catalogue.source(name)
+    replaced = stand_ins and wanted.stand_in
     waiting = sum(file.size for file in wanted.faulty())
-    if waiting and not (stand_ins and wanted.stand_in):
+    if waiting and not replaced:
         print(f"{name}: fetching {waiting / 1e6:,.1f} MB", flush=True)
     try:
         print(f"{name}: ready in {get(name)}", flush=True)
-    except NotAvailable:
-        if not (stand_ins and wanted.stand_in):
-            raise
-        why = f"`python -m lgfed_core data {name}` says why"
-        print(f"{name}: cannot be had here, {wanted.stand_in} stand in for it ({why})", flush=True)
+    except DataError as error:
+        if replaced and isinstance(error, NotAvailable):
+            why = f"`python -m lgfed_core data {name}` says why"
+            print(f"{name}: cannot be had here, {replaced} stand in for it ({why})", flush=True)
+            return True
+        print(error, file=sys.stderr)
+        return False
+    return True

@@ -39,17 +39,12 @@ def read(folder: Path, rows: int | None = None) -> Dataset:
     level; fnlwgt is dropped. Half of the rows, stratified by target (seed 7), are for training;
     mean and standard deviation are those of the training half.
 
-    Args:
-        folder: holds ``adult.data``.
-        rows: keep only the first so many rows before the split; the paper's non-i.i.d. runs use
-            30,000. None keeps all 30,940.
+    rows: keep only the first so many of ``adult.data`` before the split; the paper's non-i.i.d.
+    runs use 30,000. None keeps all 30,940.
 
-    Returns:
-        x float32 ``[n, 93]``; y int64 ``[n]``, 1 for >50K; groups int64 ``[n, 2]``, race
-        (White = 1) and sex (Male = 1). n is 15,470 in either half (15,000 for 30,000 rows).
-
-    Raises:
-        DataError: the file is missing or malformed (with the line), or ``rows`` is impossible.
+    Returns x float32 ``[n, 93]``; y int64 ``[n]``, 1 for >50K; groups int64 ``[n, 2]``, race
+    (White = 1) and sex (Male = 1). n is 15,470 in either half (15,000 for 30,000 rows). Raises
+    DataError where the file is missing or malformed (with the line), or ``rows`` is impossible.
     """
     table = read_table(folder / "adult.data")
     table = table[table["race"].isin(RACES)]
@@ -97,10 +92,8 @@ def read_table(path: Path) -> pd.DataFrame:
     """``adult.data`` or ``adult.test`` as they are, one column per field of ``COLUMNS``.
 
     Numbers are int64, a missing value ("?") is the category "Unknown". The comment line at the
-    top of ``adult.test`` is skipped, and the dot after its labels removed.
-
-    Raises:
-        DataError: no such file, or a line that is not 15 fields of the right kind; names the line.
+    top of ``adult.test`` is skipped, and the dot after its labels removed. Raises DataError for a
+    file that is not there, and by its number a line that is not 15 fields of the right kind.
     """
     try:
         lines = path.read_text(encoding="ascii").splitlines()

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from lgfed_core.errors import DataError
 
-from .dataset import Dataset, Split, raw_numbers
+from .dataset import Dataset, Split, raw_records
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # ImageNet's, as LG-FedAvg uses them
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
@@ -28,12 +28,9 @@ TEST = ["test_batch.bin"]
 def read(folder: Path) -> Dataset:
     """CIFAR-10 as LG-FedAvg feeds it to its CNN, without the random crop and flip.
 
-    Returns:
-        50,000 train and 10,000 test rows; x float32 ``[n, 3, 32, 32]`` = (pixel/255 - mean)/std
-        per channel; y int64 ``[n]``, numbered as in ``CLASSES``.
-
-    Raises:
-        DataError: a batch is missing, is not a whole number of records, or has a label above 9.
+    50,000 train and 10,000 test rows; x float32 ``[n, 3, 32, 32]`` = (pixel/255 - mean)/std per
+    channel; y int64 ``[n]``, numbered as in ``CLASSES``. Raises DataError for a batch that is
+    missing, is not a whole number of records, or has a label above 9.
     """
     return Dataset("cifar10", _split(folder, TRAIN), _split(folder, TEST), classes=10)
 
@@ -54,13 +51,9 @@ def _split(folder: Path, names: list[str]) -> Split:
 def read_batch(path: Path) -> tuple[Tensor, Tensor]:
     """The raw content of a binary batch: images uint8 ``[n, 3, 32, 32]``, labels uint8 ``[n]``.
 
-    Raises:
-        DataError: no such file, no whole number of records, or a label above 9.
+    Raises DataError for no such file, no whole number of records, or a label above 9.
     """
-    raw = raw_numbers(path, np.uint8)
-    if len(raw) == 0 or len(raw) % (1 + PIXELS):
-        raise DataError(f"{path}: {len(raw):,} bytes are no whole number of {1 + PIXELS} B records")
-    records = torch.from_numpy(raw).view(-1, 1 + PIXELS)
+    records = torch.from_numpy(raw_records(path, np.uint8, 1 + PIXELS))
     labels = records[:, 0]
     if int(labels.max()) > 9:
         row = int((labels > 9).nonzero()[0])
@@ -71,12 +64,9 @@ def read_batch(path: Path) -> tuple[Tensor, Tensor]:
 def rebuild(parts: list[bytes], mirror: dict) -> bytes:
     """A binary batch out of a mirror that carries it as one picture and a list of labels.
 
-    Args:
-        parts: a PNG whose row i holds the 1,024 RGB pixels of image i, and a JSON list of labels.
-        mirror: its ``first`` says which label belongs to the first image.
-
-    Raises:
-        ValueError: picture and labels are not of that form.
+    parts: a PNG whose row i holds the 1,024 RGB pixels of image i, and a JSON list of labels.
+    mirror: its ``first`` says which label belongs to the first image. Raises ValueError where
+    picture and labels are not of that form.
     """
     from PIL import Image  # comes with torchvision; only needed here
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from pathlib import Path
@@ -18,14 +21,11 @@ from lgfed_core.errors import DataError
 class Split:
     """Rows of one part (train or test) of a data set.
 
-    Attributes:
-        x: float32 ``[n, ...]``, preprocessed as the papers do it, on the CPU; float64 for a network
-            in that precision.
-        y: int64 ``[n]``, class labels ``0 .. classes-1``, or -1 where there is none.
-        groups: int64 ``[n, g]``, one column per protected attribute, or None.
+    x: float32 ``[n, ...]``, preprocessed as the papers do it, on the CPU; float64 for a network in
+    that precision. y: int64 ``[n]``, class labels ``0 .. classes-1``, or -1 where there is none.
+    groups: int64 ``[n, g]``, one column per protected attribute, or None.
 
-    Raises:
-        DataError: labels or inputs have another type, as numpy's arrays, or not one row each.
+    Raises DataError for labels or inputs of another type, as numpy's arrays, or not one row each.
     """
 
     x: Tensor
@@ -113,12 +113,8 @@ class Dataset:
 def subset(dataset: Dataset, train_per_class: int, test_per_class: int | None = None) -> Dataset:
     """The first rows of every class, in data-set order: the same rows each time, for smoke scale.
 
-    Args:
-        train_per_class: rows kept of each class in ``dataset.train``.
-        test_per_class: rows kept of each class in ``dataset.test``; ``train_per_class`` if None.
-
-    Raises:
-        DataError: fewer than one row was asked for, or a class has fewer rows than that.
+    test_per_class: as many as of ``dataset.train`` where it is None. Raises DataError where fewer
+    than one row was asked for, or a class has fewer rows than that.
     """
     test_per_class = train_per_class if test_per_class is None else test_per_class
     return replace(
@@ -151,9 +147,50 @@ def _first(dataset: Dataset, part: str, per_class: int) -> Split:
     return split.take(torch.cat(kept).sort().values)
 
 
-def raw_numbers(path: Path, dtype: DTypeLike) -> NDArray:
-    """What a file holds, number by number -> [n]. Raises DataError where it cannot be read."""
+def raw_bytes(path: Path, where: str = "") -> bytes:
+    """What a file holds. Raises DataError, with ``where`` or its path, where it cannot be read."""
     try:
-        return np.fromfile(path, dtype)
+        return path.read_bytes()
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}") from error
+        raise DataError(f"{where or path} cannot be read: {error.strerror}") from error
+
+
+def raw_records(path: Path, dtype: DTypeLike, columns: int) -> NDArray:
+    """A file of numbers, so many a record -> [n, columns]. Raises DataError where it is none."""
+    raw, size = raw_bytes(path), columns * np.dtype(dtype).itemsize
+    if not raw or len(raw) % size:
+        raise DataError(f"{path}: {len(raw):,} bytes are no whole number of {size} B records")
+    return np.frombuffer(bytearray(raw), dtype).reshape(-1, columns)
+
+
+class Archive(zipfile.ZipFile):
+    """A zip file. Raises DataError where it, or an entry, cannot be read."""
+
+    def __init__(self, place: Path):
+        try:
+            super().__init__(place)
+        except Exception as error:  # damaged bytes make readers raise anything
+            raise DataError(f"{place} cannot be read ({error!r}); fetch it again") from error
+
+    def content(self, name: str) -> bytes:
+        """The bytes of an entry."""
+        try:
+            return self.read(name)
+        except Exception as error:
+            where = f"{self.filename}: {name}"
+            raise DataError(f"{where} cannot be read ({error!r}); fetch it again") from error
+
+
+def shrunk(content: bytes, side: int, where: str, formats: Sequence[str] | None = None) -> Tensor:
+    """A picture from its file, of some ``formats`` or any: uint8 [3, side, side]. Raises DataError,
+    with ``where``, if it is damaged or something else."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(io.BytesIO(content), formats=formats) as picture:
+            small = picture.convert("RGB").resize((side, side), Image.Resampling.BILINEAR)
+    except Exception as error:
+        known = not isinstance(error, UnidentifiedImageError)  # which says an address in memory
+        why = (str(error) if known else f"no {' or '.join(formats or ['picture'])}") or repr(error)
+        raise DataError(f"{where} is no readable picture ({why}); fetch it again") from error
+    return torch.from_numpy(np.asarray(small).copy()).permute(2, 0, 1)

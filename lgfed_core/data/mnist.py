@@ -15,7 +15,7 @@ from torch import Tensor
 
 from lgfed_core.errors import DataError
 
-from .dataset import Dataset, Split, raw_numbers
+from .dataset import Dataset, Split, raw_bytes
 from .usps import rotated
 
 MEAN, STD = 0.1307, 0.3081  # of the training pixels in [0, 1]; LG-FedAvg's released code
@@ -29,12 +29,9 @@ MAGIC = {3: 2051, 1: 2049}  # number of dimensions -> magic number
 def read(folder: Path) -> Dataset:
     """MNIST as LG-FedAvg feeds it to its MLP.
 
-    Returns:
-        60,000 train and 10,000 test rows; x float32 ``[n, 784]`` = (pixel/255 - 0.1307)/0.3081,
-        rows of the image one after the other; y int64 ``[n]``, the digit.
-
-    Raises:
-        DataError: a file is missing, is not idx, is truncated, or images and labels disagree.
+    60,000 train and 10,000 test rows; x float32 ``[n, 784]`` = (pixel/255 - 0.1307)/0.3081, rows of
+    the image one after the other; y int64 ``[n]``, the digit. Raises DataError for a file that is
+    missing, is not idx, or is truncated, and where images and labels disagree.
     """
     return Dataset("mnist", _split(folder, "train"), _split(folder, "t10k"), classes=10)
 
@@ -73,13 +70,10 @@ def _split(folder: Path, prefix: str) -> Split:
 def read_idx(path: Path, dimensions: int) -> Tensor:
     """The bytes of an idx file as a uint8 tensor with the shape its header gives.
 
-    Args:
-        dimensions: 3 for images ``[n, rows, columns]``, 1 for labels ``[n]``.
-
-    Raises:
-        DataError: no such file, another magic number, or a length that the header does not say.
+    dimensions: 3 for images ``[n, rows, columns]``, 1 for labels ``[n]``. Raises DataError for no
+    such file, another magic number, or a length that the header does not say.
     """
-    raw = raw_numbers(path, np.uint8)
+    raw = np.frombuffer(bytearray(raw_bytes(path)), np.uint8)
     start = 4 * (1 + dimensions)
     if len(raw) < start:
         raise DataError(f"{path}: {len(raw)} bytes, too short for the {start} of an idx header")
@@ -97,12 +91,8 @@ def read_idx(path: Path, dimensions: int) -> Tensor:
 def rebuild(parts: list[bytes], mirror: dict) -> bytes:
     """An idx file out of a mirror that carries MNIST as csv (label, then 784 pixels per line).
 
-    Args:
-        parts: the csv.
-        mirror: its ``dimensions`` says which file is wanted: 3 the images, 1 the labels.
-
-    Raises:
-        ValueError: the csv is not of that form.
+    parts: the csv. mirror: its ``dimensions`` says which file is wanted: 3 the images, 1 the
+    labels. Raises ValueError where the csv is not of that form.
     """
     table = pd.read_csv(io.BytesIO(parts[0]), header=None, dtype=np.uint8).to_numpy()
     n, columns = table.shape

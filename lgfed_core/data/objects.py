@@ -13,22 +13,17 @@ The first two come through `sources` where a mirror has them. Any of the four is
 official folder, unpacked as data/cache/<set> or <LGFED_MIRROR>/<set>.
 """
 
-import io
-import os
-import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import torch
 from torch import Tensor
 
-from lgfed_core import paths
 from lgfed_core.errors import DataError, NotAvailable, one_of
 
 from . import sources
+from .dataset import Archive, raw_bytes, shrunk
 
 SIDE = 256  # pictures are enlarged or shrunk to this square, as in the released code
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp"}
@@ -114,26 +109,18 @@ class Pictures:
 
     def contents(self) -> Iterator[bytes]:
         """The file of each picture, as it is."""
-        with _opened(self.place) as read:
-            for name in self.names:
-                yield read(name)
+        if self.place.is_dir():
+            yield from (raw_bytes(self.place / name) for name in self.names)
+        else:
+            with Archive(self.place) as box:
+                yield from map(box.content, self.names)
 
     def decoded(self, content: bytes, i: int) -> Tensor:
         """Picture ``i`` from its file: uint8 [3, 256, 256].
 
         Raises DataError, with its path, where it is damaged.
         """
-        from PIL import Image
-
-        try:
-            with Image.open(io.BytesIO(content)) as picture:
-                square = picture.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BILINEAR)
-        except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-            raise DataError(
-                f"{self.place / self.names[i]} is no readable picture ({error}); fetch "
-                f"{self.title} again, or remove the file"
-            ) from error
-        return torch.from_numpy(np.asarray(square).copy()).permute(2, 0, 1)
+        return shrunk(content, SIDE, str(self.place / self.names[i]))
 
 
 def read(name: str, domain: str) -> Pictures:
@@ -174,10 +161,9 @@ def listed(kind: Kind, domain: str, place: Path) -> Pictures:
 
 def _place(name: str) -> Path:
     """The set's folder where somebody has unpacked it, or else its archive in the cache."""
-    kind, mirror = KINDS[name], os.environ.get("LGFED_MIRROR", "")
-    for folder in (paths.CACHE / name, *([Path(mirror) / name] if mirror else [])):
-        if all((folder / sub).is_dir() for sub in kind.domains.values()):
-            return folder
+    kind = KINDS[name]
+    if folder := sources.unpacked(name, kind.domains.values()):
+        return folder
     if kind.archive:
         return sources.fetch(name) / kind.archive
     raise NotAvailable(
@@ -190,35 +176,5 @@ def _names(place: Path, sub: str, domain: str) -> list[str]:
     """Every file of a domain by its name below ``place``: in a folder ``sub``, or an archive."""
     if place.is_dir():
         return [path.relative_to(place).as_posix() for path in (place / sub).glob("*/*")]
-    with _archive(place) as box:
+    with Archive(place) as box:
         return [name for name in box.namelist() if name.startswith(f"{domain}/")]
-
-
-def _archive(place: Path) -> zipfile.ZipFile:
-    try:
-        return zipfile.ZipFile(place)
-    except Exception as error:  # damaged bytes make readers raise anything
-        raise DataError(f"{place} cannot be read: {error}") from error
-
-
-@contextmanager
-def _opened(place: Path):
-    """A function from a name below ``place`` to its bytes."""
-
-    def from_folder(name: str) -> bytes:
-        try:
-            return (place / name).read_bytes()
-        except OSError as error:
-            raise DataError(f"{place / name} cannot be read: {error.strerror}") from error
-
-    def from_archive(name: str) -> bytes:
-        try:
-            return box.read(name)
-        except Exception as error:  # damaged bytes make readers raise anything
-            raise DataError(f"{place / name} cannot be read: {error}") from error
-
-    if place.is_dir():
-        yield from_folder
-    else:
-        with _archive(place) as box:
-            yield from_archive

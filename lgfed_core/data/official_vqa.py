@@ -21,7 +21,8 @@ import torch
 
 from lgfed_core.errors import DataError, NotAvailable
 
-from .questions import Asked, Part, encoded, limits, shrunk, words_of
+from .dataset import raw_bytes, shrunk
+from .questions import FORMATS, Asked, Part, encoded, limits, words_of
 
 PARTS = ("train2014", "val2014")  # training, testing
 ROWS = 248_349, 121_512  # questions to train with and to test on, in its official form
@@ -125,11 +126,7 @@ def checked_question(text: Any, where: str) -> str:
 
 def _listed(path: Path, key: str, fields: tuple[str, ...]) -> dict[Any, dict]:
     """The entries under ``key`` by question_id, each with its ``place`` from 0."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}") from error
-    whole = parsed(content, str(path))
+    whole = parsed(raw_bytes(path), str(path))
     if not isinstance(whole, dict) or not isinstance(whole.get(key), list) or not whole[key]:
         raise DataError(f"{path} has no list {key!r}; it must have one with an entry per question")
     found: dict[Any, dict] = {}
@@ -171,11 +168,8 @@ def _part(folder: Path, part: str, found: list[Entry], side: int) -> Part:
         if entry.image not in numbers:
             numbers[entry.image] = len(pictures)
             where = f"{entry.picture} (entry {entry.place} of {part}'s questions)"
-            try:
-                content = entry.picture.read_bytes()
-            except OSError as error:
-                raise DataError(f"{where} cannot be read: {error.strerror}") from error
-            pictures.append(shrunk(content, side, where))
+            content = raw_bytes(entry.picture, where)
+            pictures.append(shrunk(content, side, where, FORMATS))
     return Part(
         [entry.question for entry in found],
         [entry.answer for entry in found],

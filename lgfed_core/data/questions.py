@@ -3,7 +3,6 @@
 Readers of a format make a `Part` for training and one for testing; `encoded` makes rows of them.
 """
 
-import io
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from torch import Tensor
 
 from lgfed_core.errors import DataError
 
-from .dataset import Dataset, Split
+from .dataset import Dataset, Split, shrunk as shrunk
 
 WORD = re.compile(r"[a-z0-9']+")
 FORMATS = ("JPEG", "PNG")  # of pictures: no other reader is tried
@@ -104,21 +103,6 @@ def words_of(question: str) -> list[str]:
     ["what's", 'the', "shape's", 'colour']
     """
     return WORD.findall(question.lower())
-
-
-def shrunk(content: bytes, side: int, where: str) -> Tensor:
-    """A picture from its file, a JPEG or PNG: uint8 [3, side, side]. Raises DataError, with
-    ``where``, if it is damaged or something else."""
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        with Image.open(io.BytesIO(content), formats=FORMATS) as picture:
-            small = picture.convert("RGB").resize((side, side), Image.Resampling.BILINEAR)
-    except Exception as error:  # damaged bytes make readers raise anything
-        known = not isinstance(error, UnidentifiedImageError)  # which says an address in memory
-        why = (str(error) if known else "no JPEG or PNG") or type(error).__name__
-        raise DataError(f"{where} is no readable picture ({why}); fetch it again") from error
-    return torch.from_numpy(np.asarray(small).copy()).permute(2, 0, 1)
 
 
 def _rows(

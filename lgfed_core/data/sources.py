@@ -6,11 +6,11 @@ import io
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
-from lgfed_core import files
+from lgfed_core import files, paths
 from lgfed_core.errors import DataError, NotAvailable
 
 from . import mirrors
@@ -27,15 +27,10 @@ def fetch(name: str, rebuild: Rebuild | None = None) -> Path:
     that has them, under a temporary name, checked, and only then renamed; two processes may do
     this at the same time.
 
-    Args:
-        name: a set of ``data/sources.toml``.
-        rebuild: makes the bytes of a file out of a mirror's ``members``, for mirrors that carry
-            the content in another form.
-
-    Raises:
-        NotAvailable: no mirror has it here (the message lists each with its reason).
-        DataError: unknown set; what the mirrors have, or the copy here, is not the file; the disk
-            is full or cannot be written.
+    rebuild: makes the bytes of a file out of a mirror's ``members``, for mirrors that carry the
+    content in another form. Raises NotAvailable where no mirror has it here (the message lists each
+    with its reason); DataError for an unknown set, where what the mirrors have, or the copy here,
+    is not the file, and where the disk is full or cannot be written.
     """
     wanted = source(name)
     if not wanted.faulty():
@@ -52,6 +47,13 @@ def fetch(name: str, rebuild: Rebuild | None = None) -> Path:
     except OSError as error:
         raise DataError(_disk_message(wanted, error)) from error
     return wanted.folder
+
+
+def unpacked(name: str, folders: Iterable[str]) -> Path | None:
+    """Where somebody has unpacked a set, with these ``folders``: in the cache or `LGFED_MIRROR`."""
+    mirror = os.environ.get("LGFED_MIRROR", "")
+    places = [paths.CACHE / name, *([Path(mirror).expanduser() / name] if mirror else [])]
+    return next((place for place in places if all((place / f).is_dir() for f in folders)), None)
 
 
 def _fetch_file(wanted: Source, file: File, shelf: Shelf, rebuild: Rebuild | None) -> None:
@@ -89,7 +91,11 @@ def _content(shelf: Shelf, mirror: dict, rebuild: Rebuild | None) -> Iterator[IO
     parts = []
     for name in mirror["members"]:
         with mirrors.member(archive, name) as stream:
-            parts.append(_whole(stream, name, shelf.most))
+            out = io.BytesIO()
+            _copy(stream, out, shelf.most)
+        if out.tell() > shelf.most:
+            raise WrongFile(f"{name} is longer than {shelf.most:,} bytes, more than it can be")
+        parts.append(out.getvalue())
     try:
         content = rebuild(parts, mirror)
     except Exception as error:  # whatever a reader of strange bytes may think of
@@ -100,16 +106,6 @@ def _content(shelf: Shelf, mirror: dict, rebuild: Rebuild | None) -> Iterator[IO
 def _most(wanted: Source) -> int:
     """Bytes that a download or an unpacked member can have: other forms of a set are not larger."""
     return 8 * sum(file.size for file in wanted.files) + (64 << 20)
-
-
-def _whole(stream: IO[bytes], name: str, most: int) -> bytes:
-    """All of a member, in pieces. Raises WrongFile where it is longer than ``most``."""
-    out = bytearray()
-    while block := stream.read(mirrors.CHUNK):
-        out += block
-        if len(out) > most:
-            raise WrongFile(f"{name} is longer than {most:,} bytes, more than it can be")
-    return bytes(out)
 
 
 def _copy(stream: IO[bytes], out: IO[bytes], size: int) -> None:

@@ -13,10 +13,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lgfed_core.errors import DataError
 from lgfed_core.seeds import Purpose, stream
 
-from .dataset import Dataset, Split, raw_numbers
+from .dataset import Dataset, Split, raw_records
 
 SIDE, COLUMNS = 16, 257
 
@@ -25,14 +24,11 @@ def read(folder: Path, turned: float = 0.0) -> Dataset:
     """USPS enlarged to 28 x 28, values from -1 to 1.
 
     turned: degrees; each *training* picture is turned once, by an angle drawn from -turned to
-        turned, always the same for the same row (FADE, section 5.1: "resizing and random rotation",
-        once, as in the released code, not once an epoch).
+    turned, always the same for the same row (FADE, section 5.1: "resizing and random rotation",
+    once, as in the released code, not once an epoch).
 
-    Returns:
-        7,291 train and 2,007 test rows; x float32 ``[n, 1, 28, 28]``; y int64 ``[n]``, the digit.
-
-    Raises:
-        DataError: a file is missing or not a whole number of records.
+    7,291 train and 2,007 test rows; x float32 ``[n, 1, 28, 28]``; y int64 ``[n]``, the digit.
+    Raises DataError for a file that is missing or not a whole number of records.
     """
     train, test = _split(folder / "usps-train.bin"), _split(folder / "usps-test.bin")
     if turned:
@@ -42,11 +38,7 @@ def read(folder: Path, turned: float = 0.0) -> Dataset:
 
 
 def _split(path: Path) -> Split:
-    raw = raw_numbers(path, "<i2")
-    size = path.stat().st_size
-    if not size or size % (2 * COLUMNS):
-        raise DataError(f"{path}: {size:,} bytes are no whole number of {2 * COLUMNS} B records")
-    records = torch.from_numpy(raw.astype(np.float32)).view(-1, COLUMNS)
+    records = torch.from_numpy(raw_records(path, "<i2", COLUMNS).astype(np.float32))
     small = records[:, 1:].view(-1, 1, SIDE, SIDE) / 1000
     return Split(enlarged(small), records[:, 0].long())
 
@@ -68,8 +60,7 @@ def rotated(x: Tensor, degrees: Tensor) -> Tensor:
 def rebuild(parts: list[bytes], mirror: dict) -> bytes:
     """The kept array out of LIBSVM's text: a line per picture, label 1 to 10, then index:value.
 
-    Raises:
-        ValueError: the text is not of that form.
+    Raises ValueError where the text is not of that form.
     """
     from sklearn.datasets import load_svmlight_file  # takes a second to import; only needed here
 

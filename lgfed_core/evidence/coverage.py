@@ -172,6 +172,8 @@ def _table(seen: Mapping[tuple[int, str], list[NDArray]]) -> pd.DataFrame:
     lines = {}
     for key, some in seen.items():
         looks = np.concatenate(some)  # [k, 4]
-        lines[key] = dict(zip(names, looks.mean(0), strict=True)) | {"width": np.median(looks[:, 1])}
+        lines[key] = dict(zip(names, looks.mean(0), strict=True)) | {
+            "width": np.median(looks[:, 1])
+        }
     out = pd.DataFrame(lines).T
     return out.rename_axis(["seeds", "rule"]) if len(out) else out

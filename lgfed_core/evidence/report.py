@@ -98,11 +98,7 @@ def table(
 
 
 def contrasts(
-    spec: Table,
-    *,
-    folder: Path = RESULTS,
-    paper: Path = PAPER,
-    rows: pd.DataFrame | None = None,
+    spec: Table, *, folder: Path = RESULTS, paper: Path = PAPER, rows: pd.DataFrame | None = None
 ) -> pd.DataFrame:
     """`power.contrasts` of one table, at the protocol and selection of its headline."""
     rows = records.load(spec.experiments, folder) if rows is None else rows

@@ -97,7 +97,7 @@ def test_damage_and_other_weights_are_told(fake):
             cifar_features.load("fake", per_class=1)
     path.write_bytes(good)
     (fake / "fake.pt").write_bytes(b"other weights")
-    with pytest.raises(DataError, match="other weights"):
+    with pytest.raises(DataError, match="by other weights"):
         cifar_features.load("fake", per_class=1)
     with pytest.raises(DataError, match="there are: inception_v3, mobilenet_v2"):
         cifar_features.load("resnet")

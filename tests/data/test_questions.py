@@ -258,7 +258,7 @@ def test_a_damaged_stream_is_refused_by_its_name(tmp_path):
     with pytest.raises(DataError, match=f"q.whl: {name} cannot be read .*Error -3"):
         easy_vqa.asked(tmp_path / "q.whl", 4)
     (tmp_path / "q.whl").write_bytes(b"no archive")
-    with pytest.raises(DataError, match="q.whl cannot be opened .*File is not a zip"):
+    with pytest.raises(DataError, match="q.whl cannot be read .*File is not a zip"):
         easy_vqa.asked(tmp_path / "q.whl", 4)
 
 

@@ -18,9 +18,9 @@ weights and which pictures it was made from, and how.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +35,8 @@ from lgfed_core.errors import DataError
 
 from .. import cifar10
 from . import inception
-from .stored import Features, features, load_arrays, save_arrays
+from .objects import body_of, normalised, pooled
+from .stored import Features, block, features
 
 BLOCK_TRAIN, BLOCK_TEST = 50, 10  # pictures of each class in a block
 BLOCKS = 100
@@ -59,21 +60,13 @@ def _inception(weights: Path, precision: str) -> Callable[[Tensor], Tensor]:
 
 
 def _mobilenet(weights: Path, precision: str) -> Callable[[Tensor], Tensor]:
-    from .._torchvision import torchvision
+    body, size = body_of("mobilenet_v2", weights), (MOBILENET_SIDE, MOBILENET_SIDE)
 
-    net = torchvision.models.mobilenet_v2()
-    net.load_state_dict(torch.load(weights, weights_only=True))
-    body = net.features.eval().requires_grad_(False).to(memory_format=torch.channels_last)
-    return partial(_embed, body)
+    def embedded(images: Tensor) -> Tensor:
+        x = F.interpolate(images.float(), size, mode="bilinear", align_corners=False)
+        return pooled(body, normalised(x / 255))
 
-
-@torch.inference_mode()
-def _embed(body: torch.nn.Module, images: Tensor) -> Tensor:
-    side = (MOBILENET_SIDE, MOBILENET_SIDE)
-    x = F.interpolate(images.float(), side, mode="bilinear", align_corners=False) / 255
-    mean, std = (torch.tensor(v).view(3, 1, 1) for v in (cifar10.MEAN, cifar10.STD))
-    x = ((x - mean) / std).contiguous(memory_format=torch.channels_last)
-    return body(x).mean((2, 3))  # [n, 1280]
+    return embedded
 
 
 NETS = {
@@ -151,38 +144,23 @@ def _known(name: str, precision: str) -> tuple[Net, str]:
     return net, precision or net.precisions[0]
 
 
-def _blocks(name: str, net: Net, precision: str, blocks: int):
+def _blocks(name: str, net: Net, precision: str, blocks: int) -> Iterator[NDArray]:
     """The features of the first ``blocks`` blocks, [600, width] each."""
-    folder, function = data.get(name), None
-    weights = hashlib.sha256((folder / net.weights).read_bytes()).hexdigest()
-    place = pictures().place.reshape(BLOCKS, -1)
-    missing = sum(not _file(name, precision, i).is_file() for i in range(blocks))
-    images = raw()[0] if missing else torch.empty(0)
+    weights = data.get(name) / net.weights
+    checksum = hashlib.sha256(weights.read_bytes()).hexdigest()
+    place = torch.from_numpy(pictures().place.reshape(BLOCKS, -1))
+    files = [_file(name, precision, i) for i in range(blocks)]
+    missing = sum(not path.is_file() for path in files)
+    images, function = raw()[0] if missing else torch.empty(0), cache(net.make)
     label = f"{name} on CIFAR-10, {precision}"
     with tqdm(total=600 * missing, desc=label, unit="picture", disable=not missing) as bar:
-        for i in range(blocks):
-            path, ground = _file(name, precision, i), f"{weights} {precision} {i}"
-            if not path.is_file():
-                function = function or net.make(folder / net.weights, precision)
-                found = []
-                for at in torch.from_numpy(place[i]).split(AT_ONCE):
-                    found.append(function(images[at]).numpy())
-                    bar.update(len(at))
-                save_arrays(path, x=np.concatenate(found), ground=np.array(ground))
-            yield _read(path, net.width, ground)
+        for i, path in enumerate(files):
+            made = (function(weights, precision)(images[at]) for at in place[i].split(AT_ONCE))
+            yield block(path, f"{checksum} {precision} {i}", (600, net.width), made, bar)
 
 
-def _file(name: str, precision: str, block: int) -> Path:
-    folder = paths.CACHE / "embeddings" / f"cifar10-{name}-{precision}"
-    return folder / f"{block:03d}.npz"
-
-
-def _read(path: Path, width: int, ground: str) -> NDArray:
-    """A block's features."""
-    x, found = load_arrays(path, "x", "ground")
-    if str(found) != ground or x.shape != (600, width) or not np.isfinite(x).all():
-        raise DataError(f"{path} was made from other weights; delete it to compute it again")
-    return x
+def _file(name: str, precision: str, i: int) -> Path:
+    return paths.CACHE / "embeddings" / f"cifar10-{name}-{precision}" / f"{i:03d}.npz"
 
 
 def raw() -> tuple[Tensor, NDArray]:

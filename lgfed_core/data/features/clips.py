@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import re
-import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from lgfed_core.errors import DataError, NotAvailable
 
+from ..dataset import Archive
 from .yamnet import INSTALL, resampled
 
 ARCHIVES = ("dcase2016_task2_train_16k_flac.zip", "esc10_16k_vorbis.zip")
@@ -51,13 +51,9 @@ def read(folder: Path) -> Iterator[Clip]:
     Raises DataError for an archive that is missing or damaged, or a name of another form.
     """
     for archive in ARCHIVES:
-        try:
-            with zipfile.ZipFile(folder / archive) as box:
-                for name in sorted(box.namelist()):
-                    label, recording = named(name)
-                    yield Clip(name, label, recording, box.read(name))
-        except (OSError, zipfile.BadZipFile) as error:
-            raise DataError(f"{folder / archive} cannot be read: {error}") from error
+        with Archive(folder / archive) as box:
+            for name in sorted(box.namelist()):
+                yield Clip(name, *named(name), box.content(name))
 
 
 def named(name: str) -> tuple[str, str]:

@@ -16,10 +16,9 @@ embeddings are computed once and kept in the cache.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,13 +46,10 @@ def load(name: str, per_class: int | None = None) -> Features:
 
     Raises DataError for unknown features, and for those that cannot be had here, with the reason.
     """
-    if name == "digits":
-        return _digits()
-    if name == "clips":
-        return _clips(per_class)
-    if name == "fsdkaggle2018":
-        return _fsdkaggle()
-    raise DataError(f"no features {name!r}; there are: {', '.join(STAND_IN)}")
+    known = dict(fsdkaggle2018=_fsdkaggle, clips=partial(_clips, per_class), digits=_digits)
+    if name not in known:
+        raise DataError(f"no features {name!r}; there are: {', '.join(STAND_IN)}")
+    return known[name]()
 
 
 def at_hand(per_class: int | None = None) -> tuple[str, list[str]]:
@@ -91,26 +87,18 @@ def _clips(per_class: int | None) -> Features:
 
 
 def _fsdkaggle() -> Features:
-    mirror = os.environ.get("LGFED_MIRROR", "")
-    places = [paths.CACHE / "fsdkaggle2018", *([Path(mirror) / "fsdkaggle2018"] if mirror else [])]
-    folder = next((p for p in places if (p / "FSDKaggle2018.meta").is_dir()), None)
+    folder = sources.unpacked("fsdkaggle2018", ["FSDKaggle2018.meta"])
     if folder is None:
         raise NotAvailable(
             f"unpack https://zenodo.org/records/2552860 in {paths.CACHE.name}/fsdkaggle2018 or in "
             "<LGFED_MIRROR>/fsdkaggle2018"
         )
     table = fsdkaggle.read(folder)
-    x = _embedded(
-        "fsdkaggle2018",
-        [
-            (
-                f"{row.part}/{row.fname}",
-                str(row.path.stat().st_size).encode(),
-                lambda path=row.path: fsdkaggle.sound(path),
-            )
-            for row in table.itertuples()
-        ],
-    )
+    triples = []
+    for row in table.itertuples():
+        size = str(row.path.stat().st_size).encode()
+        triples.append((f"{row.part}/{row.fname}", size, partial(fsdkaggle.sound, row.path)))
+    x = _embedded("fsdkaggle2018", triples)
     label, test = table["label"].to_numpy(), (table["part"] == "test").to_numpy()
     return features("fsdkaggle2018", x, label == fsdkaggle.COUGH, label, test=test)
 
@@ -125,7 +113,10 @@ def _embedded(name: str, clips: Sequence[tuple]) -> NDArray:
     folder = sources.fetch("yamnet")
     ground = hashlib.sha256((folder / yamnet.WEIGHTS).read_bytes()).digest()
     keys = [hashlib.sha256(ground + str(n).encode() + c).hexdigest()[:24] for n, c, _ in clips]
-    known = _stored(store)
+    known: dict[str, NDArray] = {}
+    if store.exists():
+        stored, x = load_arrays(store, "keys", "x")
+        known = dict(zip(stored.tolist(), x, strict=True))
     waiting = [(k, sound) for k, (_, _, sound) in zip(keys, clips, strict=True) if k not in known]
     if waiting:
         net = yamnet.Yamnet(folder)
@@ -133,18 +124,6 @@ def _embedded(name: str, clips: Sequence[tuple]) -> NDArray:
             for key, sound in tqdm(waiting, f"YAMNet: {name}", leave=False):
                 known[key] = net.embed(sound())
         finally:
-            _store(store, known)
+            if known:
+                save_arrays(store, keys=np.array(list(known)), x=np.stack(list(known.values())))
     return np.stack([known[k] for k in keys])
-
-
-def _stored(path: Path) -> dict[str, NDArray]:
-    try:
-        keys, x = load_arrays(path, "keys", "x")
-    except FileNotFoundError:
-        return {}
-    return dict(zip(keys.tolist(), x, strict=True))
-
-
-def _store(path: Path, known: dict[str, NDArray]) -> None:
-    if known:
-        save_arrays(path, keys=np.array(list(known)), x=np.stack(list(known.values())))

@@ -22,7 +22,8 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -35,11 +36,11 @@ from lgfed_core import paths
 from lgfed_core.errors import DataError, NotAvailable, one_of
 
 from .. import objects, sources
+from ..cifar10 import MEAN, STD
 from . import inception
-from .stored import Features, features, load_arrays, save_arrays
+from .stored import Features, block, features
 
 CROP, BLOCK, AT_ONCE = 224, 128, 16
-MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet
 RESNET = "resnet50-0676ba61.pth"  # "IMAGENET1K_V1"; the digits begin its sha256
 STAND_IN = {  # what the column of that name says
     "resnet50": "",
@@ -92,47 +93,26 @@ def stored(name: str, backbone: str) -> bool:
 
 def _blocks(name: str, domain: str, backbone: str, pictures: objects.Pictures) -> Iterator[NDArray]:
     """The features of each block, [up to 128, width]."""
-    net, function, ground = BACKBONES[backbone], None, b""
-    weights = net.weights()
+    net = BACKBONES[backbone]
+    weights, function = net.weights(), cache(net.function)
     checksum = hashlib.sha256(weights.read_bytes()).digest()
-    starts = range(0, len(pictures), BLOCK)
     files = _files(name, domain, backbone, len(pictures))
     missing = sum(not path.is_file() for path in files)
-    contents = pictures.contents()
-    bar = tqdm(
-        total=missing * BLOCK, desc=f"{backbone}: {domain}", unit="picture", disable=not missing
-    )
-    with bar:
-        for path, start in zip(files, starts, strict=True):
-            place = range(start, min(start + BLOCK, len(pictures)))
-            block = [next(contents) for _ in place]
-            ground = hashlib.sha256(checksum + b"".join(block)).hexdigest()
-            if not path.is_file():
-                function = function or net.function(weights)
-                found = []
-                for at in range(0, len(block), AT_ONCE):
-                    some = zip(block[at : at + AT_ONCE], place[at : at + AT_ONCE], strict=True)
-                    images = torch.stack([pictures.decoded(c, i) for c, i in some])
-                    found.append(function(images).numpy())
-                    bar.update(len(images))
-                save_arrays(path, x=np.concatenate(found), ground=np.array(ground))
-            yield _read(path, (len(block), net.width), ground)
+    contents, label = enumerate(pictures.contents()), f"{backbone}: {domain}"
+    with tqdm(total=missing * BLOCK, desc=label, unit="picture", disable=not missing) as bar:
+        for path in files:
+            some = list(islice(contents, BLOCK))  # place and file of each
+            ground = hashlib.sha256(checksum + b"".join(c for _, c in some)).hexdigest()
+            parts = (some[at : at + AT_ONCE] for at in range(0, len(some), AT_ONCE))
+            images = (torch.stack([pictures.decoded(c, i) for i, c in part]) for part in parts)
+            made = (function(weights)(shown) for shown in images)
+            yield block(path, ground, (len(some), net.width), made, bar)
 
 
 def _files(name: str, domain: str, backbone: str, pictures: int) -> list[Path]:
     """Where the blocks of a domain are, or will be."""
     folder = paths.CACHE / "embeddings" / f"{name}-{backbone}"
     return [folder / f"{domain}-{i:03d}.npz" for i in range(-(-pictures // BLOCK))]
-
-
-def _read(path: Path, shape: tuple[int, int], ground: str) -> NDArray:
-    x, found = load_arrays(path, "x", "ground")
-    if str(found) != ground or x.shape != shape or not np.isfinite(x).all():
-        raise DataError(
-            f"{path} was made from other pictures or by another backbone; delete it to compute it "
-            "again"
-        )
-    return x
 
 
 def middle(images: Tensor) -> Tensor:
@@ -153,7 +133,7 @@ def pooled(body: torch.nn.Module, x: Tensor) -> Tensor:
     return body(x).mean((2, 3))
 
 
-def _body(kind: str, weights: Path) -> torch.nn.Module:
+def body_of(kind: str, weights: Path) -> torch.nn.Module:
     """torchvision's network ``kind`` up to its last maps, frozen."""
     from .._torchvision import torchvision
 
@@ -167,15 +147,11 @@ def _body(kind: str, weights: Path) -> torch.nn.Module:
     return body.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
-def _resnet_file() -> Path:
-    named = os.environ.get("LGFED_RESNET50")
-    return Path(named).expanduser() if named else paths.CACHE / "resnet50" / RESNET
-
-
 def _resnet() -> Path:
     """The file of ResNet-50's weights; fetched from torchvision's address when it is not here."""
-    path = _resnet_file()
-    if not path.is_file() and not os.environ.get("LGFED_RESNET50"):
+    named = os.environ.get("LGFED_RESNET50")
+    path = Path(named).expanduser() if named else paths.CACHE / "resnet50" / RESNET
+    if not path.is_file() and not named:
         path.parent.mkdir(parents=True, exist_ok=True)
         address = f"https://download.pytorch.org/models/{RESNET}"
         try:
@@ -191,7 +167,7 @@ def _resnet() -> Path:
 
 
 BACKBONES = {
-    "resnet50": Backbone(2048, _resnet, partial(_body, "resnet50")),
+    "resnet50": Backbone(2048, _resnet, partial(body_of, "resnet50")),
     "inception_v3": Backbone(
         inception.WIDTH,
         lambda: sources.fetch("inception_v3") / inception.WEIGHTS,
@@ -200,6 +176,6 @@ BACKBONES = {
     "mobilenet_v2": Backbone(
         1280,
         lambda: sources.fetch("mobilenet_v2") / "mobilenet_v2-b0353104.pth",
-        partial(_body, "mobilenet_v2"),
+        partial(body_of, "mobilenet_v2"),
     ),
 }

@@ -5,6 +5,7 @@ One tensor holds all rows, so that runs which draw different test rows share it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from tqdm.auto import tqdm
 
 from lgfed_core.errors import DataError
 from lgfed_core.files import replacing
@@ -80,6 +82,27 @@ def save_arrays(path: Path, **arrays: NDArray) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as part, open(part, "wb") as file:
         np.savez_compressed(file, allow_pickle=False, **arrays)
+
+
+def block(
+    path: Path, ground: str, shape: tuple[int, int], made: Iterable[Tensor], bar: tqdm
+) -> NDArray:
+    """A block of features, from ``path`` or else as it is ``made``, piece by piece, and kept there.
+
+    ground: what it is made from. Raises DataError for a file that is damaged, or made from another.
+    """
+    if not path.is_file():
+        found = []
+        for x in made:
+            found.append(x.numpy())
+            bar.update(len(x))
+        save_arrays(path, x=np.concatenate(found), ground=np.array(ground))
+    x, told = load_arrays(path, "x", "ground")
+    if str(told) != ground or x.shape != shape or not np.isfinite(x).all():
+        raise DataError(
+            f"{path} was made from other pictures or by other weights; delete it to make it again"
+        )
+    return x
 
 
 def load_arrays(path: Path, *names: str) -> list[NDArray]:
