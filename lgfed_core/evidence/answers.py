@@ -20,13 +20,9 @@ from . import moderated, verdict
 from .claims import Claim, Part
 from .verdict import Evidence, holm
 
-HOLDS, WHERE_TOLD, IN_PART, FAILS, OPEN = VERDICTS = (
-    "holds",
-    "holds where told",
-    "holds in part",
-    "does not hold",
-    "open",
-)
+HOLDS, WHERE_TOLD, IN_PART = "holds", "holds where told", "holds in part"
+FAILS, OPEN = "does not hold", "open"
+VERDICTS = HOLDS, WHERE_TOLD, IN_PART, FAILS, OPEN
 AS_CLAIMED, LEVEL, AGAINST, UNTOLD = OUTCOMES = ("as claimed", "level", "against", "open")
 FIRST = {  # how an answer begins -> the verdicts that bear it out
     "**Yes.**": (HOLDS,),
@@ -129,7 +125,10 @@ def told(
     """
     parts = {claim: [_within(claim, p) for p in claim.comparisons(found)] for claim in claims}
     if share:
-        parts = _moderated(parts)
+        every = [part for some in parts.values() for part in some]
+        families = [part.family if part.runs > 1 else "" for part in every]
+        again = iter(moderated.by_family([part.evidence for part in every], families))
+        parts = {c: [replace(p, evidence=next(again)) for p in some] for c, some in parts.items()}
     tags = {"stand-in data": stand_in, "shortened runs": short}
     out = {}
     for claim, some in parts.items():
@@ -162,24 +161,16 @@ def settings(parts: Sequence[Part], total: int = 0) -> pd.DataFrame:
     outcome = np.select(
         [p < ALPHA, against < ALPHA, level < ALPHA], [AS_CLAIMED, AGAINST, LEVEL], UNTOLD
     )
-    return pd.DataFrame(
-        {
-            "name": pd.Series([part.name for part in parts], dtype=str),
-            "runs": pd.Series([part.runs for part in parts], dtype=int),
-            "estimate": [test.estimate for test in tests],
-            "low": [test.low for test in tests],
-            "high": [test.high for test in tests],
-            "printed": [part.printed for part in parts],
-            "by": [test.by for test in tests],
-            "margin": [test.margin for test in tests],
-            "p": p,
-            "p_against": against,
-            "alone": columns[0],
-            "alone_against": columns[1],
-            "outcome": outcome,
-            "of": pd.Series([part.of for part in parts], dtype=object),
-        }
-    )
+    lines = {
+        "name": pd.Series([part.name for part in parts], dtype=str),
+        "runs": pd.Series([part.runs for part in parts], dtype=int),
+    }
+    lines |= {name: [getattr(t, name) for t in tests] for name in ("estimate", "low", "high")}
+    lines["printed"] = [part.printed for part in parts]
+    lines |= {name: [getattr(t, name) for t in tests] for name in ("by", "margin")}
+    lines |= {"p": p, "p_against": against, "alone": columns[0], "alone_against": columns[1]}
+    of = pd.Series([part.of for part in parts], dtype=object)
+    return pd.DataFrame(lines | {"outcome": outcome, "of": of})
 
 
 def _within(claim: Claim, part: Part) -> Part:
@@ -187,23 +178,6 @@ def _within(claim: Claim, part: Part) -> Part:
     family = part.family or claim.family
     level = claim.level if np.isnan(part.level) else part.level
     return replace(part, family=family, level=level)
-
-
-def _moderated(parts: Mapping[Claim, list[Part]]) -> dict[Claim, list[Part]]:
-    families: dict[str, list[Part]] = {}
-    for part in (one for some in parts.values() for one in some if one.family and one.runs > 1):
-        families.setdefault(part.family, []).append(part)
-    again = {
-        id(part): evidence
-        for some in families.values()
-        for part, evidence in zip(
-            some, moderated.shared([part.evidence for part in some]), strict=True
-        )
-    }
-    return {
-        claim: [replace(part, evidence=again.get(id(part), part.evidence)) for part in some]
-        for claim, some in parts.items()
-    }
 
 
 def _level(part: Part) -> Evidence:

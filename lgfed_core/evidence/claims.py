@@ -116,10 +116,8 @@ def agreed(parts: Sequence[Part]) -> Part:
     decides. It has the first one's name, the estimate of the `weakest`, an interval that spans all,
     and the fewest runs."""
     tests = [part.evidence for part in parts]
-    low, high = (
-        float(end([getattr(t, n) for t in tests])) for end, n in ((np.min, "low"), (np.max, "high"))
-    )
-    p, against = (max(getattr(t, name) for t in tests) for name in ("p", "p_against"))
+    low, high = float(np.min([t.low for t in tests])), float(np.max([t.high for t in tests]))
+    p, against = max(t.p for t in tests), max(t.p_against for t in tests)
     joined = Evidence(weakest(parts).evidence.estimate, low, high, p, against)
     of = tuple({line: 0 for part in parts for line in part.of})
     return Part(parts[0].name, min(part.runs for part in parts), joined, of)
@@ -205,16 +203,12 @@ def only_suggested(lines: pd.DataFrame, why: str) -> pd.DataFrame:
     return lines.assign(said=said, verdict=lines["verdict"].where(~ran, verdict.SUGGESTED))
 
 
-def brief(lines: pd.DataFrame) -> pd.DataFrame:
-    """Lines of `judged` with their sentence as verdict: estimate, low, high, p, p_against."""
-    numbers = lines[["estimate", "low", "high", "p", "p_against"]]
-    return numbers.assign(verdict=lines["said"])
-
-
 def named(lines: pd.DataFrame) -> pd.DataFrame:
-    """`brief` with an index for people: "L14: what it says"."""
+    """Estimate, low, high, p, p_against of lines of `judged`, with their sentence as verdict and an
+    index for people: "L14: what it says"."""
     words = [f"{id}: {text}" if text else id for id, text in lines["words"].items()]
-    return brief(lines).set_axis(words)
+    numbers = lines[["estimate", "low", "high", "p", "p_against"]]
+    return numbers.assign(verdict=lines["said"]).set_axis(words)
 
 
 def sentence(line) -> str:

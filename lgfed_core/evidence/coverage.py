@@ -7,7 +7,7 @@ Simulated: normal runs whose variances differ between settings. Foretold: whethe
 falls where those before it said.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations
 from pathlib import Path
 
@@ -84,15 +84,15 @@ def stored(
     ``told`` (share whose interval of the mean leaves out zero) and ``wrong`` (share told with the
     sign that the seeds left out contradict), of comparisons times ``draws``."""
     rng = np.random.default_rng(seed)
-    seen: dict[tuple[int, str], list[NDArray]] = {}
-    for n in sizes:
+
+    def draw(n: int) -> Iterator[Mapping[str, NDArray]]:
         for values in found.values():
             for _ in range(draws):
                 order = rng.permutation(values.shape[1])  # one choice of seeds for a family
                 some, rest = values[:, order[:n]], values[:, order[n:]]
-                for rule, looks in _looks(some, rest.mean(1), rest.shape[1]).items():
-                    seen.setdefault((n, rule), []).append(looks)
-    return _table(seen)
+                yield _looks(some, rest.mean(1), rest.shape[1])
+
+    return _table(draw, sizes)
 
 
 def simulated(
@@ -106,15 +106,14 @@ def simulated(
     """As `stored`, of normal runs: a family of ``settings`` whose log standard deviations vary by
     ``spread`` around 0, and whose true means vary by ``effect`` around 0; the truth is known."""
     rng = np.random.default_rng(seed)
-    seen: dict[tuple[int, str], list[NDArray]] = {}
-    for n in sizes:
+
+    def draw(n: int) -> Iterator[Mapping[str, NDArray]]:
         for _ in range(draws):
             mean = rng.normal(0, effect, settings)
             sd = np.exp(rng.normal(0, spread, settings))
-            runs = rng.normal(mean[:, None], sd[:, None], (settings, n))
-            for rule, looks in _looks(runs, mean).items():
-                seen.setdefault((n, rule), []).append(looks)
-    return _table(seen)
+            yield _looks(rng.normal(mean[:, None], sd[:, None], (settings, n)), mean)
+
+    return _table(draw, sizes)
 
 
 def foretold(found: Mapping[str, NDArray], sizes: Iterable[int] = range(2, 10)) -> pd.DataFrame:
@@ -167,13 +166,13 @@ def _looks(runs: NDArray, truth: NDArray, others: float = np.inf) -> dict[str, N
     return out
 
 
-def _table(seen: Mapping[tuple[int, str], list[NDArray]]) -> pd.DataFrame:
-    names = "coverage", "width", "told", "wrong"
-    lines = {}
-    for key, some in seen.items():
-        looks = np.concatenate(some)  # [k, 4]
-        lines[key] = dict(zip(names, looks.mean(0), strict=True)) | {
-            "width": np.median(looks[:, 1])
-        }
+def _table(draw: Callable[[int], Iterator[Mapping]], sizes: Iterable[int]) -> pd.DataFrame:
+    names, lines = ("coverage", "width", "told", "wrong"), {}
+    for n in sizes:
+        looks = list(draw(n))
+        for rule in RULES if looks else ():
+            found = np.concatenate([one[rule] for one in looks])  # [k, 4]
+            means = dict(zip(names, found.mean(0), strict=True))
+            lines[n, rule] = means | {"width": np.median(found[:, 1])}
     out = pd.DataFrame(lines).T
     return out.rename_axis(["seeds", "rule"]) if len(out) else out

@@ -15,7 +15,7 @@ Molecular Biology 3(1), 2004, section 6.2.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,6 +64,16 @@ def shared(family: Sequence[Evidence], cap: float = CAP) -> list[Evidence]:
     """The same tests with the variance that they share; as they are where that says nothing."""
     prior = fit([one.sd for one in family], [one.df for one in family])
     return [_again(one, prior, cap) for one in family]
+
+
+def by_family(tests: Sequence[Evidence], families: Sequence[Hashable]) -> list[Evidence]:
+    """`shared` within each of the ``families`` that the tests belong to; "" is none."""
+    out = list(tests)
+    for family in dict.fromkeys(families):
+        mine = [i for i, own in enumerate(families) if own == family and family != ""]
+        for i, one in zip(mine, shared([tests[i] for i in mine]), strict=True):
+            out[i] = one
+    return out
 
 
 def _again(one: Evidence, prior: Prior | None, cap: float) -> Evidence:

@@ -141,12 +141,8 @@ def contrasts(spec: Table, runs: Runs, protocol: str, selection: str, **where) -
         ]
     places = [(a["metric"], protocol, selection) for a, _ in pairs]
     both = [_runs_of(spec, runs, *pair, at) for pair, at in zip(pairs, places, strict=True)]
-    ours = [_ours(a, b) for a, b, *_ in both]
     families = [tuple(plain(a[c]) for c in by) for a, _ in pairs]  # one scale of noise each
-    for family in dict.fromkeys(families):
-        mine = [i for i, own in enumerate(families) if own == family]
-        for i, found in zip(mine, moderated.shared([ours[i] for i in mine]), strict=True):
-            ours[i] = found
+    ours = moderated.by_family([_ours(a, b) for a, b, *_ in both], families)
     return pd.DataFrame(_contrast(spec, *found) for found in zip(pairs, both, ours, strict=True))
 
 
@@ -171,9 +167,8 @@ def _contrast(spec: Table, pair: tuple[dict, dict], both: _Both, ours: Evidence)
     own = [row | {"paper_sd": row["paper_sd"] / np.sqrt(spec.pooled)} for row in (a, b)]
     prints = (low, high), _printed(spec.runs, own[0], own[1], floor)  # as `comparison.ends`
     x, y, lost, stand_in = both
-    ends = ours.low, ours.high
     shift, seeds = a["paper"] - b["paper"], min(len(x), len(y))
-    wide, narrow = (_judged(shift, interval, ends, seeds) for interval in prints)
+    wide, narrow = (_judged(shift, interval, (ours.low, ours.high), seeds) for interval in prints)
     open_ = verdict.INCONCLUSIVE if seeds else verdict.NOT_RUN
     found = wide if wide == narrow else open_
     if stand_in and found not in (NO_CONTRAST, verdict.NOT_RUN):
@@ -187,8 +182,8 @@ def _contrast(spec: Table, pair: tuple[dict, dict], both: _Both, ours: Evidence)
         "printed_low": low,
         "printed_high": high,
         "ours": ours.estimate,
-        "low": ends[0],
-        "high": ends[1],
+        "low": ours.low,
+        "high": ours.high,
         "seeds": seeds,
         "lost": lost,
         "verdict": found,

@@ -10,6 +10,7 @@ at the last round; the counts take the protocol that the published numbers stand
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -74,25 +75,12 @@ def table(
                     said = f"{scale} scale, not judged"
                 elif ours.size and stand_in:
                     said = f"{verdict.STAND_IN} ({stand_in})"
-                lines.append(
-                    cell
-                    | {
-                        "ours": ours.mean() if ours.size else np.nan,
-                        "ours_sd": sd,
-                        "seeds": seeds,
-                        "lost": len(values.attrs.get("lost", ())),
-                        "difference": against.difference,
-                        "low": against.low,
-                        "high": against.high,
-                        "margin": against.margin,
-                        "verdict": said,
-                        "why": why,
-                        "protocol": name,
-                        "selection": selection,
-                        "scale": scale,
-                        "origin": values.attrs.get("origin", ""),
-                    }
-                )
+                lost, origin = (values.attrs.get(known, "") for known in ("lost", "origin"))
+                mean = ours.mean() if ours.size else np.nan
+                own = {"ours": mean, "ours_sd": sd, "seeds": seeds, "lost": len(lost)}
+                place = {"protocol": name, "selection": selection, "scale": scale}
+                verdicts = asdict(replace(against, verdict=said)) | {"why": why}
+                lines.append(cell | own | verdicts | place | {"origin": origin})
     table = pd.DataFrame(lines)
     return table.assign(rivals=power.rivals(table, spec, found))
 

@@ -26,18 +26,8 @@ from .vocabulary import PROTOCOLS, SCALES, SELECTIONS
 
 _CHOICES = {"protocol": PROTOCOLS, "selection": SELECTIONS, "scale": SCALES}
 FIRST = ["table"]
-LAST = [
-    "protocol",
-    "selection",
-    "seed",
-    "metric",
-    "value",
-    "scale",
-    "device",
-    "torch",
-    "commit",
-    "seconds",
-]
+LAST = ["protocol", "selection", "seed", "metric", "value"]
+LAST += ["scale", "device", "torch", "commit", "seconds"]
 DIVERGED = "diverged"  # the metric of a seed that left the finite numbers; its value is the round
 NOT_KEY = {"value", "device", "torch", "commit", "seconds"}  # all others tell rows apart
 TYPES = {"seed": int, "value": float, "seconds": float}
@@ -84,10 +74,8 @@ def checked(rows: pd.DataFrame, where: str) -> pd.DataFrame:
     def refuse(bad: pd.Series, column: str, wanted: str) -> None:
         if bad.any():
             n = int(bad.to_numpy().argmax())
-            found = rows.loc[n, column]
-            raise ResultsError(
-                f"{where}: {column} is {found!r} in row {n + 1}; it must be {wanted}"
-            )
+            said = f"{where}: {column} is {rows.loc[n, column]!r} in row {n + 1}"
+            raise ResultsError(f"{said}; it must be {wanted}")
 
     for column, allowed in _CHOICES.items():
         refuse(~rows[column].isin(allowed), column, "one of " + ", ".join(allowed))
@@ -98,19 +86,11 @@ def checked(rows: pd.DataFrame, where: str) -> pd.DataFrame:
     share = rows["metric"].str.contains(_PERCENT) & ~numbers["value"].between(0, 100)
     refuse(share, "value", "from 0 to 100 percent, as an accuracy or AUC")
     refuse(~numbers["seconds"].between(0, np.inf, "left"), "seconds", "a finite number from 0")
-    seed = numbers["seed"]
-    refuse(
-        ~seed.between(0, 2**32, "left")
-        | (seed % 1 != 0)
-        | rows["seed"].map(lambda v: isinstance(v, bool)),
-        "seed",
-        "a whole number from 0 and below 2^32",
-    )
-    refuse(
-        rows["selection"].eq("best_test") & rows["protocol"].ne("as_released"),
-        "selection",
-        "last or best_val: only as_released may select on test data",
-    )
+    seed, answer = numbers["seed"], rows["seed"].map(lambda v: isinstance(v, bool))
+    odd = ~seed.between(0, 2**32, "left") | (seed % 1 != 0) | answer
+    refuse(odd, "seed", "a whole number from 0 and below 2^32")
+    picked = rows["selection"].eq("best_test") & rows["protocol"].ne("as_released")
+    refuse(picked, "selection", "last or best_val: only as_released may select on test data")
 
     ids = identifying(rows)
     out = pd.DataFrame({c: texts(rows[c]) for c in [*FIRST, *ids]}, dtype=str)

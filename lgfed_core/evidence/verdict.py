@@ -93,7 +93,8 @@ def t_test(
     error of the mean.
     """
     error = sd * factor
-    low, high = _interval(mean, error, df)
+    reach = reach_of(error, df)
+    low, high = float(mean - reach), float(mean + reach)
     if np.isnan(margin):
         p, against = _above(mean - by, error, df), _above(by - mean, error, df)
     else:
@@ -134,20 +135,12 @@ def judge(claims: Mapping[str, Evidence], alpha: float = 0.05) -> pd.DataFrame:
 
     Holm corrects both columns of p-values over all claims given.
     """
-    tests = list(claims.values())
-    p, against = (holm([getattr(t, name) for t in tests]) for name in ("p", "p_against"))
+    names = "estimate", "low", "high", "p", "p_against"
+    lines = {name: [getattr(test, name) for test in claims.values()] for name in names}
+    p, against = holm(lines["p"]), holm(lines["p_against"])
     verdicts = np.select([p < alpha, against < alpha], [CONFIRMED, REFUTED], INCONCLUSIVE)
-    return pd.DataFrame(
-        {
-            "estimate": [t.estimate for t in tests],
-            "low": [t.low for t in tests],
-            "high": [t.high for t in tests],
-            "p": p,
-            "p_against": against,
-            "verdict": verdicts,
-        },
-        index=pd.Index(claims, name="claim"),
-    )
+    lines |= {"p": p, "p_against": against, "verdict": verdicts}
+    return pd.DataFrame(lines, index=pd.Index(claims, name="claim"))
 
 
 def _pairs(a: ArrayLike, b: ArrayLike) -> NDArray:
@@ -184,11 +177,6 @@ def reach_of(error: ArrayLike, df: ArrayLike) -> NDArray:
     NaN without any of these. Arguments broadcast."""
     df = np.asarray(df, float)
     return special.stdtrit(np.where(df > 0, df, np.nan), 0.975) * error
-
-
-def _interval(mean: float, error: float, df: float) -> tuple[float, float]:
-    reach = reach_of(error, df)
-    return float(mean - reach), float(mean + reach)
 
 
 def _above(mean: float, error: float, df: float) -> float:

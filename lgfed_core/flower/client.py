@@ -121,14 +121,11 @@ def _seated(alone: Phase, k: int) -> Phase:
     def wide(t: Tensor) -> Tensor:
         return t.expand(t.shape[0], k + 1, *t.shape[2:])
 
+    def of_all(rows: ClientIndices) -> ClientIndices:
+        return ClientIndices(rows.index.expand(k + 1, -1), rows.size.expand(k + 1))
+
     tensors = {n: t if n in WIRED else wide(t) for n, t in alone.tensors.items()}
-    rows = {
-        name: (
-            split,
-            [ClientIndices(r.index.expand(k + 1, -1), r.size.expand(k + 1)) for r in each],
-        )
-        for name, (split, each) in alone.rows.items()
-    }
+    rows = {name: (split, [*map(of_all, each)]) for name, (split, each) in alone.rows.items()}
     return replace(alone, tensors=tensors, rows=rows)
 
 

@@ -33,6 +33,7 @@ DIGITS = Path(__file__).with_name("app")  # the app of this room
 HOST = "127.0.0.1"
 PATIENCE = 120.0  # seconds for a server to listen, and for `flwr run` to be accepted
 WAIT = 300.0  # for a round
+SECRETS = {"ca-cert": "ca.crt", "cert": "server.pem", "key": "server.key"}  # of the server
 QUIET = {
     "FLWR_TELEMETRY_ENABLED": "0",
     "FLWR_DISABLE_UPDATE_CHECK": "1",
@@ -70,23 +71,17 @@ class Loopback:
         self._scratch = tempfile.TemporaryDirectory(prefix="lgfed-flower-")
         self.home = Path(self._scratch.name)
         self.port, self._mark = free_port(), f"FLWR_HOME={self.home}"
-        text, safety = "insecure = true", ["--insecure"]
+        trust, safety = "insecure = true", ["--insecure"]
         try:
             if self.secure:
                 from . import keys
 
                 keys.certify(self.home, HOST)
-                text, safety = (
-                    f"root-certificates = {toml('TMPDIR', str(self.home / 'ca.crt'))}",
-                    ["--enable-supernode-auth"],
-                )
-                for what, name in (
-                    ("ca-cert", "ca.crt"),
-                    ("cert", "server.pem"),
-                    ("key", "server.key"),
-                ):
+                trust = f"root-certificates = {toml('TMPDIR', str(self.home / 'ca.crt'))}"
+                safety = ["--enable-supernode-auth"]
+                for what, name in SECRETS.items():
                     safety += [f"--ssl-{what}file", str(self.home / name)]
-            text = f'[superlink.here]\naddress = "{HOST}:{self.port}"\n{text}\n'
+            text = f'[superlink.here]\naddress = "{HOST}:{self.port}"\n{trust}\n'
             (self.home / "config.toml").write_text(text, encoding="utf-8")
             where = ["--host", HOST, "--port", str(self.port)]
             self._start("link", "flower-superlink", *safety, *where)
@@ -116,17 +111,13 @@ class Loopback:
         if self.secure:
             from . import keys
 
-            private, root = self.home / f"node-{k}", self.home / "ca.crt"
+            private = self.home / f"node-{k}"
             if not private.exists():
                 public = keys.pair(private)
                 if known:
                     self._flwr("supernode", "register", str(public), "here")
-            safety = [
-                "--root-certificates",
-                str(root),
-                "--auth-supernode-private-key",
-                str(private),
-            ]
+            safety = ["--root-certificates", str(self.home / "ca.crt")]
+            safety += ["--auth-supernode-private-key", str(private)]
         self._start(
             f"node-{k}",
             "flower-supernode",

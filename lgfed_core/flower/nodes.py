@@ -40,16 +40,12 @@ def write_nodes(folder: Path, data: Dataset, partition: Partition) -> list[Path]
     for k in range(len(partition)):
         node = folder / f"node-{k}"
         node.mkdir(parents=True, exist_ok=True)
-        parts = {
-            "train": data.train.take(partition.train.of(k)),
-            "test": data.test.take(partition.test.of(k)),
-        }
-        tensors = {
-            f"{part}.{name}": value.contiguous()
-            for part, split in parts.items()
-            for name, value in (("x", split.x), ("y", split.y), ("groups", split.groups))
-            if value is not None
-        }
+        tensors = {}
+        for part in ("train", "test"):
+            split = getattr(data, part).take(getattr(partition, part).of(k))
+            for name in ("x", "y", "groups"):
+                if (value := getattr(split, name)) is not None:
+                    tensors[f"{part}.{name}"] = value.contiguous()
         says = {"client": str(k), "name": data.name, "classes": str(data.classes)}
         with replacing(node / ROWS, locked=True) as path:
             save_file(tensors, path, {"node": json.dumps(says)})
@@ -72,8 +68,7 @@ class Node:
         except (OSError, SafetensorError, KeyError, ValueError) as error:
             raise DataError(
                 f"{path} holds no rows of a node: it lacks, or has wrong, {error}; write it by "
-                "flower.write_nodes and "
-                'name its folder in --node-config, as in folder="/data/node-0"'
+                'flower.write_nodes, and name its folder in --node-config: folder="/data/node-0"'
             ) from error
 
     def recall(self, run: int, tensors: Mapping[str, Tensor]) -> None:

@@ -139,20 +139,12 @@ class Server:
 
         It ends early when all have answered, or all of the clients that were ``chosen``.
         """
-        messages = [
-            Message(
-                RecordDict(
-                    {"arrays": wire.arrays(self.layout, self.shared), "config": ConfigRecord(told)}
-                ),
-                node,
-                kind,
-                ttl=self.timeout,
-                group_id=str(group),
-            )
-            for node in nodes
-        ]
-        for message in messages:
-            self.wire += wire.ledger(message, "to", message.metadata.dst_node_id)
+        messages, how = [], dict(ttl=self.timeout, group_id=str(group))
+        for node in nodes:
+            arrays = wire.arrays(self.layout, self.shared)
+            content = RecordDict({"arrays": arrays, "config": ConfigRecord(told)})
+            messages.append(Message(content, node, kind, **how))
+            self.wire += wire.ledger(messages[-1], "to", node)
         numbers = self.grid.push_messages(messages)  # none for a message that could not be sent
         asked = {number: node for number, node in zip(numbers, nodes, strict=False) if number}
         replies: dict[int, Message] = {}

@@ -89,8 +89,7 @@ def check_method(
     each promise that is broken: what was promised, what was seen, what to do. Raises SettingsError
     as `promises` does, and for an unknown name in ``skip``.
     """
-    due = promises(method, net, inputs=inputs, classes=classes, groups=groups)
-    return tried(due, skip)
+    return tried(promises(method, net, inputs=inputs, classes=classes, groups=groups), skip)
 
 
 def tried(due: Sequence[Promise], skip: Collection[str] = ()) -> Checked:
@@ -118,12 +117,11 @@ def tried(due: Sequence[Promise], skip: Collection[str] = ()) -> Checked:
 
 def _net(net: object, shape: tuple[int, ...], classes: int) -> nn.Module:
     """A network of the check's own, in which no parameter is zero or like another."""
+    if net is None and (shape, classes) != ((FOUR,), FOUR):
+        raise SettingsError(
+            f"the usual network has {FOUR} inputs, {FOUR} classes; give another net"
+        )
     if net is None:
-        if (shape, classes) != ((FOUR,), FOUR):
-            raise SettingsError(
-                f"the usual network takes {FOUR} inputs and has {FOUR} classes; give net= for "
-                "others"
-            )
         return everything()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
@@ -137,12 +135,10 @@ def _net(net: object, shape: tuple[int, ...], classes: int) -> nn.Module:
 def _made(net: object, shape: tuple[int, ...], classes: int) -> nn.Module:
     if not callable(net):
         raise SettingsError(f"net is {net!r:.80}; give a network, or a function that makes one")
-    asks = [
-        p
-        for p in inspect.signature(net).parameters.values()
-        if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-    ]
-    found = net(*(prod(shape), classes)[: len(asks)])
+    asked = inspect.signature(net).parameters.values()
+    places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    due = sum(p.default is p.empty and p.kind in places for p in asked)
+    found = net(*(prod(shape), classes)[:due])
     if not isinstance(found, nn.Module):
         raise SettingsError(f"net makes {found!r:.80}; it has to make a network, an nn.Module")
     return found
@@ -150,27 +146,17 @@ def _made(net: object, shape: tuple[int, ...], classes: int) -> nn.Module:
 
 def _method(method: object, net: nn.Module) -> Method:
     """The method that was given, or the one that a class or a function of the network makes."""
-    if isinstance(method, Method):
-        return method
     if isinstance(method, type) and issubclass(method, Method):
-        due = needed(method)
-        if due == ["layers"]:
-            later: Any = dict(layers=_upper(net))
-            return method(**later)
-        if due:
+        names, due = [name for name, _ in net.named_parameters()], needed(method)
+        given: dict[str, Any] = dict(layers=frozenset(names[len(names) // 2 :]))
+        if due not in ([], ["layers"]):
             asked = ", ".join(f"{name}=..." for name in due)
             raise SettingsError(
                 f"{method.__name__} needs {', '.join(due)}: give {method.__name__}({asked})"
             )
-        return method()
-    if callable(method) and not isinstance(method, type):
-        method = method(net)
-    if not isinstance(method, Method):
-        raise SettingsError(f"{method!r:.80} is no Method, and no class or function that gives one")
-    return method
-
-
-def _upper(net: nn.Module) -> frozenset[str]:
-    """The names of the later half of a network's parameters."""
-    names = [name for name, _ in net.named_parameters()]
-    return frozenset(names[len(names) // 2 :])
+        return method(**given) if due else method()
+    made = not isinstance(method, Method | type) and callable(method)
+    found = method(net) if made else method
+    if not isinstance(found, Method):
+        raise SettingsError(f"{found!r:.80} is no Method, and no class or function that gives one")
+    return found

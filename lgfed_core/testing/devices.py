@@ -56,14 +56,18 @@ def own_rows(stage: Stage) -> None:
 )
 def renaming(stage: Stage) -> None:
     why = ""
+
+    def same(a: Tensor, b: Tensor, kind: str) -> None:
+        said = f"devices {ORDER} called 0 to 3 end {apart(a, b)} apart, in {kind} lanes"
+        expect(near(a, b), said)
+
     for kind in stage.lanes:
         full = partial(stage.go, rounds=2, lanes=kind, training=stage.full)
         one = models(full())
         with chance(lambda k: k + 50):
             by_chance = not torch.allclose(one, models(full()), 1e-4)
         if not by_chance:  # numbers need not move along
-            other = models(full(fed=stage.federation(ORDER)))
-            expect(near(other, one[ORDER]), _said(kind, other, one[ORDER]))
+            same(models(full(fed=stage.federation(ORDER))), one[ORDER], kind)
         elif kind == "batched" and stage.noisy:
             why = "in batched lanes the whole stack draws random numbers together"
             continue
@@ -73,16 +77,11 @@ def renaming(stage: Stage) -> None:
         found = stage.go(method(), lanes=kind)
         one = models(found)
         with chance(lambda k: ORDER[k]):
-            other = models(stage.go(method(), stage.federation(ORDER), lanes=kind))
-        expect(near(other, one[ORDER]), _said(kind, other, one[ORDER]))
+            same(models(stage.go(method(), stage.federation(ORDER), lanes=kind)), one[ORDER], kind)
         if found.layout.size_personal and torch.allclose(one[ORDER], one, 1e-3):
             why = "private parts are the same on all devices"
     if why:
         raise NotTested(why)
-
-
-def _said(kind: str, a: Tensor, b: Tensor) -> str:
-    return f"devices {ORDER} called 0 to 3 end {apart(a, b)} apart, in {kind} lanes"
 
 
 @promise(
@@ -182,15 +181,12 @@ def not_finite(stage: Stage) -> None:
             expect(any("no longer finite" in one for one in said), "no warning")
             continue
         named = any(f"round 1: what client {BROKEN} sent is" in one for one in said)
-        expect(
-            named and bool(ends.diverged), f"a loss of NaN on device {BROKEN}, and no word of it"
-        )
+        expect(named and bool(ends.diverged), f"a loss of NaN on device {BROKEN}, unsaid")
         begun = torch.equal(others, stage.start.expand_as(others))
         expect(begun, "a run that goes on after it")
         out = stage.go(_breaks(stage), _bright(stage, Participation(keep_out=True)), lanes=kind)
-        kept = any(
-            f"what client {BROKEN} sent" in one and "is kept out" in one for one in stage.said
-        )
+        told = f"what client {BROKEN} sent"
+        kept = any(told in one and "is kept out" in one for one in stage.said)
         fine = not out.diverged and models(out).isfinite().all()
         expect(kept and fine, f"device {BROKEN} is not kept out where it should be")
         if stage.method.needs_peers or (kind == "batched" and stage.noisy):

@@ -20,11 +20,7 @@ class NotTested(unittest.SkipTest):
 
 
 class Broken(Exception):
-    """What was seen, and what to do, where not what the promise usually says."""
-
-    def __init__(self, seen: str, do: str = ""):
-        super().__init__(seen)
-        self.seen, self.do = seen, do
+    """What was seen in the place of what was promised."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,19 +45,16 @@ class Promise:
             raise NotTested(f"{self.stage.name} does not train: {self.stage.fault}")
         try:
             self.tried(self.stage)
-        except Broken as broken:
-            raise self._error(broken.seen, broken.do or self.do) from None
         except NotTested:
             raise
-        except Exception as error:  # whatever a method may raise
-            raise self._error(words(error), self.do) from error
+        except Exception as error:  # `Broken`, or whatever a method may raise
+            seen = str(error) if isinstance(error, Broken) else words(error)
+            line = f"{self.name}: {self.said}. Seen: {seen.rstrip('.')}. Do: {self.do}."
+            cause = None if isinstance(error, Broken) else error
+            raise ContractError(f"{self.stage.name} breaks {line}", [line]) from cause
 
     def __str__(self) -> str:
         return self.name
-
-    def _error(self, seen: str, do: str) -> ContractError:
-        line = f"{self.name}: {self.said}. Seen: {seen.rstrip('.')}. Do: {do}."
-        return ContractError(f"{self.stage.name} breaks {line}", [line])
 
 
 def promise(said: str, do: str, trains: bool = True) -> Callable:
@@ -73,10 +66,10 @@ def promise(said: str, do: str, trains: bool = True) -> Callable:
     return mark
 
 
-def expect(held: bool | Tensor, seen: str, do: str = "") -> None:
+def expect(held: bool | Tensor, seen: str) -> None:
     """Raise `Broken` unless the promise ``held``."""
     if not held:
-        raise Broken(seen, do)
+        raise Broken(seen)
 
 
 def near(a: Tensor, b: Tensor, rtol: float = NEAR[0], atol: float = NEAR[1]) -> bool:

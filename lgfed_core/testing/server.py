@@ -100,11 +100,8 @@ def server(stage: Stage) -> None:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)  # what it draws of its own, if anything, differs
             after = _moved(stage.fresh(), before, ear.sent, torch.tensor(stage.sizes[1:]))
-        expect(
-            near(now, after, 1e-4, 1e-6),
-            f"after the first round, with three of four devices, it is {apart(now, after)} from "
-            "what their uploads give",
-        )
+        seen = f"after round 1 of three devices it is {apart(now, after)} from what they sent"
+        expect(near(now, after, 1e-4, 1e-6), seen)
 
 
 def _moved(method: Method, before: Tensor, sent: list[Tensor], rows: Tensor) -> Tensor:

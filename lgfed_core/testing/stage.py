@@ -9,7 +9,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
-from types import ModuleType
 from typing import Any
 from unittest import mock
 
@@ -190,28 +189,20 @@ def words(error: BaseException) -> str:
 @contextmanager
 def chance(change: Callable[[int], int]):
     """Change the number of the device in whatever is drawn for one."""
+
+    def moved(drawn: Callable) -> Callable:
+        return lambda seed, round, k, *more: drawn(seed, round, change(k), *more)
+
+    def stacked(drawn: Callable) -> Callable:
+        return lambda seed, round, *k: drawn(seed, round, *map(change, k or (0,)))
+
+    def streamed(drawn: Callable) -> Callable:
+        return lambda seed, purpose, round, *k: drawn(seed, purpose, round, *map(change, k))
+
+    known = [(visited, "visits"), (looped, "coin"), (round_plan, "visits"), (round_plan, "coin")]
+    places = [(*place, moved) for place in (*known, (looped, "draw"))]
+    places += [(batched, "draw", stacked), (rounds_of, "stream", streamed)]
     with ExitStack() as patches:
-
-        def put(room: ModuleType, name: str, make: Callable) -> None:
+        for room, name, make in places:
             patches.enter_context(mock.patch.object(room, name, make(getattr(room, name))))
-
-        def moved(drawn: Callable) -> Callable:
-            return lambda seed, round, k, *more: drawn(seed, round, change(k), *more)
-
-        for room, drawn in ((visited, "visits"), (looped, "coin")):
-            put(room, drawn, moved)
-            put(round_plan, drawn, moved)
-        put(looped, "draw", moved)
-        put(
-            batched,
-            "draw",
-            lambda drawn: lambda seed, round, *k: drawn(seed, round, *map(change, k or (0,))),
-        )
-        put(
-            rounds_of,
-            "stream",
-            lambda drawn: (
-                lambda seed, purpose, round, *k: drawn(seed, purpose, round, *map(change, k))
-            ),
-        )
         yield

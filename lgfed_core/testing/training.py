@@ -170,12 +170,12 @@ def resumes(stage: Stage) -> None:
                 go(kind, saved)
             again = go(kind, saved)
         for name, tensor in whole.tensors.items():
-            other = again.tensors[name]
-            expect(
-                tensor.numpy().tobytes() == other.numpy().tobytes(),
-                f"{kind} lanes, stopped after round {STOPPED} of {ROUNDS}: {name} is "
-                f"{apart(tensor, other)} from that of a whole run",
+            other, at = (
+                again.tensors[name],
+                f"{kind} lanes, stopped after round {STOPPED} of {ROUNDS}",
             )
+            same = tensor.numpy().tobytes() == other.numpy().tobytes()
+            expect(same, f"{at}: {name} is {apart(tensor, other)} from that of a whole run")
 
 
 @promise(
@@ -206,18 +206,14 @@ def frozen(stage: Stage) -> None:
 def nothing(stage: Stage) -> None:
     for kind in stage.lanes:
         for rounds, lr in ((0, stage.small.lr), (1, 0.0)):
-            found = stage.go(
-                stage.fresh(upload=()), None, rounds, kind, replace(stage.small, lr=lr)
-            )
+            training = replace(stage.small, lr=lr)
+            found = stage.go(stage.fresh(upload=()), None, rounds, kind, training)
             shared, private = found.layout.split(stage.start)
             t, many = found.tensors, "a round at rate 0" if rounds else "no round"
             said = f"after {many}, in {kind} lanes"
-            own = t["personal"][0]
             if stage.normalises:  # its statistics go by the rows
                 continue
-            expect(
-                torch.equal(own, private.expand_as(own)), f"{said}, private parameters have moved"
-            )
-            close = near if rounds else torch.equal  # an average rounds
-            sent = t["shared"][0]
-            expect(close(sent, shared), f"{said}, shared parameters have moved")
+            own, close = t["personal"][0], near if rounds else torch.equal  # an average rounds
+            still = torch.equal(own, private.expand_as(own))
+            expect(still, f"{said}, private parameters have moved")
+            expect(close(t["shared"][0], shared), f"{said}, shared parameters have moved")
