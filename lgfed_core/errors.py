@@ -73,6 +73,13 @@ def share(**settings: object) -> None:
             raise SettingsError(f"{name} is {value!r}; it must lie in (0, 1]")
 
 
+def below_one(**settings: float) -> None:
+    """Raise a SettingsError for settings that do not lie from 0 to below 1."""
+    for name, value in settings.items():
+        if not 0 <= value < 1:
+            raise SettingsError(f"{name} is {value}; it must lie in [0, 1)")
+
+
 def at_most(most: int, **settings: float | None) -> None:
     """Raise a SettingsError for settings above ``most``, before they fill the machine; None is none
     of them."""

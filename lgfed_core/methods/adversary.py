@@ -38,6 +38,11 @@ def reverse(h: Tensor, strength: float) -> Tensor:
     return h.detach() - strength * (h - h.detach())
 
 
+def unchanged(h: Tensor) -> Tensor:
+    """``h`` [...] itself, with its gradient."""
+    return h
+
+
 def adversary_loss(logits: Tensor, batch: Batch, power: float = 1.0) -> Tensor:
     """The loss of an adversary with logits [b, g] for the g binary attributes of ``batch``.
 

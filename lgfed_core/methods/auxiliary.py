@@ -32,7 +32,7 @@ from torch import Tensor, nn
 
 from lgfed_core.errors import SettingsError, at_least
 
-from .adversary import adversary_loss, reverse
+from .adversary import adversary_loss, reverse, unchanged
 from .interface import Batch, Local, Step
 from .lgfedavg import LGFedAvg
 
@@ -66,7 +66,7 @@ class OwnHead(Auxiliary):
     """a says the label, too."""
 
     def loss(self, local: Local, batch: Batch) -> Tensor:
-        outputs, own = local.net(batch.x, watch=_open)
+        outputs, own = local.net(batch.x, watch=unchanged)
         return labelled(outputs, batch) + self.weight * labelled(own, batch)
 
 
@@ -75,7 +75,7 @@ class Autoencoder(Auxiliary):
     """a gives the row back: mean squared error over rows and their numbers."""
 
     def loss(self, local: Local, batch: Batch) -> Tensor:
-        outputs, back = local.net(batch.x, watch=_open)
+        outputs, back = local.net(batch.x, watch=unchanged)
         rows = batch.x.flatten(1)  # [b, d]
         if back.shape != rows.shape:
             raise SettingsError(
@@ -113,7 +113,3 @@ def labelled(outputs: Tensor, batch: Batch) -> Tensor:
     known = known if batch.weight is None else known * batch.weight
     each = F.cross_entropy(outputs, batch.y.clamp(min=0), reduction="none")  # [b]
     return (each * known).sum() / known.sum().clamp(min=1e-6)
-
-
-def _open(h: Tensor) -> Tensor:
-    return h

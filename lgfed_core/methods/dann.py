@@ -13,7 +13,7 @@ from functools import partial
 
 from torch import Tensor
 
-from lgfed_core.errors import SettingsError, at_least
+from lgfed_core.errors import at_least, below_one
 
 from .adversary import group_loss, reverse
 from .fade import FADE, known
@@ -34,8 +34,7 @@ class DANN(FADE):
     def __post_init__(self):
         super().__post_init__()
         at_least(0, weight=self.weight)
-        if not 0 <= self.smoothing < 1:
-            raise SettingsError(f"smoothing is {self.smoothing}; it must lie in [0, 1)")
+        below_one(smoothing=self.smoothing)
 
     def loss(self, local: Local, batch: Batch) -> Tensor:
         strength = self.strength_at(local.round)

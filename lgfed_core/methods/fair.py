@@ -18,10 +18,10 @@ from functools import partial
 
 from torch import Tensor, nn
 
-from lgfed_core.errors import SettingsError, at_least, whole
+from lgfed_core.errors import SettingsError, at_least, one_of, whole
 from lgfed_core.models.adult import parts
 
-from .adversary import adversary_loss, reverse
+from .adversary import adversary_loss, reverse, unchanged
 from .interface import Batch, Local, Method, Step, cross_entropy
 
 PLAYS = ("alternating", "reversal")
@@ -49,14 +49,8 @@ class FairLGFedAvg(Method):
         super().__post_init__()
         whole(adversary_steps=self.adversary_steps)
         at_least(1, adversary_steps=self.adversary_steps, power=self.power)
-        if self.play not in PLAYS:
-            raise SettingsError(f"play is {self.play!r}; choose one of {PLAYS}")
-        for name in ("lambda_local", "lambda_global"):
-            if not 0 <= getattr(self, name) < float("inf"):
-                raise SettingsError(
-                    f"{name} is {getattr(self, name)}; it must be finite, and a negative lambda "
-                    "would make the local model help the adversary"
-                )
+        one_of("play", self.play, PLAYS)
+        at_least(0, lambda_local=self.lambda_local, lambda_global=self.lambda_global)
 
     def shared(self, net: nn.Module) -> frozenset[str]:
         return frozenset() if self.pretraining else parts(net, "head")
@@ -76,23 +70,20 @@ class FairLGFedAvg(Method):
     def _game(self, net: nn.Module, top: str, strength: float) -> tuple[Step, ...]:
         """One game on a batch: the encoder and the head ``top`` against the adversary."""
         own = top == "own"
-        reads = Step(self.adversary, parts(net, "adversary"))  # (12), (23)
-        more = (reads,) * (self.adversary_steps - 1)
+        reads = (
+            Step(self.adversary, parts(net, "adversary")),
+        ) * self.adversary_steps  # (12), (23)
         if self.play == "reversal":
             moves = parts(net, "local", top, "adversary")
-            return (Step(partial(self.at_once, own=own, strength=strength), moves), *more)
-        return (
-            Step(
-                partial(self.value, own=own, strength=strength), parts(net, "local")
-            ),  # (10), (21)
-            Step(partial(self.task, own=own), parts(net, top)),  # (11), (22)
-            reads,
-            *more,
-        )
+            return Step(partial(self.at_once, own=own, strength=strength), moves), *reads[1:]
+        value = partial(self.value, own=own, strength=strength)
+        encoder = Step(value, parts(net, "local"))  # (10), (21)
+        head = Step(partial(self.task, own=own), parts(net, top))  # (11), (22)
+        return encoder, head, *reads
 
     def value(self, local: Local, batch: Batch, own: bool, strength: float) -> Tensor:
         """E, v1 eqs (24) and (25)."""
-        outputs, protected = local.net(batch.x, own=own, watch=_open)
+        outputs, protected = local.net(batch.x, own=own, watch=unchanged)
         task = cross_entropy(outputs, batch)
         return task - strength * adversary_loss(protected, batch, self.power)
 
@@ -121,7 +112,3 @@ class WatchedFedAvg(Method):
     def loss(self, local: Local, batch: Batch) -> Tensor:
         outputs, protected = local.net(batch.x, watch=Tensor.detach)
         return cross_entropy(outputs, batch) + adversary_loss(protected, batch)
-
-
-def _open(h: Tensor) -> Tensor:
-    return h

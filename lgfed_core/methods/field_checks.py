@@ -1,6 +1,6 @@
 """A method's settings are refused by name where they are of another type, or would be ignored."""
 
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, fields
 from functools import lru_cache
 from numbers import Integral, Real
 from types import NoneType, UnionType
@@ -24,10 +24,9 @@ def refuse_types(method: Any) -> None:
     cls: type = type(method)
     for name, kinds in _declared(cls).items():
         value = getattr(method, name)
-        if (value is None and NoneType in kinds) or any(_is(value, kind) for kind in kinds):
-            continue
-        words = " or ".join("None" if kind is NoneType else KINDS[kind][1] for kind in kinds)
-        raise SettingsError(f"{name} is {value!r}; it must be {words}")
+        if not any(_is(value, kind) for kind in kinds):
+            words = " or ".join("None" if kind is NoneType else KINDS[kind][1] for kind in kinds)
+            raise SettingsError(f"{name} is {value!r}; it must be {words}")
 
 
 def refuse_ignored(method: Any) -> None:
@@ -38,7 +37,8 @@ def refuse_ignored(method: Any) -> None:
     for field in fields(method):
         written = getattr(type(method), field.name, field.default)
         if field.default is not MISSING and written is not field.default:
-            name, kind = type(method).__name__, _said(field)
+            name, typed = type(method).__name__, field.type
+            kind = typed if isinstance(typed, str) else getattr(typed, "__name__", "Any")
             raise SettingsError(
                 f"{name} sets {field.name} = {written!r:.80}, which would be ignored: write "
                 f"`{field.name}: {kind} = ...` in a class under @dataclass(frozen=True, "
@@ -57,12 +57,8 @@ def needed(kind: type) -> list[str]:
 
 def _is(value: object, kind: type) -> bool:
     if kind is NoneType or (isinstance(value, bool) and kind is not bool):
-        return False
+        return kind is type(value)
     return isinstance(value, KINDS[kind][0])
-
-
-def _said(field: Field) -> str:
-    return field.type if isinstance(field.type, str) else getattr(field.type, "__name__", "Any")
 
 
 @lru_cache

@@ -88,12 +88,16 @@ class Claimed:
                 f"{self}: clip, noise and devices are above 0, sampling in (0, 1], and there are "
                 "two layers or more, of two numbers or more"
             )
-        drawn_from = self.devices / self.sampling
-        if abs(drawn_from - round(drawn_from)) > 1e-6:
+        if abs(self.devices / self.sampling - self.everybody) > 1e-6:
             raise SettingsError(
                 f"devices is {self.devices}, sampling {self.sampling}: no whole number of devices "
                 "has so many drawn of it, as expected; give sampling times a whole number"
             )
+
+    @property
+    def everybody(self) -> int:
+        """How many devices there are, of which ``devices`` are expected in a round."""
+        return max(1, round(self.devices / self.sampling))
 
 
 def check(
@@ -173,11 +177,9 @@ class _Bench:
             Check("clipped whole, turned by", float((told @ across).mean()), -aside, aside),
         ]
         if c.sampling < 1 and blur <= 1 / 6:  # else one call does not say who was there
-            low, high = stats.binom.ppf(
-                [self.level / 2, 1 - self.level / 2], self.calls, c.sampling
-            )
-            share = float((seen > 0.5).mean())
-            found.append(Check("sampling, the share", share, low / self.calls, high / self.calls))
+            ends = self.level / 2, 1 - self.level / 2
+            low, high = stats.binom.ppf(ends, self.calls, c.sampling) / self.calls
+            found.append(Check("sampling, the share", float((seen > 0.5).mean()), low, high))
         return found
 
     @property
@@ -185,14 +187,11 @@ class _Bench:
         return self.claimed.noise * self.claimed.clip / self.claimed.devices
 
     def _nothing(self) -> NDArray:
-        rows = max(1, round(self.claimed.devices / self.claimed.sampling))  # m of them are expected
-        return np.zeros((rows, sum(self.claimed.lengths)))
+        return np.zeros((self.claimed.everybody, sum(self.claimed.lengths)))
 
     def _answers(self, uploads: NDArray) -> NDArray:
         """[calls, P]. Raises PrivacyError for an answer of another shape, or not finite."""
-        found = np.stack(
-            [np.asarray(self.release(uploads.copy(), self.rng)) for _ in range(self.calls)]
-        )
+        found = np.stack([self.release(uploads.copy(), self.rng) for _ in range(self.calls)])
         if found.shape[1:] != uploads.shape[1:] or not np.isfinite(found).all():
             raise PrivacyError(
                 f"release gives {list(found.shape[1:])} of uploads {list(uploads.shape)}, or what "

@@ -14,7 +14,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from lgfed_core.errors import SettingsError, at_least
+from lgfed_core.errors import at_least, below_one
 
 from .interface import Method
 
@@ -75,10 +75,3 @@ class FedYogi(FedAdam):
 
     def second(self, v: Tensor, squares: Tensor) -> Tensor:
         return v - (1 - self.beta2) * squares * (v - squares).sign()
-
-
-def below_one(**values: float) -> None:
-    """Raise SettingsError for a share that is not in [0, 1)."""
-    for name, value in values.items():
-        if not 0 <= value < 1:
-            raise SettingsError(f"{name} is {value}; it must be at least 0 and below 1")

@@ -63,11 +63,8 @@ class SHOT(DANN):
                 f"{type(self).__name__} leaves as it is"
             )
         encoder = frozenset(n for n in names if not n.startswith(DISCRIMINATOR))
-        both = frozenset(names)
-        return [
-            step._replace(params=encoder if step.params is not None else both)
-            for step in super().steps(net)
-        ]
+        kinds = {True: frozenset(names), False: encoder}
+        return [step._replace(params=kinds[step.params is None]) for step in super().steps(net)]
 
     def relabel(self, round: int) -> Callable[[Tensor], Tensor] | None:
         due = (round - self.start) % self.every == 0
@@ -82,11 +79,8 @@ class SHOT(DANN):
         # where a device holds rows of one group, one of the two sums is empty
         own = known(outputs, Batch(batch.x, batch.y, weight - target), self.smoothing)
         mine = Batch(batch.x, batch.y, target)
-        return (
-            own
-            + self.relabelled * known(outputs, mine)
-            + self.information * information(outputs, mine)
-        )
+        sure = self.information * information(outputs, mine)
+        return own + self.relabelled * known(outputs, mine) + sure
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ has it: from 0 to 2. The tests hold all of these against fairlearn.
 from __future__ import annotations
 
 import warnings
+from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,8 +46,8 @@ def demographic_parity(decisions: ArrayLike, group: ArrayLike) -> float:
 
     Raises SettingsError where all rows are of one group.
     """
-    decisions, group = _rows(decisions=_binary("decisions", decisions).astype(float), group=group)
-    return _gap([_share(decisions[group == g], f"group {g}") for g in _groups(group)])
+    decisions, group = _rows(decisions=_binary("decisions", decisions), group=group)
+    return _gap(decisions, group, np.ones(len(group), bool), "")
 
 
 def equalised_odds(decisions: ArrayLike, labels: ArrayLike, group: ArrayLike) -> float:
@@ -57,14 +58,7 @@ def equalised_odds(decisions: ArrayLike, labels: ArrayLike, group: ArrayLike) ->
     """
     decisions, labels = _binary("decisions", decisions), _binary("labels", labels)
     decisions, labels, group = _rows(decisions=decisions, labels=labels, group=group)
-    groups, gaps = _groups(group), []
-    for y in (0, 1):
-        shares = []
-        for g in groups:
-            chosen = decisions[(labels == y) & (group == g)]
-            shares.append(_share(chosen.astype(float), f"class {y} of group {g}"))
-        gaps.append(_gap(shares))
-    return max(gaps)
+    return max(_gap(decisions, group, labels == y, f"class {y} of ") for y in (0, 1))
 
 
 def delta_eo(decisions: ArrayLike, labels: ArrayLike, group: ArrayLike) -> float:
@@ -75,21 +69,12 @@ def delta_eo(decisions: ArrayLike, labels: ArrayLike, group: ArrayLike) -> float
     """
     held = dict(decisions=decisions, labels=labels, group=group)
     decisions, labels, group = _rows(**{name: _binary(name, a) for name, a in held.items()})
-    wrong, gaps = decisions.astype(bool) != labels.astype(bool), []
-    for y in (0, 1):
-        rates = []
-        for g in (0, 1):
-            some = wrong[(labels == y) & (group == g)]
-            if not some.size:
-                warnings.warn(
-                    f"no row of class {y} of group {g}: delta EO is not a number here",
-                    RuntimeWarning,
-                    stacklevel=2,
-                )
-                return float("nan")
-            rates.append(float(some.mean()))
-        gaps.append(abs(rates[0] - rates[1]))
-    return sum(gaps)
+    for y, g in product((0, 1), (0, 1)):
+        if not ((labels == y) & (group == g)).any():
+            said = f"no row of class {y} of group {g}: delta EO is not a number here"
+            warnings.warn(said, RuntimeWarning, stacklevel=2)
+            return float("nan")
+    return sum(_gap(decisions != labels, group, labels == y, f"class {y} of ") for y in (0, 1))
 
 
 def label_leak(labels: ArrayLike, group: ArrayLike) -> float:
@@ -120,19 +105,18 @@ def _rows(**arrays: ArrayLike) -> list[NDArray]:
     return list(found.values())
 
 
-def _groups(group: NDArray) -> NDArray:
-    """Those that there are. Raises SettingsError for one alone, from which nothing is apart."""
-    found = np.unique(group)
-    if len(found) < 2:
-        raise SettingsError(f"all rows are of group {found[0]}; a gap is between two groups")
-    return found
+def _gap(chosen: NDArray, group: NDArray, of: NDArray, what: str) -> float:
+    """The largest gap between groups in the share of rows that are chosen, of some rows [n].
 
-
-def _share(chosen: NDArray, what: str) -> float:
-    if not chosen.size:
-        raise SettingsError(f"no row of {what}; a gap between groups needs rows of each")
-    return float(chosen.mean())
-
-
-def _gap(shares: list[float]) -> float:
+    Raises SettingsError for one group alone, and for a group without such a row.
+    """
+    if len(groups := np.unique(group)) < 2:
+        raise SettingsError(f"all rows are of group {groups[0]}; a gap is between two groups")
+    shares = []
+    for g in groups:
+        if not (mine := of & (group == g)).any():
+            raise SettingsError(
+                f"no row of {what}group {g}; a gap between groups needs rows of each"
+            )
+        shares.append(float(chosen[mine].astype(float).mean()))
     return max(shares) - min(shares)

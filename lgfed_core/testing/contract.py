@@ -119,7 +119,7 @@ def _net(net: object, shape: tuple[int, ...], classes: int) -> nn.Module:
     """A network of the check's own, in which no parameter is zero or like another."""
     if net is None and (shape, classes) != ((FOUR,), FOUR):
         raise SettingsError(
-            f"the usual network has {FOUR} inputs, {FOUR} classes; give another net"
+            f"the usual network takes {FOUR} inputs and has {FOUR} classes; give net="
         )
     if net is None:
         return everything()

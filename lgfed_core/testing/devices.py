@@ -181,7 +181,9 @@ def not_finite(stage: Stage) -> None:
             expect(any("no longer finite" in one for one in said), "no warning")
             continue
         named = any(f"round 1: what client {BROKEN} sent is" in one for one in said)
-        expect(named and bool(ends.diverged), f"a loss of NaN on device {BROKEN}, unsaid")
+        expect(
+            named and bool(ends.diverged), f"a loss of NaN on device {BROKEN}, and no word of it"
+        )
         begun = torch.equal(others, stage.start.expand_as(others))
         expect(begun, "a run that goes on after it")
         out = stage.go(_breaks(stage), _bright(stage, Participation(keep_out=True)), lanes=kind)

@@ -100,7 +100,7 @@ def server(stage: Stage) -> None:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)  # what it draws of its own, if anything, differs
             after = _moved(stage.fresh(), before, ear.sent, torch.tensor(stage.sizes[1:]))
-        seen = f"after round 1 of three devices it is {apart(now, after)} from what they sent"
+        seen = f"after a round of three it is {apart(now, after)} from what their uploads give"
         expect(near(now, after, 1e-4, 1e-6), seen)
 
 

@@ -95,7 +95,7 @@ def test_what_cannot_be_played_is_refused():
         adversary_loss(torch.zeros(2, 2), Batch(batch.x, batch.y, None, torch.ones(2, 2)), 0.5)
     with pytest.raises(SettingsError, match="play"):
         FairLGFedAvg(play="chess")
-    with pytest.raises(SettingsError, match="help the adversary"):
+    with pytest.raises(SettingsError, match="at least 0, and finite"):
         FairLGFedAvg(lambda_global=-0.03)
 
 
