@@ -70,9 +70,8 @@ class FairLGFedAvg(Method):
     def _game(self, net: nn.Module, top: str, strength: float) -> tuple[Step, ...]:
         """One game on a batch: the encoder and the head ``top`` against the adversary."""
         own = top == "own"
-        reads = (
-            Step(self.adversary, parts(net, "adversary")),
-        ) * self.adversary_steps  # (12), (23)
+        read = Step(self.adversary, parts(net, "adversary"))  # (12), (23)
+        reads = (read,) * self.adversary_steps
         if self.play == "reversal":
             moves = parts(net, "local", top, "adversary")
             return Step(partial(self.at_once, own=own, strength=strength), moves), *reads[1:]

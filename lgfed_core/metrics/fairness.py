@@ -115,8 +115,6 @@ def _gap(chosen: NDArray, group: NDArray, of: NDArray, what: str) -> float:
     shares = []
     for g in groups:
         if not (mine := of & (group == g)).any():
-            raise SettingsError(
-                f"no row of {what}group {g}; a gap between groups needs rows of each"
-            )
+            raise SettingsError(f"no row of {what}group {g}; a gap needs rows of each group")
         shares.append(float(chosen[mine].astype(float).mean()))
     return max(shares) - min(shares)
