@@ -56,11 +56,10 @@ def one_of(name: str, value: object, choices: Iterable[object]) -> None:
 
 def at_least(least: float, **settings: float | None) -> None:
     """Raise a SettingsError for settings below ``least`` or without end; None is none of them."""
-    wrong = {name: value for name, value in settings.items() if value is not None}
     wrong = [
         f"{name} is {value!r}"
-        for name, value in wrong.items()
-        if not isinstance(value, Real) or not least <= value < math.inf
+        for name, value in settings.items()
+        if value is not None and not (isinstance(value, Real) and least <= value < math.inf)
     ]
     if wrong:
         raise SettingsError(f"{', '.join(wrong)}; it must be at least {least}, and finite")
@@ -84,8 +83,7 @@ def at_most(most: int, **settings: float | None) -> None:
     """Raise a SettingsError for settings above ``most``, before they fill the machine; None is none
     of them."""
     wrong = {name: value for name, value in settings.items() if value is not None and value > most}
-    if wrong:
-        said = ", ".join(f"{name} is {value:,}" for name, value in wrong.items())
+    if said := ", ".join(f"{name} is {value:,}" for name, value in wrong.items()):
         raise SettingsError(f"{said}; it must be at most {most:,}")
 
 

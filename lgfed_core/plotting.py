@@ -58,16 +58,13 @@ _shown: dict[tuple[str, str], int] = {}  # (what a figure shows, what is said of
 
 
 def use() -> None:
-    """Set the style for all figures that follow (first cell of a notebook); tables say all."""
+    """Set the style for all figures that follow (first cell of a notebook); tables say all.
+
+    A notebook then shows a figure as `presented`, and pandas' tables as `readable` ones.
+    """
     mpl.rcParams.update(_STYLE)
     pd.set_option("display.max_colwidth", None)
     _shown.clear()
-    _present()
-
-
-def _present() -> None:
-    """Have a notebook show a figure as `presented`: numbered, with a sentence, told in words; and
-    pandas' tables as `readable` ones."""
     if "IPython" not in sys.modules:  # no notebook, and none of the book's packages needed
         return
     from IPython import get_ipython

@@ -1,13 +1,17 @@
-"""What has been run and what it cost: the stored rows, as a planner reads them."""
+"""What has been run and what it cost, of the stored rows, and how far checkpoints have come."""
 
 from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
+from lgfed_core.engine import CPU
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.rows import plain, texts
-from lgfed_core.papers.parts import Piece
+from lgfed_core.papers import experiments
+from lgfed_core.papers.parts import Part, Piece
 
 UNKNOWN = 3600.0  # seconds of what has nothing to be compared with
 
@@ -68,3 +72,31 @@ def _typical(rows: pd.DataFrame, whole: bool) -> float:
     """Seconds of a part, or of all parts of a run together: by seed, then the median."""
     times = rows.drop_duplicates(["seed", "seconds"]).groupby("seed")["seconds"]
     return float((times.sum() if whole else times.median()).median())
+
+
+@cache
+def settings(piece: Piece) -> Any:
+    """Those of a run that makes one piece, at paper scale."""
+    known = experiments.find(piece.experiment)
+    return known.settings("paper", piece.protocol, **dict(piece.changes))
+
+
+def folder(piece: Piece, seed: int) -> Path:
+    """Of the checkpoints of that run."""
+    return experiments.find(piece.experiment).folder(settings(piece), [seed])
+
+
+def parts(piece: Piece, seed: int) -> list[Part]:
+    """Those of the run that makes a piece: its own and what they go on from."""
+    return list(experiments.find(piece.experiment).parts(settings(piece), [seed], CPU))
+
+
+def left(piece: Piece, seed: int, starts: Iterable[Piece] = ()) -> float:
+    """The share of its rounds, without those of its ``starts``, that a piece has still to train."""
+    trained = [part for part in parts(piece, seed) if part.rounds]
+    if all(part.left == 1 for part in trained):
+        return 1.0
+    others = {part.name for start in starts for part in parts(start, seed)}
+    lengths = {part: part.rounds or 0 for part in trained if part.name not in others}
+    rounds = sum(lengths.values())
+    return sum(part.left * lengths[part] for part in lengths) / rounds if rounds else 1.0

@@ -19,7 +19,7 @@ from lgfed_core.papers import commands, experiments
 from lgfed_core.papers.experiment import Experiment
 from lgfed_core.papers.parts import Piece
 
-from . import progress
+from . import ledger as past
 from .goals import FIRST, Goal
 from .ledger import Ledger
 
@@ -78,8 +78,8 @@ class Planner:
 
     def __init__(self, goals: Iterable[Goal], ledger: Ledger, lanes: bool = False):
         self.goals, self.ledger, self.lanes = list(goals), ledger, lanes
-        self._at, self._price = cache(progress.folder), cache(self._seconds)
-        self._share = cache(self._lacks)
+        self._at, self._price = cache(past.folder), cache(self._seconds)
+        self._share = cache(lambda piece, seed: past.left(piece, seed, self._starts((piece,))))
         self._order = {piece: number for number, piece in enumerate(ledger.pieces)}
         self._alike = {(self._at(piece, 0), piece.name): piece for piece in ledger.pieces}
         self._helped: dict[Piece, dict[str, Goal]] = {piece: {} for piece in ledger.pieces}
@@ -144,9 +144,8 @@ class Planner:
         done: what will have run by then.
         """
         found: dict[tuple, Task] = {}
-        for (_, seed), pieces in self._together(jobs).items():
+        for pieces, seed, seconds in self._priced(jobs, done):
             known, protocol = experiments.find(pieces[0].experiment), pieces[0].protocol
-            seconds = self._price(pieces, seed, self._left(pieces, seed, done))
             task = Task(known, protocol, known.joined(pieces), (seed,), pieces, seconds)
             same = found.get(pieces) if self.lanes else None
             if same:
@@ -162,11 +161,13 @@ class Planner:
         order = self._order.__getitem__
         return {key: tuple(sorted(found[key], key=order)) for key in sorted(found)}
 
+    def _priced(self, jobs: Iterable[Job], done: Collection[Job]) -> Iterator[tuple]:
+        """Pieces that run together, their seed, and how long that takes."""
+        for (_, seed), pieces in self._together(jobs).items():
+            yield pieces, seed, self._price(pieces, seed, self._left(pieces, seed, done))
+
     def _cost(self, jobs: Iterable[Job], done: Collection[Job] = ()) -> float:
-        return sum(
-            self._price(pieces, seed, self._left(pieces, seed, done))
-            for (_, seed), pieces in self._together(jobs).items()
-        )
+        return sum(seconds for *_, seconds in self._priced(jobs, done))
 
     def _trained(self, jobs: Iterable[Job], done: Collection[Job]) -> set[Job]:
         """What runs along with jobs, as they go on from it."""
@@ -188,9 +189,6 @@ class Planner:
     def _seconds(self, pieces: tuple[Piece, ...], seed: int, before: frozenset[Piece]) -> float:
         """Of these and of those ``before`` them, without the rounds that checkpoints have."""
         return sum(self.ledger.seconds(p) * self._share(p, seed) for p in (*pieces, *before))
-
-    def _lacks(self, piece: Piece, seed: int) -> float:
-        return progress.left(piece, seed, self._starts((piece,)))
 
     def _kept(self, pieces: tuple[Piece, ...], seeds: tuple[int, ...]) -> tuple[str, ...]:
         """The parts that run along and have rows of all ``seeds``."""

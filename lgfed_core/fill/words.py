@@ -26,12 +26,9 @@ def said(plan: Planner, most: int = 25) -> str:
     for bundle in islice(bundles, most):
         spent += bundle.seconds
         lines.append(_bundle(bundle, spent))
-    rest = list(bundles)
-    if rest:
-        more = length(sum(bundle.seconds for bundle in rest))
-        lines.append(f"and {len(rest)} more, {more}")
-    if not lines:
-        lines.append("nothing is left that could decide anything")
+    if rest := list(bundles):
+        lines.append(f"and {len(rest)} more, {length(sum(bundle.seconds for bundle in rest))}")
+    lines = lines or ["nothing is left that could decide anything"]
     return "\n".join([*lines, "", full(plan), *beside(plan)])
 
 
@@ -53,18 +50,17 @@ def beside(plan: Planner) -> list[str]:
 
 def full(plan: Planner) -> str:
     """What a full board takes, at each step of seeds."""
-    lines = []
-    for step in STEPS:
-        runs, seconds = plan.full(step)
-        lines.append(f"every cell and claim at {step} seeds: {runs} runs, {length(seconds)}")
-    return "\n".join(lines)
+    steps = ((step, *plan.full(step)) for step in STEPS)
+    return "\n".join(
+        f"every cell and claim at {n} seeds: {k} runs, {length(s)}" for n, k, s in steps
+    )
 
 
 def table(plan: Planner, most: int = 10) -> pd.DataFrame:
     """The first bundles for a page: what they are for, runs, seeds, hours, verdicts expected."""
     return pd.DataFrame(
         {
-            "for": bundle.why[0] + (f" (+{len(bundle.why) - 1})" if len(bundle.why) > 1 else ""),
+            "for": _why(bundle, " (+{})"),
             "runs": len(bundle.tasks),
             "to seeds": bundle.step,
             "hours": bundle.seconds / HOUR,
@@ -85,10 +81,9 @@ def coverage(plan: Planner) -> str:
         new = [goal for goal in some if goal.at == NOT_RUN]
         open_ = [goal for goal in some if goal.chances and goal.at != NOT_RUN]
         spent = [goal for goal in open_ if max(goal.chances.values()) == 0]
-        done = len(some) - len(new) - len(open_)
-        lines.append(
-            f"| {name} | {len(some)} | {done} | {len(open_)} | {len(spent)} | {len(new)} |"
-        )
+        decided = len(some) - len(new) - len(open_)
+        counts = len(some), decided, len(open_), len(spent), len(new)
+        lines.append(f"| {name} | {' | '.join(map(str, counts))} |")
     for step in STEPS:
         runs, seconds = plan.full(step)
         hours = f"{seconds / HOUR:,.0f} hours of one core"
@@ -96,8 +91,13 @@ def coverage(plan: Planner) -> str:
     return "\n".join(lines)
 
 
+def _why(bundle: Bundle, more: str) -> str:
+    others = len(bundle.why) - 1
+    return bundle.why[0] + (more.format(others) if others else "")
+
+
 def _bundle(bundle: Bundle, spent: float) -> str:
-    what = bundle.why[0] + (f" (and {len(bundle.why) - 1} more)" if len(bundle.why) > 1 else "")
+    what = _why(bundle, " (and {} more)")
     aim = f"to {bundle.step} seeds" if bundle.step > 1 else "a first look"
     tasks = "".join(f"\n    {task}: {length(task.seconds)}" for task in bundle.tasks)
     price = f"{length(bundle.seconds)}, {length(spent)} in all"

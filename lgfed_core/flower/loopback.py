@@ -27,7 +27,6 @@ import pandas as pd
 from lgfed_core.errors import LgfedError, SettingsError
 
 from .plan import HISTORY, SHARED, TESTED, WIRE
-from .toml import toml
 
 DIGITS = Path(__file__).with_name("app")  # the app of this room
 HOST = "127.0.0.1"
@@ -220,6 +219,19 @@ class Loopback:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+def toml(name: str, value: object) -> str:
+    """``value`` as TOML in one line, as Flower's command line takes it: up to the next quotation
+    mark. Raises SettingsError for a text that it cannot take."""
+    if not isinstance(value, str):
+        return json.dumps(value)
+    if not value.isprintable() or ("'" in value and ('"' in value or "\\" in value)):
+        raise SettingsError(
+            f"{name} is {value!r}; Flower takes no text with both kinds of quotation marks, or "
+            "with a line break: choose another name"
+        )
+    return f'"{value}"' if "'" in value else f"'{value}'"
 
 
 def _tool(name: str) -> str:

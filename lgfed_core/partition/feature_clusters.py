@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from lgfed_core.errors import PartitionError
 from lgfed_core.seeds import Purpose
 
-from .partition import ClientIndices, Partition, checked_stream
+from .partition import ClientIndices, Partition, checked_stream, positive
 
 TRAIN, VALIDATION, TEST = 0, 1, 2  # what a row is for
 
@@ -64,16 +64,15 @@ class Clients:
         A client may be without validation or test rows; raises PartitionError for one without
         training rows.
         """
-        train, validation, test = (
-            ClientIndices.from_lists(
-                [np.flatnonzero((self.client == k) & (self.part == p)) for k in range(self.clients)]
-            )
-            for p in (TRAIN, VALIDATION, TEST)
-        )
-        if (train.size == 0).any():
+        held, every = [], range(self.clients)
+        for p in (TRAIN, VALIDATION, TEST):
+            rows = [np.flatnonzero((self.client == k) & (self.part == p)) for k in every]
+            held.append(ClientIndices.from_lists(rows))
+        train, validation, test = held
+        if (bare := train.size == 0).any():
             raise PartitionError(
-                f"client {int((train.size == 0).nonzero()[0])} has no training rows; "
-                "use fewer clients or more rows"
+                f"client {int(bare.nonzero()[0])} has no training rows; use fewer clients or more "
+                "rows"
             )
         return Partition(f"{self.clients} simulated clients", train, validation, test)
 
@@ -155,8 +154,7 @@ def _nearest(plane: NDArray, means: NDArray) -> NDArray:
 
 def _checked(x: NDArray, y: NDArray, part: NDArray, clients: int) -> None:
     fit = part == TRAIN
-    if isinstance(clients, bool) or not isinstance(clients, int | np.integer) or clients < 1:
-        raise PartitionError(f"clients is {clients!r}; it must be a whole number of at least 1")
+    positive(clients=clients)
     if x.ndim != 2 or x.shape[1] < 2 or not np.isfinite(x).all():
         raise PartitionError(
             f"embeddings of shape {x.shape}; expected finite numbers [n, d] with d of at least 2"

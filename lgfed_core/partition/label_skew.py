@@ -27,7 +27,12 @@ from torch import Tensor
 from lgfed_core.errors import PartitionError
 from lgfed_core.seeds import Purpose
 
-from .partition import ClientIndices as ClientIndices, Partition as Partition, checked_stream
+from .partition import (
+    ClientIndices as ClientIndices,
+    Partition as Partition,
+    checked_stream,
+    positive,
+)
 
 
 def label_shards(
@@ -41,7 +46,7 @@ def label_shards(
     Every row is used exactly once.
     """
     train_y, test_y = _labels(train_y, test_y)
-    _positive(devices=devices, shards_per_device=shards_per_device)
+    positive(devices=devices, shards_per_device=shards_per_device)
     shards = devices * shards_per_device
     for what, y in (("training", train_y), ("test", test_y)):
         if shards > len(y):
@@ -76,7 +81,7 @@ def classes_per_device(
     Raises PartitionError when s K is not a multiple of C, or a class has fewer rows than shards.
     """
     train_y, test_y = _labels(train_y, test_y)
-    _positive(devices=devices, classes=classes)
+    positive(devices=devices, classes=classes)
     labels = np.unique(train_y)
     if classes > len(labels):
         raise PartitionError(
@@ -112,7 +117,7 @@ def iid(train_y: ArrayLike, test_y: ArrayLike, devices: int, seed: int) -> Parti
     The "10 classes" rows of LG-FedAvg v2, Tables 6 and 8. Every row is used exactly once.
     """
     train_y, test_y = _labels(train_y, test_y)
-    _positive(devices=devices)
+    positive(devices=devices)
     _a_row_for_each(devices, train_y, test_y)
     rng = checked_stream(seed, Purpose.IID)
     train, test = (
@@ -134,7 +139,7 @@ def dirichlet(
     the device that holds most rows of it.
     """
     train_y, test_y = _labels(train_y, test_y)
-    _positive(devices=devices)
+    positive(devices=devices)
     _a_row_for_each(devices, train_y, test_y)
     if not isinstance(alpha, Real) or not 0 < alpha < np.inf:
         raise PartitionError(f"alpha is {alpha!r}; it must be a positive number")
@@ -226,12 +231,6 @@ def _labels(train_y: ArrayLike, test_y: ArrayLike) -> tuple[np.ndarray, np.ndarr
         if missing := sorted(set(other.tolist()) - set(y.tolist())):
             raise PartitionError(f"the {what} set has no row of class {missing}")
     return train, test
-
-
-def _positive(**numbers: int) -> None:
-    for name, value in numbers.items():
-        if not isinstance(value, int | np.integer) or value < 1:
-            raise PartitionError(f"{name} is {value!r}; it must be a whole number of at least 1")
 
 
 def _a_row_for_each(devices: int, train_y: np.ndarray, test_y: np.ndarray) -> None:

@@ -93,32 +93,22 @@ class Partition:
     test: ClientIndices
 
     def __post_init__(self):
-        held = dict(train=self.train, validation=self.validation, test=self.test)
-        if self.validation is None:
-            del held["validation"]
+        held = {"train": self.train, "test": self.test}
+        if self.validation is not None:
+            held["validation"] = self.validation
         for kind, rows in held.items():
             if not isinstance(rows, ClientIndices):
                 raise PartitionError(
                     f"{kind} rows of '{self.name}' are {_said(rows)}; make them by "
                     "ClientIndices.from_lists(...), of a list of row numbers for each device"
                 )
-        if len({len(rows) for rows in held.values()}) > 1:
-            raise PartitionError(
-                f"train, validation and test of '{self.name}' are for different numbers of "
-                f"devices: {[len(rows) for rows in held.values()]}"
-            )
+        sizes = {kind: len(rows) for kind, rows in held.items()}
+        if len({*sizes.values()}) > 1:
+            raise PartitionError(f"'{self.name}' is for different numbers of devices: {sizes}")
         for kind, rows in held.items():
-            if twice := _twice(rows):
-                device, row = twice
-                raise PartitionError(
-                    f"device {device} of '{self.name}' has {kind} row {row} twice; give each once"
-                )
-        if self.validation is not None and (twice := _twice(self.train, self.validation)):
-            device, row = twice
-            raise PartitionError(
-                f"device {device} of '{self.name}' trains on row {row}, which it has for "
-                "validation too; leave it out of one of them"
-            )
+            _refuse_twice(self.name, f"has {kind} row {{}} twice; give each once", rows)
+        both = "trains on row {}, which it has for validation too; leave it out of one of them"
+        _refuse_twice(self.name, both, *self._seen)
 
     def __len__(self) -> int:
         """K, the number of devices."""
@@ -134,8 +124,7 @@ class Partition:
         train, validation, test (rows), classes, test_classes (tuples of labels); the index is
         the device. Raises PartitionError when a row number lies outside the data set.
         """
-        seen = [self.train] if self.validation is None else [self.train, self.validation]
-        classes = [_classes(k, seen, dataset.train.y, "training") for k in range(len(self))]
+        classes = [_classes(k, self._seen, dataset.train.y, "training") for k in range(len(self))]
         tested = [_classes(k, [self.test], dataset.test.y, "test") for k in range(len(self))]
         held = 0 if self.validation is None else self.validation.size.tolist()
         return pd.DataFrame(
@@ -164,10 +153,14 @@ class Partition:
             text += f"; {shared} rows of the training set are held by several devices"
         return text + (f"; {strange} are tested on classes they never train on" if strange else "")
 
+    @property
+    def _seen(self) -> list[ClientIndices]:
+        """Rows of the training set."""
+        return [self.train] if self.validation is None else [self.train, self.validation]
+
     def _shared(self) -> int:
         """How many rows of the training set several devices hold."""
-        parts = [self.train] if self.validation is None else [self.train, self.validation]
-        rows = torch.cat([part.index[part.mask] for part in parts])
+        rows = torch.cat([part.index[part.mask] for part in self._seen])
         return int((rows.unique(return_counts=True)[1] > 1).sum())
 
     def _rows(self) -> str:
@@ -177,14 +170,13 @@ class Partition:
         return text + f", {_span(self.test.size)} test rows"
 
 
-def _twice(*parts: ClientIndices) -> tuple[int, int] | None:
-    """The first device that has a row more than once in ``parts``, and that row."""
+def _refuse_twice(name: str, said: str, *parts: ClientIndices) -> None:
+    """Raise PartitionError, as is ``said``, for a row that a device has again in ``parts``."""
     rows = torch.cat([part.index.where(part.mask, -1) for part in parts], 1).sort(1).values
     again = (rows[:, 1:] == rows[:, :-1]) & (rows[:, 1:] >= 0)
-    if not again.any():
-        return None
-    device, at = again.nonzero()[0].tolist()
-    return device, int(rows[device, at])
+    if again.any():
+        device, at = again.nonzero()[0].tolist()
+        raise PartitionError(f"device {device} of '{name}' {said.format(int(rows[device, at]))}")
 
 
 def _said(value: object) -> str:
@@ -220,6 +212,13 @@ def _classes(k: int, parts: list[ClientIndices], y: Tensor, what: str) -> tuple[
 def _span(size: Tensor) -> str:
     low, high = int(size.min()), int(size.max())
     return f"{low}" if low == high else f"{low}-{high}"
+
+
+def positive(**numbers: int) -> None:
+    """Raise PartitionError for what is no whole number from 1."""
+    for name, value in numbers.items():
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise PartitionError(f"{name} is {value!r}; it must be a whole number of at least 1")
 
 
 def checked_stream(seed: int, purpose: Purpose) -> np.random.Generator:

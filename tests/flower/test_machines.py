@@ -20,8 +20,8 @@ from lgfed_core.engine import Federation, LocalTraining, run
 from lgfed_core.errors import LgfedError, SettingsError
 from lgfed_core.flower import loopback, write_nodes
 from lgfed_core.flower.app import digits
+from lgfed_core.flower.loopback import toml
 from lgfed_core.flower.nodes import Node
-from lgfed_core.flower.toml import toml
 from lgfed_core.partition import ClientIndices, Partition
 
 CONFIG = {"method": "LG-FedAvg", "rounds": 3, "epochs": 1, "batch-size": 5, "lr": 0.1, "seed": 2}
