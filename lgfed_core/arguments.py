@@ -26,91 +26,72 @@ def parser(description: str | None, version: str) -> ArgumentParser:
 
 
 def _data(data: ArgumentParser) -> None:
-    data.add_argument(
-        "names", nargs="*", metavar="NAME", help="e.g. mnist cifar10; without names, list all"
-    )
-    data.add_argument(
-        "--stand-ins",
-        action="store_true",
-        help="do not fail on a set that cannot be had if others stand in for it",
-    )
+    add = data.add_argument
+    add("names", nargs="*", metavar="NAME", help="e.g. mnist cifar10; without names, list all")
+    stand_ins = "do not fail on a set that cannot be had if others stand in for it"
+    add("--stand-ins", action="store_true", help=stand_ins)
 
 
 def _features(made: ArgumentParser) -> None:
-    made.add_argument("name", metavar="SET", help="e.g. cifar10, office31")
-    made.add_argument("network", help="inception_v3, mobilenet_v2 or resnet50")
+    add = made.add_argument
+    add("name", metavar="SET", help="e.g. cifar10, office31")
+    add("network", help="inception_v3, mobilenet_v2 or resnet50")
 
 
 def _run(run: ArgumentParser) -> None:
-    run.add_argument("experiment", help="a name from `list`, e.g. lgfedavg.mnist")
-    run.add_argument("--scale", default="quick", help="smoke, quick (default) or paper")
-    run.add_argument("--protocol", default="both", help="as_described, as_released or both")
-    run.add_argument("--seeds", default="0", type=seeds, help="e.g. 0, 0-9 or 0,2,5")
-    run.add_argument(
-        "--set",
-        nargs="*",
-        default=[],
-        action="extend",
-        metavar="NAME=VALUE",
-        help="change settings, e.g. classes=5",
-    )
+    add = run.add_argument
+    add("experiment", help="a name from `list`, e.g. lgfedavg.mnist")
+    add("--scale", default="quick", help="smoke, quick (default) or paper")
+    add("--protocol", default="both", help="as_described, as_released or both")
+    add("--seeds", default="0", type=seeds, help="e.g. 0, 0-9 or 0,2,5")
+    said, many = "change settings, e.g. classes=5", dict(nargs="*", default=[], action="extend")
+    add("--set", metavar="NAME=VALUE", help=said, **many)
     _where(run)
-    run.add_argument(
-        "--lanes", default="auto", help="looped, batched (small networks) or auto (by device)"
-    )
+    add("--lanes", default="auto", help="looped, batched (small networks) or auto (by device)")
     _cluster(run)
 
 
 def _fill(fill: ArgumentParser) -> None:
-    fill.add_argument(
-        "--plan", action="store_true", help="only show what would run first, and how much in all"
-    )
-    fill.add_argument("--hours", type=float, default=1.0, help="how long to work (default 1)")
-    fill.add_argument("--only", default="", metavar="EXPERIMENT", help="only this one")
+    add = fill.add_argument
+    add("--plan", action="store_true", help="only show what would run first, and how much in all")
+    add("--hours", type=float, default=1.0, help="how long to work (default 1)")
+    add("--only", default="", metavar="EXPERIMENT", help="only this one")
     _where(fill)
     _cluster(fill)
 
 
 def _report(report: ArgumentParser) -> None:
-    report.add_argument("paper", nargs="?", help="lgfedavg, cgau or fade (default: all)")
-    report.add_argument(
-        "--front",
-        action="store_true",
-        help="renew the answers of README.md and all pages, and the first page's figures",
-    )
+    add = report.add_argument
+    add("paper", nargs="?", help="lgfedavg, cgau or fade (default: all)")
+    front = "renew the answers of README.md and all pages, and the first page's figures"
+    add("--front", action="store_true", help=front)
 
 
 def _compare(beside: ArgumentParser) -> None:
-    beside.add_argument("method", metavar="FILE.py:CLASS", help="or package.module:CLASS")
-    beside.add_argument("--net", metavar="FILE.py:FUNCTION", help="(inputs, classes) -> network")
-    beside.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="its settings")
-    beside.add_argument(
-        "--tasks", default="", help="mnist,cifar10,adult,digits,office31 (default: all)"
-    )
-    beside.add_argument("--seeds", default="0-2", type=seeds, help="e.g. 0-2 (default)")
-    beside.add_argument("--rates", default="", help="e.g. 0.05,0.2 (default: all five)")
-    beside.add_argument("--hours", type=float, help="start nothing new after so many hours")
-    beside.add_argument("--scale", default="paper", help="smoke, quick or paper (default)")
-    beside.add_argument("--out", default="compared", metavar="FOLDER", help="where the report goes")
+    add = beside.add_argument
+    add("method", metavar="FILE.py:CLASS", help="or package.module:CLASS")
+    add("--net", metavar="FILE.py:FUNCTION", help="(inputs, classes) -> network")
+    add("--set", nargs="*", default=[], metavar="NAME=VALUE", help="its settings")
+    add("--tasks", default="", help="mnist,cifar10,adult,digits,office31 (default: all)")
+    add("--seeds", default="0-2", type=seeds, help="e.g. 0-2 (default)")
+    add("--rates", default="", help="e.g. 0.05,0.2 (default: all five)")
+    add("--hours", type=float, help="start nothing new after so many hours")
+    add("--scale", default="paper", help="smoke, quick or paper (default)")
+    add("--out", default="compared", metavar="FOLDER", help="where the report goes")
     _where(beside)
-    beside.add_argument(
-        "--skip-contract",
-        action="store_true",
-        help="train it, whatever promises of a method it breaks; the report says so",
-    )
+    skip = "train it, whatever promises of a method it breaks; the report says so"
+    add("--skip-contract", action="store_true", help=skip)
 
 
 def _bench(bench: ArgumentParser) -> None:
-    bench.add_argument("--rounds", type=int, default=12, help="rounds to time (default 12)")
-    bench.add_argument("--json", metavar="FILE", help="also write the times to FILE")
-    bench.add_argument("--against", default="", metavar="NAMES", help="time these too: flower,pfl")
-    bench.add_argument(
-        "--tasks", default="mnist,cifar10", metavar="NAMES", help="what to time; also blazefl,pfl"
-    )
-    bench.add_argument(
-        "--scaling", action="store_true", help="instead time more and more devices and seeds"
-    )
-    bench.add_argument("--profile", action="store_true", help="instead show where time goes")
+    add = bench.add_argument
+    add("--rounds", type=int, default=12, help="rounds to time (default 12)")
+    add("--json", metavar="FILE", help="also write the times to FILE")
+    add("--against", default="", metavar="NAMES", help="time these too: flower,pfl")
+    tasks = "what to time; also blazefl,pfl"
+    add("--tasks", default="mnist,cifar10", metavar="NAMES", help=tasks)
+    add("--scaling", action="store_true", help="instead time more and more devices and seeds")
+    add("--profile", action="store_true", help="instead show where time goes")
 
 
 def _where(of: ArgumentParser) -> None:
@@ -119,11 +100,8 @@ def _where(of: ArgumentParser) -> None:
 
 
 def _cluster(of: ArgumentParser) -> None:
-    of.add_argument(
-        "--cluster",
-        metavar="ADDRESS",
-        help="run on the workers of this Dask scheduler, e.g. tcp://10.0.0.5:8786",
-    )
+    said = "run on the workers of this Dask scheduler, e.g. tcp://10.0.0.5:8786"
+    of.add_argument("--cluster", metavar="ADDRESS", help=said)
 
 
 def seeds(text: str) -> list[int]:

@@ -18,7 +18,7 @@ import pandas as pd
 
 from . import moderated, verdict
 from .claims import Claim, Part
-from .verdict import Evidence, holm
+from .verdict import ALPHA, Evidence, holm
 
 HOLDS, WHERE_TOLD, IN_PART = "holds", "holds where told", "holds in part"
 FAILS, OPEN = "does not hold", "open"
@@ -31,7 +31,6 @@ FIRST = {  # how an answer begins -> the verdicts that bear it out
     "**No.**": (FAILS,),
     "**Open.**": (OPEN,),
 }
-ALPHA = 0.05
 ALONE = "alone", "alone_against"  # p-values before Holm's correction
 
 

@@ -225,15 +225,15 @@ def on_stand_in(words: str, name: str) -> str:
     return f"{verdict.STAND_IN} ({name}): {words}" if name else words
 
 
-def said(found, runs: int | None = None, sign: str = "+", digits: int = 2) -> str:
+def said(found, runs: int | None = None) -> str:
     """ "+1.23 [+0.45, +2.01] (3)": an estimate with its 95 % interval, and of how many runs.
 
     found: anything with ``estimate``, ``low`` and ``high``. Without an interval (one run) there is
-    none; of no run it is "not yet run". ``sign`` "" leaves out the plus.
+    none; of no run it is "not yet run".
     """
     if runs == 0:
         return verdict.NOT_RUN
-    ends = (round(value, digits) + 0.0 for value in (found.estimate, found.low, found.high))
-    estimate, low, high = (f"{value:{sign}.{digits}f}" for value in ends)  # no minus before 0.00
+    ends = (round(value, 2) + 0.0 for value in (found.estimate, found.low, found.high))
+    estimate, low, high = (f"{value:+.2f}" for value in ends)  # no minus before 0.00
     interval = "" if np.isnan(found.low) else f" [{low}, {high}]"
     return f"{estimate}{interval}" + (f" ({runs})" if runs else "")

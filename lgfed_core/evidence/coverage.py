@@ -9,7 +9,6 @@ falls where those before it said.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -32,23 +31,21 @@ STUDENT, CAPPED, TWO, FREE = RULES = (
 SIZES = (2, 3, 5)  # seeds drawn
 _WHAT = ("method", "loss")  # what is compared, while all else is the same
 _NO_LIMIT = 1e6
+_LEAST = 10  # seeds of a stored comparison
 
 
-def families(
-    least: int = 10, folder: Path = RESULTS, experiments: Iterable[str] | None = None
-) -> dict[str, NDArray]:
+def families() -> dict[str, NDArray]:
     """Stored differences of two methods, or two losses, [comparisons, seeds] by family: file,
     table, measure, protocol, selection and stand-in; each cut to the seeds that all have.
 
-    Only runs at paper scale with ``least`` seeds or more, no curves, and no differences that never
-    vary; families of at least `moderated.FEWEST`.
+    Only runs at paper scale with ten seeds or more, no curves, and no differences that never vary;
+    families of at least `moderated.FEWEST`.
     """
-    names = sorted(p.stem for p in folder.glob("*.csv")) if experiments is None else experiments
     found: dict[str, list[NDArray]] = {}
-    for name in names:
-        rows = records.select(name, folder=folder, scale="paper", round="")
+    for name in sorted(path.stem for path in RESULTS.glob("*.csv")):
+        rows = records.select(name, scale="paper", round="")
         for column in _WHAT:
-            for family, values in _differences(rows, column, least):
+            for family, values in _differences(rows, column):
                 found.setdefault(f"{name}, {family}", []).append(values)
     out = {}
     for family, some in found.items():
@@ -58,8 +55,8 @@ def families(
     return out
 
 
-def _differences(rows: pd.DataFrame, what: str, least: int) -> Iterator[tuple[str, NDArray]]:
-    if rows.empty or what not in rows or rows["seed"].nunique() < least:
+def _differences(rows: pd.DataFrame, what: str) -> Iterator[tuple[str, NDArray]]:
+    if rows.empty or what not in rows or rows["seed"].nunique() < _LEAST:
         return
     kind = [c for c in ("table", "stand_in", "metric", "protocol", "selection") if c in rows]
     kind += ["method"] if what == "loss" and "method" in rows else []
@@ -68,12 +65,12 @@ def _differences(rows: pd.DataFrame, what: str, least: int) -> Iterator[tuple[st
     words = rows[[*keys, what]].astype(object).fillna("").astype(str)
     rows = words.assign(seed=rows["seed"].astype(int), value=rows["value"].astype(float))
     many = rows.groupby([*keys, what])["seed"].transform("nunique")
-    rows = rows[(many >= least) & (rows[what] != "")]
+    rows = rows[(many >= _LEAST) & (rows[what] != "")]
     for key, group in rows.groupby(keys):
         wide = group.groupby(["seed", what])["value"].first().unstack(what)
         for a, b in combinations(wide.columns, 2):
             values = (wide[a] - wide[b]).dropna().to_numpy(float)
-            if len(values) >= least and values.std() > _SAME:
+            if len(values) >= _LEAST and values.std() > _SAME:
                 yield ", ".join(filter(None, key[: len(kind)])), values
 
 
@@ -96,24 +93,19 @@ def stored(
 
 
 def simulated(
-    settings: int = 20,
-    spread: float = 0.5,
-    draws: int = 400,
-    sizes: Iterable[int] = SIZES,
-    effect: float = 1.0,
-    seed: int = 0,
+    settings: int = 20, spread: float = 0.5, draws: int = 400, seed: int = 0
 ) -> pd.DataFrame:
     """As `stored`, of normal runs: a family of ``settings`` whose log standard deviations vary by
-    ``spread`` around 0, and whose true means vary by ``effect`` around 0; the truth is known."""
+    ``spread`` around 0, and whose true means vary by 1 around 0; the truth is known."""
     rng = np.random.default_rng(seed)
 
     def draw(n: int) -> Iterator[Mapping[str, NDArray]]:
         for _ in range(draws):
-            mean = rng.normal(0, effect, settings)
+            mean = rng.normal(0, 1.0, settings)
             sd = np.exp(rng.normal(0, spread, settings))
             yield _looks(rng.normal(mean[:, None], sd[:, None], (settings, n)), mean)
 
-    return _table(draw, sizes)
+    return _table(draw, SIZES)
 
 
 def foretold(found: Mapping[str, NDArray], sizes: Iterable[int] = range(2, 10)) -> pd.DataFrame:

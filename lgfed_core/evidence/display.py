@@ -155,21 +155,17 @@ def spread(mean: float, sd: float) -> str:
 
 
 def mean_and_sd(
-    values: pd.Series,
-    digits: int = 1,
-    sign: str = "",
-    seeds: bool = True,
-    missing: str = verdict.NOT_RUN,
+    values: pd.Series, digits: int = 1, *, seeds: bool = True, missing: str = verdict.NOT_RUN
 ) -> str:
     """ "97.3 ± 0.2 (3)" of one number by seed: mean, deviation, how many seeds there are.
 
-    One seed has no deviation; ``missing`` is what is said of none. sign: "+" for differences.
+    One seed has no deviation; ``missing`` is what is said of none.
     """
     values = values.dropna()
     if values.empty:
         return missing
     sd = f" ± {values.std():.{digits}f}" if len(values) > 1 else ""
-    return f"{values.mean():{sign}.{digits}f}{sd}" + (f" ({len(values)})" if seeds else "")
+    return f"{values.mean():.{digits}f}{sd}" + (f" ({len(values)})" if seeds else "")
 
 
 def number(value: float, sign: str = "") -> str:

@@ -22,6 +22,7 @@ NOT_RUN, STAND_IN = "not yet run", "on stand-in data"
 CONFIRMED, REFUTED = "confirmed", "refuted"
 UNREACHABLE = "out of reach"  # a cell that no runs could reproduce: its own print is too vague
 SUGGESTED = "suggested"  # what runs of fewer rounds than the protocol's can do
+ALPHA = 0.05  # of a claim
 ROUNDING = 1e-9  # differences below this are those of floating point
 AGREE = 0.1  # how often a run agrees with another by chance, where few rows differ: not rarer
 
@@ -130,7 +131,7 @@ def holm(pvalues: ArrayLike) -> NDArray:
     return out
 
 
-def judge(claims: Mapping[str, Evidence], alpha: float = 0.05) -> pd.DataFrame:
+def judge(claims: Mapping[str, Evidence]) -> pd.DataFrame:
     """Verdicts on the claims of one paper, by claim: estimate, interval, adjusted p, verdict.
 
     Holm corrects both columns of p-values over all claims given.
@@ -138,7 +139,7 @@ def judge(claims: Mapping[str, Evidence], alpha: float = 0.05) -> pd.DataFrame:
     names = "estimate", "low", "high", "p", "p_against"
     lines = {name: [getattr(test, name) for test in claims.values()] for name in names}
     p, against = holm(lines["p"]), holm(lines["p_against"])
-    verdicts = np.select([p < alpha, against < alpha], [CONFIRMED, REFUTED], INCONCLUSIVE)
+    verdicts = np.select([p < ALPHA, against < ALPHA], [CONFIRMED, REFUTED], INCONCLUSIVE)
     lines |= {"p": p, "p_against": against, "verdict": verdicts}
     return pd.DataFrame(lines, index=pd.Index(claims, name="claim"))
 

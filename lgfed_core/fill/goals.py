@@ -24,7 +24,6 @@ from .ledger import Ledger
 CLAIM = 5.0  # a claim is worth so many cells
 FIRST = 0.25  # the first seed of a cell of which nothing is known, in verdicts
 TOGETHER = 0.5  # that a comparison of which nothing is known comes to be told
-ALPHA = 0.05
 OPEN = verdict.NOT_RUN, verdict.INCONCLUSIVE, verdict.UNREACHABLE  # more seeds may tell it apart
 
 
@@ -167,7 +166,7 @@ def _claim(told: Told, done: int, step: int) -> float:
     against it, at the level that Holm asks of the first of them; by Student's t, so that what a
     family shares is left out."""
     left = told.lines[told.lines["outcome"] == UNTOLD]
-    level = ALPHA / max(1, told.counts[2])
+    level = verdict.ALPHA / max(1, told.counts[2])
     ran = left[left["runs"] > 1] if done > 1 else left.iloc[:0]
     sides = [
         comparison_chance(p, done, step, level) for name in ALONE for p in ran[name]

@@ -25,6 +25,8 @@ from lgfed_core.errors import SettingsError
 from .fairness import auc
 
 KINDS = ("logistic", "trees", "network")
+WIDTH, BATCH, RATE = 32, 128, 3e-3  # of the networks
+PATIENCE, MOST = 6, 80  # epochs
 
 
 def probe(
@@ -89,25 +91,15 @@ def _classical(h: Tensor, groups: Tensor, fit: int, seed: int) -> tuple[NDArray,
 
 
 @torch.enable_grad()
-def _network(
-    h: Tensor,
-    groups: Tensor,
-    fit: int,
-    seed: int,
-    width: int = 32,
-    batch: int = 128,
-    lr: float = 3e-3,
-    patience: int = 6,
-    most: int = 80,
-) -> NDArray:
+def _network(h: Tensor, groups: Tensor, fit: int, seed: int) -> NDArray:
     """Scores [E, g, n - fit] of one network per encoder, all trained side by side.
 
     A fifth of the rows to fit on is held out; each network keeps the values that did best there,
-    and training ends when none of them has improved for ``patience`` epochs.
+    and training ends when none of them has improved for `PATIENCE` epochs.
     """
     rng = torch.Generator().manual_seed(seed)
     encoders, _, inputs = h.shape
-    sizes = [inputs, width, width, groups.shape[1]]
+    sizes = [inputs, WIDTH, WIDTH, groups.shape[1]]
     values = []
     for a, b in pairwise(sizes):
         for shape in ((encoders, a, b), (encoders, 1, b)):
@@ -116,11 +108,11 @@ def _network(
     train, target = fit - max(1, fit // 5), groups.to(h.dtype)
     best, least = [v.detach().clone() for v in values], torch.full((encoders,), torch.inf)
     waited = steps = 0
-    for _ in range(most):
-        for rows in torch.randperm(train, generator=rng).split(batch):
+    for _ in range(MOST):
+        for rows in torch.randperm(train, generator=rng).split(BATCH):
             grads = torch.autograd.grad(_errors(values, h[:, rows], target[rows]).sum(), values)
             steps += 1
-            _adam(values, grads, moments, steps, lr)
+            _adam(values, grads, moments, steps)
         with torch.no_grad():
             held_out = _errors(values, h[:, train:fit], target[train:fit])  # [E]
         better = held_out < least
@@ -128,19 +120,19 @@ def _network(
             kept[better] = value.detach()[better]
         least = torch.where(better, held_out, least)
         waited = 0 if better.any() else waited + 1
-        if waited >= patience:
+        if waited >= PATIENCE:
             break
     return _logits(best, h[:, fit:]).mT.numpy()
 
 
 @torch.no_grad()
-def _adam(values, grads, moments, step: int, lr: float) -> None:
+def _adam(values, grads, moments, step: int) -> None:
     """Adam (Kingma & Ba 2015) at its defaults; the class of PyTorch takes seconds to import."""
     for value, grad, (mean, square) in zip(values, grads, moments, strict=True):
         mean.mul_(0.9).add_(grad, alpha=0.1)
         square.mul_(0.999).addcmul_(grad, grad, value=0.001)
         size = (square / (1 - 0.999**step)).sqrt_().add_(1e-8)
-        value.addcdiv_(mean, size, value=-lr / (1 - 0.9**step))
+        value.addcdiv_(mean, size, value=-RATE / (1 - 0.9**step))
 
 
 def _logits(values: list[Tensor], x: Tensor) -> Tensor:

@@ -123,7 +123,6 @@ def test_stand_ins_are_said():
         (Evidence(1.234, 0.5, 2), {}, "+1.23 [+0.50, +2.00]"),
         (Evidence(-0.001, -1, 1), {"runs": 3}, "+0.00 [-1.00, +1.00] (3)"),
         (Evidence(1.0, np.nan, np.nan), {"runs": 1}, "+1.00 (1)"),
-        (Evidence(98.2, 97, 99.4), {"sign": "", "digits": 1}, "98.2 [97.0, 99.4]"),
         (NO_EVIDENCE, {"runs": 0}, "not yet run"),
         (pd.Series({"estimate": 1, "low": 0, "high": 2}), {}, "+1.00 [+0.00, +2.00]"),
     ],
