@@ -5,8 +5,7 @@ and the augmentation that it is used with. The CPU trains one device after the o
 the GPU those of two seeds at once (batched lanes). A line says
 
 * how far apart their parameters end, as a share of the largest: rounding, which steps amplify;
-* how long the GPU took, its warming up included, and the memory it had in use at the most, beside
-  what its lanes' parameters alone would take;
+* how long the GPU took, its warming up included, and the memory it had in use at the most;
 * that no step of a round waited for the GPU: what does raises there and then.
 
 Where steps draw numbers (dropout that no setting switches off, puzzles), a GPU draws others than a
@@ -39,7 +38,6 @@ from .papers.experiment import Experiment
 
 SEEDS = [0, 1]
 CLOSE = 1e-2  # of the largest parameter; a sign or a layer taken for another is far beyond it
-COPIES = 6  # of a lane's parameters: as they came, as they are, momentum, gradients, two in passing
 MB = 2**20
 
 
@@ -54,7 +52,6 @@ class Line:
     noisy: bool = False  # numbers are drawn in its steps
     seconds: float = float("nan")
     peak_mb: float = float("nan")
-    lanes_mb: float = float("nan")
     error: str = ""
     missing: str = ""  # data that cannot be had here
 
@@ -153,40 +150,32 @@ def apart(a: list[dict[str, Tensor]], b: list[dict[str, Tensor]]) -> float:
 @contextmanager
 def watched(place: torch.device, line: Line) -> Iterator[None]:
     """Refuse steps that wait for the GPU; note noise and memory on ``line``."""
-    play = Batched._play
+    play, gpu = Batched._play, place.type == "cuda"
+
+    def waits(refused: bool) -> None:
+        if gpu:
+            torch.cuda.set_sync_debug_mode("error" if refused else "default")
 
     def alone(self: Batched, given: Given, *more) -> None:
-        size = self.phase.layout.size_shared + self.phase.layout.size_personal
-        foreseen = COPIES * 4 * size * len(given.run) / MB
-        line.lanes_mb = max(foreseen, 0.0 if line.lanes_mb != line.lanes_mb else line.lanes_mb)
         before = _noise(place)
-        with _unasked(place):
+        waits(True)
+        try:
             play(self, given, *more)
+        finally:
+            waits(False)
         line.noisy |= not torch.equal(before, _noise(place))
 
-    if place.type == "cuda":
+    if gpu:
         torch.cuda.reset_peak_memory_stats(place)
     with patch.object(Batched, "_play", alone):
         yield
-    if place.type == "cuda":
+    if gpu:
         line.peak_mb = torch.cuda.max_memory_allocated(place) / MB
 
 
 def _noise(place: torch.device) -> Tensor:
     """The state of the generator that lanes on ``place`` draw from."""
     return torch.cuda.get_rng_state(place) if place.type == "cuda" else torch.get_rng_state()
-
-
-@contextmanager
-def _unasked(place: torch.device) -> Iterator[None]:
-    if place.type != "cuda":
-        yield
-        return
-    torch.cuda.set_sync_debug_mode("error")
-    try:
-        yield
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
 
 
 def goes_on(place: torch.device) -> bool:
@@ -224,6 +213,5 @@ def _said(line: Line) -> str:
         return f"  WRONG {name}: {line.error}"
     ends = "other noise" if line.noisy else f"apart by {line.apart:.1e}"
     mark = "ok   " if line.good else "WRONG"
-    there, due = line.peak_mb, line.lanes_mb
-    memory = f", {there:.0f} MB, {due:.0f} MB foreseen for lanes" if there == there else ""
+    memory = f", {line.peak_mb:.0f} MB" if not math.isnan(line.peak_mb) else ""
     return f"  {mark} {name}: {ends}, {line.seconds:.1f} s{memory}"

@@ -98,15 +98,14 @@ def parsed(content: bytes, where: str) -> Any:
     try:
         return json.loads(content.decode("utf-8"))
     except json.JSONDecodeError as error:
-        raise DataError(
-            f"{where}, line {error.lineno}, column {error.colno}: {error.msg}; fetch it again"
-        ) from error
+        why = f", line {error.lineno}, column {error.colno}: {error.msg}"
     except UnicodeDecodeError as error:
-        raise DataError(f"{where}, byte {error.start}: this is no UTF-8; fetch it again") from error
-    except RecursionError as error:
-        raise DataError(f"{where}: lists within lists without end; fetch it again") from error
-    except ValueError as error:  # Python's own bound
-        raise DataError(f"{where}: a number has thousands of digits; fetch it again") from error
+        why = f", byte {error.start}: this is no UTF-8"
+    except RecursionError:
+        why = ": lists within lists without end"
+    except ValueError:  # Python's own bound
+        why = ": a number has thousands of digits"
+    raise DataError(f"{where}{why}; fetch it again")
 
 
 def checked_text(text: Any, where: str) -> str:
@@ -148,16 +147,12 @@ def _picture(folder: Path, part: str, question: dict, where: str) -> Path:
     """Where the picture is that a question is about. Raises DataError unless it is there."""
     image = question["image_id"]
     if type(image) is not int or not 0 <= image < 10**DIGITS:
-        raise DataError(
-            f"{where}: image_id is {short(image)}; it must be a whole number of at most {DIGITS} "
-            "digits"
-        )
+        said = f"it must be a whole number of at most {DIGITS} digits"
+        raise DataError(f"{where}: image_id is {short(image)}; {said}")
     picture = folder / part / f"COCO_{part}_{image:0{DIGITS}d}.jpg"
     if not picture.is_file():
-        raise DataError(
-            f"{where}: question {question['question_id']} is about picture {image}; {picture} is "
-            "missing"
-        )
+        about = f"question {question['question_id']} is about picture {image}"
+        raise DataError(f"{where}: {about}; {picture} is missing")
     return picture
 
 

@@ -166,13 +166,9 @@ def judged(
 
 def _fewest(ran: Sequence[Part]) -> int:
     """The runs of the comparison that has the fewest; one without chance in it needs no more."""
-    chance = [part.runs for part in ran if not _exact(part.evidence)]
-    return min(chance or [part.runs for part in ran], default=0)
-
-
-def _exact(found: Evidence) -> bool:
-    """Whether it is one of `verdict.exact`: runs that agree may do so by chance."""
-    return found.low == found.high and {found.p, found.p_against} == {0.0, 1.0}
+    tests = [(part.runs, part.evidence) for part in ran]
+    chance = [n for n, t in tests if t.low != t.high or {t.p, t.p_against} != {0.0, 1.0}]
+    return min(chance or [n for n, _ in tests], default=0)
 
 
 def joint(ran: Sequence[Part], total: int = 0) -> Evidence:

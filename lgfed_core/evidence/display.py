@@ -56,16 +56,11 @@ def display(table: pd.DataFrame) -> Page:
 
 def _td(protocol: str, cell: "_Cell") -> str:
     """A cell; book/_static/filters.js shows and hides it by protocol and verdict."""
-    said = html.escape(cell.verdict)
-    return f'<td data-protocol="{protocol}" data-verdict="{said}">{_opened(cell)}</td>'
-
-
-def _opened(cell: "_Cell") -> str:
-    first, *rest = map(html.escape, cell)
+    said, lines = html.escape(cell.verdict), [*map(html.escape, cell)]
+    text = "<br>".join(lines)
     if cell.origin:
-        commands = [cell.command] if cell.command else []
-        return opened(cell[0], cell.origin, commands) + "<br>".join(rest)
-    return "<br>".join([first, *rest])
+        text = opened(cell[0], cell.origin, cell.commands) + "<br>".join(lines[1:])
+    return f'<td data-protocol="{protocol}" data-verdict="{said}">{text}</td>'
 
 
 def opened(words: str, origin: str, commands: Sequence[str] = (), *, markdown: bool = False) -> str:
@@ -107,9 +102,10 @@ def readable(table: str) -> str:
 
 
 class _Cell(list[str]):
-    """What a cell says, line by line; ``origin`` and ``command`` are of its runs."""
+    """What a cell says, line by line; ``origin`` and ``commands`` are of its runs."""
 
-    origin = command = verdict = ""
+    origin = verdict = ""
+    commands: Sequence[str] = ()
 
 
 def _wide(table: pd.DataFrame):
@@ -127,8 +123,8 @@ def _said(cells: pd.DataFrame) -> _Cell:
     """Ours of one protocol: its selection first, then the last round, as it comes in `table`."""
     first = cells.iloc[0]
     cell = _Cell(_lines(cells, first))
-    cell.origin, cell.command = str(first.get("origin", "")), str(first.get("command", ""))
-    cell.verdict = str(first["verdict"])
+    cell.origin, cell.verdict = str(first.get("origin", "")), str(first["verdict"])
+    cell.commands = list(filter(None, [str(first.get("command", ""))]))
     return cell
 
 

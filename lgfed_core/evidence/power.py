@@ -155,7 +155,8 @@ def _runs_of(spec: Table, runs: Runs, a: dict, b: dict, place: tuple[str, str, s
     keys = [(*(plain(row[c]) for c in spec.ids), *place) for row in (a, b)]
     (ours, one), (others, other) = (runs.get(key, (pd.Series(dtype=float), "")) for key in keys)
     ran = [values.index.union(sorted(values.attrs.get("lost", ()))) for values in (ours, others)]
-    ours, others = _shared(ours, others)
+    if len(same := ours.index.intersection(others.index)):  # as they are where they share none
+        ours, others = ours.reindex(same), others.reindex(same)
     lost = len(ran[0].intersection(ran[1])) - min(len(ours), len(others))
     return ours, others, max(0, lost), one or other
 
@@ -207,12 +208,6 @@ def _printed(runs: int | None, a: dict, b: dict, floor: float) -> tuple[float, f
     parts = [(row["paper_sd"] ** 2 / (runs - 1), runs - 1) for row in (a, b)]
     low, high = comparison.welch(shift, *parts[0], *parts[1])
     return float(low), float(high)
-
-
-def _shared(a: pd.Series, b: pd.Series) -> tuple[pd.Series, pd.Series]:
-    """Both over the seeds that they share; as they are where there are none."""
-    same = a.index.intersection(b.index)
-    return (a.reindex(same), b.reindex(same)) if len(same) else (a, b)
 
 
 def _ours(a: pd.Series, b: pd.Series) -> Evidence:

@@ -53,7 +53,9 @@ class Cluster:
             ) from None
         where = "scheduler_file" if Path(address).is_file() else "address"
         try:
-            if where == "address" and not _names_a_port(address):
+            scheme, _, place = address.rpartition("://")
+            port = scheme == "inproc" or place.rpartition(":")[2].isdecimal()
+            if where == "address" and not port:
                 raise ValueError("it is no file, and has no port")  # Dask would try for long
             if _address(address).startswith("tls://") and not _certified(distributed.Security()):
                 raise ValueError(f"TLS needs the files that {', '.join(CERTIFICATES)} name")
@@ -176,8 +178,3 @@ def _address(place: str) -> str:
 def _certified(security: Any) -> bool:
     """Whether Dask's settings name an authority, a certificate and its key."""
     return security.get_connection_args("client")["ssl_context"] is not None
-
-
-def _names_a_port(address: str) -> bool:
-    scheme, _, place = address.rpartition("://")
-    return scheme == "inproc" or place.rpartition(":")[2].isdecimal()

@@ -100,7 +100,7 @@ def test_a_seed_that_is_there_twice_is_not_paired_crosswise():
 def test_a_claim_that_names_no_comparison_is_left_out():
     nothing = Claim("X1", "", "", lambda found: [])
     assert judged([nothing], None).empty
-    assert list(claims.brief(judged([nothing], None))) == [
+    assert list(claims.named(judged([nothing], None))) == [
         "estimate",
         "low",
         "high",

@@ -65,23 +65,11 @@ class Inception(nn.Sequential):
             weight, bias = next(layers)
             return Conv(weight, bias, stride, pad)
 
-        def tower(*parts: nn.Module) -> nn.Sequential:
-            return nn.Sequential(*parts)
+        tower, mean = nn.Sequential, nn.AvgPool2d(3, 1, 1, count_include_pad=False)
 
-        def small() -> Side:  # 35 x 35
-            mean = nn.AvgPool2d(3, 1, 1, count_include_pad=False)
-            return Side(
-                conv(), tower(conv(), conv()), tower(conv(), conv(), conv()), tower(mean, conv())
-            )
-
-        def middle() -> Side:  # 17 x 17, filters of 1 x 7 and 7 x 1
-            mean = nn.AvgPool2d(3, 1, 1, count_include_pad=False)
-            return Side(
-                conv(),
-                tower(*(conv() for _ in range(3))),
-                tower(*(conv() for _ in range(5))),
-                tower(mean, conv()),
-            )
+        def block(*depths: int) -> Side:
+            towers = [tower(*(conv() for _ in range(depth))) for depth in depths]
+            return Side(*towers, tower(mean, conv()))
 
         def large(pool: nn.Module) -> Side:  # 8 x 8, towers that end in two branches
             return Side(
@@ -101,15 +89,15 @@ class Inception(nn.Sequential):
                 conv(),
                 conv(pad=False),
                 nn.MaxPool2d(3, 2),
-                *(small() for _ in range(3)),
+                *(block(1, 2, 3) for _ in range(3)),  # 35 x 35
                 Side(conv(**half), tower(conv(), conv(), conv(**half)), nn.MaxPool2d(3, 2)),
-                *(middle() for _ in range(4)),
+                *(block(1, 3, 5) for _ in range(4)),  # 17 x 17, filters of 1 x 7 and 7 x 1
                 Side(
                     tower(conv(), conv(**half)),
                     tower(conv(), conv(), conv(), conv(**half)),
                     nn.MaxPool2d(3, 2),
                 ),
-                large(nn.AvgPool2d(3, 1, 1, count_include_pad=False)),
+                large(mean),
                 large(nn.MaxPool2d(3, 1, 1)),
             )
         except (StopIteration, RuntimeError, KeyError) as error:
