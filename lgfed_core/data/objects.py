@@ -132,13 +132,25 @@ def read(name: str, domain: str) -> Pictures:
     one_of("set", name, KINDS)
     kind = KINDS[name]
     one_of("domain", domain, kind.domains)
-    return listed(kind, domain, _place(name))
+    place = sources.unpacked(name, kind.domains.values())
+    if place is None and not kind.archive:
+        raise NotAvailable(
+            f"{kind.title} is not here: unpack {kind.home} in data/cache/{name} or "
+            f"<LGFED_MIRROR>/{name}, so that it holds {', '.join(kind.domains.values())}"
+        )
+    return listed(kind, domain, place or sources.fetch(name) / kind.archive)
 
 
 def listed(kind: Kind, domain: str, place: Path) -> Pictures:
     """`read` of a set that lies in the folder or archive ``place``."""
     found: dict[str, list[str]] = {}
-    for name in _names(place, kind.domains[domain], domain):
+    if place.is_dir():
+        files = (place / kind.domains[domain]).glob("*/*")
+        names = [path.relative_to(place).as_posix() for path in files]
+    else:
+        with Archive(place) as box:
+            names = [name for name in box.namelist() if name.startswith(f"{domain}/")]
+    for name in names:
         label, picture = name.split("/")[-2:]
         if Path(picture).suffix.lower() in SUFFIXES:
             found.setdefault(label, []).append(name)
@@ -157,24 +169,3 @@ def listed(kind: Kind, domain: str, place: Path) -> Pictures:
     sizes = [len(found[label]) for label in kind.classes]
     y = np.repeat(np.arange(len(sizes)), sizes)
     return Pictures(kind.title, kind.classes, place, tuple(names), y)
-
-
-def _place(name: str) -> Path:
-    """The set's folder where somebody has unpacked it, or else its archive in the cache."""
-    kind = KINDS[name]
-    if folder := sources.unpacked(name, kind.domains.values()):
-        return folder
-    if kind.archive:
-        return sources.fetch(name) / kind.archive
-    raise NotAvailable(
-        f"{kind.title} is not here: unpack {kind.home} in data/cache/{name} or "
-        f"<LGFED_MIRROR>/{name}, so that it holds {', '.join(kind.domains.values())}"
-    )
-
-
-def _names(place: Path, sub: str, domain: str) -> list[str]:
-    """Every file of a domain by its name below ``place``: in a folder ``sub``, or an archive."""
-    if place.is_dir():
-        return [path.relative_to(place).as_posix() for path in (place / sub).glob("*/*")]
-    with Archive(place) as box:
-        return [name for name in box.namelist() if name.startswith(f"{domain}/")]

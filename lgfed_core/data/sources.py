@@ -38,8 +38,11 @@ def fetch(name: str, rebuild: Rebuild | None = None) -> Path:
     try:
         wanted.folder.mkdir(parents=True, exist_ok=True)
         with _lock(wanted.folder) as alone:
-            if alone:
-                _sweep(wanted.folder)
+            if alone:  # what a killed process left
+                for path in wanted.folder.glob(".part-*"):
+                    shutil.rmtree(path, ignore_errors=True)
+                for path in wanted.folder.glob(".*.part"):
+                    path.unlink(missing_ok=True)
             with tempfile.TemporaryDirectory(prefix=".part-", dir=wanted.folder) as shelf_folder:
                 shelf = Shelf(Path(shelf_folder), name, _most(wanted))
                 for file in wanted.faulty():
@@ -128,14 +131,6 @@ def _lock(folder: Path) -> Iterator[bool]:
         except OSError:  # a file system without locks
             alone = False
         yield alone
-
-
-def _sweep(folder: Path) -> None:
-    """Remove what a killed process left. Called under the lock, so nobody is using it."""
-    for path in folder.glob(".part-*"):
-        shutil.rmtree(path, ignore_errors=True)
-    for path in folder.glob(".*.part"):
-        path.unlink(missing_ok=True)
 
 
 def _give_up_message(wanted: Source, file: File, reasons: list[str]) -> str:

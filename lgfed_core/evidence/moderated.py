@@ -62,8 +62,12 @@ def fit(sds: ArrayLike, dfs: ArrayLike) -> Prior | None:
 
 def shared(family: Sequence[Evidence], cap: float = CAP) -> list[Evidence]:
     """The same tests with the variance that they share; as they are where that says nothing."""
-    prior = fit([one.sd for one in family], [one.df for one in family])
-    return [_again(one, prior, cap) for one in family]
+    prior, found = fit([one.sd for one in family], [one.df for one in family]), list(family)
+    for i, one in enumerate(family):
+        if prior is not None and one.df > 0 and one.sd > _SAME:
+            sd, df = map(float, prior.moderate(one.sd, one.df, cap))
+            found[i] = t_test(one.estimate, sd, df, one.factor, one.by, one.margin)
+    return found
 
 
 def by_family(tests: Sequence[Evidence], families: Sequence[Hashable]) -> list[Evidence]:
@@ -74,13 +78,6 @@ def by_family(tests: Sequence[Evidence], families: Sequence[Hashable]) -> list[E
         for i, one in zip(mine, shared([tests[i] for i in mine]), strict=True):
             out[i] = one
     return out
-
-
-def _again(one: Evidence, prior: Prior | None, cap: float) -> Evidence:
-    if prior is None or not one.df > 0 or not one.sd > _SAME:
-        return one
-    sd, df = map(float, prior.moderate(one.sd, one.df, cap))
-    return t_test(one.estimate, sd, df, one.factor, one.by, one.margin)
 
 
 def _trigamma_inverse(y: float) -> float:

@@ -168,6 +168,10 @@ def _contrast(spec: Table, pair: tuple[dict, dict], both: _Both, ours: Evidence)
     own = [row | {"paper_sd": row["paper_sd"] / np.sqrt(spec.pooled)} for row in (a, b)]
     prints = (low, high), _printed(spec.runs, own[0], own[1], floor)  # as `comparison.ends`
     x, y, lost, stand_in = both
+    where = {a["row"]: x.attrs.get("origin", ""), b["row"]: y.attrs.get("origin", "")}
+    origin = (
+        "; ".join(f"{row}: {runs}" for row, runs in where.items()) if all(where.values()) else ""
+    )
     shift, seeds = a["paper"] - b["paper"], min(len(x), len(y))
     wide, narrow = (_judged(shift, interval, (ours.low, ours.high), seeds) for interval in prints)
     open_ = verdict.INCONCLUSIVE if seeds else verdict.NOT_RUN
@@ -190,14 +194,8 @@ def _contrast(spec: Table, pair: tuple[dict, dict], both: _Both, ours: Evidence)
         "verdict": found,
         "row": a["row"],
         "less": b["row"],
-        "origin": _origins((a["row"], x), (b["row"], y)),
+        "origin": origin,
     }
-
-
-def _origins(*rows: tuple[str, pd.Series]) -> str:
-    """Where the runs of both rows come from; "" where one has none."""
-    said = [(row, values.attrs.get("origin", "")) for row, values in rows]
-    return "; ".join(f"{row}: {where}" for row, where in said) if all(w for _, w in said) else ""
 
 
 def _printed(runs: int | None, a: dict, b: dict, floor: float) -> tuple[float, float]:

@@ -61,7 +61,7 @@ def table(
         ids = tuple(plain(cell[c]) for c in spec.ids)
         del cell["runs"]
         for name in [protocol] if protocol else spec.protocols[::-1]:
-            for selection in _selections(spec, name):
+            for selection in dict.fromkeys([headline(spec, name), "last"]):
                 key = *ids, cell["metric"], name, selection
                 values, stand_in = found.get(key, (pd.Series(dtype=float), ""))
                 ours = values.to_numpy()
@@ -69,7 +69,10 @@ def table(
                 if not seeds and metric.digit and scale == "paper":
                     ours = _follows(spec, cell)
                 sd = ours.std(ddof=1) if ours.size > 1 else np.nan
-                against, why = _judged(spec, cell, ours, metric)
+                if metric.digit:
+                    against, why = comparison.compare_exact(cell["paper"], metric.digit, ours), ""
+                else:
+                    against, why = power.judged(spec, cell, ours, metric.least(cell["paper"]))
                 said = against.verdict
                 if ours.size and scale != "paper":
                     said = f"{scale} scale, not judged"
@@ -131,10 +134,6 @@ def printout(tables: Iterable[Table]) -> str:
 _NONE = np.empty(0)
 
 
-def _selections(spec: Table, protocol: str) -> list[str]:
-    return list(dict.fromkeys([headline(spec, protocol), "last"]))
-
-
 def headline(spec: Table, protocol: str) -> str:
     """A table that stands for the last round has no other selection."""
     return "last" if spec.headline[1] == "last" else SELECTION[protocol]
@@ -152,15 +151,6 @@ def _follows(spec: Table, cell: dict) -> np.ndarray:
     row = (cell.get(c) for c in ("method", "fedavg_rounds", "lg_rounds"))
     count = spec.counts and spec.counts(*row)
     return _NONE if count is None else np.array([float(count)])
-
-
-def _judged(
-    spec: Table, cell: dict, ours: NDArray, metric: printed.Metric
-) -> tuple[comparison.Comparison, str]:
-    """Our runs against a cell; why it is inconclusive, or how many runs have collapsed."""
-    if metric.digit:
-        return comparison.compare_exact(cell["paper"], metric.digit, ours), ""
-    return power.judged(spec, cell, ours, metric.least(cell["paper"]))
 
 
 def runs_of(

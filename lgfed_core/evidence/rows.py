@@ -97,13 +97,14 @@ def checked(rows: pd.DataFrame, where: str) -> pd.DataFrame:
     for column in LAST:
         out[column] = rows[column].astype(str)
     out["seed"] = [str(int(s)) for s in seed]
-    out["value"] = [_digits(v) for v in numbers["value"]]
+    out["value"] = [str(int(v)) if float(v).is_integer() else f"{v:.7g}" for v in numbers["value"]]
     out["seconds"] = [f"{v:.1f}" for v in numbers["seconds"]]
     twice = out.duplicated([c for c in out if c not in NOT_KEY])
     if twice.any():
         n = int(twice.to_numpy().argmax())
+        said = ", ".join(f"{c} {v}" for c, v in out.loc[n].items() if c not in NOT_KEY and v)
         raise ResultsError(
-            f"{where}: row {n + 1} repeats an earlier one: {_said(out.loc[n])}; "
+            f"{where}: row {n + 1} repeats an earlier one: {said}; "
             "a further identifying column must tell them apart"
         )
     return out
@@ -118,15 +119,6 @@ def refuse_repeated(runs: pd.Series, where: str, of: Iterable[object] = ()) -> N
             f"{where}: seed {seed} has several values{f' for {names}' if names else ''}; "
             "rows that are no rows of the paper's table need a table name of their own"
         )
-
-
-def _said(row: pd.Series) -> str:
-    return ", ".join(f"{c} {v}" for c, v in row.items() if c not in NOT_KEY and v)
-
-
-def _digits(value: float) -> str:
-    value = float(value)
-    return str(int(value)) if value.is_integer() else f"{value:.7g}"
 
 
 def order(row: dict[str, str], ids: list[str]) -> tuple:

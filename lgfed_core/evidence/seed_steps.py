@@ -81,9 +81,11 @@ def claim_errors(
     confirmed, refuted, inconclusive (shares of ``runs`` simulated claims) and seeds.
     """
     draws = np.random.default_rng(seed).normal(true, 1.0, (runs, STEPS[-1]))  # [runs, seeds]
-    p = np.array([_above_zero(draws[:, :n]) for n in STEPS])  # [looks, runs]
-    level = alpha / claims
-    return _ended({"confirmed": p < level, "refuted": p > 1 - level})
+    p, level = [], alpha / claims
+    for n in STEPS:  # one-sided, by Student's t
+        mean, error = draws[:, :n].mean(1), draws[:, :n].std(1, ddof=1) / np.sqrt(n)
+        p.append(special.stdtr(n - 1, -mean / error))
+    return _ended({"confirmed": np.array(p) < level, "refuted": np.array(p) > 1 - level})
 
 
 def _ended(seen: Mapping[str, NDArray]) -> pd.DataFrame:
@@ -99,12 +101,6 @@ def _ended(seen: Mapping[str, NDArray]) -> pd.DataFrame:
         spent = np.array(STEPS)[at].mean()
         lines[name] = mine | {"inconclusive": 1 - sum(mine.values()), "seeds": spent}
     return pd.DataFrame(lines).T
-
-
-def _above_zero(draws: NDArray) -> NDArray:
-    """One-sided p-values [runs] of Student's t, that the mean of ``draws`` [runs, n] is above 0."""
-    n = draws.shape[1]
-    return special.stdtr(n - 1, -draws.mean(1) / draws.std(1, ddof=1) * np.sqrt(n))
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,10 @@ class Cluster:
             port = scheme == "inproc" or place.rpartition(":")[2].isdecimal()
             if where == "address" and not port:
                 raise ValueError("it is no file, and has no port")  # Dask would try for long
-            if _address(address).startswith("tls://") and not _certified(distributed.Security()):
+            file = Path(address)
+            at = json.loads(file.read_text("utf-8"))["address"] if file.is_file() else address
+            tls = distributed.Security().get_connection_args("client")["ssl_context"]
+            if at.startswith("tls://") and tls is None:  # of no authority, certificate and key
                 raise ValueError(f"TLS needs the files that {', '.join(CERTIFICATES)} name")
             known: dict[str, Any] = {where: address}
             self.client = distributed.Client(**known, timeout=CONNECT, set_as_default=False)
@@ -102,7 +105,9 @@ class Cluster:
         while running or more:
             while more and len(running) < self.slots:
                 if more := (errand := next_one()) is not None:
-                    running[self._send(errand)] = errand
+                    name = f"{self._name}-{uuid.uuid4().hex[:8]}"
+                    what = work, errand.asked(), self._name
+                    running[self.client.submit(*what, key=name, pure=False)] = errand
                     yield errand, None
             time.sleep(LOOK)
             for future in [future for future in running if future.done()]:
@@ -131,10 +136,6 @@ class Cluster:
                 where = f" in data/results/{errand.experiment}.csv" if record else ""
                 say(f"  {errand}: {len(found)} rows{where}")
                 yield len(found)
-
-    def _send(self, errand: Errand):
-        key = f"{self._name}-{uuid.uuid4().hex[:8]}"
-        return self.client.submit(work, errand.asked(), self._name, key=key, pure=False)
 
     def _answer(self, future) -> pd.DataFrame | LgfedError:
         try:
@@ -167,14 +168,3 @@ def work(asked: str, stop: str) -> str:
             raise RuntimeError(f"the run ended with exit status {child.returncode}")
         out.seek(0)
         return out.read()
-
-
-def _address(place: str) -> str:
-    """An address, or that in a scheduler file."""
-    file = Path(place)
-    return json.loads(file.read_text(encoding="utf-8"))["address"] if file.is_file() else place
-
-
-def _certified(security: Any) -> bool:
-    """Whether Dask's settings name an authority, a certificate and its key."""
-    return security.get_connection_args("client")["ssl_context"] is not None

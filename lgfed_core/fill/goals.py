@@ -138,7 +138,9 @@ def of_claims(ledger: Ledger) -> Iterator[Goal]:
             if claim.id not in strict.index or claim.live:
                 continue
             left = told.lines[told.lines["outcome"] == UNTOLD]
-            wanted = _wanted(left) or strict.loc[claim.id, "of"]
+            of = list(left["of"])  # of comparisons; nothing is left out where one does not say
+            wanted = list(dict.fromkeys(line for some in of for line in some)) if all(of) else []
+            wanted = wanted or strict.loc[claim.id, "of"]
             wanted = wanted or [Line(claim.page.replace("/", "."), ())]
             served = {
                 piece
@@ -153,12 +155,6 @@ def of_claims(ledger: Ledger) -> Iterator[Goal]:
                 found = {} if decided or told.tags else chances
                 name, at = f"{claim.id}: {claim.words}", ", ".join([told.words, *told.tags])
                 yield Goal(name, True, at, frozenset(served), found, _begun(done))
-
-
-def _wanted(left: pd.DataFrame) -> list[Line]:
-    """The lines of tables that open comparisons compare; none where one does not say."""
-    each = list(left["of"])
-    return list(dict.fromkeys(of for some in each for of in some)) if all(each) else []
 
 
 def _claim(told: Told, done: int, step: int) -> float:

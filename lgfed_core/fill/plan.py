@@ -101,18 +101,14 @@ class Planner:
             new = jobs | self._trained(jobs, done)
             goals, then = self._served(piece for piece, _ in new), done | new
             decided = sum(self._chance(g, then) - self._chance(g, done) for g in goals)
-            why = self._why(goals, done, then)
+            gains = [(g, self._worth(g, then) - self._worth(g, done)) for g in goals]
+            some = sorted((not g.claim, -gain, g.name) for g, gain in gains if gain > 0)
+            why = tuple(name for _, _, name in some)
             yield Bundle(self.tasks(jobs, done), why, best[1], decided)
             open_.discard(best)
             moved = self._moved(new, goals)
             ratios = {one: ratio for one, ratio in ratios.items() if not one[0] & moved}
             done = then
-
-    def _why(self, goals: list[Goal], done: set[Job], then: set[Job]) -> tuple[str, ...]:
-        """The names of those that gain from ``done`` to ``then``: claims, then by how much."""
-        gains = [(g, self._worth(g, then) - self._worth(g, done)) for g in goals]
-        some = sorted((not g.claim, -gain, g.name) for g, gain in gains if gain > 0)
-        return tuple(name for _, _, name in some)
 
     def _choices(self) -> set[Goals]:
         """What bundles are made of: goals one by one, and those together that share a start."""
@@ -150,8 +146,9 @@ class Planner:
             same = found.get(pieces) if self.lanes else None
             if same:
                 task = replace(same, seeds=(*same.seeds, seed), seconds=same.seconds + seconds)
-            kept = self._kept(pieces, task.seeds)
-            found[pieces if self.lanes else (pieces, seed)] = replace(task, kept=kept)
+            along = self._starts(pieces).difference(pieces)  # run too, and may have rows of all
+            kept = sorted(p.name for p in along if self.ledger.seeds(p).issuperset(task.seeds))
+            found[pieces if self.lanes else (pieces, seed)] = replace(task, kept=tuple(kept))
         return tuple(sorted(found.values(), key=lambda task: (task.seeds, str(task))))
 
     def _together(self, jobs: Iterable[Job]) -> dict[tuple[Path, int], tuple[Piece, ...]]:
@@ -189,11 +186,6 @@ class Planner:
     def _seconds(self, pieces: tuple[Piece, ...], seed: int, before: frozenset[Piece]) -> float:
         """Of these and of those ``before`` them, without the rounds that checkpoints have."""
         return sum(self.ledger.seconds(p) * self._share(p, seed) for p in (*pieces, *before))
-
-    def _kept(self, pieces: tuple[Piece, ...], seeds: tuple[int, ...]) -> tuple[str, ...]:
-        """The parts that run along and have rows of all ``seeds``."""
-        along = self._starts(pieces).difference(pieces)
-        return tuple(sorted(p.name for p in along if self.ledger.seeds(p).issuperset(seeds)))
 
     def _jobs(self, one: Goals, done: Collection[Job]) -> set[Job]:
         """What pieces lack to a step."""

@@ -36,12 +36,10 @@ def ledger(message: Message, way: str, node: int) -> Iterator[dict]:
         return
     for record, entries in message.content.items():
         for key, value in entries.items():
-            size = len(value.data) if isinstance(value, Array) else 8 * _count(value)
+            if isinstance(value, Array):
+                size = len(value.data)
+            elif isinstance(value, str | bytes):
+                size = 8 * -(-len(value) // 8)  # rounded up
+            else:
+                size = 8 * (len(value) if isinstance(value, list) else 1)
             yield at | {"record": record, "key": key, "bytes": size}
-
-
-def _count(value: object) -> int:
-    """Numbers in a value; of a text the eighths of its length, rounded up."""
-    if isinstance(value, str | bytes):
-        return -(-len(value) // 8)
-    return len(value) if isinstance(value, list) else 1

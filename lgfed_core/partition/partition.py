@@ -149,7 +149,8 @@ class Partition:
         strange = sum(
             not set(b) <= set(a) for a, b in zip(table.classes, table.test_classes, strict=True)
         )
-        if shared := self._shared():
+        rows = torch.cat([part.index[part.mask] for part in self._seen])
+        if shared := int((rows.unique(return_counts=True)[1] > 1).sum()):
             text += f"; {shared} rows of the training set are held by several devices"
         return text + (f"; {strange} are tested on classes they never train on" if strange else "")
 
@@ -157,11 +158,6 @@ class Partition:
     def _seen(self) -> list[ClientIndices]:
         """Rows of the training set."""
         return [self.train] if self.validation is None else [self.train, self.validation]
-
-    def _shared(self) -> int:
-        """How many rows of the training set several devices hold."""
-        rows = torch.cat([part.index[part.mask] for part in self._seen])
-        return int((rows.unique(return_counts=True)[1] > 1).sum())
 
     def _rows(self) -> str:
         text = f"{len(self)} devices, {_span(self.train.size)} train rows"

@@ -55,10 +55,6 @@ class Net:
     precisions: tuple[str, ...] = ("float32",)
 
 
-def _inception(weights: Path, precision: str) -> Callable[[Tensor], Tensor]:
-    return inception.Inception(weights, precision).features
-
-
 def _mobilenet(weights: Path, precision: str) -> Callable[[Tensor], Tensor]:
     body, size = body_of("mobilenet_v2", weights), (MOBILENET_SIDE, MOBILENET_SIDE)
 
@@ -70,7 +66,12 @@ def _mobilenet(weights: Path, precision: str) -> Callable[[Tensor], Tensor]:
 
 
 NETS = {
-    "inception_v3": Net(inception.WEIGHTS, inception.WIDTH, _inception, ("bfloat16", "float32")),
+    "inception_v3": Net(
+        inception.WEIGHTS,
+        inception.WIDTH,
+        lambda weights, precision: inception.Inception(weights, precision).features,
+        ("bfloat16", "float32"),
+    ),
     "mobilenet_v2": Net(MOBILENET, 1280, _mobilenet),
 }
 
