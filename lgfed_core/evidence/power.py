@@ -168,10 +168,8 @@ def _contrast(spec: Table, pair: tuple[dict, dict], both: _Both, ours: Evidence)
     own = [row | {"paper_sd": row["paper_sd"] / np.sqrt(spec.pooled)} for row in (a, b)]
     prints = (low, high), _printed(spec.runs, own[0], own[1], floor)  # as `comparison.ends`
     x, y, lost, stand_in = both
-    where = {a["row"]: x.attrs.get("origin", ""), b["row"]: y.attrs.get("origin", "")}
-    origin = (
-        "; ".join(f"{row}: {runs}" for row, runs in where.items()) if all(where.values()) else ""
-    )
+    where = [(row["row"], runs.attrs.get("origin")) for row, runs in ((a, x), (b, y))]
+    origin = "; ".join(f"{row}: {said}" for row, said in where if all(o for _, o in where))
     shift, seeds = a["paper"] - b["paper"], min(len(x), len(y))
     wide, narrow = (_judged(shift, interval, (ours.low, ours.high), seeds) for interval in prints)
     open_ = verdict.INCONCLUSIVE if seeds else verdict.NOT_RUN
