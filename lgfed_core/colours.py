@@ -1,11 +1,9 @@
 """What each colour means, for every figure of the book.
 
 Hues of methods belong to methods alone. Protocols have no hue: a marker, how it is filled, and a
-kind of line, in ink. Whatever else is told apart (losses of an adversary, parts of a gap, laws,
-clients) takes from the other hues; tables that meet on one page share none. Every line stands out
-from a white page and from a dark one (3 to 1); ink does on white alone, which every figure brings
-along. Markers and words say the same again, for those who see no hues. `tests/test_colours.py`
-holds all of this.
+kind of line, in ink. Whatever else is told apart takes from the other hues; tables that meet on one
+page share none. Every line stands out from a white page and from a dark one (3 to 1). Markers and
+words say the same again, for those who see no hues. `tests/test_colours.py` holds all of this.
 """
 
 from matplotlib.colors import LinearSegmentedColormap

@@ -1,9 +1,8 @@
 """Where things live: below one root, a checkout or ``LGFED_HOME``; or in what a wheel carries.
 
-A wheel (setup.py) carries the list of sources, the papers' numbers and the stored rows. They are
-read where pip has put them and never written; downloads and checkpoints then go to the user's
-cache folder. With ``LGFED_HOME`` rows have a place of their own, and the lists are the wheel's, or
-the checkout's, until there are some.
+A wheel (setup.py) carries the list of sources, the papers' numbers and the stored rows, which are
+never written; downloads and checkpoints then go to the user's cache folder. ``LGFED_HOME`` gives
+rows a place of their own, and the lists are the wheel's or the checkout's until there are some.
 """
 
 import os

@@ -1,9 +1,8 @@
 """Random numbers as a function of (seed, purpose, place), never of the order of execution.
 
-Device 7's batches in round 30 are the same whether it trains alone, among ten devices, in
-another process, or after a restart. `numpy.random.default_rng` hashes the tuple into a
-well-mixed state. Trailing zeros do not count, so a purpose has places of one length; but for
-DROPOUT, where a stack of lanes has no device: a run is of one kind of lanes, never of both.
+Device 7's batches in round 30 are the same whether it trains alone, among ten devices, in another
+process, or after a restart. Trailing zeros do not count, so a purpose has places of one length; but
+for DROPOUT, where a stack of lanes has no device: a run is of one kind of lanes, never of both.
 
 Neither method nor phase is in the tuple: with one seed, all methods see the same devices and
 batches in the same round, which pairs their comparisons.

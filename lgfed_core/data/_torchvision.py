@@ -1,11 +1,9 @@
 """The one place that imports torchvision: ``from lgfed_core.data._torchvision import torchvision``.
 
 The torchvision wheel of PyPI is compiled against the CUDA build of torch. Beside a CPU-only torch
-its compiled half (``_C``) cannot be loaded, and then ``import torchvision`` stops with "operator
-torchvision::nms does not exist" although models, transforms and data sets are plain Python
-(pytorch/vision issues 9077 and 9085). Declaring the signatures of the two operators that the import
-looks up is enough to get that plain Python half; ``ops.nms`` and ``io`` stay unusable, and nothing
-here uses them. Where torch and torchvision match, nothing is declared and nothing changes.
+its compiled half (``_C``) cannot be loaded, and ``import torchvision`` stops with "operator
+torchvision::nms does not exist" (pytorch/vision issues 9077 and 9085). Declaring the two operators
+that the import looks up is enough for its plain Python half, which is all that is used here.
 """
 
 import importlib.util
@@ -33,16 +31,10 @@ def compiled_half_loads() -> bool:
     return hasattr(torch.ops.torchvision, "nms")
 
 
-def declare_operators() -> torch.library.Library:
-    """Declare the operators that the import looks up; they last as long as the returned handle."""
-    library = torch.library.Library("torchvision", "FRAGMENT")
-    for schema in _SCHEMAS:
-        library.define(schema)
-    return library
-
-
 if "torchvision" not in sys.modules and not compiled_half_loads():
-    _LIBRARY = declare_operators()
+    _LIBRARY = torch.library.Library("torchvision", "FRAGMENT")  # for as long as it is held
+    for _schema in _SCHEMAS:
+        _LIBRARY.define(_schema)
 
 import torchvision  # noqa: E402
 

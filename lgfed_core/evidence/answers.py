@@ -1,12 +1,9 @@
 """What a claim comes to: an outcome for each setting, a verdict for the whole, an answer in words.
 
 Each comparison of a claim is one setting, and is told as claimed, level (within a margin that the
-claim names), against it, or left open; Holm's correction is over the comparisons of the claim. The
-answer is a sentence that somebody wrote. Its guard reads the same comparisons and fails when they
-no longer bear the sentence out; pages then strike it through, and a test names it.
-
-Variances are shared within a family (`moderated`). The verdict by the rule that was fixed before
-the runs, one joint test with Holm's correction over the page, stays beside it (`claims.judged`).
+claim names), against it, or left open, by Holm over the comparisons of the claim and variances that
+a family shares (`moderated`). The answer is a sentence that somebody wrote; its guard fails when
+the comparisons no longer bear it out. `claims.judged` has the rule that was fixed before the runs.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

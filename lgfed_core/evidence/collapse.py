@@ -13,8 +13,7 @@ A run of ours has collapsed if it ends nearer to g than to m. The verdict on suc
     the shares are within 1/n, and the mean of the others is reproduced                   reproduced
     neither                                                                             inconclusive
 
-where the margin is 5 points. The rule was fixed when one of these cells had more than a single run
-of ours; k was rounded up as well then, which left the others of two cells less than no variance.
+where the margin is 5 points.
 """
 
 from __future__ import annotations

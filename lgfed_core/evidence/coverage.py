@@ -3,8 +3,6 @@
 On stored rows: of comparisons with ten seeds or more a few are drawn, and their interval is asked
 whether it holds the mean of all others. That mean has an error of its own, so intervals are widened
 from 1/n to 1/n + 1/m of a run's variance, m seeds being left out; for normal runs this is exact.
-Simulated: normal runs whose variances differ between settings. Foretold: whether a seed's value
-falls where those before it said.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

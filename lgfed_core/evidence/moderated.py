@@ -1,8 +1,7 @@
 """Variance shared within a family of comparisons: moderated t-tests (Smyth 2004), capped.
 
-A comparison of three seeds knows its own variance badly. Others of its family (one data set, one
-measure, one scale of noise) know more: to their sample variances a prior is fitted, d0 degrees of
-freedom around s0^2, and each comparison is tested with
+To the sample variances of a family (one data set, one measure, one scale of noise) a prior is
+fitted, d0 degrees of freedom around s0^2, and each comparison is tested with
 
     (d0 s0^2 + df s^2) / (d0 + df),    d0 + df degrees of freedom
 

@@ -1,8 +1,5 @@
 """The papers' tables with our numbers beside them, and the verdicts summed up.
 
-``table`` compares cell by cell, ``contrasts`` method by method, ``printout`` says it to a terminal;
-`scoreboard` counts.
-
 Only runs at paper scale are judged. Each protocol is shown at its own selection (`SELECTION`) and
 at the last round; the counts take the protocol that the published numbers stand for.
 """

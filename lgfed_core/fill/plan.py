@@ -1,11 +1,10 @@
 """What is worth running next: verdicts expected per hour, comparison by comparison.
 
 A *bundle* brings all pieces of one goal to one step of seeds, or those of all goals that share the
-runs they go on from. Its gain is the sum over all goals which it completes of their worth times the
-chance of a verdict there; its price is the time of the runs that are missing, with those they go on
-from, without the rounds that checkpoints have. The best ratio goes
-first, until nothing is left that could decide anything. Nothing here looks at a verdict between
-two steps, and a step that was begun is finished.
+runs they go on from. Its gain is the sum over all goals of their worth times the chance of a
+verdict there; its price is the time of the runs that are missing, with those they go on from,
+without the rounds that checkpoints have. The best ratio goes first. Nothing here looks at a verdict
+between two steps, and a step that was begun is finished.
 """
 
 from collections.abc import Collection, Iterable, Iterator

@@ -1,10 +1,9 @@
 """Work through a plan: at low priority, one task after the other, for as long as is given.
 
-Two fills on one folder (of one machine, or of several that share it) never take the same task, as a
-run holds the folder of its checkpoints while it lasts. (One on a GPU trains seeds together, in a
-folder of their own, and may do what one on CPUs does seed by seed: give each an experiment.)
-Stopped at any instant, a fill goes on where it was: the rows of each part are recorded as it ends,
-and the part that was running continues from its checkpoint.
+Two fills on one folder never take the same task, as a run holds the folder of its checkpoints while
+it lasts. (One on a GPU trains seeds together, and may do what one on CPUs does seed by seed: give
+each an experiment.) Stopped at any instant, a fill goes on where it was: the rows of each part are
+recorded as it ends, and the part that was running continues from its checkpoint.
 """
 
 import os

@@ -8,10 +8,9 @@ The engine (`loop.run`) is the same for all methods. A method answers
 * ``weights(rows)``: how much each upload counts in the average;
 * ``server_update(before, average)``: where the server moves.
 
-A server that wants no weighted average overrides ``aggregate(uploads, weights)``, which takes it;
-one that remembers earlier rounds says how much in ``server_memory`` and answers ``server_step``; a
-device that does not keep all that it has learnt for itself has a ``keep``. Who takes part is no
-answer of a method but a fact of the federation, `engine.Participation`.
+A server that wants no weighted average overrides ``aggregate``; one that remembers earlier rounds
+has a ``server_memory`` and ``server_step``; a device that does not keep all that it has learnt for
+itself has a ``keep``. Who takes part is a fact of the federation, `engine.Participation`.
 """
 
 from collections.abc import Callable, Sequence

@@ -2,8 +2,7 @@
 
 FADE (Hong et al. 2021, section 3) refers to McMahan et al. (2018). Here every device adds the noise
 itself, before it sends, so that nobody else has to be trusted; on a node of Flower it draws what no
-seed of the run gives. `epsilon` comes from the accountant
-of Opacus, an optional package.
+seed of the run gives. `epsilon` comes from Opacus, an optional package.
 """
 
 import math

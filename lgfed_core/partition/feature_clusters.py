@@ -2,9 +2,9 @@
 
 Embeddings are projected on the first two principal components of the training rows. In each
 class, k-means puts the training rows in K clusters; cluster k of every class belongs to client k,
-and every other row goes to the nearest centroid of its class. Which clusters of different classes
-meet at one client is arbitrary, as in the released code. A class with fewer distinct training rows
-than clients has no K clusters: its rows are dealt at random, also as released.
+and every other row goes to the nearest centroid of its class. Which clusters meet at one client is
+arbitrary; a class with fewer distinct training rows than clients is dealt at random. Both are as
+released.
 
 Shuffling a proportion p draws int(p n) of all n rows and permutes their client numbers among
 themselves. Clients keep their sizes, and p = 1 is a random permutation.

@@ -8,9 +8,7 @@ mobilenet_v2   enlarged to 128 x 128           1,280    torchvision's file; smal
 =============  ==============================  =======  ==========================================
 
 A picture is computed once. Rows come in blocks of 600, 50 training and 10 test pictures of each
-class, and each block is a file of its own in the cache: what was computed before a kill is not
-computed again, and any number of whole blocks is a balanced subset of CIFAR-10. A file says which
-weights and which pictures it was made from, and how.
+class, each a file of its own in the cache: any number of whole blocks is a balanced subset.
 
     python -m lgfed_core features cifar10 inception_v3     # all 60,000 pictures
 """

@@ -10,8 +10,7 @@ mobilenet_v2  1,280    torchvision's file, from a registry; stands in           
 ============  =======  ==============================================================  =========
 
 The middle 224 of 256 pixels are shown, once: no crops at random. A domain is computed in blocks of
-128 pictures, each a file of its own in the cache, so that what was computed before a kill is not
-computed again. A file says which weights and pictures it was made from, and others are refused.
+128 pictures, each a file of its own in the cache.
 
     python -m lgfed_core features office31 mobilenet_v2
 """
