@@ -15,6 +15,12 @@ except ImportError:  # Windows has no such locks
     fcntl = None  # type: ignore[assignment]
 
 
+def version(path: Path) -> tuple[Path, int, int, int]:
+    """What changes with a file: when it was written, its size, its inode."""
+    found = path.stat()
+    return path, found.st_mtime_ns, found.st_size, found.st_ino
+
+
 def named(part: Path, path: Path) -> None:
     """Give ``part`` the name ``path``, on the same disk, once its bytes are there; or OSError."""
     _synced(part)

@@ -22,7 +22,6 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import time
 import urllib.error
 import urllib.request
 import zipfile
@@ -185,31 +184,19 @@ def _registry(kind: str, package: str, place: Path, label: str) -> Path:
         command += ["--no-deps", "--only-binary=:all:", "--ignore-requires-python", "--no-input"]
         command += ["--quiet", "--retries=1", "--disable-pip-version-check"]
         pattern, what = "*.whl", f"{label}: Python wheel {package}"
-    with tempfile.TemporaryFile() as log:
-        process = subprocess.Popen(
-            command, cwd=place, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log
-        )
-        limit = time.monotonic() + REGISTRY_SECONDS
-        try:
-            with tqdm(desc=what, bar_format="{desc} ... {elapsed}", disable=_quiet()) as bar:
-                while process.poll() is None:
-                    if time.monotonic() > limit:
-                        raise MirrorError(f"gave up after {REGISTRY_SECONDS} s")
-                    with contextlib.suppress(subprocess.TimeoutExpired):
-                        process.wait(timeout=0.25)
-                    bar.update()
-        finally:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-        log.seek(0)
-        lines = [x.strip() for x in log.read().decode(errors="replace").splitlines() if x.strip()]
+    if not _quiet():
+        print(f"{what} ...", file=sys.stderr)
+    quiet = dict(cwd=place, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    try:
+        done = subprocess.run(command, **quiet, stderr=subprocess.PIPE, timeout=REGISTRY_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise MirrorError(f"gave up after {REGISTRY_SECONDS} s") from None
+    lines = [x.strip() for x in done.stderr.decode(errors="replace").splitlines() if x.strip()]
     archives = sorted(place.glob(pattern))
-    if process.returncode or not archives:
-        full = [x for x in lines if "ENOSPC" in x or "No space left" in x]
-        if full:
+    if done.returncode or not archives:
+        if full := [x for x in lines if "ENOSPC" in x or "No space left" in x]:
             raise OSError(errno.ENOSPC, full[-1][:200])
-        raise MirrorError(f"exit {process.returncode}: {_said(lines)}")
+        raise MirrorError(f"exit {done.returncode}: {_said(lines)}")
     return archives[0]
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from lgfed_core.errors import ResultsError
+from lgfed_core.files import version
 from lgfed_core.paths import PAPER
 
 from .comparison import margin_of
@@ -163,16 +164,15 @@ def cells(table: Table, folder: Path = PAPER) -> pd.DataFrame:
     path = folder / f"{table.name}.csv"
     if not path.exists():
         raise ResultsError(f"{path} is missing; it holds the paper's numbers and is part of git")
-    found = path.stat()
-    version = found.st_mtime_ns, found.st_size, found.st_ino
-    return _cells(path, version, table.ids, table.metrics, table.runs).copy()
+    return _cells(version(path), table.ids, table.metrics, table.runs).copy()
 
 
 @lru_cache(maxsize=64)
 def _cells(
-    path: Path, version: tuple, ids_of: tuple, metrics: tuple[Metric, ...], runs: int | None
+    file: tuple, ids_of: tuple, metrics: tuple[Metric, ...], runs: int | None
 ) -> pd.DataFrame:
-    """`cells` of a file, read once while it stays as it is: of one ``version``."""
+    """`cells` of a file, read once while it stays as it is."""
+    path = file[0]
     try:
         printed = pd.read_csv(path, index_col=False)
     except ValueError as error:  # empty, or no text

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from lgfed_core.errors import ResultsError
-from lgfed_core.files import locked, replacing
+from lgfed_core.files import locked, replacing, version
 from lgfed_core.paths import CARRIED, RESULTS
 
 from .rows import DIVERGED, FIRST, LAST, NOT_KEY, NUMBER, TYPES, checked, identifying, order, plain
@@ -121,7 +121,7 @@ def load(experiment: str | Iterable[str] | None = None, folder: Path = RESULTS) 
         with open(place, "a", encoding="utf-8") as notes:
             notes.write("".join(f"{name}\n" for name in (names if experiment else ["*"])))
     files = [folder / f"{name}.csv" for name in names if name in known]
-    rows = _joined(tuple(map(_version, files)))
+    rows = _joined(tuple(map(version, files)))
     return cut.of(rows) if (cut := _CUT.get()) else rows.copy()
 
 
@@ -151,16 +151,8 @@ def stopped_at(most: int) -> Iterator[Cut]:
         _CUT.reset(token)
 
 
-Version = tuple[Path, int, int, int]  # of a file: it, when it was written, its size, its inode
-
-
-def _version(path: Path) -> Version:
-    found = path.stat()
-    return path, found.st_mtime_ns, found.st_size, found.st_ino
-
-
 @lru_cache(maxsize=32)
-def _joined(files: tuple[Version, ...]) -> pd.DataFrame:
+def _joined(files: tuple[tuple, ...]) -> pd.DataFrame:
     """The rows of these files, typed; read once while they stay as they are."""
     frames = [_once(file) for file in files]
     if not frames:
@@ -177,7 +169,7 @@ def _joined(files: tuple[Version, ...]) -> pd.DataFrame:
 
 
 @lru_cache(maxsize=64)
-def _once(file: Version) -> pd.DataFrame:
+def _once(file: tuple) -> pd.DataFrame:
     return _read(file[0])
 
 

@@ -59,9 +59,6 @@ class Loopback:
         self.processes: dict[str, subprocess.Popen] = {}
         self.ports: dict[int, int] = {}  # of the SuperNodes, by client
 
-    def __enter__(self) -> "Loopback":
-        return self.open()
-
     def __exit__(self, *_: object) -> None:
         self.close()
 
@@ -91,6 +88,8 @@ class Loopback:
             self.close()
             raise
         return self
+
+    __enter__ = open
 
     def close(self) -> None:
         """End every process."""

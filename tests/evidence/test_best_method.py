@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from lgfed_core.errors import ResultsError
-from lgfed_core.evidence.best_method import behind
+from lgfed_core.evidence.verdict import behind
 
 
 def test_two_methods_are_told_apart_as_by_the_paired_t_test():

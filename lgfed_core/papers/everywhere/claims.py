@@ -7,8 +7,8 @@ import pandas as pd
 
 from lgfed_core.evidence import answers, verdict
 from lgfed_core.evidence.answers import Told
-from lgfed_core.evidence.best_method import behind
 from lgfed_core.evidence.claims import Claim, Part, paired
+from lgfed_core.evidence.verdict import behind
 from lgfed_core.papers.differences import Pair
 
 from .settings import METHODS
@@ -44,7 +44,7 @@ def race(task: str, measure: str, words: str, unit: str, parts: Callable) -> Cla
 
 def highest(values: pd.DataFrame) -> pd.DataFrame:
     """By task and aim, the method with the highest mean, and who is level with it: not told to be
-    behind by Tukey's range over all methods of the task (`evidence.best_method`)."""
+    behind by Tukey's range over all methods of the task (`evidence.verdict.behind`)."""
     out: dict[str, dict[str, str]] = {}
     for task, words in WORDS.items():
         for metric, aim in AIMS.items():
