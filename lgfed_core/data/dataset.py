@@ -45,11 +45,10 @@ class Split:
             raise DataError(f"y is {_said(self.y)}; labels must be torch.int64 of shape [n]")
         if not self.x.is_floating_point() or self.x.shape[:1] != labels:
             raise DataError(f"x is {_said(self.x)}; {len(self)} labels need floats [n, ...]")
-        groups = self.groups
-        if groups is not None and (groups.shape[:1] != labels or groups.dim() != 2):
-            raise DataError(f"groups are {_said(groups)}; {len(self)} labels need [n, g]")
-        if groups is not None and groups.dtype != torch.int64:
-            raise DataError(f"groups are {_said(groups)}; they must be torch.int64, as labels are")
+        if (groups := self.groups) is not None:
+            shaped = groups.shape[:1] == labels and groups.dim() == 2
+            if not shaped or groups.dtype != torch.int64:
+                raise DataError(f"groups are {_said(groups)}; {len(self)} labels need [n, g] of torch.int64")
 
     def __len__(self) -> int:
         return len(self.y)

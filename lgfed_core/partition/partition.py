@@ -190,8 +190,6 @@ def _numbers(k: int, rows: ArrayLike) -> np.ndarray:
             f"rows of device {k} are {found.dtype} of shape {list(found.shape)}; they must be "
             f"whole row numbers, one after another{hint}"
         )
-    if found.size and found.min() < 0:
-        raise PartitionError(f"device {k} holds row {found.min()}; rows are numbered from 0")
     return found.astype(np.int64)
 
 
