@@ -48,7 +48,8 @@ class Split:
         if (groups := self.groups) is not None:
             shaped = groups.shape[:1] == labels and groups.dim() == 2
             if not shaped or groups.dtype != torch.int64:
-                raise DataError(f"groups are {_said(groups)}; {len(self)} labels need [n, g] of torch.int64")
+                said = f"groups are {_said(groups)}; {len(self)} labels need [n, g]"
+                raise DataError(f"{said}, and they must be torch.int64")
 
     def __len__(self) -> int:
         return len(self.y)
