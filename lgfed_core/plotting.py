@@ -229,13 +229,12 @@ def paper_vs_ours(
     lines = lines.assign(y=lines["row"].map(names.index)).drop_duplicates(["row", "protocol"])
     if xlim:
         ax.set_xlim(*xlim)
-    for cell in lines.drop_duplicates("row").itertuples():
-        band = dict(height=0.84, color=PALE, linewidth=0, zorder=0)
-        ax.barh(cell.y, 2 * cell.margin, left=cell.paper - cell.margin, **band)
+    rows, band = lines.drop_duplicates("row"), dict(height=0.84, color=PALE, linewidth=0, zorder=0)
+    ax.barh(rows["y"], 2 * rows["margin"], left=rows["paper"] - rows["margin"], **band)
     used = [p for p in PROTOCOL if (lines.loc[lines["seeds"] > 0, "protocol"] == p).any()]
     steps = np.linspace(-0.26, 0.26, 1 + len(used)) if used else [0.0]
     hollow = {"marker": "o", "markerfacecolor": "white"}
-    _dots(ax, lines.drop_duplicates("row"), "paper", steps[0], hollow, "paper")
+    _dots(ax, rows, "paper", steps[0], hollow, "paper")
     for protocol, step in zip(used, steps[1:], strict=True):
         run = lines[(lines["protocol"] == protocol) & (lines["seeds"] > 0)]
         seeds = "-".join(str(s) for s in sorted({run["seeds"].min(), run["seeds"].max()}))

@@ -29,7 +29,6 @@ STUDENT, CAPPED, TWO, FREE = RULES = (
 SIZES = (2, 3, 5)  # seeds drawn
 _WHAT = ("method", "loss")  # what is compared, while all else is the same
 _NO_LIMIT = 1e6
-_LEAST = 10  # seeds of a stored comparison
 
 
 def families() -> dict[str, NDArray]:
@@ -53,8 +52,8 @@ def families() -> dict[str, NDArray]:
     return out
 
 
-def _differences(rows: pd.DataFrame, what: str) -> Iterator[tuple[str, NDArray]]:
-    if rows.empty or what not in rows or rows["seed"].nunique() < _LEAST:
+def _differences(rows: pd.DataFrame, what: str, least: int = 10) -> Iterator[tuple[str, NDArray]]:
+    if rows.empty or what not in rows or rows["seed"].nunique() < least:
         return
     kind = [c for c in ("table", "stand_in", "metric", "protocol", "selection") if c in rows]
     kind += ["method"] if what == "loss" and "method" in rows else []
@@ -63,12 +62,12 @@ def _differences(rows: pd.DataFrame, what: str) -> Iterator[tuple[str, NDArray]]
     words = rows[[*keys, what]].astype(object).fillna("").astype(str)
     rows = words.assign(seed=rows["seed"].astype(int), value=rows["value"].astype(float))
     many = rows.groupby([*keys, what])["seed"].transform("nunique")
-    rows = rows[(many >= _LEAST) & (rows[what] != "")]
+    rows = rows[(many >= least) & (rows[what] != "")]
     for key, group in rows.groupby(keys):
         wide = group.groupby(["seed", what])["value"].first().unstack(what)
         for a, b in combinations(wide.columns, 2):
             values = (wide[a] - wide[b]).dropna().to_numpy(float)
-            if len(values) >= _LEAST and values.std() > _SAME:
+            if len(values) >= least and values.std() > _SAME:
                 yield ", ".join(filter(None, key[: len(kind)])), values
 
 

@@ -190,9 +190,8 @@ def runs_of(
 
 def origin(rows: pd.DataFrame) -> str:
     """Where rows come from: seeds, devices, commits, and the time of their runs."""
-    whole = rows.drop_duplicates(["seed", "seconds"])
-    seeds = np.unique(rows["seed"])
-    return _origin(seeds, rows["device"], rows["commit"], whole["seconds"])
+    whole = rows.drop_duplicates(["seed", "seconds"])["seconds"]
+    return _origin(np.unique(rows["seed"]), rows["device"], rows["commit"], whole)
 
 
 def _origin(seeds: NDArray, devices: Iterable, commits: Iterable, seconds: NDArray) -> str:

@@ -251,7 +251,7 @@ def test_contrasts_of_one_table_share_their_variance():
     }
     widths = []
     for line in mine.to_dict("records"):
-        alone = power._ours(*power._shared(named[line["row"]], named[line["less"]]))
+        alone = power._ours(*named[line["row"]].align(named[line["less"]], "inner"))
         assert line["ours"] == pytest.approx(alone.estimate)
         widths.append((line["high"] - line["low"]) / (alone.high - alone.low))
     assert np.median(widths) < 0.9 and len(widths) > 5
