@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from pathlib import Path
@@ -181,7 +180,7 @@ class Archive(zipfile.ZipFile):
             raise DataError(f"{where} cannot be read ({error!r}); fetch it again") from error
 
 
-def shrunk(content: bytes, side: int, where: str, formats: Sequence[str] | None = None) -> Tensor:
+def shrunk(content: bytes, side: int, where: str, formats: tuple[str, ...] | None = None) -> Tensor:
     """A picture from its file, of some ``formats`` or any: uint8 [3, side, side]. Raises DataError,
     with ``where``, if it is damaged or something else."""
     from PIL import Image, UnidentifiedImageError

@@ -113,13 +113,13 @@ def _local(relative: str) -> Path:
 class _Patient:
     """A handler whose connections wait longer for data than for an answer."""
 
-    def do_open(self, connection, request, **more):
-        class Patient(connection):
+    def do_open(self, http_class, req, **http_conn_args):
+        class Patient(http_class):
             def connect(self):
                 super().connect()
                 self.sock.settimeout(READ_SECONDS)
 
-        return super().do_open(Patient, request, **more)  # type: ignore[misc]
+        return super().do_open(Patient, req, **http_conn_args)
 
 
 class _HTTP(_Patient, urllib.request.HTTPHandler):
@@ -186,9 +186,10 @@ def _registry(kind: str, package: str, place: Path, label: str) -> Path:
         pattern, what = "*.whl", f"{label}: Python wheel {package}"
     if not _quiet():
         print(f"{what} ...", file=sys.stderr)
-    quiet = dict(cwd=place, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    quiet: dict[str, Any] = dict(stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    quiet |= dict(stderr=subprocess.PIPE, timeout=REGISTRY_SECONDS)
     try:
-        done = subprocess.run(command, **quiet, stderr=subprocess.PIPE, timeout=REGISTRY_SECONDS)
+        done = subprocess.run(command, cwd=place, **quiet)
     except subprocess.TimeoutExpired:
         raise MirrorError(f"gave up after {REGISTRY_SECONDS} s") from None
     lines = [x.strip() for x in done.stderr.decode(errors="replace").splitlines() if x.strip()]

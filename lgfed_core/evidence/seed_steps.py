@@ -115,8 +115,9 @@ class Print:
     @classmethod
     def of(cls, margin: float, sd: float, runs: int | None) -> Print:
         """Of a mean printed with the population deviation ``sd`` (or NaN) of so many ``runs``."""
-        known = runs is not None and runs >= 2 and not np.isnan(sd)
-        return cls(margin, sd**2 / (runs - 1), runs - 1) if known else cls(margin)
+        if runs is None or runs < 2 or np.isnan(sd):
+            return cls(margin)
+        return cls(margin, sd**2 / (runs - 1), runs - 1)
 
     def settle(self, means: ArrayLike, errors: ArrayLike, df: int) -> tuple[NDArray, NDArray]:
         """Of our ``means`` [k] off the printed one, with standard ``errors`` [k] -> whether each is

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -137,7 +138,9 @@ def judge(claims: Mapping[str, Evidence]) -> pd.DataFrame:
     Holm corrects both columns of p-values over all claims given.
     """
     names = "estimate", "low", "high", "p", "p_against"
-    lines = {name: [getattr(test, name) for test in claims.values()] for name in names}
+    lines: dict[str, Any] = {
+        name: [getattr(test, name) for test in claims.values()] for name in names
+    }
     p, against = holm(lines["p"]), holm(lines["p_against"])
     verdicts = np.select([p < ALPHA, against < ALPHA], [CONFIRMED, REFUTED], INCONCLUSIVE)
     lines |= {"p": p, "p_against": against, "verdict": verdicts}

@@ -155,8 +155,9 @@ def _method(method: object, net: nn.Module) -> Method:
                 f"{method.__name__} needs {', '.join(due)}: give {method.__name__}({asked})"
             )
         return method(**given) if due else method()
-    made = not isinstance(method, Method | type) and callable(method)
-    found = method(net) if made else method
+    found = method
+    if callable(method) and not isinstance(method, Method | type):
+        found = method(net)
     if not isinstance(found, Method):
         raise SettingsError(f"{found!r:.80} is no Method, and no class or function that gives one")
     return found

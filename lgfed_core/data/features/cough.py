@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -46,7 +46,9 @@ def load(name: str, per_class: int | None = None) -> Features:
 
     Raises DataError for unknown features, and for those that cannot be had here, with the reason.
     """
-    known = dict(fsdkaggle2018=_fsdkaggle, clips=partial(_clips, per_class), digits=_digits)
+    known: dict[str, Callable[[], Features]] = dict(
+        fsdkaggle2018=_fsdkaggle, clips=partial(_clips, per_class), digits=_digits
+    )
     if name not in known:
         raise DataError(f"no features {name!r}; there are: {', '.join(STAND_IN)}")
     return known[name]()
