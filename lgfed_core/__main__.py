@@ -64,10 +64,10 @@ def _run(args) -> int:
             f"--set {', '.join(sorted(others))} changes what {experiment.name} computes "
             f"(settings that only pick some of its runs: {picks})"
         )
-    if not why_not:
-        results.writable()
     if why_not:
         print(f"{why_not}: nothing is recorded.")
+    else:
+        results.writable()
     how = dict(device=args.device, workers=args.workers, lanes=args.lanes)
     if args.cluster:
         return _run_elsewhere(args, experiment, protocols, changes, record=not why_not)

@@ -13,7 +13,7 @@ from lgfed_core.errors import DataError
 from . import sources
 from .dataset import Archive, shrunk
 from .official_vqa import checked_question, checked_text, parsed
-from .questions import FORMATS, Asked, Part, encoded, limits
+from .questions import FORMATS, Asked, Part, encoded, gathered, limits
 
 ARCHIVE = "easy_vqa-1.0-py3-none-any.whl"
 ROWS = 38_575, 9_673  # questions to train with and to test on
@@ -49,13 +49,12 @@ def _part(box: Archive, name: str, side: int, limit: int | None, closed: bool) -
     if not entries:
         but = "" if closed else " but for yes or no, which closed=True would ask"
         raise DataError(f"{box.filename}: {folder}/questions.json has no question{but}")
-    entries = entries[:limit]
-    texts, answers, about = zip(*entries, strict=True)
-    numbers = sorted(set(about))
-    place = {number: i for i, number in enumerate(numbers)}
-    members = [_picture(folder, number) for number in numbers]
-    pictures = [shrunk(box.content(m), side, f"{box.filename}: {m}", FORMATS) for m in members]
-    return Part(texts, answers, [place[n] for n in about], torch.stack(pictures))
+
+    def picture(number: int) -> torch.Tensor:
+        member = _picture(folder, number)
+        return shrunk(box.content(member), side, f"{box.filename}: {member}", FORMATS)
+
+    return gathered(entries[:limit], picture)
 
 
 def _entries(box: Archive, folder: str) -> list[tuple[str, str, int]]:

@@ -22,7 +22,7 @@ import torch
 from lgfed_core.errors import DataError, NotAvailable
 
 from .dataset import raw_bytes, shrunk
-from .questions import FORMATS, Asked, Part, encoded, limits, words_of
+from .questions import FORMATS, Asked, Part, encoded, gathered, limits, words_of
 
 PARTS = ("train2014", "val2014")  # training, testing
 ROWS = 248_349, 121_512  # questions to train with and to test on, in its official form
@@ -59,7 +59,7 @@ def read(
         )
     some = zip(PARTS, limits(questions), strict=True)
     found = [entries(folder, part, limit) for part, limit in some]  # all of it before any picture
-    train, test = (_part(folder, *pair, side) for pair in zip(PARTS, found, strict=True))
+    train, test = (_part(*pair, side) for pair in zip(PARTS, found, strict=True))
     return encoded("vqa_v1", train, test, answers)
 
 
@@ -156,18 +156,12 @@ def _picture(folder: Path, part: str, question: dict, where: str) -> Path:
     return picture
 
 
-def _part(folder: Path, part: str, found: list[Entry], side: int) -> Part:
-    numbers: dict[int, int] = {}
-    pictures: list[torch.Tensor] = []
-    for entry in found:
-        if entry.image not in numbers:
-            numbers[entry.image] = len(pictures)
-            where = f"{entry.picture} (entry {entry.place} of {part}'s questions)"
-            content = raw_bytes(entry.picture, where)
-            pictures.append(shrunk(content, side, where, FORMATS))
-    return Part(
-        [entry.question for entry in found],
-        [entry.answer for entry in found],
-        [numbers[entry.image] for entry in found],
-        torch.stack(pictures),
-    )
+def _part(part: str, found: list[Entry], side: int) -> Part:
+    first = {entry.image: entry for entry in reversed(found)}
+
+    def picture(image: int) -> torch.Tensor:
+        entry = first[image]
+        where = f"{entry.picture} (entry {entry.place} of {part}'s questions)"
+        return shrunk(raw_bytes(entry.picture, where), side, where, FORMATS)
+
+    return gathered([(entry.question, entry.answer, entry.image) for entry in found], picture)

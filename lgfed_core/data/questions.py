@@ -5,7 +5,7 @@ Readers of a format make a `Part` for training and one for testing; `encoded` ma
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 
@@ -87,6 +87,15 @@ def encoded(name: str, train: Part, test: Part, answers: int = 1000) -> Asked:
     data = Dataset(name, splits[0], splits[1], classes=len(chosen))
     side = train.pictures.shape[-1]
     return Asked(data, words, chosen, side, *colours, (lost[0], lost[1]))
+
+
+def gathered(asked: Sequence[tuple[str, str, int]], picture: Callable[[int], Tensor]) -> Part:
+    """A part of questions, answers and numbers of pictures, each of which is opened once."""
+    questions, answers, about = zip(*asked, strict=True)
+    numbers = sorted(set(about))
+    place = {number: i for i, number in enumerate(numbers)}
+    pictures = torch.stack([picture(number) for number in numbers])
+    return Part(questions, answers, [place[number] for number in about], pictures)
 
 
 def limits(questions: tuple[int, int] | None) -> tuple[int | None, int | None]:

@@ -177,11 +177,10 @@ def _cells(
         printed = pd.read_csv(path, index_col=False)
     except ValueError as error:  # empty, or no text
         raise ResultsError(f"{path} cannot be read: {error}; `git checkout` restores it") from error
-    wanted = [*ids_of, *(c for m in metrics for c in (m.name, m.sd) if c)]
-    missing = [c for c in wanted if c not in printed]
-    if missing:
+    numbers = [c for m in metrics for c in (m.name, m.sd) if c]
+    if missing := [c for c in [*ids_of, *numbers] if c not in printed]:
         raise ResultsError(f"{path} has no column {', '.join(missing)}")
-    for column in (c for m in metrics for c in (m.name, m.sd) if c):
+    for column in numbers:
         values = pd.to_numeric(printed[column], errors="coerce")
         wrong = values.isna() & printed[column].notna() | (values < 0) | np.isinf(values)
         if any(m.floor and column in (m.name, m.sd) for m in metrics):

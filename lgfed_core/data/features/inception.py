@@ -81,25 +81,15 @@ class Inception(nn.Sequential):
 
         half: dict[str, Any] = dict(stride=2, pad=False)
         try:
-            super().__init__(
-                conv(**half),
-                conv(pad=False),
-                conv(),
-                nn.MaxPool2d(3, 2),
-                conv(),
-                conv(pad=False),
-                nn.MaxPool2d(3, 2),
-                *(block(1, 2, 3) for _ in range(3)),  # 35 x 35
-                Side(conv(**half), tower(conv(), conv(), conv(**half)), nn.MaxPool2d(3, 2)),
-                *(block(1, 3, 5) for _ in range(4)),  # 17 x 17, filters of 1 x 7 and 7 x 1
-                Side(
-                    tower(conv(), conv(**half)),
-                    tower(conv(), conv(), conv(), conv(**half)),
-                    nn.MaxPool2d(3, 2),
-                ),
-                large(mean),
-                large(nn.MaxPool2d(3, 1, 1)),
-            )
+            layout = [conv(**half), conv(pad=False), conv(), nn.MaxPool2d(3, 2)]
+            layout += [conv(), conv(pad=False), nn.MaxPool2d(3, 2)]
+            layout += [block(1, 2, 3) for _ in range(3)]  # 35 x 35
+            layout += [Side(conv(**half), tower(conv(), conv(), conv(**half)), nn.MaxPool2d(3, 2))]
+            layout += [block(1, 3, 5) for _ in range(4)]  # 17 x 17, filters of 1 x 7 and 7 x 1
+            short, deep = tower(conv(), conv(**half)), tower(conv(), conv(), conv(), conv(**half))
+            layout += [Side(short, deep, nn.MaxPool2d(3, 2))]
+            layout += [large(mean), large(nn.MaxPool2d(3, 1, 1))]
+            super().__init__(*layout)
         except (StopIteration, RuntimeError, KeyError) as error:
             raise DataError(f"{weights} holds another network than Inception v3") from error
         if next(layers, None) is not None:
