@@ -30,7 +30,7 @@ from typing import ClassVar
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lgfed_core.errors import SettingsError, at_least
+from lgfed_core.errors import SettingsError
 
 from .adversary import adversary_loss, reverse, unchanged
 from .interface import Batch, Local, Step
@@ -43,11 +43,8 @@ class Auxiliary(LGFedAvg):
 
     weight: float = 1.0
 
+    LEAST: ClassVar = {"weight": 0}
     unlabelled: ClassVar[bool] = True
-
-    def __post_init__(self):
-        super().__post_init__()
-        at_least(0, weight=self.weight)
 
     def steps(self, net: nn.Module) -> Sequence[Step]:
         if not isinstance(getattr(net, "outputs", None), Integral):

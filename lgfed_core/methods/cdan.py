@@ -17,10 +17,10 @@ tensor([1.9988, 1.5000])
 """
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from torch import Tensor
 
-from lgfed_core.errors import one_of
 from lgfed_core.models.objects import conditioned as conditioned, mixed as mixed
 
 from .adversary import reverse
@@ -40,9 +40,7 @@ class CDAN(DANN):
 
     entropy: str = "weighs"
 
-    def __post_init__(self):
-        super().__post_init__()
-        one_of("entropy", self.entropy, ENTROPY)
+    CHOICES: ClassVar = {"entropy": ENTROPY}
 
     def game(self, outputs: Tensor, logits: Tensor, batch: Batch, strength: float) -> Tensor:
         if self.entropy == "weighs":

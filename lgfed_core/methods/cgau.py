@@ -10,11 +10,12 @@ network that carries all rows as one matrix (a test says so).
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lgfed_core.errors import SettingsError, at_least, whole
+from lgfed_core.errors import SettingsError
 from lgfed_core.models.cgau import client_rows
 
 from .interface import Batch, Local, Method, cross_entropy
@@ -35,11 +36,7 @@ class ClientBaseline(Method):
     cap: int | None = None
     per: int = 1
 
-    def __post_init__(self):
-        super().__post_init__()
-        whole(per=self.per, cap=0 if self.cap is None else self.cap)
-        at_least(1, cap=self.cap, per=self.per)
-        at_least(0, positive=self.positive)
+    LEAST: ClassVar = {"positive": 0, "cap": 1, "per": 1}
 
     def loss(self, local: Local, batch: Batch) -> Tensor:
         outputs = local.net(batch.x)  # [b, 1] or [b, classes]

@@ -10,10 +10,11 @@ the game, and hooks for what CDAN and SHOT change. A device without labels (-1) 
 
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 from torch import Tensor
 
-from lgfed_core.errors import at_least, below_one
+from lgfed_core.errors import below_one
 
 from .adversary import group_loss, reverse
 from .fade import FADE, known
@@ -31,9 +32,10 @@ class DANN(FADE):
     smoothing: float = 0.1
     weight: float = 1.0
 
+    LEAST: ClassVar = {"weight": 0}
+
     def __post_init__(self):
         super().__post_init__()
-        at_least(0, weight=self.weight)
         below_one(smoothing=self.smoothing)
 
     def loss(self, local: Local, batch: Batch) -> Tensor:

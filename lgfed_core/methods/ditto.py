@@ -6,10 +6,10 @@ minimises its loss and lambda/2 ||v - w||^2, where w is what it has received.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor, nn
 
-from lgfed_core.errors import at_least
 from lgfed_core.models.twins import apart, names
 
 from .interface import Batch, Local, Method, Step, cross_entropy
@@ -21,9 +21,7 @@ class Ditto(Method):
 
     pull: float = 1.0
 
-    def __post_init__(self):
-        super().__post_init__()
-        at_least(0, pull=self.pull)
+    LEAST: ClassVar = {"pull": 0}
 
     def shared(self, net: nn.Module) -> frozenset[str]:
         return names(net, "shared")

@@ -23,7 +23,7 @@ from typing import ClassVar
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lgfed_core.errors import SettingsError, at_least
+from lgfed_core.errors import SettingsError
 
 from .adversary import group_loss, reverse
 from .interface import Batch, Local, Method, Step, partway
@@ -53,13 +53,11 @@ class FADE(Method):
     opt_out: float = 0.0
     batch_norm: str = "frozen"
 
+    LEAST: ClassVar = {"power": 1, "strength": 0, "rounds": 1}
     unlabelled: ClassVar[bool] = True
 
     def __post_init__(self):
         super().__post_init__()
-        at_least(1, power=self.power)
-        at_least(0, strength=self.strength)
-        at_least(1, rounds=self.rounds)
         if not (0 < self.beta <= 1 and 0 <= self.opt_out <= 1):
             raise SettingsError(
                 f"beta is {self.beta}, opt_out {self.opt_out}; they must lie in (0, 1], in [0, 1]"

@@ -15,10 +15,11 @@ race and sex, and everything that has learned from them directly, stay on the de
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 from torch import Tensor, nn
 
-from lgfed_core.errors import SettingsError, at_least, one_of, whole
+from lgfed_core.errors import SettingsError
 from lgfed_core.models.adult import parts
 
 from .adversary import adversary_loss, reverse, unchanged
@@ -45,12 +46,8 @@ class FairLGFedAvg(Method):
     power: float = 1.0
     adversary_steps: int = 1
 
-    def __post_init__(self):
-        super().__post_init__()
-        whole(adversary_steps=self.adversary_steps)
-        at_least(1, adversary_steps=self.adversary_steps, power=self.power)
-        one_of("play", self.play, PLAYS)
-        at_least(0, lambda_local=self.lambda_local, lambda_global=self.lambda_global)
+    LEAST: ClassVar = {"adversary_steps": 1, "power": 1, "lambda_local": 0, "lambda_global": 0}
+    CHOICES: ClassVar = {"play": PLAYS}
 
     def shared(self, net: nn.Module) -> frozenset[str]:
         return frozenset() if self.pretraining else parts(net, "head")

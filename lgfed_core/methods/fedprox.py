@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import nn
-
-from lgfed_core.errors import at_least
 
 from .interface import Method, Step
 
@@ -16,9 +15,7 @@ class FedProx(Method):
 
     mu: float = 0.01
 
-    def __post_init__(self):
-        super().__post_init__()
-        at_least(0, mu=self.mu)
+    LEAST: ClassVar = {"mu": 0}
 
     def steps(self, net: nn.Module) -> Sequence[Step]:
         return (Step(self.loss, pull=self.mu),)

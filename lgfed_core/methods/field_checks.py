@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, get_args, get_type_hints
 
-from lgfed_core.errors import SettingsError
+from lgfed_core.errors import SettingsError, at_least, one_of
 
 KINDS: dict[type, tuple[tuple[type, ...], str]] = {
     bool: ((bool,), "True or False"),
@@ -27,6 +27,16 @@ def refuse_types(method: Any) -> None:
         if not any(_is(value, kind) for kind in kinds):
             words = " or ".join("None" if kind is NoneType else KINDS[kind][1] for kind in kinds)
             raise SettingsError(f"{name} is {value!r}; it must be {words}")
+
+
+def refuse_outside(method: Any) -> None:
+    """Raise SettingsError for a setting below what ``LEAST`` of its class says, or none of its
+    ``CHOICES``; those of the class's bases hold as well."""
+    for cls in type(method).__mro__[::-1]:
+        for name, least in vars(cls).get("LEAST", {}).items():
+            at_least(least, **{name: getattr(method, name)})
+        for name, choices in vars(cls).get("CHOICES", {}).items():
+            one_of(name, getattr(method, name), choices)
 
 
 def refuse_ignored(method: Any) -> None:

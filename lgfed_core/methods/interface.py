@@ -13,7 +13,7 @@ has a ``server_memory`` and ``server_step``; a device that does not keep all tha
 itself has a ``keep``. Who takes part is a fact of the federation, `engine.Participation`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
@@ -21,9 +21,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lgfed_core.errors import SettingsError, one_of
+from lgfed_core.errors import SettingsError
 
-from .field_checks import refuse_ignored, refuse_types
+from .field_checks import refuse_ignored, refuse_outside, refuse_types
 from .privacy import Treatment
 
 BATCH_NORM = ("frozen", "local", "averaged")
@@ -115,6 +115,8 @@ class Method:
     batch_norm: str = "local"
     upload: Sequence[Treatment] = ()
 
+    LEAST: ClassVar[Mapping[str, float]] = {}  #: the smallest values of settings
+    CHOICES: ClassVar[Mapping[str, Iterable[str]]] = {"batch_norm": BATCH_NORM}
     unlabelled: ClassVar[bool] = False  #: whether it takes rows without a label, below 0
     server_memory: ClassVar[int] = 0  #: how many vectors [P_s] the server keeps between rounds
     needs_peers: ClassVar[bool] = False  #: whether the objective reads the other devices' models
@@ -128,7 +130,7 @@ class Method:
     def __post_init__(self):
         refuse_ignored(self)
         refuse_types(self)
-        one_of("batch_norm", self.batch_norm, BATCH_NORM)
+        refuse_outside(self)
 
     def shared(self, net: nn.Module) -> frozenset[str]:
         """Names of the parameters that are averaged."""

@@ -15,8 +15,6 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from lgfed_core.errors import at_least
-
 from .interface import Batch, Local, Method
 
 
@@ -30,11 +28,9 @@ class MTL(Method):
     """
 
     scale: float = 1e-6
-    needs_peers: ClassVar[bool] = True
 
-    def __post_init__(self):
-        super().__post_init__()
-        at_least(0, scale=self.scale)
+    LEAST: ClassVar = {"scale": 0}
+    needs_peers: ClassVar[bool] = True
 
     def shared(self, net: nn.Module) -> frozenset[str]:
         return frozenset()

@@ -7,10 +7,11 @@ theta.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor, nn
 
-from lgfed_core.errors import at_least, share, whole
+from lgfed_core.errors import share
 from lgfed_core.models.twins import apart, names
 
 from .interface import Batch, Local, Method, Step, cross_entropy, partway
@@ -30,11 +31,10 @@ class PFedMe(Method):
     beta: float = 1.0
     weighted: bool = False
 
+    LEAST: ClassVar = {"pull": 0, "rate": 0, "inner": 1}
+
     def __post_init__(self):
         super().__post_init__()
-        at_least(0, pull=self.pull, rate=self.rate)
-        whole(inner=self.inner)
-        at_least(1, inner=self.inner)
         share(beta=self.beta)
 
     def shared(self, net: nn.Module) -> frozenset[str]:

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import permutations
 from math import isqrt
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -40,9 +41,7 @@ class Pretext(Auxiliary):
 
     task: str
 
-    def __post_init__(self):
-        super().__post_init__()
-        one_of("task", self.task, ANSWERS)
+    CHOICES: ClassVar = {"task": ANSWERS}
 
     def steps(self, net: nn.Module) -> Sequence[Step]:
         steps = super().steps(net)

@@ -7,11 +7,12 @@ the step that Li et al. estimate from the losses is the learning rate here.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from lgfed_core.errors import at_least, share
+from lgfed_core.errors import share
 
 from .interface import Batch, Local, Method, partway
 
@@ -25,10 +26,10 @@ class QFFL(Method):
     beta: float = 1.0
     weighted: bool = False
 
+    LEAST: ClassVar = {"q": 0, "unit": 1e-9}
+
     def __post_init__(self):
         super().__post_init__()
-        at_least(0, q=self.q)
-        at_least(1e-9, unit=self.unit)
         share(beta=self.beta)
 
     def loss(self, local: Local, batch: Batch) -> Tensor:

@@ -14,7 +14,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from lgfed_core.errors import at_least, below_one
+from lgfed_core.errors import below_one
 
 from .interface import Method
 
@@ -26,12 +26,12 @@ class FedAvgM(Method):
     beta: float = 0.9
     rate: float = 1.0
 
+    LEAST: ClassVar = {"rate": 0}
     server_memory: ClassVar[int] = 1
 
     def __post_init__(self):
         super().__post_init__()
         below_one(beta=self.beta)
-        at_least(0, rate=self.rate)
 
     def server_step(self, before: Tensor, average: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
         momentum = self.beta * memory + (average - before)  # [1, P_s]
@@ -50,13 +50,12 @@ class FedAdam(Method):
     rate: float = 0.01
     tau: float = 1e-3
 
+    LEAST: ClassVar = {"rate": 0, "tau": 1e-12}
     server_memory: ClassVar[int] = 2
 
     def __post_init__(self):
         super().__post_init__()
         below_one(beta1=self.beta1, beta2=self.beta2)
-        at_least(0, rate=self.rate)
-        at_least(1e-12, tau=self.tau)
 
     def server_step(self, before: Tensor, average: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
         delta, (m, v) = average - before, memory  # [P_s] each

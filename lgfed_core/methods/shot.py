@@ -15,12 +15,13 @@ term by zero and has r = 0.1, and counts classes with more than ten rows alone.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lgfed_core.errors import SettingsError, at_least, whole
+from lgfed_core.errors import SettingsError
 
 from .cdan import CDAN, entropy
 from .dann import DANN
@@ -47,11 +48,7 @@ class SHOT(DANN):
     width: int = 256
     opt_out: float = 1.0
 
-    def __post_init__(self):
-        super().__post_init__()
-        at_least(1, every=self.every, width=self.width)
-        at_least(0, information=self.information, relabelled=self.relabelled)
-        whole(least=self.least)
+    LEAST: ClassVar = {"information": 0, "relabelled": 0, "every": 1, "least": 0, "width": 1}
 
     def steps(self, net: nn.Module) -> Sequence[Step]:
         """Those of FADE, without the classifier."""
