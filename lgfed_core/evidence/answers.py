@@ -119,7 +119,10 @@ def told(
     of all claims or by id. short: likewise, how runs are shorter than the paper's. share: whether
     variances are shared within families of all these claims together.
     """
-    parts = {claim: [_within(claim, p) for p in claim.comparisons(found)] for claim in claims}
+    parts = {}
+    for claim in claims:  # of which parts have the family and the level, but where they say others
+        some = [replace(p, family=p.family or claim.family) for p in claim.comparisons(found)]
+        parts[claim] = [replace(p, level=claim.level) if np.isnan(p.level) else p for p in some]
     if share:
         every = [part for some in parts.values() for part in some]
         families = [part.family if part.runs > 1 else "" for part in every]
@@ -167,13 +170,6 @@ def settings(parts: Sequence[Part], total: int = 0) -> pd.DataFrame:
     lines |= {"p": p, "p_against": against, "alone": columns[0], "alone_against": columns[1]}
     of = pd.Series([part.of for part in parts], dtype=object)
     return pd.DataFrame(lines | {"outcome": outcome, "of": of})
-
-
-def _within(claim: Claim, part: Part) -> Part:
-    """The part with what its claim says of all its parts."""
-    family = part.family or claim.family
-    level = claim.level if np.isnan(part.level) else part.level
-    return replace(part, family=family, level=level)
 
 
 def _level(part: Part) -> Evidence:
