@@ -54,7 +54,7 @@ def one_of(name: str, value: object, choices: Iterable[object]) -> None:
         raise SettingsError(f"{name} {value!r} is none of {', '.join(map(str, choices))}")
 
 
-def at_least(least: float, **settings: float | None) -> None:
+def at_least(least: float, /, **settings: float | None) -> None:
     """Raise a SettingsError for settings below ``least`` or without end; None is none of them."""
     wrong = [
         f"{name} is {value!r}"
@@ -79,7 +79,7 @@ def below_one(**settings: float) -> None:
             raise SettingsError(f"{name} is {value}; it must lie in [0, 1)")
 
 
-def at_most(most: int, **settings: float | None) -> None:
+def at_most(most: int, /, **settings: float | None) -> None:
     """Raise a SettingsError for settings above ``most``, before they fill the machine; None is none
     of them."""
     wrong = {name: value for name, value in settings.items() if value is not None and value > most}
