@@ -3,14 +3,24 @@
 And a row of results, for tests of what is made of stored rows.
 """
 
+from contextlib import contextmanager
 from dataclasses import replace
 
+import numpy as np
+import pytest
 import torch
 from torch import nn
 
 from lgfed_core.data import Dataset, Split
-from lgfed_core.engine import Federation, LocalTraining, Participation
+from lgfed_core.engine import Federation, LocalTraining, Participation, loop, run
+from lgfed_core.engine.prepare import prepare
+from lgfed_core.engine.trackers import Tracker
+from lgfed_core.methods import FedAvg
+from lgfed_core.models.layout import joined
 from lgfed_core.partition import ClientIndices, Partition
+from lgfed_core.seeds import visits
+
+LANES = pytest.mark.parametrize("lanes", ["looped", "batched"])
 
 
 class Toy(nn.Module):
@@ -64,6 +74,87 @@ def toy_federation(
 
 
 SGD = LocalTraining(lr=0.1, batch_size=4, momentum=0.5)
+
+
+def holding(fed: Federation, **rows) -> Federation:
+    """With other rows: train, validation or test, a list of rows for each device, or None."""
+    held = {kind: lists and ClientIndices.from_lists(lists) for kind, lists in rows.items()}
+    return replace(fed, partitions=[replace(part, **held) for part in fed.partitions])
+
+
+def reading(fed: Federation, kind: str = "train", **parts) -> Federation:
+    """With other x, y or groups in its training or test data."""
+    split = replace(getattr(fed.data, kind), **parts)
+    return replace(fed, data=replace(fed.data, **{kind: split}))
+
+
+def prepared(fed, method, training=SGD, tracker=None, forked=False, **more):
+    start = joined(fed.net).expand(len(fed.seeds), -1)
+    return prepare(fed, method, training, start, tracker or Tracker(), forked, **more)
+
+
+def alike(fed, method, training=SGD, rounds=2, atol=1e-5, **how):
+    """What looped lanes make of it; batched lanes have to make the same."""
+    looped, batched = (
+        run(fed, method, training, rounds, lanes=lanes, workers=1, **how)
+        for lanes in ("looped", "batched")
+    )
+    torch.testing.assert_close(models(looped), models(batched), rtol=0, atol=atol)
+    for frame in ("history", "final"):
+        one, other = (np.asarray(getattr(out, frame), float) for out in (looped, batched))
+        np.testing.assert_allclose(one, other, rtol=1e-5)
+    return looped
+
+
+def batches(fed: Federation, round: int = 0, epochs: int = 1, size: int = 4, device: int = 0):
+    """What a device of the first run sees in a round, as (x, y)."""
+    split, rows = fed.data.train, fed.partitions[0].train.of(device)
+    for order in visits(fed.seeds[0], round, device, len(rows), epochs):
+        for at in rows[torch.from_numpy(order)].split(size):
+            yield split.x[at], split.y[at]
+
+
+def step(net: nn.Module, optimiser, x, y) -> None:
+    optimiser.zero_grad()
+    nn.functional.cross_entropy(net(x), y).backward()
+    optimiser.step()
+
+
+def answering(base=FedAvg, **answers) -> type:
+    """A method that answers as ``base`` does but for these."""
+    return type("Mine", (base,), answers)
+
+
+@contextmanager
+def saving_each_round():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "SAVE_SECONDS", 0.0)
+        patch.setattr(loop, "SAVE_SHARE", 1e9)
+        yield patch
+
+
+@contextmanager
+def stopped(at: int):
+    """What runs in here saves after every round, and is stopped in round ``at`` (from 0)."""
+    one_round = loop.round_of
+
+    def killed(*now):
+        if now[-2] == at:
+            raise KeyboardInterrupt
+        return one_round(*now)
+
+    with saving_each_round() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(loop, "round_of", killed)
+        yield
+
+
+@contextmanager
+def rounds_played():
+    """The numbers of the rounds that are played in here."""
+    played, one_round = [], loop.round_of
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "round_of", lambda *now: played.append(now[-2]) or one_round(*now))
+        yield played
 
 
 def models(outcome) -> torch.Tensor:

@@ -12,7 +12,7 @@ from lgfed_core.engine import LocalTraining, checkpoint, loop, run
 from lgfed_core.engine.trackers import Personal
 from lgfed_core.errors import CheckpointError
 from lgfed_core.methods import LGFedAvg
-from toy import ABOVE, models, toy_federation
+from toy import ABOVE, models, rounds_played, stopped, toy_federation
 
 
 def go(path, rounds=5):
@@ -21,27 +21,11 @@ def go(path, rounds=5):
     return run(toy_federation((0, 1), devices=4), method, training, rounds, **how)
 
 
-def stopped(path, monkeypatch, at: int):
-    """Save after every round, and stop in round ``at`` (from 0)."""
-    one_round = loop.round_of
-
-    def killed(*now):
-        if now[-2] == at:
-            raise KeyboardInterrupt
-        return one_round(*now)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(loop, "SAVE_SECONDS", 0.0)
-        patch.setattr(loop, "SAVE_SHARE", 1e9)
-        patch.setattr(loop, "round_of", killed)
-        with pytest.raises(KeyboardInterrupt):
-            go(path)
-
-
 @pytest.fixture
-def saved(tmp_path, monkeypatch):
+def saved(tmp_path):
     path = tmp_path / "run.safetensors"
-    stopped(path, monkeypatch, 4)
+    with stopped(4):
+        go(path)
     return path
 
 
@@ -95,34 +79,6 @@ def test_where_an_older_checkpoint_is_sound_that_is_said_first(saved, never):
         go(saved)
 
 
-def dropped(tensors, facts):
-    del tensors["velocity"]
-
-
-def more(tensors, facts):
-    tensors["else"] = torch.zeros(2)
-
-
-def renamed(tensors, facts):
-    tensors["elocity"] = tensors.pop("velocity")
-
-
-def broadcasts(tensors, facts):
-    tensors["shared"] = tensors["shared"][:1].clone()
-
-
-def reshaped(tensors, facts):
-    tensors["shared"] = tensors["shared"].T.contiguous()
-
-
-def retyped(tensors, facts):
-    tensors["shared"] = tensors["shared"].double()
-
-
-def emptied(tensors, facts):
-    tensors.clear()
-
-
 def fact(name, value):
     def change(tensors, facts):
         facts[name] = value(facts) if callable(value) else value
@@ -131,7 +87,13 @@ def fact(name, value):
 
 
 CHANGES = {
-    **{f.__name__: f for f in (dropped, more, renamed, broadcasts, reshaped, retyped, emptied)},
+    "dropped": lambda t, f: t.pop("velocity"),
+    "more": lambda t, f: t.update({"else": torch.zeros(2)}),
+    "renamed": lambda t, f: t.update({"personall": t.pop("personal")}),
+    "broadcasts": lambda t, f: t.update(shared=t["shared"][:1].clone()),
+    "reshaped": lambda t, f: t.update(shared=t["shared"].T.contiguous()),
+    "retyped": lambda t, f: t.update(shared=t["shared"].double()),
+    "emptied": lambda t, f: t.clear(),
     **{f"round {r!r}": fact("round", r) for r in (99, 0, -1, 3, 1.5, "4", None, True)},
     "final too early": fact("final", {"acc": [1.0, 2.0]}),
     "other seeds": fact("history", lambda f: [line | {"seed": 7} for line in f["history"]]),
@@ -197,7 +159,7 @@ def test_a_missing_fact_or_checksum_is_refused(saved, never):
             go(saved)
 
 
-def test_the_older_one_is_offered_and_used(saved, tmp_path, monkeypatch):
+def test_the_older_one_is_offered_and_used(saved, tmp_path):
     whole = go(tmp_path / "whole.safetensors")
     older = checkpoint.previous(saved)
     assert older.name == "run.previous.safetensors"
@@ -208,9 +170,8 @@ def test_the_older_one_is_offered_and_used(saved, tmp_path, monkeypatch):
     assert "after round 3, is sound: delete run.safetensors and run again" in str(refused.value)
 
     saved.unlink()
-    rounds, one_round = [], loop.round_of
-    monkeypatch.setattr(loop, "round_of", lambda *now: rounds.append(now[-2]) or one_round(*now))
-    again = go(saved)
+    with rounds_played() as rounds:
+        again = go(saved)
     assert rounds == [3, 4]
     assert torch.equal(models(again), models(whole)) and again.history.equals(whole.history)
     assert saved.exists() and not older.exists()  # a complete run needs no older one
@@ -243,6 +204,7 @@ def test_without_links_one_file_is_kept(tmp_path, monkeypatch):
 
     monkeypatch.setattr(checkpoint.os, "link", refuses)
     path = tmp_path / "run.safetensors"
-    stopped(path, monkeypatch, 3)
+    with stopped(3):
+        go(path)
     assert path.exists() and not checkpoint.previous(path).exists()
     go(path)

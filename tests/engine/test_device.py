@@ -14,15 +14,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from lgfed_core.engine import LocalTraining
 from lgfed_core.engine.batched import Batched
-from lgfed_core.engine.prepare import prepare
 from lgfed_core.engine.round_plan import Given
 from lgfed_core.engine.rounds import round_of
-from lgfed_core.engine.trackers import Tracker
 from lgfed_core.engine.training import AdamTraining
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import LGFedAvg
-from lgfed_core.models.layout import joined
-from toy import ABOVE, SGD, toy_federation
+from toy import ABOVE, SGD, answering, prepared, toy_federation
 
 PLACE = torch.device("lazy")  # of no builds' own kernels; fake tensors need none
 
@@ -74,8 +71,7 @@ def there(mode, value):
 
 
 def play(federation, method, training=SGD, lanes=Pretended):
-    start = joined(federation.net).expand(len(federation.seeds), -1)
-    phase = prepare(federation, method, training, start, Tracker(), False)
+    phase = prepared(federation, method, training)
     engine = lanes(phase)
     round_of(federation, None, phase, engine, 0, 0.1)
     assert engine.played
@@ -105,22 +101,17 @@ class Left(Pretended):
         return given._replace(weight=mode.from_tensor(torch.ones(given.weight.shape)))
 
 
-class Asks(LGFedAvg):
+def asks(self, local, batch):
     """Looks at its loss."""
-
-    def loss(self, local, batch):
-        loss = super().loss(local, batch)
-        return loss if loss.detach().sum() > 0 else 2 * loss
+    loss = LGFedAvg.loss(self, local, batch)
+    return loss if loss.detach().sum() > 0 else 2 * loss
 
 
-def test_what_was_left_on_the_host_is_found():
+def test_what_was_left_on_the_host_or_asks_is_found():
     with pytest.raises(RuntimeError, match="same device|different devices"):
         play(toy_federation(), LGFedAvg(layers=ABOVE), lanes=Left)
-
-
-def test_a_loss_that_asks_is_found():
     with pytest.raises(RuntimeError):
-        play(toy_federation(), Asks(layers=ABOVE))
+        play(toy_federation(), answering(LGFedAvg, loss=asks)(layers=ABOVE))
 
 
 class Small(Batched):
@@ -136,8 +127,7 @@ def test_lanes_that_do_not_fit_train_in_parts():
     found = []
     for lanes in (Batched, Small):
         federation = toy_federation((0, 1))
-        start = joined(federation.net).expand(2, -1)
-        phase = prepare(federation, LGFedAvg(layers=ABOVE), SGD, start, Tracker(), False)
+        phase = prepared(federation, LGFedAvg(layers=ABOVE))
         engine = lanes(phase)
         for number in range(2):
             round_of(federation, None, phase, engine, number, 0.1)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from lgfed_core.engine import Participation, divergence, loop, run
+from lgfed_core.engine import Participation, divergence, run
 from lgfed_core.engine.trackers import Global, Personal
 from lgfed_core.errors import CheckpointError, SettingsError
 from lgfed_core.methods import FedAvg, LGFedAvg, LocalOnly
 from lgfed_core.methods.privacy import Privacy
-from toy import ABOVE, SGD, models, toy_federation
+from toy import ABOVE, LANES, SGD, answering, models, stopped, toy_federation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,26 +67,17 @@ def test_one_alone_ends_quietly_to_the_last_round():
 
 
 @pytest.mark.parametrize("stop", [2, 4])  # before and after the third round, which breaks
-def test_divergence_survives_a_checkpoint(tmp_path, monkeypatch, stop):
-    saved, one_round = tmp_path / "run.safetensors", loop.round_of
+def test_divergence_survives_a_checkpoint(tmp_path, stop):
+    saved = tmp_path / "run.safetensors"
     fed = toy_federation((5, 6), fraction=0.5)
     how = dict(tracker=Personal(), workers=1)
     with pytest.warns(RuntimeWarning, match="round 3"):
         whole = run(fed, first_breaks(2), SGD, 6, **how)
 
-    def killed(*now):
-        if now[-2] == stop:
-            raise KeyboardInterrupt
-        return one_round(*now)
-
-    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
-    monkeypatch.setattr(loop, "SAVE_SHARE", 1e9)
-    monkeypatch.setattr(loop, "round_of", killed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with pytest.raises(KeyboardInterrupt):
+        with stopped(stop):
             run(fed, first_breaks(2), SGD, 6, saved=saved, **how)
-        monkeypatch.setattr(loop, "round_of", one_round)
         for _ in range(2):  # continued, then only read
             again = run(fed, first_breaks(2), SGD, 6, saved=saved, **how)
             assert again.diverged == whole.diverged == {5: 3}
@@ -102,12 +93,9 @@ def test_a_seed_of_several_runs_is_named_with_its_first():
 
 
 def test_an_average_may_overflow():
-    class Huge(FedAvg):
-        def aggregate(self, uploads, weights):
-            return super().aggregate(uploads, weights) * float("inf")
-
+    huge = answering(aggregate=lambda self, uploads, weights: uploads.mean(0) * float("inf"))
     with pytest.warns(RuntimeWarning, match="round 1: the average of what clients sent"):
-        assert run(toy_federation(), Huge(), SGD, 2, workers=1).diverged == {0: 1}
+        assert run(toy_federation(), huge(), SGD, 2, workers=1).diverged == {0: 1}
 
 
 def test_devices_that_send_nothing_are_named_at_the_end():
@@ -121,58 +109,49 @@ def test_devices_that_send_nothing_are_named_at_the_end():
 
 
 @dataclass(frozen=True, kw_only=True)
-class OneBreaks(LGFedAvg):
-    """Client 4, whose rows are bright, breaks in round 2 (of 0, 1, ...) and in no other."""
+class OneErrs(LGFedAvg):
+    """Client 4, whose rows are bright, breaks or runs off in round 2 (of 0, ...) and no other."""
 
     layers: frozenset[str] = ABOVE
+    by: float = float("nan")
 
     def loss(self, local, batch):
-        broken = (batch.x[:, 0] > 50).any() & (torch.as_tensor(local.round) == 2)
-        return super().loss(local, batch) * torch.where(broken, float("nan"), 1.0)
+        errs = (batch.x[:, 0] > 50).any() & (torch.as_tensor(local.round) == 2)
+        return super().loss(local, batch) * torch.where(errs, self.by, 1.0)
 
 
-@pytest.mark.parametrize("lanes", ["looped", "batched"])
-def test_one_that_is_kept_out_of_a_round_is_back_in_the_next(tmp_path, lanes):
-    def go(rounds: int, keep_out: bool = True):
-        fed = replace(toy_federation((5,)), participation=Participation(keep_out=keep_out))
+def with_client_4(folder, method, lanes):
+    """A run of so many rounds, by a rate so small that bright rows do no harm."""
+
+    def go(rounds: int, **who):
+        fed = replace(toy_federation((5,)), participation=Participation(**who))
         fed.data.train.x[fed.partitions[0].train.of(4), 0] = 60.0
         training = replace(SGD, lr=0.001, keep_momentum=True)
-        saved = tmp_path / f"{rounds}.safetensors"
-        return run(fed, OneBreaks(), training, rounds, lanes=lanes, workers=1, saved=saved)
+        saved = folder / f"{rounds}.safetensors"
+        return run(fed, method, training, rounds, lanes=lanes, workers=1, saved=saved)
 
+    return go
+
+
+@LANES
+def test_one_that_is_kept_out_of_a_round_is_back_in_the_next(tmp_path, lanes):
+    go = with_client_4(tmp_path, OneErrs(), lanes)
     with pytest.warns(
         RuntimeWarning, match=r"run 0 \(seed 5\), round 3: what client 4 sent"
     ) as said:
-        until, broken, after = go(2), go(3), go(4)
+        until, broken, after = (go(n, keep_out=True) for n in (2, 3, 4))
     assert len(said) == 2 and after.diverged == {}  # one for each run of three rounds or more
     own = [found.tensors["personal"][0] for found in (until, broken, after)]
     assert torch.equal(own[0][4], own[1][4]) and not torch.equal(own[1][4], own[2][4])
     assert not torch.equal(own[0][3], own[1][3]) and models(after).isfinite().all()
     assert after.tensors["velocity"].isfinite().all()
     with pytest.raises(CheckpointError, match="belongs to another run"):
-        go(4, keep_out=False)
+        go(4)
 
 
-@dataclass(frozen=True, kw_only=True)
-class OneGoesFar(LGFedAvg):
-    """Client 4, whose rows are bright, runs off in round 2 (of 0, 1, ...) and in no other."""
-
-    layers: frozenset[str] = ABOVE
-
-    def loss(self, local, batch):
-        off = (batch.x[:, 0] > 50).any() & (torch.as_tensor(local.round) == 2)
-        return super().loss(local, batch) * torch.where(off, 1e4, 1.0)
-
-
-@pytest.mark.parametrize("lanes", ["looped", "batched"])
+@LANES
 def test_a_huge_but_finite_upload_is_kept_out_where_that_is_asked_for(tmp_path, lanes):
-    def go(rounds: int, **who):
-        fed = replace(toy_federation((5,)), participation=Participation(**who))
-        fed.data.train.x[fed.partitions[0].train.of(4), 0] = 60.0
-        training = replace(SGD, lr=0.001, keep_momentum=True)
-        saved = tmp_path / f"{rounds}.safetensors"
-        return run(fed, OneGoesFar(), training, rounds, lanes=lanes, workers=1, saved=saved)
-
+    go = with_client_4(tmp_path, OneErrs(by=1e4), lanes)
     far = r"what client 4 sent is [\d.e+]+ from what it received, farther than 100"
     with pytest.warns(RuntimeWarning, match=rf"round 3: {far}; it is kept out"):
         until, after = (go(n, keep_out=True, farthest=100.0) for n in (2, 3))

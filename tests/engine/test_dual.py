@@ -8,12 +8,9 @@ from torch import nn
 
 from lgfed_core.engine import LocalTraining, dual, run
 from lgfed_core.engine.looped import Looped
-from lgfed_core.engine.prepare import prepare
-from lgfed_core.engine.trackers import Tracker
 from lgfed_core.methods import MTL, FedAvg, FedProx, LGFedAvg, LocalOnly, Step
 from lgfed_core.methods.schedules import Annealing
-from lgfed_core.models.layout import joined
-from toy import ABOVE, Toy, toy_federation
+from toy import ABOVE, Toy, prepared, toy_federation
 
 PLAIN = LocalTraining(0.1, 5)
 TRAININGS = {
@@ -73,10 +70,9 @@ def at_once(monkeypatch):
     monkeypatch.setattr(dual, "LEAST", 0)
 
 
-def phase_of(net, method=None, training=PLAIN, **more):
+def phase_of(net, method=None, training=PLAIN):
     fed = toy_federation((0, 1), net=net, fraction=0.5)
-    start = joined(fed.net).expand(2, -1)
-    return prepare(fed, method or FedAvg(), training, start, Tracker(), False)
+    return prepared(fed, method or FedAvg(), training)
 
 
 def both_ways(monkeypatch, net, method, training):

@@ -1,32 +1,37 @@
 """At the edges: one output, statistics of a device's own, no rows, steps that are declined."""
 
-import math
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 
 import pytest
 import torch
 from torch import nn
 
-from lgfed_core.data import Dataset, Split
-from lgfed_core.data.augment import CropFlip
-from lgfed_core.engine import LocalTraining, Participation, arrays, run
+from lgfed_core.engine import LocalTraining, Participation, run
 from lgfed_core.engine.accuracy import accuracies
 from lgfed_core.engine.batched import Batched
 from lgfed_core.engine.looped import Looped
-from lgfed_core.engine.prepare import prepare
-from lgfed_core.engine.trackers import Global, Personal, Tracker
+from lgfed_core.engine.trackers import Global, Personal
 from lgfed_core.engine.training import both, decided
-from lgfed_core.errors import SettingsError
+from lgfed_core.errors import CheckpointError, SettingsError
 from lgfed_core.methods import MTL, FedAvg, LGFedAvg, Method, Step
 from lgfed_core.methods.cgau import ClientBaseline
 from lgfed_core.methods.privacy import Privacy
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.layout import joined
-from lgfed_core.partition import ClientIndices
-from toy import ABOVE, SGD, Toy, models, toy_federation
-
-LANES = ("looped", "batched")
+from toy import (
+    ABOVE,
+    BELOW,
+    LANES,
+    SGD,
+    Toy,
+    alike,
+    answering,
+    holding,
+    models,
+    prepared,
+    reading,
+    toy_federation,
+)
 
 
 class One(nn.Module):
@@ -55,12 +60,12 @@ def two_labels():
     with torch.random.fork_rng():
         torch.manual_seed(0)
         fed = toy_federation(net=One())
-    splits = (replace(s, y=(s.y == 0).long()) for s in (fed.data.train, fed.data.test))
-    train, test = splits
-    return replace(fed, data=replace(fed.data, train=train, test=test, classes=2))
+    for kind in ("train", "test"):
+        fed = reading(fed, kind, y=(getattr(fed.data, kind).y == 0).long())
+    return replace(fed, data=replace(fed.data, classes=2))
 
 
-@pytest.mark.parametrize("lanes", LANES)
+@LANES
 def test_one_output_tells_two_labels_apart(lanes):
     fed = two_labels()
     out = run(fed, ClientBaseline(), SGD, 15, tracker=Global(), lanes=lanes)
@@ -96,14 +101,11 @@ def test_the_best_model_is_tested_with_what_devices_had_beside_it(released):
 
 
 def test_steps_that_may_all_be_declined_are():
-    @dataclass(frozen=True, kw_only=True)
-    class Half(FedAvg):
-        def steps(self, net):
-            return (Step(self.loss, None, lambda chance: chance < 0.5),)
-
-    looped, batched = (models(run(toy_federation(), Half(), SGD, 3, lanes=x)) for x in LANES)
-    torch.testing.assert_close(looped, batched)
-    assert not torch.equal(looped, models(run(toy_federation(), FedAvg(), SGD, 3)))
+    declined = answering(
+        steps=lambda self, net: (Step(self.loss, None, lambda chance: chance < 0.5),)
+    )
+    half = models(alike(toy_federation(), declined(), SGD, 3))
+    assert not torch.equal(half, models(run(toy_federation(), FedAvg(), SGD, 3)))
 
 
 def test_statistics_that_are_sent_are_not_blurred():
@@ -115,7 +117,7 @@ def test_statistics_that_are_sent_are_not_blurred():
     run(fed, FedAvg(batch_norm="local", **how), training, 1)
 
 
-@pytest.mark.parametrize("lanes", LANES)
+@LANES
 @pytest.mark.parametrize(
     "training",
     [LocalTraining(0.1, 4, 0.9, keep_momentum=True), LocalTraining(0.1, 4, annealing=Annealing(5))],
@@ -133,9 +135,7 @@ def test_who_is_kept_out_goes_on_as_before_that_round(lanes, training):
             return super().loss(local, batch) * leap
 
     fed = toy_federation(devices=3)
-    x = fed.data.train.x.clone()
-    x[fed.partitions[0].train.of(0)] *= 100
-    fed = replace(fed, data=replace(fed.data, train=replace(fed.data.train, x=x)))
+    fed.data.train.x[fed.partitions[0].train.of(0)] *= 100
     who = Participation(farthest=1e6, keep_out=True)
     first = run(fed, Leaps(), training, 1, lanes=lanes)
     with pytest.warns(RuntimeWarning, match="round 2: what client 0 sent is"):
@@ -147,24 +147,8 @@ def test_who_is_kept_out_goes_on_as_before_that_round(lanes, training):
 
 def test_padding_reads_no_row_that_nobody_holds():
     fed = toy_federation(devices=3)
-    held = [[], [3, 4, 5, 6, 7], [8, 9, 10]]
-    part = replace(fed.partitions[0], train=ClientIndices.from_lists(held), validation=None)
-    y = fed.data.train.y.clone()
-    y[0] = -1
-    data = replace(fed.data, train=replace(fed.data.train, y=y))
-    fed = replace(fed, data=data, partitions=[part])
-    looped, batched = (models(run(fed, FedAvg(), SGD, 2, lanes=x)) for x in LANES)
-    torch.testing.assert_close(looped, batched)
-
-
-@pytest.mark.parametrize("lanes", LANES)
-def test_without_any_test_rows_of_devices_the_whole_set_is_tested(lanes):
-    fed = toy_federation(devices=3)
-    part = replace(fed.partitions[0], test=ClientIndices.from_lists([[], [], []]))
-    fed = replace(fed, partitions=[part])
-    out = run(fed, FedAvg(), SGD, 2, tracker=Global(best_on_test=True), lanes=lanes)
-    assert out.final["best_new_test_acc"].iloc[0] > 0.3
-    assert out.final["best_local_test_acc"].isna().all()
+    fed.data.train.y[0] = -1
+    alike(holding(fed, train=[[], [3, 4, 5, 6, 7], [8, 9, 10]], validation=None), FedAvg())
 
 
 class Wide(nn.Module):
@@ -188,64 +172,53 @@ def test_to_save_needs_no_gradients_and_draws_nothing(tmp_path):
     assert torch.equal(torch.rand(1), wanted)
 
 
-class Steep:
+@dataclass(frozen=True, kw_only=True)
+class Steep(LGFedAvg):
     """A loss without end in the third round."""
 
     def loss(self, local, batch):
         return super().loss(local, batch) * (torch.inf if local.round == 2 else 1.0)
 
 
-def test_a_snapshot_that_a_lost_run_never_reached_is_its_last_model():
-    @dataclass(frozen=True, kw_only=True)
-    class Breaks(Steep, FedAvg):
-        pass
-
+@pytest.mark.parametrize("layers", [ABOVE, ABOVE | BELOW])
+@pytest.mark.parametrize(
+    "tracker", [Global((2, 4), best_on_test=True), Global((4,), best_on_test=True, every=5)]
+)
+def test_what_a_lost_run_never_reached_is_its_last_model(tracker, layers):
     with pytest.warns(RuntimeWarning, match="round 3"):
-        out = run(toy_federation(), Breaks(), SGD, 5, tracker=Global((2, 4)))
-    assert out.diverged == {0: 3}
-    assert torch.equal(out.tensors["at_4"], out.tensors["shared"])
-    assert torch.equal(out.tensors["at_2"], out.tensors["shared"])  # as it was before round 3
-
-
-def test_a_run_that_is_lost_before_the_first_look_keeps_the_model_it_had():
-    @dataclass(frozen=True, kw_only=True)
-    class Breaks(Steep, LGFedAvg):
-        pass
-
-    with pytest.warns(RuntimeWarning, match="round 3"):
-        rare = Global((5,), best_on_test=True, every=5)
-        out = run(toy_federation(), Breaks(layers=ABOVE), SGD, 5, tracker=rare)
+        out = run(toy_federation(), Steep(layers=layers), SGD, 5, tracker=tracker)
     t = out.tensors
     assert out.diverged == {0: 3} and t["shared"].any()
-    assert torch.equal(t["best"], t["shared"]) and torch.equal(t["best_personal"], t["personal"])
-    assert torch.equal(t["at_5"], t["shared"])
+    assert all(torch.equal(t[f"at_{n}"], t["shared"]) for n in tracker.snapshots)
+    if tracker.every == 5:  # no look at any model before it was lost
+        for kept in {"best", "best_personal"} & t.keys():
+            assert torch.equal(t[kept], t["shared" if kept == "best" else "personal"])
 
 
-@dataclass(frozen=True, kw_only=True)
-class Median(FedAvg):
-    def aggregate(self, uploads, weights):
-        return uploads.quantile(0.5, 0)
-
-
-@pytest.mark.parametrize("lanes", ["looped", "batched"])
-@pytest.mark.parametrize("method", [FedAvg(), FedAvg(weighted=False), Median()])
+@LANES
+@pytest.mark.parametrize(
+    "method",
+    [
+        *(FedAvg(), FedAvg(weighted=False)),
+        answering(aggregate=lambda self, uploads, weights: uploads.quantile(0.5, 0))(),
+    ],
+)
 def test_devices_without_rows_have_no_vote(method, lanes):
     whole = toy_federation(devices=5)
     (split,) = whole.partitions
 
     def of(*held: int):
         """So many devices, with so many of their rows each, none or all."""
-        parts = [
-            ClientIndices.from_lists([p.of(k)[: None if h else 0] for k, h in enumerate(held)])
-            for p in (split.train, split.test)
-        ]
-        some = replace(split, train=parts[0], validation=None, test=parts[1])
-        return run(replace(whole, partitions=[some]), method, SGD, 3, lanes=lanes, workers=1)
+        parts = {
+            kind: [getattr(split, kind).of(k)[: None if h else 0] for k, h in enumerate(held)]
+            for kind in ("train", "test")
+        }
+        some = holding(whole, validation=None, **parts)
+        return run(some, method, SGD, 3, lanes=lanes, workers=1)
 
     found, other = of(1, 1, 0, 0, 0), of(1, 1)
     torch.testing.assert_close(found.tensors["shared"], other.tensors["shared"])
-    start = torch.cat([p.detach().flatten() for p in whole.net.parameters()])
-    assert (found.tensors["shared"][0] - start).abs().max() > 0.05
+    assert (found.tensors["shared"][0] - joined(whole.net)).abs().max() > 0.05
 
 
 def hooked(by: float) -> Toy:
@@ -264,82 +237,17 @@ class _Times:
 
 
 def test_a_hook_is_part_of_what_a_checkpoint_is_of(tmp_path):
-    from lgfed_core.errors import CheckpointError
-
     saved = tmp_path / "part.safetensors"
-    run(toy_federation(net=hooked(1.0)), FedAvg(), SGD, 1, saved=saved)
+    for _ in range(2):
+        run(toy_federation(net=hooked(1.0)), FedAvg(), SGD, 1, saved=saved)
     with pytest.raises(CheckpointError):
         run(toy_federation(net=hooked(3.0)), FedAvg(), SGD, 1, saved=saved)
-    run(toy_federation(net=hooked(1.0)), FedAvg(), SGD, 1, saved=saved)
     net = toy_federation().net
     net.above.register_forward_hook(lambda module, given, outputs: outputs)
     with pytest.raises(SettingsError, match="a hook of the network's above"):
         run(toy_federation(net=net), FedAvg(), SGD, 1, saved=tmp_path / "other.safetensors")
-
-
-@pytest.mark.parametrize(
-    "said, asked",
-    [
-        ("snapshot 0 is 1.5", lambda tmp: Global((1.5,))),
-        ("snapshot 0 is True", lambda tmp: Global((True,))),
-        ("every is 2.5", lambda tmp: Global(every=2.5)),
-        ("a folder; name a file", lambda tmp: run(toy_federation(), FedAvg(), SGD, 1, saved=tmp)),
-        ("batch_size None", lambda tmp: LocalTraining(0.1, None)),
-        ("lr None", lambda tmp: LocalTraining(None, 4)),
-        ("lr '0.1'", lambda tmp: LocalTraining("0.1", 4)),
-        ("no object with a method `apply`", lambda tmp: LocalTraining(0.1, 4, augment="x")),
-        ("no object with a method `factor`", lambda tmp: LocalTraining(0.1, 4, annealing=3)),
-        ("batch_size is 0", lambda tmp: adapted(batch_size=0)),
-        ("seed is 1.5", lambda tmp: adapted(seed=1.5)),
-        ("made by DANN", lambda tmp: adapted(method="SHOT")),
-        ("there must be two", lambda tmp: adapted(y=[7] * 6)),
-        ("row 1 of user 0 has the label -1", lambda tmp: adapted(y=[0, -1, 1, 0, 1, 0])),
-        ("row 2 of user 0 has the label nan", lambda tmp: adapted(y=[0.0, 1.0, math.nan, 0, 1, 0])),
-        (
-            "row 0 of user 0 has the label None",
-            lambda tmp: adapted(y=[None, "a", "b", "a", "b", "a"]),
-        ),
-        (
-            "a number in row 1 that is not finite",
-            lambda tmp: SAID.predict([[0, 0, 0], [0, 1, math.nan]]),
-        ),
-        ("no object with a method `apply`", lambda tmp: LocalTraining(0.1, 4, augment=CropFlip)),
-        ("CropFlip has 2 numbers in fill, for pictures with 1", lambda tmp: cropped((0, 0))),
-        ("fill is 0.0; it must be a number for each", lambda tmp: cropped(0.0)),
-        ("padding is -1", lambda tmp: CropFlip((0.0,), -1)),
-        ("partitions is one Partition", lambda tmp: federated(partitions=FED.partitions[0])),
-        (r"seeds is 0; give a list, as \[0\]", lambda tmp: federated(seeds=0)),
-        ("net is <class 'toy.Toy'>; it must be made by Module", lambda tmp: federated(net=Toy)),
-        ("participation is 0.5; it must be made", lambda tmp: federated(participation=0.5)),
-        ("data is None", lambda tmp: federated(data=None)),
-    ],
-)
-def test_what_cannot_be_meant_is_refused_by_name(said, asked, tmp_path):
-    with pytest.raises(SettingsError, match=said):
-        asked(tmp_path)
-
-
-FED = toy_federation()
-SAID = SimpleNamespace(
-    predict=lambda x: arrays.adapt(X_OF_3, [0, 1, 0, 1, 0, 1], USERS, rounds=1).predict(x, 1)
-)
-X_OF_3, USERS = [[float(i + j) for j in range(3)] for i in range(6)], [0, 0, 0, 1, 1, 1]
-
-
-def federated(**changed):
-    return replace(FED, **changed)
-
-
-def cropped(fill):
-    pictures = Split(torch.zeros(150, 1, 2, 4), FED.data.train.y)
-    tests = Split(torch.zeros(60, 1, 2, 4), FED.data.test.y)
-    net = nn.Sequential(nn.Flatten(), nn.Linear(8, 3))
-    fed = federated(data=Dataset("pictures", pictures, tests, 3), net=net)
-    return run(fed, FedAvg(), replace(SGD, augment=CropFlip(fill)), 0)
-
-
-def adapted(y=(0, 1, 0, 1, 0, 1), **more):
-    return arrays.adapt(torch.randn(6, 3).numpy(), list(y), [0, 0, 0, 1, 1, 1], **more)
+    with pytest.raises(SettingsError, match="a folder; name a file"):
+        run(toy_federation(), FedAvg(), SGD, 1, saved=tmp_path)
 
 
 def test_a_start_with_gradients_is_taken_as_it_is():
@@ -356,14 +264,12 @@ class Flat(Toy):
         return super().forward(x.view(x.size(0), -1))
 
 
-@pytest.mark.parametrize("lanes", LANES)
+@LANES
 def test_a_device_without_test_rows_is_no_trouble_to_any_network(lanes):
     fed = toy_federation(devices=3, net=Flat())
-    part = fed.partitions[0]
-    test = ClientIndices.from_lists([part.test.of(0), part.test.of(1), part.test.of(2)[:0]])
-    fed = replace(fed, partitions=[replace(part, test=test)])
-    phase = prepare(fed, FedAvg(), SGD, joined(fed.net)[None], Tracker(), False)
-    engine = (Looped if lanes == "looped" else Batched)(phase, *([1] * (lanes == "looped")))
+    test = fed.partitions[0].test
+    phase = prepared(holding(fed, test=[test.of(0), test.of(1), []]), FedAvg())
+    engine = Looped(phase, 1) if lanes == "looped" else Batched(phase)
     found = accuracies(engine, "shared", "personal", "test")
     assert found[0, :2].isfinite().all() and found[0, 2].isnan()
     assert engine.own_outputs("shared", "personal", "test").shape == (1, 3, 20, 3)
@@ -384,28 +290,19 @@ class Seen(Method):
 
 
 @pytest.mark.parametrize("method", [Seen(), MTL(scale=0.1)])
-@pytest.mark.parametrize("lanes", LANES)
+@LANES
 def test_devices_without_rows_are_nobodys_peers(method, lanes):
     """Two that learn are as two among four, of whom two have nothing to learn from."""
     fed = toy_federation(devices=4)
-    part = fed.partitions[0]
-    bare = [part.train.of(0), part.train.of(1), part.train.of(2)[:0], part.train.of(3)[:0]]
-    four = replace(fed, partitions=[replace(part, train=ClientIndices.from_lists(bare))])
-    two = replace(
-        part,
-        train=ClientIndices.from_lists(bare[:2]),
-        validation=ClientIndices.from_lists([part.validation.of(k) for k in (0, 1)]),
-        test=ClientIndices.from_lists([part.test.of(k) for k in (0, 1)]),
-    )
-    many, few = (
-        models(run(one, method, SGD, 3, lanes=lanes, workers=1))
-        for one in (four, replace(fed, partitions=[two]))
-    )
+    kinds = {kind: getattr(fed.partitions[0], kind) for kind in ("train", "validation", "test")}
+    first = {name: [kind.of(0), kind.of(1)] for name, kind in kinds.items()}
+    four, two = holding(fed, train=[*first["train"], [], []]), holding(fed, **first)
+    many, few = (models(run(f, method, SGD, 3, lanes=lanes, workers=1)) for f in (four, two))
     torch.testing.assert_close(many[:, :2], few, rtol=0, atol=1e-6)
     assert torch.equal(many[0, 2], joined(fed.net))
 
 
-@pytest.mark.parametrize("lanes", LANES)
+@LANES
 def test_a_device_alone_sees_itself_in_place_of_others(lanes):
     """So that what pulls towards others pulls nowhere as the round begins."""
     fed = toy_federation(devices=1)

@@ -1,7 +1,5 @@
 """Embeddings: what is beside a table, or what lanes would ignore, is named before training."""
 
-from dataclasses import replace
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -11,10 +9,7 @@ from lgfed_core.engine import run
 from lgfed_core.engine.checks.embeddings import Lookups, _Enough
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import LocalOnly
-from lgfed_core.partition import ClientIndices
-from toy import SGD, models, toy_federation
-
-LANES = pytest.mark.parametrize("lanes", ["looped", "batched"])
+from toy import LANES, SGD, holding, models, toy_federation
 
 
 class Words(nn.Module):
@@ -34,18 +29,11 @@ def federation(train=None, test=None, net=None):
     with torch.random.fork_rng():
         torch.manual_seed(0)
         fed = toy_federation(devices=2, net=net or Words())
-    lists = [[[4, 5, 6, 7], [8, 9, 10, 11]], [[3], []]]
-    held = [ClientIndices.from_lists(rows) for rows in lists]
-    part = replace(fed.partitions[0], train=held[0], validation=held[1])
-    splits = []
     for split, words in ((fed.data.train, train), (fed.data.test, test)):
-        x = split.x.clone()
-        x[:, 0] = torch.arange(len(x)) % 10
+        split.x[:, 0] = torch.arange(len(split.x)) % 10
         for row, word in (words or {}).items():
-            x[row, 0] = word
-        splits.append(replace(split, x=x))
-    data = replace(fed.data, train=splits[0], test=splits[1])
-    return replace(fed, data=data, partitions=[part])
+            split.x[row, 0] = word
+    return holding(fed, train=[[4, 5, 6, 7], [8, 9, 10, 11]], validation=[[3], []])
 
 
 @LANES

@@ -8,10 +8,10 @@ import torch
 from lgfed_core.engine import LocalTraining, run
 from lgfed_core.methods import FADE, FedAvg, FedProx, LGFedAvg, LocalOnly, Step
 from lgfed_core.methods.privacy import Privacy
-from toy import ABOVE, Toy, grouped, models, toy_federation
+from lgfed_core.models.layout import joined
+from toy import ABOVE, BELOW, LANES, Toy, alike, grouped, toy_federation
 
 HARD = LocalTraining(0.1, 4, epochs=2, weight_decay=0.1, keep_momentum=True)
-BELOW = frozenset({"below.weight", "below.bias"})
 
 
 def frozen(names) -> torch.nn.Module:
@@ -31,11 +31,6 @@ class InTurn(FedAvg):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Private(FedAvg):
-    upload: tuple[Privacy, ...] = (Privacy(1.0, 0.5),)
-
-
-@dataclass(frozen=True, kw_only=True)
 class Shrink(FedAvg):
     """An objective of the lower layer alone."""
 
@@ -43,12 +38,12 @@ class Shrink(FedAvg):
         return local.params["below.weight"].square().sum()
 
 
-@pytest.mark.parametrize("lanes", ["looped", "batched"])
+@LANES
 @pytest.mark.parametrize(
     "method",
     [
         *(FedAvg(), LocalOnly(), FedProx(mu=0.5), LGFedAvg(layers=ABOVE)),
-        *(LGFedAvg(layers=BELOW), InTurn(), Private()),
+        *(LGFedAvg(layers=BELOW), InTurn(), FedAvg(upload=(Privacy(1.0, 0.5),))),
     ],
 )
 def test_frozen_parameters_stay(method, lanes):
@@ -64,26 +59,21 @@ def test_frozen_parameters_stay(method, lanes):
 @pytest.mark.parametrize("method", [FedAvg(), InTurn(), LocalOnly()])
 def test_batched_lanes_equal_looped_lanes(method):
     fed = toy_federation((0, 1), net=frozen(BELOW))
-    looped, batched = (
-        run(fed, method, HARD, 3, lanes=lanes, workers=1) for lanes in ("looped", "batched")
-    )
-    assert torch.allclose(models(looped), models(batched), atol=1e-5)
+    alike(fed, method, HARD, 3)
 
 
-@pytest.mark.parametrize("lanes", ["looped", "batched"])
+@LANES
 @pytest.mark.parametrize(
     ("method", "names"), [(FedAvg(), ABOVE | BELOW), (Shrink(), BELOW | {"above.bias"})]
 )
 def test_nothing_left_to_learn_is_no_error(method, names, lanes):
     """All is frozen, or all that the objective depends on."""
     fed = toy_federation(net=frozen(names))
-    plain = LocalTraining(0.1, 4)
-    outcome = run(fed, method, plain, 2, lanes=lanes, workers=1)
-    start = torch.cat([p.detach().flatten() for p in fed.net.parameters()])
-    assert torch.equal(outcome.tensors["shared"][0, :48], start[:48])
+    outcome = run(fed, method, LocalTraining(0.1, 4), 2, lanes=lanes, workers=1)
+    assert torch.equal(outcome.tensors["shared"][0, :48], joined(fed.net)[:48])
 
 
-@pytest.mark.parametrize("lanes", ["looped", "batched"])
+@LANES
 def test_a_frozen_discriminator_stays_in_the_game(lanes):
     fed = grouped()
     fed.net.discriminator.requires_grad_(False)

@@ -7,19 +7,14 @@ import pytest
 import torch
 from torch import nn
 
-from lgfed_core.data import Split
 from lgfed_core.engine import LocalTraining, run
 from lgfed_core.engine.averaged_best import AveragedBest
 from lgfed_core.engine.batched import Batched
 from lgfed_core.engine.looped import Looped
-from lgfed_core.engine.prepare import prepare
-from lgfed_core.engine.trackers import Tracker
 from lgfed_core.methods import MTL, FedAvg, FedProx, Method, Step
-from lgfed_core.models.layout import joined
-from toy import ABOVE, SGD, Toy, models, toy_federation
+from toy import ABOVE, BELOW, SGD, Toy, models, prepared, reading, toy_federation
 
 WAYS = [("looped", 1), pytest.param("looped", 2, marks=pytest.mark.slow), ("batched", 1)]
-BELOW = frozenset({"below.weight", "below.bias"})
 
 
 class Centred(Toy):
@@ -44,9 +39,8 @@ def federation_of(net):
     """Two runs of ``net`` on data with groups."""
     torch.manual_seed(0)
     fed = toy_federation((0, 1), net=net())
-    train = fed.data.train
-    groups = torch.stack([train.y % 2, 1 - train.y % 2], 1)
-    return replace(fed, data=replace(fed.data, train=Split(train.x, train.y, groups)))
+    y = fed.data.train.y
+    return reading(fed, groups=torch.stack([y % 2, 1 - y % 2], 1))
 
 
 def held(fed) -> list[torch.Tensor]:
@@ -94,8 +88,7 @@ def test_every_way_to_test_leaves_the_rows(engine, kind):
     for in_place in (False, True):
         fed = federation_of(lambda in_place=in_place: kind(in_place))
         before = [tensor.clone() for tensor in held(fed)]
-        start = joined(fed.net).expand(2, -1)
-        lanes = engine(prepare(fed, FedAvg(), SGD, start, Tracker(), True))
+        lanes = engine(prepared(fed, FedAvg(), forked=True))
         try:
             for _ in range(2):
                 found = [lanes.correct("shared", "personal", rows) for rows in ("test", "pool")]

@@ -30,7 +30,7 @@ from lgfed_core.engine.trackers import Global, Personal
 from lgfed_core.errors import CheckpointError, LgfedError
 from lgfed_core.methods import FADE, MTL, FedAvg, LGFedAvg, LocalOnly
 from lgfed_core.methods.privacy import Privacy
-from toy import ABOVE, SGD, grouped, toy_federation
+from toy import ABOVE, SGD, grouped, rounds_played, saving_each_round, toy_federation
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 HALF = LGFedAvg(layers=ABOVE)
@@ -138,19 +138,37 @@ def test_killed_at_random_instants_a_run_ends_in_the_same_bytes(case, tmp_path):
     assert trial(case, tmp_path, 2, random.Random(case))
 
 
+def test_workers_do_not_outlive_a_killed_parent(tmp_path):
+    process = launch("lg_fedavg, two workers", tmp_path / "run.safetensors")
+    while not (tmp_path / "run.safetensors").exists():
+        assert process.is_alive()
+        time.sleep(0.002)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    if not children.exists():
+        pytest.skip("this system does not list child processes")
+    workers = [int(pid) for pid in children.read_text().split()]
+    process.kill()
+    process.join()
+    deadline = time.monotonic() + 10
+    while any(_alive(pid) for pid in workers) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert len(workers) == 2 and not any(_alive(pid) for pid in workers)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def small(path: Path, rounds: int = 3):
     return run(toy_federation(), HALF, SGD, rounds, tracker=Personal(), workers=1, saved=path)
 
 
-def each_round(monkeypatch) -> None:
-    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
-    monkeypatch.setattr(loop, "SAVE_SHARE", 1e9)
-
-
-def test_a_disk_that_fills_up_is_named_and_the_last_checkpoint_stays(tmp_path, monkeypatch):
+def test_a_disk_that_fills_up_is_named_and_the_last_checkpoint_stays(tmp_path):
     """A real limit on the size of files, met in the middle of a write."""
     path = tmp_path / "run.safetensors"
-    each_round(monkeypatch)
     one_round, signalled = loop.round_of, signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
 
@@ -159,19 +177,18 @@ def test_a_disk_that_fills_up_is_named_and_the_last_checkpoint_stays(tmp_path, m
             resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
         return one_round(*now)
 
-    monkeypatch.setattr(loop, "round_of", filling)
-    try:
-        with pytest.raises(CheckpointError, match="run.safetensors.*free some space"):
-            small(path, 4)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        signal.signal(signal.SIGXFSZ, signalled)
+    with saving_each_round() as patch:
+        patch.setattr(loop, "round_of", filling)
+        try:
+            with pytest.raises(CheckpointError, match="run.safetensors.*free some space"):
+                small(path, 4)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+            signal.signal(signal.SIGXFSZ, signalled)
     assert contents(path)[2]["round"] == 2 and not list(tmp_path.glob(".*.writing"))
-    seen = []
-    monkeypatch.setattr(loop, "round_of", lambda *now: seen.append(now[-2]) or one_round(*now))
-    again = small(path, 4)
+    with rounds_played() as seen:
+        again = small(path, 4)
     assert seen == [2, 3]
-    monkeypatch.setattr(loop, "round_of", one_round)
     whole = small(tmp_path / "whole.safetensors", 4)
     assert torch.equal(again.tensors["personal"], whole.tensors["personal"])
 
@@ -205,11 +222,9 @@ def test_a_place_that_is_no_folder_is_named(tmp_path):
         small(tmp_path / "file" / "run.safetensors")
 
 
-def test_a_worker_that_dies_is_named_and_nothing_saved_is_lost(tmp_path, monkeypatch):
+def test_a_worker_that_dies_is_named_and_nothing_saved_is_lost(tmp_path):
     path = tmp_path / "run.safetensors"
-    each_round(monkeypatch)
     how = dict(tracker=Personal(), workers=2)
-
     one_pass = looped.Looped._train_one
 
     def dies_in_round_2(self, slot, run_, device, many, round, lr):
@@ -218,11 +233,11 @@ def test_a_worker_that_dies_is_named_and_nothing_saved_is_lost(tmp_path, monkeyp
         one_pass(self, slot, run_, device, many, round, lr)
 
     dies_in_round_2.__name__ = "_train_one"  # by which workers are called
-    monkeypatch.setattr(looped.Looped, "_train_one", dies_in_round_2)
-    with pytest.raises(LgfedError, match="a worker process died.*run the same command again"):
-        run(toy_federation(), HALF, SGD, 4, saved=path, **how)
+    with saving_each_round() as patch:
+        patch.setattr(looped.Looped, "_train_one", dies_in_round_2)
+        with pytest.raises(LgfedError, match="a worker process died.*run the same command again"):
+            run(toy_federation(), HALF, SGD, 4, saved=path, **how)
     assert contents(path)[2]["round"] == 2
-    monkeypatch.setattr(looped.Looped, "_train_one", one_pass)
     again = run(toy_federation(), HALF, SGD, 4, saved=path, **how)
     whole = run(toy_federation(), HALF, SGD, 4, **how)
     assert torch.equal(again.tensors["personal"], whole.tensors["personal"])

@@ -1,16 +1,12 @@
 """What a method answers, and cannot be meant, is refused by the name of its class."""
 
-from dataclasses import dataclass
-
 import pytest
 
 from lgfed_core.engine import run
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import FedAvg, LGFedAvg, Step
 from lgfed_core.methods.privacy import Privacy
-from toy import ABOVE, SGD, toy_federation
-
-LANES = pytest.mark.parametrize("lanes", ["looped", "batched"])
+from toy import ABOVE, LANES, SGD, answering, toy_federation
 
 
 def refused(method, said, lanes="looped", rounds=0):
@@ -19,35 +15,20 @@ def refused(method, said, lanes="looped", rounds=0):
         run(toy_federation(), method, SGD, rounds, lanes=lanes)
 
 
-class First(LGFedAvg):
-    def keep(self, before, trained, weights):
-        return trained[:1]
+def keeping(keep):
+    return answering(LGFedAvg, keep=keep)(layers=ABOVE)
 
 
-class Nothing(LGFedAvg):
-    def keep(self, before, trained, weights):
-        trained[:] = before
+def treating(privatise):
+    return FedAvg(upload=[type("Mine", (), {"privatise": privatise})()])
 
 
-@dataclass
-class Length:
-    def privatise(self, before, upload, rng):
-        return upload.norm()
+def sharing(names):
+    return answering(shared=lambda self, net: names)()
 
 
-class InPlace:
-    def privatise(self, before, upload, rng):
-        upload.mul_(0.5)
-
-
-class Counts(FedAvg):
-    def aggregate(self, uploads, weights):
-        return uploads.mean(0).round().long()
-
-
-class Alone:
-    def privatise(self, upload):
-        return upload
+def stepping(make):
+    return answering(steps=lambda self, net: make(self))()
 
 
 @LANES
@@ -55,13 +36,22 @@ class Alone:
     ("method", "said"),
     [
         (
-            First(layers=ABOVE),
-            r"First.keep gives shape \[1, 54\], torch.float32; .* shape \[10, 54\]",
+            keeping(lambda self, before, trained, weights: trained[:1]),
+            r"Mine.keep gives shape \[1, 54\], torch.float32; .* shape \[10, 54\]",
         ),
-        (Nothing(layers=ABOVE), r"Nothing.keep gives NoneType; .* shape \[10, 54\]"),
-        (FedAvg(upload=[Length()]), r"Length.privatise gives shape \[\], .* shape \[75\]"),
-        (Counts(), r"Counts.aggregate gives shape \[75\], torch.int64; .*torch.float32"),
-        (FedAvg(upload=[InPlace()]), "InPlace.privatise gives NoneType"),
+        (
+            keeping(lambda self, before, trained, weights: None),
+            r"Mine.keep gives NoneType; .* shape \[10, 54\]",
+        ),
+        (
+            treating(lambda self, before, upload, rng: upload.norm()),
+            r"Mine.privatise gives shape \[\], .* shape \[75\]",
+        ),
+        (
+            answering(aggregate=lambda self, uploads, weights: uploads.mean(0).round().long())(),
+            r"Mine.aggregate gives shape \[75\], torch.int64; .*torch.float32",
+        ),
+        (treating(lambda self, before, upload, rng: None), "Mine.privatise gives NoneType"),
     ],
 )
 def test_what_would_be_spread_over_devices_is_refused(method, said, lanes):
@@ -73,7 +63,7 @@ def test_what_would_be_spread_over_devices_is_refused(method, said, lanes):
     [
         ([lambda upload: upload], "FedAvg lists <function .* in upload; .*privatise"),
         ([Privacy], "FedAvg lists <class .*Privacy"),
-        ([Alone()], "FedAvg lists .*Alone.* in upload"),
+        (treating(lambda self, upload: upload).upload, "FedAvg lists .*Mine.* in upload"),
         ("clip", "FedAvg has upload 'clip'; list"),
         (Privacy(1.0, 0.5), r"FedAvg has upload Privacy\(.*; list"),
         (None, "FedAvg has upload None; list"),
@@ -81,14 +71,6 @@ def test_what_would_be_spread_over_devices_is_refused(method, said, lanes):
 )
 def test_what_treats_no_upload_is_refused(upload, said):
     refused(FedAvg(upload=upload), said)
-
-
-def sharing(names):
-    return type("Mine", (FedAvg,), {"shared": lambda self, net: names})()
-
-
-def stepping(make):
-    return type("Mine", (FedAvg,), {"steps": lambda self, net: make(self)})()
 
 
 @pytest.mark.parametrize("names", [["above.weight"], ("above.weight",), {"above.weight"}])
@@ -156,7 +138,7 @@ def test_a_loss_that_trains_nothing_is_refused(lanes):
     ],
 )
 def test_an_answer_that_cannot_be_called_is_refused(name, answer, given):
-    mine = type("Mine", (LGFedAvg,), {name: answer})(layers=ABOVE)
+    mine = answering(LGFedAvg, **{name: answer})(layers=ABOVE)
     refused(mine, rf"Mine.{name} is .* called as {name}\({given}\); define it as `def {name}")
 
 
@@ -164,4 +146,4 @@ def test_an_answer_may_take_more_than_it_is_given():
     def aggregate(self, uploads, weights, trim=0.1, *more, **others):
         return uploads.median(0).values
 
-    run(toy_federation(), type("Mine", (FedAvg,), {"aggregate": aggregate})(), SGD, 1)
+    run(toy_federation(), answering(aggregate=aggregate)(), SGD, 1)

@@ -28,10 +28,13 @@ from lgfed_core.methods import (
 from lgfed_core.methods.cgau import ClientBaseline, ClientRowsAveraged
 from lgfed_core.methods.privacy import Privacy
 from lgfed_core.models.adult import Dropout
+from lgfed_core.models.layout import joined
 from lgfed_core.seeds import Purpose, stream
-from toy import ABOVE, SGD, Toy, models, toy_federation
+from toy import ABOVE, LANES, SGD, Toy, alike, answering, models, reading, toy_federation
 
-LANES = pytest.mark.parametrize("lanes", ["looped", "batched"])
+
+def entropy(local, batch, **more):
+    return F.cross_entropy(local.net(batch.x), batch.y, **more)
 
 
 class Plain(FedProx):
@@ -45,46 +48,9 @@ class Plain(FedProx):
         return (Step(self.loss, pull=self.strength),)
 
 
-class Rows(FedAvg):
-    def loss(self, local, batch):
-        return F.cross_entropy(local.net(batch.x), batch.y, reduction="none")
-
-
-class Unweighted(FedAvg):
-    def loss(self, local, batch):
-        return F.cross_entropy(local.net(batch.x), batch.y)
-
-
-class Typed(FedAvg):
-    def steps(self, net):
-        return (Step(self.loss, frozenset({"below.wieght"})),)
-
-
-class Heavy(FedAvg):
-    def weights(self, rows):
-        return rows.float()
-
-
-class Listed(FedAvg):
-    def weights(self, rows):
-        return [1 / len(rows)] * len(rows)
-
-
-class Pair(Toy):
-    def forward(self, x):
-        return super().forward(x), x
-
-
-def both(fed, method, training=SGD, rounds=2):
-    found = [run(fed, method, training, rounds, lanes=lanes) for lanes in ("looped", "batched")]
-    return [models(outcome) for outcome in found]
-
-
 def test_runs_whose_methods_differ_beside_their_fields_train_apart():
-    fed = toy_federation((0, 0))
-    looped, batched = both(fed, [Plain(0.0), Plain(5.0)])
-    torch.testing.assert_close(looped, batched)
-    assert not torch.allclose(looped[0], looped[1], 1e-3)
+    found = models(alike(toy_federation((0, 0)), [Plain(0.0), Plain(5.0)]))
+    assert not torch.allclose(found[0], found[1], 1e-3)
 
 
 @LANES
@@ -93,7 +59,7 @@ def test_devices_that_rest_or_have_no_loss_left_go_on(lanes, training):
     method = QFFL(q=0.3)
     found = run(toy_federation(), method, training, 2, lanes=lanes)
     assert not found.diverged
-    torch.testing.assert_close(*both(toy_federation(), method, training))
+    alike(toy_federation(), method, training)
     sure = toy_federation(net=Sure())
     assert not run(sure, method, training, 1, lanes=lanes).diverged
 
@@ -111,10 +77,22 @@ class Sure(Toy):
     ("method", "said"),
     [
         (MTL(upload=(Privacy(1.0, 1.0),)), "MTL shows devices each other's models"),
-        (Rows(), r"Rows gives a loss of \[2\] for a batch"),
-        (Typed(), r"a step of Typed moves \['below.wieght'\]; Toy has no parameter of that name"),
-        (Heavy(), "Heavy.weights gives .* have to sum to 1"),
-        (Listed(), "Listed.weights gives .* a tensor with a weight for each"),
+        (
+            answering(loss=lambda self, local, batch: entropy(local, batch, reduction="none"))(),
+            r"Mine gives a loss of \[2\] for a batch",
+        ),
+        (
+            answering(steps=lambda self, net: (Step(self.loss, frozenset({"below.wieght"})),))(),
+            r"a step of Mine moves \['below.wieght'\]; Toy has no parameter of that name",
+        ),
+        (
+            answering(weights=lambda self, rows: rows.float())(),
+            "Mine.weights gives .* have to sum to 1",
+        ),
+        (
+            answering(weights=lambda self, rows: [1 / len(rows)] * len(rows))(),
+            "Mine.weights gives .* a tensor with a weight for each",
+        ),
         (FADE(), "FADE cannot take its loss of Toy's outputs"),
         (
             LGFedAvgV1(layers=ABOVE, auxiliary=frozenset({"typo"})),
@@ -129,10 +107,10 @@ def test_methods_that_would_go_wrong_are_named(method, said, lanes):
 
 
 def test_a_loss_that_does_not_weigh_rows_is_refused_where_batches_are_padded():
-    fed = toy_federation()
-    torch.testing.assert_close(*(models(run(fed, m, SGD, 1)) for m in (Unweighted(), FedAvg())))
-    with pytest.raises(SettingsError, match=r"Unweighted has another gradient .* batch.mean"):
-        run(fed, Unweighted(), SGD, 1, lanes="batched")
+    fed, unweighted = toy_federation(), answering(loss=lambda self, *told: entropy(*told))()
+    torch.testing.assert_close(*(models(run(fed, m, SGD, 1)) for m in (unweighted, FedAvg())))
+    with pytest.raises(SettingsError, match=r"Mine has another gradient .* batch.mean"):
+        run(fed, unweighted, SGD, 1, lanes="batched")
 
 
 @LANES
@@ -170,23 +148,13 @@ def test_clients_count_alike_where_rows_do_not():
     assert torch.equal(kept, torch.full((2, 3), 0.5))
 
 
-def test_padding_is_a_row_of_the_device():
-    fed, nobody = toy_federation(devices=3), 0  # the row that padding once was
-    assert all(nobody not in fed.partitions[0].train.of(k) for k in range(3))
-    split = fed.data.train
-    bare = replace(
-        fed.data, train=Split(split.x, split.y.index_fill(0, torch.tensor([nobody]), -1))
-    )
-    torch.testing.assert_close(*both(replace(fed, data=bare), FedAvg()))
-
-
 def test_rows_without_a_label_judge_nobody():
     fed = toy_federation()
     split, mine = fed.data.train, fed.partitions[0].validation.of(3)
-    bare = replace(fed.data, train=Split(split.x, split.y.index_fill(0, mine, -1)))
+    bare = reading(fed, y=split.y.index_fill(0, mine, -1))
     for tracker in (Personal(), Global()):
         with pytest.raises(SettingsError, match="validation rows of run 0 have labels below 0"):
-            run(replace(fed, data=bare), FedAvg(), SGD, 1, tracker=tracker)
+            run(bare, FedAvg(), SGD, 1, tracker=tracker)
 
 
 def test_two_workers_keep_double_precision():
@@ -205,36 +173,11 @@ def test_two_workers_keep_double_precision():
 def test_patience_is_of_devices_that_trained():
     fed, tracker = toy_federation(fraction=0.1), Personal(patience=2)
     found = run(fed, LocalOnly(), SGD, 40, tracker=tracker)
-    first = torch.cat([p.detach().flatten() for p in fed.net.parameters()])
-    drawn = {fed.participation.chosen(_stream(0, t), 10)[0] for t in range(40)}
+    first = joined(fed.net)
+    draws = (stream(0, Purpose.SELECT, t) for t in range(40))
+    drawn = {fed.participation.chosen(draw, 10)[0] for draw in draws}
     moved = {k for k in range(10) if not torch.equal(models(found)[0, k], first)}
     assert moved == drawn
-
-
-def _stream(seed: int, number: int):
-    return stream(seed, Purpose.SELECT, number)
-
-
-@pytest.mark.parametrize(
-    ("said", "asked"),
-    [
-        ("patience is 0", lambda: Personal(patience=0)),
-        ("judge 'pool' is none of validation, test", lambda: Personal("pool")),
-        ("stop_at is 0.5; it has", lambda: Personal(stop_at=0.5)),
-        (r"stop_at is \(99, 1\); it has an accuracy between 0 and 1", lambda: Personal(
-            stop_at=(99, 1))),
-        ("snapshot 0 is 0", lambda: Global(snapshots=(0,))),
-        ("power is 0.5", lambda: FADE(power=0.5)),
-        ("beta is 2", lambda: QFFL(beta=2)),
-        ("layers is 'above.weight'", lambda: LGFedAvg(layers="above.weight")),
-        ("1: it keeps no running statistics|: 1 keeps no running statistics", lambda: (
-            toy_federation(net=nn.Sequential(nn.Linear(8, 3), nn.BatchNorm1d(
-                3, track_running_stats=False))))),
-    ],
-)  # fmt: skip
-def test_settings_without_a_meaning_are_named(said, asked):
-    with pytest.raises(SettingsError, match=said):
-        asked()
 
 
 class Named(Tracker):
@@ -275,15 +218,11 @@ def test_numbers_of_numpy_and_lists_will_do(tmp_path):
 
 
 def test_many_rows_of_one_device_are_tested_in_parts(monkeypatch):
-    fed, seen = toy_federation(devices=2), []
+    fed = toy_federation(devices=2)
+    whole = alike(fed, FedAvg(), SGD, 1, tracker=Personal()).final
     monkeypatch.setattr("lgfed_core.engine.looped_evaluation.ROWS_OF_ONE", 7)
     monkeypatch.setattr("lgfed_core.engine.batched_evaluation.ROWS_OF_ONE", 7)
-    for lanes in ("looped", "batched"):
-        found = run(fed, FedAvg(), SGD, 1, tracker=Personal(), lanes=lanes, workers=1)
-        seen.append(found.final)
-    monkeypatch.undo()
-    whole = run(fed, FedAvg(), SGD, 1, tracker=Personal(), workers=1).final
-    assert all(found.equals(whole) for found in seen)
+    assert alike(fed, FedAvg(), SGD, 1, tracker=Personal()).final.equals(whole)
 
 
 def test_an_average_of_bests_tells_apart_runs_with_and_without_a_peak():

@@ -7,27 +7,41 @@ import torch
 from cases import adult
 from torch import nn
 
-from lgfed_core.engine import LocalTraining, Participation, run
-from lgfed_core.engine.trackers import Personal, Tracker
-from lgfed_core.errors import LgfedError
-from lgfed_core.methods import FADE, MTL, ClientBaseline, FairLGFedAvg, FedAvg, FedProx, LGFedAvg
-from lgfed_core.partition import ClientIndices, Partition
-from toy import Toy, grouped, toy_federation
+from lgfed_core.data import Dataset, Split
+from lgfed_core.data.augment import CropFlip
+from lgfed_core.engine import LocalTraining, Participation, arrays, run
+from lgfed_core.engine.trackers import Global, Personal, Tracker
+from lgfed_core.errors import DataError, LgfedError, SettingsError
+from lgfed_core.methods import (
+    FADE,
+    MTL,
+    QFFL,
+    ClientBaseline,
+    FairLGFedAvg,
+    FedAvg,
+    FedProx,
+    LGFedAvg,
+)
+from toy import Toy, answering, grouped, holding, reading, toy_federation
 
-TRAINING = LocalTraining(0.1, 4)
+TRAINING, FED_AVG = LocalTraining(0.1, 4), FedAvg()
 FED = toy_federation()
 
 
 def federation(*train, **changes):
     """The toy federation with other training rows, or other data."""
-    if train:
-        rows = [ClientIndices.from_lists([list(k) for k in kind]) for kind in (train, [[0]] * 2)]
-        changes["partitions"] = [Partition("made", rows[0], None, rows[1])]
-    for name in ("x", "y"):
-        if name in changes:
-            split = replace(FED.data.train, **{name: changes.pop(name)})
-            changes["data"] = replace(FED.data, train=split)
-    return replace(FED, **changes)
+    fed = holding(FED, train=list(train), validation=None, test=[[0]] * 2) if train else FED
+    for name in {"x", "y"} & changes.keys():
+        fed = reading(fed, **{name: changes.pop(name)})
+    return replace(fed, **changes)
+
+
+def go(method=FED_AVG, training=TRAINING, rounds=1, start=None, fed=FED, **more):
+    return run(fed, method, training, rounds, start, **more)
+
+
+def on(net, method=FED_AVG, *train, training=TRAINING):
+    return go(method, training, fed=federation(*train, net=net))
 
 
 def softened() -> nn.Module:
@@ -41,8 +55,30 @@ def narrow():
     return nn.Sequential(Toy(), nn.Linear(3, 2))
 
 
-def normed():
-    return nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Linear(6, 3))
+def normed(**more):
+    return nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6, **more), nn.Linear(6, 3))
+
+
+def hits(number) -> Tracker:
+    return type("Counts", (Tracker,), {"after": lambda *told: {"hits": number}})()
+
+
+def there(*shares):
+    return Participation(0.5, torch.tensor([shares]))
+
+
+def cropped(fill):
+    pictures = [Split(torch.zeros(n, 1, 2, 4), torch.arange(n) % 3) for n in (150, 60)]
+    net = nn.Sequential(nn.Flatten(), nn.Linear(8, 3))
+    fed = federation(data=Dataset("pictures", *pictures, 3), net=net)
+    return go(training=replace(TRAINING, augment=CropFlip(fill)), rounds=0, fed=fed)
+
+
+USERS = [0, 0, 0, 1, 1, 1]
+
+
+def adapted(y=(0, 1, 0, 1, 0, 1), **more):
+    return arrays.adapt(torch.randn(6, 3).numpy(), list(y), USERS, **more)
 
 
 def begun(value, own=False):
@@ -52,88 +88,135 @@ def begun(value, own=False):
     return start
 
 
-class Seven(Tracker):
-    def after(self, round, rounds, engine):
-        return {"hits": torch.zeros(7)}
-
-
-class Three(Tracker):
-    def after(self, round, rounds, engine):
-        return {"hits": 3}
-
-
-class Median(FedAvg):
-    def aggregate(self, uploads, weights):
-        return uploads.median(0)  # with indices
-
-
-class Forgetful(FedAvg):
-    def server_update(self, shared, average):
-        shared + average
-
-
 @pytest.mark.parametrize(
     "said, asked",
     [
-        ("device is 'cpu'", lambda: run(federation(device="cpu"), FedAvg(), TRAINING, 1)),
+        # a run,
+        ("looped", lambda: go(lanes="sideways")),
+        ("rounds is -1", lambda: go(rounds=-1)),
+        ("rounds is 2.5", lambda: go(rounds=2.5)),
+        ("shape", lambda: go(start=torch.zeros(1, 3))),
+        ("workers is 0", lambda: go(workers=0)),
+        ("nowhere", lambda: go(LGFedAvg(layers=frozenset({"nowhere"})))),
+        ("method is <class", lambda: go(FedAvg)),
+        ("method is None", lambda: go(None)),
+        ("training is None", lambda: go(training=None)),
+        ("tracker is <class", lambda: go(tracker=Personal)),
+        (r"snapshots \(2,\) are asked of 1 rounds", lambda: go(tracker=Global(snapshots=(2,)))),
+        (r"\[7\] hits for 1 runs", lambda: go(tracker=hits(torch.zeros(7)))),
+        ("gives {'hits': 3}; it has to", lambda: go(tracker=hits(3))),
+        ("start holds a NaN or .* in above.bias of run 0; .*finite", lambda: go(
+            start=begun(torch.nan))),
+        ("start holds .* an infinite number in above.bias", lambda: go(
+            LGFedAvg(layers=frozenset(["below.bias"])), start=begun(-torch.inf, True))),
+        ("Mine.aggregate gives median; it has to", lambda: go(answering(
+            aggregate=lambda self, uploads, weights: uploads.median(0))())),  # with indices
+        ("Mine.server_update gives NoneType", lambda: go(answering(
+            server_update=lambda self, shared, average: None)())),
+        # a federation and its data,
+        ("one each", lambda: federation(seeds=[0, 1])),
+        ("same number of devices", lambda: federation(seeds=[0, 1], partitions=[
+            *FED.partitions, *toy_federation(devices=4).partitions])),
+        ("negative", lambda: federation(seeds=[-1])),
         (r"seeds are \['a'\]", lambda: federation(seeds=["a"])),
         ("seeds are .*whole numbers", lambda: federation(seeds=[2.5])),
-        ("rounds is 2.5", lambda: run(FED, FedAvg(), TRAINING, 2.5)),
-        ("method is <class", lambda: run(FED, FedAvg, TRAINING, 1)),
-        ("method is None", lambda: run(FED, None, TRAINING, 1)),
-        ("training is None", lambda: run(FED, FedAvg(), None, 1)),
-        ("tracker is <class", lambda: run(FED, FedAvg(), TRAINING, 1, tracker=Personal)),
-        (r"\[7\] hits for 1 runs", lambda: run(FED, FedAvg(), TRAINING, 1, tracker=Seven())),
-        ("Toy.softmax is", lambda: run(federation(net=softened()), FedAvg(), TRAINING, 1)),
-        ("parameters in torch.float64", lambda: federation(net=Toy().double())),
-        ("parameters in torch.float16", lambda: federation(net=Toy().half())),
-        ("Sequential: 0 is an nn.LazyLinear, .* call the network once", lambda: run(
-            federation(net=nn.Sequential(nn.LazyLinear(3))), FedAvg(), TRAINING, 1)),
-        ("Sequential: 1 is an nn.LazyBatchNorm1d", lambda: run(
-            federation(net=nn.Sequential(nn.Linear(8, 3), nn.LazyBatchNorm1d())),
-            FedAvg(), TRAINING, 1)),
-        ("device 0 .*label below 0.*FedAvg reads", lambda: run(
-            federation(y=FED.data.train.y - 1), FedAvg(), TRAINING, 1)),
+        (r"seeds is 0; give a list, as \[0\]", lambda: federation(seeds=0)),
+        ("device is 'cpu'", lambda: go(fed=federation(device="cpu"))),
+        ("partitions is one Partition", lambda: federation(partitions=FED.partitions[0])),
+        ("data is None", lambda: federation(data=None)),
+        ("device 0 .*label below 0.*FedAvg reads", lambda: go(
+            fed=federation(y=FED.data.train.y - 1))),
         ("train labels go from 99", lambda: federation(y=FED.data.train.y + 99)),
-        ("does not take rows of shape .8.", lambda: run(
-            federation(net=nn.Linear(5, 3)), FedAvg(), TRAINING, 1)),
-        ("ClientBaseline cannot take its loss of Sequential.*up to 2: Target 2", lambda: run(
-            federation(net=narrow()), ClientBaseline(), TRAINING, 1)),
-        ("Sequential has outputs for 2 classes, and toy has 3", lambda: run(
-            federation(net=narrow()), FedAvg(), TRAINING, 1)),
-        ("Sequential has outputs for 2 classes, and toy has 3", lambda: run(
-            federation([0, 1, 3], [4], net=narrow()), FedProx(mu=1.0), TRAINING, 1)),
         ("training row 999; toy has 150", lambda: federation([0, 999], [1])),
         ("no device of run 0 has a training row", lambda: federation([], [])),
+        # its network,
+        ("net is <class 'toy.Toy'>; it must be made by Module", lambda: federation(net=Toy)),
+        ("1 keeps buffers", lambda: federation(net=normed(momentum=None))),  # of all devices
+        ("1: it keeps no running statistics|: 1 keeps no running statistics", lambda: federation(
+            net=normed(track_running_stats=False))),
+        ("parameters in torch.float64", lambda: federation(net=Toy().double())),
+        ("parameters in torch.float16", lambda: federation(net=Toy().half())),
+        ("Toy.softmax is", lambda: on(softened())),
+        ("Sequential: 0 is an nn.LazyLinear, .* call the network once", lambda: on(
+            nn.Sequential(nn.LazyLinear(3)))),
+        ("Sequential: 1 is an nn.LazyBatchNorm1d", lambda: on(
+            nn.Sequential(nn.Linear(8, 3), nn.LazyBatchNorm1d()))),
+        ("does not take rows of shape .8.", lambda: on(nn.Linear(5, 3))),
+        ("ClientBaseline cannot take its loss of Sequential.*up to 2: Target 2", lambda: on(
+            narrow(), ClientBaseline())),
+        ("Sequential has outputs for 2 classes, and toy has 3", lambda: on(narrow())),
+        ("Sequential has outputs for 2 classes, and toy has 3", lambda: on(
+            narrow(), FedProx(mu=1.0), [0, 1, 3], [4])),
+        ("device 1 of run 0 has 1 row, .* more rows or none, .*frozen", lambda: on(
+            normed(), FED_AVG, [0, 1], [2])),
+        (r"device 0 .* 5 rows, .* choose another batch_size, or limit batches to 1$", lambda: on(
+            normed(), FED_AVG, [0, 1, 2, 3, 4], [])),
+        ("device 0 .* 5 rows, so .* choose another batch_size$", lambda: on(
+            normed(), FED_AVG, range(5), [], training=LocalTraining(0.1, 1))),
+        # who takes part,
+        ("participation is 0.5; it must be made", lambda: federation(participation=0.5)),
+        ("fraction is 'half'", lambda: Participation("half")),
+        ("fraction", lambda: Participation(0.0)),
+        ("farthest is 'far'", lambda: Participation(farthest="far")),
+        ("availability", lambda: there(1.5, -0.5)),
+        ("availability.*sum to 1|sum to 1.*availability", lambda: there(0.5, 0.4)),
+        ("availability", lambda: there(float("nan"), 1.0)),
+        ("shape", lambda: federation(participation=there(0.5, 0.5))),
+        # training,
+        *[(named, lambda named=named, value=value: replace(TRAINING, **{named: value}))
+          for named, value in (("batch_size", 0), ("epochs", 0), ("batches", 0), ("momentum", -1.0),
+                               ("lr", -0.1), ("lr", float("nan")), ("weight_decay", -1.0),
+                               ("decay", -0.1))],
         ("lr inf", lambda: LocalTraining(float("inf"), 4)),
+        ("lr None", lambda: LocalTraining(None, 4)),
+        ("lr '0.1'", lambda: LocalTraining("0.1", 4)),
         ("batch_size '10', lr '0.1'", lambda: LocalTraining("0.1", "10")),
+        ("batch_size 2.5", lambda: LocalTraining(0.1, 2.5)),
+        ("batch_size None", lambda: LocalTraining(0.1, None)),
         ("momentum 1.5: .* below 1", lambda: LocalTraining(0.1, 4, momentum=1.5)),
         ("the momentum, which is 0", lambda: LocalTraining(0.1, 4, 0.0, nesterov=True)),
-        ("fraction is 'half'", lambda: Participation("half")),
-        ("farthest is 'far'", lambda: Participation(farthest="far")),
-        ("mu is '0.1'", lambda: FedProx(mu="0.1")),
-        ("batch_size 2.5", lambda: LocalTraining(0.1, 2.5)),
         ("decay inf", lambda: LocalTraining(0.1, 4, decay=float("inf"))),
+        ("no object with a method `apply`", lambda: LocalTraining(0.1, 4, augment="x")),
+        ("no object with a method `apply`", lambda: LocalTraining(0.1, 4, augment=CropFlip)),
+        ("no object with a method `factor`", lambda: LocalTraining(0.1, 4, annealing=3)),
+        ("CropFlip has 2 numbers in fill, for pictures with 1", lambda: cropped((0, 0))),
+        ("fill is 0.0; it must be a number for each", lambda: cropped(0.0)),
+        ("padding is -1", lambda: CropFlip((0.0,), -1)),
+        # trackers,
+        ("frist", lambda: Personal(ties="frist")),
+        ("every is 0", lambda: Personal(every=0)),
+        ("every is 0", lambda: Global(every=0)),
+        ("every is 2.5", lambda: Global(every=2.5)),
+        ("snapshot 0 is 0", lambda: Global(snapshots=(0,))),
+        ("snapshot 0 is 1.5", lambda: Global((1.5,))),
+        ("snapshot 0 is True", lambda: Global((True,))),
+        ("patience is 0", lambda: Personal(patience=0)),
+        ("judge 'pool' is none of validation, test", lambda: Personal("pool")),
+        ("stop_at is 0.5; it has", lambda: Personal(stop_at=0.5)),
+        (r"stop_at is \(99, 1\); it has an accuracy between 0 and 1", lambda: Personal(
+            stop_at=(99, 1))),
+        # methods,
+        ("mu is '0.1'", lambda: FedProx(mu="0.1")),
         ("mu is -1", lambda: FedProx(mu=-1.0)),
         ("scale is nan", lambda: MTL(scale=float("nan"))),
         ("power is inf", lambda: FADE(power=float("inf"))),
-        ("gives {'hits': 3}; it has to", lambda: run(FED, FedAvg(), TRAINING, 1, tracker=Three())),
-        ("start holds a NaN or .* in above.bias of run 0; .*finite", lambda: run(
-            FED, FedAvg(), TRAINING, 1, begun(torch.nan))),
-        ("start holds .* an infinite number in above.bias", lambda: run(
-            FED, LGFedAvg(layers=frozenset(["below.bias"])), TRAINING, 1, begun(-torch.inf, True))),
-        ("device 1 of run 0 has 1 row, .* more rows or none, .*frozen", lambda: run(
-            federation([0, 1], [2], net=normed()), FedAvg(), TRAINING, 1)),
-        (r"device 0 .* 5 rows, .* choose another batch_size, or limit batches to 1$", lambda: run(
-            federation([0, 1, 2, 3, 4], [], net=normed()), FedAvg(), TRAINING, 1)),
-        ("device 0 .* 5 rows, so .* choose another batch_size$", lambda: run(
-            federation(range(5), [], net=normed()), FedAvg(), LocalTraining(0.1, 1), 1)),
-        ("Median.aggregate gives median; it has to", lambda: run(FED, Median(), TRAINING, 1)),
-        ("Forgetful.server_update gives NoneType", lambda: run(FED, Forgetful(), TRAINING, 1)),
+        ("power is 0.5", lambda: FADE(power=0.5)),
+        ("beta is 2", lambda: QFFL(beta=2)),
+        ("layers is 'above.weight'", lambda: LGFedAvg(layers="above.weight")),
+        # and arrays.
+        ("batch_size is 0", lambda: adapted(batch_size=0)),
+        ("seed is 1.5", lambda: adapted(seed=1.5)),
+        ("made by DANN", lambda: adapted(method="SHOT")),
+        ("there must be two", lambda: adapted(y=[7] * 6)),
+        ("row 1 of user 0 has the label -1", lambda: adapted(y=[0, -1, 1, 0, 1, 0])),
+        ("row 2 of user 0 has the label nan", lambda: adapted(y=[0.0, 1.0, torch.nan, 0, 1, 0])),
+        ("row 0 of user 0 has the label None", lambda: adapted(y=[None, "a", "b", "a", "b", "a"])),
+        ("a number in row 1 that is not finite", lambda: adapted(rounds=1).predict(
+            [[0, 0, 0], [0, 1, torch.nan]], 1)),
     ],
 )  # fmt: skip
 def test_what_cannot_be_meant_is_refused_by_name(said, asked):
-    with pytest.raises(LgfedError, match=said):
+    with pytest.raises((SettingsError, DataError), match=said):
         asked()
 
 
@@ -145,8 +228,7 @@ def test_a_lazy_network_that_has_seen_a_batch_trains():
 
 def renumbered(made, change):
     """A federation whose groups [n, g] are others."""
-    rows = made.data.train
-    return replace(made, data=replace(made.data, train=replace(rows, groups=change(rows.groups))))
+    return reading(made, groups=change(made.data.train.groups))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from lgfed_core.methods.privacy import Privacy
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.papers.cgau.pooled import Pooled
 from lgfed_core.papers.lgfedavg.version1.goals import Goal
-from toy import ABOVE, Toy, toy_federation
+from toy import ABOVE, LANES, Toy, rounds_played, stopped, toy_federation
 
 SGD = LocalTraining(lr=0.1, batch_size=4)
 HALF = LGFedAvg(layers=ABOVE)
@@ -54,9 +54,9 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("lanes", ["looped", "batched"])
+@LANES
 @pytest.mark.parametrize("case", CASES)
-def test_a_stopped_run_continues_to_the_same_bits(tmp_path, monkeypatch, case, lanes):
+def test_a_stopped_run_continues_to_the_same_bits(tmp_path, case, lanes):
     method, training, tracker, net = CASES[case]
     torch.manual_seed(0)
     fed = here_and_there(net and net())
@@ -64,22 +64,11 @@ def test_a_stopped_run_continues_to_the_same_bits(tmp_path, monkeypatch, case, l
     arguments = dict(tracker=tracker, lanes=lanes, workers=1)
     whole = run(fed, method, training, 6, **arguments)
 
-    one_round = loop.round_of
-
-    def killed_in_round_4(*now):
-        if now[-2] == 4:
-            raise KeyboardInterrupt
-        return one_round(*now)
-
-    monkeypatch.setattr(loop, "SAVE_SECONDS", 0.0)
-    monkeypatch.setattr(loop, "SAVE_SHARE", 1e9)
-    monkeypatch.setattr(loop, "round_of", killed_in_round_4)
-    with pytest.raises(KeyboardInterrupt):
+    with stopped(4):
         run(fed, method, training, 6, saved=saved, **arguments)
-    rounds = []
-    monkeypatch.setattr(loop, "round_of", lambda *now: rounds.append(now[-2]) or one_round(*now))
     torch.manual_seed(99)  # what the process drew before must not matter
-    again = run(fed, method, training, 6, saved=saved, **arguments)
+    with rounds_played() as rounds:
+        again = run(fed, method, training, 6, saved=saved, **arguments)
 
     assert rounds == [4, 5]
     assert whole.tensors.keys() == again.tensors.keys()
@@ -104,7 +93,7 @@ def test_lanes_that_would_pad_a_batch_to_be_normalised_are_refused_before_any_ro
         run(few, HALF, training, 1, lanes="batched")
 
 
-@pytest.mark.parametrize("lanes", ["looped", "batched"])
+@LANES
 def test_a_servers_momentum_of_0_is_fedavg_and_of_9_tenths_is_not(lanes):
     plain, none, much = (
         run(toy_federation(), method, SGD, 4, tracker=Personal(), lanes=lanes, workers=1)

@@ -2,10 +2,12 @@
 
 import copy
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
+from cases import OWN, TwoHeads
 from torch import nn
 
 from lgfed_core import models as nets
@@ -14,17 +16,27 @@ from lgfed_core.data.augment import CropFlip
 from lgfed_core.engine import LocalTraining, run
 from lgfed_core.engine.batched import Batched
 from lgfed_core.engine.looped import Looped
-from lgfed_core.engine.prepare import prepare
-from lgfed_core.engine.trackers import Personal, Tracker
+from lgfed_core.engine.trackers import Personal
 from lgfed_core.engine.training import AdamTraining
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import MTL, FedAvg, LGFedAvgV1, LocalOnly, Method, ReleasedMTL, Step
 from lgfed_core.methods.mtl import _flat
 from lgfed_core.models.layout import Layout, joined
 from lgfed_core.seeds import Purpose, stream, visits
-from toy import ABOVE, SGD, Toy, models, toy_federation
-
-BELOW = frozenset({"below.weight", "below.bias"})
+from toy import (
+    ABOVE,
+    BELOW,
+    LANES,
+    SGD,
+    Toy,
+    alike,
+    batches,
+    models,
+    prepared,
+    reading,
+    step,
+    toy_federation,
+)
 
 
 class InTurn(Method):
@@ -34,33 +46,42 @@ class InTurn(Method):
         return Step(self.loss, ABOVE), Step(self.loss, BELOW)
 
 
-@pytest.mark.parametrize("momentum", [0.0, 0.5])
-def test_steps_in_turn_are_two_optimisers_in_turn(momentum):
+@pytest.mark.parametrize(
+    ("training", "optimiser"),
+    [
+        (LocalTraining(0.1, 4, 0.0), partial(torch.optim.SGD, lr=0.1)),
+        (LocalTraining(0.1, 4, 0.5), partial(torch.optim.SGD, lr=0.1, momentum=0.5)),
+        (
+            AdamTraining(0.01, 4, epochs=2, weight_decay=0.01),
+            partial(torch.optim.Adam, lr=0.01, weight_decay=0.01),
+        ),
+    ],
+)
+def test_steps_in_turn_are_two_optimisers_in_turn(training, optimiser):
     federation = toy_federation(devices=1)
-    training = LocalTraining(0.1, 4, momentum)
     ours = run(federation, InTurn(), training, 2, workers=1)
-
-    split, rows = federation.data.train, federation.partitions[0].train.of(0)
-    net = Toy()
-    nn.utils.vector_to_parameters(joined(federation.net), net.parameters())
+    net = copy.deepcopy(federation.net)
     for number in range(2):
-        parts = [
-            torch.optim.SGD(layer.parameters(), 0.1, momentum) for layer in (net.above, net.below)
-        ]
-        for at in rows[torch.from_numpy(visits(0, number, 0, len(rows), 1)[0])].split(4):
+        parts = [optimiser(layer.parameters()) for layer in (net.above, net.below)]
+        for batch in batches(federation, number, training.epochs):
             for part in parts:
-                net.zero_grad()
-                nn.functional.cross_entropy(net(split.x[at]), split.y[at]).backward()
-                part.step()
+                step(net, part, *batch)
     assert torch.allclose(ours.tensors["shared"][0], joined(net), atol=1e-6)
 
 
+class Sometimes(InTurn):
+    """The lower layer learns in some rounds only, on some devices."""
+
+    def steps(self, net):
+        return Step(self.loss, ABOVE), Step(self.loss, BELOW, lambda chance: chance < 0.5)
+
+
 def test_steps_in_batched_lanes_equal_looped_lanes():
-    federation = toy_federation(seeds=(0, 1), fraction=0.5)
-    looped, batched = (
-        run(federation, InTurn(), SGD, 3, lanes=lanes, workers=1) for lanes in ("looped", "batched")
-    )
-    assert torch.allclose(models(looped), models(batched), atol=1e-5)
+    alike(toy_federation((0, 1), fraction=0.5), InTurn(), SGD, 3)
+    adam = AdamTraining(0.01, 4, epochs=2, weight_decay=0.01)
+    alike(toy_federation((0, 1)), Sometimes(), adam, 3)
+    with pytest.raises(SettingsError, match="keep_momentum"):
+        replace(adam, keep_momentum=True)
 
 
 def test_momentum_of_a_part_rests_while_the_other_moves():
@@ -78,13 +99,11 @@ class Weighted(Method):
         return batch.mean(error * (1 + 9 * batch.groups[:, 1]))
 
 
-@pytest.mark.parametrize("lanes", ["looped", "batched"])
+@LANES
 def test_groups_reach_the_objective(lanes):
     federation = toy_federation()
-    train = federation.data.train
-    groups = torch.stack([torch.zeros(150), torch.ones(150)], 1).long()
-    data = replace(federation.data, train=Split(train.x, train.y, groups))
-    with_groups = run(replace(federation, data=data), Weighted(), SGD, 2, lanes=lanes, workers=1)
+    second = reading(federation, groups=torch.stack([torch.zeros(150), torch.ones(150)], 1).long())
+    with_groups = run(second, Weighted(), SGD, 2, lanes=lanes, workers=1)
     ten_times = replace(SGD, lr=10 * SGD.lr)
     plain = run(federation, FedAvg(), ten_times, 2, lanes=lanes, workers=1)
     assert torch.allclose(models(with_groups), models(plain), atol=1e-5)
@@ -106,7 +125,7 @@ class QuietlyNoisy(Toy):
         return self.above(nn.functional.dropout(self.below(x).relu(), 0.5, self.training))
 
 
-@pytest.mark.parametrize("lanes", ["looped", "batched"])
+@LANES
 def test_noise_belongs_to_the_seed_wherever_it_comes_from(lanes):
     federation = toy_federation((0, 1), net=QuietlyNoisy())
     before = torch.random.get_rng_state()
@@ -134,16 +153,16 @@ def test_dropout_belongs_to_the_lane_and_not_to_the_order():
     assert torch.equal(models(one)[1], models(alone)[0])
 
 
-@pytest.mark.parametrize("lanes", ["looped", "batched"])
+@LANES
 def test_dropout_is_on_in_training(lanes):
     federation = noisy_federation()
     with_noise, again = (
         run(federation, LocalOnly(), SGD, 2, lanes=lanes, workers=1) for _ in range(2)
     )
     assert torch.equal(models(with_noise), models(again))
-    net = Toy()
-    nn.utils.vector_to_parameters(joined(federation.net), net.parameters())
-    no_noise = run(replace(federation, net=net), LocalOnly(), SGD, 2, lanes=lanes, workers=1)
+    quiet = Toy()
+    quiet.load_state_dict(federation.net.state_dict())
+    no_noise = run(replace(federation, net=quiet), LocalOnly(), SGD, 2, lanes=lanes, workers=1)
     assert not torch.allclose(models(with_noise), models(no_noise), atol=1e-3)
 
 
@@ -158,50 +177,28 @@ class Shift:
 
 
 def test_augmentation_is_the_same_in_both_lanes_and_drawn_by_place():
-    federation = toy_federation(seeds=(0, 1), fraction=0.4)
-    training = replace(SGD, epochs=2, augment=Shift())
-    looped, batched = (
-        run(federation, FedAvg(), training, 2, lanes=lanes, workers=1)
-        for lanes in ("looped", "batched")
-    )
-    assert torch.allclose(models(looped), models(batched), atol=1e-5)
+    shifting = replace(SGD, augment=Shift())
+    alike(toy_federation((0, 1), fraction=0.4), FedAvg(), replace(shifting, epochs=2))
 
     federation = toy_federation(devices=1)
-    ours = run(federation, FedAvg(), replace(SGD, augment=Shift()), 1, workers=1)
-    split, rows = federation.data.train, federation.partitions[0].train.of(0)
-    net = Toy()
-    nn.utils.vector_to_parameters(joined(federation.net), net.parameters())
+    ours = run(federation, FedAvg(), shifting, 1, workers=1)
+    net, rows = copy.deepcopy(federation.net), int(federation.partitions[0].train.size[0])
     optimiser = torch.optim.SGD(net.parameters(), SGD.lr, SGD.momentum)
-    drawn = Shift().draw(stream(0, Purpose.AUGMENT, 0, 0), 1, len(rows))[0]
-    order = torch.from_numpy(visits(0, 0, 0, len(rows), 1)[0])
-    for at, more in zip(order.split(4), torch.from_numpy(drawn).split(4), strict=True):
-        optimiser.zero_grad()
-        x = split.x[rows[at]] + more
-        nn.functional.cross_entropy(net(x), split.y[rows[at]]).backward()
-        optimiser.step()
+    drawn = torch.from_numpy(Shift().draw(stream(0, Purpose.AUGMENT, 0, 0), 1, rows)[0])
+    for (x, y), more in zip(batches(federation), drawn.split(4), strict=True):
+        step(net, optimiser, x + more, y)
     assert torch.allclose(ours.tensors["shared"][0], joined(net), atol=1e-6)
 
 
-@pytest.mark.parametrize("lanes", ["looped", "batched"])
+@LANES
 def test_the_rate_decays_by_rounds_of_the_phase(lanes):
-    federation = toy_federation(devices=1)
     decaying = LocalTraining(0.1, 4, decay=1.0)
     assert [decaying.rate(t) for t in (0, 1, 3)] == [0.1, 0.05, 0.025]
     assert replace(decaying, before=3).rate(1) == 0.02
-    ours = run(federation, FedAvg(), decaying, 2, first_round=7, lanes=lanes, workers=1)
-    first = run(
-        federation, FedAvg(), LocalTraining(0.1, 4), 1, first_round=7, lanes=lanes, workers=1
-    )
-    second = run(
-        federation,
-        FedAvg(),
-        LocalTraining(0.05, 4),
-        1,
-        first.tensors["shared"],
-        first_round=8,
-        lanes=lanes,
-        workers=1,
-    )
+    go = partial(run, toy_federation(devices=1), FedAvg(), lanes=lanes, workers=1)
+    ours = go(decaying, 2, first_round=7)
+    first = go(LocalTraining(0.1, 4), 1, first_round=7).tensors["shared"]
+    second = go(LocalTraining(0.05, 4), 1, first, first_round=8)
     assert torch.equal(models(ours), models(second))
 
 
@@ -230,18 +227,15 @@ def test_mtl_has_the_gradient_of_its_formula(method):
 def test_mtl_pulls_models_together_and_the_released_one_towards_zero():
     federation = toy_federation(fraction=0.5)
     spread, size = {}, {}
-    for name, method in {
-        "none": MTL(scale=0.0),
-        "text": MTL(scale=0.3),
-        "released": ReleasedMTL(scale=0.03),
-    }.items():
+    kinds = dict(none=MTL(scale=0.0), text=MTL(scale=0.3), released=ReleasedMTL(scale=0.03))
+    for name, method in kinds.items():
         found = models(run(federation, method, SGD, 12, workers=1))[0]
         spread[name], size[name] = found.var(0).sum(), found.mean(0).square().sum()
     assert spread["text"] < 0.5 * spread["none"]
     assert size["released"] < 0.5 * size["none"]
 
 
-@pytest.mark.parametrize("lanes", ["looped", "batched"])
+@LANES
 def test_mtl_sees_the_others_as_they_were(lanes):
     federation = toy_federation(fraction=0.3)
     seen = []
@@ -261,46 +255,19 @@ def test_mtl_sees_the_others_as_they_were(lanes):
 @pytest.mark.parametrize("lanes", [Looped, Batched])
 def test_dropout_is_off_in_tests(lanes):
     federation = noisy_federation()
-    start = joined(federation.net).expand(1, -1)
-    phase = prepare(federation, FedAvg(), SGD, start, Tracker(), False)
-    engine, x = lanes(phase), federation.data.test.x
+    engine, x = lanes(prepared(federation, FedAvg())), federation.data.test.x
     expected = copy.deepcopy(federation.net).eval()(x).detach()
     assert torch.allclose(
         engine.mean_outputs("shared", "personal", "test")[0, 0], expected, atol=1e-6
     )
 
 
-class TwoHeads(Toy):
-    def __init__(self):
-        super().__init__()
-        self.own = nn.Linear(6, 3)
-
-    def forward(self, x, own=False):
-        return (self.own if own else self.above)(self.below(x).relu())
-
-
-def version_1(federation, **more):
-    own = frozenset({"own.weight", "own.bias"})
-    method = LGFedAvgV1(layers=ABOVE, auxiliary=own)
-    return run(federation, method, SGD, 3, workers=1, **more)
-
-
-def two_heads():
+def test_version_1_takes_algorithm_1s_steps():
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        return toy_federation((0, 1), net=TwoHeads(), fraction=0.5)
-
-
-def test_version_1_shares_the_head_and_keeps_the_rest():
-    ours = version_1(two_heads())
-    assert set(ours.layout.shared) == ABOVE
-    assert torch.allclose(models(ours), models(version_1(two_heads(), lanes="batched")), atol=1e-5)
-
-
-def test_version_1_takes_algorithm_1s_steps():
-    federation = two_heads()
+        federation = toy_federation((0, 1), net=TwoHeads(), fraction=0.5)
     device = int(federation.participation.chosen(stream(0, Purpose.SELECT, 0), 10)[0])
-    method = LGFedAvgV1(layers=ABOVE, auxiliary=frozenset({"own.weight", "own.bias"}))
+    method = LGFedAvgV1(layers=ABOVE, auxiliary=OWN)
     plain = LocalTraining(0.1, 4, momentum=0.0)
     ours = run(federation, method, plain, 1, workers=1)
     net, split = copy.deepcopy(federation.net), federation.data.train
@@ -347,54 +314,6 @@ def test_pictures_in_any_memory_order_with_crops_and_flips(layout):
     ]
     federation = toy_federation((0, 1), net=Convolving())
     data = replace(federation.data, train=pictures[0], test=pictures[1])
-    federation = replace(federation, data=data)
     training = replace(SGD, augment=CropFlip((0.0, 1.0, 2.0), padding=2))
-    looped, batched = (
-        run(federation, FedAvg(), training, 4, tracker=Personal(), lanes=lanes, workers=1)
-        for lanes in ("looped", "batched")
-    )
-    assert torch.allclose(models(looped), models(batched), atol=1e-5)
-    assert np.allclose(looped.history, batched.history)
-    assert not torch.allclose(models(looped)[0, 0], joined(federation.net), atol=1e-2)
-
-
-def test_a_run_that_diverges_is_named():
-    hot = LocalTraining(1e20, 4)
-    with pytest.warns(RuntimeWarning, match=r"seeds \[0\] are no longer finite"):
-        run(toy_federation(), LocalOnly(), hot, 2, workers=1)
-
-
-class Sometimes(InTurn):
-    """The lower layer learns in some rounds only, on some devices."""
-
-    def steps(self, net):
-        return Step(self.loss, ABOVE), Step(self.loss, BELOW, lambda chance: chance < 0.5)
-
-
-def test_adam_is_pytorchs_on_each_part_and_the_same_in_both_lanes():
-    federation = toy_federation(devices=1)
-    training = AdamTraining(0.01, 4, epochs=2, weight_decay=0.01)
-    ours = run(federation, InTurn(), training, 1, workers=1)
-    split, rows = federation.data.train, federation.partitions[0].train.of(0)
-    net = Toy()
-    nn.utils.vector_to_parameters(joined(federation.net), net.parameters())
-    parts = [
-        torch.optim.Adam(layer.parameters(), 0.01, weight_decay=0.01)
-        for layer in (net.above, net.below)
-    ]
-    for epoch in visits(0, 0, 0, len(rows), 2):
-        for at in rows[torch.from_numpy(epoch)].split(4):
-            for part in parts:
-                net.zero_grad()
-                nn.functional.cross_entropy(net(split.x[at]), split.y[at]).backward()
-                part.step()
-    assert torch.allclose(ours.tensors["shared"][0], joined(net), atol=1e-6)
-
-    many = toy_federation(seeds=(0, 1))
-    looped, batched = (
-        run(many, Sometimes(), training, 3, lanes=lanes, workers=1)
-        for lanes in ("looped", "batched")
-    )
-    assert torch.allclose(looped.tensors["shared"], batched.tensors["shared"], atol=1e-5)
-    with pytest.raises(SettingsError, match="keep_momentum"):
-        AdamTraining(0.01, 4, keep_momentum=True)
+    found = alike(replace(federation, data=data), FedAvg(), training, 4, tracker=Personal())
+    assert not torch.allclose(models(found)[0, 0], joined(federation.net), atol=1e-2)

@@ -9,12 +9,9 @@ from lgfed_core.engine import batched_evaluation
 from lgfed_core.engine.accuracy import accuracies
 from lgfed_core.engine.batched import Batched
 from lgfed_core.engine.looped import Looped
-from lgfed_core.engine.prepare import prepare
 from lgfed_core.engine.rounds import round_of
-from lgfed_core.engine.trackers import Tracker
 from lgfed_core.methods import FedAvg, LGFedAvg, LocalOnly
-from lgfed_core.models.layout import joined
-from toy import ABOVE, SGD, toy_federation
+from toy import ABOVE, prepared, toy_federation
 
 METHODS = {"all shared": FedAvg(), "some": LGFedAvg(layers=ABOVE), "none": LocalOnly()}
 CALLS = {"all shared": 2, "some": 2, "none": 1}  # of networks, for two runs of ten devices
@@ -23,8 +20,7 @@ CALLS = {"all shared": 2, "some": 2, "none": 1}  # of networks, for two runs of 
 @pytest.mark.parametrize("how", METHODS)
 def test_devices_that_share_a_vector_are_one_model_and_as_right_as_alone(how):
     fed = toy_federation((0, 1))
-    start = joined(fed.net).expand(2, -1)
-    phase = prepare(fed, METHODS[how], SGD, start, Tracker(), False, padded=True)
+    phase = prepared(fed, METHODS[how], padded=True)
     engine = Batched(phase)
     for number in range(2):
         round_of(fed, None, phase, engine, number, 0.1)

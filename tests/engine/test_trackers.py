@@ -11,14 +11,12 @@ from lgfed_core.engine import LocalTraining, run
 from lgfed_core.engine.accuracy import accuracies, ensemble, pooled_accuracy
 from lgfed_core.engine.averaged_best import AveragedBest
 from lgfed_core.engine.looped import Looped
-from lgfed_core.engine.prepare import prepare
 from lgfed_core.engine.trackers import Global, Personal
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import FedAvg, LGFedAvg
-from lgfed_core.models.layout import joined
 from lgfed_core.papers.lgfedavg.version1.goals import Goal
 from lgfed_core.partition import ClientIndices
-from toy import ABOVE, toy_federation
+from toy import ABOVE, LANES, holding, prepared, toy_federation
 
 SGD = LocalTraining(lr=0.1, batch_size=4)
 
@@ -73,17 +71,16 @@ def test_personal_keeps_each_devices_best_and_later_models_win_ties():
     assert [line["best_validation_acc"].item() for line in lines] == [0.625, 0.875, 0.875]
 
 
-@pytest.mark.parametrize("lanes", ["looped", "batched"])
+@LANES
 def test_a_device_without_test_rows_is_none_of_a_mean(lanes):
     fed, how = toy_federation(), dict(tracker=Global(best_on_test=True), lanes=lanes, workers=1)
     rows = [fed.partitions[0].test.of(k) for k in range(10)]
-    for empty, least in ((rows[:-1], 0.0), (rows[:0], torch.nan)):
-        test = ClientIndices.from_lists([*empty, *([[]] * (10 - len(empty)))])
-        some = replace(fed, partitions=[replace(fed.partitions[0], test=test)])
+    for kept, least in ((rows[:-1], 0.0), (rows[:0], torch.nan)):
+        some = holding(fed, test=[*kept, *([[]] * (10 - len(kept)))])
         final = run(some, FedAvg(), SGD, 1, **how).final.loc[0]
         assert final["best_new_test_acc"] > 0.3
         found = final["best_local_test_acc"]
-        assert least < found <= 1 if len(empty) else found != found
+        assert least < found <= 1 if len(kept) else found != found
 
 
 def test_what_personal_keeps_of_an_average_is_of_the_best_models():
@@ -106,13 +103,11 @@ def test_patience_counts_evaluations_without_a_strict_gain():
 
 
 def test_the_released_early_stop_needs_both_accuracy_and_rounds():
-    tracker = Personal("test", stop_at=(0.99, 2))
-    engine = Scripted([[4, 4], [4, 4], [4, 3], [4, 4]], tracker)
-    engine.play()
-    assert engine.phase.tensors["done"].tolist() == [[1, 1]]
-    engine = Scripted([[4, 4], [4, 4], [4, 3]], Personal("test", stop_at=(0.99, 2)))
-    engine.play()
-    assert engine.phase.tensors["done"].tolist() == [[1, 0]]
+    script = [[4, 4], [4, 4], [4, 3], [4, 4]]
+    for rounds, done in ((4, [1, 1]), (3, [1, 0])):
+        engine = Scripted(script[:rounds], Personal("test", stop_at=(0.99, 2)))
+        engine.play()
+        assert engine.phase.tensors["done"].tolist() == [done]
 
 
 def test_averaged_best_averages_models_of_different_rounds():
@@ -163,16 +158,14 @@ def test_devices_without_rows_to_judge_by_are_named():
     federation.partitions[0].validation.size[4] = 0
     with pytest.raises(SettingsError, match="device 4 of run 0 has no validation rows"):
         run(federation, FedAvg(), SGD, 1, tracker=Global(), workers=1)
-    bare = replace(federation.partitions[0], validation=None)
     with pytest.raises(SettingsError, match="with_validation"):
-        run(replace(federation, partitions=[bare]), FedAvg(), SGD, 1, tracker=Personal(), workers=1)
+        run(holding(federation, validation=None), FedAvg(), SGD, 1, tracker=Personal(), workers=1)
 
 
 @pytest.mark.parametrize("forked", [False, True])
 def test_accuracies_and_ensemble_against_a_plain_loop(forked):
     federation, method = toy_federation((0, 1)), LGFedAvg(layers=ABOVE)
-    start = joined(federation.net).expand(2, -1)
-    phase = prepare(federation, method, SGD, start, Personal(), forked)
+    phase = prepared(federation, method, SGD, Personal(), forked)
     rng = torch.Generator().manual_seed(3)
     for name in ("best_shared", "best_personal"):
         phase.tensors[name].copy_(torch.randn(phase.tensors[name].shape, generator=rng))
@@ -220,10 +213,8 @@ def test_one_model_is_tested_on_the_whole_test_set_in_any_order(method):
     fed, found = toy_federation(), []
     for one in (fed, sorted_by_label(fed)):
         out = run(one, method, SGD, 3, tracker=Global(best_on_test=True))
-        last = {m: out.history.iloc[-1][m] for m in ("new_test_acc",)} | {
-            n: out.final.iloc[-1][n] for n in ("best_new_test_acc", "best_local_test_acc")
-        }
-        found.append(last)
+        finals = out.final.iloc[-1][["best_new_test_acc", "best_local_test_acc"]]
+        found.append({"new_test_acc": out.history.iloc[-1]["new_test_acc"]} | dict(finals))
     assert found[0] == pytest.approx(found[1])
     t, data = out.tensors, fed.data.test
     values = out.layout.views(t["shared"][0], t["personal"][0].mean(0))
@@ -234,10 +225,8 @@ def test_one_model_is_tested_on_the_whole_test_set_in_any_order(method):
 
 
 def test_devices_of_their_own_have_no_part_of_the_whole_test_set():
-    fed = toy_federation()
-    phase = prepare(
-        fed, LGFedAvg(layers=ABOVE), SGD, joined(fed.net)[None], Global(best_on_test=True), False
-    )
+    tracker = Global(best_on_test=True)
+    phase = prepared(toy_federation(), LGFedAvg(layers=ABOVE), SGD, tracker)
     for test in (accuracies, pooled_accuracy):
         with pytest.raises(SettingsError, match="the whole test set serves one model"):
             test(Looped(phase, 1), "shared", "personal", "pool")
@@ -246,9 +235,7 @@ def test_devices_of_their_own_have_no_part_of_the_whole_test_set():
 
 
 def test_nor_have_copies_of_what_is_shared_that_devices_keep():
-    fed = toy_federation()
-    start = joined(fed.net)[None]
-    phase = prepare(fed, FedAvg(), SGD, start, Personal("test"), False)
+    phase = prepared(toy_federation(), FedAvg(), SGD, Personal("test"))
     with pytest.raises(SettingsError, match="'best_shared' has parameters for each device"):
         pooled_accuracy(Looped(phase, 1), "best_shared", "best_personal", "pool")
     assert len(pooled_accuracy(Looped(phase, 1), "mean_shared", "mean_personal", "pool")) == 1

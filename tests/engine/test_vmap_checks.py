@@ -11,7 +11,7 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.methods import FADE, MTL, FedAvg, Step
 from lgfed_core.methods.shot import SHOT
 from lgfed_core.models.layout import joined
-from toy import SGD, Toy, grouped, models, toy_federation
+from toy import SGD, Toy, answering, grouped, models, toy_federation
 
 
 class Branching(Toy):
@@ -24,15 +24,13 @@ class OnlyInTraining(Toy):
         return super().forward(x + x.mean().item() if self.training else x)
 
 
-class ByItem(FedAvg):
-    def loss(self, local, batch):
-        value = super().loss(local, batch)
-        return value * (2.0 if value.item() > 1 else 1.0)
+def by_item(self, local, batch):
+    value = FedAvg.loss(self, local, batch)
+    return value * (2.0 if value.item() > 1 else 1.0)
 
 
-class Second(FedAvg):
-    def steps(self, net):
-        return Step(self.loss), Step(ByItem().loss)
+BY_ITEM = answering(loss=by_item)()
+SECOND = answering(steps=lambda self, net: (Step(self.loss), Step(BY_ITEM.loss)))()
 
 
 @pytest.mark.parametrize(
@@ -40,8 +38,8 @@ class Second(FedAvg):
     [
         (FedAvg(), Branching(), "loss of FedAvg, with Branching, .*torch.where.*looped.*control"),
         (FedAvg(), OnlyInTraining(), "with OnlyInTraining, .*torch.where.*looped.*item"),
-        (ByItem(), Toy(), "loss of ByItem, with Toy, .*item"),
-        (Second(), Toy(), "loss of Second, with Toy, .*item"),
+        (BY_ITEM, Toy(), "loss of Mine, with Toy, .*item"),
+        (SECOND, Toy(), "loss of Mine, with Toy, .*item"),
     ],
 )
 def test_what_numbers_decide_is_refused_in_batched_lanes_alone(method, net, said):
@@ -52,16 +50,14 @@ def test_what_numbers_decide_is_refused_in_batched_lanes_alone(method, net, said
 
 
 def test_the_method_of_each_run_is_tried():
-    class Some(FedAvg):
-        by_item = False
+    def loss(self, local, batch):
+        return (BY_ITEM if self.late else FedAvg()).loss(local, batch)
 
-        def loss(self, local, batch):
-            return (ByItem if self.by_item else FedAvg)().loss(local, batch)
-
-    late = Some()
-    object.__setattr__(late, "by_item", True)
-    with pytest.raises(SettingsError, match="loss of Some, with Toy"):
-        run(toy_federation((0, 1)), [Some(), late], SGD, 0, lanes="batched")
+    kind = answering(loss=loss, late=False)
+    late = kind()
+    object.__setattr__(late, "late", True)
+    with pytest.raises(SettingsError, match="loss of Mine, with Toy"):
+        run(toy_federation((0, 1)), [kind(), late], SGD, 0, lanes="batched")
 
 
 class Noisy(nn.Sequential):
