@@ -16,7 +16,7 @@ from lgfed_core.methods.adversary import adversary_loss, reverse
 from lgfed_core.methods.interface import cross_entropy
 from lgfed_core.models.adult import AdultNet, parts
 from lgfed_core.models.layout import joined
-from toy import toy_partition
+from toy import LANES, toy_partition
 
 LAMBDA = 0.7
 
@@ -129,7 +129,7 @@ def test_the_push_reaches_the_local_model_and_the_adversary_never_sees_its_sign(
     assert F.cosine_similarity(reached, pushed, dim=0) < -0.999
 
 
-@pytest.mark.parametrize("lanes", ["looped", "batched"])
+@LANES
 @pytest.mark.parametrize("play", ["alternating", "reversal"])
 def test_one_step_of_the_engine_moves_each_player_by_its_own_gradient(lanes, play):
     fed = toy(small, devices=1)
@@ -165,7 +165,7 @@ class Unwatched(FairLGFedAvg):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lanes", ["looped", "batched"])
+@LANES
 @pytest.mark.parametrize(("play", "dropout"), [("alternating", 0.0), ("reversal", 0.2)])
 def test_lambda_zero_is_the_run_without_an_adversary_bit_for_bit(lanes, play, dropout):
     fed = toy(partial(small, dropout=dropout), seeds=(0, 1))

@@ -17,7 +17,7 @@ from lgfed_core.methods.interface import Batch, Local
 from lgfed_core.methods.pretext import ANSWERS, Pretext, orders, rearranged
 from lgfed_core.models.auxiliary import AuxiliaryMLP, auxiliary, head
 from lgfed_core.models.layout import joined
-from toy import toy_partition
+from toy import stopped, toy_partition
 
 SGD = LocalTraining(0.05, 4)
 JIGSAW, ROTATION = (partial(Pretext, task=task) for task in ANSWERS)
@@ -78,32 +78,16 @@ def test_lanes_of_both_kinds_agree_where_nothing_is_drawn(kind, outputs):
 
 
 @pytest.mark.parametrize(("kind", "outputs"), ALL[3:])
-def test_puzzles_are_drawn_alike_alone_among_others_and_after_a_kill(
-    kind, outputs, tmp_path, monkeypatch
-):
+def test_puzzles_are_drawn_alike_alone_among_others_and_after_a_kill(kind, outputs, tmp_path):
     method = kind(layers=head(AuxiliaryMLP(1)))
     alone, again = (trained(method, outputs) for _ in range(2))
     two = trained(method, outputs, fed=federation(outputs, (0, 1)), workers=2)
     assert all(torch.equal(alone[n], again[n]) for n in alone)
     assert all(torch.equal(alone[n][0], two[n][0]) for n in alone)
-    saved = tmp_path / "one.safetensors"
-    monkeypatch.setattr("lgfed_core.engine.loop.SAVE_SECONDS", 0.0)
-    monkeypatch.setattr("lgfed_core.engine.loop.SAVE_SHARE", float("inf"))
-    from lgfed_core.engine import loop
-
-    real, done = loop.round_of, []
-
-    def some(*args):
-        if done:
-            raise KeyboardInterrupt
-        done.append(1)
-        return real(*args)
-
-    monkeypatch.setattr(loop, "round_of", some)
-    with pytest.raises(KeyboardInterrupt):
-        trained(method, outputs, saved=saved, workers=1)
-    monkeypatch.setattr(loop, "round_of", real)
-    resumed = trained(method, outputs, saved=saved, workers=1)
+    how = dict(saved=tmp_path / "one.safetensors", workers=1)
+    with stopped(1):
+        trained(method, outputs, **how)
+    resumed = trained(method, outputs, **how)
     assert all(torch.equal(alone[n], resumed[n]) for n in alone)
     batched = [trained(method, outputs, lanes="batched") for _ in range(2)]
     assert all(torch.equal(batched[0][n], batched[1][n]) for n in alone)
@@ -138,8 +122,7 @@ def test_rows_without_a_label_have_no_say_in_the_task():
     assert padded == pytest.approx(float(F.cross_entropy(outputs[[0, 2]], y[[0, 2]])), rel=1e-6)
     assert labelled(outputs, Batch(outputs, torch.full((6,), -1))) == 0
     bare = federation(1)
-    nobody = replace(bare.data.train, y=torch.full((60,), -1))
-    bare = replace(bare, data=replace(bare.data, train=nobody))
+    bare.data.train.y.fill_(-1)
     still = trained(Auxiliary(layers=head(bare.net)), 1, fed=bare)
     start = dict(bare.net.named_parameters())
     assert all(torch.allclose(value[0, 0], start[name]) for name, value in still.items())
@@ -149,8 +132,7 @@ def test_an_adversary_that_is_hidden_from_reads_less():
     """Group 1 is the sign of a pixel: an encoder that plays against it gives it away less."""
     fed, layers = federation(1), head(AuxiliaryMLP(1))
     x = fed.data.train.x
-    grouped = replace(fed.data.train, groups=(x[:, 5:6] > 0).long())
-    fed = replace(fed, data=replace(fed.data, train=grouped))
+    fed.data.train.groups.copy_(x[:, 5:6] > 0)
     losses = []
     for weight in (0.0, 1.0):
         method = Hiding(layers=layers, weight=weight)
@@ -162,7 +144,7 @@ def test_an_adversary_that_is_hidden_from_reads_less():
             rows = fed.partitions[0].train.of(k)
             with torch.no_grad():
                 _, read = fed.net(x[rows], watch=lambda h: h)
-            total += F.binary_cross_entropy_with_logits(read, grouped.groups[rows].float())
+            total += F.binary_cross_entropy_with_logits(read, fed.data.train.groups[rows].float())
         losses.append(float(total))
     assert losses[1] > 1.5 * losses[0]
 

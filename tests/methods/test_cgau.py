@@ -12,14 +12,21 @@ from lgfed_core import models
 from lgfed_core.data import Dataset, Split
 from lgfed_core.engine import Federation, LocalTraining, run
 from lgfed_core.errors import SettingsError
-from lgfed_core.methods import ClientBaseline, ClientRowsAveraged, ClientRowsKept, FedAvg
+from lgfed_core.methods import (
+    Batch,
+    ClientBaseline,
+    ClientRowsAveraged,
+    ClientRowsKept,
+    FedAvg,
+    Local,
+)
 from lgfed_core.models import cgau as nets_cgau, gated_unit
 from lgfed_core.models.cgau import Baseline, GatedMLP, client_rows, joined_clients
 from lgfed_core.models.gated_unit import CGAU
 from lgfed_core.models.layout import Layout, joined
 from lgfed_core.papers.cgau.pooled import Pooled, judged
 from lgfed_core.partition import ClientIndices, Partition
-from toy import toy_federation
+from toy import LANES, toy_federation
 
 
 def test_the_docstrings_run():
@@ -149,7 +156,7 @@ def clients(devices: int = 4, rows: int = 60, outputs: int = 1) -> Federation:
 TRAINING = LocalTraining(0.1, 4, momentum=0.9)
 
 
-@pytest.mark.parametrize("lanes", ["looped", "batched"])
+@LANES
 def test_averaged_rows_are_fedavg_of_the_one_hot_network(lanes):
     """Each device with its own row, moved by w_k, is the matrix of all rows, averaged."""
     fed, method = clients(), ClientRowsAveraged()
@@ -227,8 +234,6 @@ def test_the_baseline_is_fedavg_and_weights_can_be_capped_or_slip():
 def test_positive_rows_count_as_often_as_the_released_loss_says():
     fed = clients()
     x, y = fed.data.train.x[:6], fed.data.train.y[:6]
-    from lgfed_core.methods import Batch, Local
-
     local = Local(fed.net.eval(), {}, {})
     each = nn.functional.binary_cross_entropy_with_logits(
         fed.net(x)[:, 0], y.float(), reduction="none"
@@ -240,7 +245,7 @@ def test_positive_rows_count_as_often_as_the_released_loss_says():
 # The hooks of the engine that came with it.
 
 
-@pytest.mark.parametrize("lanes", ["looped", "batched"])
+@LANES
 def test_a_device_takes_only_so_many_batches(lanes, federation):
     def after(batches, **more):
         training = LocalTraining(0.1, 2, batches=batches, **more)
@@ -287,7 +292,7 @@ def test_auc_is_the_known_one():
     assert three["acc"] == pytest.approx(2 / 3) and "auc" not in three
 
 
-@pytest.mark.parametrize("lanes", ["looped", "batched"])
+@LANES
 def test_the_round_with_the_lowest_validation_loss_is_remembered(lanes):
     fed = clients()
     training = replace(TRAINING, lr=8.0)  # so wild that the loss goes up again
@@ -295,15 +300,8 @@ def test_the_round_with_the_lowest_validation_loss_is_remembered(lanes):
     history, final = out.history, out.final.loc[0]
     best = history["validation_loss"].idxmin()
     assert final["best_round"] == history.loc[best, "round"] < 6
-    again = run(
-        fed,
-        ClientRowsKept(),
-        training,
-        int(final["best_round"]),
-        lanes=lanes,
-        workers=1,
-        tracker=Pooled(),
-    )
+    rounds, how = int(final["best_round"]), dict(lanes=lanes, workers=1, tracker=Pooled())
+    again = run(fed, ClientRowsKept(), training, rounds, **how)
     for name in ("loss", "acc", "auc"):
         assert final[f"best_test_{name}"] == pytest.approx(again.final.loc[0, f"last_test_{name}"])
     assert out.tensors["best_loss"][0] == pytest.approx(history["validation_loss"].min())

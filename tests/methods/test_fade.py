@@ -1,26 +1,27 @@
 """FADE: its losses, its two players, who declines, what is sent; and what the engine has for it."""
 
+import copy
 import math
 from dataclasses import replace
+from itertools import islice
 
 import pytest
 import torch
+from cases import FALLING
 from torch import nn
 
 from lgfed_core.data import Split
 from lgfed_core.engine import LocalTraining, Participation, run
 from lgfed_core.engine.batched import Batched
 from lgfed_core.engine.looped import Looped
-from lgfed_core.engine.prepare import prepare
-from lgfed_core.engine.trackers import Tracker
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import FADE, Batch, FedAvg, Local, LocalOnly
-from lgfed_core.methods.adversary import group_loss, reverse
+from lgfed_core.methods.adversary import group_loss
 from lgfed_core.methods.schedules import Annealing, rising
 from lgfed_core.models.digits import DigitsNet, WeightNormalised
 from lgfed_core.models.layout import Layout, joined, values
 from lgfed_core.seeds import Purpose, coin, stream, visits
-from toy import SGD, Small, grouped, models
+from toy import LANES, SGD, Small, alike, batches, grouped, models, prepared, reading, step
 
 # Losses.
 
@@ -88,7 +89,7 @@ def test_unlabelled_rows_teach_no_task():
 # The method among others.
 
 
-@pytest.mark.parametrize("lanes", ["looped", "batched"])
+@LANES
 def test_without_the_game_it_is_fedavg(lanes):
     federation = grouped()
     ours, plain = (
@@ -112,28 +113,14 @@ def test_with_lambda_zero_the_task_is_learnt_as_without_the_game():
 
 def test_server_moves_by_beta_towards_the_average():
     federation = grouped()
-    start = joined(federation.net)
-    full = run(federation, FADE(beta=1.0), SGD, 1, workers=1).tensors["shared"][0]
-    half = run(federation, FADE(beta=0.5), SGD, 1, workers=1).tensors["shared"][0]
-    assert torch.allclose(half, (start + full) / 2, atol=1e-7)
-
-
-@pytest.mark.parametrize("opt_out", [0.0, 0.5])
-@pytest.mark.parametrize("power", [1.0, 2.0])
-def test_batched_lanes_equal_looped_lanes(power, opt_out):
-    federation = grouped(seeds=(0, 1), who=Participation(0.5))
-    training = LocalTraining(
-        0.1, 4, 0.9, weight_decay=1e-3, keep_momentum=True, nesterov=True, annealing=Annealing(40)
+    full, half = (
+        run(federation, FADE(beta=beta), SGD, 1, workers=1).tensors["shared"][0]
+        for beta in (1.0, 0.5)
     )
-    method = FADE(rounds=4, power=power, opt_out=opt_out)
-    looped, batched = (
-        run(federation, method, training, 4, lanes=lanes, workers=1)
-        for lanes in ("looped", "batched")
-    )
-    assert torch.allclose(models(looped), models(batched), atol=1e-5)
+    assert torch.allclose(half, (joined(federation.net) + full) / 2, atol=1e-7)
 
 
-@pytest.mark.parametrize("lanes", ["looped", "batched"])
+@LANES
 def test_each_run_may_have_a_method_of_its_own(lanes):
     settings = (dict(power=1.0), dict(power=2.0), dict(power=1.0, beta=0.3, strength=0.5))
     methods = [FADE(**(dict(beta=1.0, strength=1.0) | own)) for own in settings]
@@ -163,8 +150,7 @@ def test_methods_that_cannot_train_together_are_named(other, said):
 
 def test_momentum_of_rounds_played_moves_who_declines_where_it_is_kept():
     federation = grouped(devices=1)
-    none = replace(federation.data.train, y=torch.full_like(federation.data.train.y, -1))
-    federation = replace(federation, data=replace(federation.data, train=none))
+    federation.data.train.y.fill_(-1)
     game = FADE(beta=1.0, strength=1.0, opt_out=0.5)
     plays = [game.plays(coin(0, number, 0)) for number in range(9)]
     at = next(n for n in range(1, 9) if plays[n - 1] and not plays[n])
@@ -179,29 +165,22 @@ def test_momentum_of_rounds_played_moves_who_declines_where_it_is_kept():
 
 
 def test_who_declines_returns_the_discriminator_as_it_came():
-    federation, training = (
-        grouped(),
-        LocalTraining(0.1, 4, 0.9, weight_decay=0.1, keep_momentum=True),
-    )
-    method = FADE(opt_out=0.5, beta=1.0)
-    start = joined(federation.net)[None]
-    phase = prepare(federation, method, training, start, Tracker(), False)
+    federation, method = grouped(), FADE(opt_out=0.5, beta=1.0)
+    assert method.plays(0.51) and method.declines(0.49)
+    training = LocalTraining(0.1, 4, 0.9, weight_decay=0.1, keep_momentum=True)
+    phase, played = prepared(federation, method, training), []
     engine = Looped(phase)
-    played = []
     for number in range(6):
         engine.train([(0, k) for k in range(4)], number, 0.1)
         sent = phase.layout.views(phase.tensors["uploads"], torch.empty(4, 0))
-        moved = (sent["discriminator.weight"] != federation.net.discriminator.weight).flatten(1)
-        played += moved.any(1).tolist()
-        assert (
-            (sent["encoder.0.weight"] != federation.net.encoder[0].weight).flatten(1).any(1).all()
+        net = federation.net
+        moved, learnt = (
+            (sent[name] != net.get_parameter(name)).flatten(1).any(1)
+            for name in ("discriminator.weight", "encoder.0.weight")
         )
+        played += moved.tolist()
+        assert learnt.all()
     assert 4 < sum(played) < 20  # of 24
-
-
-def test_opting_in_and_out_is_drawn_by_the_device_not_by_the_order():
-    method = FADE(opt_out=0.3)
-    assert method.plays(0.31) and method.declines(0.29)
 
 
 # What leaves a device.
@@ -209,18 +188,15 @@ def test_opting_in_and_out_is_drawn_by_the_device_not_by_the_order():
 
 def test_messages_hold_parameters_and_no_group_label():
     federation = grouped()
-    phase = prepare(federation, FADE(beta=1.0), SGD, joined(federation.net)[None], Tracker(), False)
-    sent = phase.tensors["uploads"]
+    sent = prepared(federation, FADE(beta=1.0)).tensors["uploads"]
     assert sent.shape == (4, sum(p.numel() for p in federation.net.parameters()))
     assert not sent.any()  # nothing is in a message that training has not put there
 
     def uploads(group: int, opt_out: float):
         """What device 0 sends, were it in ``group``."""
         labels = torch.full_like(federation.data.train.groups, group)
-        split = replace(federation.data.train, groups=labels)
-        lie = replace(federation, data=replace(federation.data, train=split))
-        method = FADE(opt_out=opt_out, beta=1.0)
-        phase = prepare(lie, method, SGD, joined(lie.net)[None], Tracker(), False)
+        lie = reading(federation, groups=labels)
+        phase = prepared(lie, FADE(opt_out=opt_out, beta=1.0))
         Looped(phase).train([(0, 0)], 0, 0.1)
         return phase.tensors["uploads"][0]
 
@@ -233,36 +209,21 @@ def test_messages_hold_parameters_and_no_group_label():
 
 def test_a_device_anneals_by_its_own_steps():
     federation = grouped(devices=2, who=Participation(0.5, torch.tensor([[0.4, 0.6]])))
-    annealing = Annealing(30)
-    training = LocalTraining(
-        0.1,
-        5,
-        0.9,
-        weight_decay=1e-3,
-        keep_momentum=True,
-        nesterov=True,
-        annealing=annealing,
-        batches=2,
-    )
-    method = FADE(beta=1.0, opt_out=1.0)
-    ours = run(federation, method, training, 6, workers=1)
+    training = replace(FALLING, batches=2, annealing=Annealing(30))
+    ours = run(federation, FADE(beta=1.0, opt_out=1.0), training, 6, workers=1)
     assert ours.tensors["taken"].sum() == 12 and (ours.tensors["taken"] > 0).all()
 
-    split, net = federation.data.train, Small()
-    nn.utils.vector_to_parameters(joined(federation.net).clone(), net.parameters())
+    net = copy.deepcopy(federation.net)
     parts = [*net.encoder.parameters(), *net.classifier.parameters()]
     held = [torch.optim.SGD(parts, 0.1, 0.9, weight_decay=1e-3, nesterov=True) for _ in range(2)]
     taken = [0, 0]
     for number in range(6):
         drawn = stream(0, Purpose.SELECT, number)
         (k,) = federation.participation.chosen(drawn, 2).tolist()
-        rows = federation.partitions[0].train.of(k)
-        order = torch.from_numpy(visits(0, number, k, len(rows), 1)[0])[:10]
-        for at in rows[order].split(5):
+        for batch in islice(batches(federation, number, size=5, device=k), 2):
             held[k].param_groups[0]["lr"] = 0.1 * (1 + 10 * taken[k] / 30) ** -0.75
             net.zero_grad()
-            nn.functional.cross_entropy(net(split.x[at]), split.y[at]).backward()
-            held[k].step()
+            step(net, held[k], *batch)
             taken[k] += 1
     assert taken == ours.tensors["taken"][0].int().tolist()
     assert torch.allclose(ours.tensors["shared"][0], joined(net), atol=1e-6)
@@ -284,10 +245,6 @@ def test_availability_says_how_often_a_device_takes_part():
     out = run(federation, FADE(), training, 200, workers=1)
     rare, often = out.tensors["taken"][0].tolist()
     assert rare + often == 200 and 8 <= rare <= 34  # 20 expected, deviation 4.2
-    with pytest.raises(SettingsError, match="sum to 1"):
-        Participation(0.5, torch.tensor([[0.5, 0.9]]))
-    with pytest.raises(SettingsError, match="shape"):
-        grouped(devices=4, who=Participation(0.5, torch.tensor([[0.5, 0.5]])))
 
 
 FULL = LocalTraining(0.1, 5, 0.9, batches=2)
@@ -297,11 +254,7 @@ FULL = LocalTraining(0.1, 5, 0.9, batches=2)
 @pytest.mark.parametrize("statistics", ["frozen", "local", "averaged"])
 def test_running_statistics_go_where_the_setting_says(kind, statistics):
     federation = grouped(seeds=(0, 1), normalised=True)
-    method = kind(batch_norm=statistics)
-    looped, batched = (
-        run(federation, method, FULL, 3, lanes=lanes, workers=1) for lanes in ("looped", "batched")
-    )
-    assert torch.allclose(models(looped), models(batched), atol=1e-5)
+    looped = alike(federation, kind(batch_norm=statistics), FULL, 3)
     mean = looped.layout.views(
         looped.tensors["shared"][:, None].expand(2, 4, -1), looped.tensors["personal"]
     )["encoder.1.running_mean"]  # [R, K, 6]
@@ -333,25 +286,14 @@ def test_local_statistics_are_those_of_the_device():
 
 
 def test_batched_lanes_refuse_padding_under_batch_normalisation():
-    federation = grouped(normalised=True)
+    six = (LocalTraining(0.1, 6), 1)
     with pytest.raises(SettingsError, match="padding"):
-        run(
-            federation,
-            FADE(batch_norm="local", beta=1.0),
-            LocalTraining(0.1, 6),
-            1,
-            lanes="batched",
-        )
-    run(federation, FADE(batch_norm="frozen", beta=1.0), LocalTraining(0.1, 6), 1, lanes="batched")
+        run(grouped(normalised=True), FADE(batch_norm="local"), *six, lanes="batched")
+    run(grouped(normalised=True), FADE(batch_norm="frozen"), *six, lanes="batched")
 
 
 def test_a_lane_that_declines_keeps_its_statistics_to_one_pass():
-    federation = grouped(normalised=True)
-    method = FADE(batch_norm="local", opt_out=0.5, beta=1.0)
-    looped, batched = (
-        run(federation, method, FULL, 3, lanes=lanes, workers=1) for lanes in ("looped", "batched")
-    )
-    assert torch.allclose(models(looped), models(batched), atol=1e-5)
+    alike(grouped(normalised=True), FADE(batch_norm="local", opt_out=0.5, beta=1.0), FULL, 3)
 
 
 # The networks.
@@ -401,10 +343,9 @@ def test_digits_net_trains_alike_in_both_kinds_of_lanes():
     split = replace(small.data.train, x=x)
     data = replace(small.data, train=split, test=Split(x[:60], small.data.test.y))
     federation = replace(small, data=data, net=net)
-    start = joined(net)[None]
     method = FADE(rounds=2, batch_norm="averaged", power=2.0, beta=1.0)
     for kind in (Looped, Batched):
-        phase = prepare(federation, method, FULL, start, Tracker(), False)
+        phase = prepared(federation, method, FULL)
         engine = kind(phase)
         engine.train([(0, 0), (0, 1)], 1, 0.05)
         if kind is Looped:
@@ -420,11 +361,6 @@ def test_layout_holds_statistics_behind_the_parameters():
     layout = Layout(net, ())
     assert list(layout.shapes)[-2:] == ["encoder.1.running_mean", "encoder.1.running_var"]
     assert len(joined(net)) == sum(v.numel() for _, v in values(net))
-
-
-def test_reversal_does_not_touch_values():
-    h = torch.randn(3, 2)
-    assert torch.equal(reverse(h, 0.7), h)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

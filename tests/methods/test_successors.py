@@ -3,21 +3,30 @@ the promise that its paper makes."""
 
 from copy import deepcopy
 from dataclasses import replace
-from typing import ClassVar
 
 import pytest
 import torch
 
 from lgfed_core import methods as m
-from lgfed_core.engine import loop, run
-from lgfed_core.engine.trackers import Tracker
+from lgfed_core.engine import run
 from lgfed_core.errors import LgfedError, SettingsError
 from lgfed_core.models.layout import joined
 from lgfed_core.models.twins import Mixture, Twins, names
-from toy import ABOVE, BELOW, SGD, Toy, grouped, models, toy_federation
+from toy import (
+    ABOVE,
+    BELOW,
+    LANES,
+    SGD,
+    Toy,
+    alike,
+    answering,
+    batches,
+    grouped,
+    models,
+    toy_federation,
+)
 
 NEAR = dict(rtol=1e-4, atol=1e-6)
-LANES = ("looped", "batched")
 
 
 def toy(kind=None):
@@ -51,19 +60,14 @@ def test_fedper_is_lg_fedavg_with_the_other_layers():
     assert torch.equal(models(one), models(other))
 
 
-@pytest.mark.parametrize("lanes", LANES)
+@LANES
 def test_fedrep_fits_the_head_first_and_the_representation_after_it(lanes):
     two_epochs = replace(SGD, epochs=2, momentum=0.0)
     rep = went(m.FedRep(layers=BELOW, head=0.5), rounds=1, training=two_epochs, lanes=lanes)
 
-    class HeadOnly(m.FedPer):
-        def steps(self, net):
-            return (m.Step(self.loss, ABOVE, part=(0, 0.5)),)
-
-    head = went(HeadOnly(layers=BELOW), rounds=1, training=two_epochs, lanes=lanes)
-    assert torch.equal(
-        rep.tensors["personal"], head.tensors["personal"]
-    )  # the body does not disturb
+    half = answering(m.FedPer, steps=lambda self, net: (m.Step(self.loss, ABOVE, part=(0, 0.5)),))
+    head = went(half(layers=BELOW), rounds=1, training=two_epochs, lanes=lanes)
+    assert torch.equal(rep.tensors["personal"], head.tensors["personal"])  # the body disturbs not
     assert not torch.equal(rep.tensors["shared"], head.tensors["shared"])
     begun = head.layout.split(joined(toy()))[0]
     torch.testing.assert_close(head.tensors["shared"][0], begun)  # an average rounds
@@ -71,9 +75,7 @@ def test_fedrep_fits_the_head_first_and_the_representation_after_it(lanes):
 
 def test_parts_of_a_round_are_the_same_batches_in_both_lanes():
     for head in (0.1, 1 / 3, 10 / 11):
-        method = m.FedRep(layers=BELOW, head=head)
-        one, other = (went(method, lanes=lanes, training=replace(SGD, epochs=3)) for lanes in LANES)
-        torch.testing.assert_close(models(one), models(other), **NEAR)
+        alike(federation(), m.FedRep(layers=BELOW, head=head), replace(SGD, epochs=3), 3)
 
 
 def test_a_part_is_so_many_batches_of_a_device():
@@ -171,15 +173,12 @@ def test_pfedme_inner_steps_approach_the_proximal_point():
         shared[inner], own[inner] = parts(found)
     for name, value in begun.state_dict().items():  # w stays
         torch.testing.assert_close(shared[1][name][0], value)
-    net = begun
-    mine = fed.partitions[0].train.of(4)
-    for name, param in net.named_parameters():
+    for name, param in begun.named_parameters():
         param.data = own[150][name][4].clone()
-    loss = torch.nn.functional.cross_entropy(net(fed.data.train.x[mine]), fed.data.train.y[mine])
-    for (name, param), grad in zip(
-        net.named_parameters(), torch.autograd.grad(loss, net.parameters()), strict=True
-    ):  # the gradient of what theta minimises is zero
-        assert (grad + 5.0 * (param - shared[150][name][4])).abs().max() < 1e-3
+    ((x, y),) = batches(fed, size=20, device=4)
+    torch.nn.functional.cross_entropy(begun(x), y).backward()
+    for name, param in begun.named_parameters():  # the gradient of what theta minimises is zero
+        assert (param.grad + 5.0 * (param - shared[150][name][4])).abs().max() < 1e-3
 
 
 def test_fedbn_keeps_normalisation_and_says_what_it_needs():
@@ -201,20 +200,17 @@ def test_servers_without_momentum_are_fedavg():
     assert (models(standing)[0] == joined(toy())).all()
 
 
-@pytest.mark.parametrize("lanes", LANES)
+@LANES
 def test_a_server_s_momentum_is_that_of_sgd_on_updates(lanes):
-    class Writes(m.FedAvgM):
-        moves: ClassVar[list] = []
+    moves, momentum = [], 0
 
-        def server_step(self, before, average, memory):
-            after, kept = super().server_step(before, average, memory)
-            self.moves.append((average - before, after - before))
-            return after, kept
+    def server_step(self, before, average, memory):
+        after, kept = m.FedAvgM.server_step(self, before, average, memory)
+        moves.append((average - before, after - before))
+        return after, kept
 
-    Writes.moves = []
-    went(Writes(beta=0.5, rate=0.7), lanes=lanes)
-    momentum = 0
-    for delta, step in Writes.moves:
+    went(answering(m.FedAvgM, server_step=server_step)(beta=0.5, rate=0.7), lanes=lanes)
+    for delta, step in moves:
         momentum = 0.5 * momentum + delta
         torch.testing.assert_close(step, 0.7 * momentum)
 
@@ -234,58 +230,24 @@ def test_adam_and_yogi_follow_their_equations():
     torch.testing.assert_close(yogi[1], large[1] - 0.01 * average**2)
 
 
-@pytest.mark.parametrize("method", [m.FedAvgM(), m.FedAdam(), m.FedYogi()])
-def test_a_server_s_memory_goes_on_from_a_checkpoint_to_the_same_bits(method, tmp_path):
-    whole = went(method, rounds=4, saved=tmp_path / "whole.safetensors")
-
-    class Stop(Exception):
-        pass
-
-    class Stops(Tracker):
-        stop = True
-
-        def after(self, round, rounds, engine):
-            if round == 3 and self.stop:
-                raise Stop
-            return {}
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop, "SAVE_SECONDS", -1.0)
-        patch.setattr(loop, "SAVE_SHARE", 1e9)
-        with pytest.raises(Stop):
-            went(method, rounds=4, saved=tmp_path / "cut.safetensors", tracker=Stops())
-        patch.setattr(Stops, "stop", False)
-        found = went(method, rounds=4, saved=tmp_path / "cut.safetensors", tracker=Stops())
-    assert torch.equal(models(found), models(whole)) and len(whole.tensors["memory"][0])
-
-
-def test_what_a_server_answers_is_refused_by_name():
-    class Wrong(m.FedAvgM):
-        def server_step(self, before, average, memory):
-            return average
-
-    with pytest.raises(SettingsError, match="Wrong.server_step gives .* two tensors"):
-        went(Wrong())
-
-    class Short(m.FedAvgM):
-        def server_step(self, before, average, memory):
-            return average, memory[0]
-
-    with pytest.raises(SettingsError, match="Short.server_step .* memory of the shared"):
-        went(Short())
-
-    class Half(m.FedAvgM):
-        server_memory = 0.5
-
-    with pytest.raises(SettingsError, match="server_memory 0.5"):
-        went(Half())
-
-    class Never(m.FedAvg):
-        def steps(self, net):
-            return (m.Step(self.loss, part=(0.5, 0.5)),)
-
-    with pytest.raises(SettingsError, match="part"):
-        went(Never())
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        (
+            answering(m.FedAvgM, server_step=lambda self, before, average, memory: average),
+            "Mine.server_step gives .* two tensors",
+        ),
+        (
+            answering(m.FedAvgM, server_step=lambda self, b, average, memory: (average, memory[0])),
+            "Mine.server_step .* memory of the shared",
+        ),
+        (answering(m.FedAvgM, server_memory=0.5), "server_memory 0.5"),
+        (answering(steps=lambda self, net: (m.Step(self.loss, part=(0.5, 0.5)),)), "part"),
+    ],
+)
+def test_what_a_server_answers_is_refused_by_name(method, said):
+    with pytest.raises(SettingsError, match=said):
+        went(method())
 
 
 @pytest.mark.parametrize(
