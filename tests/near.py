@@ -3,12 +3,16 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import torch
 from flwr.app import Context, Error, Message, RecordDict
 from flwr.supercore.task_identity import TaskIdentity
 
+from lgfed_core.data import Dataset, Split
+from lgfed_core.engine import Federation
 from lgfed_core.flower import Plan, write_nodes
 from lgfed_core.flower.client import client_app
 from lgfed_core.flower.server import Server
+from lgfed_core.partition import ClientIndices, Partition
 
 RUN = 7
 
@@ -55,3 +59,13 @@ def near(federation, plan: Plan, folder: Path, timeout: float = 5.0) -> tuple[Se
     folders = write_nodes(folder, federation.data, federation.partitions[0])
     grid = Near(plan, folders)
     return Server(plan, grid, folder / "out", timeout), grid
+
+
+def two(net, seed: int, groups: int = 2) -> Federation:
+    """Two devices with 20 and 25 rows of 64 numbers, as digits have them, in so many groups."""
+    rng = torch.Generator().manual_seed(1)
+    x, y = torch.randn(60, 64, generator=rng), torch.arange(60) % 10
+    split = Split(x, y, torch.randint(groups, (60, 1), generator=rng))
+    rows, test = [range(20), range(20, 45)], [range(45, 50), range(50, 60)]
+    part = Partition("two", ClientIndices.from_lists(rows), None, ClientIndices.from_lists(test))
+    return Federation(Dataset("made up", split, split, 10), [part], net, [seed])

@@ -1,4 +1,4 @@
-"""Files written whole or not at all; rows on other data than the paper's."""
+"""Files written whole or not at all, and locks that end with their owners."""
 
 import errno
 import os
@@ -6,12 +6,11 @@ import signal
 import subprocess
 import sys
 
-import pandas as pd
 import pytest
 
 from lgfed_core import files
 from lgfed_core.errors import ResultsError
-from lgfed_core.evidence import claims, records
+from lgfed_core.evidence import records
 from lgfed_core.files import replacing
 
 
@@ -71,17 +70,6 @@ def test_bytes_and_name_are_on_the_disk_before_anybody_goes_on(tmp_path, monkeyp
     with replacing(path) as part:
         part.write_bytes(b"1")
     assert synced == [(path.stat().st_ino, False), (tmp_path.stat().st_ino, True)]
-
-
-def test_rows_on_the_papers_own_data_come_first():
-    rows = pd.DataFrame({"stand_in": ["digits", None, "", "clips", "digits"], "value": range(5)})
-    assert records.select(rows, own=True)["value"].tolist() == [1, 2]
-    others = rows[rows["stand_in"].isin(["digits", "clips"])]
-    assert records.select(others, own=True)["value"].tolist() == [0, 3, 4]
-    assert records.stand_in(others) == "clips, digits"
-    assert records.stand_in(rows.iloc[1:3]) == ""
-    assert claims.on_stand_in("confirmed", "clips") == "on stand-in data (clips): confirmed"
-    assert claims.on_stand_in("confirmed", "") == "confirmed"
 
 
 @pytest.mark.skipif(files.fcntl is None, reason="no file locks on this system")

@@ -98,16 +98,9 @@ def test_a_seed_that_is_there_twice_is_not_paired_crosswise():
 
 
 def test_a_claim_that_names_no_comparison_is_left_out():
-    nothing = Claim("X1", "", "", lambda found: [])
-    assert judged([nothing], None).empty
-    assert list(claims.named(judged([nothing], None))) == [
-        "estimate",
-        "low",
-        "high",
-        "p",
-        "p_against",
-        "verdict",
-    ]
+    nothing = judged([Claim("X1", "", "", lambda found: [])], None)
+    assert nothing.empty
+    assert [*claims.named(nothing)] == ["estimate", "low", "high", "p", "p_against", "verdict"]
 
 
 def test_stand_ins_are_said():

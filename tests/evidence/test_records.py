@@ -10,49 +10,24 @@ from lgfed_core import files
 from lgfed_core.errors import ResultsError
 from lgfed_core.evidence import records as results
 from lgfed_core.evidence.rows import plain
+from toy import stored_row
 
 
 def tidy(seeds=(0,), **changes) -> pd.DataFrame:
-    row = {
-        "table": "lgfedavg_v2_table6_mnist",
-        "classes_per_device": 2,
-        "method": "fedavg",
-        "protocol": "as_released",
-        "selection": "last",
-        "seed": 0,
-        "metric": "new_test_acc",
-        "value": 98.2,
-        "scale": "paper",
-        "device": "cpu: test",
-        "torch": "2.13.0",
-        "commit": "0123abcd",
-        "seconds": 12.5,
-    }
-    return pd.DataFrame([row | {"seed": seed} | changes for seed in seeds])
+    row = dict(table="lgfedavg_v2_table6_mnist", classes_per_device=2, method="fedavg", value=98.2)
+    row |= dict(protocol="as_released", selection="last", metric="new_test_acc", commit="0123abcd")
+    return pd.DataFrame([stored_row(**row | {"seed": seed} | changes) for seed in seeds])
 
 
 def test_what_is_recorded_is_loaded(tmp_path):
     path = results.record("lgfedavg.mnist", tidy(seeds=[1, 0]), tmp_path)
     assert path == tmp_path / "lgfedavg.mnist.csv"
     found = results.load("lgfedavg.mnist", tmp_path)
-    assert found.columns.tolist() == [
-        "table",
-        "classes_per_device",
-        "method",
-        "protocol",
-        "selection",
-        "seed",
-        "metric",
-        "value",
-        "scale",
-        "device",
-        "torch",
-        "commit",
-        "seconds",
-    ]
-    pd.testing.assert_frame_equal(
-        found, tidy(seeds=[0, 1]), check_dtype=False, check_column_type=False
-    )
+    order = "table classes_per_device method protocol selection seed metric value scale device"
+    order = [*order.split(), "torch", "commit", "seconds"]
+    assert found.columns.tolist() == order
+    how = dict(check_dtype=False, check_column_type=False)
+    pd.testing.assert_frame_equal(found, tidy(seeds=[0, 1])[order], **how)
     assert found["seed"].dtype == int
     assert found["classes_per_device"].dtype == int
 
@@ -106,14 +81,9 @@ def test_a_run_that_diverges_leaves_no_number_and_one_that_ends_no_note(tmp_path
 @pytest.mark.parametrize(
     "other",
     [
-        {"table": "another"},
-        {"classes_per_device": 3},
-        {"method": "local_only"},
-        {"protocol": "as_described"},
-        {"selection": "best_test"},
-        {"seed": 7},
-        {"metric": "local_test_acc"},
-        {"scale": "quick"},
+        *({"table": "another"}, {"classes_per_device": 3}, {"method": "local_only"}),
+        *({"protocol": "as_described"}, {"selection": "best_test"}, {"seed": 7}),
+        *({"metric": "local_test_acc"}, {"scale": "quick"}),
     ],
 )
 def test_any_other_column_makes_another_row(tmp_path, other):
@@ -272,19 +242,9 @@ def test_a_damaged_file_is_named_and_not_written_over(tmp_path, damage):
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (2, "2"),
-        (2.0, "2"),
-        ("2.0", "2"),
-        (0.2, "0.2"),
-        ("0.20", "0.2"),
-        (None, ""),
-        (float("nan"), ""),
-        ("A->D", "A->D"),
-        (" x ", "x"),
-        (True, "True"),
-        (1e-5, "1e-05"),
-        ("1e-05", "1e-05"),
-        ("1.0e-05", "1e-05"),
+        *((2, "2"), (2.0, "2"), ("2.0", "2"), (0.2, "0.2"), ("0.20", "0.2"), (None, "")),
+        *((float("nan"), ""), ("A->D", "A->D"), (" x ", "x"), (True, "True")),
+        *((1e-5, "1e-05"), ("1e-05", "1e-05"), ("1.0e-05", "1e-05")),
     ],
 )
 def test_cells_that_mean_the_same_read_the_same(value, text):
@@ -308,10 +268,14 @@ def test_selected_rows_have_the_values_asked_for(tmp_path):
 
 def test_own_data_go_before_stand_ins_where_there_are_some(tmp_path):
     results.record("a", tidy(seeds=[0, 1], stand_in="digits"), tmp_path)
-    assert len(results.select("a", folder=tmp_path, own=True)) == 2
+    results.record("a", tidy(seeds=[2], stand_in="clips"), tmp_path)
+    assert len(results.select("a", folder=tmp_path, own=True)) == 3
     results.record("a", tidy(seeds=[0], stand_in=""), tmp_path)
-    assert len(results.select("a", folder=tmp_path, own=True)) == 1
-    assert results.stand_in(results.select("a", folder=tmp_path)) == "digits"
+    own = results.select("a", folder=tmp_path, own=True)
+    assert len(own) == 1 and results.stand_in(own) == ""
+    assert results.stand_in(results.select("a", folder=tmp_path)) == "clips, digits"
+    blank = pd.DataFrame({"stand_in": ["digits", None, ""], "value": range(3)})
+    assert results.select(blank, own=True)["value"].tolist() == [1, 2]
 
 
 def test_nothing_recorded_is_nothing_selected(tmp_path):

@@ -14,6 +14,7 @@ from lgfed_core.evidence import power, printed as published, records as results,
 from lgfed_core.papers.lgfedavg import communication
 from lgfed_core.papers.printed import TABLES, printout
 from lgfed_core.paths import PAPER
+from toy import stored_row
 
 FRECHET = "cgau_table1_frechet"
 TABLE6, TABLE8, TABLE1 = (
@@ -26,19 +27,9 @@ IDS = {"classes_per_device": 2, "method": "lg_fedavg", "fedavg_rounds": 800, "lg
 
 def tidy(values, table=TABLE6, **changes) -> pd.DataFrame:
     """A row per value, seeds from 0; printed there: local test 98.54 ± 0.05, new 98.17 ± 0.05."""
-    row = {
-        "table": table,
-        **IDS,
-        "protocol": "as_released",
-        "selection": "best_test",
-        "metric": "local_test_acc",
-        "scale": "paper",
-        "device": "cpu: test",
-        "torch": "2.13.0",
-        "commit": "0123abcd",
-        "seconds": 1.0,
-    }
-    return pd.DataFrame([row | {"seed": n, "value": v} | changes for n, v in enumerate(values)])
+    usual = dict(protocol="as_released", selection="best_test", metric="local_test_acc")
+    row = stored_row(table=table, **IDS | usual | changes)
+    return pd.DataFrame([row | {"seed": n, "value": v} for n, v in enumerate(values)])
 
 
 @pytest.fixture
@@ -130,18 +121,8 @@ def test_communication_agrees_wherever_the_formula_does(tmp_path):
     """Our counts, put in as results, are judged as `counts` judges them."""
     counted = communication.recompute_tables()
     counted = counted[counted["table"].isin([TABLE6, TABLE8, TABLE1])]
-    rows = counted.assign(
-        value=counted["computed"].astype(float),
-        metric="params_communicated",
-        seed=0,
-        protocol="as_released",
-        selection="best_test",
-        scale="paper",
-        device="cpu: test",
-        torch="2",
-        commit="x",
-        seconds=0.0,
-    )
+    row = stored_row(protocol="as_released", selection="best_test", metric="params_communicated")
+    rows = counted.assign(value=counted["computed"].astype(float), seed=0, **row)
     keep = ["table", *IDS, *results.load(folder=tmp_path).columns.drop("table")]
     # Table 1's lines come with Table 8's, but for MTL
     own = (rows["table"] != TABLE1) | (rows["method"] == "mtl")
@@ -245,15 +226,9 @@ def test_quick_lines_fill_in_where_no_other_is(folder):
 
 
 def test_stand_in_data_never_count(tmp_path):
-    rows = tidy(
-        [3.0] * 3,
-        table="cgau_table1_frechet",
-        shuffle_proportion=0,
-        metric="average_client_frechet_distance",
-        protocol="as_described",
-        selection="last",
-    ).drop(columns=["classes_per_device", "method", "fedavg_rounds", "lg_rounds"])
-    spec = TABLES["cgau_table1_frechet"]
+    spec, how = TABLES[FRECHET], dict(protocol="as_described", selection="last")
+    how |= dict(shuffle_proportion=0, metric="average_client_frechet_distance")
+    rows = tidy([3.0] * 3, FRECHET, **how).drop(columns=list(IDS))
     cell = {"shuffle_proportion": 0, "protocol": "as_described"}
     printed = line(report.table(spec, folder=tmp_path), **cell)["paper"]
     rows["value"] = printed
@@ -313,8 +288,7 @@ def test_display_is_compact_html(folder):
 
 def test_display_escapes_names():
     page = report.display(report.table(TABLES["fade_table1_office"]))
-    assert "A-&gt;D" in page
-    assert "A->D" not in page
+    assert "A-&gt;D" in page and "A->D" not in page
 
 
 def test_text_is_the_same_in_columns(folder):
@@ -360,17 +334,8 @@ def test_scoreboard_as_markdown(folder):
     assert {line.count("|") for line in (head, rule, *lines)} == {6}
     found = {line.split(" | ")[0].strip("| "): line.split(" | ")[1] for line in lines}
     assert list(found) == [
-        *(
-            "printed",
-            "reproduced",
-            "of these different",
-            "of these told apart",
-            "of these before 3 seeds",
-            "differs",
-            "inconclusive",
-            "out of reach",
-        ),
-        "not yet run",
+        *("printed", "reproduced", "of these different", "of these told apart"),
+        *("of these before 3 seeds", "differs", "inconclusive", "out of reach", "not yet run"),
     ]
     # reproduced, but beside nothing to be told from
     assert [found[name] for name in list(found)[1:8]] == ["1", "1", "0", "0", "1", "0", "2"]
@@ -470,17 +435,11 @@ def test_style_ends_with_its_block():
 
 
 def test_margin_of_one_printed_number():
-    assert (
-        published.margin(
-            TABLES[TABLE6], "local_test_acc", method="local_only", classes_per_device=10
-        )
-        == 1.0
-    )
-    table = TABLES["lgfedavg_v2_table1_cifar10"]
-    assert published.margin(table, "local_test_acc", method="local_only") == pytest.approx(4.28)
-    sounds = published.margin(
-        TABLES[FRECHET], "average_client_frechet_distance", shuffle_proportion=0
-    )
+    alone = dict(metric="local_test_acc", method="local_only")
+    assert published.margin(TABLES[TABLE6], **alone, classes_per_device=10) == 1.0
+    assert published.margin(TABLES[TABLE1], **alone) == pytest.approx(4.28)
+    name = "average_client_frechet_distance"
+    sounds = published.margin(TABLES[FRECHET], name, shuffle_proportion=0)
     assert sounds == pytest.approx(0.02 * published.cells(TABLES[FRECHET])["paper"][0])
     with pytest.raises(ResultsError, match="has 5 numbers 'new_test_acc'"):
         published.margin(TABLES[TABLE6], "new_test_acc", method="local_only")

@@ -14,28 +14,18 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import torch
 from safetensors.torch import load_file
 
-from lgfed_core.data import Dataset, Split
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for near
+
 from lgfed_core.engine import Federation, run
 from lgfed_core.flower import keys, loopback, write_nodes
 from lgfed_core.flower.app import digits
-from lgfed_core.partition import ClientIndices, Partition
+from near import two
 
 METHODS, ROUNDS = ("FedAvg", "LG-FedAvg", "CGAU", "FADE"), 2
 CONFIG = {"rounds": ROUNDS, "epochs": 1, "batch-size": 5, "lr": 0.1, "seed": 2}
 CONFIG |= {"clients": 2, "fraction": 1.0, "timeout": 120.0, "test": False}
-
-
-def federation() -> Federation:
-    """Two devices with 20 and 25 rows each of 64 numbers, in two groups."""
-    x, y = torch.randn(60, 64, generator=torch.Generator().manual_seed(1)), torch.arange(60) % 10
-    rows, test = ([range(20), range(20, 45)], [range(45, 50), range(50, 60)])
-    part = Partition("two", ClientIndices.from_lists(rows), None, ClientIndices.from_lists(test))
-    split = Split(x, y, torch.arange(60)[:, None] % 2)
-    data = Dataset("made up", split, split, 10)
-    return Federation(data, [part], digits.plain(), [CONFIG["seed"]])
 
 
 def gap(fed: Federation, method: str, out: Path) -> float:
@@ -56,7 +46,7 @@ def refused(machines: loopback.Loopback, k: int, seconds: float = 60) -> str:
 
 
 def main() -> int:
-    fed, began = federation(), time.monotonic()
+    fed, began = two(digits.plain(), CONFIG["seed"]), time.monotonic()
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         folders = write_nodes(place / "nodes", fed.data, fed.partitions[0])

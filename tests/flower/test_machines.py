@@ -15,14 +15,14 @@ import flwr
 from flwr.common.config import parse_config_args
 from safetensors.torch import load_file
 
-from lgfed_core.data import Dataset, Split
-from lgfed_core.engine import Federation, LocalTraining, run
+from lgfed_core.engine import LocalTraining, run
 from lgfed_core.errors import LgfedError, SettingsError
 from lgfed_core.flower import loopback, write_nodes
 from lgfed_core.flower.app import digits
 from lgfed_core.flower.loopback import toml
 from lgfed_core.flower.nodes import Node
-from lgfed_core.partition import ClientIndices, Partition
+from lgfed_core.models.layout import joined
+from near import two
 
 CONFIG = {"method": "LG-FedAvg", "rounds": 3, "epochs": 1, "batch-size": 5, "lr": 0.1, "seed": 2}
 CONFIG |= {"clients": 2, "fraction": 1.0}
@@ -58,19 +58,6 @@ class Ear:
             end.close()
 
 
-@pytest.fixture
-def federation() -> Federation:
-    """Two devices with 20 rows each of 64 numbers, and a group."""
-    rng = torch.Generator().manual_seed(1)
-    x, y = torch.randn(60, 64, generator=rng), torch.arange(60) % 10
-    group = torch.randint(2**40, (60, 1), generator=rng)
-    rows = ClientIndices.from_lists([range(20), range(20, 45)])
-    test = ClientIndices.from_lists([range(45, 50), range(50, 60)])
-    data = Dataset("made up", Split(x, y, group), Split(x, y, group), 10)
-    net = digits.plan(CONFIG).net
-    return Federation(data, [Partition("two", rows, None, test)], net, [CONFIG["seed"]])
-
-
 def said(tensor: torch.Tensor) -> bytes:
     """The bytes of a tensor's first 16 numbers, as any format would have them."""
     return tensor.contiguous().numpy().tobytes()[: 16 * tensor.element_size()]
@@ -78,7 +65,8 @@ def said(tensor: torch.Tensor) -> bytes:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_real_processes_end_where_the_engine_ends_and_one_may_die(federation, tmp_path):
+def test_real_processes_end_where_the_engine_ends_and_one_may_die(tmp_path):
+    federation = two(digits.plan(CONFIG).net, CONFIG["seed"], groups=2**40)
     folders = write_nodes(tmp_path / "nödes of two", federation.data, federation.partitions[0])
     out, states = tmp_path / "a b 😀", {}
 
@@ -114,7 +102,7 @@ def test_real_processes_end_where_the_engine_ends_and_one_may_die(federation, tm
     assert said(states["two"]["2.weight"]) in ear.heard  # the ear hears what crosses the wire
     for k, folder in enumerate(folders):
         rows = Node(folder).data.train
-        first = plan.layout.split(torch.cat([p.detach().flatten() for p in plan.net.parameters()]))
+        first = plan.layout.split(joined(plan.net))
         for secret in (own[k], first[1], rows.x, rows.y, rows.groups):
             assert said(secret) not in ear.heard
         assert str(folder).encode() not in ear.heard

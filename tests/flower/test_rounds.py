@@ -24,6 +24,7 @@ from lgfed_core.methods import FADE, MTL, ClientRowsAveraged, ClientRowsKept, Fe
 from lgfed_core.methods.privacy import Privacy
 from lgfed_core.models import make
 from lgfed_core.models.cgau import GatedMLP
+from lgfed_core.models.layout import joined
 from lgfed_core.partition import ClientIndices
 from lgfed_core.seeds import Purpose, stream
 from near import RUN, near
@@ -50,15 +51,8 @@ CASES = {
 
 
 def planned(federation, method, training=SGD, rounds=3) -> Plan:
-    return Plan(
-        federation.net,
-        method,
-        training,
-        rounds,
-        federation.clients,
-        federation.seeds[0],
-        federation.participation,
-    )
+    who = federation.clients, federation.seeds[0], federation.participation
+    return Plan(federation.net, method, training, rounds, *who)
 
 
 @pytest.fixture(autouse=True)
@@ -96,9 +90,8 @@ def test_noise_on_a_node_follows_from_nothing_that_the_server_knows(tmp_path):
     start = wire.arrays(plan.layout, plan.first())
     node = Node(tmp_path / "node-0")
     sent = [wire.vector(plan.layout, Seat(plan, node, run).train(start, 0)) for run in (1, 2)]
-    assert (sent[0] - sent[1]).std() > 0.3 * 0.1 * 0.5, (
-        "drawn anew: that of one seed would be equal"
-    )
+    drawn_anew = (sent[0] - sent[1]).std()  # that of one seed would be equal
+    assert drawn_anew > 0.3 * 0.1 * 0.5
     plain = planned(federation, FedAvg(upload=[Privacy(clip=0.1, noise=0.0)]), training)
     quiet = [wire.vector(plan.layout, Seat(plain, node, run).train(start, 0)) for run in (3, 4)]
     assert torch.equal(*quiet)
@@ -164,46 +157,43 @@ def nan(said: Message) -> Message:
     return said
 
 
-def short(said: Message) -> Message:
-    del said.content["arrays"]["above.bias"]
-    return said
+def saying(record: str, key: str, value) -> Callable[[Message], Message]:
+    """A reply with another entry; value: of what is there, or None for none."""
 
-
-def nonsense(said: Message) -> Message:
-    said.content["arrays"]["below.bias"] = Array("float32", (6,), "numpy.ndarray", b"garbage")
-    return said
-
-
-def turned(said: Message) -> Message:
-    said.content["arrays"]["above.weight"] = Array(said.content["arrays"]["above.weight"].numpy().T)
-    return said
-
-
-def holding(rows) -> Callable[[Message], Message]:
-    def holds(said: Message) -> Message:
-        said.content["metrics"]["rows"] = rows
+    def spoilt(said: Message) -> Message:
+        there = said.content[record]
+        if value is None:
+            del there[key]
+        else:
+            there[key] = value(there[key]) if callable(value) else value
         return said
 
-    return holds
+    return spoilt
 
 
-def another(said: Message) -> Message:
-    said.content["metrics"]["client"] = 7
-    return said
+GARBAGE = Array("float32", (6,), "numpy.ndarray", b"garbage")
 
 
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (nonsense, "cannot be averaged"),
-        (another, r"nobody has asked it for|not connected"),
+        (saying("arrays", "below.bias", GARBAGE), "cannot be averaged"),
+        (saying("metrics", "client", 7), r"nobody has asked it for|not connected"),
         (nan, "cannot be averaged: below.weight is not finite"),
-        (turned, r"cannot be averaged: above.weight is torch.float32 \[6, 3\]"),
-        (holding(0), "cannot be averaged: rows is 0, no whole number from 1"),
-        (holding(0.4), "cannot be averaged: rows is 0.4"),
-        (holding([4, 4]), r"cannot be averaged: rows is \[4, 4\]"),
-        (holding(2**62), "cannot be averaged: rows is 4611686018427387904"),
-        (short, r"cannot be averaged: arrays \['above.weight'"),
+        (
+            saying("arrays", "above.weight", lambda there: Array(there.numpy().T)),
+            r"cannot be averaged: above.weight is torch.float32 \[6, 3\]",
+        ),
+        *[
+            (saying("metrics", "rows", rows), f"cannot be averaged: rows is {words}")
+            for rows, words in (
+                (0, "0, no whole number from 1"),
+                (0.4, "0.4"),
+                ([4, 4], r"\[4, 4\]"),
+                (2**62, "4611686018427387904"),
+            )
+        ],
+        (saying("arrays", "above.bias", None), r"cannot be averaged: arrays \['above.weight'"),
         (lambda said: None, "no answer in 0.2 s"),
     ],
 )
@@ -240,15 +230,12 @@ def test_a_node_that_leaves_comes_back_with_what_it_has_kept(tmp_path):
     there.round(1)
     grid.there[555] = folder  # a node that starts anew has a new number
     there.round(2)
-    assert [(h["round"], h["client"]) for h in there.history if h["what"] == "not connected"] == [
-        (2, 1)
-    ]
-    alone = run(
-        replace(federation, participation=Participation()), method, SGD, 1, workers=1
-    ).tensors["personal"][0, 1]
+    gone = [h for h in there.history if h["what"] == "not connected"]
+    assert [(h["round"], h["client"]) for h in gone] == [(2, 1)]
+    alone = run(federation, method, SGD, 1, workers=1).tensors["personal"][0, 1]
     torch.testing.assert_close(before, alone)
     after = Node(tmp_path / "node-1").personal(RUN)
-    assert 0 < (after - before).norm() < (after - plan.layout.split(start(plan))[1]).norm()
+    assert 0 < (after - before).norm() < (after - plan.layout.split(joined(plan.net))[1]).norm()
 
 
 def test_who_comes_late_or_answers_late_is_named_and_taken_once_it_is_in_time(tmp_path):
@@ -275,17 +262,17 @@ def test_who_comes_late_or_answers_late_is_named_and_taken_once_it_is_in_time(tm
     assert updates.keys() == {0, 1, 2} and there.shared.equal(merged)
 
 
-def start(plan):
-    return torch.cat([p.detach().flatten() for p in plan.net.parameters()])
+def bright(by: float):
+    """Three devices, of which the rows of client 2 are so many times as large."""
+    federation = toy_federation(devices=3)
+    federation.data.train.x[federation.partitions[0].train.of(2)] *= by
+    return federation
 
 
 def test_a_node_whose_training_explodes_stays_as_it_was(tmp_path):
-    federation = toy_federation(devices=3)
-    x = federation.data.train.x.clone()
-    x[federation.partitions[0].train.of(2)] *= 1e38
-    data = replace(federation.data, train=replace(federation.data.train, x=x))
+    federation = bright(1e38)
     plan = planned(federation, FedAvg(), replace(SGD, epochs=3), rounds=1)
-    there, _ = near(replace(federation, data=data), plan, tmp_path)
+    there, _ = near(federation, plan, tmp_path)
     assert there.run().isfinite().all()
     assert ["not finite" in h["what"] for h in there.history] == [False, False, True]
     assert not (tmp_path / "node-2" / f"run-{RUN}.safetensors").exists()
@@ -298,13 +285,10 @@ def test_a_node_whose_own_part_explodes_is_named_though_what_it_shares_is_finite
             own = torch.where(batch.x.abs().amax() > 50, steep, 0.0)  # client 2 alone has such rows
             return super().loss(local, batch) + own * local.params["below.weight"][0, 0]
 
-    federation = toy_federation(devices=3)
-    x = federation.data.train.x.clone()
-    x[federation.partitions[0].train.of(2)] *= 100
-    data = replace(federation.data, train=replace(federation.data.train, x=x))
+    federation = bright(100)
     training = replace(SGD, batch_size=100)  # one step, after which its own part is not finite
-    plan = planned(replace(federation, data=data), Bursts(layers=ABOVE), training, rounds=2)
-    there, _ = near(replace(federation, data=data), plan, tmp_path)
+    plan = planned(federation, Bursts(layers=ABOVE), training, rounds=2)
+    there, _ = near(federation, plan, tmp_path)
     there.round(0)
     kept = Node(tmp_path / "node-2").personal(RUN)
     there.round(1)
@@ -314,12 +298,8 @@ def test_a_node_whose_own_part_explodes_is_named_though_what_it_shares_is_finite
 
 def test_a_node_that_goes_too_far_is_named_as_the_engine_names_it(tmp_path):
     """It is out of the average, and keeps what it had, as with `Participation(keep_out=True)`."""
-    federation = toy_federation(devices=3)
-    x = federation.data.train.x.clone()
-    x[federation.partitions[0].train.of(2)] *= 1e4
-    data = replace(federation.data, train=replace(federation.data.train, x=x))
     who = Participation(keep_out=True, farthest=50.0)
-    federation, method = replace(federation, data=data, participation=who), LGFedAvg(layers=ABOVE)
+    federation, method = replace(bright(1e4), participation=who), LGFedAvg(layers=ABOVE)
     there, _ = near(federation, planned(federation, method), tmp_path)
     there.round(0)
     assert "from what it received, farther than 50" in there.history[2]["what"]
