@@ -1,6 +1,7 @@
-"""PyTorch on one thread, the longest tests first, and the toy federation as a fixture."""
+"""PyTorch on one thread, the longest tests first; the toy federation and a browser as fixtures."""
 
 import os
+import shutil
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 from lgfed_core.engine import Federation
 from toy import toy_federation
 
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
 torch.set_num_threads(1)
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
@@ -28,3 +30,14 @@ def pytest_make_parametrize_id(val: Any, argname: str) -> str | None:
 @pytest.fixture
 def federation() -> Federation:
     return toy_federation()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    sync = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium here (Debian: apt-get install chromium)")
+    with sync.sync_playwright() as driver:
+        found = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield found
+        found.close()

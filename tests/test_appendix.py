@@ -18,13 +18,8 @@ from lgfed_core.paths import PAPER, ROOT
 BOOK = ROOT / "book"
 ERRATA, CONCORDANCE = appendix.read("errata"), appendix.read("concordance")
 ITEMS = [(document, item) for document, part in CONCORDANCE.items() for item in part["items"]]
-TEXTS = {
-    "v1": "lgfedavg_v1_2019",
-    "v2": "lgfedavg_v2_2020",
-    "slides": "lgfedavg_slides",
-    "cgau": "cgau_2020",
-    "fade": "fade_2021",
-}
+TEXTS = dict(v1="lgfedavg_v1_2019", v2="lgfedavg_v2_2020", slides="lgfedavg_slides")
+TEXTS |= dict(cgau="cgau_2020", fade="fade_2021")
 CAPTION = re.compile(
     r"^\W*((?:Table|Figure|Algorithm|Theorem|Proposition|Corollary) \d(?:\d|\.\d)?)\b", re.MULTILINE
 )

@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 import tarfile
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,6 +26,7 @@ import progress
 import tidy
 from execute import BuildError
 from lgfed_core.paths import ROOT
+from toy import alive, until
 
 BOOK = ROOT / "book"
 NOTEBOOKS = build.notebooks(BOOK)
@@ -181,13 +181,6 @@ def test_a_dying_kernel_fails_the_build_and_is_named(small):
     assert "grim.partial.ipynb" in done.stderr
 
 
-def alive(pid: int) -> bool:
-    try:
-        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except OSError:
-        return False
-
-
 @pytest.mark.book
 @pytest.mark.skipif(not warm.POSSIBLE, reason="reads /proc")
 @pytest.mark.parametrize("many", [1, 2])
@@ -197,19 +190,15 @@ def test_a_second_build_is_told_and_a_killed_one_leaves_nobody(small, tmp_path, 
     command = [sys.executable, "book/build.py", "--source", str(book), "--scale", "smoke"]
     quiet = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     first = subprocess.Popen([*command, "--jobs", "2", "--no-html"], cwd=ROOT, **quiet)
-    places, end = [book / f"{name}.pid" for name in ("one", "two")[:many]], time.monotonic() + 90
-    while not all(p.exists() and p.read_text() for p in places) and time.monotonic() < end:
-        time.sleep(0.1)
+    places = [book / f"{name}.pid" for name in ("one", "two")[:many]]
+    until(lambda: all(p.exists() and p.read_text() for p in places), 90)
     pids = [int(place.read_text()) for place in places]
     second = run_build(book, "--no-html")
     assert second.returncode == 1 and "Another process is building this book" in second.stderr
     assert all(map(alive, pids))
     first.kill()
     first.wait()
-    end = time.monotonic() + 10
-    while any(map(alive, pids)) and time.monotonic() < end:
-        time.sleep(0.1)
-    assert not any(map(alive, pids))
+    until(lambda: not any(map(alive, pids)), 10)
 
 
 @pytest.mark.book

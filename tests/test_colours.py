@@ -15,15 +15,7 @@ from lgfed_core.evidence.printed import METHODS
 from lgfed_core.paths import ROOT
 
 WHITE, DARK = "#ffffff", "#14181e"  # pages of the book's theme
-AREAS = {
-    "TINT",
-    "PART",
-    "KIND",
-    "UNIT",
-    "FAINT",
-    "PALE",
-    "LABEL",
-}  # filled, with words in or beside them
+AREAS = {"TINT", "PART", "KIND", "UNIT", "FAINT", "PALE", "LABEL"}  # filled, with words in them
 NEUTRAL = {colours.INK, colours.REFERENCE, colours.FAINT, colours.PALE}
 TABLES = {name: value for name, value in vars(colours).items() if name.isupper() and name[0] != "_"}
 SOURCES = {
@@ -58,10 +50,10 @@ def contrast(one: str, other: str) -> float:
     """WCAG's ratio of two colours' relative luminance, from 1 to 21."""
 
     def luminance(colour: str) -> float:
-        parts = [
+        r, g, b = (
             c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)
-        ]
-        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+        )
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b
 
     low, high = sorted(map(luminance, (one, other)))
     return (high + 0.05) / (low + 0.05)

@@ -25,12 +25,7 @@ SEES |= {"flower": SEES["engine"] | {"engine"}}
 SEES |= {"testing": SEES["flower"]}
 SEES |= {"papers": SEES["engine"] | {"engine", "testing", "plotting", "colours"}}
 SEES |= {"fill": SEES["papers"] | {"papers"}}
-ANY = {
-    "lgfed_core",
-    "__main__",
-    "bench",
-    "gpu_check",
-}  # the face, the command line, what measures and checks
+ANY = {"lgfed_core", "__main__", "bench", "gpu_check"}  # the face, what measures and checks
 
 
 def modules() -> dict[str, str]:

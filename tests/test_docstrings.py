@@ -1,6 +1,11 @@
-"""Pages on the code: every room has one, with all its modules, and docstrings survive Sphinx."""
+"""Docstrings and signatures: every room has its page, and all is read as it is meant."""
 
 import ast
+import inspect
+from collections.abc import Iterator
+from importlib import import_module
+from pkgutil import walk_packages
+from typing import Any
 
 import pytest
 from docutils import nodes
@@ -9,6 +14,7 @@ from sphinx.ext.napoleon import Config, GoogleDocstring
 from test_directions import ROLES
 
 import docstrings
+import lgfed_core
 from lgfed_core.paths import ROOT
 
 PAGES = sorted((ROOT / "book" / "api").glob("*.md"))
@@ -97,3 +103,40 @@ def test_what_napoleon_has_made_stays_a_field(line):
     found = publish_doctree(said)
     assert not list(found.findall(lambda node: node.tagname == "system_message"))
     assert next(iter(found.findall(lambda node: node.tagname == "field")))
+
+
+APART = ("lgfed_core.__main__", "lgfed_core.bench.pfl", "lgfed_core.flower.app")  # run or absent
+MODULES = [found.name for found in walk_packages(lgfed_core.__path__, "lgfed_core.")]
+MODULES = [name for name in MODULES if not name.startswith(APART)]
+
+
+def public(module: Any) -> Iterator[tuple[str, Any]]:
+    """The public functions and classes that a module defines, and the methods of these."""
+    for name, thing in vars(module).items():
+        if name.startswith("_") or getattr(thing, "__module__", "") != module.__name__:
+            continue
+        if inspect.isclass(thing) and not issubclass(thing, BaseException | str):
+            yield name, thing
+            methods = [n for n in vars(thing) if not n.startswith("_")]
+            yield from ((f"{name}.{n}", getattr(thing, n)) for n in methods)
+        elif inspect.isroutine(thing):
+            yield name, thing
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_signatures_are_short_and_read_as_in_the_source(name):
+    for called, thing in public(import_module(name)):
+        if not callable(thing):
+            continue
+        signature = inspect.signature(thing)
+        assert "_typing" not in str(signature), called
+        for parameter in signature.parameters.values():  # a class may have many fields
+            assert len(str(parameter.replace(default=parameter.empty))) < 150, called
+        if not inspect.isclass(thing):
+            assert len(str(_plain(signature))) < 300, called
+
+
+def _plain(signature: inspect.Signature) -> inspect.Signature:
+    """Without defaults: these are the source's own words."""
+    some = [p.replace(default=p.empty) for p in signature.parameters.values()]
+    return signature.replace(parameters=some)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from lgfed_core.evidence import records
 from lgfed_core.evidence.answers import AGAINST, AS_CLAIMED, LEVEL, UNTOLD, Told
 from lgfed_core.papers import front, guards, questions
 from lgfed_core.papers.board import STORED
@@ -92,8 +93,6 @@ def test_every_finding_stands_on_the_stored_rows(path, finding, guard):
 @pytest.mark.parametrize("how", ["turned", "removed"])
 def test_a_finding_falls_with_its_rows(path, finding, guard, how, monkeypatch):
     """Rows of which all values have the other sign, or of which none is left."""
-    from lgfed_core.evidence import records
-
     load = records.load
 
     def mutated(*args, **how_else):

@@ -5,7 +5,6 @@ import pickle
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ from lgfed_core.engine.checkpoint import previous
 from lgfed_core.errors import CheckpointError, DataError
 from lgfed_core.methods import FedAvg
 from lgfed_core.paths import ROOT
-from toy import toy_federation
+from toy import python, toy_federation
 
 PROGRAMS = [p for folder in ("lgfed_core", "book") for p in sorted((ROOT / folder).rglob("*.py"))]
 PROGRAMS = [path for path in PROGRAMS if "_build" not in path.parts]
@@ -160,9 +159,7 @@ print(len(names), len(rows))
 
 @pytest.mark.slow
 def test_importing_everything_and_a_smoke_run_need_no_network():
-    done = subprocess.run(
-        [sys.executable, "-c", OFFLINE], cwd=ROOT, capture_output=True, text=True, timeout=280
-    )
+    done = python(OFFLINE, cwd=ROOT, timeout=280)
     assert done.returncode == 0, done.stderr[-2000:]
     modules, rows = map(int, done.stdout.split()[-2:])
     assert modules > 150 and rows > 10

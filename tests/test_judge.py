@@ -1,7 +1,6 @@
 """The rule as book/_static/judge.js states it, held against `evidence` on all stored verdicts."""
 
 import re
-import shutil
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from lgfed_core.papers import judge, overview
 from lgfed_core.papers.cgau.cifar10 import claims as cifar10
 from lgfed_core.paths import ROOT
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
 SCRIPTS = [ROOT / "book" / "_static" / name for name in ("judge.js", "filters.js")]
 VISIBLE = """() => [...document.querySelectorAll('.judged tbody tr')]
   .filter(row => row.getClientRects().length).map(row => row.innerText)"""
@@ -31,17 +29,11 @@ def found():
 
 
 @pytest.fixture(scope="module")
-def page(found):
-    sync = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium here (Debian: apt-get install chromium)")
-    with sync.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page()
-        scripts = "".join(f"<script>{path.read_text()}</script>" for path in SCRIPTS)
-        page.set_content(f"{scripts}{overview.filters()}{judge.page(found)}")
-        yield page
-        browser.close()
+def page(browser, found):
+    page = browser.new_page()
+    scripts = "".join(f"<script>{path.read_text()}</script>" for path in SCRIPTS)
+    page.set_content(f"{scripts}{overview.filters()}{judge.page(found)}")
+    return page
 
 
 def judged(page, knobs: dict) -> dict[str, list[str]]:

@@ -25,8 +25,6 @@ X = np.random.default_rng(0).standard_normal((8, 3))
 ROWS = Split(torch.from_numpy(X).float(), torch.arange(8) % 2)
 PRIVATE = Privacy(1.0, 1.0)
 H, GROUPS = torch.from_numpy(X).float()[None], (torch.arange(8) % 2)[:, None]
-
-
 Y, TRAINING = A.repeat(2), np.zeros(8, int)
 
 
@@ -95,7 +93,6 @@ class OneOutput(Toy):
         ("no values", lambda: information.entropy([])),
         ("no values", lambda: information.information([[]])),
         ("strength is -1", lambda: methods.FADE(strength=-1.0)),
-        ("strength is nan", lambda: methods.FADE(strength=float("nan"))),
         ("weight is -1", lambda: DANN(weight=-1.0)),
         ("information is -1", lambda: SHOT(information=-1.0)),
         ("least is 0.5", lambda: SHOT(least=0.5)),

@@ -6,7 +6,6 @@ these, or before the book is drawn, the tests are skipped and say what is missin
 """
 
 import re
-import shutil
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -17,7 +16,6 @@ import pytest
 from lgfed_core.paths import ROOT
 
 HTML = ROOT / "book" / "_build" / "html"
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
 PAGES = sorted(
     path.relative_to(HTML).as_posix()
     for path in HTML.rglob("*.html")
@@ -76,17 +74,6 @@ FORMULAS = """() => [...document.querySelectorAll('mjx-container[display="true"]
   .filter(f => f.scrollWidth > f.clientWidth + 2).map(f => f.textContent.slice(0, 60))"""
 
 pytestmark = [pytest.mark.drawn, pytest.mark.timeout(120)]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    sync = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium here (Debian: apt-get install chromium)")
-    with sync.sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield found
-        found.close()
 
 
 @pytest.fixture(scope="module")

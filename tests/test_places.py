@@ -3,7 +3,6 @@
 import html
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import unicodedata
@@ -17,6 +16,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 import execute
+from toy import python
 
 NAMES = [
     "plain",
@@ -69,17 +69,10 @@ def test_folders_have_short_names_on_a_page(folders):
 
 def test_a_folder_is_found_however_it_is_spelled(folders):
     root = str(folders["lgfed"])
-    spelled = {
-        "as it is": root,
-        "repr": repr(root)[1:-1],
-        "json": json.dumps(root)[1:-1],
-        "html": html.escape(root),
-        "address": quote(root),
-        "composed": unicodedata.normalize("NFC", root),
-        "decomposed": unicodedata.normalize("NFD", root),
-    }
-    for how, text in spelled.items():
-        assert places.without_places(f"<{text}/data>") == "<./data>", how
+    spelled = [root, repr(root)[1:-1], json.dumps(root)[1:-1], html.escape(root), quote(root)]
+    spelled += [unicodedata.normalize(form, root) for form in ("NFC", "NFD")]
+    for text in spelled:
+        assert places.without_places(f"<{text}/data>") == "<./data>"
     cell = new_code_cell(root, metadata={"tags": [root], "n": 1, root: None})
     assert root not in repr(places.without_places(cell))
 
@@ -126,13 +119,7 @@ def test_a_tilde_in_the_environment_is_the_home_folder(folders):
     code += "[str(x) for x in (p.ROOT, p.RUNS, p.CACHE, execute.CACHE)]))"
     given = {"LGFED_HOME": "~/own", "LGFED_CACHE": "~/a b", "LGFED_RUNS": ""}
     there = os.pathsep.join(str(Path(execute.__file__).parents[n]) for n in (0, 1))
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | given | {"PYTHONPATH": there},
-        capture_output=True,
-        text=True,
-        cwd=folders["tmp"],
-    )
+    done = python(code, env=os.environ | given | {"PYTHONPATH": there}, cwd=folders["tmp"])
     own, home = folders["home"] / "own", folders["home"]
     cache = str(home / "a b")
     assert json.loads(done.stdout) == [str(own), str(own / "data/runs"), cache, cache]

@@ -1,4 +1,4 @@
-"""The project's own set-up: pins, environments, commands and links agree with each other."""
+"""The project's own set-up: pins, environments, commands, workflows and links agree."""
 
 import re
 import subprocess
@@ -23,17 +23,11 @@ def requirements():
     return [Requirement(line) for line in lines]
 
 
-def pins(python: str, machine: str = "x86_64") -> dict[str, str]:
+def pins(python: str) -> dict[str, str]:
     """Names and versions of constraints.txt that hold for a Python version on Linux."""
-    place = {
-        "python_version": python,
-        "python_full_version": f"{python}.9",
-        "sys_platform": "linux",
-        "platform_machine": machine,
-        "platform_python_implementation": "CPython",
-        "implementation_name": "cpython",
-        "os_name": "posix",
-    }
+    place = dict(python_version=python, python_full_version=f"{python}.9", os_name="posix")
+    place |= dict(sys_platform="linux", platform_machine="x86_64", implementation_name="cpython")
+    place |= dict(platform_python_implementation="CPython")
     found = {}
     for line in (ROOT / "constraints.txt").read_text().splitlines():
         if line.lstrip().startswith("#"):
@@ -137,3 +131,44 @@ def test_torchvision_is_mended_only_where_its_compiled_half_does_not_load(monkey
     assert not _torchvision.compiled_half_loads()
     monkeypatch.setattr(_torchvision.torch.ops, "load_library", lambda path: None)
     assert _torchvision.compiled_half_loads()
+
+
+WORKFLOWS = {path.stem: path for path in (ROOT / ".github" / "workflows").glob("*.yml")}
+MAKE = (ROOT / "Makefile").read_text()
+
+
+def steps(name: str) -> list[dict]:
+    jobs = yaml.safe_load(WORKFLOWS[name].read_text())["jobs"]
+    return [step for job in jobs.values() for step in job["steps"]]
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_every_action_is_pinned_by_tag(name):
+    used = [step["uses"] for step in steps(name) if "uses" in step]
+    assert used and all(re.fullmatch(r"actions/[\w-]+@v\d+(\.\d+)*", use) for use in used)
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_what_a_workflow_runs_is_there(name):
+    said = "\n".join(step.get("run", "") for step in steps(name))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    for target in re.findall(r"\bmake ([a-z]+)", said):
+        assert re.search(rf"^{target}:", MAKE, re.MULTILINE), target
+    for group in re.findall(r"\.\[([\w,]+)\]", said):
+        assert set(group.split(",")) <= set(extras), group
+    for path in re.findall(r"\bpython (\S+\.py)", said):
+        assert (ROOT / path).exists(), path
+
+
+def test_readers_get_the_data_that_make_gets():
+    (made,) = re.findall(r"-m lgfed_core (data .+)", MAKE)
+    assert any(made in step.get("run", "") for step in steps("reader"))
+    assert "constraints" not in WORKFLOWS["reader"].read_text(), "readers have no pins"
+
+
+def test_what_is_published_is_what_is_built():
+    (folder,) = (s["with"]["path"] for s in steps("book") if "pages-artifact" in s.get("uses", ""))
+    assert folder == "book/_build/html"
+    publish = yaml.safe_load(WORKFLOWS["book"].read_text())["jobs"]["publish"]
+    assert publish["needs"] == "build" and "refs/heads/main" in publish["if"]

@@ -1,15 +1,16 @@
-"""What is typed wrong is answered at once: nothing heavy is imported to know names and words."""
+"""The face and the command line answer at once: nothing heavy is imported for names and words."""
 
 import json
-import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+import lgfed_core
 from lgfed_core.errors import LgfedError
 from lgfed_core.papers import command_checks, experiment, experiments
+from toy import python
 
 HEAVY = {"torch", "pandas", "scipy", "matplotlib", "sklearn"}
 WORDS = (
@@ -41,16 +42,15 @@ print(*sorted({name.partition(".")[0] for name in sys.modules}))
 
 @pytest.mark.parametrize("line", WORDS)
 def test_a_word_is_answered_without_a_heavy_import(line):
-    done = subprocess.run(
-        [sys.executable, "-c", CODE, *line.split()], capture_output=True, text=True, check=True
-    )
+    done = python(CODE, *line.split(), check=True)
     assert not HEAVY & set(done.stdout.splitlines()[-1].split())
     assert "nope" not in line or "nope" in done.stderr
+    assert line != "run nope" or "no experiment is called 'nope'" in done.stderr
 
 
 def test_a_run_does_not_wait_for_what_only_figures_and_verdicts_need():
     code = "import sys, lgfed_core.papers.lgfedavg.mnist; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = python(code, check=True)
     late = {"scipy.stats", "scipy.optimize", "matplotlib", "sklearn", "torchvision"}
     assert not late & set(done.stdout.split())
 
@@ -98,7 +98,7 @@ def test_what_is_right_passes(check, given):
 def test_to_read_a_page_is_not_to_read_all_of_them():
     """What says how a page's cells are made again knows experiments by name alone."""
     code = "import sys, lgfed_core.papers.answer_box; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = python(code, check=True)
     pages = {f"{experiments.__package__}.{place.module}" for place in experiments.PLACES.values()}
     assert not pages & set(done.stdout.split())
 
@@ -111,3 +111,16 @@ def test_pages_import_their_experiments():
         cells = json.loads(page.read_text(encoding="utf-8"))["cells"]
         code = "".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
         assert "experiments.find" not in code and "experiments.ALL" not in code, page
+
+
+def test_what_the_face_lists_is_there():
+    for name in dir(lgfed_core):
+        assert getattr(lgfed_core, name) is not None, name
+
+
+def test_a_room_is_there_before_anybody_has_imported_it():
+    code = (
+        "import sys, lgfed_core; assert 'torch' not in sys.modules and 'run' in dir(lgfed_core); "
+        "assert lgfed_core.partition.Partition is lgfed_core.Partition"
+    )
+    python(code, check=True)

@@ -3,8 +3,13 @@
 And a row of results, for tests of what is made of stored rows.
 """
 
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -35,6 +40,11 @@ class Toy(nn.Module):
 
     def forward(self, x):
         return self.above(self.below(x).relu())
+
+
+def normed(**more) -> nn.Module:
+    """With batch normalisation between two layers."""
+    return nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6, **more), nn.Linear(6, 3))
 
 
 ABOVE = frozenset({"above.weight", "above.bias"})
@@ -199,3 +209,24 @@ def grouped(seeds=(0,), devices=4, normalised=False, who=None):
     )
     who = who or Participation()
     return replace(plain, data=data, partitions=[partition] * len(seeds), participation=who)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and was not asked for its status does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def until(happened: Callable[[], object], seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < end, f"not within {seconds:g} seconds"
+        time.sleep(0.02)
+
+
+def python(code: str, *arguments: str, **how) -> subprocess.CompletedProcess:
+    """What a fresh process says and how it ends."""
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, **how)

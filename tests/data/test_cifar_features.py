@@ -1,6 +1,5 @@
 """CIFAR-10 as stored features: blocks, the cache, our Inception beside the file's own."""
 
-import functools
 import warnings
 
 import numpy as np
@@ -9,6 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from lgfed_core import data, paths
+from lgfed_core.data import catalogue
 from lgfed_core.data.features import cifar10 as cifar_features, inception
 from lgfed_core.errors import DataError, SettingsError
 from lgfed_core.papers.cgau.cifar10 import cnn
@@ -50,13 +50,9 @@ def fake(monkeypatch, tmp_path):
     return tmp_path
 
 
-def test_blocks_are_balanced_and_begin_with_the_first_pictures():
-    cifar = pytest.MonkeyPatch()
-    cifar.setattr(cifar_features, "raw", functools.cache(lambda: (None, LABELS)))
-    try:
-        every, some = cifar_features.pictures(), cifar_features.pictures(70)
-    finally:
-        cifar.undo()
+def test_blocks_are_balanced_and_begin_with_the_first_pictures(monkeypatch):
+    monkeypatch.setattr(cifar_features, "raw", lambda: (None, LABELS))
+    every, some = cifar_features.pictures(), cifar_features.pictures(70)
     assert sorted(every.place) == list(range(60_000)) and every.blocks == 100
     for block in range(100):
         mine = slice(600 * block, 600 * block + 600)
@@ -133,8 +129,6 @@ def test_its_features_are_what_goes_into_the_last_layer():
 
 
 def weights_or_skip(name: str):
-    from lgfed_core.data import catalogue
-
     source = catalogue.source(name)
     if source.faulty():
         pytest.skip(f"the weights of {name} are not in the cache")

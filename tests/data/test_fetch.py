@@ -7,7 +7,6 @@ import gzip
 import hashlib
 import io
 import json
-import os
 import signal
 import stat
 import subprocess
@@ -20,12 +19,14 @@ import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from unittest.mock import MagicMock, Mock
 
 import pytest
 
 from lgfed_core import data, files, paths
 from lgfed_core.data import catalogue, mirrors, sources
 from lgfed_core.errors import DataError, NotAvailable
+from toy import until
 
 CONTENT = bytes(range(256)) * 5000  # 1.28 MB, several blocks
 
@@ -109,23 +110,20 @@ def left_behind() -> list[str]:
     return sorted(str(p) for p in paths.CACHE.rglob("*") if p.is_file() and p.name != ".lock")
 
 
-def tar_of(member: str, content: bytes) -> bytes:
+def tar_of(member: str, content: bytes = b"", **header) -> bytes:
+    """header: what else a member says of itself, as ``type`` and ``linkname`` of a link."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as box:
         info = tarfile.TarInfo(member)
-        info.size = len(content)
+        vars_of = {"size": len(content)} | header
+        for name, value in vars_of.items():
+            setattr(info, name, value)
         box.addfile(info, io.BytesIO(content))
     return buffer.getvalue()
 
 
-def linked(kind: bytes, name: str, to: str) -> bytes:
-    """A tar in which ``name`` is a link."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as box:
-        info = tarfile.TarInfo(name)
-        info.type, info.linkname = kind, to
-        box.addfile(info)
-    return buffer.getvalue()
+def link(kind: bytes, to: str) -> bytes:
+    return tar_of("a/file.bin", type=kind, linkname=to)
 
 
 def long_header() -> bytes:
@@ -208,9 +206,9 @@ def test_a_file_that_is_there_is_left_alone_and_a_damaged_one_replaced(declare, 
         ("/f.bz2", bz2.compress(CONTENT)[:-20], None, "is damaged"),
         ("/f.bz2", bz2.compress(CONTENT)[:50] + b"?" * 50, None, "is damaged"),
         ("/f.zip", encrypted(CONTENT), None, "is damaged"),
-        ("/f.tgz", linked(tarfile.SYMTYPE, "a/file.bin", "file.bin"), None, "no plain file"),
-        ("/f.tgz", linked(tarfile.LNKTYPE, "a/file.bin", "a/file.bin"), None, "no plain file"),
-        ("/f.tgz", linked(tarfile.SYMTYPE, "a/file.bin", "/etc/passwd"), None, "no plain file"),
+        ("/f.tgz", link(tarfile.SYMTYPE, "file.bin"), None, "no plain file"),
+        ("/f.tgz", link(tarfile.LNKTYPE, "a/file.bin"), None, "no plain file"),
+        ("/f.tgz", link(tarfile.SYMTYPE, "/etc/passwd"), None, "no plain file"),
         ("/f.tgz", long_header(), None, "a header of 67,108,864 bytes"),
         ("/f.tgz", tar_of("../file.bin", CONTENT), None, "lacks a/file.bin"),
         ("/f.gz", gzip.compress(bytes(1 << 26)), None, "wrong content"),
@@ -232,11 +230,9 @@ def test_bad_content_leaves_nothing_and_says_why(declare, server, path, body, le
     target = declare(mirror)
     with pytest.raises(DataError) as caught:
         data.get("tiny")
-    assert mirror["url"] in str(caught.value)
-    assert reason in str(caught.value)
-    assert str(target) in str(caught.value)
-    wrong = any(word in reason for word in ("wrong content", "is damaged", "lacks"))
-    wrong |= "no plain file" in reason or "header" in reason
+    assert all(part in str(caught.value) for part in (mirror["url"], reason, str(target)))
+    kinds = ("wrong content", "is damaged", "lacks", "no plain file", "header")
+    wrong = any(kind in reason for kind in kinds)
     assert wrong != isinstance(caught.value, NotAvailable), "a wrong file is not an absent one"
     assert left_behind() == []
 
@@ -371,12 +367,7 @@ def test_a_file_rebuilt_from_members(declare, server):
 
 def test_a_host_that_does_not_answer_is_asked_once_for_all_files(declare, server, monkeypatch):
     asked, download = [], mirrors._download
-
-    def counted(url, *rest):
-        asked.append(url)
-        return download(url, *rest)
-
-    monkeypatch.setattr(mirrors, "_download", counted)
+    monkeypatch.setattr(mirrors, "_download", lambda *a: asked.append(a[0]) or download(*a))
     dead = "http://127.0.0.1:9"
     declare({"url": dead + "/a"}, {"url": dead + "/b"}, server.serve("/ok"), names=("1", "2", "3"))
     data.get("tiny")
@@ -387,29 +378,21 @@ def test_a_host_that_does_not_answer_is_asked_once_for_all_files(declare, server
 def test_a_full_disk_leaves_nothing_and_says_what_to_do(
     declare, server, tmp_path, monkeypatch, moment
 ):
-    mirror = server.serve("/right")
+    mirror, full = server.serve("/right"), Mock(side_effect=OSError(errno.ENOSPC, "No space left"))
     if moment == "npm":
         said = "npm error code ENOSPC\nnpm error nospc No space left on device, write"
         script(tmp_path / "bin", "npm", f"import sys; sys.exit({said!r})")
         monkeypatch.setenv("PATH", str(tmp_path / "bin"))
         mirror = {"npm": "p@1", "member": "package/file.bin"}
     elif moment == "download":
-
-        class Full(io.BytesIO):
-            def write(self, block):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-        path_open = Path.open
+        path_open, out = Path.open, MagicMock()
+        out.__enter__().write = full
 
         def full_open(path, mode="r", *args, **kwargs):
-            return Full() if mode == "wb" else path_open(path, mode, *args, **kwargs)
+            return out if mode == "wb" else path_open(path, mode, *args, **kwargs)
 
         monkeypatch.setattr(Path, "open", full_open)
     else:
-
-        def full(descriptor):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
         monkeypatch.setattr(sources.os, "fsync", full)
     declare(mirror)
     with pytest.raises(DataError, match=r"no space left .* needs 1 MB, .* LGFED_CACHE"):
@@ -449,13 +432,10 @@ def test_kill_9_during_a_download_leaves_no_file_and_the_next_fetch_cleans_up(de
     target = declare(server.serve("/right"))
     process = fetch_in_another_process()
     assert server.halfway.wait(100)
-    started = time.monotonic()
-    while not left_behind() and time.monotonic() - started < 15:
-        time.sleep(0.01)
+    until(left_behind, 15)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    assert left_behind(), "the kill came too early to show anything"
-    assert not target.exists()
+    assert left_behind() and not target.exists()
     server.pause = 0
     data.get("tiny")
     assert left_behind() == [str(target)]
@@ -488,11 +468,8 @@ def test_without_locks_two_fetches_still_end_with_the_right_file(declare, server
     monkeypatch.setattr(files, "fcntl", None)
     server.pause = 0.3
     target = declare(server.serve("/right"))
-    threads = [threading.Thread(target=data.get, args=("tiny",)) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(3) as several:
+        list(several.map(data.get, ["tiny"] * 3))
     assert server.asked == ["/right"] * 3
     assert left_behind() == [str(target)]
     assert target.read_bytes() == CONTENT

@@ -87,76 +87,52 @@ def test_of_fewer_questions_only_their_pictures_are_read(home):
             official_vqa.read(home, 4, questions=none)
 
 
-def changed(path: Path, key: str, change) -> None:
-    whole = json.loads(path.read_text())
-    change(whole[key])
-    path.write_text(json.dumps(whole))
+def changed(home: Path, file: str, change) -> None:
+    """With other questions, or other answers."""
+    whole = json.loads((home / file).read_text())
+    change(whole["questions" if file == Q else "annotations"])
+    (home / file).write_text(json.dumps(whole))
 
 
 Q, A = "OpenEnded_mscoco_train2014_questions.json", "mscoco_train2014_annotations.json"
 PICTURE = "train2014/COCO_train2014_000000000025.jpg"
-BROKEN = {
-    "no file": (lambda h: (h / A).unlink(), rf"{A} cannot be read: No such file"),
-    "damaged text": (
-        lambda h: (h / Q).write_text((h / Q).read_text()[:-40]),
-        rf"{Q}, line \d+, column \d+: ",
-    ),
-    "no text at all": (lambda h: (h / Q).write_bytes(b"\xff\xfe"), rf"{Q}, byte 0: this is no UTF"),
-    "lists without end": (
-        lambda h: (h / Q).write_text("[" * 100_000 + "]" * 100_000),
-        rf"{Q}: lists within lists without end",
-    ),
-    "digits without end": (
-        lambda h: (h / A).write_text("9" * 5000),
-        rf"{A}: a number has thousands of digits",
-    ),
-    "no list": (lambda h: (h / Q).write_text("{}"), rf"{Q} has no list 'questions'"),
-    "no field": (
-        lambda h: changed(h / Q, "questions", lambda q: q[2].pop("image_id")),
-        rf"{Q}, entry 2 of questions has no image_id",
-    ),
-    "empty question": (
-        lambda h: changed(h / Q, "questions", lambda q: q[1].update(question=" ")),
-        rf"{Q}, entry 1 of questions: ' ' is no text",
-    ),
-    "question without words": (
-        lambda h: changed(h / Q, "questions", lambda q: q[1].update(question=" ??? ")),
-        rf"{Q}, entry 1 of questions: '\?\?\?' has no words",
-    ),
-    "twice": (
-        lambda h: changed(h / Q, "questions", lambda q: q.append(q[0])),
-        rf"{Q}, entry 4 of questions: question 90 is there already, entry 0",
-    ),
-    "answer without question": (
-        lambda h: changed(h / Q, "questions", lambda q: q.pop(0)),
-        rf"{A}, entry 3 of annotations: question 90 is not asked in {Q}",
-    ),
-    "question without answer": (
-        lambda h: changed(h / A, "annotations", lambda a: a.pop(0)),
-        rf"{Q}, entry 3 of questions: question 253 has no answer in {A}",
-    ),
-    "answer about another picture": (
-        lambda h: changed(h / A, "annotations", lambda a: a[0].update(image_id=9)),
-        rf"{A}, entry 0 of annotations: question 253 is about picture 9, and about 25 in {Q}",
-    ),
-    "no picture": (
-        lambda h: (h / PICTURE).unlink(),
-        rf"{Q}, entry 2 of questions: question 252 is about picture 25; .*{PICTURE} is missing",
-    ),
-    "a picture's number too long for a name": (
-        lambda h: changed(h / Q, "questions", lambda q: q[2].update(image_id=10**300)),
-        rf"{Q}, entry 2 of questions: image_id is 10+\.\.\.0+; it must be .* at most 12 digits",
-    ),
-    "damaged picture": (
-        lambda h: (h / PICTURE).write_bytes(picture(3)[:100]),
-        rf"{PICTURE} \(entry 2 of train2014's questions\) is no readable picture",
-    ),
-}
+NUMBER, QUESTION = dict(image_id=10**300), dict(question=" ??? ")
 
 
-@pytest.mark.parametrize("what", BROKEN)
-def test_bad_input_is_refused_with_its_file_and_place(home, what):
-    damage, said = BROKEN[what]
+@pytest.mark.parametrize(
+    ("said", "damage"),
+    [
+        (f"{A} cannot be read: No such file", lambda h: (h / A).unlink()),
+        (rf"{Q}, line \d+, column \d+: ", lambda h: (h / Q).write_text(
+            (h / Q).read_text()[:-40])),
+        (f"{Q}, byte 0: this is no UTF", lambda h: (h / Q).write_bytes(b"\xff\xfe")),
+        (f"{Q}: lists within lists without end", lambda h: (h / Q).write_text(
+            "[" * 100_000 + "]" * 100_000)),
+        (f"{A}: a number has thousands of digits", lambda h: (h / A).write_text("9" * 5000)),
+        (f"{Q} has no list 'questions'", lambda h: (h / Q).write_text("{}")),
+        (f"{Q}, entry 2 of questions has no image_id", lambda h: changed(
+            h, Q, lambda q: q[2].pop("image_id"))),
+        (f"{Q}, entry 1 of questions: ' ' is no text", lambda h: changed(
+            h, Q, lambda q: q[1].update(question=" "))),
+        (rf"{Q}, entry 1 of questions: '\?\?\?' has no words", lambda h: changed(
+            h, Q, lambda q: q[1].update(QUESTION))),
+        (f"{Q}, entry 4 of questions: question 90 is there already, entry 0", lambda h: changed(
+            h, Q, lambda q: q.append(q[0]))),
+        (f"{A}, entry 3 of annotations: question 90 is not asked in {Q}", lambda h: changed(
+            h, Q, lambda q: q.pop(0))),
+        (f"{Q}, entry 3 of questions: question 253 has no answer in {A}", lambda h: changed(
+            h, A, lambda a: a.pop(0))),
+        (f"{A}, entry 0 .*: question 253 is about picture 9, and about 25 in {Q}", lambda h:
+            changed(h, A, lambda a: a[0].update(image_id=9))),
+        (f"{Q}, entry 2 of questions: question 252 is about picture 25; .*{PICTURE} is missing",
+            lambda h: (h / PICTURE).unlink()),
+        (rf"{Q}, entry 2 of questions: image_id is 10+\.\.\.0+; it must be .* at most 12 digits",
+            lambda h: changed(h, Q, lambda q: q[2].update(NUMBER))),
+        (rf"{PICTURE} \(entry 2 of train2014's questions\) is no readable picture", lambda h: (
+            h / PICTURE).write_bytes(picture(3)[:100])),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused_with_its_file_and_place(home, said, damage):
     damage(home)
     with pytest.raises(DataError, match=said):
         official_vqa.read(home, side=4)
@@ -185,8 +161,10 @@ def test_whatever_a_reader_of_pictures_raises_has_the_pictures_name(raised, monk
 
 
 def test_blanks_around_an_answer_make_no_other_answer(home):
-    changed(home / A, "annotations", lambda a: a[0].update(multiple_choice_answer=" yes\n"))
+    changed(home, A, lambda a: a[0].update(multiple_choice_answer=" yes\n"))
     assert official_vqa.read(home, side=4).answers == ("black", "no", "yes")
+    whole = [["what is it?", "red", 0], ["what is it?", " red ", 1]]
+    assert easy_vqa.asked(package(home / "p.whl", whole), 4).answers == ("red",)
 
 
 def test_without_the_files_others_may_stand_in(tmp_path):
@@ -194,8 +172,8 @@ def test_without_the_files_others_may_stand_in(tmp_path):
         official_vqa.read(tmp_path / "vqa_v1", side=4)
 
 
-def package(path: Path, whole, damaged: bool = False) -> Path:
-    with zipfile.ZipFile(path, "w") as box:
+def package(path: Path, whole, damaged: bool = False, packed: int = 0) -> Path:
+    with zipfile.ZipFile(path, "w", packed) as box:
         for part in ("train", "test"):
             folder = f"easy_vqa/data/{part}"
             box.writestr(f"{folder}/questions.json", json.dumps(whole))
@@ -226,17 +204,10 @@ def test_a_damaged_package_is_refused_by_entry(tmp_path, whole, said):
         easy_vqa.asked(package(tmp_path / "p.whl", whole, "readable" in said), 4, closed=False)
 
 
-def test_blanks_around_an_answer_of_the_package_make_no_other_answer(tmp_path):
-    whole = [["what is it?", "red", 0], ["what is it?", " red ", 1]]
-    assert easy_vqa.asked(package(tmp_path / "p.whl", whole), 4).answers == ("red",)
-
-
 def test_flipped_bytes_of_a_package_end_in_a_named_error_or_none(tmp_path):
-    made, draw = package(tmp_path / "p.whl", [["what is it?", "red", 0]] * 3), random.Random(0)
-    with zipfile.ZipFile(made) as box, zipfile.ZipFile(tmp_path / "q.whl", "w", 8) as small:
-        for name in box.namelist():
-            small.writestr(name, box.read(name))
-    for path in (made, tmp_path / "q.whl"):
+    draw = random.Random(0)
+    for packed in (0, zipfile.ZIP_DEFLATED):
+        path = package(tmp_path / "p.whl", [["what is it?", "red", 0]] * 3, packed=packed)
         whole = path.read_bytes()
         for _ in range(300):
             content = bytearray(whole)
@@ -248,18 +219,18 @@ def test_flipped_bytes_of_a_package_end_in_a_named_error_or_none(tmp_path):
 
 
 def test_a_damaged_stream_is_refused_by_its_name(tmp_path):
-    made = package(tmp_path / "p.whl", [["what is it?", "red", 0]])
-    with zipfile.ZipFile(made) as box, zipfile.ZipFile(tmp_path / "q.whl", "w", 8) as small:
-        name = box.namelist()[0]
-        small.writestr(name, box.read(name))
-    content = bytearray((tmp_path / "q.whl").read_bytes())
+    made = package(tmp_path / "p.whl", [["what is it?", "red", 0]], packed=zipfile.ZIP_DEFLATED)
+    name = "easy_vqa/data/train/questions.json"  # the first one
+    content = bytearray(made.read_bytes())
     content[30 + len(name)] = 7  # a block of no known type
-    (tmp_path / "q.whl").write_bytes(content)
-    with pytest.raises(DataError, match=f"q.whl: {name} cannot be read .*Error -3"):
-        easy_vqa.asked(tmp_path / "q.whl", 4)
-    (tmp_path / "q.whl").write_bytes(b"no archive")
-    with pytest.raises(DataError, match="q.whl cannot be read .*File is not a zip"):
-        easy_vqa.asked(tmp_path / "q.whl", 4)
+    unreadable, unopened = (
+        f": {name} cannot be read .*Error -3",
+        " cannot be read .*File is not a zip",
+    )
+    for bad, said in ((content, unreadable), (b"no archive", unopened)):
+        made.write_bytes(bad)
+        with pytest.raises(DataError, match=f"p.whl{said}"):
+            easy_vqa.asked(made, 4)
 
 
 def test_the_package_is_read_as_it_counts_itself():

@@ -122,18 +122,14 @@ def real_mnist() -> data.Dataset:
     return data.load("mnist")  # fetched when it is not here: this set is needed everywhere
 
 
-def test_the_real_mnist_has_the_published_bytes(real_mnist):
+def test_the_real_mnist_has_the_published_bytes_and_counts(real_mnist):
     assert {name: md5(paths.CACHE / "mnist" / name) for name in MNIST_MD5} == MNIST_MD5
-
-
-def test_the_real_mnist_has_the_published_counts(real_mnist):
     train, test = real_mnist.train, real_mnist.test
     assert (train.x.shape, test.x.shape) == ((60000, 784), (10000, 784))
     assert train.y.bincount().tolist() == list(mnist.ROWS[0])
     assert test.y.bincount().tolist() == list(mnist.ROWS[1])
     assert train.y[:5].tolist() == [5, 0, 4, 1, 9]
-    assert abs(float(train.x.mean())) < 1e-3
-    assert abs(float(train.x.std()) - 1) < 1e-3
+    assert abs(float(train.x.mean())) < 1e-3 > abs(float(train.x.std()) - 1)
     assert float(train.x.min()) == pytest.approx(-0.1307 / 0.3081)
 
 
@@ -144,12 +140,8 @@ def test_subset_keeps_the_first_rows_of_every_class_in_order(real_mnist):
     small = data.subset(real_mnist, 5, 2)
     assert small.train.y.bincount().tolist() == [5] * 10
     assert small.test.y.bincount().tolist() == [2] * 10
-    seen = [0] * 10
-    rows = []
-    for row, label in enumerate(real_mnist.train.y[:200].tolist()):
-        if seen[label] < 5:
-            seen[label] += 1
-            rows.append(row)
+    first = [(real_mnist.train.y == label).nonzero()[:5, 0] for label in range(10)]
+    rows = torch.cat(first).sort().values
     assert torch.equal(small.train.x, real_mnist.train.x[rows])
     assert torch.equal(small.train.y, real_mnist.train.y[rows])
     assert len(data.subset(real_mnist, 3).test) == 30
@@ -314,6 +306,7 @@ def test_the_test_file_of_adult_is_read_despite_its_comment_and_dots(tmp_path):
         (lambda line: line + ", more", "line 3: not 15 fields"),
         (lambda line: line.replace("50K", "60K"), "line 3: .* that end in <=50K or >50K"),
         (lambda line: "old" + line, "line 3: age is 'old19', no whole number"),
+        (lambda line: str(2**70) + line[2:], "line 3: age is '1180591620717411303424', no whole"),
         (lambda line: line.replace("ale", "ALE"), "line 3: sex is '.*ALE', none of Male, Female"),
         (lambda line: line.replace("White", "white"), "line 3: race is 'white', none of White"),
         (lambda line: "é" + line, "cannot be read"),
@@ -424,16 +417,6 @@ def test_a_single_compressed_file_is_a_mirror_of_its_content(tmp_path):
             assert stream.read() == b"content"
 
 
-def test_an_age_that_no_number_holds_is_refused_by_name(tmp_path):
-    lines = adult_lines()
-    fields = lines[3].split(", ")
-    write_adult(tmp_path, [*lines, ", ".join([str(2**70), *fields[1:]])])
-    with pytest.raises(
-        DataError, match="line 121: age is '1180591620717411303424', no whole number"
-    ):
-        adult.read_table(tmp_path / "adult.data")
-
-
 def test_a_set_of_your_own_is_an_entry_and_a_module_as_the_readme_has_them(tmp_path, monkeypatch):
     text = (paths.ROOT / "data/README.md").read_text(encoding="utf-8")
     entry, code = (re.search(rf"```{kind}\n(.*?)```", text, re.DOTALL)[1]
@@ -441,10 +424,9 @@ def test_a_set_of_your_own_is_an_entry_and_a_module_as_the_readme_has_them(tmp_p
     own = tmp_path / "mirror" / "walks" / "walks.npz"
     own.parent.mkdir(parents=True)
     np.savez(own, x=np.random.default_rng(0).random((20, 4)), y=np.arange(20) % 3)
+    digest = hashlib.sha256(own.read_bytes()).hexdigest()
     entry = re.sub(r"size = \d+", f"size = {own.stat().st_size}", entry)
-    entry = re.sub(
-        r'sha256 = ".*"', f'sha256 = "{hashlib.sha256(own.read_bytes()).hexdigest()}"', entry
-    )
+    entry = re.sub(r'sha256 = ".*"', f'sha256 = "{digest}"', entry)
     monkeypatch.setattr(paths, "SOURCES", tmp_path / "sources.toml")
     monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")
     paths.SOURCES.write_text(entry)

@@ -11,7 +11,6 @@ from lgfed_core.engine.accuracy import accuracies
 from lgfed_core.engine.batched import Batched
 from lgfed_core.engine.looped import Looped
 from lgfed_core.engine.trackers import Global, Personal
-from lgfed_core.engine.training import both, decided
 from lgfed_core.errors import CheckpointError, SettingsError
 from lgfed_core.methods import MTL, FedAvg, LGFedAvg, Method, Step
 from lgfed_core.methods.cgau import ClientBaseline
@@ -28,38 +27,17 @@ from toy import (
     answering,
     holding,
     models,
+    normed,
     prepared,
     reading,
     toy_federation,
 )
 
 
-class One(nn.Module):
-    """8 -> 1."""
-
-    def __init__(self):
-        super().__init__()
-        self.only = nn.Linear(8, 1)
-
-    def forward(self, x):
-        return self.only(x)
-
-
-class Normed(Toy):
-    """The toy, with batch normalisation between its layers."""
-
-    def __init__(self):
-        super().__init__()
-        self.norm = nn.BatchNorm1d(6)
-
-    def forward(self, x):
-        return self.above(self.norm(self.below(x)).relu())
-
-
 def two_labels():
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        fed = toy_federation(net=One())
+        fed = toy_federation(net=nn.Linear(8, 1))
     for kind in ("train", "test"):
         fed = reading(fed, kind, y=(getattr(fed.data, kind).y == 0).long())
     return replace(fed, data=replace(fed.data, classes=2))
@@ -70,7 +48,7 @@ def test_one_output_tells_two_labels_apart(lanes):
     fed = two_labels()
     out = run(fed, ClientBaseline(), SGD, 15, tracker=Global(), lanes=lanes)
     x, y = fed.data.test.x, fed.data.test.y
-    net = One()
+    net = nn.Linear(8, 1)
     nn.utils.vector_to_parameters(models(out)[0, 0], net.parameters())
     with torch.no_grad():
         right = ((net(x)[:, 0] > 0) == y.bool()).float().mean()
@@ -80,18 +58,12 @@ def test_one_output_tells_two_labels_apart(lanes):
     assert own["last_new_test_acc_outputs"] > 0.7 < own["last_new_test_acc_probabilities"]
 
 
-def test_an_output_alone_is_read_as_its_probability_is():
-    outputs = torch.tensor([[-2.0], [-0.1], [0.1], [2.0]])
-    said, chance = both(One(), outputs)
-    assert decided(said).tolist() == decided(chance).tolist() == [0, 0, 1, 1]
-
-
 @pytest.mark.parametrize("released", [False, True])
 def test_the_best_model_is_tested_with_what_devices_had_beside_it(released):
     """Statistics of batch normalisation are devices' own: those of the last round are others."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        fed = toy_federation(net=Normed())
+        fed = toy_federation(net=normed())
     training = LocalTraining(1.0, 2, 0.9, batches=1)
     out = run(fed, FedAvg(), training, 12, tracker=Global(best_on_test=released))
     judged = out.history["new_test_acc" if released else "validation_acc"]
@@ -109,7 +81,7 @@ def test_steps_that_may_all_be_declined_are():
 
 
 def test_statistics_that_are_sent_are_not_blurred():
-    fed = toy_federation(net=Normed())
+    fed = toy_federation(net=normed())
     training = LocalTraining(0.1, 2, batches=1)
     how = dict(upload=(Privacy(1.0, 2.0),))
     with pytest.raises(SettingsError, match="a variance may fall below 0"):
@@ -151,19 +123,9 @@ def test_padding_reads_no_row_that_nobody_holds():
     alike(holding(fed, train=[[], [3, 4, 5, 6, 7], [8, 9, 10]], validation=None), FedAvg())
 
 
-class Wide(nn.Module):
-    """A first layer that may take the dual form, with noise behind it."""
-
-    def __init__(self):
-        super().__init__()
-        self.first, self.noise, self.last = nn.Linear(8, 8192), nn.Dropout(), nn.Linear(8192, 3)
-
-    def forward(self, x):
-        return self.last(self.noise(self.first(x).relu()))
-
-
 def test_to_save_needs_no_gradients_and_draws_nothing(tmp_path):
-    fed = toy_federation(devices=2, net=Wide())
+    wide = nn.Linear(8, 8192), nn.ReLU(), nn.Dropout(), nn.Linear(8192, 3)  # the dual form's
+    fed = toy_federation(devices=2, net=nn.Sequential(*wide))
     torch.manual_seed(1)
     wanted = torch.rand(1)
     torch.manual_seed(1)

@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -30,28 +31,21 @@ from lgfed_core.engine.trackers import Global, Personal
 from lgfed_core.errors import CheckpointError, LgfedError
 from lgfed_core.methods import FADE, MTL, FedAvg, LGFedAvg, LocalOnly
 from lgfed_core.methods.privacy import Privacy
-from toy import ABOVE, SGD, grouped, rounds_played, saving_each_round, toy_federation
+from toy import ABOVE, SGD, alive, grouped, rounds_played, saving_each_round, toy_federation, until
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 HALF = LGFedAvg(layers=ABOVE)
 ROUNDS = 12
 KEPT = replace(SGD, keep_momentum=True)
+NOISE, GAME = FedAvg(upload=[Privacy(1.0, 0.5)]), FADE(rounds=ROUNDS, opt_out=0.5)
+one, two = (partial(toy_federation, seeds) for seeds in ((0,), (0, 1)))
 CASES = {  # federation, method, training, tracker, workers, lanes
-    "lg_fedavg, two workers": (
-        *(lambda: toy_federation((0, 1)), HALF, KEPT, AveragedBest()),
-        *(2, "looped"),
-    ),
-    "lg_fedavg, batched": (lambda: toy_federation((0, 1)), HALF, KEPT, Personal(), 1, "batched"),
-    "fedavg with noise": (
-        *(lambda: toy_federation((0,), fraction=0.5), FedAvg(upload=[Privacy(1.0, 0.5)]), SGD),
-        *(Global(), 1, "looped"),
-    ),
-    "fade, lots": (
-        *(lambda: grouped((0, 1)), FADE(rounds=ROUNDS, opt_out=0.5), SGD, Personal("test")),
-        *(1, "batched"),
-    ),
-    "mtl": (lambda: toy_federation((0,)), MTL(scale=0.1), SGD, Personal(), 1, "looped"),
-    "local only": (lambda: toy_federation((0,)), LocalOnly(), KEPT, Personal(), 1, "batched"),
+    "lg_fedavg, two workers": (two, HALF, KEPT, AveragedBest(), 2, "looped"),
+    "lg_fedavg, batched": (two, HALF, KEPT, Personal(), 1, "batched"),
+    "fedavg with noise": (partial(one, fraction=0.5), NOISE, SGD, Global(), 1, "looped"),
+    "fade, lots": (partial(grouped, (0, 1)), GAME, SGD, Personal("test"), 1, "batched"),
+    "mtl": (one, MTL(scale=0.1), SGD, Personal(), 1, "looped"),
+    "local only": (one, LocalOnly(), KEPT, Personal(), 1, "batched"),
 }
 
 
@@ -140,26 +134,15 @@ def test_killed_at_random_instants_a_run_ends_in_the_same_bytes(case, tmp_path):
 
 def test_workers_do_not_outlive_a_killed_parent(tmp_path):
     process = launch("lg_fedavg, two workers", tmp_path / "run.safetensors")
-    while not (tmp_path / "run.safetensors").exists():
-        assert process.is_alive()
-        time.sleep(0.002)
+    until((tmp_path / "run.safetensors").exists)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     if not children.exists():
         pytest.skip("this system does not list child processes")
     workers = [int(pid) for pid in children.read_text().split()]
     process.kill()
     process.join()
-    deadline = time.monotonic() + 10
-    while any(_alive(pid) for pid in workers) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert len(workers) == 2 and not any(_alive(pid) for pid in workers)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
+    until(lambda: not any(map(alive, workers)), 10)
+    assert len(workers) == 2
 
 
 def small(path: Path, rounds: int = 3):

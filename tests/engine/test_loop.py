@@ -95,22 +95,6 @@ def test_a_later_phase_draws_other_devices_and_batches():
     assert torch.equal(then.tensors["shared"], both.tensors["shared"])
 
 
-def test_the_average_by_hand():
-    uploads, rows = torch.tensor([[0.0, 8.0], [4.0, 0.0]]), torch.tensor([1, 3])
-    for method, average in ((FedAvg(), [3.0, 2.0]), (FedAvg(weighted=False), [2.0, 4.0])):
-        found = method.aggregate(uploads, method.weights(rows))
-        assert found.tolist() == average
-        assert method.server_update(torch.zeros(2), found) is found
-
-
-def test_only_shared_layers_are_equal_across_devices(federation):
-    outcome = run(federation, LGFedAvg(layers=ABOVE), SGD, 2, workers=1)
-    assert outcome.tensors["shared"].shape == (1, 21)
-    assert outcome.tensors["personal"].shape == (1, 10, 54)
-    below = outcome.tensors["personal"][0]
-    assert all(not torch.equal(below[0], other) for other in below[1:])
-
-
 def test_devices_left_out_keep_their_personal_layers():
     federation = toy_federation(fraction=0.3)
     chosen = federation.participation.chosen(stream(0, Purpose.SELECT, 0), 10).tolist()

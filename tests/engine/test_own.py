@@ -30,7 +30,7 @@ from lgfed_core.methods.privacy import Privacy
 from lgfed_core.models.adult import Dropout
 from lgfed_core.models.layout import joined
 from lgfed_core.seeds import Purpose, stream
-from toy import ABOVE, LANES, SGD, Toy, alike, answering, models, reading, toy_federation
+from toy import ABOVE, LANES, SGD, Toy, alike, answering, models, normed, reading, toy_federation
 
 
 def entropy(local, batch, **more):
@@ -120,18 +120,20 @@ def test_who_calls_without_gradients_gets_a_trained_model(lanes):
     assert torch.equal(models(found), models(run(toy_federation(), FedAvg(), SGD, 1, lanes=lanes)))
 
 
-@LANES
-def test_tasks_on_networks_with_statistics_have_peers_without(lanes):
-    net = nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Linear(6, 3))
-    found = run(toy_federation(net=net), MTL(scale=0.1), replace(SGD, batches=1, batch_size=2), 1)
-    assert models(found).isfinite().all()
+PICTURES = nn.Sequential(
+    nn.Unflatten(1, (2, 2, 2)), nn.BatchNorm2d(2), nn.Flatten(), nn.Linear(8, 3)
+)  # one alone has places to normalise over
 
 
-def test_a_picture_alone_has_places_to_normalise_over():
-    net = nn.Sequential(
-        nn.Unflatten(1, (2, 2, 2)), nn.BatchNorm2d(2), nn.Flatten(), nn.Linear(8, 3)
-    )
-    found = run(toy_federation(net=net), FedAvg(), replace(SGD, batch_size=1), 1)
+@pytest.mark.parametrize(
+    ("net", "method", "batches"),
+    [
+        (normed(), MTL(scale=0.1), dict(batches=1, batch_size=2)),
+        (PICTURES, FedAvg(), dict(batch_size=1)),
+    ],
+)
+def test_networks_with_statistics_train_with_peers_and_on_single_pictures(net, method, batches):
+    found = run(toy_federation(net=net), method, replace(SGD, **batches), 1)
     assert models(found).isfinite().all()
 
 

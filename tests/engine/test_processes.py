@@ -1,7 +1,7 @@
 """Workers beside a GPU: PyTorch's threads do not outlive a fork, on whatever device one trains.
 
 There is none here: `torch.accelerator.is_available` is told to say so, and what PyTorch then
-refuses in a worker is refused by hand.
+refuses in a worker is refused by hand. And what does not fit in memory lies on disk.
 """
 
 import os
@@ -11,12 +11,13 @@ from unittest.mock import patch
 import pytest
 import torch
 
-from lgfed_core.engine import looped, run
+from lgfed_core import paths
+from lgfed_core.engine import looped, memory, run
 from lgfed_core.engine.checks import losses
 from lgfed_core.engine.processes import UNFORKED, Apart, Spread
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import LGFedAvg
-from toy import ABOVE, SGD, toy_federation
+from toy import ABOVE, SGD, models, toy_federation
 
 HERE = os.getpid()
 ALONE = patch.object(torch.accelerator, "is_available", lambda *_: False)
@@ -72,14 +73,6 @@ def test_a_call_is_apart_beside_a_gpu_only(tmp_path):
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_what_is_refused_apart_is_refused_here():
-    def refuse():
-        raise SettingsError("no such loss")
-
-    with BESIDE_A_GPU, pytest.raises(SettingsError, match="^no such loss$"):
-        Apart(refuse).call()
-
-
 class Odd(Exception):
     """One that cannot be sent from a worker to its parent."""
 
@@ -87,11 +80,12 @@ class Odd(Exception):
         super().__init__(one + two)
 
 
-def test_an_error_of_somebody_elses_comes_as_it_is():
+@pytest.mark.parametrize("error", [SettingsError("no such loss"), Odd("of ", "theirs")])
+def test_what_goes_wrong_apart_comes_as_it_is(error):
     def fails():
-        raise Odd("of ", "theirs")
+        raise error
 
-    with BESIDE_A_GPU, pytest.raises(Odd, match="^of theirs$"):
+    with BESIDE_A_GPU, pytest.raises(type(error), match=f"^{error}$"):
         Apart(fails).call()
 
 
@@ -118,3 +112,29 @@ def test_beside_a_gpu_no_gradient_is_taken_before_workers_are_made():
         found = trained()
     assert not taken  # in this process
     assert all(torch.equal(usual.tensors[n], found.tensors[n]) for n in ("shared", "personal"))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_personal_layers_on_disk_learn_the_same(tmp_path, monkeypatch, workers):
+    monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
+    fed = toy_federation([0, 1])
+    expected = run(fed, LGFedAvg(layers=ABOVE), SGD, 3, workers=workers)
+    used = []
+    monkeypatch.setattr(memory, "available", lambda: 0.0)
+    there = memory._on_disk
+    monkeypatch.setattr(memory, "_on_disk", lambda *what: used.append(what) or there(*what))
+    found = run(fed, LGFedAvg(layers=ABOVE), SGD, 3, workers=workers)
+    assert len(used) >= 3, "shared, personal, uploads"
+    assert torch.equal(models(expected), models(found))
+    assert not list((tmp_path / "runs").iterdir())
+
+
+def test_no_room_at_all_is_named(monkeypatch):
+    monkeypatch.setattr(memory, "available", lambda: 1e6)
+    with pytest.raises(SettingsError, match=r"10000000 x 100000000 .* set LGFED_RUNS to a folder"):
+        memory.zeros(10**7, 10**8, forked=True)
+
+
+def test_this_machine_says_what_it_has():
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    assert 0 < memory.available() <= there

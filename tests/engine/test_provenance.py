@@ -11,28 +11,20 @@ from lgfed_core.engine import provenance
 
 def test_provenance_says_device_version_and_commit():
     found = provenance.provenance(torch.device("cpu"))
-    assert found["device"].startswith("cpu: ")
-    assert len(found["device"]) > len("cpu: ")
-    assert found["torch"] == torch.__version__
-    assert found["commit"]
+    assert found["device"].startswith("cpu: ") and len(found["device"]) > len("cpu: ")
+    assert found["torch"] == torch.__version__ and found["commit"]
 
 
 @pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 def test_commit_of_clean_changed_and_foreign_folders(tmp_path):
     def git(*arguments):
         named = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
-        done = subprocess.run(
-            ["git", "-C", str(tmp_path), *named, *arguments],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return done.stdout.strip()
+        asked = ["git", "-C", str(tmp_path), *named, *arguments]
+        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
 
     commit = provenance._commit.__wrapped__
     package = tmp_path / "lgfed_core"
-    package.mkdir()
-    (package / "engine").mkdir()
+    (package / "engine").mkdir(parents=True)
     (package / "engine" / "provenance.py").write_text("1\n")
     assert commit(package) == "unknown"
     git("init", "-q")

@@ -22,7 +22,7 @@ from lgfed_core.methods import (
     FedProx,
     LGFedAvg,
 )
-from toy import Toy, answering, grouped, holding, reading, toy_federation
+from toy import Toy, answering, grouped, holding, normed, reading, toy_federation
 
 TRAINING, FED_AVG = LocalTraining(0.1, 4), FedAvg()
 FED = toy_federation()
@@ -53,10 +53,6 @@ def softened() -> nn.Module:
 def narrow():
     """Two outputs, for rows 0, 1, 3, 4, ... of labels 0 and 1."""
     return nn.Sequential(Toy(), nn.Linear(3, 2))
-
-
-def normed(**more):
-    return nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6, **more), nn.Linear(6, 3))
 
 
 def hits(number) -> Tracker:
@@ -167,6 +163,8 @@ def begun(value, own=False):
           for named, value in (("batch_size", 0), ("epochs", 0), ("batches", 0), ("momentum", -1.0),
                                ("lr", -0.1), ("lr", float("nan")), ("weight_decay", -1.0),
                                ("decay", -0.1))],
+        *[(f"{named} is 1,000,000,000; it must be at most", lambda named=named: replace(
+            TRAINING, **{named: 10**9})) for named in ("batch_size", "batches", "epochs")],
         ("lr inf", lambda: LocalTraining(float("inf"), 4)),
         ("lr None", lambda: LocalTraining(None, 4)),
         ("lr '0.1'", lambda: LocalTraining("0.1", 4)),

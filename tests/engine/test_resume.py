@@ -10,7 +10,7 @@ from lgfed_core.engine import LocalTraining, Participation, loop, run
 from lgfed_core.engine.averaged_best import AveragedBest
 from lgfed_core.engine.trackers import Global, Personal
 from lgfed_core.errors import SettingsError
-from lgfed_core.methods import MTL, FedAdam, FedAvg, FedAvgM, LGFedAvg, LocalOnly
+from lgfed_core.methods import MTL, FedAdam, FedAvg, LGFedAvg, LocalOnly
 from lgfed_core.methods.privacy import Privacy
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.papers.cgau.pooled import Pooled
@@ -77,29 +77,9 @@ def test_a_stopped_run_continues_to_the_same_bits(tmp_path, case, lanes):
     assert whole.history.equals(again.history) and whole.final.equals(again.final)
 
 
-def test_a_batch_of_one_row_is_refused_where_it_is_to_be_normalised():
-    net = Forgetful()
-    with pytest.raises(SettingsError, match="device 3 of run 0 has 5 rows, .*batch_size 4 a batch"):
-        run(toy_federation(net=net), HALF, SGD, 1, workers=1)
-    with pytest.raises(SettingsError, match="device 0 of run 0 has .* batch_size 1 a batch"):
-        run(toy_federation(net=net), HALF, replace(SGD, batch_size=1), 1, workers=1)
-
-
 def test_lanes_that_would_pad_a_batch_to_be_normalised_are_refused_before_any_round(monkeypatch):
     monkeypatch.setattr(loop, "round_of", None)
     fed, training = toy_federation(net=Forgetful()), replace(SGD, batch_size=12)
     few = replace(fed, participation=Participation(fraction=0.1))  # whoever is drawn first
     with pytest.raises(SettingsError, match="device 0 of run 0 has 2 rows: batched lanes pad its"):
         run(few, HALF, training, 1, lanes="batched")
-
-
-@LANES
-def test_a_servers_momentum_of_0_is_fedavg_and_of_9_tenths_is_not(lanes):
-    plain, none, much = (
-        run(toy_federation(), method, SGD, 4, tracker=Personal(), lanes=lanes, workers=1)
-        for method in (FedAvg(), FedAvgM(beta=0.0), FedAvgM())
-    )
-    models = [out.tensors["shared"] for out in (plain, none, much)]
-    assert torch.allclose(models[0], models[1], atol=1e-6)
-    assert (models[0] - models[2]).abs().max() > 0.1
-    assert much.tensors["memory"].abs().max() > 0

@@ -19,7 +19,7 @@ from lgfed_core.engine.looped import Looped
 from lgfed_core.engine.trackers import Personal
 from lgfed_core.engine.training import AdamTraining
 from lgfed_core.errors import SettingsError
-from lgfed_core.methods import MTL, FedAvg, LGFedAvgV1, LocalOnly, Method, ReleasedMTL, Step
+from lgfed_core.methods import MTL, FedAvg, LGFedAvgV1, Method, ReleasedMTL, Step
 from lgfed_core.methods.mtl import _flat
 from lgfed_core.models.layout import Layout, joined
 from lgfed_core.seeds import Purpose, stream, visits
@@ -84,12 +84,6 @@ def test_steps_in_batched_lanes_equal_looped_lanes():
         replace(adam, keep_momentum=True)
 
 
-def test_momentum_of_a_part_rests_while_the_other_moves():
-    ours = run(toy_federation(devices=1), InTurn(), SGD, 1, workers=1)
-    one_step = run(toy_federation(devices=1), FedAvg(), SGD, 1, workers=1)
-    assert not torch.allclose(models(ours), models(one_step))
-
-
 @dataclass(frozen=True, kw_only=True)
 class Weighted(Method):
     """Rows of the second group count ten times."""
@@ -126,16 +120,17 @@ class QuietlyNoisy(Toy):
 
 
 @LANES
-def test_noise_belongs_to_the_seed_wherever_it_comes_from(lanes):
-    federation = toy_federation((0, 1), net=QuietlyNoisy())
-    before = torch.random.get_rng_state()
-    first, again = (run(federation, FedAvg(), SGD, 2, lanes=lanes, workers=1) for _ in range(2))
+@pytest.mark.parametrize("kind", [Noisy, QuietlyNoisy])
+def test_noise_belongs_to_the_seed_wherever_it_comes_from(lanes, kind):
+    federation = toy_federation((0, 1), net=kind())
+    before, how = torch.random.get_rng_state(), dict(lanes=lanes, workers=1)
+    first, again = (run(federation, FedAvg(), SGD, 2, **how) for _ in range(2))
     assert torch.equal(models(first), models(again))
     assert torch.equal(before, torch.random.get_rng_state())
     quiet = Toy()
     quiet.load_state_dict(federation.net.state_dict())
-    alike = run(replace(federation, net=quiet), FedAvg(), SGD, 2, lanes=lanes, workers=1)
-    assert not torch.allclose(models(first), models(alike), atol=1e-3)
+    without = run(replace(federation, net=quiet), FedAvg(), SGD, 2, **how)
+    assert not torch.allclose(models(first), models(without), atol=1e-3)
 
 
 def noisy_federation(seeds=(0,)):
@@ -151,19 +146,6 @@ def test_dropout_belongs_to_the_lane_and_not_to_the_order():
     assert torch.equal(before, torch.random.get_rng_state())
     assert torch.equal(models(one), models(two))
     assert torch.equal(models(one)[1], models(alone)[0])
-
-
-@LANES
-def test_dropout_is_on_in_training(lanes):
-    federation = noisy_federation()
-    with_noise, again = (
-        run(federation, LocalOnly(), SGD, 2, lanes=lanes, workers=1) for _ in range(2)
-    )
-    assert torch.equal(models(with_noise), models(again))
-    quiet = Toy()
-    quiet.load_state_dict(federation.net.state_dict())
-    no_noise = run(replace(federation, net=quiet), LocalOnly(), SGD, 2, lanes=lanes, workers=1)
-    assert not torch.allclose(models(with_noise), models(no_noise), atol=1e-3)
 
 
 class Shift:
@@ -295,16 +277,6 @@ def test_version_1_network_is_the_papers():
     assert torch.equal(net(x), plain(x))
 
 
-class Convolving(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv = nn.Conv2d(3, 4, 3)
-        self.out = nn.Linear(4, 3)
-
-    def forward(self, x):
-        return self.out(self.conv(x).relu().amax((-1, -2)))
-
-
 @pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
 def test_pictures_in_any_memory_order_with_crops_and_flips(layout):
     """Gradients of convolutions then have strides of their own, which an update must respect."""
@@ -312,7 +284,8 @@ def test_pictures_in_any_memory_order_with_crops_and_flips(layout):
         Split(torch.randn(n, 3, 8, 8).contiguous(memory_format=layout), torch.arange(n) % 3)
         for n in (150, 60)
     ]
-    federation = toy_federation((0, 1), net=Convolving())
+    layers = nn.Conv2d(3, 4, 3), nn.ReLU(), nn.AdaptiveMaxPool2d(1), nn.Flatten(), nn.Linear(4, 3)
+    federation = toy_federation((0, 1), net=nn.Sequential(*layers))
     data = replace(federation.data, train=pictures[0], test=pictures[1])
     training = replace(SGD, augment=CropFlip((0.0, 1.0, 2.0), padding=2))
     found = alike(replace(federation, data=data), FedAvg(), training, 4, tracker=Personal())

@@ -2,18 +2,21 @@
 
 from dataclasses import replace
 from types import SimpleNamespace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 import torch
 
-from lgfed_core.engine import LocalTraining, run
+from lgfed_core.engine import LocalTraining, batched_evaluation, run
 from lgfed_core.engine.accuracy import accuracies, ensemble, pooled_accuracy
 from lgfed_core.engine.averaged_best import AveragedBest
+from lgfed_core.engine.batched import Batched
 from lgfed_core.engine.looped import Looped
+from lgfed_core.engine.rounds import round_of
 from lgfed_core.engine.trackers import Global, Personal
 from lgfed_core.errors import SettingsError
-from lgfed_core.methods import FedAvg, LGFedAvg
+from lgfed_core.methods import FedAvg, LGFedAvg, LocalOnly
 from lgfed_core.papers.lgfedavg.version1.goals import Goal
 from lgfed_core.partition import ClientIndices
 from toy import ABOVE, LANES, holding, prepared, toy_federation
@@ -320,3 +323,31 @@ def test_what_devices_begin_with_is_among_their_best():
     tracker.before(engine)
     engine.play()
     assert engine.phase.tensors["best_shared"][0, :, 0].tolist() == [9.0, 1.0]
+
+
+METHODS = {"all shared": FedAvg(), "some": LGFedAvg(layers=ABOVE), "none": LocalOnly()}
+CALLS = {"all shared": 2, "some": 2, "none": 1}  # of networks, for two runs of ten devices
+
+
+@pytest.mark.parametrize("how", METHODS)
+def test_devices_that_share_a_vector_are_one_model_and_as_right_as_alone(how):
+    fed = toy_federation((0, 1))
+    phase = prepared(fed, METHODS[how], padded=True)
+    engine = Batched(phase)
+    for number in range(2):
+        round_of(fed, None, phase, engine, number, 0.1)
+    calls, real = [], batched_evaluation.filled
+
+    def counted(net, params):
+        calls.append({name: value.dim() for name, value in params.items()})
+        return real(net, params)
+
+    with patch.object(batched_evaluation, "filled", counted):
+        found = accuracies(engine, "shared", "personal", "test")
+    assert len(calls) == CALLS[how]
+    one_by_one = accuracies(Looped(phase, 1), "shared", "personal", "test")
+    assert torch.equal(found, one_by_one)
+    some = [(1, 2), (0, 7)]
+    partly = accuracies(engine, "shared", "personal", "test", some)
+    assert [partly[at] for at in some] == [found[at] for at in some]
+    assert (partly < 0).sum() == found.numel() - len(some)

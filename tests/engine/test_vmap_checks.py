@@ -60,17 +60,15 @@ def test_the_method_of_each_run_is_tried():
         run(toy_federation((0, 1)), [kind(), late], SGD, 0, lanes="batched")
 
 
-class Noisy(nn.Sequential):
-    def __init__(self):
-        norm = nn.BatchNorm1d(6)
-        super().__init__(nn.Linear(8, 6), norm, nn.Dropout(0.5), nn.Linear(6, 3))
+def noisy() -> nn.Module:
+    return nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Dropout(0.5), nn.Linear(6, 3))
 
 
 @pytest.mark.parametrize(
     ("made", "method"),
     [
-        (lambda: toy_federation(net=Noisy()), FedAvg()),
-        (lambda: toy_federation(net=Noisy()), MTL(scale=0.1)),
+        (lambda: toy_federation(net=noisy()), FedAvg()),
+        (lambda: toy_federation(net=noisy()), MTL(scale=0.1)),
         (grouped, FADE(opt_out=0.5)),
         (grouped, SHOT()),
     ],

@@ -11,6 +11,7 @@ from scipy import stats
 from lgfed_core import plotting
 from lgfed_core.errors import ResultsError
 from lgfed_core.evidence import power, printed as published, records as results, report, scoreboard
+from lgfed_core.evidence.display import readable
 from lgfed_core.papers.lgfedavg import communication
 from lgfed_core.papers.printed import TABLES, printout
 from lgfed_core.paths import PAPER
@@ -470,3 +471,18 @@ def test_a_damaged_file_of_printed_numbers_is_refused_by_name(tmp_path, damage, 
     (tmp_path / f"{spec.name}.csv").write_bytes(damage(raw))
     with pytest.raises(ResultsError, match=said):
         published.cells(spec, tmp_path)
+
+
+def test_a_table_has_no_names_of_the_code_and_no_digits_that_nobody_reads():
+    table = pd.DataFrame(
+        {"local_test_acc": [1.234567891], "in words": ["as_it_is"]}, index=[0.25]
+    ).rename_axis("shuffle_proportion")
+    page = readable(table.rename(index={0.25: "0.250000"}).to_html())
+    for said in ("<th>local test</th>", "<th>shuffle proportion</th>", "<th>0.25</th>"):
+        assert said in page
+    assert "<td>1.235</td>" in page and "<td>as it is</td>" in page
+
+
+@pytest.mark.parametrize("text", ["F1: l_k", "0.25", "1e-05", "2_000", "CGAU, rows kept"])
+def test_words_and_short_numbers_stay(text):
+    assert readable(f"<td>{text}</td>") == f"<td>{text}</td>"

@@ -8,7 +8,6 @@ import sys
 import time
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -17,6 +16,7 @@ from lgfed_core.errors import LgfedError, NotAvailable, ResultsError, SettingsEr
 from lgfed_core.fill import errand
 from lgfed_core.fill.errand import Errand
 from lgfed_core.papers.lgfedavg.mnist import MNIST
+from toy import alive, until
 
 distributed = pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
 dask = pytest.importorskip("dask")
@@ -50,13 +50,6 @@ def numbers(rows: pd.DataFrame) -> list[dict]:
     return rows.drop(columns="seconds").to_dict("records")
 
 
-def until(happened, seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < end, f"not within {seconds:g} seconds"
-        time.sleep(0.05)
-
-
 def test_a_dead_workers_run_goes_on_elsewhere_and_is_told_once(scheduler):
     local, runs = scheduler
     asked = mnist(0, **LONG)
@@ -70,7 +63,7 @@ def test_a_dead_workers_run_goes_on_elsewhere_and_is_told_once(scheduler):
         killed = [there.client.run(os.getpid)[worker], *children[worker]]
         os.kill(killed[0], signal.SIGKILL)
         ((errand_, rows),) = found  # once
-    assert errand_ == asked and not any(map(_lives, killed))  # neither the worker nor its child
+    assert errand_ == asked and not any(map(alive, killed))  # neither the worker nor its child
     cfg = MNIST.settings(asked.scale, asked.protocol, **asked.changes)
     here, _ = MNIST.run(cfg, [0], record=False, resume=False, workers=1)
     assert numbers(rows) == numbers(here)
@@ -110,7 +103,7 @@ def test_an_errand_may_have_workers_of_its_own_and_none_outlives_who_asked(close
         else:
             assert len(errand.rows(process.stdout.readline())) > 0
         assert process.wait(60) == int(closed)
-        until(lambda: not any(map(_lives, mine)), 10)
+        until(lambda: not any(map(alive, mine)), 10)
 
 
 def test_rows_that_cannot_be_recorded_stop_no_other_run(scheduler, monkeypatch):
@@ -164,10 +157,8 @@ def test_who_leaves_stops_what_runs(scheduler):
         until(lambda: any(there.client.run(_children).values()))
         children = [pid for mine in there.client.run(_children).values() for pid in mine]
     with distributed.Client(local.scheduler_address) as client:
-        end = time.monotonic() + 10
-        while time.monotonic() < end and any(map(_lives, children)):
-            time.sleep(0.1)
-        assert not any(map(_lives, children)) and not any(client.run(_children).values())
+        until(lambda: not any(map(alive, children)), 10)
+        assert not any(client.run(_children).values())
 
 
 def test_a_scheduler_that_is_not_there_is_named(monkeypatch):
@@ -213,8 +204,3 @@ def _children() -> list[int]:
     """The processes that run errands for the one that is asked."""
     mine = psutil.Process().children(recursive=True)
     return [p.pid for p in mine if "lgfed_core.fill.errand" in p.cmdline()]
-
-
-def _lives(pid: int) -> bool:
-    status = Path(f"/proc/{pid}/stat")
-    return status.exists() and status.read_text().rsplit(")", 1)[1].split()[0] != "Z"

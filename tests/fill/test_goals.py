@@ -20,6 +20,7 @@ from lgfed_core.papers.lgfedavg.cifar10 import CIFAR10
 from lgfed_core.papers.lgfedavg.mnist import MNIST
 from lgfed_core.papers.lgfedavg.version1.run import VERSION1
 from lgfed_core.papers.printed import TABLES
+from toy import stored_row
 
 NAME, TABLE = "lgfedavg.mnist", "lgfedavg_v2_table6_mnist"
 IDS = dict(table=TABLE, classes_per_device=2, method="fedavg", fedavg_rounds=800, lg_rounds=0)
@@ -27,12 +28,10 @@ IDS = dict(table=TABLE, classes_per_device=2, method="fedavg", fedavg_rounds=800
 
 def rows(values, device="cpu: A", seconds=100.0, **ids) -> pd.DataFrame:
     """Rows of FedAvg's line, as released and chosen on test data; values: by seed."""
+    same = IDS | dict(protocol="as_released", selection="best_test") | ids
+    same |= dict(device=device, seconds=seconds)
     lines = [
-        IDS
-        | ids
-        | dict(seed=seed, metric=metric, value=value)
-        | dict(protocol="as_released", selection="best_test", scale="paper")
-        | dict(device=device, torch="2", commit="c", seconds=seconds)
+        stored_row(**same, seed=seed, metric=metric, value=value)
         for seed, value in enumerate(values)
         for metric in ("local_test_acc", "new_test_acc")
     ]
@@ -136,11 +135,9 @@ def test_more_seeds_may_tell_a_cell_apart_that_none_can_reproduce(tmp_path, monk
         for cell in printed.cells(table).to_dict("records")
         if cell["row"] == "MNIST, local only" and cell["metric"] == "new_test_acc"
     )
-    ids = dict(
-        table=table.name, dataset="mnist", method="local_only", fedavg_rounds="", lg_rounds=0
-    )
+    ids = dict(table=table.name, dataset="mnist", method="local_only", fedavg_rounds="")
+    ids |= dict(protocol="as_described", selection="best_val")
     there = rows([cell["paper"] + far for far in (9.5, 10.5, 11.5)], **ids)
-    there = there.assign(protocol="as_described", selection="best_val")
     records.record(VERSION1.name, there[there["metric"] == "new_test_acc"], tmp_path)
     ledger = Ledger(goals.pieces(VERSION1.name))
     (goal,) = (
@@ -241,6 +238,11 @@ def test_a_claim_needs_the_lines_that_it_compares(monkeypatch):
     names = ("local", "lg_1200", "lg_1800")  # all of them are told
     assert parts == {(n, name) for n in (2, 3, 4, 5, 10) for name in names}
     assert {p.experiment for p in found["L7"].pieces} == {NAME}
+    for name, one in claims.told().items():  # what is told wants nothing more
+        if not one.counts[2]:
+            assert not any(found[name].chances.values()), name
+    wanted = {dict(piece.changes)["classes"] for piece in found["L7"].pieces}
+    assert 2 not in wanted and 10 in wanted  # with two classes all comparisons are told
     assert all(set(goal.chances) <= set(STEPS) for goal in found.values())
 
 
@@ -248,10 +250,9 @@ def test_what_has_run_for_fewer_rounds_alone_has_its_price_from_them(tmp_path, m
     """Games of 500 rounds are no evidence of 8,600, but tell how long they take."""
     monkeypatch.setattr("lgfed_core.evidence.records.RESULTS", tmp_path)
     ids = dict(table=OPT_OUT, direction="usps-mnist", opt_out=0.25, rounds=500, metric="target_acc")
-    ids |= dict(protocol="as_described", selection="last", scale="short", value=90.0)
-    some = [ids | dict(seed=seed, seconds=100.0 * (1 + seed)) for seed in range(3)]
-    some = pd.DataFrame(some).assign(device="cpu: A", torch="2", commit="c")
-    records.record(DIGITS.name, some, tmp_path)
+    ids |= dict(selection="last", scale="short", value=90.0, device="cpu: A")
+    some = [stored_row(**ids, seed=seed, seconds=100.0 * (1 + seed)) for seed in range(3)]
+    records.record(DIGITS.name, pd.DataFrame(some), tmp_path)
     ledger = Ledger(goals.pieces(DIGITS.name), "cpu: A")
     found = {piece.name: piece for piece in ledger.pieces}
     one, other = (found[f"usps-mnist:opt_out:{rate}"] for rate in (0.25, 0.5))
@@ -281,13 +282,3 @@ def test_a_claim_may_be_told_either_way_and_what_has_not_run_may_come_to_be():
     both = goals._claim(told((3, 0.5, 0.5), total=2), 3, 10)
     assert both == pytest.approx(half + goals.TOGETHER / 2)
     assert goals._claim(told((1, 1.0, 1.0)), 1, 3) == goals.TOGETHER  # one seed has no p-value
-
-
-def test_what_is_told_wants_nothing_more_and_what_is_open_its_own_lines(monkeypatch):
-    monkeypatch.setattr(board, "STORED", (claims,))
-    found = {goal.name[:2]: goal for goal in goals.of_claims(Ledger(goals.pieces()))}
-    for name, one in claims.told().items():
-        if not one.counts[2]:
-            assert not any(found[name].chances.values()), name
-    wanted = {dict(piece.changes)["classes"] for piece in found["L7"].pieces}
-    assert 2 not in wanted and 10 in wanted  # with two classes all comparisons are told

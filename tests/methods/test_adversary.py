@@ -16,7 +16,7 @@ from lgfed_core.methods.adversary import adversary_loss, reverse
 from lgfed_core.methods.interface import cross_entropy
 from lgfed_core.models.adult import AdultNet, parts
 from lgfed_core.models.layout import joined
-from toy import LANES, toy_partition
+from toy import LANES, models as models_of, toy_partition
 
 LAMBDA = 0.7
 
@@ -38,9 +38,8 @@ small = partial(AdultNet, head_layers=2, dropout=0.0, adversary_dropout=0.0, inp
 
 def gradients(net, loss: Tensor) -> dict[str, Tensor]:
     values = list(net.parameters())
-    grads = torch.autograd.grad(
-        loss, values, retain_graph=True, allow_unused=True, materialize_grads=True
-    )
+    how = dict(retain_graph=True, allow_unused=True, materialize_grads=True)
+    grads = torch.autograd.grad(loss, values, **how)
     return dict(zip([n for n, _ in net.named_parameters()], grads, strict=True))
 
 
@@ -70,10 +69,9 @@ def test_squared_loss_is_the_square_of_the_mean_and_scales_the_gradient_by_it():
     batch = Batch(torch.zeros(32, 1), torch.zeros(32), None, torch.randint(0, 2, (32, 2)))
     (plain,) = torch.autograd.grad(adversary_loss(logits, batch), logits)
     (squared,) = torch.autograd.grad(adversary_loss(logits, batch, 2.0), logits)
-    means = F.binary_cross_entropy_with_logits(logits, batch.groups.float(), reduction="none").mean(
-        0
-    )
-    assert torch.allclose(squared, plain * means.detach(), atol=1e-7)
+    groups = batch.groups.float()
+    each = F.binary_cross_entropy_with_logits(logits, groups, reduction="none")
+    assert torch.allclose(squared, plain * each.mean(0).detach(), atol=1e-7)
 
 
 def test_padding_does_not_count():
@@ -82,9 +80,8 @@ def test_padding_does_not_count():
     weight = torch.tensor([1 / 3, 1 / 3, 1 / 3, 0, 0])
     padded = Batch(torch.zeros(5, 1), torch.zeros(5), weight, groups)
     short = Batch(torch.zeros(3, 1), torch.zeros(3), None, groups[:3])
-    assert adversary_loss(logits, padded, 2.0) == pytest.approx(
-        float(adversary_loss(logits[:3], short, 2.0))
-    )
+    due = float(adversary_loss(logits[:3], short, 2.0))
+    assert adversary_loss(logits, padded, 2.0) == pytest.approx(due)
 
 
 def test_what_cannot_be_played_is_refused():
@@ -115,13 +112,8 @@ def test_the_push_reaches_the_local_model_and_the_adversary_never_sees_its_sign(
     task = gradients(net, cross_entropy(income, batch))
     push = gradients(net, adversary_loss(protected, batch, power))
     for name, grad in moved.items():
-        part = name.split(".")[0]
-        wanted = {
-            "local": task[name] - LAMBDA * push[name],
-            "adversary": push[name],
-            top: task[name],
-        }[part]
-        assert torch.allclose(grad, wanted, atol=1e-7), name
+        due = {"local": task[name] - LAMBDA * push[name], "adversary": push[name], top: task[name]}
+        assert torch.allclose(grad, due[name.split(".")[0]], atol=1e-7), name
     assert {n.split(".")[0] for n in moved} == {"local", "adversary", top}
     reached = torch.cat([(moved[n] - task[n]).flatten() for n in parts(net, "local")])
     pushed = torch.cat([push[n].flatten() for n in parts(net, "local")])
@@ -170,22 +162,17 @@ class Unwatched(FairLGFedAvg):
 def test_lambda_zero_is_the_run_without_an_adversary_bit_for_bit(lanes, play, dropout):
     fed = toy(partial(small, dropout=dropout), seeds=(0, 1))
     training = LocalTraining(0.1, 4, 0.5)
+    strong = FairLGFedAvg(play=play, lambda_local=1.0, lambda_global=1.0)
     watched, unwatched, hiding = (
         run(fed, method, training, 3, lanes=lanes, workers=1)
-        for method in (
-            FairLGFedAvg(play=play),
-            Unwatched(play=play),
-            FairLGFedAvg(play=play, lambda_local=1.0, lambda_global=1.0),
-        )
+        for method in (FairLGFedAvg(play=play), Unwatched(play=play), strong)
     )
     assert torch.equal(watched.tensors["shared"], unwatched.tensors["shared"])
-    for r in range(2):
-        for k in range(10):
-            a, b = (
-                o.layout.views(o.tensors["shared"][r], o.tensors["personal"][r, k])
-                for o in (watched, unwatched)
-            )
-            assert all(torch.equal(a[n], b[n]) for n in parts(fed.net, "local", "own", "head"))
+    a, b = (
+        o.layout.views(o.tensors["shared"][:, None].expand(-1, 10, -1), o.tensors["personal"])
+        for o in (watched, unwatched)
+    )
+    assert all(torch.equal(a[n], b[n]) for n in parts(fed.net, "local", "own", "head"))
     assert not torch.equal(watched.tensors["shared"], hiding.tensors["shared"])
 
 
@@ -212,13 +199,9 @@ def test_pretraining_hands_each_device_its_own_start():
     fed = toy(small)
     before = run(fed, FairLGFedAvg(pretraining=True), LocalTraining(0.1, 4), 2, workers=1)
     assert before.layout.size_shared == 0
-    own = before.layout.join(before.tensors["shared"][:, None], before.tensors["personal"])
+    own = models_of(before)
     after = run(fed, FairLGFedAvg(), LocalTraining(0.0, 4), 1, own, workers=1)
-    layout = after.layout
-    again = layout.join(
-        after.tensors["shared"][:, None].expand(-1, 10, -1), after.tensors["personal"]
-    )
-    assert torch.allclose(own, again, atol=1e-6), "with a learning rate of zero nothing moves"
+    assert torch.allclose(own, models_of(after), atol=1e-6), "a rate of zero moves nothing"
     wrong = own.clone()
     wrong[0, 3] += 1.0
     with pytest.raises(SettingsError, match="different values"):

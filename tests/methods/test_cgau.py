@@ -26,7 +26,7 @@ from lgfed_core.models.gated_unit import CGAU
 from lgfed_core.models.layout import Layout, joined
 from lgfed_core.papers.cgau.pooled import Pooled, judged
 from lgfed_core.partition import ClientIndices, Partition
-from toy import LANES, toy_federation
+from toy import LANES, alike, toy_federation
 
 
 def test_the_docstrings_run():
@@ -40,6 +40,13 @@ def randomised(net: nn.Module, seed: int = 0) -> nn.Module:
     with torch.no_grad():
         for p in net.parameters():
             p.copy_(torch.randn(p.shape, generator=rng) / 2)
+    return net
+
+
+def unconditioned(net: nn.Module) -> nn.Module:
+    """With client rows of zeros."""
+    for name in client_rows(net):
+        net.get_parameter(name).data.zero_()
     return net
 
 
@@ -130,7 +137,7 @@ class OneHotBeside(GatedMLP):
         return super().forward(x[..., : -self.clients], x[..., -self.clients :])
 
 
-def clients(devices: int = 4, rows: int = 60, outputs: int = 1) -> Federation:
+def clients(rows: int = 60) -> Federation:
     rng = torch.Generator().manual_seed(3)
     sizes = torch.tensor([9, 12, 18, 21])
     order = torch.randperm(rows, generator=rng).split(sizes.tolist())
@@ -146,10 +153,7 @@ def clients(devices: int = 4, rows: int = 60, outputs: int = 1) -> Federation:
         x = torch.randn(rows, 6, generator=rng)
         return Split(x, (x[:, 0] + x[:, 1] > 0).long())
 
-    net = randomised(GatedMLP(6, 5, outputs, dropout=0.0), 1)
-    with torch.no_grad():
-        for name in client_rows(net):
-            net.get_parameter(name).zero_()
+    net = unconditioned(randomised(GatedMLP(6, 5, 1, dropout=0.0), 1))
     return Federation(Dataset("toy", part(1), part(2), 2), [split], net, [0])
 
 
@@ -176,14 +180,10 @@ def test_averaged_rows_are_fedavg_of_the_one_hot_network(lanes):
         return Split(torch.cat([split.x, h[who]], 1), split.y)
 
     part = fed.partitions[0]
-    data = replace(
-        fed.data,
-        train=with_clients(fed.data.train, [part.train, part.validation]),
-        test=with_clients(fed.data.test, [part.test]),
-    )
-    literal = run(
-        replace(fed, data=data, net=beside), ClientBaseline(), TRAINING, 3, workers=1, lanes=lanes
-    )
+    train = with_clients(fed.data.train, [part.train, part.validation])
+    data = replace(fed.data, train=train, test=with_clients(fed.data.test, [part.test]))
+    whole = replace(fed, data=data, net=beside)
+    literal = run(whole, ClientBaseline(), TRAINING, 3, workers=1, lanes=lanes)
     theirs = literal.layout.views(literal.tensors["shared"][0], literal.tensors["personal"][0, 0])
     for k in range(4):
         mine = ours.layout.views(ours.tensors["shared"][0], ours.tensors["personal"][0, k])
@@ -193,26 +193,12 @@ def test_averaged_rows_are_fedavg_of_the_one_hot_network(lanes):
     assert ours.tensors["personal"].abs().max() > 1e-3
 
 
-def test_an_averaged_row_moves_by_its_clients_share_of_the_step():
-    fed = clients()
-    kept = run(fed, ClientRowsKept(), TRAINING, 1, workers=1).tensors["personal"][0]  # [K, P_p]
-    averaged = run(fed, ClientRowsAveraged(), TRAINING, 1, workers=1).tensors["personal"][0]
-    share = fed.partitions[0].train.size / fed.partitions[0].train.size.sum()
-    assert torch.allclose(averaged, share[:, None] * kept, atol=1e-7)  # rows start at zero
-
-
 def test_rows_that_never_move_leave_the_unconditioned_network():
     """Zero client rows: the same outputs as with no client at all."""
-    net = randomised(GatedMLP(6, 5, 3))
-    with torch.no_grad():
-        for name in client_rows(net):
-            net.get_parameter(name).zero_()
-    x = torch.randn(4, 6)
-    net.eval()
+    net, x = unconditioned(randomised(GatedMLP(6, 5, 3))).eval(), torch.randn(4, 6)
     together = joined_clients([net, net])
-    assert torch.equal(net(x), together(x)) and torch.equal(
-        together(x), together(x, torch.eye(2)[[0, 1, 0, 1]])
-    )
+    assert torch.equal(net(x), together(x))
+    assert torch.equal(together(x), together(x, torch.eye(2)[[0, 1, 0, 1]]))
 
 
 def test_the_baseline_is_fedavg_and_weights_can_be_capped_or_slip():
@@ -254,11 +240,7 @@ def test_a_device_takes_only_so_many_batches(lanes, federation):
 
     assert torch.equal(after(None), after(100))
     assert not torch.equal(after(None), after(2))
-    other = "batched" if lanes == "looped" else "looped"
-    there = run(
-        federation, FedAvg(), LocalTraining(0.1, 2, batches=2, epochs=2), 2, lanes=other, workers=1
-    )
-    assert torch.allclose(after(2, epochs=2), there.tensors["shared"], atol=1e-6)
+    alike(federation, FedAvg(), LocalTraining(0.1, 2, batches=2, epochs=2))
 
 
 def test_own_outputs_are_each_models_on_its_own_rows():
@@ -311,9 +293,8 @@ def test_several_runs_at_once_are_each_run_alone():
     fed = clients()
     two = replace(fed, partitions=fed.partitions * 2, seeds=[0, 5])
     start = joined(fed.net).expand(2, -1)
-    both = run(two, ClientRowsAveraged(), TRAINING, 2, start, workers=1, tracker=Pooled())
-    alone = run(
-        replace(fed, seeds=[5]), ClientRowsAveraged(), TRAINING, 2, workers=1, tracker=Pooled()
-    )
+    how = dict(workers=1, tracker=Pooled())
+    both = run(two, ClientRowsAveraged(), TRAINING, 2, start, **how)
+    alone = run(replace(fed, seeds=[5]), ClientRowsAveraged(), TRAINING, 2, **how)
     assert torch.equal(both.tensors["personal"][1], alone.tensors["personal"][0])
     assert both.final.loc[5].to_dict() == alone.final.loc[5].to_dict()

@@ -10,10 +10,11 @@ from scipy.stats import norm
 
 from lgfed_core.engine import run
 from lgfed_core.errors import SettingsError
-from lgfed_core.methods import FADE, LGFedAvg
-from lgfed_core.methods.privacy import ANY_TWO, NOTHING, Privacy
+from lgfed_core.methods import FADE, FedAvg, LGFedAvg
+from lgfed_core.methods.privacy import ANY_TWO, NOTHING, Privacy, spent
+from lgfed_core.methods.privacy_oracle import Claimed, PrivacyError, check, require
 from lgfed_core.models.layout import joined
-from toy import SGD, grouped, models
+from toy import SGD, grouped
 
 RNG = np.random.default_rng
 
@@ -22,9 +23,8 @@ def test_long_changes_are_clipped_and_short_ones_are_not():
     before = torch.tensor([1.0, 1.0])
     sent = Privacy(clip=5.0, noise=0.0).privatise
     assert sent(before, before + torch.tensor([6.0, 8.0]), RNG(0)).tolist() == [4.0, 5.0]
-    assert sent(before, before + torch.tensor([0.3, 0.4]), RNG(0)).tolist() == pytest.approx(
-        [1.3, 1.4]
-    )
+    short = sent(before, before + torch.tensor([0.3, 0.4]), RNG(0))
+    assert short.tolist() == pytest.approx([1.3, 1.4])
     assert sent(before, before, RNG(0)).tolist() == [1.0, 1.0]
 
 
@@ -42,25 +42,14 @@ def test_impossible_settings_are_named(bad):
 
 
 def test_a_run_sends_what_is_veiled_and_only_that():
-    federation = grouped()
-    free = run(federation, FADE(beta=1.0), SGD, 2, workers=1)
-    loose = Privacy(clip=1e6, noise=0.0)
-    same = run(federation, FADE(upload=[loose], beta=1.0), SGD, 2, workers=1)
-    assert torch.allclose(models(free), models(same), atol=1e-6)
-    tight = Privacy(clip=1e-3, noise=0.0)
-    held = run(federation, FADE(upload=[tight], beta=1.0), SGD, 2, workers=1)
-    start = run(federation, FADE(beta=1.0), SGD, 0, workers=1).tensors["shared"]
-    assert (held.tensors["shared"] - start).norm() <= 2e-3 + 1e-6
-    noisy = [
-        run(
-            replace(federation, seeds=[seed]),
-            FADE(upload=[Privacy(1e-3, 1.0)], beta=1.0),
-            SGD,
-            1,
-            workers=1,
-        ).tensors["shared"]
-        for seed in (0, 0, 1)
-    ]
+    def sent(*upload, rounds=2, seed=0):
+        fed = replace(grouped(), seeds=[seed])
+        return run(fed, FADE(upload=upload, beta=1.0), SGD, rounds, workers=1).tensors["shared"]
+
+    loose, tight = Privacy(clip=1e6, noise=0.0), Privacy(clip=1e-3, noise=0.0)
+    assert torch.allclose(sent(), sent(loose), atol=1e-6)
+    assert (sent(tight) - sent(rounds=0)).norm() <= 2e-3 + 1e-6
+    noisy = [sent(Privacy(1e-3, 1.0), rounds=1, seed=seed) for seed in (0, 0, 1)]
     assert torch.equal(noisy[0], noisy[1]) and not torch.equal(noisy[0], noisy[2])
 
 
@@ -98,9 +87,8 @@ def test_epsilon_is_that_of_the_gaussian_mechanism():
         assert exact <= found <= 1.02 * exact  # an accountant errs on the safe side
     assert 1e4 < Privacy(1.0, 0.003).epsilon(30, delta) < 1e8  # at once, without gigabytes
     assert Privacy(1.0, 0.0).epsilon(1, delta) == float("inf")
-    assert Privacy(9.0, 4.0).epsilon(1, delta) == Privacy(1.0, 4.0).epsilon(1, delta), (
-        "in units of C"
-    )
+    in_units_of_c = [Privacy(clip, 4.0).epsilon(1, delta) for clip in (1.0, 9.0)]
+    assert in_units_of_c[0] == in_units_of_c[1]
     assert Privacy(1.0, 1.0).epsilon(0, delta) == 0.0
 
 
@@ -115,3 +103,166 @@ def test_two_changes_are_twice_as_far_apart_as_a_change_and_none():
     assert blurred.epsilon(3, 1e-5, NOTHING) == blurred.epsilon(3, 1e-5)
     with pytest.raises(SettingsError, match="apart is 0"):
         blurred.epsilon(3, 1e-5, 0.0)
+
+
+# The oracle lets right averages pass, the engine's own among them, and names each wrong one.
+
+
+C, Z, M = 0.5, 0.8, 10
+CLAIMED = Claimed(clip=C, noise=Z, devices=M)
+HALF = Claimed(clip=C, noise=0.1, devices=M, sampling=0.5)
+FIRST = CLAIMED.lengths[0]
+
+
+def clipped(uploads, to=C):
+    lengths = np.linalg.norm(uploads, axis=1, keepdims=True)
+    return uploads * np.minimum(1, to / np.maximum(lengths, 1e-12))
+
+
+def blur(size, rng, z=Z):
+    return z * C * rng.standard_normal(size)
+
+
+def right(uploads, rng, z=Z, m=M):
+    return (clipped(uploads).sum(0) + blur(uploads.shape[1], rng, z)) / m
+
+
+def poisson(uploads, rng):
+    return right(uploads[rng.random(len(uploads)) < HALF.sampling], rng, HALF.noise)
+
+
+def fixed_share(uploads, rng):
+    drawn = rng.permutation(len(uploads))[: round(len(uploads) * HALF.sampling)]
+    return right(uploads[drawn], rng, HALF.noise)
+
+
+def engine(uploads, rng):
+    """Each device adds its own noise, z / sqrt(m) each, as `Privacy` does."""
+    treat = Privacy(C, Z / M**0.5)
+    before = torch.zeros(uploads.shape[1])
+    sent = [treat.privatise(before, torch.from_numpy(u).float(), rng) for u in uploads]
+    return FedAvg(weighted=False).aggregate(torch.stack(sent), None).numpy()
+
+
+@pytest.mark.parametrize(
+    ("release", "claimed"),
+    [(right, CLAIMED), (engine, CLAIMED), (poisson, HALF), (fixed_share, HALF)],
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_right_average_passes(release, claimed, seed):
+    found = require(release, claimed, calls=100, seed=seed)
+    assert all(line.holds for line in found) and len(found) == 5 + (claimed is HALF)
+
+
+def noise_divided_twice(uploads, rng):
+    return clipped(uploads).mean(0) + blur(uploads.shape[1], rng) / M**2
+
+
+def noise_from_everyone(uploads, rng):
+    return clipped(uploads).mean(0) + np.mean([blur(uploads.shape[1], rng) for _ in uploads], 0)
+
+
+def not_clipped(uploads, rng):
+    return uploads.mean(0) + blur(uploads.shape[1], rng) / M
+
+
+def clipped_by_number(uploads, rng):
+    return (np.clip(uploads, -C, C).sum(0) + blur(uploads.shape[1], rng)) / M
+
+
+def clipped_per_layer(uploads, rng):
+    parts = [clipped(uploads[:, :FIRST]), clipped(uploads[:, FIRST:])]
+    return (np.concatenate(parts, 1).sum(0) + blur(uploads.shape[1], rng)) / M
+
+
+def clipped_per_layer_to_their_share(uploads, rng):
+    parts = [clipped(p, C / 2**0.5) for p in (uploads[:, :FIRST], uploads[:, FIRST:])]
+    return (np.concatenate(parts, 1).sum(0) + blur(uploads.shape[1], rng)) / M
+
+
+def clipped_after_averaging(uploads, rng):
+    return clipped(uploads.mean(0, keepdims=True))[0] + blur(uploads.shape[1], rng) / M
+
+
+def wrong_scale(uploads, rng):
+    return 2 * right(uploads, rng) - blur(uploads.shape[1], rng, 1e-9)
+
+
+def shrunk(uploads, rng):
+    return (0.5 * clipped(uploads).sum(0) + blur(uploads.shape[1], rng)) / M
+
+
+def same_noise(uploads, rng):
+    return right(uploads, np.random.default_rng(7))
+
+
+def sometimes_the_same_noise(uploads, rng):
+    return right(uploads, np.random.default_rng(rng.integers(50)))
+
+
+def noise_on_a_layer(uploads, rng):
+    average = right(uploads, rng)
+    average[FIRST:] = clipped(uploads).mean(0)[FIRST:]
+    return average
+
+
+@pytest.mark.parametrize(
+    ("release", "named"),
+    [
+        (noise_divided_twice, "noise, as a share"),
+        (noise_from_everyone, "noise, as a share"),
+        (not_clipped, "clipping"),
+        (clipped_by_number, "clipping"),
+        (clipped_per_layer, "clipped whole"),
+        (clipped_per_layer_to_their_share, "clipped whole"),
+        (clipped_after_averaging, "clipping"),
+        (wrong_scale, "short changes"),
+        (shrunk, "short changes"),
+        (same_noise, "fresh noise"),
+        (sometimes_the_same_noise, "fresh noise"),
+        (noise_on_a_layer, "noise, as a share"),
+    ],
+)
+def test_a_wrong_one_is_named(release, named):
+    with pytest.raises(PrivacyError, match=f"not as private as claimed: .*{named}"):
+        require(release, CLAIMED, calls=100)
+
+
+def everybody(uploads, rng):
+    return right(uploads, rng, HALF.noise)
+
+
+def the_first(uploads, rng):
+    return right(uploads[: len(uploads) // 2], rng, HALF.noise)
+
+
+@pytest.mark.parametrize("release", [everybody, the_first])
+def test_who_does_not_sample_as_said_is_named(release):
+    wrong = [line.name for line in check(release, HALF, calls=100) if not line.holds]
+    assert "sampling, the share" in wrong
+
+
+@pytest.mark.parametrize(("sampling", "too_low"), [(0.5, 0.5), (0.2, 0.9)])
+def test_an_epsilon_below_the_accountants_is_named(sampling, too_low):
+    """Much noise hides who was there, so nothing else is."""
+    pytest.importorskip("opacus")
+    due = spent(2.0, sampling, 10, 1e-5)
+    assert due < spent(2.0, 1.0, 10, 1e-5)  # sampling protects
+    how = dict(clip=C, noise=2.0, devices=M, sampling=sampling, rounds=10)
+
+    def release(uploads, rng):
+        return right(uploads[rng.random(len(uploads)) < sampling], rng, 2.0)
+
+    assert require(release, Claimed(**how, epsilon=due), calls=50)[-1].found == due
+    with pytest.raises(PrivacyError, match="epsilon claimed"):
+        require(release, Claimed(**how, epsilon=too_low * due), calls=50)
+    found = check(release, Claimed(**how, epsilon=too_low * due), calls=100)
+    assert [line.name for line in found if not line.holds] == ["epsilon claimed"]
+
+
+def test_nonsense_is_refused():
+    with pytest.raises(PrivacyError, match=r"must give \[400\] numbers"):
+        require(lambda uploads, rng: uploads.mean(0)[:3], CLAIMED, calls=3)
+    for bad in (dict(clip=0.0), dict(noise=0.0), dict(sampling=1.5), dict(lengths=(5,))):
+        with pytest.raises(SettingsError, match="clip, noise and devices are above 0"):
+            Claimed(**dict(clip=1.0, noise=1.0, devices=2) | bad)

@@ -14,6 +14,7 @@ from lgfed_core import Method, Step, cross_entropy
 from lgfed_core.errors import ContractError, LgfedError, SettingsError
 from lgfed_core.methods import MTL, FedAvg, LGFedAvg, LocalOnly
 from lgfed_core.testing import NotTested, check_method, everything, promises
+from toy import python
 
 HEAD = frozenset({"classifier.weight", "classifier.bias"})
 SEEN: list[torch.Tensor] = []  # where a method puts what it should not keep
@@ -290,7 +291,7 @@ def test_the_checks_need_no_pytest():
         "skip = 'resumes', 'renaming', 'not_finite'; "
         "lgfed_core.testing.check_method(lgfed_core.FedAvg, skip=skip)"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    python(code, check=True)
 
 
 def test_a_skipped_promise_is_shown_as_skipped(pytestconfig, tmp_path):

@@ -111,6 +111,7 @@ def test_the_same_arguments_give_the_same_clients():
     "k, changes, words",
     [
         (0, {}, "at least 1"),
+        (True, {}, "clients is True"),
         (200, {}, "200 clients, but only 126"),
         (3, dict(d=1), "d of at least 2"),
         (3, dict(validation=1.0), r"\[0, 1\)"),
@@ -131,16 +132,8 @@ def test_rows_without_a_client_to_go_to_are_named():
         feature_clusters.simulate(*few, 8, seed=0).partition()
     with pytest.raises(PartitionError, match="proportion is 2"):
         feature_clusters.simulate(*embeddings(), 3, seed=0).shuffled(2, seed=0)
-
-
-def test_rows_for_testing_are_named_by_true_and_false():
     with pytest.raises(PartitionError, match="test is int"):
         feature_clusters.parts(np.zeros(4, int), np.array([0, 1, 2, 3]), 0.1, 0)
-
-
-def test_no_rows_and_a_truth_value_of_clients_are_refused():
-    with pytest.raises(PartitionError, match="clients is True"):
-        feature_clusters.simulate(*embeddings(), True, seed=0)
     none = (values[:0] for values in embeddings())
     with pytest.raises(PartitionError, match="there are no rows"):
         feature_clusters.simulate(*none, 2, seed=0)

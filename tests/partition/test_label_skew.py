@@ -330,13 +330,9 @@ def test_describe_has_one_line_per_device():
     )
     table = partition.describe(data)
     assert table.index.name == "device" and table.index.tolist() == [0, 1]
-    assert table.to_dict("list") == {
-        "train": [2, 2],
-        "validation": [1, 0],
-        "test": [1, 2],
-        "classes": [(0, 1), (1,)],
-        "test_classes": [(0,), (1,)],
-    }
+    due = dict(train=[2, 2], validation=[1, 0], test=[1, 2])
+    due |= dict(classes=[(0, 1), (1,)], test_classes=[(0,), (1,)])
+    assert table.to_dict("list") == due
     assert partition.summary(data) == (
         "2 devices, 2 train rows, 0-1 validation rows, 1-2 test rows, at most 2 classes each"
     )
