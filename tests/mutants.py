@@ -56,7 +56,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
     ("methods/cgau.py", "rows.clamp(max=self.cap)", "rows.clamp(min=self.cap)", DIGESTS),
     ("methods/cgau.py", "before + each * (trained - before)", "trained",
      DIGESTS),
-    ("methods/fade.py", "self.beta * average + (1 - self.beta) * before", "average", DIGESTS),
+    ("methods/interface.py", "beta * average + (1 - beta) * before", "average", DIGESTS),
     ("engine/rounds.py", "rows[r].size[who]", "rows[r].size[: len(who)]", CONTRACT),
     ("engine/rounds.py", "and slot not in out]", "]", CONTRACT),
     ("engine/divergence.py", 't["personal"][run, device] = engine.before[slot]\n        for', "for",
