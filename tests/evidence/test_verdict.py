@@ -8,7 +8,7 @@ from scipy import stats
 
 from lgfed_core.errors import ResultsError
 from lgfed_core.evidence import comparison, verdict
-from lgfed_core.evidence.best_method import behind
+from lgfed_core.evidence.verdict import behind
 
 
 def test_interval_is_welchs():
