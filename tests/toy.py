@@ -1,8 +1,10 @@
 """A toy federation that every engine test can afford: ten devices, three classes, 8 numbers.
 
-And a row of results, for tests of what is made of stored rows.
+And a row of results, for tests of what is made of stored rows; and the functions of a page.
 """
 
+import ast
+import json
 import subprocess
 import sys
 import time
@@ -10,6 +12,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,6 +26,7 @@ from lgfed_core.engine.trackers import Tracker
 from lgfed_core.methods import FedAvg
 from lgfed_core.models.layout import joined
 from lgfed_core.partition import ClientIndices, Partition
+from lgfed_core.paths import ROOT
 from lgfed_core.seeds import visits
 
 LANES = pytest.mark.parametrize("lanes", ["looped", "batched"])
@@ -230,3 +234,23 @@ def python(code: str, *arguments: str, **how) -> subprocess.CompletedProcess:
     """What a fresh process says and how it ends."""
     command = [sys.executable, "-c", code, *arguments]
     return subprocess.run(command, capture_output=True, text=True, **how)
+
+
+def page(name: str) -> SimpleNamespace:
+    """What the cells of a page import, and the functions and constants that they define."""
+    cells = json.loads((ROOT / "book" / f"{name}.ipynb").read_text())["cells"]
+    code = [
+        c
+        for c in cells
+        if c["cell_type"] == "code" and "guard" not in c["metadata"].get("tags", ())
+    ]
+    lines = [line for c in code for line in ast.parse("".join(c["source"])).body if _names(line)]
+    found: dict = {}
+    exec(compile(ast.Module(lines, []), name, "exec"), found)
+    return SimpleNamespace(**found)
+
+
+def _names(line: ast.stmt) -> bool:
+    if isinstance(line, ast.Assign):
+        return all(isinstance(to, ast.Name) and to.id.isupper() for to in line.targets)
+    return isinstance(line, ast.Import | ast.ImportFrom | ast.FunctionDef)

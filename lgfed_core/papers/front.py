@@ -22,7 +22,7 @@ from lgfed_core.paths import ROOT
 from . import board, questions
 from .fade.digits import claims as digits
 from .guards import gap
-from .lgfedavg.figures import accuracies
+from .lgfedavg.comparisons import accuracies
 from .lgfedavg.records import at_hand
 from .questions import answered
 

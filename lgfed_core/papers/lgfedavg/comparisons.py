@@ -10,6 +10,7 @@ validation rows.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,7 @@ from lgfed_core.evidence.rows import plain
 from lgfed_core.evidence.verdict import Evidence
 
 from .printed import TABLES
-from .records import IDS, PRINTED
+from .records import IDS, PRINTED, by_seed
 
 CLASSES = (2, 3, 4, 5, 10)  # per device; 10 is i.i.d.
 BUDGETS = {"mnist": (400, 800), "cifar10": (1200, 1800)}  # FedAvg rounds of the headline rows
@@ -182,3 +183,20 @@ def same_served(read: Read) -> list[Part]:
         for classes in CLASSES
         for who in map(lg, budgets)
     ]
+
+
+def accuracies(stored: pd.DataFrame) -> pd.DataFrame:
+    """CIFAR-10, local test of FedAvg, local only and LG-FedAvg at each number of classes, percent.
+
+    stored: rows of `records.load`; as described, chosen on validation rows. One line per method and
+    number of classes: mean, low, high (95 %), seeds (0: not run, mean NaN), and paper, the printed
+    mean.
+    """
+    read, lines = Read(by_seed(stored), READINGS[SOUND]), []
+    for who, classes in product((FULL["cifar10"], LOCAL, lg(1800)), CLASSES):
+        mine = read.local("cifar10", classes, who)
+        found = verdict.greater(mine.to_numpy())
+        paper = printed("cifar10", classes)[who, "local_test_acc"]
+        lines.append((who[0], classes, paper, found.estimate, found.low, found.high, len(mine)))
+    columns = ["method", "classes", "paper", "mean", "low", "high", "seeds"]
+    return pd.DataFrame(lines, columns=columns)

@@ -2,22 +2,21 @@
 
 from itertools import product
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
-from lgfed_core import plotting
 from lgfed_core.evidence import printed, records as results, verdict
-from lgfed_core.papers.lgfedavg import claims, figures, records
+from lgfed_core.papers.lgfedavg import claims, comparisons, records
 from lgfed_core.papers.lgfedavg.comparisons import BUDGETS, CLASSES, LOCAL, READINGS, SOUND
 from lgfed_core.papers.lgfedavg.printed import TABLES
-from toy import stored_row
+from toy import page, stored_row
 
 SEEDS = (0, 1, 2, 3)
 NOISE = np.array([0.02, -0.01, 0.01, -0.02])  # of each seed, in points
 NOTHING = results.load(folder=printed.PAPER / "none")
 SELECTIONS = tuple(READINGS.values())
+PAGE = page("lgfedavg/cifar10")
 
 
 def stored(worlds, datasets=("mnist", "cifar10"), classes=CLASSES, seeds=SEEDS):
@@ -150,10 +149,10 @@ def by_reading(dataset, classes, method, rounds, metric, *reading):
 
 
 def test_the_parts_of_a_gap_sum_to_the_papers():
-    gaps = figures.decomposition(stored(by_reading))
+    gaps = PAGE.decomposition(stored(by_reading))
     assert set(gaps["budget"]) == {400, 800, 1200, 1800}
     for (dataset, test, budget), parts in gaps.groupby(["dataset", "test", "budget"]):
-        assert parts["part"].tolist() == list(figures.PARTS)
+        assert parts["part"].tolist() == list(PAGE.PARTS)
         assert parts["value"].sum() == pytest.approx(parts["paper"].iloc[0])
         assert parts["value"].tolist()[:3] == pytest.approx([10, 3, 3])
         assert parts["end"].tolist()[:-1] == pytest.approx(parts["start"].tolist()[1:])
@@ -170,35 +169,18 @@ def test_the_parts_of_a_gap_are_of_the_seeds_that_every_reading_has():
         return 90.0 if "as_described" in cell else None
 
     rows = pd.concat([stored(by_reading), stored(other_seed, seeds=(7,))])
-    same = figures.decomposition(stored(by_reading))
-    pd.testing.assert_frame_equal(figures.decomposition(rows), same)
-    assert figures.decomposition(rows[rows["protocol"] == "as_described"]).empty
-
-
-def test_a_gap_to_models_trained_alone():
-    parts = figures.decomposition(stored(by_reading), ["mnist"], rival="local_only")
-    first = parts[(parts["test"] == "local_test_acc") & (parts["budget"] == 400)]
-    assert first["paper"].iloc[0] == pytest.approx(0.05)  # Table 6: 98.77 - 98.72
-    assert first["value"].tolist()[:3] == pytest.approx([10, 3, 3])
+    same = PAGE.decomposition(stored(by_reading))
+    pd.testing.assert_frame_equal(PAGE.decomposition(rows), same)
+    assert PAGE.decomposition(rows[rows["protocol"] == "as_described"]).empty
 
 
 def test_accuracies_by_classes():
-    table = figures.accuracies(stored(all_true, classes=(2, 5)))
+    table = comparisons.accuracies(stored(all_true, classes=(2, 5)))
     mine = table[table["method"] == "lg_fedavg"]
     assert mine["classes"].tolist() == list(CLASSES)
     assert mine["seeds"].tolist() == [4, 0, 0, 4, 0]
     lead = mine["mean"].to_numpy() - table.loc[table["method"] == "fedavg", "mean"].to_numpy()
     assert lead[[0, 3]] == pytest.approx([28, 25])
     assert mine["paper"].iloc[[0, -1]].tolist() == pytest.approx([91.77, 69.89])  # Table 8
-
-
-@pytest.mark.parametrize("few", [{}, dict(datasets=["mnist"], classes=(2,), seeds=(0,)), None])
-def test_figures_draw_what_is_there(few):
-    rows = NOTHING if few is None else stored(all_true, **few)
-    with plotting.style():
-        gaps = figures.gap_by_parts(figures.decomposition(rows))
-        missing = [ax for ax in gaps.axes if any(t.get_text() == "not yet run" for t in ax.texts)]
-        there = figures.decomposition(rows).groupby(["dataset", "test"]).ngroups
-        assert len(missing) == 4 - there
-        assert len(figures.accuracies(rows)) == 3 * len(CLASSES)
-    plt.close("all")
+    assert len(comparisons.accuracies(NOTHING)) == 3 * len(CLASSES)
+    assert PAGE.decomposition(NOTHING).empty

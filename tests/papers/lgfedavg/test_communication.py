@@ -10,7 +10,6 @@ from scipy import stats
 from lgfed_core import models
 from lgfed_core.errors import ResultsError
 from lgfed_core.evidence import records as results
-from lgfed_core.papers.lgfedavg import figures
 from lgfed_core.papers.lgfedavg.communication import (
     SYSTEMS,
     System,
@@ -22,8 +21,9 @@ from lgfed_core.papers.lgfedavg.communication import (
 )
 from lgfed_core.papers.lgfedavg.mnist import MNIST
 from lgfed_core.paths import PAPER
-from toy import stored_row
+from toy import page, stored_row
 
+POINTS = page("lgfedavg/communication").points
 EXACT = {  # parameters sent in rounds of either phase; printed 2.9, 5.05 x 10^10, 8.5 x 10^9 ...
     ("mnist", 400, 100): 28_961_702_000,
     ("mnist", 725, 0): 50_499_773_500,
@@ -190,7 +190,7 @@ def test_every_budget_is_a_point_of_the_paper_and_ours_are_those_run():
             row("fedavg", 800, 0, 14.0, classes_per_device=3),
         ]
     )
-    points = figures.points(rows, "mnist", 2, "as_described")
+    points = POINTS(rows, "mnist", 2, "as_described")
     paper, ours = (points[points["who"] == who] for who in ("paper", "ours"))
     assert len(paper) == 14 and set(paper["fedavg_rounds"]) == {0, 400, 500, 600, 700, 800}
     assert ours[["method", "mean", "seeds"]].values.tolist() == [
@@ -203,7 +203,7 @@ def test_every_budget_is_a_point_of_the_paper_and_ours_are_those_run():
     assert lg["gigabytes"] == pytest.approx(20 * (400 * 633_226 + 100 * 99_978) * 4e-9)
     assert ours.loc[ours["method"] != "lg_fedavg", "low"].isna().all()
     assert (points.loc[points["method"] == "local_only", "gigabytes"] == 0).all()
-    other = figures.points(rows.assign(stand_in="usps"), "mnist", 2, "as_described")
+    other = POINTS(rows.assign(stand_in="usps"), "mnist", 2, "as_described")
     assert set(other["who"]) == {"paper"}  # other data than the paper's
 
 
@@ -211,5 +211,5 @@ def test_every_budget_is_a_point_of_the_paper_and_ours_are_those_run():
     ("data", "classes", "lines"), [("cifar10", 2, 16), ("cifar10", 3, 14), ("mnist", 10, 14)]
 )
 def test_without_rows_of_ours_there_are_the_papers_alone(data, classes, lines):
-    found = figures.points(results.load(folder=PAPER / "none"), data, classes, "as_released")
+    found = POINTS(results.load(folder=PAPER / "none"), data, classes, "as_released")
     assert len(found) == lines and set(found["who"]) == {"paper"}  # MTL for two classes

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
-import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
@@ -215,19 +214,6 @@ class Version1(phases.PhasedExperiment):
             lines["sent"] = (here.m + here.K) * sent
             out.append(lines.assign(part=part, local_test_acc=100 * lines["local_test_acc"]))
         return pd.concat(out, ignore_index=True)
-
-
-def strangers(images: Dataset, devices: int, seed: int) -> np.ndarray:
-    """The share of each device's test rows, in percent, whose class it has no training row of: [K].
-
-    Version 1 deals the shard numbers of the label-sorted training set to the test set as well.
-    """
-    split = partition.label_shards(images.train.y, images.test.y, devices, 2, seed)
-    shares = []
-    for k in range(devices):
-        held, asked = images.train.y[split.train.of(k)], images.test.y[split.test.of(k)]  # [n], [t]
-        shares.append(100 * (asked[:, None] != held.unique()).all(1).float().mean().item())
-    return np.array(shares)
 
 
 def values_of(stored, table, data, metric, method, selection="best_val") -> pd.Series:

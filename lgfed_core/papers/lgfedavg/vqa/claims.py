@@ -6,14 +6,11 @@ come to 40.22 % within its first 20, it would not have needed 47 to 40 %. Each m
 learning rate that validation rows choose of those tried (`chosen_rate`).
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
-from lgfed_core.data.questions import Asked
 from lgfed_core.evidence.claims import Claim, Line, Part, exact, paired
 from lgfed_core.evidence.printed import cells
 from lgfed_core.evidence.records import select
@@ -188,30 +185,3 @@ def by_line(curves: pd.DataFrame, start: int) -> dict[str, pd.DataFrame]:
             found[line] = mine.pivot_table("value", "round", "seed")
             found[line].index += start if line == "lg_fedavg" else 0
     return found
-
-
-def floor(cfg: Settings, asked: Asked, seeds: Iterable[int]) -> pd.Series:
-    """Mean local test accuracy, in percent, of who sees no picture, by seed: on each device its
-    commonest answer to this very question; to one it has not had, the commonest of all devices."""
-    train, test = asked.data.train, asked.data.test
-    words = (part.x[:, 3 * asked.side**2 :].tolist() for part in (train, test))  # behind pixels
-    told = [list(map(tuple, rows)) for rows in words]
-    common, known = int(train.y.bincount().argmax()), _commonest(told[0], train.y.tolist())
-    found = {}
-    for seed in seeds:
-        split, right = cfg.split(asked, seed), []
-        for k in range(len(split)):
-            mine, asks = split.train.of(k), split.test.of(k)
-            own = known | _commonest([told[0][i] for i in mine.tolist()], train.y[mine].tolist())
-            said = [own.get(told[1][i], common) for i in asks.tolist()]
-            right.append((test.y[asks].numpy() == said).mean())
-        found[seed] = 100 * np.mean(right)
-    return pd.Series(found).rename_axis("seed")
-
-
-def _commonest(questions: Sequence[tuple], answers: Sequence[int]) -> dict[tuple, int]:
-    """To each question its commonest answer."""
-    found: dict[tuple, Counter] = defaultdict(Counter)
-    for words, y in zip(questions, answers, strict=True):
-        found[words][y] += 1
-    return {words: counts.most_common(1)[0][0] for words, counts in found.items()}

@@ -13,7 +13,7 @@ from lgfed_core.models.layout import joined
 from lgfed_core.papers.lgfedavg.printed import TABLES
 from lgfed_core.papers.lgfedavg.version1 import run as v1
 from lgfed_core.papers.lgfedavg.version1.run import VERSION1
-from toy import stored_row
+from toy import page, stored_row
 
 
 @pytest.fixture(scope="module", params=["mnist", "cifar10"])
@@ -91,14 +91,14 @@ def test_strangers_counted_by_hand():
     Shards 0, 1 and 3 hold one class. Who has 0 and 1 trains on class 0 and is tested on 0 and 1.
     """
     images = Dataset("toy", labels(5, 3), labels(1, 3), 2)
-    seen = set()
+    seen, strangers = set(), page("lgfedavg/version1").strangers
     for seed in range(20):
-        shares = v1.strangers(images, 2, seed)
+        shares = strangers(images, 2, seed)
         assert shares.shape == (2,)
         seen.add(tuple(sorted(shares.round(6))))
     assert seen == {(0.0, 50.0), (0.0, 0.0)}
     balanced = Dataset("toy", labels(8, 8), labels(4, 4), 2)
-    assert not v1.strangers(balanced, 2, 0).any()
+    assert not strangers(balanced, 2, 0).any()
 
 
 def test_values_are_of_full_length_and_by_seed():

@@ -12,7 +12,7 @@ from lgfed_core.papers.lgfedavg.records import system
 from lgfed_core.papers.lgfedavg.vqa import claims
 from lgfed_core.papers.lgfedavg.vqa.run import CURVES, QUESTIONS, RATES, TABLE, at_goal, ids
 from lgfed_core.papers.lgfedavg.vqa.settings import LINES, Settings, asked_of
-from toy import stored_row
+from toy import page, stored_row
 
 SMOKE = QUESTIONS.settings("smoke")
 
@@ -79,7 +79,7 @@ def test_claims_name_lines_that_can_be_run():
 def test_who_sees_no_picture_answers_as_is_commonest_on_the_device():
     cfg = QUESTIONS.settings("smoke", alpha=0.3)
     asked = asked_of(cfg)
-    both, alone = (claims.floor(cfg, asked, seeds) for seeds in ([0, 1], [0]))
+    both, alone = (page("lgfedavg/vqa").floor(cfg, asked, seeds) for seeds in ([0, 1], [0]))
     answer = asked.data.test.y == asked.data.train.y.bincount().argmax()  # one for all
     assert 100 * answer.float().mean() < both[0] < 100
     assert both[0] == alone[0]  # a seed has what it has alone
