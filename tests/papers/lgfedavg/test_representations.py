@@ -12,7 +12,9 @@ from lgfed_core.models import count
 from lgfed_core.models.auxiliary import AuxiliaryMLP, head
 from lgfed_core.papers.lgfedavg.representations import labels, run
 from lgfed_core.papers.lgfedavg.representations.run import REPRESENTATIONS, TABLE
-from toy import stored_row
+from toy import page, stored_row
+
+TESTS = page("lgfedavg/representations").TESTS
 
 
 def test_each_device_keeps_its_labels_and_the_fewer_are_among_the_more():
@@ -77,7 +79,7 @@ def cell(way: str, weight: float, seed: int, value: float | None, **other: float
     ids = dict(table=TABLE, way=way, labels=10, weight=weight, selection="last", seed=seed)
     if value is None:
         return [stored_row(metric="diverged", value=3, **ids)]
-    numbers = dict.fromkeys(("validation_acc", run.CHOOSING, *run.TESTS), value) | other
+    numbers = dict.fromkeys(("validation_acc", run.CHOOSING, *TESTS), value) | other
     return [stored_row(metric=name, value=number, **ids) for name, number in numbers.items()]
 
 

@@ -25,15 +25,11 @@ BETWEEN = ALPHAS[1:-1]
 EXTREMES = {0.0: "local only", 1.0: "FedAvg"}
 _TENTH = round(EACH / 10)
 SHARED = {"chats": _TENTH / (EACH - 2 * _TENTH)}  # test rows over training rows
-SHORT = "runs with fewer restarts, rounds or passes than the others"
 
 
 def stored() -> pd.DataFrame:
-    """The recorded rows of every source, alpha and rate; short runs where there are no others."""
-    columns = ("stand_in", "alpha", "lr", "scale")
-    rows = select(NAME, columns=columns, table=TABLE, scale=("short", "paper"))
-    whole = rows["scale"] == "paper"
-    return rows[whole | ~rows["stand_in"].isin(rows["stand_in"][whole])]
+    """The recorded rows of every source, alpha and rate at paper scale."""
+    return select(NAME, columns=("stand_in", "alpha", "lr"), table=TABLE, scale="paper")
 
 
 def wide(rows: pd.DataFrame, source: str, metric: str, lr: float = Settings.lr) -> pd.DataFrame:
@@ -93,10 +89,5 @@ def chats() -> pd.DataFrame:
     return select(stored(), stand_in=SOURCES["chats"])
 
 
-def short(found: pd.DataFrame) -> dict[str, str]:
-    """How runs are shorter than the usual ones, by claim."""
-    return {} if set(found["scale"]) <= {"paper"} else {"L18": SHORT}
-
-
-JUDGED = Judged(CLAIMS, chats, short=short)
+JUDGED = Judged(CLAIMS, chats)
 judged, from_stored, told = JUDGED.judged, JUDGED.from_stored, JUDGED.told

@@ -16,7 +16,6 @@ from scipy.stats import norm
 
 from lgfed_core.seeds import Purpose, stream
 
-from ..theory.closed_form import Problem, Terms, finite_sample, normal
 from .texts import EACH, LABELS, PERSONS, Texts
 
 RHOS = {"alike": 0.0, "between": 0.2, "apart": 1.0}
@@ -69,9 +68,3 @@ def _whitened(z: NDArray) -> NDArray:
     """z [w, d] moved and turned so that its rows have mean 0 and covariance I."""
     z = z - z.mean(0)
     return z @ np.linalg.inv(np.linalg.cholesky(z.T @ z / len(z))).T
-
-
-def predicted(rho: float, persons: int = PERSONS, each: int = EACH) -> Terms:
-    """The terms of the expected error, for as many training rows as a person has."""
-    rows = each - 2 * max(1, round(each / 10))
-    return finite_sample(Problem(rho, SIGMA, normal(FEATURES), persons, rows))

@@ -27,21 +27,6 @@ from .settings import LABELS, SCALES, WAYS, WEIGHTS, WITHOUT, Settings, named
 NAME = "lgfedavg.representations"
 TABLE = "lgfedavg_representations"  # of our own: no paper prints it
 CURVES = "lgfedavg_representations_curves"
-WORDS = {  # way -> what is on the page
-    "plain": "g alone",
-    "supervised": "own head",
-    "autoencoder": "autoencoder",
-    "jigsaw": "jigsaw",
-    "rotation": "rotation",
-    "adversarial": "against an adversary",
-    "fedavg": "FedAvg",
-}
-TESTS = {"local_test_acc": "local test", "new_test_acc": "new test", "probe_digit": "digit from h"}
-MEASURES = TESTS | {
-    "probe_common": "digit from all h",
-    "probe_slant": "slant from h",
-    "auxiliary": "auxiliary task",
-}
 OF_H = (*PROBES, CHOOSING, "auxiliary")  # what is read off h, or said by a network on top of it
 
 

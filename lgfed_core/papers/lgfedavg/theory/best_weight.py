@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
-import pandas as pd
 import torch
 from numpy.typing import ArrayLike, NDArray
 
@@ -33,8 +32,6 @@ RHOS = (0.5, 0.1, 0.06, 0.02)  # Figure 4, left to right; 0.1 is Figure 2a, 0.06
 SIGMAS = {"as_described": 1.5, "as_released": 2.25}  # the released code takes sigma^2 for the sd
 # (protocol, sigma, rho) of the paper's four settings under both readings of the noise
 SETTINGS = [(*noise, rho) for noise, rho in product(SIGMAS.items(), RHOS)]
-CAPTION = dict(zip(RHOS, ("local", "local", "global", "global"), strict=True))  # the better one
-GRID = np.linspace(0.0, 1.0, 11)  # the paper's alphas
 DRAWS = {"smoke": 4, "quick": 30, "paper": 100}  # at every scale in the paper's sizes; it has one
 _ELEMENTS = 8_000_000  # of X in one batch of draws: 64 MB
 
@@ -185,24 +182,6 @@ def optimum(draws: Draws, rho: float, sigma: float, on: str = "population") -> O
 def problem(draws: Draws, rho: float, sigma: float) -> Problem:
     """What the closed forms need to know of these draws."""
     return Problem(rho, sigma, draws.inputs, draws.devices, draws.rows)
-
-
-def table(samples: Iterable[Draws]) -> pd.DataFrame:
-    """Measured and predicted alpha* of every law of x and setting, one line each.
-
-    Columns: inputs (their name), c, protocol, sigma, rho, measured, se, printed, corrected (to
-    leading order), finite_sample, and z = (measured - finite_sample) / se.
-    """
-    lines = []
-    for draws, (protocol, sigma, rho) in product(samples, SETTINGS):
-        p, found = problem(draws, rho, sigma), optimum(draws, rho, sigma)
-        sharp = theory.finite_sample(p).best_weight
-        ids = dict(inputs=draws.inputs.name, c=draws.inputs.c)
-        ids |= dict(protocol=protocol, sigma=sigma, rho=rho)
-        formulas = dict(printed=theory.printed_weight(p), corrected=theory.corrected_weight(p))
-        measured = dict(measured=found.weight, se=found.se, **formulas, finite_sample=sharp)
-        lines.append(ids | measured | dict(z=(found.weight - sharp) / found.se))
-    return pd.DataFrame(lines)
 
 
 def claim_l10(draws: Draws) -> Evidence:

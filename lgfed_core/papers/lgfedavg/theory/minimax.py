@@ -15,8 +15,7 @@ encoder may draw the label itself, so that one minimises over the table q(y|x)
 which is convex: its gradient bounds the distance of any q from the least F, and a solution comes
 with its proof. The bound of the proposition is reached if and only if `parity_gap` is 0.
 
-Networks are deterministic encoders, h = f(x). Those are the partitions of the values of X, finitely
-many, and all of them are tried (`solve_deterministic`).
+Networks are deterministic encoders, h = f(x); the page tries all of them.
 
 Entropies are in nats. A joint law is an array [x, y, p] that sums to 1; in all `cases` P is a fair
 coin.
@@ -24,7 +23,6 @@ coin.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -125,26 +123,6 @@ def solve(joint: NDArray, strength: float = 1.0, tolerance: float = 1e-9) -> Sol
     return Solution(*game_value(joint, q, labels, strength), q, gap)
 
 
-def solve_deterministic(joint: NDArray, strength: float = 1.0) -> Solution:
-    """The minimax solution over encoders h = f(x) without randomness: all partitions of X, tried.
-
-    The best head is p(y|h). Of several best partitions the one with the least I(H; P) is returned.
-    Raises SettingsError beyond 8 values of X (4,140 partitions).
-    """
-    joint = _checked(joint)
-    if len(joint) > 8:
-        raise SettingsError(f"X has {len(joint)} values; partitions are enumerated up to 8")
-    best = None
-    for cells in _partitions(len(joint)):
-        encoder = np.eye(max(cells) + 1)[cells]
-        hy = encoder.T @ joint.sum(2)
-        value, *parts = game_value(joint, encoder, hy / hy.sum(1, keepdims=True), strength)
-        key = (round(value, 12), round(parts[1], 12))
-        if best is None or key < best[0]:
-            best = key, Solution(value, *parts, encoder, 0.0)
-    return best[1]
-
-
 def through_x(x_given_p: ArrayLike, y_given_x: ArrayLike) -> NDArray:
     """P moves X and X moves Y: x_given_p [p, x], y_given_x [x] = p(Y=1|x) -> joint [x, y, p]."""
     x_given_p, y = np.asarray(x_given_p, float), np.asarray(y_given_x, float)
@@ -191,16 +169,6 @@ def claim_l20() -> Evidence:
     shared, sure = found.information, found.gap < 1e-12
     against = 0.0 if sure and shared > 1e-3 else 1.0
     return Evidence(shared, shared, shared, 1.0, against)
-
-
-def _partitions(n: int) -> Iterator[list[int]]:
-    """All partitions of n things, as the number of each thing's cell (restricted growth)."""
-    if n == 0:
-        yield []
-        return
-    for head in _partitions(n - 1):
-        for cell in range(max(head, default=-1) + 2):
-            yield [*head, cell]
 
 
 def _checked(joint: NDArray) -> NDArray:

@@ -8,6 +8,7 @@ import torch
 
 from lgfed_core.errors import DataError
 from lgfed_core.papers.lgfedavg.mood import made_up, texts
+from toy import page
 
 HEAD = "label,person,day,text\n"  # any order, one more column
 FINE = 'a,ann,Mon,"Well, I slept\n"\n'.replace("a,", "4,", 1)  # a text over two lines
@@ -119,7 +120,8 @@ def test_chats_are_those_with_a_rating_of_who_talks_most(tmp_path):
 
 @pytest.mark.parametrize("rho", made_up.RHOS.values())
 def test_the_mixture_errs_as_the_theory_says_and_least_where_it_says(rho):
-    best = 1 - made_up.predicted(rho).best_weight
+    predicted = page("lgfedavg/mood").predicted
+    best = 1 - predicted(rho).best_weight
     grid = np.array([0.0, 0.5, 1.0, best])  # of the global model
     found = []
     for seed in range(12):
@@ -130,7 +132,7 @@ def test_the_mixture_errs_as_the_theory_says_and_least_where_it_says(rho):
         local, shared = np.stack(fits[:-1]), fits[-1]
         mixed = (1 - grid[:, None, None]) * local + grid[:, None, None] * shared
         found.append(((mixed - made.teachers) ** 2).sum(-1).mean(-1))
-    found, due = np.stack(found), made_up.predicted(rho).error(1 - grid)
+    found, due = np.stack(found), predicted(rho).error(1 - grid)
     assert (abs(found.mean(0) - due) < 4 * found.std(0, ddof=1) / np.sqrt(12)).all()
     assert found.mean(0)[3] <= found.mean(0)[:3].min() * 1.01
 

@@ -8,6 +8,7 @@ from lgfed_core.evidence import verdict
 from lgfed_core.papers.lgfedavg.theory import best_weight, closed_form as theory
 from lgfed_core.papers.lgfedavg.theory.best_weight import simulate
 from lgfed_core.papers.lgfedavg.theory.closed_form import Problem
+from toy import page
 
 # sigma, rho -> alpha* printed and corrected, local and global error printed and corrected
 PINNED = {
@@ -55,7 +56,7 @@ def test_corrected_weight_of_other_laws():
 @pytest.mark.parametrize("law", LAWS)
 def test_measured_weight_is_the_corrected_one(samples, law):
     """Within two standard errors in all eight settings; the printed one only where c = 1/d."""
-    found = best_weight.table([samples[law]])
+    found = page("lgfedavg/theory").table([samples[law]])
     assert len(found) == 8
     assert found["z"].abs().max() < 2, found
     off = (found["measured"] - found["printed"]).abs()

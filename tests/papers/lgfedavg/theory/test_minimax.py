@@ -6,9 +6,11 @@ import pytest
 from lgfed_core.errors import SettingsError
 from lgfed_core.metrics import information
 from lgfed_core.papers.lgfedavg.theory import minimax
+from toy import page
 
 CASES = minimax.cases()
-SOLVERS = minimax.solve, minimax.solve_deterministic
+PAGE = page("lgfedavg/theory")
+SOLVERS = minimax.solve, PAGE.solve_deterministic
 ATTAINED = {
     "only merit counts": True,
     "equal means, unequal spread": True,
@@ -64,7 +66,7 @@ def test_no_encoder_and_head_beat_the_solution(seed):
         assert value >= best.value - best.gap
         mixed = 0.99 * best.encoder + 0.01 * encoder
         assert minimax.game_value(joint, mixed, np.eye(3))[0] >= best.value - best.gap
-    assert minimax.solve_deterministic(joint).value >= best.value - best.gap
+    assert PAGE.solve_deterministic(joint).value >= best.value - best.gap
 
 
 def test_game_value_by_hand():
@@ -80,14 +82,14 @@ def test_game_value_by_hand():
 def test_deterministic_encoders_need_more():
     """Groups that agree on average only: a random encoder attains the bound, no function does."""
     joint = CASES["equal means, unequal spread"]
-    assert minimax.solve_deterministic(joint).value > minimax.bound(joint) + 0.05
-    merit = minimax.solve_deterministic(CASES["only merit counts"])
+    assert PAGE.solve_deterministic(joint).value > minimax.bound(joint) + 0.05
+    merit = PAGE.solve_deterministic(CASES["only merit counts"])
     assert merit.value == pytest.approx(minimax.bound(CASES["only merit counts"]))
     assert merit.encoder.argmax(1).tolist() == [0, 0, 1, 1]
 
 
 def test_partitions_are_counted_by_bell_numbers():
-    assert [len(list(minimax._partitions(n))) for n in range(1, 7)] == [1, 2, 5, 15, 52, 203]
+    assert [len(list(PAGE.partitions(n))) for n in range(1, 7)] == [1, 2, 5, 15, 52, 203]
 
 
 def test_entropies():
@@ -108,7 +110,7 @@ def test_claim():
         (lambda: minimax.solve(np.ones((2, 2, 2))), "sum to 1"),
         (lambda: minimax.solve(np.pad(CASES["X = Y = P"], ((0, 1), (0, 0), (0, 0)))), "must occur"),
         (lambda: minimax.proxy(0.3), "at most 0.2"),
-        (lambda: minimax.solve_deterministic(random_law(0, (9, 2, 2))), "up to 8"),
+        (lambda: PAGE.solve_deterministic(random_law(0, (9, 2, 2))), "up to 8"),
         (lambda: minimax.solve(CASES["the proxy counts"], tolerance=-1.0), "nats only"),
     ],
 )
