@@ -15,7 +15,7 @@ from lgfed_core.evidence.rows import plain
 from lgfed_core.evidence.verdict import greater
 from lgfed_core.papers.live_claims import Judged
 
-from .run import CHOICES, CURVES, NAME, TABLE, ids
+from .run import CHOICES, NAME, TABLE, ids
 from .settings import SPLITS
 
 PAGE = "lgfedavg/rotated"
@@ -115,16 +115,6 @@ CLAIMS = (
 
 JUDGED = Judged(CLAIMS, stored)
 judged, from_stored, told = JUDGED.judged, JUDGED.from_stored, JUDGED.told
-
-
-def curves() -> pd.DataFrame:
-    """Stored accuracies by round, in percent, from before the newcomer came (round 0): metric
-    "normal" or "rotated", and the columns that name a line, with classes_per_device."""
-    columns = ("classes_per_device", "method", "finetune_fraction_C", "round")
-    rows = select(NAME, columns=columns, table=(TABLE, CURVES), scale="paper")
-    before = [f"{split}_normal_before" for split in SPLITS.values()]
-    start = select(rows, table=TABLE, metric=before).assign(round=0, metric="normal")
-    return pd.concat([start, select(rows, table=CURVES)], ignore_index=True)
 
 
 CHANGED = {  # a setting, or one with its value -> what is other; those from `angle` on are ours

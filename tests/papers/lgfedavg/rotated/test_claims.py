@@ -8,7 +8,9 @@ from lgfed_core.evidence.rows import plain
 from lgfed_core.papers.lgfedavg.rotated import claims
 from lgfed_core.papers.lgfedavg.rotated.run import CURVES, ROTATED, ids
 from lgfed_core.papers.lgfedavg.rotated.settings import SPLITS, VARIED
-from toy import stored_row
+from toy import page, stored_row
+
+curves = page("lgfedavg/rotated").curves
 
 SIDES = ("normal", "normal_averaged", "normal_before", "rotated", "rotated_before")
 HELD = {  # line -> values of `SIDES`
@@ -52,7 +54,7 @@ def test_claims_name_lines_that_can_be_run():
 
 
 def test_choices_are_paired_with_what_is_assumed_by_seed(kept):
-    assert claims.choices().empty and claims.curves().empty  # before anything has run
+    assert claims.choices().empty and curves().empty  # before anything has run
     kept(made(HELD), made({"fedavg_0": (32, 32, 98, 80, 15)}, "angle=-90", seeds=(1, 7)))
     found = claims.choices()
     assert [*found.index.unique("choice")] == ["turned the other way"] and len(found) == 2
@@ -72,7 +74,7 @@ def test_every_choice_is_named_in_words(kept):
 def test_curves_of_old_devices_begin_before_the_newcomer_came(kept):
     ends = made({"fedavg_0": (30, 30, 98, 92, 15)}, seeds=(0,), splits=(10,))
     kept(ends, ends.iloc[:1].assign(table=CURVES, round=25, metric="normal"))
-    found = claims.curves()
+    found = curves()
     assert found["round"].tolist() == [0, 25] and found["value"].iloc[0] == pytest.approx(98)
 
 
