@@ -1,13 +1,9 @@
-"""The whole board at once: each number, contrast and claim, counted, as HTML and as files."""
+"""The whole board at once: each number, contrast and claim, counted, and as HTML."""
 
-import base64
 import html
-import io
 import json
 import tomllib
-import zipfile
 from collections.abc import Mapping
-from pathlib import Path
 
 import pandas as pd
 
@@ -112,15 +108,13 @@ def contrasted(found: pd.DataFrame, spec: Table) -> str:
     )
 
 
-def artefacts(paper: Path = PAPER) -> list[str]:
+def artefacts() -> list[str]:
     """What comes from released code or from the measuring, and not from a method, each in a line:
     those errata of data/paper/errata.toml that say so."""
-    return [one["moves"] for one in _errata(paper) if one.get("artefact")]
+    return [one["moves"] for one in _errata() if one.get("artefact")]
 
 
-def errata_beside(
-    table: str, metric: str, contrast: str, released: bool, paper: Path = PAPER
-) -> list[str]:
+def errata_beside(table: str, metric: str, contrast: str, released: bool) -> list[str]:
     """What is to be said beside a ``contrast`` ("row - row") of a printed table, each in a line.
 
     released: whether it is one as released, which alone an artefact can be behind.
@@ -129,7 +123,7 @@ def errata_beside(
     here = {"table": table, "metric": metric, "less": less}
     return [
         one.get("aside") or f"an artefact: {one['moves']}"
-        for one in _errata(paper)
+        for one in _errata()
         if (released or not one.get("artefact"))
         and any(here == here | _named(case) for case in numbers_behind(one))
     ]
@@ -145,23 +139,8 @@ def numbers_behind(erratum: dict) -> list[dict]:
     return found if isinstance(found, list) else [found]
 
 
-def _errata(paper: Path) -> list[dict]:
-    with open(paper / "errata.toml", "rb") as file:
-        return tomllib.load(file)["erratum"]
-
-
-def downloads(parts: Mapping[str, pd.DataFrame]) -> Page:
-    """A link that saves each part as CSV, and all of them as one JSON, in a zip inside the page."""
-    tree = {name: json.loads(lines.to_json(orient="records")) for name, lines in parts.items()}
-    files = {f"{name}.csv": lines.to_csv(index=False) for name, lines in parts.items()}
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in (files | {"board.json": json.dumps(tree)}).items():
-            archive.writestr(zipfile.ZipInfo(f"lgfed-board/{name}"), text, zipfile.ZIP_DEFLATED, 9)
-    data = base64.b64encode(packed.getvalue()).decode()
-    words = f"All of it as files: {', '.join(files)} and board.json (zip)"
-    link = f"data:application/zip;base64,{data}"
-    return Page(f'<a download="lgfed-board.zip" href="{link}">{html.escape(words)}</a>')
+def _errata() -> list[dict]:
+    return tomllib.loads((PAPER / "errata.toml").read_text(encoding="utf-8"))["erratum"]
 
 
 def _with_kind(lines: pd.DataFrame) -> pd.DataFrame:

@@ -1,10 +1,4 @@
-"""The whole board at once: nothing is lost on the way to bars and files."""
-
-import base64
-import io
-import json
-import re
-import zipfile
+"""The whole board at once: nothing is lost on the way to bars."""
 
 import pandas as pd
 import pytest
@@ -39,18 +33,6 @@ def test_every_line_is_counted_under_its_paper_and_kind():
     table = overview.shares({"claims": lines})
     assert list(table.index) == ["B: claims", "A: claims"] and table.sum(axis=None) == 3
     assert table.loc["A: claims", ["holds", "fails"]].tolist() == [1, 1]
-
-
-def test_a_download_holds_the_lines_it_names():
-    lines = pd.DataFrame({"claim": ["L1"], "verdict": ["refuted, <by> a row"]})
-    page = overview.downloads({"claims": lines})
-    (data,) = re.findall(r'download="lgfed-board.zip" href="data:[^;]+;base64,([^"]+)"', page)
-    saved = zipfile.ZipFile(io.BytesIO(base64.b64decode(data)))
-    assert saved.read("lgfed-board/claims.csv").decode() == lines.to_csv(index=False)
-    assert json.loads(saved.read("lgfed-board/board.json")) == {
-        "claims": [{"claim": "L1", "verdict": "refuted, <by> a row"}]
-    }
-    assert "claims.csv and board.json" in page
 
 
 def test_a_cell_opens_on_its_runs_and_on_the_command_that_makes_only_them():

@@ -127,10 +127,10 @@ def test_a_run_gives_tidy_rows_for_each_seed_and_probability(few):
     ran = dict(DIGITS.stages(cfg, [0, 1], resume=False, workers=1))
     found = {part: DIGITS.records(cfg, part, out) for part, out in ran.items()}
     played = found["mnist-usps:losses"]
-    end = played[played["table"] == digits.TABLE]
+    end = played[played["table"] == domains.TABLE]
     assert len(end) == 2 * 2 * 2 * 6  # seeds, losses, probabilities, metrics
     assert set(end["probability"]) == {0.1, 0.9} and end["value"].notna().all()
-    way = played[played["table"] == digits.CURVES]
+    way = played[played["table"] == domains.CURVES]
     assert sorted(set(way["round"])) == [2, 4]
     ids = ["loss", "probability", "metric"]
     last = way[(way["round"] == 4) & (way["seed"] == 1)].set_index(ids)
@@ -149,11 +149,11 @@ def test_losses_that_train_together_are_those_that_train_alone(few):
         chosen = replace(cfg, losses=losses)
         parts = dict(DIGITS.stages(chosen, [0, 1], resume=False, workers=1))
         rows = DIGITS.records(chosen, "mnist-usps:losses", parts["mnist-usps:losses"])
-        rows = rows[rows["table"] == digits.TABLE]
+        rows = rows[rows["table"] == domains.TABLE]
         found[losses] = rows.set_index(["loss", "seed", "probability", "metric"])["value"]
     alone = pd.concat([found["vanilla",], found["squared",]])
     assert found["vanilla", "squared"].sort_index().equals(alone.sort_index())
-    vanilla, squared = (alone.loc[name, 0, 0.9, "target_adversarial"] for name in digits.POWERS)
+    vanilla, squared = (alone.loc[name, 0, 0.9, "target_adversarial"] for name in domains.POWERS)
     assert vanilla != squared
 
 
@@ -198,24 +198,24 @@ def made_up(vanilla=(80.0, 95.0, 82.0), squared=(90.0, 94.0, 91.0), rare=(2.0, 1
 
     for direction in domains.DIRECTIONS:
         for seed in range(3):
-            base = dict(direction=direction, seed=seed, rounds=digits.Settings.rounds)
+            base = dict(direction=direction, seed=seed, rounds=domains.Settings.rounds)
             for loss, values in (("vanilla", vanilla), ("squared", squared)):
                 for p, value in zip((0.05, 0.5, 0.95), values, strict=True):
-                    at = base | dict(loss=loss, probability=p, table=digits.TABLE)
+                    at = base | dict(loss=loss, probability=p, table=domains.TABLE)
                     add(value, 0.2, **at, metric="target_acc")
                     add(99, **at, metric="source_acc")
                     add(rare[loss == "squared"], **at, metric="target_adversarial")
-                    way = at | dict(table=digits.CURVES, round=50, metric="target_loss")
+                    way = at | dict(table=domains.CURVES, round=50, metric="target_loss")
                     lines.append(way | dict(value=lines[-1]["value"]))
-            for rate in digits.Settings.opt_outs:
-                at = base | dict(table=digits.OPT_OUT, opt_out=rate)
+            for rate in domains.Settings.opt_outs:
+                at = base | dict(table=domains.OPT_OUT, opt_out=rate)
                 add(source, **at, metric="source_acc")
     return pd.DataFrame(lines).assign(stand_in="")
 
 
 def few_rates(rows: pd.DataFrame) -> pd.Series:
     """Which rows have a rate of opting out below 0.6, or none."""
-    return (rows["table"] != digits.OPT_OUT) | (rows["opt_out"] < 0.6)
+    return (rows["table"] != domains.OPT_OUT) | (rows["opt_out"] < 0.6)
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_nothing_is_said_where_nothing_has_run():
 
 def test_opting_out_has_a_column_for_each_rate_beside_never():
     rows = made_up()
-    gone = (rows["table"] == digits.OPT_OUT) & (rows["direction"] == "mnist-usps")
+    gone = (rows["table"] == domains.OPT_OUT) & (rows["direction"] == "mnist-usps")
     found = judged.opting_out(rows[~gone | (rows["opt_out"] > 0.9)], "source_acc")
     ran = {d: mine.dropna(axis=1).columns.tolist() for d, mine in found.groupby("direction")}
     assert ran == {"mnist-usps": [0, 1], "usps-mnist": [0, 0.25, 0.5, 0.75, 1]}
@@ -273,7 +273,7 @@ def test_what_has_not_run_confirms_nothing():
 
 
 def test_the_games_stand_between_the_source_alone_and_the_longest_central_game():
-    base = dict(direction="usps-mnist", table=digits.TABLE, metric="target_acc", statistics="")
+    base = dict(direction="usps-mnist", table=domains.TABLE, metric="target_acc", statistics="")
     rows = [
         base | dict(loss="pretraining", rounds=400, value=70.0),
         base | dict(loss="central", rounds=500, value=80.0),
@@ -299,15 +299,15 @@ def test_the_named_commands_make_the_stored_rows_and_no_others():
     base = dict(protocol="as_described", scale="short", rounds=500.0, seed=0, statistics="")
     there = {
         "mnist-usps": [
-            dict(table=digits.OPT_OUT, opt_out=0.5),
-            dict(table=digits.STATISTICS, statistics="local"),
+            dict(table=domains.OPT_OUT, opt_out=0.5),
+            dict(table=domains.STATISTICS, statistics="local"),
         ],
-        "usps-mnist": [dict(table=digits.OPT_OUT, opt_out=p) for p in (0.25, 1.0)],
+        "usps-mnist": [dict(table=domains.OPT_OUT, opt_out=p) for p in (0.25, 1.0)],
     }
     rows = [
         base | dict(direction=direction) | ids
         for direction, some in there.items()
-        for ids in (*(dict(table=digits.TABLE, loss=x) for x in digits.POWERS), *some)
+        for ids in (*(dict(table=domains.TABLE, loss=x) for x in domains.POWERS), *some)
     ]
     first, second = commands.of_rows(DIGITS, pd.DataFrame(rows))
     assert "directions=mnist-usps losses=vanilla,squared opt_outs=0.5 statistics=local" in first
@@ -342,7 +342,7 @@ def test_losses_may_be_left_out_and_dann_have_each_domains_statistics():
 def test_one_direction_at_full_length_judges_alone_and_the_other_is_still_shown():
     rows = made_up(source=99.0)
     short = rows.assign(rounds=500.0, value=rows["value"] - 1)
-    full = rows[(rows["direction"] == "usps-mnist") & (rows["table"] != digits.OPT_OUT)]
+    full = rows[(rows["direction"] == "usps-mnist") & (rows["table"] != domains.OPT_OUT)]
     both = pd.concat([short, full], ignore_index=True).assign(statistics="")
     lines = judged.judged(both)
     assert set(lines["said"].drop("F14")) == {"confirmed so far, 2 of 4 comparisons"}
@@ -354,6 +354,6 @@ def test_one_direction_at_full_length_judges_alone_and_the_other_is_still_shown(
     }  # fmt: skip
     assert judged.lengths(both) == "mnist-usps 500 rounds (3 seeds), usps-mnist 8,600 (3)"
     assert (
-        judged.lengths(both, digits.OPT_OUT)
+        judged.lengths(both, domains.OPT_OUT)
         == "mnist-usps 500 rounds (3 seeds), usps-mnist 500 (3)"
     )

@@ -14,7 +14,7 @@ from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import NOT_RUN, equivalent, greater
 from lgfed_core.papers.live_claims import Judged
 
-from . import run as digits
+from . import domains as digits
 
 DIRECTION = {"mnist-usps": "MNIST to USPS", "usps-mnist": "USPS to MNIST"}
 MARGIN = 1.0  # points of accuracy: the book's margin where the paper prints no deviation

@@ -22,25 +22,13 @@ from lgfed_core.engine import CPU, Federation, Outcome, Participation
 from lgfed_core.methods import FADE
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.digits import DigitsNet
-from lgfed_core.papers.parts import Piece, following
+from lgfed_core.papers.parts import following
 
 from .. import parts
 from ..parts import PRETRAINING, by_metric, ends, labelled, looks, side_by_side
 from . import domains
 from .adaptation import Adaptation
-from .domains import (
-    CENTRAL,
-    CURVES,
-    NAME,
-    NOTHING,
-    OPT_OUT,
-    POWERS,
-    SCALES,
-    STATISTICS,
-    TABLE,
-    Settings,
-    pieces,
-)
+from .domains import CENTRAL, NAME, NOTHING, OPT_OUT, POWERS, STATISTICS, TABLE, Settings
 
 
 def federation(
@@ -155,18 +143,16 @@ class Digits(parts.Tasks):
     """The parts of each direction: ``mnist-usps:losses``, ``mnist-usps:opt_out:0.5``, ..."""
 
     name, table = NAME, TABLE
-    Settings, scales, protocols, Parts = Settings, SCALES, ("as_described",), Parts
+    Settings, scales, protocols, Parts = Settings, domains.SCALES, ("as_described",), Parts
     apart = frozenset({"directions"})  # not all of them have run with every rate of opting out
     chooses = frozenset({"directions", "probabilities", "rounds", *NOTHING, "central_statistics"})
+    pieces = staticmethod(domains.pieces)
 
     def tasks(self, cfg) -> Iterable[str]:
         return cfg.directions
 
     def names(self, cfg) -> dict[str, int]:
         return cfg.lengths
-
-    def pieces(self, protocol: str) -> list[Piece]:
-        return pieces(protocol)
 
     def places(self, cfg) -> tuple[str, Iterable[str]]:
         lanes = {"rounds", "losses", "probabilities"}  # these change what trains together
@@ -196,7 +182,7 @@ class Digits(parts.Tasks):
         end = end.assign(table=table, statistics="".join(what))  # "" is frozen
         if kind != "losses":
             return end
-        way = _long(cfg, part, history).assign(table=CURVES, **common)
+        way = _long(cfg, part, history).assign(table=domains.CURVES, **common)
         return pd.concat([end, way], ignore_index=True)
 
     def curve(self, cfg: Settings, part: str, history: pd.DataFrame) -> pd.DataFrame | None:

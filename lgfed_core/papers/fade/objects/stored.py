@@ -16,8 +16,8 @@ from lgfed_core.evidence.printed import METHODS as WORDS, cells
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.rows import DIVERGED
 from lgfed_core.evidence.tuning import best_setting
+from lgfed_core.papers import printed
 
-from .. import printed
 from .domains import METHODS, NONIID, TASKS, Settings, bottleneck
 from .run import COLLAPSED, NAME, PRETRAINED, TRIED, stored_names
 
