@@ -69,7 +69,7 @@ def _judged() -> Iterator[tuple[str, Any]]:
         yield f"strict {page.__name__.partition('papers.')[2]}", page.from_stored()
     from_where = board.of_claims()
     yield from {"board": board.markdown(whole, from_where), "front": front.table(told)}.items()
-    yield from {"counts": board.counts(whole), "kinds": overview.claims(whole)}.items()
+    yield "kinds", overview.claims(whole)
     yield "scoreboard", scoreboard.scoreboard(printed.TABLES.values())
     for name, spec in printed.TABLES.items():
         lines = report.table(spec)
@@ -87,7 +87,7 @@ def _pages() -> Iterator[tuple[str, Any]]:
             cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
             kept = ["".join(c["source"]) for c in cells if c["cell_type"] == "markdown"]
             yield f"page {page}", "\n\n".join(kept)
-    for name, experiment in experiments.ALL.items():
+    for name, experiment in ((name, experiments.find(name)) for name in experiments.PLACES):
         yield f"fold {name}", answer_box.Box("", experiments=[experiment]).html()
     for claims in board.STORED:
         for page in dict.fromkeys(claim.page for claim in claims.CLAIMS):

@@ -13,7 +13,7 @@ import pandas as pd
 
 from lgfed_core.errors import ResultsError
 from lgfed_core.evidence import records, verdict
-from lgfed_core.evidence.answers import VERDICTS, Told
+from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim, Line
 from lgfed_core.evidence.display import opened
 from lgfed_core.evidence.printed import PAPERS, Table
@@ -78,10 +78,6 @@ def board(paper: Path = PAPER) -> pd.DataFrame:
     for one in told().values():
         by_id.setdefault(one.claim.id, []).append(one)
     strict = verdicts()
-
-    def limited(one: Told) -> str:  # "holds, stand-in data (easy-VQA)"
-        return ", ".join([one.words, *one.tags])
-
     return out.assign(
         paper=out["paper"].map(PAPERS),
         question=[by_id[id][0].claim.question for id in out.index],
@@ -124,25 +120,6 @@ def _runs(claim: Claim, line: pd.Series) -> str:
     if not claim.live:
         return standing(line["runs"])
     return "exactly" if line["low"] == line["high"] else f"on {line['runs']} live runs"
-
-
-def counts(table: pd.DataFrame) -> pd.DataFrame:
-    """How many claims of each paper have which verdict, and how many of all rest on data that stand
-    in for the paper's; table: of `board`."""
-    kinds = table["verdict"].map(lambda said: next(v for v in LONGEST if v in said))
-    found = pd.crosstab(kinds, table["paper"]).reindex(list(VERDICTS)).fillna(0).astype(int)
-    found.loc["of these on stand-in data"] = (
-        table["verdict"].map(on_stand_ins).groupby(table["paper"]).sum().astype(int)
-    )
-    return found.rename_axis(index="claims", columns=None)[list(dict.fromkeys(table["paper"]))]
-
-
-def on_stand_ins(said: str) -> bool:
-    """Whether a verdict of `board` rests on stand-in data alone."""
-    return all("stand-in data" in one for one in said.split("; "))
-
-
-LONGEST = sorted(VERDICTS, key=len, reverse=True)  # one of them begins with another
 
 
 def markdown(

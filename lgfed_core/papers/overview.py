@@ -14,7 +14,6 @@ from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.evidence.seed_steps import marked
 from lgfed_core.paths import PAPER
 
-from .board import on_stand_ins
 from .printed import TABLES
 
 KINDS = {  # from the best known to the least: how verdicts begin; of several the longest fits
@@ -54,7 +53,8 @@ def claims(board: pd.DataFrame) -> pd.DataFrame:
     on stand-in data alone are by themselves."""
     lines = board.rename(columns={"paper": "paper_name"})
     first = lines["verdict"].str.replace(r"^\w[\w -]*: ", "", regex=True)
-    first = first.mask(lines["verdict"].map(on_stand_ins), verdict.STAND_IN)
+    aside = [all("stand-in data" in one for one in said.split("; ")) for said in lines["verdict"]]
+    first = first.mask(pd.Series(aside, lines.index), verdict.STAND_IN)
     return lines.assign(kind=_with_kind(lines.assign(verdict=first))["kind"])
 
 
@@ -125,12 +125,8 @@ def errata_beside(table: str, metric: str, contrast: str, released: bool) -> lis
         one.get("aside") or f"an artefact: {one['moves']}"
         for one in _errata()
         if (released or not one.get("artefact"))
-        and any(here == here | _named(case) for case in numbers_behind(one))
+        and any(all(case.get(n, v) == v for n, v in here.items()) for case in numbers_behind(one))
     ]
-
-
-def _named(case: dict) -> dict[str, str]:
-    return {name: case[name] for name in ("table", "metric", "less") if name in case}
 
 
 def numbers_behind(erratum: dict) -> list[dict]:

@@ -63,14 +63,6 @@ def test_a_claim_on_two_data_sets_has_both_verdicts(board, monkeypatch):
     assert claims_board.verdicts()["C5"] == verdict.NOT_RUN
 
 
-def test_claims_are_counted_once_by_verdict(board):
-    counts = claims_board.counts(board)
-    *kinds, stand_ins = counts.index
-    assert kinds == list(VERDICTS) and counts.loc[kinds].to_numpy().sum() == len(board)
-    assert counts.loc[stand_ins].to_dict() == {"LG-FedAvg": 3, "CGAU": 3, "FADE": 5}
-    assert list(counts) == ["LG-FedAvg", "CGAU", "FADE"]
-
-
 def test_as_markdown_a_verdict_links_to_its_page(board):
     head, rule, *lines = claims_board.markdown(board).splitlines()
     assert len(lines) == len(board) and head.count("|") == rule.count("|") == 5
