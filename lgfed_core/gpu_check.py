@@ -73,7 +73,7 @@ def main(path: str | None, device: str = "cuda") -> int:
             found = dict(provenance=where, **more, lines=[asdict(line) for line in lines])
             Path(path).write_text(json.dumps(found, indent=1) + "\n")
 
-    for experiment in experiments.ALL.values():
+    for experiment in map(experiments.find, experiments.PLACES):
         for protocol in experiment.protocols:
             for line in compared(experiment, protocol, place):
                 lines.append(line)

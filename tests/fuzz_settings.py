@@ -107,14 +107,14 @@ def main() -> int:
     parser.add_argument("--plan", action="store_true")
     asked = parser.parse_args()
     rng, count, found, met = random.Random(asked.seed), Counter(), {}, set()
-    names = [name for name in experiments.ALL if name.startswith(asked.only)]
+    names = [name for name in experiments.PLACES if name.startswith(asked.only)]
     end = time.monotonic() + 60 * asked.minutes
     warnings.simplefilter("ignore")
     signal.signal(signal.SIGALRM, _late)
     with tempfile.TemporaryDirectory() as folder:
         base.RUNS = Path(folder)
         while time.monotonic() < end:
-            experiment = experiments.ALL[rng.choice(names)]
+            experiment = experiments.find(rng.choice(names))
             changed = changes(rng, experiment)
             protocol = rng.choice(experiment.protocols)
             try:

@@ -103,7 +103,7 @@ def test_mistakes_give_one_line_and_status_1(line, said, capsys):
 def test_list_names_every_experiment(capsys):
     assert command.main(["list"]) == 0
     said = capsys.readouterr().out
-    assert all(name in said for name in experiments.ALL)
+    assert all(name in said for name in experiments.PLACES)
 
 
 RUN = ["run", "lgfedavg.mnist", "--protocol", "as_described", "--workers", "1"]
@@ -171,9 +171,9 @@ def test_ctrl_c_says_how_to_continue(monkeypatch, capsys):
     assert "continues from the last checkpoint" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", experiments.ALL)
+@pytest.mark.parametrize("name", experiments.PLACES)
 def test_both_protocols_are_all_that_an_experiment_has(name):
-    experiment = experiments.ALL[name]
+    experiment = experiments.find(name)
     has = experiment.protocols
     for protocol in has:
         assert experiment.settings("smoke", protocol).protocol == protocol

@@ -86,9 +86,9 @@ def test_nor_does_an_experiment(many):
         MNIST.plan(MNIST.settings("smoke"), many, "cpu")
 
 
-@pytest.mark.parametrize("name", experiments.ALL)
+@pytest.mark.parametrize("name", experiments.PLACES)
 def test_every_whole_number_of_an_experiment_has_an_end(name):
-    experiment = experiments.ALL[name]
+    experiment = experiments.find(name)
     for setting, kind in _kinds(experiment.Settings).items():
         if kind.kinds[0] is int:
             several = (10**9,) * max(len(kind.kinds), 1)

@@ -49,7 +49,7 @@ class Goal:
 
 def pieces(only: str = "") -> list[Piece]:
     """Everything that can be run at paper scale, or of one experiment, and may serve a goal."""
-    known = [experiments.find(only)] if only else experiments.ALL.values()
+    known = [experiments.find(only)] if only else map(experiments.find, experiments.PLACES)
     found = (one.pieces(p) for one in known for p in PROTOCOLS if p in one.protocols)
     return [piece for some in found for piece in some if not piece.aside]
 

@@ -4,7 +4,6 @@ A page's module is imported as its experiment is first asked for, as all of them
 they are is in `PLACES`.
 """
 
-from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -52,26 +51,6 @@ PLACES = {
 }
 
 
-class _All(Mapping):
-    """Each experiment by its name, imported as it is looked up."""
-
-    def __getitem__(self, name: str) -> "Experiment":
-        place = PLACES[name]
-        return getattr(import_module(f".{place.module}", __package__), place.attribute)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(PLACES)
-
-    def __len__(self) -> int:
-        return len(PLACES)
-
-    def __contains__(self, name: object) -> bool:  # the usual one would import it
-        return name in PLACES
-
-
-ALL: Mapping[str, "Experiment"] = _All()
-
-
 def known(name: str) -> None:
     """Raise a SettingsError that lists all experiments unless one is called ``name``."""
     if name not in PLACES:
@@ -81,4 +60,5 @@ def known(name: str) -> None:
 def find(name: str) -> "Experiment":
     """The experiment called ``name``. Raises SettingsError that lists all of them."""
     known(name)
-    return ALL[name]
+    place = PLACES[name]
+    return getattr(import_module(f".{place.module}", __package__), place.attribute)

@@ -13,9 +13,9 @@ def test_changes_take_the_type_of_the_setting():
     assert changes == wanted | dict(alone=()) and isinstance(changes["fraction"], float)
 
 
-@pytest.mark.parametrize("name", experiments.ALL)
+@pytest.mark.parametrize("name", experiments.PLACES)
 def test_every_setting_can_be_said_on_the_command_line(name):
-    experiment = experiments.ALL[name]
+    experiment = experiments.find(name)
     usual = experiment.settings("paper", "as_described")
     pairs, wanted = [], {}
     for field in fields(usual):
