@@ -12,22 +12,19 @@ Pair = tuple[str, pd.Series, pd.Series]  # a name, and two numbers by seed
 _HEAD = "<tr><th>comparison</th><th>difference</th><th>95 % interval</th><th>seeds</th></tr>"
 
 
-def less(a: pd.Series, b: pd.Series, shared: float = 0.0) -> tuple[Evidence, int]:
-    """a less b over the seeds that both have, and how many those are; shared: of `greater`."""
+def less(a: pd.Series, b: pd.Series) -> tuple[Evidence, int]:
+    """a less b over the seeds that both have, and how many those are."""
     a, b = a.dropna().align(b.dropna(), join="inner")
-    return greater(a, b, shared=shared), len(a)
+    return greater(a, b), len(a)
 
 
-def table(
-    title: str, pairs: Iterable[Pair], digits: int = 2, shared: float = 0.0, fewest: int = 1
-) -> str:
+def table(title: str, pairs: Iterable[Pair], digits: int = 2) -> str:
     """The first number of each pair less the second, a line each, in a fold under ``title``.
 
-    Bold where the interval, by Student's t and uncorrected, leaves out zero. shared: of
-    `greater`; fewest: seeds that a comparison needs to be listed.
+    Bold where the interval, by Student's t and uncorrected, leaves out zero.
     """
-    found = ((name, *less(a, b, shared)) for name, a, b in pairs)
-    return lines(title, ((n, gain, runs) for n, gain, runs in found if runs >= fewest), digits)
+    found = ((name, *less(a, b)) for name, a, b in pairs)
+    return lines(title, (one for one in found if one[-1]), digits)
 
 
 def lines(title: str, found: Iterable[tuple[str, Evidence, int]], digits: int = 2) -> str:

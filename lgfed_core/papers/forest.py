@@ -27,25 +27,24 @@ _HIGH, _HEAD = 0.14, 1.05  # inches: a line of letters, and what stands above an
 
 def forest(
     told: Told | Sequence[Told],
-    titles: str | Sequence[str] = "",
+    titles: str | Sequence[str],
     below: str = "",
     outcomes: Mapping[str, str] = OUTCOMES,
 ) -> Figure:
     """Each claim in a panel: a line for every comparison that has run, with the seeds beside it.
 
-    titles: what one sees, of each panel; without any the claim's question and its verdict. below:
-    what the caption says first; without it each claim's question and verdict. outcomes: what each
-    is called in the legend.
+    titles: what one sees, of each panel. below: what the caption says first; without it each
+    claim's question and verdict. outcomes: what each is called in the legend.
     """
     claims = [told] if isinstance(told, Told) else list(told)
-    titles = [titles] if isinstance(titles, str) else list(titles)
-    titles += [""] * (len(claims) - len(titles))
-    heights = [_HIGH * max(2, sum(map(_lines, _names(one)))) + _HEAD for one in claims]
+    titles = [titles] if isinstance(titles, str) else titles
+    letters = [sum(name.count("\n") + 1.5 for name in _names(one)) for one in claims]  # some air
+    heights = [_HIGH * max(2, lines) + _HEAD for lines in letters]
     figure, axes = plt.subplots(
         len(claims), 1, figsize=(NARROW, sum(heights) + 0.45), squeeze=False, height_ratios=heights
     )
     for ax, one, title in zip(axes[:, 0], claims, titles, strict=True):
-        _panel(ax, one, title or f"{one.claim.question} {one.words.capitalize()}.")
+        _panel(ax, one, title)
     _legend(figure, claims, outcomes)
     if not below:
         said = [f"{one.claim.question} {one.words.capitalize()}." for one in claims]
@@ -61,11 +60,6 @@ def _names(told: Told) -> list[str]:
 
 def _wrapped(words: str, width: int) -> str:
     return "\n".join(textwrap.wrap(words, width, break_on_hyphens=False))
-
-
-def _lines(name: str) -> float:
-    """How many lines of letters a comparison takes, with some air."""
-    return name.count("\n") + 1.5
 
 
 def _panel(ax: Axes, told: Told, title: str) -> None:

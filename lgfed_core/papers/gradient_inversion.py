@@ -14,13 +14,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 import torch
-from scipy import stats
 from torch import Tensor, nn
 
 from lgfed_core.data import Dataset, Split
 from lgfed_core.data.mnist import MEAN, STD
 from lgfed_core.engine import Federation, LocalTraining, run
 from lgfed_core.errors import SettingsError
+from lgfed_core.evidence.verdict import greater
 from lgfed_core.methods import FedAvg, LGFedAvg, Method
 from lgfed_core.methods.privacy import Privacy, Treatment
 from lgfed_core.metrics import inversion
@@ -197,9 +197,8 @@ def table(found: dict[str, tuple[Tensor, Tensor]]) -> pd.DataFrame:
 
 def interval(values: Tensor) -> tuple[float, float, float]:
     """Mean, low and high of its 95 % interval, by Student's t over values [K]."""
-    v = values.double().numpy()
-    half = stats.t.ppf(0.975, len(v) - 1) * v.std(ddof=1) / len(v) ** 0.5
-    return float(v.mean()), float(v.mean() - half), float(v.mean() + half)
+    found = greater(values.double().numpy())
+    return found.estimate, found.low, found.high
 
 
 def noised(scene: Scene, noises: Sequence[float], clip: float, steps: int) -> pd.DataFrame:

@@ -158,13 +158,6 @@ def test_a_task_without_groups_has_no_game_and_a_device_of_one_group_none_at_hom
     assert len(cells) == len(RATES) * (5 * 17 + 4)
 
 
-def test_what_lg_fedavg_sends_is_of_its_run_from_random_weights():
-    rows = lines(fedavg=(90.0, 70.0, 0.05), lg_fedavg=(90.0, 70.0, 0.05))
-    part = (rows["method"] == "lg_fedavg") & (rows["metric"] == "megabytes")
-    rows.loc[part, "value"] = 0.6
-    assert claims.sent(tables.chosen(rows)).to_dict() == pytest.approx({"incomes": 20.0})
-
-
 @pytest.mark.parametrize(
     ("level", "said"), [(2, "level: MTL, FedProx"), (4, "level: 4 of 5 others")]
 )

@@ -57,13 +57,6 @@ def test_the_legend_has_what_is_drawn_and_the_paper_is_hollow(figure):
     assert paper.get_markerfacecolor() == "white"
 
 
-def test_without_a_title_it_asks_the_question_and_says_the_verdict(claim):
-    figure = forest([told([claim], {"ahead": VALUES["ahead"]})["L1"]])
-    (ax,) = figure.axes
-    assert "Is it? Holds where told" in ax.get_title(loc="left").replace("\n", " ")
-    plt.close(figure)
-
-
 def test_panels_of_claims_that_have_not_run_are_empty(claim):
     empty = replace(claim, comparisons=lambda found: [])
     figure = forest([told([claim], VALUES)["L1"], told([empty], {})["L1"]], ["a", "b"])

@@ -1,6 +1,5 @@
 """A guard says on the page what no longer holds, and never stops it."""
 
-import pandas as pd
 import pytest
 
 from lgfed_core.papers import guards
@@ -31,11 +30,3 @@ def test_what_fails_or_cannot_be_asked_is_said_and_stops_nothing(condition, show
 def test_an_error_of_ours_is_not_swallowed():
     with pytest.raises(ZeroDivisionError):
         guards.guard(lambda: 1 / 0)
-
-
-def test_a_gap_is_over_the_seeds_that_both_have():
-    a = pd.Series({0: 3.0, 1: 4.0, 2: 5.0, 3: 100.0})
-    b = pd.Series({0: 1.0, 1: 2.5, 2: 2.5, 3: float("nan"), 9: 7.0})
-    found = guards.gap(a, b)
-    assert found.estimate == pytest.approx(2.0) and found.df == 2
-    assert found.low < 2.0 < found.high

@@ -92,12 +92,6 @@ def both(values: pd.DataFrame, metric: str, one: str, other: str) -> list[Pair]:
     return [pair for pair in pairs if len(pair[1]) and len(pair[2])]
 
 
-def sent(values: pd.DataFrame) -> pd.Series:
-    """What LG-FedAvg sends from random weights, in percent of what FedAvg does, by task."""
-    pairs = both(values, "megabytes", "lg_fedavg", "fedavg")
-    return pd.Series({name: 100 * a.mean() / b.mean() for name, a, b in pairs}, dtype=float)
-
-
 def ahead_of(values: pd.DataFrame, base: str, methods: Sequence[str]) -> list[Told]:
     """For each task, by how many points each of ``methods`` is ahead of ``base`` on devices' own
     rows, paired by seed, with Holm's correction over them. values: of `tables.chosen`."""

@@ -228,10 +228,3 @@ def test_a_rate_that_finds_no_window_counts_for_nothing():
     assert claims.blind(both, "made-up homes", 0.01) and not claims.blind(
         both, "made-up homes", 0.1
     )
-
-
-def test_a_measure_has_a_line_for_each_number_of_users_and_seed():
-    both = pd.concat([made_up(squared=0.5), made_up().assign(lr=0.1)])
-    tables = claims.wide(both, "made-up homes", 0.1, "train_delta_eo")
-    assert tables.index.names == ["per_round", "seed"]
-    assert tables["squared"].mean() == pytest.approx(0.1, abs=0.01)

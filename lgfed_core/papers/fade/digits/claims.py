@@ -135,7 +135,6 @@ def _target_pays() -> bool:
 
 _PAGE = "fade/digits"
 _TARGET = "digits, target accuracy"
-_RATES = 2 * len(digits.Settings.opt_outs)
 CLAIMS = (
     Claim(
         "F1",
@@ -195,7 +194,7 @@ CLAIMS = (
         _PAGE,
         "opting out leaves the source's accuracy",
         opting_out_leaves_the_source,
-        total=_RATES,
+        total=2 * len(digits.Settings.opt_outs),
         question="May users opt out of the game without harm to the task?",
         answer="**Yes, where told.** In six of eight settings the labelled source keeps its "
         "accuracy within a point; the rest is open. The unlabelled target pays 8 to 12 points if "

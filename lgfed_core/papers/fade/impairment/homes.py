@@ -43,18 +43,10 @@ class Windows:
         return Windows(self.x[kept], self.label[kept], self.male[kept], self.user[kept], self.names)
 
 
-def checked(table: pd.DataFrame, where: str) -> pd.DataFrame:
-    """``table`` itself. Raises DataError that names the first thing wrong: columns that lack, a
-    person's day given twice or no whole number, a line of nobody, another sex or label, a person
-    of two sexes, text or infinity among numbers, a column without variation.
-    """
-    if words := next(_wrong(table), ""):
-        raise DataError(f"{where}: {words}")
-    return table
-
-
 def _wrong(table: pd.DataFrame) -> Iterator[str]:
-    """Whatever is wrong with a table, in words."""
+    """Whatever is wrong with a table, in words: columns that lack, a person's day given twice or no
+    whole number, a line of nobody, another sex or label, a person of two sexes, text or infinity
+    among numbers, a column without variation."""
     if lacking := [name for name in NEEDED if name not in table]:
         many = f"a line needs {', '.join(NEEDED)} and at least one variable"
         yield f"there is no column {', '.join(lacking)}; {many}"
@@ -99,9 +91,11 @@ def windows(table: pd.DataFrame, where: str = "the table", leave_out: bool = Fal
     """Windows of `DAYS` days of each person, gaps within one filled from the day before.
 
     leave_out: people with fewer than `LEAST` windows, as the paper does; otherwise they raise a
-    DataError that names them.
+    DataError that names them, as does the first thing that is wrong with the table.
     """
-    plain = _encoded(checked(table, where))
+    if words := next(_wrong(table), ""):
+        raise DataError(f"{where}: {words}")
+    plain = _encoded(table)
     names = tuple(name for name in plain if name not in NEEDED)
     found, short = [], {}
     for user, days in plain.groupby("user", sort=True):
@@ -160,12 +154,12 @@ def _filled(x: NDArray) -> NDArray:
     return np.where(np.isnan(x), np.float32(0), x)
 
 
-def telling(some: Windows, keep: int, seed: int = 0) -> list[str]:
+def telling(some: Windows, keep: int) -> list[str]:
     """The ``keep`` variables whose means over a window have most mutual information with the label;
     all indicators of ``linenum`` as soon as one of walking is among them."""
     from sklearn.feature_selection import mutual_info_classif  # slow to import
 
-    told = mutual_info_classif(some.x.mean(1), some.label, random_state=seed)
+    told = mutual_info_classif(some.x.mean(1), some.label, random_state=0)
     best = {some.names[i] for i in np.argsort(-told, kind="stable")[:keep]}
     lines = [n for n in some.names if n.startswith("linenum=")] if best & set(WALKING) else []
     return [n for n in some.names if n in best or n in lines]

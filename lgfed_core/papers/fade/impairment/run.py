@@ -76,11 +76,8 @@ def scores(said: Tensor, guessed: Tensor, split: Split) -> dict[str, float]:
 class Watch(parts.Looking):
     """`scores` of the users trained with (``train_``) and of those left out (``left_``)."""
 
-    def look(self, engine):
-        return self.final(engine)
-
     @torch.no_grad()
-    def final(self, engine):
+    def look(self, engine):
         phase, found = engine.phase, {}
         for r in range(len(phase.seeds)):
             params = phase.layout.views(*phase.models("shared", "personal", r, 0))
@@ -92,6 +89,8 @@ class Watch(parts.Looking):
                 for metric, value in scores(said, guess, split).items():
                     found.setdefault(f"{name}_{metric}", []).append(value)
         return {name: torch.tensor(values) for name, values in found.items()}
+
+    final = look
 
 
 class Parts(parts.Parts):
