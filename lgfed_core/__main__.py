@@ -142,9 +142,14 @@ def _report(args) -> int:
     from .papers import command_checks
 
     command_checks.paper(args.paper)
-    from .papers.printed import printout
+    if args.front:
+        from .papers.front import renew
 
-    print(printout(args.paper, args.front))
+        print(*(f"renewed {path}" for path in renew()), sep="\n")
+    if args.paper or not args.front:
+        from .papers.printed import printout
+
+        print(printout(args.paper))
     return 0
 
 

@@ -72,20 +72,10 @@ TABLES: dict[str, Table] = lgfedavg.TABLES | {  # by file in data/paper
 }
 
 
-def printout(paper: str | None = None, front: bool = False) -> str:
-    """The tables of a paper (of all when None) and the counts; ``front`` renews answers
-    and figures on all pages, and says no more unless a paper is named.
-
-    Raises ResultsError for an unknown paper.
-    """
+def printout(paper: str | None = None) -> str:
+    """The tables of a paper (of all when None) and the counts. Raises ResultsError for an unknown
+    paper."""
     command_checks.paper(paper)
-    out = []
-    if front:
-        from .front import renew  # what claims import takes seconds
-
-        out += [f"renewed {path}" for path in renew()]
-    if paper or not front:
-        out.append(report.printout(t for t in TABLES.values() if paper in (None, t.paper)))
-        out.append("Printed numbers, each once, at the protocol they stand for:\n")
-        out.append(scoreboard.scoreboard(TABLES.values()).to_string(index=False))
-    return "\n".join(out)
+    tables = report.printout(t for t in TABLES.values() if paper in (None, t.paper))
+    counts = scoreboard.scoreboard(TABLES.values()).to_string(index=False)
+    return f"{tables}\nPrinted numbers, each once, at the protocol they stand for:\n\n{counts}"
