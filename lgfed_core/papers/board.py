@@ -7,7 +7,6 @@ what is judged live, as it came out when the page was last told to keep it (`liv
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 
 import pandas as pd
 
@@ -122,9 +121,7 @@ def _runs(claim: Claim, line: pd.Series) -> str:
     return "exactly" if line["low"] == line["high"] else f"on {line['runs']} live runs"
 
 
-def markdown(
-    table: pd.DataFrame, origins: Mapping[str, tuple[str, Sequence[str]]] = MappingProxyType({})
-) -> str:
+def markdown(table: pd.DataFrame, origins: Mapping[str, tuple[str, Sequence[str]]]) -> str:
     """``table`` of `board` as Markdown: the question with the paper's words, the answer, the
     verdict, and in small letters the strict one; a verdict links to the claim's page, and opens on
     its runs where ``origins`` (of `of_claims`) know them."""

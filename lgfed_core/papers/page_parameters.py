@@ -18,28 +18,20 @@ SMOKE = (
     "**Scale smoke**: what runs live here lasts seconds, and its numbers mean nothing. "
     "Stored runs are shown as they are."
 )
-STOPPED = "Stopped. Run this cell again, or the page from its top."
 
 
 def check(**choices: Iterable) -> None:
     """Look through the cells that have run in this notebook; see `refuse`.
 
-    At scale smoke it says so here, which the book says above each page. From now on an interrupted
-    cell ends in one line.
+    At scale smoke it says so here, which the book says above each page.
     """
     from IPython.core.getipython import get_ipython
     from IPython.display import Markdown, display
 
     if shell := get_ipython():
         refuse(shell.user_ns["In"], choices)
-        shell.set_custom_exc((KeyboardInterrupt,), _stopped)
         if shell.user_ns.get("scale") == "smoke":
             display(Markdown(SMOKE))
-
-
-def _stopped(shell, kind, value, trace, tb_offset=None) -> None:
-    """Show an interrupt as a line; a notebook's further cells do not run."""
-    shell._showtraceback(kind, value, [STOPPED])
 
 
 def refuse(cells: Sequence[str], choices: dict[str, Iterable]) -> None:

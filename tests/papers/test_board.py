@@ -64,7 +64,7 @@ def test_a_claim_on_two_data_sets_has_both_verdicts(board, monkeypatch):
 
 
 def test_as_markdown_a_verdict_links_to_its_page(board):
-    head, rule, *lines = claims_board.markdown(board).splitlines()
+    head, rule, *lines = claims_board.markdown(board, {}).splitlines()
     assert len(lines) == len(board) and head.count("|") == rule.count("|") == 5
     (xor,) = (line for line in lines if 'id="C8"' in line)
     assert "](cgau/xor.ipynb) <small>" in xor and "?" in xor

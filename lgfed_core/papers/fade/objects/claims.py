@@ -117,7 +117,6 @@ def stand_in(found: pd.DataFrame) -> dict[str, str]:
 
 _PAGE = "fade/objects"
 _POINTS = "points of accuracy, above 0: the first is ahead"
-BEST = {"F7": ("cdan", "noniid"), "F8": ("shot", "iid")}  # with which users
 CLAIMS = (
     Claim(
         "F6",
@@ -137,7 +136,7 @@ CLAIMS = (
         "F7",
         _PAGE,
         "non-i.i.d. users: CDAN beats DANN and SHOT",
-        best(*BEST["F7"]),
+        best("cdan", "noniid"),
         total=2,
         question="Is FADE-CDAN better than DANN and SHOT when users have only some of the classes?",
         answer="**Yes, where told.** After 300 rounds it is ahead of DANN however learning rates "
@@ -156,7 +155,7 @@ CLAIMS = (
         "F8",
         _PAGE,
         "i.i.d. users: SHOT beats DANN and CDAN",
-        best(*BEST["F8"]),
+        best("shot", "iid"),
         total=2,
         question="Is SHOT the best when users have all classes?",
         answer="**Yes.** At the text's settings it is at least 3.5 points ahead of DANN and 2.5 "
