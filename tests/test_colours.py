@@ -152,8 +152,7 @@ def test_where_rows_come_from(rows, said):
     assert plotting.origin(rows) == said
 
 
-def test_a_page_counts_its_figures_from_one(drawn, monkeypatch):
-    monkeypatch.setattr(plotting, "_present", lambda: None)
+def test_a_page_counts_its_figures_from_one(drawn):
     assert 'id="figure-1"' in plotting.presented(drawn)
     drawn.set_label("another")
     assert 'id="figure-2"' in plotting.presented(drawn)
