@@ -18,13 +18,14 @@ def less(a: pd.Series, b: pd.Series) -> tuple[Evidence, int]:
     return greater(a, b), len(a)
 
 
-def table(title: str, pairs: Iterable[Pair], digits: int = 2) -> str:
+def table(title: str, pairs: Iterable[Pair], digits: int = 2, fewest: int = 1) -> str:
     """The first number of each pair less the second, a line each, in a fold under ``title``.
 
-    Bold where the interval, by Student's t and uncorrected, leaves out zero.
+    Bold where the interval, by Student's t and uncorrected, leaves out zero. fewest: seeds that a
+    comparison needs to be listed.
     """
     found = ((name, *less(a, b)) for name, a, b in pairs)
-    return lines(title, (one for one in found if one[-1]), digits)
+    return lines(title, (one for one in found if one[-1] >= fewest), digits)
 
 
 def lines(title: str, found: Iterable[tuple[str, Evidence, int]], digits: int = 2) -> str:
