@@ -25,6 +25,7 @@ import install
 import progress
 import tidy
 from execute import BuildError
+from lgfed_core.papers.guards import MOVED
 from lgfed_core.paths import ROOT
 from toy import alive, until
 
@@ -87,6 +88,7 @@ def test_notebook_runs_at_smoke_scale(name, monkeypatch):
     assert [int(number) for number, _ in captions] == list(range(1, len(captions) + 1))
     assert all(said for _, said in captions), "a figure without its sentence"
     assert '"image/png"' not in text, "a figure that is not shown by lgfed_core.plotting"
+    assert MOVED not in text, "a sentence that stored rows contradict"
     for cell in code_cells(page):
         assert cell.execution_count or not cell.source.strip()
         assert not [
