@@ -118,9 +118,10 @@ def convolved(layer: nn.Conv2d, x: Tensor) -> Tensor:
     """``layer(x)``, of stride 1 without padding: x [n, C, H, W] -> [n, C', H', W'].
 
     On a GPU by `device_convolution`, where Triton works: cuDNN's kernels are slow for weights of
-    many devices, each with few channels.
+    many devices, each with few channels. It knows square kernels and float32 alone.
     """
-    fast = x.is_cuda and x.dtype == torch.float32 and _by_triton()
+    high, wide = layer.kernel_size
+    fast = x.is_cuda and x.dtype == torch.float32 and high == wide and _by_triton()
     return fast(x, layer.weight, layer.bias) if fast else layer(x)
 
 

@@ -187,6 +187,25 @@ def test_without_triton_convolutions_take_the_librarys_way():
 
 
 @pytest.mark.parametrize(
+    ("size", "kind", "ours"),
+    [((5, 5), "float", True), ((5, 3), "float", False), (5, "double", False)],
+)
+def test_a_gpu_convolves_by_our_kernels_what_they_know(size, kind, ours):
+    layer, x = torch.nn.Conv2d(3, 4, size), torch.randn(2, 3, 9, 8)
+    layer, x = getattr(layer, kind)(), getattr(x, kind)()
+    taken = []
+
+    def kernels(*given):
+        taken.append(given)
+        return torch.nn.functional.conv2d(*given)
+
+    on_a_gpu = patch.object(torch.Tensor, "is_cuda", True)
+    with on_a_gpu, patch.object(images, "_by_triton", lambda: kernels):
+        found = images.convolved(layer, x)
+    assert bool(taken) == ours and torch.equal(found, layer(x))
+
+
+@pytest.mark.parametrize(
     ("ask", "said"),
     [
         (lambda: make(mlp_mnist, "0"), "seed is '0'; it must be a whole number from 0"),
