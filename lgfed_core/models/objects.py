@@ -60,6 +60,7 @@ class ObjectsNet(nn.Module):
 
     conditional: "whole": D reads `conditioned` features (CDAN), so that it compares groups class by
         class; "mixed": reads them mixed at random; "": reads the features alone.
+    below: what makes features of rows, and learns with the rest; None: rows are features.
     """
 
     def __init__(
@@ -69,8 +70,10 @@ class ObjectsNet(nn.Module):
         conditional: str = "",
         bottleneck: str = "relu",
         dropout: float = 0.5,
+        below: nn.Module | None = None,
     ):
         super().__init__()
+        self.below = below
         if bottleneck not in BOTTLENECKS:
             raise SettingsError(f"bottleneck is {bottleneck!r}; choose {' or '.join(BOTTLENECKS)}")
         if conditional not in CONDITIONAL:
@@ -94,7 +97,7 @@ class ObjectsNet(nn.Module):
         watch: a function of the features [n, 256]; then also what D makes of watch(z): logits
             [n, 1] of group 1. features: logits and features side by side, [n, C + 256].
         """
-        z = self.encoder(x)  # [n, 256]
+        z = self.encoder(self.below(x) if self.below else x)  # [n, 256]
         outputs = self.classifier(z)  # [n, C]
         if features:
             return torch.cat([outputs, z], -1)

@@ -7,6 +7,7 @@ resnet50      2,048    torchvision's file, from its address or from the file tha
 ..                     the environment variable ``LGFED_RESNET50`` names; the paper's
 inception_v3  2,048    `data.features.inception`; stands in                            87
 mobilenet_v2  1,280    torchvision's file, from a registry; stands in                  14
+``_maps``     7,840    the same, what its last four blocks are given
 ============  =======  ==============================================================  =========
 
 The middle 224 of 256 pixels are shown, once: no crops at random. A domain is computed in blocks of
@@ -40,11 +41,13 @@ from . import inception
 from .stored import Features, block, features
 
 CROP, BLOCK, AT_ONCE = 224, 128, 16
+SPLIT = 15  # of MobileNetV2's 19 blocks: those from here on can learn
 RESNET = "resnet50-0676ba61.pth"  # "IMAGENET1K_V1"; the digits begin its sha256
 STAND_IN = {  # what the column of that name says
     "resnet50": "",
     "inception_v3": "Inception v3 features",
     "mobilenet_v2": "MobileNetV2 features",
+    "mobilenet_v2_maps": "MobileNetV2 whose upper blocks learn",
 }
 
 
@@ -55,13 +58,15 @@ class Backbone:
     width: int
     weights: Callable[[], Path]
     body: Callable[[Path], torch.nn.Module]
+    shape: tuple[int, int, int] | None = None  # of maps that are not averaged
 
     def function(self, weights: Path) -> Callable[[Tensor], Tensor]:
         """From pictures uint8 [n, 3, 256, 256] to float32 [n, width]."""
         body = self.body(weights)
         if isinstance(body, inception.Inception):
             return lambda images: body.features(middle(images))
-        return lambda images: pooled(body, normalised(middle(images).float() / 255))
+        seen = maps if self.shape else pooled
+        return lambda images: seen(body, normalised(middle(images).float() / 255))
 
 
 def load(name: str, domain: str, backbone: str = "mobilenet_v2") -> Features:
@@ -132,6 +137,24 @@ def pooled(body: torch.nn.Module, x: Tensor) -> Tensor:
     return body(x).mean((2, 3))
 
 
+@torch.inference_mode()
+def maps(body: torch.nn.Module, x: Tensor) -> Tensor:
+    """The last maps of ``body`` on normalised pictures [n, 3, h, w], flat -> [n, width]."""
+    return body(x).flatten(1).contiguous()
+
+
+def upper_blocks() -> tuple[torch.nn.Module, tuple[int, int, int]]:
+    """MobileNetV2's blocks from `SPLIT` on, and the shape of the maps that they are given."""
+    net = BACKBONES["mobilenet_v2_maps"]
+    assert net.shape
+    return _some(slice(SPLIT, None), net.weights()), net.shape
+
+
+def _some(which: slice, weights: Path) -> torch.nn.Module:
+    """Some of MobileNetV2's blocks."""
+    return torch.nn.Sequential(*list(body_of("mobilenet_v2", weights).children())[which])
+
+
 def body_of(kind: str, weights: Path) -> torch.nn.Module:
     """torchvision's network ``kind`` up to its last maps, frozen."""
     from .._torchvision import torchvision
@@ -144,6 +167,10 @@ def body_of(kind: str, weights: Path) -> torch.nn.Module:
     body = torch.nn.Sequential(*list(net.children())[:-2]) if kind == "resnet50" else net.features
     body.eval().requires_grad_(False)
     return body.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+
+def _mobilenet() -> Path:
+    return sources.fetch("mobilenet_v2") / "mobilenet_v2-b0353104.pth"
 
 
 def _resnet() -> Path:
@@ -172,9 +199,8 @@ BACKBONES = {
         lambda: sources.fetch("inception_v3") / inception.WEIGHTS,
         partial(inception.Inception, precision="bfloat16"),
     ),
-    "mobilenet_v2": Backbone(
-        1280,
-        lambda: sources.fetch("mobilenet_v2") / "mobilenet_v2-b0353104.pth",
-        partial(body_of, "mobilenet_v2"),
+    "mobilenet_v2": Backbone(1280, _mobilenet, partial(body_of, "mobilenet_v2")),
+    "mobilenet_v2_maps": Backbone(
+        160 * 7 * 7, _mobilenet, partial(_some, slice(SPLIT)), (160, 7, 7)
     ),
 }

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lgfed_core.data.features.objects import upper_blocks
 from lgfed_core.engine import Federation, Outcome, Participation
 from lgfed_core.methods import Batch
 from lgfed_core.methods.dann import DANN
@@ -14,6 +15,7 @@ from lgfed_core.methods.schedules import Annealing
 from lgfed_core.methods.shot import information
 from lgfed_core.models.layout import Layout, values
 from lgfed_core.models.objects import ObjectsNet
+from lgfed_core.models.upper_blocks import UpperBlocks
 from lgfed_core.papers.parts import following
 
 from .. import parts
@@ -73,7 +75,10 @@ class Parts(parts.Parts):
 
         def build() -> ObjectsNet:
             seen = cfg.conditional if "cdan" in method else ""
-            return ObjectsNet(width, classes, seen, bottleneck(method), cfg.dropout)
+            own = classes, seen, bottleneck(method), cfg.dropout
+            if cfg.data == "digits" or cfg.backbone != domains.LEARNING:
+                return ObjectsNet(width, *own)
+            return ObjectsNet(1280, *own, UpperBlocks(*upper_blocks()))
 
         many = many or [(1, classes)]
         net, runs, start = parts.side_by_side(build, self.seeds, len(many))

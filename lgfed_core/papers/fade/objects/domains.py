@@ -52,7 +52,8 @@ PER_ROUND = {"visda": (1,)}  # users that take part in a round, where not the us
 STRIDES = {"office31": 10, "caltech": 3, "officehome": 20, "visda": 4, "digits": 3}
 METHODS = {"dann": DANN, "cdan": CDAN, "shot": SHOT, "dann+shot": SHOT, "cdan+shot": CDANSHOT}
 USERS = ("noniid", "noniid15", "iid")
-BACKBONES = ("resnet50", "inception_v3", "mobilenet_v2")
+LEARNING = "mobilenet_v2_maps"  # the backbone whose upper blocks learn
+BACKBONES = ("resnet50", "inception_v3", "mobilenet_v2", LEARNING)
 SCALES = {
     "smoke": dict(
         data="digits",
@@ -172,10 +173,13 @@ class Task:
 def load(data: str, task: str, backbone: str, components: int) -> Task:
     """The ``task`` "source->target" of a set, see `TASKS`; features that are missing are computed.
 
-    components: only so many principal components of the features, those of the source's rows. What
-    was loaded is kept for the parts that follow. Raises as `objects.load` does.
+    components: only so many principal components of the features, those of the source's rows; of
+    what upper blocks are given, all. What was loaded is kept for the parts that follow. Raises as
+    `objects.load` does.
     """
     source, target = (_features(data, LETTERS[data][x], backbone) for x in task.split("->"))
+    if backbone == LEARNING and data != "digits":
+        return joined(task, source, target)
     return joined(task, *reduced(source, target, components))
 
 

@@ -171,7 +171,7 @@ def _printed(cfg: Settings, cell: dict) -> bool:
     """Whether the paper's Table 1 has this cell."""
     return (
         cfg.data in ("office31", "officehome")
-        and cfg.backbone != "mobilenet_v2"
+        and not cfg.backbone.startswith("mobilenet_v2")
         and _usual(cfg)
         and cell["per_round"] in (None, 2)
         and cell["target_users"] != "noniid15"

@@ -18,7 +18,7 @@ from lgfed_core.evidence.rows import DIVERGED
 from lgfed_core.evidence.tuning import best_setting
 from lgfed_core.papers import printed
 
-from .domains import METHODS, NONIID, TASKS, Settings, bottleneck
+from .domains import LEARNING, METHODS, NONIID, TASKS, Settings, bottleneck
 from .run import COLLAPSED, NAME, PRETRAINED, TRIED, stored_names
 
 KINDS = {"noniid": "20 classes", "noniid15": "15 classes", "iid": "i.i.d.", "central": "central"}
@@ -33,12 +33,15 @@ _IDS = (
 )
 
 
-def rows(data: str = "office31", scale: str = "paper") -> pd.DataFrame:
+def rows(data: str = "office31", scale: str = "paper", learning: bool = False) -> pd.DataFrame:
     """Recorded rows of one set; empty before the first. Methods go by their plain names.
 
-    Of several backbones those of the paper's count alone as soon as there are some.
+    Of several backbones those of the paper's count alone as soon as there are some. learning: those
+    of the one whose upper blocks learn, which have rows of their own.
     """
-    return stored_names(select(NAME, columns=_IDS, own=True, scale=scale, data=data))
+    found = select(NAME, columns=_IDS, scale=scale, data=data)
+    found = found[(found["backbone"] == LEARNING) == learning]
+    return stored_names(select(found, own=True))
 
 
 def accuracy(
