@@ -89,7 +89,7 @@ class Batched(StackedTests):
             stack = None  # its memory is needed
             self.graphs.retire(id(steps))
             stack = Stack(self.phase, self.losses, steps, given, round, lr)
-        stack.begin(given)
+        stack.begin(given, lr)
         self.graphs.play(stack.step, given.batches, id(steps))
         stack.end()
         if self.graphs.able:

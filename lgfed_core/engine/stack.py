@@ -1,8 +1,8 @@
 """Lanes that take their steps together, in tensors that stay where they are.
 
 A graph plays a step on the very tensors that it was recorded with. So a stack is made once, each
-round copies into it what it is told, and one recording serves for as long as the shapes stay, the
-rate does, and no loss asks for the number of the round.
+round copies into it what it is told, a falling rate with the rest, and one recording serves for as
+long as the shapes stay, and no loss asks for the number of the round.
 """
 
 from collections.abc import Sequence
@@ -52,6 +52,8 @@ class Stack:
             many, slots = self.lanes["participants"], self.lanes["slots"]
             self.lent += [phase.others(slots), Lent(lambda: (many.clone(),))]
             self.peers = layout.views(*self.lent[1].parts), self.lent[2].parts[0]
+        falls = phase.training.decay is not None
+        self.rate = self.flat.new_tensor(lr) if falls else None  # of this round
         self.adam = Adam(self.values, len(run)) if phase.training.adam else None
         self.taken = torch.zeros(1, dtype=torch.long, device=run.device)  # steps of this round
         self.fresh = True
@@ -62,13 +64,15 @@ class Stack:
         return (
             _shapes(self.lanes) == _shapes(lanes)
             and _shapes(self.told, 1) == _shapes(told, 1)
-            and lr == self.lr
+            and (lr == self.lr or self.rate is not None)
             and (round == self.round or not self.losses.asked)
             and all(now or not then for then, now in zip(self.all_on, _all_on(given), strict=True))
         )
 
-    def begin(self, given: Given) -> None:
+    def begin(self, given: Given, lr: float) -> None:
         """Take what a round is ``given``, and start from what its devices receive."""
+        if self.rate is not None:
+            self.rate.fill_(lr)
         for name, value in given.by_lane().items():
             self.lanes[name].copy_(value)
         for name, value in given.by_step().items():
@@ -147,7 +151,7 @@ class Stack:
         if cfg.weight_decay:
             grad = grad + cfg.weight_decay * value
         if self.adam:
-            value.sub_(self.adam.change(name, grad, on), alpha=self.lr)
+            self._down(value, self.adam.change(name, grad, on))
             return
         before = momentum if all_on else momentum.clone()
         momentum.mul_(cfg.momentum).add_(grad)
@@ -155,8 +159,14 @@ class Stack:
         if not all_on:
             change = torch.where(_wide(on, change), change, 0)  # it may be NaN
             momentum.copy_(torch.where(_wide(on, grad), momentum, before))
+        self._down(value, change)
+
+    def _down(self, value: Tensor, change: Tensor) -> None:
+        """A parameter [L, ...] by its ``change``, times the rate."""
         if "rates" in self.told:
-            value.sub_(change * _wide(self._told("rates"), grad))
+            value.sub_(change * _wide(self._told("rates"), change))
+        elif self.rate is not None:
+            value.addcmul_(change, self.rate, value=-1)  # to the bits of the next line
         else:
             value.sub_(change, alpha=self.lr)
 

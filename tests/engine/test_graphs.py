@@ -248,10 +248,11 @@ class AsksForTheRound(LGFedAvg):
         (LGFedAvg(layers=ABOVE), SGD, 1),
         (LGFedAvg(layers=ABOVE), AdamTraining(0.1, 2), 1),
         (LGFedAvg(layers=ABOVE), replace(SGD, keep_momentum=True, weight_decay=0.1), 1),
-        (LGFedAvg(layers=ABOVE), replace(SGD, decay=0.5), 2),
+        (LGFedAvg(layers=ABOVE), replace(SGD, decay=0.5), 1),
+        (LGFedAvg(layers=ABOVE), AdamTraining(0.1, 2, decay=0.5), 1),
         (AsksForTheRound(layers=ABOVE), SGD, 2),
     ],
-    ids=["sgd", "adam", "momentum", "a rate that falls", "a loss by round"],
+    ids=["sgd", "adam", "momentum", "a rate that falls", "of adam", "a loss by round"],
 )
 def test_one_recording_serves_a_phase_unless_something_in_python_changes(
     method, training, recorded
