@@ -27,6 +27,7 @@ except ImportError:  # Windows has no such locks
     fcntl = None
 
 BOOK = Path(__file__).resolve().parent
+MOVED = "The runs have moved"  # how a page says that rows contradict a sentence of it
 MOST = 1000  # jobs that anybody can mean
 SCALES = {
     "smoke": "seconds per notebook, for tests; its live numbers mean nothing",
@@ -118,6 +119,9 @@ def _build(source: Path, scale: str, jobs: int, html: bool, only: list[str] | No
     count = execute(source, names, scale, out, jobs)
     if count:
         print(f"{count} executed in {spoken(time.monotonic() - start)}", flush=True)
+    for name in names:
+        if MOVED in (out / name).read_text(encoding="utf-8"):
+            print(f"{name}: stored rows contradict a sentence; the page says which")
     if html:
         pages(source, names, out, scale)
 

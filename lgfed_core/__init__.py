@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         Participation as Participation,
         run as run,
     )
-    from .engine.trackers import Tracker as Tracker
+    from .engine.trackers import Global as Global, Personal as Personal, Tracker as Tracker
     from .methods import (
         FedAvg as FedAvg,
         FedProx as FedProx,
@@ -32,7 +32,7 @@ __version__ = "0.1.0"
 _FACE = {
     "data": ("Dataset", "Split"),
     "engine": ("Federation", "LocalTraining", "Participation", "run"),
-    "engine.trackers": ("Tracker",),
+    "engine.trackers": ("Global", "Personal", "Tracker"),
     "methods": (
         *("FedAvg", "FedProx", "LGFedAvg", "LocalOnly"),
         *("Method", "Step", "cross_entropy"),

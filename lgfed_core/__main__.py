@@ -51,6 +51,8 @@ def _run(args) -> int:
     from .papers import command_checks, experiments
 
     command_checks.run(args.experiment, args.scale, args.protocol, args.device, args.lanes)
+    from .engine import CPU
+    from .engine.provenance import provenance
     from .evidence import records as results
     from .papers.parts import said
 
@@ -68,6 +70,8 @@ def _run(args) -> int:
         print(f"{why_not}: nothing is recorded.")
     else:
         results.writable()
+        if provenance(CPU)["commit"].endswith("+dirty"):
+            print("The code has changes that no commit has: rows will say +dirty.")
     how = dict(device=args.device, workers=args.workers, lanes=args.lanes)
     if args.cluster:
         return _run_elsewhere(args, experiment, protocols, changes, record=not why_not)

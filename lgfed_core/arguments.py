@@ -60,12 +60,17 @@ def _compare(beside: ArgumentParser) -> None:
     add("method", metavar="FILE.py:CLASS", help="or package.module:CLASS")
     add("--net", metavar="FILE.py:FUNCTION", help="(inputs, classes) -> network")
     add("--set", nargs="*", default=[], metavar="NAME=VALUE", help="its settings")
-    add("--tasks", default="", help="mnist,cifar10,adult,digits,office31 (default: all)")
+    add("--tasks", default="", help="some of mnist,cifar10,adult,digits,office31")
     add("--seeds", default="0-2", type=seeds, help="e.g. 0-2 (default)")
     add("--rates", default="", help="e.g. 0.05,0.2 (default: all five)")
     add("--hours", type=float, help="start nothing new after so many hours")
     add("--scale", default="paper", help="smoke, quick or paper (default)")
-    add("--out", default="compared", metavar="FOLDER", help="where the report goes")
+    add(
+        "--out",
+        default="compared",
+        metavar="FOLDER",
+        help="where the report goes (default: compared)",
+    )
     _where(beside)
     skip = "train it, whatever promises of a method it breaks; the report says so"
     add("--skip-contract", action="store_true", help=skip)

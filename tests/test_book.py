@@ -166,10 +166,11 @@ def test_what_a_failing_page_prints_stands_not_above_its_error(small):
 
 @pytest.mark.book
 def test_one_page_is_executed_alone_and_says_nothing_of_its_wire(small):
-    book = small(one=["1"], two=["2"])
+    book = small(one=["1"], two=[f"print({MOVED!r})"])
     done = run_build(book, "--only", "part/two")
     made = book / "_build" / "executed" / "smoke" / "part"
     assert done.returncode == 0 and not done.stderr, "a warning of the kernel"
+    assert "part/two.ipynb: stored rows contradict a sentence" in done.stdout
     assert (made / "two.ipynb").exists() and not (made / "one.ipynb").exists()
     done = run_build(book, "--only", "part/tow")
     assert done.returncode == 1 and "There is no page part/tow.ipynb; there are: " in done.stderr

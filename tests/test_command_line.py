@@ -6,7 +6,7 @@ import pytest
 
 from lgfed_core import __main__ as command, arguments
 from lgfed_core.data.features import compute
-from lgfed_core.engine import loop
+from lgfed_core.engine import loop, provenance
 from lgfed_core.errors import LgfedError
 from lgfed_core.evidence import records as results
 from lgfed_core.evidence.rows import PROTOCOLS
@@ -115,8 +115,10 @@ def test_run_records_rows_and_continues(tmp_path, monkeypatch, capsys):
     record = results.record
     monkeypatch.setattr(results, "record", lambda name, rows: record(name, rows, tmp_path))
     monkeypatch.setitem(MNIST.scales, "quick", MNIST.scales["smoke"])
+    monkeypatch.setattr(provenance, "_commit", lambda: "0123abcd+dirty")
     arguments = [*RUN, "--scale", "quick", "--seeds", "0,1", "--device", "cpu"]
     assert command.main(arguments) == 0
+    assert "rows will say +dirty" in capsys.readouterr().out
     written = (tmp_path / "lgfedavg.mnist.csv").read_bytes()
     assert set(results.load("lgfedavg.mnist", tmp_path)["seed"]) == {0, 1}
     assert len(list((tmp_path / "runs").rglob("*.safetensors"))) == 8

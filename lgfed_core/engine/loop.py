@@ -85,8 +85,12 @@ def run(
 
     method: one for all runs, or one for each: of the same class, which share the same parameters
         and take steps on the same ones.
+    training: how a device optimises.
     start: joined parameters [R, P] that every device of a run begins with, or [R, K, P] with a
         start for each (the shared ones alike); default: the net's own.
+    tracker: what is measured on the way, e.g. `trackers.Global` (one model for all) or
+        `trackers.Personal` (a model per device); without one nothing is, and ``history`` and
+        ``final`` are empty.
     first_round: number of the first round, so that a later phase draws new devices and batches.
     lanes: "looped", "batched" or "auto" (looped on a CPU, batched elsewhere).
     workers: processes for looped lanes; default one a core (Linux), or ``LGFED_WORKERS``.

@@ -106,11 +106,17 @@ def table(told: Mapping[str, Told]) -> str:
     many = ", ".join(f"{found[verdict]} {words}" for verdict, words in TALLY.items())
     settings = Counter(one.claim.id for one in told.values())
     twice = sum(count == 2 for count in settings.values())
-    said = f", {'one' if twice == 1 else twice} judged on two data sets" if twice else ""
+    said = f", {'one' if twice == 1 else twice} of them on two data sets" if twice else ""
     fails = [told[id].claim for id in NAMED if id in told and told[id].verdict == FAILS]
     links = [f"{NAMED[c.id]} ([{c.page.rpartition('/')[2]}]({c.page}.ipynb))" for c in fails]
     named = f" For example, it does not hold that {', or that '.join(links)}." if links else ""
-    return "\n".join([*lines, "", f"The papers' {len(settings)} claims{said}: {many}.{named}"])
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"{len(told)} verdicts on the papers' {len(settings)} claims{said}: {many}.{named}",
+        ]
+    )
 
 
 def draw(told: Mapping[str, Told], folder: Path = IMAGES) -> list[Path]:

@@ -29,8 +29,8 @@ ROUNDS, STOPPED = 4, 2  # of a run, and how many it has had where it is stopped
 
 @promise(
     "a round on the network works, and its numbers are finite",
-    "give net=, inputs= and classes= that fit the method: the parts that it names, the rows that "
-    "the network takes",
+    "let an answer give what it has to give, where that is said; else give net=, inputs= and "
+    "classes= that fit the method: the parts that it names, the rows that the network takes",
 )
 def trains(stage: Stage) -> None:
     expect(not stage.fault, stage.fault)
