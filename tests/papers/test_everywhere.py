@@ -10,10 +10,10 @@ from lgfed_core.evidence.answers import AS_CLAIMED, LEVEL
 from lgfed_core.methods import FedAvg
 from lgfed_core.models import count
 from lgfed_core.models.cgau import client_rows
-from lgfed_core.papers.everywhere import claims, settings, tables, tasks
+from lgfed_core.papers.everywhere import claims, settings, tasks
 from lgfed_core.papers.everywhere.net import base, head
 from lgfed_core.papers.everywhere.run import EVERYWHERE, TABLE, scale_of
-from lgfed_core.papers.everywhere.settings import METHODS, RATES, missing
+from lgfed_core.papers.everywhere.settings import METHODS, RATES
 
 SMALL = dict(tasks=("digits",), lrs=(0.1,), rounds=4, batch_size=10, probed=(40, 40))
 
@@ -116,13 +116,13 @@ def lines(seeds=3, **values) -> pd.DataFrame:
 
 def test_a_learning_rate_is_chosen_on_validation_rows_and_not_where_it_diverged():
     rows = lines(fedavg=(90.0, 70.0, 0.05), fedavg_=(80.0, 75.0, 0.2))
-    chosen = tables.of(tables.chosen(rows), "adult", "fedavg")
+    chosen = claims.of(claims.chosen(rows), "adult", "fedavg")
     assert set(chosen["lr"]) == {0.2} and set(chosen["rates"]) == {2} and len(chosen) == 3
     part = pd.concat([rows, lines(mtl=(99.0, 99.0, 0.05))])  # a sweep that has just begun
-    assert tables.of(tables.chosen(part), "adult", "mtl").empty
+    assert claims.of(claims.chosen(part), "adult", "mtl").empty
     lost = (rows["lr"] == 0.2) & (rows["seed"] == 1)
     ended = rows[lost].iloc[:1].assign(metric="diverged", value=2.0)
-    chosen = tables.of(tables.chosen(pd.concat([rows[~lost], ended])), "adult", "fedavg")
+    chosen = claims.of(claims.chosen(pd.concat([rows[~lost], ended])), "adult", "fedavg")
     assert set(chosen["lr"]) == {0.05} and len(chosen) == 3
 
 
@@ -138,15 +138,8 @@ def test_a_new_method_is_two_lines_and_one_that_is_half_there_is_named(on_toy, m
         lambda self, name, net: FedAvg() if name == "median" else plain(self, name, net),
     )
     rows, _ = EVERYWHERE.run(cfg, [0], record=False, resume=False, workers=1)
-    values = tables.chosen(rows)
-    assert "median" in tables.page(values, tasks=("digits",))
-
-
-def test_a_cell_opens_on_its_numbers_its_command_or_why_there_is_none():
-    said = tables.page(tables.chosen(lines(fedavg=(90.0, 70.0, 0.05))), tasks=("adult", "mnist"))
-    assert "<summary>90.1</summary>" in said and "best of 1 on validation rows" in said
-    assert "--set tasks=mnist methods=cgau" in said
-    assert said.count(missing("mnist", "fade")) == 2 and "<summary>not yet run" in said
+    values = claims.chosen(rows)
+    assert "median" in values.index.get_level_values("method")
 
 
 def test_a_task_without_groups_has_no_game_and_a_device_of_one_group_none_at_home():
@@ -158,32 +151,11 @@ def test_a_task_without_groups_has_no_game_and_a_device_of_one_group_none_at_hom
     assert len(cells) == len(RATES) * (5 * 17 + 4)
 
 
-@pytest.mark.parametrize(
-    ("level", "said"), [(2, "level: MTL, FedProx"), (4, "level: 4 of 5 others")]
-)
-def test_few_methods_that_are_level_are_named_and_many_are_counted(level, said):
-    values = dict.fromkeys(("mtl", "fedprox", "cgau", "fade")[:level], (90.0, 70.0, 0.05))
-    rows = lines(fedavg=(90.0, 70.0, 0.05), lg_fedavg=(80.0, 70.0, 0.05), **values)
-    swings = rows["seed"].map({0: 0.2, 1: -0.4, 2: 0.1})  # below FedAvg on average, not always
-    beside = (rows["metric"] == "local_test_acc") & rows["method"].isin(values)
-    rows["value"] += swings.where(beside, 0.0)
-    highest = claims.highest(tables.chosen(rows)).loc["incomes", "own rows"]
-    assert said in highest.replace("FedProx, MTL", "MTL, FedProx")
-
-
-def test_what_is_hidden_is_shown_at_every_rate(on_toy):
-    rows = lines(fedavg=(90.0, 70.0, 0.05), fade=(80.0, 60.0, 0.05), fade_=(85.0, 40.0, 0.2))
-    rows = pd.concat([rows, lines(fedavg=(60.0, 71.0, 0.2))])
-    leaks = rows[rows["metric"] == "local_test_acc"].assign(metric="leak_auc")
-    found = claims.rates(tables.every(pd.concat([rows, leaks])))
-    assert found.loc["incomes", "FADE's game"].to_dict() == pytest.approx({0.05: -10.0, 0.2: 25.0})
-
-
 def test_successors_are_set_beside_lg_fedavg_task_by_task():
     rows = lines(lg_fedavg=(80.0, 70.0, 0.05), fedper=(90.0, 70.0, 0.05), ditto=(80.0, 70.0, 0.05))
     swings = rows["seed"].map({0: 0.01, 1: -0.02, 2: 0.01})
     rows["value"] += swings.where(rows["method"] != "lg_fedavg", 0.0)
-    (told,) = claims.ahead_of(tables.chosen(rows), "lg_fedavg", claims.SUCCESSORS)
+    (told,) = claims.ahead_of(claims.chosen(rows), "lg_fedavg", claims.SUCCESSORS)
     found = told.lines.set_index("name")
     assert told.claim.question == "incomes: accuracy on devices' own rows"
     assert found.loc["FedPer", ["estimate", "outcome"]].tolist() == [

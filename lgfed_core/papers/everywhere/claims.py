@@ -1,4 +1,4 @@
-"""Who is ahead: what each part of a method adds, the best on each task, and later methods."""
+"""Each method's numbers on each task, at the learning rate that it chose, and who is ahead."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -8,20 +8,82 @@ import pandas as pd
 from lgfed_core.evidence import answers, verdict
 from lgfed_core.evidence.answers import Told
 from lgfed_core.evidence.claims import Claim, Part, paired
-from lgfed_core.evidence.verdict import behind
+from lgfed_core.evidence.records import select
+from lgfed_core.evidence.tuning import best_by_cell
 from lgfed_core.papers.differences import Pair
 
+from .run import NAME, TABLE
 from .settings import METHODS
-from .tables import WORDS, of
 
 MARGIN = 1.0  # points: less is level
 SUCCESSORS = ("fedper", "fedrep", "fedbabu", "ditto", "apfl", "pfedme", "fedavgm", "fedadam")
-MANY = 3  # methods; more are counted, not named
-AIMS = {  # metric -> what one wants
-    "local_test_acc": "own rows",
-    "decile_acc": "the devices served worst",
-    "new_test_acc": "a new device",
+WORDS = {  # task -> as people call it
+    "mnist": "MNIST",
+    "cifar10": "CIFAR-10",
+    "adult": "incomes",
+    "digits": "two sets of digits",
+    "office31": "Office-31",
 }
+MEASURES = {  # metric -> in words, in percent but for the last two
+    "local_test_acc": "local test",
+    "decile_acc": "lowest decile",
+    "worst_acc": "worst device",
+    "new_test_acc": "new test",
+    "odds_gap": "gap of equalised odds",
+    "leak_auc": "group from h, AUC",
+    "megabytes": "MB sent",
+    "seconds": "seconds",
+}
+
+
+def stored(scale: str = "paper") -> pd.DataFrame:
+    """The recorded rows of the last round, of all learning rates."""
+    return select(NAME, columns=("task", "method", "lr"), table=TABLE, scale=scale)
+
+
+def every(rows: pd.DataFrame) -> pd.DataFrame:
+    """A column per metric: index (task, method, lr, seed). rows: of `stored`, or of a live run.
+
+    A seed that diverged has NaN throughout.
+    """
+    rows = rows[rows["table"] == TABLE]
+    wide = rows.pivot_table("value", ["task", "method", "lr", "seed"], "metric")
+    spent = rows.groupby(["task", "method", "lr", "seed"])["seconds"].first()
+    return wide.reindex(columns=[*MEASURES, "validation_acc"]).assign(seconds=spent)
+
+
+def chosen(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of each task and method the learning rate that is best on validation rows.
+
+    Chosen as by `tuning.best_by_cell`. Index (task, method, seed), without seeds that diverged;
+    beside `MEASURES` there are ``lr`` and ``rates``, how many had run. A method for which fewer
+    have run than for others is left out until its sweep is whole.
+    """
+    found = every(rows)
+    if found.empty:
+        return found.reset_index("lr").assign(rates=0)
+    best = best_by_cell(found, "validation_acc", "lr", ["task", "method"])
+    out = found.reset_index("lr")
+    rates = out.groupby(level=["task", "method"])["lr"].nunique()
+    cell = out.index.droplevel("seed")
+    out = out.assign(rates=rates.reindex(cell).to_numpy())
+    kept = (out["lr"] == best.reindex(cell).to_numpy()) & (out["rates"] == rates.max())
+    return out[kept & out["validation_acc"].notna()]
+
+
+def of(values: pd.DataFrame, task: str, method: str) -> pd.DataFrame:
+    """The seeds of one cell; empty where it has not run. values: of `chosen`."""
+    at = values.index.get_level_values
+    return values[(at("task") == task) & (at("method") == method)].droplevel(["task", "method"])
+
+
+def both(values: pd.DataFrame, metric: str, one: str, other: str) -> list[Pair]:
+    """Two methods' values by seed, for each task that has both."""
+    pairs = (
+        (WORDS[task], *(of(values, task, method)[metric].dropna() for method in (one, other)))
+        for task in WORDS
+    )
+    return [pair for pair in pairs if len(pair[1]) and len(pair[2])]
 
 
 def race(task: str, measure: str, words: str, unit: str, parts: Callable) -> Claim:
@@ -42,67 +104,12 @@ def race(task: str, measure: str, words: str, unit: str, parts: Callable) -> Cla
     )
 
 
-def highest(values: pd.DataFrame) -> pd.DataFrame:
-    """By task and aim, the method with the highest mean, and who is level with it: not told to be
-    behind by Tukey's range over all methods of the task (`evidence.verdict.behind`)."""
-    out: dict[str, dict[str, str]] = {}
-    for task, words in WORDS.items():
-        for metric, aim in AIMS.items():
-            found = {method: of(values, task, method)[metric].dropna() for method in METHODS}
-            found = {method: column for method, column in found.items() if len(column)}
-            if len(found) > 1:
-                out.setdefault(aim, {})[words] = _first(found)
-    return pd.DataFrame(out)
-
-
-def rates(tried: pd.DataFrame) -> pd.DataFrame:
-    """AUC for the group from h that each game takes away, both methods at one rate, by task, game
-    and learning rate; means over seeds. tried: of `tables.every`."""
-    out, leaks = {}, tried["leak_auc"].unstack(["method", "lr"])  # [task and seed, method and lr]
-    for task in WORDS:
-        for one, other in (("lg_fedavg_adv", "lg_fedavg"), ("fade", "fedavg")):
-            there = set(leaks.columns.get_level_values("method"))
-            if task in leaks.index and {one, other} <= there:
-                gain = (leaks.loc[task][one] - leaks.loc[task][other]).mean().dropna()
-                if len(gain):
-                    out[WORDS[task], METHODS[one]] = gain
-    return pd.DataFrame(out).T.rename_axis(columns="learning rate")
-
-
-def _first(found: dict[str, pd.Series]) -> str:
-    """The highest mean of one task, and who is level with it."""
-    best = max(found, key=lambda method: found[method].mean())
-    words = f"{METHODS[best]} ({found[best].mean():.1f})"
-    runs = pd.DataFrame(found).dropna()  # [n, k], of the seeds that all have
-    if len(runs) < 2:
-        return f"{words}, one seed"
-    late = dict(zip(found, behind(runs), strict=True))
-    level = [METHODS[method] for method in found if method != best and not late[method]]
-    if len(level) > MANY:
-        return f"{words}; level: {len(level)} of {len(found) - 1} others"
-    return f"{words}; level: {', '.join(level) or 'nobody'}"
-
-
-def both(values: pd.DataFrame, metric: str, one: str, other: str) -> list[Pair]:
-    """Two methods' values by seed, for each task that has both."""
-    pairs = (
-        (WORDS[task], *(of(values, task, method)[metric].dropna() for method in (one, other)))
-        for task in WORDS
-    )
-    return [pair for pair in pairs if len(pair[1]) and len(pair[2])]
-
-
 def ahead_of(values: pd.DataFrame, base: str, methods: Sequence[str]) -> list[Told]:
     """For each task, by how many points each of ``methods`` is ahead of ``base`` on devices' own
-    rows, paired by seed, with Holm's correction over them. values: of `tables.chosen`."""
+    rows, paired by seed, with Holm's correction over them. values: of `chosen`."""
+    words, unit = "accuracy on devices' own rows", f"points ahead of {METHODS[base]}"
     claims = [
-        race(
-            task,
-            "local_test_acc",
-            "accuracy on devices' own rows",
-            f"points ahead of {METHODS[base]}",
-            partial(_ahead, task, base, methods),
-        )
+        race(task, "local_test_acc", words, unit, partial(_ahead, task, base, methods))
         for task in WORDS
         if any(len(of(values, task, method)) for method in methods)
     ]

@@ -77,7 +77,7 @@ class Settings(Checked):
 
     tasks: tuple[str, ...] = tuple(TASKS)
     methods: tuple[str, ...] = tuple(METHODS)
-    lrs: tuple[float, ...] = RATES  # each is run; `tables.chosen` takes the best on validation rows
+    lrs: tuple[float, ...] = RATES  # each is run; `claims.chosen` takes the best on validation rows
     rows: int = 500
     rounds: int = 100
     first: float = 0.8  # share of the rounds that are FedAvg's, for methods that come `AFTER` it

@@ -15,7 +15,7 @@ import pandas as pd
 
 from lgfed_core.errors import SettingsError, long_enough
 
-from .. import tables
+from .. import claims
 from . import report
 from .beside import Beside, sentences
 from .experiment import Yours
@@ -61,7 +61,7 @@ def compare(
     cfg = yours.settings(scale, **chosen)
     said = checked(given, cfg) if contract else f"{UNCHECKED}."
     rows = yours.measure(cfg, list(seeds), device, workers, hours)
-    found = Beside(tables.chosen(rows), tables.chosen(tables.stored()))
+    found = Beside(claims.chosen(rows), claims.chosen(claims.stored()))
     report.write(folder, yours, cfg, rows, found, said)
     return found.lines
 

@@ -10,10 +10,9 @@ from lgfed_core.evidence import answers, verdict
 from lgfed_core.evidence.answers import AGAINST, AS_CLAIMED, LEVEL, UNTOLD, Told
 from lgfed_core.evidence.claims import Claim, Part, paired
 
-from .. import tables
-from ..claims import race
+from .. import claims
+from ..claims import WORDS, race
 from ..settings import METHODS
-from ..tables import WORDS
 from .experiment import METHOD
 
 AIMS = {  # measure -> what it is called, and whether more is better
@@ -30,7 +29,7 @@ MOST = 100  # seeds; a comparison that needs more is said to need more
 
 @dataclass(frozen=True, eq=False)
 class Beside:
-    """The user's runs and the stored ones, of `tables.chosen`, and what comes of them."""
+    """The user's runs and the stored ones, of `claims.chosen`, and what comes of them."""
 
     mine: pd.DataFrame
     others: pd.DataFrame
@@ -60,10 +59,10 @@ def _claims(mine: pd.DataFrame) -> Iterable[Claim]:
 
 
 def _parts(task: str, measure: str, found: Beside) -> list[Part]:
-    own, sign = tables.of(found.mine, task, METHOD)[measure], AIMS[measure][1]
+    own, sign = claims.of(found.mine, task, METHOD)[measure], AIMS[measure][1]
     parts = []
     for method, words in METHODS.items():
-        other = tables.of(found.others, task, method)[measure].dropna()
+        other = claims.of(found.others, task, method)[measure].dropna()
         if len(other):
             parts.append(paired(words, sign * own, sign * other, verdict.greater))
     return parts

@@ -16,10 +16,9 @@ from lgfed_core.evidence.answers import Told
 from lgfed_core.files import replacing
 from lgfed_core.papers.forest import RACE, forest
 
-from .. import tables
-from ..claims import MARGIN
+from .. import claims
+from ..claims import MARGIN, MEASURES, WORDS
 from ..settings import METHODS, Settings
-from ..tables import MEASURES, WORDS
 from . import beside
 from .beside import Beside
 from .experiment import METHOD, Yours
@@ -112,11 +111,11 @@ def _means(found: Beside, name: str) -> dict[str, pd.DataFrame]:
     """Task -> a line for each method, means over seeds; the user's first."""
     out = {}
     for task in found.mine.index.get_level_values("task").unique():
-        lines = {name: tables.of(found.mine, task, METHOD).mean()}
+        lines = {name: claims.of(found.mine, task, METHOD).mean()}
         lines |= {
             words: values.mean()
             for method, words in METHODS.items()
-            if len(values := tables.of(found.others, task, method))
+            if len(values := claims.of(found.others, task, method))
         }
         table = pd.DataFrame(lines).T[[*MEASURES]].dropna(axis=1, how="all")
         out[task] = table.rename(columns=MEASURES).rename_axis(columns=None)
