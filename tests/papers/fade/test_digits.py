@@ -272,21 +272,6 @@ def test_what_has_not_run_confirms_nothing():
     assert judged.judged(bad[few_rates(bad)])["said"]["F14"] == "refuted"
 
 
-def test_the_games_stand_between_the_source_alone_and_the_longest_central_game():
-    base = dict(direction="usps-mnist", table=domains.TABLE, metric="target_acc", statistics="")
-    rows = [
-        base | dict(loss="pretraining", rounds=400, value=70.0),
-        base | dict(loss="central", rounds=500, value=80.0),
-        base | dict(loss="central", rounds=2000, value=90.0),
-        base | dict(loss="central", rounds=2000, value=92.0),
-        base | dict(loss="central", rounds=4000, value=99.0, statistics="local"),
-        base | dict(loss="vanilla", rounds=9000, value=1.0),
-    ]
-    found = judged.levels(pd.DataFrame(rows))
-    assert found == {"usps-mnist": {"central": 91.0, "source alone": 70.0}}
-    assert judged.levels(pd.DataFrame(columns=[*base, "loss", "rounds", "value"])) == {}
-
-
 def test_rows_of_shorter_games_have_a_scale_of_their_own():
     cfg = DIGITS.settings("paper", rounds=500)
     kinds = ("losses", "central", "pretraining")
@@ -352,8 +337,3 @@ def test_one_direction_at_full_length_judges_alone_and_the_other_is_still_shown(
     assert shown.groupby("direction")["rounds"].max().to_dict() == {
         "mnist-usps": 500, "usps-mnist": 8600,
     }  # fmt: skip
-    assert judged.lengths(both) == "mnist-usps 500 rounds (3 seeds), usps-mnist 8,600 (3)"
-    assert (
-        judged.lengths(both, domains.OPT_OUT)
-        == "mnist-usps 500 rounds (3 seeds), usps-mnist 500 (3)"
-    )

@@ -155,7 +155,6 @@ def fallen(runs: pd.DataFrame) -> list[tuple]:
 def test_before_any_run_nothing_is_judged(stored):
     found = objects.rows()
     assert found.empty and claims.judged(found).empty
-    assert objects.by_task(found).empty and objects.beside({"last": objects.means(found)}).empty
     assert objects.swept(found).empty and objects.ended(found).empty
     told = claims.told()
     assert {one.verdict for one in told.values()} == {"open"}
@@ -177,10 +176,8 @@ def test_a_task_that_has_not_run_leaves_no_average(stored):
     some = rows()
     found = stored(some[(some["task"] != "D->A") | (some["method"] != "fade_cdan")])
     assert "F7" not in claims.judged(found).index
-    table = objects.by_task(found)
-    assert np.isnan(table.loc[("20 classes", "CDAN"), "average"])
-    assert table.loc[("20 classes", "DANN"), "average"] == pytest.approx(75.3)
-    assert ("6 classes", "DANN") in objects.by_task(found, "caltech").index
+    mean = objects.average(objects.accuracy(found)).mean()
+    assert np.isnan(mean["cdan"]) and mean["dann"] == pytest.approx(75.3)
 
 
 def test_the_sources_models_stand_for_central_lines_of_the_paper_and_are_compared_once(stored):
@@ -228,7 +225,7 @@ def test_the_sources_average_is_of_whole_seeds_however_many_seeds_some_tasks_hav
     some = rows()
     more = some[some["method"] == "source_only"].query("task == 'D->A' and seed == 0")
     found = stored(some, *(more.assign(seed=seed, value=0.0) for seed in (7, 8)))
-    assert objects.by_task(found).loc[("before", "source only"), "average"] == pytest.approx(70.3)
+    assert objects.average(objects.accuracy(found))["source_only"].mean() == pytest.approx(70.3)
 
 
 def test_a_run_that_left_the_finite_numbers_has_collapsed(stored):
@@ -318,16 +315,6 @@ def test_a_sweep_chooses_by_two_scores_and_a_claim_stands_where_all_ways_agree(s
     assert objects.accuracy(found)["cdan"].mean() == pytest.approx(80.3)  # as it was
 
 
-def test_columns_beside_each_other_are_of_the_same_seeds(stored):
-    other = rows(cdan=50)[lambda f: f["seed"] == 2].assign(seed=7, rounds=300, cdan=0)
-    long = [tried(3, 1.0, "dann", "cdan", "shot", users=u, rounds=300) for u in ("noniid", "iid")]
-    more = other[other["method"].isin(run.FEDERATED.values())].drop(columns="cdan")
-    found = stored(rows(), rows("iid"), *long, more)
-    ways = {"100": objects.means(found), "300": objects.means(found, rounds=300)}
-    line = objects.beside(ways).loc[("noniid", "cdan")]
-    assert line["300"] - line["100"] == pytest.approx(3) and line["seeds"] == 3
-
-
 def test_runs_with_more_users_a_round_and_the_papers_averages_stand_beside(stored):
     stored(rows())
     usual = "run fade.objects --scale paper --protocol as_described --seeds 0-2 --set users=noniid "
@@ -335,9 +322,8 @@ def test_runs_with_more_users_a_round_and_the_papers_averages_stand_beside(store
     assert [c.partition("lgfed_core ")[2] for c in OBJECTS.remade(objects.rows())] == [usual]
     found = stored(rows().assign(value=lambda f: f["value"] - 2, per_round=4))
     assert OBJECTS.remade(found)[-1].endswith("central_methods= per_round=4")
-    ways = {str(many): objects.means(found, per_round=many) for many in (2, 4)}
-    table = objects.beside(ways)
-    assert (table["2"] - table["4"]).tolist() == pytest.approx([2, 2, 2])
+    less = objects.accuracy(found) - objects.accuracy(found, per_round=4)
+    assert less[list(objects.FAIR)].mean().tolist() == pytest.approx([2, 2, 2])
     # the mean of six printed numbers
     assert objects.paper_means()["noniid", "cdan"] == pytest.approx(86.5, abs=0.05)
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from lgfed_core.evidence.claims import Claim, Part, paired
 from lgfed_core.evidence.records import select
-from lgfed_core.evidence.verdict import NOT_RUN, equivalent, greater
+from lgfed_core.evidence.verdict import equivalent, greater
 from lgfed_core.papers.live_claims import Judged
 
 from . import domains as digits
@@ -40,32 +40,10 @@ def each_longest(found: pd.DataFrame, table: str = digits.TABLE) -> pd.DataFrame
     return pd.concat(some) if some else found
 
 
-def lengths(found: pd.DataFrame, table: str = digits.TABLE) -> str:
-    """ "mnist-usps 500 rounds (3 seeds), usps-mnist 8,600 (3)": of the games of `each_longest`."""
-    games, said = _games(each_longest(found, table), table), []
-    for direction, mine in games.groupby("direction"):
-        first = ("", "") if said else (" rounds", " seeds")
-        many = mine["seed"].nunique()
-        said.append(f"{direction} {mine['rounds'].max():,.0f}{first[0]} ({many}{first[1]})")
-    return ", ".join(said) or NOT_RUN
-
-
-def levels(found: pd.DataFrame) -> dict[str, dict[str, float]]:
-    """Direction -> mean target accuracy of what Figure 2's games stand between: the source alone,
-    before the game, and the longest central one with frozen statistics."""
-    names = {digits.CENTRAL: "central", "pretraining": "source alone"}
-    mine = select(found, table=digits.TABLE, metric="target_acc", statistics="", loss=names)
-    lines: dict[str, dict[str, float]] = {}
-    for (direction, loss), rows in mine.groupby(["direction", "loss"]):
-        last = rows[rows["rounds"] == rows["rounds"].max()]
-        lines.setdefault(direction, {})[names[loss]] = last["value"].mean()
-    return lines
-
-
 def _games(found: pd.DataFrame, table: str) -> pd.DataFrame:
     """Those of the rows that are of games: not the model before them, nor the central one."""
-    mine = found[found["table"] == table]
-    return mine[mine["loss"].isin(list(digits.POWERS))] if table == digits.TABLE else mine
+    other = found["loss"].isin(["pretraining", digits.CENTRAL])
+    return found[(found["table"] == table) & ~other]
 
 
 def wide(found: pd.DataFrame, metric: str) -> pd.DataFrame:

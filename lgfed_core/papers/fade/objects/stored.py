@@ -1,5 +1,5 @@
 """What has been recorded of adaptation on objects: accuracies and collapses by task and seed, the
-sweep of rates and weights, and tables of them.
+sweep of rates and weights.
 
 A run has *collapsed* if its target accuracy after the last round is below half of what the model
 had before the game (`run.COLLAPSED`, fixed before the first run), or if it left the finite numbers.
@@ -7,21 +7,19 @@ The sweep has seed 0, users of 20 classes and the usual rounds; what is chosen o
 long as the released sweeps.
 """
 
-from collections.abc import Mapping
-
 import pandas as pd
 
 from lgfed_core.evidence.cache import once
-from lgfed_core.evidence.printed import METHODS as WORDS, cells
+from lgfed_core.evidence.printed import cells
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.rows import DIVERGED
 from lgfed_core.evidence.tuning import best_setting
 from lgfed_core.papers import printed
 
-from .domains import LEARNING, METHODS, NONIID, TASKS, Settings, bottleneck
+from .domains import METHODS, TASKS, Settings, bottleneck
 from .run import COLLAPSED, NAME, PRETRAINED, TRIED, stored_names
 
-KINDS = {"noniid": "20 classes", "noniid15": "15 classes", "iid": "i.i.d.", "central": "central"}
+USUAL = ("", "gradients", "resnet50", "inception_v3")  # backbones of the claims
 BEFORE = {kind: lines[0][0] for kind, lines in PRETRAINED.items()}  # by bottleneck
 RELEASED_ROUNDS = 300  # of the shortest released sweeps
 FAIR = ("dann", "cdan", "shot")  # what F7 and F8 compare
@@ -33,15 +31,15 @@ _IDS = (
 )
 
 
-def rows(data: str = "office31", scale: str = "paper", learning: bool = False) -> pd.DataFrame:
+def rows(
+    data: str = "office31", scale: str = "paper", backbones: Sequence[str] = USUAL
+) -> pd.DataFrame:
     """Recorded rows of one set; empty before the first. Methods go by their plain names.
 
-    Of several backbones those of the paper's count alone as soon as there are some. learning: those
-    of the one whose upper blocks learn, which have rows of their own.
+    Of several backbones those of the paper's count alone as soon as there are some.
     """
-    found = select(NAME, columns=_IDS, scale=scale, data=data)
-    found = found[(found["backbone"] == LEARNING) == learning]
-    return stored_names(select(found, own=True))
+    where = dict(scale=scale, data=data, backbone=backbones)
+    return stored_names(select(NAME, columns=_IDS, own=True, **where))
 
 
 def accuracy(
@@ -75,48 +73,9 @@ def average(wide: pd.DataFrame, data: str = "office31") -> pd.DataFrame:
     return wide.groupby("seed").mean().where(counted == len(TASKS[data]))
 
 
-def means(found: pd.DataFrame, **which) -> dict[str, pd.DataFrame]:
-    """`average` of each kind of users; which: of `accuracy`."""
-    return {users: average(accuracy(found, users, **which)) for users in KINDS}
-
-
 def mean(users: str, method: str, metric: str = "target_acc", **which) -> pd.Series:
     """Means over all tasks of one method, by seed, of the recorded runs; which: of `accuracy`."""
     return average(accuracy(rows(), users, metric, **which))[method].dropna()
-
-
-def by_task(found: pd.DataFrame, data: str = "office31") -> pd.DataFrame:
-    """Mean target accuracy, %: lines (users, method), a column per task, their average, seeds.
-
-    The average is of the seeds that have run all tasks; a method without any has none.
-    """
-    tasks, lines = list(TASKS[data]), {}
-    named = KINDS | ({"noniid": f"{NONIID[data]} classes"} if data in NONIID else {})
-    kinds = [(users, words, METHODS) for users, words in named.items()]
-    for users, words, methods in [("noniid", "before", BEFORE.values()), *kinds]:
-        wide = accuracy(found, users)
-        averages = average(wide, data)
-        for method in (m for m in methods if m in wide):
-            each = wide[method].groupby("task")
-            values, seeds = each.mean().reindex(tasks), each.count().reindex(tasks, fill_value=0)
-            name = WORDS.get(method, "source only, normalised")
-            lines[words, name] = [*values, averages[method].mean(), seeds.min()]
-    return pd.DataFrame(lines, [*tasks, "average", "seeds"]).T
-
-
-def beside(ways: Mapping[str, Mapping[str, pd.DataFrame]]) -> pd.DataFrame:
-    """Lines (users, method), a column per way, and seeds: means of the seeds that all ways have.
-
-    ways: averages as of `means`, under what stands over their column, of the same users.
-    """
-    lines = {}
-    for users in next(iter(ways.values())):
-        for method in METHODS:
-            if all(method in of[users] for of in ways.values()):
-                both = pd.DataFrame({way: of[users][method] for way, of in ways.items()}).dropna()
-                if len(both):
-                    lines[users, method] = both.mean().to_dict() | dict(seeds=len(both))
-    return pd.DataFrame(lines).T
 
 
 def paper_means() -> pd.Series:
