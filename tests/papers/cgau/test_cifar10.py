@@ -124,6 +124,10 @@ def made_up(gain, base=lambda p: 78.0, spread=0.1, seeds=5, stand_in=""):
     return rows.assign(table=CIFAR10.table, protocol="as_described", stand_in=stand_in)
 
 
+def judge(*found: pd.DataFrame) -> pd.DataFrame:
+    return judged.judged(judged.Found(*found))
+
+
 def timed(ratio, seeds=5):
     """Rounds of which every second repetition ran on a machine half as fast."""
     cost = {("looped", "baseline"): 20.0, ("looped", "cgau_kept"): 20.0 * ratio}
@@ -138,7 +142,7 @@ def timed(ratio, seeds=5):
 
 def test_what_the_paper_says_would_be_confirmed():
     found = made_up(lambda p: 3.0 - 2.5 * p)
-    lines = judged.judged(found, made_up(lambda p: 0.3), timed(1.85))
+    lines = judge(found, made_up(lambda p: 0.3), timed(1.85))
     assert list(lines.index) == ["C3", "C4", "C5", "C6", "C7", "C9"]
     assert lines["verdict"].eq("confirmed").all()
     assert lines.loc[["C4", "C6", "C7"], "at"].str.endswith("in points").all()
@@ -147,13 +151,13 @@ def test_what_the_paper_says_would_be_confirmed():
 def test_what_holds_on_some_proportions_alone_is_not_confirmed():
     found, itself = made_up(lambda p: 3.0 - 2.5 * p), made_up(lambda p: 0.3)
     for out in (0.0, 0.4, 1.0):
-        lines = judged.judged(found[found["shuffle_proportion"] != out], itself, timed(1.85))
+        lines = judge(found[found["shuffle_proportion"] != out], itself, timed(1.85))
         mine = lines.drop("C9")
         assert list(mine.index) == ["C3", "C4", "C5", "C6", "C7"]
         assert not mine["verdict"].eq("confirmed").any(), out
         assert lines.loc["C3", "said"].startswith("confirmed so far, 5 of 6 comparisons")
     lost = made_up(lambda p: -1.0)
-    only = judged.judged(lost[lost["shuffle_proportion"] == 0.2])
+    only = judge(lost[lost["shuffle_proportion"] == 0.2])
     assert only.loc["C3", "verdict"] == "refuted"
 
 
@@ -168,19 +172,19 @@ def test_c7_compares_gains_at_the_proportions_that_both_have():
 def test_what_it_does_not_say_would_not():
     found = made_up(lambda p: -1.0 + p, base=lambda p: 78 + 5 * p)
     other = made_up(lambda p: 2.0, stand_in="a small CNN")
-    lines = judged.judged(found, other, timed(4.0))
+    lines = judge(found, other, timed(4.0))
     assert lines.loc[["C3", "C4", "C6", "C9"], "verdict"].tolist() == ["refuted"] * 4
     assert lines.loc["C9", "at"] == "the seconds' ratio less 1.85"
     assert lines.loc["C7", "said"] == "on stand-in data (a small CNN): refuted"
-    level = judged.judged(made_up(lambda p: 0.0))["verdict"]
+    level = judge(made_up(lambda p: 0.0))["verdict"]
     assert "C7" not in level and "C9" not in level
     assert not level[["C3", "C4"]].eq("confirmed").any()
 
 
 def test_a_part_of_cifar10_is_no_cifar10():
     found = made_up(lambda p: 3.0 - 2.5 * p, stand_in="first 100 of each class")
-    assert judged.judged(found)["said"].str.startswith("on stand-in data (first 100").all()
-    assert judged.judged(found.iloc[:0]).empty
+    assert judge(found)["said"].str.startswith("on stand-in data (first 100").all()
+    assert judge(found.iloc[:0]).empty
 
 
 def test_times_are_compared_within_a_repetition():
@@ -195,7 +199,7 @@ def test_without_the_baseline_there_is_nothing_to_compare_with():
     none = cost.ratios(times[times["method"] != "baseline"])
     assert none.empty and list(none) == list(ratios)
     kept = found[found["method"] != "baseline"]
-    lines = judged.judged(kept, kept, times[times["method"] != "baseline"])
+    lines = judge(kept, kept, times[times["method"] != "baseline"])
     assert not lines["verdict"].isin(["confirmed", "refuted"])[lines.index != "C5"].any()
 
 

@@ -6,11 +6,9 @@ import pandas as pd
 
 from lgfed_core import models
 from lgfed_core.evidence.claims import Claim, Part, exact, paired, tested
-from lgfed_core.evidence.printed import cells
 from lgfed_core.evidence.records import select, stand_in
 from lgfed_core.evidence.verdict import equivalent, greater, rising
 from lgfed_core.models.cgau import Baseline, GatedMLP
-from lgfed_core.papers import printed
 from lgfed_core.papers.live_claims import Judged
 
 from ..gains import at, at_each, by_seed, distances_fall, missing
@@ -22,14 +20,14 @@ TIME, TIME_MARGIN = 1.85, 0.25  # seconds of the CGAU over the baseline's, as pr
 
 
 class Found(NamedTuple):
-    """rows: tidy rows of one protocol, scale and kind of features; method: the CGAU that is judged;
-    itself: rows with features of a network that was trained on CIFAR-10 itself; times: rows of
-    `time`, of one protocol and scale."""
+    """rows: tidy rows of one protocol, scale and kind of features; itself: rows with features of a
+    network that was trained on CIFAR-10 itself; times: rows of `time`, of one protocol and scale;
+    method: the CGAU that is judged."""
 
     rows: pd.DataFrame
-    method: str = "cgau_kept"
     itself: pd.DataFrame | None = None
     times: pd.DataFrame | None = None
+    method: str = "cgau_kept"
 
 
 def a_gain(found: Found) -> list[Part]:
@@ -193,32 +191,6 @@ CLAIMS = (
 )
 
 
-def judged(
-    found: pd.DataFrame,
-    itself: pd.DataFrame | None = None,
-    times: pd.DataFrame | None = None,
-    method: str = "cgau_kept",
-) -> pd.DataFrame:
-    """Lines of `evidence.claims.judged`, as described, for as many claims as there are rows for;
-    `Found` says which. Where data or features stand in for the paper's, verdicts say so."""
-    mine = select(found, protocol="as_described")
-    own = None if itself is None else select(itself, protocol="as_described")
-    return PAGE.judged(Found(mine, method, own, times))
-
-
-def level(rows: pd.DataFrame) -> float:
-    """How far our baseline is above the printed one, all rows shuffled; NaN where it has not
-    run."""
-    ours = accuracy(rows, "baseline").get(1.0, pd.Series(dtype=float))
-    return float(ours.mean() - printed_baseline())
-
-
-def printed_baseline() -> float:
-    """The baseline's accuracy in the paper's text, all rows shuffled, in percent."""
-    found = cells(printed.TABLES["cgau_text_cifar10"])
-    return float(select(found, method="baseline")["paper"].item())
-
-
 def gain_table(found: pd.DataFrame, method: str = "cgau_kept", selection: str = "best_val"):
     """Gains in points of accuracy: a line per seed, a column per proportion."""
     return by_seed(found, method, METRIC, selection)
@@ -247,8 +219,8 @@ def _stored() -> Found:
     """The recorded rows, as described, of client rows kept on the device."""
     names = ("inception_v3", "cifar_cnn")
     mine, itself = (select(cifar10.stored(name), protocol="as_described") for name in names)
-    return Found(mine, itself=itself, times=cgau_time.stored())
+    return Found(mine, itself, cgau_time.stored())
 
 
 PAGE = Judged(CLAIMS, _stored, _stand_ins)
-from_stored, told = PAGE.from_stored, PAGE.told
+judged, from_stored, told = PAGE.judged, PAGE.from_stored, PAGE.told
