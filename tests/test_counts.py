@@ -120,9 +120,9 @@ def test_texts_are_counted_for_all_persons_together():
 
 @pytest.mark.parametrize(("setting", "most"), [("seeds", 1_000), ("points", 10_000)])
 def test_nor_does_the_page_on_xor_train_more_than_that(setting, most):
-    assert xor.settings("smoke", **{setting: most})
+    assert xor.Settings(scale="smoke", **{setting: most})
     with pytest.raises(SettingsError, match=f"{setting} is 1000000; .* at most {most:,}"):
-        xor.settings("smoke", **{setting: 10**6})
+        xor.Settings(scale="smoke", **{setting: 10**6})
 
 
 def test_batches_are_not_padded_to_a_size_that_no_device_has():

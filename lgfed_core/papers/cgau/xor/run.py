@@ -16,7 +16,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
-from lgfed_core.errors import one_of
 from lgfed_core.models import make
 from lgfed_core.models.gated_unit import CGAU, SWITCHES, glorot
 from lgfed_core.papers.settings import Checked
@@ -34,21 +33,13 @@ SCALES = {
 
 @dataclass(frozen=True)
 class Settings(Checked):
-    """How many networks, and how each is trained."""
+    """How many networks, and how each is trained; `SCALES` has what a scale changes."""
 
-    scale: str = "quick"
     seeds: int = 40
     steps: int = 800
     lr: float = 0.05
     points: int = 50  # per cluster
     spread: float = 0.25  # standard deviation of a cluster
-
-
-def settings(scale: str = "quick", **changes) -> Settings:
-    """Settings of a scale, with single values changed. Raises SettingsError for an unknown scale,
-    and for values that cannot be meant."""
-    one_of("scale", scale, SCALES)
-    return Settings(**{"scale": scale, **SCALES[scale], **changes})
 
 
 def points(cfg: Settings) -> tuple[Tensor, Tensor, Tensor]:

@@ -89,11 +89,6 @@ def two_point(eps: float) -> tuple[NDArray, NDArray]:
     return np.array([s, 1 - s]), np.array([1 - s, s])
 
 
-def excess_bound(a1: float, a2: float, eps: float) -> float:
-    """Theorem 4.2 put right: excess <= min(a1, a2) eps tanh(eps/2)."""
-    return float(min(a1, a2) * eps * np.tanh(eps / 2))
-
-
 def within(eps: float, k: int, rng: np.random.Generator) -> tuple[NDArray, NDArray]:
     """A random pair of laws [k] with |log p1 - log p2| <= eps, as Theorem 4.2 presumes."""
     p2 = rng.dirichlet(np.ones(k))

@@ -90,14 +90,12 @@ def gap(target: NDArray, condition: Condition) -> float:
     return theory_fade.excess(*seen_of, *WEIGHTS)
 
 
-def least_gap(condition: Condition, collapsed: bool = False) -> tuple[float, NDArray]:
-    """The least gap and a table that has it, among all tables or among the collapsed ones.
+def least_gap(condition: Condition) -> tuple[float, NDArray]:
+    """The least gap and a table that has it.
 
     The gap is convex in q and the problem unchanged when both classes are renamed, so that one of
     the best tables is unchanged, too: on `line`, and among the collapsed ones its middle.
     """
-    if collapsed:
-        return gap(line(0.5), condition), line(0.5)
     found = minimize_scalar(
         lambda u: gap(line(u), condition), bounds=(0, 1), method="bounded", options={"xatol": 1e-12}
     )
@@ -144,6 +142,6 @@ def claim_f15(condition: Condition = CONDITIONS[-1]) -> Evidence:
     """
     exists = gap(line(0.5), CONDITIONS[0]) < 1e-12 and information(line(0.5)) < 1e-12
     best, codes = least_gap(condition)
-    excluded = least_gap(condition, collapsed=True)[0] - best
+    excluded = gap(line(0.5), condition) - best
     holds = exists and excluded > 1e-6 and accuracy(codes) > 1 - 1e-6
     return exact(excluded, holds)
