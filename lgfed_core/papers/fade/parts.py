@@ -75,6 +75,11 @@ class Looking(Tracker):
 
     def look(self, engine) -> dict[str, Tensor]:
         """Metrics [R] of the models as they are."""
+        lines = list(self.each(engine))
+        return {name: torch.tensor([line[name] for line in lines]) for name in lines[0]}
+
+    def each(self, engine) -> Iterator[dict[str, float]]:
+        """The metrics of each run."""
         raise NotImplementedError
 
 

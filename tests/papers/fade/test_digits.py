@@ -23,7 +23,7 @@ from lgfed_core.models.digits import DigitsNet
 from lgfed_core.models.layout import joined
 from lgfed_core.papers import commands
 from lgfed_core.papers.fade.digits import claims as judged, domains, run as digits
-from lgfed_core.papers.fade.digits.adaptation import measured
+from lgfed_core.papers.fade.digits.adaptation import Adaptation
 from lgfed_core.papers.fade.digits.run import DIGITS
 from toy import Small
 
@@ -108,7 +108,7 @@ def test_measures_are_those_of_each_domain():
     net = Everything()
     fed = Federation(replace(both.data, **flat), [both.partition], net, [0])
     phase = prepare(fed, FADE(), LocalTraining(0.1, 3), joined(net)[None], Tracker(), False)
-    found = measured(Looped(phase))
+    found = Adaptation().look(Looped(phase))
     for k, name in enumerate(("source", "target")):
         x, y = sets[k].test.x[:, 0, 0], sets[k].test.y
         outputs, logit = net(x, watch=lambda z: z)

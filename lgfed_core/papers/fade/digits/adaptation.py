@@ -18,25 +18,17 @@ class Adaptation(Looking):
     right domain, mean over rows; log 2 = 0.693 when it cannot tell.
     """
 
-    def look(self, engine):
-        return measured(engine)
-
-
-def measured(engine) -> dict[str, torch.Tensor]:
-    """The metrics of `Adaptation` [R], of the models as they are."""
-    split, per_run = engine.phase.rows["test"]
-    said = engine.own_outputs("shared", "personal", "test", everything=True)  # [R, 2, n, C + 1]
-    found: dict[str, list[float]] = {}
-    for r, rows in enumerate(per_run):
-        for name, k in DOMAINS.items():
-            mine = rows.of(k)
-            outputs, logit = said[r, k, : len(mine)].split([said.shape[-1] - 1, 1], -1)
-            y, group = split.y[mine], torch.full_like(logit, float(k))
-            values = {
-                "acc": (outputs.argmax(-1) == y).float().mean(),
-                "loss": F.cross_entropy(outputs, y),
-                "adversarial": F.binary_cross_entropy_with_logits(logit, group),
-            }
-            for what, value in values.items():
-                found.setdefault(f"{name}_{what}", []).append(float(value))
-    return {name: torch.tensor(values) for name, values in found.items()}
+    def each(self, engine):
+        split, per_run = engine.phase.rows["test"]
+        said = engine.own_outputs("shared", "personal", "test", everything=True)  # [R, 2, n, C + 1]
+        for r, rows in enumerate(per_run):
+            found: dict[str, float] = {}
+            for name, k in DOMAINS.items():
+                mine = rows.of(k)
+                outputs, logit = said[r, k, : len(mine)].split([said.shape[-1] - 1, 1], -1)
+                y, group = split.y[mine], torch.full_like(logit, float(k))
+                found[f"{name}_acc"] = float((outputs.argmax(-1) == y).float().mean())
+                found[f"{name}_loss"] = float(F.cross_entropy(outputs, y))
+                guessed = F.binary_cross_entropy_with_logits(logit, group)
+                found[f"{name}_adversarial"] = float(guessed)
+            yield found

@@ -21,7 +21,6 @@ from torch.func import functional_call
 
 from lgfed_core.data import Dataset, Split
 from lgfed_core.engine import Federation, LocalTraining, Outcome, Participation
-from lgfed_core.errors import one_of
 from lgfed_core.methods import FADE
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.metrics.fairness import auc, delta_eo
@@ -42,7 +41,6 @@ def users_of(name: str, men: int, women: int, variables: int, effect: float):
     """(`Dataset`, `Partition`, names of the inputs): training users, and on test rows those left
     out. Scales and variables are learnt from all people's windows and from training users' labels.
     """
-    one_of("people", name, stand_in_people.SOURCES)
     table = stand_in_people.made_up(effect=effect) if name == "made_up" else stand_in_people.worn()
     some = homes.windows(table, stand_in_people.SOURCES[name], leave_out=True)
     taken, left = homes.chosen(some, men, women)
@@ -77,20 +75,19 @@ class Watch(parts.Looking):
     """`scores` of the users trained with (``train_``) and of those left out (``left_``)."""
 
     @torch.no_grad()
-    def look(self, engine):
-        phase, found = engine.phase, {}
+    def each(self, engine):
+        phase = engine.phase
         for r in range(len(phase.seeds)):
-            params = phase.layout.views(*phase.models("shared", "personal", r, 0))
+            params, found = phase.layout.views(*phase.models("shared", "personal", r, 0)), {}
             for name, rows in (("train", "train"), ("left", "test")):
                 split = phase.rows[rows][0]
                 watch = dict(watch=Tensor.detach)
                 outputs, logit = functional_call(phase.net, params, (split.x,), watch)
                 said, guess = outputs.argmax(-1).cpu().numpy(), logit[:, 0].cpu().numpy()
-                for metric, value in scores(said, guess, split).items():
-                    found.setdefault(f"{name}_{metric}", []).append(value)
-        return {name: torch.tensor(values) for name, values in found.items()}
+                found |= {f"{name}_{m}": v for m, v in scores(said, guess, split).items()}
+            yield found
 
-    final = look
+    final = parts.Looking.look
 
 
 class Parts(parts.Parts):

@@ -67,12 +67,12 @@ def scores(seen: Seen, decisions: np.ndarray | None = None) -> dict[str, float]:
     decisions = (seen.income > 0.5).astype(int) if decisions is None else decisions
     right = decisions == seen.y
     users = np.array([right[u].mean() for u in seen.users])
-    both = len(np.unique(seen.group)) > 1
+    by_sex = pd.Series(right).groupby(seen.group).mean()
     found = {
         "acc": right.mean(),
-        "acc_female": _mean(right[seen.group == FEMALE]),
-        "acc_male": _mean(right[seen.group == MALE]),
-        "parity": demographic_parity(decisions, seen.group) if both else float("nan"),
+        "acc_female": by_sex.get(FEMALE, float("nan")),
+        "acc_male": by_sex.get(MALE, float("nan")),
+        "parity": demographic_parity(decisions, seen.group) if len(by_sex) > 1 else float("nan"),
         "user_worst": users.min(),
         "user_decile": np.quantile(users, 0.1),
         "user_gap": users.max() - users.min(),
@@ -82,25 +82,20 @@ def scores(seen: Seen, decisions: np.ndarray | None = None) -> dict[str, float]:
     return found | {"delta_eo": delta_eo(decisions, seen.y, seen.group)}
 
 
-def _mean(right: np.ndarray) -> float:
-    return right.mean() if right.size else float("nan")
-
-
 class Watch(Looking):
     """Accuracy (a share) and delta EO on validation rows, every so many rounds."""
 
-    def look(self, engine):
-        phase, found = engine.phase, []
+    @torch.no_grad()
+    def each(self, engine):
+        phase = engine.phase
         split, per_run = phase.rows["validation"]
         for r, rows in enumerate(per_run):
             params = phase.layout.views(*phase.models("shared", "personal", r, 0))
             some = torch.cat([rows.of(k) for k in range(len(rows))])
-            with torch.no_grad():
-                said = functional_call(phase.net, params, (split.x[some],)).argmax(-1).cpu()
+            said = functional_call(phase.net, params, (split.x[some],)).argmax(-1).cpu()
             y, group = split.y[some].cpu(), split.groups[some, 0].cpu()
-            found.append(((said == y).float().mean(), delta_eo(said, y, group)))
-        acc, gap = torch.tensor(found).T
-        return {"validation_acc": acc, "validation_delta_eo": gap}
+            gap = delta_eo(said, y, group)
+            yield {"validation_acc": float((said == y).float().mean()), "validation_delta_eo": gap}
 
 
 def models(outcome: Outcome, runs: int) -> Iterable[dict[str, Tensor]]:
@@ -133,7 +128,9 @@ def measure(fed: Federation, outcome: Outcome, probed: int = 0) -> Measured:
         for (r, _), found in zip(some, _leaks(fed, seed, some, probed), strict=True):
             lines[r] |= found
     final = pd.DataFrame(lines, index=pd.Index(fed.seeds, name="seed"))
-    broke = _lost(outcome)
+    last = outcome.history[outcome.history["round"] == outcome.history["round"].max()]
+    broke = last["validation_acc"].isna() & last["seed"].isin(outcome.diverged)  # the others go on
+    broke = broke.to_numpy()
     over = final["probe_best"].isna().to_numpy() if probed else np.zeros_like(broke)
     if (lost := broke | over).any():  # these have a round in the place of numbers
         final.loc[lost] = float("nan")
@@ -141,12 +138,6 @@ def measure(fed: Federation, outcome: Outcome, probed: int = 0) -> Measured:
         at = np.where(broke, at, outcome.history["round"].max())
         final["diverged"] = np.where(lost, at, float("nan"))
     return Measured(final, outcome.history, outcome.seconds, outcome.provenance)
-
-
-def _lost(outcome: Outcome) -> np.ndarray:
-    """Which runs [R] left the finite numbers: a seed has several, and its others go on."""
-    last = outcome.history[outcome.history["round"] == outcome.history["round"].max()]
-    return last["validation_acc"].isna().to_numpy() & last["seed"].isin(outcome.diverged).to_numpy()
 
 
 @torch.no_grad()
@@ -159,7 +150,10 @@ def _leaks(fed: Federation, seed: int, some: list, probed: int) -> list[dict[str
     held = torch.cat([rows.of(k) for k in range(len(rows))]).sort().values
     order = stream(seed, Purpose.PROBES).permutation(len(held))[:probed]
     chosen = fed.data.test.take(held[torch.from_numpy(order)])
-    z = torch.stack([_features(fed.net, params, chosen.x) for _, params in some])  # [E, n, 64]
+    start = "encoder."
+    encoders = ({n: v for n, v in params.items() if n.startswith(start)} for _, params in some)
+    own = ({n.removeprefix(start): v for n, v in one.items()} for one in encoders)
+    z = torch.stack([functional_call(fed.net.encoder, one, (chosen.x,)) for one in own])
     whole = (z.abs() < LARGEST).flatten(1).all(1)
     found = probe(torch.where(whole[:, None, None], z, 0.0), chosen.groups, len(order) // 2, seed)
     out = []
@@ -168,11 +162,6 @@ def _leaks(fed: Federation, seed: int, some: list, probed: int) -> list[dict[str
         line = {f"probe_{kind}": seen * float(found[kind][e, 0]) for kind in KINDS}
         out.append(line | {"probe_best": max(line.values())})
     return out
-
-
-def _features(net: IncomeNet, params: dict[str, Tensor], x: Tensor) -> Tensor:
-    own = {n.removeprefix("encoder."): v for n, v in params.items() if n.startswith("encoder.")}
-    return functional_call(net.encoder, own, (x,))
 
 
 def central(cfg, inputs: str, seeds: Sequence[int]) -> Measured:

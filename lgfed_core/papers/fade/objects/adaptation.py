@@ -34,10 +34,9 @@ class Users(parts.Looking):
     choose a model; it is 0 where a user's rows all look alike, or are all unsure.
     """
 
-    def look(self, engine):
+    def each(self, engine):
         split, per_run = engine.phase.rows["test"]
         said = engine.own_outputs("shared", "personal", "test")  # [R, K, n_max, C]
-        found: dict[str, list[float]] = {}
         for r, rows in enumerate(per_run):
             right, told, size = (np.zeros(len(rows)) for _ in range(3))
             for k in range(len(rows)):
@@ -46,11 +45,10 @@ class Users(parts.Looking):
                 right[k], size[k] = float((outputs.argmax(-1) == y).float().mean()), len(mine)
                 told[k] = -float(information(outputs, Batch(outputs, y)))
             weight = size[1:] / size[1:].sum()
-            now = {"source_acc": right[0], "target_acc": weight @ right[1:]}
-            now |= {f"user{k}_acc": right[k] for k in range(1, len(rows))}
-            for name, value in (now | {"information": weight @ told[1:]}).items():
-                found.setdefault(name, []).append(float(value))
-        return {name: torch.tensor(values) for name, values in found.items()}
+            found = {"source_acc": right[0], "target_acc": weight @ right[1:]}
+            found |= {f"user{k}_acc": right[k] for k in range(1, len(rows))}
+            found["information"] = weight @ told[1:]
+            yield {name: float(value) for name, value in found.items()}
 
 
 class Parts(parts.Parts):
