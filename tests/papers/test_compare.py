@@ -211,9 +211,8 @@ def test_sentences_say_who_is_ahead_by_how_much_and_what_would_tell():
             values("local_only", 78, -3, 2, 0, 2, 4),
         ]
     )
-    found = beside.Beside(values(METHOD, 80, 0.0, 0.1, -0.1, 0.0, 0.1), others)
-    claims = [c for c in beside._claims(found.mine) if c.id == "mnist local_test_acc"]
-    lines = beside.compared(beside.answers.told(claims, found).values())
+    mine = values(METHOD, 80, 0.0, 0.1, -0.1, 0.0, 0.1)[["local_test_acc"]]
+    lines = beside.Beside(mine.reindex(columns=[*beside.AIMS]), others).lines
     total, said = beside.sentences(lines)
     assert total == "**Of 4 comparisons**: ahead in 1, level in 1, behind in 1; 1 are open."
     assert said.startswith("**MNIST, accuracy on own classes**: ahead of FedAvg (by 10.0 points)")

@@ -6,10 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from lgfed_core import plotting
 from lgfed_core.errors import PartitionError
 from lgfed_core.evidence.claims import Part, paired, tested
 from lgfed_core.evidence.records import select
@@ -44,17 +42,6 @@ def by_seed(
     has not run."""
     gain = select(gains(found, metric, selection), method=method)
     return gain.pivot(index="seed", columns="shuffle_proportion", values="gain").dropna()
-
-
-def drawn(rows: pd.DataFrame, y: str, ax: Axes, shared: float = 0.0, most: float = np.inf) -> Axes:
-    """Column ``y`` of ``rows`` over the share of shuffled rows, a line per method, in the order of
-    `federated.METHODS`; shared, most: of `plotting.curves`."""
-    place = {name: n for n, name in enumerate(federated.METHODS)}
-    rows = rows.sort_values("method", key=lambda names: names.map(place), kind="stable")
-    rows = rows.astype({"shuffle_proportion": float})
-    ax = plotting.curves(rows, "shuffle_proportion", y, "method", ax, shared, most)
-    ax.set(xlabel="share of rows whose clients are shuffled")
-    return ax
 
 
 def distances_fall(found: pd.DataFrame) -> list[Part]:

@@ -7,7 +7,6 @@ from torch import Tensor
 from lgfed_core.engine.accuracy import accuracies, ensemble, mean_accuracy
 from lgfed_core.engine.batched import Engine
 from lgfed_core.engine.trackers import Tracker
-from lgfed_core.engine.training import Phase
 from lgfed_core.errors import at_least
 from lgfed_core.metrics.fairness import equalised_odds
 from lgfed_core.metrics.linear import linear_probe
@@ -43,13 +42,16 @@ class Served(Tracker):
         return self.keep
 
     def allocate(self, allocate, phase):
-        if self.probe:
-            for which, (name, kind) in enumerate(((FIT, "validation"), (JUDGE, "test"))):
-                split, held = phase.rows[kind]
-                some = [
-                    _everybody(rows, self.rows[which], seed, which)
-                    for seed, rows in zip(phase.seeds, held, strict=True)
-                ]
+        """Rows for probes, the same for every device: so many of those that they hold together."""
+        for which, (name, kind) in enumerate(((FIT, "validation"), (JUDGE, "test"))):
+            if self.probe:
+                split, per_run = phase.rows[kind]
+                some = []
+                for seed, rows in zip(phase.seeds, per_run, strict=True):
+                    held = torch.cat([rows.of(k) for k in range(len(rows))]).sort().values
+                    order = stream(seed, Purpose.PROBES, which).permutation(len(held))
+                    drawn = held[torch.from_numpy(order[: self.rows[which]])]
+                    some.append(ClientIndices.from_lists([drawn] * len(rows)))
                 phase.rows[name] = split, some
 
     def after(self, round, rounds, engine):
@@ -84,7 +86,10 @@ class Served(Tracker):
         )  # [R, K, n, 64], [R, K, m, 64]
         found = []
         for r in range(len(phase.seeds)):
-            group, truth = (_group(phase, rows, r) for rows in (FIT, JUDGE))
+            rows = ((split, held[r].of(0)) for split, held in (phase.rows[FIT], phase.rows[JUDGE]))
+            group, truth = (
+                split.take(one.to(split.y.device)).groups[:, 0].cpu().numpy() for split, one in rows
+            )
             areas = [
                 linear_probe(h, group, g, truth)[1] for h, g in zip(fit[r], judge[r], strict=True)
             ]
@@ -103,16 +108,3 @@ class Served(Tracker):
             group = mine.groups[:, 0].cpu().numpy()
             found.append(equalised_odds(decided.numpy(), mine.y.cpu().numpy(), group))
         return torch.tensor(found)
-
-
-def _everybody(rows: ClientIndices, most: int, seed: int, which: int) -> ClientIndices:
-    """The same rows for every device: at most so many of those that they hold together."""
-    held = torch.cat([rows.of(k) for k in range(len(rows))]).sort().values
-    drawn = stream(seed, Purpose.PROBES, which).permutation(len(held))[:most]
-    return ClientIndices.from_lists([held[torch.from_numpy(drawn)]] * len(rows))
-
-
-def _group(phase: Phase, rows: str, run: int) -> np.ndarray:
-    """The group of each of the ``rows`` that all devices of a run are probed with, [n]."""
-    split, per_run = phase.rows[rows]
-    return split.take(per_run[run].of(0).to(split.y.device)).groups[:, 0].cpu().numpy()

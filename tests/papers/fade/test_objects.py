@@ -146,12 +146,6 @@ def stored(tmp_path, monkeypatch):
     return keep
 
 
-def fallen(runs: pd.DataFrame) -> list[tuple]:
-    """Which of `stored.ended` have collapsed, at the usual settings."""
-    shown = ["protocol", "users", "per_round", "task", "seed", "method"]
-    return list(runs[runs["fallen"]][shown].itertuples(index=False, name=None))
-
-
 def test_before_any_run_nothing_is_judged(stored):
     found = objects.rows()
     assert found.empty and claims.judged(found).empty
@@ -208,17 +202,49 @@ def test_one_collapse_proves_that_there_are_some(stored):
     found = stored(rows(lost=[("D->A", 1)]))
     line = claims.judged(found).loc["F6"]
     assert line["verdict"] == "confirmed" and line["estimate"] == pytest.approx(100 / 18)
-    runs = objects.ended(found)
-    assert len(runs) == 54 and fallen(runs) == [("as_described", "noniid", 2, "D->A", 1, "dann")]
     assert claims.told()["F6"].words == "holds"
 
 
-def test_runs_that_collapse_as_released_are_counted_apart(stored):
-    some = rows("iid", lost=[("A->D", 0), ("A->D", 2)]).assign(protocol="as_released")
-    found = stored(rows(), some, rows().assign(protocol="as_released"))
+def gone() -> pd.DataFrame:
+    """A run of DANN that left the finite numbers has a row of its own alone."""
+    some = rows()
+    lost = (some["task"] == "W->A") & (some["seed"] == 2) & (some["method"] == "fade_dann")
+    one = some[lost].iloc[:1].assign(metric=DIVERGED, value=7.0, selection="last")
+    return pd.concat([some[~lost], one])
+
+
+def with_one_user(*lost: tuple) -> pd.DataFrame:
+    """Of DANN, CDAN and SHOT one user a round as well."""
+    more = rows(lost=lost)
+    return more[more["per_round"] == 2].assign(per_round=1)
+
+
+USUAL, RELEASED = ("as_described", "noniid", 2), dict(protocol="as_released")
+
+
+@pytest.mark.parametrize(
+    "frames, many, fallen",
+    [
+        ([rows(lost=[("D->A", 1)])], 54, [(*USUAL, "D->A", 1)]),
+        ([gone()], 54, [(*USUAL, "W->A", 2)]),
+        ([rows(), with_one_user(("W->A", 1))], 108, [("as_described", "noniid", 1, "W->A", 1)]),
+        (  # non-i.i.d. users as released are those of 15 classes, which are counted already
+            [rows(), rows("iid", [("A->D", 0)]).assign(**RELEASED), rows().assign(**RELEASED)],
+            108,
+            [("as_released", "iid", 2, "A->D", 0)],
+        ),
+    ],
+)
+def test_every_run_is_counted_once_and_those_that_collapsed_are_known(stored, frames, many, fallen):
+    found = stored(*frames)
     runs = objects.ended(found)
-    assert runs["protocol"].value_counts().to_dict() == {"as_described": 54, "as_released": 54}
-    assert fallen(runs) == [("as_released", "iid", 2, "A->D", seed, "dann") for seed in (0, 2)]
+    shown = runs.loc[runs["fallen"], ["protocol", "users", "per_round", "task", "seed", "method"]]
+    assert len(runs) == many
+    assert [*shown.itertuples(index=False, name=None)] == [(*one, "dann") for one in fallen]
+    (part,) = claims.dann_fails(found)
+    some = sum(one[0] == "as_described" for one in fallen)
+    described = (runs["protocol"] == "as_described") & (runs["method"] == "dann")
+    assert part.evidence.estimate == pytest.approx(100 * some / described.sum())
 
 
 def test_the_sources_average_is_of_whole_seeds_however_many_seeds_some_tasks_have(stored):
@@ -226,16 +252,6 @@ def test_the_sources_average_is_of_whole_seeds_however_many_seeds_some_tasks_hav
     more = some[some["method"] == "source_only"].query("task == 'D->A' and seed == 0")
     found = stored(some, *(more.assign(seed=seed, value=0.0) for seed in (7, 8)))
     assert objects.average(objects.accuracy(found))["source_only"].mean() == pytest.approx(70.3)
-
-
-def test_a_run_that_left_the_finite_numbers_has_collapsed(stored):
-    some = rows()
-    gone = (some["task"] == "W->A") & (some["seed"] == 2) & (some["method"] == "fade_dann")
-    lost = some[gone].iloc[:1].assign(metric=DIVERGED, value=7.0, selection="last")
-    found = stored(some[~gone], lost)
-    runs = objects.ended(found)
-    assert fallen(runs) == [("as_described", "noniid", 2, "W->A", 2, "dann")]
-    assert (runs["method"] == "dann").sum() == 18
 
 
 def test_a_longer_run_stands_beside_the_usual_and_nowhere_else(stored):
@@ -383,15 +399,6 @@ def values_of(net: torch.nn.Module, flat: torch.Tensor) -> dict[str, torch.Tenso
     names = [name for name, _ in net.named_parameters()]
     found = Layout(net, names).views(flat, flat[:0])
     return {name: value.clone().requires_grad_() for name, value in found.items()}
-
-
-def test_a_collapse_counts_with_any_number_of_users_a_round(stored):
-    one = rows(lost=(("W->A", 1),)).assign(per_round=lambda f: f["per_round"].replace(2, 1))
-    found = stored(pd.concat([rows(), one[one["per_round"] == 1]]))
-    (part,) = claims.dann_fails(found)
-    assert part.evidence.estimate == pytest.approx(100 / 36) and part.evidence.p_against == 1
-    runs = objects.ended(found)
-    assert len(runs) == 108 and fallen(runs) == [("as_described", "noniid", 1, "W->A", 1, "dann")]
 
 
 def test_on_visda_one_user_takes_part_in_a_round(stored):

@@ -1,6 +1,5 @@
 """A method of the user's beside the stored ones: how far it is ahead, and whether seeds tell."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -8,7 +7,7 @@ import pandas as pd
 
 from lgfed_core.evidence import answers, verdict
 from lgfed_core.evidence.answers import AGAINST, AS_CLAIMED, LEVEL, UNTOLD, Told
-from lgfed_core.evidence.claims import Claim, Part, paired
+from lgfed_core.evidence.claims import Part, paired
 
 from .. import claims
 from ..claims import WORDS, race
@@ -24,6 +23,7 @@ AIMS = {  # measure -> what it is called, and whether more is better
 }
 SAID = {AS_CLAIMED: "ahead of", LEVEL: "level with", AGAINST: "behind", UNTOLD: "open against"}
 NAMED = 5  # so many others are named in a sentence, more are counted
+NUMBERS = ("runs", "estimate", "low", "high")
 MOST = 100  # seeds; a comparison that needs more is said to need more
 
 
@@ -41,21 +41,28 @@ class Beside:
         Variances are shared within a task and measure, and Holm's correction is over its
         comparisons.
         """
-        return [*answers.told(list(_claims(self.mine)), self).values()]
+        unit = "points, above 0: yours is better"
+        some = [
+            race(task, measure, words, unit, partial(_parts, task, measure))
+            for task in self.mine.index.get_level_values("task").unique()
+            for measure, (words, _) in AIMS.items()
+            if self.mine.loc[task][measure].notna().any()
+        ]
+        return [*answers.told(some, self).values()]
 
     @cached_property
     def lines(self) -> pd.DataFrame:
         """A line for each comparison: task, measure, other, runs, estimate, low, high, outcome (in
         the words of `SAID`), needs: how many seeds would tell, where these do not."""
-        return compared(self.told)
-
-
-def _claims(mine: pd.DataFrame) -> Iterable[Claim]:
-    for task in mine.index.get_level_values("task").unique():
-        for measure, (words, _) in AIMS.items():
-            if mine.loc[task][measure].notna().any():
-                parts = partial(_parts, task, measure)
-                yield race(task, measure, words, "points, above 0: yours is better", parts)
+        found = [one.lines.assign(both=one.claim.id) for one in self.told]
+        table = pd.concat(found, ignore_index=True).rename(columns={"name": "other"})
+        table[["task", "measure"]] = table["both"].str.split(expand=True)
+        reach = (table["high"] - table["low"]) / 2
+        needs = table["runs"] * (reach / table["estimate"].abs()) ** 2
+        needs = needs.clip(lower=table["runs"] + 1, upper=MOST + 1).round()
+        table["needs"] = needs.where(table["outcome"] == UNTOLD)
+        table["outcome"] = table["outcome"].map(SAID)
+        return table[["task", "measure", "other", *NUMBERS, "outcome", "needs"]]
 
 
 def _parts(task: str, measure: str, found: Beside) -> list[Part]:
@@ -66,23 +73,6 @@ def _parts(task: str, measure: str, found: Beside) -> list[Part]:
         if len(other):
             parts.append(paired(words, sign * own, sign * other, verdict.greater))
     return parts
-
-
-def compared(some: Iterable[Told]) -> pd.DataFrame:
-    """`Beside.lines` of these."""
-    found = []
-    for one in some:
-        task, measure = one.claim.id.split()
-        lines = one.lines[["name", "runs", "estimate", "low", "high", "outcome"]]
-        found.append(lines.assign(task=task, measure=measure))
-    table = pd.concat(found, ignore_index=True).rename(columns={"name": "other"})
-    reach = (table["high"] - table["low"]) / 2
-    needs = table["runs"] * (reach / table["estimate"].abs()) ** 2
-    needs = needs.clip(lower=table["runs"] + 1, upper=MOST + 1).round()
-    table["needs"] = needs.where(table["outcome"] == UNTOLD)
-    table["outcome"] = table["outcome"].map(SAID)
-    first = ["task", "measure", "other", "runs", "estimate", "low", "high", "outcome", "needs"]
-    return table[first]
 
 
 def sentences(lines: pd.DataFrame) -> list[str]:

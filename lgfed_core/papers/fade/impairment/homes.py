@@ -134,24 +134,16 @@ def _of_one(days: pd.DataFrame, names: Sequence[str]) -> list[tuple]:
     whole = days.reindex(range(int(days.index.min()), int(days.index.max()) + 1))
     n = len(whole) // DAYS
     whole = whole.iloc[: n * DAYS]
-    x = whole[list(names)].to_numpy(np.float32).reshape(n, DAYS, len(names))
+    x, week = whole[list(names)].astype(np.float32), np.arange(n * DAYS) // DAYS
+    full = x.groupby(week).ffill().groupby(week).bfill().fillna(0)  # the day before, after, or 0
+    x, full = (part.to_numpy().reshape(n, DAYS, len(names)) for part in (x, full))
     label, sex = (whole[name].to_numpy().reshape(n, DAYS) for name in ("label", "sex"))
     last = DAYS - 1 - pd.notna(label)[:, ::-1].argmax(1)  # the day of a window's diagnosis
     return [
         (x_, int(label[i, last[i]]), int(sex[i, last[i]] == "M"))
-        for i, x_ in enumerate(_filled(x))
+        for i, x_ in enumerate(full)
         if not np.isnan(x[i]).mean() > MISSING
     ]
-
-
-def _filled(x: NDArray) -> NDArray:
-    """``x`` [n, days, v] with each gap as the day before it, the first as the day after, or 0."""
-    for step in (1, -1):
-        way = x[:, ::step]
-        known = np.where(np.isnan(way), 0, np.arange(x.shape[1])[:, None])  # the day to take
-        way = np.take_along_axis(way, np.maximum.accumulate(known, 1), 1)
-        x = way[:, ::step]
-    return np.where(np.isnan(x), np.float32(0), x)
 
 
 def telling(some: Windows, keep: int) -> list[str]:
