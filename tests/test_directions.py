@@ -92,7 +92,7 @@ def test_imports_run_one_way():
         ("evidence.report", "from lgfed_core.papers.lgfedavg import mood", "imports papers"),
         ("data.mnist", "from lgfed_core.partition import iid", "data.mnist imports partition"),
         ("engine.loop", "def f():\n    from ..papers import board", "engine.loop imports papers"),
-        ("papers.fade.theory.attack", "from ...cgau import gains", "of another paper"),
+        ("papers.fade.theory.claims", "from ...cgau import gains", "of another paper"),
         ("errors", "from .seeds import stream", "errors imports seeds"),
         ("engine.training", "from .loop import run", "a circle: "),
         ("engine.training", "def f():\n    from .loop import run", "a circle: "),

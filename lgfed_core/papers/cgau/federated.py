@@ -27,9 +27,9 @@ from lgfed_core.evidence.rows import PROTOCOLS, SCALES
 from lgfed_core.methods import ClientBaseline, ClientRowsAveraged, ClientRowsKept, Method
 from lgfed_core.metrics import frechet
 from lgfed_core.models.cgau import Baseline, GatedMLP
-from lgfed_core.models.layout import Layout, joined
+from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Part, who
+from lgfed_core.papers.parts import Measured, Part, who
 from lgfed_core.papers.settings import POSITIVE, SHARE, Checked
 from lgfed_core.partition import feature_clusters
 from lgfed_core.partition.feature_clusters import Clients
@@ -125,16 +125,16 @@ def simulated(cfg: Settings, stored: Features, seed: int) -> Clients:
     )
 
 
-def _distances(cfg: Settings, stored: Features, seeds: Sequence[int]) -> Outcome:
-    """Gamma of every repetition and proportion, as an outcome without training."""
+def _distances(cfg: Settings, stored: Features, seeds: Sequence[int]) -> Measured:
+    """Gamma of every repetition and proportion."""
     began, x, gamma = time.perf_counter(), stored.x.numpy(), []
     for seed in seeds:
         who = simulated(cfg, stored, seed)
         gamma += [frechet.heterogeneity(x, who.shuffled(p, seed).client) for p in cfg.shuffles]
     index = pd.Index([s for s in seeds for _ in cfg.shuffles], name="seed")
-    final, seconds = pd.DataFrame({GAMMA: gamma}, index=index), time.perf_counter() - began
-    nothing = Layout(nn.Module(), ()), {}, pd.DataFrame(columns=["round", "seed"])  # was trained
-    return Outcome(*nothing, final, seconds, provenance(CPU))
+    nothing = pd.DataFrame(columns=["round", "seed"])  # was trained
+    seconds = time.perf_counter() - began
+    return Measured(pd.DataFrame({GAMMA: gamma}, index), nothing, seconds, provenance(CPU))
 
 
 class FederatedExperiment(Experiment):
@@ -156,7 +156,9 @@ class FederatedExperiment(Experiment):
         for name in cfg.methods:
             yield Part(name, cfg.rounds, folder / f"{name}.safetensors")
 
-    def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
+    def train(
+        self, cfg, seeds, device, folder, **engine
+    ) -> Iterator[tuple[str, Outcome | Measured]]:
         stored = cfg.load()
         for part in self.parts(cfg, seeds, device):
             name = part.name
@@ -189,7 +191,7 @@ class FederatedExperiment(Experiment):
         """What is measured on the way."""
         return Pooled(cfg.every)
 
-    def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
+    def measured(self, cfg: Settings, part: str, outcome: Outcome | Measured) -> pd.DataFrame:
         """Tidy rows of one part; `tables` names those for distances and for methods.
 
         Measures are in percent but for the loss and the round, at the round with the lowest

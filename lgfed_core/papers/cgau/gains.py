@@ -1,7 +1,7 @@
 """What knowing the client is worth: gains of CGAUs over the baseline, paired by repetition; and, an
 observation of ours, what the client says about the class."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lgfed_core.errors import PartitionError
 from lgfed_core.evidence.claims import Part, paired, tested
 from lgfed_core.evidence.records import select
-from lgfed_core.evidence.verdict import NO_EVIDENCE, Evidence, greater
+from lgfed_core.evidence.verdict import Evidence, greater
 from lgfed_core.partition.feature_clusters import TEST, Clients
 
 from . import federated
@@ -58,24 +58,21 @@ def distances_fall(found: pd.DataFrame) -> list[Part]:
 
 
 def at_each(gain: pd.DataFrame, test: Callable[..., Evidence], **how) -> list[Part]:
-    """A comparison for each of the paper's proportions; gain: a column per proportion, in which
-    some may be missing."""
-    ran = [tested(_at(p), gain[p], test, **how) for p in PROPORTIONS if p in gain]
-    return [*ran, *missing(gain.columns)]
+    """A comparison for each proportion that is there; gain: a column per proportion."""
+    return [tested(_at(p), gain[p], test, **how) for p in gain]
 
 
 def at(
     p: float, name: str, gain: pd.DataFrame, test: Callable[..., Evidence], *how, **more
 ) -> list[Part]:
-    """The comparison ``name``, made at proportion p; none where that is among the `missing`."""
+    """The comparison ``name``, made at proportion p; none where that is not there."""
     return [tested(name, gain[p], test, *how, **more)] if p in gain else []
 
 
-def missing(proportions: Iterable[float]) -> list[Part]:
-    """A comparison without runs for each of the paper's proportions that is not there: of what
-    holds on some of them alone it is not known whether it holds."""
-    some = set(proportions)
-    return [Part(_at(p), 0, NO_EVIDENCE) for p in PROPORTIONS if p not in some]
+def whole(gain: pd.DataFrame) -> bool:
+    """Whether all of the paper's proportions are there: of what holds on some of them alone it is
+    not known whether it holds."""
+    return set(PROPORTIONS) <= set(gain)
 
 
 def _at(p: float) -> str:

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lgfed_core.engine.trackers import Tracker
-from lgfed_core.errors import SettingsError, at_least
+from lgfed_core.errors import SettingsError
 from lgfed_core.metrics.fairness import auc
 
 
@@ -22,7 +22,6 @@ class Pooled(Tracker):
     """
 
     def __init__(self, every: int = 1):
-        at_least(1, every=every)
         self.every = every
 
     def allocate(self, allocate, phase):

@@ -7,7 +7,6 @@ from torch import Tensor
 from lgfed_core.engine.accuracy import accuracies, ensemble, mean_accuracy
 from lgfed_core.engine.batched import Engine
 from lgfed_core.engine.trackers import Tracker
-from lgfed_core.errors import at_least
 from lgfed_core.metrics.fairness import equalised_odds
 from lgfed_core.metrics.linear import linear_probe
 from lgfed_core.partition import ClientIndices
@@ -34,7 +33,6 @@ class Served(Tracker):
     def __init__(
         self, every: int, rows: tuple[int, int], probe: bool, odds: bool, keep: bool = False
     ):
-        at_least(1, every=every)
         self.every, self.rows, self.probe, self.odds = every, tuple(rows), probe, odds
         self.keep = keep
 

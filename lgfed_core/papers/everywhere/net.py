@@ -18,10 +18,9 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
-from lgfed_core.errors import one_of
 from lgfed_core.models.gated_unit import CGAU
 
-UNITS, WATCHERS = 64, ("", "adversary", "discriminator")
+UNITS = 64
 
 
 class Own(CGAU):
@@ -38,8 +37,8 @@ class Own(CGAU):
 class SmallNet(nn.Module):
     """The network of one device, of inputs [n, inputs] and ``classes``.
 
-    gated: layers are CGAUs; watcher: one of `WATCHERS`; own: whether there is a second head.
-    Raises SettingsError for an unknown watcher.
+    gated: layers are CGAUs; watcher: "adversary", "discriminator" or ""; own: whether there is a
+    second head.
     """
 
     def __init__(
@@ -52,7 +51,6 @@ class SmallNet(nn.Module):
         units: int = UNITS,
     ):
         super().__init__()
-        one_of("watcher", watcher, WATCHERS)
         self.watcher = watcher
         if gated:
             self.local: nn.Module = Own(inputs, units)

@@ -158,8 +158,8 @@ def looks(outcome: Outcome, *metrics: str) -> pd.DataFrame:
     return none.assign(**dict.fromkeys(metrics, 0.0))
 
 
-def by_metric(wide: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    """A row per metric; accuracies in percent."""
-    long = wide.melt(keys, var_name="metric")
+def by_metric(wide: pd.DataFrame, ids: Iterable[str] = ()) -> pd.DataFrame:
+    """A row per metric, beside seed, round and other ``ids``; accuracies in percent."""
+    long = wide.melt([name for name in ("seed", "round", *ids) if name in wide], var_name="metric")
     percent = long["metric"].str.endswith("_acc")
     return long.assign(value=long["value"].where(~percent, 100 * long["value"]))

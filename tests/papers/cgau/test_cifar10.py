@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from torch import nn
 
 from lgfed_core.data import Split
 from lgfed_core.data.features.stored import features
@@ -152,21 +151,11 @@ def test_what_holds_on_some_proportions_alone_is_not_confirmed():
     found, itself = made_up(lambda p: 3.0 - 2.5 * p), made_up(lambda p: 0.3)
     for out in (0.0, 0.4, 1.0):
         lines = judge(found[found["shuffle_proportion"] != out], itself, timed(1.85))
-        mine = lines.drop("C9")
-        assert list(mine.index) == ["C3", "C4", "C5", "C6", "C7"]
-        assert not mine["verdict"].eq("confirmed").any(), out
+        assert not lines.drop("C9")["verdict"].eq("confirmed").any(), out
         assert lines.loc["C3", "said"].startswith("confirmed so far, 5 of 6 comparisons")
     lost = made_up(lambda p: -1.0)
     only = judge(lost[lost["shuffle_proportion"] == 0.2])
     assert only.loc["C3", "verdict"] == "refuted"
-
-
-def test_c7_compares_gains_at_the_proportions_that_both_have():
-    found, itself = made_up(lambda p: 3.0 * p, spread=0.0), made_up(lambda p: 3.0 * p, spread=0.0)
-    ends = itself[itself["shuffle_proportion"].isin([0.0, 0.2])]
-    first, *others = judged.smaller_gain(judged.Found(found, itself=ends))
-    assert first.evidence.estimate == pytest.approx(0.0) and first.runs == 5
-    assert [part.runs for part in others] == [0] * 4
 
 
 def test_what_it_does_not_say_would_not():
@@ -270,16 +259,3 @@ def test_newcomers_from_end_to_end(toy, tmp_path):
     assert len(rows) == 2 * 2 * (2 + 4 + 4) and rows["value"].between(0, 100).all()
     results.record(NEW_CLIENTS.name, rows, tmp_path)
     assert outcomes["cgau_kept"].tensors["personal"].shape[1] == cfg.clients - 1
-
-
-def test_without_client_terms_a_newcomer_is_like_any_other():
-    net = GatedMLP(3, 4, 2, released=False).eval()
-    layout = Layout(net, {n for n, _ in net.named_parameters()} - client_rows(net))
-    x = torch.randn(50, 3)
-    with torch.no_grad():
-        y = net(x, torch.zeros(50, 1)).argmax(-1)
-        shared = nn.utils.parameters_to_vector(
-            [p for n, p in net.named_parameters() if n not in client_rows(net)]
-        )
-    row = torch.zeros(layout.size_personal)
-    assert new_clients.right(net, layout, shared, row, Split(x, y)) == 50

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 import torch
 
-from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import claims
 from lgfed_core.evidence.verdict import NO_EVIDENCE
 from lgfed_core.papers.cgau.xor import claims as page, run as xor
@@ -18,14 +17,6 @@ def settings(scale: str = "smoke", **changes) -> xor.Settings:
 
 
 CFG = settings(spread=0.1)
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"spread": -0.25}, {"spread": float("nan")}, {"seeds": 0}, {"lr": -1}, {"steps": 2.5}]
-)
-def test_settings_that_cannot_be_meant_are_refused(wrong):
-    with pytest.raises(SettingsError, match=f"{next(iter(wrong))} is "):
-        settings(**wrong)
 
 
 def by_hand() -> xor.Trained:
@@ -116,7 +107,6 @@ def test_networks_learn_side_by_side_as_they_do_alone(kind):
     alone = xor.train(kind, settings(seeds=1, steps=20))
     for name, p in alone.params.items():
         assert torch.allclose(together.params[name][0], p[0], atol=1e-5), name
-    assert together.of(1) is together.net
 
 
 def test_the_interval_of_a_share_is_of_counts_and_stays_between_its_ends():

@@ -155,7 +155,7 @@ def made_up(squared=0.1, none=0.5, vanilla=0.4) -> pd.DataFrame:
 
 
 def vanilla_helps(few: int, most: int = 0) -> pd.DataFrame:
-    """Where the vanilla loss is as good as the squared one, from ``few`` users a round to ``most``."""
+    """With a vanilla loss as good as the squared one, from ``few`` to ``most`` users a round."""
     rows = made_up()
     mine = (rows["loss"] == "vanilla") & rows["per_round"].between(few, most or few)
     return rows.assign(value=rows["value"] - 0.35 * mine)

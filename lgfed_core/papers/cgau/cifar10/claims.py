@@ -11,7 +11,7 @@ from lgfed_core.evidence.verdict import equivalent, greater, rising
 from lgfed_core.models.cgau import Baseline, GatedMLP
 from lgfed_core.papers.live_claims import Judged
 
-from ..gains import at, at_each, by_seed, distances_fall, missing
+from ..gains import PROPORTIONS, at, at_each, by_seed, distances_fall, whole
 from . import run as cifar10, time as cgau_time
 
 METRIC = "test_acc"
@@ -30,49 +30,40 @@ class Found(NamedTuple):
     method: str = "cgau_kept"
 
 
-def a_gain(found: Found) -> list[Part]:
-    """C3: at every proportion there is a gain."""
-    gain = gain_table(found.rows, found.method)
-    return [] if gain.empty else at_each(gain, greater)
-
-
 def gain_falls(found: Found) -> list[Part]:
     """C4: without shuffling there is a gain, and it falls with the proportion."""
     gain = gain_table(found.rows, found.method)
-    if len(gain.columns) < 2:
-        return []
-    p = gain.columns.to_numpy(float)
-    falls = Part("the fall, in points", len(gain), rising(-p, gain.to_numpy()))
-    return [*at(0.0, "nothing shuffled, in points", gain, greater), falls, *missing(gain)]
+    parts = at(0.0, "nothing shuffled, in points", gain, greater)
+    if whole(gain):
+        falls = rising(-gain.columns.to_numpy(float), gain.to_numpy())
+        parts.append(Part("the fall, in points", len(gain), falls))
+    return parts
 
 
 def slopes(found: Found) -> list[Part]:
     """C6: the slope of the baseline's accuracy over the proportion is within `NO_GAIN` of zero; the
     CGAU's is below zero, and below the baseline's. Points of accuracy from proportion 0 to 1."""
-    common = gain_table(found.rows, found.method).columns
-    if len(common) < 2:
+    common = gain_table(found.rows, found.method)
+    if not whole(common):
         return []
     names = ("baseline", found.method)
-    plain, cgau = (_slope(accuracy(found.rows, name)[common]) for name in names)
+    plain, cgau = (_slope(accuracy(found.rows, name)[common.columns]) for name in names)
     return [
         tested("the baseline's slope, in points", plain, equivalent, 0.0, NO_GAIN),
         tested("CGAU's fall, in points", -cgau, greater),
         paired("CGAU's fall beyond the baseline's, in points", plain, cgau, greater),
-        *missing(common),
     ]
 
 
 def smaller_gain(found: Found) -> list[Part]:
-    """C7: the gain, averaged over the proportions that both have, is greater in ``rows`` than in
-    ``itself``."""
+    """C7: the gain, averaged over all proportions, is greater in ``rows`` than in ``itself``."""
     if found.itself is None:
         return []
     both = [gain_table(rows, found.method) for rows in (found.rows, found.itself)]
-    if any(gain.empty for gain in both):
+    if not all(map(whole, both)):
         return []
-    common = both[0].columns.intersection(both[1].columns)
-    means = (gain[common].mean(axis=1) for gain in both)
-    return [paired("the difference of gains, in points", *means, greater), *missing(common)]
+    both = [gain[list(PROPORTIONS)].mean(axis=1) for gain in both]
+    return [paired("the difference of gains, in points", *both, greater)]
 
 
 def larger_unshuffled() -> float:
@@ -107,7 +98,8 @@ CLAIMS = (
         "C3",
         "cgau/cifar10",
         "a gain at every proportion",
-        a_gain,
+        lambda found: at_each(gain_table(found.rows, found.method), greater),
+        len(PROPORTIONS),
         question="Do vectors of each client's own make a shared classifier better?",
         answer="**In part.** They add 0.9 points of accuracy where clients differ most, and "
         "nothing worth naming once 60 % of the rows are shuffled among clients.",
@@ -127,6 +119,7 @@ CLAIMS = (
         "cgau/cifar10",
         "the gain falls as clients are shuffled",
         gain_falls,
+        2,
         question="Is the gain largest when clients differ most?",
         answer="**Yes.** It falls by about 1 point of accuracy from no shuffling to all.",
         guard=lambda told: told.tally(2) and told.between(0.8, 1.2),

@@ -9,10 +9,12 @@ The rows that clients keep for validation are among those pictures: their loss i
 the features know with their labels, so that the round which it picks stands beside the last one.
 """
 
+import copy
+
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 from tqdm.auto import tqdm
 
 from lgfed_core import models, paths
@@ -36,7 +38,9 @@ def load(per_class: int | None = None, epochs: int = EPOCHS) -> Features:
     place = torch.from_numpy(rows.place[rows.kept])
     test = rows.test[rows.kept]
     if not path.is_file():
-        images, labels = pixels(place)
+        images, labels = cifar_features.raw()  # [n, 3, 32, 32], [n]
+        mean, std = (torch.tensor(v).view(3, 1, 1) for v in (cifar10.MEAN, cifar10.STD))
+        images, labels = (images[place] / 255 - mean) / std, torch.from_numpy(labels)[place]
         net = trained(images[~test], labels[~test], epochs)
         save_arrays(path, x=embedded(net, images).numpy())
     (x,) = load_arrays(path, "x")
@@ -52,13 +56,6 @@ def load(per_class: int | None = None, epochs: int = EPOCHS) -> Features:
         test=test,
         stand_in=f"features of our small CNN, {epochs} epochs{part}",
     )
-
-
-def pixels(place: Tensor) -> tuple[Tensor, Tensor]:
-    """Scaled pictures [n, 3, 32, 32] and labels [n] of the rows ``place`` [n] of CIFAR-10."""
-    images, labels = cifar_features.raw()
-    mean, std = (torch.tensor(v).view(3, 1, 1) for v in (cifar10.MEAN, cifar10.STD))
-    return (images[place] / 255 - mean) / std, torch.from_numpy(labels)[place]
 
 
 def trained(x: Tensor, y: Tensor, epochs: int = EPOCHS, seed: int = 0) -> models.CifarCNN:
@@ -85,11 +82,6 @@ def trained(x: Tensor, y: Tensor, epochs: int = EPOCHS, seed: int = 0) -> models
 @torch.inference_mode()
 def embedded(net: models.CifarCNN, x: Tensor) -> Tensor:
     """What goes into the last layer of ``net``: x [n, 3, 32, 32] -> [n, 100]."""
-    said = []
-    hook = net.fc3.register_forward_pre_hook(lambda _, inputs: said.append(inputs[0]))
-    try:
-        for part in x.split(1_000):
-            net(part)
-    finally:
-        hook.remove()
-    return torch.cat(said)
+    body = copy.deepcopy(net)
+    body.fc3 = nn.Identity()
+    return torch.cat([body(part) for part in x.split(1_000)])

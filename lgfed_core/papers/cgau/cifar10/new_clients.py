@@ -23,7 +23,6 @@ from torch.func import functional_call
 from lgfed_core.data import Split
 from lgfed_core.engine import LocalTraining, Outcome
 from lgfed_core.errors import SettingsError
-from lgfed_core.evidence.records import select
 from lgfed_core.models.layout import Layout
 from lgfed_core.papers.parts import Part
 from lgfed_core.partition import ClientIndices, Partition
@@ -105,12 +104,6 @@ class NewClients(cifar10.Cifar10):
 
 
 NEW_CLIENTS = NewClients()
-
-
-def stored(features: str = "inception_v3") -> pd.DataFrame:
-    """Our recorded rows; may be empty."""
-    ours = ("shuffle_proportion", "method", "way", "features", "stand_in")
-    return select(NAME, columns=ours, table=TABLE, scale="paper", features=features)
 
 
 def apart(partition: Partition, new: int) -> tuple[Partition, Partition]:

@@ -9,6 +9,7 @@ Many seeds train side by side, each a network of its own.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import pandas as pd
 import torch
@@ -82,22 +83,11 @@ class OneUnit(nn.Module):
         return self.out((f * g)[..., None])[..., 0]
 
 
-@dataclass(frozen=True)
-class Trained:
+class Trained(NamedTuple):
     """Networks of one kind: ``params`` have a seed axis [S, ...]."""
 
     net: nn.Module
     params: dict[str, Tensor]
-
-    def of(self, seed: int) -> nn.Module:
-        """The network of one seed."""
-        self.net.load_state_dict({n: p[seed] for n, p in self.params.items()})
-        return self.net
-
-    def logits(self, x: Tensor, client: Tensor, off: tuple[str, ...] = ()) -> Tensor:
-        """x [n, 2], client [n] -> [S, n]."""
-        with torch.no_grad():
-            return vmap(lambda p: functional_call(self.net, p, (x, client, off)))(self.params)
 
 
 def train(kind: str, cfg: Settings) -> Trained:
@@ -127,11 +117,12 @@ def accuracies(trained: Trained, cfg: Settings) -> pd.DataFrame:
     Columns (which points, what is off): all | up | down by nothing | modulation | expression |
     both.
     """
-    x, y, client = points(cfg)
-    out = {}
+    (x, y, client), (net, params), out = points(cfg), trained, {}
     offs = {"nothing": (), **{s: (s,) for s in SWITCHES}, "both": SWITCHES}
     for what, off in offs.items():
-        right = (trained.logits(x, client, off) > 0) == (y > 0)  # [S, n]
+        with torch.no_grad():
+            logits = vmap(lambda p, off=off: functional_call(net, p, (x, client, off)))(params)
+        right = (logits > 0) == (y > 0)  # [S, n]
         for who, mine in (("all", client >= 0), ("up", client == UP), ("down", client == DOWN)):
             out[who, what] = right[:, mine].float().mean(1).numpy()
     return pd.DataFrame(out).rename_axis("seed")

@@ -66,7 +66,6 @@ class Yours(Everywhere):
         groups, found = self.groups(seeds, place), []
         began, total = time.monotonic(), len(cfg.cells) * len(groups)
         end = began + 3600 * (float("inf") if hours is None else hours)
-        done = 0
         for task in cfg.tasks:
             own = replace(cfg, tasks=(task,))
             try:
@@ -74,8 +73,12 @@ class Yours(Everywhere):
                     with claimed(self.folder(own, group), folder=True):
                         for part, out in self.stages(own, group, place, workers=workers):
                             found.append(self.records(own, part, out))
-                            done += 1
-                            self._progress(part, group, done, total, began)
+                            done, mine = len(found), " ".join(map(str, group))
+                            left = (time.monotonic() - began) / done * (total - done) / 60
+                            self.say(
+                                f"{part}, seed{'s' * (len(group) > 1)} {mine}: {done} of {total} "
+                                f"parts, about {left:.0f} min left"
+                            )
                             if time.monotonic() > end:
                                 raise TimeoutError
             except TimeoutError:
@@ -88,11 +91,3 @@ class Yours(Everywhere):
         if not found:
             raise SettingsError(f"{self.given.name} ran on no task: {'; '.join(self.left_out)}")
         return pd.concat(found, ignore_index=True)
-
-    def _progress(self, part: str, group: Sequence[int], done: int, total: int, began: float):
-        left = (time.monotonic() - began) / done * (total - done)
-        seeds = "seeds" if len(group) > 1 else "seed"
-        self.say(
-            f"{part}, {seeds} {' '.join(map(str, group))}: {done} of {total} parts, about "
-            f"{left / 60:.0f} min left"
-        )

@@ -57,7 +57,13 @@ def write(
     page.append(beside.counts(found.lines).to_html(border=0))
     page.append(f"<details><summary>In words</summary><ul>{items}</ul></details>")
     page += [f"<p>{one}</p>" for one in head]
-    for task, table in _means(found, name).items():
+    for task in found.mine.index.get_level_values("task").unique():
+        lines = {name: claims.of(found.mine, task, METHOD).mean()}  # means over seeds
+        for method, words in METHODS.items():
+            if len(values := claims.of(found.others, task, method)):
+                lines[words] = values.mean()
+        table = pd.DataFrame(lines).T[[*MEASURES]].dropna(axis=1, how="all")
+        table = table.rename(columns=MEASURES).rename_axis(columns=None)
         shown = table.to_html(float_format="{:.1f}".format, na_rep="–", border=0)
         text += ["", f"## {WORDS[task]}", "", _table(table)]
         page.append(f"<h2>{WORDS[task]}</h2>{shown}")
@@ -107,30 +113,11 @@ def _head(yours: Yours, cfg: Settings, rows: pd.DataFrame, found: Beside) -> lis
     return out + [f"Left out: {one}." for one in yours.left_out]
 
 
-def _means(found: Beside, name: str) -> dict[str, pd.DataFrame]:
-    """Task -> a line for each method, means over seeds; the user's first."""
-    out = {}
-    for task in found.mine.index.get_level_values("task").unique():
-        lines = {name: claims.of(found.mine, task, METHOD).mean()}
-        lines |= {
-            words: values.mean()
-            for method, words in METHODS.items()
-            if len(values := claims.of(found.others, task, method))
-        }
-        table = pd.DataFrame(lines).T[[*MEASURES]].dropna(axis=1, how="all")
-        out[task] = table.rename(columns=MEASURES).rename_axis(columns=None)
-    return out
-
-
 def _table(table: pd.DataFrame) -> str:
     """As Markdown, without another package."""
     shown = table.map(lambda v: f"{v:.1f}" if isinstance(v, float) else str(v)).replace("nan", "")
-    head = ["", *map(str, shown.columns)]
-    rows = [
-        [str(name), *values] for name, values in zip(shown.index, shown.to_numpy(), strict=True)
-    ]
-    body = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in body)
+    rows = [["", *shown], ["---"] * (1 + shown.shape[1]), *shown.reset_index().to_numpy().tolist()]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in rows)
 
 
 def _figure(one: Told) -> str:

@@ -203,20 +203,14 @@ def _grey(x: Tensor) -> Tensor:
 
 
 def _second() -> tuple[Dataset, str]:
-    """USPS, or the UCI digits and their name."""
+    """USPS; or the 8 x 8 digits of scikit-learn, the last third for testing (other writers), and
+    their name."""
     try:
         return data.load("usps", turned=10.0), ""
     except NotAvailable:
-        return _uci(), "UCI digits"
-
-
-def _uci() -> Dataset:
-    """The 8 x 8 digits of scikit-learn, the last third for testing (other writers)."""
-    from sklearn.datasets import load_digits
-
+        from sklearn.datasets import load_digits
     x, y = load_digits(return_X_y=True)
     small = torch.from_numpy(x).float().view(-1, 1, 8, 8) / 8 - 1
-    split = Split(usps.enlarged(small), torch.from_numpy(y).long())
-    at = 2 * len(y) // 3
+    split, at = Split(usps.enlarged(small), torch.from_numpy(y).long()), 2 * len(y) // 3
     train, test = split.take(torch.arange(at)), split.take(torch.arange(at, len(y)))
-    return Dataset("digits", train, test, classes=10)
+    return Dataset("digits", train, test, classes=10), "UCI digits"

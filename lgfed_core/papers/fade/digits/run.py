@@ -129,8 +129,7 @@ def _long(cfg: Settings, part: str, wide: pd.DataFrame) -> pd.DataFrame:
         "statistics": [{"probability": p} for p in cfg.probabilities],
         "opt_out": [{}],
     }.get(kind, [{"loss": kind, "probability": None}])
-    keys = ["seed", *(["round"] if "round" in wide else [])]
-    return by_metric(labelled(wide, lanes), [*keys, *lanes[0]])
+    return by_metric(labelled(wide, lanes), lanes[0])
 
 
 def scale_of(cfg: Settings, kind: str) -> str:

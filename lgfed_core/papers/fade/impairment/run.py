@@ -101,27 +101,24 @@ class Parts(parts.Parts):
         cfg, (people, per_round, lr) = self.cfg, self.cfg.cells[self.task]
         game, methods, rounds = name == "game", [FADE(opt_out=1.0, beta=cfg.beta)], cfg.pretraining
         if game:
-            rounds, usual = cfg.rounds, dict(start=cfg.pretraining, beta=cfg.beta)
-            still = {"none": 0.0}  # of the game
-            methods = [
-                FADE(power=LOSSES[x], strength=still.get(x), rounds=rounds, **usual)
-                for x in cfg.losses
-            ]
+            rounds, still = cfg.rounds, {"none": 0.0}  # of the game
+            usual = dict(rounds=rounds, start=cfg.pretraining, beta=cfg.beta)
+            methods = [FADE(power=LOSSES[x], strength=still.get(x), **usual) for x in cfg.losses]
         data, part, kept = users_of(people, cfg.men, cfg.women, cfg.variables, cfg.effect)
         net, runs, start = parts.side_by_side(
             lambda: SensorNet(len(kept), cfg.hidden), self.seeds, len(methods)
         )
+        start = parts.ends(self.before[""], len(methods)) if game else start
         there = Participation(per_round / len(part))
         fed = Federation(data, [part] * len(runs), net, runs, self.device, there)
-        slower = Annealing(rounds) if game else None
-        how = dict(keep_momentum=True, batches=1, annealing=slower)
+        how = dict(keep_momentum=True, batches=1, annealing=Annealing(rounds) if game else None)
         training = LocalTraining(lr, cfg.batch_size, cfg.momentum, **how)
-        own = name, fed, methods * len(self.seeds), training, rounds
-        if not game:
-            self.before[""] = self.run(*own, start)
-            return self.before[""]
-        start = parts.ends(self.before[""], len(methods))
-        return following(self.before[""], self.run(*own, start, cfg.pretraining))
+        after = cfg.pretraining if game else 0
+        out = self.run(name, fed, methods * len(self.seeds), training, rounds, start, after)
+        if game:
+            return following(self.before[""], out)
+        self.before[""] = out
+        return out
 
 
 class Impairment(parts.Tasks):

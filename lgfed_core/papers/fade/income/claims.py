@@ -76,18 +76,9 @@ def chosen(found: pd.DataFrame) -> list[Choice]:
     return best
 
 
-def baseline(found: pd.DataFrame, males: float) -> Choice:
-    """The most accurate tuning without an adversary, on validation rows."""
-    acc = tried(found, "validation_acc").mean()["none", males]
-    return Choice("none", males, best_setting(acc))
-
-
 def grows_with_imbalance(found: pd.DataFrame) -> list[Part]:
     """F10: without an adversary, delta EO rises with each doubling of the male users."""
-    table = wide(found, "delta_eo")
-    if "none" not in table:
-        return []
-    mine = table["none"].dropna()  # [n, k]
+    mine = wide(found, "delta_eo").get("none", pd.DataFrame()).dropna()  # [n, k]
     if mine.shape[1] < 2:
         return []
     doublings = np.log2(mine.columns.to_numpy(float))
@@ -104,23 +95,19 @@ def each_loss_at_its_end(found: pd.DataFrame) -> list[Part]:
             continue
         vanilla, squared = (gap[best[loss, males]] for loss in LOSSES)
         pair = (squared, vanilla) if males == 1 else (vanilla, squared)
-        parts.append(paired(_users(males), *(p.dropna() for p in pair), greater))
+        parts.append(paired(_users(males), *pair, greater))
     return parts
 
 
 def accuracy_is_kept(found: pd.DataFrame) -> list[Part]:
     """F12: accuracy within `MARGIN` of that without an adversary, at both ends."""
-    acc = tried(found, "acc")
-    return [
-        paired(
-            f"{c.loss} loss, {_users(c.males)}",
-            acc[c].dropna(),
-            acc[baseline(found, c.males)].dropna(),
-            equivalent,
-            margin=MARGIN,
-        )
-        for c in chosen(found)
-    ]
+    acc, held = tried(found, "acc"), tried(found, "validation_acc").mean()
+    parts = []
+    for c in chosen(found):
+        plain = Choice("none", c.males, best_setting(held["none", c.males]))  # the most accurate
+        name = f"{c.loss} loss, {_users(c.males)}"
+        parts.append(paired(name, acc[c], acc[plain], equivalent, margin=MARGIN))
+    return parts
 
 
 _PAGE = "fade/income"

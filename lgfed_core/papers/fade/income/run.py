@@ -76,10 +76,8 @@ class Parts(parts.Parts):
         cfg = self.cfg
         if name == "central":
             return central(cfg, self.task, self.seeds)
-        cells, tuning = cfg.cells(name), Tuning(lr=cfg.lr)
-        if name.startswith("sweep"):
-            top, lr, own = (cells[0][field] for field in Tuning._fields)
-            tuning = Tuning(top, lr, int(own))
+        cells, (_, _, swept) = cfg.cells(name), name.partition(":")
+        tuning = Tuning.read(swept) if swept else Tuning(lr=cfg.lr)
         methods: list[Method] = [
             QFFL(q=c["q"], unit=0.5, beta=cfg.beta, weighted=True)
             if name == "qffl"

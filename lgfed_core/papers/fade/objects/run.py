@@ -180,8 +180,7 @@ def _printed(cfg: Settings, cell: dict) -> bool:
 
 
 def _long(wide: pd.DataFrame, table: str, selection: str) -> pd.DataFrame:
-    keys = [c for c in ("seed", "round") if c in wide]
-    return by_metric(wide, keys).assign(table=table, selection=selection)
+    return by_metric(wide).assign(table=table, selection=selection)
 
 
 OBJECTS = Objects()

@@ -2,9 +2,7 @@
 
 from functools import partial
 
-import pandas as pd
-
-from lgfed_core.evidence import answers, claims
+from lgfed_core.evidence import answers
 from lgfed_core.evidence.answers import AGAINST, AS_CLAIMED
 from lgfed_core.evidence.claims import Claim, decided
 from lgfed_core.papers import live_claims
@@ -73,11 +71,6 @@ BESIDE: tuple[Claim, ...] = (
     Claim("F15, labels 70 % right", _PAGE, "", lambda _: decided(claim_f15(CONDITIONS[2]))),
     Claim(OWN, _PAGE, "", lambda _: decided(claim_f15(CONDITIONS[1]))),
 )
-
-
-def judged() -> pd.DataFrame:
-    """Lines of `evidence.claims.judged`: the claims as the paper makes them, then those beside."""
-    return pd.concat([claims.judged(some, None) for some in (CLAIMS, BESIDE)])
 
 
 def _beside(claim: Claim) -> str:

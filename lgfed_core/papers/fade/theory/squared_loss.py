@@ -10,9 +10,8 @@ user has a loss V_i; D minimises a1 V_1 + a2 V_2, and the encoder maximises what
 `PER_SAMPLE`           V = E[x^2] / 2      power per sample: eq. (7) with its sign, q = 2
 =====================  ==================  =====================================================
 
-Means over B rows, squared, have an expectation between the two (`Loss.batch`), so that per sample
-is a batch of one. All are convex in the logits of D: the best D is unique. That of the power of the
-mean is the one of eq. (5) with weights w_i = a_i l_i in place of a_i.
+All are convex in the logits of D: the best D is unique. That of the power of the mean is the one of
+eq. (5) with weights w_i = a_i l_i in place of a_i.
 """
 
 from __future__ import annotations
@@ -31,41 +30,28 @@ from .closed_form import laws
 
 @dataclass(frozen=True)
 class Loss:
-    """V(l): power 1, or half the square (power 2) of means over ``batch`` rows (inf: of all)."""
+    """V(l): l itself, or half its square, of the batch mean or ``per_sample``."""
 
     name: str
-    power: int = 1
-    batch: float = np.inf
-
-    def __post_init__(self):
-        if self.power not in (1, 2) or self.batch < 1:
-            raise SettingsError(
-                f"power {self.power}, batches of {self.batch}: powers are 1 or 2, batches 1 or more"
-            )
+    squared: bool = False
+    per_sample: bool = False
 
     def value(self, p: NDArray, x: NDArray) -> float:
         """V for errors x [k] under the law p [k]."""
-        mean = p @ x
-        if self.power == 1:
-            return float(mean)
-        return float((1 - 1 / self.batch) * mean**2 + p @ x**2 / self.batch) / 2
+        if self.per_sample:
+            return float(p @ x**2) / 2
+        return float(p @ x) ** 2 / 2 if self.squared else float(p @ x)
 
     def slope(self, p: NDArray, x: NDArray) -> NDArray:
         """dV/dx divided by p [k]: the weight with which V listens to an error x."""
-        if self.power == 1:
-            return np.ones_like(x)
-        return (1 - 1 / self.batch) * (p @ x) + x / self.batch
-
-    def by_law(self, p: NDArray, x: NDArray) -> NDArray:
-        """dV/dp [k], D held fixed: what the encoder feels as codes move."""
-        if self.power == 1:
+        if self.per_sample:
             return x
-        return (1 - 1 / self.batch) * (p @ x) * x + x**2 / (2 * self.batch)
+        return np.full_like(x, p @ x if self.squared else 1.0)
 
 
 VANILLA = Loss("vanilla")
-BATCH_MEAN = Loss("squared, power of the batch mean", 2)
-PER_SAMPLE = Loss("squared, power per sample", 2, 1)
+BATCH_MEAN = Loss("squared, power of the batch mean", squared=True)
+PER_SAMPLE = Loss("squared, power per sample", squared=True, per_sample=True)
 LOSSES = (VANILLA, BATCH_MEAN, PER_SAMPLE)
 
 
@@ -77,7 +63,7 @@ def best_logits(p1: ArrayLike, p2: ArrayLike, a1: float, a2: float, loss: Loss) 
     p1, p2 = laws(p1, p2, a1, a2)
     if min(p1.min(), p2.min()) <= 0:
         raise SettingsError("D is infinite where one group has no mass: both need some everywhere")
-    squared, share = loss.power == 2, 0 if loss.power == 1 else 1 / loss.batch
+    of_mean = loss.squared and not loss.per_sample
     t = np.log(a1 * p1) - np.log(a2 * p2)  # [k], eq. (5): the answer for the vanilla loss
     for _ in range(100):
         D, E, (x1, x2) = expit(t), expit(-t), _errors(t)  # E = 1 - D, to the last digit
@@ -86,8 +72,8 @@ def best_logits(p1: ArrayLike, p2: ArrayLike, a1: float, a2: float, loss: Loss) 
         if np.abs(down).max() < 1e-13 * (a1 + a2):
             return t
         curve = D * E * (a1 * p1 * s1 + a2 * p2 * s2)
-        curve += share * (a1 * p1 * E**2 + a2 * p2 * D**2)
-        ends = np.stack([p1 * E, p2 * D]) * np.sqrt(squared * (1 - share))  # [2, k]
+        curve += loss.per_sample * (a1 * p1 * E**2 + a2 * p2 * D**2)
+        ends = np.stack([p1 * E, p2 * D]) * of_mean  # [2, k]
         hessian = np.diag(curve) + (ends.T * [a1, a2]) @ ends
         step = np.linalg.solve(hessian, -down).clip(-4, 4)
         now = _total(p1, p2, a1, a2, t, loss)
@@ -111,7 +97,7 @@ def matched_output(a1: float, a2: float, loss: Loss) -> float:
 
     d (1 - d) is the sensitivity of D to log p1, which section 4.1 reads off eq. (5).
     """
-    if loss.power == 1:
+    if not loss.squared:
         return a1 / (a1 + a2)
 
     def balance(t):  # t = logit of d
@@ -125,33 +111,14 @@ def matched_pull(a1: float, a2: float, loss: Loss) -> float:
     """Pull on the encoder per unit of distance, groups N(delta, 1) and N(0, 1), delta -> 0.
 
     a1 V'_1 (1 - d) / c, where V' is 1 (vanilla) or -log d (squared), and c is 1 + the change that
-    D's own step makes to the per-sample weights: c = 1 + [d/(-log(1-d)) + (1-d)/(-log d)] / B.
+    D's own step makes to the per-sample weights: c = 1 + d/(-log(1-d)) + (1-d)/(-log d).
     Vanilla: a1 a2 / (a1 + a2).
     """
     d = matched_output(a1, a2, loss)
-    if loss.power == 1:
+    if not loss.squared:
         return a1 * (1 - d)
     up, down = -np.log(d), -np.log1p(-d)
-    return float(a1 * up * (1 - d) / (1 + (d / down + (1 - d) / up) / loss.batch))
-
-
-def gaussians(delta: float, points: int = 201) -> tuple[NDArray, NDArray, NDArray]:
-    """N(delta, 1), N(0, 1) and the derivative of the first by delta, on a grid [points] each."""
-    z = np.linspace(min(0, delta) - 7, max(0, delta) + 7, points)
-    p1, p2 = (np.exp(-((z - c) ** 2) / 2) for c in (delta, 0.0))
-    p1, p2 = p1 / p1.sum(), p2 / p2.sum()
-    return p1, p2, p1 * (z - delta)
-
-
-def pull(delta: float, a1: float, a2: float, loss: Loss) -> float:
-    """How hard the encoder is told to bring group 1, at N(delta, 1), back to N(0, 1).
-
-    The derivative of `least_loss` by delta, its sign turned. D is at its best, so that by the
-    envelope theorem only a1 V_1 moves: -a1 sum of dV_1/dp1 dp1/ddelta.
-    """
-    p1, p2, change = gaussians(delta)
-    up, _ = _errors(best_logits(p1, p2, a1, a2, loss))
-    return float(-a1 * loss.by_law(p1, up) @ change)
+    return float(a1 * up * (1 - d) / (1 + loss.per_sample * (d / down + (1 - d) / up)))
 
 
 def _errors(t: NDArray) -> tuple[NDArray, NDArray]:

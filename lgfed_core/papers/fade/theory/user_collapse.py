@@ -17,14 +17,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence.verdict import Evidence, exact
-from lgfed_core.methods.adversary import reverse
 from lgfed_core.metrics import information as measures
 
 from . import closed_form as theory_fade
@@ -101,36 +98,6 @@ def least_gap(condition: Condition) -> tuple[float, NDArray]:
     )
     best = min((0.0, 1.0, float(found.x)), key=lambda u: gap(line(u), condition))
     return gap(line(best), condition), line(best)
-
-
-def train(
-    condition: Condition, runs: int = 60, steps: int = 2000, seed: int = 0
-) -> tuple[NDArray, NDArray]:
-    """Encoder against discriminator by simultaneous gradient steps, many starts side by side.
-
-    Both are tables: logits of q(1|t) and of D at all it can see. Losses are exact expectations, the
-    encoder's gradient is reversed, each player takes plain steps. Starts are uniform in the square
-    of (q(1|0), q(1|1)). -> those points [runs, 2] at the start and at the end.
-    """
-    rng = np.random.default_rng(seed)
-    start = rng.uniform(0.02, 0.98, (runs, 2))
-    code = torch.tensor(np.log(start / (1 - start)), requires_grad=True)  # [run, t]
-    classes = condition.classes("target")
-    size = 2 if classes is None else 4
-    disc = torch.zeros(runs, size, dtype=torch.float64, requires_grad=True)  # [run, (z, c)]
-    source = torch.tensor(seen(SOURCE, condition, "source"))  # [(z, c)]
-    for _ in range(steps):
-        q = reverse(torch.stack([1 - code.sigmoid(), code.sigmoid()], -1), 1.0)  # [run, t, z]
-        if classes is None:
-            target = q.mean(1)
-        else:
-            target = torch.einsum("rtz,tzc->rzc", q / 2, torch.tensor(classes)).flatten(1)
-        loss = WEIGHTS[0] * target * F.softplus(-disc) + WEIGHTS[1] * source * F.softplus(disc)
-        down_code, down_disc = torch.autograd.grad(loss.sum(), (code, disc))
-        with torch.no_grad():
-            code -= 0.5 * down_code
-            disc -= 2.0 * down_disc
-    return start, code.sigmoid().detach().numpy()
 
 
 def claim_f15(condition: Condition = CONDITIONS[-1]) -> Evidence:
