@@ -100,10 +100,13 @@ def test_a_report_is_left_and_a_second_call_only_reads(mine, tmp_path, capsys):
     assert (tmp_path / "a" / "rows.csv").read_text() == first
 
 
-def test_another_text_of_the_file_is_another_run(mine):
+def test_another_text_of_the_file_is_another_run_and_one_that_does_not_run_is_named(mine):
     before = Given(load(f"{mine}:Median")).fingerprint()
     mine.write_text(MINE.replace("share: float = 0.5", "share: float = 0.6"))
     assert Given(load(f"{mine}:Median")).fingerprint() != before
+    mine.write_text("import nothing_of_this_name\n")
+    with pytest.raises(SettingsError, match=r"mine\.py does not run: ModuleNotFoundError"):
+        load(f"{mine}:Median")
 
 
 @pytest.mark.parametrize(
@@ -164,12 +167,6 @@ def test_what_cannot_be_checked_is_said_and_no_failure(tmp_path, capsys):
     said = checked(noisy, cfg)
     assert "FedAvg keeps 14 promises" in said
     assert "not tested: lanes (" in said and "plain_sgd (" in said and "renaming (" in said
-
-
-def test_a_file_that_does_not_run_is_named(mine, tmp_path):
-    mine.write_text("import nothing_of_this_name\n")
-    with pytest.raises(SettingsError, match=r"mine\.py does not run: ModuleNotFoundError"):
-        load(f"{mine}:Median")
 
 
 def test_a_task_that_fails_leaves_the_others(mine, tmp_path, capsys):

@@ -71,6 +71,11 @@ def test_methods_begin_alike_and_share_what_they_should():
     assert shares["lg_fedavg"] == shares["lg_fedavg_adv"] == head(nets["fedavg"])
     assert shares["fade"] == everything["fade"] > everything["fedavg"]
     assert not shares["mtl"] | shares["local_only"] | shares["fine_tuned"]
+    for method in ("ditto", "apfl", "pfedme"):  # one of two models
+        assert count(nets[method], shares[method]) == count(nets["fedavg"])
+    net = nets["fedper"]
+    for method in ("fedper", "fedrep", "body"):
+        assert cfg.method(method, net).shared(net) == base(net) == everything["fedper"] - head(net)
 
 
 def test_what_is_sent_is_counted_by_hand(measured):
@@ -164,15 +169,3 @@ def test_successors_are_set_beside_lg_fedavg_task_by_task():
     ]
     assert found.loc["Ditto", "outcome"] == LEVEL  # to the run
     assert list(found.index) == ["FedPer", "Ditto"]  # who has not run has no line
-
-
-def test_methods_of_two_models_share_one_of_them_and_the_body_is_what_fedper_shares(on_toy):
-    cfg, task = EVERYWHERE.settings("paper"), toy()
-    whole = count(cfg.net("fedavg", task, 0))
-    for method in ("ditto", "apfl", "pfedme"):
-        net = cfg.net(method, task, 0)
-        assert count(net, cfg.method(method, net).shared(net)) == whole
-    net = cfg.net("fedper", task, 0)
-    assert base(net) | head(net) == {n for n, _ in net.named_parameters()}
-    for method in ("fedper", "fedrep", "body"):
-        assert cfg.method(method, net).shared(net) == base(net)
