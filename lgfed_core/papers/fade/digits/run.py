@@ -55,10 +55,21 @@ class Parts(parts.Parts):
     followed = Adaptation
 
     def outcome(self, name: str) -> Outcome:
-        if name != PRETRAINING:
-            return following(self.before[""], self.played(self.before[""], name))
-        self.before[""] = self.pretraining()
-        return self.before[""]
+        if name == PRETRAINING:
+            self.before[""] = self.pretraining()
+            return self.before[""]
+        cfg, before, (kind, *what) = self.cfg, self.before[""], name.split(":")
+        if kind == CENTRAL:
+            found = self.central(before, *what)
+        elif kind == "opt_out":
+            found = self.game(before, name, [0.5], opt_out=float(what[0]))
+        elif kind == "statistics":
+            found = self.game(before, name, cfg.probabilities, batch_norm=what[0])
+        else:
+            lanes = [(POWERS[loss], p) for loss in cfg.losses for p in cfg.probabilities]
+            powers, probabilities = zip(*lanes, strict=True)
+            found = self.game(before, name, probabilities, powers)
+        return following(before, found)
 
     def pretraining(self) -> Outcome:
         """The source alone, until it knows its digits."""
@@ -67,19 +78,6 @@ class Parts(parts.Parts):
         method = FADE(opt_out=1.0, beta=1.0, batch_norm="averaged")
         training = self.training(batches=cfg.steps)
         return self.run(PRETRAINING, fed, method, training, cfg.pretraining, start)
-
-    def played(self, before: Outcome, name: str) -> Outcome:
-        """The part called ``name``, from the pre-trained model."""
-        cfg, (kind, *what) = self.cfg, name.split(":")
-        if kind == CENTRAL:
-            return self.central(before, *what)
-        if kind == "opt_out":
-            return self.game(before, name, [0.5], opt_out=float(what[0]))
-        if kind == "statistics":
-            return self.game(before, name, cfg.probabilities, batch_norm=what[0])
-        lanes = [(POWERS[loss], p) for loss in cfg.losses for p in cfg.probabilities]
-        powers, probabilities = zip(*lanes, strict=True)
-        return self.game(before, name, probabilities, powers)
 
     def game(
         self,
