@@ -7,6 +7,8 @@ The sweep has seed 0, users of 20 classes and the usual rounds; what is chosen o
 long as the released sweeps.
 """
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from lgfed_core.evidence.cache import once
