@@ -1,5 +1,6 @@
 """The commands that repeat stored runs, and no others, as people type them."""
 
+import shlex
 from collections.abc import Collection, Iterable
 
 import pandas as pd
@@ -54,7 +55,8 @@ def again(
     experiment: str, protocol: str, changes: Iterable[Change], seeds: int, least: int = 3
 ) -> str:
     """The command for a run with its first ``seeds`` seeds, at least ``least``."""
-    changed, last = chosen(changes), max(seeds, least) - 1
+    changed = " ".join(shlex.quote(chosen([change])) for change in changes)
+    last = max(seeds, least) - 1
     return (
         f"python -m lgfed_core run {experiment} --scale paper --protocol {protocol} "
         f"--seeds {f'0-{last}' if last else 0}" + (f" --set {changed}" if changed else "")

@@ -82,7 +82,10 @@ class Objects(Tasks):
         for at, runs in mine.groupby(by, sort=False):
             *setting, users, many = at
             methods = tuple(m for m in METHODS if m in set(runs["method"]))
-            key = (*setting, many, methods, runs["seed"].nunique())
+            known = domains.TASKS[runs["data"].iloc[0]]
+            tasks = tuple(t for t in known if t in set(runs["task"]))
+            some = () if tasks == known else tasks
+            key = (*setting, many, methods, runs["seed"].nunique(), some)
             same.setdefault(key, []).append(users)
         said = {_again(*key, tuple(users)) for key, users in same.items()}
         return sorted(said, key=lambda command: (len(command), command))
@@ -149,11 +152,12 @@ def stored_names(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(method=rows["method"].replace(plain))
 
 
-def _again(protocol, data, backbone, rounds, lr, weight, many, methods, seeds, users) -> str:
+def _again(protocol, data, backbone, rounds, lr, weight, many, methods, seeds, tasks, users) -> str:
     """One of `Objects.remade`; a value of 0 is the usual one, and a central game has no user."""
     own = dict(data=data, backbone=backbone, rounds=int(rounds), lr=lr, weight=weight)
     own |= dict(backbone="") if data == "digits" else {}  # these have gradients, and no choice
     changes = [(name, v) for name, v in own.items() if v and v != getattr(Settings, name)]
+    changes += [("tasks", tasks)] if tasks else []
     if not many:
         changes += [("methods", ()), ("central_methods", methods)]
     else:
