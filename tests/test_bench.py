@@ -5,7 +5,6 @@ import json
 import os
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -14,8 +13,7 @@ from torch import nn
 
 import toy
 from lgfed_core import bench
-from lgfed_core.bench import against
-from lgfed_core.bench.limits import Counted
+from lgfed_core.bench import apart
 from lgfed_core.data import Split
 from lgfed_core.engine import LocalTraining, Participation
 from lgfed_core.errors import LgfedError, SettingsError
@@ -96,18 +94,13 @@ def test_ten_seeds_in_one_stack_end_where_each_ends_alone(task, monkeypatch):
     assert lines[-1]["plain_over_this"] == 1
 
 
-def test_operations_are_counted_and_views_are_none():
-    with Counted() as counted:
-        torch.ones(3).add_(1).view(3, 1)[0].sum()
-    assert counted.many == 3
-
-
 FRAMEWORK = """
 import torch
-from lgfed_core.bench.plain import train
+from lgfed_core.bench.apart import read
 from lgfed_core.models.layout import joined
 
-def play(given, orders):
+def play(path, workers, orders):
+    given = read(path)
     net = given.net
     for number in orders(lambda: joined(net)):
         print("said by the way")
@@ -117,9 +110,8 @@ def play(given, orders):
         start = joined(net)
         for k in given.chosen(number):
             torch.nn.utils.vector_to_parameters(start.clone(), net.parameters())
-            rows = given.visited(k, number)
-            train(net, given.x, given.y, rows, given.training)
-            sizes, sums = sizes + len(rows), sums + len(rows) * joined(net)
+            many = given.train(net, k, number)
+            sizes, sums = sizes + many, sums + many * joined(net)
         torch.nn.utils.vector_to_parameters(sums / sizes, net.parameters())
 """
 
@@ -157,11 +149,11 @@ from lgfed_core.bench.flower import play
 
 
 @pytest.fixture
-def framework(tmp_path, monkeypatch) -> against.Rival:
+def framework(tmp_path, monkeypatch) -> apart.Rival:
     """One that is a short loop, as two processes which do the same."""
     (tmp_path / "short_loop.py").write_text(FRAMEWORK)
     monkeypatch.syspath_prepend(tmp_path)
-    return against.Rival("Short", ("torch",), "torch", "short_loop", ranks=True)
+    return apart.Rival("Short", ("torch",), "torch", "short_loop", ranks=True)
 
 
 @pytest.mark.slow
@@ -185,7 +177,7 @@ def test_flower_ends_at_the_parameters_of_the_plain_loop(task, tmp_path, monkeyp
     monkeypatch.syspath_prepend(tmp_path)
     fed = task.federation([0])
     plain = bench.Plain(fed, task)
-    rival = against.Rival("Flower", (), "", "flower_in_a_thread")
+    rival = apart.Rival("Flower", (), "", "flower_in_a_thread")
     with closing(rival.seat(fed, task, 2)) as seat:
         for number in range(2):
             plain.round(number)
@@ -195,7 +187,7 @@ def test_flower_ends_at_the_parameters_of_the_plain_loop(task, tmp_path, monkeyp
 
 @pytest.mark.slow
 def test_a_framework_that_does_not_start_is_left_out_by_name(task, capsys):
-    lost = against.Rival("Lost", (), "", "no_such_module")
+    lost = apart.Rival("Lost", (), "", "no_such_module")
     who = [line["who"] for line in bench.compare(task, 1, [lost])]
     assert len(who) > 3 and not any("Lost" in name for name in who)
     said = capsys.readouterr().out
@@ -204,8 +196,8 @@ def test_a_framework_that_does_not_start_is_left_out_by_name(task, capsys):
 
 def test_a_framework_that_does_something_else_is_not_timed(task):
     class Cheat(bench.Plain):
-        def train(self, model, k, number):
-            super().train(model, k, number + 1)
+        def trained(self, chosen, number):
+            return super().trained(chosen, number + 1)
 
     rival = SimpleNamespace(name="Cheat", seat=lambda fed, task, workers: Cheat(fed, task))
     with pytest.raises(LgfedError, match="Cheat, .*must agree"):
@@ -214,7 +206,7 @@ def test_a_framework_that_does_something_else_is_not_timed(task):
 
 def test_frameworks_that_are_not_here_are_left_out_by_name(task, monkeypatch, capsys):
     monkeypatch.setattr(bench, "TASKS", dict.fromkeys(bench.TASKS, task))
-    absent = against.Rival("Nobody", ("torch", "no_such_package"), "nobody", "nobody")
+    absent = apart.Rival("Nobody", ("torch", "no_such_package"), "nobody", "nobody")
     monkeypatch.setitem(bench.RIVALS, "flower", absent)
     assert bench.main(1, None, ["flower"]) == 0
     said = capsys.readouterr().out
@@ -249,15 +241,16 @@ def test_operations_of_the_networks_by_hooks():
         assert task.flops_per_row == 2 * (3 * sum(uses) - uses[0])
 
 
-def test_beside_a_gpu_each_task_has_a_process_of_its_own(task, monkeypatch):
-    monkeypatch.setattr(bench, "TASKS", dict.fromkeys(bench.TASKS, task))
-    monkeypatch.setattr(bench, "compare", lambda *told: [os.getpid(), *told])
-    here, *told = bench._compared("mnist", 3, ["pfl"])
-    assert here == os.getpid() and told == [task, 3, [bench.RIVALS["pfl"]]]
+def own_process(*told):
+    return [os.getpid(), *told]
+
+
+def test_beside_a_gpu_each_task_has_a_process_of_its_own(monkeypatch):
+    monkeypatch.setattr(bench, "compare", own_process)
+    assert bench._compared(3) == [os.getpid(), 3]
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(bench, "compare", lambda task, rounds, rivals: [os.getpid(), rounds])
-    there, rounds = bench._compared("mnist", 3, [])
-    assert there != os.getpid() and rounds == 3
+    there, told = bench._compared(3)
+    assert there != os.getpid() and told == 3
 
 
 def test_json_holds_what_was_printed(task, tmp_path, monkeypatch, capsys):
@@ -281,14 +274,3 @@ def test_how_a_round_grows_is_measured_point_by_point(tmp_path, monkeypatch, cap
     monkeypatch.setattr(bench.scaling, "AXES", {"seeds at once": [(4, 2, 0)]})
     with pytest.raises(LgfedError, match=r"seeds at once, \[4, 2, 0\]: the process ended"):
         bench.scale_up(None)
-
-
-def test_where_a_rounds_time_goes(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(bench, "profiled", partial(bench.profiled, rounds=1))
-    path = tmp_path / "profile.json"
-    assert bench.look_inside(str(path), ["mnist"]) == 0
-    (found,) = json.loads(path.read_text())["rounds"]
-    shares = [line["share"] for line in found["operations"]]
-    assert found["task"] == bench.MNIST.name and found["ms_with_test"] > 0
-    assert shares == sorted(shares, reverse=True) and 0.5 < sum(shares) <= 1
-    assert found["operations"][0]["operation"] in capsys.readouterr().out

@@ -31,12 +31,10 @@ from lgfed_core.files import writable
 from lgfed_core.methods import LGFedAvg
 
 from . import scaling
-from .against import RIVALS, Rival
-from .apart import Failed
-from .limits import limits, shares
+from .apart import RIVALS, Failed, Rival
+from .limits import limits
 from .ours import Ours
 from .plain import Plain, Spread, tested
-from .profile import profiled
 from .task import CIFAR as CIFAR, MNIST as MNIST, TASKS, Task
 from .times import Times, lines_of, same, timed
 
@@ -87,17 +85,13 @@ def compare(task: Task, rounds: int, against: Sequence[Rival] = ()) -> list[dict
     return [x | {"plain_over_this": best / x["median_s"]} for x in lines]
 
 
-def _compared(name: str, rounds: int, against: list[str]) -> list[dict]:
-    """`compare` of `TASKS[name]` with `RIVALS`, by name; beside a GPU in a process of its own, as
-    this one could make no workers for the next task."""
+def _compared(*what) -> list[dict]:
+    """`compare`, beside a GPU in a process of its own, as this one could make no workers for the
+    next task."""
     if not torch.cuda.is_available():
-        return _compare(name, rounds, against)
+        return compare(*what)
     with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
-        return pool.submit(_compare, name, rounds, against).result()
-
-
-def _compare(name: str, rounds: int, against: list[str]) -> list[dict]:
-    return compare(TASKS[name], rounds, [RIVALS[rival] for rival in against])
+        return pool.submit(compare, *what).result()
 
 
 def on_gpu(task: Task, rounds: int, place: torch.device) -> list[dict]:
@@ -167,7 +161,7 @@ def main(
     absent = {name: words for name in dict.fromkeys(against) if (words := RIVALS[name].missing())}
     for words in absent.values():
         print(words)
-    rivals = [name for name in dict.fromkeys(against) if name not in absent]
+    rivals = [RIVALS[name] for name in dict.fromkeys(against) if name not in absent]
     gpu, lines, bounds = torch.cuda.is_available(), [], []
     place = torch.device("cuda") if gpu else CPU
     where = provenance(place)
@@ -175,9 +169,9 @@ def main(
         if device.type == "cuda":
             found = on_gpu(TASKS[name], rounds, device)
         else:
-            found = _compared(name, rounds, rivals)
+            found = _compared(TASKS[name], rounds, rivals)
         bounds.append(limits(TASKS[name], device))
-        lines += [line | shares(line, bounds[-1]) for line in found]
+        lines += found
         _write(path, {"provenance": where, "times": lines, "limits": bounds})  # as it goes
     print(", ".join(f"{k} {v}" for k, v in where.items()))
     print(pd.DataFrame(lines).to_string(index=False, float_format="{:.3f}".format))
@@ -193,23 +187,6 @@ def scale_up(path: str | None) -> int:
     print(", ".join(f"{k} {v}" for k, v in where.items()))
     print(pd.DataFrame(found).to_string(index=False, float_format="{:.4f}".format))
     _write(path, {"provenance": where, "points": found})
-    return 0
-
-
-def look_inside(path: str | None, tasks: Sequence[str]) -> int:
-    """Print where a round's time goes (`profile.profiled`), ten seeds on a GPU, one here without;
-    write it to ``path`` as JSON if given."""
-    for name in tasks:
-        one_of("tasks", name, TASKS)
-    writable("json", path)
-    gpu = torch.cuda.is_available()
-    place, found = torch.device("cuda") if gpu else CPU, []
-    for name in tasks:
-        found.append(one := profiled(TASKS[name], place, seeds=10 if gpu else 1))
-        print(", ".join(f"{k} {v}" for k, v in one.items() if k != "operations"))
-        lines = pd.DataFrame(one["operations"])
-        print(lines.to_string(index=False, float_format="{:.3f}".format), flush=True)
-    _write(path, {"provenance": provenance(place), "rounds": found})
     return 0
 
 

@@ -1,9 +1,9 @@
 """A framework as a contender: in processes of its own, told by a pipe when a round begins.
 
-So none meets the threads, the start methods or the global settings of another. All is given to it
-on disk: rows, which it maps, and the rest in `Given`. A framework's module has one function,
-``play(given, orders)``: it trains a round for each number that ``orders(parameters)`` yields, and
-is through with it when it asks for the next.
+So none meets the threads, the start methods or the global settings of another. What it is `Given`
+lies in a file. A framework's module has one function, ``play(path, workers, orders)``: it trains a
+round for each number that ``orders(parameters)`` yields, and is through with it when it asks for
+the next.
 """
 
 import json
@@ -17,11 +17,13 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from multiprocessing.connection import wait
 from pathlib import Path
 
 import numpy as np
 import torch
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -29,13 +31,13 @@ from lgfed_core.engine import Federation, LocalTraining, Participation
 from lgfed_core.errors import LgfedError
 from lgfed_core.flower.loopback import free_port
 from lgfed_core.partition import ClientIndices
-from lgfed_core.seeds import Purpose, stream, visits
 
+from .plain import Given
 from .task import Task
 
-WORDS, TENSORS = "given.json", "given.safetensors"
 PATIENCE = 600.0  # seconds for one round, the first with all that has to start
 CHILD = "import sys; from lgfed_core.bench import apart; apart.play(*sys.argv[1:])"
+GIVEN = "given.safetensors"
 QUIET = {
     "CUDA_VISIBLE_DEVICES": "",
     "OMP_NUM_THREADS": "1",
@@ -45,71 +47,66 @@ QUIET = {
 
 
 @dataclass(frozen=True)
-class Given:
-    """What is trained, for another process: `x` [n, ...] and `y` [n] are mapped from the disk."""
+class Rival:
+    """A framework, what it needs and what installs that; with ``ranks``, started once a worker."""
 
-    folder: str
-    net: nn.Module
-    rows: ClientIndices
-    training: LocalTraining
-    participation: Participation
-    seed: int
-    workers: int
+    name: str
+    packages: tuple[str, ...]
+    install: str
+    module: str
+    ranks: bool = False
 
-    @classmethod
-    def write(cls, folder: str, federation: Federation, task: Task, workers: int) -> None:
-        """Leave the first run of ``federation`` in ``folder``."""
-        split = federation.data.train
-        np.save(Path(folder, "x.npy"), split.x.movedim(1, -1).numpy())  # as pictures lie in memory
-        np.save(Path(folder, "y.npy"), split.y.numpy())
-        rows, seed = federation.partitions[0].train, federation.seeds[0]
-        tensors = {f"net.{name}": value for name, value in federation.net.state_dict().items()}
-        save_file(tensors | {"index": rows.index, "size": rows.size}, Path(folder, TENSORS))
-        words = {
-            "net": [task.net.__module__, task.net.__qualname__],  # a class or a function
-            "training": asdict(task.training),
-            "fraction": federation.participation.fraction,
-            **dict(seed=seed, workers=workers),
-        }
-        Path(folder, WORDS).write_text(json.dumps(words))
+    def missing(self) -> str | None:
+        """What is to be installed for it, in words."""
+        absent = [package for package in self.packages if find_spec(package) is None]
+        if not absent:
+            return None
+        what = f"{' and '.join(absent)} not installed; python -m pip install {self.install}"
+        return f"{self.name} is left out: {what}"
 
-    @property
-    def x(self) -> Tensor:
-        return _mapped(self.folder, "x").movedim(-1, 1)
+    def seat(self, federation: Federation, task: Task, workers: int) -> "Apart":
+        """The framework as a contender."""
+        return Apart(self.module, federation, task, workers, self.ranks)
 
-    @property
-    def y(self) -> Tensor:
-        return _mapped(self.folder, "y")
 
-    def chosen(self, number: int) -> list[int]:
-        """The devices of round ``number``."""
-        rng = stream(self.seed, Purpose.SELECT, number)
-        return self.participation.chosen(rng, len(self.rows)).tolist()
+RIVALS = {
+    "flower": Rival(
+        "Flower",
+        ("flwr", "ray"),
+        "--constraint constraints.txt --editable '.[bench]'",
+        "lgfed_core.bench.flower",
+    ),
+    "pfl": Rival("pfl-research", ("pfl",), "pfl", "lgfed_core.bench.pfl", ranks=True),
+}
 
-    def visited(self, k: int, number: int) -> Tensor:
-        """Row numbers of device ``k`` as it visits them in round ``number``: [epochs * n_k]."""
-        mine = self.rows.of(k)
-        order = visits(self.seed, number, k, len(mine), self.training.epochs)
-        return mine[torch.from_numpy(order.reshape(-1))]
+
+def write(path: Path, federation: Federation, task: Task) -> None:
+    """Leave what is given of ``federation`` at ``path``."""
+    mine = Given.of(federation, task)
+    tensors = {f"net.{name}": value for name, value in mine.net.state_dict().items()}
+    x = mine.x.movedim(1, -1).contiguous()  # as pictures lie in memory
+    tensors |= {"x": x, "y": mine.y, "index": mine.rows.index, "size": mine.rows.size}
+    words = {
+        "net": [task.net.__module__, task.net.__qualname__],  # a class or a function
+        "training": asdict(task.training),
+        "fraction": mine.participation.fraction,
+        "seed": mine.seed,
+    }
+    save_file(tensors, path, {"given": json.dumps(words)})
 
 
 @cache
-def given(folder: str) -> Given:
-    """What `Given.write` left in ``folder``; read once in a process."""
-    words, tensors = json.loads(Path(folder, WORDS).read_text()), load_file(Path(folder, TENSORS))
-    module, name = words["net"]
+def read(path: str) -> Given:
+    """What `write` left at ``path``, read once in a process; rows are mapped from the disk."""
+    with safe_open(path, "pt") as file:
+        words = json.loads(file.metadata()["given"])
+    tensors, (module, name) = load_file(path), words["net"]
     net: nn.Module = getattr(import_module(module), name)()
-    net.load_state_dict(
-        {n.removeprefix("net."): v for n, v in tensors.items() if n.startswith("net.")}
-    )
+    net.load_state_dict({n: tensors[f"net.{n}"] for n in net.state_dict()})
     rows = ClientIndices(tensors["index"], tensors["size"])
     training, who = LocalTraining(**words["training"]), Participation(words["fraction"])
-    return Given(folder, net, rows, training, who, words["seed"], words["workers"])
-
-
-@cache
-def _mapped(folder: str, name: str) -> Tensor:
-    return torch.from_numpy(np.load(Path(folder, f"{name}.npy"), mmap_mode="c", allow_pickle=False))
+    x, y = tensors["x"].movedim(-1, 1), tensors["y"]
+    return Given(x, y, net, rows, training, who, words["seed"])
 
 
 class Failed(LgfedError):
@@ -126,7 +123,8 @@ class Apart:
         self.module = module
         self._scratch = tempfile.TemporaryDirectory(prefix="lgfed-bench-")
         self.folder = Path(self._scratch.name)
-        Given.write(str(self.folder), federation, task, workers)
+        write(self.folder / GIVEN, federation, task)
+        self.workers = workers
         self.log = (self.folder / "log").open("ab")
         many = workers if ranks else 1
         more = [_rank(r, many, port) for port in [free_port()] for r in range(many)]
@@ -160,7 +158,7 @@ class Apart:
     def _start(self, env: dict[str, str]) -> subprocess.Popen:
         paths = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         return subprocess.Popen(
-            [sys.executable, "-c", CHILD, self.module, str(self.folder)],
+            [sys.executable, "-c", CHILD, self.module, str(self.folder), str(self.workers)],
             env=os.environ | QUIET | {"FLWR_HOME": str(self.folder)} | paths | env,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -181,7 +179,7 @@ class Apart:
                 raise Failed("\n".join([f"{self.module} {what}; it said:", *text]))
 
 
-def play(module: str, folder: str) -> None:
+def play(module: str, folder: str, workers: str) -> None:
     """In the process of a contender: follow what comes through the pipe until it is closed."""
     torch.set_num_threads(1)
     said = os.fdopen(os.dup(1), "w")
@@ -197,7 +195,7 @@ def play(module: str, folder: str) -> None:
                 yield int(line)
             print("done", file=said, flush=True)
 
-    import_module(module).play(given(folder), orders)
+    import_module(module).play(str(Path(folder, GIVEN)), int(workers), orders)
 
 
 def _rank(rank: int, many: int, port: int) -> dict[str, str]:

@@ -16,9 +16,7 @@ from torch import Tensor
 
 from lgfed_core.errors import LgfedError
 
-from . import apart
-from .apart import Given
-from .plain import train
+from .apart import read
 
 client = ClientApp()
 
@@ -27,18 +25,16 @@ client = ClientApp()
 def fit(message: Message, context: Context) -> Message:
     """Train the device that the message names from the arrays that it brings."""
     told = message.content["config"]
-    given, k = apart.given(told["folder"]), told["device"]
+    given = read(told["path"])
     given.net.load_state_dict(message.content["arrays"].to_torch_state_dict())
-    rows = given.visited(k, told["round"])
-    train(given.net, given.x, given.y, rows, given.training)
-    says = MetricRecord({"num-examples": len(rows)})
+    says = MetricRecord({"num-examples": given.train(given.net, told["device"], told["round"])})
     arrays = ArrayRecord(given.net.state_dict())
     return Message(RecordDict({"arrays": arrays, "metrics": says}), reply_to=message)
 
 
-def play(given: Given, orders) -> None:
+def play(path: str, workers: int, orders) -> None:
     """A round for each order, by Flower."""
-    server, strategy = ServerApp(), FedAvg()
+    given, server, strategy = read(path), ServerApp(), FedAvg()
     arrays = ArrayRecord(given.net.state_dict())
 
     def parameters() -> Tensor:
@@ -52,7 +48,7 @@ def play(given: Given, orders) -> None:
         for number in orders(parameters):
             messages = []
             for k in given.chosen(number):
-                told = ConfigRecord({"folder": given.folder, "device": k, "round": number})
+                told = ConfigRecord({"path": path, "device": k, "round": number})
                 content = RecordDict({"arrays": arrays, "config": told})
                 messages.append(Message(content, nodes[k], "train"))
             replies = list(grid.send_and_receive(messages))
@@ -65,7 +61,7 @@ def play(given: Given, orders) -> None:
         client,
         num_supernodes=len(given.rows),
         backend_config={
-            "init_args": {"num_cpus": given.workers},
+            "init_args": {"num_cpus": workers},
             "client_resources": {"num_cpus": 1, "num_gpus": 0.0},
         },
     )

@@ -5,27 +5,21 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from lgfed_core.engine.batched import Batched
 from lgfed_core.models.layout import joined
 
-from .ours import Ours
 from .task import Task
 from .times import Times, timed
 
 
 def limits(task: Task, device: torch.device) -> dict:
-    """Arithmetic, memory traffic and, on a GPU, launches of one round; what this machine can do.
+    """Arithmetic and memory traffic of one round, and what this machine can do.
 
     Products are PyTorch's, which on some processors take a slow path; NumPy's stand beside them.
 
     Bytes: each step reads the weights forward and backward, writes the gradient, and SGD with
     momentum reads weight, gradient and momentum and writes two of them: 8 passes over P floats
     (where a device's parameters stay in cache, this is cache traffic).
-
-    Launches: the operations of a stack of lanes, however many, at the rate of the smallest one;
-    what a graph spares.
     """
     rows = {"mnist": 60_000, "cifar10": 50_000}[task.dataset] // task.devices
     size, passes = joined(task.net()).numel(), task.cohort * task.training.epochs
@@ -48,36 +42,7 @@ def limits(task: Task, device: torch.device) -> dict:
         "gbyte_per_s_of_this_machine": bandwidth / 1e9,
         "seconds_at_least_arithmetic": flops / peak,
         "seconds_memory": nbytes / bandwidth,
-    } | (_launches(task, device) if device.type != "cpu" else {})
-
-
-def shares(line: dict, bound: dict) -> dict:
-    """How much of a contender's time the bounds of `limits` are; memory's is above 1 in a cache."""
-    each = line["seeds"] / line["median_s"]
-    return {
-        "share_of_arithmetic": each * bound["seconds_at_least_arithmetic"],
-        "share_of_memory": each * bound["seconds_memory"],
     }
-
-
-class Counted(TorchDispatchMode):
-    """Counts the operations inside that do more than look at a tensor otherwise."""
-
-    many = 0
-
-    def __torch_dispatch__(self, function, types, inputs=(), more=None):
-        self.many += not function.is_view
-        return function(*inputs, **(more or {}))
-
-
-def _launches(task: Task, device: torch.device) -> dict:
-    ours, one = Ours(task.federation([0], device), task), torch.zeros(1, device=device)
-    if isinstance(ours.engine, Batched):
-        ours.engine.graphs.able = False  # of a graph's steps two are called
-    with Counted() as counted:
-        ours.round(0)
-    each = _best(lambda: [one.add_(1) for _ in range(1000)]) / 1000
-    return {"launches": counted.many, "seconds_launches": counted.many * each}
 
 
 def _best(function: Callable) -> float:

@@ -24,7 +24,8 @@ from torch import Tensor, nn
 
 from lgfed_core.models.layout import joined
 
-from .apart import Given
+from .apart import read
+from .plain import Given
 
 NEVER = 2**31  # rounds until an evaluation, and in all: whoever gives the orders ends them
 
@@ -66,8 +67,9 @@ class Rounds(FederatedDatasetBase, TrainingProcessCallback):
         return self.number is None, Metrics()
 
 
-def play(given: Given, orders) -> None:
+def play(path: str, workers: int, orders) -> None:
     """A round for each order, by pfl."""
+    given = read(path)
     net, cfg = Judged(given.net), given.training
     local = partial(torch.optim.SGD, momentum=cfg.momentum)
     model = PyTorchModel(net, local, torch.optim.SGD(net.parameters(), 1.0))

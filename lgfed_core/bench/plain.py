@@ -2,6 +2,7 @@
 
 import copy
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from multiprocessing import get_context
 
 import torch
@@ -9,21 +10,56 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from lgfed_core.engine import Federation, LocalTraining
+from lgfed_core.engine import Federation, LocalTraining, Participation
 from lgfed_core.models.layout import joined
+from lgfed_core.partition import ClientIndices
 from lgfed_core.seeds import Purpose, stream, visits
 
 from .task import Task
 
 
-def train(model: nn.Module, x: Tensor, y: Tensor, rows: Tensor, cfg: LocalTraining) -> None:
-    """A device's pass over ``rows`` in their order, by torch.optim.SGD, in place."""
-    optimiser = torch.optim.SGD(model.parameters(), cfg.lr, cfg.momentum)
-    for at in rows.split(cfg.batch_size):
-        loss = F.cross_entropy(model(x[at]), y[at])
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
+@dataclass
+class Given:
+    """What every contender is given: rows `x` [n, ...] and `y` [n], whose they are, a network, how
+    it is trained, and the random numbers of one seed."""
+
+    x: Tensor
+    y: Tensor
+    net: nn.Module
+    rows: ClientIndices
+    training: LocalTraining
+    participation: Participation
+    seed: int
+
+    @classmethod
+    def of(cls, fed: Federation, task: Task) -> "Given":
+        """The first run of ``fed``."""
+        split, net = fed.rows()["train"][0], copy.deepcopy(fed.net).to(fed.device)
+        who = fed.participation
+        return cls(split.x, split.y, net, fed.partitions[0].train, task.training, who, fed.seeds[0])
+
+    def chosen(self, number: int) -> list[int]:
+        """The devices of round ``number``."""
+        rng = stream(self.seed, Purpose.SELECT, number)
+        return self.participation.chosen(rng, len(self.rows)).tolist()
+
+    def train(self, model: nn.Module, k: int, number: int) -> int:
+        """Train ``model`` on the rows of device ``k`` in the order in which it visits them in round
+        ``number``, by torch.optim.SGD, in place; how many visits these are."""
+        rows, cfg = self.visited(k, number), self.training
+        optimiser = torch.optim.SGD(model.parameters(), cfg.lr, cfg.momentum)
+        for at in rows.split(cfg.batch_size):
+            loss = F.cross_entropy(model(self.x[at]), self.y[at])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+        return len(rows)
+
+    def visited(self, k: int, number: int) -> Tensor:
+        """Row numbers of device ``k`` as it visits them in round ``number``: [epochs * n_k]."""
+        mine = self.rows.of(k)
+        order = visits(self.seed, number, k, len(mine), self.training.epochs)
+        return mine[torch.from_numpy(order.reshape(-1))].to(self.x.device)
 
 
 @torch.no_grad()
@@ -42,17 +78,13 @@ class Plain:
     """A loop over devices: deep copies, torch.optim.SGD, averaging."""
 
     def __init__(self, federation: Federation, task: Task):
-        self.federation, self.task = federation, task
-        self.model = copy.deepcopy(federation.net).to(federation.device)
-        self.split = federation.rows()["train"][0]
-        self.rows = federation.partitions[0].train
+        self.given = Given.of(federation, task)
+        self.model = self.given.net
 
     def round(self, number: int) -> None:
-        seed, devices = self.federation.seeds[0], self.federation.clients
-        rng = stream(seed, Purpose.SELECT, number)
-        chosen = self.federation.participation.chosen(rng, devices).tolist()
+        chosen = self.given.chosen(number)
         models = self.trained(chosen, number)
-        sizes = self.rows.size[chosen]
+        sizes = self.given.rows.size[chosen]
         with torch.no_grad():
             parts = [dict(model.named_parameters()) for model in models]
             for name, p in self.model.named_parameters():
@@ -62,16 +94,8 @@ class Plain:
         """A model for each of the ``chosen``, trained from the server's."""
         models = [copy.deepcopy(self.model) for _ in chosen]
         for model, k in zip(models, chosen, strict=True):
-            self.train(model, k, number)
+            self.given.train(model, k, number)
         return models
-
-    def train(self, model: nn.Module, k: int, number: int) -> None:
-        """Train ``model`` on the rows of device ``k``, as it visits them in round ``number``."""
-        mine, split = self.rows.of(k), self.split
-        epochs = self.task.training.epochs
-        order = visits(self.federation.seeds[0], number, k, len(mine), epochs)
-        visited = mine[torch.from_numpy(order.reshape(-1))].to(split.x.device)
-        train(model, split.x, split.y, visited, self.task.training)
 
     def parameters(self) -> Tensor:
         """What the server has now: [P]."""
@@ -92,7 +116,9 @@ class Spread(Plain):
         cohort = federation.participation.cohort(federation.clients)
         start = parameters_to_vector(self.model.parameters()).detach()
         memory = start.repeat(1 + cohort, 1).share_memory_()  # [1 + m, P]
-        self.model, *self.models = (_in(vector, self.model) for vector in memory)
+        self.models = [copy.deepcopy(self.model) for _ in range(cohort)]
+        for model, vector in zip([self.model, *self.models], memory, strict=True):
+            vector_to_parameters(vector, model.parameters())  # which lie in it from now on
         # The arguments of an initializer are inherited by a fork, not pickled.
         self.pool = ProcessPoolExecutor(workers, get_context("fork"), _adopt, (self,))
 
@@ -107,13 +133,6 @@ class Spread(Plain):
         self.pool.shutdown()
 
 
-def _in(vector: Tensor, model: nn.Module) -> nn.Module:
-    """A copy of ``model`` whose parameters lie in ``vector`` [P]."""
-    model = copy.deepcopy(model)
-    vector_to_parameters(vector, model.parameters())
-    return model
-
-
 _own: Spread  # in a worker
 
 
@@ -126,4 +145,4 @@ def _adopt(loop: Spread) -> None:
 def _work(slot: int, k: int, number: int) -> None:
     model = _own.models[slot]
     model.load_state_dict(_own.model.state_dict())
-    _own.train(model, k, number)
+    _own.given.train(model, k, number)
