@@ -185,7 +185,6 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
     ("evidence/comparison.py", "theirs * np.linspace(0, 8, 161)", "theirs * np.zeros(1)", WORTH),
     ("evidence/seed_steps.py", "if step > seeds), None)", "if step >= seeds), None)", STEPS),
     ("evidence/seed_steps.py", "seeds * more / step * off**2", "0 * off**2", STEPS),
-    ("evidence/seed_steps.py", "np.array(p) < level", "np.array(p) < alpha", STEPS),
     ("evidence/seed_steps.py", "np.all(each, axis=0)", "np.any(each, axis=0)", STEPS),
     ("evidence/records.py", "rows[\"seed\"] < self.most", "rows[\"seed\"] <= self.most",
      "tests/evidence/test_records.py"),

@@ -5,7 +5,7 @@ whether it holds the mean of all others. That mean has an error of its own, so i
 from 1/n to 1/n + 1/m of a run's variance, m seeds being left out; for normal runs this is exact.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 
 import numpy as np
@@ -71,22 +71,18 @@ def _differences(rows: pd.DataFrame, what: str, least: int = 10) -> Iterator[tup
                 yield ", ".join(filter(None, key[: len(kind)])), values
 
 
-def stored(
-    found: Mapping[str, NDArray], draws: int = 80, sizes: Iterable[int] = SIZES, seed: int = 0
-) -> pd.DataFrame:
+def stored(found: Mapping[str, NDArray], draws: int = 80, seed: int = 0) -> pd.DataFrame:
     """Lines by seeds drawn and rule: ``coverage``, ``width`` (median, in widths of Student's t),
     ``told`` (share whose interval of the mean leaves out zero) and ``wrong`` (share told with the
     sign that the seeds left out contradict), of comparisons times ``draws``."""
-    rng = np.random.default_rng(seed)
-
-    def draw(n: int) -> Iterator[Mapping[str, NDArray]]:
+    rng, looks = np.random.default_rng(seed), []
+    for n in SIZES:
         for values in found.values():
             for _ in range(draws):
                 order = rng.permutation(values.shape[1])  # one choice of seeds for a family
                 some, rest = values[:, order[:n]], values[:, order[n:]]
-                yield _looks(some, rest.mean(1), rest.shape[1])
-
-    return _table(draw, sizes)
+                looks.append(_look(some, rest.mean(1), rest.shape[1]))
+    return _table(looks)
 
 
 def simulated(
@@ -94,15 +90,13 @@ def simulated(
 ) -> pd.DataFrame:
     """As `stored`, of normal runs: a family of ``settings`` whose log standard deviations vary by
     ``spread`` around 0, and whose true means vary by 1 around 0; the truth is known."""
-    rng = np.random.default_rng(seed)
-
-    def draw(n: int) -> Iterator[Mapping[str, NDArray]]:
+    rng, looks = np.random.default_rng(seed), []
+    for n in SIZES:
         for _ in range(draws):
             mean = rng.normal(0, 1.0, settings)
             sd = np.exp(rng.normal(0, spread, settings))
-            yield _looks(rng.normal(mean[:, None], sd[:, None], (settings, n)), mean)
-
-    return _table(draw, SIZES)
+            looks.append(_look(rng.normal(mean[:, None], sd[:, None], (settings, n)), mean))
+    return _table(looks)
 
 
 def foretold(found: Mapping[str, NDArray], sizes: Iterable[int] = range(2, 10)) -> pd.DataFrame:
@@ -138,30 +132,30 @@ def _deviation(runs: NDArray, rule: str) -> tuple[NDArray, NDArray]:
     return np.where(sd > _SAME, both, sd), np.where(sd > _SAME, more, dfs)
 
 
-def _looks(runs: NDArray, truth: NDArray, others: float = np.inf) -> dict[str, NDArray]:
-    """By rule, of each comparison [k, 4]: covered, width, told, wrong; ``truth`` [k] is a mean of
-    so many ``others``."""
-    n, mean, out = runs.shape[1], runs.mean(1), {}
-    usual = np.nan
+def _look(runs: NDArray, truth: NDArray, others: float = np.inf) -> dict[tuple, NDArray]:
+    """By seeds and rule, of each comparison [k, 4]: covered, width, told, wrong; ``truth`` [k] is a
+    mean of so many ``others``."""
+    n, mean, out, usual = runs.shape[1], runs.mean(1), {}, np.nan
     for rule in RULES:
         sd, df = _deviation(runs, rule)
         reach = stats.t.ppf((1 + NOMINAL) / 2, df) * sd
-        if rule == STUDENT:
-            usual = reach
+        usual = reach if rule == STUDENT else usual
         covered = np.abs(mean - truth) <= reach * np.sqrt(1 / n + 1 / others)
         told = np.abs(mean) > reach / np.sqrt(n)
         width = np.divide(reach, usual, out=np.ones(len(runs)), where=np.asarray(usual) > 0)
-        out[rule] = np.column_stack([covered, width, told, told & (mean * truth < 0)])
+        out[n, rule] = np.column_stack([covered, width, told, told & (mean * truth < 0)])
     return out
 
 
-def _table(draw: Callable[[int], Iterator[Mapping]], sizes: Iterable[int]) -> pd.DataFrame:
-    names, lines = ("coverage", "width", "told", "wrong"), {}
-    for n in sizes:
-        looks = list(draw(n))
-        for rule in RULES if looks else ():
-            found = np.concatenate([one[rule] for one in looks])  # [k, 4]
-            means = dict(zip(names, found.mean(0), strict=True))
-            lines[n, rule] = means | {"width": np.median(found[:, 1])}
-    out = pd.DataFrame(lines).T
-    return out.rename_axis(["seeds", "rule"]) if len(out) else out
+def _table(looks: Iterable[Mapping[tuple, NDArray]]) -> pd.DataFrame:
+    """Means of all looks, and the median of their widths."""
+    found: dict[tuple, list[NDArray]] = {}
+    for look in looks:
+        for key, lines in look.items():
+            found.setdefault(key, []).append(lines)
+    whole = {key: np.concatenate(lines) for key, lines in found.items()}  # [k, 4]
+    lines = pd.DataFrame({key: x.mean(0) for key, x in whole.items()}).T
+    if whole:
+        lines = lines.set_axis(["coverage", "width", "told", "wrong"], axis=1)
+        lines = lines.assign(width=[np.median(x[:, 1]) for x in whole.values()])
+    return lines.rename_axis(["seeds", "rule"]) if whole else lines

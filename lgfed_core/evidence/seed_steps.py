@@ -2,22 +2,20 @@
 
 Before anything runs it is fixed that a comparison is judged at `STEPS` seeds. At each step it is
 *decided* (for or against, alike) or goes on to the next; after the last one it stays open. Looking
-several times errs more often than looking once: `errors` says by how much.
+several times errs more often than looking once; the page with the scoreboard says by how much.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from .comparison import welch
-from .verdict import reach_of
 
 STEPS = (3, 5, 10)
 FEW = 2  # degrees of freedom of a deviation that is not of a cell's own runs
@@ -50,57 +48,6 @@ def marked(seeds: int, lost: int = 0) -> str:
 def missing(there: Collection[int], step: int) -> list[int]:
     """The seeds of 0, 1, ..., step - 1 that have not run."""
     return [seed for seed in range(step) if seed not in there]
-
-
-def errors(
-    true: float, margin: float, sd: float = 1.0, runs: int = 20_000, seed: int = 0
-) -> pd.DataFrame:
-    """How often a cell's verdict comes out which way, if ours is ``true`` off the printed number.
-
-    true, margin, sd (of a run): in one unit; the printed mean is taken as a constant. Lines "one
-    step of 10" and "steps of 3, 5, 10"; columns reproduced, differs, inconclusive (shares of
-    ``runs`` simulated cells) and seeds (mean number spent).
-    """
-    draws = np.random.default_rng(seed).normal(true, sd, (runs, STEPS[-1]))  # [runs, seeds]
-    reproduced, differs = [], []
-    for n in STEPS:
-        mean, error = draws[:, :n].mean(1), draws[:, :n].std(1, ddof=1) / np.sqrt(n)
-        reach = reach_of(error, n - 1)
-        reproduced.append(np.abs(mean) + reach <= margin)
-        differs.append(np.abs(mean) - reach > margin)
-    return _ended({"reproduced": np.array(reproduced), "differs": np.array(differs)})
-
-
-def claim_errors(
-    true: float, claims: int = 1, alpha: float = 0.05, runs: int = 20_000, seed: int = 0
-) -> pd.DataFrame:
-    """How often a claim that a difference is above zero comes out which way, by `verdict.greater`.
-
-    true: the difference, in deviations of a run. claims: how many are judged together; the level of
-    each is alpha / claims, which is what Holm asks of the first. Lines as of `errors`; columns
-    confirmed, refuted, inconclusive (shares of ``runs`` simulated claims) and seeds.
-    """
-    draws = np.random.default_rng(seed).normal(true, 1.0, (runs, STEPS[-1]))  # [runs, seeds]
-    p, level = [], alpha / claims
-    for n in STEPS:  # one-sided, by Student's t
-        mean, error = draws[:, :n].mean(1), draws[:, :n].std(1, ddof=1) / np.sqrt(n)
-        p.append(special.stdtr(n - 1, -mean / error))
-    return _ended({"confirmed": np.array(p) < level, "refuted": np.array(p) > 1 - level})
-
-
-def _ended(seen: Mapping[str, NDArray]) -> pd.DataFrame:
-    """Shares of runs that end with each verdict, where one is had once it is ``seen``, bool [looks,
-    runs], and the mean number of seeds: by a rule that looks once, and by ours, at all `STEPS`."""
-    every, lines = list(range(len(STEPS))), {}
-    rules = {f"one step of {STEPS[-1]}": every[-1:]}
-    for name, looks in (rules | {f"steps of {', '.join(map(str, STEPS))}": every}).items():
-        told = np.any(list(seen.values()), axis=0)[looks]  # [looks, runs]
-        last = np.where(told.any(0), told.argmax(0), len(looks) - 1)
-        at = np.array(looks)[last]  # the look at which each run stops
-        mine = {word: one[at, np.arange(len(at))].mean() for word, one in seen.items()}
-        spent = np.array(STEPS)[at].mean()
-        lines[name] = mine | {"inconclusive": 1 - sum(mine.values()), "seeds": spent}
-    return pd.DataFrame(lines).T
 
 
 @dataclass(frozen=True)

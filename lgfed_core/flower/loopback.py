@@ -32,7 +32,6 @@ DIGITS = Path(__file__).with_name("app")  # the app of this room
 HOST = "127.0.0.1"
 PATIENCE = 120.0  # seconds for a server to listen, and for `flwr run` to be accepted
 WAIT = 300.0  # for a round
-SECRETS = {"ca-cert": "ca.crt", "cert": "server.pem", "key": "server.key"}  # of the server
 QUIET = {
     "FLWR_TELEMETRY_ENABLED": "0",
     "FLWR_DISABLE_UPDATE_CHECK": "1",
@@ -47,14 +46,10 @@ QUIET = {
 class Loopback:
     """SuperLink and SuperNodes, one for each of ``folders``.
 
-    secure: over TLS, with certificates made for it, and with no nodes but those whose key the
-    SuperLink was told of.
-
     Raises LgfedError where Flower is not installed, or does not start.
     """
 
-    def __init__(self, folders: Sequence[Path], secure: bool = False):
-        self.secure = secure
+    def __init__(self, folders: Sequence[Path]):
         self.folders = [Path(folder).resolve() for folder in folders]
         self.processes: dict[str, subprocess.Popen] = {}
         self.ports: dict[int, int] = {}  # of the SuperNodes, by client
@@ -67,16 +62,8 @@ class Loopback:
         self._scratch = tempfile.TemporaryDirectory(prefix="lgfed-flower-")
         self.home = Path(self._scratch.name)
         self.port, self._mark = free_port(), f"FLWR_HOME={self.home}"
-        trust, safety = "insecure = true", ["--insecure"]
         try:
-            if self.secure:
-                from . import keys
-
-                keys.certify(self.home, HOST)
-                trust = f"root-certificates = {toml('TMPDIR', str(self.home / 'ca.crt'))}"
-                safety = ["--enable-supernode-auth"]
-                for what, name in SECRETS.items():
-                    safety += [f"--ssl-{what}file", str(self.home / name)]
+            trust, safety = self._link()
             text = f'[superlink.here]\naddress = "{HOST}:{self.port}"\n{trust}\n'
             (self.home / "config.toml").write_text(text, encoding="utf-8")
             where = ["--host", HOST, "--port", str(self.port)]
@@ -100,30 +87,25 @@ class Loopback:
                 os.kill(process, signal.SIGKILL)
         self._scratch.cleanup()
 
-    def start(self, k: int, superlink: str | None = None, known: bool = True) -> None:
-        """Start the SuperNode of client ``k``; ``superlink``: another address to reach it by.
-
-        known: whether the SuperLink is told of its key, where it asks for one.
-        """
-        self.ports[k], safety = free_port(), ["--insecure"]
-        if self.secure:
-            from . import keys
-
-            private = self.home / f"node-{k}"
-            if not private.exists():
-                public = keys.pair(private)
-                if known:
-                    self._flwr("supernode", "register", str(public), "here")
-            safety = ["--root-certificates", str(self.home / "ca.crt")]
-            safety += ["--auth-supernode-private-key", str(private)]
+    def start(self, k: int, superlink: str | None = None) -> None:
+        """Start the SuperNode of client ``k``; ``superlink``: another address to reach it by."""
+        self.ports[k] = free_port()
         self._start(
             f"node-{k}",
             "flower-supernode",
-            *safety,
+            *self._node(k),
             *("--superlink", superlink or f"{HOST}:{self.port}"),
             *("--host", HOST, "--port", str(self.ports[k])),
             *("--node-config", f"folder={toml('folder', str(self.folders[k]))}"),
         )
+
+    def _link(self) -> tuple[str, list[str]]:
+        """How others are to trust the SuperLink, a line of Flower's configuration; its options."""
+        return "insecure = true", ["--insecure"]
+
+    def _node(self, k: int) -> list[str]:
+        """The options by which the SuperNode of client ``k`` and the SuperLink trust each other."""
+        return ["--insecure"]
 
     def kill(self, k: int, word: bool = False) -> None:
         """End the SuperNode of client ``k``, as a power failure would, or with a last word.

@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lgfed_core.evidence import comparison, seed_steps, verdict
+from lgfed_core.evidence import comparison, verdict
 from lgfed_core.evidence.seed_steps import (
     STEPS,
     Print,
     cell_chance,
     comparison_chance,
-    errors,
     marked,
     missing,
     next_step,
     standing,
 )
+from toy import page
 
 
 def test_a_verdict_says_at_which_step_it_stands():
@@ -77,12 +77,13 @@ def test_the_chance_of_a_comparison_is_how_often_it_turns_out(mean):
 
 
 def test_looking_three_times_errs_more_often_than_once_and_spends_less():
-    at_edge = errors(1.0, 1.0, 0.5)
+    errors = page("scoreboard").errors
+    at_edge = errors(1.0)
     once, thrice = at_edge["reproduced"]
     assert once == pytest.approx(0.025, abs=0.004)  # the rule's own error at the edge of the margin
     assert once < thrice < 3 * once
-    assert (errors(-3.0, 1.0, 0.5)["differs"] > 0.9).all()
-    near = errors(0.0, 1.0, 0.5)
+    assert (errors(-3.0)["differs"] > 0.9).all()
+    near = errors(0.0)
     assert (near["reproduced"] > 0.99).all()
     assert near["seeds"].iloc[1] < 6 < near["seeds"].iloc[0] == 10
     assert near.loc[:, ["reproduced", "differs", "inconclusive"]].sum(axis=1).to_numpy() == (
@@ -118,15 +119,16 @@ def test_before_two_seeds_their_deviation_comes_from_elsewhere(seeds):
 
 
 def test_a_claim_looked_at_three_times_errs_more_than_once():
-    none = seed_steps.claim_errors(0.0)
+    claim_errors = page("scoreboard").claim_errors
+    none = claim_errors(0.0)
     once, ours = none.loc["one step of 10"], none.loc["steps of 3, 5, 10"]
     for found in ("confirmed", "refuted"):
         assert once[found] == pytest.approx(0.05, abs=0.005)
         assert 0.10 < ours[found] < 0.12  # each look at 5 %, of which they share some
     assert ours["seeds"] < once["seeds"] == 10
-    nine = seed_steps.claim_errors(0.0, claims=9).loc["steps of 3, 5, 10"]
+    nine = claim_errors(0.0, claims=9).loc["steps of 3, 5, 10"]
     assert nine["confirmed"] < 0.02 > nine["refuted"]
-    sure = seed_steps.claim_errors(5.0).loc["steps of 3, 5, 10"]
+    sure = claim_errors(5.0).loc["steps of 3, 5, 10"]
     assert sure["confirmed"] > 0.999 and sure["refuted"] == 0
 
 
