@@ -53,7 +53,7 @@ def taken() -> dict[str, str]:
     found |= {f"rows {path.name}": _digest(path.read_bytes()) for path in RESULTS.glob("*.csv")}
     found |= dict(_judged()) | dict(_pages())
     plan = work.planner("cpu")
-    found |= {"plan": words.said(plan, 10**6), "plan coverage": words.coverage(plan)}
+    found |= {"plan": words.said(plan, 10**6)}
     for page, modules in _by_page().items():
         found |= {f"{page}: {name}": value for name, value in tables(modules).items()}
     return {name: text(value) for name, value in sorted(found.items())}

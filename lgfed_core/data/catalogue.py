@@ -123,9 +123,6 @@ def _rows() -> list[dict[str, Any]]:
 def listing() -> str:
     """:func:`status` for people: sizes in MB, columns aligned."""
     table = [row | {"size": f"{row['size'] / 1e6:7.1f} MB"} for row in _rows()]
-    rows = [list(table[0]) if table else [], *(list(row.values()) for row in table)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    )
+    rows = [[*table[0]], *([*row.values()] for row in table)] if table else []
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)

@@ -32,8 +32,7 @@ from typing import IO, Any
 
 from tqdm.auto import tqdm
 
-CONNECT_SECONDS = 5  # a machine without network must fall through the mirrors quickly
-READ_SECONDS = 60  # but a slow server that did answer is given time
+SECONDS = 20  # for a server to answer, and between two blocks of what it sends
 REGISTRY_SECONDS = 1800  # for npm or pip to bring one package
 CHUNK = 1 << 18
 PACKED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}  # one file, compressed
@@ -111,32 +110,11 @@ def _local(relative: str) -> Path:
     return path
 
 
-class _Patient:
-    """A handler whose connections wait longer for data than for an answer."""
-
-    def do_open(self, http_class, req, **http_conn_args):
-        class Patient(http_class):
-            def connect(self):
-                super().connect()
-                self.sock.settimeout(READ_SECONDS)
-
-        return super().do_open(Patient, req, **http_conn_args)
-
-
-class _HTTP(_Patient, urllib.request.HTTPHandler):
-    pass
-
-
-class _HTTPS(_Patient, urllib.request.HTTPSHandler):
-    pass
-
-
 def _download(url: str, place: Path, label: str, most: int) -> Path:
     target = place / (Path(urllib.request.Request(url).selector).name or "file")
-    opener = urllib.request.build_opener(_HTTP, _HTTPS)
     request = urllib.request.Request(url, headers={"User-Agent": "lgfed"})
     try:
-        response = opener.open(request, timeout=CONNECT_SECONDS)
+        response = urllib.request.urlopen(request, timeout=SECONDS)
     except urllib.error.HTTPError as error:
         raise MirrorError(f"the server answered {error.code} {error.reason}") from error
     except Exception as error:  # whatever a server may say in the place of an answer

@@ -81,46 +81,11 @@ def stored(found: Mapping[str, NDArray], draws: int = 80, seed: int = 0) -> pd.D
             for _ in range(draws):
                 order = rng.permutation(values.shape[1])  # one choice of seeds for a family
                 some, rest = values[:, order[:n]], values[:, order[n:]]
-                looks.append(_look(some, rest.mean(1), rest.shape[1]))
-    return _table(looks)
+                looks.append(look(some, rest.mean(1), rest.shape[1]))
+    return table(looks)
 
 
-def simulated(
-    settings: int = 20, spread: float = 0.5, draws: int = 400, seed: int = 0
-) -> pd.DataFrame:
-    """As `stored`, of normal runs: a family of ``settings`` whose log standard deviations vary by
-    ``spread`` around 0, and whose true means vary by 1 around 0; the truth is known."""
-    rng, looks = np.random.default_rng(seed), []
-    for n in SIZES:
-        for _ in range(draws):
-            mean = rng.normal(0, 1.0, settings)
-            sd = np.exp(rng.normal(0, spread, settings))
-            looks.append(_look(rng.normal(mean[:, None], sd[:, None], (settings, n)), mean))
-    return _table(looks)
-
-
-def foretold(found: Mapping[str, NDArray], sizes: Iterable[int] = range(2, 10)) -> pd.DataFrame:
-    """How often the next seed's value lay within the 95 % prediction interval of the ``n`` seeds
-    before it, in the order in which seeds are numbered; lines by n, a column for each rule, and
-    ``comparisons``."""
-    lines = {}
-    for n in sizes:
-        some = [v for v in found.values() if v.shape[1] > n]
-        if not some:
-            continue
-        hits: dict[str, list[NDArray]] = {STUDENT: [], CAPPED: []}
-        for values in some:
-            for rule, inside in hits.items():
-                sd, df = _deviation(values[:, :n], rule)
-                reach = stats.t.ppf((1 + NOMINAL) / 2, df) * sd * np.sqrt(1 + 1 / n)
-                inside.append(np.abs(values[:, n] - values[:, :n].mean(1)) <= reach)
-        shares = {rule: np.concatenate(inside).mean() for rule, inside in hits.items()}
-        lines[n] = shares | {"comparisons": sum(map(len, some))}
-    out = pd.DataFrame(lines, index=[STUDENT, CAPPED, "comparisons"]).T.rename_axis("seeds before")
-    return out.astype({"comparisons": int})
-
-
-def _deviation(runs: NDArray, rule: str) -> tuple[NDArray, NDArray]:
+def deviation(runs: NDArray, rule: str) -> tuple[NDArray, NDArray]:
     """Deviation of a run [k] and its degrees of freedom [k], of runs [k, n]."""
     df = runs.shape[1] - 1
     sd, dfs = runs.std(1, ddof=1), np.full(len(runs), float(df))
@@ -132,12 +97,12 @@ def _deviation(runs: NDArray, rule: str) -> tuple[NDArray, NDArray]:
     return np.where(sd > _SAME, both, sd), np.where(sd > _SAME, more, dfs)
 
 
-def _look(runs: NDArray, truth: NDArray, others: float = np.inf) -> dict[tuple, NDArray]:
+def look(runs: NDArray, truth: NDArray, others: float = np.inf) -> dict[tuple, NDArray]:
     """By seeds and rule, of each comparison [k, 4]: covered, width, told, wrong; ``truth`` [k] is a
     mean of so many ``others``."""
     n, mean, out, usual = runs.shape[1], runs.mean(1), {}, np.nan
     for rule in RULES:
-        sd, df = _deviation(runs, rule)
+        sd, df = deviation(runs, rule)
         reach = stats.t.ppf((1 + NOMINAL) / 2, df) * sd
         usual = reach if rule == STUDENT else usual
         covered = np.abs(mean - truth) <= reach * np.sqrt(1 / n + 1 / others)
@@ -147,7 +112,7 @@ def _look(runs: NDArray, truth: NDArray, others: float = np.inf) -> dict[tuple, 
     return out
 
 
-def _table(looks: Iterable[Mapping[tuple, NDArray]]) -> pd.DataFrame:
+def table(looks: Iterable[Mapping[tuple, NDArray]]) -> pd.DataFrame:
     """Means of all looks, and the median of their widths."""
     found: dict[tuple, list[NDArray]] = {}
     for look in looks:

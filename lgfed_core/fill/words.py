@@ -2,10 +2,7 @@
 
 from itertools import islice
 
-import pandas as pd
-
 from lgfed_core.evidence.seed_steps import STEPS
-from lgfed_core.evidence.verdict import NOT_RUN
 
 from .plan import Bundle, Planner
 
@@ -56,48 +53,14 @@ def full(plan: Planner) -> str:
     )
 
 
-def table(plan: Planner, most: int = 10) -> pd.DataFrame:
-    """The first bundles for a page: what they are for, runs, seeds, hours, verdicts expected."""
-    return pd.DataFrame(
-        {
-            "for": _why(bundle, " (+{})"),
-            "runs": len(bundle.tasks),
-            "to seeds": bundle.step,
-            "hours": bundle.seconds / HOUR,
-            "verdicts": bundle.decided,
-        }
-        for bundle in islice(plan.bundles(), most)
-    )
-
-
-def coverage(plan: Planner) -> str:
-    """How far the board is, in Markdown: verdicts by standing, and what a full one takes."""
-    lines = [
-        "| | all | decided | open | of these without a chance | not yet run |",
-        "|---|---:|---:|---:|---:|---:|",
-    ]
-    for claims, name in ((False, "printed numbers, both protocols"), (True, "claims")):
-        some = [goal for goal in plan.goals if goal.claim == claims]
-        new = [goal for goal in some if goal.at == NOT_RUN]
-        open_ = [goal for goal in some if goal.chances and goal.at != NOT_RUN]
-        spent = [goal for goal in open_ if max(goal.chances.values()) == 0]
-        decided = len(some) - len(new) - len(open_)
-        counts = len(some), decided, len(open_), len(spent), len(new)
-        lines.append(f"| {name} | {' | '.join(map(str, counts))} |")
-    for step in STEPS:
-        runs, seconds = plan.full(step)
-        hours = f"{seconds / HOUR:,.0f} hours of one core"
-        lines.append(f"\nTo {step} seeds everywhere {runs:,} runs are missing, {hours}.")
-    return "\n".join(lines)
-
-
-def _why(bundle: Bundle, more: str) -> str:
+def why(bundle: Bundle, more: str) -> str:
+    """What a bundle is for, the first of it; ``more`` says how many others."""
     others = len(bundle.why) - 1
     return bundle.why[0] + (more.format(others) if others else "")
 
 
 def _bundle(bundle: Bundle, spent: float) -> str:
-    what = _why(bundle, " (and {} more)")
+    what = why(bundle, " (and {} more)")
     aim = f"to {bundle.step} seeds" if bundle.step > 1 else "a first look"
     tasks = "".join(f"\n    {task}: {length(task.seconds)}" for task in bundle.tasks)
     price = f"{length(bundle.seconds)}, {length(spent)} in all"

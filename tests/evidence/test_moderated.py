@@ -9,6 +9,7 @@ from scipy import special
 
 from lgfed_core.evidence import coverage, moderated, verdict
 from lgfed_core.evidence.coverage import CAPPED, FREE, STUDENT
+from toy import page
 
 RUNS = [[1.0, 2.0, 4.0], [0.1, 0.2, 0.6], [5.0, 9.0, 2.0], [1.1, 1.2, 1.0]]
 
@@ -75,7 +76,7 @@ def test_a_margin_stays(tests):
 
 @pytest.fixture(scope="module")
 def found():
-    return coverage.simulated(draws=300)
+    return page("judge").simulated(draws=300)
 
 
 def test_students_t_covers_what_it_says_where_runs_are_normal(found):
@@ -100,7 +101,7 @@ def test_a_wrong_sign_is_rare(found):
 
 @pytest.mark.parametrize("spread", (0.0, 1.0))
 def test_the_capped_rule_also_stands_families_that_are_alike_or_very_unlike(spread):
-    capped = coverage.simulated(spread=spread, draws=200).xs(CAPPED, level="rule")
+    capped = page("judge").simulated(spread=spread, draws=200).xs(CAPPED, level="rule")
     assert (capped["coverage"] > 0.92).all()
 
 
@@ -112,7 +113,7 @@ def test_a_mean_of_others_has_an_error_that_is_allowed_for():
 
 def test_the_next_seed_falls_where_those_before_it_say():
     runs = np.random.default_rng(1).normal(size=(2000, 10))
-    found = coverage.foretold({"some": runs}, (2, 3, 9))
+    found = page("judge").foretold({"some": runs}, (2, 3, 9))
     assert found[STUDENT].between(0.935, 0.965).all()
     assert (found["comparisons"] == 2000).all()
 

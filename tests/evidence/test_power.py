@@ -10,7 +10,7 @@ from scipy import stats
 from lgfed_core.evidence import comparison, power, records, report, scoreboard, verdict
 from lgfed_core.evidence.printed import DONE, Table, accuracy, cells, row_name
 from lgfed_core.papers.printed import TABLES
-from toy import stored_row
+from toy import page, stored_row
 
 SPEC = Table(
     "made_up",
@@ -64,10 +64,11 @@ def test_contrasts_are_judged_between_half_and_double_of_the_print(folder):
     assert found.loc["two", "ours - theirs"]["verdict"] == verdict.DIFFERS, "the other sign"
     few = report.contrasts(SPEC, **stored(folder, one_ours=84.0)).set_index("setting")
     assert few.loc["one"].iloc[0]["verdict"] == verdict.DIFFERS, "3 of 10 is less than half"
-    board = scoreboard.contrast_board([SPEC], **where).iloc[0]
-    assert board[["contrasts", "reproduced", "differs"]].tolist() == [3, 0, 2]
-    assert board[power.NO_CONTRAST] == 1
-    lines = scoreboard.contrasts_markdown([SPEC], **where).splitlines()
+    shown = page("scoreboard")
+    board = shown.contrasts([SPEC], **where)
+    assert board.iloc[0][["printed", "reproduced", "differs"]].tolist() == [3, 0, 2]
+    assert board.iloc[0][power.NO_CONTRAST] == 1
+    lines = shown.markdown(board, "contrasts").splitlines()
     assert lines[-1] == "| the print leaves it open | 1 |"
 
 
@@ -85,16 +86,21 @@ def test_a_contrast_is_of_the_seeds_that_both_have(folder):
         path.unlink()
         records.record("made", some, where["folder"])
         contrast = report.contrasts(SPEC, **where).set_index("contrast").loc["ours - theirs"]
-        board = scoreboard.contrast_board([SPEC], **where).iloc[0]
+        board = page("scoreboard").contrasts([SPEC], **where).iloc[0]
         cell = report.table(SPEC, **where).set_index("row").loc["ours, one"]
         return contrast.iloc[0] if contrast.ndim > 1 else contrast, board, cell
 
     line, board, cell = found(rows[~gone])
     assert (line["seeds"], line["lost"], line["ours"]) == (2, 0, pytest.approx(10.1))
-    assert board[["reproduced", scoreboard.EARLY]].tolist() == [1, 1] and cell["lost"] == 0
+    assert (
+        board[["reproduced", f"of these {scoreboard.EARLY}"]].tolist() == [1, 1]
+        and cell["lost"] == 0
+    )
     line, board, cell = found(pd.concat([rows[~gone], ended]))
     assert (line["seeds"], line["lost"]) == (2, 1) and (cell["seeds"], cell["lost"]) == (4, 1)
-    assert board[["reproduced", scoreboard.EARLY]].tolist() == [1, 0], "three have run"
+    assert board[["reproduced", f"of these {scoreboard.EARLY}"]].tolist() == [1, 0], (
+        "three have run"
+    )
     assert "(4 of 5, others diverged)" in report.display(report.table(SPEC, **where))
     alone = rows[(ours & (seed == 0)) | (~ours & (seed < 2))]
     line, *_ = found(alone)

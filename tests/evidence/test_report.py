@@ -15,7 +15,7 @@ from lgfed_core.evidence.display import readable
 from lgfed_core.papers.lgfedavg import communication
 from lgfed_core.papers.printed import TABLES, printout
 from lgfed_core.paths import PAPER
-from toy import stored_row
+from toy import page, stored_row
 
 FRECHET = "cgau_table1_frechet"
 TABLE6, TABLE8, TABLE1 = (
@@ -238,7 +238,7 @@ def test_stand_in_data_never_count(tmp_path):
     assert found["verdict"] == "on stand-in data (other sounds)"
     counts = scoreboard.scoreboard(TABLES.values(), tmp_path).set_index("paper").loc["CGAU"]
     assert (counts["reproduced"], counts["on stand-in data"]) == (0, 1)
-    assert "on stand-in data" in scoreboard.scoreboard_markdown(TABLES.values(), tmp_path)
+    assert "on stand-in data" in page("scoreboard").numbers(folder=tmp_path)
     results.record("cgau.audio", rows.assign(stand_in=""), tmp_path)  # the real data win
     found = line(report.table(spec, folder=tmp_path), **cell)
     assert (found["verdict"], found["seeds"]) == ("reproduced", 3)
@@ -330,7 +330,7 @@ def test_scoreboard_counts_each_printed_number_once(folder):
 
 
 def test_scoreboard_as_markdown(folder):
-    head, rule, *lines = scoreboard.scoreboard_markdown(TABLES.values(), folder).splitlines()
+    head, rule, *lines = page("scoreboard").numbers(folder=folder).splitlines()
     assert head.startswith("| numbers | LG-FedAvg, measured | LG-FedAvg, counted | CGAU")
     assert {line.count("|") for line in (head, rule, *lines)} == {6}
     found = {line.split(" | ")[0].strip("| "): line.split(" | ")[1] for line in lines}
