@@ -175,7 +175,7 @@ def _bench(args) -> int:
 def _gpu_check(args) -> int:
     from . import gpu_check
 
-    return gpu_check.main(args.json)
+    return gpu_check.main()
 
 
 COMMANDS = {

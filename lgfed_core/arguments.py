@@ -28,8 +28,7 @@ def parser(description: str | None, version: str) -> ArgumentParser:
     add("--front", action="store_true", help=front)
     _compare(commands.add_parser("compare", help="run a method of yours beside all stored ones"))
     _bench(commands.add_parser("bench", help="time a round against a plain PyTorch loop"))
-    check = commands.add_parser("gpu-check", help="compare every experiment on a GPU with the CPU")
-    check.add_argument("--json", metavar="FILE", help="also write the comparisons to FILE")
+    commands.add_parser("gpu-check", help="compare every experiment on a GPU with the CPU")
     return whole
 
 

@@ -13,12 +13,11 @@ CPU: then the ends must be finite, and no more is held. Last, a run is stopped o
 middle, and goes on to the same bits. Speed is what `bench` is for.
 """
 
-import json
 import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
@@ -32,7 +31,6 @@ from .engine.provenance import provenance
 from .engine.round_plan import Given
 from .engine.training import Phase
 from .errors import LgfedError, NotAvailable, SettingsError
-from .files import writable
 from .papers import experiment as base, experiments
 from .papers.experiment import Experiment
 
@@ -61,30 +59,22 @@ class Line:
         return bool(self.missing) or (not self.error and self.apart < within)
 
 
-def main(path: str | None, device: str = "cuda") -> int:
-    """Print the table, write it to ``path`` as JSON if given; 1 if anything is wrong, else 0."""
+def main(device: str = "cuda") -> int:
+    """Print the table, line by line, as the time may be up; 1 if anything is wrong, else 0."""
     if device == "cuda" and not torch.cuda.is_available():
         raise SettingsError("gpu-check: PyTorch sees no GPU here")
-    writable("json", path)
-    place, lines, where = torch.device(device), [], provenance(torch.device(device))
-
-    def write(**more: bool) -> None:  # as it goes, as the time may be up
-        if path:
-            found = dict(provenance=where, **more, lines=[asdict(line) for line in lines])
-            Path(path).write_text(json.dumps(found, indent=1) + "\n")
-
+    place, lines = torch.device(device), []
     for experiment in map(experiments.find, experiments.PLACES):
         for protocol in experiment.protocols:
             for line in compared(experiment, protocol, place):
                 lines.append(line)
                 print(_said(line), flush=True)
-                write()
     resumed = goes_on(place)
     print(f"stopped in the middle, a run goes on {'to the same bits' if resumed else 'WRONGLY'}")
     bad = [line for line in lines if not line.good]
     left = sum(bool(line.missing) for line in lines)
-    print(f"{len(lines) - len(bad) - left} of {len(lines)} parts agree, {left} left out, {where}")
-    write(resumed=resumed)
+    many = len(lines) - len(bad) - left
+    print(f"{many} of {len(lines)} parts agree, {left} left out, {provenance(place)}")
     return int(bool(bad) or not resumed)
 
 

@@ -9,7 +9,6 @@ the next.
 import json
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -18,10 +17,11 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from multiprocessing.connection import wait
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
+from unittest.mock import patch
 
-import numpy as np
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
@@ -36,7 +36,6 @@ from .plain import Given
 from .task import Task
 
 PATIENCE = 600.0  # seconds for one round, the first with all that has to start
-CHILD = "import sys; from lgfed_core.bench import apart; apart.play(*sys.argv[1:])"
 GIVEN = "given.safetensors"
 QUIET = {
     "CUDA_VISIBLE_DEVICES": "",
@@ -124,78 +123,74 @@ class Apart:
         self._scratch = tempfile.TemporaryDirectory(prefix="lgfed-bench-")
         self.folder = Path(self._scratch.name)
         write(self.folder / GIVEN, federation, task)
-        self.workers = workers
-        self.log = (self.folder / "log").open("ab")
-        many = workers if ranks else 1
-        more = [_rank(r, many, port) for port in [free_port()] for r in range(many)]
-        self.processes = [self._start(env if many > 1 else {}) for env in more]
+        many, port, spawn = workers if ranks else 1, free_port(), get_context("spawn")
+        env = QUIET | {"FLWR_HOME": str(self.folder)}
+        env["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+        self.seats = []
+        for rank in range(many):
+            pipe, there = spawn.Pipe()
+            process = spawn.Process(target=play, args=(there, module, self.folder, workers))
+            with patch.dict(os.environ, env | (_rank(rank, many, port) if many > 1 else {})):
+                process.start()
+            there.close()
+            self.seats.append((process, pipe))
 
     def round(self, number: int) -> None:
-        self._tell(self.processes, str(number))
+        self._ask(number, self.seats)
 
     def parameters(self) -> Tensor:
         """What the server has now: [P]."""
-        self._tell(self.processes[:1], "parameters")
-        return torch.from_numpy(np.load(self.folder / "parameters.npy", allow_pickle=False))
+        return torch.from_numpy(self._ask("parameters", self.seats[:1])[0])
 
     def close(self) -> None:
         """End all of it."""
-        for process in self.processes:
-            with suppress(OSError):  # in words, as forked workers may hold the pipe as well
-                print("end", file=process.stdin, flush=True)
-        for process in self.processes:
-            try:
-                process.wait(30)
-            except subprocess.TimeoutExpired:
+        for _, pipe in self.seats:
+            with suppress(OSError):
+                pipe.send("end")
+        for process, pipe in self.seats:
+            process.join(30)
+            if process.is_alive():
                 os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-            for pipe in (process.stdin, process.stdout):
-                with suppress(OSError):
-                    pipe.close()
-        self.log.close()
+                process.join()
+            pipe.close()
         self._scratch.cleanup()
 
-    def _start(self, env: dict[str, str]) -> subprocess.Popen:
-        paths = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        return subprocess.Popen(
-            [sys.executable, "-c", CHILD, self.module, str(self.folder), str(self.workers)],
-            env=os.environ | QUIET | {"FLWR_HOME": str(self.folder)} | paths | env,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.log,
-            text=True,
-            start_new_session=True,
-        )
-
-    def _tell(self, processes: list[subprocess.Popen], order: str) -> None:
-        for process in processes:
-            with suppress(BrokenPipeError):  # it has ended; the answer says so
-                print(order, file=process.stdin, flush=True)
-        for process in processes:
-            ready = wait([process.stdout], PATIENCE)
-            if not ready or process.stdout.readline() != "done\n":
-                text = (self.folder / "log").read_text(errors="replace").splitlines()[-30:]
-                what = "has ended" if ready else f"has not answered in {PATIENCE:g} s"
-                raise Failed("\n".join([f"{self.module} {what}; it said:", *text]))
+    def _ask(self, order: int | str, seats: list) -> list:
+        """What each of ``seats`` answers to an order."""
+        for _, pipe in seats:
+            with suppress(OSError):  # it has ended; the answer says so
+                pipe.send(order)
+        found, what = [], f"has not answered in {PATIENCE:g} s"
+        for _, pipe in seats:
+            try:
+                if pipe.poll(PATIENCE):
+                    found.append(pipe.recv())
+                    continue
+            except (EOFError, OSError):
+                what = "has ended"
+            text = (self.folder / "log").read_text(errors="replace").splitlines()[-30:]
+            raise Failed("\n".join([f"{self.module} {what}; it said:", *text]))
+        return found
 
 
-def play(module: str, folder: str, workers: str) -> None:
+def play(pipe: Connection, module: str, folder: Path, workers: int) -> None:
     """In the process of a contender: follow what comes through the pipe until it is closed."""
+    os.setsid()  # so that what it starts ends with it
+    with (folder / "log").open("ab") as log:
+        for out in (1, 2):
+            os.dup2(log.fileno(), out)
     torch.set_num_threads(1)
-    said = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what a framework prints is no answer
 
     def orders(parameters: Callable[[], Tensor]) -> Iterator[int]:
-        for line in map(str.strip, sys.stdin):
-            if line == "end":
-                return
-            if line == "parameters":
-                np.save(Path(folder, "parameters.npy"), parameters().detach().numpy())
+        while (order := pipe.recv()) != "end":
+            if order == "parameters":
+                pipe.send(parameters().detach().numpy())
             else:
-                yield int(line)
-            print("done", file=said, flush=True)
+                yield order
+                pipe.send("done")
 
-    import_module(module).play(str(Path(folder, GIVEN)), int(workers), orders)
+    with suppress(EOFError):  # who gave the orders is gone
+        import_module(module).play(str(folder / GIVEN), workers, orders)
 
 
 def _rank(rank: int, many: int, port: int) -> dict[str, str]:

@@ -4,12 +4,11 @@ A small network (64 -> 128 -> 10) on rows of random numbers: what a round takes 
 themselves is what shows here. Each point is a process of its own, so that its memory is its own.
 """
 
-import json
 import resource
 import statistics
-import subprocess
-import sys
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
+from multiprocessing import get_context
 
 import torch
 from torch import nn
@@ -17,7 +16,6 @@ from tqdm.auto import tqdm
 
 from lgfed_core.data import Dataset, Split
 from lgfed_core.engine import Federation, LocalTraining, Participation
-from lgfed_core.errors import LgfedError
 from lgfed_core.methods import LGFedAvg
 from lgfed_core.models import make
 from lgfed_core.partition import ClientIndices, Partition
@@ -34,51 +32,35 @@ AXES = {  # what grows -> points (devices, devices in a round, seeds at once)
 }
 
 
-class Small(nn.Module):
+def small() -> nn.Module:
     """64 -> 128 -> 10: the first layer, 8,320 parameters, is each device's own."""
-
-    layers = ("own", "common")
-
-    def __init__(self):
-        super().__init__()
-        self.own, self.common = nn.Linear(64, 128), nn.Linear(128, 10)
-
-    def forward(self, x):
-        return self.common(self.own(x).relu())
+    return nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10))
 
 
 def federation(devices: int, cohort: int, seeds: int) -> Federation:
     """Devices with `ROWS` random rows each; a test row each."""
     x = torch.randn(devices * ROWS, 64, generator=torch.Generator().manual_seed(0))
+    y = torch.arange(len(x)) % 10
+    data = Dataset("random", Split(x, y), Split(x[:devices], y[:devices]), 10)
     train, test = (
-        Split(x, torch.arange(len(x)) % 10),
-        Split(x[:devices], torch.arange(devices) % 10),
-    )
-    rows, one = (
-        ClientIndices(torch.arange(devices * n).reshape(devices, n), torch.full((devices,), n))
+        ClientIndices(torch.arange(devices * n).view(devices, n), torch.full((devices,), n))
         for n in (ROWS, 1)
     )
-    parts = [Partition("even", train=rows, validation=None, test=one)] * seeds
-    who = Participation(cohort / devices)
-    data, net = Dataset("random", train, test, 10), make(Small, 0)
-    return Federation(data, parts, net, [*range(seeds)], participation=who)
+    parts, who = [Partition("even", train, None, test)] * seeds, Participation(cohort / devices)
+    return Federation(data, parts, make(small, 0), [*range(seeds)], participation=who)
 
 
 def point(devices: int, cohort: int, seeds: int, rounds: int = 5) -> dict:
     """Seconds a round of LG-FedAvg (median, least, most), and the most memory that this process or
     one of its workers has held, in bytes."""
-    net = Small()
-    layers = frozenset(f"common.{name}" for name, _ in net.common.named_parameters())
-    task = Task("scaling", "", Small, LocalTraining(0.01, BATCH), 0, devices)
-    times: Times = {}
-    with closing(Ours(federation(devices, cohort, seeds), task, LGFedAvg(layers=layers))) as ours:
+    task, times = Task("scaling", "", small, LocalTraining(0.01, BATCH), 0, devices), Times()
+    method = LGFedAvg(layers=frozenset({"2.weight", "2.bias"}))
+    with closing(Ours(federation(devices, cohort, seeds), task, method)) as ours:
         for number in range(rounds + 1):
             timed(times, ("", seeds), ours.round, number)
     seconds = next(iter(times.values()))[1:]
-    used = [
-        resource.getrusage(who).ru_maxrss
-        for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    ]
+    everybody = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
+    used = [resource.getrusage(who).ru_maxrss for who in everybody]
     return {
         **dict(devices=devices, cohort=cohort, seeds=seeds, steps=cohort * seeds * ROWS // BATCH),
         **dict(median_s=statistics.median(seconds), min_s=min(seconds), max_s=max(seconds)),
@@ -88,16 +70,9 @@ def point(devices: int, cohort: int, seeds: int, rounds: int = 5) -> dict:
 
 def curves() -> list[dict]:
     """`point` of every point of `AXES`, each in its own process, with ``axis``."""
-    found = []
     points = [(axis, *at) for axis, some in AXES.items() for at in some]
-    for axis, *at in tqdm(points, "scaling"):
-        asked = [sys.executable, "-m", __name__, *map(str, at)]
-        said = subprocess.run(asked, capture_output=True, text=True, check=False)
-        if said.returncode:
-            raise LgfedError(f"{axis}, {at}: the process ended\n{said.stderr}")
-        found.append({"axis": axis, **json.loads(said.stdout)})
-    return found
-
-
-if __name__ == "__main__":
-    print(json.dumps(point(*map(int, sys.argv[1:]))))
+    with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as pool:
+        return [
+            {"axis": axis, **pool.submit(point, *at).result()}
+            for axis, *at in tqdm(points, "scaling")
+        ]

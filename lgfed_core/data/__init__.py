@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING, Any
 from lgfed_core.errors import DataError, NotAvailable, SettingsError
 
 from . import catalogue, sources
-from .catalogue import status
 
 if TYPE_CHECKING:
     from . import adult as adult, cifar10 as cifar10, mnist as mnist, usps as usps
     from .dataset import Dataset as Dataset, Split as Split, subset as subset
 
-__all__ = ["Dataset", "Split", "get", "load", "main", "status", "subset"]
+__all__ = ["Dataset", "Split", "get", "load", "main", "subset"]
 
 _MODULES = frozenset(path.stem for path in Path(__file__).parent.glob("[a-z]*.py"))
 _SHAPES = ("Dataset", "Split", "subset")

@@ -6,15 +6,11 @@ import hashlib
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from lgfed_core import paths
 from lgfed_core.errors import DataError
 
 from .mirrors import MIRRORS
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -95,34 +91,11 @@ def source(name: str) -> Source:
     return known[name]
 
 
-def status() -> pd.DataFrame:
-    """One row per set, every checksum looked at.
-
-    Columns: set, state (ready | partial | missing), size (bytes), licence, citation (short), where
-    (the folder it is or would be in). The full citations are in :func:`catalogue`.
-    """
-    import pandas as pd
-
-    return pd.DataFrame(_rows())
-
-
-def _rows() -> list[dict[str, Any]]:
-    return [
-        {
-            "set": s.name,
-            "state": s.state(),
-            "size": sum(file.size for file in s.files),
-            "licence": s.licence,
-            "citation": s.cite,
-            "where": str(s.folder),
-        }
-        for s in catalogue().values()
-    ]
-
-
 def listing() -> str:
-    """:func:`status` for people: sizes in MB, columns aligned."""
-    table = [row | {"size": f"{row['size'] / 1e6:7.1f} MB"} for row in _rows()]
-    rows = [[*table[0]], *([*row.values()] for row in table)] if table else []
+    """A line per set, every checksum looked at: its state, size, licence, citation and folder."""
+    rows = [["set", "state", "size", "licence", "citation", "where"]]
+    for s in catalogue().values():
+        size = f"{sum(file.size for file in s.files) / 1e6:7.1f} MB"
+        rows.append([s.name, s.state(), size, s.licence, s.cite, str(s.folder)])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)

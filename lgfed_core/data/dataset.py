@@ -115,12 +115,9 @@ def subset(dataset: Dataset, train_per_class: int, test_per_class: int | None = 
     test_per_class: as many as of ``dataset.train`` where it is None. Raises DataError where fewer
     than one row was asked for, or a class has fewer rows than that.
     """
-    test_per_class = train_per_class if test_per_class is None else test_per_class
-    return replace(
-        dataset,
-        train=_first(dataset, "train", train_per_class),
-        test=_first(dataset, "test", test_per_class),
-    )
+    tests = train_per_class if test_per_class is None else test_per_class
+    many = {"train": train_per_class, "test": tests}
+    return replace(dataset, **{part: _first(dataset, part, n) for part, n in many.items()})
 
 
 def _said(tensor: Tensor) -> str:

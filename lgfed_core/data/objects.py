@@ -32,17 +32,10 @@ OFFICE31 = """back_pack bike bike_helmet bookcase bottle calculator desk_chair d
     desktop_computer file_cabinet headphones keyboard laptop_computer letter_tray mobile_phone
     monitor mouse mug paper_notebook pen phone printer projector punchers ring_binder ruler scissors
     speaker stapler tape_dispenser trash_can"""
+CALTECH10 = "backpack bike calculator headphones keyboard laptop monitor mouse mug projector"
 SHARED10 = {  # Caltech-10's names for classes of Office-31
-    "backpack": "back_pack",
-    "bike": "bike",
-    "calculator": "calculator",
-    "headphones": "headphones",
-    "keyboard": "keyboard",
-    "laptop": "laptop_computer",
-    "monitor": "monitor",
-    "mouse": "mouse",
-    "mug": "mug",
-    "projector": "projector",
+    name: {"backpack": "back_pack", "laptop": "laptop_computer"}.get(name, name)
+    for name in CALTECH10.split()
 }
 OFFICEHOME = """Alarm_Clock Backpack Batteries Bed Bike Bottle Bucket Calculator Calendar Candles
     Chair Clipboards Computer Couch Curtains Desk_Lamp Drill Eraser Exit_Sign Fan File_Cabinet

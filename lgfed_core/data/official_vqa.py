@@ -11,7 +11,6 @@ fields are not read. Everything is checked before the first picture is opened.
 """
 
 import json
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from reprlib import repr as short
@@ -27,17 +26,6 @@ from .questions import FORMATS, Asked, Part, encoded, gathered, limits, words_of
 PARTS = ("train2014", "val2014")  # training, testing
 ROWS = 248_349, 121_512  # questions to train with and to test on, in its official form
 DIGITS = 12  # of a picture's number in its name
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One question: its place in the file, its picture's number and file, and the answer."""
-
-    place: int
-    question: str
-    image: int
-    picture: Path
-    answer: str
 
 
 def read(
@@ -59,12 +47,13 @@ def read(
         )
     some = zip(PARTS, limits(questions), strict=True)
     found = [entries(folder, part, limit) for part, limit in some]  # all of it before any picture
-    train, test = (_part(*pair, side) for pair in zip(PARTS, found, strict=True))
+    train, test = (_part(folder, *pair, side) for pair in zip(PARTS, found, strict=True))
     return encoded("vqa_v1", train, test, answers)
 
 
-def entries(folder: Path, part: str, limit: int | None = None) -> list[Entry]:
-    """Questions of ``part`` with their answers, in the order of the file: the first so many."""
+def entries(folder: Path, part: str, limit: int | None = None) -> list[tuple[str, str, int]]:
+    """Questions of ``part``, their answers and pictures, in the order of the file: the first so
+    many."""
     asked = folder / f"OpenEnded_mscoco_{part}_questions.json"
     said = folder / f"mscoco_{part}_annotations.json"
     questions = _listed(asked, "questions", ("question_id", "image_id", "question"))
@@ -81,31 +70,23 @@ def entries(folder: Path, part: str, limit: int | None = None) -> list[Entry]:
         if id not in answers:
             raise DataError(f"{where}: question {id} has no answer in {said.name}")
         text = checked_question(question["question"], where)
-        picture, image = _picture(folder, part, question, where), question["image_id"]
+        image = _checked_picture(folder, part, question, where)
         where = f"{said}, entry {answers[id]['place']} of annotations"
         if (other := answers[id]["image_id"]) != image:
             raise DataError(
                 f"{where}: question {id} is about picture {short(other)}, and about {image} in "
                 f"{asked.name}; the two files belong to different editions"
             )
-        answer = checked_text(answers[id]["multiple_choice_answer"], where)
-        found.append(Entry(question["place"], text, image, picture, answer))
+        found.append((text, checked_text(answers[id]["multiple_choice_answer"], where), image))
     return found
 
 
 def parsed(content: bytes, where: str) -> Any:
-    """JSON as Python has it. Raises DataError with its line where it is damaged."""
+    """JSON as Python has it. Raises DataError where it is damaged, with the place."""
     try:
         return json.loads(content.decode("utf-8"))
-    except json.JSONDecodeError as error:
-        why = f", line {error.lineno}, column {error.colno}: {error.msg}"
-    except UnicodeDecodeError as error:
-        why = f", byte {error.start}: this is no UTF-8"
-    except RecursionError:
-        why = ": lists within lists without end"
-    except ValueError:  # Python's own bound
-        why = ": a number has thousands of digits"
-    raise DataError(f"{where}{why}; fetch it again")
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{where} cannot be read: {error}; fetch it again") from error
 
 
 def checked_text(text: Any, where: str) -> str:
@@ -143,25 +124,25 @@ def _listed(path: Path, key: str, fields: tuple[str, ...]) -> dict[Any, dict]:
     return found
 
 
-def _picture(folder: Path, part: str, question: dict, where: str) -> Path:
-    """Where the picture is that a question is about. Raises DataError unless it is there."""
+def _checked_picture(folder: Path, part: str, question: dict, where: str) -> int:
+    """The number of the picture that a question is about. Raises DataError unless it is there."""
     image = question["image_id"]
     if type(image) is not int or not 0 <= image < 10**DIGITS:
         said = f"it must be a whole number of at most {DIGITS} digits"
         raise DataError(f"{where}: image_id is {short(image)}; {said}")
-    picture = folder / part / f"COCO_{part}_{image:0{DIGITS}d}.jpg"
-    if not picture.is_file():
+    if not (picture := _place(folder, part, image)).is_file():
         about = f"question {question['question_id']} is about picture {image}"
         raise DataError(f"{where}: {about}; {picture} is missing")
-    return picture
+    return image
 
 
-def _part(part: str, found: list[Entry], side: int) -> Part:
-    first = {entry.image: entry for entry in reversed(found)}
+def _place(folder: Path, part: str, image: int) -> Path:
+    return folder / part / f"COCO_{part}_{image:0{DIGITS}d}.jpg"
 
+
+def _part(folder: Path, part: str, found: list[tuple[str, str, int]], side: int) -> Part:
     def picture(image: int) -> torch.Tensor:
-        entry = first[image]
-        where = f"{entry.picture} (entry {entry.place} of {part}'s questions)"
-        return shrunk(raw_bytes(entry.picture, where), side, where, FORMATS)
+        place = _place(folder, part, image)
+        return shrunk(raw_bytes(place), side, str(place), FORMATS)
 
-    return gathered([(entry.question, entry.answer, entry.image) for entry in found], picture)
+    return gathered(found, picture)

@@ -111,23 +111,21 @@ def told(
     found: Any,
     stand_in: str | Mapping[str, str] = "",
     short: str | Mapping[str, str] = "",
-    share: bool = True,
 ) -> dict[str, Told]:
     """What the comparisons of each claim come to, by id and, where that is said, ``where``.
 
     found: what the claims' ``comparisons`` take. stand_in: the data that stand in for the paper's,
-    of all claims or by id. short: likewise, how runs are shorter than the paper's. share: whether
-    variances are shared within families of all these claims together.
+    of all claims or by id. short: likewise, how runs are shorter than the paper's. Variances are
+    shared within families of all these claims together.
     """
     parts = {}
     for claim in claims:  # of which parts have the family and the level, but where they say others
         some = [replace(p, family=p.family or claim.family) for p in claim.comparisons(found)]
         parts[claim] = [replace(p, level=claim.level) if np.isnan(p.level) else p for p in some]
-    if share:
-        every = [part for some in parts.values() for part in some]
-        families = [part.family if part.runs > 1 else "" for part in every]
-        again = iter(moderated.by_family([part.evidence for part in every], families))
-        parts = {c: [replace(p, evidence=next(again)) for p in some] for c, some in parts.items()}
+    every = [part for some in parts.values() for part in some]
+    families = [part.family if part.runs > 1 else "" for part in every]
+    again = iter(moderated.by_family([part.evidence for part in every], families))
+    parts = {c: [replace(p, evidence=next(again)) for p in some] for c, some in parts.items()}
     tags = {"stand-in data": stand_in, "shortened runs": short}
     out = {}
     for claim, some in parts.items():

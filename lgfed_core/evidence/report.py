@@ -128,9 +128,6 @@ def printout(tables: Iterable[Table]) -> str:
     return "\n".join(out)
 
 
-_NONE = np.empty(0)
-
-
 def headline(spec: Table, protocol: str) -> str:
     """A table that stands for the last round has no other selection."""
     return "last" if spec.headline[1] == "last" else SELECTION[protocol]
@@ -147,7 +144,7 @@ def _follows(spec: Table, cell: dict) -> np.ndarray:
     """[1] what the row's budget alone says it sends; [0] where it says nothing."""
     row = (cell.get(c) for c in ("method", "fedavg_rounds", "lg_rounds"))
     count = spec.counts and spec.counts(*row)
-    return _NONE if count is None else np.array([float(count)])
+    return np.array([] if count is None else [float(count)])
 
 
 def runs_of(

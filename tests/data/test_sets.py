@@ -18,7 +18,7 @@ from PIL import Image
 from sklearn.model_selection import train_test_split
 
 from lgfed_core import data, paths
-from lgfed_core.data import adult, cifar10, mirrors, mnist, usps
+from lgfed_core.data import adult, catalogue, cifar10, mirrors, mnist, usps
 from lgfed_core.errors import DataError, NotAvailable, SettingsError
 
 MNIST_MD5 = {
@@ -34,7 +34,7 @@ ADULT_MD5 = {
 
 
 def ready(name: str) -> bool:
-    return data.status().set_index("set").state[name] == "ready"
+    return catalogue.source(name).state() == "ready"
 
 
 def md5(path: Path) -> str:
