@@ -116,8 +116,8 @@ def subset(dataset: Dataset, train_per_class: int, test_per_class: int | None = 
     than one row was asked for, or a class has fewer rows than that.
     """
     tests = train_per_class if test_per_class is None else test_per_class
-    many = {"train": train_per_class, "test": tests}
-    return replace(dataset, **{part: _first(dataset, part, n) for part, n in many.items()})
+    train, test = _first(dataset, "train", train_per_class), _first(dataset, "test", tests)
+    return replace(dataset, train=train, test=test)
 
 
 def _said(tensor: Tensor) -> str:

@@ -15,7 +15,6 @@ import bz2
 import contextlib
 import errno
 import gzip
-import io
 import os
 import shutil
 import subprocess
@@ -187,13 +186,15 @@ def _said(lines: list[str]) -> str:
 def member(archive: Path, name: str | None) -> Iterator[IO[bytes]]:
     """Open a file inside an archive (tar in any compression, zip, wheel), or unpack .gz and .bz2.
 
-    Without a name, or with its own without the suffix, ``archive`` is the file itself. Whatever
-    goes wrong in it, now or while reading, is a WrongFile; what the caller raises is its own.
+    Without a name, or with its own without the suffix, ``archive`` is the file itself. Raises
+    WrongFile where that cannot be.
     """
     with contextlib.ExitStack() as held:
-        with _blamed(archive, name):
+        try:
             stream = held.enter_context(_opened(archive, name, held))
-        yield io.BufferedReader(_Blamed(stream, archive, name), CHUNK)
+        except Exception as error:  # damaged bytes make readers raise anything
+            raise WrongFile(f"{archive.name} is damaged or lacks {name} ({error!r})") from error
+        yield stream
 
 
 def _opened(archive: Path, name: str | None, held: contextlib.ExitStack) -> IO[bytes]:
@@ -217,28 +218,3 @@ class _Modest(tarfile.TarInfo):
         if self.type not in tarfile.REGULAR_TYPES and self.size > LONGEST_NAME:
             raise ValueError(f"an entry has a header of {self.size:,} bytes")
         return super()._proc_member(box)
-
-
-@contextlib.contextmanager
-def _blamed(archive: Path, name: str | None) -> Iterator[None]:
-    """Every error inside is the archive's fault."""
-    try:
-        yield
-    except Exception as error:  # damaged bytes make readers raise anything
-        raise WrongFile(f"{archive.name} is damaged or lacks {name} ({error!r})") from error
-
-
-class _Blamed(io.RawIOBase):
-    """A file inside an archive, see `_blamed`."""
-
-    def __init__(self, stream: IO[bytes], archive: Path, name: str | None):
-        self._stream, self._whose = stream, (archive, name)
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer) -> int:
-        with _blamed(*self._whose):
-            block = self._stream.read(len(buffer))
-        buffer[: len(block)] = block
-        return len(block)

@@ -112,9 +112,14 @@ def _most(wanted: Source) -> int:
 
 
 def _copy(stream: IO[bytes], out: IO[bytes], size: int) -> None:
-    """Copy to the end; stop early when it is longer than the file can be."""
-    left = size + 1
-    while left > 0 and (block := stream.read(min(mirrors.CHUNK, left))):
+    """Copy to the end; stop early when it is longer than the file can be. Raises WrongFile where
+    what comes cannot be unpacked."""
+    left, block = size + 1, b"some"
+    while left > 0 and block:
+        try:
+            block = stream.read(min(mirrors.CHUNK, left))
+        except Exception as error:  # damaged bytes make readers raise anything
+            raise WrongFile(f"it is damaged ({error!r})") from error
         out.write(block)
         left -= len(block)
     out.flush()

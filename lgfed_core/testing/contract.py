@@ -75,21 +75,17 @@ def promises(
 
 
 def check_method(
-    method: object,
-    net: object = None,
-    *,
-    inputs: int | Sequence[int] = FOUR,
-    classes: int = FOUR,
-    groups: int = FOUR,
-    skip: Collection[str] = (),
+    method: object, net: object = None, *, skip: Collection[str] = (), **rows
 ) -> Checked:
     """Try all `promises` of ``method``, but those that ``skip`` names; seconds for a small network.
+
+    rows: inputs, classes and groups, as for `promises`.
 
     Returns what is kept, and what could not be tested and why. Raises ContractError with a line for
     each promise that is broken: what was promised, what was seen, what to do. Raises SettingsError
     as `promises` does, and for an unknown name in ``skip``.
     """
-    return tried(promises(method, net, inputs=inputs, classes=classes, groups=groups), skip)
+    return tried(promises(method, net, **rows), skip)
 
 
 def tried(due: Sequence[Promise], skip: Collection[str] = ()) -> Checked:

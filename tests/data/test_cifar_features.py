@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from lgfed_core import data, paths
+from lgfed_core import paths
 from lgfed_core.data import catalogue
 from lgfed_core.data.features import cifar10 as cifar_features, inception
 from lgfed_core.errors import DataError, SettingsError
@@ -42,8 +42,7 @@ def fake(monkeypatch, tmp_path):
     images = pixel.to(torch.uint8)[:, :, None, None]
     monkeypatch.setattr(cifar_features, "raw", lambda: (images, LABELS))
     monkeypatch.setattr(paths, "CACHE", tmp_path)
-    monkeypatch.setattr(data, "get", lambda name: tmp_path)
-    net = cifar_features.Net("fake.pt", 3, Fake.make)
+    net = cifar_features.Backbone(3, lambda: tmp_path / "fake.pt", Fake.make)
     monkeypatch.setitem(cifar_features.NETS, "fake", net)
     (tmp_path / "fake.pt").write_bytes(b"weights")
     Fake.seen, Fake.stop_at = 0, 900

@@ -120,7 +120,7 @@ class Colours(torch.nn.Module):
 def backbone(cache, monkeypatch):
     weights, body = cache / "weights", Colours()
     weights.write_bytes(b"one")
-    made = stored.Backbone(3, lambda: weights, lambda _: body)
+    made = stored.Backbone(3, lambda: weights, lambda *_: stored.through(body))
     monkeypatch.setitem(stored.BACKBONES, "mobilenet_v2", made)
     return weights, body
 
@@ -152,7 +152,7 @@ def test_a_damaged_picture_is_named_with_its_path(home, backbone):
 def test_weights_of_another_network_are_refused(tmp_path):
     torch.save({"a": torch.zeros(2)}, tmp_path / "other.pth")
     with pytest.raises(DataError, match="holds no weights of mobilenet_v2"):
-        stored.BACKBONES["mobilenet_v2"].body(tmp_path / "other.pth")
+        stored.BACKBONES["mobilenet_v2"].make(tmp_path / "other.pth", "float32")
 
 
 def test_a_named_file_that_is_not_there_is_said(monkeypatch, cache):

@@ -16,7 +16,7 @@ class, each a file of its own in the cache: any number of whole blocks is a bala
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -32,46 +32,24 @@ from lgfed_core import data, paths
 from lgfed_core.errors import DataError
 
 from .. import cifar10
-from . import inception
-from .objects import body_of, normalised, pooled
+from .objects import BACKBONES, Backbone
 from .stored import Features, block, features
 
 BLOCK_TRAIN, BLOCK_TEST = 50, 10  # pictures of each class in a block
 BLOCKS = 100
 AT_ONCE = 20  # pictures that go through a network together
-MOBILENET, MOBILENET_SIDE = "mobilenet_v2-b0353104.pth", 128
+MOBILENET_SIDE = 128
 
 
-@dataclass(frozen=True)
-class Net:
-    """A frozen network: the set with its weights, the file, and ``make(path, precision)``, which
-    returns a function from pictures uint8 [n, 3, 32, 32] to float32 [n, width]."""
-
-    weights: str
-    width: int
-    make: Callable[[Path, str], Callable[[Tensor], Tensor]]
-    precisions: tuple[str, ...] = ("float32",)
+NETS = {name: BACKBONES[name] for name in ("inception_v3", "mobilenet_v2")}
 
 
-def _mobilenet(weights: Path, precision: str) -> Callable[[Tensor], Tensor]:
-    body, size = body_of("mobilenet_v2", weights), (MOBILENET_SIDE, MOBILENET_SIDE)
-
-    def embedded(images: Tensor) -> Tensor:
-        x = F.interpolate(images.float(), size, mode="bilinear", align_corners=False)
-        return pooled(body, normalised(x / 255))
-
-    return embedded
-
-
-NETS = {
-    "inception_v3": Net(
-        inception.WEIGHTS,
-        inception.WIDTH,
-        lambda weights, precision: inception.Inception(weights, precision).features,
-        ("bfloat16", "float32"),
-    ),
-    "mobilenet_v2": Net(MOBILENET, 1280, _mobilenet),
-}
+def shown(name: str, images: Tensor) -> Tensor:
+    """Pictures [n, 3, 32, 32] as the network ``name`` takes them; Inception enlarges its own."""
+    if name != "mobilenet_v2":
+        return images
+    size = (MOBILENET_SIDE, MOBILENET_SIDE)
+    return F.interpolate(images.float(), size, mode="bilinear", align_corners=False)
 
 
 def load(name: str, precision: str = "", per_class: int | None = None) -> Features:
@@ -134,7 +112,7 @@ def pictures(per_class: int | None = None) -> Pictures:
     return Pictures(order, y[order], test[order], kept, blocks)
 
 
-def _known(name: str, precision: str) -> tuple[Net, str]:
+def _known(name: str, precision: str) -> tuple[Backbone, str]:
     if name not in NETS:
         raise DataError(f"no features {name!r}; there are: {', '.join(NETS)}")
     net = NETS[name]
@@ -143,9 +121,9 @@ def _known(name: str, precision: str) -> tuple[Net, str]:
     return net, precision or net.precisions[0]
 
 
-def _blocks(name: str, net: Net, precision: str, blocks: int) -> Iterator[NDArray]:
+def _blocks(name: str, net: Backbone, precision: str, blocks: int) -> Iterator[NDArray]:
     """The features of the first ``blocks`` blocks, [600, width] each."""
-    weights = data.get(name) / net.weights
+    weights = net.weights()
     checksum = hashlib.sha256(weights.read_bytes()).hexdigest()
     place = torch.from_numpy(pictures().place.reshape(BLOCKS, -1))
     files = [_file(name, precision, i) for i in range(blocks)]
@@ -154,7 +132,10 @@ def _blocks(name: str, net: Net, precision: str, blocks: int) -> Iterator[NDArra
     label = f"{name} on CIFAR-10, {precision}"
     with tqdm(total=600 * missing, desc=label, unit="picture", disable=not missing) as bar:
         for i, path in enumerate(files):
-            made = (function(weights, precision)(images[at]) for at in place[i].split(AT_ONCE))
+            made = (
+                function(weights, precision)(shown(name, images[at]))
+                for at in place[i].split(AT_ONCE)
+            )
             yield block(path, f"{checksum} {precision} {i}", (600, net.width), made, bar)
 
 

@@ -19,10 +19,11 @@ The middle 224 of 256 pixels are shown, once: no crops at random. A domain is co
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
@@ -41,7 +42,8 @@ from . import inception
 from .stored import Features, block, features
 
 CROP, BLOCK, AT_ONCE = 224, 128, 16
-SPLIT = 15  # of MobileNetV2's 19 blocks: those from here on can learn
+SPLIT = 15  # of MobileNetV2's 19 blocks: those from here on can learn,
+MAPS = (160, 7, 7)  # and this is the shape of what they are given
 RESNET = "resnet50-0676ba61.pth"  # "IMAGENET1K_V1"; the digits begin its sha256
 STAND_IN = {  # what the column of that name says
     "resnet50": "",
@@ -53,20 +55,13 @@ STAND_IN = {  # what the column of that name says
 
 @dataclass(frozen=True)
 class Backbone:
-    """A frozen network: its width, where its weights are, and what a file of them makes."""
+    """A frozen network: its width, where its weights are, and ``make(weights, precision)``, which
+    returns a function from pictures [n, 3, h, w], 0 to 255, to float32 [n, width]."""
 
     width: int
     weights: Callable[[], Path]
-    body: Callable[[Path], torch.nn.Module]
-    shape: tuple[int, int, int] | None = None  # of maps that are not averaged
-
-    def function(self, weights: Path) -> Callable[[Tensor], Tensor]:
-        """From pictures uint8 [n, 3, 256, 256] to float32 [n, width]."""
-        body = self.body(weights)
-        if isinstance(body, inception.Inception):
-            return lambda images: body.features(middle(images))
-        seen = maps if self.shape else pooled
-        return lambda images: seen(body, normalised(middle(images).float() / 255))
+    make: Callable[[Path, str], Callable[[Tensor], Tensor]]
+    precisions: tuple[str, ...] = ("float32",)
 
 
 def load(name: str, domain: str, backbone: str = "mobilenet_v2") -> Features:
@@ -98,7 +93,7 @@ def stored(name: str, backbone: str) -> bool:
 def _blocks(name: str, domain: str, backbone: str, pictures: objects.Pictures) -> Iterator[NDArray]:
     """The features of each block, [up to 128, width]."""
     net = BACKBONES[backbone]
-    weights, function = net.weights(), cache(net.function)
+    weights, function = net.weights(), cache(net.make)
     checksum = hashlib.sha256(weights.read_bytes()).digest()
     files = _files(name, domain, backbone, len(pictures))
     missing = sum(not path.is_file() for path in files)
@@ -109,7 +104,7 @@ def _blocks(name: str, domain: str, backbone: str, pictures: objects.Pictures) -
             ground = hashlib.sha256(checksum + b"".join(c for _, c in some)).hexdigest()
             parts = (some[at : at + AT_ONCE] for at in range(0, len(some), AT_ONCE))
             images = (torch.stack([pictures.decoded(c, i) for i, c in part]) for part in parts)
-            made = (function(weights)(shown) for shown in images)
+            made = (function(weights, net.precisions[0])(middle(shown)) for shown in images)
             yield block(path, ground, (len(some), net.width), made, bar)
 
 
@@ -131,23 +126,22 @@ def normalised(x: Tensor) -> Tensor:
     return ((x - mean) / std).contiguous(memory_format=torch.channels_last)
 
 
-@torch.inference_mode()
-def pooled(body: torch.nn.Module, x: Tensor) -> Tensor:
-    """The last maps of ``body`` on normalised pictures [n, 3, h, w], averaged -> [n, width]."""
-    return body(x).mean((2, 3))
+def through(body: torch.nn.Module, maps: bool = False) -> Callable[[Tensor], Tensor]:
+    """The last maps of ``body`` on pictures [n, 3, h, w], averaged -> [n, width]; or ``maps``
+    themselves, flat."""
 
+    @torch.inference_mode()
+    def seen(images: Tensor) -> Tensor:
+        found = body(normalised(images.float() / 255))
+        return found.flatten(1).contiguous() if maps else found.mean((2, 3))
 
-@torch.inference_mode()
-def maps(body: torch.nn.Module, x: Tensor) -> Tensor:
-    """The last maps of ``body`` on normalised pictures [n, 3, h, w], flat -> [n, width]."""
-    return body(x).flatten(1).contiguous()
+    return seen
 
 
 def upper_blocks() -> tuple[torch.nn.Module, tuple[int, int, int]]:
     """MobileNetV2's blocks from `SPLIT` on, and the shape of the maps that they are given."""
-    net = BACKBONES["mobilenet_v2_maps"]
-    assert net.shape
-    return _some(slice(SPLIT, None), net.weights()), net.shape
+    weights = BACKBONES["mobilenet_v2_maps"].weights()
+    return _some(slice(SPLIT, None), weights), MAPS
 
 
 def _some(which: slice, weights: Path) -> torch.nn.Module:
@@ -193,14 +187,17 @@ def _resnet() -> Path:
 
 
 BACKBONES = {
-    "resnet50": Backbone(2048, _resnet, partial(body_of, "resnet50")),
+    "resnet50": Backbone(2048, _resnet, lambda file, _: through(body_of("resnet50", file))),
     "inception_v3": Backbone(
         inception.WIDTH,
         lambda: sources.fetch("inception_v3") / inception.WEIGHTS,
-        partial(inception.Inception, precision="bfloat16"),
+        lambda file, precision: inception.Inception(file, precision).features,
+        ("bfloat16", "float32"),
     ),
-    "mobilenet_v2": Backbone(1280, _mobilenet, partial(body_of, "mobilenet_v2")),
+    "mobilenet_v2": Backbone(
+        1280, _mobilenet, lambda file, _: through(body_of("mobilenet_v2", file))
+    ),
     "mobilenet_v2_maps": Backbone(
-        160 * 7 * 7, _mobilenet, partial(_some, slice(SPLIT)), (160, 7, 7)
+        math.prod(MAPS), _mobilenet, lambda file, _: through(_some(slice(SPLIT), file), maps=True)
     ),
 }
