@@ -10,7 +10,6 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from lgfed_core.data import _torchvision
 from lgfed_core.paths import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -119,18 +118,6 @@ def test_torchvision_works_in_a_fresh_process_without_warnings():
     )
     run = [sys.executable, "-W", "error", "-c", code]
     assert subprocess.run(run, capture_output=True, text=True, cwd=ROOT).stderr == ""
-
-
-def test_torchvision_is_mended_only_where_its_compiled_half_does_not_load(monkeypatch):
-    assert hasattr(_torchvision, "_LIBRARY") != _torchvision.compiled_half_loads()
-
-    def refuse(path):
-        raise OSError("libcudart.so: cannot open shared object file")
-
-    monkeypatch.setattr(_torchvision.torch.ops, "load_library", refuse)
-    assert not _torchvision.compiled_half_loads()
-    monkeypatch.setattr(_torchvision.torch.ops, "load_library", lambda path: None)
-    assert _torchvision.compiled_half_loads()
 
 
 WORKFLOWS = {path.stem: path for path in (ROOT / ".github" / "workflows").glob("*.yml")}
