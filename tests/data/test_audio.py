@@ -10,7 +10,7 @@ from lgfed_core import paths
 from lgfed_core.data import sources
 from lgfed_core.data.features import clips, cough, fsdkaggle, yamnet
 from lgfed_core.data.features.stored import features, stratified
-from lgfed_core.errors import DataError, NotAvailable
+from lgfed_core.errors import DataError, NotAvailable, SettingsError
 
 
 def test_a_sound_is_cut_in_patches():
@@ -148,7 +148,7 @@ def test_digits_need_nothing():
     assert found.x.shape == (1797, 64) and found.y.sum() == 174 and found.x.min() >= 0
     assert len(found) == 1797 and found.dataset().classes == 2
     assert found.test_rows(0).mean() == pytest.approx(1 / 3, abs=0.01)
-    with pytest.raises(DataError, match="there are: fsdkaggle2018, clips, digits"):
+    with pytest.raises(SettingsError, match="none of fsdkaggle2018, clips, digits"):
         cough.load("birds")
     three = features("three", np.eye(3), np.arange(3), np.zeros(3), test=np.array([True] * 3))
     assert three.dataset().classes == 3 and three.test_rows(5).all()

@@ -94,9 +94,9 @@ def test_damage_and_other_weights_are_told(fake):
     (fake / "fake.pt").write_bytes(b"other weights")
     with pytest.raises(DataError, match="by other weights"):
         cifar_features.load("fake", per_class=1)
-    with pytest.raises(DataError, match="there are: inception_v3, mobilenet_v2"):
+    with pytest.raises(SettingsError, match="none of inception_v3, mobilenet_v2"):
         cifar_features.load("resnet")
-    with pytest.raises(DataError, match="bfloat16, float32"):
+    with pytest.raises(SettingsError, match="bfloat16, float32"):
         cifar_features.load("inception_v3", "float16")
     with pytest.raises(DataError, match="5,000"):
         cifar_features.load("fake", per_class=5_001)

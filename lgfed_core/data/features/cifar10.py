@@ -29,7 +29,7 @@ from torch import Tensor
 from tqdm.auto import tqdm
 
 from lgfed_core import data, paths
-from lgfed_core.errors import DataError
+from lgfed_core.errors import DataError, one_of
 
 from .. import cifar10
 from .objects import BACKBONES, Backbone
@@ -59,8 +59,9 @@ def load(name: str, precision: str = "", per_class: int | None = None) -> Featur
     per_class: only so many training pictures of each class, the first ones, and a fifth as many
         test pictures. Then ``stand_in`` says so: a part of CIFAR-10 is not CIFAR-10.
 
-    Rows lie block by block, so that a larger part begins with a smaller one. Raises DataError for
-    an unknown network or precision, weights that cannot be had, and damaged files of the cache.
+    Rows lie block by block, so that a larger part begins with a smaller one. Raises SettingsError
+    for an unknown network or precision, DataError for weights that cannot be had, and damaged files
+    of the cache.
     """
     net, precision = _known(name, precision)
     rows = pictures(per_class)
@@ -113,12 +114,10 @@ def pictures(per_class: int | None = None) -> Pictures:
 
 
 def _known(name: str, precision: str) -> tuple[Backbone, str]:
-    if name not in NETS:
-        raise DataError(f"no features {name!r}; there are: {', '.join(NETS)}")
-    net = NETS[name]
-    if precision and precision not in net.precisions:
-        raise DataError(f"{name} in {precision!r}; there is: {', '.join(net.precisions)}")
-    return net, precision or net.precisions[0]
+    one_of("network", name, NETS)
+    precision = precision or NETS[name].precisions[0]
+    one_of("precision", precision, NETS[name].precisions)
+    return NETS[name], precision
 
 
 def _blocks(name: str, net: Backbone, precision: str, blocks: int) -> Iterator[NDArray]:

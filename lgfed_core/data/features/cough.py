@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from lgfed_core import paths
-from lgfed_core.errors import DataError, NotAvailable
+from lgfed_core.errors import NotAvailable, one_of
 
 from .. import sources
 from . import clips as small, fsdkaggle, yamnet
@@ -44,14 +44,12 @@ def load(name: str, per_class: int | None = None) -> Features:
     per_class: for "clips", only the first so many clips of each of their 21 classes, for a quick
     look.
 
-    Raises DataError for unknown features, and for those that cannot be had here, with the reason.
+    Raises SettingsError for unknown features, DataError for those that cannot be had here.
     """
-    known: dict[str, Callable[[], Features]] = dict(
-        fsdkaggle2018=_fsdkaggle, clips=partial(_clips, per_class), digits=_digits
-    )
-    if name not in known:
-        raise DataError(f"no features {name!r}; there are: {', '.join(STAND_IN)}")
-    return known[name]()
+    one_of("features", name, STAND_IN)
+    if name == "clips":
+        return _clips(per_class)
+    return _fsdkaggle() if name == "fsdkaggle2018" else _digits()
 
 
 def at_hand(per_class: int | None = None) -> tuple[str, list[str]]:
