@@ -74,29 +74,14 @@ def test_a_margin_stays(tests):
     assert replace(again, margin=np.nan) != again
 
 
-@pytest.fixture(scope="module")
-def found():
-    return page("judge").simulated(draws=300)
-
-
-def test_students_t_covers_what_it_says_where_runs_are_normal(found):
-    assert found.xs(STUDENT, level="rule")["coverage"].between(0.94, 0.96).all()
-
-
-def test_the_capped_rule_covers_93_of_95_and_is_narrower(found):
-    capped = found.xs(CAPPED, level="rule")
-    assert (capped["coverage"] > 0.93).all()
-    assert (capped["width"] < 0.9).all()
+def test_what_intervals_of_normal_runs_hold_and_how_wide_they_are():
+    found = page("judge").simulated(draws=300)
+    student, capped, free = (found.xs(rule, level="rule") for rule in (STUDENT, CAPPED, FREE))
+    assert student["coverage"].between(0.94, 0.96).all()
+    assert (capped["coverage"] > 0.93).all() and (capped["width"] < 0.9).all()
     assert capped.loc[3, "width"] < 0.75
-
-
-def test_without_a_cap_too_much_is_promised(found):
-    free, capped = (found.xs(rule, level="rule")["coverage"] for rule in (FREE, CAPPED))
-    assert (free < capped).all()
-
-
-def test_a_wrong_sign_is_rare(found):
-    assert (found["wrong"] < 0.025).all()
+    assert (free["coverage"] < capped["coverage"]).all(), "without a cap too much is promised"
+    assert (found["wrong"] < 0.025).all(), "a wrong sign is rare"
 
 
 @pytest.mark.parametrize("spread", (0.0, 1.0))
