@@ -265,7 +265,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
 
 def copied(folder: Path) -> None:
     for part in ("lgfed_core", "tests", "book"):
-        skip = shutil.ignore_patterns("__pycache__", "_build", "_vendor", "*.ipynb")
+        skip = shutil.ignore_patterns("__pycache__", "_build", "_vendor")
         shutil.copytree(ROOT / part, folder / part, ignore=skip)
     for name in ("pyproject.toml", "data"):
         (folder / name).symlink_to(ROOT / name)
