@@ -64,12 +64,7 @@ def _compare(beside: ArgumentParser) -> None:
     add("--rates", default="", help="e.g. 0.05,0.2 (default: all five)")
     add("--hours", type=float, help="start nothing new after so many hours")
     add("--scale", default="paper", help="smoke, quick or paper (default)")
-    add(
-        "--out",
-        default="compared",
-        metavar="FOLDER",
-        help="where the report goes (default: compared)",
-    )
+    add("--out", default="compared", metavar="FOLDER", help="of the report (default: compared)")
     _where(beside)
     skip = "train it, whatever promises of a method it breaks; the report says so"
     add("--skip-contract", action="store_true", help=skip)
@@ -83,6 +78,7 @@ def _bench(bench: ArgumentParser) -> None:
     tasks = "what to time; also blazefl,pfl"
     add("--tasks", default="mnist,cifar10", metavar="NAMES", help=tasks)
     add("--scaling", action="store_true", help="instead time more and more devices and seeds")
+    add("--profile", action="store_true", help="instead show where time goes")
 
 
 def _where(of: ArgumentParser) -> None:
