@@ -25,7 +25,6 @@ from .comparisons import (
     keeps_both,
     lg,
     local_fails,
-    on_new,
     printed,
     same_served,
 )
@@ -35,13 +34,14 @@ from .records import at_hand, by_seed
 _MARGIN = margin(TABLES["lgfedavg_v2_table1_cifar10"], "new_test_acc", method="fedavg")
 _OWN, _NEW = "CIFAR-10, own classes", "CIFAR-10, new devices"  # whose variances are shared
 _POINTS = "points of accuracy, above 0: LG-FedAvg is ahead"
+_FEDAVG, _LEVEL = ("cifar10", FULL["cifar10"]), ("new_test_acc", verdict.equivalent)
 _DIFFER = ("2 classes", "3 classes", "4 classes", "5 classes")
 CLAIMS = (
     Claim(
         "L1",
         "lgfedavg/cifar10",
         "CIFAR-10, local test: LG-FedAvg beats FedAvg, at 2 to 10 classes",
-        lambda read: ahead(read, FULL["cifar10"]),
+        lambda read: ahead(read, *_FEDAVG),
         question="Does LG-FedAvg beat FedAvg on a device's own classes?",
         answer="**In part.** With 2 to 5 classes per device it is 15 to 35 points ahead on "
         "CIFAR-10. With two, nearly all of that is fine-tuning: sharing adds 0.2 points. When all "
@@ -58,7 +58,7 @@ CLAIMS = (
         "L2",
         "lgfedavg/cifar10",
         "CIFAR-10, local test: LG-FedAvg beats local only, at 2 to 10 classes",
-        lambda read: ahead(read, LOCAL),
+        lambda read: ahead(read, "cifar10", LOCAL),
         question="Does LG-FedAvg beat training alone on a device's own classes?",
         answer="**Yes.** It is 5 to 33 points ahead on CIFAR-10, most where all devices hold all "
         "classes.",
@@ -75,7 +75,7 @@ CLAIMS = (
         "L3",
         "lgfedavg/cifar10",
         "CIFAR-10, local test: LG-FedAvg beats MTL",
-        lambda read: ahead(read, ("mtl", 1800), [2]),
+        lambda read: ahead(read, "cifar10", ("mtl", 1800), splits=[2]),
         question="Does LG-FedAvg beat multi-task learning on a device's own classes?",
         answer="**Yes.** It is about 5 points ahead on CIFAR-10 with two classes per device.",
         guard=lambda told: told.tally(2) and told.between(4.5, 5.5),
@@ -86,7 +86,7 @@ CLAIMS = (
         "L4",
         "lgfedavg/cifar10",
         "CIFAR-10, new test: LG-FedAvg 1200+100 matches FedAvg 1800, by its cell's margin",
-        lambda read: on_new(read, 1200, verdict.equivalent, margin=_MARGIN),
+        lambda read: ahead(read, *_FEDAVG, *_LEVEL, splits=[2], budgets=[1200], margin=_MARGIN),
         question="Does LG-FedAvg after 1200 + 100 rounds, sending less, serve new devices as well "
         "as FedAvg after 1800?",
         answer="**Yes.** On CIFAR-10 accuracy is level within 3 points, which is twice the "
@@ -100,7 +100,7 @@ CLAIMS = (
         "L5",
         "lgfedavg/cifar10",
         "CIFAR-10, new test: LG-FedAvg 1800+100 beats FedAvg 1800",
-        lambda read: on_new(read, 1800, verdict.greater),
+        lambda read: ahead(read, *_FEDAVG, "new_test_acc", splits=[2], budgets=[1800]),
         question="Does LG-FedAvg after 1800 + 100 rounds serve new devices better than FedAvg "
         "after 1800?",
         answer="**Yes.** On CIFAR-10 it is about 3 points ahead.",

@@ -7,7 +7,7 @@ in a round, R_fed rounds of FedAvg followed by R_lg rounds of LG-FedAvg.
   downloads the new global part in every round. The papers do not state this; it is what
   reproduces all rows of LG-FedAvg's tables but two (`recompute_tables`).
 * A deployed server sends the global part to the m participants only: (P R_fed + P_g R_lg) 2 m,
-  and each device, one time, what it needs to end with a model of its own (`one_off`).
+  and each device, one time, what it needs to end with a model of its own.
 
 Source: Liang et al. (2019, v1) Tables 1 and 2; (2020, v2) Tables 1, 2, 6 and 8.
 """
@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from lgfed_core.errors import ResultsError
@@ -31,7 +30,7 @@ class System:
     """A network and its federation, in the symbols above.
 
     Counts raise ResultsError when the numbers contradict each other (P_g > P, m > K, a negative
-    one). What happens once, and not in each round, is in none of them: see `one_off`.
+    one). What happens once, and not in each round, is in none of them.
     """
 
     shared: int  # P_g
@@ -86,115 +85,15 @@ def by_formula(dataset: str, method: str, fed_rounds: int, lg_rounds: int) -> in
     None for MTL, which shares no part: `recompute_tables` counts it as FedAvg, for comparison.
     Raises ResultsError for rounds that a method does not have.
     """
-    _checked(method, fed_rounds, lg_rounds)
-    return None if method == "mtl" else SYSTEMS[dataset].papers(fed_rounds, lg_rounds)
-
-
-def one_off(system: System, method: str) -> tuple[int, int]:
-    """(down, up): parameters that all K devices receive, and send, one time beside the rounds.
-
-    Down, so that each device ends with the model it uses: K P. FedAvg's devices receive it at the
-    end; LG-FedAvg's receive K (P - P_g) when the FedAvg rounds end, to start from, and K P_g at the
-    end. Models trained alone or by MTL are on their devices already. Up, so that new devices can be
-    served: all personal layers, once. The most it can be, as some devices hold part of it already.
-    """
-    everything, personal = system.K * system.total, system.personal
-    sent = {"fedavg": (everything, 0), "lg_fedavg": (everything, personal)}
-    return sent.get(method, (0, everything))  # those trained alone or by MTL
-
-
-def deployment(system: System, rows: list[tuple[str, int, int]]) -> pd.DataFrame:
-    """What a deployed system sends, for rows (method, fedavg_rounds, lg_rounds); FedAvg first.
-
-    Columns: row, papers (their convention; NaN for MTL, which it does not fit), fed and lg (the
-    rounds of either phase), down and up (`one_off`), all in gigabytes; per_device, the mean total
-    of a device in megabytes; papers_ratio and ratio, of the first row's, by the papers' count and
-    by the total. Raises ResultsError for another first row, and rounds that a method does not have.
-    """
-    if not rows or rows[0][0] != "fedavg":
+    has = {"fedavg": (1, 0), "lg_fedavg": (1, 1), "local_only": (0, 0), "mtl": (1, 0)}
+    if method not in has:
+        raise ResultsError(f"method {method!r} is none of {', '.join(has)}")
+    if any(n and not own for n, own in zip((fed_rounds, lg_rounds), has[method], strict=True)):
         raise ResultsError(
-            f"rows begin with {rows[:1]}; the first one is FedAvg's: all are told of it"
+            f"{method} has no {fed_rounds} + {lg_rounds} rounds: models trained alone send nothing "
+            "in any, and only LG-FedAvg has rounds that send a part"
         )
-    lines = []
-    for method, fed_rounds, lg_rounds in rows:
-        _checked(method, fed_rounds, lg_rounds)
-        down, up = one_off(system, method)
-        papers = np.nan if method == "mtl" else system.papers(fed_rounds, lg_rounds)
-        parts = {"papers": papers, "fed": system.deployed(fed_rounds, 0)}
-        parts |= {"lg": system.deployed(0, lg_rounds), "down": down, "up": up}
-        named = {"method": method, "fedavg_rounds": fed_rounds, "lg_rounds": lg_rounds}
-        lines.append({"row": row_name(named)} | {k: v * BYTES / 1e9 for k, v in parts.items()})
-    table = pd.DataFrame(lines)
-    total = table[["fed", "lg", "down", "up"]].sum(axis=1)
-    return table.assign(
-        per_device=total * 1000 / system.K,
-        papers_ratio=table["papers"] / table["papers"].iloc[0],
-        ratio=total / total.iloc[0],
-    )
-
-
-def recompute_tables(folder: Path = PAPER) -> pd.DataFrame:
-    """Every printed number of communicated parameters in LG-FedAvg's tables, recomputed.
-
-    Reads ``folder``/<table>.csv. One line per row of a table: table, dataset,
-    classes_per_device (missing where the table has none), method, fedavg_rounds, lg_rounds, row
-    (method and rounds in words), reported, digit (value of the last one printed), computed
-    (`System.papers`), matches (equal in the digits printed). Raises ResultsError without the files.
-    """
-    lines = []
-    for table, digits in _TABLES.items():
-        path = folder / f"{table}.csv"
-        if not path.exists():
-            raise ResultsError(
-                f"{path} is missing; it holds the paper's numbers and is part of git"
-            )
-        for row in pd.read_csv(path).to_dict("records"):
-            data = row.get("dataset", next(iter(digits)))
-            rounds = {name: int(row[name]) for name in ("fedavg_rounds", "lg_rounds")}
-            named, digit = {"method": row["method"]} | rounds, digits[data]
-            reported, computed = row["params_communicated"], SYSTEMS[data].papers(*rounds.values())
-            ids = dict(table=table, dataset=data, classes_per_device=row.get("classes_per_device"))
-            found = dict(row=row_name(named), reported=reported, digit=digit, computed=computed)
-            matches = round(computed / digit) == round(reported / digit)
-            lines.append(ids | named | found | {"matches": matches})
-    return pd.DataFrame(lines)
-
-
-def budgets(table: pd.DataFrame) -> pd.DataFrame:
-    """`recompute_tables` with repeated numbers told once; ``lines`` says how often each is printed.
-
-    Tables 6 and 8 print every budget for five numbers of classes per device.
-    """
-    told = table.drop(columns=["classes_per_device"])
-    counted = told.groupby(list(told), sort=False, dropna=False).size()
-    return counted.rename("lines").reset_index()
-
-
-HEADLINES = {  # pair -> (table, data set, FedAvg's rounds, LG-FedAvg's)
-    "v1, MNIST": ("lgfedavg_v1_table1", "mnist", 725, (400, 50)),
-    "v1, CIFAR-10": ("lgfedavg_v1_table1", "cifar10", 1850, (1200, 60)),
-    "v2, MNIST": ("lgfedavg_v2_table6_mnist", "mnist", 800, (400, 100)),
-    "v2, CIFAR-10": ("lgfedavg_v2_table8_cifar10", "cifar10", 1800, (1200, 100)),
-    "v1 and v2, VQA": ("lgfedavg_table2_vqa", "vqa", 47, (32, 17)),
-}
-
-
-def ratios(table: pd.DataFrame) -> pd.DataFrame:
-    """What LG-FedAvg sends of FedAvg's parameters, in percent, for the papers' headline pairs.
-
-    table: of `budgets`. Columns: printed, formula (both by the papers' convention), deployed (with
-    `one_off`), and rounds, the ratio of the FedAvg rounds alone: what an LG phase that sends
-    nothing would give.
-    """
-    lines = {}
-    reported = table.set_index(["table", "dataset", "fedavg_rounds", "lg_rounds"])["reported"]
-    for name, (source, data, alone, (fed, lg)) in HEADLINES.items():
-        whole, part = reported[source, data, alone, 0], reported[source, data, fed, lg]
-        pair = [("fedavg", alone, 0), ("lg_fedavg", fed, lg)]
-        found = deployment(SYSTEMS[data], pair).iloc[1]
-        lines[name] = {"printed": part / whole, "formula": found["papers_ratio"]}
-        lines[name] |= {"deployed": found["ratio"], "rounds": fed / alone}
-    return 100 * pd.DataFrame(lines).T
+    return None if method == "mtl" else SYSTEMS[dataset].papers(fed_rounds, lg_rounds)
 
 
 _TABLES = {  # table -> {data set: value of the last printed digit}
@@ -206,12 +105,23 @@ _TABLES = {  # table -> {data set: value of the last printed digit}
 }
 
 
-def _checked(method: str, fed_rounds: int, lg_rounds: int) -> None:
-    has = {"fedavg": (1, 0), "lg_fedavg": (1, 1), "local_only": (0, 0), "mtl": (1, 0)}
-    if method not in has:
-        raise ResultsError(f"method {method!r} is none of {', '.join(has)}")
-    if any(n and not own for n, own in zip((fed_rounds, lg_rounds), has[method], strict=True)):
-        raise ResultsError(
-            f"{method} has no {fed_rounds} + {lg_rounds} rounds: models trained alone send nothing "
-            "in any, and only LG-FedAvg has rounds that send a part"
-        )
+def recompute_tables(folder: Path = PAPER) -> pd.DataFrame:
+    """Every printed number of communicated parameters in LG-FedAvg's tables, recomputed.
+
+    Reads ``folder``/<table>.csv. One line per row of a table: table, dataset,
+    classes_per_device (missing where the table has none), method, fedavg_rounds, lg_rounds, row
+    (method and rounds in words), reported, digit (value of the last one printed), computed
+    (`System.papers`), matches (equal in the digits printed).
+    """
+    lines = []
+    for table, digits in _TABLES.items():
+        for row in pd.read_csv(folder / f"{table}.csv").to_dict("records"):
+            data = row.get("dataset", next(iter(digits)))
+            rounds = {name: int(row[name]) for name in ("fedavg_rounds", "lg_rounds")}
+            named, digit = {"method": row["method"]} | rounds, digits[data]
+            reported, computed = row["params_communicated"], SYSTEMS[data].papers(*rounds.values())
+            ids = dict(table=table, dataset=data, classes_per_device=row.get("classes_per_device"))
+            found = dict(row=row_name(named), reported=reported, digit=digit, computed=computed)
+            matches = round(computed / digit) == round(reported / digit)
+            lines.append(ids | named | found | {"matches": matches})
+    return pd.DataFrame(lines)

@@ -8,7 +8,7 @@ it is more than `FAILS` points behind FedAvg. The sound reading is *as described
 validation rows.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -47,14 +47,6 @@ class Read:
     numbers: dict[tuple, pd.Series]
     reading: tuple[str, str]
 
-    def local(self, dataset: str, classes: int, who: tuple[str, int]) -> pd.Series:
-        """Local test accuracy by seed; who: (method, FedAvg rounds)."""
-        return self.get(dataset, classes, who, "local_test_acc")
-
-    def new(self, dataset: str, classes: int, who: tuple[str, int], way: str = "") -> pd.Series:
-        """New test accuracy by seed, of averaged weights or outputs; the protocol's by default."""
-        return self.get(dataset, classes, who, f"new_test_acc_{way}" if way else "new_test_acc")
-
     def get(self, dataset: str, classes: int, who: tuple[str, int], metric: str) -> pd.Series:
         """Any number by seed, named by its line; empty where it has not run."""
         key = (dataset, classes, who, metric, self.reading)
@@ -86,26 +78,34 @@ def _printed(dataset: str, classes: int, metric: str, *pair: tuple[str, int]) ->
     return a - b
 
 
-def ahead(read: Read, of: tuple[str, int], splits: Iterable[int] = CLASSES) -> list[Part]:
-    """L1, L2, L3: CIFAR-10, local test, LG-FedAvg minus another, at each number of classes."""
+def ahead(
+    read: Read,
+    dataset: str,
+    rival: tuple[str, int],
+    metric: str = "local_test_acc",
+    test: Callable[..., Evidence] = verdict.greater,
+    splits: Sequence[int] = CLASSES,
+    budgets: Sequence[int] = (),
+    side: str = "",
+    family: str = "",
+    **how,
+) -> list[Part]:
+    """LG-FedAvg minus a rival on one test, at each number of classes and headline budget.
+
+    side: behind a comparison's name; how: of the test.
+    """
     return [
         paired(
-            f"{_split(classes)}, {budget} + 100 rounds",
-            read.local("cifar10", classes, lg(budget)),
-            read.local("cifar10", classes, of),
-            verdict.greater,
-            printed=_printed("cifar10", classes, "local_test_acc", lg(budget), of),
+            f"{_split(classes)}, {budget} + 100 rounds{side}",
+            *(read.get(dataset, classes, who, metric) for who in (lg(budget), rival)),
+            test,
+            _printed(dataset, classes, metric, lg(budget), rival),
+            family,
+            **how,
         )
         for classes in splits
-        for budget in BUDGETS["cifar10"]
+        for budget in budgets or BUDGETS[dataset]
     ]
-
-
-def on_new(read: Read, budget: int, test: Callable[..., Evidence], **how) -> list[Part]:
-    """L4, L5: CIFAR-10, new test, two classes, LG-FedAvg minus FedAvg after 1800 rounds."""
-    mine, theirs = (read.new("cifar10", 2, who) for who in (lg(budget), FULL["cifar10"]))
-    paper = _printed("cifar10", 2, "new_test_acc", lg(budget), FULL["cifar10"])
-    return [paired(f"{_split(2)}, {budget} + 100 rounds", mine, theirs, test, paper, **how)]
 
 
 def local_fails(read: Read) -> list[Part]:
@@ -113,8 +113,8 @@ def local_fails(read: Read) -> list[Part]:
     return [
         paired(
             f"{WORDS[dataset]}, {_split(classes)}, averaged {way}",
-            read.new(dataset, classes, FULL[dataset]),
-            read.new(dataset, classes, LOCAL, way),
+            read.get(dataset, classes, FULL[dataset], "new_test_acc"),
+            read.get(dataset, classes, LOCAL, f"new_test_acc_{way}"),
             verdict.greater,
             _printed(dataset, classes, "new_test_acc", FULL[dataset], LOCAL),
             f"L6, {dataset}, {way}",
@@ -128,23 +128,10 @@ def local_fails(read: Read) -> list[Part]:
 
 def keeps_both(read: Read) -> list[Part]:
     """L7: MNIST, local test at or above FedAvg and new test within half a point of it."""
-    sides = {  # test -> how it is named, what it is asked, its family, how
-        "local_test_acc": ("own classes", verdict.greater, "L7 own", {}),
-        "new_test_acc": ("new devices", verdict.equivalent, "L7 new", {"margin": WITHIN}),
-    }
-    return [
-        paired(
-            f"{_split(classes)}, {budget} + 100 rounds, {side}",
-            *(read.get("mnist", classes, who, metric) for who in (lg(budget), FULL["mnist"])),
-            test,
-            _printed("mnist", classes, metric, lg(budget), FULL["mnist"]),
-            family,
-            **how,
-        )
-        for classes in CLASSES
-        for budget in BUDGETS["mnist"]
-        for metric, (side, test, family, how) in sides.items()
-    ]
+    mnist, new = (read, "mnist", FULL["mnist"]), ("new_test_acc", verdict.equivalent)
+    own = ahead(*mnist, side=", own classes", family="L7 own")
+    others = ahead(*mnist, *new, side=", new devices", family="L7 new", margin=WITHIN)
+    return [part for both in zip(own, others, strict=True) for part in both]
 
 
 def grows_with_variance(read: Read) -> list[Part]:
@@ -153,7 +140,7 @@ def grows_with_variance(read: Read) -> list[Part]:
     parts, steps = [], ", ".join(str(n) for n in reversed(CLASSES))
     for budget in BUDGETS["cifar10"]:
         ours, theirs = (
-            [read.local("cifar10", classes, who) for classes in reversed(CLASSES)]
+            [read.get("cifar10", n, who, "local_test_acc") for n in reversed(CLASSES)]
             for who in (lg(budget), FULL["cifar10"])
         )
         gaps = [a - b for a, b in zip(ours, theirs, strict=True)]
@@ -174,7 +161,7 @@ def same_served(read: Read) -> list[Part]:
     return [
         paired(
             f"{WORDS[dataset]}, {_split(classes)}, {who[1]} + 100 rounds",
-            *(read.new(dataset, classes, who, way) for way in ("weights", "outputs")),
+            *(read.get(dataset, classes, who, f"new_test_acc_{w}") for w in ("weights", "outputs")),
             verdict.equivalent,
             family=f"L9, {dataset}",
             margin=WITHIN,
@@ -194,7 +181,7 @@ def accuracies(stored: pd.DataFrame) -> pd.DataFrame:
     """
     read, lines = Read(by_seed(stored), READINGS[SOUND]), []
     for who, classes in product((FULL["cifar10"], LOCAL, lg(1800)), CLASSES):
-        mine = read.local("cifar10", classes, who)
+        mine = read.get("cifar10", classes, who, "local_test_acc")
         found = verdict.greater(mine.to_numpy())
         paper = printed("cifar10", classes)[who, "local_test_acc"]
         lines.append((who[0], classes, paper, found.estimate, found.low, found.high, len(mine)))

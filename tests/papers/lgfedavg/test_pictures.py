@@ -92,7 +92,8 @@ def test_rows_are_found_by_claims_and_tables(smoke, tmp_path):
     read = comparisons.Read(records.by_seed(stored), (cfg.protocol, report.SELECTION[cfg.protocol]))
     starts, whole = LINES[experiment]
     for who in [("fedavg", whole), ("local_only", 0), *(("lg_fedavg", n) for n in starts)]:
-        assert len(read.local(data, 2, who)) == len(read.new(data, 2, who)) == 1
+        for test in ("local_test_acc", "new_test_acc"):
+            assert len(read.get(data, 2, who, test)) == 1
     served = records.ways_to_serve(stored, 2, data)
     assert len(served) >= 3 and set(served.columns.get_level_values(0)) == set(records.NEW)
     if experiment is CIFAR10:
