@@ -22,13 +22,12 @@ from lgfed_core.engine import Outcome
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.rows import PROTOCOLS
-from lgfed_core.papers import differences, experiment
+from lgfed_core.papers import experiment
 from lgfed_core.papers.parts import Part
 from lgfed_core.papers.settings import FROM_0, Checked
 
 from . import records as lgfedavg_rows, settings
 from .cifar10 import CIFAR10
-from .comparisons import WORDS
 from .mnist import MNIST
 
 NAME = "lgfedavg.layers"
@@ -43,7 +42,6 @@ SCALES = {  # changes to the data set's own scale: ten cuts must take no longer 
     "paper": {},
 }
 TASKS = {"mnist": (MNIST, 800), "cifar10": (CIFAR10, 1200)}  # and the start
-SELECTIONS = {"best_val": "each device's best round on validation rows", "last": "last round"}
 OUTPUTS = "new_test_acc_outputs"  # how new devices are served as described
 
 
@@ -179,13 +177,6 @@ def chosen(data: str) -> tuple[str, int]:
     return own.shared_side, own.shared_layers
 
 
-def named(data: str) -> str:
-    """The layers that the paper shares, in words: "fc3 fc4 fc5"."""
-    side, n = chosen(data)
-    names = TASKS[data][0].settings().net().layers
-    return " ".join(names[-n:] if side == "last" else names[:n])
-
-
 def cell(
     rows: pd.DataFrame,
     data: str,
@@ -211,25 +202,7 @@ def cell(
 
 def by_cut(values: pd.DataFrame, metric: str = "local_test_acc") -> pd.DataFrame:
     """One number of `cell`: a line per seed, a column (side, shared_layers) per cut."""
-    return values[metric].unstack(["side", "shared_layers"])
-
-
-def sharing(values: pd.DataFrame, data: str, selection: str = "best_val", setting: str = "") -> str:
-    """The paper's cut against the others, on both tests; a line for each that has run.
-
-    values: of `cell` with this ``selection``, and of a ``setting`` in words where it is not two
-    classes and the usual start; in points, from the same FedAvg model.
-    """
-    own, pairs = chosen(data), []
-    for metric, test in (("local_test_acc", "local test"), (OUTPUTS, "new test")):
-        wide = by_cut(values, metric) if metric in values else {}
-        for side, n in wide if own in wide else ():
-            words = {0: "none shared", 5: "all shared"}.get(n, f"the {side} {n} layers shared")
-            if side != "start" and (side, n) != own:
-                pairs.append((f"{test}, {words}", wide[own], wide[side, n]))
-    head = f"{WORDS[data]}: the paper's cut ({named(data)}), points ahead of the other cuts"
-    head += "".join(f", {words}" for words in (setting, SELECTIONS[selection]) if words)
-    return differences.table(head, pairs)
+    return values[metric].unstack(["side", "shared_layers"]) if metric in values else pd.DataFrame()
 
 
 LAYERS = Layers()

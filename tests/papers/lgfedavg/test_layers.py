@@ -11,7 +11,9 @@ from lgfed_core.papers import experiment
 from lgfed_core.papers.lgfedavg import layers as cuts
 from lgfed_core.papers.lgfedavg.layers import LAYERS
 from lgfed_core.papers.lgfedavg.mnist import MNIST
-from toy import stored_row
+from toy import page, stored_row
+
+PAGE = page("lgfedavg/layers")
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +84,7 @@ def test_paper_scale_is_the_papers_setting_and_cut():
         assert cfg.base == own and cfg.start in own.budgets
         assert len(cfg.cuts) == len(set(cfg.cuts)) == 10
         assert cfg.cuts.count((own.shared_side, own.shared_layers)) == 1
-    assert [cuts.named(data) for data in cuts.TASKS] == ["fc3 fc4 fc5", "conv1 conv2"]
+    assert [PAGE.named(data) for data in cuts.TASKS] == ["fc3 fc4 fc5", "conv1 conv2"]
 
 
 @pytest.mark.parametrize(
@@ -118,13 +120,13 @@ def test_tables_by_hand():
     }
     cell = cuts.cell(invented(ran), "mnist")
     reach = 4.302653 / np.sqrt(3)  # t at 97.5 %, two degrees of freedom, deviation 1
-    said = cuts.sharing(cell, "mnist")
+    said = PAGE.sharing(cell, "mnist")
     ahead = f"+2.00</td><td>{2 - reach:+.2f} to {2 + reach:+.2f}</td><td>3</td>"
     assert f"<td>local test, all shared</td><td>{ahead}" in said
     assert "none shared" not in said, "what has not run has no line"
     assert cuts.cell(invented({("last", 3): ([91], [70])}), "cifar10").empty
     alone = cuts.cell(invented({("last", 3): ([91], [70]), ("last", 5): ([90], [80])}), "mnist")
-    said = cuts.sharing(alone, "mnist")
+    said = PAGE.sharing(alone, "mnist")
     assert "<td>local test, all shared</td><td>+1.00</td><td></td><td>1</td>" in said
 
 
@@ -133,7 +135,7 @@ def test_cuts_that_have_not_run_are_said_to_be_missing():
     ran = {cut: ([90 + i, 91 + i], [80 - i, 80 - i]) for i, cut in every}
     del ran["first", 4]
     partly = cuts.cell(invented(ran), "mnist")
-    said = cuts.sharing(partly, "mnist")
+    said = PAGE.sharing(partly, "mnist")
     assert "<td>local test, all shared</td><td><b>-2.00</b>" in said
     assert "<td>new test, the first 3 layers shared</td><td><b>+7.00</b>" in said
-    assert "not yet run" in cuts.sharing(partly.iloc[:0], "mnist")
+    assert "not yet run" in PAGE.sharing(partly.iloc[:0], "mnist")

@@ -1,5 +1,4 @@
-"""Claims L12 and L13 of LG-FedAvg's paper, on stored runs at paper scale, paired over seeds; and
-what other choices change.
+"""Claims L12 and L13 of LG-FedAvg's paper, on stored runs at paper scale, paired over seeds.
 
 A model forgets where its accuracy on the old devices falls by more than `FORGETS` points, and does
 not where it falls by less than `KEEPS`: the printed falls are above 60, and below 2. Others are not
@@ -15,7 +14,7 @@ from lgfed_core.evidence.rows import plain
 from lgfed_core.evidence.verdict import greater
 from lgfed_core.papers.live_claims import Judged
 
-from .run import CHOICES, NAME, TABLE, ids
+from .run import NAME, TABLE, ids
 from .settings import SPLITS
 
 PAGE = "lgfedavg/rotated"
@@ -115,50 +114,3 @@ CLAIMS = (
 
 JUDGED = Judged(CLAIMS, stored)
 judged, from_stored, told = JUDGED.judged, JUDGED.from_stored, JUDGED.told
-
-
-CHANGED = {  # a setting, or one with its value -> what is other; those from `angle` on are ours
-    "angle=-90": "turned the other way",
-    "overlap": "its pictures are nobody else's",
-    "weighted": "weights 1/m",
-    "always": "drawn as all others",
-    "shared_layers": "layers shared: {}",
-    "shared_side": "first layers shared",
-    "own_first": "own layers learn first, rounds: {}",
-    "mu": "FedProx's mu: {}",
-    "angle": "turned by, degrees: {}",
-    "newcomers": "newcomers: {}",
-    "upright": "remedy: upright pictures kept",
-    "frozen": "remedy: last layers frozen",
-    "lr": "remedy: a tenth of the step",
-}
-
-
-def choices() -> pd.DataFrame:
-    """What each choice changes of Table 3's numbers at paper scale, in points.
-
-    Index split, choice and line in words, columns old devices and newcomer: means over the
-    ``seeds`` that ran both with it and as assumed.
-    """
-    columns = ("classes_per_device", "method", "finetune_fraction_C", "choice")
-    rows = select(NAME, columns=columns, table=(TABLE, CHOICES), scale="paper", selection="last")
-    lines = zip(rows["method"], rows["finetune_fraction_C"], strict=True)
-    rows = rows.assign(
-        split=rows["classes_per_device"].map(SPLITS).map(WORDS),
-        choice=rows["choice"].astype(object).fillna(""),
-        line=[f"{METHODS[method]}, C = {float(fraction):g}" for method, fraction in lines],
-        metric=rows["metric"].str.replace("^[^_]*_", "", regex=True),
-    )
-    wide = rows.set_index(["split", "choice", "line", "seed", "metric"])["value"].unstack()
-    wide = wide.reindex(columns=[*SIDES]).rename_axis(columns=None)
-    other = wide.index.get_level_values("choice") != ""
-    usual = wide[~other].droplevel("choice").reindex(wide.index[other].droplevel("choice"))
-    changed = (wide[other] - usual.to_numpy()).dropna().rename(columns=SIDES)
-    by = changed.groupby(level=["split", "choice", "line"], sort=False)
-    return by.mean().assign(seeds=by.size()).rename(_in_words, level="choice")
-
-
-def _in_words(choice: str) -> str:
-    """A choice for people: "mu=0.1" -> "FedProx's mu: 0.1"."""
-    setting, _, value = choice.partition("=")
-    return (CHANGED.get(choice) or CHANGED[setting]).format(value)

@@ -10,7 +10,7 @@ from lgfed_core.papers.lgfedavg.rotated.run import CURVES, ROTATED, ids
 from lgfed_core.papers.lgfedavg.rotated.settings import SPLITS, VARIED
 from toy import page, stored_row
 
-curves = page("lgfedavg/rotated").curves
+PAGE = page("lgfedavg/rotated")
 
 SIDES = ("normal", "normal_averaged", "normal_before", "rotated", "rotated_before")
 HELD = {  # line -> values of `SIDES`
@@ -54,9 +54,9 @@ def test_claims_name_lines_that_can_be_run():
 
 
 def test_choices_are_paired_with_what_is_assumed_by_seed(kept):
-    assert claims.choices().empty and curves().empty  # before anything has run
+    assert PAGE.choices().empty and PAGE.curves().empty  # before anything has run
     kept(made(HELD), made({"fedavg_0": (32, 32, 98, 80, 15)}, "angle=-90", seeds=(1, 7)))
-    found = claims.choices()
+    found = PAGE.choices()
     assert [*found.index.unique("choice")] == ["turned the other way"] and len(found) == 2
     for split in claims.WORDS.values():  # of the one seed that both have
         turned = found.loc[split, "turned the other way", "FedAvg, C = 0"]
@@ -66,7 +66,7 @@ def test_choices_are_paired_with_what_is_assumed_by_seed(kept):
 def test_every_choice_is_named_in_words(kept):
     names = [f"{name}={value}" for name, values in VARIED.items() for value in values]
     kept(made(HELD), *(made({"fedavg_0": HELD["fedavg_0"]}, name) for name in names))
-    found = {*claims.choices().index.unique("choice")}
+    found = {*PAGE.choices().index.unique("choice")}
     assert len(found) == len(names) and not any("=" in words for words in found)
     assert {"turned by, degrees: 45", "FedProx's mu: 0.1", "weights 1/m"} <= found
 
@@ -74,7 +74,7 @@ def test_every_choice_is_named_in_words(kept):
 def test_curves_of_old_devices_begin_before_the_newcomer_came(kept):
     ends = made({"fedavg_0": (30, 30, 98, 92, 15)}, seeds=(0,), splits=(10,))
     kept(ends, ends.iloc[:1].assign(table=CURVES, round=25, metric="normal"))
-    found = curves()
+    found = PAGE.curves()
     assert found["round"].tolist() == [0, 25] and found["value"].iloc[0] == pytest.approx(98)
 
 

@@ -116,6 +116,6 @@ def test_the_copied_attribute_in_closed_form():
     a = sp.symbols("a", positive=True)
     F = sp.log(2) + a * sp.log(a) + (1 - a) * sp.log(1 - a) - sp.log(1 - a)
     flip = float(sp.nsolve(sp.diff(F, a), 0.2))
-    found = minimax.solve(minimax.cases()["X = Y = P"])
+    found = minimax.solve(minimax.COPIED)
     np.testing.assert_allclose(found.encoder, [[1 - flip, flip], [flip, 1 - flip]], atol=1e-9)
     assert found.value == pytest.approx(float(F.subs(a, flip) - sp.log(2)), abs=1e-12)

@@ -8,8 +8,8 @@ from lgfed_core.metrics import information
 from lgfed_core.papers.lgfedavg.theory import minimax
 from toy import page
 
-CASES = minimax.cases()
 PAGE = page("lgfedavg/theory")
+CASES = PAGE.cases()
 SOLVERS = minimax.solve, PAGE.solve_deterministic
 ATTAINED = {
     "only merit counts": True,
@@ -109,7 +109,6 @@ def test_claim():
     [
         (lambda: minimax.solve(np.ones((2, 2, 2))), "sum to 1"),
         (lambda: minimax.solve(np.pad(CASES["X = Y = P"], ((0, 1), (0, 0), (0, 0)))), "must occur"),
-        (lambda: minimax.proxy(0.3), "at most 0.2"),
         (lambda: PAGE.solve_deterministic(random_law(0, (9, 2, 2))), "up to 8"),
         (lambda: minimax.solve(CASES["the proxy counts"], tolerance=-1.0), "nats only"),
     ],
@@ -120,10 +119,10 @@ def test_requests_that_cannot_be_met(asked, said):
 
 
 def test_the_more_the_proxy_counts_the_farther_is_the_bound():
-    laws = [minimax.proxy(reliance) for reliance in (0.0, 0.1, 0.2)]
+    laws = [PAGE.proxy(reliance) for reliance in (0.0, 0.1, 0.2)]
     above = [[f(law).value - minimax.bound(law) for law in laws] for f in SOLVERS]
     for values in above:
         assert values[0] == pytest.approx(0, abs=1e-12) and values[0] < values[1] < values[2]
     assert all(free <= function + 1e-12 for free, function in zip(*above, strict=True))
-    tail = [minimax.solve(minimax.proxy(0.15), x).information for x in (50.0, 100.0)]
+    tail = [minimax.solve(PAGE.proxy(0.15), x).information for x in (50.0, 100.0)]
     assert tail[0] / tail[1] == pytest.approx(4, rel=0.1)  # falls like lambda^-2
