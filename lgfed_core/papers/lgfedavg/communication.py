@@ -49,15 +49,6 @@ class System:
         """Parameters a deployed system sends: m uploads and m downloads in each round."""
         return 2 * self.m * self._per_direction(fed_rounds, lg_rounds)
 
-    @property
-    def personal(self) -> int:
-        """The personal layers of all K devices, sent one time: K (P - P_g).
-
-        v1 (footnote 1) says that this transfer, needed for an ensemble, is in its numbers; adding
-        it breaks the agreement of the CIFAR-10 and VQA rows, so it is not.
-        """
-        return self.K * (self.total - self.shared)
-
     def _per_direction(self, fed_rounds: int, lg_rounds: int) -> int:
         """Parameters over all rounds for one upload (or one download) per round."""
         numbers = self.shared, self.total, self.m, self.K, fed_rounds, lg_rounds

@@ -60,7 +60,7 @@ class Phases:
         """FedAvg for the largest budget and the extra rounds, with a snapshot at each budget."""
         cfg = self.cfg
         snapshots = tuple(cfg.rounds(b) for b in cfg.budgets)
-        tracker = Global(snapshots, self._on_test, cfg.every)
+        tracker = Global(snapshots, cfg.released, cfg.every)
         method = FedAvg(weighted=cfg.weighted)
         return self._part("fedavg", method, cfg.fedavg_lr, cfg.fedavg_rounds, tracker)
 
@@ -69,8 +69,8 @@ class Phases:
         first parameters."""
         cfg, done = self.cfg, self.cfg.rounds(int(budget)) if fedavg else 0
         method = LGFedAvg(layers=cfg.shared(self.fed.net), weighted=cfg.weighted)
-        on_test, rounds = self._on_test, cfg.rounds(cfg.lg_rounds)
-        tracker = AveragedBest(light=True) if on_test else Personal(every=cfg.every, light=True)
+        rounds, personal = cfg.rounds(cfg.lg_rounds), Personal(every=cfg.every, light=True)
+        tracker = AveragedBest(light=True) if cfg.released else personal
         start = fedavg.tensors[f"at_{done}"] if fedavg else self.first
         further = dict(start=start, first_round=done, before=done)
         out = self._part(f"lg_{budget}", method, cfg.lr, rounds, tracker, **further)
@@ -85,17 +85,13 @@ class Phases:
 
     def mtl(self) -> Outcome:
         """Mean-regularised multi-task learning."""
-        cfg, every = self.cfg, 1 if self._on_test else 4 * self.cfg.every
+        cfg, every = self.cfg, 1 if self.cfg.released else 4 * self.cfg.every
         tracker = Personal(**self._judge, every=every, light=True)
         return self._part("mtl", cfg.mtl(), cfg.lr, cfg.rounds(cfg.mtl_rounds), tracker)
 
     @property
-    def _on_test(self) -> bool:
-        return not self.cfg.validation
-
-    @property
     def _judge(self) -> dict:
-        return dict(judge="test", ties="first") if self._on_test else {}
+        return dict(judge="test", ties="first") if self.cfg.released else {}
 
     def _part(
         self, name: str, method: Method, lr, rounds, tracker: Tracker, before=None, **further

@@ -216,20 +216,3 @@ def by_seed(stored: pd.DataFrame) -> dict[tuple, pd.Series]:
             where = dataset, int(classes), (method, int(rounds)), metric, tuple(reading)
             out[where] = pd.Series(values[at], pd.Index(seeds[at], name="seed"), name="value")
     return out
-
-
-def ways_to_serve(stored: pd.DataFrame, classes: int, dataset: str = "mnist") -> pd.DataFrame:
-    """New test of last-round models by averaged weights, outputs and probabilities, paper scale.
-
-    stored: rows of `records.load`; those that are not `unbroken` are left out. Columns (way, mean |
-    sd over seeds); a way that was not computed when the rows were made has none.
-    """
-    rows = at_paper_scale(stored, dataset, selection="last", classes_per_device=classes)
-    rows = unbroken(rows, dataset)
-    out = {}
-    for way in NEW:
-        mine = rows[rows["metric"] == f"new_test_acc_{way}"]
-        values = mine.groupby(["protocol", *IDS[1:]], sort=False)["value"]
-        if values.ngroups or way != "probabilities":
-            out |= {(way, "mean"): values.mean(), (way, "sd"): values.std()}
-    return pd.DataFrame(out)

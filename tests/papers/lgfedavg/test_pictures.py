@@ -14,7 +14,6 @@ from lgfed_core.papers.lgfedavg import comparisons, records
 from lgfed_core.papers.lgfedavg.cifar10 import CIFAR10
 from lgfed_core.papers.lgfedavg.mnist import MNIST
 from lgfed_core.papers.lgfedavg.printed import TABLES
-from toy import stored_row
 
 LINES = {  # rounds of FedAvg before LG-FedAvg, and how long FedAvg trains
     MNIST: ((400, 800), 800),
@@ -94,8 +93,6 @@ def test_rows_are_found_by_claims_and_tables(smoke, tmp_path):
     for who in [("fedavg", whole), ("local_only", 0), *(("lg_fedavg", n) for n in starts)]:
         for test in ("local_test_acc", "new_test_acc"):
             assert len(read.get(data, 2, who, test)) == 1
-    served = records.ways_to_serve(stored, 2, data)
-    assert len(served) >= 3 and set(served.columns.get_level_values(0)) == set(records.NEW)
     if experiment is CIFAR10:
         mtl = report.table(TABLES["lgfedavg_v2_table1_cifar10"], folder=tmp_path)
         assert (mtl.loc[mtl["method"] == "mtl", "seeds"] > 0).any()
@@ -141,21 +138,6 @@ def test_full_scale_partition_on_real_labels():
 def test_impossible_settings_are_refused(change):
     with pytest.raises(LgfedError):
         MNIST.federation(MNIST.settings("smoke", **change), [0])
-
-
-def test_ways_to_serve():
-    ids = dict(table=MNIST.table, classes_per_device=2, protocol="as_released", selection="last")
-    ids |= dict(method="lg_fedavg", fedavg_rounds=800, lg_rounds=100)
-    stored = pd.DataFrame(
-        stored_row(**ids, seed=seed, metric=f"new_test_acc_{way}", value=value + seed)
-        for seed in (0, 2)
-        for way, value in (("weights", 79.0), ("outputs", 70.0))
-    )
-    served = records.ways_to_serve(stored, 2)
-    assert served["weights"].iloc[0].tolist() == pytest.approx([80.0, np.sqrt(2)])
-    assert served["outputs", "mean"].item() == pytest.approx(71.0)
-    assert records.ways_to_serve(stored, 5).empty
-    assert records.ways_to_serve(results.load(folder=paths.PAPER / "none"), 2, "cifar10").empty
 
 
 def test_runs_that_left_the_finite_numbers_are_kept_apart():

@@ -10,11 +10,12 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.metrics.linear import linear_probe
 from lgfed_core.models import count
 from lgfed_core.models.auxiliary import AuxiliaryMLP, head
-from lgfed_core.papers.lgfedavg.representations import labels, run
+from lgfed_core.papers.lgfedavg.representations import labels
+from lgfed_core.papers.lgfedavg.representations.measures import CHOOSING
 from lgfed_core.papers.lgfedavg.representations.run import REPRESENTATIONS, TABLE
 from toy import page, stored_row
 
-TESTS = page("lgfedavg/representations").TESTS
+PAGE = page("lgfedavg/representations")
 
 
 def test_each_device_keeps_its_labels_and_the_fewer_are_among_the_more():
@@ -79,7 +80,7 @@ def cell(way: str, weight: float, seed: int, value: float | None, **other: float
     ids = dict(table=TABLE, way=way, labels=10, weight=weight, selection="last", seed=seed)
     if value is None:
         return [stored_row(metric="diverged", value=3, **ids)]
-    numbers = dict.fromkeys(("validation_acc", run.CHOOSING, *TESTS), value) | other
+    numbers = dict.fromkeys(("validation_acc", CHOOSING, *PAGE.TESTS), value) | other
     return [stored_row(metric=name, value=number, **ids) for name, number in numbers.items()]
 
 
@@ -91,16 +92,16 @@ def test_a_weight_for_h_is_chosen_by_a_probe_and_equals_by_rule():
         for seed in (0, 1)
         for line in cell(
             *("jigsaw", weight, seed, 10 * weight + seed),
-            **{"validation_acc": accuracy + seed, run.CHOOSING: probe + seed},
+            **{"validation_acc": accuracy + seed, CHOOSING: probe + seed},
         )
     )
-    values = run.chosen(rows)
+    values = PAGE.chosen(rows)
     assert values["weight"].tolist() == [0.1, 0.1]  # the smallest of what is equal to a hundredth
     assert values["weight of h"].tolist() == [1.0, 1.0]
     assert values["local_test_acc"].tolist() == [1, 2]
     assert values["probe_digit"].tolist() == [10, 11]
-    assert run.cell(values, 10, "jigsaw").index.tolist() == [0, 1]
-    assert run.cell(values, 50, "jigsaw").empty
+    assert PAGE.cell(values, 10, "jigsaw").index.tolist() == [0, 1]
+    assert PAGE.cell(values, 50, "jigsaw").empty
 
 
 def test_the_weight_is_chosen_on_validation_rows_of_those_that_ran_and_held():
@@ -111,7 +112,7 @@ def test_the_weight_is_chosen_on_validation_rows_of_those_that_ran_and_held():
         rows += cell("rotation", weight, seed, value)
     rows += [line for way in ("plain", "fedavg") for line in cell(way, 1.0, 0, 60)]
     rows = pd.DataFrame(rows)
-    values = run.chosen(rows)
+    values = PAGE.chosen(rows)
     shown = values["weight"].groupby(level="way").first()
     assert shown["jigsaw"] == 0.1 and shown["rotation"] == 1
-    assert run.chosen(rows.iloc[:0]).empty
+    assert PAGE.chosen(rows.iloc[:0]).empty

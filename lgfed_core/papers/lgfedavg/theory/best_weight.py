@@ -26,7 +26,7 @@ from lgfed_core.evidence.verdict import Evidence
 from lgfed_core.seeds import Purpose, stream
 
 from . import closed_form as theory
-from .closed_form import Inputs, Problem
+from .closed_form import Inputs, Problem, Terms
 
 RHOS = (0.5, 0.1, 0.06, 0.02)  # Figure 4, left to right; 0.1 is Figure 2a, 0.06 Figure 2b
 SIGMAS = {"as_described": 1.5, "as_released": 2.25}  # the released code takes sigma^2 for the sd
@@ -157,17 +157,11 @@ def errors(
     return quadratic(draws, rho, sigma, on) @ np.vander(np.atleast_1d(alpha), 3, increasing=True).T
 
 
-@dataclass(frozen=True)
-class Optimum:
-    """The measured alpha*, its standard error, and its linearised value in each draw [D]."""
-
-    weight: float
-    se: float
-    by_draw: NDArray
-
-
-def optimum(draws: Draws, rho: float, sigma: float, on: str = "population") -> Optimum:
-    """Where the mean error over draws is least; ``on`` as for `quadratic`.
+def optimum(
+    draws: Draws, rho: float, sigma: float, on: str = "population"
+) -> tuple[float, float, NDArray]:
+    """(weight, se, by_draw): the measured alpha*, where the mean error over draws is least, its
+    standard error, and its linearised value in each draw [D]; ``on`` as for `quadratic`.
 
     The mean error is a parabola, so its minimum is a ratio of means, -e1 / (2 e2), found without a
     grid; the standard error is that of a ratio estimator (delta method), over draws. NaN for one.
@@ -176,7 +170,7 @@ def optimum(draws: Draws, rho: float, sigma: float, on: str = "population") -> O
     weight = -e1.mean() / (2 * e2.mean())
     by_draw = weight + (-e1 / 2 - weight * e2) / e2.mean()
     se = by_draw.std(ddof=1) / np.sqrt(len(draws)) if len(draws) > 1 else np.nan
-    return Optimum(float(weight), float(se), by_draw)
+    return float(weight), float(se), by_draw
 
 
 def problem(draws: Draws, rho: float, sigma: float) -> Problem:
@@ -193,16 +187,16 @@ def claim_l10(draws: Draws) -> Evidence:
     """
     tests = []
     for _, sigma, rho in SETTINGS:
-        weight = theory.corrected_weight(problem(draws, rho, sigma))
+        weight = theory.corrected(problem(draws, rho, sigma)).best_weight
         local, shared, mixed = errors(draws, rho, sigma, [1.0, 0.0, weight]).T
         tests += [verdict.greater(local, mixed), verdict.greater(shared, mixed)]
     return verdict.every(tests)
 
 
 def claim_l11(
-    samples: Iterable[Draws], formula: Callable[[Problem], float] = theory.printed_weight
+    samples: Iterable[Draws], formula: Callable[[Problem], Terms] = theory.printed
 ) -> Evidence:
-    """L11: the best weight is that of ``formula``, in every setting and for every law of x given.
+    """L11: the best weight is that of a ``formula``, in every setting and for every law of x given.
 
     Equal means within d/N, the relative order of what the paper leaves out (a leading-order formula
     that is right can be off by about d/(4N)). The estimate is the difference, measured minus
@@ -211,7 +205,7 @@ def claim_l11(
     tests = []
     for draws, (_, sigma, rho) in product(samples, SETTINGS):
         p = problem(draws, rho, sigma)
-        found, within = optimum(draws, rho, sigma), p.inputs.features / p.rows
-        tests.append(verdict.equivalent(found.by_draw, formula(p), within))
+        by_draw, within = optimum(draws, rho, sigma)[2], p.inputs.features / p.rows
+        tests.append(verdict.equivalent(by_draw, formula(p).best_weight, within))
     worst, joint = max(tests, key=lambda t: abs(t.estimate)), verdict.every(tests)
     return replace(worst, p=joint.p, p_against=joint.p_against)

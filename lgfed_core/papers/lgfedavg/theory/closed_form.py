@@ -113,22 +113,15 @@ class Terms:
     global_noise: Number  # G
 
     def error(self, alpha: Number) -> Number:
-        """E(alpha); alpha broadcasts against the terms. v2, eq. (36)."""
+        """E(alpha); alpha broadcasts against the terms. v2, eq. (36).
+
+        E(1) = L is its Proposition 2, E(0) = B + G its Proposition 3 (1 and 2 of its appendix).
+        """
         return (
             np.square(alpha) * self.local_noise
             + np.square(1 - np.asarray(alpha)) * self.bias
             + (1 - np.square(alpha)) * self.global_noise
         )
-
-    @property
-    def local_error(self) -> Number:
-        """E(1) = L. v2, Proposition 2 (Proposition 1 of its appendix)."""
-        return self.local_noise
-
-    @property
-    def global_error(self) -> Number:
-        """E(0) = B + G. v2, Proposition 3 (Proposition 2 of its appendix)."""
-        return self.bias + self.global_noise
 
     @property
     def best_weight(self) -> Number:
@@ -139,17 +132,13 @@ class Terms:
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.divide(self.bias, self.bias + self.local_noise - self.global_noise)[()]
 
-    @property
-    def best_error(self) -> Number:
-        """E(alpha*) = G + B (L - G) / (B + L - G): below both extremes unless B = 0 or L = G."""
-        return self.error(self.best_weight)
-
 
 def printed(p: Problem) -> Terms:
     """Theorem 2 as printed (v2, eq. 36).
 
     E = alpha^2 (d/N) sigma^2 + (1-alpha)^2 ((M-1)/M) rho^2 + (1-alpha^2) (d/(MN)) sigma^2.
-    It is derived under E[x x'] = I, and is wrong there: the bias lacks the trace of E[x x'].
+    Its best weight is rho^2 / (rho^2 + (d/N) sigma^2), Corollary 1 as printed (eq. 37). It is
+    derived under E[x x'] = I, and is wrong there: the bias lacks the trace of E[x x'].
     """
     M, N, d = p.devices, p.rows, p.inputs.features
     s2 = np.square(p.sigma)
@@ -160,8 +149,9 @@ def corrected(p: Problem) -> Terms:
     """Theorem 2 with E[x x'] = c I, to leading order in d/N.
 
     E = alpha^2 (d/N) sigma^2 + (1-alpha)^2 ((M-1)/M) c d rho^2 + (1-alpha^2) (d/(MN)) sigma^2:
-    the bias of eq. (25) is a trace, Tr(c I) = c d; the noise terms do not depend on c. Raises
-    SettingsError as `finite_sample` does.
+    the bias of eq. (25) is a trace, Tr(c I) = c d; the noise terms do not depend on c. Its best
+    weight is c rho^2 / (c rho^2 + sigma^2 / N), for every M >= 2: (M-1)/M and d cancel. It is that
+    of `printed` exactly when c = 1/d. Raises SettingsError as `finite_sample` does.
     """
     _enough_rows(p)
     terms = printed(p)
@@ -196,25 +186,6 @@ def gaussian(p: Problem) -> Terms:
     lead, near = corrected(p), finite_sample(p)
     factor = (n - 2) * (n**2 + 3 * n - 2 * d - 2) / ((n - 1) * (n + 2) * (n - d - 1))
     return Terms(near.local_noise, lead.bias * factor, near.global_noise)
-
-
-def printed_weight(p: Problem) -> Number:
-    """Corollary 1 as printed (v2, eq. 37): alpha* = rho^2 / (rho^2 + (d/N) sigma^2)."""
-    rho2 = np.square(p.rho)
-    return rho2 / (rho2 + p.inputs.features / p.rows * np.square(p.sigma))
-
-
-def corrected_weight(p: Problem) -> Number:
-    """Corollary 1 put right: alpha* = c rho^2 / (c rho^2 + sigma^2 / N), with no d and no M.
-
-    The factor (M-1)/M of the bias meets d sigma^2/N - d sigma^2/(MN) = ((M-1)/M) d sigma^2/N and
-    cancels, so this holds for every M >= 2; nan for one device. Equal to `printed_weight` exactly
-    when c = 1/d.
-    """
-    if p.devices == 1:
-        return np.full(np.broadcast(p.rho, p.sigma).shape, np.nan)[()]
-    signal = p.inputs.c * np.square(p.rho)
-    return signal / (signal + np.square(p.sigma) / p.rows)
 
 
 def _enough_rows(p: Problem) -> None:

@@ -197,21 +197,16 @@ class Version1(phases.PhasedExperiment):
     def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
         """Curves to draw: part, round, seed and local test in percent; LG-FedAvg from the goal on.
 
-        ``before`` is the round that LG-FedAvg goes on from, 0 for the others; ``sent`` the
-        parameters sent until then by the papers' convention.
+        ``before`` is the round that LG-FedAvg goes on from, 0 for the others.
         """
-        here, out = records.system(cfg), []
+        out = []
         for part, history in histories.items():
-            lines = history.reindex(columns=["round", "seed", "local_test_acc", "validation_acc"])
-            lines["before"], each = 0, 0 if part == "local" else here.total
+            lines = history.reindex(columns=["round", "seed", "local_test_acc"]).assign(before=0)
             if part.startswith("lg"):
                 fedavg = histories["fedavg"]
                 there = fedavg[fedavg["validation_acc"] >= cfg.goal].groupby("seed")["round"].min()
                 lines["before"] = lines["seed"].map(there).fillna(cfg.fedavg_rounds).astype(int)
-                lines["round"] += lines["before"]
-                each = here.shared
-            sent = here.total * lines["before"] + each * (lines["round"] - lines["before"])
-            lines["sent"] = (here.m + here.K) * sent
+            lines["round"] += lines["before"]
             out.append(lines.assign(part=part, local_test_acc=100 * lines["local_test_acc"]))
         return pd.concat(out, ignore_index=True)
 

@@ -35,21 +35,20 @@ def test_printed_and_corrected_values(setting):
     sigma, rho = setting
     p = Problem(rho, sigma)
     said, right = theory.printed(p), theory.corrected(p)
-    found = (theory.printed_weight(p), theory.corrected_weight(p))
-    assert np.round(found, 3) == pytest.approx(PINNED[setting][:2], abs=1e-12)
-    found = (said.local_error, said.global_error, right.local_error, right.global_error)
+    assert np.round([said.best_weight, right.best_weight], 3) == pytest.approx(
+        PINNED[setting][:2], abs=1e-12
+    )
+    found = [terms.error(alpha) for terms in (said, right) for alpha in (1, 0)]
     assert found == pytest.approx(PINNED[setting][2:], abs=6e-5)
-    assert said.best_weight == pytest.approx(theory.printed_weight(p), rel=1e-12)
-    assert right.best_weight == pytest.approx(theory.corrected_weight(p), rel=1e-12)
 
 
 def test_corrected_weight_of_other_laws():
-    p = Problem(0.1, 1.5, theory.normal())
-    assert theory.corrected_weight(p) == pytest.approx(0.8989, abs=1e-4)
+    weight = theory.corrected(Problem(0.1, 1.5, theory.normal())).best_weight
+    assert weight == pytest.approx(0.8989, abs=1e-4)
     for law in (theory.sphere(), theory.normal(c=1 / 20)):  # c = 1/d: the printed formula is right
         p = Problem(0.1, 1.5, law)
-        assert theory.corrected_weight(p) == pytest.approx(theory.printed_weight(p), rel=1e-12)
         right, said = theory.corrected(p), theory.printed(p)
+        assert right.best_weight == pytest.approx(said.best_weight, rel=1e-12)
         assert right.error(0.3) == pytest.approx(said.error(0.3), rel=1e-12)
 
 
@@ -81,17 +80,17 @@ def test_claims(samples):
     assert best_weight.claim_l11(samples.values()).p_against < 1e-20
     assert best_weight.claim_l11([samples["normal"]]).p_against < 1e-20
     assert best_weight.claim_l11([samples["sphere"]]).p < 0.05
-    assert best_weight.claim_l11(samples.values(), theory.corrected_weight).p < 0.05
+    assert best_weight.claim_l11(samples.values(), theory.corrected).p < 0.05
 
 
 def test_which_extreme_is_better(samples):
     """In Figure 2a local, as its caption says, and not global, as its formula does."""
     said, right = theory.printed(Problem(0.1, 1.5)), theory.corrected(Problem(0.1, 1.5))
-    assert said.local_error > said.global_error and right.local_error < right.global_error
+    assert said.error(1) > said.error(0) and right.error(1) < right.error(0)
     local, shared = best_weight.errors(samples["cube"], 0.1, 1.5, [1.0, 0.0]).T
     assert verdict.greater(shared, local).low > 0
-    astray = right.error(theory.printed_weight(Problem(0.1, 1.5)))
-    assert astray > 1.4 * right.local_error  # the printed weight is worse than no mixing at all
+    astray = right.error(said.best_weight)
+    assert astray > 1.4 * right.error(1)  # the printed weight is worse than no mixing at all
 
 
 def test_simulation_equals_a_plain_loop():
@@ -142,18 +141,18 @@ def test_exact_for_normal_inputs_however_few_rows():
         assert abs(values.mean() - getattr(rough, name)) > 10 * se, name
     cross = noise[:, 0] + noise[:, 1] / 2  # mean product of the two noises: G, exactly
     assert abs(cross.mean() - exact.global_noise) < 3 * cross.std() / np.sqrt(len(cross))
-    found = best_weight.optimum(draws, 0.8, 1.1)
-    assert abs(found.weight - exact.best_weight) < 3 * found.se
-    assert abs(found.weight - rough.best_weight) > 10 * found.se
+    weight, se, _ = best_weight.optimum(draws, 0.8, 1.1)
+    assert abs(weight - exact.best_weight) < 3 * se
+    assert abs(weight - rough.best_weight) > 10 * se
 
 
 @pytest.mark.parametrize("law", [theory.cube(4), theory.sphere(4)], ids=lambda law: law.name)
 def test_next_order_for_other_inputs(law):
     draws = simulate(law, 10_000, devices=3, rows=40, seed=1)
     p = Problem(0.3, 1.0, law, devices=3, rows=40)
-    found = best_weight.optimum(draws, 0.3, 1.0)
-    assert abs(found.weight - theory.finite_sample(p).best_weight) < 3 * found.se
-    assert abs(found.weight - theory.corrected_weight(p)) > 8 * found.se
+    weight, se, _ = best_weight.optimum(draws, 0.3, 1.0)
+    assert abs(weight - theory.finite_sample(p).best_weight) < 3 * se
+    assert abs(weight - theory.corrected(p).best_weight) > 8 * se
 
 
 def test_on_the_training_rows_d_over_n_is_exact():
@@ -180,8 +179,8 @@ def test_arrays_of_settings_and_one_device_which_has_no_best_weight():
     assert found.shape == (2, 2)
     assert found[1, 0] == theory.corrected(Problem(0.1, 2.25)).best_weight
     p = Problem(0.1, 1.5, devices=1)
-    assert np.isnan(theory.corrected(p).best_weight) and np.isnan(theory.corrected_weight(p))
-    assert theory.corrected(p).error(0.2) == pytest.approx(theory.corrected(p).local_error)
+    assert np.isnan(theory.corrected(p).best_weight)
+    assert theory.corrected(p).error(0.2) == pytest.approx(theory.corrected(p).error(1))
 
 
 DRAWS = simulate(theory.cube(2), 1, devices=2, rows=3)
@@ -206,4 +205,4 @@ DRAWS = simulate(theory.cube(2), 1, devices=2, rows=3)
 def test_requests_that_cannot_be_met(asked, said):
     with pytest.raises(SettingsError, match=said):
         asked()
-    assert np.isnan(best_weight.optimum(DRAWS, 0.1, 1.0).se)
+    assert np.isnan(best_weight.optimum(DRAWS, 0.1, 1.0)[1])

@@ -15,6 +15,8 @@ from lgfed_core.papers.lgfedavg.version1 import run as v1
 from lgfed_core.papers.lgfedavg.version1.run import VERSION1
 from toy import page, stored_row
 
+PAGE = page("lgfedavg/version1")
+
 
 @pytest.fixture(scope="module", params=["mnist", "cifar10"])
 def smoke(request):
@@ -91,7 +93,7 @@ def test_strangers_counted_by_hand():
     Shards 0, 1 and 3 hold one class. Who has 0 and 1 trains on class 0 and is tested on 0 and 1.
     """
     images = Dataset("toy", labels(5, 3), labels(1, 3), 2)
-    seen, strangers = set(), page("lgfedavg/version1").strangers
+    seen, strangers = set(), PAGE.strangers
     for seed in range(20):
         shares = strangers(images, 2, seed)
         assert shares.shape == (2,)
@@ -124,7 +126,7 @@ def histories():
 
 def test_curves_go_on_from_the_goal_and_count_what_is_sent(histories):
     cfg = VERSION1.settings("smoke", goal=0.6)
-    curves = VERSION1.progress(cfg, histories).set_index(["part", "round"])
+    curves = PAGE.with_sent(VERSION1.progress(cfg, histories), cfg).set_index(["part", "round"])
     everybody = cfg.devices + 2  # two of ten devices upload
     assert curves.loc[("fedavg", 3), "sent"] == everybody * 633_226 * 3
     assert curves.loc[("lg_v1", 4), "sent"] == everybody * (633_226 * 2 + 34_186 * 2)
