@@ -22,12 +22,13 @@ from lgfed_core.engine import Outcome
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.rows import PROTOCOLS
-from lgfed_core.papers import experiment
+from lgfed_core.papers import differences, experiment
 from lgfed_core.papers.parts import Part
 from lgfed_core.papers.settings import FROM_0, Checked
 
 from . import records as lgfedavg_rows, settings
 from .cifar10 import CIFAR10
+from .comparisons import WORDS
 from .mnist import MNIST
 
 NAME = "lgfedavg.layers"
@@ -203,6 +204,21 @@ def cell(
 def by_cut(values: pd.DataFrame, metric: str = "local_test_acc") -> pd.DataFrame:
     """One number of `cell`: a line per seed, a column (side, shared_layers) per cut."""
     return values[metric].unstack(["side", "shared_layers"]) if metric in values else pd.DataFrame()
+
+
+def sharing(values: pd.DataFrame, data: str, when: str = "best on validation rows") -> str:
+    """The paper's cut minus each other one that has run, on both tests, from the same FedAvg model.
+
+    values: of `cell`; when: their round or setting, in words.
+    """
+    own, pairs = chosen(data), []
+    for metric, test in (("local_test_acc", "local test"), (OUTPUTS, "new test")):
+        wide = by_cut(values, metric)
+        for side, n in wide if own in wide else ():
+            words = {0: "none shared", 5: "all shared"}.get(n, f"the {side} {n} layers shared")
+            if side != "start" and (side, n) != own:
+                pairs.append((f"{test}, {words}", wide[own], wide[side, n]))
+    return differences.table(f"{WORDS[data]}: points ahead of the other cuts, {when}", pairs)
 
 
 LAYERS = Layers()

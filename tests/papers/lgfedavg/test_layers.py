@@ -5,15 +5,12 @@ import pandas as pd
 import pytest
 import torch
 
-from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results
 from lgfed_core.papers import experiment
 from lgfed_core.papers.lgfedavg import layers as cuts
 from lgfed_core.papers.lgfedavg.layers import LAYERS
 from lgfed_core.papers.lgfedavg.mnist import MNIST
-from toy import page, stored_row
-
-PAGE = page("lgfedavg/layers")
+from toy import stored_row
 
 
 @pytest.fixture(scope="module")
@@ -77,24 +74,6 @@ def test_as_released_starts_at_the_best_on_test():
     assert set(rows.loc[rows["side"] == "last", "selection"]) == {"last", "best_test"}
 
 
-def test_paper_scale_is_the_papers_setting_and_cut():
-    for data in cuts.TASKS:
-        cfg = LAYERS.settings(data=data)
-        own = cuts.TASKS[data][0].settings()
-        assert cfg.base == own and cfg.start in own.budgets
-        assert len(cfg.cuts) == len(set(cfg.cuts)) == 10
-        assert cfg.cuts.count((own.shared_side, own.shared_layers)) == 1
-    assert [PAGE.named(data) for data in cuts.TASKS] == ["fc3 fc4 fc5", "conv1 conv2"]
-
-
-@pytest.mark.parametrize(
-    "change", [dict(data="adult"), dict(budget=450), dict(last=(6,)), dict(first=(0,))]
-)
-def test_impossible_cuts_are_refused(change):
-    with pytest.raises(SettingsError):
-        LAYERS.settings("smoke", **change)
-
-
 def invented(values: dict) -> pd.DataFrame:
     """Stored rows of MNIST: {(side, n): (local of each seed, new of each seed)}."""
     ids = dict(table=LAYERS.table, dataset="mnist", classes_per_device=2, fedavg_rounds=800)
@@ -120,13 +99,13 @@ def test_tables_by_hand():
     }
     cell = cuts.cell(invented(ran), "mnist")
     reach = 4.302653 / np.sqrt(3)  # t at 97.5 %, two degrees of freedom, deviation 1
-    said = PAGE.sharing(cell, "mnist")
+    said = cuts.sharing(cell, "mnist")
     ahead = f"+2.00</td><td>{2 - reach:+.2f} to {2 + reach:+.2f}</td><td>3</td>"
     assert f"<td>local test, all shared</td><td>{ahead}" in said
     assert "none shared" not in said, "what has not run has no line"
     assert cuts.cell(invented({("last", 3): ([91], [70])}), "cifar10").empty
     alone = cuts.cell(invented({("last", 3): ([91], [70]), ("last", 5): ([90], [80])}), "mnist")
-    said = PAGE.sharing(alone, "mnist")
+    said = cuts.sharing(alone, "mnist")
     assert "<td>local test, all shared</td><td>+1.00</td><td></td><td>1</td>" in said
 
 
@@ -135,7 +114,7 @@ def test_cuts_that_have_not_run_are_said_to_be_missing():
     ran = {cut: ([90 + i, 91 + i], [80 - i, 80 - i]) for i, cut in every}
     del ran["first", 4]
     partly = cuts.cell(invented(ran), "mnist")
-    said = PAGE.sharing(partly, "mnist")
+    said = cuts.sharing(partly, "mnist")
     assert "<td>local test, all shared</td><td><b>-2.00</b>" in said
     assert "<td>new test, the first 3 layers shared</td><td><b>+7.00</b>" in said
-    assert "not yet run" in PAGE.sharing(partly.iloc[:0], "mnist")
+    assert "not yet run" in cuts.sharing(partly.iloc[:0], "mnist")

@@ -5,8 +5,6 @@ import pandas as pd
 import pytest
 import torch
 
-from lgfed_core import paths
-from lgfed_core.errors import LgfedError, SettingsError
 from lgfed_core.evidence import records as results, report
 from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.methods import MTL, ReleasedMTL
@@ -105,25 +103,6 @@ def test_progress_puts_lg_after_its_fedavg(smoke):
     assert curves["local_test_acc"].dropna().between(0, 100).all()
 
 
-@pytest.mark.parametrize("protocol, validation", [("as_described", 0.0), ("as_released", 0.1)])
-def test_each_protocol_chooses_on_its_own_rows(protocol, validation):
-    with pytest.raises(SettingsError, match=f"validation is {validation}; {protocol} chooses on"):
-        MNIST.settings("smoke", protocol, validation=validation)
-
-
-def test_paper_settings_are_the_papers_and_quick_ones_the_same_method_on_less():
-    cfg = MNIST.settings("paper", "as_described")
-    assert (cfg.devices, cfg.fraction, cfg.batch_size, cfg.lr) == (100, 0.1, 10, 0.05)
-    assert cfg.rounds(800) == 800 and cfg.budgets == (400, 500, 600, 700, 800)
-    printed = pd.read_csv(paths.PAPER / f"{MNIST.table}.csv")
-    assert set(printed["fedavg_rounds"]) == {0, *cfg.budgets}
-    assert set(printed["lg_rounds"]) == {0, cfg.lg_rounds}
-    quick, paper = (CIFAR10.settings(scale) for scale in ("quick", "paper"))
-    assert quick.rounds(1800) == 54 and paper.rounds(1800) == 1800
-    same = ("lr", "decay", "shared_layers", "shared_side", "validation", "mtl_scale", "softmax")
-    assert all(getattr(quick, name) == getattr(paper, name) for name in same)
-
-
 def test_full_scale_partition_on_real_labels():
     federation, start = MNIST.federation(MNIST.settings("paper", "as_described"), [0])
     split = federation.partitions[0]
@@ -132,12 +111,6 @@ def test_full_scale_partition_on_real_labels():
     assert len(split) == 100 and sizes.sum() == 60_000
     assert sizes.min() >= 2 * 271 and sizes.max() <= 2 * 338
     assert np.isclose(split.validation.size.sum() / 60_000, 0.1, atol=0.005)
-
-
-@pytest.mark.parametrize("change", [dict(starts=(450,)), dict(classes=11)])
-def test_impossible_settings_are_refused(change):
-    with pytest.raises(LgfedError):
-        MNIST.federation(MNIST.settings("smoke", **change), [0])
 
 
 def test_runs_that_left_the_finite_numbers_are_kept_apart():

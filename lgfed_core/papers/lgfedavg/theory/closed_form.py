@@ -12,14 +12,9 @@ devices, is for *any* M, N, d and any law of x
     E(alpha) = alpha^2 L + (1 - alpha)^2 B + (1 - alpha^2) G                          (`Terms`)
 
 with L the noise of the local fit, B the bias that comes from fitting all devices at once, and G the
-noise of the global fit. What differs between the versions below is the value of L, B and G:
-
-=================  ==============================================================================
-`printed`          Theorem 2 as it stands in the paper
-`corrected`        the same to leading order, with the trace that the paper drops
-`finite_sample`    the next order in d/N as well: what a simulation with 2,000 rows can resolve
-`gaussian`         exact, for normal x
-=================  ==============================================================================
+noise of the global fit: as `printed`, to leading order (`corrected`), to the next one
+(`finite_sample`: what a simulation with 2,000 rows can resolve), and exact for normal x
+(`gaussian`).
 
 All functions are pure, take floats or broadcastable arrays for ``rho`` and ``sigma``, and give
 errors in squared units of y, without the irreducible sigma^2 of a noisy target.

@@ -44,9 +44,12 @@ def printed_share() -> float:
     return 100 * table["lg_fedavg", sent] / table["fedavg", sent]
 
 
-def at_goal(rows: pd.DataFrame, line: str, metric: str) -> pd.Series:
-    """One number of Table 2's line by seed; rows: of `stored`."""
-    return _by_seed(select(rows, metric=metric, **ids(line)), line)
+def number(rows: pd.DataFrame, line: str, metric: str, **where: object) -> pd.Series:
+    """One number of a line by seed, named by its `Line`: Table 2's, unless ``where`` says another;
+    rows: of `stored`."""
+    found = select(rows, metric=metric, **ids(line) | where).set_index("seed")["value"]
+    of = tuple((name, plain(ids(line)[name])) for name in ("method", "start"))
+    return found.astype(float).sort_index().rename(Line(NAME, of))
 
 
 def after(
@@ -57,9 +60,8 @@ def after(
     metric: str = "local_test_acc",
 ) -> pd.Series:
     """Local test accuracy of a line by seed, ``rounds`` after its own first; lr: learning rate."""
-    where = ids(line) | dict(metric=metric, round=rounds, table=CURVES)
-    where |= {} if lr == Settings.lr else dict(table=RATES, lr=lr)
-    return _by_seed(select(rows, **where), line)
+    table = dict(table=CURVES) if lr == Settings.lr else dict(table=RATES, lr=lr)
+    return number(rows, line, metric, round=rounds, **table)
 
 
 def chosen_rate(rows: pd.DataFrame, line: str, rounds: int) -> float:
@@ -76,8 +78,8 @@ def shares(rows: pd.DataFrame) -> pd.Series:
 
     NaN for a seed of which LG-FedAvg did not get there; where FedAvg did not, it is at most that.
     """
-    lg, fed = (at_goal(rows, line, "params_communicated") for line in ("lg_fedavg", "fedavg"))
-    reached = at_goal(rows, "lg_fedavg", "goal_reached").astype(float)
+    lg, fed = (number(rows, line, "params_communicated") for line in ("lg_fedavg", "fedavg"))
+    reached = number(rows, "lg_fedavg", "goal_reached").astype(float)
     return 100 * (lg / fed).where(reached == 1)
 
 
@@ -87,10 +89,10 @@ def cheaper(rows: pd.DataFrame) -> list[Part]:
     Of the second the estimate and its interval are what was saved, in percent of what FedAvg sent:
     100 less the geometric mean of `shares`, as the test is on logarithms of ratios.
     """
-    reached = at_goal(rows, "lg_fedavg", "goal_reached")
+    reached = number(rows, "lg_fedavg", "goal_reached")
     share = shares(rows).dropna()
-    of = tuple(map(_line, ("fedavg", "lg_fedavg")))
-    late = at_goal(rows, "fedavg", "goal_reached") != 1  # seeds that count with all their rounds
+    fedavg = number(rows, "fedavg", "goal_reached")
+    late = fedavg != 1  # seeds that count with all their rounds
     least = " at least" if late.any() else ""
     name, most = f"parameters saved{least}, % of FedAvg's", (100 + printed_share()) / 2
     saved = greater(-np.log(share.to_numpy() / 100), by=-np.log(most / 100))
@@ -98,7 +100,7 @@ def cheaper(rows: pd.DataFrame) -> list[Part]:
     there = exact("the goal is reached", float(reached.mean()), bool((reached == 1).all()))
     return [
         there if len(reached) else Part(there.name, 0, there.evidence),
-        Part(name, len(share), replace(saved, **ends), of),
+        Part(name, len(share), replace(saved, **ends), (fedavg.name, reached.name)),
     ]
 
 
@@ -147,20 +149,6 @@ JUDGED = Judged(CLAIMS, stored)
 judged, from_stored, told = JUDGED.judged, JUDGED.from_stored, JUDGED.told
 
 
-def _by_seed(rows: pd.DataFrame, line: str) -> pd.Series:
-    return rows.set_index("seed")["value"].astype(float).sort_index().rename(_line(line))
-
-
-def _line(line: str) -> Line:
-    return Line(NAME, tuple((name, plain(ids(line)[name])) for name in ("method", "start")))
-
-
-def curves() -> pd.DataFrame:
-    """Accuracies by round at paper scale: columns method, start, seed, round, metric, value."""
-    columns = ("method", "start", "round")
-    return select(NAME, columns=columns, own=True, table=CURVES, scale="paper")
-
-
 def longer() -> pd.DataFrame:
     """The recorded rows of longer runs, of each line and rate the longest: method, start, lr,
     long, round, seed, metric, value."""
@@ -169,19 +157,3 @@ def longer() -> pd.DataFrame:
     found = found.astype(dict(lr=float, round=float, long=int))
     longest = found.groupby(["method", "start", "lr"])["long"].transform("max")
     return found[found["long"] == longest]
-
-
-def by_line(curves: pd.DataFrame, start: int) -> dict[str, pd.DataFrame]:
-    """Local test of each of `LINES` that ran, in percent: index round in all, a column per seed.
-
-    curves: of `curves`, `longer` at one rate or `Questions.progress`. start: rounds of FedAvg
-    before LG-FedAvg goes on from its model.
-    """
-    found = {}
-    for line in LINES if len(curves) else ():
-        where = {name: ids(line)[name] for name in ("method", "start")}
-        mine = select(curves, metric="local_test_acc", **where)
-        if len(mine):
-            found[line] = mine.pivot_table("value", "round", "seed")
-            found[line].index += start if line == "lg_fedavg" else 0
-    return found

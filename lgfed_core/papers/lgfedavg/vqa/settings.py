@@ -21,13 +21,10 @@ MOST = 16  # GiB of pixels in all rows, each with its picture's own; twice that 
 SMALL = dict(widths=(8, 16, 64), blocks=1, norm="group", small=True, seen=64, even=True)
 SMALL |= dict.fromkeys(("embedding", "hidden", "joint", "fused"), 32)
 SCALES = {
-    "smoke": dict(
-        **dict(devices=4, fraction=0.5, questions=(240, 200), side=8, batch_size=40),
-        **dict(rounds=4, start=2, further=2, scratch=2, every=1, goal=0.2),
-    ),
-    "quick": dict(
-        devices=10, fraction=0.5, questions=(2000, 400), rounds=20, start=10, further=10, scratch=4
-    ),
+    "smoke": dict(devices=4, fraction=0.5, questions=(240, 200), side=8, batch_size=40, goal=0.2)
+    | dict(rounds=4, start=2, further=2, scratch=2, every=1),
+    "quick": dict(devices=10, fraction=0.5, questions=(2000, 400))
+    | dict(rounds=20, start=10, further=10, scratch=4),
     "paper": {},
 }
 

@@ -8,7 +8,6 @@ import torch
 
 from lgfed_core import models
 from lgfed_core.engine import LocalTraining, run
-from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results, report
 from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.methods import WatchedFedAvg
@@ -34,14 +33,6 @@ def test_networks_are_those_of_the_tables():
     assert models.count(released, parts(released, "head")) == 2145
     fedavg = AdultNet(0)
     assert fedavg.head is None and not parts(fedavg, "head")
-
-
-def test_a_strength_is_not_picked_from_a_part_of_the_frontier():
-    for frontier in ((), (10.0,)):
-        with pytest.raises(SettingsError, match="strength is picked on the frontier"):
-            FAIRNESS.settings("paper", frontier=frontier)
-    FAIRNESS.settings("paper", frontier=(), strength=0.3)
-    FAIRNESS.settings("paper", frontier=(*settings.Settings.frontier, 30.0))
 
 
 def test_validation_rows_are_too_few_for_odds_and_are_not_asked_for_any():
@@ -118,12 +109,6 @@ def test_the_papers_devices_and_their_test_rows(split, rows):
     tested = torch.stack([data.test.y[part.test.of(k)].float().mean() for k in range(10)])
     if split == "noniid":  # test rows match their device
         assert mine.std() > 0.05 and torch.corrcoef(torch.stack([mine, tested]))[0, 1] > 0.95
-
-
-@pytest.mark.parametrize("change", [dict(splits=("half",)), dict(methods=("magic",))])
-def test_impossible_settings_are_refused(change):
-    with pytest.raises(SettingsError, match="half|magic"):
-        FAIRNESS.settings("smoke", **change)
 
 
 def test_a_diverged_seed_is_measured_as_nothing_and_the_other_as_ever():

@@ -5,7 +5,7 @@ import pytest
 
 from lgfed_core import models
 from lgfed_core.engine import Outcome
-from lgfed_core.errors import DataError, SettingsError
+from lgfed_core.errors import DataError
 from lgfed_core.evidence import verdict
 from lgfed_core.fill.ledger import Ledger
 from lgfed_core.fill.plan import Planner
@@ -56,25 +56,6 @@ def test_a_fifth_of_the_layers_is_shared_from_either_side_and_the_rate_falls_by_
     assert models.count(net, cfg.method(1.0, net).layers) == models.count(net)
     training = MOOD.settings("paper", rounds=10).training
     assert training.rate(5) == pytest.approx(training.rate(0) / 2) and training.adam
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        (dict(sources=("diaries",)), "sources has .*diaries"),
-        (dict(sources=("own",)), "own.*name your file"),
-        (dict(alphas=(0.5,)), "alphas has .*0.5"),
-        (dict(side="top"), "side 'top'"),
-        (dict(shrink=0.0), "shrink is 0.0"),
-        (dict(words=30, tokens=20), "tokens is 20"),
-        (dict(each=5), "each is 5"),
-        (dict(scale="paper", restarts=10), "restarts is 10; at paper scale"),
-        (dict(protocol="as_released"), "no released protocol"),
-    ],
-)
-def test_settings_that_cannot_be_are_refused(wrong, said):
-    with pytest.raises(SettingsError, match=said):
-        MOOD.settings(**(dict(scale="smoke") | wrong))
 
 
 def test_ones_own_file_is_trained_on_and_a_bad_one_refused_before(tmp_path, monkeypatch):

@@ -162,19 +162,3 @@ def test_all_choices_go_on_from_one_model_where_they_can():
         own_start = ROTATED.folder(own.first, [0])
         assert own_start == (parts["before"].parent if own.overlap else parts[first[1]].parent)
     assert "fedavg_0:weighted=False" not in parts and "fedprox_0.1:mu=1.0" in parts
-
-
-def test_settings_are_the_papers_and_impossible_ones_are_refused():
-    cfg = ROTATED.settings()
-    assert (cfg.devices, cfg.train_rows, cfg.test_rows) == (100, 3000, 500)
-    assert (cfg.rounds, cfg.angle, cfg.goal, cfg.cohort) == (500, 90, 0.98, 0.1)
-    for change, said in (
-        (dict(lines=("fedprox_0",)), "fedprox_0"),
-        (dict(vary=("colour",)), "colour"),
-        (dict(classes=3), "classes"),
-        (dict(newcomers=0), "newcomers"),
-    ):
-        with pytest.raises(SettingsError, match=said):
-            ROTATED.settings("smoke", **change)
-    with pytest.raises(SettingsError, match="no released protocol"):
-        ROTATED.settings("smoke", "as_released")

@@ -6,7 +6,6 @@ import torch
 
 from lgfed_core import models
 from lgfed_core.data import Dataset, Split
-from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results
 from lgfed_core.evidence.report import table
 from lgfed_core.models.layout import joined
@@ -61,25 +60,6 @@ def test_own_heads_start_as_copies_of_the_global_one():
         torch.nn.utils.vector_to_parameters(plain, fed.net.parameters())
         assert torch.equal(net(x), fed.net(x)) and torch.equal(net(x, own=True), fed.net(x))
     assert torch.equal(joined(net), start[1])
-
-
-def test_settings_are_the_papers_and_quick_scale_has_goals_of_its_own():
-    mnist, cifar = (VERSION1.settings("paper", data=data) for data in ("mnist", "cifar10"))
-    assert models.count(mnist.net(), mnist.shared(mnist.net())) == 34_186
-    assert models.count(cifar.net(), cifar.shared(cifar.net())) == 2_872
-    assert (mnist.batch_size, mnist.lr, mnist.goal, mnist.lg_rounds) == (10, 0.05, 0.975, 50)
-    assert (cifar.batch_size, cifar.lr, cifar.goal, cifar.lg_rounds) == (50, 0.1, 0.57, 60)
-    for paper in (mnist, cifar):
-        quick = VERSION1.settings("quick", data=paper.data)
-        assert quick.goal < paper.goal and paper.further == paper.lg_rounds > quick.further >= 10
-        assert VERSION1.settings("quick", data=paper.data, goal=0.5).goal == 0.5
-
-
-def test_there_is_no_released_protocol():
-    with pytest.raises(SettingsError, match="no released protocol"):
-        VERSION1.settings("smoke", "as_released")
-    with pytest.raises(SettingsError, match="mnist, cifar10"):
-        VERSION1.settings("smoke", data="faces")
 
 
 def labels(*counts: int) -> Split:

@@ -59,45 +59,6 @@ def test_of_vqa_v1_as_many_questions_are_read_as_are_asked_for(official):
     assert (len(every.data.train), len(every.data.test)) == (300, 300)
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        (dict(data="vqa_v2"), "data 'vqa_v2' is none of easy_vqa, vqa_v1"),
-        (dict(lines=("fedprox",)), "lines has"),
-        (dict(start=4), "start is 4; it must be below rounds, 4"),
-        (dict(network="large"), "network 'large' is none of small, paper"),
-        (dict(protocol="as_released"), "no released protocol"),
-        (dict(data="vqa_v1", closed=True), "closed is True, which is easy-VQA's alone: VQA v1 has"),
-        (PAPERS, r"side is 224, .* of 369,861 rows take 207.4 GiB, and 16 is the most; lower side"),
-        (PAPERS | dict(questions=(20_000, 9_000)), r"questions is \(20000, 9000\): .* 16.3 GiB"),
-        (dict(side=224, closed=True, questions=None), "of 48,248 rows take 27.1 GiB"),
-        (dict(network="paper"), "network is 'paper', lines has lg_fedavg: running statistics stay"),
-    ],
-)
-def test_what_cannot_be_is_refused_by_name_before_any_data_are_read(changes, said):
-    with pytest.raises(SettingsError, match=said):
-        QUESTIONS.settings("smoke", **changes)
-
-
-def test_the_rounds_of_the_printed_curves_cannot_be_set():
-    with pytest.raises(SettingsError, match="has no setting figure"):
-        QUESTIONS.settings("smoke", figure=5)
-    assert settings.Settings.figure == 20
-    for scale in QUESTIONS.scales:
-        cfg = QUESTIONS.settings(scale)
-        assert QUESTIONS.folder(cfg, [0]).name == f"{scale}-easy_vqa-seed0"  # as ever
-
-
-def test_what_fits_into_memory_is_taken():
-    for changed in (
-        PAPERS | dict(questions=(20_000, 8_000)),
-        PAPERS | dict(side=62),
-        dict(side=224, questions=None),
-        dict(data="vqa_v1", questions=None),
-    ):
-        assert QUESTIONS.settings("smoke", **changed)
-
-
 def test_the_package_has_as_many_questions_as_are_reckoned_with():
     asked = easy_vqa.load(1)
     short = [asked.answers.index(word) for word in ("yes", "no")]
