@@ -216,3 +216,15 @@ def by_seed(stored: pd.DataFrame) -> dict[tuple, pd.Series]:
             where = dataset, int(classes), (method, int(rounds)), metric, tuple(reading)
             out[where] = pd.Series(values[at], pd.Index(seeds[at], name="seed"), name="value")
     return out
+
+
+def ways_to_serve(stored: pd.DataFrame, classes: int, dataset: str = "mnist") -> pd.DataFrame:
+    """New test of last-round models by what is averaged, at paper scale: (way, mean | std).
+
+    stored: rows of `records.load`; those that are not `unbroken` are left out.
+    """
+    rows = at_paper_scale(stored, dataset, selection="last", classes_per_device=classes)
+    ways = {f"new_test_acc_{way}": way for way in NEW}
+    values = select(unbroken(rows, dataset), metric=ways)
+    values = values.groupby(["protocol", *IDS[1:], "metric"])["value"].agg(["mean", "std"])
+    return values.unstack().swaplevel(axis=1).rename(columns=ways).sort_index(axis=1)

@@ -12,6 +12,7 @@ from lgfed_core.papers.lgfedavg import comparisons, records
 from lgfed_core.papers.lgfedavg.cifar10 import CIFAR10
 from lgfed_core.papers.lgfedavg.mnist import MNIST
 from lgfed_core.papers.lgfedavg.printed import TABLES
+from toy import stored_row
 
 LINES = {  # rounds of FedAvg before LG-FedAvg, and how long FedAvg trains
     MNIST: ((400, 800), 800),
@@ -111,6 +112,21 @@ def test_full_scale_partition_on_real_labels():
     assert len(split) == 100 and sizes.sum() == 60_000
     assert sizes.min() >= 2 * 271 and sizes.max() <= 2 * 338
     assert np.isclose(split.validation.size.sum() / 60_000, 0.1, atol=0.005)
+
+
+def test_ways_to_serve():
+    ids = dict(table=MNIST.table, classes_per_device=2, protocol="as_released", selection="last")
+    ids |= dict(method="lg_fedavg", fedavg_rounds=800, lg_rounds=100)
+    stored = pd.DataFrame(
+        stored_row(**ids, seed=seed, metric=f"new_test_acc_{way}", value=value + seed)
+        for seed in (0, 2)
+        for way, value in (("weights", 79.0), ("outputs", 70.0))
+    )
+    served = records.ways_to_serve(stored, 2)
+    assert served["weights"].iloc[0].tolist() == pytest.approx([80.0, np.sqrt(2)])
+    assert served["outputs", "mean"].item() == pytest.approx(71.0)
+    assert records.ways_to_serve(stored, 5).empty
+    assert records.ways_to_serve(stored.iloc[:0], 2, "cifar10").empty
 
 
 def test_runs_that_left_the_finite_numbers_are_kept_apart():
