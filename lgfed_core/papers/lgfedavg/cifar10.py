@@ -1,8 +1,7 @@
 """LG-FedAvg on CIFAR-10: Tables 1 and 8 of Liang et al. 2020 (v2, section 5.2, appendix C.2.2).
 
-As on MNIST, with a small convolutional network, random crops and flips, more rounds, and the other
-half of the network shared: the two convolutions, next to the input. Table 1 is Table 8's part for
-two classes per device, with mean-regularised multi-task learning (MTL) beside it.
+As on MNIST, with a small convolutional network of which the two convolutions are shared. Table 1 is
+Table 8's part for two classes per device, with mean-regularised multi-task learning (MTL) beside.
 
 The text names a learning rate decay of 0.005 and no formula; as described, the rate after t rounds
 is 0.1 / (1 + 0.005 t), and LG-FedAvg goes on where FedAvg's rate has come to: started anew at 0.1,

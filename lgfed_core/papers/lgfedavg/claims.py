@@ -11,23 +11,8 @@ from lgfed_core.evidence.claims import Claim
 from lgfed_core.evidence.printed import margin
 from lgfed_core.evidence.records import select
 
-from . import layers as cuts
-from .comparisons import (
-    FAILS,
-    FULL,
-    LOCAL,
-    READINGS,
-    SOUND,
-    WITHIN,
-    Read,
-    ahead,
-    grows_with_variance,
-    keeps_both,
-    lg,
-    local_fails,
-    printed,
-    same_served,
-)
+from . import comparisons, layers as cuts
+from .comparisons import FAILS, FULL, LOCAL, READINGS, SOUND, WITHIN, Read, ahead, lg
 from .printed import TABLES
 from .records import at_hand, by_seed
 
@@ -112,7 +97,7 @@ CLAIMS = (
         "L6",
         "lgfedavg/cifar10",
         f"new test: local only is more than {FAILS:g} points behind FedAvg",
-        local_fails,
+        comparisons.local_fails,
         question="Do models trained alone fail on new devices?",
         answer="**In part.** With averaged weights, which the paper uses, they are 8 to 65 points "
         "behind FedAvg. Averaged outputs rescue many of them, to within 6 to 9 points on MNIST "
@@ -130,7 +115,7 @@ CLAIMS = (
         "L7",
         "lgfedavg/mnist",
         f"MNIST: local test at or above FedAvg, new test within {WITHIN:g}",
-        keeps_both,
+        comparisons.keeps_both,
         question="Does LG-FedAvg keep FedAvg's accuracy on MNIST, on own classes and on new "
         "devices?",
         answer="**Yes, where told.** That is 16 of 20 settings: five numbers of classes, two "
@@ -149,7 +134,7 @@ CLAIMS = (
         "L8",
         "lgfedavg/cifar10",
         "CIFAR-10: the advantage on local test grows as classes fall",
-        grows_with_variance,
+        comparisons.grows_with_variance,
         question="Does the advantage over FedAvg grow as devices see fewer classes?",
         answer="**Yes.** On CIFAR-10 each step from 10 over 5, 4 and 3 to 2 classes adds 8 points, "
         "by a line through all five.",
@@ -160,7 +145,7 @@ CLAIMS = (
         "L9",
         "lgfedavg/cifar10",
         f"new test: averaged weights and averaged outputs within {WITHIN:g}",
-        same_served,
+        comparisons.same_served,
         question="For LG-FedAvg, are averaged weights and averaged outputs equally good for new "
         "devices?",
         answer="**Yes, where told.** On MNIST the two agree to 0.01 points. On CIFAR-10 they "
@@ -203,7 +188,7 @@ def by_reading(*ids: str) -> pd.DataFrame:
 
 def _sent() -> int:
     """What LG-FedAvg sends in 1200 + 100 rounds, in percent of FedAvg's, by the printed numbers."""
-    paper = printed("cifar10", 2)
+    paper = comparisons.printed("cifar10", 2)
     sent = [paper[who, "params_communicated"] for who in (lg(1200), FULL["cifar10"])]
     return round(100 * sent[0] / sent[1])
 

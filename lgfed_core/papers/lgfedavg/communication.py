@@ -13,12 +13,11 @@ Source: Liang et al. (2019, v1) Tables 1 and 2; (2020, v2) Tables 1, 2, 6 and 8.
 """
 
 from dataclasses import dataclass
-from numbers import Integral
 from pathlib import Path
 
 import pandas as pd
 
-from lgfed_core.errors import ResultsError
+from lgfed_core.errors import ResultsError, at_least, at_most, whole
 from lgfed_core.evidence.printed import row_name
 from lgfed_core.paths import PAPER
 
@@ -29,14 +28,20 @@ BYTES = 4  # of a parameter sent as float32
 class System:
     """A network and its federation, in the symbols above.
 
-    Counts raise ResultsError when the numbers contradict each other (P_g > P, m > K, a negative
-    one). What happens once, and not in each round, is in none of them.
+    Raises SettingsError for numbers that contradict each other, as P_g > P or m > K. What happens
+    once, and not in each round, is in none of the counts.
     """
 
     shared: int  # P_g
     total: int  # P
     m: int
     K: int
+
+    def __post_init__(self):
+        whole(**vars(self))
+        at_least(1, m=self.m)
+        at_most(self.total, shared=self.shared)
+        at_most(self.K, m=self.m)
 
     def papers(self, fed_rounds: int, lg_rounds: int) -> int:
         """Parameters sent by the papers' convention: m uploads and K downloads in each round.
@@ -51,15 +56,6 @@ class System:
 
     def _per_direction(self, fed_rounds: int, lg_rounds: int) -> int:
         """Parameters over all rounds for one upload (or one download) per round."""
-        numbers = self.shared, self.total, self.m, self.K, fed_rounds, lg_rounds
-        whole = all(isinstance(n, Integral) for n in numbers)
-        sound = whole and 0 <= self.shared <= self.total and 0 < self.m <= self.K
-        if not (sound and min(fed_rounds, lg_rounds) >= 0):
-            raise ResultsError(
-                f"cannot count communication for {self.shared} shared of {self.total} parameters, "
-                f"{self.m} of {self.K} devices, {fed_rounds} + {lg_rounds} rounds: need whole "
-                "numbers, 0 <= shared <= total, 0 < m <= K and no negative rounds"
-            )
         return self.total * fed_rounds + self.shared * lg_rounds
 
 

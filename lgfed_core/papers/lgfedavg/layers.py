@@ -1,13 +1,9 @@
 """Which layers should be shared? LG-FedAvg with every cut, from one FedAvg model; our own question.
 
-The paper shares the last three of five layers on MNIST and the first two of five on CIFAR-10, and
-says little about why. Here 100 rounds of LG-FedAvg start from the same FedAvg model (after 800
-rounds on MNIST, 1200 on CIFAR-10) once for every cut: the last n layers shared, n = 0 to 5, and the
-first n, n = 1 to 4. With n = 0 each device only fine-tunes; with n = 5 FedAvg goes on.
-
-Devices, batches and the FedAvg model are those of `mnist` and `cifar10`, whose checkpoints are read
-(or made): a cut costs 100 rounds, and the paper's own cut costs none where that experiment has run.
-All cuts of a seed see the same devices and batches: compare them in pairs.
+100 rounds of LG-FedAvg start from one FedAvg model once for every cut: the last n layers shared,
+n = 0 (each device fine-tunes) to 5 (FedAvg goes on), and the first n, n = 1 to 4. Devices, batches
+and the FedAvg model are those of `mnist` and `cifar10`, whose checkpoints are read (or made): the
+paper's own cut costs nothing where that experiment has run. Compare the cuts of a seed in pairs.
 """
 
 from collections.abc import Iterable, Iterator

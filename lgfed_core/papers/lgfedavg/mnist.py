@@ -1,8 +1,7 @@
 """LG-FedAvg on MNIST: Table 6 of Liang et al. 2020 (v2, appendix C.2.1).
 
-100 devices hold two (3, 4, 5, 10) classes each. FedAvg trains one model; local-only trains one a
-device; LG-FedAvg starts from a FedAvg model and continues for 100 rounds with the last three
-layers shared. The phases are those of `phases`, the two protocols those of
+100 devices hold two (3, 4, 5, 10) classes each. LG-FedAvg goes on from a FedAvg model for 100
+rounds with the last three layers shared. The phases are those of `phases`, the protocols those of
 `settings`.
 """
 

@@ -152,26 +152,25 @@ class PhasedExperiment(Experiment):
 
     def pieces(self, protocol: str) -> list[Piece]:
         """A piece for each line of the data set's tables: FedAvg, LG-FedAvg from it, baselines."""
-        return [
-            self._piece(self.settings("paper", protocol, **split), split, name)
-            for split in self.splits
-            for name in self.rounds(self.settings("paper", protocol, **split))
-        ]
-
-    def _piece(self, cfg: Settings, split: dict[str, Any], name: str) -> Piece:
-        """One part at paper scale; split: the settings that say which devices."""
-        lg, alone = name.startswith("lg_"), name in cfg.alone
-        own = dict(alone=(name,) if alone else (), fedavg=not alone)
-        own["starts"] = (int(name.removeprefix("lg_")),) if lg and "starts" in self.chooses else ()
-        changes = split | {key: value for key, value in own.items() if key in self.chooses}
-        cell = tuple(self.cell(cfg, name).items())
-        return Piece(
-            *(self.name, cfg.protocol, name),
-            changes=tuple(changes.items()),
-            cell=cell,
-            after=("fedavg",) if lg and "fedavg" in self.rounds(cfg) else (),
-            like=tuple(pair for pair in cell if pair[0] not in ("classes_per_device", "data")),
-        )
+        found = []
+        for split in self.splits:
+            cfg = self.settings("paper", protocol, **split)
+            for name in (parts := self.rounds(cfg)):
+                lg, alone = name.startswith("lg_"), name in cfg.alone
+                own = dict(alone=(name,) if alone else (), fedavg=not alone, starts=())
+                if lg and "starts" in self.chooses:
+                    own["starts"] = (int(name.removeprefix("lg_")),)
+                own = {key: value for key, value in own.items() if key in self.chooses}
+                cell = tuple(self.cell(cfg, name).items())
+                piece = Piece(
+                    *(self.name, protocol, name),
+                    changes=tuple((split | own).items()),
+                    cell=cell,
+                    after=("fedavg",) if lg and "fedavg" in parts else (),
+                    like=tuple(one for one in cell if one[0] not in ("classes_per_device", "data")),
+                )
+                found.append(piece)
+        return found
 
     def cell(self, cfg: Settings, part: str) -> dict[str, Any]:
         """The table and the ids of the rows that a part leaves."""

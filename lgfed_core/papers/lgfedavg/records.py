@@ -35,9 +35,13 @@ def rows(cfg, part: str, outcome: Outcome, table: str) -> pd.DataFrame:
 
     The headline selection fills the paper's own column names, in percent; as released, New Test
     is the averaged weights, of LG-FedAvg at the round where the local test accuracy peaks.
+    Parameters communicated are counted by the paper's convention, for the rounds that ran.
     """
     method, fed_rounds, lg_rounds = named(cfg, part)
-    sent = {"params_communicated": _sent(cfg, method, fed_rounds, lg_rounds)}
+    here, done = system(cfg), [cfg.ran(n) for n in (fed_rounds, lg_rounds)]
+    # MTL's participants send their models and receive the mean of the others'
+    count = here.deployed if method == "mtl" else here.papers  # which is 0 without rounds
+    sent = {"params_communicated": float(count(*done))}
 
     def more(selection: str, final: pd.Series) -> dict:
         lost = {name: final[f"last_{name}"] for name in (DIVERGED,) if f"last_{name}" in final}
@@ -141,18 +145,6 @@ def by_round(histories: dict[str, pd.DataFrame], ids: Callable[[str], dict]) -> 
         if len(history)
     ]
     return pd.concat(lines, ignore_index=True) if lines else pd.DataFrame()
-
-
-def _sent(cfg, method: str, fed_rounds: int, lg_rounds: int) -> float:
-    """Parameters communicated by the paper's convention P(m+K), for the rounds the row names.
-
-    MTL is counted as its objective needs it: each participant sends its model and receives the
-    mean of the others'. Below paper scale these are the shrunk rounds, devices and cohort.
-    """
-    if method == "local_only":
-        return 0.0
-    here, done = system(cfg), [cfg.ran(r) for r in (fed_rounds, lg_rounds)]
-    return float(here.deployed(*done) if method == "mtl" else here.papers(*done))
 
 
 def system(cfg) -> System:

@@ -84,14 +84,10 @@ def test_the_table_of_readings_has_the_words_of_each():
     assert table.loc[table.index[0], SOUND] == claims.told()["L1"].words
 
 
-def test_without_rows_nothing_is_said():
-    lines = claims.from_stored(NOTHING)
-    assert lines["verdict"].eq(verdict.NOT_RUN).all()
-    assert {one.words for one in claims.told(NOTHING).values()} == {"open"}
-
-
-def test_rows_below_paper_scale_do_not_count():
-    assert set(verdicts(stored(all_true).assign(scale="quick"))) == {verdict.NOT_RUN}
+@pytest.mark.parametrize("rows", [NOTHING, stored(all_true).assign(scale="quick")])
+def test_without_rows_at_paper_scale_nothing_is_said(rows):
+    assert verdicts(rows).eq(verdict.NOT_RUN).all()
+    assert {one.words for one in claims.told(rows).values()} == {"open"}
 
 
 def test_every_number_of_classes_is_a_comparison_and_a_trend_needs_all():

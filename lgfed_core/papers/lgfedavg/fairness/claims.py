@@ -7,6 +7,7 @@ of accuracy.
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pandas as pd
 
@@ -158,16 +159,12 @@ def l15(stored: pd.DataFrame, way: Way | None = None) -> list[Part]:
     ]
 
 
-def fair_chance(claim: Callable[..., list[Part]]) -> Callable[[pd.DataFrame], list[Part]]:
+def fair_chance(claim: Callable[..., list[Part]], stored: pd.DataFrame) -> list[Part]:
     """``claim`` where the method leaks least on validation rows; unswept, nothing refutes it."""
-
-    def parts(stored: pd.DataFrame) -> list[Part]:
-        found = claim(stored, way=stronger(stored))
-        if len(sweep(stored)):
-            return found
-        return [replace(part, evidence=replace(part.evidence, p_against=1.0)) for part in found]
-
-    return parts
+    found = claim(stored, way=stronger(stored))
+    if len(sweep(stored)):
+        return found
+    return [replace(part, evidence=replace(part.evidence, p_against=1.0)) for part in found]
 
 
 _PAGE, _STRONGEST = "lgfedavg/fairness", ("Adam, 5 adversary steps of 32 units", 100)
@@ -176,7 +173,7 @@ CLAIMS = (
         "L14",
         _PAGE,
         "a converged adversary is at 50, for 4 points",
-        fair_chance(l14),
+        partial(fair_chance, l14),
         question="Does a local adversary hide a protected attribute, at a small cost of accuracy?",
         answer="**In part.** The adversary that hides most on validation rows (Adam, λ = 100) "
         "costs 3 points against LG-FedAvg without one, with i.i.d. devices. It does not hide: a "
@@ -195,7 +192,7 @@ CLAIMS = (
         "L15",
         _PAGE,
         "probes are close to random",
-        fair_chance(l15),
+        partial(fair_chance, l15),
         question="Are probes fitted to the representations afterwards close to chance?",
         answer="**No.** After the same adversary a logistic or a network probe reads the attribute "
         "at an AUC of 68 to 71. Without the game it is 69 to 70.",

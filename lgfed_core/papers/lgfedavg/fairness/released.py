@@ -1,10 +1,8 @@
 """The released fairness code, step by step: what its loops do to the gradients, and to the numbers.
 
-Liang et al.'s repository at af89a47, main_fair.py and global.py with models/Update.py. In our
-own words, and with all users and runs side by side, which changes nothing: users never meet.
-
-Before the joint phase, each user trains a classifier (10 epochs), then an adversary on its frozen h
-with a loss multiplied by 30. In the joint phase (the page says why):
+Liang et al.'s repository at af89a47, main_fair.py and global.py with models/Update.py, with all
+users and runs side by side, which changes nothing: users never meet. Each trains a classifier, then
+an adversary on its frozen h with a loss multiplied by 30. In the joint phase (the page says why):
 
 1. **The head never moves**: the optimiser holds another copy's parameters.
 2. **In the local model the adversary's two gradients cancel** with ``adv=1``; with ``adv=0`` the

@@ -1,11 +1,9 @@
 """Personal mood from what people type: Figure 2d of Liang et al. 2020 (v2, 5.3, appendix C.3).
 
 Each person is a device. A Bi-LSTM with an MLP reads a text and says which of five moods it goes
-with. Of its five layers LG-FedAvg shares alpha = 0 (local only), .2, .4, .6, .8 or 1 (FedAvg): the
-number of parameters on a device is the same for all. Adam, a random 80/10/10 split in each
-repetition, five restarts on it, of which the best on validation rows is tested.
-
-There is no code, and the study is private: chats (`texts`) and made-up texts (`made_up`) stand in.
+with. Of its five layers LG-FedAvg shares alpha = 0 (local only), .2, .4, .6, .8 or 1 (FedAvg). Of
+five restarts on a split the best on validation rows is tested. There is no code, and the study is
+private: chats (`texts`) and made-up texts (`made_up`) stand in.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

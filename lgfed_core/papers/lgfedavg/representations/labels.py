@@ -47,17 +47,13 @@ def few(
             order = stream(seed, Purpose.LABELS, k).permutation(len(held))
             y[held[torch.from_numpy(order)[labels:]]] = -1
         parts.append(y)
-        moved = {name: _further(getattr(mine, name), n * rows) for name in ("train", "validation")}
+        moved = {"train": mine.train, "validation": mine.validation}
+        for name, own in moved.items():  # to this run's copy
+            moved[name] = ClientIndices(torch.where(own.mask, own.index + n * rows, 0), own.size)
         found.append(replace(mine, **moved))
     groups = None if train.groups is None else train.groups.repeat(len(parts), 1)
     whole = Split(train.x.repeat(len(parts), 1), torch.cat(parts), groups)
     return replace(images, train=whole), found
-
-
-def _further(rows: ClientIndices, by: int) -> ClientIndices:
-    """Row numbers ``by`` rows further down."""
-    moved: Tensor = torch.where(rows.mask, rows.index + by, 0)
-    return ClientIndices(moved, rows.size)
 
 
 def leaning(x: Tensor) -> Tensor:

@@ -7,15 +7,13 @@ Liang et al. 2020 (v2), Proposition 3; 2019 (v1), Proposition 1, after Louppe, K
 
 v2 eqs (41), (46), (47), (52). The best adversary knows p(p|h), which leaves H(P|H) of its loss. The
 proposition: *if* the value is H(Y|X) - H(P), then H is independent of P. Here X, Y, P take finitely
-many values, and the game is solved, not trained. Why this is the same game is said on the page: the
-encoder may draw the label itself, so that one minimises over the table q(y|x)
+many values, and the game is solved, not trained: the encoder may draw the label itself (the page
+says why), so that one minimises over the table q(y|x)
 
     F(q) = E[-log q(Y|X)] + lambda I(Yhat; P),        Yhat ~ q(.|X),                       (`solve`)
 
 which is convex: its gradient bounds the distance of any q from the least F, and a solution comes
 with its proof. The bound of the proposition is reached if and only if `parity_gap` is 0.
-
-Networks are deterministic encoders, h = f(x); the page tries all of them.
 
 Entropies are in nats. A joint law is an array [x, y, p] that sums to 1.
 """

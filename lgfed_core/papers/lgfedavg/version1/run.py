@@ -1,15 +1,11 @@
 """Version 1 of LG-FedAvg on MNIST and CIFAR-10: Table 1 of Liang et al. 2019 (section 3.1).
 
-FedAvg trains to a goal accuracy (97.5 % and 57 %); from there LG-FedAvg goes on for 50 and 60
-rounds. The text's split is by shards of label-sorted rows, the same shard numbers in both sets,
-so that on MNIST, whose classes differ in size, a device is also tested on classes that it does not
-hold. On MNIST the devices follow Algorithm 1: a head of their own beside the global one, a local
-and a global step for each batch (`methods.LGFedAvgV1`). On CIFAR-10 the text makes the two
-convolutions, the bottom, global; a head on top of the *local* part then has no place, and the
-devices train as in version 2. On MNIST version 2's devices go on from the same model as well.
-
-Only `as_described` exists: no released code has this version's Algorithm 1. The goal is judged on
-validation rows.
+FedAvg trains to a goal accuracy on validation rows; from there LG-FedAvg goes on for 50 or 60
+rounds. The text's split is by shards of label-sorted rows, the same shard numbers in both sets. On
+MNIST the devices follow Algorithm 1: a head of their own beside the global one, a local and a
+global step for each batch (`methods.LGFedAvgV1`); version 2's devices go on from the same model. On
+CIFAR-10, where the bottom is global, an own head has no place: devices train as in version 2. No
+released code has Algorithm 1.
 """
 
 from dataclasses import dataclass, replace

@@ -1,12 +1,9 @@
 """Questions about pictures: Table 2 and learning curves of Liang et al. (v1 3.1; v2 5.2, C.2.3).
 
-50 devices answer questions about pictures with ResNet-18 and a two-layer LSTM. FedAvg trains all of
-it; LG-FedAvg goes on from FedAvg's model of round 32 and sends what lies behind both encoders. How
-many rounds, and parameters, until the mean accuracy is 40 %?
-
-VQA cannot be had here: made-up questions and a smaller network stand in. FedAvg's curve, and both
-of LG-FedAvg's (from round 32, and from the first weights), go on for the whole budget; when they
-reached the goal is found afterwards, on validation rows.
+50 devices answer questions about pictures. FedAvg trains the whole network; LG-FedAvg goes on from
+FedAvg's model of round 32 and sends what lies behind both encoders. How many rounds, and
+parameters, until the mean accuracy is 40 %? All lines go on for the whole budget; when they reached
+the goal is found afterwards, on validation rows. Made-up questions and a smaller network stand in.
 """
 
 from collections.abc import Iterable, Iterator

@@ -155,24 +155,6 @@ def test_next_order_for_other_inputs(law):
     assert abs(weight - theory.corrected(p).best_weight) > 8 * se
 
 
-def test_on_the_training_rows_d_over_n_is_exact():
-    """v2 eq. (3) sums over the training x; there, not for fresh x, the local error is d s2 / N."""
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal((9, 4))
-    hat = x @ np.linalg.solve(x.T @ x, x.T)
-    assert np.trace(hat @ hat.T) / 9 == pytest.approx(4 / 9)
-
-
-@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
-def test_moments_of_the_laws(law):
-    x = law.draw(np.random.default_rng(0), (200_000,))
-    assert x.shape == (200_000, 20)
-    second = x.T @ x / len(x)
-    np.testing.assert_allclose(second, law.c * np.eye(20), atol=5 * law.c / np.sqrt(len(x)))
-    fourth = np.mean(np.sum(x**2, axis=1) ** 2) / (law.c**2 * law.features) - 1
-    assert fourth == pytest.approx(law.spread, rel=5e-3)
-
-
 def test_arrays_of_settings_and_one_device_which_has_no_best_weight():
     rho, sigma = np.array([0.1, 0.5]), np.array([[1.5], [2.25]])
     found = theory.corrected(Problem(rho, sigma)).best_weight
