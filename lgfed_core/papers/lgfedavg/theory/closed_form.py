@@ -148,7 +148,11 @@ def corrected(p: Problem) -> Terms:
     weight is c rho^2 / (c rho^2 + sigma^2 / N), for every M >= 2: (M-1)/M and d cancel. It is that
     of `printed` exactly when c = 1/d. Raises SettingsError as `finite_sample` does.
     """
-    _enough_rows(p)
+    if p.rows <= p.inputs.spread:
+        raise SettingsError(
+            f"{p.rows} rows a device with {p.inputs.features} features: the local fit needs more "
+            f"than {p.inputs.spread:g} rows for a finite expected error"
+        )
     terms = printed(p)
     return Terms(terms.local_noise, p.inputs.c * p.inputs.features * terms.bias, terms.global_noise)
 
@@ -176,16 +180,7 @@ def gaussian(p: Problem) -> Terms:
     """
     if p.inputs.name != "normal":
         raise SettingsError(f"exact for normal x only, not for {p.inputs.name!r}")
-    _enough_rows(p)
     n, d = p.devices * p.rows, p.inputs.features
     lead, near = corrected(p), finite_sample(p)
     factor = (n - 2) * (n**2 + 3 * n - 2 * d - 2) / ((n - 1) * (n + 2) * (n - d - 1))
     return Terms(near.local_noise, lead.bias * factor, near.global_noise)
-
-
-def _enough_rows(p: Problem) -> None:
-    if p.rows <= p.inputs.spread:
-        raise SettingsError(
-            f"{p.rows} rows a device with {p.inputs.features} features: the local fit needs more "
-            f"than {p.inputs.spread:g} rows for a finite expected error"
-        )
