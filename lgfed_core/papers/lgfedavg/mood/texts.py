@@ -153,14 +153,12 @@ def read(path: Path | str) -> Texts:
 def _lines(path: Path) -> list[tuple[int, list[str]]]:
     """The lines of a table that are not blank: (the number of its first line, fields)."""
     try:
-        content = path.read_bytes()
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        at = error.object[: error.start].count(b"\n") + 1
+        raise DataError(f"{path}, line {at}: it is no UTF-8 text; save it as UTF-8") from error
     except (OSError, ValueError) as error:  # ValueError: a path that no file can have
         raise DataError(f"{path} cannot be read: {error}") from error
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        at = content[: error.start].count(b"\n") + 1
-        raise DataError(f"{path}, line {at}: it is no UTF-8 text; save it as UTF-8") from error
     reader, found, at = csv.reader(io.StringIO(text, newline=""), strict=True), [], 1
     try:
         for fields in reader:
