@@ -11,6 +11,7 @@ validation rows.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,6 @@ from lgfed_core.evidence import verdict
 from lgfed_core.evidence.claims import Line, Part, paired
 from lgfed_core.evidence.printed import cells
 from lgfed_core.evidence.rows import plain
-from lgfed_core.evidence.verdict import Evidence
 
 from .printed import TABLES
 from .records import IDS, PRINTED, by_seed
@@ -83,16 +83,15 @@ def ahead(
     dataset: str,
     rival: tuple[str, int],
     metric: str = "local_test_acc",
-    test: Callable[..., Evidence] = verdict.greater,
+    test: Callable[..., Any] = verdict.greater,
     splits: Sequence[int] = CLASSES,
     budgets: Sequence[int] = (),
     side: str = "",
-    family: str = "",
     **how,
 ) -> list[Part]:
     """LG-FedAvg minus a rival on one test, at each number of classes and headline budget.
 
-    side: behind a comparison's name; how: of the test.
+    side: behind a comparison's name; how: of `paired`, and of the test.
     """
     return [
         paired(
@@ -100,7 +99,6 @@ def ahead(
             *(read.get(dataset, classes, who, metric) for who in (lg(budget), rival)),
             test,
             _printed(dataset, classes, metric, lg(budget), rival),
-            family,
             **how,
         )
         for classes in splits
