@@ -14,7 +14,7 @@ from lgfed_core.papers.lgfedavg.vqa.run import CURVES, QUESTIONS, RATES, TABLE, 
 from lgfed_core.papers.lgfedavg.vqa.settings import LINES, Settings, asked_of
 from toy import page, stored_row
 
-PAGE, SMOKE = page("lgfedavg/vqa"), QUESTIONS.settings("smoke")
+SMOKE = QUESTIONS.settings("smoke")
 
 
 def history(values, every=1) -> pd.DataFrame:
@@ -79,21 +79,22 @@ def test_claims_name_lines_that_can_be_run():
 def test_who_sees_no_picture_answers_as_is_commonest_on_the_device():
     cfg = QUESTIONS.settings("smoke", alpha=0.3)
     asked = asked_of(cfg)
-    both, alone = (PAGE.floor(cfg, asked, seeds) for seeds in ([0, 1], [0]))
+    both, alone = (page("lgfedavg/vqa").floor(cfg, asked, seeds) for seeds in ([0, 1], [0]))
     answer = asked.data.test.y == asked.data.train.y.bincount().argmax()  # one for all
     assert 100 * answer.float().mean() < both[0] < 100
     assert both[0] == alone[0]  # a seed has what it has alone
 
 
 def test_lines_begin_where_they_go_on_from():
+    by_line = page("lgfedavg/vqa").by_line
     ways = {line: history([0.1, 0.2]) for line in ("fedavg", *LINES)}
-    found = PAGE.by_line(QUESTIONS.progress(SMOKE, ways), SMOKE.start)
+    found = by_line(QUESTIONS.progress(SMOKE, ways), SMOKE.start)
     assert [*found] == [*claims.LINES]
     assert {line: [*wide.index] for line, wide in found.items()} == {
         "fedavg": [1, 2], "lg_fedavg": [3, 4], "lg_scratch": [1, 2],
     }  # fmt: skip
     assert found["fedavg"][0].tolist() == pytest.approx([11, 21])
-    assert PAGE.by_line(pd.DataFrame(), SMOKE.start) == {}
+    assert by_line(pd.DataFrame(), SMOKE.start) == {}
 
 
 def test_where_fedavg_misses_the_goal_at_least_so_much_is_saved():
