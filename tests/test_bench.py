@@ -273,7 +273,7 @@ def test_how_a_round_grows_is_measured_point_by_point(tmp_path, monkeypatch, cap
     assert all(0 < p["min_s"] <= p["median_s"] <= p["max_s"] for p in points)
     assert all(p["memory"] > 50e6 for p in points), "at least PyTorch itself"
     monkeypatch.setattr(bench.scaling, "AXES", {"seeds at once": [(4, 2, 0)]})
-    with pytest.raises(LgfedError, match="no seeds|no runs|at least|partition"):
+    with pytest.raises(LgfedError, match="0 partitions for 0 seeds"):
         bench.scale_up(None)
 
 

@@ -214,6 +214,6 @@ def test_sentences_say_who_is_ahead_by_how_much_and_what_would_tell():
     assert total == "**Of 4 comparisons**: ahead in 1, level in 1, behind in 1; 1 are open."
     assert said.startswith("**MNIST, accuracy on own classes**: ahead of FedAvg (by 10.0 points)")
     assert "level with MTL" in said and "behind LG-FedAvg (by 5.0 points)" in said
-    assert "open against local only (" in said and "seeds would tell" in said
+    assert "not told apart from local only (" in said and "seeds would tell" in said
     *_, many = beside.sentences(pd.concat([lines.assign(outcome="behind", other="x")] * 2))
     assert "behind all 8 others (by" in many

@@ -21,7 +21,12 @@ AIMS = {  # measure -> what it is called, and whether more is better
     "odds_gap": ("gap of equalised odds", -1),
     "leak_auc": ("AUC for the group, from h", -1),
 }
-SAID = {AS_CLAIMED: "ahead of", LEVEL: "level with", AGAINST: "behind", UNTOLD: "open against"}
+SAID = {
+    AS_CLAIMED: "ahead of",
+    LEVEL: "level with",
+    AGAINST: "behind",
+    UNTOLD: "not told apart from",
+}
 NAMED = 5  # so many others are named in a sentence, more are counted
 NUMBERS = ("runs", "estimate", "low", "high")
 MOST = 100  # seeds; a comparison that needs more is said to need more

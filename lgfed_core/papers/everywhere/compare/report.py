@@ -98,8 +98,8 @@ def _head(yours: Yours, cfg: Settings, rows: pd.DataFrame, found: Beside) -> lis
     rates, many = ", ".join(f"{rate:g}" for rate in cfg.lrs), rows["seed"].nunique()
     out = [
         *short(cfg.scale),
-        f"{many} seeds, {cfg.rounds} rounds, one local epoch, learning rates {rates}; "
-        "validation rows choose the rate, for every method alike.",
+        f"{many} seed{'s' * (many > 1)}, {cfg.rounds} rounds, one local epoch, learning rates "
+        f"{rates}; validation rows choose the rate, for every method alike.",
         f"Differences are paired by seed. Less than {MARGIN:g} point is level. Intervals "
         "are of 95 %, with variances shared within a task and measure, and Holm's correction over "
         "its comparisons.",
