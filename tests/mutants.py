@@ -219,7 +219,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
     ("engine/rounds.py", '_like(sent, given, treatment, "privatise")', "given",
      "tests/engine/test_method_checks.py"),
     ("engine/checks/vmap.py", "if split.groups is not None", "if False",
-     "tests/engine/test_vmap_checks.py tests/engine/test_steps.py"),
+     "tests/engine/test_method_checks.py tests/engine/test_steps.py"),
     # means over devices, partitions made by hand, measures of one group,
     ("engine/accuracy.py", ".nanmean(1)", ".mean(1)", "tests/engine/test_trackers.py"),
     ("partition/partition.py", "& (rows[:, 1:] >= 0)", "& (rows[:, 1:] > 0)", SHARES),

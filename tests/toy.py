@@ -134,6 +134,15 @@ def step(net: nn.Module, optimiser, x, y) -> None:
     optimiser.step()
 
 
+@contextmanager
+def in_float64():
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
 def answering(base=FedAvg, **answers) -> type:
     """A method that answers as ``base`` does but for these."""
     return type("Mine", (base,), answers)

@@ -1,51 +1,53 @@
-"""A killed run continues to the same bytes; a damaged or foreign file is refused by name."""
+"""A killed run continues to the same bytes, whatever it keeps; a foreign file is refused."""
 
 import time
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
+from torch import nn
 
 from lgfed_core.engine import LocalTraining, Participation, checkpoint, loop, run
 from lgfed_core.engine.averaged_best import AveragedBest
-from lgfed_core.engine.trackers import Personal
-from lgfed_core.errors import CheckpointError
-from lgfed_core.methods import FedAvg, FedProx, LGFedAvg
+from lgfed_core.engine.trackers import Global, Personal
+from lgfed_core.errors import CheckpointError, SettingsError
+from lgfed_core.methods import MTL, FedAdam, FedAvg, FedProx, LGFedAvg, LocalOnly
 from lgfed_core.methods.privacy import Privacy
-from toy import ABOVE, Toy, reading, stopped, toy_federation
+from lgfed_core.methods.schedules import Annealing
+from lgfed_core.papers.cgau.pooled import Pooled
+from lgfed_core.papers.lgfedavg.version1.goals import Goal
+from toy import ABOVE, LANES, SGD, Toy, reading, rounds_played, stopped, toy_federation
 
-SGD = LocalTraining(lr=0.1, batch_size=4)
 
+@pytest.mark.parametrize("tracker", [Personal(), AveragedBest(light=True)])
+def test_a_finished_run_is_read_not_run(tmp_path, monkeypatch, tracker):
+    def go(kind):
+        how = dict(tracker=tracker, workers=1, saved=kind(tmp_path / "run.safetensors"))
+        return run(toy_federation(), HALF, SGD, 3, **how)
 
-def test_a_finished_run_is_read_not_run(tmp_path, monkeypatch):
-    saved = tmp_path / "run.safetensors"
-    arguments = dict(tracker=Personal(), workers=1, saved=saved)
-    method = LGFedAvg(layers=ABOVE)
-    first = run(toy_federation(), method, SGD, 3, **arguments)
+    first = go(str)
     monkeypatch.setattr(loop, "round_of", None)  # any round would now fail
-    again = run(toy_federation(), method, SGD, 3, **arguments)
+    again = go(Path)
     assert all(torch.equal(first.tensors[n], again.tensors[n]) for n in first.tensors)
     assert first.history.equals(again.history) and first.final.equals(again.final)
     assert again.seconds == first.seconds
+    assert getattr(tracker, "light", False) == (set(again.tensors) == {"best_accuracy"})
 
 
 def test_a_method_with_settings_of_its_own_is_checkpointed(tmp_path):
-    saved, arguments = tmp_path / "run.safetensors", dict(lanes="batched", workers=1)
+    def go(noise):
+        how = dict(lanes="batched", saved=tmp_path / "run.safetensors")
+        run(toy_federation(), FedAvg(upload=[Privacy(1.0, noise)]), SGD, 2, **how)
+
     for _ in range(2):
-        private = FedAvg(upload=[Privacy(1.0, 0.5)])
-        run(toy_federation(), private, SGD, 2, saved=saved, **arguments)
+        go(0.5)
     with pytest.raises(CheckpointError, match="belongs to another run"):
-        other = FedAvg(upload=[Privacy(1.0, 0.6)])
-        run(toy_federation(), other, SGD, 2, saved=saved, **arguments)
+        go(0.6)
 
 
-def test_light_trackers_keep_little(tmp_path):
-    saved = tmp_path / "run.safetensors"
-    arguments = dict(tracker=AveragedBest(light=True), workers=1, saved=saved)
-    for _ in range(2):
-        outcome = run(toy_federation(), LGFedAvg(layers=ABOVE), SGD, 2, **arguments)
-        assert set(outcome.tensors) == {"best_accuracy"}
+HALF = LGFedAvg(layers=ABOVE)
 
 
 class Softened(Toy):
@@ -103,16 +105,8 @@ def test_changed_settings_and_other_seeds_have_folders_of_their_own():
     assert names[:2] == ["run-seed0", "run-seed1"] and len(set(names)) == len(names)
 
 
-def test_a_pickle_is_not_loaded(tmp_path):
-    saved = tmp_path / "run.safetensors"
-    torch.save({"shared": torch.zeros(3)}, saved)
-    with pytest.raises(CheckpointError, match="no checkpoint of a run"):
-        run(toy_federation(), FedAvg(), SGD, 1, workers=1, saved=saved)
-
-
 def test_what_a_kill_left_half_written_is_cleared_away(tmp_path):
-    saved = tmp_path / "run.safetensors"
-    left = tmp_path / ".run.safetensors.writing"
+    saved, left = tmp_path / "run.safetensors", tmp_path / ".run.safetensors.writing"
     left.mkdir()
     (left / ".tmpA1b2C3").write_bytes(b"half")  # as safetensors names what it has begun
     checkpoint.save(saved, {"a": torch.ones(2)}, {"round": 1}, "me")
@@ -131,9 +125,74 @@ def test_seconds_of_earlier_sittings_count(tmp_path):
     def sit():
         sittings.append(time.perf_counter())
         how = dict(tracker=Slow(), workers=1, saved=tmp_path / "run.safetensors")
-        return run(toy_federation(), LGFedAvg(layers=ABOVE), SGD, 2, **how)
+        return run(toy_federation(), HALF, SGD, 2, **how)
 
     with stopped(1):
         sit()
     seconds = sit().seconds
     assert seconds > 1.5 and time.perf_counter() - sittings[1] < seconds
+
+
+class Forgetful(Toy):
+    """With dropout and batch normalisation: noise, and running statistics."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.drop = nn.BatchNorm1d(6), nn.Dropout(0.5)
+
+    def forward(self, x):
+        return self.above(self.drop(self.norm(self.below(x)).relu()))
+
+
+def here_and_there(net: nn.Module | None = None):
+    """Two runs, in each of which half of the devices are rare."""
+    fed = toy_federation((0, 1), net=net)
+    there = torch.tensor([[0.15, 0.05] * 5, [0.05, 0.15] * 5])
+    return replace(fed, participation=Participation(0.5, there))
+
+
+CASES = {
+    "momentum, patience": (HALF, replace(SGD, keep_momentum=True), Personal(patience=2), None),
+    "released average": (HALF, SGD, AveragedBest(), None),
+    "local, early stop": (LocalOnly(), SGD, Personal(stop_at=(0.6, 2)), None),
+    "annealing": (HALF, replace(SGD, annealing=Annealing(30)), Personal(), None),
+    "decay, some batches": (HALF, replace(SGD, decay=0.1, batches=2), Global((2, 4)), None),
+    "pulled together": (MTL(scale=0.1), SGD, Personal(), None),
+    "a goal": (FedAvg(), SGD, Goal(0.6), None),
+    "pooled": (HALF, SGD, Pooled(2), None),
+    "noise that protects": (FedAvg(upload=[Privacy(1.0, 0.5)]), SGD, Global(), None),
+    "a server's memory": (FedAdam(), SGD, Personal(), None),
+    "dropout, statistics": (HALF, replace(SGD, batch_size=2, batches=1), Personal(), Forgetful),
+}
+
+
+@LANES
+@pytest.mark.parametrize("case", CASES)
+def test_a_stopped_run_continues_to_the_same_bits(tmp_path, case, lanes):
+    method, training, tracker, net = CASES[case]
+    torch.manual_seed(0)
+    fed = here_and_there(net and net())
+    saved = tmp_path / "run.safetensors"
+    arguments = dict(tracker=tracker, lanes=lanes, workers=1)
+    whole = run(fed, method, training, 6, **arguments)
+
+    with stopped(4):
+        run(fed, method, training, 6, saved=saved, **arguments)
+    torch.manual_seed(99)  # what the process drew before must not matter
+    with rounds_played() as rounds:
+        again = run(fed, method, training, 6, saved=saved, **arguments)
+
+    assert rounds == [4, 5]
+    assert whole.tensors.keys() == again.tensors.keys()
+    for name, tensor in whole.tensors.items():
+        assert tensor.numpy().tobytes() == again.tensors[name].numpy().tobytes(), name
+    assert whole.history.equals(again.history) and whole.final.equals(again.final)
+
+
+def test_lanes_that_would_pad_a_batch_to_be_normalised_are_refused_before_any_round(monkeypatch):
+    monkeypatch.setattr(loop, "round_of", None)
+    fed, training = toy_federation(net=Forgetful()), replace(SGD, batch_size=12)
+    few = replace(fed, participation=Participation(fraction=0.1))  # whoever is drawn first
+    with pytest.raises(SettingsError, match="device 0 of run 0 has 2 rows: batched lanes pad its"):
+        run(few, HALF, training, 1, lanes="batched")
+    run(few, FedAvg(batch_norm="frozen"), training, 0, lanes="batched")

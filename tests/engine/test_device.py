@@ -19,8 +19,9 @@ from lgfed_core.engine.rounds import round_of
 from lgfed_core.engine.training import AdamTraining
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import LGFedAvg
-from toy import ABOVE, SGD, answering, prepared, toy_federation
+from toy import ABOVE, SGD, answering, models, prepared, toy_federation
 
+HALF = LGFedAvg(layers=ABOVE)
 PLACE = torch.device("lazy")  # of no builds' own kernels; fake tensors need none
 
 
@@ -83,15 +84,12 @@ def test_no_method_asks_the_device_in_a_round(case):
     play(make(), method, FALLING if case.startswith("fade") else SGD)
 
 
-@pytest.mark.parametrize(
-    "training",
-    [
-        AdamTraining(0.1, 4),
-        LocalTraining(0.1, 4, keep_momentum=True, weight_decay=0.1, epochs=2, batches=1),
-    ],
-)
+KEPT = LocalTraining(0.1, 4, keep_momentum=True, weight_decay=0.1, epochs=2, batches=1)
+
+
+@pytest.mark.parametrize("training", [AdamTraining(0.1, 4), KEPT])
 def test_no_way_to_train_asks_the_device(training):
-    play(toy_federation((0, 1)), LGFedAvg(layers=ABOVE), training)
+    play(toy_federation((0, 1)), HALF, training)
 
 
 class Left(Pretended):
@@ -109,16 +107,18 @@ def asks(self, local, batch):
 
 def test_what_was_left_on_the_host_or_asks_is_found():
     with pytest.raises(RuntimeError, match="same device|different devices"):
-        play(toy_federation(), LGFedAvg(layers=ABOVE), lanes=Left)
+        play(toy_federation(), HALF, lanes=Left)
     with pytest.raises(RuntimeError):
         play(toy_federation(), answering(LGFedAvg, loss=asks)(layers=ABOVE))
 
 
 class Small(Batched):
-    """A device with room for three lanes."""
+    """A device with room for so many lanes."""
+
+    room = 3
 
     def _play(self, given, steps, round, lr):
-        if len(given.run) > 3:
+        if len(given.run) > self.room:
             raise torch.OutOfMemoryError("too much")
         super()._play(given, steps, round, lr)
 
@@ -127,18 +127,15 @@ def test_lanes_that_do_not_fit_train_in_parts():
     found = []
     for lanes in (Batched, Small):
         federation = toy_federation((0, 1))
-        phase = prepared(federation, LGFedAvg(layers=ABOVE))
+        phase = prepared(federation, HALF)
         engine = lanes(phase)
         for number in range(2):
             round_of(federation, None, phase, engine, number, 0.1)
-        found.append(torch.cat([phase.tensors[n].flatten() for n in ("shared", "personal")]))
+        found.append(models(phase))
     assert engine.most == 3 and torch.allclose(*found, atol=1e-6)
 
 
-def test_what_does_not_fit_alone_is_named():
-    class Full(Batched):
-        def _play(self, *told):
-            raise torch.OutOfMemoryError("too much")
-
+def test_what_does_not_fit_alone_is_named(monkeypatch):
+    monkeypatch.setattr(Small, "room", 0)
     with pytest.raises(SettingsError, match="not even one device's training fits: too much"):
-        play(toy_federation(), LGFedAvg(layers=ABOVE), lanes=Full)
+        play(toy_federation(), HALF, lanes=Small)

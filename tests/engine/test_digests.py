@@ -9,7 +9,6 @@ all:
 """
 
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +24,7 @@ from lgfed_core import partition
 from lgfed_core.engine import run
 from lgfed_core.engine.checkpoint import digest
 from lgfed_core.partition import feature_clusters
-from toy import SGD
+from toy import SGD, in_float64
 
 TRAIN, TEST = np.arange(503) % 10, np.arange(131) % 10
 
@@ -94,16 +93,6 @@ ENDS = {  # sum and length, shared and then personal
     "fedadam": [1.09762318, 2.54010747, 0.0, 0.0],
     "fedyogi": [1.09723971, 2.54004372, 0.0, 0.0],
 }
-
-
-@contextmanager
-def in_float64():
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(before)
 
 
 def rows_of(scheme: str) -> str:

@@ -2,7 +2,6 @@
 
 import warnings
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,18 +12,20 @@ from lgfed_core.engine.trackers import Global, Personal
 from lgfed_core.errors import CheckpointError, SettingsError
 from lgfed_core.methods import FedAvg, LGFedAvg, LocalOnly
 from lgfed_core.methods.privacy import Privacy
+from lgfed_core.methods.schedules import Annealing
 from toy import ABOVE, LANES, SGD, answering, models, stopped, toy_federation
 
 
 @dataclass(frozen=True, kw_only=True)
 class Breaks(LGFedAvg):
-    """A loss that is infinitely steep from round 2 (of 0, 1, ...) on."""
+    """A loss that is infinitely steep from round ``at`` (of 0, 1, ...) on."""
 
     layers: frozenset[str] = ABOVE
     breaks: bool = True
+    at: int = 2
 
     def loss(self, local, batch):
-        steep = torch.tensor(1e38 if self.breaks and local.round >= 2 else 0.0)
+        steep = torch.tensor(1e38 if self.breaks and local.round >= self.at else 0.0)
         return super().loss(local, batch) * (1 + steep * steep)
 
 
@@ -85,11 +86,12 @@ def test_divergence_survives_a_checkpoint(tmp_path, stop):
             assert again.history.equals(whole.history) and again.final.equals(whole.final)
 
 
-def test_a_seed_of_several_runs_is_named_with_its_first():
-    fed = toy_federation((5, 5))
-    with pytest.warns(RuntimeWarning, match=r"run 1 \(seed 5\)"):
-        found = run(fed, [Breaks(breaks=False), Breaks()], SGD, 4, workers=1)
-    assert found.diverged == {5: 3}
+def test_a_seed_of_several_runs_is_named_with_its_first_round():
+    runs = [Breaks(), Breaks(breaks=False), Breaks(at=1)]
+    one, other = (pytest.warns(RuntimeWarning, match=rf"run {n} \(seed 5\)") for n in (0, 2))
+    with one, other:
+        found = run(toy_federation((5, 5, 5)), runs, SGD, 4, workers=1)
+    assert found.diverged == {5: 2}
 
 
 def test_an_average_may_overflow():
@@ -120,13 +122,13 @@ class OneErrs(LGFedAvg):
         return super().loss(local, batch) * torch.where(errs, self.by, 1.0)
 
 
-def with_client_4(folder, method, lanes):
+def with_client_4(folder, method, lanes, **more):
     """A run of so many rounds, by a rate so small that bright rows do no harm."""
 
     def go(rounds: int, **who):
         fed = replace(toy_federation((5,)), participation=Participation(**who))
         fed.data.train.x[fed.partitions[0].train.of(4), 0] = 60.0
-        training = replace(SGD, lr=0.001, keep_momentum=True)
+        training = replace(SGD, lr=0.001, keep_momentum=True, **more)
         saved = folder / f"{rounds}.safetensors"
         return run(fed, method, training, rounds, lanes=lanes, workers=1, saved=saved)
 
@@ -135,11 +137,13 @@ def with_client_4(folder, method, lanes):
 
 @LANES
 def test_one_that_is_kept_out_of_a_round_is_back_in_the_next(tmp_path, lanes):
-    go = with_client_4(tmp_path, OneErrs(), lanes)
-    with pytest.warns(
-        RuntimeWarning, match=r"run 0 \(seed 5\), round 3: what client 4 sent"
-    ) as said:
+    go = with_client_4(tmp_path, OneErrs(), lanes, annealing=Annealing(5))
+    named = r"run 0 \(seed 5\), round 3: what client 4 sent"
+    with pytest.warns(RuntimeWarning, match=named) as said:
         until, broken, after = (go(n, keep_out=True) for n in (2, 3, 4))
+    for kept in ("velocity", "taken"):  # its momentum, and the count of its steps
+        assert torch.equal(broken.tensors[kept][0, 4], until.tensors[kept][0, 4])
+        assert not torch.equal(broken.tensors[kept][0, 3], until.tensors[kept][0, 3])
     assert len(said) == 2 and after.diverged == {}  # one for each run of three rounds or more
     own = [found.tensors["personal"][0] for found in (until, broken, after)]
     assert torch.equal(own[0][4], own[1][4]) and not torch.equal(own[1][4], own[2][4])
@@ -185,9 +189,3 @@ def test_a_limit_farther_than_anybody_goes_changes_nothing():
     limited = replace(free, participation=Participation(keep_out=True, farthest=1e9))
     ends = [run(fed, FedAvg(), SGD, 2, workers=1).tensors["shared"] for fed in (free, limited)]
     assert torch.equal(*ends)
-
-
-def test_of_two_runs_of_a_seed_the_first_round_is_told():
-    found = divergence.Diverged(SimpleNamespace(seeds=[7, 7]), None, "")
-    found.since = {0: 5, 1: 3}
-    assert found.by_seed() == {7: 3}

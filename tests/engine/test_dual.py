@@ -10,7 +10,7 @@ from lgfed_core.engine import LocalTraining, dual, run
 from lgfed_core.engine.looped import Looped
 from lgfed_core.methods import MTL, FedAvg, FedProx, LGFedAvg, LocalOnly, Step
 from lgfed_core.methods.schedules import Annealing
-from toy import ABOVE, Toy, prepared, toy_federation
+from toy import ABOVE, Toy, in_float64, prepared, toy_federation
 
 PLAIN = LocalTraining(0.1, 5)
 TRAININGS = {
@@ -70,39 +70,43 @@ def at_once(monkeypatch):
     monkeypatch.setattr(dual, "LEAST", 0)
 
 
-def phase_of(net, method=None, training=PLAIN):
-    fed = toy_federation((0, 1), net=net, fraction=0.5)
-    return prepared(fed, method or FedAvg(), training)
+def turning(net=None):
+    return toy_federation((0, 1), net=net or Turns(), fraction=0.5)
 
 
-def both_ways(monkeypatch, net, method, training):
+@pytest.fixture
+def both_ways(monkeypatch):
     """All tensors after three rounds in float64, by the plain pass and by the dual form."""
-    found = []
-    torch.set_default_dtype(torch.float64)
-    try:
+
+    def of(net, method, training):
         for least in (2**30, 0):
             monkeypatch.setattr(dual, "LEAST", least)
-            with torch.random.fork_rng():
+            with in_float64(), torch.random.fork_rng():
                 torch.manual_seed(0)
                 fed = toy_federation((0, 1), net=net(), fraction=0.5)
-                found.append(run(fed, method, training, 3, workers=1).tensors)
-    finally:
-        torch.set_default_dtype(torch.float32)
-    return found
+                yield run(fed, method, training, 3, workers=1).tensors
+
+    return of
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """What dual passes are started with."""
+    told, start = [], dual.Dual.start
+    monkeypatch.setattr(dual.Dual, "start", lambda *a: told.append(a) or start(*a))
+    monkeypatch.setattr(dual, "STEPS", 1)
+    return told
 
 
 @pytest.mark.parametrize("block", [1024, 10])
 @pytest.mark.parametrize("training", TRAININGS)
-def test_it_is_exact(monkeypatch, training, block):
-    training, started = TRAININGS[training], []
+def test_it_is_exact(monkeypatch, both_ways, started, training, block):
+    training = TRAININGS[training]
     monkeypatch.setattr(dual, "BLOCK", block)
-    monkeypatch.setattr(dual, "STEPS", 1)
     monkeypatch.setattr(dual, "STRIP", 7)
-    start = dual.Dual.start
-    monkeypatch.setattr(dual.Dual, "start", lambda *a: started.append(len(a[1])) or start(*a))
     method = LocalOnly() if training.keep_momentum else LGFedAvg(layers=ABOVE)
-    plain, ours = both_ways(monkeypatch, Toy, method, training)
-    assert started and max(started) <= block
+    plain, ours = both_ways(Toy, method, training)
+    assert started and max(len(a[1]) for a in started) <= block
     for name, value in plain.items():
         assert value.dtype == torch.float64 and torch.allclose(value, ours[name], 0, 1e-13), name
     assert any(not torch.equal(value, ours[name]) for name, value in plain.items())
@@ -121,26 +125,22 @@ class Written(FedProx):
 
 
 @pytest.mark.parametrize("training", TRAININGS)
-def test_a_pull_is_that_of_the_formula(monkeypatch, training):
-    training, started = TRAININGS[training], []
-    monkeypatch.setattr(dual, "STEPS", 1)
-    start = dual.Dual.start
-    monkeypatch.setattr(dual.Dual, "start", lambda *a: started.append(a[4]) or start(*a))
-    plain, ours = both_ways(monkeypatch, Toy, FedProx(mu=0.7), training)
-    written, _ = both_ways(monkeypatch, Toy, Written(mu=0.7), training)
-    free, _ = both_ways(monkeypatch, Toy, FedAvg(), training)
+def test_a_pull_is_that_of_the_formula(both_ways, started, training):
+    training = TRAININGS[training]
+    plain, ours = both_ways(Toy, FedProx(mu=0.7), training)
+    pulls = {a[4] for a in started}
+    written, free = (next(both_ways(Toy, m, training)) for m in (Written(mu=0.7), FedAvg()))
     for name, value in written.items():
         assert torch.allclose(value, plain[name], 0, 1e-13), name
         assert torch.allclose(value, ours[name], 0, 1e-13), name
     assert not torch.allclose(written["shared"], free["shared"], 0, 1e-3)
-    assert (0.7 in started) == (training.epochs == 1)  # of several, the plain pass is right
+    assert (0.7 in pulls) == (training.epochs == 1)  # of several, the plain pass is right
 
 
 @pytest.mark.parametrize("net", [Without, Turns])
-def test_networks_that_work_in_place_or_turn(monkeypatch, net):
-    plain, ours = both_ways(monkeypatch, net, FedAvg(), PLAIN)
-    assert torch.allclose(plain["shared"], ours["shared"], 0, 1e-14)
-    assert not torch.equal(plain["shared"], torch.zeros_like(plain["shared"]))
+def test_networks_that_work_in_place_or_turn(both_ways, net):
+    plain, ours = both_ways(net, FedAvg(), PLAIN)
+    assert torch.allclose(plain["shared"], ours["shared"], 0, 1e-14) and plain["shared"].any()
 
 
 def test_a_pass_that_it_cannot_take_is_taken_again(monkeypatch, at_once):
@@ -151,26 +151,25 @@ def test_a_pass_that_it_cannot_take_is_taken_again(monkeypatch, at_once):
         return plain_pass(self, form, *job)
 
     monkeypatch.setattr(Looped, "_local_pass", watched)
-    run(toy_federation((0, 1), net=Turns(), fraction=0.5), FedAvg(), PLAIN, 3, workers=1)
+    run(turning(), FedAvg(), PLAIN, 3, workers=1)
     assert any(again) and not all(again)
 
 
 def test_it_knows_where_it_holds(monkeypatch):
-    assert dual.first_layer(phase_of(Toy())) is None  # it is too small
+    def found(net=None, method=None, training=PLAIN):
+        return dual.first_layer(prepared(turning(net or Toy()), method or FedAvg(), training))
+
+    assert found() is None  # it is too small
     monkeypatch.setattr(dual, "LEAST", 0)
-    assert dual.first_layer(phase_of(Toy())) == "below"
-    assert dual.first_layer(phase_of(Toy(), LGFedAvg(layers=ABOVE))) == "below"
-    for net in (Twice(), Scaled(), Decayed()):
-        assert dual.first_layer(phase_of(net)) is None
+    assert found() == found(method=LGFedAvg(layers=ABOVE)) == found(method=FedProx()) == "below"
     still = Toy()
     still.below.weight.requires_grad_(False)
-    assert dual.first_layer(phase_of(still)) is None
-    assert dual.first_layer(phase_of(Toy(), FedProx(mu=0.1))) == "below"
-    assert dual.first_layer(phase_of(Toy(), MTL())) is None
-    assert dual.first_layer(phase_of(Toy(), training=replace(PLAIN, batch_size=500))) is None
+    for net in (Twice(), Scaled(), Decayed(), still):
+        assert found(net) is None
+    assert found(method=MTL()) is found(training=replace(PLAIN, batch_size=500)) is None
 
 
 def test_workers_change_no_bit(at_once):
-    fed = toy_federation((0, 1), net=Turns(), fraction=0.5)
+    fed = turning()
     one, two = (run(fed, FedAvg(), PLAIN, 3, workers=n).tensors["shared"] for n in (1, 2))
     assert torch.equal(one, two)

@@ -1,12 +1,13 @@
 """At the edges: one output, statistics of a device's own, no rows, steps that are declined."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pytest
 import torch
 from torch import nn
 
-from lgfed_core.engine import LocalTraining, Participation, run
+from lgfed_core.engine import LocalTraining, run
 from lgfed_core.engine.accuracy import accuracies
 from lgfed_core.engine.batched import Batched
 from lgfed_core.engine.looped import Looped
@@ -15,7 +16,6 @@ from lgfed_core.errors import CheckpointError, SettingsError
 from lgfed_core.methods import MTL, FedAvg, LGFedAvg, Method, Step
 from lgfed_core.methods.cgau import ClientBaseline
 from lgfed_core.methods.privacy import Privacy
-from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.layout import joined
 from toy import (
     ABOVE,
@@ -34,18 +34,19 @@ from toy import (
 )
 
 
-def two_labels():
+def seeded(make, **more):
+    """The toy federation with this network, the same each time."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        fed = toy_federation(net=nn.Linear(8, 1))
-    for kind in ("train", "test"):
-        fed = reading(fed, kind, y=(getattr(fed.data, kind).y == 0).long())
-    return replace(fed, data=replace(fed.data, classes=2))
+        return toy_federation(net=make(), **more)
 
 
 @LANES
 def test_one_output_tells_two_labels_apart(lanes):
-    fed = two_labels()
+    fed = seeded(lambda: nn.Linear(8, 1))
+    for kind in ("train", "test"):
+        fed = reading(fed, kind, y=(getattr(fed.data, kind).y == 0).long())
+    fed = replace(fed, data=replace(fed.data, classes=2))
     out = run(fed, ClientBaseline(), SGD, 15, tracker=Global(), lanes=lanes)
     x, y = fed.data.test.x, fed.data.test.y
     net = nn.Linear(8, 1)
@@ -61,60 +62,19 @@ def test_one_output_tells_two_labels_apart(lanes):
 @pytest.mark.parametrize("released", [False, True])
 def test_the_best_model_is_tested_with_what_devices_had_beside_it(released):
     """Statistics of batch normalisation are devices' own: those of the last round are others."""
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        fed = toy_federation(net=normed())
     training = LocalTraining(1.0, 2, 0.9, batches=1)
-    out = run(fed, FedAvg(), training, 12, tracker=Global(best_on_test=released))
+    out = run(seeded(normed), FedAvg(), training, 12, tracker=Global(best_on_test=released))
     judged = out.history["new_test_acc" if released else "validation_acc"]
     found = out.history.loc[judged.idxmax(), "new_test_acc"]
     assert out.final["best_new_test_acc"].iloc[0] == pytest.approx(found)
     assert judged.idxmax() < len(judged) - 1  # or the last round's would do as well
 
 
-def test_steps_that_may_all_be_declined_are():
-    declined = answering(
-        steps=lambda self, net: (Step(self.loss, None, lambda chance: chance < 0.5),)
-    )
-    half = models(alike(toy_federation(), declined(), SGD, 3))
-    assert not torch.equal(half, models(run(toy_federation(), FedAvg(), SGD, 3)))
-
-
 def test_statistics_that_are_sent_are_not_blurred():
-    fed = toy_federation(net=normed())
-    training = LocalTraining(0.1, 2, batches=1)
-    how = dict(upload=(Privacy(1.0, 2.0),))
+    training, how = LocalTraining(0.1, 2, batches=1), dict(upload=(Privacy(1.0, 2.0),))
     with pytest.raises(SettingsError, match="a variance may fall below 0"):
-        run(fed, FedAvg(batch_norm="averaged", **how), training, 1)
-    run(fed, FedAvg(batch_norm="local", **how), training, 1)
-
-
-@LANES
-@pytest.mark.parametrize(
-    "training",
-    [LocalTraining(0.1, 4, 0.9, keep_momentum=True), LocalTraining(0.1, 4, annealing=Annealing(5))],
-)
-def test_who_is_kept_out_goes_on_as_before_that_round(lanes, training):
-    """As if it had not been asked: its momentum and the count of its steps are what they were."""
-
-    @dataclass(frozen=True, kw_only=True)
-    class Leaps(FedAvg):
-        far: float = 1.0
-
-        def loss(self, local, batch):
-            there = batch.x.abs().amax() > 50  # device 0 alone has such a row
-            leap = torch.where(there & torch.tensor(local.round == 1), self.far, 1.0)
-            return super().loss(local, batch) * leap
-
-    fed = toy_federation(devices=3)
-    fed.data.train.x[fed.partitions[0].train.of(0)] *= 100
-    who = Participation(farthest=1e6, keep_out=True)
-    first = run(fed, Leaps(), training, 1, lanes=lanes)
-    with pytest.warns(RuntimeWarning, match="round 2: what client 0 sent is"):
-        found = run(replace(fed, participation=who), Leaps(far=1e12), training, 2, lanes=lanes)
-    for name in {"velocity", "taken"} & first.tensors.keys():
-        assert torch.equal(found.tensors[name][0, 0], first.tensors[name][0, 0])
-        assert not torch.equal(found.tensors[name][0, 1], first.tensors[name][0, 1])
+        run(seeded(normed), FedAvg(batch_norm="averaged", **how), training, 1)
+    run(seeded(normed), FedAvg(batch_norm="local", **how), training, 1)
 
 
 def test_padding_reads_no_row_that_nobody_holds():
@@ -126,12 +86,25 @@ def test_padding_reads_no_row_that_nobody_holds():
 def test_to_save_needs_no_gradients_and_draws_nothing(tmp_path):
     wide = nn.Linear(8, 8192), nn.ReLU(), nn.Dropout(), nn.Linear(8192, 3)  # the dual form's
     fed = toy_federation(devices=2, net=nn.Sequential(*wide))
-    torch.manual_seed(1)
-    wanted = torch.rand(1)
-    torch.manual_seed(1)
+    before = torch.get_rng_state()
     with torch.no_grad():
         run(fed, FedAvg(), SGD, 1, saved=tmp_path / "part.safetensors")
-    assert torch.equal(torch.rand(1), wanted)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_start_with_gradients_is_taken_as_it_is():
+    fed = toy_federation()
+    start = nn.utils.parameters_to_vector(fed.net.parameters())[None]
+    out = run(fed, LGFedAvg(layers=ABOVE), SGD, 1, start)
+    assert not out.tensors["shared"].requires_grad
+
+
+def test_steps_that_may_all_be_declined_are():
+    declined = answering(
+        steps=lambda self, net: (Step(self.loss, None, lambda chance: chance < 0.5),)
+    )
+    half = models(alike(toy_federation(), declined(), SGD, 3))
+    assert not torch.equal(half, models(run(toy_federation(), FedAvg(), SGD, 3)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,40 +156,24 @@ def test_devices_without_rows_have_no_vote(method, lanes):
     assert (found.tensors["shared"][0] - joined(whole.net)).abs().max() > 0.05
 
 
-def hooked(by: float) -> Toy:
-    net = Toy()
-    net.load_state_dict(toy_federation().net.state_dict())
-    net.above.register_forward_hook(_Times(by))
-    return net
-
-
-class _Times:
-    def __init__(self, by: float):
-        self.by = by
-
-    def __call__(self, module, given, outputs):
-        return self.by * outputs
+def times(by, module, given, outputs):
+    return by * outputs
 
 
 def test_a_hook_is_part_of_what_a_checkpoint_is_of(tmp_path):
-    saved = tmp_path / "part.safetensors"
+    def go(hook, file="part.safetensors"):
+        fed = toy_federation()
+        fed.net.above.register_forward_hook(hook)
+        run(fed, FedAvg(), SGD, 1, saved=tmp_path / file)
+
     for _ in range(2):
-        run(toy_federation(net=hooked(1.0)), FedAvg(), SGD, 1, saved=saved)
+        go(partial(times, 1.0))
     with pytest.raises(CheckpointError):
-        run(toy_federation(net=hooked(3.0)), FedAvg(), SGD, 1, saved=saved)
-    net = toy_federation().net
-    net.above.register_forward_hook(lambda module, given, outputs: outputs)
+        go(partial(times, 3.0))
     with pytest.raises(SettingsError, match="a hook of the network's above"):
-        run(toy_federation(net=net), FedAvg(), SGD, 1, saved=tmp_path / "other.safetensors")
+        go(lambda module, given, outputs: outputs, "other.safetensors")
     with pytest.raises(SettingsError, match="a folder; name a file"):
-        run(toy_federation(), FedAvg(), SGD, 1, saved=tmp_path)
-
-
-def test_a_start_with_gradients_is_taken_as_it_is():
-    fed = toy_federation()
-    start = nn.utils.parameters_to_vector(fed.net.parameters())[None]
-    out = run(fed, LGFedAvg(layers=ABOVE), SGD, 1, start)
-    assert not out.tensors["shared"].requires_grad
+        go(partial(times, 1.0), "")
 
 
 class Flat(Toy):
@@ -267,10 +224,8 @@ def test_devices_without_rows_are_nobodys_peers(method, lanes):
 @LANES
 def test_a_device_alone_sees_itself_in_place_of_others(lanes):
     """So that what pulls towards others pulls nowhere as the round begins."""
-    fed = toy_federation(devices=1)
-    first = replace(SGD, momentum=0.0, batches=1)
     pulled, free = (
-        run(fed, m, first, 1, lanes=lanes, workers=1).tensors["personal"]
+        run(toy_federation(devices=1), m, replace(SGD, batches=1), 1, lanes=lanes, workers=1)
         for m in (Seen(), LGFedAvg(layers=frozenset()))
     )
-    torch.testing.assert_close(pulled, free)
+    torch.testing.assert_close(pulled.tensors["personal"], free.tensors["personal"])

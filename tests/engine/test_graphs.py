@@ -1,8 +1,8 @@
 """Steps played from a graph; where there is no GPU, from one of PyTorch's operations on the CPU."""
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import pytest
 import torch
@@ -19,12 +19,7 @@ from toy import ABOVE, SGD, toy_federation
 CUDA = torch.device("cuda")
 
 
-@contextmanager
-def nobody_waits():
-    yield []
-
-
-UNASKED = patch.object(graphs, "waits", nobody_waits)
+UNASKED = patch.object(graphs, "waits", lambda: nullcontext([]))
 
 
 class Heard(TorchDispatchMode):
@@ -91,12 +86,9 @@ def play(times, able=True, recorded=Recorded, waits=()):
         made.append(recorded(step) if recorded else None)
         return made[-1]
 
-    @contextmanager
-    def found():
-        yield list(waits)
-
     some = Graphs(CUDA if able else CPU)
-    with patch.object(Graphs, "_recorded", record), patch.object(graphs, "waits", found):
+    found = patch.object(graphs, "waits", lambda: nullcontext(list(waits)))
+    with patch.object(Graphs, "_recorded", record), found:
         some.play(told.append, times)
     return told, made, some.able
 
@@ -104,6 +96,8 @@ def play(times, able=True, recorded=Recorded, waits=()):
 def test_the_first_step_is_as_written_and_a_graph_plays_the_others():
     told, (graph,), able = play(10)
     assert told == [None, None] and graph.replayed == 9 and able
+    assert play(10, recorded=None)[:2] == ([None, *range(1, 10)], [None])  # none can be made
+    assert play(10, waits=["it asks"]) == ([None, *range(1, 10)], [], False)  # nor is it tried
 
 
 @pytest.mark.parametrize("told", [dict(times=LEAST - 1), dict(times=10, able=False)])
@@ -111,100 +105,32 @@ def test_few_steps_and_those_on_a_cpu_are_not_recorded(told):
     assert play(**told)[:2] == (list(range(told["times"])), [])
 
 
-def test_what_cannot_be_recorded_is_taken_as_written():
-    assert play(10, recorded=None)[:2] == ([None, *range(1, 10)], [None])
-
-
-def test_a_step_that_waits_is_not_tried():
-    assert play(10, waits=["it asks"]) == ([None, *range(1, 10)], [], False)
-
-
-class Faked:
-    """What of `torch.cuda` a recording touches; ``capture_end`` raises what is in ``faults``."""
-
-    def __init__(self, *faults):
-        self.faults, self.graphs, self.emptied = list(faults), 0, 0
-
-    def __enter__(self):
-        faked = self
-
-        class Graph:
-            def __init__(self):
-                faked.graphs += 1
-
-            def capture_begin(self, pool):
-                pass
-
-            def capture_end(self):
-                if faked.faults:
-                    raise faked.faults.pop(0)
-
-            def reset(self):
-                pass
-
-            def replay(self):
-                pass
-
-        class Stream:
-            def __init__(self, place=None):
-                pass
-
-            def wait_stream(self, other):
-                pass
-
-        @contextmanager
-        def stream(which):
-            yield
-
-        def empty():
-            self.emptied += 1
-
-        self.patches = [
-            patch.multiple(
-                graphs.torch.cuda,
-                Stream=Stream,
-                current_stream=Stream,
-                stream=stream,
-                CUDAGraph=Graph,
-                graph_pool_handle=lambda: (0, 1),
-                empty_cache=empty,
-            ),
-            UNASKED,
-            patch.object(Graphs, "streams", {}),
-        ]
-        for one in self.patches:
-            one.__enter__()
-        return self
-
-    def __exit__(self, *_):
-        for one in reversed(self.patches):
-            one.__exit__(None, None, None)
+@contextmanager
+def faked(*faults):
+    """What of `torch.cuda` a recording touches; ``capture_end`` raises these, one each time."""
+    names = "Stream", "current_stream", "CUDAGraph", "graph_pool_handle", "empty_cache"
+    cuda = Mock(**{"CUDAGraph.return_value.capture_end.side_effect": [*faults, None]})
+    some = patch.multiple(torch.cuda, stream=nullcontext, **{n: getattr(cuda, n) for n in names})
+    with some, UNASKED, patch.object(Graphs, "streams", {}):
+        yield cuda
 
 
 def test_after_a_refusal_nothing_is_recorded_any_more():
     told, some = [], Graphs(CUDA)
-    with Faked(RuntimeError("operation not permitted when stream is capturing")) as cuda:
+    with faked(RuntimeError("operation not permitted when stream is capturing")) as cuda:
         for _ in range(2):
             some.play(told.append, 8)
-    assert cuda.graphs == 1 and not some.able and not some.held
+    assert cuda.CUDAGraph.call_count == 1 and not some.able and not some.held
     assert told == [None, None, *range(1, 8), *range(8)]
 
 
-def test_where_memory_ran_out_it_is_tried_once_more():
-    told, some = [], Graphs(CUDA)
-    with Faked(torch.OutOfMemoryError("full")) as cuda:
-        some.play(told.append, 8)
-    assert (cuda.graphs, cuda.emptied) == (2, 1) and some.able and some.held
-    with Faked(*[torch.OutOfMemoryError("full")] * 2) as cuda:
+@pytest.mark.parametrize("times", [1, 2])
+def test_where_memory_ran_out_it_is_tried_once_more(times):
+    some = Graphs(CUDA)
+    with faked(*[torch.OutOfMemoryError("full")] * times) as cuda:
         some.play([].append, 8)
-    assert (cuda.graphs, cuda.emptied) == (2, 2) and not some.able and not some.held
-
-
-WAYS = [
-    SGD,
-    AdamTraining(0.1, 2),
-    LocalTraining(0.1, 2, keep_momentum=True, weight_decay=0.1, epochs=2, nesterov=True),
-]
+    assert (cuda.CUDAGraph.call_count, cuda.empty_cache.call_count) == (2, times)
+    assert some.able == bool(some.held) == (times == 1)
 
 
 def ended(make, method, training):
@@ -222,13 +148,6 @@ def alike(make, method, training):
     return [graph for made in MADE for graph in made]
 
 
-@pytest.mark.parametrize("training", WAYS)
-def test_a_recorded_step_finds_its_rows_by_itself(training):
-    """Lanes of unequal length, of which some rest."""
-    made = alike(lambda: toy_federation((0, 1)), LGFedAvg(layers=ABOVE), training)
-    assert made and any(graph.replayed > 1 for graph in made)
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_a_recorded_step_of_every_method_is_the_step(case):
     make, method = CASES[case]
@@ -242,14 +161,17 @@ class AsksForTheRound(LGFedAvg):
         return super().loss(local, batch) / (1 + local.round)
 
 
+HALF = LGFedAvg(layers=ABOVE)
+
+
 @pytest.mark.parametrize(
     ("method", "training", "recorded"),
     [
-        (LGFedAvg(layers=ABOVE), SGD, 1),
-        (LGFedAvg(layers=ABOVE), AdamTraining(0.1, 2), 1),
-        (LGFedAvg(layers=ABOVE), replace(SGD, keep_momentum=True, weight_decay=0.1), 1),
-        (LGFedAvg(layers=ABOVE), replace(SGD, decay=0.5), 1),
-        (LGFedAvg(layers=ABOVE), AdamTraining(0.1, 2, decay=0.5), 1),
+        (HALF, SGD, 1),
+        (HALF, AdamTraining(0.1, 2), 1),
+        (HALF, LocalTraining(0.1, 2, keep_momentum=True, weight_decay=0.1, nesterov=True), 1),
+        (HALF, replace(SGD, decay=0.5), 1),
+        (HALF, AdamTraining(0.1, 2, decay=0.5), 1),
         (AsksForTheRound(layers=ABOVE), SGD, 2),
     ],
     ids=["sgd", "adam", "momentum", "a rate that falls", "of adam", "a loss by round"],
@@ -257,8 +179,9 @@ class AsksForTheRound(LGFedAvg):
 def test_one_recording_serves_a_phase_unless_something_in_python_changes(
     method, training, recorded
 ):
-    """Of two rounds, the lanes of which are of unequal length."""
-    assert len(alike(lambda: toy_federation((0, 1)), method, training)) == recorded
+    """Of two rounds, the lanes of which are of unequal length: some rest."""
+    made = alike(lambda: toy_federation((0, 1)), method, training)
+    assert len(made) == recorded and any(graph.replayed > 1 for graph in made)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -266,11 +189,6 @@ def test_a_graph_and_the_steps_as_written_end_in_the_same_bits():
     found = []
     for least in (2, 10**9):
         with patch.object(graphs, "LEAST", least):
-            found.append(
-                ended(
-                    lambda: replace(toy_federation((0, 1)), device=CUDA),
-                    LGFedAvg(layers=ABOVE),
-                    SGD,
-                )
-            )
+            there = replace(toy_federation((0, 1)), device=CUDA)
+            found.append(ended(lambda there=there: there, HALF, SGD))
     assert torch.equal(*found)

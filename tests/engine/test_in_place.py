@@ -1,6 +1,8 @@
-"""Whatever a network or a loss does to what it is given: nobody else's numbers change."""
+"""Whatever a network or a loss does: nobody else's numbers change, and frozen parameters stay."""
 
+from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import pytest
@@ -12,7 +14,9 @@ from lgfed_core.engine.averaged_best import AveragedBest
 from lgfed_core.engine.batched import Batched
 from lgfed_core.engine.looped import Looped
 from lgfed_core.methods import MTL, FedAvg, FedProx, Method, Step
-from toy import ABOVE, BELOW, SGD, Toy, models, prepared, reading, toy_federation
+from lgfed_core.methods.privacy import Privacy
+from lgfed_core.models.layout import joined
+from toy import ABOVE, BELOW, LANES, SGD, Toy, models, prepared, reading, toy_federation
 
 WAYS = [("looped", 1), pytest.param("looped", 2, marks=pytest.mark.slow), ("batched", 1)]
 
@@ -35,12 +39,19 @@ def rectified(in_place: bool) -> nn.Module:
     return nn.Sequential(nn.ReLU(inplace=in_place), nn.Linear(8, 6), nn.ReLU(), nn.Linear(6, 3))
 
 
-def federation_of(net):
-    """Two runs of ``net`` on data with groups."""
-    torch.manual_seed(0)
-    fed = toy_federation((0, 1), net=net())
-    y = fed.data.train.y
-    return reading(fed, groups=torch.stack([y % 2, 1 - y % 2], 1))
+def thrice(make):
+    """Two runs of a network on data with groups: as usual, and twice in place or spoilt.
+
+    Whatever is done with them, every tensor of the caller's stays as it is.
+    """
+    for other in (False, True, True):
+        torch.manual_seed(0)
+        fed = toy_federation((0, 1), net=make(other))
+        y = fed.data.train.y
+        fed = reading(fed, groups=torch.stack([y % 2, 1 - y % 2], 1))
+        before = [tensor.clone() for tensor in held(fed)]
+        yield fed, other
+        assert all(map(torch.equal, before, held(fed)))
 
 
 def held(fed) -> list[torch.Tensor]:
@@ -69,38 +80,27 @@ class Twice(FedProx):
 @pytest.mark.parametrize("method", [FedAvg(), Twice(), MTL()])
 @pytest.mark.parametrize("kind", [Centred, rectified])
 def test_a_network_may_work_in_place(lanes, workers, method, kind):
-    found = []
-    for in_place in (False, True, True):
-        fed = federation_of(lambda in_place=in_place: kind(in_place))
-        before = [tensor.clone() for tensor in held(fed)]
-        how = dict(tracker=AveragedBest(), lanes=lanes, workers=workers)
-        found.append(run(fed, method, SGD, 2, **how))
-        assert all(map(torch.equal, before, held(fed)))
-    for other in found[1:]:
-        assert torch.equal(models(found[0]), models(other))
-        assert found[0].history.equals(other.history) and found[0].final.equals(other.final)
+    how = dict(tracker=AveragedBest(), lanes=lanes, workers=workers)
+    first, *others = (run(fed, method, SGD, 2, **how) for fed, _ in thrice(kind))
+    for other in others:
+        assert torch.equal(models(first), models(other))
+        assert first.history.equals(other.history) and first.final.equals(other.final)
 
 
-@pytest.mark.parametrize("engine", [lambda w: Looped(w), lambda w: Looped(w, 2), Batched])
+@pytest.mark.parametrize("engine", [Looped, partial(Looped, workers=2), Batched])
 @pytest.mark.parametrize("kind", [Centred, rectified])
 def test_every_way_to_test_leaves_the_rows(engine, kind):
-    answers = []
-    for in_place in (False, True):
-        fed = federation_of(lambda in_place=in_place: kind(in_place))
-        before = [tensor.clone() for tensor in held(fed)]
+    def answers(fed):
         lanes = engine(prepared(fed, FedAvg(), forked=True))
-        try:
-            for _ in range(2):
-                found = [lanes.correct("shared", "personal", rows) for rows in ("test", "pool")]
-                found.append(lanes.correct("shared", "personal", "train", [(1, 3), (0, 2)]))
-                found += [lanes.own_outputs("shared", "personal", r) for r in ("train", "pool")]
-                found += [lanes.mean_outputs("shared", "personal", s) for s in ("train", "test")]
-                answers.append(found)
-        finally:
-            lanes.close()
-        assert all(map(torch.equal, before, held(fed)))
-    for other in answers[1:]:
-        assert all(map(torch.equal, answers[0], other))
+        with closing(lanes):
+            found = [lanes.correct("shared", "personal", rows) for rows in ("test", "pool")]
+            found.append(lanes.correct("shared", "personal", "train", [(1, 3), (0, 2)]))
+            found += [lanes.own_outputs("shared", "personal", r) for r in ("train", "pool")]
+            return found + [lanes.mean_outputs("shared", "personal", s) for s in ("train", "test")]
+
+    first, *others = (answers(fed) for fed, _ in thrice(kind))
+    for other in others:
+        assert all(map(torch.equal, first, other))
 
 
 def own(given):
@@ -154,14 +154,60 @@ class Reader(Method):
 
 @pytest.mark.parametrize(("lanes", "workers"), WAYS)
 def test_a_loss_may_write_on_all_that_it_is_given(lanes, workers):
-    found = []
-    for spoils in (False, True, True):
-        fed = federation_of(Toy)
-        before = [tensor.clone() for tensor in held(fed)]
-        training = LocalTraining(0.1, 4, epochs=2, keep_momentum=True)
-        method = Reader(spoils=spoils)
-        found.append(run(fed, method, training, 2, lanes=lanes, workers=workers))
-        assert all(map(torch.equal, before, held(fed)))
-    for other in found[1:]:
-        assert torch.equal(models(found[0]), models(other))
-        assert torch.equal(found[0].tensors["velocity"], other.tensors["velocity"])
+    training = LocalTraining(0.1, 4, epochs=2, keep_momentum=True)
+    first, *others = (
+        run(fed, Reader(spoils=spoils), training, 2, lanes=lanes, workers=workers)
+        for fed, spoils in thrice(lambda _: Toy())
+    )
+    for other in others:
+        assert torch.equal(models(first), models(other))
+        assert torch.equal(first.tensors["velocity"], other.tensors["velocity"])
+
+
+HARD = LocalTraining(0.1, 4, epochs=2, weight_decay=0.1, keep_momentum=True)
+
+
+def frozen(names) -> torch.nn.Module:
+    torch.manual_seed(0)
+    net = Toy()
+    for name in names:
+        net.get_parameter(name).requires_grad_(False)
+    return net
+
+
+@dataclass(frozen=True, kw_only=True)
+class InTurn(FedAvg):
+    """One of the steps has nothing left to move where ``below`` is frozen."""
+
+    def steps(self, net):
+        return Step(self.loss, ABOVE), Step(self.loss, BELOW)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shrink(FedAvg):
+    """An objective of the lower layer alone."""
+
+    def loss(self, local, batch):
+        return local.params["below.weight"].square().sum()
+
+
+@LANES
+@pytest.mark.parametrize("method", [InTurn(), FedAvg(upload=(Privacy(1.0, 0.5),))])
+def test_frozen_parameters_stay(method, lanes):
+    """As the contract tries with every method."""
+    fed = toy_federation((0, 1), net=frozen(BELOW | {"above.bias"}))
+    t = run(fed, method, HARD, 3, lanes=lanes, workers=1).tensors["shared"]
+    (free,) = (p for p in fed.net.parameters() if p.requires_grad)
+    moved = (t[0] != joined(fed.net)).nonzero().flatten()
+    assert moved.tolist() == list(range(54, 54 + free.numel()))
+
+
+@LANES
+@pytest.mark.parametrize(
+    ("method", "names"), [(FedAvg(), ABOVE | BELOW), (Shrink(), BELOW | {"above.bias"})]
+)
+def test_nothing_left_to_learn_is_no_error(method, names, lanes):
+    """All is frozen, or all that the objective depends on."""
+    fed = toy_federation(net=frozen(names))
+    outcome = run(fed, method, LocalTraining(0.1, 4), 2, lanes=lanes, workers=1)
+    assert torch.equal(outcome.tensors["shared"][0, :48], joined(fed.net)[:48])

@@ -177,10 +177,12 @@ def test_a_disk_that_fills_up_is_named_and_the_last_checkpoint_stays(tmp_path):
 
 
 def test_a_folder_that_cannot_be_written_is_named_and_what_lies_there_stays(tmp_path, monkeypatch):
-    monkeypatch.setattr("lgfed_core.paths.RUNS", tmp_path)
     path, me = tmp_path / "run.safetensors", os.geteuid()
     checkpoint.save(path, {"a": torch.ones(2)}, {"round": 1}, "me")
     before = path.read_bytes()
+    with pytest.raises(CheckpointError, match="cannot write beside .*run.*name another file"):
+        small(path / "run.safetensors")  # a file is no folder, also for root
+    monkeypatch.setattr("lgfed_core.paths.RUNS", tmp_path)
     tmp_path.chmod(0o500)
     if me == 0:  # root may write everywhere
         os.seteuid(65534)
@@ -198,31 +200,26 @@ def test_a_folder_that_cannot_be_written_is_named_and_what_lies_there_stays(tmp_
     assert path.read_bytes() == before
 
 
-def test_a_place_that_is_no_folder_is_named(tmp_path):
-    """As a folder that cannot be written, and also for root."""
-    (tmp_path / "file").write_text("")
-    with pytest.raises(CheckpointError, match="cannot write beside .*run.*name another file"):
-        small(tmp_path / "file" / "run.safetensors")
-
-
 def test_a_worker_that_dies_is_named_and_nothing_saved_is_lost(tmp_path):
     path = tmp_path / "run.safetensors"
-    how = dict(tracker=Personal(), workers=2)
     one_pass = looped.Looped._train_one
 
-    def dies_in_round_2(self, slot, run_, device, many, round, lr):
-        if round == 2:
+    def go(saved=None):
+        how = dict(tracker=Personal(), workers=2, saved=saved)
+        return run(toy_federation(), HALF, SGD, 4, **how)
+
+    def dies_in_round_2(self, *job):
+        if job[-2] == 2:
             os.kill(os.getpid(), signal.SIGKILL)
-        one_pass(self, slot, run_, device, many, round, lr)
+        one_pass(self, *job)
 
     dies_in_round_2.__name__ = "_train_one"  # by which workers are called
     with saving_each_round() as patch:
         patch.setattr(looped.Looped, "_train_one", dies_in_round_2)
         with pytest.raises(LgfedError, match="a worker process died.*run the same command again"):
-            run(toy_federation(), HALF, SGD, 4, saved=path, **how)
+            go(path)
     assert contents(path)[2]["round"] == 2
-    again = run(toy_federation(), HALF, SGD, 4, saved=path, **how)
-    whole = run(toy_federation(), HALF, SGD, 4, **how)
+    again, whole = go(path), go()
     assert torch.equal(again.tensors["personal"], whole.tensors["personal"])
     assert again.history.equals(whole.history)
 

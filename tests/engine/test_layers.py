@@ -14,6 +14,7 @@ from lgfed_core.engine.training import AdamTraining, LocalTraining
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import LGFedAvg, LocalOnly
 from lgfed_core.models import count, first_layers, make
+from lgfed_core.models.layout import joined
 from lgfed_core.models.text import TextNet
 from lgfed_core.partition import iid
 from toy import LANES, SGD, holding, models, toy_federation
@@ -46,8 +47,7 @@ def federation(net_fn) -> Federation:
 def ran(net_fn, training, lanes: str) -> torch.Tensor:
     fed = federation(net_fn)
     method = LGFedAvg(layers=frozenset(n for n, _ in fed.net.named_parameters() if "out" in n))
-    t = run(fed, method, training(0.01, 4), 3, lanes=lanes, workers=1).tensors
-    return torch.cat([t["shared"].flatten(), t["personal"].flatten()])
+    return models(run(fed, method, training(0.01, 4), 3, lanes=lanes, workers=1))
 
 
 @pytest.mark.parametrize("training", [LocalTraining, AdamTraining])
@@ -66,17 +66,6 @@ def test_recurrent_layers_of_pytorch_run_in_looped_lanes_and_are_refused_in_batc
     said = rf"Reader: reader is an nn.{layer.__name__}, .*recurrent.LSTM.*looped"
     with pytest.raises(SettingsError, match=said):
         ran(net_fn, AdamTraining, "batched")
-
-
-def test_what_batched_lanes_would_ignore_is_refused():
-    for name, value in (("padding_idx", 0), ("max_norm", 1.0)):
-        net_fn = partial(Reader, **{name: value})
-        assert ran(net_fn, LocalTraining, "looped").isfinite().all()
-        with pytest.raises(SettingsError, match=f"embedding is an nn.Embedding with {name}"):
-            ran(net_fn, LocalTraining, "batched")
-    for lanes in ("looped", "batched"):
-        with pytest.raises(SettingsError, match="sparse=False"):
-            ran(partial(Reader, sparse=True), LocalTraining, lanes)
 
 
 def test_a_fifth_of_the_layers_is_one_and_the_counts_are_those_of_the_table():
@@ -146,29 +135,30 @@ def test_rows_of_a_loop_are_looked_up_one_by_one():
 
 
 @pytest.mark.parametrize(("name", "value"), [("padding_idx", 0), ("max_norm", 1.0)])
-def test_what_batched_lanes_would_ignore_of_a_call_is_refused(name, value):
-    net = Words(lambda x, table: F.embedding(x, table.clone(), **{name: value}))
-    assert models(run(worded(net=net), LocalOnly(), SGD, 1)).isfinite().all()
-    with pytest.raises(SettingsError, match=f"Words computes an embedding with {name}, which"):
-        run(worded(net=net), LocalOnly(), SGD, 1, lanes="batched")
+def test_what_batched_lanes_would_ignore_of_a_layer_or_a_call_is_refused(name, value):
+    call = Words(lambda x, table: F.embedding(x, table.clone(), **{name: value}))
+    for fed, said in (
+        (federation(lambda: Reader(**{name: value})), f"embedding is an nn.Embedding with {name}"),
+        (worded(net=call), f"Words computes an embedding with {name}, which"),
+    ):
+        assert models(run(fed, LocalOnly(), SGD, 1)).isfinite().all()
+        with pytest.raises(SettingsError, match=said):
+            run(fed, LocalOnly(), SGD, 1, lanes="batched")
 
 
 @LANES
-def test_sparse_gradients_of_a_call_are_refused(lanes):
-    net = Words(lambda x, table: F.embedding(x, table, sparse=True))
-    with pytest.raises(SettingsError, match="sparse=False"):
-        run(worded(net=net), LocalOnly(), SGD, 1, lanes=lanes)
+def test_sparse_gradients_are_refused(lanes):
+    call = Words(lambda x, table: F.embedding(x, table, sparse=True))
+    for fed in (federation(lambda: Reader(sparse=True)), worded(net=call)):
+        with pytest.raises(SettingsError, match="sparse=False"):
+            run(fed, LocalOnly(), SGD, 1, lanes=lanes)
 
 
 def test_to_look_draws_nothing_and_changes_nothing():
     fed = worded(net=Words(lambda x, table: F.embedding(x, table) * torch.rand(1)))
-    before = {name: value.clone() for name, value in fed.net.state_dict().items()}
-    torch.manual_seed(1)
-    wanted = torch.rand(1)
-    torch.manual_seed(1)
+    was, before = torch.get_rng_state(), joined(fed.net)
     run(fed, LocalOnly(), SGD, 0, lanes="batched")
-    assert torch.equal(torch.rand(1), wanted)
-    assert all(torch.equal(before[name], value) for name, value in fed.net.state_dict().items())
+    assert torch.equal(torch.get_rng_state(), was) and torch.equal(joined(fed.net), before)
 
 
 def test_a_network_is_left_with_its_last_line():

@@ -8,29 +8,28 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from lgfed_core.data import Split
 from lgfed_core.engine import LocalTraining, Participation, run
 from lgfed_core.engine.averaged_best import AveragedBest
 from lgfed_core.engine.trackers import Global, Personal, Tracker
 from lgfed_core.engine.training import AdamTraining
 from lgfed_core.errors import SettingsError
-from lgfed_core.methods import (
-    FADE,
-    MTL,
-    QFFL,
-    FedAvg,
-    FedProx,
-    LGFedAvg,
-    LGFedAvgV1,
-    LocalOnly,
-    Step,
-)
+from lgfed_core.methods import FADE, MTL, QFFL, FedAvg, FedProx, LGFedAvg, LGFedAvgV1, Step
 from lgfed_core.methods.cgau import ClientBaseline, ClientRowsAveraged
 from lgfed_core.methods.privacy import Privacy
 from lgfed_core.models.adult import Dropout
-from lgfed_core.models.layout import joined
-from lgfed_core.seeds import Purpose, stream
-from toy import ABOVE, LANES, SGD, Toy, alike, answering, models, normed, reading, toy_federation
+from toy import (
+    ABOVE,
+    LANES,
+    SGD,
+    Toy,
+    alike,
+    answering,
+    in_float64,
+    models,
+    normed,
+    reading,
+    toy_federation,
+)
 
 
 def entropy(local, batch, **more):
@@ -137,49 +136,13 @@ def test_networks_with_statistics_train_with_peers_and_on_single_pictures(net, m
     assert models(found).isfinite().all()
 
 
-def test_dropout_takes_any_number_of_units_and_may_drop_all():
-    x = torch.ones(31, 30)
-    assert 0.1 < (Dropout(0.5)(x) == 0).float().mean() < 0.9
-    assert (Dropout(1.0)(x) == 0).all() and torch.equal(Dropout(1.0).eval()(x), x)
-
-
-def test_clients_count_alike_where_rows_do_not():
-    assert ClientBaseline(weighted=False).weights(torch.tensor([1, 9])) is None
-    before, trained = torch.zeros(2, 3), torch.ones(2, 3)
-    kept = ClientRowsAveraged(weighted=False).keep(before, trained, None)
-    assert torch.equal(kept, torch.full((2, 3), 0.5))
-
-
-def test_rows_without_a_label_judge_nobody():
+@pytest.mark.parametrize("tracker", [Personal(), Global()])
+def test_rows_without_a_label_judge_nobody(tracker):
     fed = toy_federation()
-    split, mine = fed.data.train, fed.partitions[0].validation.of(3)
-    bare = reading(fed, y=split.y.index_fill(0, mine, -1))
-    for tracker in (Personal(), Global()):
-        with pytest.raises(SettingsError, match="validation rows of run 0 have labels below 0"):
-            run(bare, FedAvg(), SGD, 1, tracker=tracker)
-
-
-def test_two_workers_keep_double_precision():
-    kind = torch.get_default_dtype()
-    try:
-        torch.set_default_dtype(torch.float64)
-        fed = toy_federation(net=Toy())
-        split = [Split(s.x.double(), s.y) for s in (fed.data.train, fed.data.test)]
-        fed = replace(fed, data=replace(fed.data, train=split[0], test=split[1]))
-        one, two = (models(run(fed, FedAvg(), SGD, 2, workers=n)) for n in (1, 2))
-    finally:
-        torch.set_default_dtype(kind)
-    assert one.dtype == two.dtype == torch.float64 and torch.equal(one, two)
-
-
-def test_patience_is_of_devices_that_trained():
-    fed, tracker = toy_federation(fraction=0.1), Personal(patience=2)
-    found = run(fed, LocalOnly(), SGD, 40, tracker=tracker)
-    first = joined(fed.net)
-    draws = (stream(0, Purpose.SELECT, t) for t in range(40))
-    drawn = {fed.participation.chosen(draw, 10)[0] for draw in draws}
-    moved = {k for k in range(10) if not torch.equal(models(found)[0, k], first)}
-    assert moved == drawn
+    mine = fed.partitions[0].validation.of(3)
+    bare = reading(fed, y=fed.data.train.y.index_fill(0, mine, -1))
+    with pytest.raises(SettingsError, match="validation rows of run 0 have labels below 0"):
+        run(bare, FedAvg(), SGD, 1, tracker=tracker)
 
 
 class Named(Tracker):
@@ -234,3 +197,23 @@ def test_an_average_of_bests_tells_apart_runs_with_and_without_a_peak():
         before = mine["averaged_local_test_acc"].cummax().shift(fill_value=-1)
         higher = mine["averaged_local_test_acc"] > before
         assert (mine["averaged_new_test_acc"].notna() == higher).all()
+
+
+def test_dropout_takes_any_number_of_units_and_may_drop_all():
+    x = torch.ones(31, 30)
+    assert 0.1 < (Dropout(0.5)(x) == 0).float().mean() < 0.9
+    assert (Dropout(1.0)(x) == 0).all() and torch.equal(Dropout(1.0).eval()(x), x)
+
+
+def test_clients_count_alike_where_rows_do_not():
+    assert ClientBaseline(weighted=False).weights(torch.tensor([1, 9])) is None
+    before, trained = torch.zeros(2, 3), torch.ones(2, 3)
+    kept = ClientRowsAveraged(weighted=False).keep(before, trained, None)
+    assert torch.equal(kept, torch.full((2, 3), 0.5))
+
+
+def test_two_workers_keep_double_precision():
+    with in_float64():
+        fed = toy_federation(net=Toy())
+        one, two = (models(run(fed, FedAvg(), SGD, 2, workers=n)) for n in (1, 2))
+    assert one.dtype == two.dtype == torch.float64 and torch.equal(one, two)

@@ -18,15 +18,18 @@ from lgfed_core.methods.cdan import CDAN, certainty, conditioned, mixed
 from lgfed_core.methods.dann import DANN
 from lgfed_core.methods.fade import known
 from lgfed_core.methods.shot import CDANSHOT, SHOT, information, pseudo_labels
-from lgfed_core.models import objects
-from lgfed_core.models.layout import joined
+from lgfed_core.metrics import frechet
+from lgfed_core.models import cgau, gated_unit, objects
 from lgfed_core.models.objects import ObjectsNet
 from lgfed_core.partition import ClientIndices, Partition
 
 ROWS, WIDTH, CLASSES = 48, 6, 3
 
 
-@pytest.mark.parametrize("module", [fade, cdan, shot, objects, arrays], ids=lambda m: m.__name__)
+MODULES = [fade, cdan, shot, objects, arrays, gated_unit, cgau, frechet]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
 def test_examples_run(module):
     found = doctest.testmod(module, extraglobs={"np": np, "torch": torch})
     assert found.attempted and not found.failed
@@ -96,7 +99,10 @@ def test_cdans_weights_weigh_and_as_released_they_cancel():
     torch.testing.assert_close(through[1], -0.5 * game[2].detach() / w.mean().detach() * up)
 
 
-def test_padding_does_not_move_a_loss():
+@pytest.mark.parametrize(
+    "method", [CDAN(rounds=9), CDAN(rounds=9, entropy="cancels"), CDANSHOT(rounds=9)]
+)
+def test_padding_does_not_move_a_loss_and_of_padding_alone_the_gradient_is_zero(method):
     one, rows = local(quiet(conditional="mixed")), batch(1, labelled=False)
     more = Batch(
         torch.cat([rows.x, torch.randn(3, WIDTH)]),
@@ -104,17 +110,10 @@ def test_padding_does_not_move_a_loss():
         torch.cat([torch.full((8,), 1 / 8), torch.zeros(3)]),
         torch.cat([rows.groups, torch.ones(3, 1, dtype=torch.long)]),
     )
-    for method in (CDAN(rounds=9), CDAN(rounds=9, entropy="cancels"), CDANSHOT(rounds=9)):
-        torch.testing.assert_close(method.loss(one, rows), method.loss(one, more))
-
-
-def test_a_batch_without_weight_has_a_gradient_of_zero():
-    one, rows = local(quiet(conditional="mixed")), replace(batch(1), weight=torch.zeros(8))
-    for method in (CDAN(rounds=9), CDAN(rounds=9, entropy="cancels"), CDANSHOT(rounds=9)):
-        grads = torch.autograd.grad(
-            method.loss(one, rows), list(one.params.values()), allow_unused=True
-        )
-        assert all(g is None or (g == 0).all() for g in grads)
+    torch.testing.assert_close(method.loss(one, rows), method.loss(one, more))
+    nothing = method.loss(one, replace(batch(1), weight=torch.zeros(8)))
+    grads = torch.autograd.grad(nothing, list(one.params.values()), allow_unused=True)
+    assert all(g is None or (g == 0).all() for g in grads)
 
 
 def test_mixed_products_keep_inner_products():
@@ -125,22 +124,25 @@ def test_mixed_products_keep_inner_products():
     assert ratio.mean().item() == pytest.approx(1, abs=0.1)
 
 
+def moved(net, method) -> set[str]:
+    (step,) = method.steps(net)
+    return {name.split(".")[0] for name in step.params}
+
+
 def test_shot_leaves_the_source_its_labels_and_the_classifier_alone():
     net, method = quiet(bottleneck="norm").eval(), SHOT(rounds=10)
-    (step,) = method.steps(net)
-    assert step.params == {n for n, _ in net.named_parameters() if n.startswith("encoder.")}
-    both = CDANSHOT().steps(net)[0].params
-    assert both == {n for n, _ in net.named_parameters() if not n.startswith("classifier.")}
-    one = local(net)
-    source, target = batch(0), batch(1, labelled=False)
+    assert moved(net, method) == {"encoder"}
+    assert moved(net, CDANSHOT()) == {"encoder", "discriminator"}
+    one, source, target = local(net), batch(0), batch(1, labelled=False)
     torch.testing.assert_close(method.task(one, source), DANN(rounds=10).task(one, source))
     outputs = one.net(target.x)
     torch.testing.assert_close(method.task(one, target), information(outputs, target))
-    told = replace(target, y=torch.zeros(8, dtype=torch.long))
+    told = batch(1)
     plain = torch.nn.functional.cross_entropy(outputs, told.y)
-    assert (method.task(one, told) - method.task(one, target)).item() == pytest.approx(
-        0.3 * plain.item()
-    )
+    for a, r in ((1.0, 0.3), (0.0, 0.1), (2.0, 0.0)):  # the two terms, and 1 and 0.3 by default
+        weighed = dict(information=a, relabelled=r) if r != 0.3 else {}
+        found = SHOT(rounds=10, **weighed).task(one, told)
+        torch.testing.assert_close(found, a * information(outputs, target) + r * plain)
 
 
 def test_on_a_device_with_both_groups_each_rows_own_share_counts():
@@ -168,6 +170,9 @@ def test_rare_classes_lose_their_centroid():
     assert pseudo_labels(said, width=3).tolist() == [0, 0, 1]
     assert pseudo_labels(said, least=1, width=3).tolist() == [0, 0, 0]
     assert pseudo_labels(said, least=5, width=3).tolist() == [0, 0, 1]  # nobody: predictions
+    method = SHOT(rounds=9, start=5, every=3, least=1, width=3)
+    assert [n for n in range(5, 12) if method.relabel(n)] == [5, 8, 11]  # from its first round on
+    assert method.relabel(5)(said).tolist() == [0, 0, 0]
 
 
 @pytest.fixture
@@ -182,13 +187,9 @@ def three() -> Federation:
     return Federation(data, [Partition("", rows, None, rows)] * 2, quiet(), [0, 1])
 
 
-TRAINING = LocalTraining(0.05, 12, 0.9, keep_momentum=True)
-
-
-def labelled(fed: Federation, **more):
-    start = torch.stack([joined(fed.net)] * 2)
-    method = SHOT(rounds=4, every=2)
-    return run(fed, method, TRAINING, 4, start, workers=1, **more)
+def labelled(fed: Federation, method=SHOT(rounds=4, every=2), **more):  # noqa: B008
+    training = LocalTraining(0.05, 12, 0.9, keep_momentum=True)
+    return run(fed, method, training, 4, workers=1, **more)
 
 
 def test_devices_label_their_own_rows_in_each_run_and_lanes_agree(three):
@@ -196,6 +197,7 @@ def test_devices_label_their_own_rows_in_each_run_and_lanes_agree(three):
     labels = looped.tensors["labels"].long()  # [R, n]
     assert torch.equal(labels[:, :24], three.data.train.y[:24].expand(2, -1))
     assert (labels[:, 24:] >= 0).all() and (three.data.train.y[24:] == -1).all()
+    assert "labels" not in labelled(three, DANN(rounds=2)).tensors
     assert torch.equal(batched.tensors["labels"].long(), labels)
     torch.testing.assert_close(batched.tensors["shared"], looped.tensors["shared"])
     names = three.net.state_dict()
@@ -204,20 +206,15 @@ def test_devices_label_their_own_rows_in_each_run_and_lanes_agree(three):
     assert sorted(still) == sorted(n for n in names if not n.startswith("encoder."))
 
 
-def test_without_relabelling_no_labels_are_kept(three):
-    start = torch.stack([joined(three.net)] * 2)
-    assert "labels" not in run(three, DANN(rounds=2), TRAINING, 1, start, workers=1).tensors
-
-
 def test_arrays_that_do_not_belong_together_are_refused():
-    x, y = np.zeros((4, 2)), np.zeros(4)
-    with pytest.raises(SettingsError, match=r"x is \[4, 2\], y \[4\], user \[3\]"):
-        arrays.adapt(x, y, np.zeros(3))
-    with pytest.raises(SettingsError, match="user 0 has 0 of 4 rows"):
-        arrays.adapt(x, y, np.ones(4))
-    x[2, 1] = np.nan
-    with pytest.raises(SettingsError, match=r"row 2, of user 1\.0, that is not finite"):
-        arrays.adapt(x, y, np.arange(4) // 2.0)
+    x, y, nan = np.zeros((4, 2)), np.zeros(4), np.array([[0, 0], [0, 0], [0, np.nan], [0, 0]])
+    for told, said in (
+        ((x, y, np.zeros(3)), r"x is \[4, 2\], y \[4\], user \[3\]"),
+        ((x, y, np.ones(4)), "user 0 has 0 of 4 rows"),
+        ((nan, y, np.arange(4) // 2.0), r"row 2, of user 1\.0, that is not finite"),
+    ):
+        with pytest.raises(SettingsError, match=said):
+            arrays.adapt(*told)
 
 
 def test_users_with_statistics_of_their_own_are_predicted_by_these():
@@ -228,37 +225,14 @@ def test_users_with_statistics_of_their_own_are_predicted_by_these():
     assert (own.predict(x, user) == y).mean() > 0.9
     assert (own.predict(x[user == 2], 2) == own.predict(x, user)[user == 2]).all()
     assert not torch.equal(own.said(x, user), own.said(x, 0))
-    with pytest.raises(SettingsError, match="say by user whose x is"):
-        own.predict(x)
-    with pytest.raises(SettingsError, match="user 7 is none of 0, 1, 2"):
-        own.predict(x, 7)
-    with pytest.raises(SettingsError, match=r"x is \[120, 2\]; it must be \[n, 3\]"):
-        own.predict(x[:, :2], user)
-    with pytest.raises(SettingsError, match=r"user is \[3\]; it must be one, or \[120\]"):
-        own.predict(x, user[:3])
-
-
-def test_group_loss_sees_the_weights():
-    rows, logits = batch(1), torch.arange(8.0)[:, None]
-    one = replace(rows, weight=torch.eye(8)[3])
-    assert group_loss(logits, one).item() == pytest.approx(np.log1p(np.exp(-3.0)))
-
-
-def test_shots_two_terms_weigh_as_they_are_told():
-    one, told = local(quiet(bottleneck="norm").eval()), batch(1)
-    outputs = one.net(told.x)
-    plain = torch.nn.functional.cross_entropy(outputs, told.y)
-    for a, r in ((0.0, 0.1), (2.0, 0.0)):
-        found = SHOT(rounds=10, information=a, relabelled=r).task(one, told)
-        torch.testing.assert_close(found, a * information(outputs, told) + r * plain)
-
-
-def test_labels_are_made_anew_from_the_first_round_on_and_by_its_own_settings():
-    method = SHOT(rounds=9, start=5, every=3, least=1, width=3)
-    assert [n for n in range(5, 12) if method.relabel(n)] == [5, 8, 11]
-    outputs = torch.tensor([[5.0, 0.0], [5.0, 0.0], [0.0, 5.0]])
-    said = torch.cat([outputs, torch.eye(3)[[0, 0, 1]]], 1)
-    assert method.relabel(5)(said).tolist() == [0, 0, 0]
+    for told, said in (
+        ((x,), "say by user whose x is"),
+        ((x, 7), "user 7 is none of 0, 1, 2"),
+        ((x[:, :2], user), r"x is \[120, 2\]; it must be \[n, 3\]"),
+        ((x, user[:3]), r"user is \[3\]; it must be one, or \[120\]"),
+    ):
+        with pytest.raises(SettingsError, match=said):
+            own.predict(*told)
 
 
 def test_pseudo_labels_are_those_of_the_released_code():
@@ -282,3 +256,6 @@ def test_the_games_weight_and_power_count(each):
     method = DANN(rounds=10, weight=0.5, power=2.0, per_sample=each)
     expected = method.task(one, rows) + 0.5 * group_loss(logits, rows, 2.0, each)
     torch.testing.assert_close(method.loss(one, rows), expected)
+    first = replace(rows, weight=torch.eye(8)[0])  # the others are padding
+    one_row = replace(rows, x=rows.x[:1], y=rows.y[:1], groups=rows.groups[:1])
+    assert group_loss(logits, first, 2.0, each) == group_loss(logits[:1], one_row, 2.0, each)

@@ -12,6 +12,7 @@ from lgfed_core.data import Dataset, Split
 from lgfed_core.engine import Federation, LocalTraining, run
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import FedAvg, LGFedAvg
+from lgfed_core.methods.adversary import adversary_loss
 from lgfed_core.methods.auxiliary import Autoencoder, Auxiliary, Hiding, OwnHead, labelled
 from lgfed_core.methods.interface import Batch, Local
 from lgfed_core.methods.pretext import ANSWERS, Pretext, orders, rearranged
@@ -37,51 +38,47 @@ def federation(outputs: int, seeds=(0,)) -> Federation:
     return Federation(Dataset("small", *parts, 3), splits, net, list(seeds))
 
 
-def trained(method, outputs, rounds=2, training=SGD, fed=None, **engine) -> torch.Tensor:
+def trained(method, outputs, fed=None, **engine) -> dict[str, torch.Tensor]:
     """Every device's parameters by name, but for the auxiliary network's."""
     fed = fed or federation(outputs)
-    engine = engine or dict(workers=1)
-    out = run(fed, method, training, rounds, **engine)
-    t = out.tensors
+    out = run(fed, method, SGD, 2, **(engine or dict(workers=1)))
+    t, own = out.tensors, auxiliary(fed.net)
     values = out.layout.views(t["shared"][:, None].expand(-1, 5, -1), t["personal"])
-    own = auxiliary(fed.net)
     return {name: value for name, value in values.items() if name not in own}
+
+
+def same(one, other) -> bool:
+    return all(torch.equal(one[name], other[name]) for name in one)
 
 
 @pytest.mark.parametrize(("kind", "outputs"), ALL)
 def test_without_weight_it_is_lg_fedavg_bit_for_bit(kind, outputs):
     layers = head(AuxiliaryMLP(1))
     plain = trained(LGFedAvg(layers=layers), outputs)
-    ours = trained(kind(layers=layers, weight=0.0), outputs)
-    assert all(torch.equal(plain[name], ours[name]) for name in plain)
+    assert same(plain, trained(kind(layers=layers, weight=0.0), outputs))
     weighted = trained(kind(layers=layers, weight=1.0), outputs)
     assert not torch.equal(plain["fc1.weight"], weighted["fc1.weight"])
 
 
 def test_of_itself_it_is_lg_fedavg_and_sharing_all_but_the_head_is_fedavg():
-    fed, layers = federation(1), head(AuxiliaryMLP(1))
-    plain, ours = trained(LGFedAvg(layers=layers), 1), trained(Auxiliary(layers=layers), 1)
-    assert all(torch.equal(plain[name], ours[name]) for name in plain)
+    fed = federation(1)
     everything = frozenset(n for n, _ in fed.net.named_parameters()) - auxiliary(fed.net)
-    fedavg, ours = trained(FedAvg(), 1), trained(Auxiliary(layers=everything), 1)
-    assert all(torch.equal(fedavg[name], ours[name]) for name in fedavg)
+    for layers, method in ((head(fed.net), LGFedAvg(layers=head(fed.net))), (everything, FedAvg())):
+        plain, ours = trained(method, 1), trained(Auxiliary(layers=layers), 1)
+        assert same(plain, ours)
 
 
 @pytest.mark.parametrize(("kind", "outputs"), ALL[3:])
 def test_puzzles_are_drawn_alike_alone_among_others_and_after_a_kill(kind, outputs, tmp_path):
-    method = kind(layers=head(AuxiliaryMLP(1)))
-    alone, again = (trained(method, outputs) for _ in range(2))
-    two = trained(method, outputs, fed=federation(outputs, (0, 1)), workers=2)
-    assert all(torch.equal(alone[n], again[n]) for n in alone)
-    assert all(torch.equal(alone[n][0], two[n][0]) for n in alone)
+    go = partial(trained, kind(layers=head(AuxiliaryMLP(1))), outputs)
+    alone, two = go(), go(fed=federation(outputs, (0, 1)), workers=2)
+    assert same(alone, go()) and same(alone, {n: value[:1] for n, value in two.items()})
     how = dict(saved=tmp_path / "one.safetensors", workers=1)
     with stopped(1):
-        trained(method, outputs, **how)
-    resumed = trained(method, outputs, **how)
-    assert all(torch.equal(alone[n], resumed[n]) for n in alone)
-    batched = [trained(method, outputs, lanes="batched") for _ in range(2)]
-    assert all(torch.equal(batched[0][n], batched[1][n]) for n in alone)
-    assert batched[0]["fc1.weight"].isfinite().all()
+        go(**how)
+    assert same(alone, go(**how))
+    batched = go(lanes="batched")
+    assert same(batched, go(lanes="batched")) and batched["fc1.weight"].isfinite().all()
 
 
 @pytest.mark.parametrize("task", ANSWERS)
@@ -118,27 +115,6 @@ def test_rows_without_a_label_have_no_say_in_the_task():
     assert all(torch.allclose(value[0, 0], start[name]) for name, value in still.items())
 
 
-def test_an_adversary_that_is_hidden_from_reads_less():
-    """Group 1 is the sign of a pixel: an encoder that plays against it gives it away less."""
-    fed, layers = federation(1), head(AuxiliaryMLP(1))
-    x = fed.data.train.x
-    fed.data.train.groups.copy_(x[:, 5:6] > 0)
-    losses = []
-    for weight in (0.0, 1.0):
-        method = Hiding(layers=layers, weight=weight)
-        out = run(fed, method, LocalTraining(0.1, 4), 60, workers=1)
-        total = 0.0
-        for k in range(5):
-            values = out.layout.join(out.tensors["shared"][0], out.tensors["personal"][0, k])
-            torch.nn.utils.vector_to_parameters(values, fed.net.parameters())
-            rows = fed.partitions[0].train.of(k)
-            with torch.no_grad():
-                _, read = fed.net(x[rows], watch=lambda h: h)
-            total += F.binary_cross_entropy_with_logits(read, fed.data.train.groups[rows].float())
-        losses.append(float(total))
-    assert losses[1] > 1.5 * losses[0]
-
-
 @pytest.mark.parametrize(
     ("method", "net", "said"),
     [
@@ -160,13 +136,21 @@ def test_what_does_not_fit_is_refused_by_name(method, net, said):
         rearranged(torch.rand(2, 16), "rotate", torch.zeros(2, dtype=torch.long))
 
 
-def test_auxiliary_losses_by_hand():
-    rng = torch.Generator().manual_seed(0)
-    rows = Batch(torch.randn(8, 16, generator=rng), torch.arange(8) % 3)
-    for kind, outputs in ((OwnHead, 3), (Autoencoder, 16)):
-        torch.manual_seed(0)
-        net = AuxiliaryMLP(outputs, 16, 3).eval()
-        said, own = net(rows.x, watch=lambda h: h)
-        aside = F.cross_entropy(own, rows.y) if kind is OwnHead else F.mse_loss(own, rows.x)
-        found = kind(layers=head(net), weight=0.5).loss(Local(net, {}, {}), rows)
-        torch.testing.assert_close(found, F.cross_entropy(said, rows.y) + 0.5 * aside)
+@pytest.mark.parametrize(
+    ("kind", "outputs", "aside", "own", "below"),  # what the loss aside counts for a, and for f
+    [
+        (OwnHead, 3, lambda said, rows: F.cross_entropy(said, rows.y), 0.5, 0.5),
+        (Autoencoder, 16, lambda said, rows: F.mse_loss(said, rows.x), 0.5, 0.5),
+        (Hiding, 1, adversary_loss, 1.0, -0.5),
+    ],
+)
+def test_auxiliary_losses_by_hand(kind, outputs, aside, own, below):
+    net, x = models.make(partial(AuxiliaryMLP, outputs, 16, 3), 0), torch.randn(8, 16)
+    rows = Batch(x, torch.arange(8) % 3, groups=torch.arange(8)[:, None] % 2)
+    said, beside = net(x, watch=lambda h: h)
+    task, more = F.cross_entropy(said, rows.y), aside(beside, rows)
+    found = kind(layers=head(net), weight=0.5).loss(Local(net, {}, {}), rows)
+    torch.testing.assert_close(found, task + own * more)
+    for part, due in ((net.own1.weight, own * more), (net.fc1.weight, task + below * more)):
+        grads = [torch.autograd.grad(loss, part, retain_graph=True)[0] for loss in (found, due)]
+        torch.testing.assert_close(*grads)

@@ -5,7 +5,19 @@ from dataclasses import dataclass
 import pytest
 
 from lgfed_core.errors import SettingsError
-from lgfed_core.methods import FADE, MTL, QFFL, FedAvg, FedProx, LGFedAvg
+from lgfed_core.methods import (
+    FADE,
+    MTL,
+    QFFL,
+    Ditto,
+    FedAdam,
+    FedAvg,
+    FedAvgM,
+    FedProx,
+    FedRep,
+    LGFedAvg,
+    PFedMe,
+)
 from lgfed_core.methods.dann import DANN
 from lgfed_core.methods.privacy import Privacy
 from lgfed_core.methods.schedules import Annealing
@@ -29,9 +41,22 @@ from lgfed_core.methods.shot import SHOT
         (lambda: FADE(power=float("nan")), "power is nan"),
         (lambda: SHOT(every=2.5), "every is 2.5; it must be a whole number"),
         (lambda: DANN(smoothing=2), "smoothing is 2; it must lie in"),
+        (lambda: FADE(power=float("inf")), "power is inf"),
+        (lambda: FADE(power=0.5), "power is 0.5"),
+        (lambda: FedProx(mu=-1.0), "mu is -1"),
         (lambda: QFFL(q=None), "q is None"),
+        (lambda: QFFL(q=-1.0), "q is -1"),
+        (lambda: QFFL(beta=2), "beta is 2"),
         (lambda: MTL(scale="1"), "scale is '1'"),
+        (lambda: MTL(scale=float("nan")), "scale is nan"),
         (lambda: LGFedAvg(layers=None), "layers is None; give a set of names"),
+        (lambda: LGFedAvg(layers="above.weight"), "layers is 'above.weight'"),
+        (lambda: FedRep(layers=frozenset("a"), head=1.0), "head"),
+        (lambda: PFedMe(inner=0), "inner"),
+        (lambda: PFedMe(beta=0.0), "beta"),
+        (lambda: FedAvgM(beta=1.0), "beta"),
+        (lambda: FedAdam(tau=0.0), "tau"),
+        (lambda: Ditto(pull=-1.0), "pull"),
         (lambda: Privacy("1", 1), "clip is '1'; it must be a finite number"),
         (lambda: Privacy(1, None), "noise is None; it must be a finite number"),
         (lambda: Annealing("5"), "steps is '5'"),

@@ -1,6 +1,7 @@
 """Differential privacy: what leaves a device, and what the accountant says of it."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -22,10 +23,9 @@ RNG = np.random.default_rng
 def test_long_changes_are_clipped_and_short_ones_are_not():
     before = torch.tensor([1.0, 1.0])
     sent = Privacy(clip=5.0, noise=0.0).privatise
-    assert sent(before, before + torch.tensor([6.0, 8.0]), RNG(0)).tolist() == [4.0, 5.0]
-    short = sent(before, before + torch.tensor([0.3, 0.4]), RNG(0))
-    assert short.tolist() == pytest.approx([1.3, 1.4])
-    assert sent(before, before, RNG(0)).tolist() == [1.0, 1.0]
+    for change, clipped in (([6.0, 8.0], [3.0, 4.0]), ([0.3, 0.4], [0.3, 0.4]), ([0.0] * 2,) * 2):
+        found = sent(before, before + torch.tensor(change), RNG(0)) - before
+        assert found.tolist() == pytest.approx(clipped)
 
 
 def test_noise_has_the_deviation_it_says():
@@ -33,12 +33,6 @@ def test_noise_has_the_deviation_it_says():
     sent = Privacy(clip=0.5, noise=3.0).privatise(before, before, RNG(0))
     assert sent.std().item() == pytest.approx(1.5, rel=0.03)
     assert abs(sent.mean().item()) < 0.04
-
-
-@pytest.mark.parametrize("bad", [dict(clip=0.0, noise=1.0), dict(clip=1.0, noise=-1.0)])
-def test_impossible_settings_are_named(bad):
-    with pytest.raises(SettingsError, match="clip"):
-        Privacy(**bad)
 
 
 def test_a_run_sends_what_is_veiled_and_only_that():
@@ -127,8 +121,8 @@ def right(uploads, rng, z=Z, m=M):
     return (clipped(uploads).sum(0) + blur(uploads.shape[1], rng, z)) / m
 
 
-def poisson(uploads, rng):
-    return right(uploads[rng.random(len(uploads)) < HALF.sampling], rng, HALF.noise)
+def poisson(uploads, rng, sampling=0.5, z=0.1):
+    return right(uploads[rng.random(len(uploads)) < sampling], rng, z)
 
 
 def fixed_share(uploads, rng):
@@ -154,50 +148,9 @@ def test_a_right_average_passes(release, claimed, seed):
     assert all(line.holds for line in found) and len(found) == 5 + (claimed is HALF)
 
 
-def noise_divided_twice(uploads, rng):
-    return clipped(uploads).mean(0) + blur(uploads.shape[1], rng) / M**2
-
-
-def noise_from_everyone(uploads, rng):
-    return clipped(uploads).mean(0) + np.mean([blur(uploads.shape[1], rng) for _ in uploads], 0)
-
-
-def not_clipped(uploads, rng):
-    return uploads.mean(0) + blur(uploads.shape[1], rng) / M
-
-
-def clipped_by_number(uploads, rng):
-    return (np.clip(uploads, -C, C).sum(0) + blur(uploads.shape[1], rng)) / M
-
-
-def clipped_per_layer(uploads, rng):
-    parts = [clipped(uploads[:, :FIRST]), clipped(uploads[:, FIRST:])]
+def by_layer(uploads, rng, to):
+    parts = [clipped(part, to) for part in (uploads[:, :FIRST], uploads[:, FIRST:])]
     return (np.concatenate(parts, 1).sum(0) + blur(uploads.shape[1], rng)) / M
-
-
-def clipped_per_layer_to_their_share(uploads, rng):
-    parts = [clipped(p, C / 2**0.5) for p in (uploads[:, :FIRST], uploads[:, FIRST:])]
-    return (np.concatenate(parts, 1).sum(0) + blur(uploads.shape[1], rng)) / M
-
-
-def clipped_after_averaging(uploads, rng):
-    return clipped(uploads.mean(0, keepdims=True))[0] + blur(uploads.shape[1], rng) / M
-
-
-def wrong_scale(uploads, rng):
-    return 2 * right(uploads, rng) - blur(uploads.shape[1], rng, 1e-9)
-
-
-def shrunk(uploads, rng):
-    return (0.5 * clipped(uploads).sum(0) + blur(uploads.shape[1], rng)) / M
-
-
-def same_noise(uploads, rng):
-    return right(uploads, np.random.default_rng(7))
-
-
-def sometimes_the_same_noise(uploads, rng):
-    return right(uploads, np.random.default_rng(rng.integers(50)))
 
 
 def noise_on_a_layer(uploads, rng):
@@ -206,38 +159,34 @@ def noise_on_a_layer(uploads, rng):
     return average
 
 
-@pytest.mark.parametrize(
-    ("release", "named"),
-    [
-        (noise_divided_twice, "noise, as a share"),
-        (noise_from_everyone, "noise, as a share"),
-        (not_clipped, "clipping"),
-        (clipped_by_number, "clipping"),
-        (clipped_per_layer, "clipped whole"),
-        (clipped_per_layer_to_their_share, "clipped whole"),
-        (clipped_after_averaging, "clipping"),
-        (wrong_scale, "short changes"),
-        (shrunk, "short changes"),
-        (same_noise, "fresh noise"),
-        (sometimes_the_same_noise, "fresh noise"),
-        (noise_on_a_layer, "noise, as a share"),
-    ],
-)
-def test_a_wrong_one_is_named(release, named):
+WRONG = {
+    "noise divided twice": ("noise, as a share", lambda u, rng: right(u, rng, Z / M)),
+    "noise from everyone": ("noise, as a share", lambda u, rng: right(u, rng, Z * M**0.5)),
+    "noise on a layer": ("noise, as a share", noise_on_a_layer),
+    "not clipped": ("clipping", lambda u, rng: right(0 * u, rng) + u.mean(0)),
+    "clipped by number": ("clipping", lambda u, rng: right(0 * u, rng) + np.clip(u, -C, C).mean(0)),
+    "clipped after averaging": ("clipping", lambda u, rng: right(0 * u, rng)
+                                + clipped(u.mean(0, keepdims=True))[0]),
+    "clipped per layer": ("clipped whole", lambda u, rng: by_layer(u, rng, C)),
+    "each to its share": ("clipped whole", lambda u, rng: by_layer(u, rng, C / 2**0.5)),
+    "wrong scale": ("short changes", lambda u, rng: right(u, rng) + clipped(u).mean(0)),
+    "shrunk": ("short changes", lambda u, rng: right(u, rng) - 0.5 * clipped(u).mean(0)),
+    "same noise": ("fresh noise", lambda u, rng: right(u, RNG(7))),
+    "sometimes the same": ("fresh noise", lambda u, rng: right(u, RNG(rng.integers(50)))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_wrong_one_is_named(wrong):
+    named, release = WRONG[wrong]
     with pytest.raises(PrivacyError, match=f"not as private as claimed: .*{named}"):
         require(release, CLAIMED, calls=100)
 
 
-def everybody(uploads, rng):
-    return right(uploads, rng, HALF.noise)
-
-
-def the_first(uploads, rng):
-    return right(uploads[: len(uploads) // 2], rng, HALF.noise)
-
-
-@pytest.mark.parametrize("release", [everybody, the_first])
-def test_who_does_not_sample_as_said_is_named(release):
+@pytest.mark.parametrize("share", [1, 2])
+def test_who_does_not_sample_as_said_is_named(share):
+    """Everybody, and always the same half."""
+    release = lambda uploads, rng: right(uploads[: len(uploads) // share], rng, HALF.noise)  # noqa: E731
     wrong = [line.name for line in check(release, HALF, calls=100) if not line.holds]
     assert "sampling, the share" in wrong
 
@@ -250,9 +199,7 @@ def test_an_epsilon_below_the_accountants_is_named(sampling, too_low):
     assert due < spent(2.0, 1.0, 10, 1e-5)  # sampling protects
     how = dict(clip=C, noise=2.0, devices=M, sampling=sampling, rounds=10)
 
-    def release(uploads, rng):
-        return right(uploads[rng.random(len(uploads)) < sampling], rng, 2.0)
-
+    release = partial(poisson, sampling=sampling, z=2.0)
     assert require(release, Claimed(**how, epsilon=due), calls=50)[-1].found == due
     with pytest.raises(PrivacyError, match="epsilon claimed"):
         require(release, Claimed(**how, epsilon=too_low * due), calls=50)
@@ -266,3 +213,6 @@ def test_nonsense_is_refused():
     for bad in (dict(clip=0.0), dict(noise=0.0), dict(sampling=1.5), dict(lengths=(5,))):
         with pytest.raises(SettingsError, match="clip, noise and devices are above 0"):
             Claimed(**dict(clip=1.0, noise=1.0, devices=2) | bad)
+    for bad in ((0.0, 1.0), (1.0, -1.0)):
+        with pytest.raises(SettingsError, match="clip"):
+            Privacy(*bad)

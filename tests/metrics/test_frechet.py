@@ -1,7 +1,5 @@
 """Fréchet distance and Gamma against closed forms, and where general matrix roots fail."""
 
-import doctest
-
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -9,10 +7,6 @@ from scipy.linalg import sqrtm
 
 from lgfed_core.errors import PartitionError, SettingsError
 from lgfed_core.metrics import frechet
-
-
-def test_the_docstring_runs():
-    assert doctest.testmod(frechet) == (0, 1)
 
 
 def random_covariance(d: int, seed: int) -> np.ndarray:

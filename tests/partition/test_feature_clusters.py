@@ -20,9 +20,13 @@ def embeddings(per_class=(60, 80), test=30, d=5, validation=0.1, seed=0):
     return x, y, feature_clusters.parts(y, tested, validation, seed)
 
 
+def simulated(*told, clients=3, **how):
+    return feature_clusters.simulate(*(told or embeddings()), clients, seed=0, **how)
+
+
 def test_a_client_holds_one_cluster_of_every_class():
     x, y, part = embeddings()
-    found, blob = feature_clusters.simulate(x, y, part, 3, seed=0), np.arange(200) % 3
+    found, blob = simulated(x, y, part), np.arange(200) % 3
     for p in (TRAIN, VALIDATION, TEST):
         for label in (0, 1):
             for k in range(3):
@@ -46,7 +50,7 @@ def test_every_row_has_a_client_and_one_place():
 
 
 def test_shuffling_keeps_sizes_and_moves_so_many_rows():
-    found = feature_clusters.simulate(*embeddings(), 3, seed=0)
+    found = simulated()
     sizes = np.bincount(found.client)
     for p in (0.0, 0.2, 0.6, 1.0):
         mixed = found.shuffled(p, seed=4)
@@ -62,16 +66,15 @@ def test_shuffling_keeps_sizes_and_moves_so_many_rows():
 
 def test_gamma_falls_with_shuffling():
     x, y, part = embeddings()
-    found = feature_clusters.simulate(x, y, part, 3, seed=0)
+    found = simulated(x, y, part)
     gamma = [frechet.heterogeneity(x, found.shuffled(p, 0).client) for p in (0, 0.5, 1)]
     assert gamma[0] > gamma[1] > gamma[2]
 
 
 def test_pca_and_clusters_do_not_see_validation_or_test_rows():
     x, y, part = embeddings(validation=0.2)
-    found = feature_clusters.simulate(x, y, part, 3, seed=0)
-    moved = np.where((part == TRAIN)[:, None], x, -3 * x + 1000)
-    again = feature_clusters.simulate(moved, y, part, 3, seed=0)
+    found = simulated(x, y, part)
+    again = simulated(np.where((part == TRAIN)[:, None], x, -3 * x + 1000), y, part)
     assert (found.client[part == TRAIN] == again.client[part == TRAIN]).all()
     np.testing.assert_allclose(found.plane[part == TRAIN], again.plane[part == TRAIN])
     np.testing.assert_allclose(found.means, again.means)
@@ -83,28 +86,22 @@ def test_a_class_keeps_a_training_row_however_many_are_for_validation():
 
 
 def test_a_class_smaller_than_the_number_of_clients_is_dealt_at_random():
-    def simulated(per_class, flat=False):
+    def six(per_class, flat=False):
         x, y, part = embeddings(per_class=per_class, validation=0)
         x[(y == 0) & (part == TRAIN)] *= not flat
-        return feature_clusters.simulate(x, y, part, 6, seed=0)
+        return simulated(x, y, part, clients=6)
 
-    found = simulated((5, 80))
-    assert found.random == (0,) and (found.client >= 0).all()
-    assert simulated((6, 80)).random == ()
-    assert simulated((12, 80), flat=True).random == (0,)  # twelve rows, one point
+    assert six((5, 80)).random == (0,) and (six((5, 80)).client >= 0).all()
+    assert six((6, 80)).random == ()
+    assert six((12, 80), flat=True).random == (0,)  # twelve rows, one point
 
 
 def test_one_client_holds_everything_and_has_no_gamma():
     x, y, part = embeddings()
-    found = feature_clusters.simulate(x, y, part, 1, seed=0)
+    found = simulated(x, y, part, clients=1)
     assert set(found.client) == {0} and len(found.partition()) == 1
     with pytest.raises(PartitionError, match="one client"):
         frechet.heterogeneity(x, found.client)
-
-
-def test_the_same_arguments_give_the_same_clients():
-    a, b = (feature_clusters.simulate(*embeddings(), 5, seed=7) for _ in range(2))
-    assert (a.client == b.client).all()
 
 
 @pytest.mark.parametrize(
@@ -119,30 +116,28 @@ def test_the_same_arguments_give_the_same_clients():
 )
 def test_impossible_requests_are_named(k, changes, words):
     with pytest.raises(PartitionError, match=words):
-        feature_clusters.simulate(*embeddings(**changes), k, seed=0)
+        simulated(*embeddings(**changes), clients=k)
 
 
 def test_rows_without_a_client_to_go_to_are_named():
     x, y, part = embeddings()
     y[part == TEST] = 2
     with pytest.raises(PartitionError, match=r"class \[2\]"):
-        feature_clusters.simulate(x, y, part, 3, seed=0)
+        simulated(x, y, part)
     few = embeddings(per_class=(4, 4), test=2, validation=0)
     with pytest.raises(PartitionError, match=r"client \d+ has no training rows"):
-        feature_clusters.simulate(*few, 8, seed=0).partition()
+        simulated(*few, clients=8).partition()
     with pytest.raises(PartitionError, match="proportion is 2"):
-        feature_clusters.simulate(*embeddings(), 3, seed=0).shuffled(2, seed=0)
+        simulated().shuffled(2, seed=0)
     with pytest.raises(PartitionError, match="test is int"):
         feature_clusters.parts(np.zeros(4, int), np.array([0, 1, 2, 3]), 0.1, 0)
-    none = (values[:0] for values in embeddings())
     with pytest.raises(PartitionError, match="there are no rows"):
-        feature_clusters.simulate(*none, 2, seed=0)
+        simulated(*(values[:0] for values in embeddings()))
 
 
 def test_without_its_own_class_a_row_goes_to_the_nearest_centroid_of_any():
     x, y, part = embeddings()
-    released = feature_clusters.simulate(x, y, part, 3, seed=0)
-    found = feature_clusters.simulate(x, y, part, 3, seed=0, own_class=False)
+    released, found = simulated(x, y, part), simulated(x, y, part, own_class=False)
     np.testing.assert_array_equal(found.means, released.means)  # the same clusters
     far = ((found.plane[:, None, None] - found.means) ** 2).sum(-1)  # [n, C, K]
     assert (found.client == far.reshape(len(y), -1).argmin(1) % 3).all()
@@ -152,28 +147,23 @@ def test_without_its_own_class_a_row_goes_to_the_nearest_centroid_of_any():
 
 def test_without_its_own_class_no_label_sends_a_row_to_a_client():
     x, y, part = embeddings()
-    found = feature_clusters.simulate(x, y, part, 3, seed=0, own_class=False)
     other = np.where(part == TEST, 1 - y, y)  # labels of test rows turned round
-    again = feature_clusters.simulate(x, other, part, 3, seed=0, own_class=False)
-    assert (found.client == again.client).all()
-    released = [feature_clusters.simulate(x, labels, part, 3, seed=0) for labels in (y, other)]
-    assert (released[0].client != released[1].client).any()
+    for own in (False, True):
+        found, again = (simulated(x, told, part, own_class=own) for told in (y, other))
+        assert (found.client == again.client).all() != own
 
 
 def test_rows_of_a_class_without_centroids_go_to_those_of_another():
     x, y, part = embeddings((60, 2), test=10)
-    found = feature_clusters.simulate(x, y, part, 3, seed=0, own_class=False)
+    found = simulated(x, y, part, own_class=False)
     assert found.random == (1,) and np.isnan(found.means[1]).all()
     far = ((found.plane[:, None] - found.means[0]) ** 2).sum(-1)
     assert (found.client == far.argmin(1)).all()
-    every = feature_clusters.simulate(*embeddings((2, 2), test=10), 3, seed=0, own_class=False)
+    every = simulated(*embeddings((2, 2), test=10), own_class=False)
     assert every.random == (0, 1) and set(every.client) <= {0, 1, 2}  # there is none: dealt
 
 
 def test_of_all_classes_together_the_nearest_centroid_is_of_any_class():
     x, y, part = embeddings()
-    both = [
-        feature_clusters.simulate(x, y, part, 3, 0, within_classes=False, own_class=own)
-        for own in (True, False)
-    ]
+    both = [simulated(x, y, part, within_classes=False, own_class=own) for own in (True, False)]
     assert (both[0].client == both[1].client).all()
