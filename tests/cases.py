@@ -37,8 +37,8 @@ def adult(head: int):
     return replace(fed, data=data)
 
 
-def plain(net=None):
-    return toy_federation((0, 1), net=net and net(), fraction=0.5)
+def plain(net=Toy):
+    return toy_federation((0, 1), net=net, fraction=0.5)
 
 
 def game(normalised=False):

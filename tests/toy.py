@@ -76,12 +76,16 @@ def toy_partition(rows: int, tests: int, devices: int, seed: int) -> Partition:
 
 
 def toy_federation(
-    seeds=(0,), devices: int = 10, net: nn.Module | None = None, fraction: float = 1.0
+    seeds=(0,),
+    devices: int = 10,
+    net: nn.Module | Callable[[], nn.Module] = Toy,
+    fraction: float = 1.0,
 ) -> Federation:
-    if net is None:
+    """net: a network, or what makes one, which then has the same parameters each time."""
+    if not isinstance(net, nn.Module):
         with torch.random.fork_rng():
             torch.manual_seed(0)
-            net = Toy()
+            net = net()
     data = Dataset("toy", toy_split(150, 1), toy_split(60, 2), 3)
     splits = [toy_partition(150, 60, devices, seed) for seed in seeds]
     return Federation(data, splits, net, list(seeds), participation=Participation(fraction))

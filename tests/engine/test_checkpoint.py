@@ -76,8 +76,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path, change, monkeypatch):
     def go(**changed):
         is_ = SimpleNamespace(**usual | changed)
         monkeypatch.setattr(loop, "NUMBERS", is_.numbers)
-        torch.manual_seed(0)
-        fed = toy_federation((is_.seed,), net=Softened(is_.softmax))
+        fed = toy_federation((is_.seed,), net=lambda: Softened(is_.softmax))
         train, test, part = fed.data.train, fed.data.test, fed.partitions[0]
         train.x.add_(is_.brighter)
         test.x.add_(is_.tests)
@@ -144,7 +143,7 @@ class Forgetful(Toy):
         return self.above(self.drop(self.norm(self.below(x)).relu()))
 
 
-def here_and_there(net: nn.Module | None = None):
+def here_and_there(net=Toy):
     """Two runs, in each of which half of the devices are rare."""
     fed = toy_federation((0, 1), net=net)
     there = torch.tensor([[0.15, 0.05] * 5, [0.05, 0.15] * 5])
@@ -152,16 +151,16 @@ def here_and_there(net: nn.Module | None = None):
 
 
 CASES = {
-    "momentum, patience": (HALF, replace(SGD, keep_momentum=True), Personal(patience=2), None),
-    "released average": (HALF, SGD, AveragedBest(), None),
-    "local, early stop": (LocalOnly(), SGD, Personal(stop_at=(0.6, 2)), None),
-    "annealing": (HALF, replace(SGD, annealing=Annealing(30)), Personal(), None),
-    "decay, some batches": (HALF, replace(SGD, decay=0.1, batches=2), Global((2, 4)), None),
-    "pulled together": (MTL(scale=0.1), SGD, Personal(), None),
-    "a goal": (FedAvg(), SGD, Goal(0.6), None),
-    "pooled": (HALF, SGD, Pooled(2), None),
-    "noise that protects": (FedAvg(upload=[Privacy(1.0, 0.5)]), SGD, Global(), None),
-    "a server's memory": (FedAdam(), SGD, Personal(), None),
+    "momentum, patience": (HALF, replace(SGD, keep_momentum=True), Personal(patience=2), Toy),
+    "released average": (HALF, SGD, AveragedBest(), Toy),
+    "local, early stop": (LocalOnly(), SGD, Personal(stop_at=(0.6, 2)), Toy),
+    "annealing": (HALF, replace(SGD, annealing=Annealing(30)), Personal(), Toy),
+    "decay, some batches": (HALF, replace(SGD, decay=0.1, batches=2), Global((2, 4)), Toy),
+    "pulled together": (MTL(scale=0.1), SGD, Personal(), Toy),
+    "a goal": (FedAvg(), SGD, Goal(0.6), Toy),
+    "pooled": (HALF, SGD, Pooled(2), Toy),
+    "noise that protects": (FedAvg(upload=[Privacy(1.0, 0.5)]), SGD, Global(), Toy),
+    "a server's memory": (FedAdam(), SGD, Personal(), Toy),
     "dropout, statistics": (HALF, replace(SGD, batch_size=2, batches=1), Personal(), Forgetful),
 }
 
@@ -170,8 +169,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_a_stopped_run_continues_to_the_same_bits(tmp_path, case, lanes):
     method, training, tracker, net = CASES[case]
-    torch.manual_seed(0)
-    fed = here_and_there(net and net())
+    fed = here_and_there(net)
     saved = tmp_path / "run.safetensors"
     arguments = dict(tracker=tracker, lanes=lanes, workers=1)
     whole = run(fed, method, training, 6, **arguments)

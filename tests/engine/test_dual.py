@@ -70,8 +70,8 @@ def at_once(monkeypatch):
     monkeypatch.setattr(dual, "LEAST", 0)
 
 
-def turning(net=None):
-    return toy_federation((0, 1), net=net or Turns(), fraction=0.5)
+def turning(net=Turns):
+    return toy_federation((0, 1), net=net, fraction=0.5)
 
 
 @pytest.fixture
@@ -81,10 +81,8 @@ def both_ways(monkeypatch):
     def of(net, method, training):
         for least in (2**30, 0):
             monkeypatch.setattr(dual, "LEAST", least)
-            with in_float64(), torch.random.fork_rng():
-                torch.manual_seed(0)
-                fed = toy_federation((0, 1), net=net(), fraction=0.5)
-                yield run(fed, method, training, 3, workers=1).tensors
+            with in_float64():
+                yield run(turning(net), method, training, 3, workers=1).tensors
 
     return of
 
@@ -156,8 +154,8 @@ def test_a_pass_that_it_cannot_take_is_taken_again(monkeypatch, at_once):
 
 
 def test_it_knows_where_it_holds(monkeypatch):
-    def found(net=None, method=None, training=PLAIN):
-        return dual.first_layer(prepared(turning(net or Toy()), method or FedAvg(), training))
+    def found(net=Toy, method=None, training=PLAIN):
+        return dual.first_layer(prepared(turning(net), method or FedAvg(), training))
 
     assert found() is None  # it is too small
     monkeypatch.setattr(dual, "LEAST", 0)

@@ -34,16 +34,9 @@ from toy import (
 )
 
 
-def seeded(make, **more):
-    """The toy federation with this network, the same each time."""
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        return toy_federation(net=make(), **more)
-
-
 @LANES
 def test_one_output_tells_two_labels_apart(lanes):
-    fed = seeded(lambda: nn.Linear(8, 1))
+    fed = toy_federation(net=lambda: nn.Linear(8, 1))
     for kind in ("train", "test"):
         fed = reading(fed, kind, y=(getattr(fed.data, kind).y == 0).long())
     fed = replace(fed, data=replace(fed.data, classes=2))
@@ -63,7 +56,9 @@ def test_one_output_tells_two_labels_apart(lanes):
 def test_the_best_model_is_tested_with_what_devices_had_beside_it(released):
     """Statistics of batch normalisation are devices' own: those of the last round are others."""
     training = LocalTraining(1.0, 2, 0.9, batches=1)
-    out = run(seeded(normed), FedAvg(), training, 12, tracker=Global(best_on_test=released))
+    out = run(
+        toy_federation(net=normed), FedAvg(), training, 12, tracker=Global(best_on_test=released)
+    )
     judged = out.history["new_test_acc" if released else "validation_acc"]
     found = out.history.loc[judged.idxmax(), "new_test_acc"]
     assert out.final["best_new_test_acc"].iloc[0] == pytest.approx(found)
@@ -73,8 +68,8 @@ def test_the_best_model_is_tested_with_what_devices_had_beside_it(released):
 def test_statistics_that_are_sent_are_not_blurred():
     training, how = LocalTraining(0.1, 2, batches=1), dict(upload=(Privacy(1.0, 2.0),))
     with pytest.raises(SettingsError, match="a variance may fall below 0"):
-        run(seeded(normed), FedAvg(batch_norm="averaged", **how), training, 1)
-    run(seeded(normed), FedAvg(batch_norm="local", **how), training, 1)
+        run(toy_federation(net=normed), FedAvg(batch_norm="averaged", **how), training, 1)
+    run(toy_federation(net=normed), FedAvg(batch_norm="local", **how), training, 1)
 
 
 def test_padding_reads_no_row_that_nobody_holds():
@@ -93,9 +88,8 @@ def test_to_save_needs_no_gradients_and_draws_nothing(tmp_path):
 
 
 def test_a_start_with_gradients_is_taken_as_it_is():
-    fed = toy_federation()
-    start = nn.utils.parameters_to_vector(fed.net.parameters())[None]
-    out = run(fed, LGFedAvg(layers=ABOVE), SGD, 1, start)
+    start = nn.utils.parameters_to_vector(Toy().parameters())[None]
+    out = run(toy_federation(), LGFedAvg(layers=ABOVE), SGD, 1, start)
     assert not out.tensors["shared"].requires_grad
 
 
@@ -107,7 +101,6 @@ def test_steps_that_may_all_be_declined_are():
     assert not torch.equal(half, models(run(toy_federation(), FedAvg(), SGD, 3)))
 
 
-@dataclass(frozen=True, kw_only=True)
 class Steep(LGFedAvg):
     """A loss without end in the third round."""
 
@@ -213,8 +206,8 @@ class Seen(Method):
 def test_devices_without_rows_are_nobodys_peers(method, lanes):
     """Two that learn are as two among four, of whom two have nothing to learn from."""
     fed = toy_federation(devices=4)
-    kinds = {kind: getattr(fed.partitions[0], kind) for kind in ("train", "validation", "test")}
-    first = {name: [kind.of(0), kind.of(1)] for name, kind in kinds.items()}
+    held, kinds = fed.partitions[0], ("train", "validation", "test")
+    first = {kind: [getattr(held, kind).of(k) for k in (0, 1)] for kind in kinds}
     four, two = holding(fed, train=[*first["train"], [], []]), holding(fed, **first)
     many, few = (models(run(f, method, SGD, 3, lanes=lanes, workers=1)) for f in (four, two))
     torch.testing.assert_close(many[:, :2], few, rtol=0, atol=1e-6)

@@ -45,8 +45,7 @@ def thrice(make):
     Whatever is done with them, every tensor of the caller's stays as it is.
     """
     for other in (False, True, True):
-        torch.manual_seed(0)
-        fed = toy_federation((0, 1), net=make(other))
+        fed = toy_federation((0, 1), net=partial(make, other))
         y = fed.data.train.y
         fed = reading(fed, groups=torch.stack([y % 2, 1 - y % 2], 1))
         before = [tensor.clone() for tensor in held(fed)]
@@ -167,12 +166,11 @@ def test_a_loss_may_write_on_all_that_it_is_given(lanes, workers):
 HARD = LocalTraining(0.1, 4, epochs=2, weight_decay=0.1, keep_momentum=True)
 
 
-def frozen(names) -> torch.nn.Module:
-    torch.manual_seed(0)
-    net = Toy()
+def frozen(*names, seeds=(0,)):
+    fed = toy_federation(seeds)
     for name in names:
-        net.get_parameter(name).requires_grad_(False)
-    return net
+        fed.net.get_parameter(name).requires_grad_(False)
+    return fed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,7 +193,7 @@ class Shrink(FedAvg):
 @pytest.mark.parametrize("method", [InTurn(), FedAvg(upload=(Privacy(1.0, 0.5),))])
 def test_frozen_parameters_stay(method, lanes):
     """As the contract tries with every method."""
-    fed = toy_federation((0, 1), net=frozen(BELOW | {"above.bias"}))
+    fed = frozen(*BELOW, "above.bias", seeds=(0, 1))
     t = run(fed, method, HARD, 3, lanes=lanes, workers=1).tensors["shared"]
     (free,) = (p for p in fed.net.parameters() if p.requires_grad)
     moved = (t[0] != joined(fed.net)).nonzero().flatten()
@@ -208,6 +206,6 @@ def test_frozen_parameters_stay(method, lanes):
 )
 def test_nothing_left_to_learn_is_no_error(method, names, lanes):
     """All is frozen, or all that the objective depends on."""
-    fed = toy_federation(net=frozen(names))
+    fed = frozen(*names)
     outcome = run(fed, method, LocalTraining(0.1, 4), 2, lanes=lanes, workers=1)
     assert torch.equal(outcome.tensors["shared"][0, :48], joined(fed.net)[:48])

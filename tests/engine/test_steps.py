@@ -97,24 +97,18 @@ class QuietlyNoisy(Toy):
         return self.above(nn.functional.dropout(self.below(x).relu(), 0.5, self.training))
 
 
-def noisy(kind=Noisy, seeds=(0, 1)):
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        return toy_federation(seeds, net=kind())
-
-
 @LANES
 @pytest.mark.parametrize("kind", [Noisy, QuietlyNoisy])
 def test_noise_belongs_to_the_seed_wherever_it_comes_from(lanes, kind):
     def go(**more):
-        return models(run(noisy(kind, **more), FedAvg(), SGD, 3, **how))
+        fed = toy_federation(**dict(seeds=(0, 1), net=kind) | more)
+        return models(run(fed, FedAvg(), SGD, 3, **how))
 
     before, how = torch.random.get_rng_state(), dict(lanes=lanes, workers=1)
     first, again, alone = go(), go(), go(seeds=(1,))
     assert torch.equal(first, again)
     assert torch.equal(before, torch.random.get_rng_state())
-    quiet = run(noisy(Toy), FedAvg(), SGD, 3, **how)
-    assert not torch.allclose(first, models(quiet), atol=1e-3)
+    assert not torch.allclose(first, go(net=Toy), atol=1e-3)
     if lanes == "looped":  # whatever the order, and whoever else is there
         assert torch.equal(first[1], alone[0])
         how["workers"] = 2
@@ -192,7 +186,7 @@ def test_mtl_sees_the_others_as_they_were():
 
 @pytest.mark.parametrize("lanes", [Looped, Batched])
 def test_dropout_is_off_in_tests(lanes):
-    federation = noisy()
+    federation = toy_federation(net=Noisy)
     engine, x = lanes(prepared(federation, FedAvg())), federation.data.test.x
     expected = copy.deepcopy(federation.net).eval()(x).detach()
     assert torch.allclose(
@@ -201,9 +195,7 @@ def test_dropout_is_off_in_tests(lanes):
 
 
 def test_version_1_takes_algorithm_1s_steps():
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        federation = toy_federation((0, 1), net=TwoHeads(), fraction=0.5)
+    federation = toy_federation((0, 1), net=TwoHeads, fraction=0.5)
     device = int(federation.participation.chosen(stream(0, Purpose.SELECT, 0), 10)[0])
     method = LGFedAvgV1(layers=ABOVE, auxiliary=OWN)
     ours = run(federation, method, replace(SGD, momentum=0.0), 1, workers=1)

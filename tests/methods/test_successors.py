@@ -31,8 +31,7 @@ NEAR = dict(rtol=1e-4, atol=1e-6)
 
 
 def federation(kind=None, **more):
-    torch.manual_seed(0)
-    return toy_federation(net=kind(Toy()) if kind else Toy(), **more)
+    return toy_federation(net=(lambda: kind(Toy())) if kind else Toy, **more)
 
 
 START = joined(federation().net)
