@@ -130,12 +130,6 @@ def test_left_over_rows_go_to_the_first_shards():
     assert sorted(map(sorted, lists(partition.train))) == [[0, 1, 6], [2, 3, 7], [4, 5]]
 
 
-def test_train_and_test_shards_are_drawn_independently():
-    y = np.zeros(40, dtype=int)
-    partition = classes_per_device(y, y, devices=40, classes=1, seed=0)
-    assert lists(partition.train) != lists(partition.test)
-
-
 # ---- label shards (LG-FedAvg v1) ----
 
 
@@ -170,12 +164,11 @@ def test_iid_shares_are_equal_to_one_row():
 
 def test_dirichlet_gives_a_device_the_same_share_of_a_class_in_train_and_test(mnist):
     partition = dirichlet(*mnist, devices=20, alpha=0.5, seed=0)
-    for c in range(10):
-        share = []
-        for rows, y in zip((partition.train, partition.test), mnist, strict=True):
-            held = np.array([(y[mine] == c).sum() for mine in lists(rows)])
-            share.append(held / (y == c).sum())
-        assert np.abs(share[0] - share[1]).max() <= 1 / MNIST_TEST[c] + 1 / MNIST_TRAIN[c]
+    train, test = (
+        np.array([np.bincount(y[mine], minlength=10) for mine in lists(rows)]) / np.bincount(y)
+        for rows, y in zip((partition.train, partition.test), mnist, strict=True)
+    )  # [devices, classes] each
+    assert (abs(train - test) <= 1 / np.array(MNIST_TEST) + 1 / np.array(MNIST_TRAIN)).all()
 
 
 def test_alpha_says_how_uneven_the_shares_are(mnist):
@@ -201,11 +194,12 @@ def test_an_empty_device_gets_a_row_of_its_largest_share_from_who_holds_most_of_
     assert counts.tolist() == [[3, 7, 0], [4, 5, 1]]
 
 
-def test_dirichlet_deals_the_rows_of_a_class_at_random():
+def test_rows_of_a_class_are_dealt_at_random_in_train_and_test_each():
     y = np.zeros(40, dtype=int)
-    partition = dirichlet(y, y, devices=2, alpha=5.0, seed=0)
-    for rows in (partition.train, partition.test):
-        mine = sorted(lists(rows)[0])
+    shards = classes_per_device(y, y, devices=40, classes=1, seed=0)
+    assert lists(shards.train) != lists(shards.test)
+    shares = dirichlet(y, y, devices=2, alpha=5.0, seed=0)
+    for mine in (sorted(shares.train.of(0).tolist()), sorted(shares.test.of(0).tolist())):
         assert len(mine) > 1 and mine != list(range(len(mine)))
 
 
@@ -227,17 +221,13 @@ def test_validation_is_taken_from_each_devices_training_rows(problem, fraction, 
         assert abs(len(held) - fraction * len(rows)) <= 1
 
 
-def test_validation_is_random_and_seeded(mnist):
+def test_validation_is_random_and_seeded_and_a_single_row_is_kept(mnist):
     before = iid(*mnist, 10, seed=0)
     one, again, other = (with_validation(before, 0.2, seed) for seed in (0, 0, 1))
     assert same(one, again) and not same(one, other)
     assert one.validation.of(0).tolist() != before.train.of(0).tolist()[:1200]
-
-
-def test_a_device_with_one_row_keeps_it():
-    after = with_validation(iid([0, 0], [0, 0], devices=2, seed=0), 0.9, seed=0)
-    assert after.train.size.tolist() == [1, 1] and after.validation.size.tolist() == [0, 0]
-    assert after.validation.mask.shape == (2, 0)
+    single = with_validation(iid([0, 0], [0, 0], devices=2, seed=0), 0.9, seed=0)
+    assert single.train.size.tolist() == [1, 1] and single.validation.mask.shape == (2, 0)
 
 
 # ---- rows and what a partition says of itself ----
@@ -252,6 +242,9 @@ def test_rows_come_as_anything_that_counts_and_are_padded_and_masked():
     empty = [[], torch.empty(0), np.array([], dtype=bool)]
     found = lists(ClientIndices.from_lists(kinds + empty))
     assert found == [[1, 2], [3], [0, 1], [4], [5], [], [], []]
+    padded = ClientIndices(torch.tensor([[3, -1, -1], [0, 0, 2]]), torch.tensor([1, 1]))
+    assert lists(padded) == [[3], [0]]  # whatever lies behind
+    assert len(Partition("padded", padded, None, padded)) == 2
 
 
 @pytest.mark.parametrize(
@@ -306,12 +299,6 @@ def test_rows_that_several_devices_hold_are_counted_and_allowed():
         (None, "; 1 rows of"),
     ):
         assert said in of([[0, 1], [1, 2], []], validation).summary(data)
-
-
-def test_what_lies_behind_a_devices_rows_is_padding():
-    rows = ClientIndices(torch.tensor([[3, -1, -1], [0, 0, 2]]), torch.tensor([1, 1]))
-    assert rows.of(0).tolist() == [3] and rows.of(1).tolist() == [0]
-    assert len(Partition("padded", rows, None, rows)) == 2
 
 
 # ---- what is refused ----
