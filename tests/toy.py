@@ -190,6 +190,13 @@ def models(outcome) -> torch.Tensor:
     return outcome.layout.join(t["shared"][:, None], t["personal"])
 
 
+def named(outcome) -> dict[str, torch.Tensor]:
+    """All devices' parameters by name, [R, K, ...] each."""
+    t = outcome.tensors
+    shared = t["shared"][:, None].expand(-1, t["personal"].shape[1], -1)
+    return outcome.layout.views(shared, t["personal"])
+
+
 def stored_row(**columns) -> dict:
     """A row as `evidence.records` keeps it: as described and at paper scale, unless ``columns``."""
     usual = dict(protocol="as_described", selection="best_val", scale="paper")

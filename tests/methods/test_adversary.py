@@ -17,7 +17,7 @@ from lgfed_core.methods import Batch, FairLGFedAvg, Local, Step, WatchedFedAvg
 from lgfed_core.methods.adversary import adversary_loss, group_loss, reverse
 from lgfed_core.methods.interface import cross_entropy
 from lgfed_core.models.adult import AdultNet, parts
-from toy import LANES, models as models_of, toy_partition
+from toy import LANES, models as models_of, named, toy_partition
 
 LAMBDA = 0.7
 
@@ -132,10 +132,7 @@ def test_lambda_zero_is_the_run_without_an_adversary_bit_for_bit(lanes, play, dr
         for method in (FairLGFedAvg(play=play), Unwatched(play=play), strong)
     )
     assert torch.equal(watched.tensors["shared"], unwatched.tensors["shared"])
-    a, b = (
-        o.layout.views(o.tensors["shared"][:, None].expand(-1, 10, -1), o.tensors["personal"])
-        for o in (watched, unwatched)
-    )
+    a, b = named(watched), named(unwatched)
     assert all(torch.equal(a[n], b[n]) for n in parts(fed.net, "local", "own", "head"))
     assert not torch.equal(watched.tensors["shared"], hiding.tensors["shared"])
 
@@ -149,9 +146,7 @@ def test_groups_are_not_in_what_is_sent(method):
         for s in (5, 6)
     )
     sent = {n.split(".")[0] for n in one.layout.shared}
-    a, b = (
-        o.layout.views(o.tensors["shared"][0], o.tensors["personal"][0, 0]) for o in (one, other)
-    )
+    a, b = named(one), named(other)
     adversary = parts(toy(make).net, "adversary")
     assert any(not torch.equal(a[n], b[n]) for n in adversary), "the adversary does learn of them"
     if isinstance(method, FairLGFedAvg):
@@ -163,8 +158,8 @@ def test_pretraining_hands_each_device_its_own_start_and_leaves_the_shared_head_
     fed = toy(small)
     before = run(fed, FairLGFedAvg(pretraining=True), LocalTraining(0.1, 4), 2, workers=1)
     assert before.layout.size_shared == 0
-    views = before.layout.views(before.tensors["shared"], before.tensors["personal"][0])
-    moved = {n.split(".")[0] for n, p in fed.net.named_parameters() if (views[n] != p).any()}
+    now = named(before)
+    moved = {n.split(".")[0] for n, p in fed.net.named_parameters() if (now[n] != p).any()}
     assert moved == {"local", "own", "adversary"}
     own = models_of(before)
     after = run(fed, FairLGFedAvg(), LocalTraining(0.0, 4), 1, own, workers=1)

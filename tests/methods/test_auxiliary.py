@@ -18,7 +18,7 @@ from lgfed_core.methods.interface import Batch, Local
 from lgfed_core.methods.pretext import ANSWERS, Pretext, orders, rearranged
 from lgfed_core.models.auxiliary import AuxiliaryMLP, auxiliary, head
 from lgfed_core.models.layout import joined
-from toy import stopped, toy_partition
+from toy import named, stopped, toy_partition
 
 SGD = LocalTraining(0.05, 4)
 JIGSAW, ROTATION = (partial(Pretext, task=task) for task in ANSWERS)
@@ -42,9 +42,7 @@ def trained(method, outputs, fed=None, **engine) -> dict[str, torch.Tensor]:
     """Every device's parameters by name, but for the auxiliary network's."""
     fed = fed or federation(outputs)
     out = run(fed, method, SGD, 2, **(engine or dict(workers=1)))
-    t, own = out.tensors, auxiliary(fed.net)
-    values = out.layout.views(t["shared"][:, None].expand(-1, 5, -1), t["personal"])
-    return {name: value for name, value in values.items() if name not in own}
+    return {n: value for n, value in named(out).items() if n not in auxiliary(fed.net)}
 
 
 def same(one, other) -> bool:

@@ -25,7 +25,7 @@ from lgfed_core.models.cgau import Baseline, GatedMLP, client_rows, joined_clien
 from lgfed_core.models.gated_unit import CGAU
 from lgfed_core.papers.cgau.pooled import Pooled, judged
 from lgfed_core.partition import ClientIndices, Partition
-from toy import LANES, alike, prepared, toy_federation
+from toy import LANES, alike, named, prepared, toy_federation
 
 
 def randomised(net: nn.Module, seed: int = 0) -> nn.Module:
@@ -153,12 +153,12 @@ def test_averaged_rows_are_fedavg_of_the_one_hot_network(lanes):
         data[kind] = replace(split, x=torch.cat([split.x, h], 1))
     whole = replace(fed, net=beside, data=replace(fed.data, **data))
     literal = run(whole, ClientBaseline(), TRAINING, 3, **how)
-    theirs = literal.layout.views(literal.tensors["shared"][0], literal.tensors["personal"][0, 0])
-    for k in range(4):
-        mine = ours.layout.views(ours.tensors["shared"][0], ours.tensors["personal"][0, k])
-        for name, value in mine.items():
-            other = theirs[name][:, k : k + 1] if name in own else theirs[name]
-            assert torch.allclose(value, other, atol=2e-6), name
+    theirs = named(literal)
+    for name, mine in named(ours).items():  # [1, 4, ...] both
+        other = theirs[name]
+        if name in own:  # each device's column, of a matrix that is shared
+            other = other[:, 0].unflatten(2, (4, 1)).movedim(2, 1)
+        assert torch.allclose(mine, other, atol=2e-6), name
     assert ours.tensors["personal"].abs().max() > 1e-3
 
 

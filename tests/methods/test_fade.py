@@ -22,7 +22,7 @@ from lgfed_core.methods.schedules import Annealing, rising
 from lgfed_core.models.digits import DigitsNet, WeightNormalised
 from lgfed_core.models.layout import Layout, joined, values
 from lgfed_core.seeds import Purpose, coin, stream, visits
-from toy import LANES, SGD, Small, alike, batches, grouped, models, prepared, reading, step
+from toy import LANES, SGD, Small, alike, batches, grouped, models, named, prepared, reading, step
 
 # Losses.
 
@@ -70,10 +70,6 @@ def test_unlabelled_rows_teach_no_task():
 
 
 # The method among others.
-
-
-def named(outcome):
-    return outcome.layout.views(outcome.tensors["shared"][0], torch.empty(0))
 
 
 @LANES
@@ -215,9 +211,7 @@ FULL = LocalTraining(0.1, 5, 0.9, batches=2)
 def test_running_statistics_go_where_the_setting_says(kind, statistics):
     federation = grouped(seeds=(0, 1), normalised=True)
     looped = alike(federation, kind(batch_norm=statistics), FULL, 3)
-    mean = looped.layout.views(
-        looped.tensors["shared"][:, None].expand(2, 4, -1), looped.tensors["personal"]
-    )["encoder.1.running_mean"]  # [R, K, 6]
+    mean = named(looped)["encoder.1.running_mean"]  # [R, K, 6]
     assert mean.any() == (statistics != "frozen")
     assert torch.equal(mean[:, 0], mean[:, 1]) == (statistics != "local")
     personal = looped.tensors["personal"].shape[-1]

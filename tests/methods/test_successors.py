@@ -24,6 +24,7 @@ from toy import (
     batches,
     grouped,
     models,
+    named,
     toy_federation,
 )
 
@@ -43,14 +44,12 @@ def went(method, kind=None, rounds=3, training=SGD, fraction=1.0, **more):
 
 
 def parts(outcome):
-    """The shared model and each device's own, by name, of a network of twins."""
-    t, layout = outcome.tensors, outcome.layout
-    named = layout.views(t["shared"][:, None].expand(-1, t["personal"].shape[1], -1), t["personal"])
+    """The shared model and each device's own, by name, of a network of twins; [K, ...] each."""
     cut = {"shared": {}, "own": {}}
-    for name, value in named.items():
+    for name, value in named(outcome).items():
         part, _, rest = name.partition(".")
         if part in cut:
-            cut[part][rest] = value[0]  # [K, ...]
+            cut[part][rest] = value[0]
     return cut["shared"], cut["own"]
 
 
@@ -136,7 +135,7 @@ def test_apfl_that_never_mixes_is_local_training_beside_fedavg():
 def test_apfl_learns_how_much_to_mix_and_never_lets_the_server_see_it():
     found = went(m.APFL(), Mixture)
     assert "alpha" in found.layout.personal
-    alpha = found.layout.views(found.tensors["shared"], found.tensors["personal"][0])["alpha"]
+    alpha = named(found)["alpha"]
     assert (alpha != 0.5).all() and alpha.unique().numel() > 1
 
 
