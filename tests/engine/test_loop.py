@@ -13,6 +13,7 @@ from lgfed_core.engine.averaged_best import AveragedBest
 from lgfed_core.engine.trackers import Global, Personal, Tracker
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import FADE, MTL, FedAvg, FedProx, LGFedAvg, LocalOnly, Method
+from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.layout import Layout, joined
 from lgfed_core.seeds import Purpose, stream
 from toy import ABOVE, BELOW, LANES, SGD, Toy, alike, grouped, models, toy_federation
@@ -97,7 +98,9 @@ def test_availability_must_leave_enough_devices(federation):
         run(replace(federation, participation=Participation(0.5, here)), FedAvg(), SGD, 1)
 
 
-KEPT = LocalTraining(0.1, 5, 0.9, batches=2, nesterov=True, keep_momentum=True)
+KEPT = LocalTraining(
+    0.1, 5, 0.9, batches=2, nesterov=True, keep_momentum=True, annealing=Annealing(12)
+)
 GAME = FADE(rounds=3, power=2.0, opt_out=0.3, beta=1.0)
 
 
