@@ -23,8 +23,8 @@ class UpperBlocks(nn.Module):
         self.shape = shape
         self.held = (blocks.eval().requires_grad_(False),)  # in a tuple, and so no part of it
         self.names = {name.replace(".", "_"): name for name, _ in blocks.named_parameters()}
-        start = {own: blocks.get_parameter(name) for own, name in self.names.items()}
-        self.moved = nn.ParameterDict({own: torch.zeros_like(p) for own, p in start.items()})
+        start = {own: torch.zeros_like(blocks.get_parameter(n)) for own, n in self.names.items()}
+        self.moved = nn.ParameterDict(start)
 
     def forward(self, x: Tensor) -> Tensor:
         """x [n, prod(shape)] -> [n, width]."""

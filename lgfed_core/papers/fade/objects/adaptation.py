@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lgfed_core.data.features.objects import upper_blocks
+from lgfed_core.data.features.objects import BACKBONES, upper_blocks
 from lgfed_core.engine import Federation, Outcome, Participation
 from lgfed_core.methods import Batch
 from lgfed_core.methods.dann import DANN
@@ -74,9 +74,11 @@ class Parts(parts.Parts):
         def build() -> ObjectsNet:
             seen = cfg.conditional if "cdan" in method else ""
             own = classes, seen, bottleneck(method), cfg.dropout
-            if cfg.data == "digits" or cfg.backbone != domains.LEARNING:
-                return ObjectsNet(width, *own)
-            return ObjectsNet(1280, *own, UpperBlocks(*upper_blocks()))
+            if domains.learns(cfg.data, cfg.backbone):
+                return ObjectsNet(
+                    BACKBONES["mobilenet_v2"].width, *own, UpperBlocks(*upper_blocks())
+                )
+            return ObjectsNet(width, *own)
 
         many = many or [(1, classes)]
         net, runs, start = parts.side_by_side(build, self.seeds, len(many))

@@ -178,7 +178,7 @@ def load(data: str, task: str, backbone: str, components: int) -> Task:
     `objects.load` does.
     """
     source, target = (_features(data, LETTERS[data][x], backbone) for x in task.split("->"))
-    if backbone == LEARNING and data != "digits":
+    if learns(data, backbone):
         return joined(task, source, target)
     return joined(task, *reduced(source, target, components))
 
@@ -195,6 +195,11 @@ def reduced(source: Features, target: Features, components: int) -> tuple[Featur
         replace(part, x=torch.from_numpy(pca.transform(part.x.numpy()) / scale).float())
         for part in (source, target)
     )
+
+
+def learns(data: str, backbone: str) -> bool:
+    """Whether upper blocks learn with the rest; digits have gradients, whatever the backbone."""
+    return backbone == LEARNING and data != "digits"
 
 
 def classes(data: str) -> int:
