@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -201,6 +202,10 @@ def test_without_dask_a_cluster_says_what_to_install(monkeypatch):
 
 
 def _children() -> list[int]:
-    """The processes that run errands for the one that is asked."""
-    mine = psutil.Process().children(recursive=True)
-    return [p.pid for p in mine if "lgfed_core.fill.errand" in p.cmdline()]
+    """The processes that run errands for the one that is asked, but for those just ended."""
+    mine = []
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # or a zombie, whose command can't be asked for
+            if "lgfed_core.fill.errand" in process.cmdline():
+                mine.append(process.pid)
+    return mine
