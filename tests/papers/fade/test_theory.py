@@ -2,15 +2,10 @@
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings, strategies as st
-from scipy.optimize import minimize
 
 from lgfed_core.errors import SettingsError
-from lgfed_core.methods import Batch
-from lgfed_core.methods.adversary import adversary_loss
-from lgfed_core.papers.fade.theory import claims, closed_form as tf, squared_loss, user_collapse
-from lgfed_core.papers.fade.theory.squared_loss import BATCH_MEAN, LOSSES, PER_SAMPLE, VANILLA
+from lgfed_core.papers.fade.theory import claims, closed_form as tf, user_collapse
 from lgfed_core.papers.fade.theory.user_collapse import CONDITIONS, gap, line
 
 ALONE, CDAN, NOISY, OWN = CONDITIONS
@@ -113,79 +108,6 @@ def test_the_answers_say_what_stored_rows_and_the_corrected_claims_say():
     assert [claims._beside(one) for one in claims.BESIDE] == [*["as claimed"] * 3, "against"]
 
 
-# Squared losses
-
-
-def test_the_released_loss_is_that_of_the_batch_mean():
-    logits = torch.tensor([[0.3], [-1.2], [2.0]])
-    batch = Batch(torch.zeros(3, 1), torch.zeros(3), groups=torch.zeros(3, 1))
-    x = np.logaddexp(0, logits[:, 0].numpy())
-    released = adversary_loss(logits, batch, power=2)
-    assert BATCH_MEAN.value(np.full(3, 1 / 3), x) == pytest.approx(float(released))
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-def test_newton_finds_the_best_discriminator(loss):
-    (p1, p2), (a1, a2) = pair(5), (0.1, 0.8)
-
-    def total(t):
-        return a1 * loss.value(p1, np.logaddexp(0, -t)) + a2 * loss.value(p2, np.logaddexp(0, t))
-
-    slow = minimize(
-        total,
-        np.zeros(4),
-        method="Nelder-Mead",
-        options={"xatol": 1e-9, "fatol": 1e-15, "maxiter": 20_000, "maxfev": 20_000},
-    )
-    t = squared_loss.best_logits(p1, p2, a1, a2, loss)
-    np.testing.assert_allclose(t, slow.x, atol=1e-4)
-    assert squared_loss.least_loss(p1, p2, a1, a2, loss) == pytest.approx(total(t))
-
-
-def test_vanilla_is_the_discrepancy_and_equation_5():
-    p1, p2 = pair(6)
-    least = squared_loss.least_loss(p1, p2, 0.1, 0.8, VANILLA)
-    assert least == pytest.approx(-tf.discrepancy(p1, p2, 0.1, 0.8))
-    t = squared_loss.best_logits(p1, p2, 0.1, 0.8, VANILLA)
-    np.testing.assert_allclose(1 / (1 + np.exp(-t)), tf.best_discriminator(p1, p2, 0.1, 0.8))
-
-
-def test_squared_losses_lift_the_rare_group_and_agree_at_the_match():
-    p, a1 = np.array([0.5, 0.3, 0.2]), 0.05
-    d = squared_loss.matched_output(a1, 1 - a1, BATCH_MEAN)
-    assert a1 * (1 - d) * np.log(d) == pytest.approx((1 - a1) * d * np.log1p(-d))
-    for loss in (BATCH_MEAN, PER_SAMPLE):
-        t = squared_loss.best_logits(p, p, a1, 1 - a1, loss)
-        np.testing.assert_allclose(1 / (1 + np.exp(-t)), d)
-    assert d > 4 * a1
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-def test_the_pull_at_the_match_is_the_curvature_of_what_d_reaches(loss):
-    z, h = np.linspace(-8, 13, 401), 0.01
-
-    def least(delta):
-        laws = (np.exp(-((z - c) ** 2) / 2) for c in (delta, 0))
-        return squared_loss.least_loss(*(p / p.sum() for p in laws), 0.05, 0.95, loss)
-
-    bent = (2 * least(0) - least(h) - least(-h)) / h**2
-    assert bent == pytest.approx(squared_loss.matched_pull(0.05, 0.95, loss), rel=1e-3)
-    assert least(5) < least(4.9)  # the encoder is pulled back from far away as well
-
-
-def test_squared_losses_fall_as_balanced_groups_part():
-    for loss, half in ((BATCH_MEAN, 0.5), (PER_SAMPLE, 0.5)):
-        best = [squared_loss.least_loss(*tf.two_point(e), 0.5, 0.5, loss) for e in (0.0, 1.0, 3.0)]
-        assert best[0] == pytest.approx(half * np.log(2) ** 2) and best[0] > best[1] > best[2]
-
-
-def test_pull_at_balance_by_hand():
-    l2 = np.log(2)
-    by_hand = {VANILLA: 1 / 4, BATCH_MEAN: l2 / 4, PER_SAMPLE: l2 / 4 / (1 + 1 / l2)}
-    for loss, value in by_hand.items():
-        assert squared_loss.matched_pull(0.5, 0.5, loss) == pytest.approx(value)
-
-
 # User collapse
 
 
@@ -231,7 +153,6 @@ def test_requests_that_cannot_be_met():
         "expected": lambda: tf.excess([1.0], half, 1, 1),
         "never comes": lambda: tf.excess(half, half, 0, 1),
         "neither group": lambda: tf.best_discriminator([1, 0], [1, 0], 1, 1),
-        "some everywhere": lambda: squared_loss.best_logits([1, 0], half, 1, 1, VANILLA),
         r"lies in \[0, 1\]": lambda: gap(line(0), user_collapse.Condition("", labels=1.2)),
     }.items():
         with pytest.raises(SettingsError, match=message):
