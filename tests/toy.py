@@ -15,6 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from torch import nn
@@ -202,6 +203,11 @@ def stored_row(**columns) -> dict:
     usual = dict(protocol="as_described", selection="best_val", scale="paper")
     made = dict(device="cpu", torch="2", commit="x", seconds=1.0)
     return usual | made | columns
+
+
+def every(**columns) -> pd.DataFrame:
+    """A line for each combination of the values of ``columns``, the last of which changes first."""
+    return pd.MultiIndex.from_product(columns.values(), names=columns).to_frame(index=False)
 
 
 class Small(nn.Module):

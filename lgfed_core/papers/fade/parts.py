@@ -11,11 +11,13 @@ import torch
 from torch import Tensor, nn
 
 from lgfed_core import models
+from lgfed_core.data import Dataset
 from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, run
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
 from lgfed_core.papers.parts import Measured, Part, who
+from lgfed_core.partition import Partition
 
 PRETRAINING = "pretraining"  # with what the names of parts before the game begin
 
@@ -49,6 +51,17 @@ class Parts:
             nesterov=cfg.momentum > 0,
         )
         return LocalTraining(**(usual | more))
+
+    def side_by_side(
+        self, build: Callable[[], nn.Module], data: Dataset, held: Sequence[Partition], who
+    ) -> tuple[Federation, Tensor]:
+        """A run for each of ``held``, as many of each seed, which lie together and start alike; and
+        first parameters [R, P]."""
+        nets = [models.make(build, seed) for seed in self.seeds]
+        times = len(held) // len(self.seeds)
+        start = torch.stack([joined(net) for net in nets for _ in range(times)])
+        runs = [seed for seed in self.seeds for _ in range(times)]
+        return Federation(data, held, nets[0], runs, self.device, who), start
 
     def run(
         self, name: str, fed: Federation, method, training, rounds: int, start, after: int = 0
@@ -125,16 +138,6 @@ class Tasks(Experiment):
 def saved_as(task: str, name: str) -> str:
     """The checkpoint of a part."""
     return f"{task}_{name}.safetensors".replace("->", "-").replace(":", "_")
-
-
-def side_by_side(
-    build: Callable[[], nn.Module], seeds: Sequence[int], times: int
-) -> tuple[nn.Module, list[int], Tensor]:
-    """``times`` runs of each seed, which start alike: a network, the seed and first parameters
-    [R, P] of each run."""
-    nets = [models.make(build, seed) for seed in seeds]
-    start = torch.stack([joined(net) for net in nets for _ in range(times)])
-    return nets[0], [seed for seed in seeds for _ in range(times)], start
 
 
 def ends(before: Outcome, times: int) -> Tensor:

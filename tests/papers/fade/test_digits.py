@@ -14,18 +14,15 @@ from torch.func import functional_call
 from lgfed_core.data import Dataset, Split, mnist
 from lgfed_core.engine import Federation, LocalTraining
 from lgfed_core.engine.looped import Looped
-from lgfed_core.engine.prepare import prepare
-from lgfed_core.engine.trackers import Tracker
 from lgfed_core.errors import DataError, NotAvailable, SettingsError
 from lgfed_core.fill import goals
 from lgfed_core.methods import FADE
 from lgfed_core.models.digits import DigitsNet
-from lgfed_core.models.layout import joined
 from lgfed_core.papers import commands
 from lgfed_core.papers.fade.digits import claims as judged, domains, run as digits
 from lgfed_core.papers.fade.digits.adaptation import Adaptation
 from lgfed_core.papers.fade.digits.run import DIGITS
-from toy import Small
+from toy import Small, every, named, prepared
 
 
 def pictures(rows: int, name: str, seed: int = 0) -> Dataset:
@@ -107,8 +104,7 @@ def test_measures_are_those_of_each_domain():
     flat = {part: replace(split, x=split.x[:, 0, 0]) for part, split in flat.items()}
     net = Everything()
     fed = Federation(replace(both.data, **flat), [both.partition], net, [0])
-    phase = prepare(fed, FADE(), LocalTraining(0.1, 3), joined(net)[None], Tracker(), False)
-    found = Adaptation().look(Looped(phase))
+    found = Adaptation().look(Looped(prepared(fed, FADE(), LocalTraining(0.1, 3))))
     for k, name in enumerate(("source", "target")):
         x, y = sets[k].test.x[:, 0, 0], sets[k].test.y
         outputs, logit = net(x, watch=lambda z: z)
@@ -144,17 +140,15 @@ def test_a_run_gives_tidy_rows_for_each_seed_and_probability(few):
 
 def test_losses_that_train_together_are_those_that_train_alone(few):
     cfg = DIGITS.settings("smoke", per_class=None, statistics=(), opt_outs=(), central=False)
-    found = {}
-    for losses in (("vanilla", "squared"), ("vanilla",), ("squared",)):
-        chosen = replace(cfg, losses=losses)
-        parts = dict(DIGITS.stages(chosen, [0, 1], resume=False, workers=1))
-        rows = DIGITS.records(chosen, "mnist-usps:losses", parts["mnist-usps:losses"])
-        rows = rows[rows["table"] == domains.TABLE]
-        found[losses] = rows.set_index(["loss", "seed", "probability", "metric"])["value"]
-    alone = pd.concat([found["vanilla",], found["squared",]])
-    assert found["vanilla", "squared"].sort_index().equals(alone.sort_index())
-    vanilla, squared = (alone.loc[name, 0, 0.9, "target_adversarial"] for name in domains.POWERS)
-    assert vanilla != squared
+    found = []
+    for losses in (("vanilla", "squared"), ("squared",), ("vanilla",)):
+        own = dict(record=False, resume=False, workers=1)
+        rows, _ = DIGITS.run(replace(cfg, losses=losses), [0, 1], **own)
+        rows = rows[(rows["table"] == domains.TABLE) & rows["loss"].isin(domains.POWERS)]
+        found.append(rows.set_index(["loss", "seed", "probability", "metric"])["value"])
+    both, squared, vanilla = found
+    assert both.sort_index().equals(pd.concat([squared, vanilla]).sort_index())
+    assert not vanilla.loc["vanilla"].equals(squared.loc["squared"])
 
 
 def test_central_is_one_step_of_each_device_on_the_mean_loss(few, monkeypatch):
@@ -166,9 +160,8 @@ def test_central_is_one_step_of_each_device_on_the_mean_loss(few, monkeypatch):
     before = parts.pretraining()
     out = parts.central(before)
     assert len(out.history) and out.tensors["taken"].tolist() == [[1.0, 1.0]]
-    t = before.tensors
-    state = before.layout.views(t["shared"][0], t["personal"][0, 0])
-    fed, _ = digits.federation(cfg, "mnist-usps", [0], [0.5])
+    state = {name: value[0, 0] for name, value in named(before).items()}
+    fed, _ = parts.federation([0.5])
     w = {n: state[n].clone().requires_grad_() for n, _ in fed.net.named_parameters()}
     both, loss = domains.digits("mnist-usps", per_class=None, tested=cfg.tested), 0.0
     for k in (0, 1):
@@ -180,37 +173,31 @@ def test_central_is_one_step_of_each_device_on_the_mean_loss(few, monkeypatch):
         loss = loss + F.binary_cross_entropy_with_logits(logit, truth) / 2
         loss = loss + (F.cross_entropy(outputs, y) / 2 if k == 0 else 0)
     slopes = torch.autograd.grad(loss, list(w.values()))
-    after = out.layout.views(out.tensors["shared"][0], out.tensors["personal"][0, 0])
     for (name, value), slope in zip(w.items(), slopes, strict=True):
         step = cfg.lr * (1 + cfg.momentum) * (slope + cfg.weight_decay * value)
-        assert torch.allclose(after[name], value - step, atol=1e-6), name
+        assert torch.allclose(named(out)[name][0, 0], value - step, atol=1e-6), name
 
 
 # Claims, on made-up rows.
 
 
 def made_up(vanilla=(80.0, 95.0, 82.0), squared=(90.0, 94.0, 91.0), rare=(2.0, 1.0), source=99.0):
-    """Rows of three seeds in both directions; ``rare``: adversarial loss of both losses at 0.05."""
-    rng, lines = np.random.default_rng(0), []
-
-    def add(value, noise=0.02, **ids):
-        lines.append(ids | dict(value=value + rng.normal(0, noise)))
-
-    for direction in domains.DIRECTIONS:
-        for seed in range(3):
-            base = dict(direction=direction, seed=seed, rounds=domains.Settings.rounds)
-            for loss, values in (("vanilla", vanilla), ("squared", squared)):
-                for p, value in zip((0.05, 0.5, 0.95), values, strict=True):
-                    at = base | dict(loss=loss, probability=p, table=domains.TABLE)
-                    add(value, 0.2, **at, metric="target_acc")
-                    add(99, **at, metric="source_acc")
-                    add(rare[loss == "squared"], **at, metric="target_adversarial")
-                    way = at | dict(table=domains.CURVES, round=50, metric="target_loss")
-                    lines.append(way | dict(value=lines[-1]["value"]))
-            for rate in domains.Settings.opt_outs:
-                at = base | dict(table=domains.OPT_OUT, opt_out=rate)
-                add(source, **at, metric="source_acc")
-    return pd.DataFrame(lines).assign(stand_in="")
+    """Rows of three seeds in both directions; ``rare``: adversarial loss of both losses."""
+    rng, each = np.random.default_rng(0), dict(direction=domains.DIRECTIONS, seed=range(3))
+    games = every(**each, loss=domains.POWERS, probability=domains.ENDS).assign(table=domains.TABLE)
+    declined = every(**each, opt_out=domains.Settings.opt_outs).assign(table=domains.OPT_OUT)
+    adversarial = games["loss"].map(dict(zip(domains.POWERS, rare, strict=True)))
+    adversarial += rng.normal(0, 0.02, len(games))
+    way = games.assign(table=domains.CURVES, round=50)
+    rows = [
+        games.assign(metric="target_acc", value=[*vanilla, *squared] * 6),
+        games.assign(metric="source_acc", value=99.0),
+        declined.assign(metric="source_acc", value=source),
+    ]
+    noisy = [some.assign(value=some["value"] + rng.normal(0, 0.1, len(some))) for some in rows]
+    noisy.append(games.assign(metric="target_adversarial", value=adversarial))
+    noisy.append(way.assign(metric="target_loss", value=adversarial))
+    return pd.concat(noisy, ignore_index=True).assign(rounds=domains.Settings.rounds, stand_in="")
 
 
 def few_rates(rows: pd.DataFrame) -> pd.Series:
@@ -218,22 +205,22 @@ def few_rates(rows: pd.DataFrame) -> pd.Series:
     return (rows["table"] != domains.OPT_OUT) | (rows["opt_out"] < 0.6)
 
 
-def every(said: str) -> dict[str, str]:
+def all_four(said: str) -> dict[str, str]:
     return dict.fromkeys(("F1", "F2", "F3", "F14"), said)
 
 
 @pytest.mark.parametrize(
     "rows, said",
     [
-        (made_up(), every("confirmed")),
-        (made_up().assign(rounds=500.0), every("suggested by 500 of 8,600 rounds: confirmed")),
-        (made_up().assign(stand_in="uci"), every("on stand-in data (uci): confirmed")),
+        (made_up(), all_four("confirmed")),
+        (made_up().assign(rounds=500.0), all_four("suggested by 500 of 8,600 rounds: confirmed")),
+        (made_up().assign(stand_in="uci"), all_four("on stand-in data (uci): confirmed")),
         (made_up(vanilla=(95.0, 80.0, 95.0)), {"F1": "refuted"}),
         (made_up(squared=(70.0, 94.0, 70.0)), {"F2": "refuted"}),
         (made_up(rare=(1.0, 2.0)), {"F3": "refuted"}),
         (made_up(source=90.0), {"F14": "refuted"}),
         (made_up()[lambda rows: rows["loss"] == "vanilla"], {"F2": None}),
-        (made_up().iloc[:0], every(None)),
+        (made_up().iloc[:0], all_four(None)),
     ],
 )
 def test_claims_that_hold_are_confirmed_and_others_refuted_or_not_judged(rows, said):

@@ -8,6 +8,7 @@ import torch
 from lgfed_core.errors import DataError
 from lgfed_core.models.sensors import LSTM, SensorNet
 from lgfed_core.papers.fade.impairment import claims, homes, run as impairment, stand_in_people
+from toy import every
 
 
 @pytest.fixture(scope="module")
@@ -141,17 +142,12 @@ def test_the_cells_are_pytorchs():
 
 
 def made_up(squared=0.1, none=0.5, vanilla=0.4) -> pd.DataFrame:
-    rng, lines = np.random.default_rng(0), []
-    for name in stand_in_people.SOURCES.values():
-        for m in impairment.Settings.per_round:
-            for loss, value in (("none", none), ("vanilla", vanilla), ("squared", squared)):
-                for seed in range(4):
-                    noisy = value + rng.normal(0, 0.005)
-                    lines.append(
-                        dict(stand_in=name, per_round=m, loss=loss, seed=seed, value=noisy)
-                    )
+    losses, users = dict(none=none, vanilla=vanilla, squared=squared), (2, 5, 10, 20)
+    people = stand_in_people.SOURCES.values()
+    rows = every(stand_in=people, per_round=users, loss=losses, seed=range(4))
+    value = rows["loss"].map(losses) + np.random.default_rng(0).normal(0, 0.005, len(rows))
     usual = dict(metric="train_delta_eo", rounds=700, table=impairment.TABLE, lr=0.01)
-    return pd.DataFrame(lines).assign(**usual)
+    return rows.assign(value=value, **usual)
 
 
 def vanilla_helps(few: int, most: int = 0) -> pd.DataFrame:
@@ -219,6 +215,4 @@ def test_a_rate_that_finds_no_window_counts_for_nothing():
     assert (line["verdict"], line["ran"], line["parts"]) == ("refuted", 10, 14)
     alone = claims.alone(both)
     assert alone.loc[("made-up homes", 0.1)].dropna().index.tolist() == [2, 5, 10]
-    assert claims.blind(both, "made-up homes", 0.01) and not claims.blind(
-        both, "made-up homes", 0.1
-    )
+    assert [claims.blind(both, "made-up homes", lr) for lr in (0.01, 0.1)] == [True, False]

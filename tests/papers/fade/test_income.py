@@ -73,7 +73,7 @@ def small(monkeypatch):
 
 
 def ended(cfg, method) -> dict[str, torch.Tensor]:
-    fed, start = income.federation(cfg, "with_sex", [0], [1])
+    fed, start = income.Parts(cfg, "with_sex", [0]).federation([1])
     out = run(fed, method, LocalTraining(0.1, 16, 0.5, batches=1), 3, start, workers=1)
     return out.layout.views(out.tensors["shared"][0], out.tensors["personal"][0, 0])
 
@@ -90,7 +90,7 @@ def test_the_game_is_fade_and_own_steps_move_the_discriminator_alone(small):
 
 
 def test_users_that_hold_nothing_are_never_drawn(small):
-    fed, _ = income.federation(small, "with_sex", [0], [1, 2])
+    fed, _ = income.Parts(small, "with_sex", [0]).federation([1, 2])
     there = fed.participation.availability
     sizes = torch.stack([p.train.size for p in fed.partitions])
     assert fed.participation.cohort(fed.clients) == small.per_round

@@ -99,6 +99,14 @@ class Settings(Checked):
         if not self.probabilities and (self.losses or self.statistics):
             raise SettingsError("probabilities is empty; losses and statistics need some")
 
+    def lanes(self, kind: str) -> list[dict]:
+        """What tells a seed's runs of a part apart, in the order in which they lie."""
+        if kind == "losses":
+            return [dict(loss=x, probability=p) for x in self.losses for p in self.probabilities]
+        if kind == "statistics":
+            return [dict(probability=p) for p in self.probabilities]
+        return [{}] if kind == "opt_out" else [dict(loss=kind, probability=None)]
+
     @property
     def lengths(self) -> dict[str, int]:
         """The parts of a direction, in order, and how many rounds each trains."""

@@ -18,41 +18,31 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from lgfed_core.engine import CPU, Federation, Outcome, Participation
+from lgfed_core.engine import Federation, Outcome, Participation
 from lgfed_core.methods import FADE
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.digits import DigitsNet
 from lgfed_core.papers.parts import following
 
 from .. import parts
-from ..parts import PRETRAINING, by_metric, ends, labelled, looks, side_by_side
+from ..parts import PRETRAINING, by_metric, ends, labelled, looks
 from . import domains
 from .adaptation import Adaptation
 from .domains import CENTRAL, NAME, NOTHING, OPT_OUT, POWERS, STATISTICS, TABLE, Settings
-
-
-def federation(
-    cfg: Settings,
-    direction: str,
-    seeds: Sequence[int],
-    probabilities: Sequence[float],
-    device: torch.device = CPU,
-) -> tuple[Federation, Tensor]:
-    """A run per seed and probability of the target (a seed's lie together), and first parameters.
-
-    The runs of a seed start alike.
-    """
-    both = domains.digits(direction, per_class=cfg.per_class, tested=cfg.tested)
-    net, runs, start = side_by_side(DigitsNet, seeds, len(probabilities))
-    there = torch.tensor([[1 - p, p] for p in probabilities], dtype=torch.double)  # [P, 2]
-    who = Participation(0.5, there.repeat(len(seeds), 1))
-    return Federation(both.data, [both.partition] * len(runs), net, runs, device, who), start
 
 
 class Parts(parts.Parts):
     """The parts of one direction."""
 
     followed = Adaptation
+
+    def federation(self, probabilities: Sequence[float]) -> tuple[Federation, Tensor]:
+        """A run per seed and probability of the target, and first parameters [R, P]."""
+        both = domains.digits(self.task, self.cfg.per_class, self.cfg.tested)
+        there = torch.tensor([[1 - p, p] for p in probabilities], dtype=torch.double)
+        there = there.repeat(len(self.seeds), 1)  # [R, 2]
+        held, who = [both.partition] * len(there), Participation(0.5, there)
+        return self.side_by_side(DigitsNet, both.data, held, who)
 
     def outcome(self, name: str) -> Outcome:
         if name == PRETRAINING:
@@ -66,15 +56,15 @@ class Parts(parts.Parts):
         elif kind == "statistics":
             found = self.game(before, name, cfg.probabilities, batch_norm=what[0])
         else:
-            lanes = [(POWERS[loss], p) for loss in cfg.losses for p in cfg.probabilities]
-            powers, probabilities = zip(*lanes, strict=True)
-            found = self.game(before, name, probabilities, powers)
+            lanes = cfg.lanes(kind)
+            powers = [POWERS[lane["loss"]] for lane in lanes]
+            found = self.game(before, name, [lane["probability"] for lane in lanes], powers)
         return following(before, found)
 
     def pretraining(self) -> Outcome:
         """The source alone, until it knows its digits."""
         cfg = self.cfg
-        fed, start = federation(cfg, self.task, self.seeds, [0.0], self.device)
+        fed, start = self.federation([0.0])
         method = FADE(opt_out=1.0, beta=1.0, batch_norm="averaged")
         training = self.training(batches=cfg.steps)
         return self.run(PRETRAINING, fed, method, training, cfg.pretraining, start)
@@ -92,7 +82,7 @@ class Parts(parts.Parts):
         ``method`` are further settings of `methods.FADE`.
         """
         cfg = self.cfg
-        fed, _ = federation(cfg, self.task, self.seeds, probabilities, self.device)
+        fed, _ = self.federation(probabilities)
         usual = dict(beta=cfg.beta, rounds=cfg.rounds, start=cfg.pretraining)
         powers = powers or [1.0] * len(probabilities)
         playing = [FADE(power=q, **usual, **method) for q in powers] * len(self.seeds)
@@ -109,7 +99,7 @@ class Parts(parts.Parts):
         itself.
         """
         cfg = self.cfg
-        fed, _ = federation(cfg, self.task, self.seeds, [0.5], self.device)
+        fed, _ = self.federation([0.5])
         fed = replace(fed, participation=Participation())
         rounds = cfg.rounds * cfg.steps // 2
         playing = dict(beta=1.0, weighted=False, rounds=rounds, start=cfg.pretraining)
@@ -121,12 +111,7 @@ class Parts(parts.Parts):
 
 def _long(cfg: Settings, part: str, wide: pd.DataFrame) -> pd.DataFrame:
     """Lines of the runs [R] -> a row per metric; a seed's runs are in the order of `Parts.game`."""
-    kind = part.split(":")[1]
-    lanes = {
-        "losses": [{"loss": x, "probability": p} for x in cfg.losses for p in cfg.probabilities],
-        "statistics": [{"probability": p} for p in cfg.probabilities],
-        "opt_out": [{}],
-    }.get(kind, [{"loss": kind, "probability": None}])
+    lanes = cfg.lanes(part.split(":")[1])
     return by_metric(labelled(wide, lanes), lanes[0])
 
 

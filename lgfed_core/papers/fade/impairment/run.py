@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.func import functional_call
 
 from lgfed_core.data import Dataset, Split
-from lgfed_core.engine import Federation, LocalTraining, Outcome, Participation
+from lgfed_core.engine import LocalTraining, Outcome, Participation
 from lgfed_core.methods import FADE
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.metrics.fairness import auc, delta_eo
@@ -105,16 +105,15 @@ class Parts(parts.Parts):
             usual = dict(rounds=rounds, start=cfg.pretraining, beta=cfg.beta)
             methods = [FADE(power=LOSSES[x], strength=still.get(x), **usual) for x in cfg.losses]
         data, part, kept = users_of(people, cfg.men, cfg.women, cfg.variables, cfg.effect)
-        net, runs, start = parts.side_by_side(
-            lambda: SensorNet(len(kept), cfg.hidden), self.seeds, len(methods)
-        )
-        start = parts.ends(self.before[""], len(methods)) if game else start
         there = Participation(per_round / len(part))
-        fed = Federation(data, [part] * len(runs), net, runs, self.device, there)
+        methods = methods * len(self.seeds)
+        held = [part] * len(methods)
+        fed, start = self.side_by_side(lambda: SensorNet(len(kept), cfg.hidden), data, held, there)
+        start = parts.ends(self.before[""], len(cfg.losses)) if game else start
         how = dict(keep_momentum=True, batches=1, annealing=Annealing(rounds) if game else None)
         training = LocalTraining(lr, cfg.batch_size, cfg.momentum, **how)
         after = cfg.pretraining if game else 0
-        out = self.run(name, fed, methods * len(self.seeds), training, rounds, start, after)
+        out = self.run(name, fed, methods, training, rounds, start, after)
         if game:
             return following(self.before[""], out)
         self.before[""] = out

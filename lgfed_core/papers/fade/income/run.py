@@ -19,7 +19,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, Participation
+from lgfed_core.engine import Federation, LocalTraining, Outcome, Participation
 from lgfed_core.methods import QFFL, Method
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.income import IncomeNet
@@ -36,40 +36,29 @@ TABLE = "fade_figure3a"
 SWEEP, QFFL_TABLE, CENTRAL = "fade_income_sweep", "fade_income_qffl", "fade_income_central"
 
 
-def federation(
-    cfg: Settings,
-    inputs: str,
-    seeds: Sequence[int],
-    males: Sequence[int],
-    device: torch.device = CPU,
-) -> tuple[Federation, Tensor]:
-    """A run per seed and number of male users (a seed's lie together), and first parameters [R, P].
-
-    Users are drawn alike; those that hold nothing never.
-    """
-    data, most = census.census(inputs, cfg.first_rows), max(males)
-    split = cfg.test, cfg.validation
-    held = {(s, m): census.users(data.train, m, s, most, *split) for s in seeds for m in set(males)}
-    wide = data.train.x.shape[1]
-    net, runs, start = parts.side_by_side(lambda: IncomeNet(wide, cfg.dropout), seeds, len(males))
-    there = torch.zeros(len(males), 1 + most, dtype=torch.double)
-    for line, m in zip(there, males, strict=True):
-        line[: 1 + m] = 1 / (1 + m)
-    fed = Federation(
-        data,
-        [held[s, m] for s in seeds for m in males],
-        net,
-        runs,
-        device,
-        Participation(cfg.per_round / (1 + most), there.repeat(len(seeds), 1)),
-    )
-    return fed, start
-
-
 class Parts(parts.Parts):
     """The parts of one choice of inputs."""
 
     followed = Watch
+
+    def federation(self, males: Sequence[int]) -> tuple[Federation, Tensor]:
+        """A run per seed and number of male users, and first parameters [R, P].
+
+        Users are drawn alike; those that hold nothing never.
+        """
+        cfg, most = self.cfg, max(males)
+        data = census.census(self.task, cfg.first_rows)
+        each = {
+            (seed, m): census.users(data.train, m, seed, most, cfg.test, cfg.validation)
+            for seed in self.seeds
+            for m in set(males)
+        }
+        held = [each[seed, m] for seed in self.seeds for m in males]
+        last = torch.tensor(males)[:, None]  # of the users that hold rows
+        there = (torch.arange(1 + most) <= last).double() / (1 + last)  # [M, 1 + most]
+        who = Participation(cfg.per_round / (1 + most), there.repeat(len(self.seeds), 1))
+        inputs = data.train.x.shape[1]
+        return self.side_by_side(lambda: IncomeNet(inputs, cfg.dropout), data, held, who)
 
     def outcome(self, name: str) -> Measured:
         """Train what a part asks for, all seeds together, and measure it on rows left out."""
@@ -90,8 +79,7 @@ class Parts(parts.Parts):
             )
             for c in cells
         ]
-        males = [c["males"] for c in cells]
-        fed, start = federation(cfg, self.task, self.seeds, males, self.device)
+        fed, start = self.federation([c["males"] for c in cells])
         how = dict(keep_momentum=True, batches=1, annealing=Annealing(cfg.rounds))
         training = LocalTraining(tuning.lr, cfg.batch_size, cfg.momentum, **how)
         own = methods * len(self.seeds), training, cfg.rounds, start

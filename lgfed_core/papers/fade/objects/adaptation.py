@@ -81,9 +81,8 @@ class Parts(parts.Parts):
             return ObjectsNet(width, *own)
 
         many = many or [(1, classes)]
-        net, runs, start = parts.side_by_side(build, self.seeds, len(many))
         held = [domains.partition(both, *one, stride, s) for s in self.seeds for one in many]
-        return Federation(both.data, held, net, runs, self.device, who), start
+        return self.side_by_side(build, both.data, held, who)
 
     def outcome(self, name: str) -> Outcome:
         kind, what = name.split("_")
