@@ -12,11 +12,12 @@ from torch import Tensor, nn
 
 from lgfed_core import models
 from lgfed_core.data import Dataset
-from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, run
+from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, Participation, run
 from lgfed_core.engine.trackers import Tracker
+from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Measured, Part, who
+from lgfed_core.papers.parts import Measured, Part, following, who
 from lgfed_core.partition import Partition
 
 PRETRAINING = "pretraining"  # with what the names of parts before the game begin
@@ -63,18 +64,33 @@ class Parts:
         runs = [seed for seed in self.seeds for _ in range(times)]
         return Federation(data, held, nets[0], runs, self.device, who), start
 
+    def one_of_two(self, *probabilities: float) -> Participation:
+        """One device a round; of each of a seed's runs how probable the second is."""
+        there = torch.tensor([[1 - p, p] for p in probabilities], dtype=torch.double)
+        return Participation(0.5, there.repeat(len(self.seeds), 1))  # [R, 2]
+
     def run(
-        self, name: str, fed: Federation, method, training, rounds: int, start, after: int = 0
+        self, name: str, fed: Federation, method, training, rounds: int, start, before=None
     ) -> Outcome:
-        """Train the part called ``name`` from ``start`` [R, P], ``after`` so many other rounds."""
-        return run(
+        """Train the part called ``name`` from ``start`` [R, P]; a game after the pre-training
+        ``before`` it, in which seeds count as diverged that had diverged there."""
+        found = run(
             *(fed, method, training, rounds, start),
-            first_round=after,
+            first_round=self.cfg.pretraining if before else 0,
             saved=self.folder / saved_as(self.task, name) if self.folder else None,
             tracker=self.followed(max(1, rounds // self.cfg.looks)),
             label=f"{who(self.seeds)}, {self.task}: {name}",
             **self.engine,
         )
+        return following(before, found) if before else found
+
+    def game(
+        self, name: str, fed: Federation, plays, rounds: int, start, before, steps=1, **more
+    ) -> Outcome:
+        """`run` after pre-training, at a rate that anneals over all ``steps`` of a device; more: of
+        `training`."""
+        training = self.training(batches=steps, annealing=Annealing(rounds * steps), **more)
+        return self.run(name, fed, plays, training, rounds, start, before)
 
 
 class Looking(Tracker):

@@ -2,7 +2,6 @@
 
 import doctest
 import html
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -10,17 +9,17 @@ import pytest
 import torch
 import torch.nn.functional as F
 from hypothesis import given, settings, strategies as st
-from torch.func import functional_call
+from torch.nn.utils import vector_to_parameters
 
 from lgfed_core.data.features.stored import Features, features
 from lgfed_core.engine import Participation
 from lgfed_core.errors import PartitionError
 from lgfed_core.evidence import records
 from lgfed_core.evidence.rows import DIVERGED
-from lgfed_core.models.layout import Layout
 from lgfed_core.papers import answer_box
 from lgfed_core.papers.fade.objects import claims, domains, run, stored as objects
 from lgfed_core.papers.fade.objects.run import OBJECTS
+from toy import every, named, stored_row
 
 
 def test_examples_run():
@@ -106,26 +105,22 @@ WORTH = {"source_only": 70, "source_only_norm": 70, "dann": 75, "cdan": 80, "sho
 
 def rows(users: str = "noniid", lost: tuple = (), **worth) -> pd.DataFrame:
     """Stored rows of all tasks; ``lost``: (task, seed) of runs of DANN at chance."""
-    common = dict(
-        table=run.TABLE, data="office31", setting="federated", backbone="inception_v3",
-        stand_in="Inception v3 features", protocol="as_described", scale="paper", device="cpu",
-        torch="2", commit="c", seconds=1.0,
-    )  # fmt: skip
-    lines = []
-    for (method, value), task, seed in product((WORTH | worth).items(), TASKS, SEEDS):
-        before = method.startswith("source_only")
-        chance = method == "dann" and (task, seed) in lost
-        now = 3.0 if chance else value + 0.3 * seed * (1 + (method == "shot"))
-        ids = dict(method=run.FEDERATED.get(method, method), task=task, seed=seed)
-        ids |= dict(target_users="" if before else users, per_round=None if before else 2)
-        for selection, metric, more in (
-            ("last", "target_acc", 0),
-            ("best_val", "target_acc", 1),
-            ("last", "oracle_acc", 2),
-        ):
-            ids |= dict(selection=selection, metric=metric)
-            lines.append(common | ids | dict(value=now + more))
-    return pd.DataFrame(lines)
+    common = dict(table=run.TABLE, data="office31", setting="federated", backbone="inception_v3")
+    found = every(method=WORTH | worth, task=TASKS, seed=SEEDS)
+    method, seed = found["method"], found["seed"]
+    at_chance = method.eq("dann") & found.set_index(["task", "seed"]).index.isin(lost)
+    before = method.str.startswith("source_only")
+    value = method.map(WORTH | worth) + 0.3 * seed * (1 + method.eq("shot"))
+    found = found.assign(
+        **stored_row(**common, stand_in="Inception v3 features"),
+        value=value.mask(at_chance, 3.0),
+        method=method.replace(run.FEDERATED),
+        target_users=np.where(before, "", users),
+        per_round=np.where(before, np.nan, 2),
+    )
+    kinds = [("last", "target_acc", 0), ("best_val", "target_acc", 1), ("last", "oracle_acc", 2)]
+    some = (found.assign(selection=s, metric=m, value=found["value"] + n) for s, m, n in kinds)
+    return pd.concat(some, ignore_index=True)
 
 
 def scattered(lines: pd.DataFrame) -> pd.DataFrame:
@@ -380,27 +375,20 @@ def test_central_is_one_step_on_the_sum_of_both_losses(monkeypatch):
     before = parts.pretraining("relu")
     found = parts.central(before, "dann")
     fed, start = parts.federation("dann", Participation())
-    w = values_of(fed.net, parts.taken(before, start, fed)[0])
+    vector_to_parameters(parts.taken(before, start, fed)[0], fed.net.parameters())
+    w = dict(fed.net.named_parameters())
     loss, train = 0.0, task.data.train
     for k, rows_ in enumerate((slice(0, 60), slice(60, None))):
         at = dict(watch=lambda z: z.detach())  # lambda is 0 in the first round
-        outputs, logit = functional_call(fed.net, w, (train.x[rows_],), at)
+        outputs, logit = fed.net(train.x[rows_], **at)
         truth = torch.full_like(logit, float(k))
         loss = loss + cfg.weight / 2 * F.binary_cross_entropy_with_logits(logit, truth)
         if k == 0:
             loss = loss + F.cross_entropy(outputs, train.y[rows_], label_smoothing=cfg.smoothing)
     slopes = torch.autograd.grad(loss, list(w.values()))
-    after = found.layout.views(found.tensors["shared"][0], found.tensors["personal"][0, 0])
     for (name, value), slope in zip(w.items(), slopes, strict=True):
         step = cfg.lr * (1 + cfg.momentum) * (slope + cfg.weight_decay * value)
-        assert torch.allclose(after[name], value - step, atol=1e-6), name
-
-
-def values_of(net: torch.nn.Module, flat: torch.Tensor) -> dict[str, torch.Tensor]:
-    """The parameters of ``net`` in ``flat`` [P], each to be differentiated by."""
-    names = [name for name, _ in net.named_parameters()]
-    found = Layout(net, names).views(flat, flat[:0])
-    return {name: value.clone().requires_grad_() for name, value in found.items()}
+        assert torch.allclose(named(found)[name][0, 0], value - step, atol=1e-6), name
 
 
 def test_on_visda_one_user_takes_part_in_a_round(stored):

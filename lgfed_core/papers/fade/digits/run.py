@@ -15,14 +15,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import pandas as pd
-import torch
 from torch import Tensor
 
 from lgfed_core.engine import Federation, Outcome, Participation
 from lgfed_core.methods import FADE
-from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.digits import DigitsNet
-from lgfed_core.papers.parts import following
 
 from .. import parts
 from ..parts import PRETRAINING, by_metric, ends, labelled, looks
@@ -39,10 +36,8 @@ class Parts(parts.Parts):
     def federation(self, probabilities: Sequence[float]) -> tuple[Federation, Tensor]:
         """A run per seed and probability of the target, and first parameters [R, P]."""
         both = domains.digits(self.task, self.cfg.per_class, self.cfg.tested)
-        there = torch.tensor([[1 - p, p] for p in probabilities], dtype=torch.double)
-        there = there.repeat(len(self.seeds), 1)  # [R, 2]
-        held, who = [both.partition] * len(there), Participation(0.5, there)
-        return self.side_by_side(DigitsNet, both.data, held, who)
+        held = [both.partition] * len(probabilities) * len(self.seeds)
+        return self.side_by_side(DigitsNet, both.data, held, self.one_of_two(*probabilities))
 
     def outcome(self, name: str) -> Outcome:
         if name == PRETRAINING:
@@ -50,16 +45,14 @@ class Parts(parts.Parts):
             return self.before[""]
         cfg, before, (kind, *what) = self.cfg, self.before[""], name.split(":")
         if kind == CENTRAL:
-            found = self.central(before, *what)
-        elif kind == "opt_out":
-            found = self.game(before, name, [0.5], opt_out=float(what[0]))
-        elif kind == "statistics":
-            found = self.game(before, name, cfg.probabilities, batch_norm=what[0])
-        else:
-            lanes = cfg.lanes(kind)
-            powers = [POWERS[lane["loss"]] for lane in lanes]
-            found = self.game(before, name, [lane["probability"] for lane in lanes], powers)
-        return following(before, found)
+            return self.central(before, *what)
+        if kind == "opt_out":
+            return self.federated(before, name, [0.5], opt_out=float(what[0]))
+        if kind == "statistics":
+            return self.federated(before, name, cfg.probabilities, batch_norm=what[0])
+        lanes = cfg.lanes(kind)
+        powers = [POWERS[lane["loss"]] for lane in lanes]
+        return self.federated(before, name, [lane["probability"] for lane in lanes], powers)
 
     def pretraining(self) -> Outcome:
         """The source alone, until it knows its digits."""
@@ -69,7 +62,7 @@ class Parts(parts.Parts):
         training = self.training(batches=cfg.steps)
         return self.run(PRETRAINING, fed, method, training, cfg.pretraining, start)
 
-    def game(
+    def federated(
         self,
         before: Outcome,
         name: str,
@@ -86,9 +79,8 @@ class Parts(parts.Parts):
         usual = dict(beta=cfg.beta, rounds=cfg.rounds, start=cfg.pretraining)
         powers = powers or [1.0] * len(probabilities)
         playing = [FADE(power=q, **usual, **method) for q in powers] * len(self.seeds)
-        training = self.training(batches=cfg.steps, annealing=Annealing(cfg.rounds * cfg.steps))
         start = ends(before, len(probabilities))
-        return self.run(name, fed, playing, training, cfg.rounds, start, cfg.pretraining)
+        return self.game(name, fed, playing, cfg.rounds, start, before, cfg.steps)
 
     def central(self, before: Outcome, batch_norm: str = "frozen") -> Outcome:
         """Both domains in every step, in equal parts: what a server with all data would do.
@@ -104,9 +96,8 @@ class Parts(parts.Parts):
         rounds = cfg.rounds * cfg.steps // 2
         playing = dict(beta=1.0, weighted=False, rounds=rounds, start=cfg.pretraining)
         method = FADE(**playing, batch_norm=batch_norm)
-        training = self.training(batches=1, annealing=Annealing(rounds))
         name = CENTRAL if batch_norm == "frozen" else f"{CENTRAL}:{batch_norm}"
-        return self.run(name, fed, method, training, rounds, ends(before, 1), cfg.pretraining)
+        return self.game(name, fed, method, rounds, ends(before, 1), before)
 
 
 def _long(cfg: Settings, part: str, wide: pd.DataFrame) -> pd.DataFrame:

@@ -25,7 +25,6 @@ from lgfed_core.methods import FADE
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.metrics.fairness import auc, delta_eo
 from lgfed_core.models.sensors import SensorNet
-from lgfed_core.papers.parts import following
 from lgfed_core.partition import ClientIndices, Partition
 
 from .. import parts
@@ -112,12 +111,9 @@ class Parts(parts.Parts):
         start = parts.ends(self.before[""], len(cfg.losses)) if game else start
         how = dict(keep_momentum=True, batches=1, annealing=Annealing(rounds) if game else None)
         training = LocalTraining(lr, cfg.batch_size, cfg.momentum, **how)
-        after = cfg.pretraining if game else 0
-        out = self.run(name, fed, methods, training, rounds, start, after)
-        if game:
-            return following(self.before[""], out)
-        self.before[""] = out
-        return out
+        before = self.before[""] if game else None
+        self.before[""] = self.run(name, fed, methods, training, rounds, start, before)
+        return self.before[""]
 
 
 class Impairment(parts.Tasks):

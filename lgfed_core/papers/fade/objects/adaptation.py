@@ -16,7 +16,6 @@ from lgfed_core.methods.shot import information
 from lgfed_core.models.layout import Layout, values
 from lgfed_core.models.objects import ObjectsNet
 from lgfed_core.models.upper_blocks import UpperBlocks
-from lgfed_core.papers.parts import following
 
 from .. import parts
 from . import domains
@@ -91,14 +90,13 @@ class Parts(parts.Parts):
             return self.before[what]
         before = self.before[bottleneck(what if kind == "central" else kind)]
         if kind == "central":
-            return following(before, self.central(before, what))
-        return following(before, self.game(before, kind, int(what)))
+            return self.central(before, what)
+        return self.federated(before, kind, int(what))
 
     def pretraining(self, kind: str) -> Outcome:
         """The source alone, with the ``kind`` of bottleneck."""
         cfg, rows = self.cfg, self.both.sources
-        alone = _drawn([1.0, 0.0], len(self.seeds))
-        fed, start = self.federation("shot" if kind == "norm" else "dann", alone)
+        fed, start = self.federation("shot" if kind == "norm" else "dann", self.one_of_two(0.0))
         method = DANN(opt_out=1.0, beta=1.0, batch_norm="averaged", smoothing=cfg.smoothing)
         batches = min(PRETRAINING_STEPS, max(1, rows // PRETRAINING_ROWS))  # whole ones
         passes = -(-PRETRAINING_STEPS // batches)
@@ -112,16 +110,15 @@ class Parts(parts.Parts):
         name = f"{parts.PRETRAINING}_{kind}"
         return self.run(name, fed, method, training, cfg.pretraining, start)
 
-    def game(self, before: Outcome, method: str, per_round: int) -> Outcome:
+    def federated(self, before: Outcome, method: str, per_round: int) -> Outcome:
         """FADE with ``method`` from the pre-trained model, a run for each kind of users."""
         cfg = self.cfg
         who = Participation(per_round / (1 + cfg.target_users))
         fed, start = self.federation(method, who, cfg.users)
         steps = max(1, cfg.steps // per_round)
-        training = self.training(batches=steps, annealing=Annealing(cfg.rounds * steps))
         plays = self.method(method, cfg.rounds, beta=cfg.beta)
-        own = f"{method}_{per_round}", fed, plays, training, cfg.rounds
-        return self.run(*own, self.taken(before, start, fed), cfg.pretraining)
+        own = f"{method}_{per_round}", fed, plays, cfg.rounds, self.taken(before, start, fed)
+        return self.game(*own, before, steps)
 
     def central(self, before: Outcome, method: str) -> Outcome:
         """Both domains in every step: what a server with all data would do.
@@ -133,20 +130,14 @@ class Parts(parts.Parts):
         sees each domain by itself.
         """
         cfg, alone = self.cfg, method == "shot"
-        who = _drawn([0.0, 1.0], len(self.seeds)) if alone else Participation()
+        who = self.one_of_two(1.0) if alone else Participation()
         fed, start = self.federation(method, who)
         rounds, times = cfg.central_rounds, 1 if alone else 2
-        training = self.training(
-            lr=times * cfg.lr,
-            weight_decay=cfg.weight_decay / times,
-            batches=1,
-            annealing=Annealing(rounds),
-        )
         plays = self.method(
             method, rounds, beta=1.0, weighted=False, batch_norm="local", weight=cfg.weight / 2
         )
-        own = f"central_{method}", fed, plays, training, rounds
-        return self.run(*own, self.taken(before, start, fed), cfg.pretraining)
+        own = f"central_{method}", fed, plays, rounds, self.taken(before, start, fed), before
+        return self.game(*own, lr=times * cfg.lr, weight_decay=cfg.weight_decay / times)
 
     def method(self, name: str, rounds: int, **more) -> DANN:
         """The method called ``name``, for so many rounds."""
@@ -169,9 +160,3 @@ class Parts(parts.Parts):
         fresh = Layout(fed.net, names).views(start, start[:, :0])
         own = [(fresh if n.startswith(DISCRIMINATOR) else trained)[n].flatten(1) for n in names]
         return torch.cat(own, 1)
-
-
-def _drawn(availability: list[float], runs: int) -> Participation:
-    """One device a round, with these probabilities in every run."""
-    there = torch.tensor([availability], dtype=torch.double)
-    return Participation(1 / len(availability), there.repeat(runs, 1))

@@ -140,8 +140,6 @@ def _by_cell(cfg: Settings, name: str, history: pd.DataFrame) -> list[tuple[dict
         cells = (dict(method=method, setting=setting) for method, setting in lines)
         return [(cell | dict(target_users="", per_round=None), history) for cell in cells]
     cell = dict(method=FEDERATED.get(kind, kind), setting="federated", per_round=int(what))
-    if history.empty:
-        return []
     at = history.groupby(["round", "seed"]).cumcount()  # a seed's runs are in the order of users
     return [(cell | dict(target_users=u), history[at == i]) for i, u in enumerate(cfg.users)]
 
