@@ -5,11 +5,11 @@ All comparisons of a claim must hold: "at every number of classes" means each of
 
 import pandas as pd
 
-from lgfed_core.evidence import answers, claims, verdict
-from lgfed_core.evidence.answers import Told
+from lgfed_core.evidence import answers, verdict
 from lgfed_core.evidence.claims import Claim
 from lgfed_core.evidence.printed import margin
 from lgfed_core.evidence.records import select
+from lgfed_core.papers.live_claims import Judged
 
 from . import comparisons, layers as cuts
 from .comparisons import FAILS, FULL, LOCAL, READINGS, SOUND, WITHIN, Read, ahead, lg
@@ -161,19 +161,13 @@ CLAIMS = (
 )
 
 
-def from_stored(stored: pd.DataFrame | None = None, reading: str = SOUND) -> pd.DataFrame:
-    """L1 to L9 by the rule that was fixed before the runs; stored: rows of `records.load`, by
-    default the recorded ones."""
-    return claims.judged(CLAIMS, _read(stored, reading))
+def stored() -> Read:
+    """The recorded numbers in the sound reading."""
+    return Read(by_seed(at_hand()), READINGS[SOUND])
 
 
-def told(stored: pd.DataFrame | None = None, reading: str = SOUND) -> dict[str, Told]:
-    """The same by setting, with their answers."""
-    return answers.told(CLAIMS, _read(stored, reading))
-
-
-def _read(stored: pd.DataFrame | None, reading: str) -> Read:
-    return Read(by_seed(at_hand() if stored is None else stored), READINGS[reading])
+JUDGED = Judged(CLAIMS, stored, stand_in=lambda found: "")
+judged, from_stored, told = JUDGED.judged, JUDGED.from_stored, JUDGED.told
 
 
 def by_reading(*ids: str) -> pd.DataFrame:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lgfed_core.evidence import printed, records as results, verdict
+from lgfed_core.evidence import answers, printed, records as results, verdict
 from lgfed_core.papers.lgfedavg import claims, comparisons, records
 from lgfed_core.papers.lgfedavg.comparisons import BUDGETS, CLASSES, LOCAL, READINGS, SOUND
 from lgfed_core.papers.lgfedavg.printed import TABLES
@@ -60,8 +60,16 @@ def all_false(dataset, classes, method, rounds, metric, protocol, selection):
     return local if metric == "local_test_acc" else new
 
 
+def read(rows, reading=SOUND):
+    return comparisons.Read(records.by_seed(rows), READINGS[reading])
+
+
+def told_of(rows, reading=SOUND):
+    return answers.told(claims.CLAIMS, read(rows, reading))
+
+
 def verdicts(rows, reading=SOUND):
-    return claims.from_stored(rows, reading)["verdict"]
+    return claims.judged(read(rows, reading))["verdict"]
 
 
 @pytest.mark.parametrize("reading", READINGS)
@@ -71,7 +79,7 @@ def verdicts(rows, reading=SOUND):
 )
 def test_every_claim_has_its_verdict_under_every_reading(world, expected, words, reading):
     rows = stored(world)
-    lines, told = claims.from_stored(rows, reading), claims.told(rows, reading)
+    lines, told = claims.judged(read(rows, reading)), told_of(rows, reading)
     assert len(lines) == len(told) == 9
     assert lines["verdict"].eq(expected).all(), lines["verdict"]
     assert (lines["ran"] == lines["parts"]).all() and (lines["runs"] == 4).all()
@@ -87,11 +95,11 @@ def test_the_table_of_readings_has_the_words_of_each():
 @pytest.mark.parametrize("rows", [NOTHING, stored(all_true).assign(scale="quick")])
 def test_without_rows_at_paper_scale_nothing_is_said(rows):
     assert verdicts(rows).eq(verdict.NOT_RUN).all()
-    assert {one.words for one in claims.told(rows).values()} == {"open"}
+    assert {one.words for one in told_of(rows).values()} == {"open"}
 
 
 def test_every_number_of_classes_is_a_comparison_and_a_trend_needs_all():
-    some = claims.from_stored(stored(all_true, classes=(2, 10)))
+    some = claims.judged(read(stored(all_true, classes=(2, 10))))
     assert some.loc["L1", ["ran", "parts", "at_runs"]].tolist() == [4, 10, 4]
     assert some.loc["L1", "at"] == "i.i.d., 1200 + 100 rounds"
     assert some.loc["L1", "estimate"] == pytest.approx(20 - 2 * NOISE.mean())  # 80 - 60
@@ -108,7 +116,7 @@ def test_l6_tells_the_two_averages_apart():
 
     rows = stored(world)
     assert verdicts(rows)["L6"] == verdict.REFUTED
-    lines = claims.told(rows)["L6"].lines
+    lines = told_of(rows)["L6"].lines
     apart = lines.groupby(lines["name"].str.contains("weights"))["outcome"].unique()
     assert apart[True].tolist() == ["as claimed"] and apart[False].tolist() == ["against"]
 
