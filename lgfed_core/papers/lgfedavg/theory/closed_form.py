@@ -12,9 +12,9 @@ devices, is for *any* M, N, d and any law of x
     E(alpha) = alpha^2 L + (1 - alpha)^2 B + (1 - alpha^2) G                          (`Terms`)
 
 with L the noise of the local fit, B the bias that comes from fitting all devices at once, and G the
-noise of the global fit: as `printed`, to leading order (`corrected`), to the next one
-(`finite_sample`: what a simulation with 2,000 rows can resolve), and exact for normal x
-(`gaussian`).
+noise of the global fit: as `printed`, to leading order (`corrected`), and to the next one
+(`finite_sample`: what a simulation with 2,000 rows can resolve). The page has those that are exact
+for normal x.
 
 All functions are pure, take floats or broadcastable arrays for ``rho`` and ``sigma``, and give
 errors in squared units of y, without the irreducible sigma^2 of a noisy target.
@@ -168,19 +168,3 @@ def finite_sample(p: Problem) -> Terms:
     N, n, kappa = p.rows, p.devices * p.rows, p.inputs.spread
     lead, pooled = corrected(p), n / (n - kappa)
     return Terms(lead.local_noise * N / (N - kappa), lead.bias * pooled, lead.global_noise * pooled)
-
-
-def gaussian(p: Problem) -> Terms:
-    """Exact terms for x ~ N(0, c I), any M, N > d + 1 and d; n = MN.
-
-    L = sigma^2 d/(N-d-1), G = sigma^2 d/(n-d-1) by the mean of an inverse Wishart matrix, and
-    B = ((M-1)/M) c d rho^2 (n-2)(n^2+3n-2d-2) / ((n-1)(n+2)(n-d-1)) by the second moments of the
-    matrix beta law of A^{-1/2} X_m'X_m A^{-1/2}, A = sum X_j'X_j, which is independent of A.
-    Raises SettingsError for other inputs or N <= d + 1.
-    """
-    if p.inputs.name != "normal":
-        raise SettingsError(f"exact for normal x only, not for {p.inputs.name!r}")
-    n, d = p.devices * p.rows, p.inputs.features
-    lead, near = corrected(p), finite_sample(p)
-    factor = (n - 2) * (n**2 + 3 * n - 2 * d - 2) / ((n - 1) * (n + 2) * (n - d - 1))
-    return Terms(near.local_noise, lead.bias * factor, near.global_noise)

@@ -13,7 +13,7 @@ says why), so that one minimises over the table q(y|x)
     F(q) = E[-log q(Y|X)] + lambda I(Yhat; P),        Yhat ~ q(.|X),                       (`solve`)
 
 which is convex: its gradient bounds the distance of any q from the least F, and a solution comes
-with its proof. The bound of the proposition is reached if and only if `parity_gap` is 0.
+with its proof. The page says when the bound of the proposition is reached.
 
 Entropies are in nats. A joint law is an array [x, y, p] that sums to 1.
 """
@@ -46,21 +46,6 @@ class Solution:
     information: float
     encoder: NDArray
     gap: float
-
-
-def bound(joint: NDArray, strength: float = 1.0) -> float:
-    """H(Y|X) - strength * H(P), which no encoder and head can beat. v2, eq. (51)."""
-    joint = _checked(joint)
-    xy = joint.sum(2)
-    return entropy(xy) - entropy(xy.sum(1)) - strength * entropy(joint.sum((0, 1)))
-
-
-def parity_gap(joint: NDArray) -> float:
-    """Largest |E[p(y|X) | P = p] - p(y)| over y and p: zero exactly when `bound` is attained."""
-    joint = _checked(joint)
-    posterior, xp = joint.sum(2) / joint.sum((1, 2))[:, None], joint.sum(1)
-    by_group = posterior.T @ (xp / xp.sum(0))  # [y, p]
-    return float(np.abs(by_group - joint.sum((0, 2))[:, None]).max())
 
 
 def game_value(

@@ -21,6 +21,7 @@ PINNED = {
     (2.25, 0.06): (0.066, 0.322, 0.0506, 0.0041, 0.0506, 0.0243),
     (2.25, 0.02): (0.008, 0.050, 0.0506, 0.0009, 0.0506, 0.0031),
 }
+PAGE = page("lgfedavg/theory")
 LAWS = {"cube": theory.cube(), "normal": theory.normal(), "sphere": theory.sphere()}
 
 
@@ -55,7 +56,7 @@ def test_corrected_weight_of_other_laws():
 @pytest.mark.parametrize("law", LAWS)
 def test_measured_weight_is_the_corrected_one(samples, law):
     """Within two standard errors in all eight settings; the printed one only where c = 1/d."""
-    found = page("lgfedavg/theory").table([samples[law]])
+    found = PAGE.table([samples[law]])
     assert len(found) == 8
     assert found["z"].abs().max() < 2, found
     off = (found["measured"] - found["printed"]).abs()
@@ -131,7 +132,7 @@ def test_exact_for_normal_inputs_however_few_rows():
     law = theory.normal(5, c=0.7)
     draws = simulate(law, 20_000, devices=3, rows=20, seed=0)
     p = Problem(0.8, 1.1, law, devices=3, rows=20)
-    exact, rough = theory.gaussian(p), theory.corrected(p)
+    exact, rough = PAGE.gaussian(p), theory.corrected(p)
     noise = best_weight.quadratic(draws, 0.0, 1.1)
     bias = best_weight.quadratic(draws, 0.8, 0.0)[:, 0]
     measured = {"local_noise": noise.sum(1), "global_noise": noise[:, 0], "bias": bias}
@@ -173,7 +174,7 @@ DRAWS = simulate(theory.cube(2), 1, devices=2, rows=3)
     [
         (lambda: theory.finite_sample(Problem(0.1, 1.0, rows=19)), "more than 19.8 rows"),
         (lambda: theory.corrected(Problem(0.1, 1.0, rows=10)), "more than 19.8 rows"),
-        (lambda: theory.gaussian(Problem(0.1, 1.0)), "normal x only"),
+        (lambda: PAGE.gaussian(Problem(0.1, 1.0)), "normal x only"),
         (lambda: Problem(-0.1, 1.0), "rho is .*; it is a standard deviation"),
         (lambda: Problem(np.array([0.1, np.inf]), 1.0), "rho is .*; it is a standard deviation"),
         (lambda: Problem(np.nan, 1.0), "rho is .*; it is a standard deviation"),

@@ -30,8 +30,8 @@ def test_bound_is_attained_exactly_where_groups_agree_on_average(name):
     joint = CASES[name]
     found = minimax.solve(joint)
     assert found.gap < 1e-12
-    above = found.value - minimax.bound(joint)
-    assert (minimax.parity_gap(joint) < 1e-12) == ATTAINED[name]
+    above = found.value - PAGE.bound(joint)
+    assert (PAGE.parity_gap(joint) < 1e-12) == ATTAINED[name]
     if ATTAINED[name]:
         assert abs(above) < 1e-12 and found.information < 1e-12
     else:
@@ -51,7 +51,7 @@ def test_no_encoder_and_head_beat_the_solution(seed):
     """Random games with three letters for h, and small steps away from the solution itself."""
     joint, rng = random_law(seed), np.random.default_rng(seed)
     best = minimax.solve(joint)
-    assert best.gap < 1e-9 and best.value >= minimax.bound(joint) - 1e-12
+    assert best.gap < 1e-9 and best.value >= PAGE.bound(joint) - 1e-12
     for _ in range(300):
         sharpness = rng.choice([0.1, 1.0])
         encoder = rng.dirichlet(np.full(3, sharpness), size=4)
@@ -76,9 +76,9 @@ def test_game_value_by_hand():
 def test_deterministic_encoders_need_more():
     """Groups that agree on average only: a random encoder attains the bound, no function does."""
     joint = CASES["equal means, unequal spread"]
-    assert PAGE.solve_deterministic(joint).value > minimax.bound(joint) + 0.05
+    assert PAGE.solve_deterministic(joint).value > PAGE.bound(joint) + 0.05
     merit = PAGE.solve_deterministic(CASES["only merit counts"])
-    assert merit.value == pytest.approx(minimax.bound(CASES["only merit counts"]))
+    assert merit.value == pytest.approx(PAGE.bound(CASES["only merit counts"]))
     assert merit.encoder.argmax(1).tolist() == [0, 0, 1, 1]
 
 
@@ -114,7 +114,7 @@ def test_requests_that_cannot_be_met(asked, said):
 
 def test_the_more_the_proxy_counts_the_farther_is_the_bound():
     laws = [PAGE.proxy(reliance) for reliance in (0.0, 0.1, 0.2)]
-    above = [[f(law).value - minimax.bound(law) for law in laws] for f in SOLVERS]
+    above = [[f(law).value - PAGE.bound(law) for law in laws] for f in SOLVERS]
     for values in above:
         assert values[0] == pytest.approx(0, abs=1e-12) and values[0] < values[1] < values[2]
     assert all(free <= function + 1e-12 for free, function in zip(*above, strict=True))
