@@ -82,48 +82,35 @@ def test_the_systems_are_the_networks_we_train():
     assert cifar.shared == models.count(cnn, models.first_layers(cnn, 2))
 
 
-def test_a_deployed_system_sends_to_participants_only():
+def test_a_deployed_system_sends_to_participants_only_and_less_unless_all_take_part():
     # 2 m P = 12,664,520 parameters in a FedAvg round on MNIST, 1,999,560 in an LG round
     mnist = SYSTEMS["mnist"]
     assert mnist.deployed(1, 0) == 12_664_520 and mnist.deployed(0, 1) == 1_999_560
     assert mnist.deployed(400, 100) == 5_265_764_000
     assert mnist.deployed(400, 100) * 11 == mnist.papers(400, 100) * 2  # 2 m / (m + K) = 20 / 110
     assert PAGE.one_off(mnist, "lg_fedavg") == (63_322_600, 53_324_800)
-
-
-def test_conventions_agree_when_every_device_takes_part_and_where_there_are_no_rounds():
+    assert by_formula("mnist", "local_only", 0, 0) == 0
     all_take_part = System(3, 10, 7, 7)
     assert all_take_part.papers(5, 2) == all_take_part.deployed(5, 2) == 2 * 7 * (10 * 5 + 3 * 2)
     assert all_take_part.papers(0, 0) == all_take_part.deployed(0, 0) == 0
 
 
 @pytest.mark.parametrize(
-    "numbers",
+    ("asked", "error", "said"),
     [
-        (11, 10, 1, 2),  # more shared than there are
-        (-1, 10, 1, 2),
-        (1, 10, 3, 2),  # more participants than devices
-        (1, 10, 0, 2),
-        (0.5, 10, 1, 2),
+        (lambda: System(11, 10, 1, 2), SettingsError, "shared is"),  # more than there are
+        (lambda: System(-1, 10, 1, 2), SettingsError, "shared is"),
+        (lambda: System(1, 10, 3, 2), SettingsError, "m is"),  # more participants than devices
+        (lambda: System(1, 10, 0, 2), SettingsError, "m is"),
+        (lambda: System(0.5, 10, 1, 2), SettingsError, "shared is"),
+        (lambda: by_formula("mnist", "local_only", 100, 0), ResultsError, "has no 100 . 0 rounds"),
+        (lambda: by_formula("mnist", "fedavg", 800, 100), ResultsError, "has no 800 . 100 rounds"),
+        (lambda: by_formula("mnist", "lgfedavg", 1, 1), ResultsError, "'lgfedavg' is none of fed"),
     ],
 )
-def test_contradictions_are_refused(numbers):
-    with pytest.raises(SettingsError, match="shared is|m is"):
-        System(*numbers)
-
-
-@pytest.mark.parametrize(
-    ("row", "said"),
-    [
-        (("local_only", 100, 0), "local_only has no 100 . 0 rounds"),
-        (("fedavg", 800, 100), "fedavg has no 800 . 100 rounds"),
-        (("lgfedavg", 1, 1), "method 'lgfedavg' is none of fedavg, lg_fedavg"),
-    ],
-)
-def test_rounds_that_a_method_does_not_have_are_refused(row, said):
-    with pytest.raises(ResultsError, match=said):
-        by_formula("mnist", *row)
-    assert by_formula("mnist", "local_only", 0, 0) == 0
+def test_contradictions_and_rounds_that_a_method_does_not_have_are_refused(asked, error, said):
+    with pytest.raises(error, match=said):
+        asked()
 
 
 # By hand: P = 10, P_g = 3, m = 2, K = 5.

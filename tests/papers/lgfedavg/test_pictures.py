@@ -3,11 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from lgfed_core.evidence import records as results, report
 from lgfed_core.evidence.rows import PROTOCOLS
-from lgfed_core.methods import MTL, ReleasedMTL
 from lgfed_core.papers.lgfedavg import comparisons, records
 from lgfed_core.papers.lgfedavg.cifar10 import CIFAR10
 from lgfed_core.papers.lgfedavg.mnist import MNIST
@@ -104,16 +102,6 @@ def test_progress_puts_lg_after_its_fedavg(smoke):
     assert curves["local_test_acc"].dropna().between(0, 100).all()
 
 
-def test_full_scale_partition_on_real_labels():
-    federation, start = MNIST.federation(MNIST.settings("paper", "as_described"), [0])
-    split = federation.partitions[0]
-    assert start.shape == (1, 633_226)
-    sizes = split.train.size + split.validation.size
-    assert len(split) == 100 and sizes.sum() == 60_000
-    assert sizes.min() >= 2 * 271 and sizes.max() <= 2 * 338
-    assert np.isclose(split.validation.size.sum() / 60_000, 0.1, atol=0.005)
-
-
 def test_ways_to_serve():
     ids = dict(table=MNIST.table, classes_per_device=2, protocol="as_released", selection="last")
     ids |= dict(method="lg_fedavg", fedavg_rounds=800, lg_rounds=100)
@@ -130,51 +118,33 @@ def test_ways_to_serve():
 
 
 def test_runs_that_left_the_finite_numbers_are_kept_apart():
-    ids = dict(table="lgfedavg_v2_table8_cifar10", classes_per_device=2, method="local_only")
-    ids |= dict(fedavg_rounds=0, lg_rounds=0, protocol="as_described", selection="last")
-    lines = []
-    for seed, new in enumerate((54.0, 10.0)):
-        for metric, value in (("local_test_acc", 85.0), ("new_test_acc_probabilities", new)):
-            lines.append(ids | dict(seed=seed, metric=metric, value=value, scale="paper"))
-    rows = pd.DataFrame(lines)
-    ten = dict(method="lg_fedavg", seed=7, selection="last", scale="paper")
-    budgets = [line | ten | dict(fedavg_rounds=b) for line in lines[-2:] for b in (1200, 1800)]
-    budgets[-1] |= dict(value=54.0)  # of 1800 the outputs are well
-    found = records.left_the_numbers(pd.DataFrame(budgets), "cifar10")
+    def run(seed, method="local_only", budget=0, selection="last", **metrics):
+        ids = dict(table="lgfedavg_v2_table8_cifar10", classes_per_device=2, method=method)
+        ids |= dict(fedavg_rounds=budget, lg_rounds=100 * (budget > 0), selection=selection)
+        return [stored_row(**ids, seed=seed, metric=m, value=v) for m, v in metrics.items()]
+
+    def lost(*runs):
+        return records.left_the_numbers(pd.DataFrame(line for one in runs for line in one), DATA)
+
+    DATA, BROKEN = "cifar10", dict(local_test_acc=85.0, new_test_acc_probabilities=10.0)
+    fine = BROKEN | dict(new_test_acc_probabilities=54.0)
+    found = lost(run(7, "lg_fedavg", 1200, **BROKEN), run(7, "lg_fedavg", 1800, **fine))
     assert found["fedavg_rounds"].tolist() == [1200], "the mean over budgets would hide it"
-    lost = records.left_the_numbers(rows, "cifar10")
-    assert lost["seed"].tolist() == [1] and lost["devices"].isna().all()
-    counted = [ids | dict(seed=s, metric="devices_diverged", value=n) for s, n in ((2, 0), (3, 4))]
-    more = pd.concat([rows, pd.DataFrame(counted).assign(scale="paper")], ignore_index=True)
-    assert records.left_the_numbers(more, "cifar10")["devices"].tolist()[1:] == [4]
-    lg = ids | dict(method="lg_fedavg", fedavg_rounds=1200, lg_rounds=100)
-    ended = [lg | dict(seed=4, metric="diverged", value=38)]  # all that is left of such a run
-    flat = {f"new_test_acc_{way}": 10.0 for way in ("weights", "outputs", "probabilities")}
-    flat |= {"local_test_acc": 41.6, "devices_diverged": 0}
-    ended += [lg | dict(seed=5, metric=metric, value=value) for metric, value in flat.items()]
-    # that one's numbers are finite: it stays
-    found = records.left_the_numbers(pd.DataFrame(ended).assign(scale="paper"), "cifar10")
+    counted = run(2, devices_diverged=0), run(3, devices_diverged=4)
+    found = lost(run(0, **fine), run(1, **BROKEN), *counted)
+    assert found["seed"].tolist() == [1, 3] and found["devices"].isna().tolist() == [True, False]
+    assert found["devices"].tolist()[1] == 4
+    flat = {f"new_test_acc_{way}": 10.0 for way in records.NEW} | dict(local_test_acc=41.6)
+    found = lost(
+        run(4, "lg_fedavg", 1200, diverged=38),  # all that is left of such a run
+        run(5, "lg_fedavg", 1200, devices_diverged=0, **flat),  # its numbers are finite: it stays
+    )
     assert found["seed"].tolist() == [4] and found["in round"].tolist() == [38]
-    chosen = pd.concat([rows, rows.assign(selection="best_val")])  # an index with repetitions
-    kept = records.unbroken(chosen, "cifar10").groupby("selection")["seed"].unique()
+    rows = [pd.DataFrame(run(0, **fine) + run(1, **BROKEN))]
+    chosen = pd.concat([*rows, rows[0].assign(selection="best_val")])  # an index with repetitions
+    kept = records.unbroken(chosen, DATA).groupby("selection")["seed"].unique()
     assert kept["last"].tolist() == [0] and kept["best_val"].tolist() == [0, 1]
     values = records.by_seed(chosen)
-    key = ("cifar10", 2, ("local_only", 0), "new_test_acc_probabilities")
+    key = (DATA, 2, ("local_only", 0), "new_test_acc_probabilities")
     assert values[*key, ("as_described", "last")].index.tolist() == [0]
     assert values[*key, ("as_described", "best_val")].index.tolist() == [0, 1]
-
-
-@pytest.mark.parametrize("method", [MTL(), ReleasedMTL()], ids=["text", "released"])
-def test_the_texts_pull_gathers_and_the_released_one_shifts(method):
-    start = torch.randn(10, 2, generator=torch.Generator().manual_seed(0)) + 1
-    w = start
-    for _ in range(60):
-        w = w.detach().requires_grad_()
-        others = (w.detach().sum(0) - w.detach()) / 9
-        pull = sum(method.pull(w[k], others[k], 10) for k in range(10))
-        w = w.detach() - 0.02 * torch.autograd.grad(pull, w)[0]
-    spread = w.std(0) / start.std(0)
-    if isinstance(method, ReleasedMTL):
-        assert spread.tolist() == pytest.approx([1, 1], abs=1e-4) and w.mean(0).abs().max() < 0.01
-    else:
-        assert spread.max() < 0.2 and (w.mean(0) - start.mean(0)).abs().max() < 1e-5

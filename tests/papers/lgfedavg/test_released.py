@@ -10,8 +10,8 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from lgfed_core.engine import LocalTraining, run
 from lgfed_core.engine.averaged_best import AveragedBest
-from lgfed_core.engine.trackers import Global, Personal
-from lgfed_core.methods import FedAvg, LGFedAvg, LocalOnly
+from lgfed_core.engine.trackers import Personal
+from lgfed_core.methods import LGFedAvg, LocalOnly
 from lgfed_core.seeds import Purpose, stream, visits
 from toy import ABOVE, toy_federation
 
@@ -123,27 +123,3 @@ def test_local_only_as_released():
         outputs = torch.stack([n(fed.data.test.x) for n in kept]).mean(0)
     together = (outputs.argmax(1) == fed.data.test.y).float().mean().item()
     assert final["best_new_test_acc_outputs"] == pytest.approx(together)
-
-
-def test_fedavg_as_released_keeps_the_best_on_test():
-    fed = toy_federation(seeds=(3,), fraction=0.3)
-    method = FedAvg(weighted=False)
-    tracker = Global((2, 20), best_on_test=True)
-    ours = run(fed, method, SGD, ROUNDS, tracker=tracker, workers=1)
-
-    net, best, at, found = copy.deepcopy(fed.net), -1.0, {}, []
-    for t in range(ROUNDS):
-        copies = []
-        for k in fed.participation.chosen(stream(3, Purpose.SELECT, t), 10).tolist():
-            copies.append(copy.deepcopy(net))
-            train(copies[-1], fed, k, t)
-        net = averaged(copies)
-        found.append(everything(net, fed))
-        if found[-1] > best:
-            best, model = found[-1], copy.deepcopy(net)
-        at[t + 1] = parameters_to_vector(model.parameters()).detach()
-    assert ours.history["new_test_acc"].tolist() == pytest.approx(found)
-    assert ours.final["best_new_test_acc"].item() == pytest.approx(best)
-    for budget in (2, 20):
-        assert torch.allclose(ours.tensors[f"at_{budget}"][0], at[budget], atol=1e-4)
-    assert not torch.allclose(at[2], at[20])

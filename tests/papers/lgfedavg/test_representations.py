@@ -95,24 +95,14 @@ def test_a_weight_for_h_is_chosen_by_a_probe_and_equals_by_rule():
             **{"validation_acc": accuracy + seed, CHOOSING: probe + seed},
         )
     )
-    values = PAGE.chosen(rows)
+    lost = [*cell("rotation", 10, 0, 99), *cell("rotation", 10, 1, None)]
+    held = [line for seed in (0, 1) for line in cell("rotation", 1.0, seed, 70)]
+    values = PAGE.chosen(pd.concat([rows, pd.DataFrame(lost + held)]))
+    assert values.xs("rotation", level="way")["weight"].tolist() == [1.0, 1.0]
+    values = values.xs("jigsaw", level="way", drop_level=False)
     assert values["weight"].tolist() == [0.1, 0.1]  # the smallest of what is equal to a hundredth
     assert values["weight of h"].tolist() == [1.0, 1.0]
     assert values["local_test_acc"].tolist() == [1, 2]
     assert values["probe_digit"].tolist() == [10, 11]
     assert PAGE.cell(values, 10, "jigsaw").index.tolist() == [0, 1]
-    assert PAGE.cell(values, 50, "jigsaw").empty
-
-
-def test_the_weight_is_chosen_on_validation_rows_of_those_that_ran_and_held():
-    rows = [line for seed in range(3) for line in cell("jigsaw", 1.0, seed, 80 + seed)]
-    rows += [line for seed in range(3) for line in cell("jigsaw", 0.1, seed, 85)]
-    rows += [line for seed in range(3) for line in cell("jigsaw", 10, seed, 99 if seed else None)]
-    for weight, seed, value in ((1.0, 0, 70), (1.0, 1, 70), (10, 0, 99)):
-        rows += cell("rotation", weight, seed, value)
-    rows += [line for way in ("plain", "fedavg") for line in cell(way, 1.0, 0, 60)]
-    rows = pd.DataFrame(rows)
-    values = PAGE.chosen(rows)
-    shown = values["weight"].groupby(level="way").first()
-    assert shown["jigsaw"] == 0.1 and shown["rotation"] == 1
-    assert PAGE.chosen(rows.iloc[:0]).empty
+    assert PAGE.cell(values, 50, "jigsaw").empty and PAGE.chosen(rows.iloc[:0]).empty

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from lgfed_core.errors import SettingsError
-from lgfed_core.evidence import verdict
 from lgfed_core.papers.lgfedavg.theory import best_weight, closed_form as theory
 from lgfed_core.papers.lgfedavg.theory.best_weight import simulate
 from lgfed_core.papers.lgfedavg.theory.closed_form import Problem
@@ -82,16 +81,6 @@ def test_claims(samples):
     assert best_weight.claim_l11([samples["normal"]]).p_against < 1e-20
     assert best_weight.claim_l11([samples["sphere"]]).p < 0.05
     assert best_weight.claim_l11(samples.values(), theory.corrected).p < 0.05
-
-
-def test_which_extreme_is_better(samples):
-    """In Figure 2a local, as its caption says, and not global, as its formula does."""
-    said, right = theory.printed(Problem(0.1, 1.5)), theory.corrected(Problem(0.1, 1.5))
-    assert said.error(1) > said.error(0) and right.error(1) < right.error(0)
-    local, shared = best_weight.errors(samples["cube"], 0.1, 1.5, [1.0, 0.0]).T
-    assert verdict.greater(shared, local).low > 0
-    astray = right.error(said.best_weight)
-    assert astray > 1.4 * right.error(1)  # the printed weight is worse than no mixing at all
 
 
 def test_simulation_equals_a_plain_loop():
