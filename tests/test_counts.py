@@ -14,7 +14,6 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.fill import errand, work
 from lgfed_core.methods import FedAvg
 from lgfed_core.papers import experiments
-from lgfed_core.papers.cgau.xor import run as xor
 from lgfed_core.papers.settings import _kinds
 from toy import SGD, toy_federation
 
@@ -116,13 +115,6 @@ def test_what_becomes_tensors_or_parts_ends_where_a_machine_does(name, setting, 
 def test_texts_are_counted_for_all_persons_together():
     with pytest.raises(SettingsError, match="persons times each is 10,000,000; it must be at most"):
         experiments.find("lgfedavg.mood").settings("smoke", persons=10_000, each=1_000)
-
-
-@pytest.mark.parametrize(("setting", "most"), [("seeds", 1_000), ("points", 10_000)])
-def test_nor_does_the_page_on_xor_train_more_than_that(setting, most):
-    assert xor.Settings(scale="smoke", **{setting: most})
-    with pytest.raises(SettingsError, match=f"{setting} is 1000000; .* at most {most:,}"):
-        xor.Settings(scale="smoke", **{setting: 10**6})
 
 
 def test_batches_are_not_padded_to_a_size_that_no_device_has():

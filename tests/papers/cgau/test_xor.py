@@ -1,74 +1,38 @@
-"""XOR with two clients: the data, a unit set by hand, and what its parts are found to do."""
+"""Claim C8: what the parts of one unit are found to do, and what is made of the counts."""
 
 from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from lgfed_core.evidence import claims
 from lgfed_core.evidence.verdict import NO_EVIDENCE
-from lgfed_core.papers.cgau.xor import claims as page, run as xor
+from lgfed_core.papers.cgau.xor import claims as page
+
+RIGHT = {  # role -> of all points, then of up and of down without modulation, without expression
+    "not solved": (0.9, 1, 1, 1, 1),
+    "one each": (1, 0.5, 1, 1, 0.5),
+    "mixed": (1, 0.5, 0.5, 1, 1),
+    "modulation alone": (1, 0.5, 1, 0.5, 1),
+    "expression alone": (1, 1, 1, 1, 0.5),
+    "needs neither": (1, 1, 1, 1, 1),
+}
 
 
-def settings(scale: str = "smoke", **changes) -> xor.Settings:
-    return xor.Settings(scale=scale, **xor.SCALES[scale] | changes)
-
-
-CFG = settings(spread=0.1)
-
-
-def by_hand() -> xor.Trained:
-    """The paper's solution: the filter splits on x1, moved right for "up" by its modulation; the
-    gate is shut left of 0, moved left for "down" by its expression."""
-    net = xor.OneUnit()
-    values = {
-        "unit.filter.weight": [[[10.0, 0.0]]],
-        "unit.filter.bias": [[0.0]],
-        "unit.gate.weight": [[[10.0, 0.0]]],
-        "unit.gate.bias": [[0.0]],
-        "unit.modulation.weight": [[[-30.0, 0.0]]],
-        "unit.expression.weight": [[[0.0, 30.0]]],
-        "out.weight": [[[4.0]]],
-        "out.bias": [[2.0]],
-    }
-    return xor.Trained(net, {n: torch.tensor(v) for n, v in values.items()})
-
-
-def test_the_data_are_the_papers():
-    x, y, client = xor.points(CFG)
-    assert len(x) == 4 * CFG.points
-    assert ((x[:, 0] * x[:, 1] < 0) == (y > 0)).all()  # blue: opposite signs
-    assert ((x[:, 1] < 0) == (client == xor.DOWN)).all()
-    assert torch.equal(xor.points(CFG)[0], x)
-
-
-def test_a_unit_set_by_hand_solves_it_and_each_part_carries_one_client():
-    found = xor.accuracies(by_hand(), CFG)
-    assert found.loc[0, ("all", "nothing")] == 1.0
-    assert found.loc[0, ("up", "modulation")] < 0.6 and found.loc[0, ("down", "modulation")] == 1.0
-    assert found.loc[0, ("down", "expression")] < 0.6 and found.loc[0, ("up", "expression")] == 1.0
-    assert page.ways(found).loc[0].tolist() == ["one each"] * len(page.INTACT)
+def starts(*roles: str) -> pd.DataFrame:
+    """Shares of right points as the page makes them, a line per start."""
+    columns = [("all", "nothing"), *product(("up", "down"), ("modulation", "expression"))]
+    lines = np.array([RIGHT[role] for role in roles], float)
+    return pd.DataFrame(lines, columns=pd.MultiIndex.from_tuples(columns))
 
 
 def test_roles_in_words():
-    columns = [("all", "nothing"), *product(("up", "down"), ("modulation", "expression"))]
-    right = {
-        "not solved": (0.9, 1, 1, 1, 1),
-        "one each": (1, 0.5, 1, 1, 0.5),
-        "mixed": (1, 0.5, 0.5, 1, 1),
-        "modulation alone": (1, 0.5, 1, 0.5, 1),
-        "expression alone": (1, 1, 1, 1, 0.5),
-        "needs neither": (1, 1, 1, 1, 1),
-    }
-    found = pd.DataFrame(right.values(), columns=pd.MultiIndex.from_tuples(columns))
-    assert page.roles(found, 0.95).tolist() == list(right)
+    assert page.roles(starts(*RIGHT), 0.95).tolist() == list(RIGHT)
 
 
 def test_the_claim_counts_the_starts_of_the_half_that_its_estimate_is_of():
-    once = xor.accuracies(by_hand(), CFG)
-    found = pd.concat([once] * 30, ignore_index=True)
+    found = starts(*["one each"] * 30)
     found.loc[:1, ("all", "nothing")] = 0.5  # not solved
     found.loc[2:8, ("down", "expression")] = 1.0  # solved in another way
     line = claims.judged(page.CLAIMS, {"cgau": found}).loc["C8"]
@@ -82,7 +46,7 @@ def test_the_claim_counts_the_starts_of_the_half_that_its_estimate_is_of():
     [(0.7, "confirmed"), (0.8, "inconclusive"), (0.9, "inconclusive"), (0.96, "refuted")],
 )
 def test_no_threshold_decides_alone_whether_a_part_carries_a_client(left, verdict):
-    found = pd.concat([xor.accuracies(by_hand(), CFG)] * 30, ignore_index=True)
+    found = starts(*["one each"] * 30)
     found.loc[:, ("down", "expression")] = left  # right still at the thresholds up to this
     assert claims.judged(page.CLAIMS, {"cgau": found}).loc["C8", "verdict"] == verdict
     each = page.halves({"cgau": found})["one part for each client"].evidence
@@ -93,20 +57,10 @@ def test_no_threshold_decides_alone_whether_a_part_carries_a_client(left, verdic
 
 
 def test_the_claim_needs_both_halves():
-    once = xor.accuracies(by_hand(), CFG)
-    found = pd.concat([once] * 8, ignore_index=True)
-    assert page.claim({"cgau": found}).evidence.p < 0.05
-    found.loc[:, ("down", "expression")] = 1.0  # expression does nothing
+    assert page.claim({"cgau": starts(*["one each"] * 8)}).evidence.p < 0.05
+    found = starts(*["modulation alone"] * 8)
     first = page.halves({"cgau": found})["one unit solves it"].evidence
     assert first.p < 0.05 and page.claim({"cgau": found}).evidence.p_against < 0.05
-
-
-@pytest.mark.parametrize("kind", xor.NETS)
-def test_networks_learn_side_by_side_as_they_do_alone(kind):
-    together = xor.train(kind, settings(seeds=2, steps=20))
-    alone = xor.train(kind, settings(seeds=1, steps=20))
-    for name, p in alone.params.items():
-        assert torch.allclose(together.params[name][0], p[0], atol=1e-5), name
 
 
 def test_the_interval_of_a_share_is_of_counts_and_stays_between_its_ends():
@@ -121,9 +75,3 @@ def test_the_interval_of_a_share_is_of_counts_and_stays_between_its_ends():
     two = page.more_than_half(np.arange(4) < 2)
     assert two.p == two.p_against == pytest.approx(11 / 16)
     assert page.more_than_half([]) == NO_EVIDENCE
-
-
-def test_xor_needs_no_client():
-    """As the answer says: a unit without one learns it from about half of the starts."""
-    cfg = settings("paper", seeds=40)
-    assert 0.4 < xor.solves(xor.accuracies(xor.train("gated", cfg), cfg)).mean() < 0.65

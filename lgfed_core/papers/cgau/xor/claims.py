@@ -1,6 +1,8 @@
 """Claim C8: what the two parts of one gated unit do for its two clients, over many starts.
 
-found: `run.accuracies`, of one kind of network or by kind. The evidence is made on the page.
+found: shares of right points, of one kind of network or by kind, as the page makes them. A line is
+a start; columns are (which points, what is off): all | up | down by nothing | modulation |
+expression | both.
 """
 
 from __future__ import annotations
@@ -17,13 +19,17 @@ from lgfed_core.evidence.verdict import NO_EVIDENCE, Evidence, every
 from lgfed_core.models.gated_unit import SWITCHES
 from lgfed_core.papers import live_claims
 
-from .run import solves
-
+SOLVED = 0.99  # of the points
 INTACT = (0.75, 0.85, 0.95)  # of a client's points: right still, from half way to guessing on
 
 
+def solves(found: pd.DataFrame) -> pd.Series:
+    """Which starts are right on `SOLVED` of all points, with both parts."""
+    return found["all", "nothing"] >= SOLVED
+
+
 def roles(found: pd.DataFrame, intact: float) -> pd.Series:
-    """For each seed what the two parts do, in words; found: of `accuracies`.
+    """For each seed what the two parts do, in words.
 
     "one each": without modulation exactly one client is still right (from ``intact`` on), without
     expression exactly the other. "not solved": those that do not (`solves`). The paper gives no
