@@ -1,38 +1,13 @@
-"""The whole board at once: nothing is lost on the way to bars."""
+"""Lines of the scoreboard open on their runs and on the commands that make them."""
 
 import pandas as pd
 import pytest
 
 from lgfed_core import paths
-from lgfed_core.evidence import report, scoreboard, verdict
+from lgfed_core.evidence import report
 from lgfed_core.papers import board, experiments, overview, printed
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def cells():
-    return overview.cells()
-
-
-def test_every_measured_number_has_a_kind_and_the_counts_are_the_scoreboards(cells):
-    assert cells["kind"].notna().all()
-    headline = {name: spec.headline[0] for name, spec in printed.TABLES.items()}
-    counted = cells[cells["protocol"] == cells["table"].map(headline)]
-    counts = scoreboard.scoreboard(printed.TABLES.values())
-    measured = counts[counts["numbers"] == "measured"].set_index("paper")
-    for paper, group in counted.groupby("paper_name"):
-        kinds = group["kind"].value_counts()
-        assert kinds.sum() == measured.loc[paper, "printed"]
-        assert kinds.get("holds", 0) == measured.loc[paper, verdict.REPRODUCED]
-        assert kinds.get("not yet run", 0) == measured.loc[paper, verdict.NOT_RUN]
-
-
-def test_every_line_is_counted_under_its_paper_and_kind():
-    lines = pd.DataFrame({"paper_name": ["A", "A", "B"], "kind": ["holds", "fails", "not yet run"]})
-    table = overview.shares({"claims": lines})
-    assert list(table.index) == ["B: claims", "A: claims"] and table.sum(axis=None) == 3
-    assert table.loc["A: claims", ["holds", "fails"]].tolist() == [1, 1]
 
 
 def test_a_cell_opens_on_its_runs_and_on_the_command_that_makes_only_them():
@@ -66,12 +41,6 @@ def test_a_claim_and_a_contrast_open_on_the_runs_that_they_compare():
     text = board.markdown(table.loc[["L4", "F9"]], found)  # of which the second has no runs
     assert text.count("<details") == 1 and told in text
     assert f"`{again}`" in text  # elsewhere in Markdown two hyphens become a dash
-    spec = printed.TABLES["lgfedavg_table4_adult_fairness"]
-    contrast = report.contrasts(spec).query("seeds > 1")
-    shown = overview.contrasted(contrast, spec)
-    for row in contrast.iloc[0][["row", "less"]]:
-        assert f"{row}: seeds " in shown
-    assert "an artefact: as released, the push of its adversary cancels" in shown
 
 
 def test_a_claim_over_several_splits_has_a_command_for_each_and_together_they_make_its_runs():
