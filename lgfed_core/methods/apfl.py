@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from lgfed_core.models.twins import names
+from lgfed_core.models.layout import parts
 
 from .interface import Batch, Local, Method, Step, cross_entropy
 
@@ -22,10 +22,10 @@ class APFL(Method):
     adaptive: bool = True
 
     def shared(self, net: nn.Module) -> frozenset[str]:
-        return names(net, "shared")
+        return parts(net, "shared")
 
     def steps(self, net: nn.Module) -> Sequence[Step]:
-        own = names(net, "own") | ({"alpha"} if self.adaptive else set())
+        own = parts(net, "own") | ({"alpha"} if self.adaptive else set())
         return Step(self.loss, self.shared(net)), Step(self.mixed_loss, own)
 
     def loss(self, local: Local, batch: Batch) -> Tensor:

@@ -21,7 +21,8 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from lgfed_core.models.objects import conditioned as conditioned, mixed as mixed
+from lgfed_core.models.digits import conditioned as conditioned
+from lgfed_core.models.objects import mixed as mixed
 
 from .adversary import reverse
 from .dann import DANN

@@ -10,7 +10,8 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from lgfed_core.models.twins import apart, names
+from lgfed_core.models.layout import parts
+from lgfed_core.models.twins import apart
 
 from .interface import Batch, Local, Method, Step, cross_entropy
 
@@ -24,10 +25,10 @@ class Ditto(Method):
     LEAST: ClassVar = {"pull": 0}
 
     def shared(self, net: nn.Module) -> frozenset[str]:
-        return names(net, "shared")
+        return parts(net, "shared")
 
     def steps(self, net: nn.Module) -> Sequence[Step]:
-        return Step(self.loss, self.shared(net)), Step(self.own_loss, names(net, "own"))
+        return Step(self.loss, self.shared(net)), Step(self.own_loss, parts(net, "own"))
 
     def loss(self, local: Local, batch: Batch) -> Tensor:
         """The server's model: FedAvg's loss."""

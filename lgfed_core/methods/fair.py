@@ -20,7 +20,7 @@ from typing import ClassVar
 from torch import Tensor, nn
 
 from lgfed_core.errors import SettingsError
-from lgfed_core.models.adult import parts
+from lgfed_core.models.layout import parts
 
 from .adversary import adversary_loss, reverse, unchanged
 from .interface import Batch, Local, Method, Step, cross_entropy

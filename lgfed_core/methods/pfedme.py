@@ -12,7 +12,8 @@ from typing import ClassVar
 from torch import Tensor, nn
 
 from lgfed_core.errors import share
-from lgfed_core.models.twins import apart, names
+from lgfed_core.models.layout import parts
+from lgfed_core.models.twins import apart
 
 from .interface import Batch, Local, Method, Step, cross_entropy, partway
 
@@ -38,10 +39,10 @@ class PFedMe(Method):
         share(beta=self.beta)
 
     def shared(self, net: nn.Module) -> frozenset[str]:
-        return names(net, "shared")
+        return parts(net, "shared")
 
     def steps(self, net: nn.Module) -> Sequence[Step]:
-        towards = Step(self.loss, names(net, "own"))
+        towards = Step(self.loss, parts(net, "own"))
         return *[towards] * self.inner, Step(self.shared_loss, self.shared(net))
 
     def loss(self, local: Local, batch: Batch) -> Tensor:

@@ -83,12 +83,6 @@ class AdultNet(nn.Module):
         return income if watch is None else (income, self.adversary(watch(h)))
 
 
-def parts(net: nn.Module, *names: str) -> frozenset[str]:
-    """Names of the parameters of the parts ``names`` of an `AdultNet`, e.g. "local", "own"."""
-    starts = tuple(f"{name}." for name in names)
-    return frozenset(n for n, _ in net.named_parameters() if n.startswith(starts))
-
-
 def _hidden(inputs: int, layers: int, dropout: float, width: int = WIDTH) -> list[nn.Module]:
     """So many layers of ``width`` units, each with ReLU and, unless it is 0, dropout."""
     out: list[nn.Module] = []

@@ -12,12 +12,12 @@ Of our own: the papers describe an auxiliary network and none of its sizes (Lian
 section 2.1). With 784 outputs, a and f are an autoencoder with the same layers on either side.
 """
 
-from collections.abc import Callable
-
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from .digits import Watch
 from .images import Layered, last_layers
+from .layout import parts
 
 WIDE, NARROW = 200, 64  # NARROW: numbers in h
 
@@ -38,11 +38,7 @@ class AuxiliaryMLP(nn.Module):
         self.own2 = nn.Linear(WIDE, outputs)
 
     def forward(
-        self,
-        x: Tensor,
-        own: bool = False,
-        watch: Callable[[Tensor], Tensor] | None = None,
-        features: bool = False,
+        self, x: Tensor, own: bool = False, watch: Watch | None = None, features: bool = False
     ) -> Tensor | tuple[Tensor, Tensor]:
         """x [n, 784] or [n, 28, 28] -> logits [n, 10] of g; a's numbers [n, outputs] if ``own``.
 
@@ -68,4 +64,4 @@ def head(net: Layered) -> frozenset[str]:
 
 def auxiliary(net: nn.Module) -> frozenset[str]:
     """Names of a's parameters, which no method shares."""
-    return frozenset(n for n, _ in net.named_parameters() if n.startswith("own"))
+    return parts(net, "own1", "own2")

@@ -25,6 +25,19 @@ FEATURES = 256
 Watch = Callable[[Tensor], Tensor]
 
 
+def conditioned(z: Tensor, outputs: Tensor) -> Tensor:
+    """What CDAN's D reads: every product of a class's probability and a feature.
+
+    z [b, d], outputs (logits) [b, C] -> [b, C d]; no gradient passes through the probabilities.
+    Source: Long et al. (2018), eq. 5, the multilinear map.
+
+    >>> conditioned(torch.tensor([[1.0, 2.0]]), torch.tensor([[0.0, 0.0]]))
+    tensor([[0.5000, 1.0000, 0.5000, 1.0000]])
+    """
+    p = outputs.detach().softmax(-1)  # [b, C]
+    return (p[..., :, None] * z[..., None, :]).flatten(-2)
+
+
 class WeightNormalised(nn.Module):
     """A linear layer whose rows are g v / |v| (Salimans & Kingma 2016): length apart from aim."""
 
@@ -112,7 +125,4 @@ class DigitsNet(nn.Module):
 
     def seen(self, z: Tensor, outputs: Tensor) -> Tensor:
         """What D reads: z [n, 256], or p(class) z [n, classes * 256], no gradient through p."""
-        if not self.conditional:
-            return z
-        p = outputs.detach().softmax(-1)  # [n, classes]
-        return (p[..., :, None] * z[..., None, :]).flatten(-2)
+        return conditioned(z, outputs) if self.conditional else z

@@ -24,6 +24,8 @@ from torch import Tensor, nn
 
 from lgfed_core.errors import SettingsError, whole
 
+from .layout import parts
+
 
 class Layered(Protocol):
     """A network that names its layers from input to output, as the papers count them."""
@@ -203,8 +205,7 @@ def count(net: nn.Module, names: Iterable[str] | None = None) -> int:
 
 def first_layers(net: Layered, n: int) -> frozenset[str]:
     """Names of the parameters of the ``n`` layers nearest to the input."""
-    n = _checked(net, n)
-    return _parameters_of(net, net.layers[:n])
+    return parts(net, *_checked(net, n)[:n])
 
 
 def last_layers(net: Layered, n: int) -> frozenset[str]:
@@ -213,16 +214,17 @@ def last_layers(net: Layered, n: int) -> frozenset[str]:
     >>> sorted(last_layers(mlp_mnist(), 1))
     ['fc5.bias', 'fc5.weight']
     """
-    n = _checked(net, n)
-    return _parameters_of(net, net.layers[len(net.layers) - n :])
+    layers = _checked(net, n)
+    return parts(net, *layers[len(layers) - n :])
 
 
 def auxiliary_layers(net: MnistTwoHeads) -> frozenset[str]:
     """Names of the parameters of a network's auxiliary head."""
-    return _parameters_of(net, net.auxiliary)
+    return parts(net, *net.auxiliary)
 
 
-def _checked(net: Layered, n: int) -> int:
+def _checked(net: Layered, n: int) -> tuple[str, ...]:
+    """The layers of ``net``. Raises SettingsError unless it names them, and has ``n``."""
     if not isinstance(getattr(net, "layers", None), tuple | list):
         raise SettingsError(
             f"{type(net).__name__} has no `layers`, its layers' names from input to output; name "
@@ -233,9 +235,4 @@ def _checked(net: Layered, n: int) -> int:
         raise SettingsError(
             f"{n} layers of {type(net).__name__}: it has {len(net.layers)} ({names})"
         )
-    return n
-
-
-def _parameters_of(net: Layered, layers: Iterable[str]) -> frozenset[str]:
-    prefixes = tuple(f"{layer}." for layer in layers)
-    return frozenset(name for name, _ in net.named_parameters() if name.startswith(prefixes))
+    return tuple(net.layers)

@@ -11,11 +11,10 @@ part                layers                                                 param
 Widths and the dropout of 0.25 are those of the released code. With fewer inputs G is smaller.
 """
 
-from collections.abc import Callable
-
 from torch import Tensor, nn
 
 from .adult import Dropout
+from .digits import Watch
 
 INPUTS, FEATURES = 110, 64
 
@@ -29,9 +28,7 @@ class IncomeNet(nn.Module):
         self.classifier = _two(FEATURES, 32, 2, dropout)
         self.discriminator = _two(FEATURES, 32, 1, dropout)
 
-    def forward(
-        self, x: Tensor, watch: Callable[[Tensor], Tensor] | None = None
-    ) -> Tensor | tuple[Tensor, Tensor]:
+    def forward(self, x: Tensor, watch: Watch | None = None) -> Tensor | tuple[Tensor, Tensor]:
         """x [n, inputs] -> logits [n, 2]; with ``watch``, a function of the features [n, 64], also
         what D makes of watch(z): logits [n, 1] of group 1."""
         z = self.encoder(x)  # [n, 64]

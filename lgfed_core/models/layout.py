@@ -74,6 +74,12 @@ class Layout:
         return out
 
 
+def parts(net: nn.Module, *names: str) -> frozenset[str]:
+    """Names of the parameters of the parts ``names`` of ``net``, e.g. "local", "own"."""
+    starts = tuple(f"{name}." for name in names)
+    return frozenset(n for n, _ in net.named_parameters() if n.startswith(starts))
+
+
 def joined(net: nn.Module) -> Tensor:
     """All parameters of ``net``, and its running statistics, as one detached vector [P]."""
     return torch.cat([value.detach().reshape(-1) for _, value in values(net)])

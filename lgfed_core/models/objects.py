@@ -19,23 +19,10 @@ from torch import Tensor, nn
 
 from lgfed_core.errors import SettingsError
 
-from .digits import FEATURES, Watch, WeightNormalised
+from .digits import FEATURES, Watch, WeightNormalised, conditioned
 
 BOTTLENECKS, CONDITIONAL = ("relu", "norm"), ("", "whole", "mixed")
 MIXED = 1024  # numbers that D reads of a mixed product
-
-
-def conditioned(z: Tensor, outputs: Tensor) -> Tensor:
-    """What CDAN's D reads: every product of a class's probability and a feature.
-
-    z [b, d], outputs (logits) [b, C] -> [b, C d]; no gradient passes through the probabilities.
-    Source: Long et al. (2018), eq. 5, the multilinear map.
-
-    >>> conditioned(torch.tensor([[1.0, 2.0]]), torch.tensor([[0.0, 0.0]]))
-    tensor([[0.5000, 1.0000, 0.5000, 1.0000]])
-    """
-    p = outputs.detach().softmax(-1)  # [b, C]
-    return (p[..., :, None] * z[..., None, :]).flatten(-2)
 
 
 def mixed(z: Tensor, outputs: Tensor, maps: tuple[Tensor, Tensor]) -> Tensor:

@@ -29,13 +29,11 @@ class LSTM(nn.Module):
         self.directions = ("", "_reverse") if bidirectional else ("",)
         for layer in range(layers):
             width = hidden * len(self.directions) if layer else inputs
+            shapes = {"weight_ih": [width], "weight_hh": [hidden], "bias_ih": [], "bias_hh": []}
             for way in self.directions:
-                for kind, *shape in (("ih", width), ("hh", hidden)):
+                for kind, shape in shapes.items():
                     value = nn.Parameter(torch.empty(4 * hidden, *shape))
-                    self.register_parameter(f"weight_{kind}_l{layer}{way}", value)
-                for kind in ("ih", "hh"):
-                    value = nn.Parameter(torch.empty(4 * hidden))
-                    self.register_parameter(f"bias_{kind}_l{layer}{way}", value)
+                    self.register_parameter(f"{kind}_l{layer}{way}", value)
         for p in self.parameters():
             nn.init.uniform_(p, -(hidden**-0.5), hidden**-0.5)
 

@@ -4,10 +4,10 @@ Hong et al. (2021), Figure 5 and appendix B.3. The cells are written out, step b
 knows no LSTM; the tests hold them against PyTorch's.
 """
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor, nn
+
+from .digits import Watch
 
 HIDDEN = 100
 
@@ -42,9 +42,7 @@ class SensorNet(nn.Module):
         self.classifier = nn.Linear(hidden, 2)
         self.discriminator = nn.Linear(hidden, 1)
 
-    def forward(
-        self, x: Tensor, watch: Callable[[Tensor], Tensor] | None = None
-    ) -> Tensor | tuple[Tensor, Tensor]:
+    def forward(self, x: Tensor, watch: Watch | None = None) -> Tensor | tuple[Tensor, Tensor]:
         """x [n, days, inputs] -> logits [n, 2]; with ``watch``, a function of the features
         [n, hidden], also what D makes of watch(z): logits [n, 1] of group 1."""
         z = self.encoder(x)[:, -1]  # [n, hidden]

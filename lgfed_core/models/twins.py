@@ -53,8 +53,3 @@ def apart(own: Mapping[str, Tensor], shared: Mapping[str, Tensor]) -> Tensor:
     names = [name.removeprefix("own.") for name in own if name.startswith("own.")]
     pairs = ((own[f"own.{name}"], shared[f"shared.{name}"]) for name in names)
     return torch.stack([(v - w).square().sum() for v, w in pairs]).sum()
-
-
-def names(net: nn.Module, part: str) -> frozenset[str]:
-    """Of the parameters of ``net`` those that begin with ``part`` and a dot."""
-    return frozenset(name for name, _ in net.named_parameters() if name.startswith(f"{part}."))

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 
 from lgfed_core.errors import one_of
 
+from .layout import parts
 from .recurrent import LSTM
 
 SHARED = ("picture_fc", "question_fc", "fc1", "fc2")
@@ -136,4 +137,4 @@ class QuestionNet(nn.Module):
 
 def shared(net: nn.Module) -> frozenset[str]:
     """What LG-FedAvg averages: the last layer of both channels, and those behind their product."""
-    return frozenset(n for n, _ in net.named_parameters() if n.split(".")[0] in SHARED)
+    return parts(net, *SHARED)

@@ -16,7 +16,8 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.methods import Batch, FairLGFedAvg, Local, Step, WatchedFedAvg
 from lgfed_core.methods.adversary import adversary_loss, group_loss, reverse
 from lgfed_core.methods.interface import cross_entropy
-from lgfed_core.models.adult import AdultNet, parts
+from lgfed_core.models.adult import AdultNet
+from lgfed_core.models.layout import parts
 from toy import LANES, models as models_of, named, toy_partition
 
 LAMBDA = 0.7

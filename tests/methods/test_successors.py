@@ -11,8 +11,9 @@ from lgfed_core import methods as m
 from lgfed_core.engine import run
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import QFFL, Batch, Local, cross_entropy
+from lgfed_core.models import layout
 from lgfed_core.models.layout import joined
-from lgfed_core.models.twins import Mixture, Twins, names
+from lgfed_core.models.twins import Mixture, Twins
 from toy import (
     ABOVE,
     BELOW,
@@ -245,7 +246,9 @@ def test_what_a_server_answers_is_refused_by_name(method, said):
 
 def test_names_are_those_of_one_twin():
     net = Twins(Toy())
-    assert names(net, "own") | names(net, "shared") == {n for n, _ in net.named_parameters()}
+    assert layout.parts(net, "own") | layout.parts(net, "shared") == {
+        n for n, _ in net.named_parameters()
+    }
 
 
 def test_its_gradient_is_that_of_the_loss_times_the_loss_to_the_q():

@@ -11,7 +11,8 @@ from lgfed_core.engine import LocalTraining, run
 from lgfed_core.evidence import records as results, report
 from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.methods import WatchedFedAvg
-from lgfed_core.models.adult import AdultNet, Dropout, parts
+from lgfed_core.models.adult import AdultNet, Dropout
+from lgfed_core.models.layout import parts
 from lgfed_core.papers.lgfedavg.fairness import run as adult, settings
 from lgfed_core.papers.lgfedavg.fairness.measures import measure
 from lgfed_core.papers.lgfedavg.fairness.run import FAIRNESS
