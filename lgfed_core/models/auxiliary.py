@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .digits import Watch
-from .images import Layered, last_layers
+from .images import last_layers
 from .layout import parts
 
 WIDE, NARROW = 200, 64  # NARROW: numbers in h
@@ -57,7 +57,7 @@ class AuxiliaryMLP(nn.Module):
         return self.own2(F.relu(self.own1(h)))  # [n, outputs]
 
 
-def head(net: Layered) -> frozenset[str]:
+def head(net: nn.Module) -> frozenset[str]:
     """Names of g's parameters, which LG-FedAvg shares."""
     return last_layers(net, 2)
 

@@ -14,9 +14,8 @@ units where LeNet-5 has 84. Initialisation is PyTorch's default.
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Protocol
 
 import torch
 import torch.nn.functional as F
@@ -25,14 +24,6 @@ from torch import Tensor, nn
 from lgfed_core.errors import SettingsError, whole
 
 from .layout import parts
-
-
-class Layered(Protocol):
-    """A network that names its layers from input to output, as the papers count them."""
-
-    layers: tuple[str, ...]
-
-    def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]: ...
 
 
 class MnistMLP(nn.Module):
@@ -203,12 +194,16 @@ def count(net: nn.Module, names: Iterable[str] | None = None) -> int:
     return sum(sizes[name] for name in names)
 
 
-def first_layers(net: Layered, n: int) -> frozenset[str]:
-    """Names of the parameters of the ``n`` layers nearest to the input."""
+def first_layers(net: nn.Module, n: int) -> frozenset[str]:
+    """Names of the parameters of the ``n`` layers nearest to the input.
+
+    ``net.layers`` has the names of its layers from input to output, as the papers count them.
+    Raises SettingsError where it has none, or fewer than ``n``; so does `last_layers`.
+    """
     return parts(net, *_checked(net, n)[:n])
 
 
-def last_layers(net: Layered, n: int) -> frozenset[str]:
+def last_layers(net: nn.Module, n: int) -> frozenset[str]:
     """Names of the parameters of the ``n`` layers nearest to the output.
 
     >>> sorted(last_layers(mlp_mnist(), 1))
@@ -223,16 +218,15 @@ def auxiliary_layers(net: MnistTwoHeads) -> frozenset[str]:
     return parts(net, *net.auxiliary)
 
 
-def _checked(net: Layered, n: int) -> tuple[str, ...]:
-    """The layers of ``net``. Raises SettingsError unless it names them, and has ``n``."""
-    if not isinstance(getattr(net, "layers", None), tuple | list):
+def _checked(net: nn.Module, n: int) -> tuple[str, ...]:
+    """The names of the layers of ``net``, which has ``n`` of them at least."""
+    layers = getattr(net, "layers", None)
+    if not isinstance(layers, tuple | list):
         raise SettingsError(
             f"{type(net).__name__} has no `layers`, its layers' names from input to output; name "
             'the parameters themselves, as frozenset({"2.weight", "2.bias"})'
         )
-    if not 0 <= n <= len(net.layers):
-        names = ", ".join(net.layers)
-        raise SettingsError(
-            f"{n} layers of {type(net).__name__}: it has {len(net.layers)} ({names})"
-        )
-    return tuple(net.layers)
+    if not 0 <= n <= len(layers):
+        said = f"it has {len(layers)} ({', '.join(layers)})"
+        raise SettingsError(f"{n} layers of {type(net).__name__}: {said}")
+    return tuple(layers)
