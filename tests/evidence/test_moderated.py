@@ -1,7 +1,5 @@
 """Shared variances, by hand, and what their intervals promise, measured."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -51,27 +49,19 @@ def test_a_prior_counts_at_most_as_much_as_the_runs():
 
 
 def test_sharing_asks_the_same_test_with_another_deviation(tests):
+    tests[:2] = verdict.greater(RUNS[0], by=0.5), verdict.equivalent(RUNS[1], 0.0, margin=3.0)
+    asked = [dict(by=0.5), dict(margin=3.0), {}, {}]
     prior = moderated.fit([t.sd for t in tests], [t.df for t in tests])
-    for before, after in zip(tests, moderated.shared(tests), strict=True):
+    for before, after, how in zip(tests, moderated.shared(tests), asked, strict=True):
         sd, df = prior.moderate(before.sd, before.df)
-        assert (after.estimate, after.by) == (before.estimate, before.by)
-        assert (after.sd, after.df) == (sd, df)
-        assert after == verdict.t_test(before.estimate, sd, df, before.factor)
+        due = verdict.t_test(before.estimate, sd, df, before.factor, **how)
+        assert after == due
 
 
 def test_runs_that_agree_and_single_runs_take_no_part(tests):
     same, one = verdict.greater([1.0, 1.0, 1.0]), verdict.greater([1.0])
-    found = moderated.shared([*tests, same, one])
-    assert found[:4] == moderated.shared(tests)
-    assert found[4] is same
-    assert found[5] is one
-
-
-def test_a_margin_stays(tests):
-    tests[0] = verdict.equivalent(RUNS[0], 0.0, margin=3.0)
-    again = moderated.shared(tests)[0]
-    assert again.margin == 3.0
-    assert replace(again, margin=np.nan) != again
+    *found, fifth, sixth = moderated.shared([*tests, same, one])
+    assert found == moderated.shared(tests) and fifth is same and sixth is one
 
 
 def test_what_intervals_of_normal_runs_hold_and_how_wide_they_are():

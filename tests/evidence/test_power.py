@@ -92,15 +92,11 @@ def test_a_contrast_is_of_the_seeds_that_both_have(folder):
 
     line, board, cell = found(rows[~gone])
     assert (line["seeds"], line["lost"], line["ours"]) == (2, 0, pytest.approx(10.1))
-    assert (
-        board[["reproduced", f"of these {scoreboard.EARLY}"]].tolist() == [1, 1]
-        and cell["lost"] == 0
-    )
+    counts = ["reproduced", f"of these {scoreboard.EARLY}"]
+    assert board[counts].tolist() == [1, 1] and cell["lost"] == 0
     line, board, cell = found(pd.concat([rows[~gone], ended]))
     assert (line["seeds"], line["lost"]) == (2, 1) and (cell["seeds"], cell["lost"]) == (4, 1)
-    assert board[["reproduced", f"of these {scoreboard.EARLY}"]].tolist() == [1, 0], (
-        "three have run"
-    )
+    assert board[counts].tolist() == [1, 0], "three have run"
     assert "(4 of 5, others diverged)" in report.display(report.table(SPEC, **where))
     alone = rows[(ours & (seed == 0)) | (~ours & (seed < 2))]
     line, *_ = found(alone)
@@ -117,17 +113,10 @@ def test_a_reproduced_cell_names_the_rivals_that_would_be_too(folder):
     assert table["theirs, one"] == "0 of 2: "
     assert table["ours, two"] == "1 of 1: theirs" and table["theirs, two"] == "", "not reproduced"
     where = dict(folder=folder / "results", paper=folder)
-    counts = scoreboard.scoreboard([SPEC], **where).iloc[0]
     names = ["printed", "reproduced", scoreboard.DIFFERENT, scoreboard.TOLD]
-    assert counts[names].tolist() == [5, 4, 4, 1]
-
-
-def test_a_print_that_stands_twice_beside_the_same_runs_is_one_result(folder):
-    means = dict(one_ours=90.0, one_theirs=80.0, one_third=90.1, two_ours=70.0, two_theirs=70.0)
-    where = stored(folder, **means)
-    twice = scoreboard.scoreboard([SPEC, replace(SPEC)], **where).iloc[0]
-    names = ["printed", "reproduced", scoreboard.DIFFERENT, scoreboard.TOLD]
-    assert twice[names].tolist() == [10, 8, 4, 1]
+    for specs, due in (([SPEC], [5, 4, 4, 1]), ([SPEC, replace(SPEC)], [10, 8, 4, 1])):
+        counts = scoreboard.scoreboard(specs, **where).iloc[0]
+        assert counts[names].tolist() == due, "what is printed twice beside the same runs is one"
     assert "1 of 2 other rows would match too" in report.display(report.table(SPEC, **where))
 
 
@@ -143,10 +132,8 @@ def test_cells_of_few_vague_runs_are_out_of_reach_before_anything_runs(tmp_path)
     vague = cells(office).query("paper_sd > 2 and paper_sd < 4").iloc[0]
     for far, expected in ((0.0, verdict.UNREACHABLE), (40.0, verdict.DIFFERS)):
         ours = vague["paper"] + far + np.array([-0.1, 0.0, 0.1])
-        found, why = power.judged(office, vague, ours, 1.0)
-        assert (found.verdict, why) == (expected, ""), (
-            "what differs does so however vague the print"
-        )
+        found, why = power.judged(office, vague, ours, 1.0)  # what differs does so in any case
+        assert (found.verdict, why) == (expected, "")
     office = report.table(office, folder=tmp_path)
     said = office[office["paper_sd"].notna() & (office["protocol"] == "as_described")]
     assert len(said) == 54 and (said["verdict"] == verdict.UNREACHABLE).sum() == 35
@@ -201,17 +188,18 @@ def test_a_printed_fall_is_judged_as_a_printed_rise():
     assert equal == [verdict.INCONCLUSIVE, verdict.REPRODUCED]
 
 
-def test_seeds_that_would_do_take_the_prints_own_variance_in():
-    found = comparison.compare(90.0, 0.9, 3, [89.6, 90.0, 90.4], 1.0)
-    assert power.enough(found, 0.4, 3, 0.9, 3) == 0
-    assert power.enough(found, 0.4, 3, np.nan, None) == 5
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_seeds_that_would_show_a_difference_do_too(sign):
-    found = comparison.compare(90.0, None, None, 90 + sign * np.array([1.5, 2.0, 2.5]), 1.0)
+@pytest.mark.parametrize(
+    ("print_", "off", "sd", "many"),
+    [
+        ((0.9, 3), (-0.4, 0.0, 0.4), 0.4, {(0.9, 3): 0, (np.nan, None): 5}),  # by its variance
+        ((np.nan, None), (1.5, 2.0, 2.5), 0.5, {(np.nan, None): 5}),  # they would show a difference
+        ((np.nan, None), (-1.5, -2.0, -2.5), 0.5, {(np.nan, None): 5}),
+    ],
+)
+def test_seeds_that_would_do(print_, off, sd, many):
+    found = comparison.compare(90.0, *print_, 90 + np.array(off), 1.0)
     assert found.verdict == verdict.INCONCLUSIVE
-    assert power.enough(found, 0.5, 3, np.nan, None) == 5
+    assert {own: power.enough(found, sd, 3, *own) for own in many} == many
 
 
 def test_runs_are_paired_by_seed_and_those_of_other_seeds_compared_by_welch():

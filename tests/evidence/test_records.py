@@ -160,26 +160,16 @@ def test_a_missing_column_is_named(tmp_path, column):
     assert not list(tmp_path.iterdir())
 
 
-def test_an_identifying_column_cannot_be_forgotten(tmp_path):
-    results.record("a", tidy(), tmp_path)
-    with pytest.raises(ResultsError, match="identified by classes_per_device"):
-        results.record("a", tidy().drop(columns="classes_per_device"), tmp_path)
-
-
-def test_small_numbers_that_tell_rows_apart_are_numbers(tmp_path):
+def test_rows_that_cannot_be_told_apart_and_names_of_no_file_are_refused(tmp_path):
     results.record("a", pd.concat([tidy(mu=mu) for mu in (1e-5, 0.1)]), tmp_path)
-    assert results.load("a", tmp_path)["mu"].tolist() == [1e-5, 0.1]
-
-
-def test_the_same_key_twice_is_refused(tmp_path):
+    assert results.load("a", tmp_path)["mu"].tolist() == [1e-5, 0.1], "small ones are numbers"
+    with pytest.raises(ResultsError, match="identified by classes_per_device"):
+        results.record("a", tidy(mu=0.1).drop(columns="classes_per_device"), tmp_path)
     with pytest.raises(ResultsError, match=r"repeats an earlier one: .*seed 0"):
         results.record("a", tidy(seeds=[0, 0]), tmp_path)
-
-
-@pytest.mark.parametrize("name", ["../a", "a/b", "", ".a", "a b"])
-def test_names_that_are_no_file_are_refused(tmp_path, name):
-    with pytest.raises(ResultsError, match="cannot name an experiment"):
-        results.record(name, tidy(), tmp_path)
+    for name in ("../a", "a/b", "", ".a", "a b"):
+        with pytest.raises(ResultsError, match="cannot name an experiment"):
+            results.record(name, tidy(), tmp_path)
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
@@ -214,9 +204,8 @@ def test_processes_that_write_at_once_lose_no_rows(tmp_path):
         job.start()
     for job in jobs:
         job.join()
-    assert sorted(results.load("a", tmp_path)["seed"]) == [
-        10 * k + n for k in range(4) for n in range(8)
-    ]
+    seeds = sorted(results.load("a", tmp_path)["seed"])
+    assert seeds == [10 * k + n for k in range(4) for n in range(8)]
     assert os.listdir(tmp_path) == ["a.csv"]
 
 
@@ -233,12 +222,10 @@ def test_loading_all_and_none(tmp_path):
 def test_a_damaged_file_is_named_and_not_written_over(tmp_path, damage):
     path = tmp_path / "a.csv"
     path.write_text(damage)
-    for action in (
-        lambda: results.load("a", tmp_path),
-        lambda: results.record("a", tidy(), tmp_path),
-    ):
-        with pytest.raises(ResultsError, match=r"a\.csv"):
-            action()
+    with pytest.raises(ResultsError, match=r"a\.csv"):
+        results.load("a", tmp_path)
+    with pytest.raises(ResultsError, match=r"a\.csv"):
+        results.record("a", tidy(), tmp_path)
     assert path.read_text() == damage
 
 
@@ -305,16 +292,9 @@ def test_each_table_and_each_question_is_answered_once():
     first, second = pd.DataFrame(dict(a=[1, 2], b=[3, 4])), pd.DataFrame(dict(a=[5, 6]))
     assert [largest(first), largest(first), largest(first, "b"), largest(second)] == [2, 2, 4, 6]
     assert asked == ["a", "b", "a"]
-
-
-def test_what_was_kept_goes_with_its_table():
-    @once
-    def total(rows):
-        return rows["a"].sum()
-
     for n in range(50):  # a new table may lie where an old one lay
         rows = pd.DataFrame(dict(a=[n]))
-        assert total(rows) == n
+        assert largest(rows) == n
         del rows
 
 
