@@ -4,6 +4,7 @@ And a row of results, for tests of what is made of stored rows; and the function
 """
 
 import ast
+import io
 import json
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from PIL import Image
 from torch import nn
 
 from lgfed_core.data import Dataset, Split
@@ -260,6 +262,13 @@ def python(code: str, *arguments: str, **how) -> subprocess.CompletedProcess:
     """What a fresh process says and how it ends."""
     command = [sys.executable, "-c", code, *arguments]
     return subprocess.run(command, capture_output=True, text=True, **how)
+
+
+def picture(value: int, kind: str = "PNG", size: tuple[int, int] = (20, 10)) -> bytes:
+    """The file of a picture of one colour."""
+    out = io.BytesIO()
+    Image.new("RGB", size, (value, 0, 255 - value)).save(out, kind)
+    return out.getvalue()
 
 
 def page(name: str) -> SimpleNamespace:

@@ -1,6 +1,5 @@
 """Pictures of objects from folders and archives, and their features, on tiny trees."""
 
-import io
 import zipfile
 from functools import partial
 from pathlib import Path
@@ -8,18 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from PIL import Image
 
 from lgfed_core import paths
 from lgfed_core.data import objects
 from lgfed_core.data.features import digits, objects as stored
 from lgfed_core.errors import DataError, NotAvailable, SettingsError
-
-
-def picture(value: int) -> bytes:
-    out = io.BytesIO()
-    Image.new("RGB", (20, 10), (value, 0, 255 - value)).save(out, "PNG")
-    return out.getvalue()
+from toy import picture
 
 
 @pytest.fixture

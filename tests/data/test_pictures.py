@@ -1,6 +1,5 @@
 """A picture that unpacks to more than can be meant is refused by name, wherever one is opened."""
 
-import io
 import struct
 import zlib
 from pathlib import Path
@@ -11,12 +10,7 @@ from PIL import Image, ImageFile
 
 from lgfed_core.data import cifar10, objects, questions
 from lgfed_core.errors import DataError
-
-
-def picture(side: int) -> bytes:
-    out = io.BytesIO()
-    Image.new("L", (side, side)).save(out, "PNG")
-    return out.getvalue()
+from toy import picture
 
 
 def claims(width: int, height: int) -> bytes:
@@ -33,11 +27,11 @@ def test_no_picture_is_unpacked_beyond_the_limit(monkeypatch):
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
     here = objects.Pictures("some", ("a",), Path("folder"), ("a.png",), np.zeros(1))
     for opened in (lambda p: questions.shrunk(p, 2, "a.png"), lambda p: here.decoded(p, 0)):
-        assert opened(picture(4)).shape[0] == 3
+        assert opened(picture(4, size=(4, 4))).shape[0] == 3
         with pytest.raises(DataError, match=r"a\.png is no readable picture .*decompression bomb"):
-            opened(picture(20))
+            opened(picture(0, size=(20, 20)))
     with pytest.raises(ValueError, match="does not open .*decompression bomb"):
-        cifar10.rebuild([picture(20), b"[]"], {"first": 0})
+        cifar10.rebuild([picture(0, size=(20, 20)), b"[]"], {"first": 0})
 
 
 def test_a_picture_of_cifar10_is_measured_before_it_is_unpacked(monkeypatch):

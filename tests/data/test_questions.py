@@ -1,6 +1,5 @@
 """Questions about pictures: the official format on a tiny excerpt, the stand-in's package."""
 
-import io
 import json
 import random
 import re
@@ -17,6 +16,7 @@ from PIL import Image
 from lgfed_core.data import easy_vqa, official_vqa
 from lgfed_core.data.questions import shrunk
 from lgfed_core.errors import DataError, NotAvailable
+from toy import picture
 
 ASKED = [  # question, answer, number of the picture
     ("What colour is the cat?", "black", 9),
@@ -24,12 +24,6 @@ ASKED = [  # question, answer, number of the picture
     ("Is there a dog?", "no", 25),
     ("Is it the cat's?", "yes", 25),
 ]
-
-
-def picture(value: int, kind: str = "JPEG") -> bytes:
-    out = io.BytesIO()
-    Image.new("RGB", (20, 10), (value, 0, 255 - value)).save(out, kind)
-    return out.getvalue()
 
 
 def write(path: Path, key: str, entries: list[dict]) -> None:
@@ -53,7 +47,7 @@ def home(tmp_path) -> Path:
         (tmp_path / part).mkdir()
         for image in (9, 25):
             name = f"COCO_{part}_{image:012d}.jpg"
-            (tmp_path / part / name).write_bytes(picture(10 * image))
+            (tmp_path / part / name).write_bytes(picture(10 * image, "JPEG"))
     return tmp_path
 
 
@@ -129,7 +123,7 @@ NUMBER, QUESTION = dict(image_id=10**300), dict(question=" ??? ")
         (rf"{Q}, entry 2 of questions: image_id is 10+\.\.\.0+; it must be .* at most 12 digits",
             lambda h: changed(h, Q, lambda q: q[2].update(NUMBER))),
         (rf"{PICTURE} is no readable picture", lambda h: (h / PICTURE).write_bytes(
-            picture(3)[:100])),
+            picture(3, "JPEG")[:100])),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused_with_its_file_and_place(home, said, damage):
