@@ -40,7 +40,6 @@ METHOD = {  # method -> (colour, marker); two names of one idea share a pair
     "cdan+shot": (_PINK, "*"),
 }
 SPARE = ((_AMBER, "8"), (_PINK, "X"), (_SKY, "*"), (_GREEN, "d"), (_BROWN, "h"))  # other methods
-TINT = {"fedavg": "#B3D4E8", "lg_fedavg": "#F2C4A6"}  # the same, for areas
 
 PROTOCOL = {  # drawn in ink; the paper's own numbers are hollow circles
     "as_released": {"marker": "D", "fillstyle": "left", "linestyle": "--"},

@@ -15,7 +15,7 @@ from lgfed_core.evidence.printed import METHODS
 from lgfed_core.paths import ROOT
 
 WHITE, DARK = "#ffffff", "#14181e"  # pages of the book's theme
-AREAS = {"TINT", "PART", "KIND", "UNIT", "FAINT", "PALE", "LABEL"}  # filled, with words in them
+AREAS = {"PART", "KIND", "UNIT", "FAINT", "PALE", "LABEL"}  # filled, with words in them
 NEUTRAL = {colours.INK, colours.REFERENCE, colours.FAINT, colours.PALE}
 TABLES = {name: value for name, value in vars(colours).items() if name.isupper() and name[0] != "_"}
 SOURCES = {
@@ -61,8 +61,8 @@ def contrast(one: str, other: str) -> float:
 
 def test_hues_of_methods_are_of_nothing_else():
     assert set(colours.METHOD) - {"lg_fedavg_v1"} <= set(METHODS)
-    own = hues(colours.METHOD) | hues(colours.SPARE) | hues(colours.TINT)
-    others = {n: hues(t) for n, t in TABLES.items() if n not in ("METHOD", "SPARE", "TINT")}
+    own = hues(colours.METHOD) | hues(colours.SPARE)
+    others = {n: hues(t) for n, t in TABLES.items() if n not in ("METHOD", "SPARE")}
     assert {name: own & found for name, found in others.items() if own & found} == {}
     assert not [look for look in colours.PROTOCOL.values() if "color" in look]
     pairs = {}
@@ -97,7 +97,7 @@ def test_tables_that_meet_on_a_page_share_no_hue():
             for node in ast.walk(ast.parse(source if "colours" in source else ""))
             if isinstance(node, ast.ImportFrom) and "colours" in (node.module or "")
             for alias in node.names
-            if alias.name in TABLES and alias.name not in ("GROUP", "SPARE", "TINT")
+            if alias.name in TABLES and alias.name not in ("GROUP", "SPARE")
         }
         pairs = combinations(sorted(taken), 2)
         clashes[name] = [(a, b) for a, b in pairs if hues(TABLES[a]) & hues(TABLES[b])]

@@ -29,7 +29,7 @@ from torch import Tensor, nn
 
 from lgfed_core.engine import Federation, LocalTraining, Participation
 from lgfed_core.errors import LgfedError
-from lgfed_core.flower.loopback import free_port
+from lgfed_core.flower.loopback import QUIET, free_port
 from lgfed_core.partition import ClientIndices
 
 from .plain import Given
@@ -37,12 +37,7 @@ from .task import Task
 
 PATIENCE = 600.0  # seconds for one round, the first with all that has to start
 GIVEN = "given.safetensors"
-QUIET = {
-    "CUDA_VISIBLE_DEVICES": "",
-    "OMP_NUM_THREADS": "1",
-    **{"FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1"},
-    "RAY_USAGE_STATS_ENABLED": "0",
-}
+ALONE = QUIET | {"CUDA_VISIBLE_DEVICES": "", "RAY_USAGE_STATS_ENABLED": "0"}
 
 
 @dataclass(frozen=True)
@@ -124,7 +119,7 @@ class Apart:
         self.folder = Path(self._scratch.name)
         write(self.folder / GIVEN, federation, task)
         many, port, spawn = workers if ranks else 1, free_port(), get_context("spawn")
-        env = QUIET | {"FLWR_HOME": str(self.folder)}
+        env = ALONE | {"FLWR_HOME": str(self.folder)}
         env["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
         self.seats = []
         for rank in range(many):

@@ -3,7 +3,6 @@
 import time
 
 import torch
-from torch.autograd.profiler_util import FunctionEventAvg
 from torch.profiler import ProfilerActivity, profile
 
 from lgfed_core.engine.trackers import Global
@@ -46,7 +45,8 @@ def profiled(task: Task, device: torch.device, seeds: int = 10, rounds: int = 3)
     finally:
         ours.close()
     found = seen.key_averages()
-    took = {event: _ms(event, device) / rounds for event in found}
+    own = "self_device_time_total" if device.type == "cuda" else "self_cpu_time_total"
+    took = {event: getattr(event, own) / 1000 / rounds for event in found}  # microseconds
     all_of_it = sum(took.values())
     graphs = getattr(ours.engine, "graphs", None)
     return {
@@ -67,9 +67,3 @@ def profiled(task: Task, device: torch.device, seeds: int = 10, rounds: int = 3)
             for event in sorted(took, key=took.__getitem__, reverse=True)[:TOP]
         ],
     }
-
-
-def _ms(event: FunctionEventAvg, device: torch.device) -> float:
-    """An operation's own milliseconds on ``device``."""
-    own = event.self_device_time_total if device.type == "cuda" else event.self_cpu_time_total
-    return own / 1000

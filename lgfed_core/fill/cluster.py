@@ -51,19 +51,17 @@ class Cluster:
             raise NotAvailable(
                 "a cluster needs Dask's scheduler: pip install 'distributed>=2026.1'"
             ) from None
-        where = "scheduler_file" if Path(address).is_file() else "address"
+        at, file = address, Path(address)
         try:
             scheme, _, place = address.rpartition("://")
-            port = scheme == "inproc" or place.rpartition(":")[2].isdecimal()
-            if where == "address" and not port:
+            if file.is_file():
+                at = json.loads(file.read_text("utf-8"))["address"]
+            elif scheme != "inproc" and not place.rpartition(":")[2].isdecimal():
                 raise ValueError("it is no file, and has no port")  # Dask would try for long
-            file = Path(address)
-            at = json.loads(file.read_text("utf-8"))["address"] if file.is_file() else address
             tls = distributed.Security().get_connection_args("client")["ssl_context"]
             if at.startswith("tls://") and tls is None:  # of no authority, certificate and key
                 raise ValueError(f"TLS needs the files that {', '.join(CERTIFICATES)} name")
-            known: dict[str, Any] = {where: address}
-            self.client = distributed.Client(**known, timeout=CONNECT, set_as_default=False)
+            self.client = distributed.Client(at, timeout=CONNECT, set_as_default=False)
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise SettingsError(
                 f"cluster {address!r}: no scheduler of Dask answers there ({error}); `dask "

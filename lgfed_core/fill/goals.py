@@ -21,8 +21,6 @@ from lgfed_core.papers.parts import Piece, line_of
 
 from .ledger import Ledger
 
-CLAIM = 5.0  # a claim is worth so many cells
-FIRST = 0.25  # the first seed of a cell of which nothing is known, in verdicts
 TOGETHER = 0.5  # that a comparison of which nothing is known comes to be told
 OPEN = verdict.NOT_RUN, verdict.INCONCLUSIVE, verdict.UNREACHABLE  # more seeds may tell it apart
 
@@ -41,10 +39,6 @@ class Goal:
     pieces: frozenset[Piece]
     chances: dict[int, float]
     begun: int = 0
-
-    @property
-    def worth(self) -> float:
-        return CLAIM if self.claim else 1.0
 
 
 def pieces(only: str = "") -> list[Piece]:

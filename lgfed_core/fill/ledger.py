@@ -24,8 +24,8 @@ class Ledger:
         self.pieces, self.device = tuple(pieces), device
         names = dict.fromkeys(piece.experiment for piece in self.pieces)
         self._rows = {name: select(name, scale=("paper", "short")) for name in names}
-        self._where: dict[tuple, pd.Series] = {}  # which rows have one value, by experiment
         self.seeds, self.seconds = cache(self._seeds), cache(self._seconds)
+        self._has = cache(self._having)
 
     def _seeds(self, piece: Piece) -> frozenset[int]:
         """The seeds that a piece has rows of (those which diverged among them)."""
@@ -58,14 +58,10 @@ class Ledger:
             fits &= self._has(piece.experiment, column, plain(value))
         return rows.loc[fits, ["seed", "seconds", "device"]]
 
-    def _has(self, experiment: str, column: str, text: str) -> pd.Series:
-        """Whether a column of each row has this value (`select`'s rule), looked up once."""
-        key = experiment, column, text
-        if key not in self._where:
-            rows = self._rows[experiment]
-            blank = pd.Series("", rows.index)
-            self._where[key] = texts(rows.get(column, blank)) == text
-        return self._where[key]
+    def _having(self, experiment: str, column: str, text: str) -> pd.Series:
+        """Whether a column of each row has this value, by `select`'s rule."""
+        rows = self._rows[experiment]
+        return texts(rows.get(column, pd.Series("", rows.index))) == text
 
 
 def _typical(rows: pd.DataFrame, whole: bool) -> float:

@@ -19,9 +19,11 @@ from lgfed_core.papers.experiment import Experiment
 from lgfed_core.papers.parts import Piece
 
 from . import ledger as past
-from .goals import FIRST, Goal
+from .goals import Goal
 from .ledger import Ledger
 
+CLAIM = 5.0  # a claim is worth so many cells
+FIRST = 0.25  # the first seed of a cell of which nothing is known, in verdicts
 Job = tuple[Piece, int]  # and the seed
 Goals = tuple[frozenset[Piece], int]  # the pieces of a goal and the step they are brought to
 
@@ -45,11 +47,6 @@ class Task:
     @property
     def settings(self) -> Any:
         return self.experiment.settings("paper", self.protocol, **self.changes)
-
-    @property
-    def folder(self) -> Path:
-        """Of its checkpoints: no two runs may share it, so it stands for the task."""
-        return self.experiment.folder(self.settings, self.seeds)
 
     def __str__(self) -> str:
         return commands.run(self.experiment.name, self.protocol, self.changes.items(), self.seeds)
@@ -214,7 +211,8 @@ class Planner:
         there, new = self._reached(goal, done), not any(map(self.ledger.seeds, goal.pieces))
         ended = 0 < goal.begun <= there
         first = FIRST if new and there else 0.0
-        return goal.worth * (1.0 if ended else self._chance(goal, done) + first)
+        worth = CLAIM if goal.claim else 1.0
+        return worth * (1.0 if ended else self._chance(goal, done) + first)
 
     def _chance(self, goal: Goal, done: set[Job]) -> float:
         """Of a verdict at the steps that a goal has come to."""
