@@ -12,7 +12,9 @@ from lgfed_core.engine import Federation
 from lgfed_core.flower import Plan, write_nodes
 from lgfed_core.flower.client import client_app
 from lgfed_core.flower.server import Server
+from lgfed_core.methods import FedAvg, Method
 from lgfed_core.partition import ClientIndices, Partition
+from toy import SGD
 
 RUN = 7
 
@@ -54,10 +56,21 @@ class Near:
         return [self.waiting.pop(number) for number in ids if number in self.waiting]
 
 
-def near(federation, plan: Plan, folder: Path, timeout: float = 5.0) -> tuple[Server, Near]:
-    """A server of ``plan`` over one node for each device of ``federation``, in ``folder``."""
-    folders = write_nodes(folder, federation.data, federation.partitions[0])
-    grid = Near(plan, folders)
+def planned(federation, method: Method, training=SGD, rounds: int = 3) -> Plan:
+    """As the engine would train ``federation``."""
+    who = federation.clients, federation.seeds[0], federation.participation
+    return Plan(federation.net, method, training, rounds, *who)
+
+
+def near(
+    folder: Path, federation, method: Method | None = None, timeout: float = 0.2, **how
+) -> tuple[Server, Near]:
+    """A server over one node for each device of ``federation``, in ``folder``; how: of `planned`.
+
+    method: FedAvg if None.
+    """
+    plan = planned(federation, method or FedAvg(), **how)
+    grid = Near(plan, write_nodes(folder, federation.data, federation.partitions[0]))
     return Server(plan, grid, folder / "out", timeout), grid
 
 

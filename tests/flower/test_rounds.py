@@ -17,7 +17,7 @@ from flwr.app import Array, ArrayRecord, Message, MetricRecord
 from lgfed_core.engine import LocalTraining, Participation, rounds, run
 from lgfed_core.engine.training import AdamTraining
 from lgfed_core.errors import DataError, LgfedError, SettingsError
-from lgfed_core.flower import Plan, client, server, wire, write_nodes
+from lgfed_core.flower import client, server, wire, write_nodes
 from lgfed_core.flower.client import Seat
 from lgfed_core.flower.nodes import Node
 from lgfed_core.methods import FADE, MTL, ClientRowsAveraged, ClientRowsKept, FedAvg, LGFedAvg
@@ -27,7 +27,7 @@ from lgfed_core.models.cgau import GatedMLP
 from lgfed_core.models.layout import joined
 from lgfed_core.partition import ClientIndices
 from lgfed_core.seeds import Purpose, stream
-from near import RUN, near
+from near import RUN, near, planned
 from toy import ABOVE, SGD, grouped, toy_federation
 
 KEPT = LocalTraining(lr=0.1, batch_size=4, momentum=0.9, keep_momentum=True, decay=0.1)
@@ -50,11 +50,6 @@ CASES = {
 }
 
 
-def planned(federation, method, training=SGD, rounds=3) -> Plan:
-    who = federation.clients, federation.seeds[0], federation.participation
-    return Plan(federation.net, method, training, rounds, *who)
-
-
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch):
     monkeypatch.setattr(server, "POLL", 0.0)
@@ -64,16 +59,14 @@ def at_once(monkeypatch):
 def test_nodes_end_where_the_engine_ends(case, tmp_path, monkeypatch):
     build, method, training = CASES[case]
     federation = build()
-    plan = planned(federation, method, training)
-    there, _ = near(federation, plan, tmp_path)
+    there, _ = near(tmp_path, federation, method, training=training)
     monkeypatch.setattr(client, "secret", lambda: np.random.default_rng(5))
     monkeypatch.setattr(rounds, "stream", _with_noise_of_5)
     found = there.run()
     due = run(federation, method, training, rounds=3, workers=1)
     torch.testing.assert_close(found, due.tensors["shared"][0], rtol=0, atol=1e-6)
-    assert not torch.allclose(found, plan.first(), atol=1e-3)
-    took_part = {k for t in range(3) for k in plan.chosen(t)}
-    for k in took_part:
+    assert not torch.allclose(found, there.plan.first(), atol=1e-3)
+    for k in {k for t in range(3) for k in there.plan.chosen(t)}:  # who has taken part
         own = Node(tmp_path / f"node-{k}").personal(RUN)
         torch.testing.assert_close(own, due.tensors["personal"][0, k], rtol=0, atol=1e-6)
 
@@ -83,25 +76,25 @@ def _with_noise_of_5(seed: int, purpose: Purpose, *more: int) -> np.random.Gener
 
 
 def test_noise_on_a_node_follows_from_nothing_that_the_server_knows(tmp_path):
-    build, method, training = CASES["private"]
-    federation = build()
-    plan = planned(federation, method, training)
-    near(federation, plan, tmp_path)
-    start = wire.arrays(plan.layout, plan.first())
-    node = Node(tmp_path / "node-0")
-    sent = [wire.vector(plan.layout, Seat(plan, node, run).train(start, 0)) for run in (1, 2)]
-    drawn_anew = (sent[0] - sent[1]).std()  # that of one seed would be equal
+    federation = few()
+    write_nodes(tmp_path, federation.data, federation.partitions[0])
+
+    def sent(noise: float, run: int) -> torch.Tensor:
+        plan = planned(federation, FedAvg(upload=[Privacy(clip=0.1, noise=noise)]))
+        start = wire.arrays(plan.layout, plan.first())
+        seat = Seat(plan, Node(tmp_path / "node-0"), run)
+        return wire.vector(plan.layout, seat.train(start, 0))
+
+    drawn_anew = (sent(0.5, 1) - sent(0.5, 2)).std()  # that of one seed would be equal
     assert drawn_anew > 0.3 * 0.1 * 0.5
-    plain = planned(federation, FedAvg(upload=[Privacy(clip=0.1, noise=0.0)]), training)
-    quiet = [wire.vector(plan.layout, Seat(plain, node, run).train(start, 0)) for run in (3, 4)]
-    assert torch.equal(*quiet)
+    assert torch.equal(sent(0.0, 3), sent(0.0, 4))
 
 
 @pytest.mark.parametrize("case", ["FedAvg", "LG-FedAvg", "CGAU", "FADE"])
 def test_nothing_but_shared_parameters_and_counts_crosses_the_wire(case, tmp_path):
     build, method, training = CASES[case]
     federation = build()
-    there, grid = near(federation, planned(federation, method, training, 2), tmp_path)
+    there, grid = near(tmp_path, federation, method, training=training, rounds=2)
     there.run()
     there.test()
     sizes = {n: 4 * p.numel() for n, p in federation.net.named_parameters()}
@@ -132,8 +125,7 @@ def test_nothing_but_shared_parameters_and_counts_crosses_the_wire(case, tmp_pat
 
 @pytest.mark.parametrize("client", [[1, 2], 2.5, "two"])
 def test_a_node_that_says_nonsense_of_its_tests_is_left_out(client, tmp_path, caplog):
-    federation = few()
-    there, grid = near(federation, planned(federation, FedAvg(), rounds=1), tmp_path)
+    there, grid = near(tmp_path, few(), rounds=1)
     there.run()
 
     def lying(said: Message) -> Message:
@@ -199,8 +191,7 @@ GARBAGE = Array("float32", (6,), "numpy.ndarray", b"garbage")
 )
 def test_a_client_that_goes_wrong_is_named_and_the_others_go_on(spoil, words, tmp_path, caplog):
     federation = toy_federation(devices=3)
-    plan = planned(federation, FedAvg(), rounds=1)
-    there, grid = near(federation, plan, tmp_path, timeout=0.2)
+    there, grid = near(tmp_path, federation, rounds=1)
     grid.spoil = {1: spoil}
     found = there.run()
     history = pd.read_csv(tmp_path / "out" / "history.csv").set_index("client").what
@@ -215,15 +206,13 @@ def test_a_client_that_goes_wrong_is_named_and_the_others_go_on(spoil, words, tm
     size = federation.partitions[0].train.size
     weights = {k: float(size[k] / (size[0] + size[2])) for k in (0, 2)}
     due = {n: sum(weights[k] * sent[k][n] for k in (0, 2)) for n in sent[0]}
-    for name, value in plan.layout.views(found, found[:0]).items():
+    for name, value in there.layout.views(found, found[:0]).items():
         torch.testing.assert_close(value, due[name], rtol=0, atol=1e-6)
 
 
 def test_a_node_that_leaves_comes_back_with_what_it_has_kept(tmp_path):
-    federation = toy_federation(devices=3)
-    method = LGFedAvg(layers=ABOVE)
-    plan = planned(federation, method)
-    there, grid = near(federation, plan, tmp_path, timeout=0.2)
+    federation, method = toy_federation(devices=3), LGFedAvg(layers=ABOVE)
+    there, grid = near(tmp_path, federation, method)
     there.round(0)
     before = Node(tmp_path / "node-1").personal(RUN)
     folder = grid.there.pop(101)
@@ -235,13 +224,13 @@ def test_a_node_that_leaves_comes_back_with_what_it_has_kept(tmp_path):
     alone = run(federation, method, SGD, 1, workers=1).tensors["personal"][0, 1]
     torch.testing.assert_close(before, alone)
     after = Node(tmp_path / "node-1").personal(RUN)
-    assert 0 < (after - before).norm() < (after - plan.layout.split(joined(plan.net))[1]).norm()
+    start = there.layout.split(joined(federation.net))[1]
+    assert 0 < (after - before).norm() < (after - start).norm()
 
 
 def test_who_comes_late_or_answers_late_is_named_and_taken_once_it_is_in_time(tmp_path):
-    federation, held = toy_federation(devices=3), []
-    plan = planned(federation, FedAvg())
-    there, grid = near(federation, plan, tmp_path, timeout=0.2)
+    held: list[Message] = []
+    there, grid = near(tmp_path, toy_federation(devices=3))
     absent = grid.there.pop(102)
     there.round(0)
     grid.there[102], grid.spoil = absent, {1: held.append}
@@ -255,10 +244,10 @@ def test_who_comes_late_or_answers_late_is_named_and_taken_once_it_is_in_time(tm
     assert set(words.values()) == {"trained"}
     replies = [m.content for m in grid.seen[passed:] if m.metadata.reply_to_message_id]
     updates = {
-        r["metrics"]["client"]: (wire.vector(plan.layout, r["arrays"]), r["metrics"]["rows"])
+        r["metrics"]["client"]: (wire.vector(there.layout, r["arrays"]), r["metrics"]["rows"])
         for r in replies
     }
-    merged, _ = plan.merged(before, updates, there.memory)
+    merged, _ = there.plan.merged(before, updates, there.memory)
     assert updates.keys() == {0, 1, 2} and there.shared.equal(merged)
 
 
@@ -270,9 +259,7 @@ def bright(by: float):
 
 
 def test_a_node_whose_training_explodes_stays_as_it_was(tmp_path):
-    federation = bright(1e38)
-    plan = planned(federation, FedAvg(), replace(SGD, epochs=3), rounds=1)
-    there, _ = near(federation, plan, tmp_path)
+    there, _ = near(tmp_path, bright(1e38), training=replace(SGD, epochs=3), rounds=1)
     assert there.run().isfinite().all()
     assert ["not finite" in h["what"] for h in there.history] == [False, False, True]
     assert not (tmp_path / "node-2" / f"run-{RUN}.safetensors").exists()
@@ -285,10 +272,8 @@ def test_a_node_whose_own_part_explodes_is_named_though_what_it_shares_is_finite
             own = torch.where(batch.x.abs().amax() > 50, steep, 0.0)  # client 2 alone has such rows
             return super().loss(local, batch) + own * local.params["below.weight"][0, 0]
 
-    federation = bright(100)
-    training = replace(SGD, batch_size=100)  # one step, after which its own part is not finite
-    plan = planned(federation, Bursts(layers=ABOVE), training, rounds=2)
-    there, _ = near(federation, plan, tmp_path)
+    one_step = replace(SGD, batch_size=100)  # after which its own part is not finite
+    there, _ = near(tmp_path, bright(100), Bursts(layers=ABOVE), training=one_step)
     there.round(0)
     kept = Node(tmp_path / "node-2").personal(RUN)
     there.round(1)
@@ -300,7 +285,7 @@ def test_a_node_that_goes_too_far_is_named_as_the_engine_names_it(tmp_path):
     """It is out of the average, and keeps what it had, as with `Participation(keep_out=True)`."""
     who = Participation(keep_out=True, farthest=50.0)
     federation, method = replace(bright(1e4), participation=who), LGFedAvg(layers=ABOVE)
-    there, _ = near(federation, planned(federation, method), tmp_path)
+    there, _ = near(tmp_path, federation, method)
     there.round(0)
     assert "from what it received, farther than 50" in there.history[2]["what"]
     assert [h["what"] for h in there.history[:2]] == ["trained"] * 2
@@ -312,9 +297,9 @@ def test_a_node_that_goes_too_far_is_named_as_the_engine_names_it(tmp_path):
 
 def test_two_nodes_with_one_folder_count_once(tmp_path):
     federation = toy_federation(devices=2)
-    there, _ = near(federation, planned(federation, FedAvg(), rounds=1), tmp_path)
+    there, _ = near(tmp_path, federation, rounds=1)
     once = there.run()
-    again, grid = near(federation, planned(federation, FedAvg(), rounds=1), tmp_path / "b")
+    again, grid = near(tmp_path / "b", federation, rounds=1)
     grid.there[200] = grid.there[101]
     torch.testing.assert_close(again.run(), once)
 
@@ -342,8 +327,9 @@ def test_what_cannot_be_done_is_refused_in_words(tmp_path):
     (tmp_path / "rows.safetensors").write_bytes(b"nonsense")
     with pytest.raises(DataError, match="holds no rows of a node"):
         Node(tmp_path)
-    one = replace(planned(federation, FedAvg()), clients=1)
-    there, grid = near(federation, one, tmp_path)
+    there, grid = near(tmp_path, federation)
+    one = there.plan = replace(there.plan, clients=1)
+    grid.app = client.client_app(lambda config: one)
     there.run()
     assert {h["client"] for h in there.history} == {0}
     with pytest.raises(SettingsError, match="node-1 is client 1, but this run has 1, numbered"):
@@ -360,8 +346,7 @@ def test_what_cannot_be_done_is_refused_in_words(tmp_path):
 
 def test_what_a_node_has_kept_is_whole_and_of_this_run_or_refused_by_name(tmp_path):
     kept, own = tmp_path / "node-0" / f"run-{RUN}.safetensors", {"personal": torch.ones(1, 1, 3)}
-    federation = toy_federation(devices=1)
-    there, _ = near(federation, planned(federation, LGFedAvg(layers=ABOVE), rounds=1), tmp_path)
+    there, _ = near(tmp_path, toy_federation(devices=1), LGFedAvg(layers=ABOVE), rounds=1)
     node = Node(kept.parent)
     with pytest.raises(SettingsError, match=f"has taken no part in run {RUN}"):
         node.personal(RUN)
