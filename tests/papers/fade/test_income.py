@@ -16,7 +16,7 @@ from lgfed_core.methods import FADE
 from lgfed_core.models.income import IncomeNet
 from lgfed_core.papers.fade.income import census, claims, measures, run as income
 from lgfed_core.papers.fade.income.census import Tuning
-from lgfed_core.papers.fade.income.measures import Seen, scores
+from lgfed_core.papers.fade.income.measures import scores
 from lgfed_core.papers.fade.income.run import INCOME
 from lgfed_core.papers.fade.income.stronger_game import Game
 
@@ -98,23 +98,19 @@ def test_users_that_hold_nothing_are_never_drawn(small):
 
 
 def test_scores_by_hand():
-    seen = Seen(
-        income=np.array([0.9, 0.2, 0.9, 0.2, 0.1, 0.8, 0.7, 0.3]),
-        male=np.array([0.1, 0.2, 0.1, 0.2, 0.9, 0.8, 0.9, 0.8]),
-        y=np.array([1, 0, 0, 1, 0, 1, 1, 0]),
-        group=np.array([0, 0, 0, 0, 1, 1, 1, 1]),
-        users=[np.arange(4), np.arange(4, 6), np.arange(6, 8)],
-    )
-    found = scores(seen)
+    rows = replace(people(4, 4), y=torch.tensor([1, 0, 0, 1, 0, 1, 1, 0]))
+    guessed = np.array([0.1, 0.2, 0.1, 0.2, 0.9, 0.8, 0.9, 0.8])
+    said = [4, 0, 2, 2], np.array([1, 0, 1, 0, 0, 1, 1, 0]), guessed  # the second has no row
+    found = scores(rows, *said)
     assert found["delta_eo"] == 1.0  # both error rates are a half for women, none for men
     assert (found["acc"], found["acc_female"], found["acc_male"]) == (75, 50, 100)
     assert (found["user_worst"], found["user_gap"], found["adv_auc"]) == (50, 50, 100)
     assert found["user_decile"] == pytest.approx(60)
     with pytest.warns(RuntimeWarning, match="class 0 of group 1"):
-        none = scores(replace(seen, y=np.array([1, 0, 0, 1, 1, 1, 1, 1])))
+        none = scores(replace(rows, y=torch.tensor([1, 0, 0, 1, 1, 1, 1, 1])), *said)
     assert np.isnan(none["delta_eo"]) and none["acc"] > 0
     with pytest.warns(RuntimeWarning, match="of group 0"):
-        men = scores(replace(seen, group=np.ones(8, int)))
+        men = scores(replace(rows, groups=torch.ones(8, 1, dtype=torch.long)), *said)
     assert np.isnan([men["parity"], men["acc_female"]]).all() and men["acc"] == 75
 
 

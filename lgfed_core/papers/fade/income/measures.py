@@ -4,16 +4,16 @@ the same of models trained with all rows in one place."""
 import time
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.func import functional_call
 
 from lgfed_core.data import Split
-from lgfed_core.engine import Federation, Outcome
+from lgfed_core.engine import CPU, Federation, Outcome
 from lgfed_core.engine.provenance import provenance
 from lgfed_core.errors import LgfedError
 from lgfed_core.metrics.fairness import auc, delta_eo, demographic_parity
@@ -30,56 +30,45 @@ from .census import FEMALE, MALE, PARTS, PLAIN
 LARGEST = 1e15  # of z: squares of more, summed, are beyond single precision
 
 
-@dataclass(frozen=True)
-class Seen:
-    """What one model says about some rows, and the truth."""
-
-    income: np.ndarray  # [n], P(y = 1)
-    male: np.ndarray  # [n], D's probability of group 1
-    y: np.ndarray  # [n]
-    group: np.ndarray  # [n]
-    users: list[np.ndarray]  # positions in these rows, of every user who has some
-
-
 @torch.no_grad()
-def see(net: IncomeNet, params: dict[str, Tensor], split: Split, rows: ClientIndices) -> Seen:
-    """The model with values ``params`` on all users' ``rows``, dropout off."""
-    each = [rows.of(k) for k in range(len(rows)) if rows.size[k]]
-    some = split.take(torch.cat(each))
+def see(
+    net: IncomeNet, params: dict[str, Tensor], split: Split, rows: ClientIndices
+) -> tuple[Split, NDArray, NDArray]:
+    """All users' ``rows``, one user's after another's, and what the model with values ``params``
+    says of them, dropout off: its decisions and D's probability of group 1, [n] both."""
+    some = split.take(torch.cat([rows.of(k) for k in range(len(rows))]))
     income, male = functional_call(net, params, (some.x,), dict(watch=Tensor.detach))
-    ends = np.cumsum([len(rows) for rows in each])[:-1]
-    return Seen(
-        income.softmax(-1)[:, 1].numpy(),
-        male.sigmoid()[:, 0].numpy(),
-        some.y.numpy(),
-        some.groups[:, 0].numpy(),
-        np.split(np.arange(len(some)), ends),
-    )
+    decisions = income.softmax(-1)[:, 1] > 0.5
+    return some, decisions.long().numpy(), male.sigmoid()[:, 0].numpy()
 
 
-def scores(seen: Seen, decisions: np.ndarray | None = None) -> dict[str, float]:
-    """Accuracies, AUCs, parity in percent; delta EO as FADE prints it, a number from 0 to 2.
+def scores(
+    rows: Split, sizes: Sequence[int], decisions: NDArray, guessed: NDArray | None = None
+) -> dict[str, float]:
+    """Accuracies, AUC of D, parity in percent; delta EO as FADE prints it, a number from 0 to 2.
 
-    acc: of all rows; acc_female, acc_male; of users one by one the worst (user_worst), the lowest
-    tenth (user_decile) and the gap between best and worst (user_gap). NaN where a sex has no row.
-    decisions: others than P(y = 1) > 1/2.
+    acc: of all rows; acc_female, acc_male; of users one by one, who have ``sizes`` of these rows in
+    turn, the worst (user_worst), the lowest tenth (user_decile) and the gap between best and worst
+    (user_gap). NaN where a sex has no row. decisions, guessed [n]: as of `see`.
     """
-    decisions = (seen.income > 0.5).astype(int) if decisions is None else decisions
-    right = decisions == seen.y
-    users = np.array([right[u].mean() for u in seen.users])
-    by_sex = pd.Series(right).groupby(seen.group).mean()
+    y, group = rows.y.numpy(), rows.groups[:, 0].numpy()
+    right = decisions == y
+    each = np.split(right, np.cumsum(sizes)[:-1])
+    users = np.array([mine.mean() for mine in each if len(mine)])
+    by_sex = pd.Series(right).groupby(group).mean()
     found = {
         "acc": right.mean(),
         "acc_female": by_sex.get(FEMALE, float("nan")),
         "acc_male": by_sex.get(MALE, float("nan")),
-        "parity": demographic_parity(decisions, seen.group) if len(by_sex) > 1 else float("nan"),
+        "parity": demographic_parity(decisions, group) if len(by_sex) > 1 else float("nan"),
         "user_worst": users.min(),
         "user_decile": np.quantile(users, 0.1),
         "user_gap": users.max() - users.min(),
-        "adv_auc": auc(seen.male, seen.group),
     }
+    if guessed is not None:
+        found["adv_auc"] = auc(guessed, group)
     found = {name: 100 * float(value) for name, value in found.items()}
-    return found | {"delta_eo": delta_eo(decisions, seen.y, seen.group)}
+    return found | {"delta_eo": delta_eo(decisions, y, group)}
 
 
 class Watch(Looking):
@@ -115,12 +104,11 @@ def measure(fed: Federation, outcome: Outcome, probed: int = 0) -> Measured:
     net, lines, z = fed.net.eval(), [], {}
     for r, params in enumerate(models(outcome, len(fed.seeds))):
         part = fed.partitions[r]
-        line = scores(see(net, params, fed.data.test, part.test))
-        held = see(net, params, fed.data.train, part.validation)
-        line["validation_acc"] = 100 * float(((held.income > 0.5) == held.y).mean())
-        line["validation_delta_eo"] = delta_eo(held.income > 0.5, held.y, held.group)
-        if not probed:
-            del line["adv_auc"]
+        rows, decisions, guessed = see(net, params, fed.data.test, part.test)
+        line = scores(rows, part.test.size.tolist(), decisions, guessed if probed else None)
+        held, decisions, _ = see(net, params, fed.data.train, part.validation)
+        line["validation_acc"] = 100 * float((decisions == held.y.numpy()).mean())
+        line["validation_delta_eo"] = delta_eo(decisions, held.y, held.groups[:, 0])
         lines.append(line)
         if probed:
             z.setdefault(fed.seeds[r], []).append((r, params))
@@ -185,18 +173,16 @@ def central(cfg, inputs: str, seeds: Sequence[int]) -> Measured:
         ) from error
     from sklearn.linear_model import LogisticRegression
 
-    began, lines, data = time.perf_counter(), [], census.census(inputs, cfg.first_rows)
-    x, y, sex = (a.numpy() for a in (data.train.x.double(), data.train.y, data.train.groups[:, 0]))
+    began, lines, rows = time.perf_counter(), [], census.census(inputs, cfg.first_rows).train
+    x, y, sex = (a.numpy() for a in (rows.x.double(), rows.y, rows.groups[:, 0]))
     for seed in seeds:
-        part = census.users(data.train, 1, seed, 1, cfg.test, cfg.validation)
+        part = census.users(rows, 1, seed, 1, cfg.test, cfg.validation)
         fit, held, left = (
-            torch.cat([rows.of(k) for k in (0, 1)]).numpy()
-            for rows in (part.train, part.validation, part.test)
+            torch.cat([some.of(k) for k in (0, 1)]).numpy()
+            for some in (part.train, part.validation, part.test)
         )
-        users = [np.flatnonzero(sex[left] == g) for g in (FEMALE, MALE)]
         plain = LogisticRegression(max_iter=300).fit(x[fit], y[fit])
-        said = plain.predict_proba(x[left])[:, 1]  # [n]
-        seen = Seen(said, np.full(len(left), 0.5), y[left], sex[left], users)
+        said = plain.predict_proba(x[left])[:, 1] > 0.5  # [n]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of pandas and solvers, inside fairlearn
             after = ThresholdOptimizer(
@@ -210,10 +196,8 @@ def central(cfg, inputs: str, seeds: Sequence[int]) -> Measured:
                 LogisticRegression(max_iter=100), EqualizedOdds(), eps=0.01, max_iter=cfg.sweeps
             ).fit(x[fit], y[fit], sensitive_features=sex[fit])
             fair = costs.predict(x[left], random_state=seed)
-        lines += [scores(seen), scores(seen, np.asarray(moved)), scores(seen, np.asarray(fair))]
-    final = pd.DataFrame(lines).drop(columns="adv_auc")
-    final.index = pd.Index(np.repeat(list(seeds), len(PLAIN)), name="seed")
-    where = provenance(torch.device("cpu"))
-    return Measured(
-        final, pd.DataFrame(columns=["round", "seed"]), time.perf_counter() - began, where
-    )
+        own = rows.take(torch.from_numpy(left)), part.test.size.tolist()
+        lines += [scores(*own, np.asarray(decisions)) for decisions in (said, moved, fair)]
+    final = pd.DataFrame(lines, index=pd.Index(np.repeat(list(seeds), len(PLAIN)), name="seed"))
+    none, seconds = pd.DataFrame(columns=["round", "seed"]), time.perf_counter() - began
+    return Measured(final, none, seconds, provenance(CPU))
