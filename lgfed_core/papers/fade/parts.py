@@ -122,8 +122,8 @@ class Tasks(Experiment):
         raise NotImplementedError
 
     def names(self, cfg) -> Mapping[str, int | None]:
-        """The parts of a task, in order, and how many rounds each trains."""
-        raise NotImplementedError
+        """The parts of a task, in order, and how many rounds each trains; here: as settings say."""
+        return cfg.names()
 
     def parts(self, cfg, seeds, device) -> Iterable[Part]:
         folder = self.folder(cfg, seeds)

@@ -276,15 +276,10 @@ def test_the_named_commands_make_the_stored_rows_and_no_others():
     first, second = commands.of_rows(DIGITS, pd.DataFrame(rows))
     assert "directions=mnist-usps losses=vanilla,squared opt_outs=0.5 statistics=local" in first
     assert "directions=usps-mnist losses=vanilla,squared opt_outs=0.25,1.0 statistics= " in second
-    made = {
-        part.name.removeprefix("mnist-usps:")
-        for piece in DIGITS.pieces("as_described")
-        if piece.name.startswith("mnist-usps")
-        for part in DIGITS.parts(
-            DIGITS.settings("paper", **dict(piece.changes)), [0], torch.device("cpu")
-        )
-    }
-    assert made == set(DIGITS.settings("paper").lengths)  # each part has a piece, by its name
+    pieces = [dict(piece.changes) for piece in DIGITS.pieces("as_described")]
+    pieces = [changes for changes in pieces if changes["directions"] == ("mnist-usps",)]
+    made = {name for changes in pieces for name in DIGITS.settings("paper", **changes).names()}
+    assert made == set(DIGITS.settings("paper").names())  # each part has a piece, by its name
 
 
 def test_what_no_claim_asks_for_is_never_planned():
@@ -298,9 +293,9 @@ def test_what_no_claim_asks_for_is_never_planned():
 
 def test_losses_may_be_left_out_and_dann_have_each_domains_statistics():
     cfg = DIGITS.settings("smoke", losses=(), opt_outs=(), statistics=(), central=False)
-    assert list(cfg.lengths) == ["pretraining"]
+    assert list(cfg.names()) == ["pretraining"]
     cfg = DIGITS.settings("smoke", losses=(), opt_outs=(), central_statistics=("local",))
-    assert list(cfg.lengths) == ["pretraining", "central", "central:local", "statistics:local"]
+    assert list(cfg.names()) == ["pretraining", "central", "central:local", "statistics:local"]
 
 
 def test_one_direction_at_full_length_judges_alone_and_the_other_is_still_shown():

@@ -107,8 +107,7 @@ class Settings(Checked):
             return [dict(probability=p) for p in self.probabilities]
         return [{}] if kind == "opt_out" else [dict(loss=kind, probability=None)]
 
-    @property
-    def lengths(self) -> dict[str, int]:
+    def names(self) -> dict[str, int]:
         """The parts of a direction, in order, and how many rounds each trains."""
         names = [f"opt_out:{rate:g}" for rate in self.opt_outs]
         names += [f"statistics:{kind}" for kind in self.statistics]

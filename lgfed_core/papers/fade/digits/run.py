@@ -124,9 +124,6 @@ class Digits(parts.Tasks):
     def tasks(self, cfg) -> Iterable[str]:
         return cfg.directions
 
-    def names(self, cfg) -> dict[str, int]:
-        return cfg.lengths
-
     def places(self, cfg) -> tuple[str, Iterable[str]]:
         lanes = {"rounds", "losses", "probabilities"}  # these change what trains together
         return cfg.scale, self.chooses - lanes

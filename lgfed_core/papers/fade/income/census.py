@@ -137,10 +137,11 @@ class Settings(Checked):
         """The smallest and the largest number of male users."""
         return tuple(sorted({min(self.males), max(self.males)}))
 
-    def names(self) -> list[str]:
-        """The parts of a choice of inputs, in order."""
-        each = {"sweep": [f"sweep:{tuning}" for tuning in self.swept]}
-        return [name for part in self.parts for name in each.get(part, [part])]
+    def names(self) -> dict[str, int | None]:
+        """The parts of a choice of inputs, in order, and how many rounds each trains."""
+        several = {"sweep": [f"sweep:{tuning}" for tuning in self.swept]}
+        names = [name for part in self.parts for name in several.get(part, [part])]
+        return {name: None if name == "central" else self.rounds for name in names}
 
     def cells(self, part: str) -> list[dict]:
         """What is identified by more than its seed, in the order in which a seed's runs lie."""

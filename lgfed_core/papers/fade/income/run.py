@@ -96,9 +96,6 @@ class Income(parts.Tasks):
     def tasks(self, cfg) -> Iterable[str]:
         return cfg.inputs
 
-    def names(self, cfg) -> dict[str, int | None]:
-        return {name: None if name == "central" else cfg.rounds for name in cfg.names()}
-
     def measured(self, cfg: Settings, part: str, outcome: Outcome | Measured) -> pd.DataFrame:
         """The tidy rows of one part, after its last round; delta EO from 0 to 2, the rest in %."""
         inputs, name = part.split(":", 1)
