@@ -1,6 +1,7 @@
 """Settings of every experiment: taken, or refused by name before anything is read or trained."""
 
 import random
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -11,7 +12,7 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.papers import experiments
 from lgfed_core.papers.fade.digits import run as digits
 from lgfed_core.papers.fade.objects import adaptation as objects
-from lgfed_core.papers.settings import _kinds
+from lgfed_core.papers.settings import _declared, _kinds
 
 EXPERIMENTS = sorted(experiments.PLACES)
 
@@ -47,6 +48,19 @@ def test_no_number_of_any_experiment_may_be_infinite_or_of_another_type(name):
     for scale in experiment.scales:
         for protocol in experiment.protocols:
             assert experiment.settings(scale, protocol)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_no_choice_of_any_experiment_may_be_another_and_no_protocol_one_that_it_lacks(name):
+    experiment = experiments.find(name)
+    kinds = _kinds(experiment.Settings)
+    for setting in _declared(experiment.Settings, "CHOICES").keys() - {"scale", "protocol"}:
+        other = {str: "nothing", int: 7, float: 0.123}[kinds[setting].kinds[0]]
+        with pytest.raises(SettingsError, match=rf"^{setting} (has \[|{other!r} is none)"):
+            experiment.settings("smoke", **{setting: (other,) if kinds[setting].many else other})
+    if experiment.Settings.UNRELEASED:
+        with pytest.raises(SettingsError, match=re.escape(experiment.Settings.UNRELEASED)):
+            experiment.settings("smoke", "as_released")
 
 
 @pytest.mark.parametrize(
