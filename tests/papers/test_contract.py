@@ -21,7 +21,7 @@ from lgfed_core.data import Dataset, Split
 from lgfed_core.data.features.stored import features
 from lgfed_core.engine import Outcome, loop
 from lgfed_core.errors import ResultsError, SettingsError
-from lgfed_core.evidence import records as results
+from lgfed_core.evidence import records as results, report
 from lgfed_core.evidence.rows import identifying, plain
 from lgfed_core.models.adult import AdultNet
 from lgfed_core.papers import experiment as base, experiments
@@ -30,6 +30,7 @@ from lgfed_core.papers.fade.digits import domains
 from lgfed_core.papers.fade.objects import domains as objects
 from lgfed_core.papers.lgfedavg.fairness import released_users
 from lgfed_core.papers.parts import Part, following, said
+from lgfed_core.papers.printed import TABLES
 
 CPU, SECONDS = torch.device("cpu"), 90  # a smoke run takes some ten of them on two slow cores
 MADE = ["value", "seconds", "device", "torch", "commit"]  # columns that do not name a record
@@ -322,12 +323,16 @@ def test_unknown_settings_are_refused_by_name(case):
             experiment.settings(**(dict(scale="smoke") | change))
 
 
-def test_records_are_accepted_and_say_on_which_data(ran, tmp_path):
+def test_records_are_accepted_say_on_which_data_and_fill_the_printed_tables(ran, tmp_path):
     results.record(ran.experiment.name, ran.rows, tmp_path)
     stored = results.load(ran.experiment.name, tmp_path)
     assert len(stored) == len(ran.rows)
     assert set(stored["scale"]) == {"smoke"} and set(stored["protocol"]) == {ran.case.protocol}
     assert not ran.case.known or set(stored.get("stand_in", [""])) == {ran.case.stand_in}
+    for spec in TABLES.values() if ran.case.known and not ran.case.stand_in else ():
+        if ran.experiment.name in spec.experiments and ran.case.protocol in spec.protocols:
+            cells = report.table(spec, "smoke", ran.case.protocol, rows=stored)
+            assert set(cells.loc[cells["seeds"] > 0, "verdict"]) == {"smoke scale, not judged"}
 
 
 def test_a_seed_that_diverged_says_so_and_leaves_the_others_alone(ran, two, tmp_path):

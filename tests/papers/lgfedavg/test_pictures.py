@@ -35,19 +35,14 @@ def test_every_row_of_the_tables_at_both_selections(smoke):
     starts, whole = LINES[experiment]
     lines = {("fedavg", whole, 0), ("local_only", 0, 0), *(("lg_fedavg", n, 100) for n in starts)}
     mtl = {("mtl", whole, 0)} if "mtl" in cfg.alone else set()
-    assert list(histories) == [
-        "fedavg",
-        *(f"lg_{n}" for n in starts),
-        "local",
-        *["mtl"][: len(mtl)],
-    ]
+    alone = ["local", *(method for method, *_ in mtl)]
+    assert list(histories) == ["fedavg", *(f"lg_{n}" for n in starts), *alone]
     cells = rows.groupby(["method", "fedavg_rounds", "lg_rounds", "selection"])["metric"].agg(set)
     assert set(cells.index.droplevel("selection")) == lines | mtl
     assert set(rows["selection"]) == {"last", report.SELECTION[cfg.protocol]}
     assert all({"local_test_acc", "new_test_acc", "params_communicated"} <= c for c in cells)
     served = cells.xs("last", level="selection").drop("fedavg")
     assert served.map({f"new_test_acc_{way}" for way in records.NEW}.issubset).all()
-    assert rows.loc[rows["metric"] != "params_communicated", "value"].between(0, 100).all()
     tables = rows.groupby(rows["method"] == "mtl")["table"].agg(set).to_dict()
     assert tables[False] == {experiment.table}
     assert tables.get(True, {"lgfedavg_v2_table1_cifar10"}) == {"lgfedavg_v2_table1_cifar10"}
@@ -80,9 +75,6 @@ def test_the_headline_is_the_best_and_last_is_the_last(smoke):
 
 def test_rows_are_found_by_claims_and_tables(smoke, tmp_path):
     experiment, cfg, rows, _ = smoke
-    results.record(experiment.name, rows, tmp_path)
-    table = report.table(TABLES[experiment.table], "smoke", cfg.protocol, folder=tmp_path)
-    assert set(table.loc[table["seeds"] > 0, "verdict"]) == {"smoke scale, not judged"}
     results.record(experiment.name, rows.assign(scale="paper"), tmp_path)
     stored, data = results.load(folder=tmp_path), cfg.DATA
     read = comparisons.Read(records.by_seed(stored), (cfg.protocol, report.SELECTION[cfg.protocol]))

@@ -6,10 +6,7 @@ import torch
 
 from lgfed_core import models
 from lgfed_core.data import Dataset, Split
-from lgfed_core.evidence import records as results
-from lgfed_core.evidence.report import table
 from lgfed_core.models.layout import joined
-from lgfed_core.papers.lgfedavg.printed import TABLES
 from lgfed_core.papers.lgfedavg.version1 import run as v1
 from lgfed_core.papers.lgfedavg.version1.run import VERSION1
 from toy import page, stored_row
@@ -37,16 +34,6 @@ def test_rounds_and_parameters_are_those_that_were_run(smoke):
     assert value["fedavg", "best_val"]["params_communicated"] == everybody * total * best
     for name in cfg.alone:
         assert value[f"{name}_only", "best_val"]["params_communicated"] == 0
-
-
-def test_rows_fill_the_papers_table(smoke, tmp_path):
-    cfg, _ = smoke
-    outcome = next(iter(VERSION1.stages(cfg, [0], resume=False, workers=1)))[1]
-    results.record(VERSION1.name, VERSION1.records(cfg, "fedavg", outcome), tmp_path)
-    cells = table(TABLES[VERSION1.table], "smoke", "as_described", folder=tmp_path)
-    ran = cells[cells["seeds"] > 0]
-    assert set(ran["dataset"]) == {cfg.data} and set(ran["method"]) == {"fedavg"}
-    assert set(ran["metric"]) == {m.name for m in TABLES[VERSION1.table].metrics}
 
 
 def test_own_heads_start_as_copies_of_the_global_one():
