@@ -1,5 +1,6 @@
 """Claims L1 to L9 on made-up rows whose verdict is known, and what figures make of such rows."""
 
+from collections import namedtuple
 from itertools import product
 
 import numpy as np
@@ -15,26 +16,26 @@ from toy import page, stored_row
 SEEDS = (0, 1, 2, 3)
 NOISE = np.array([0.02, -0.01, 0.01, -0.02])  # of each seed, in points
 NOTHING = results.load(folder=printed.PAPER / "none")
-SELECTIONS = tuple(READINGS.values())
 PAGE = page("lgfedavg/cifar10")
 
 
-def stored(worlds, datasets=("mnist", "cifar10"), classes=CLASSES, seeds=SEEDS):
-    """Rows of all methods; ``worlds``: (dataset, classes, method, rounds, metric, protocol,
-    selection) -> mean, or None for no row."""
+At = namedtuple("At", "dataset classes method rounds metric protocol selection")
+
+
+def stored(world, datasets=("mnist", "cifar10"), classes=CLASSES, seeds=SEEDS):
+    """Rows of all methods; ``world``: from an `At` to its mean, or to None for no row."""
     lines = []
     metrics = ["local_test_acc", "new_test_acc", "new_test_acc_weights", "new_test_acc_outputs"]
     for dataset, number in product(datasets, classes):
         who = [("fedavg", BUDGETS[dataset][-1]), LOCAL, ("mtl", 1800)]
         who += [("lg_fedavg", budget) for budget in BUDGETS[dataset]]
-        table = records.PRINTED[dataset][0]
-        for (method, rounds), (protocol, selection), metric in product(who, SELECTIONS, metrics):
-            mean = worlds(dataset, number, method, rounds, metric, protocol, selection)
-            if mean is None:
+        for (method, rounds), metric, reading in product(who, metrics, READINGS.values()):
+            at = At(dataset, number, method, rounds, metric, *reading)
+            if (mean := world(at)) is None:
                 continue
-            ids = dict(table=table, classes_per_device=number, method=method, fedavg_rounds=rounds)
-            ids |= dict(lg_rounds=100 * (method == "lg_fedavg"), metric=metric)
-            ids |= dict(protocol=protocol, selection=selection)
+            ids = dict(table=records.PRINTED[dataset][0], classes_per_device=number, method=method)
+            ids |= dict(fedavg_rounds=rounds, lg_rounds=100 * (method == "lg_fedavg"))
+            ids |= dict(metric=metric, protocol=at.protocol, selection=at.selection)
             sign = 1 if method == "fedavg" else -1
             own = 1e-8 * (method == "local_only") * metric.endswith("outputs")  # not just as others
             values = {seed: mean + sign * NOISE[seed % 4] + own * (seed % 2) for seed in seeds}
@@ -42,22 +43,20 @@ def stored(worlds, datasets=("mnist", "cifar10"), classes=CLASSES, seeds=SEEDS):
     return pd.DataFrame(lines)
 
 
-def all_true(dataset, classes, method, rounds, metric, protocol, selection):
+def all_true(at):
     """A world in which every claim holds, by a wide margin."""
-    local = {"fedavg": 60.0, "local_only": 70.0, "mtl": 71.0, "lg_fedavg": 90.0 - classes}[method]
-    new = {"fedavg": 58.0, "local_only": 20.0, "mtl": 20.0, "lg_fedavg": 58.0}[method]
-    if method == "lg_fedavg" and dataset == "cifar10" and rounds == 1800:
-        new += 2
-    return local if metric == "local_test_acc" else new
+    if at.metric == "local_test_acc":
+        return dict(fedavg=60.0, local_only=70.0, mtl=71.0, lg_fedavg=90.0 - at.classes)[at.method]
+    ahead = 2 * ((at.dataset, at.method, at.rounds) == ("cifar10", "lg_fedavg", 1800))
+    return dict(fedavg=58.0, local_only=20.0, mtl=20.0, lg_fedavg=58.0 + ahead)[at.method]
 
 
-def all_false(dataset, classes, method, rounds, metric, protocol, selection):
+def all_false(at):
     """The opposite: LG-FedAvg is behind at home, ways to serve differ, local-only serves well."""
-    local = {"fedavg": 80.0, "local_only": 80.0, "mtl": 80.0, "lg_fedavg": 60.0 + classes}[method]
-    new = {"fedavg": 70.0, "local_only": 65.0, "mtl": 65.0, "lg_fedavg": 50.0}[method]
-    if metric == "new_test_acc_weights" and method == "lg_fedavg":
-        new -= 3
-    return local if metric == "local_test_acc" else new
+    if at.metric == "local_test_acc":
+        return 60.0 + at.classes if at.method == "lg_fedavg" else 80.0
+    behind = 3 * (at.metric == "new_test_acc_weights")
+    return dict(fedavg=70.0, local_only=65.0, mtl=65.0, lg_fedavg=50.0 - behind)[at.method]
 
 
 def read(rows, reading=SOUND):
@@ -109,12 +108,8 @@ def test_every_number_of_classes_is_a_comparison_and_a_trend_needs_all():
 
 
 def test_l6_tells_the_two_averages_apart():
-    def world(dataset, classes, method, rounds, metric, *reading):
-        if method == "local_only" and metric == "new_test_acc_outputs":
-            return 57.0
-        return all_true(dataset, classes, method, rounds, metric, *reading)
-
-    rows = stored(world)
+    served = "local_only", "new_test_acc_outputs"
+    rows = stored(lambda at: 57.0 if (at.method, at.metric) == served else all_true(at))
     assert verdicts(rows)["L6"] == verdict.REFUTED
     lines = told_of(rows)["L6"].lines
     apart = lines.groupby(lines["name"].str.contains("weights"))["outcome"].unique()
@@ -122,21 +117,15 @@ def test_l6_tells_the_two_averages_apart():
 
 
 def test_l9_as_released_reads_the_last_round():
-    def world(dataset, classes, method, rounds, metric, protocol, selection):
-        if (metric, selection) == ("new_test_acc_outputs", "best_test"):
-            return None  # the released evaluation has none there
-        return all_true(dataset, classes, method, rounds, metric, protocol, selection)
-
-    assert verdicts(stored(world), "as released, best on test")["L9"] == verdict.CONFIRMED
+    none = "new_test_acc_outputs", "best_test"  # the released evaluation has none there
+    rows = stored(lambda at: None if (at.metric, at.selection) == none else all_true(at))
+    assert verdicts(rows, "as released, best on test")["L9"] == verdict.CONFIRMED
 
 
 def test_l8_needs_a_rising_advantage():
-    def flat(dataset, classes, method, rounds, metric, *reading):
-        if metric == "local_test_acc" and method == "lg_fedavg":
-            return 65.0
-        return all_true(dataset, classes, method, rounds, metric, *reading)
-
-    found = verdicts(stored(flat, ["cifar10"]))
+    flat = "lg_fedavg", "local_test_acc"
+    world = stored(lambda at: 65.0 if (at.method, at.metric) == flat else all_true(at), ["cifar10"])
+    found = verdicts(world)
     assert found["L8"] == verdict.INCONCLUSIVE and found["L1"] == verdict.CONFIRMED
 
 
@@ -148,8 +137,8 @@ GAPS = {
 }
 
 
-def by_reading(dataset, classes, method, rounds, metric, *reading):
-    return 50.0 + (GAPS[reading] if method == "lg_fedavg" else 0)
+def by_reading(at):
+    return 50.0 + (GAPS[at.protocol, at.selection] if at.method == "lg_fedavg" else 0)
 
 
 def test_the_parts_of_a_gap_sum_to_the_papers():
@@ -169,10 +158,8 @@ def test_the_parts_of_a_gap_sum_to_the_papers():
 
 
 def test_the_parts_of_a_gap_are_of_the_seeds_that_every_reading_has():
-    def other_seed(*cell):
-        return 90.0 if "as_described" in cell else None
-
-    rows = pd.concat([stored(by_reading), stored(other_seed, seeds=(7,))])
+    other = stored(lambda at: 90.0 if at.protocol == "as_described" else None, seeds=(7,))
+    rows = pd.concat([stored(by_reading), other])
     same = PAGE.decomposition(stored(by_reading))
     pd.testing.assert_frame_equal(PAGE.decomposition(rows), same)
     assert PAGE.decomposition(rows[rows["protocol"] == "as_described"]).empty

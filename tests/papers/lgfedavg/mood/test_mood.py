@@ -1,5 +1,7 @@
 """What is selected and claimed, by hand; impossible settings; one's own file."""
 
+from itertools import product
+
 import pandas as pd
 import pytest
 
@@ -74,17 +76,15 @@ def test_ones_own_file_is_trained_on_and_a_bad_one_refused_before(tmp_path, monk
             MOOD.run(cfg, [0], record=False, resume=False, workers=1)
 
 
-def made(values: dict[float, float], source="chats", seeds=(0, 1, 2), **more) -> pd.DataFrame:
+def made(values: dict[float, float], source="chats") -> pd.DataFrame:
     """Test accuracies by alpha, a little more for each seed; 0.6 is best on validation rows."""
-    return pd.DataFrame(
-        stored_row(**ids(source, alpha), seed=seed, metric=metric, value=value) | more
-        for alpha, level in values.items()
-        for seed in seeds
-        for metric, value in (
-            ("test_acc", level + 0.1 * seed * (alpha + 1)),
-            ("validation_acc", 90 if alpha == 0.6 else 50 + level / 10),
-        )
-    )
+    rows = []
+    for (alpha, level), seed in product(values.items(), range(3)):
+        judged = 90 if alpha == 0.6 else 50 + level / 10
+        tested, line = level + 0.1 * seed * (alpha + 1), ids(source, alpha) | dict(seed=seed)
+        rows += [stored_row(**line, metric="test_acc", value=tested)]
+        rows += [stored_row(**line, metric="validation_acc", value=judged)]
+    return pd.DataFrame(rows)
 
 
 HUMP = dict(zip(ALPHAS, (50, 55, 99, 60, 58, 52), strict=True))  # 0.4 is best on test rows alone
@@ -121,11 +121,8 @@ def test_every_source_and_share_is_a_piece_that_can_be_run_alone():
     other = MOOD.settings("paper", **MOOD.joined(slower))
     assert (other.sources, other.alphas, other.lr) == (("chats",), ALPHAS, SLOWER)
     assert {dict(p.cell)["lr"] for p in slower} == {SLOWER}
-
-
-def test_a_plan_never_joins_pieces_of_two_rates():
-    pieces = [p for p in MOOD.pieces("as_described") if p.name == "chats:0.4"]
-    tasks = Planner([], Ledger(pieces, "cpu: A")).tasks((piece, 0) for piece in pieces)
+    both = [p for p in pieces if p.name == "chats:0.4"]  # of two rates: a plan never joins them
+    tasks = Planner([], Ledger(both, "cpu: A")).tasks((piece, 0) for piece in both)
     assert sorted(task.settings.lr for task in tasks) == [SLOWER, 0.005]
 
 

@@ -13,12 +13,35 @@ L, B, G = sp.symbols("L B G", positive=True)
 CURVE = alpha**2 * L + (1 - alpha) ** 2 * B + (1 - alpha**2) * G
 BIAS = (M - 1) / M * c * d * rho2
 LOCAL, GLOBAL = d / N * s2, d / (M * N) * s2
+BEST = B / (B + L - G)
+PRINTED, CORRECTED = rho2 / (rho2 + d * s2 / N), c * rho2 / (c * rho2 + s2 / N)
+n = M * N
+FACTOR = (n - 2) * (n**2 + 3 * n - 2 * d - 2) / ((n - 1) * (n + 2) * (n - d - 1))  # of B
+kappa, small = sp.symbols("kappa small")
+# E tr (X'X/(cN))^2 over rows i, i', with E|x|^4 / c^2 = (kappa + 1) d
+SQUARE = (N * (kappa + 1) * d + N * (N - 1) * d) / N**2
+FIRST = sp.series(FACTOR.subs(N, 1 / (M * small)), small, 0, 2).removeO()
+VANISH = {
+    "variances L and G, squared bias B, and a covariance of G add up to the curve": CURVE
+    - (alpha**2 * L + (1 - alpha) ** 2 * (B + G) + 2 * alpha * (1 - alpha) * G),
+    "the best weight is where the curve is flat": sp.diff(CURVE, alpha).subs(alpha, BEST),
+    "and that is its minimum, as L > G": sp.diff(CURVE, alpha, 2) - 2 * (B + L - G),
+    "in which M and d cancel": BEST.subs({B: BIAS, L: LOCAL, G: GLOBAL}) - CORRECTED,
+    "gain over local": CURVE.subs(alpha, 1) - CURVE.subs(alpha, BEST) - (L - G) ** 2 / (B + L - G),
+    "gain over global": CURVE.subs(alpha, 0) - CURVE.subs(alpha, BEST) - B**2 / (B + L - G),
+    "the best weight is a half where both tie": (2 * BEST - 1) * (B + L - G) - (B + G - L),
+    "E|X'X/(cN) - I|_F^2": SQUARE - 2 * d + d - kappa * d / N,
+    "the next order agrees with the exact one": FIRST - 1 - (d + 1) * small,
+}
 
 
-def test_the_three_parts_add_up_to_the_curve():
-    """Variances L and G, squared bias B of the global model, and a covariance equal to G."""
-    parts = alpha**2 * L + (1 - alpha) ** 2 * (B + G) + 2 * alpha * (1 - alpha) * G
-    assert sp.expand(parts - CURVE) == 0
+@pytest.mark.parametrize("step", VANISH)
+def test_steps_of_the_proof(step):
+    assert sp.simplify(VANISH[step]) == 0
+
+
+def test_the_printed_weight_is_right_only_for_c_one_over_d():
+    assert sp.solve(sp.numer(sp.together(PRINTED - CORRECTED)), c) == [1 / d]
 
 
 @pytest.mark.parametrize("devices", [2, 3, 7])
@@ -30,38 +53,6 @@ def test_variance_of_a_device_about_the_mean(devices):
     assert sp.simplify(variance - (BIAS / (c * d)).subs(M, devices)) == 0
     trace = ((variance * sp.eye(3)) * (c * sp.eye(3))).trace()
     assert sp.simplify(trace - BIAS.subs({M: devices, d: 3})) == 0
-
-
-def test_best_weight_minimises_and_m_cancels():
-    best = sp.solve(sp.diff(CURVE, alpha), alpha)
-    assert len(best) == 1 and sp.simplify(best[0] - B / (B + L - G)) == 0
-    assert sp.diff(CURVE, alpha, 2).equals(2 * (B + L - G))  # positive as L > G
-    leading = best[0].subs({B: BIAS, L: LOCAL, G: GLOBAL})
-    assert sp.simplify(leading - c * rho2 / (c * rho2 + s2 / N)) == 0
-
-
-def test_printed_weight_is_right_only_for_c_one_over_d():
-    printed = rho2 / (rho2 + d * s2 / N)
-    corrected = c * rho2 / (c * rho2 + s2 / N)
-    assert sp.solve(sp.numer(sp.together(printed - corrected)), c) == [1 / d]
-
-
-def test_gain_over_both_extremes():
-    best = B / (B + L - G)
-    gain_local = sp.factor(CURVE.subs(alpha, 1) - CURVE.subs(alpha, best))
-    gain_global = sp.factor(CURVE.subs(alpha, 0) - CURVE.subs(alpha, best))
-    assert sp.simplify(gain_local - (L - G) ** 2 / (B + L - G)) == 0
-    assert sp.simplify(gain_global - B**2 / (B + L - G)) == 0
-    # L - E(0) = (L - G) - B and best - 1/2 = (B - (L - G)) / (2 (B + L - G)): same zero
-    assert sp.simplify((best - sp.Rational(1, 2)) * 2 * (B + L - G) - (B + G - L)) == 0
-
-
-def test_spread_of_the_sample_covariance():
-    """E|X'X/(cN) - I|_F^2 = kappa d / N, kappa = E|x|^4/(c^2 d) - 1: mean over i, i' of rows."""
-    fourth, kappa = sp.symbols("fourth kappa")  # E|x|^4 / c^2
-    square = (N * fourth + N * (N - 1) * d) / N**2  # E tr (X'X/(cN))^2
-    spread = sp.expand(square - 2 * d + d)
-    assert sp.simplify(spread.subs(fourth, (kappa + 1) * d) - kappa * d / N) == 0
 
 
 def test_moments_of_each_law():
@@ -79,8 +70,7 @@ def test_moments_of_each_law():
 
 def gaussian_bias():
     """B / (c rho^2) for normal x, from moments of the matrix beta law (zonal polynomials)."""
-    n, p = M * N, N / 2
-    half = n / 2
+    p, half = N / 2, n / 2
     zonal2 = p * (p + 1) / (half * (half + 1)) * d * (d + 2) / 3
     zonal11 = p * (p - sp.S.Half) / (half * (half - sp.S.Half)) * 2 * d * (d - 1) / 3
     a, b = sp.symbols("a b")  # E[U_ij U_kl] = a d_ij d_kl + b (d_ik d_jl + d_il d_jk)
@@ -95,21 +85,12 @@ def gaussian_bias():
 
 
 def test_exact_bias_for_normal_inputs():
-    n = M * N
-    factor = (n - 2) * (n**2 + 3 * n - 2 * d - 2) / ((n - 1) * (n + 2) * (n - d - 1))
-    assert sp.simplify(gaussian_bias() - (M - 1) / M * d * factor) == 0
+    assert sp.simplify(gaussian_bias() - (M - 1) / M * d * FACTOR) == 0
     one = 1 - 2 / M + M * (N / 2) * (N / 2 + 1) / ((n / 2) * (n / 2 + 1))  # d = 1: U is a Beta
-    assert sp.simplify(((M - 1) / M * factor).subs(d, 1) - one) == 0
+    assert sp.simplify(((M - 1) / M * FACTOR).subs(d, 1) - one) == 0
     p = Problem(0.3, 1.0, theory.normal(5, c=0.7), devices=3, rows=20)
     value = float((c * rho2 * gaussian_bias()).subs({M: 3, N: 20, d: 5, c: 0.7, rho2: 0.09}))
     assert page("lgfedavg/theory").gaussian(p).bias == pytest.approx(value, rel=1e-12)
-
-
-def test_next_order_agrees_with_the_exact_one():
-    n, kappa, small = M * N, d + 1, sp.symbols("small")
-    factor = (n - 2) * (n**2 + 3 * n - 2 * d - 2) / ((n - 1) * (n + 2) * (n - d - 1))
-    first = sp.series(factor.subs(N, 1 / (M * small)), small, 0, 2).removeO()
-    assert sp.simplify(first - 1 - kappa * small) == 0
 
 
 def test_the_copied_attribute_in_closed_form():
