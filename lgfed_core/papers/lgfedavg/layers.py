@@ -152,20 +152,15 @@ class Layers(experiment.Experiment):
 
 def _start(cfg: Settings, outcome: Outcome) -> pd.DataFrame:
     """FedAvg's model at the start; as released its best on test so far, without a local test."""
-    history, end = outcome.history, cfg.base.rounds(cfg.start)
-    lines = []
-    for seed in outcome.final.index:
-        mine = history[(history["seed"] == seed) & (history["round"] <= end)]
-        line = lgfedavg_rows.at_round(mine, end)
-        line = mine.max() if cfg.base.released and len(mine) else line
-        tests = {f"new_test_acc_{way}": line["new_test_acc"] for way in lgfedavg_rows.NEW}
-        if not cfg.base.released:
-            tests["local_test_acc"] = line["local_test_acc"]
-        selection = "best_test" if cfg.base.released else "last"
-        lines += [(seed, selection, name, 100 * value) for name, value in tests.items()]
-    found = pd.DataFrame(lines, columns=["seed", "selection", "metric", "value"])
+    end, released = cfg.base.rounds(cfg.start), cfg.base.released
+    history = outcome.history.reindex(columns=["seed", "round", "new_test_acc", "local_test_acc"])
+    when = history["round"] <= end if released else history["round"] == end
+    found = history[when].groupby("seed").max().reindex(outcome.final.index)
+    tests = {f"new_test_acc_{way}": found["new_test_acc"] for way in lgfedavg_rows.NEW}
+    tests |= {} if released else dict(local_test_acc=found["local_test_acc"])
+    lines = lgfedavg_rows.percent(pd.DataFrame(tests).reset_index(), ["seed"])
     ids = dict(classes_per_device=cfg.classes, fedavg_rounds=cfg.start, lg_rounds=0)
-    return found.assign(table=TABLE, **ids)
+    return lines.assign(selection="best_test" if released else "last", table=TABLE, **ids)
 
 
 def chosen(data: str) -> tuple[str, int]:

@@ -1,8 +1,6 @@
 """Result rows and curves of LG-FedAvg's experiments: made of outcomes, and read again by seed."""
 
-import math
-from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import pandas as pd
 
@@ -43,24 +41,23 @@ def rows(cfg, part: str, outcome: Outcome, table: str) -> pd.DataFrame:
     count = here.deployed if method == "mtl" else here.papers  # which is 0 without rounds
     sent = {"params_communicated": float(count(*done))}
 
-    def more(selection: str, final: pd.Series) -> dict:
-        lost = {name: final[f"last_{name}"] for name in (DIVERGED,) if f"last_{name}" in final}
-        return sent | (lost if selection == "last" else {})
+    def more(selection: str, final: pd.DataFrame) -> dict:
+        last = selection == "last" and f"last_{DIVERGED}" in final
+        return sent | ({DIVERGED: final[f"last_{DIVERGED}"]} if last else {})
 
     ids = zip(IDS, (cfg.classes, method, fed_rounds, lg_rounds), strict=True)
     return tidy(cfg, part, outcome, more).assign(table=table, **dict(ids))
 
 
-def tidy(cfg, part: str, outcome: Outcome, more: Callable[[str, pd.Series], dict]) -> pd.DataFrame:
+def tidy(
+    cfg, part: str, outcome: Outcome, more: Callable[[str, pd.DataFrame], dict]
+) -> pd.DataFrame:
     """Columns seed, selection, metric, value: tests in percent, and ``more(selection, final)``."""
-    kind, lines = global_model if part == "fedavg" else personal_models, []
-    for seed, final in outcome.final.iterrows():
-        history = outcome.history[outcome.history["seed"] == seed]
-        for selection, metrics in kind(cfg, history, final).items():
-            values = {name: 100 * value for name, value in metrics.items()}
-            values |= more(selection, final)
-            lines += [(seed, selection, name, value) for name, value in values.items()]
-    return pd.DataFrame(lines, columns=["seed", "selection", "metric", "value"])
+    kind, found = global_model if part == "fedavg" else personal_models, []
+    for selection, tests in kind(cfg, outcome.history, outcome.final).items():
+        wide = (100 * tests).assign(**more(selection, outcome.final)).reset_index()
+        found.append(wide.melt("seed", var_name="metric").assign(selection=selection))
+    return pd.concat(found, ignore_index=True)
 
 
 def named(cfg, part: str) -> tuple[str, int, int]:
@@ -74,41 +71,30 @@ def named(cfg, part: str) -> tuple[str, int, int]:
     }[part]
 
 
-def global_model(cfg, history: pd.DataFrame, final: pd.Series) -> dict[str, dict]:
-    """Both selections of FedAvg; as released one accuracy stands in both columns."""
-    last = at_round(history, cfg.rounds(max(cfg.budgets)))
-    local = "new_test_acc" if cfg.released else "local_test_acc"
-    return {
-        selection: {
-            "local_test_acc": line[when + local],
-            "new_test_acc": line[f"{when}new_test_acc"],
-        }
-        for selection, line, when in (("last", last, ""), (SELECTION[cfg.protocol], final, "best_"))
-    }
+def global_model(cfg, history: pd.DataFrame, final: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Both selections of FedAvg, by seed; as released one accuracy stands in both columns."""
+    tests = ["local_test_acc", "new_test_acc"]
+    both = ["new_test_acc", "new_test_acc"] if cfg.released else tests
+    at_end = history[history["round"] == cfg.rounds(max(cfg.budgets))].set_index("seed")
+    last = at_end.reindex(final.index, columns=tests)[both]
+    best = final[[f"best_{test}" for test in both]]
+    found = {"last": last, SELECTION[cfg.protocol]: best}
+    return {selection: numbers.set_axis(tests, axis=1) for selection, numbers in found.items()}
 
 
-def at_round(history: pd.DataFrame, number: int) -> Mapping[str, float]:
-    """One seed's line of a round; all NaN where the run had ended before."""
-    there = history[history["round"] == number]
-    return there.iloc[0] if len(there) else defaultdict(lambda: math.nan)
-
-
-def personal_models(cfg, history: pd.DataFrame, final: pd.Series) -> dict[str, dict]:
-    """Both selections of personal models; new devices are served as the protocol says."""
-    ways = (f"new_test_acc_{way}" for way in NEW)
-    tests = [t for t in ("local_test_acc", *ways) if f"last_{t}" in final]
-    found = {
-        selection: {t: final[f"{when}_{t}"] for t in tests if f"{when}_{t}" in final}
-        for when, selection in (("last", "last"), ("best", SELECTION[cfg.protocol]))
-    }
+def personal_models(cfg, history: pd.DataFrame, final: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Both selections of personal models, by seed; new devices are served as the protocol says."""
+    tests = ["local_test_acc", *(f"new_test_acc_{way}" for way in NEW)]
+    found = {}
+    for when, selection in (("last", "last"), ("best", SELECTION[cfg.protocol])):
+        names = {f"{when}_{test}": test for test in tests if f"{when}_{test}" in final}
+        found[selection] = final[[*names]].rename(columns=names)
     if "averaged_local_test_acc" in history:  # LG-FedAvg as released: the peak round's average
-        peak = history.loc[history["averaged_local_test_acc"].idxmax()]
-        names = {"local_test_acc": "local_test_acc", "new_test_acc_weights": "new_test_acc"}
-        found["best_test"] = {name: peak[f"averaged_{column}"] for name, column in names.items()}
-    for metrics in found.values():
-        served = "weights" if cfg.released else "outputs"
-        metrics["new_test_acc"] = metrics[f"new_test_acc_{served}"]
-    return found
+        peaks = history.loc[history.groupby("seed")["averaged_local_test_acc"].idxmax()]
+        names = {"averaged_local_test_acc": tests[0], "averaged_new_test_acc": tests[1]}
+        found["best_test"] = peaks.set_index("seed")[[*names]].rename(columns=names)
+    served = "new_test_acc_weights" if cfg.released else "new_test_acc_outputs"
+    return {name: some.assign(new_test_acc=some[served]) for name, some in found.items()}
 
 
 def progress(cfg, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:

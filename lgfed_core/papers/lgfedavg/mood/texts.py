@@ -222,15 +222,15 @@ class Vocabulary:
         return pad_sequence([torch.tensor(row, dtype=torch.float) for row in rows], True)
 
 
-def vocabulary(texts: Texts, most: int, least: int = 2) -> Vocabulary:
-    """Words that are ``least`` times or more among the first ``most`` of all texts, whoever has
-    them and whatever for; or those with known vectors."""
+def vocabulary(texts: Texts, most: int) -> Vocabulary:
+    """Words that are twice or more among the first ``most`` of all texts, whoever has them and
+    whatever for; or those with known vectors."""
     if texts.vectors is not None:
         numbers = {word: 2 + i for i, word in enumerate(texts.vectors)}
         known = torch.from_numpy(np.stack(list(texts.vectors.values()))).float()
         return Vocabulary(numbers, known)
     often = Counter(word for text in texts.words for word in text[:most])
-    kept = sorted(word for word, n in often.items() if n >= least)
+    kept = sorted(word for word, n in often.items() if n >= 2)
     return Vocabulary({word: 2 + i for i, word in enumerate(kept)})
 
 

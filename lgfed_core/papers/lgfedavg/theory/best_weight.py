@@ -157,16 +157,14 @@ def errors(
     return quadratic(draws, rho, sigma, on) @ np.vander(np.atleast_1d(alpha), 3, increasing=True).T
 
 
-def optimum(
-    draws: Draws, rho: float, sigma: float, on: str = "population"
-) -> tuple[float, float, NDArray]:
+def optimum(draws: Draws, rho: float, sigma: float) -> tuple[float, float, NDArray]:
     """(weight, se, by_draw): the measured alpha*, where the mean error over draws is least, its
-    standard error, and its linearised value in each draw [D]; ``on`` as for `quadratic`.
+    standard error, and its linearised value in each draw [D]; on fresh x and clean targets.
 
     The mean error is a parabola, so its minimum is a ratio of means, -e1 / (2 e2), found without a
     grid; the standard error is that of a ratio estimator (delta method), over draws. NaN for one.
     """
-    _, e1, e2 = quadratic(draws, rho, sigma, on).T
+    _, e1, e2 = quadratic(draws, rho, sigma).T
     weight = -e1.mean() / (2 * e2.mean())
     by_draw = weight + (-e1 / 2 - weight * e2) / e2.mean()
     se = by_draw.std(ddof=1) / np.sqrt(len(draws)) if len(draws) > 1 else np.nan

@@ -141,18 +141,18 @@ def with_own_heads(fed: Federation, start: Tensor) -> tuple[Federation, Tensor]:
     return replace(fed, net=net), torch.stack(starts).to(start.device)
 
 
-def _rounds(cfg: Settings, part: str, selection: str, final: pd.Series) -> dict[str, float]:
-    """FedAvg rounds, and parameters sent by the paper's convention, of one run."""
+def _rounds(cfg: Settings, part: str, selection: str, final: pd.DataFrame) -> dict:
+    """FedAvg rounds, and parameters sent by the paper's convention, of each run."""
     done, further, reached = cfg.fedavg_rounds, 0, {}
     if part == "local":
         done = 0
     elif part == "fedavg":
-        done = done if selection == "last" else int(final["best_round"])
+        done = done if selection == "last" else final["best_round"].astype(int)
     else:
-        done, further = int(final["goal_round"]) or done, cfg.further
-        reached = {"goal_reached": float(final["reached"])}
+        done, further = final["goal_round"].astype(int).replace(0, done), cfg.further
+        reached = {"goal_reached": final["reached"]}
     sent = records.system(cfg).papers(done, further)
-    return {"fedavg_rounds": float(done), "params_communicated": float(sent)} | reached
+    return {"fedavg_rounds": done, "params_communicated": sent} | reached
 
 
 class Version1(phases.PhasedExperiment):
