@@ -103,13 +103,8 @@ class Questions(Experiment):
             return way.assign(table=LONG, long=cfg.long) if cfg.long > 1 else way
         if part == "lg_scratch":
             return way.assign(**common)
-        lines = [
-            dict(seed=seed, metric=metric, value=float(value))
-            for seed, mine in history.groupby("seed")
-            for metric, value in at_goal(cfg, part, mine).items()
-        ]
-        end = pd.DataFrame(lines).assign(**ids(part))
-        return pd.concat([end, way]).assign(**common)
+        end = at_goal(cfg, part, history).reset_index().melt("seed", var_name="metric")
+        return pd.concat([end.assign(**ids(part)), way]).assign(**common)
 
     def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
         """Curves to draw: method, start, seed, round (of the line), metric, value in percent."""
@@ -134,20 +129,22 @@ def lengths(cfg: Settings) -> dict[str, int]:
     return dict(fedavg=cfg.rounds, lg_fedavg=cfg.further, lg_scratch=cfg.scratch)
 
 
-def at_goal(cfg: Settings, part: str, history: pd.DataFrame) -> dict[str, float]:
-    """Table 2's numbers of one seed at the first look at which it had the goal, or in the last
-    round; parameters sent by the papers' count, of the network that was trained."""
+def at_goal(cfg: Settings, part: str, history: pd.DataFrame) -> pd.DataFrame:
+    """Table 2's numbers by seed at the first look at which it had the goal, or in the last round;
+    parameters sent by the papers' count, of the network that was trained."""
     there = history[history["validation_acc"] >= cfg.goal]
-    line = (there if len(there) else history.tail(1)).iloc[0]
-    own = int(line["round"])
+    looks = pd.concat([there, history.groupby("seed").tail(1)])
+    first = looks.drop_duplicates("seed").set_index("seed")
+    own = first["round"].astype(int)
     rounds = (own, 0) if part == "fedavg" else (cfg.start, own)
-    return dict(
-        local_test_acc=100 * line["local_test_acc"],
+    found = dict(
+        local_test_acc=100 * first["local_test_acc"],
         fedavg_rounds=rounds[0],
         lg_rounds=rounds[1],
         params_communicated=system(cfg).papers(*rounds),
-        goal_reached=len(there) > 0,
+        goal_reached=first.index.isin(there["seed"]),
     )
+    return pd.DataFrame(found, dtype=float)
 
 
 QUESTIONS = Questions()

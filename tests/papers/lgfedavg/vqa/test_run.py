@@ -25,11 +25,11 @@ def history(values, every=1) -> pd.DataFrame:
 
 def test_the_goal_is_where_validation_rows_first_have_it():
     cfg, own = QUESTIONS.settings("smoke", goal=0.5), system(SMOKE)
-    found = at_goal(cfg, "fedavg", history([0.3, 0.5, 0.4, 0.6]))
+    found = at_goal(cfg, "fedavg", history([0.3, 0.5, 0.4, 0.6])).loc[0]
     assert found["fedavg_rounds"] == 2 and found["lg_rounds"] == 0 and found["goal_reached"]
     assert found["local_test_acc"] == pytest.approx(51)
     assert found["params_communicated"] == 2 * own.total * (own.m + own.K)
-    found = at_goal(cfg, "lg_fedavg", history([0.3, 0.4]))
+    found = at_goal(cfg, "lg_fedavg", history([0.3, 0.4])).loc[0]
     assert (found["fedavg_rounds"], found["lg_rounds"]) == (cfg.start, 2)
     assert not found["goal_reached"]
     sent = (2 * own.shared + cfg.start * own.total) * (own.m + own.K)
