@@ -23,7 +23,6 @@ from lgfed_core.engine.trackers import Personal
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence.records import select
 from lgfed_core.methods import FedAvg, LGFedAvg, LGFedAvgV1
-from lgfed_core.models.layout import joined
 from lgfed_core.papers.parts import following
 from lgfed_core.papers.settings import Range
 
@@ -130,15 +129,9 @@ def with_own_heads(fed: Federation, start: Tensor) -> tuple[Federation, Tensor]:
 
     Each device's own head begins as a copy of the global one.
     """
-    net, starts = models.mlp_mnist_v1(), []
-    for vector in start:
-        plain = models.mlp_mnist()
-        torch.nn.utils.vector_to_parameters(vector, plain.parameters())
-        net.load_state_dict(plain.state_dict(), strict=False)
-        net.own4.load_state_dict(plain.fc4.state_dict())
-        net.own5.load_state_dict(plain.fc5.state_dict())
-        starts.append(joined(net))
-    return replace(fed, net=net), torch.stack(starts).to(start.device)
+    net = models.make(models.mlp_mnist_v1, 0)
+    own = start[:, -models.count(net, models.auxiliary_layers(net)) :]  # the global head is last
+    return replace(fed, net=net), torch.cat([start, own], 1)
 
 
 def _rounds(cfg: Settings, part: str, selection: str, final: pd.DataFrame) -> dict:
