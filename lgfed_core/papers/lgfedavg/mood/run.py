@@ -98,8 +98,9 @@ class Mood(Experiment):
     federation = staticmethod(federation)
 
     def parts(self, cfg, seeds, device) -> Iterable[Part]:
+        folder = self.folder(cfg, seeds)
         for name in cfg.cells:
-            yield Part(name, cfg.rounds, self._saved(cfg, seeds, name))
+            yield Part(name, cfg.rounds, folder / f"{name.replace(':', '_')}.safetensors")
 
     def places(self, cfg) -> tuple[str, Iterable[str]]:
         return f"{cfg.scale}-{cfg.protocol}", {"sources", "alphas"}
@@ -125,12 +126,13 @@ class Mood(Experiment):
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
         # all of them are read, and a wrong file refused, before anything trains
         federations = {source: federation(cfg, source, seeds, device) for source in cfg.sources}
-        for name, (source, alpha) in cfg.cells.items():
+        parts = self.parts(cfg, seeds, device)
+        for part, (source, alpha) in zip(parts, cfg.cells.values(), strict=True):
             fed, start = federations[source]
             how = fed, cfg.method(alpha, fed.net), cfg.training, cfg.rounds, start
-            saved = folder and self._saved(cfg, seeds, name)
             label = f"{who(seeds)}, {source}: alpha {alpha:g}"
-            yield name, run(*how, tracker=Watch(), saved=saved, label=label, **engine)
+            more = dict(saved=folder and part.saved, label=label) | engine
+            yield part.name, run(*how, tracker=Watch(), **more)
 
     def records(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         return super().records(cfg, part, outcome).assign(scale=cfg.recorded)
@@ -161,9 +163,6 @@ class Mood(Experiment):
         """Curves to draw: stand_in, alpha, seed, round, metric, value (mean over restarts, %)."""
         means = {part: _mean(history) for part, history in histories.items() if len(history)}
         return by_round(means, lambda part: ids(*cfg.cells[part], cfg.lr, cfg.file))
-
-    def _saved(self, cfg, seeds, name: str) -> Path:
-        return self.folder(cfg, seeds) / f"{name.replace(':', '_')}.safetensors"
 
 
 def ids(source: str, alpha: float, lr: float = Settings.lr, file: str = "") -> dict:

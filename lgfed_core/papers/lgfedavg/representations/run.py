@@ -6,7 +6,7 @@ adversary. They train the first, and the last on incomes. Here all train on the 
 and batches, from the same f and g, with few labels or many; the question is our own.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pandas as pd
@@ -35,8 +35,9 @@ class RepresentationsLearned(Experiment):
     chooses = frozenset({"ways", "labels", "weights"})
 
     def parts(self, cfg, seeds, device) -> Iterable[Part]:
-        for part in cfg.cells:
-            yield Part(part, cfg.rounds, self._saved(cfg, part, seeds))
+        folder = self.folder(cfg, seeds)
+        for name in cfg.cells:
+            yield Part(name, cfg.rounds, folder / f"{name.replace(':', '_')}.safetensors")
 
     def pieces(self, protocol: str) -> list[Piece]:
         """A piece for each part that the page shows; those of usual weight first."""
@@ -57,7 +58,8 @@ class RepresentationsLearned(Experiment):
         images = pictures(cfg)
         splits = [split(cfg, images, seed) for seed in seeds]
         every = max(1, cfg.rounds // cfg.looks)
-        for part, (way, labels, weight) in cfg.cells.items():
+        parts = self.parts(cfg, seeds, device)
+        for part, (way, labels, weight) in zip(parts, cfg.cells.values(), strict=True):
             given, held = few(images, splits, seeds, labels)
             nets = [cfg.net(way, seed) for seed in seeds]
             outcome = run(
@@ -67,11 +69,11 @@ class RepresentationsLearned(Experiment):
                 cfg.rounds,
                 torch.stack([joined(net) for net in nets]).to(device),
                 tracker=Representations(way, every, cfg.probe_rows),
-                saved=folder and self._saved(cfg, part, seeds),
-                label=f"{who(seeds)}: {part}",
+                saved=folder and part.saved,
+                label=f"{who(seeds)}: {part.name}",
                 **engine,
             )
-            yield part, outcome
+            yield part.name, outcome
 
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """The tidy rows of one part, in percent: at the end, and both tests by round."""
@@ -85,9 +87,6 @@ class RepresentationsLearned(Experiment):
     def progress(self, cfg: Settings, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
         """Curves to draw: way, labels, weight, seed, round, metric, value in percent."""
         return by_round(histories, lambda part: ids(*cfg.cells[part]))
-
-    def _saved(self, cfg, part: str, seeds: Sequence[int]):
-        return self.folder(cfg, seeds) / f"{part.replace(':', '_')}.safetensors"
 
 
 def ids(way: str, labels: int, weight: float) -> dict[str, Any]:

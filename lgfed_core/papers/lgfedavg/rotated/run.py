@@ -104,9 +104,10 @@ class Rotated(Experiment):
     chooses = frozenset({"classes", "lines", "vary", "usual"})
 
     def parts(self, cfg, seeds, device) -> Iterable[Part]:
-        for part, (line, own) in cfg.cells.items():
-            rounds = own.before if line == "before" else own.rounds
-            yield Part(part, rounds, self._saved(line, own, seeds))
+        for name, (line, own) in cfg.cells.items():
+            first = line == "before"
+            folder = self.folder(own.first if first else own, seeds)
+            yield Part(name, own.before if first else own.rounds, folder / f"{line}.safetensors")
 
     def pieces(self, protocol: str) -> list[Piece]:
         """A piece for each line of Table 3 and each split, what these go on from, and each other
@@ -136,14 +137,15 @@ class Rotated(Experiment):
 
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
         images, before = pictures(cfg), {}
-        for part, (line, own) in cfg.cells.items():
-            saved = folder and self._saved(line, own, seeds)
+        parts = self.parts(cfg, seeds, device)
+        for part, (line, own) in zip(parts, cfg.cells.values(), strict=True):
+            saved = folder and part.saved
             phases = Phases(own, images, seeds, device, engine)
             if line == "before":
                 outcome = before[own.overlap] = phases.before(saved)
             else:
                 outcome = phases.after(line, before[own.overlap], saved)
-            yield part, outcome
+            yield part.name, outcome
 
     def places(self, cfg) -> tuple[str, Iterable[str]]:
         return f"{cfg.scale}-{SPLITS[cfg.classes]}", self.chooses
@@ -169,10 +171,6 @@ class Rotated(Experiment):
         """Curves to draw: method, finetune_fraction_C, choice, seed, round, metric, value in %."""
         lines = {part: some for part, some in histories.items() if part[:6] != "before"}
         return by_round(lines, lambda part: ids(*part.split(":")))
-
-    def _saved(self, line: str, own: Settings, seeds: Sequence[int]):
-        folder = self.folder(own.first if line == "before" else own, seeds)
-        return folder / f"{line}.safetensors"
 
 
 def ids(line: str, choice: str = "") -> dict:

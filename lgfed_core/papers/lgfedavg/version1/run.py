@@ -26,7 +26,7 @@ from lgfed_core.methods import FedAvg, LGFedAvg, LGFedAvgV1
 from lgfed_core.papers.parts import following
 from lgfed_core.papers.settings import Range
 
-from .. import cifar10, mnist, phases, records, settings
+from .. import cifar10, phases, records, settings
 from .goals import Goal
 
 TABLE = "lgfedavg_v1_table1"
@@ -67,7 +67,7 @@ class Settings(settings.Settings):
     UNRELEASED = "version 1 has no released protocol: no code has its Algorithm 1"
 
     DATA = property(lambda self: self.data)
-    AUGMENT = property(lambda self: self._own.AUGMENT)
+    AUGMENT = property(lambda self: {"cifar10": cifar10.Settings.AUGMENT}.get(self.data))
     SHARDS = 2
 
     def fits(self) -> None:
@@ -84,10 +84,6 @@ class Settings(settings.Settings):
     def further(self) -> int:
         """How many rounds LG-FedAvg goes on for."""
         return max(1, round(self.lg_rounds * (self.lg_shrink or self.shrink)))
-
-    @property
-    def _own(self) -> type[settings.Settings]:
-        return mnist.Settings if self.data == "mnist" else cifar10.Settings
 
     def split(self, images: Dataset, seed: int) -> partition.Partition:
         labels = images.train.y, images.test.y
