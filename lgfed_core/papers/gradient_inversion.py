@@ -12,17 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor, nn
 
 from lgfed_core.data import Dataset, Split
 from lgfed_core.data.mnist import MEAN, STD
 from lgfed_core.engine import Federation, LocalTraining, run
-from lgfed_core.errors import SettingsError
-from lgfed_core.evidence.verdict import greater
 from lgfed_core.methods import FedAvg, LGFedAvg, Method
-from lgfed_core.methods.privacy import Privacy, Treatment
+from lgfed_core.methods.privacy import Treatment
 from lgfed_core.metrics import inversion
 from lgfed_core.models import last_layers, make
 from lgfed_core.models.images import MnistMLP
@@ -130,9 +127,20 @@ def nearest(changes: list[dict[str, Tensor]], layer: str, rows: Tensor) -> tuple
     return torch.stack(found), torch.stack(true)
 
 
-def below(net: MnistMLP):
-    """The private layers: rows [n, 784] -> h [n, 256]."""
-    return lambda x: net.fc2(net.fc1(x).relu()).relu()
+def sought(
+    scene: Scene, local: Method, layers: MnistMLP, steps: int, start: Tensor | None = None
+) -> Tensor:
+    """The row [K, 784] behind the h of each device, by so many steps of a search.
+
+    local: LG-FedAvg. layers: of this network are those that the server takes for the private ones.
+    start: as for `overhear`, where devices have trained on.
+    """
+
+    def below(x: Tensor) -> Tensor:  # rows [n, 784] -> h [n, 256]
+        return layers.fc2(layers.fc1(x).relu()).relu()
+
+    h = read_rows(overhear(scene, local, start=start), SHARED_FIRST).clamp(min=0)
+    return inversion.behind(below, h, scene.public().x, BLACK, WHITE, steps=steps)
 
 
 def attacks(
@@ -143,19 +151,14 @@ def attacks(
     apart: after how many rounds of LG-FedAvg, each for "later". rows: of a device in a whole round.
     steps: of the search behind private layers.
     """
-    net, mine, public = scene.net, scene.rows(), scene.public().x
+    net, mine = scene.net, scene.rows()
     few = scene.data.train.x[scene.held[:, :rows]]  # [K, n, 784]
     fed, local = FedAvg(), lg(net)
     batch = LocalTraining(lr=0.1, batch_size=10, momentum=0.5)
     found = {"FedAvg, one row": (read_rows(overhear(scene, fed), FIRST), mine)}
     several = overhear(scene, fed, rows, batch)
     found[f"FedAvg, a round of {rows} rows"] = nearest(several, FIRST, few)
-
-    def sought(start: Tensor | None, layers: MnistMLP) -> tuple[Tensor, Tensor]:
-        h = read_rows(overhear(scene, local, start=start), SHARED_FIRST).clamp(min=0)
-        return inversion.behind(below(layers), h, public, BLACK, WHITE, steps=steps), mine
-
-    found["LG-FedAvg, just now"] = sought(None, net)
+    found["LG-FedAvg, just now"] = sought(scene, local, net, steps), mine
     start, done = joined(net)[None], 0
     for until in sorted(apart):
         more = until - done
@@ -163,69 +166,7 @@ def attacks(
         shared = way.tensors["shared"][:, None]
         start = way.layout.join(shared, way.tensors["personal"])  # of layers [1, K, P]
         name = f"LG-FedAvg, {until} round{'s' * (until > 1)} later"
-        found[name], done = sought(start, net), until
-    found["LG-FedAvg, a stranger"] = sought(start, make(MnistMLP, 1))
+        found[name], done = (sought(scene, local, net, steps, start), mine), until
+    stranger = make(MnistMLP, 1)
+    found["LG-FedAvg, a stranger"] = sought(scene, local, stranger, steps, start), mine
     return found
-
-
-def by_nothing(scene: Scene) -> tuple[Tensor, Tensor]:
-    """Who has heard nothing: the mean of all public pictures."""
-    return scene.public().x.mean(0).expand(len(scene.held), -1), scene.rows()
-
-
-def by_label(scene: Scene) -> tuple[Tensor, Tensor]:
-    """Who knows the label alone: the mean picture of its class, from rows of nobody's."""
-    public, labels = scene.public(), scene.data.train.y[scene.held[:, 0]]
-    return torch.stack([public.x[public.y == label].mean(0) for label in labels]), scene.rows()
-
-
-def labels_read(scene: Scene, method: Method) -> float:
-    """The share of devices whose label the last layer's bias gives away."""
-    said = [inversion.only_label(c["fc5.bias"]) for c in overhear(scene, method)]
-    return float(np.mean(np.array(said) == scene.data.train.y[scene.held[:, 0]].numpy()))
-
-
-def table(found: dict[str, tuple[Tensor, Tensor]]) -> pd.DataFrame:
-    """Correlation and PSNR (dB) with the true row: mean over devices and its 95 % t interval."""
-    lines = {}
-    for name, (said, true) in found.items():
-        alike = inversion.correlation(said, true)
-        sharp = inversion.psnr(said.clamp(BLACK, WHITE), true, WHITE - BLACK)
-        lines[name] = {"correlation": interval(alike), "PSNR": interval(sharp)}
-    return pd.DataFrame(lines).T
-
-
-def interval(values: Tensor) -> tuple[float, float, float]:
-    """Mean, low and high of its 95 % interval, by Student's t over values [K]."""
-    found = greater(values.double().numpy())
-    return found.estimate, found.low, found.high
-
-
-def noised(scene: Scene, noises: Sequence[float], clip: float, steps: int) -> pd.DataFrame:
-    """One row by FedAvg and by LG-FedAvg just now, clipped at ``clip`` and blurred.
-
-    Correlation (mean, low, high) for each noise, the share of labels read, and the epsilon of one
-    upload at delta = 1e-5 from the accountant of Opacus (NaN where that is not installed).
-    """
-    public, lines = scene.public().x, {}
-    for noise in noises:
-        privacy = Privacy(clip, noise)
-        fed, local = FedAvg(upload=[privacy]), lg(scene.net, [privacy])
-        plain = read_rows(overhear(scene, fed), FIRST)
-        h = read_rows(overhear(scene, local), SHARED_FIRST).clamp(min=0)
-        behind = inversion.behind(below(scene.net), h, public, BLACK, WHITE, steps=steps)
-        lines[noise] = {
-            "FedAvg": interval(inversion.correlation(plain, scene.rows())),
-            "LG-FedAvg, just now": interval(inversion.correlation(behind, scene.rows())),
-            "labels, FedAvg": labels_read(scene, fed),
-            "labels, LG-FedAvg": labels_read(scene, local),
-            "epsilon": _epsilon(privacy),
-        }
-    return pd.DataFrame(lines).T.rename_axis("noise")
-
-
-def _epsilon(privacy: Privacy) -> float:
-    try:
-        return privacy.epsilon(1, 1e-5)
-    except SettingsError:  # no accountant here
-        return float("nan")

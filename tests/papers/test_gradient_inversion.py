@@ -6,6 +6,7 @@ import torch
 from lgfed_core.data import Dataset, Split
 from lgfed_core.methods import FedAvg
 from lgfed_core.methods.privacy import Privacy
+from lgfed_core.metrics import inversion
 from lgfed_core.papers import gradient_inversion
 
 
@@ -27,7 +28,7 @@ def scene():
 
 def test_the_servers_see_what_they_should(scene):
     found = gradient_inversion.attacks(scene, [1], rows=10, steps=20)
-    known = {name: v[0] for name, v in gradient_inversion.table(found)["correlation"].items()}
+    known = {name: inversion.correlation(*both).mean() for name, both in found.items()}
     assert known["FedAvg, one row"] > 0.999
     assert list(known) == [
         *("FedAvg, one row", "FedAvg, a round of 10 rows", "LG-FedAvg, just now"),
@@ -42,13 +43,8 @@ def test_nothing_of_the_private_layers_is_heard(scene):
         assert set(change) == {f"fc{n}.{part}" for n in (3, 4, 5) for part in ("weight", "bias")}
 
 
-def test_noise_hides_the_row_and_then_the_label(scene):
-    assert gradient_inversion.labels_read(scene, FedAvg()) == 1.0
+def test_noise_hides_the_row(scene):
     loud = FedAvg(upload=[Privacy(1.0, 0.1)])
-    said = gradient_inversion.read_rows(
-        gradient_inversion.overhear(scene, loud), gradient_inversion.FIRST
-    )
-    assert gradient_inversion.inversion.correlation(said, scene.rows()).abs().max() < 0.3
-    table = gradient_inversion.noised(scene, (0.0, 1.0), 1.0, steps=2)
-    assert table.loc[0.0, "FedAvg"][0] > 0.999 and table.loc[0.0, "epsilon"] == float("inf")
-    assert not table.loc[1.0, "epsilon"] > 10  # or NaN, without an accountant
+    changes = gradient_inversion.overhear(scene, loud)
+    said = gradient_inversion.read_rows(changes, gradient_inversion.FIRST)
+    assert inversion.correlation(said, scene.rows()).abs().max() < 0.3
