@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -87,30 +88,25 @@ def rows(of: Sequence[Claim], found: Any, scale: str, seed: int = 0) -> pd.DataF
     )
 
 
-def stored(of: Sequence[Claim]) -> pd.DataFrame:
-    """Lines of `claims.judged` for the claims of a page, at the best scale that has been stored."""
-    again, numbers, scale = _stored(of)
-    lines = claims.judged(again, numbers)
-    return claims.only_suggested(lines, _QUICK) if scale == "quick" else lines
+def live(of: Sequence[Claim]) -> Judged:
+    """What `keep` has stored of the claims of a page, at the best scale that there is."""
+    again = [replace(claim, comparisons=partial(_part, claim.id)) for claim in of]
+    return Judged(
+        again, partial(_numbers, of), short=lambda n: dict.fromkeys(n.index[n["quick"]], _QUICK)
+    )
 
 
-def told(of: Sequence[Claim]) -> dict[str, Told]:
-    """The same claims by setting, with their answers (`answers.told`)."""
-    again, numbers, scale = _stored(of)
-    return answers.told(again, numbers, short=_QUICK if scale == "quick" else "")
-
-
-def _stored(of: Sequence[Claim]) -> tuple[list[Claim], pd.DataFrame, str]:
-    """The claims as read from rows, the numbers of those rows, and the best scale there is."""
+def _numbers(of: Sequence[Claim]) -> pd.DataFrame:
+    """A line for each claim, with `NUMBERS` as columns, and whether they are of ``quick`` scale."""
     found = records.select(_name(of), columns=("claim",), seed=0)
     scale = next((name for name in SCALES if (found["scale"] == name).any()), "")
     mine = found[found["scale"] == scale]
-    numbers = mine.pivot(index="claim", columns="metric", values="value")
-    again = [replace(claim, comparisons=lambda n, id=claim.id: _part(n, id)) for claim in of]
-    return again, numbers, scale
+    return mine.pivot(index="claim", columns="metric", values="value").assign(
+        quick=scale == "quick"
+    )
 
 
-def _part(numbers: pd.DataFrame, id: str) -> list[Part]:
+def _part(id: str, numbers: pd.DataFrame) -> list[Part]:
     if id not in numbers.index:
         return []
     *evidence, runs = numbers.loc[id, list(NUMBERS)]

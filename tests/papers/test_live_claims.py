@@ -37,7 +37,7 @@ def test_nothing_is_stored_unless_asked_for_and_never_at_smoke_scale(folder, mon
     monkeypatch.setenv("LGFED_KEEP", "1")
     live_claims.keep(OF, VALUES, "smoke")
     assert not list(folder.iterdir())
-    assert live_claims.stored(OF).empty
+    assert live_claims.live(OF).from_stored().empty
 
 
 def test_without_any_stored_row_no_claim_has_run(folder):
@@ -50,11 +50,11 @@ def test_what_was_kept_is_judged_as_on_the_page_and_at_quick_scale_only_suggeste
 ):
     monkeypatch.setenv("LGFED_KEEP", "1")
     live_claims.keep(OF, VALUES, "quick")
-    quick = live_claims.stored(OF)
+    quick = live_claims.live(OF).from_stored()
     assert set(quick["verdict"]) == {verdict.SUGGESTED}
     assert quick.loc["below", "said"] == "suggested by a live run at quick scale: refuted"
     live_claims.keep(OF, 2 * VALUES, "paper")
-    again, there = live_claims.stored(OF), claims.judged(OF, 2 * VALUES)
+    again, there = live_claims.live(OF).from_stored(), claims.judged(OF, 2 * VALUES)
     numbers = ["estimate", "low", "high", "p", "p_against", "runs"]
     pd.testing.assert_frame_equal(again[numbers], there[numbers], rtol=1e-6)
     assert again["said"].tolist() == there["said"].tolist() == ["confirmed", "refuted", "confirmed"]

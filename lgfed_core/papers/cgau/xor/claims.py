@@ -7,8 +7,6 @@ expression | both.
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
@@ -17,7 +15,7 @@ from scipy import stats
 from lgfed_core.evidence.claims import Claim, Part, agreed, tested, weakest
 from lgfed_core.evidence.verdict import NO_EVIDENCE, Evidence, every
 from lgfed_core.models.gated_unit import SWITCHES
-from lgfed_core.papers import live_claims
+from lgfed_core.papers.live_claims import live
 
 SOLVED = 0.99  # of the points
 INTACT = (0.75, 0.85, 0.95)  # of a client's points: right still, from half way to guessing on
@@ -114,4 +112,5 @@ CLAIMS = (
 )
 
 
-from_stored, told = partial(live_claims.stored, CLAIMS), partial(live_claims.told, CLAIMS)
+PAGE = live(CLAIMS)
+from_stored, told = PAGE.from_stored, PAGE.told

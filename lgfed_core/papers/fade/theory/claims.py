@@ -1,11 +1,9 @@
 """Claims F4, F5 and F15, whose evidence is made on the page of the theory. It needs no data."""
 
-from functools import partial
-
 from lgfed_core.evidence import answers
 from lgfed_core.evidence.answers import AGAINST, AS_CLAIMED
 from lgfed_core.evidence.claims import Claim, decided
-from lgfed_core.papers import live_claims
+from lgfed_core.papers.live_claims import live
 
 from . import closed_form, user_collapse
 from .user_collapse import CONDITIONS, claim_f15
@@ -79,4 +77,5 @@ def _beside(claim: Claim) -> str:
     return str(one.lines["outcome"].iloc[0])
 
 
-from_stored, told = partial(live_claims.stored, CLAIMS), partial(live_claims.told, CLAIMS)
+PAGE = live(CLAIMS)
+from_stored, told = PAGE.from_stored, PAGE.told

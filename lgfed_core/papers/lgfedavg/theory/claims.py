@@ -4,11 +4,10 @@ They are judged on its samples: law of x -> draws.
 """
 
 from collections.abc import Callable
-from functools import partial
 
 from lgfed_core.evidence.claims import SURE, Claim, Part
 from lgfed_core.evidence.verdict import Evidence
-from lgfed_core.papers import live_claims
+from lgfed_core.papers.live_claims import live
 
 from . import best_weight, minimax
 
@@ -58,4 +57,5 @@ CLAIMS = (
     ),
 )
 
-from_stored, told = partial(live_claims.stored, CLAIMS), partial(live_claims.told, CLAIMS)
+PAGE = live(CLAIMS)
+from_stored, told = PAGE.from_stored, PAGE.told
