@@ -1,13 +1,12 @@
 """Each method's numbers on each task, at the learning rate that it chose, and who is ahead."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 import pandas as pd
 
 from lgfed_core.evidence import answers, verdict
 from lgfed_core.evidence.answers import Told
-from lgfed_core.evidence.claims import Claim, Part, paired
+from lgfed_core.evidence.claims import Claim, paired
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.tuning import best_by_cell
 from lgfed_core.papers.differences import Pair
@@ -86,17 +85,16 @@ def both(values: pd.DataFrame, metric: str, one: str, other: str) -> list[Pair]:
     return [pair for pair in pairs if len(pair[1]) and len(pair[2])]
 
 
-def race(task: str, measure: str, words: str, unit: str, parts: Callable) -> Claim:
-    """One method beside others at a ``measure`` of a task, ``words`` for people.
+def race(task: str, measure: str, words: str, unit: str, against: Sequence[Pair]) -> Claim:
+    """Whether the first of each pair is ahead at a ``measure`` of a task, ``words`` for people.
 
-    parts: from what is compared to the comparisons. Variances are shared within a task and measure;
-    less than `MARGIN` is level.
+    Variances are shared within a task and measure; less than `MARGIN` is level.
     """
     return Claim(
         f"{task} {measure}",
         "everywhere",
         words,
-        parts,
+        lambda _: [paired(*pair, verdict.greater) for pair in against],
         question=f"{WORDS[task]}: {words}",
         unit=unit,
         family=f"{task} {measure}",
@@ -108,18 +106,10 @@ def ahead_of(values: pd.DataFrame, base: str, methods: Sequence[str]) -> list[To
     """For each task, by how many points each of ``methods`` is ahead of ``base`` on devices' own
     rows, paired by seed, with Holm's correction over them. values: of `chosen`."""
     words, unit = "accuracy on devices' own rows", f"points ahead of {METHODS[base]}"
-    claims = [
-        race(task, "local_test_acc", words, unit, partial(_ahead, task, base, methods))
-        for task in WORDS
-        if any(len(of(values, task, method)) for method in methods)
-    ]
-    return [*answers.told(claims, values).values()]
-
-
-def _ahead(task: str, base: str, methods: Sequence[str], values: pd.DataFrame) -> list[Part]:
-    first, *others = (of(values, task, method)["local_test_acc"] for method in (base, *methods))
-    return [
-        paired(METHODS[method], other, first, verdict.greater)
-        for method, other in zip(methods, others, strict=True)
-        if len(other)
-    ]
+    claims = []
+    for task in WORDS:
+        found = {m: of(values, task, m)["local_test_acc"] for m in (base, *methods)}
+        ran = [(METHODS[m], found[m], found[base]) for m in methods if len(found[m])]
+        if ran:
+            claims.append(race(task, "local_test_acc", words, unit, ran))
+    return [*answers.told(claims, None).values()]

@@ -1,13 +1,13 @@
 """A method of the user's beside the stored ones: how far it is ahead, and whether seeds tell."""
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import pandas as pd
 
-from lgfed_core.evidence import answers, verdict
+from lgfed_core.evidence import answers
 from lgfed_core.evidence.answers import AGAINST, AS_CLAIMED, LEVEL, UNTOLD, Told
-from lgfed_core.evidence.claims import Part, paired
+from lgfed_core.papers.differences import Pair
 
 from .. import claims
 from ..claims import WORDS, race
@@ -48,12 +48,21 @@ class Beside:
         """
         unit = "points, above 0: yours is better"
         some = [
-            race(task, measure, words, unit, partial(_parts, task, measure))
+            race(task, measure, words, unit, self._pairs(task, measure))
             for task in self.mine.index.get_level_values("task").unique()
             for measure, (words, _) in AIMS.items()
             if self.mine.loc[task][measure].notna().any()
         ]
-        return [*answers.told(some, self).values()]
+        return [*answers.told(some, None).values()]
+
+    def _pairs(self, task: str, measure: str) -> list[Pair]:
+        """The user's method and each stored one that has run, better being more."""
+        own, sign = claims.of(self.mine, task, METHOD)[measure], AIMS[measure][1]
+        others = (
+            (words, claims.of(self.others, task, method)[measure].dropna())
+            for method, words in METHODS.items()
+        )
+        return [(words, sign * own, sign * other) for words, other in others if len(other)]
 
     @cached_property
     def lines(self) -> pd.DataFrame:
@@ -68,16 +77,6 @@ class Beside:
         table["needs"] = needs.where(table["outcome"] == UNTOLD)
         table["outcome"] = table["outcome"].map(SAID)
         return table[["task", "measure", "other", *NUMBERS, "outcome", "needs"]]
-
-
-def _parts(task: str, measure: str, found: Beside) -> list[Part]:
-    own, sign = claims.of(found.mine, task, METHOD)[measure], AIMS[measure][1]
-    parts = []
-    for method, words in METHODS.items():
-        other = claims.of(found.others, task, method)[measure].dropna()
-        if len(other):
-            parts.append(paired(words, sign * own, sign * other, verdict.greater))
-    return parts
 
 
 def sentences(lines: pd.DataFrame) -> list[str]:
