@@ -26,10 +26,9 @@ import torch
 from torch import Tensor
 
 from .engine import CPU, Federation, loop
-from .engine.batched import Batched
+from .engine.batched import Batched, Engine
 from .engine.provenance import provenance
 from .engine.round_plan import Given
-from .engine.training import Phase
 from .errors import LgfedError, NotAvailable, SettingsError
 from .papers import experiment as base, experiments
 from .papers.experiment import Experiment
@@ -114,10 +113,10 @@ def ends() -> Iterator[list[dict[str, Tensor]]]:
     """The tensors of each phase whose rounds run inside, as the last one leaves them."""
     real, found = loop.round_of, []
 
-    def noted(federation: Federation, stopped: Tensor | None, phase: Phase, *more) -> bool:
-        if not any(phase.tensors is known for known in found):
-            found.append(phase.tensors)
-        return real(federation, stopped, phase, *more)
+    def noted(federation: Federation, stopped: Tensor | None, engine: Engine, *more) -> bool:
+        if not any(engine.phase.tensors is known for known in found):
+            found.append(engine.phase.tensors)
+        return real(federation, stopped, engine, *more)
 
     with patch.object(loop, "round_of", noted):
         yield found

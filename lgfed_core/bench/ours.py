@@ -30,7 +30,7 @@ class Ours:
     def round(self, number: int) -> None:
         lr = self.phase.training.lr
         stopped = self.tracker.stopped(self.phase)
-        round_of(self.federation, stopped, self.phase, self.engine, number, lr)
+        round_of(self.federation, stopped, self.engine, number, lr)
 
     def parameters(self, run: int = 0) -> Tensor:
         """What the server of ``run`` has now: [P]."""

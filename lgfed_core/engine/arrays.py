@@ -143,7 +143,9 @@ def adapt(
     data = Dataset("arrays", split, replace(split, y=split.y.clamp(min=0)), len(classes))
     names = np.array([0, *np.unique(user[~own])])
     held = [np.flatnonzero(user == name) for name in names]
-    net = make(lambda: _net(method, x.shape[1], len(classes)), seed)
+    seen = "mixed" if isinstance(method, CDAN) else ""  # as in FADE's experiments on objects
+    bottleneck = "norm" if isinstance(method, SHOT) else "relu"
+    net = make(lambda: ObjectsNet(x.shape[1], len(classes), seen, bottleneck), seed)
 
     def phase(plays: DANN, users: list[NDArray], length: int, many: int, begun: int, start: Tensor):
         rows = ClientIndices.from_lists(users)
@@ -160,12 +162,6 @@ def adapt(
     out = phase(game, held, rounds, steps, PRETRAINING, start)
     shared, personal = (out.tensors[part][0].clone() for part in ("shared", "personal"))
     return Adapted(net, out.layout, shared, personal, names, classes, middle, scale)
-
-
-def _net(method: DANN, width: int, classes: int) -> ObjectsNet:
-    """The network that ``method`` has in FADE's experiments on objects."""
-    seen = "mixed" if isinstance(method, CDAN) else ""
-    return ObjectsNet(width, classes, seen, "norm" if isinstance(method, SHOT) else "relu")
 
 
 def _together(x: ArrayLike, y: ArrayLike, user: ArrayLike) -> tuple[NDArray, NDArray, NDArray]:
@@ -189,7 +185,7 @@ def _together(x: ArrayLike, y: ArrayLike, user: ArrayLike) -> tuple[NDArray, NDA
 def _labels(y: NDArray, own: NDArray) -> tuple[NDArray, NDArray]:
     """The classes of the rows that user 0 ``own``s, and the number of each row's."""
     labels = y.tolist()
-    bare = own & np.array([_bare(label) for label in labels])
+    bare = own & np.array([label is None or label != label or label == -1 for label in labels])
     if bare.any():
         at = int(np.flatnonzero(bare)[0])
         raise SettingsError(
@@ -208,8 +204,3 @@ def _refuse_broken(x: NDArray, user: NDArray | None = None) -> None:
         at = int(broken.argmax())
         whose = "" if user is None else f", of user {user[at]},"
         raise SettingsError(f"x has a number in row {at}{whose} that is not finite")
-
-
-def _bare(label: object) -> bool:
-    """Whether this is no label: None, NaN, or -1."""
-    return label is None or label != label or label == -1

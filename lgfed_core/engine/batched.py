@@ -48,23 +48,22 @@ class Batched(StackedTests):
             for runs, steps in self.kinds:
                 slots = [slot for slot, (r, _) in enumerate(jobs) if r in runs]
                 if slots:
-                    self._fitting([jobs[slot] for slot in slots], slots, steps, round, lr)
+                    self._fitting(slots, steps, round, lr)
 
-    def _fitting(
-        self, jobs: list[Job], slots: list[int], steps: list[tuple], round: int, lr: float
-    ) -> None:
+    def _fitting(self, slots: list[int], steps: list[tuple], round: int, lr: float) -> None:
         """Train a stack, in parts where the memory of the device does not take all of it.
 
         What does not fit leaves nothing behind, so that a part begins where it would have begun.
         Dropout is drawn for a part together: its numbers depend on how many lanes fit.
         """
-        done = 0
+        jobs, done = [self.trained[slot] for slot in slots], 0
         while done < len(jobs):
             now = slice(done, done + min(self.most, len(jobs)))
             again = (done,) if done else ()
             torch.manual_seed(draw(self.phase.seeds[jobs[done][0]], round, *again))
             try:
-                self._train(jobs[now], slots[now], steps, round, lr)
+                given = self.host.given(jobs[now], slots[now], steps, round, lr)
+                self._play(given, steps, round, lr)
                 done = now.stop
             except torch.OutOfMemoryError as error:
                 lanes = len(jobs[now])
@@ -76,14 +75,8 @@ class Batched(StackedTests):
             if done < now.stop:  # by now the error holds no tensors any more
                 torch.cuda.empty_cache()
 
-    def _train(
-        self, jobs: list[Job], slots: list[int], steps: list[tuple], round: int, lr: float
-    ) -> None:
-        """One stack: what the host knows goes to the device first, which then is not asked."""
-        self._play(self.host.given(jobs, slots, steps, round, lr), steps, round, lr)
-
     def _play(self, given: Given, steps: list[tuple], round: int, lr: float) -> None:
-        """The steps of one stack, on the device alone."""
+        """The steps of one stack, on the device alone: what the host knows is ``given`` before."""
         stack = self.stacks.pop(id(steps), None)
         if not stack or not stack.fits(given, round, lr):
             stack = None  # its memory is needed

@@ -103,12 +103,10 @@ class Diverged:
             )
 
 
-def keep_out(
-    phase: Phase, engine: Engine, steps: dict[str, Tensor], number: int, farthest: float = math.inf
-) -> set[int]:
+def keep_out(engine: Engine, steps: dict[str, Tensor], number: int, farthest: float) -> set[int]:
     """Which slots sent what is not finite, or went too far, in round ``number`` (from 0); put back
     to before it. steps: of `Phase.steps`, before it."""
-    t = phase.tensors
+    phase, t = engine.phase, engine.phase.tensors
     out = _sent(phase, engine.trained, t["shared"], farthest)
     for slot, what in out.items():
         run, device = engine.trained[slot]
@@ -143,12 +141,11 @@ def _sent(phase: Phase, jobs: list[Job], before: Tensor, farthest: float) -> dic
     """
     if not jobs:
         return {}
-    runs, devices = zip(*jobs, strict=True)
+    runs, _ = zip(*jobs, strict=True)
     received = before[list(runs)] if farthest < math.inf else before
     found = wrong(phase.tensors["uploads"][: len(jobs)], received, farthest)
     if phase.method.needs_peers:
-        own = phase.tensors["personal"][list(runs), list(devices)]
-        found |= dict.fromkeys(_broken(own), "not finite")
+        found |= dict.fromkeys(_broken(phase.of(jobs, "personal")), "not finite")
     return dict(sorted(found.items()))
 
 

@@ -122,10 +122,6 @@ class Dual:
         self.weights[0] = self.velocities[1] = 1
         self.done, self.out = 0, None
 
-    def stop(self) -> None:
-        """Forget a pass."""
-        self.running = False
-
     def __call__(self, x: Tensor) -> Tensor:
         """Outputs [b, out] for the next rows ``x`` [b, in]. Raises NotTheRows for any others."""
         if not self.running:

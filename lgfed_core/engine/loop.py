@@ -36,7 +36,7 @@ from .provenance import provenance
 from .resume import Past, Saved
 from .rounds import round_of
 from .trackers import Tracker
-from .training import LocalTraining, Phase
+from .training import LocalTraining
 
 NUMBERS = 2  # raise when a change of the engine changes numbers: older checkpoints are refused
 SAVE_SECONDS = 5.0  # no checkpoint sooner than this after the last,
@@ -125,30 +125,22 @@ def run(
     identity = ""
     if saved:
         identity = _identity(federation, phase, start, tracker, rounds, first_round, looped)
+    kept = Saved(saved, identity, phase, tracker, rounds)
 
     with checkpoint.claimed(saved):
         engine = Looped(phase, workers) if looped else Batched(phase)
         try:
             with torch.enable_grad():  # whatever the caller does without
-                return _loop(
-                    federation, engine, tracker, rounds, first_round, saved, identity, label
-                )
+                return _loop(federation, engine, kept, first_round, label)
         finally:
             engine.close()
 
 
 def _loop(
-    federation: Federation,
-    engine: Engine,
-    tracker: Tracker,
-    rounds: int,
-    first_round: int,
-    path: Path | None,
-    identity: str,
-    label: str,
+    federation: Federation, engine: Engine, saved: Saved, first_round: int, label: str
 ) -> Outcome:
     """Continue from the checkpoint, if there is one, to the last round; save now and then."""
-    phase, saved = engine.phase, Saved(path, identity, engine.phase, tracker, rounds)
+    phase, tracker, rounds = saved.phase, saved.tracker, saved.rounds
     past = saved.read() or Past(provenance(federation.device))
     diverged = Diverged(phase, tracker, label, federation.participation.farthest)
     diverged.since = dict(past.diverged)
@@ -160,7 +152,7 @@ def _loop(
         for index in bar:
             number, lr = first_round + index, phase.training.rate(index)
             before = phase.tensors["shared"].clone()
-            busy = round_of(federation, diverged.stopped(phase), phase, engine, number, lr)
+            busy = round_of(federation, diverged.stopped(phase), engine, number, lr)
             past.round = index + 1
             if busy:
                 phase.rest(before)
@@ -171,7 +163,7 @@ def _loop(
                 past.final = diverged.blank(tracker.final(engine))
             now = time.perf_counter()
             past.seconds = now - began
-            if path and (last or now - saved_at > max(SAVE_SECONDS, save_cost / SAVE_SHARE)):
+            if saved.path and (last or now - saved_at > max(SAVE_SECONDS, save_cost / SAVE_SHARE)):
                 past.diverged = list(diverged.since.items())
                 saved.write(past)
                 saved_at = time.perf_counter()
@@ -202,6 +194,7 @@ def _identity(federation, phase, start, tracker, rounds, first_round, looped) ->
     splits = (federation.data.train, federation.data.test)
     groups = [s.groups for s in splits if s.groups is not None]
     kinds = [k for p in federation.partitions for k in (p.train, p.validation, p.test) if k]
+    dual = first_layer(phase) if looped else None
     return checkpoint.fingerprint(
         numbers=NUMBERS,
         net=named.network(federation.net),
@@ -220,10 +213,6 @@ def _identity(federation, phase, start, tracker, rounds, first_round, looped) ->
         **({"groups": checkpoint.digest(*groups)} if groups else {}),
         **({"keep_out": "with its steps"} if federation.participation.keep_out else {}),
         **({"farthest": far} if (far := federation.participation.farthest) < math.inf else {}),
-        **(_by_lanes(phase) if looped else {"lanes": "batched"}),
+        **({"dual": dual} if dual else {}),
+        **({} if looped else {"lanes": "batched"}),
     )
-
-
-def _by_lanes(phase: Phase) -> dict[str, str]:
-    name = first_layer(phase)
-    return {"dual": name} if name else {}

@@ -9,7 +9,7 @@ stack draws its noise at once, so there it depends on what trains together.
 """
 
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import cast
 
 import torch
@@ -21,23 +21,13 @@ from lgfed_core.seeds import coin, draw
 
 from .adam import Adam
 from .dual import Dual, NotTheRows, ahead, first_layer
-from .looped_evaluation import LoopedTests, Slots
-from .training import (
-    Job,
-    Lent,
-    Phase,
-    Ready,
-    for_each,
-    gradients,
-    moving,
-    pulled,
-    sheltered,
-    trainee,
-)
+from .looped_evaluation import LoopedTests, fill
+from .training import Job, Lent, Phase, Ready, for_each, gradients, pulled, sheltered, trainee
 from .visited import Visited
 
-# A worker's own network in a flat buffer, its parameters, each run's steps on a batch.
-Trainee = tuple[nn.Module, dict[str, Tensor], list[list[Ready]]]
+# A worker's own network in a flat buffer, its parameters, each run's steps on a batch, and the dual
+# form of its first layer, where that holds.
+Trainee = tuple[nn.Module, dict[str, Tensor], list[list[Ready]], Dual | None]
 
 
 class Looped(LoopedTests):
@@ -49,8 +39,6 @@ class Looped(LoopedTests):
         self.before = phase.own([])  # and their personal parameters before it [L, P_p]
         self._flat = torch.empty(phase.layout.size_shared + phase.layout.size_personal)
         self._velocity = torch.zeros_like(self._flat)
-        self._own: Trainee | None = None
-        self._dual: Dual | None = None  # of the trainee's first layer, where that holds
 
     def train(self, jobs: list[Job], round: int, lr: float) -> None:
         """Train each device of ``jobs``; slot i of ``uploads`` receives what device i sends.
@@ -63,13 +51,12 @@ class Looped(LoopedTests):
         self._map(self._train_one, calls, 1)
 
     def _train_one(self, *job) -> None:
-        self._trainee()
-        dual = self._dual
+        *_, dual = self._trainee
         try:
             self._local_pass(dual, *job)
         except NotTheRows:  # once more, from the same start
             if dual:
-                dual.stop()
+                dual.running = False  # it forgets this pass
             self._local_pass(None, *job)
 
     def _local_pass(
@@ -122,7 +109,7 @@ class Looped(LoopedTests):
         self, slot: int, run: int, device: int, many: int, round: int
     ) -> tuple[Local, list[Lent]]:
         """The device as its losses see it, and what of it they may write on."""
-        phase, (net, params, _) = self.phase, self._trainee()
+        phase, (net, params, *_) = self.phase, self._trainee
         lent = [phase.received(run, device)]
         if phase.method.needs_peers:
             lent.append(phase.others(slot))
@@ -132,7 +119,7 @@ class Looped(LoopedTests):
     def _steps_of(self, run: int, device: int, round: int) -> list[Ready]:
         """The steps that a device takes in this round: those without a condition, or that its
         number for the round meets."""
-        _, _, each = self._trainee()
+        _, _, each, _ = self._trainee
         steps = each[run]
         if not any(one.step.when for one in steps):
             return steps
@@ -178,28 +165,21 @@ class Looped(LoopedTests):
             maximize=False,
         )
 
+    @cached_property
     def _trainee(self) -> Trainee:
         """Made when it is first asked for."""
-        if self._own is None:
-            at, phase = self.phase.layout.size_shared, self.phase
-            net = trainee(phase)
-            values = phase.layout.views(self._flat[:at], self._flat[at:])
-            momenta = phase.layout.views(self._velocity[:at], self._velocity[at:])
-            Slots(net).fill(values)
-            each = []
-            for method in phase.methods:
-                steps = []
-                for step in method.steps(net):
-                    names = moving(net, step.params)
-                    params: list[Tensor] = [net.get_parameter(n) for n in names]
-                    held = [momenta[n] if phase.training.momentum else None for n in names]
-                    steps.append(Ready(step, names, params, held))
-                each.append(steps)
-            if name := first_layer(phase):
-                layer = cast(nn.Linear, net.get_submodule(name))
-                self._dual = Dual(layer, momenta[f"{name}.weight"], phase.training)
-            self._own = net, dict(net.named_parameters()), each
-        return self._own
+        at, phase, dual = self.phase.layout.size_shared, self.phase, None
+        net = trainee(phase)
+        values = phase.layout.views(self._flat[:at], self._flat[at:])
+        momenta = phase.layout.views(self._velocity[:at], self._velocity[at:])
+        fill(net, values)
+        held, each = momenta if phase.training.momentum else {}, []
+        for method in phase.methods:
+            each.append([Ready.of(step, net, held) for step in method.steps(net)])
+        if name := first_layer(phase):
+            layer = cast(nn.Linear, net.get_submodule(name))
+            dual = Dual(layer, momenta[f"{name}.weight"], phase.training)
+        return net, dict(net.named_parameters()), each, dual
 
 
 def _in_one_block(steps: list[Ready], visited: Visited) -> bool:

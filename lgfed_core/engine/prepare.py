@@ -57,15 +57,15 @@ def prepare(
         )
         return tensors[name]
 
-    _allocate(allocate, federation, methods[0], training, layout)
-    tensors["shared"].copy_(shared)
-    tensors["personal"].copy_(personal)
-    if "labels" in tensors:
-        tensors["labels"].copy_(federation.data.train.y)  # in the place of the data's own
     net = copy.deepcopy(federation.net).eval()  # for testing; training has its own copies
     phase = Phase(
         net, layout, methods, training, list(federation.seeds), federation.rows(), tensors
     )
+    _allocate(allocate, federation, phase)
+    tensors["shared"].copy_(shared)
+    tensors["personal"].copy_(personal)
+    if "labels" in tensors:
+        tensors["labels"].copy_(federation.data.train.y)  # in the place of the data's own
     _check_rows(federation, phase, padded)
 
     def of_tracker(name: str, *shape: int) -> Tensor:
@@ -77,14 +77,9 @@ def prepare(
     return phase
 
 
-def _allocate(
-    allocate: Callable[..., Tensor],
-    federation: Federation,
-    method: Method,
-    training: LocalTraining,
-    layout: Layout,
-) -> None:
+def _allocate(allocate: Callable[..., Tensor], federation: Federation, phase: Phase) -> None:
     """What the engine itself needs, all zeros."""
+    method, training, layout = phase.method, phase.training, phase.layout
     runs, devices = len(federation.seeds), federation.clients
     slots = runs * federation.participation.cohort(devices)
     size = layout.size_shared + layout.size_personal

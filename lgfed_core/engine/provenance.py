@@ -39,9 +39,7 @@ def _commit(package: Path = Path(__file__).parent.parent) -> str:
         )
 
     try:
-        git(
-            "ls-files", "--error-unmatch", "engine/provenance.py"
-        )  # not merely inside someone's checkout
+        git("ls-files", "--error-unmatch", "engine/provenance.py")  # not just in someone's checkout
         short = git("rev-parse", "--short=8", "HEAD").stdout.strip()
         changed = git("status", "--porcelain", "--untracked-files=no", ".").stdout.strip()
     except (OSError, subprocess.CalledProcessError):

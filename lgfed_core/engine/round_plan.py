@@ -15,37 +15,26 @@ from .training import Job, Phase
 
 
 class Given(NamedTuple):
-    """What a stack of lanes is told before its first step; on the device, and ``turns`` off it."""
+    """What a stack of L lanes is told before its first step, of T batches of B rows at most.
 
-    run: Tensor  # [L]
-    device: Tensor  # [L]
-    slots: Tensor  # [L], among all jobs of the round
-    rows: Tensor  # [T, L, B], their numbers
-    weight: Tensor  # [T, L, B]
-    steps: Tensor  # [L], how many batches each has
-    turns: list[tuple[Tensor, list[bool]]]  # of `Host._turns`
-    rates: Tensor | None  # [T, L]
-    changes: Tensor | None  # [T, L, B, ...], of augmentation
-    participants: Tensor | None  # [L]
-    most: int  # batches of a lane in any round, at least T
+    lanes: on the device, [L] each: the ``run``, the ``device``, its one of the ``slots`` among all
+        jobs of the round, how many ``steps`` it takes, how many ``participants`` its run has.
+    told: on the device, [T, ...] each: the numbers of the ``rows`` and their ``weight`` [T, L, B];
+        who takes a method's step i, "turn i" [T, L]; where there are such, the ``rates`` [T, L] and
+        the ``changes`` of augmentation [T, L, B, ...].
+    all_on: for each of a method's steps, whether all lanes take it, [T].
+    most: batches of a lane in any round, at least T.
+    """
+
+    lanes: dict[str, Tensor]
+    told: dict[str, Tensor]
+    all_on: list[list[bool]]
+    most: int
 
     @property
     def batches(self) -> int:
         """T, of the lane that has most."""
-        return len(self.rows)
-
-    def by_lane(self) -> dict[str, Tensor]:
-        """What there is for each lane, [L]."""
-        names = "run", "device", "slots", "steps", "participants"
-        return self._there(names)
-
-    def by_step(self) -> dict[str, Tensor]:
-        """What there is for each batch, [T, ...]; "turn i": who takes a method's step i with it."""
-        turns = {f"turn {i}": turn for i, (turn, _) in enumerate(self.turns)}
-        return self._there(("rows", "weight", "rates", "changes")) | turns
-
-    def _there(self, names: tuple[str, ...]) -> dict[str, Tensor]:
-        return {name: t for name in names if (t := getattr(self, name)) is not None}
+        return len(self.told["rows"])
 
 
 class Host:
@@ -70,46 +59,38 @@ class Host:
         place = phase.tensors["shared"].device
         run, device = torch.tensor(jobs, device=place).T  # [L], [L]
         index, weight, active = self._plan(jobs, round)
-        rates = None
+        turns = self._turns(jobs, steps, round, active)
+        steps_of = active.sum(0).to(place)
+        lanes = dict(
+            run=run, device=device, slots=torch.tensor(slots, device=place), steps=steps_of
+        )
+        told = dict(rows=index, weight=weight)
+        told |= {f"turn {i}": turn.to(place) for i, turn in enumerate(turns)}
+        if phase.method.needs_peers:
+            many = phase.learning(jobs)
+            lanes["participants"] = torch.tensor([many[r] for r, _ in jobs], device=place)
         if cfg.annealing:
             taken = phase.tensors["taken"][run, device].cpu() + active.cumsum(0) - active.int()
-            rates = (lr * cfg.annealing.factor(taken)).to(place)  # [T, L], of the next step
-        return Given(
-            run,
-            device,
-            torch.tensor(slots, device=place),
-            index,
-            weight,
-            active.sum(0).to(place),
-            self._turns(jobs, steps, round, active),
-            rates,
-            self._changes(jobs, round, index.shape) if cfg.augment else None,
-            self._participants(jobs) if phase.method.needs_peers else None,
-            self.most,
-        )
+            told["rates"] = (lr * cfg.annealing.factor(taken)).to(place)  # [T, L], of the next step
+        if cfg.augment:
+            told["changes"] = self._changes(jobs, round, index.shape)
+        return Given(lanes, told, [turn.all(1).tolist() for turn in turns], self.most)
 
     def _turns(
         self, jobs: list[Job], steps: list[tuple], round: int, active: Tensor
-    ) -> list[tuple[Tensor, list[bool]]]:
-        """For each of a method's ``steps`` who takes it, bool [T, L], and whether all do, [T].
+    ) -> list[Tensor]:
+        """For each of a method's ``steps`` who takes it, bool [T, L].
 
         Known on the host before the round begins, so that a GPU is never asked.
         """
         asked = any(step.when for *_, step in steps)
         lots = [coin(self.phase.seeds[r], round, k) if asked else 1.0 for r, k in jobs]
-        place, plans = self.phase.tensors["shared"].device, []
         at, batches = active.cumsum(0) - 1, active.sum(0).double()  # [T, L], [L]
+        plans = []
         for *_, step in steps:
             plays = torch.tensor([step.when is None or step.when(chance) for chance in lots])
-            turn = active & plays & step.now(at, batches)  # [T, L]
-            plans.append((turn.to(place), turn.all(1).tolist()))
+            plans.append(active & plays & step.now(at, batches))
         return plans
-
-    def _participants(self, jobs: list[Job]) -> Tensor:
-        """For each lane the participants of its run [L]."""
-        many = self.phase.learning(jobs)
-        place = self.phase.tensors["shared"].device
-        return torch.tensor([many[run] for run, _ in jobs], device=place)
 
     def _changes(self, jobs: list[Job], round: int, shape: torch.Size) -> Tensor:
         """What augmentation does to each row of `_plan` -> [T, L, B, ...]."""

@@ -20,26 +20,21 @@ SUM = 1e-3  # how far the sum of weights may be from one, in roundings
 
 
 def round_of(
-    federation: Federation,
-    stopped: Tensor | None,
-    phase: Phase,
-    engine: Engine,
-    number: int,
-    lr: float,
+    federation: Federation, stopped: Tensor | None, engine: Engine, number: int, lr: float
 ) -> bool:
     """One round: select, train, merge. False when every device has ``stopped`` (bool [R, K])."""
-    jobs = _jobs(federation, stopped, number)
+    phase, jobs = engine.phase, _jobs(federation, stopped, number)
     if jobs:
         if phase.method.needs_peers:
             _show_others(phase, jobs)
         if phase.method.relabel:
-            _relabel(phase, engine, number)
+            _relabel(engine, number)
         before = phase.tensors["personal"].clone() if phase.method.keep else None
         who = federation.participation
         steps = phase.steps(jobs) if who.keep_out else {}
         engine.train(jobs, number, lr)
         privatise(phase, jobs, number)
-        out = keep_out(phase, engine, steps, number, who.farthest) if who.keep_out else set()
+        out = keep_out(engine, steps, number, who.farthest) if who.keep_out else set()
         merge(phase, jobs, before, out)
     return bool(jobs)
 
@@ -75,8 +70,9 @@ def _show_others(phase: Phase, jobs: list[Job]) -> None:
         t["others"][slots] = torch.where(many > 0, mean, models)
 
 
-def _relabel(phase: Phase, engine: Engine, number: int) -> None:
+def _relabel(engine: Engine, number: int) -> None:
     """Every device's own labels of rows that the data have none for, where the methods say so."""
+    phase = engine.phase
     how = [method.relabel and method.relabel(number) for method in phase.methods]
     if not any(how):
         return

@@ -36,9 +36,8 @@ class Stack:
         self.round, self.lr = round, lr
         self.all_on = _all_on(given)
         layout, at = phase.layout, phase.layout.size_shared
-        self.lanes = {n: t.clone() for n, t in given.by_lane().items()}  # [L] each
-        steps_of = given.by_step().items()
-        self.told = {n: t.new_empty(given.most, *t.shape[1:]) for n, t in steps_of}
+        self.lanes = {n: t.clone() for n, t in given.lanes.items()}  # [L] each
+        self.told = {n: t.new_empty(given.most, *t.shape[1:]) for n, t in given.told.items()}
         run, device = self.lanes["run"], self.lanes["device"]
         self.lent = [phase.received(run, device)]
         self.received = layout.views(*self.lent[0].parts)
@@ -60,10 +59,9 @@ class Stack:
 
     def fits(self, given: Given, round: int, lr: float) -> bool:
         """Whether a recording for what it has been told serves for what is ``given`` now."""
-        lanes, told = given.by_lane(), given.by_step()
         return (
-            _shapes(self.lanes) == _shapes(lanes)
-            and _shapes(self.told, 1) == _shapes(told, 1)
+            _shapes(self.lanes) == _shapes(given.lanes)
+            and _shapes(self.told, 1) == _shapes(given.told, 1)
             and (lr == self.lr or self.rate is not None)
             and (round == self.round or not self.losses.asked)
             and all(now or not then for then, now in zip(self.all_on, _all_on(given), strict=True))
@@ -73,11 +71,11 @@ class Stack:
         """Take what a round is ``given``, and start from what its devices receive."""
         if self.rate is not None:
             self.rate.fill_(lr)
-        for name, value in given.by_lane().items():
+        for name, value in given.lanes.items():
             self.lanes[name].copy_(value)
-        for name, value in given.by_step().items():
+        for name, value in given.told.items():
             self.told[name][: len(value)].copy_(value)
-        self.each = [everyone for _, everyone in given.turns]
+        self.each = given.all_on
         if not self.fresh:
             for one in self.lent:
                 one.renew()
@@ -173,7 +171,7 @@ class Stack:
 
 def _all_on(given: Given) -> list[bool]:
     """Of each of a method's steps, whether every lane takes it with every batch."""
-    return [all(everyone) for _, everyone in given.turns]
+    return [all(everyone) for everyone in given.all_on]
 
 
 def _shapes(tensors: dict[str, Tensor], since: int = 0) -> dict[str, torch.Size]:

@@ -138,6 +138,13 @@ class Ready(NamedTuple):
     params: list[Tensor]
     momenta: list[Tensor | None]
 
+    @classmethod
+    def of(cls, step: Step, net: nn.Module, momenta: dict[str, Tensor]) -> "Ready":
+        """What ``step`` moves in ``net``; momenta: by name, where there are any."""
+        names = moving(net, step.params)
+        params: list[Tensor] = [net.get_parameter(n) for n in names]
+        return cls(step, names, params, [momenta.get(n) for n in names])
+
 
 @dataclass(frozen=True)
 class Phase:
@@ -148,9 +155,8 @@ class Phase:
     methods: list[Method]  # one per run
     training: LocalTraining
     seeds: list[int]  # one per run
-    rows: dict[
-        str, tuple[Split, list[ClientIndices]]
-    ]  # "train", "validation", "test", "pool"; indices per run
+    #: "train", "validation", "test", "pool"; indices per run
+    rows: dict[str, tuple[Split, list[ClientIndices]]]
     tensors: dict[str, Tensor]  # shared [R, P_s], personal [R, K, P_p], uploads [S, P_s], ...
 
     @property
@@ -163,23 +169,24 @@ class Phase:
 
         Of several lanes, [L, P_s] and [L, P_p], where ``run`` and ``device`` are [L].
         """
-        s, p = (self.tensors[name] for name in (shared, personal))
-        return s[run] if s.dim() == 2 else s[run, device], p[run] if p.dim() == 2 else p[
-            run, device
-        ]
+        both = self.tensors[shared], self.tensors[personal]
+        s, p = (v[run] if v.dim() == 2 else v[run, device] for v in both)
+        return s, p
+
+    def of(self, jobs: list[Job], name: str) -> Tensor:
+        """A copy of what each job's device has in the tensor ``name`` [R, K, ...] -> [L, ...]."""
+        return self.tensors[name][[r for r, _ in jobs], [k for _, k in jobs]]
 
     def own(self, jobs: list[Job]) -> Tensor:
         """A copy of each job's personal parameters [L, P_p]; of nothing where nothing is sent."""
-        jobs = jobs if self.layout.size_shared or self.method.needs_peers else []
-        runs, devices = [r for r, _ in jobs], [k for _, k in jobs]
-        return self.tensors["personal"][runs, devices]
+        sends = self.layout.size_shared or self.method.needs_peers
+        return self.of(jobs if sends else [], "personal")
 
     def steps(self, jobs: list[Job]) -> dict[str, Tensor]:
         """A copy of what each job's steps go on from: its ``velocity`` [L, P], how many it has
         ``taken`` [L]; where they are kept from round to round."""
-        runs, devices = [r for r, _ in jobs], [k for _, k in jobs]
         kept = [name for name in ("velocity", "taken") if name in self.tensors]
-        return {name: self.tensors[name][runs, devices] for name in kept}
+        return {name: self.of(jobs, name) for name in kept}
 
     def rest(self, before: Tensor) -> None:
         """Put what is frozen back to ``before`` [R, P_s]: an average moves it by a rounding."""

@@ -1,6 +1,7 @@
 """The rows that a device visits in one round of looped lanes, batch by batch."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -17,8 +18,8 @@ class Visited:
 
     def __init__(self, phase: Phase, run: int, device: int, round: int):
         cfg, labels = phase.training, phase.tensors.get("labels")
-        self.split, per_run = phase.rows["train"]
-        self.y = self.split.y if labels is None else labels[run].long()
+        split, per_run = phase.rows["train"]
+        self.split = split if labels is None else replace(split, y=labels[run].long())
         self.cfg, mine = cfg, per_run[run].of(device)
         self.rows = cfg.seen(len(mine))  # of one epoch
         place = phase.seeds[run], round, device, len(mine), cfg.epochs
@@ -42,18 +43,15 @@ class Visited:
         size = self.cfg.batch_size
         for epoch, order in enumerate(self.order):
             for start in range(0, self.rows, together):
-                soon = order[start : start + together]  # rows of the data set
-                x, y, groups = self.split.x[soon], self.y[soon], self._groups(soon)
+                soon = self.split.take(order[start : start + together])
                 if begin:
                     over = epoch + 1 == self.cfg.epochs and start + together >= self.rows
-                    begin(x, epoch + start == 0, over)
+                    begin(soon.x, epoch + start == 0, over)
                 for at in range(0, len(soon), size):
                     b = slice(at, at + size)
-                    seen = self._changed(x[b], epoch, start + at)
-                    yield seen, y[b], None, None if groups is None else groups[b]
-
-    def _groups(self, rows: Tensor) -> Tensor | None:
-        return None if self.split.groups is None else self.split.groups[rows]
+                    seen = self._changed(soon.x[b], epoch, start + at)
+                    groups = None if soon.groups is None else soon.groups[b]
+                    yield seen, soon.y[b], None, groups
 
     def _changed(self, x: Tensor, epoch: int, at: int) -> Tensor:
         """Rows x [b, ...] of an epoch, from number ``at`` on, augmented."""

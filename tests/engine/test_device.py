@@ -12,13 +12,11 @@ from cases import CASES, FALLING
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from lgfed_core.engine import LocalTraining
+from lgfed_core import LGFedAvg, LocalTraining
 from lgfed_core.engine.batched import Batched
-from lgfed_core.engine.round_plan import Given
 from lgfed_core.engine.rounds import round_of
 from lgfed_core.engine.training import AdamTraining
 from lgfed_core.errors import SettingsError
-from lgfed_core.methods import LGFedAvg
 from toy import ABOVE, SGD, answering, models, prepared, toy_federation
 
 HALF = LGFedAvg(layers=ABOVE)
@@ -34,14 +32,16 @@ class Pretended(Batched):
         (x, y, groups) = (there(mode, part) for part in (train.x, train.y, train.groups))
         tensors = {name: there(mode, t) for name, t in real.tensors.items()}
         self.phase = replace(real, tensors=tensors, rows={"train": (Bare(x, y, groups), rows)})
-        turns = [(there(mode, turn), everyone) for turn, everyone in given.turns]
-        told = Given(*(there(mode, value) for value in given))._replace(turns=turns)
+        lanes, told = (
+            {name: there(mode, t) for name, t in part.items()} for part in (given.lanes, given.told)
+        )
         with mode, NoWayBack():
-            super()._play(self.spoilt(mode, told), steps, round, lr)
+            far = given._replace(lanes=lanes, told=self.spoilt(mode, told))
+            super()._play(far, steps, round, lr)
         self.phase, self.played = real, True
 
-    def spoilt(self, mode, given):
-        return given
+    def spoilt(self, mode, told):
+        return told
 
 
 class Bare:
@@ -74,7 +74,7 @@ def there(mode, value):
 def play(federation, method, training=SGD, lanes=Pretended):
     phase = prepared(federation, method, training)
     engine = lanes(phase)
-    round_of(federation, None, phase, engine, 0, 0.1)
+    round_of(federation, None, engine, 0, 0.1)
     assert engine.played
 
 
@@ -95,8 +95,8 @@ def test_no_way_to_train_asks_the_device(training):
 class Left(Pretended):
     """Forgets to send the weights of rows."""
 
-    def spoilt(self, mode, given):
-        return given._replace(weight=mode.from_tensor(torch.ones(given.weight.shape)))
+    def spoilt(self, mode, told):
+        return told | {"weight": mode.from_tensor(torch.ones(told["weight"].shape))}
 
 
 def asks(self, local, batch):
@@ -118,7 +118,7 @@ class Small(Batched):
     room = 3
 
     def _play(self, given, steps, round, lr):
-        if len(given.run) > self.room:
+        if len(given.lanes["run"]) > self.room:
             raise torch.OutOfMemoryError("too much")
         super()._play(given, steps, round, lr)
 
@@ -130,7 +130,7 @@ def test_lanes_that_do_not_fit_train_in_parts():
         phase = prepared(federation, HALF)
         engine = lanes(phase)
         for number in range(2):
-            round_of(federation, None, phase, engine, number, 0.1)
+            round_of(federation, None, engine, number, 0.1)
         found.append(models(phase))
     assert engine.most == 3 and torch.allclose(*found, atol=1e-6)
 

@@ -7,17 +7,15 @@ import numpy as np
 import pytest
 import torch
 
+from lgfed_core import ClientIndices, FedAvg, Global, LGFedAvg, LocalOnly, Personal
 from lgfed_core.engine import batched_evaluation, run
 from lgfed_core.engine.accuracy import accuracies, ensemble, pooled_accuracy
 from lgfed_core.engine.averaged_best import AveragedBest
 from lgfed_core.engine.batched import Batched
 from lgfed_core.engine.looped import Looped
 from lgfed_core.engine.rounds import round_of
-from lgfed_core.engine.trackers import Global, Personal
 from lgfed_core.errors import SettingsError
-from lgfed_core.methods import FedAvg, LGFedAvg, LocalOnly
 from lgfed_core.papers.lgfedavg.version1.goals import Goal
-from lgfed_core.partition import ClientIndices
 from toy import ABOVE, LANES, SGD, holding, prepared, toy_federation
 
 
@@ -41,8 +39,8 @@ class Scripted:
         self.tensors[name] = torch.zeros(shape)
         return self.tensors[name]
 
-    def play(self):
-        for round, hits in enumerate(self.script, 1):
+    def play(self, rounds=None):
+        for round, hits in enumerate(self.script[:rounds], 1):
             self.hits = torch.tensor([hits])
             self.tensors["shared"].fill_(round)
             self.tensors["personal"].fill_(10 * round)
@@ -136,15 +134,6 @@ def test_evaluation_is_every_so_often_and_last():
     assert outcome.history["round"].tolist() == [2, 3, 6, 7]
 
 
-def test_devices_without_rows_to_judge_by_are_named():
-    federation = toy_federation()
-    federation.partitions[0].validation.size[4] = 0
-    with pytest.raises(SettingsError, match="device 4 of run 0 has no validation rows"):
-        run(federation, FedAvg(), SGD, 1, tracker=Global())
-    with pytest.raises(SettingsError, match="with_validation"):
-        run(holding(federation, validation=None), FedAvg(), SGD, 1, tracker=Personal())
-
-
 @pytest.mark.parametrize("forked", [False, True])
 def test_accuracies_and_ensemble_against_a_plain_loop(forked):
     federation, method = toy_federation((0, 1)), LGFedAvg(layers=ABOVE)
@@ -198,12 +187,14 @@ def test_devices_of_their_own_have_no_part_of_the_whole_test_set():
 
 
 @pytest.mark.parametrize("best", [True, False])
-def test_a_run_that_ends_before_a_look_leaves_its_last_model(best):
-    engine = Scripted([[1, 1]], tracker := Global((2,), best_on_test=best))
+@pytest.mark.parametrize("looks", [0, 1])
+def test_a_run_that_ends_before_a_look_or_a_snapshot_leaves_its_last_model(best, looks):
+    engine = Scripted([[1, 1]] * 2, tracker := Global((2,), best_on_test=best)).play(looks)
     engine.tensors["shared"].fill_(5.0)
     engine.tensors["personal"].fill_(7.0)
     tracker.final(engine)
-    assert [*map(engine.of, ("best", "at_2", "best_personal"))] == [[5.0], [5.0], [7.0]]
+    found = [*map(engine.of, ("best", "at_2", "best_personal"))]
+    assert found == ([[1.0], [1.0 if best else 5.0], [10.0]] if looks else [[5.0], [5.0], [7.0]])
 
 
 def test_the_best_model_is_tested_with_what_devices_had_then():
@@ -264,7 +255,7 @@ def test_devices_that_share_a_vector_are_one_model_and_as_right_as_alone(how):
     phase = prepared(fed, METHODS[how], padded=True)
     engine = Batched(phase)
     for number in range(2):
-        round_of(fed, None, phase, engine, number, 0.1)
+        round_of(fed, None, engine, number, 0.1)
     calls, real = [], batched_evaluation.filled
 
     def counted(net, params):

@@ -6,16 +6,18 @@ on, is looked up once before anything trains. What `torch.nn.functional.embeddin
 its table would be ignored, as it would of a layer (`layers`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from lgfed_core.data import Dataset, Split
+from lgfed_core.data import Split
 from lgfed_core.errors import SettingsError
-from lgfed_core.partition.label_skew import Partition
+
+from ..federation import Federation
+from .layers import refuse_told
 
 ROWS = 1000  # looked up at once
 
@@ -65,9 +67,7 @@ class Lookups(TorchFunctionMode):
         self._look(indices, weight, None if padding_idx < 0 else padding_idx, sparse=sparse)
 
 
-def refuse_embeddings(
-    net: nn.Module, data: Dataset, partitions: Sequence[Partition], seen: Lookups, batched: bool
-) -> None:
+def refuse_embeddings(fed: Federation, net: nn.Module, seen: Lookups, batched: bool) -> None:
     """Raise SettingsError for what embeddings cannot be told, and the first row beside a table.
 
     net: tested as it is, on a CPU. seen: what it has computed of one row.
@@ -75,17 +75,9 @@ def refuse_embeddings(
     if not seen.lines:
         return
     name = type(net).__name__
-    if "sparse" in seen.told:
-        raise SettingsError(
-            f"{name} computes an embedding with sparse gradients; lanes need dense ones: "
-            "sparse=False"
-        )
-    if batched and (lost := sorted(seen.told)):
-        raise SettingsError(
-            f"{name} computes an embedding with {' and '.join(lost)}, which batched lanes would "
-            'ignore; leave it out, or lanes="looped"'
-        )
-    for what, split, rows in _held(data, partitions):
+    lost = sorted(seen.told - {"sparse"}) if batched else []
+    refuse_told(f"{name} computes an embedding", "sparse" in seen.told, lost)
+    for what, split, rows in _held(fed):
         for some in rows.split(ROWS):
             if _beside(net, split.x[some], seen.lines) is None:
                 continue
@@ -97,9 +89,10 @@ def refuse_embeddings(
                     )
 
 
-def _held(data: Dataset, partitions: Sequence[Partition]) -> Iterator[tuple[str, Split, Tensor]]:
+def _held(fed: Federation) -> Iterator[tuple[str, Split, Tensor]]:
     """The numbers of training rows that devices hold, validation rows too, and of all test rows."""
-    parts = [rows for p in partitions for rows in (p.train, p.validation) if rows is not None]
+    data = fed.data
+    parts = [rows for p in fed.partitions for rows in (p.train, p.validation) if rows is not None]
     held = torch.cat([rows.index[rows.mask].cpu() for rows in parts]).unique()
     yield "training", data.train, held.to(data.train.x.device)
     yield "test", data.test, torch.arange(len(data.test), device=data.test.x.device)

@@ -4,12 +4,15 @@ Batched lanes lift a network by vmap, which does not know the kernels of recurre
 an embedding without its ``padding_idx`` and ``max_norm``: it would train another network, silently.
 """
 
+from collections.abc import Sequence
+
 from torch import nn
 from torch.nn.parameter import is_lazy
 
 from lgfed_core.errors import SettingsError
 
 RECURRENT = (nn.RNNBase, nn.LSTMCell)
+IGNORED = ("padding_idx", "max_norm")  # by batched lanes
 
 
 def refuse_lazy(net: nn.Module) -> None:
@@ -33,21 +36,22 @@ def refuse_layers(net: nn.Module, batched: bool) -> None:
         )
     for name, module in net.named_modules():
         what = f"{type(net).__name__}: {name or 'it'} is an nn.{type(module).__name__}"
-        embeds = isinstance(module, nn.Embedding | nn.EmbeddingBag)
-        if embeds and module.sparse:
-            raise SettingsError(
-                f"{what} with sparse gradients; lanes need dense ones: sparse=False"
-            )
-        if not batched:
-            continue
-        if isinstance(module, RECURRENT):
+        if isinstance(module, nn.Embedding | nn.EmbeddingBag):
+            lost = [n for n in IGNORED if getattr(module, n) is not None]
+            refuse_told(what, module.sparse, lost if batched else [])
+        if batched and isinstance(module, RECURRENT):
             raise SettingsError(
                 f"{what}, which batched lanes cannot take; use lgfed_core.models.recurrent.LSTM, "
                 'nn.GRUCell or nn.RNNCell, or lanes="looped" on a CPU'
             )
-        lost = [n for n in ("padding_idx", "max_norm") if embeds and getattr(module, n) is not None]
-        if lost:
-            raise SettingsError(
-                f"{what} with {' and '.join(lost)}, which batched lanes would ignore; leave it out "
-                '(LSTM of lgfed_core.models.recurrent takes lengths instead), or lanes="looped"'
-            )
+
+
+def refuse_told(what: str, sparse: bool, lost: Sequence[str]) -> None:
+    """Raise SettingsError for ``what`` embeds by ``sparse`` gradients, or by what is ``lost``."""
+    if sparse:
+        raise SettingsError(f"{what} with sparse gradients; lanes need dense ones: sparse=False")
+    if lost:
+        raise SettingsError(
+            f"{what} with {' and '.join(lost)}, which batched lanes would ignore; leave it out "
+            '(LSTM of lgfed_core.models.recurrent takes lengths instead), or lanes="looped"'
+        )

@@ -55,14 +55,13 @@ def losses(federation: Federation, method: Method, padded: bool) -> None:
 
     def taken(step: Step, moves: Sequence[str], pad: bool = False) -> tuple[Tensor, list[Tensor]]:
         """A step's loss, and the parameters that move."""
-        rows = torch.cat([at, at[:1]]) if pad else at
-        x, y = split.x[rows].cpu(), split.y[rows].cpu()
-        groups = None if split.groups is None else split.groups[rows].cpu()
-        weight = torch.tensor([0.5, 0.5, 0.0]).to(x) if pad else None
-        local = _local(net, method, moves)
+        some = split.take(torch.cat([at, at[:1]]) if pad else at)
+        groups = None if some.groups is None else some.groups.cpu()
+        weight = torch.tensor([0.5, 0.5, 0.0], dtype=some.x.dtype) if pad else None
+        local = device(net, method, moves)
         try:
             with torch.enable_grad(), torch.random.fork_rng(devices=[]):
-                loss = step.loss(local, Asked(x, y, weight, groups, every))
+                loss = step.loss(local, Asked(some.x.cpu(), some.y.cpu(), weight, groups, every))
         except LgfedError:
             raise
         except FAULTS as error:
@@ -116,8 +115,8 @@ def _alike(a: Tensor, b: Tensor) -> bool:
     return torch.allclose(a, b, ALIKE, ALIKE, equal_nan=True)
 
 
-def _local(net: nn.Module, method: Method, moves: Sequence[str]) -> Local:
-    """A device of which all is as ``net`` is."""
+def device(net: nn.Module, method: Method, moves: Sequence[str]) -> Local:
+    """A device of which all is as ``net`` is; ``moves`` names the parameters that move."""
     params = {n: p.detach().clone().requires_grad_(n in moves) for n, p in net.named_parameters()}
     received = {n: v.detach().clone() for n, v in values(net)}
     others = {n: v.clone() for n, v in received.items()} if method.needs_peers else {}

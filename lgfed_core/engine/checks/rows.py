@@ -36,7 +36,7 @@ def data(
     except FAULTS as error:
         what = "row 0" if isinstance(error, Beside) else f"rows of shape {list(rows.x.shape[1:])}"
         raise SettingsError(f"{type(net).__name__} does not take {what}: {error}") from error
-    refuse_embeddings(net, federation.data, federation.partitions, seen, padded)
+    refuse_embeddings(federation, net, seen, padded)
     if isinstance(outputs, Tensor) and outputs.shape[-1:] == (1,) and (rows.y > 1).any():
         raise SettingsError(
             f"{type(net).__name__} has one output, which tells labels 0 and 1 apart; those of the "
