@@ -14,8 +14,6 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from lgfed_core.errors import below_one
-
 from .adversary import group_loss, reverse
 from .fade import FADE, known
 from .interface import Batch, Local
@@ -33,10 +31,7 @@ class DANN(FADE):
     weight: float = 1.0
 
     LEAST: ClassVar = {"weight": 0}
-
-    def __post_init__(self):
-        super().__post_init__()
-        below_one(smoothing=self.smoothing)
+    BELOW_ONE: ClassVar = ("smoothing",)
 
     def loss(self, local: Local, batch: Batch) -> Tensor:
         strength = self.strength_at(local.round)

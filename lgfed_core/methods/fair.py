@@ -60,9 +60,7 @@ class FairLGFedAvg(Method):
                 f"{type(self).__name__} plays with the parts of models.adult.AdultNet"
             )
         local = self._game(net, "own", self.lambda_local)
-        if self.pretraining:
-            return local
-        return local + self._game(net, "head", self.lambda_global)
+        return local if self.pretraining else local + self._game(net, "head", self.lambda_global)
 
     def _game(self, net: nn.Module, top: str, strength: float) -> tuple[Step, ...]:
         """One game on a batch: the encoder and the head ``top`` against the adversary."""

@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, get_args, get_type_hints
 
-from lgfed_core.errors import SettingsError, at_least, one_of
+from lgfed_core.errors import SettingsError, at_least, below_one, one_of, share
 
 KINDS: dict[type, tuple[tuple[type, ...], str]] = {
     bool: ((bool,), "True or False"),
@@ -30,13 +30,16 @@ def refuse_types(method: Any) -> None:
 
 
 def refuse_outside(method: Any) -> None:
-    """Raise SettingsError for a setting below what ``LEAST`` of its class says, or none of its
-    ``CHOICES``; those of the class's bases hold as well."""
+    """Raise SettingsError for a setting below what ``LEAST`` of its class says, none of its
+    ``CHOICES``, or outside of (0, 1] for ``SHARES``, of [0, 1) for ``BELOW_ONE``; those of the
+    class's bases hold as well."""
     for cls in type(method).__mro__[::-1]:
         for name, least in vars(cls).get("LEAST", {}).items():
             at_least(least, **{name: getattr(method, name)})
         for name, choices in vars(cls).get("CHOICES", {}).items():
             one_of(name, getattr(method, name), choices)
+        share(**{name: getattr(method, name) for name in vars(cls).get("SHARES", ())})
+        below_one(**{name: getattr(method, name) for name in vars(cls).get("BELOW_ONE", ())})
 
 
 def refuse_ignored(method: Any) -> None:

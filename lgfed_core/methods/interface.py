@@ -117,6 +117,8 @@ class Method:
 
     LEAST: ClassVar[Mapping[str, float]] = {}  #: the smallest values of settings
     CHOICES: ClassVar[Mapping[str, Iterable[str]]] = {"batch_norm": BATCH_NORM}
+    SHARES: ClassVar[Sequence[str]] = ()  #: settings in (0, 1]
+    BELOW_ONE: ClassVar[Sequence[str]] = ()  #: settings in [0, 1)
     unlabelled: ClassVar[bool] = False  #: whether it takes rows without a label, below 0
     server_memory: ClassVar[int] = 0  #: how many vectors [P_s] the server keeps between rounds
     needs_peers: ClassVar[bool] = False  #: whether the objective reads the other devices' models

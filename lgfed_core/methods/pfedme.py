@@ -11,7 +11,6 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from lgfed_core.errors import share
 from lgfed_core.models.layout import parts
 from lgfed_core.models.twins import apart
 
@@ -33,10 +32,7 @@ class PFedMe(Method):
     weighted: bool = False
 
     LEAST: ClassVar = {"pull": 0, "rate": 0, "inner": 1}
-
-    def __post_init__(self):
-        super().__post_init__()
-        share(beta=self.beta)
+    SHARES: ClassVar = ("beta",)
 
     def shared(self, net: nn.Module) -> frozenset[str]:
         return parts(net, "shared")

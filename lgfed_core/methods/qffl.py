@@ -12,8 +12,6 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from lgfed_core.errors import share
-
 from .interface import Batch, Local, Method, partway
 
 
@@ -27,10 +25,7 @@ class QFFL(Method):
     weighted: bool = False
 
     LEAST: ClassVar = {"q": 0, "unit": 1e-9}
-
-    def __post_init__(self):
-        super().__post_init__()
-        share(beta=self.beta)
+    SHARES: ClassVar = ("beta",)
 
     def loss(self, local: Local, batch: Batch) -> Tensor:
         task = super().loss(local, batch)

@@ -14,8 +14,6 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from lgfed_core.errors import below_one
-
 from .interface import Method
 
 
@@ -27,11 +25,8 @@ class FedAvgM(Method):
     rate: float = 1.0
 
     LEAST: ClassVar = {"rate": 0}
+    BELOW_ONE: ClassVar = ("beta",)
     server_memory: ClassVar[int] = 1
-
-    def __post_init__(self):
-        super().__post_init__()
-        below_one(beta=self.beta)
 
     def server_step(self, before: Tensor, average: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
         momentum = self.beta * memory + (average - before)  # [1, P_s]
@@ -51,11 +46,8 @@ class FedAdam(Method):
     tau: float = 1e-3
 
     LEAST: ClassVar = {"rate": 0, "tau": 1e-12}
+    BELOW_ONE: ClassVar = ("beta1", "beta2")
     server_memory: ClassVar[int] = 2
-
-    def __post_init__(self):
-        super().__post_init__()
-        below_one(beta1=self.beta1, beta2=self.beta2)
 
     def server_step(self, before: Tensor, average: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
         delta, (m, v) = average - before, memory  # [P_s] each
