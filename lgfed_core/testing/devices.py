@@ -1,23 +1,49 @@
 """Promises about devices: alike whatever their number, and apart from each other."""
 
+from collections.abc import Callable
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
+from unittest import mock
 
 import torch
 from torch import Tensor
 
-from lgfed_core.engine import Federation, Participation
+from lgfed_core.engine import Federation, batched, looped, round_plan, rounds, visited
+from lgfed_core.engine.participation import Participation
 from lgfed_core.errors import LgfedError
 from lgfed_core.methods import Batch, Local, Method
 from lgfed_core.methods.privacy import Privacy
 
 from .promise import Broken, NotTested, apart, expect, near, promise
-from .stage import Listens, Stage, chance, models, words
+from .stage import Listens, Stage, models, words
 
 ORDER = [3, 0, 2, 1]  # the device that is now called k was ORDER[k]
 BRIGHT = 100.0  # the first number of rows of which the loss breaks
 BROKEN = 2  # the device that holds them
+
+
+@contextmanager
+def chance(change: Callable[[int], int]):
+    """Change the number of the device in whatever is drawn for one."""
+
+    def moved(drawn: Callable) -> Callable:
+        return lambda seed, round, k, *more: drawn(seed, round, change(k), *more)
+
+    def stacked(drawn: Callable) -> Callable:
+        return lambda seed, round, *k: drawn(seed, round, *map(change, k or (0,)))
+
+    def streamed(drawn: Callable) -> Callable:
+        return lambda seed, purpose, round, *k: drawn(seed, purpose, round, *map(change, k))
+
+    known = [(visited, "visits"), (looped, "coin"), (round_plan, "visits"), (round_plan, "coin")]
+    places = [(*place, moved) for place in (*known, (looped, "draw"))]
+    places += [(batched, "draw", stacked), (rounds, "stream", streamed)]
+    with ExitStack() as patches:
+        for room, name, make in places:
+            patches.enter_context(mock.patch.object(room, name, make(getattr(room, name))))
+        yield
 
 
 def _with(fed: Federation, **rows: Any) -> Federation:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
@@ -16,18 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from lgfed_core.data import Dataset, Split
-from lgfed_core.engine import (
-    Federation,
-    LocalTraining,
-    Outcome,
-    Participation,
-    batched,
-    looped,
-    round_plan,
-    rounds as rounds_of,
-    run,
-    visited,
-)
+from lgfed_core.engine import Federation, LocalTraining, Outcome, Participation, looped, run
 from lgfed_core.engine.training import has_batch_norm
 from lgfed_core.errors import LgfedError
 from lgfed_core.methods import Method
@@ -184,25 +172,3 @@ def words(error: BaseException) -> str:
     text = " ".join(str(error).split())
     ours = isinstance(error, LgfedError)
     return text if ours and text else f"{type(error).__name__}: {text or 'no message'}"
-
-
-@contextmanager
-def chance(change: Callable[[int], int]):
-    """Change the number of the device in whatever is drawn for one."""
-
-    def moved(drawn: Callable) -> Callable:
-        return lambda seed, round, k, *more: drawn(seed, round, change(k), *more)
-
-    def stacked(drawn: Callable) -> Callable:
-        return lambda seed, round, *k: drawn(seed, round, *map(change, k or (0,)))
-
-    def streamed(drawn: Callable) -> Callable:
-        return lambda seed, purpose, round, *k: drawn(seed, purpose, round, *map(change, k))
-
-    known = [(visited, "visits"), (looped, "coin"), (round_plan, "visits"), (round_plan, "coin")]
-    places = [(*place, moved) for place in (*known, (looped, "draw"))]
-    places += [(batched, "draw", stacked), (rounds_of, "stream", streamed)]
-    with ExitStack() as patches:
-        for room, name, make in places:
-            patches.enter_context(mock.patch.object(room, name, make(getattr(room, name))))
-        yield

@@ -13,10 +13,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lgfed_core.engine import Outcome, Participation, loop
-from lgfed_core.engine.batched_evaluation import filled
+from lgfed_core.engine.checks.losses import device
 from lgfed_core.engine.training import gradients, moving
 from lgfed_core.errors import LgfedError
-from lgfed_core.methods import Batch, Local, Method, Step
+from lgfed_core.methods import Batch, Method, Step
 from lgfed_core.models.layout import values
 from lgfed_core.seeds import visits
 
@@ -44,25 +44,18 @@ def trains(stage: Stage) -> None:
     "over them",
 )
 def padding(stage: Stage) -> None:
-    split = stage.federation().data.train
-    real = torch.arange(3)
+    split = stage.federation().data.train.take(torch.arange(3))
     method, net = stage.fresh(), copy.deepcopy(stage.net).eval()  # no noise
 
     def gradient(step: Step, batch: Batch) -> list[Tensor]:
         moves = moving(net, step.params)
-        params = {
-            n: p.detach().clone().requires_grad_(n in moves) for n, p in net.named_parameters()
-        }
-        received = {n: v.detach().clone() for n, v in values(net)}
-        others = {n: v.clone() for n, v in received.items()} if method.needs_peers else {}
-        local = Local(filled(net, params), params, received, others, 2 if others else 1)
+        local = device(net, method, moves)
         with torch.enable_grad(), torch.random.fork_rng(devices=[]):
             torch.manual_seed(SEED)
-            return list(gradients(step.loss(local, batch), [params[n] for n in moves]))
+            return list(gradients(step.loss(local, batch), [local.params[n] for n in moves]))
 
     def batch(*, padded: bool) -> Batch:
-        x, y = split.x[real], split.y[real]
-        groups = None if split.groups is None else split.groups[real]
+        x, y, groups = split.x, split.y, split.groups
         if not padded:
             return Batch(x, y, torch.full((3,), 1 / 3).to(x), groups)
         more = min(stage.classes, FOUR)  # rows like none of the others, with any label
@@ -170,12 +163,10 @@ def resumes(stage: Stage) -> None:
                 go(kind, saved)
             again = go(kind, saved)
         for name, tensor in whole.tensors.items():
-            other, at = (
-                again.tensors[name],
-                f"{kind} lanes, stopped after round {STOPPED} of {ROUNDS}",
-            )
+            other, far = again.tensors[name], apart(tensor, again.tensors[name])
             same = tensor.numpy().tobytes() == other.numpy().tobytes()
-            expect(same, f"{at}: {name} is {apart(tensor, other)} from that of a whole run")
+            at = f"{kind} lanes, stopped after round {STOPPED} of {ROUNDS}"
+            expect(same, f"{at}: {name} is {far} from that of a whole run")
 
 
 @promise(
