@@ -48,6 +48,11 @@ class Toy(nn.Module):
     def forward(self, x):
         return self.above(self.below(x).relu())
 
+    @classmethod
+    def passing(cls, forward: Callable) -> type:
+        """The toy, which makes of rows what this makes of the network and them."""
+        return type("Mine", (cls,), {"forward": forward})
+
 
 def normed(**more) -> nn.Module:
     """With batch normalisation between two layers."""

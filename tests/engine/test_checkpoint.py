@@ -12,7 +12,7 @@ from torch import nn
 from lgfed_core.engine import LocalTraining, Participation, checkpoint, loop, run
 from lgfed_core.engine.averaged_best import AveragedBest
 from lgfed_core.engine.trackers import Global, Personal
-from lgfed_core.errors import CheckpointError, SettingsError
+from lgfed_core.errors import CheckpointError
 from lgfed_core.methods import MTL, FedAdam, FedAvg, FedProx, LGFedAvg, LocalOnly
 from lgfed_core.methods.privacy import Privacy
 from lgfed_core.methods.schedules import Annealing
@@ -36,33 +36,14 @@ def test_a_finished_run_is_read_not_run(tmp_path, monkeypatch, tracker):
     assert getattr(tracker, "light", False) == (set(again.tensors) == {"best_accuracy"})
 
 
-def test_a_method_with_settings_of_its_own_is_checkpointed(tmp_path):
-    def go(noise):
-        how = dict(lanes="batched", saved=tmp_path / "run.safetensors")
-        run(toy_federation(), FedAvg(upload=[Privacy(1.0, noise)]), SGD, 2, **how)
-
-    for _ in range(2):
-        go(0.5)
-    with pytest.raises(CheckpointError, match="belongs to another run"):
-        go(0.6)
-
-
 HALF = LGFedAvg(layers=ABOVE)
-
-
-class Softened(Toy):
-    """The same layers and the same text form, other outputs."""
-
-    def __init__(self, softmax: bool):
-        super().__init__()
-        self.softmax = softmax
 
 
 CHANGES = [  # of one word or number each
     *(dict(lr=0.2), dict(rounds=4), dict(seed=1), dict(mu=0.1), dict(judge="test")),
     *(dict(softmax=True), dict(brighter=0.5), dict(fewer=1), dict(numbers=2), dict(groups=1)),
     *(dict(lanes="batched"), dict(turned=True), dict(tests=1.0), dict(labels=1)),
-    *(dict(fraction=0.3), dict(there=[[0.2] * 5 + [0.0] * 5])),
+    *(dict(fraction=0.3), dict(there=[[0.2] * 5 + [0.0] * 5]), dict(noise=0.6)),
 ]
 
 
@@ -71,12 +52,13 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path, change, monkeypatch):
     saved = tmp_path / "run.safetensors"
     usual = dict(lr=0.1, rounds=3, seed=0, mu=0.0, judge="validation", softmax=False, brighter=0.0)
     usual |= dict(fewer=0, numbers=1, groups=0, lanes="looped", turned=False, tests=0.0, labels=0)
-    usual |= dict(fraction=0.5, there=[[0.1] * 10])
+    usual |= dict(fraction=0.5, there=[[0.1] * 10], noise=0.5)
 
     def go(**changed):
         is_ = SimpleNamespace(**usual | changed)
         monkeypatch.setattr(loop, "NUMBERS", is_.numbers)
-        fed = toy_federation((is_.seed,), net=lambda: Softened(is_.softmax))
+        fed = toy_federation((is_.seed,))
+        fed.net.softmax = is_.softmax  # the same layers and text form, other outputs
         train, test, part = fed.data.train, fed.data.test, fed.partitions[0]
         train.x.add_(is_.brighter)
         test.x.add_(is_.tests)
@@ -87,7 +69,8 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path, change, monkeypatch):
         fed = reading(fed, groups=torch.full((len(train.y), 1), is_.groups))
         fed = replace(fed, participation=Participation(is_.fraction, is_.there))
         how = dict(tracker=Personal(is_.judge), lanes=is_.lanes, workers=1, saved=saved)
-        run(fed, FedProx(mu=is_.mu), LocalTraining(is_.lr, 4), is_.rounds, **how)
+        method = FedProx(mu=is_.mu, upload=[Privacy(1.0, is_.noise)])
+        run(fed, method, LocalTraining(is_.lr, 4), is_.rounds, **how)
 
     go()
     before = saved.read_bytes()
@@ -185,12 +168,3 @@ def test_a_stopped_run_continues_to_the_same_bits(tmp_path, case, lanes):
     for name, tensor in whole.tensors.items():
         assert tensor.numpy().tobytes() == again.tensors[name].numpy().tobytes(), name
     assert whole.history.equals(again.history) and whole.final.equals(again.final)
-
-
-def test_lanes_that_would_pad_a_batch_to_be_normalised_are_refused_before_any_round(monkeypatch):
-    monkeypatch.setattr(loop, "round_of", None)
-    fed, training = toy_federation(net=Forgetful()), replace(SGD, batch_size=12)
-    few = replace(fed, participation=Participation(fraction=0.1))  # whoever is drawn first
-    with pytest.raises(SettingsError, match="device 0 of run 0 has 2 rows: batched lanes pad its"):
-        run(few, HALF, training, 1, lanes="batched")
-    run(few, FedAvg(batch_norm="frozen"), training, 0, lanes="batched")

@@ -20,8 +20,7 @@ if __name__ == "__main__":
 
 from cases import CASES, FALLING
 
-from lgfed_core import partition
-from lgfed_core.engine import run
+from lgfed_core import partition, run
 from lgfed_core.engine.checkpoint import digest
 from lgfed_core.partition import feature_clusters
 from toy import SGD, in_float64

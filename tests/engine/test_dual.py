@@ -10,7 +10,7 @@ from lgfed_core.engine import LocalTraining, dual, run
 from lgfed_core.engine.looped import Looped
 from lgfed_core.methods import MTL, FedAvg, FedProx, LGFedAvg, LocalOnly, Step
 from lgfed_core.methods.schedules import Annealing
-from toy import ABOVE, Toy, in_float64, prepared, toy_federation
+from toy import ABOVE, SGD, Toy, in_float64, models, prepared, toy_federation
 
 PLAIN = LocalTraining(0.1, 5)
 TRAININGS = {
@@ -25,43 +25,20 @@ TRAININGS = {
 }
 
 
-class Without(Toy):
+def without():
     """A first layer without a bias, whose outputs are worked on in place."""
-
-    def __init__(self):
-        super().__init__()
-        self.below = nn.Linear(8, 6, bias=False)
-
-    def forward(self, x):
-        return self.above(self.below(x.flatten(1)).relu_())
+    net = Toy.passing(lambda net, x: net.above(net.below(x.flatten(1)).relu_()))()
+    net.below = nn.Linear(8, 6, bias=False)
+    return net
 
 
-class Twice(Toy):
-    """Calls its first layer on the rows, and once more."""
-
-    def forward(self, x):
-        return self.above(self.below(x).relu() + self.below(x.flip(1)))
-
-
-class Scaled(Toy):
-    """Does not give its layer the rows as they are."""
-
-    def forward(self, x):
-        return super().forward(2 * x)
-
-
-class Decayed(Toy):
-    """Uses the first layer's weights beside the layer."""
-
-    def forward(self, x):
-        return super().forward(x) * (1 + self.below.weight.square().sum())
-
-
-class Turns(Toy):
-    """Gives its layer the rows as they are, if a batch is full: no probe sees that it does not."""
-
-    def forward(self, x):
-        return super().forward(x.flip(1) if len(x) < 5 else x)
+# gives its layer the rows as they are, if a batch is full: no probe sees that it does not
+Turns = Toy.passing(lambda net, x: Toy.forward(net, x.flip(1) if len(x) < 5 else x))
+UNFIT = [  # calls the layer twice, or not on the rows, or uses its weights elsewhere
+    Toy.passing(lambda net, x: net.above(net.below(x).relu() + net.below(x.flip(1)))),
+    Toy.passing(lambda net, x: Toy.forward(net, 2 * x)),
+    Toy.passing(lambda net, x: Toy.forward(net, x) * (1 + net.below.weight.square().sum())),
+]
 
 
 @pytest.fixture
@@ -135,7 +112,7 @@ def test_a_pull_is_that_of_the_formula(both_ways, started, training):
     assert (0.7 in pulls) == (training.epochs == 1)  # of several, the plain pass is right
 
 
-@pytest.mark.parametrize("net", [Without, Turns])
+@pytest.mark.parametrize("net", [without, Turns])
 def test_networks_that_work_in_place_or_turn(both_ways, net):
     plain, ours = both_ways(net, FedAvg(), PLAIN)
     assert torch.allclose(plain["shared"], ours["shared"], 0, 1e-14) and plain["shared"].any()
@@ -162,7 +139,7 @@ def test_it_knows_where_it_holds(monkeypatch):
     assert found() == found(method=LGFedAvg(layers=ABOVE)) == found(method=FedProx()) == "below"
     still = Toy()
     still.below.weight.requires_grad_(False)
-    for net in (Twice(), Scaled(), Decayed(), still):
+    for net in (*UNFIT, still):
         assert found(net) is None
     assert found(method=MTL()) is found(training=replace(PLAIN, batch_size=500)) is None
 
@@ -171,3 +148,10 @@ def test_workers_change_no_bit(at_once):
     fed = turning()
     one, two = (run(fed, FedAvg(), PLAIN, 3, workers=n).tensors["shared"] for n in (1, 2))
     assert torch.equal(one, two)
+
+
+def test_two_workers_keep_double_precision():
+    with in_float64():
+        fed = toy_federation(net=Toy())
+        one, two = (models(run(fed, FedAvg(), SGD, 2, workers=n)) for n in (1, 2))
+    assert one.dtype == two.dtype == torch.float64 and torch.equal(one, two)

@@ -14,7 +14,7 @@ from lgfed_core.engine import CPU, LocalTraining, graphs, run
 from lgfed_core.engine.graphs import LEAST, Graphs
 from lgfed_core.engine.training import AdamTraining
 from lgfed_core.methods import LGFedAvg
-from toy import ABOVE, SGD, toy_federation
+from toy import ABOVE, SGD, answering, toy_federation
 
 CUDA = torch.device("cuda")
 
@@ -154,32 +154,31 @@ def test_a_recorded_step_of_every_method_is_the_step(case):
     alike(make, method, FALLING if case.startswith("fade") else SGD)
 
 
-class AsksForTheRound(LGFedAvg):
-    """Weighs its loss by the number of the round."""
-
-    def loss(self, local, batch):
-        return super().loss(local, batch) / (1 + local.round)
-
-
 HALF = LGFedAvg(layers=ABOVE)
 
 
-@pytest.mark.parametrize(
-    ("method", "training", "recorded"),
-    [
-        (HALF, SGD, 1),
-        (HALF, AdamTraining(0.1, 2), 1),
-        (HALF, LocalTraining(0.1, 2, keep_momentum=True, weight_decay=0.1, nesterov=True), 1),
-        (HALF, replace(SGD, decay=0.5), 1),
-        (HALF, AdamTraining(0.1, 2, decay=0.5), 1),
-        (AsksForTheRound(layers=ABOVE), SGD, 2),
-    ],
-    ids=["sgd", "adam", "momentum", "a rate that falls", "of adam", "a loss by round"],
-)
-def test_one_recording_serves_a_phase_unless_something_in_python_changes(
-    method, training, recorded
-):
+def by_the_round() -> LGFedAvg:
+    """Weighs its loss by the number of the round."""
+    loss = LGFedAvg.loss
+    asks = answering(LGFedAvg, loss=lambda self, local, b: loss(self, local, b) / (1 + local.round))
+    return asks(layers=ABOVE)
+
+
+TRAININGS = {
+    "sgd": SGD,
+    "adam": AdamTraining(0.1, 2),
+    "momentum": LocalTraining(0.1, 2, keep_momentum=True, weight_decay=0.1, nesterov=True),
+    "a rate that falls": replace(SGD, decay=0.5),
+    "of adam": AdamTraining(0.1, 2, decay=0.5),
+    "a loss by round": SGD,
+}
+
+
+@pytest.mark.parametrize("kind", TRAININGS)
+def test_one_recording_serves_a_phase_unless_something_in_python_changes(kind):
     """Of two rounds, the lanes of which are of unequal length: some rest."""
+    by_round, training = kind == "a loss by round", TRAININGS[kind]
+    method, recorded = (by_the_round(), 2) if by_round else (HALF, 1)
     made = alike(lambda: toy_federation((0, 1)), method, training)
     assert len(made) == recorded and any(graph.replayed > 1 for graph in made)
 

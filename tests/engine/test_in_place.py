@@ -16,23 +16,21 @@ from lgfed_core.engine.looped import Looped
 from lgfed_core.methods import MTL, FedAvg, FedProx, Method, Step
 from lgfed_core.methods.privacy import Privacy
 from lgfed_core.models.layout import joined
-from toy import ABOVE, BELOW, LANES, SGD, Toy, models, prepared, reading, toy_federation
+from toy import ABOVE, BELOW, LANES, SGD, Toy, answering, models, prepared, reading, toy_federation
 
 WAYS = [("looped", 1), pytest.param("looped", 2, marks=pytest.mark.slow), ("batched", 1)]
 
 
-class Centred(Toy):
-    def __init__(self, in_place: bool):
-        super().__init__()
-        self.in_place = in_place
-
-    def forward(self, x):
-        if self.in_place:
+def centred(in_place: bool) -> nn.Module:
+    def forward(net, x):
+        if in_place:
             x -= 0.5
             x *= 2.0
         else:
             x = (x - 0.5) * 2.0
-        return super().forward(x)
+        return Toy.forward(net, x)
+
+    return Toy.passing(forward)()
 
 
 def rectified(in_place: bool) -> nn.Module:
@@ -77,7 +75,7 @@ class Twice(FedProx):
 
 @pytest.mark.parametrize(("lanes", "workers"), WAYS)
 @pytest.mark.parametrize("method", [FedAvg(), Twice(), MTL()])
-@pytest.mark.parametrize("kind", [Centred, rectified])
+@pytest.mark.parametrize("kind", [centred, rectified])
 def test_a_network_may_work_in_place(lanes, workers, method, kind):
     how = dict(tracker=AveragedBest(), lanes=lanes, workers=workers)
     first, *others = (run(fed, method, SGD, 2, **how) for fed, _ in thrice(kind))
@@ -87,7 +85,7 @@ def test_a_network_may_work_in_place(lanes, workers, method, kind):
 
 
 @pytest.mark.parametrize("engine", [Looped, partial(Looped, workers=2), Batched])
-@pytest.mark.parametrize("kind", [Centred, rectified])
+@pytest.mark.parametrize("kind", [centred, rectified])
 def test_every_way_to_test_leaves_the_rows(engine, kind):
     def answers(fed):
         lanes = engine(prepared(fed, FedAvg(), forked=True))
@@ -173,20 +171,10 @@ def frozen(*names, seeds=(0,)):
     return fed
 
 
-@dataclass(frozen=True, kw_only=True)
-class InTurn(FedAvg):
-    """One of the steps has nothing left to move where ``below`` is frozen."""
-
-    def steps(self, net):
-        return Step(self.loss, ABOVE), Step(self.loss, BELOW)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Shrink(FedAvg):
-    """An objective of the lower layer alone."""
-
-    def loss(self, local, batch):
-        return local.params["below.weight"].square().sum()
+# one of the steps has nothing left to move where ``below`` is frozen
+InTurn = answering(steps=lambda self, net: (Step(self.loss, ABOVE), Step(self.loss, BELOW)))
+# an objective of the lower layer alone
+Shrink = answering(loss=lambda self, local, batch: local.params["below.weight"].square().sum())
 
 
 @LANES

@@ -1,28 +1,28 @@
 """A method's answers that mean nothing, or cannot be lifted over lanes, are refused by name."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from lgfed_core.engine import run
 from lgfed_core.errors import SettingsError
-from lgfed_core.methods import FADE, MTL, FedAvg, LGFedAvg, Step
+from lgfed_core.methods import FADE, MTL, FedAvg, FedAvgM, LGFedAvg, LGFedAvgV1, Step
 from lgfed_core.methods.privacy import Privacy
 from lgfed_core.methods.shot import SHOT
 from lgfed_core.models.layout import joined
-from toy import ABOVE, LANES, SGD, Toy, answering, grouped, models, toy_federation
+from toy import ABOVE, LANES, SGD, Toy, alike, answering, grouped, models, toy_federation
 
 
-def refused(method, said, lanes="looped", rounds=0):
-    """Before anything trains, where there are no rounds."""
-    with pytest.raises(SettingsError, match=said):
-        run(toy_federation(), method, SGD, rounds, lanes=lanes)
+def mine(base=FedAvg, **answers):
+    return answering(base, **answers)()
 
 
-def keeping(keep):
-    return answering(LGFedAvg, keep=keep)(layers=ABOVE)
+def halved(**answers):
+    return answering(LGFedAvg, **answers)(layers=ABOVE)
 
 
 def treating(privatise):
@@ -30,108 +30,67 @@ def treating(privatise):
 
 
 def sharing(names):
-    return answering(shared=lambda self, net: names)()
+    return mine(shared=lambda self, net: names)
 
 
 def stepping(make):
-    return answering(steps=lambda self, net: make(self))()
+    return mine(steps=lambda self, net: make(self))
 
 
-@LANES
-@pytest.mark.parametrize(
-    ("method", "said"),
-    [
-        (
-            keeping(lambda self, before, trained, weights: trained[:1]),
-            r"Mine.keep gives shape \[1, 54\], torch.float32; .* shape \[10, 54\]",
-        ),
-        (
-            keeping(lambda self, before, trained, weights: None),
-            r"Mine.keep gives NoneType; .* shape \[10, 54\]",
-        ),
-        (
-            treating(lambda self, before, upload, rng: upload.norm()),
-            r"Mine.privatise gives shape \[\], .* shape \[75\]",
-        ),
-        (
-            answering(aggregate=lambda self, uploads, weights: uploads.mean(0).round().long())(),
-            r"Mine.aggregate gives shape \[75\], torch.int64; .*torch.float32",
-        ),
-        (treating(lambda self, before, upload, rng: None), "Mine.privatise gives NoneType"),
-    ],
-)
-def test_what_would_be_spread_over_devices_is_refused(method, said, lanes):
-    refused(method, said, lanes, rounds=1)
+def serving(step):
+    return mine(FedAvgM, server_step=lambda self, before, average, memory: step(average, memory))
 
 
-@pytest.mark.parametrize(
-    ("upload", "said"),
-    [
-        ([lambda upload: upload], "FedAvg lists <function .* in upload; .*privatise"),
-        ([Privacy], "FedAvg lists <class .*Privacy"),
-        (treating(lambda self, upload: upload).upload, "FedAvg lists .*Mine.* in upload"),
-        ("clip", "FedAvg has upload 'clip'; list"),
-        (Privacy(1.0, 0.5), r"FedAvg has upload Privacy\(.*; list"),
-        (None, "FedAvg has upload None; list"),
-    ],
-)
-def test_what_treats_no_upload_is_refused(upload, said):
-    refused(FedAvg(upload=upload), said)
+def unweighted(self, local, batch, **how):
+    return F.cross_entropy(local.net(batch.x), batch.y, **how)
 
 
-@pytest.mark.parametrize("names", [["above.weight"], ("above.weight",), {"above.weight"}])
-def test_names_that_are_shared_may_come_as_any_list_or_set(names):
-    found = run(toy_federation(), sharing(names), SGD, 1)
-    assert found.layout.shared == ("above.weight",)
+def detached(self, local, batch):
+    return FedAvg.loss(self, local, batch).detach()
 
 
-@pytest.mark.parametrize("names", ["above.weight", None, [1], (n for n in ABOVE)])
-def test_what_shares_no_names_is_refused(names):
-    refused(sharing(names), "Mine.shared gives .*; it has to give the names of parameters")
-
-
-@LANES
-@pytest.mark.parametrize(
-    ("make", "said"),
-    [
-        (lambda m: Step(m.loss), "Mine.steps gives Step.*; it has to give a list of Steps"),
-        (lambda m: [m.loss], "Mine.steps gives .*list of Steps"),
-        (lambda m: [], r"Mine.steps gives \[\]; .*at least one"),
-        (lambda m: None, "Mine.steps gives None"),
-        (lambda m: (Step(m.loss) for _ in "a"), "Mine.steps gives <generator"),
-        (lambda m: [Step(3)], "a Step with loss 3; it is a function"),
-        (lambda m: [Step(lambda batch: 0)], "with loss <function .*; it is a function of local"),
-        (lambda m: [Step(m.loss, None, lambda: True)], "with when <function .*of a chance"),
-        (lambda m: [Step(m.loss, None, lambda chance: None)], "with when <function .*of a chance"),
-        (lambda m: [Step(m.loss, (n for n in ABOVE))], "with params <generator .*; it is a set"),
-        (lambda m: [Step(m.loss, "above.weight")], "with params 'above.weight'; it is a set"),
-        (lambda m: [Step(m.loss, None, 0.5)], "with when 0.5; it is a function of a chance"),
-        (lambda m: [Step(m.loss, pull="3")], "with pull '3'; it is a number from 0"),
-        (lambda m: [Step(m.loss, pull=-3)], "with pull -3; it is a number from 0"),
-        (lambda m: [Step(m.loss, pull=float("nan"))], "with pull nan"),
-    ],
-)
-def test_steps_that_no_device_can_take_are_refused(make, said, lanes):
-    refused(stepping(make), said, lanes)
-
-
-class Detached(FedAvg):
-    def loss(self, local, batch):
-        return super().loss(local, batch).detach()
-
-
-@LANES
-def test_a_loss_that_trains_nothing_is_refused(lanes):
-    refused(Detached(), "Detached has a loss that depends on no parameter of Toy", lanes)
-    pulls = stepping(lambda m: [Step(lambda local, batch: batch.x.new_zeros(()), pull=0.1)])
-    run(toy_federation(), pulls, SGD, 0, lanes=lanes)
-    one = stepping(lambda m: [Step(Detached().loss), Step(m.loss)])  # the other learns
-    run(toy_federation(), one, SGD, 0, lanes=lanes)
-
-
-@pytest.mark.parametrize(
-    ("name", "answer", "given"),
-    [
+BEFORE = [  # what is said of a method before anything trains
+    ("FedAvg lists <function .* in upload; .*privatise", FedAvg(upload=[lambda upload: upload])),
+    ("FedAvg lists <class .*Privacy", FedAvg(upload=[Privacy])),
+    ("FedAvg lists .*Mine.* in upload", treating(lambda self, upload: upload)),
+    ("FedAvg has upload 'clip'; list", FedAvg(upload="clip")),
+    (r"FedAvg has upload Privacy\(.*; list", FedAvg(upload=Privacy(1.0, 0.5))),
+    ("FedAvg has upload None; list", FedAvg(upload=None)),
+    ("MTL shows devices each other's models", MTL(upload=(Privacy(1.0, 1.0),))),
+    *[("Mine.shared gives .*; it has to give the names of parameters", sharing(names))
+      for names in ("above.weight", None, [1], (n for n in ABOVE))],
+    ("nowhere", LGFedAvg(layers=frozenset({"nowhere"}))),
+    (r"no parameter called \['typo'\]", LGFedAvgV1(layers=ABOVE, auxiliary=frozenset({"typo"}))),
+    # its steps,
+    *[(f"Mine.steps gives {said}", stepping(make)) for said, make in (
+        ("Step.*; it has to give a list of Steps", lambda m: Step(m.loss)),
+        (".*list of Steps", lambda m: [m.loss]),
+        (r"\[\]; .*at least one", lambda m: []),
+        ("None", lambda m: None),
+        ("<generator", lambda m: (Step(m.loss) for _ in "a")),
+        ("a Step with loss 3; it is a function", lambda m: [Step(3)]),
+        (".*loss <function .*; it is a function of local", lambda m: [Step(lambda batch: 0)]),
+        (".*when <function .*of a chance", lambda m: [Step(m.loss, None, lambda: True)]),
+        (".*when <function .*of a chance", lambda m: [Step(m.loss, None, lambda chance: None)]),
+        (".*when 0.5; it is a function of a chance", lambda m: [Step(m.loss, None, 0.5)]),
+        (".*params <generator .*; it is a set", lambda m: [Step(m.loss, (n for n in ABOVE))]),
+        (".*params 'above.weight'; it is a set", lambda m: [Step(m.loss, "above.weight")]),
+        (".*pull '3'; it is a number from 0", lambda m: [Step(m.loss, pull="3")]),
+        (".*pull -3; it is a number from 0", lambda m: [Step(m.loss, pull=-3)]),
+        (".*pull nan", lambda m: [Step(m.loss, pull=float("nan"))]),
+        (".*part", lambda m: [Step(m.loss, part=(0.5, 0.5))]),
+    )],
+    (r"a step of Mine moves \['below.wieght'\]; Toy has no parameter of that name",
+     stepping(lambda m: [Step(m.loss, frozenset({"below.wieght"}))])),
+    # its loss,
+    (r"Mine gives a loss of \[2\] for a batch", mine(
+        loss=lambda self, *told: unweighted(self, *told, reduction="none"))),
+    ("FADE cannot take its loss of Toy's outputs", FADE()),
+    ("Mine has a loss that depends on no parameter of Toy", mine(loss=detached)),
+    # and what it is called with.
+    ("server_memory 0.5", mine(FedAvgM, server_memory=0.5)),
+    *[(rf"Mine.{name} is .* called as {name}\({given}\); define it as `def {name}",
+       halved(**{name: answer})) for name, answer, given in (
         ("shared", lambda self: frozenset(), "net"),
         ("steps", lambda self: [], "net"),
         ("loss", lambda self, batch: 0, "local, batch"),
@@ -141,28 +100,74 @@ def test_a_loss_that_trains_nothing_is_refused(lanes):
         ("keep", lambda self, trained: trained, "before, trained, weights"),
         ("relabel", lambda self: None, "round"),
         ("relabel", 3, "round"),
-    ],
+    )],
+]  # fmt: skip
+AFTER = [  # after a round, of what would be spread over devices
+    (r"Mine.keep gives shape \[1, 54\], torch.float32; .* shape \[10, 54\]",
+     halved(keep=lambda self, before, trained, weights: trained[:1])),
+    (r"Mine.keep gives NoneType; .* shape \[10, 54\]",
+     halved(keep=lambda self, before, trained, weights: None)),
+    (r"Mine.privatise gives shape \[\], .* shape \[75\]",
+     treating(lambda self, before, upload, rng: upload.norm())),
+    ("Mine.privatise gives NoneType", treating(lambda self, before, upload, rng: None)),
+    (r"Mine.aggregate gives shape \[75\], torch.int64; .*torch.float32",
+     mine(aggregate=lambda self, uploads, weights: uploads.mean(0).round().long())),
+    ("Mine.aggregate gives median; it has to",  # with indices
+     mine(aggregate=lambda self, uploads, weights: uploads.median(0))),
+    ("Mine.server_update gives NoneType", mine(server_update=lambda self, before, average: None)),
+    ("Mine.server_step gives .* two tensors", serving(lambda average, memory: average)),
+    ("Mine.server_step .* memory of the shared", serving(lambda *now: (now[0], now[1][0]))),
+    ("Mine.weights gives .* have to sum to 1", mine(weights=lambda self, rows: rows.float())),
+    ("Mine.weights gives .* a tensor with a weight for each",
+     mine(weights=lambda self, rows: [1 / len(rows)] * len(rows))),
+]  # fmt: skip
+
+
+@LANES
+@pytest.mark.parametrize(
+    ("rounds", "said", "method"), [*((0, *one) for one in BEFORE), *((1, *one) for one in AFTER)]
 )
-def test_an_answer_that_cannot_be_called_is_refused(name, answer, given):
-    mine = answering(LGFedAvg, **{name: answer})(layers=ABOVE)
-    refused(mine, rf"Mine.{name} is .* called as {name}\({given}\); define it as `def {name}")
+def test_answers_that_mean_nothing_are_refused_by_name(rounds, said, method, lanes):
+    with pytest.raises(SettingsError, match=said):
+        run(toy_federation(), method, SGD, rounds, lanes=lanes)
+
+
+@pytest.mark.parametrize("names", [["above.weight"], ("above.weight",), {"above.weight"}])
+def test_names_that_are_shared_may_come_as_any_list_or_set(names):
+    found = run(toy_federation(), sharing(names), SGD, 1)
+    assert found.layout.shared == ("above.weight",)
+
+
+@LANES
+def test_a_pull_or_one_step_of_two_is_enough_to_learn_from(lanes):
+    pulls = stepping(lambda m: [Step(lambda local, batch: batch.x.new_zeros(()), pull=0.1)])
+    one = stepping(lambda m: [Step(partial(detached, m)), Step(m.loss)])  # the other learns
+    for method in (pulls, one):
+        run(toy_federation(), method, SGD, 0, lanes=lanes)
+
+
+def test_steps_that_may_all_be_declined_are():
+    declined = stepping(lambda m: [Step(m.loss, None, lambda chance: chance < 0.5)])
+    half = models(alike(toy_federation(), declined, SGD, 3))
+    assert not torch.equal(half, models(run(toy_federation(), FedAvg(), SGD, 3)))
+
+
+def test_a_loss_that_does_not_weigh_rows_is_refused_where_batches_are_padded():
+    fed, plain = toy_federation(), mine(loss=unweighted)
+    torch.testing.assert_close(*(models(run(fed, m, SGD, 1)) for m in (plain, FedAvg())))
+    with pytest.raises(SettingsError, match=r"Mine has another gradient .* batch.mean"):
+        run(fed, plain, SGD, 1, lanes="batched")
 
 
 def test_an_answer_may_take_more_than_it_is_given():
     def aggregate(self, uploads, weights, trim=0.1, *more, **others):
         return uploads.median(0).values
 
-    run(toy_federation(), answering(aggregate=aggregate)(), SGD, 1)
+    run(toy_federation(), mine(aggregate=aggregate), SGD, 1)
 
 
-class Branching(Toy):
-    def forward(self, x):
-        return super().forward(x) * (2 if x.mean() > 0.5 else 1)
-
-
-class OnlyInTraining(Toy):
-    def forward(self, x):
-        return super().forward(x + x.mean().item() if self.training else x)
+Branching = Toy.passing(lambda net, x: Toy.forward(net, x) * (2 if x.mean() > 0.5 else 1))
+Asking = Toy.passing(lambda net, x: Toy.forward(net, x + x.mean().item() if net.training else x))
 
 
 def by_item(self, local, batch):
@@ -170,17 +175,17 @@ def by_item(self, local, batch):
     return value * (2.0 if value.item() > 1 else 1.0)
 
 
-BY_ITEM = answering(loss=by_item)()
-SECOND = answering(steps=lambda self, net: (Step(self.loss), Step(BY_ITEM.loss)))()
+BY_ITEM = mine(loss=by_item)
+SECOND = stepping(lambda m: [Step(m.loss), Step(BY_ITEM.loss)])
 
 
 @pytest.mark.parametrize(
     ("method", "net", "said"),
     [
-        (FedAvg(), Branching(), "loss of FedAvg, with Branching, .*torch.where.*looped.*control"),
-        (FedAvg(), OnlyInTraining(), "with OnlyInTraining, .*torch.where.*looped.*item"),
-        (BY_ITEM, Toy(), "loss of Mine, with Toy, .*item"),
-        (SECOND, Toy(), "loss of Mine, with Toy, .*item"),
+        (FedAvg(), Branching, "loss of FedAvg, with Mine, .*torch.where.*looped.*control"),
+        (FedAvg(), Asking, "loss of FedAvg, with Mine, .*torch.where.*looped.*item"),
+        (BY_ITEM, Toy, "loss of Mine, with Toy, .*item"),
+        (SECOND, Toy, "loss of Mine, with Toy, .*item"),
     ],
 )
 def test_what_numbers_decide_is_refused_in_batched_lanes_alone(method, net, said):

@@ -1,39 +1,25 @@
-"""What people bring, methods, losses, networks and rows: right in both lanes, or named."""
+"""What people bring, methods, losses, networks and rows, few or none: right in both lanes."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import nn
 
-from lgfed_core.engine import LocalTraining, Participation, run
+from lgfed_core import Global, LocalTraining, Participation, Personal, run
+from lgfed_core.engine.accuracy import accuracies
 from lgfed_core.engine.averaged_best import AveragedBest
-from lgfed_core.engine.trackers import Global, Personal, Tracker
+from lgfed_core.engine.batched import Batched
+from lgfed_core.engine.looped import Looped
 from lgfed_core.engine.training import AdamTraining
-from lgfed_core.errors import SettingsError
-from lgfed_core.methods import FADE, MTL, QFFL, FedAvg, FedProx, LGFedAvg, LGFedAvgV1, Step
+from lgfed_core.errors import CheckpointError, SettingsError
+from lgfed_core.methods import MTL, QFFL, FedAvg, FedProx, LGFedAvg, Method, Step
 from lgfed_core.methods.cgau import ClientBaseline, ClientRowsAveraged
-from lgfed_core.methods.privacy import Privacy
 from lgfed_core.models.adult import Dropout
-from toy import (
-    ABOVE,
-    LANES,
-    SGD,
-    Toy,
-    alike,
-    answering,
-    in_float64,
-    models,
-    normed,
-    reading,
-    toy_federation,
-)
-
-
-def entropy(local, batch, **more):
-    return F.cross_entropy(local.net(batch.x), batch.y, **more)
+from lgfed_core.models.layout import joined
+from toy import ABOVE, LANES, SGD, Toy, alike, holding, models, prepared, reading, toy_federation
 
 
 class Plain(FedProx):
@@ -52,59 +38,16 @@ def test_runs_whose_methods_differ_beside_their_fields_train_apart():
     assert not torch.allclose(found[0], found[1], 1e-3)
 
 
-class Sure(Toy):
+def sure(net, x):
     """Right by so much that the loss is exactly 0."""
-
-    def forward(self, x):
-        return super().forward(x) * 1e-6 + 1e3 * x[:, :3].argmax(1, keepdim=True).eq(
-            torch.arange(3)
-        )
+    most = x[:, :3].argmax(1, keepdim=True)
+    return Toy.forward(net, x) * 1e-6 + 1e3 * most.eq(torch.arange(3))
 
 
-@pytest.mark.parametrize("net", [Toy, Sure])
+@pytest.mark.parametrize("net", [Toy, Toy.passing(sure)])
 @pytest.mark.parametrize("training", [SGD, AdamTraining(lr=0.01, batch_size=4)])
 def test_devices_that_rest_or_have_no_loss_left_go_on(training, net):
     assert not alike(toy_federation(net=net), QFFL(q=0.3), training).diverged
-
-
-@pytest.mark.parametrize(
-    ("method", "said"),
-    [
-        (MTL(upload=(Privacy(1.0, 1.0),)), "MTL shows devices each other's models"),
-        (
-            answering(loss=lambda self, local, batch: entropy(local, batch, reduction="none"))(),
-            r"Mine gives a loss of \[2\] for a batch",
-        ),
-        (
-            answering(steps=lambda self, net: (Step(self.loss, frozenset({"below.wieght"})),))(),
-            r"a step of Mine moves \['below.wieght'\]; Toy has no parameter of that name",
-        ),
-        (
-            answering(weights=lambda self, rows: rows.float())(),
-            "Mine.weights gives .* have to sum to 1",
-        ),
-        (
-            answering(weights=lambda self, rows: [1 / len(rows)] * len(rows))(),
-            "Mine.weights gives .* a tensor with a weight for each",
-        ),
-        (FADE(), "FADE cannot take its loss of Toy's outputs"),
-        (
-            LGFedAvgV1(layers=ABOVE, auxiliary=frozenset({"typo"})),
-            r"no parameter called \['typo'\]",
-        ),
-    ],
-)
-@LANES
-def test_methods_that_would_go_wrong_are_named(method, said, lanes):
-    with pytest.raises(SettingsError, match=said):
-        run(toy_federation(), method, SGD, 1, lanes=lanes)
-
-
-def test_a_loss_that_does_not_weigh_rows_is_refused_where_batches_are_padded():
-    fed, unweighted = toy_federation(), answering(loss=lambda self, *told: entropy(*told))()
-    torch.testing.assert_close(*(models(run(fed, m, SGD, 1)) for m in (unweighted, FedAvg())))
-    with pytest.raises(SettingsError, match=r"Mine has another gradient .* batch.mean"):
-        run(fed, unweighted, SGD, 1, lanes="batched")
 
 
 @LANES
@@ -114,56 +57,22 @@ def test_who_calls_without_gradients_gets_a_trained_model(lanes):
     assert torch.equal(models(found), models(run(toy_federation(), FedAvg(), SGD, 1, lanes=lanes)))
 
 
-PICTURES = nn.Sequential(
-    nn.Unflatten(1, (2, 2, 2)), nn.BatchNorm2d(2), nn.Flatten(), nn.Linear(8, 3)
-)  # one alone has places to normalise over
-
-
-@pytest.mark.parametrize(
-    ("net", "method", "batches"),
-    [
-        (normed(), MTL(scale=0.1), dict(batches=1, batch_size=2)),
-        (PICTURES, FedAvg(), dict(batch_size=1)),
-    ],
-)
-def test_networks_with_statistics_train_with_peers_and_on_single_pictures(net, method, batches):
-    found = run(toy_federation(net=net), method, replace(SGD, **batches), 1)
-    assert models(found).isfinite().all()
-
-
-@pytest.mark.parametrize("tracker", [Personal(), Global()])
-def test_rows_without_a_label_judge_nobody(tracker):
-    fed = toy_federation()
-    mine = fed.partitions[0].validation.of(3)
-    bare = reading(fed, y=fed.data.train.y.index_fill(0, mine, -1))
-    with pytest.raises(SettingsError, match="validation rows of run 0 have labels below 0"):
-        run(bare, FedAvg(), SGD, 1, tracker=tracker)
-
-
-class Named(Tracker):
-    def __init__(self, name, value=None, tensor=None):
-        self.name, self.value, self.tensor = name, value, tensor
-
-    def allocate(self, allocate, phase):
-        if self.tensor:
-            allocate(self.tensor, 1)
-
-    def after(self, round, rounds, engine):
-        return {} if self.value is None else {self.name: self.value}
-
-
-@pytest.mark.parametrize(
-    ("tracker", "said"),
-    [
-        (Named("round", torch.zeros(1)), "calls a number 'round'"),
-        (Named("hits", torch.tensor(1.0)), r"gives \[\] hits for 1 runs"),
-        (Named("", tensor="labels"), "Named cannot have a tensor 'labels'"),
-        (Named("", tensor="shared"), "Named cannot have a tensor 'shared'"),
-    ],
-)
-def test_trackers_that_would_overwrite_or_confuse_are_named(tracker, said):
-    with pytest.raises(SettingsError, match=said):
-        run(toy_federation(), FedAvg(), SGD, 1, tracker=tracker)
+@LANES
+def test_one_output_tells_two_labels_apart(lanes):
+    fed = toy_federation(net=lambda: nn.Linear(8, 1))
+    for kind in ("train", "test"):
+        fed = reading(fed, kind, y=(getattr(fed.data, kind).y == 0).long())
+    fed = replace(fed, data=replace(fed.data, classes=2))
+    out = run(fed, ClientBaseline(), SGD, 15, tracker=Global(), lanes=lanes)
+    x, y = fed.data.test.x, fed.data.test.y
+    net = nn.Linear(8, 1)
+    nn.utils.vector_to_parameters(models(out)[0, 0], net.parameters())
+    with torch.no_grad():
+        right = ((net(x)[:, 0] > 0) == y.bool()).float().mean()
+    last = out.history["new_test_acc"].iloc[-1]
+    assert last == pytest.approx(right.item()) and last > 0.8  # of which 2 in 3 are zeros
+    own = run(fed, ClientBaseline(), SGD, 15, tracker=Personal(), lanes=lanes).final.iloc[0]
+    assert own["last_new_test_acc_outputs"] > 0.7 < own["last_new_test_acc_probabilities"]
 
 
 def test_numbers_of_numpy_and_lists_will_do(tmp_path):
@@ -207,8 +116,115 @@ def test_clients_count_alike_where_rows_do_not():
     assert torch.equal(kept, torch.full((2, 3), 0.5))
 
 
-def test_two_workers_keep_double_precision():
-    with in_float64():
-        fed = toy_federation(net=Toy())
-        one, two = (models(run(fed, FedAvg(), SGD, 2, workers=n)) for n in (1, 2))
-    assert one.dtype == two.dtype == torch.float64 and torch.equal(one, two)
+def test_padding_reads_no_row_that_nobody_holds():
+    fed = toy_federation(devices=3)
+    fed.data.train.y[0] = -1
+    alike(holding(fed, train=[[], [3, 4, 5, 6, 7], [8, 9, 10]], validation=None), FedAvg())
+
+
+def test_to_save_needs_no_gradients_and_draws_nothing(tmp_path):
+    wide = nn.Linear(8, 8192), nn.ReLU(), nn.Dropout(), nn.Linear(8192, 3)  # the dual form's
+    fed = toy_federation(devices=2, net=nn.Sequential(*wide))
+    before = torch.get_rng_state()
+    with torch.no_grad():
+        run(fed, FedAvg(), SGD, 1, saved=tmp_path / "part.safetensors")
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_start_with_gradients_is_taken_as_it_is():
+    start = nn.utils.parameters_to_vector(Toy().parameters())[None]
+    out = run(toy_federation(), LGFedAvg(layers=ABOVE), SGD, 1, start)
+    assert not out.tensors["shared"].requires_grad
+
+
+class Median(FedAvg):
+    def aggregate(self, uploads, weights):
+        return uploads.quantile(0.5, 0)
+
+
+@LANES
+@pytest.mark.parametrize("method", [FedAvg(), FedAvg(weighted=False), Median()])
+def test_devices_without_rows_have_no_vote(method, lanes):
+    whole = toy_federation(devices=5)
+    (split,) = whole.partitions
+
+    def of(*held: int):
+        """So many devices, with so many of their rows each, none or all."""
+        parts = {
+            kind: [getattr(split, kind).of(k)[: None if h else 0] for k, h in enumerate(held)]
+            for kind in ("train", "test")
+        }
+        some = holding(whole, validation=None, **parts)
+        return run(some, method, SGD, 3, lanes=lanes, workers=1)
+
+    found, other = of(1, 1, 0, 0, 0), of(1, 1)
+    torch.testing.assert_close(found.tensors["shared"], other.tensors["shared"])
+    assert (found.tensors["shared"][0] - joined(whole.net)).abs().max() > 0.05
+
+
+def times(by, module, given, outputs):
+    return by * outputs
+
+
+def test_a_hook_is_part_of_what_a_checkpoint_is_of(tmp_path):
+    def go(hook, file="part.safetensors"):
+        fed = toy_federation()
+        fed.net.above.register_forward_hook(hook)
+        run(fed, FedAvg(), SGD, 1, saved=tmp_path / file)
+
+    for _ in range(2):
+        go(partial(times, 1.0))
+    with pytest.raises(CheckpointError):
+        go(partial(times, 3.0))
+    with pytest.raises(SettingsError, match="a hook of the network's above"):
+        go(lambda module, given, outputs: outputs, "other.safetensors")
+
+
+@LANES
+def test_a_device_without_test_rows_is_no_trouble_to_any_network(lanes):
+    """Many flatten by `view`, and take no batch without rows."""
+    flat = Toy.passing(lambda net, x: Toy.forward(net, x.view(x.size(0), -1)))
+    fed = toy_federation(devices=3, net=flat)
+    test = fed.partitions[0].test
+    phase = prepared(holding(fed, test=[test.of(0), test.of(1), []]), FedAvg())
+    engine = Looped(phase, 1) if lanes == "looped" else Batched(phase)
+    found = accuracies(engine, "shared", "personal", "test")
+    assert found[0, :2].isfinite().all() and found[0, 2].isnan()
+    assert engine.own_outputs("shared", "personal", "test").shape == (1, 3, 20, 3)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen(Method):
+    """Trains alone, and is pulled towards what it sees of the others, by how many there are."""
+
+    needs_peers = True
+
+    def shared(self, net):
+        return frozenset()
+
+    def loss(self, local, batch):
+        pull = sum((local.params[n] - local.others[n]).square().sum() for n in local.params)
+        return super().loss(local, batch) + 0.1 * local.participants * pull
+
+
+@pytest.mark.parametrize("method", [Seen(), MTL(scale=0.1)])
+@LANES
+def test_devices_without_rows_are_nobodys_peers(method, lanes):
+    """Two that learn are as two among four, of whom two have nothing to learn from."""
+    fed = toy_federation(devices=4)
+    held, kinds = fed.partitions[0], ("train", "validation", "test")
+    first = {kind: [getattr(held, kind).of(k) for k in (0, 1)] for kind in kinds}
+    four, two = holding(fed, train=[*first["train"], [], []]), holding(fed, **first)
+    many, few = (models(run(f, method, SGD, 3, lanes=lanes, workers=1)) for f in (four, two))
+    torch.testing.assert_close(many[:, :2], few, rtol=0, atol=1e-6)
+    assert torch.equal(many[0, 2], joined(fed.net))
+
+
+@LANES
+def test_a_device_alone_sees_itself_in_place_of_others(lanes):
+    """So that what pulls towards others pulls nowhere as the round begins."""
+    pulled, free = (
+        run(toy_federation(devices=1), m, replace(SGD, batches=1), 1, lanes=lanes, workers=1)
+        for m in (Seen(), LGFedAvg(layers=frozenset()))
+    )
+    torch.testing.assert_close(pulled.tensors["personal"], free.tensors["personal"])

@@ -11,12 +11,11 @@ from unittest.mock import patch
 import pytest
 import torch
 
-from lgfed_core import paths
+from lgfed_core import LGFedAvg, paths
 from lgfed_core.engine import looped, memory, run
 from lgfed_core.engine.checks import losses
 from lgfed_core.engine.processes import UNFORKED, Apart, Spread
 from lgfed_core.errors import SettingsError
-from lgfed_core.methods import LGFedAvg
 from toy import ABOVE, SGD, models, toy_federation
 
 HERE = os.getpid()

@@ -3,9 +3,7 @@
 import pytest
 import torch
 
-from lgfed_core.data import Dataset, Split
-from lgfed_core.engine import Federation, LocalTraining, run
-from lgfed_core.methods import FedAvg, LGFedAvg
+from lgfed_core import Dataset, FedAvg, Federation, LGFedAvg, LocalTraining, Split, run
 from lgfed_core.models import last_layers, make
 from lgfed_core.models.images import MnistMLP
 from lgfed_core.partition import ClientIndices, Partition

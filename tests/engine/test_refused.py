@@ -2,26 +2,20 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from cases import adult
 from torch import nn
 
-from lgfed_core.data import Dataset, Split
+from lgfed_core import Dataset, FedAvg, FedProx, Global, LGFedAvg, Personal, Split, Tracker
 from lgfed_core.data.augment import CropFlip
 from lgfed_core.engine import LocalTraining, Participation, arrays, run
-from lgfed_core.engine.trackers import Global, Personal, Tracker
+from lgfed_core.engine.training import AdamTraining
 from lgfed_core.errors import DataError, LgfedError, SettingsError
-from lgfed_core.methods import (
-    FADE,
-    ClientBaseline,
-    FairLGFedAvg,
-    FedAvg,
-    FedProx,
-    LGFedAvg,
-    LocalOnly,
-)
-from toy import Toy, answering, grouped, holding, normed, reading, toy_federation
+from lgfed_core.methods import FADE, MTL, ClientBaseline, FairLGFedAvg, FedBN
+from lgfed_core.methods.privacy import Privacy
+from toy import Toy, grouped, holding, normed, reading, toy_federation
 
 TRAINING, FED_AVG = LocalTraining(0.1, 4), FedAvg()
 FED = toy_federation()
@@ -54,8 +48,19 @@ def narrow():
     return nn.Sequential(Toy(), nn.Linear(3, 2))
 
 
-def hits(number) -> Tracker:
-    return type("Counts", (Tracker,), {"after": lambda *told: {"hits": number}})()
+def hits(number, name="hits") -> Tracker:
+    return type("Counts", (Tracker,), {"after": lambda *told: {name: number}})()
+
+
+def keeping(name) -> Tracker:
+    return type("Keeps", (Tracker,), {"allocate": lambda self, make, phase: make(name, 1)})()
+
+
+def together(*methods):
+    return go(list(methods), fed=grouped((0, 1)))
+
+
+THIRDS = [1 / 3] * 3 + [0] * 7  # the sum is one to seven digits alone
 
 
 def there(*shares):
@@ -69,11 +74,11 @@ def cropped(fill):
     return go(training=replace(TRAINING, augment=CropFlip(fill)), rounds=0, fed=fed)
 
 
-USERS = [0, 0, 0, 1, 1, 1]
+USERS, X = [0, 0, 0, 1, 1, 1], np.zeros((6, 3))
 
 
-def adapted(y=(0, 1, 0, 1, 0, 1), **more):
-    return arrays.adapt(torch.randn(6, 3).numpy(), list(y), USERS, **more)
+def adapted(y=(0, 1, 0, 1, 0, 1), x=X, users=USERS, **more):
+    return arrays.adapt(x, list(y), users, **more)
 
 
 def begun(value, own=False):
@@ -92,22 +97,31 @@ def begun(value, own=False):
         ("rounds is 2.5", lambda: go(rounds=2.5)),
         ("shape", lambda: go(start=torch.zeros(1, 3))),
         ("workers is 0", lambda: go(workers=0)),
-        ("nowhere", lambda: go(LGFedAvg(layers=frozenset({"nowhere"})))),
         ("method is <class", lambda: go(FedAvg)),
         ("method is None", lambda: go(None)),
         ("training is None", lambda: go(training=None)),
         ("tracker is <class", lambda: go(tracker=Personal)),
         (r"snapshots \(2,\) are asked of 1 rounds", lambda: go(tracker=Global(snapshots=(2,)))),
         (r"\[7\] hits for 1 runs", lambda: go(tracker=hits(torch.zeros(7)))),
+        (r"gives \[\] hits for 1 runs", lambda: go(tracker=hits(torch.tensor(1.0)))),
         ("gives {'hits': 3}; it has to", lambda: go(tracker=hits(3))),
+        ("calls a number 'round'", lambda: go(tracker=hits(torch.zeros(1), "round"))),
+        *[(f"Keeps cannot have a tensor '{name}'", lambda name=name: go(tracker=keeping(name)))
+          for name in ("labels", "shared")],
+        *[("validation rows of run 0 have labels below 0", lambda kind=kind: go(
+            tracker=kind(), fed=federation(y=FED.data.train.y.index_fill(
+                0, FED.partitions[0].validation.of(3), -1)))) for kind in (Personal, Global)],
+        ("device 4 of run 0 has no validation rows", lambda: go(
+            tracker=Global(), fed=holding(FED, validation=[
+                FED.partitions[0].validation.of(k)[: 3 * (k != 4)] for k in range(10)]))),
+        ("with_validation", lambda: go(tracker=Personal(), fed=holding(FED, validation=None))),
+        ("different values of parameters that are shared", lambda: go(
+            start=torch.arange(10.0).view(1, 10, 1).expand(1, 10, 75))),
+        ("a folder; name a file", lambda: go(saved=".")),
         ("start holds a NaN or .* in above.bias of run 0; .*finite", lambda: go(
             start=begun(torch.nan))),
         ("start holds .* an infinite number in above.bias", lambda: go(
             LGFedAvg(layers=frozenset(["below.bias"])), start=begun(-torch.inf, True))),
-        ("Mine.aggregate gives median; it has to", lambda: go(answering(
-            aggregate=lambda self, uploads, weights: uploads.median(0))())),  # with indices
-        ("Mine.server_update gives NoneType", lambda: go(answering(
-            server_update=lambda self, shared, average: None)())),
         # a federation and its data,
         ("one each", lambda: federation(seeds=[0, 1])),
         ("same number of devices", lambda: federation(seeds=[0, 1], partitions=[
@@ -148,6 +162,18 @@ def begun(value, own=False):
             normed(), FED_AVG, [0, 1, 2, 3, 4], [])),
         ("device 0 .* 5 rows, so .* choose another batch_size$", lambda: on(
             normed(), FED_AVG, range(5), [], training=LocalTraining(0.1, 1))),
+        ("device 0 of run 0 has 2 rows: batched lanes pad its", lambda: go(
+            training=LocalTraining(0.1, 12), lanes="batched", fed=federation(net=normed()))),
+        ("a variance may fall below 0", lambda: on(normed(), FedAvg(
+            batch_norm="averaged", upload=(Privacy(1.0, 2.0),)))),
+        ("FedBN needs batch normalisation; Toy has none", lambda: go(FedBN())),
+        # several methods,
+        *[(f"runs 0 and 1 differ in .*{said}", lambda other=other: together(
+            FADE(opt_out=1.0), other)) for said, other in (
+                ("class, steps", FedAvg(batch_norm="frozen")),
+                ("batch_norm", FADE(opt_out=1.0, batch_norm="averaged")),
+                ("steps", FADE(opt_out=0.5)))],
+        ("1 methods for 2 runs", lambda: together(FADE())),
         # who takes part,
         ("participation is 0.5; it must be made", lambda: federation(participation=0.5)),
         ("fraction is 'half'", lambda: Participation("half")),
@@ -156,7 +182,11 @@ def begun(value, own=False):
         ("availability", lambda: there(1.5, -0.5)),
         ("availability.*sum to 1|sum to 1.*availability", lambda: there(0.5, 0.4)),
         ("availability", lambda: there(float("nan"), 1.0)),
+        *[("farthest", lambda limit=limit: Participation(farthest=limit))
+          for limit in (0.0, -1.0, float("nan"))],
         ("shape", lambda: federation(participation=there(0.5, 0.5))),
+        ("5 devices are drawn a round, but only 3", lambda: go(
+            fed=federation(participation=there(*THIRDS)))),
         # training,
         *[(f"{named} {value!r}", lambda named=named, value=value: replace(
             TRAINING, **{named: value})) for named, value in (
@@ -168,6 +198,7 @@ def begun(value, own=False):
             TRAINING, **{named: 10**9})) for named in ("batch_size", "batches", "epochs")],
         ("batch_size '10', lr '0.1'", lambda: LocalTraining("0.1", "10")),
         ("momentum 1.5: .* below 1", lambda: LocalTraining(0.1, 4, momentum=1.5)),
+        ("leave out keep_momentum", lambda: AdamTraining(0.1, 4, keep_momentum=True)),
         ("the momentum, which is 0", lambda: LocalTraining(0.1, 4, 0.0, nesterov=True)),
         *[("no object with a method `apply`", lambda way=way: LocalTraining(0.1, 4, augment=way))
           for way in ("x", CropFlip)],
@@ -186,12 +217,16 @@ def begun(value, own=False):
         (r"stop_at is \(99, 1\); it has an accuracy between 0 and 1", lambda: Personal(
             stop_at=(99, 1))),
         # methods,
-        ("batch_norm 'frozn' is none of frozen, local", lambda: LocalOnly(batch_norm="frozn")),
+        ("batch_norm 'frozn' is none of frozen, local", lambda: FedAvg(batch_norm="frozn")),
         # and arrays.
         ("batch_size is 0", lambda: adapted(batch_size=0)),
         ("seed is 1.5", lambda: adapted(seed=1.5)),
         ("made by DANN", lambda: adapted(method="SHOT")),
         ("there must be two", lambda: adapted(y=[7] * 6)),
+        (r"x is \[6, 3\], y \[6\], user \[3\]", lambda: adapted(users=USERS[:3])),
+        ("user 0 has 0 of 6 rows", lambda: adapted(users=[1] * 6)),
+        (r"row 2, of user 0\.5, that is not finite", lambda: adapted(
+            x=np.where(np.arange(18).reshape(6, 3) == 7, np.nan, 0), users=[0, 0, 0.5, 1, 1, 1])),
         *[(f"row 1 of user 0 has the label {label}", lambda label=label: adapted(
             y=[0, label, 1, 0, 1, 0])) for label in (-1, torch.nan, None)],
         ("a number in row 1 that is not finite", lambda: adapted(rounds=1).predict(
@@ -201,6 +236,17 @@ def begun(value, own=False):
 def test_what_cannot_be_meant_is_refused_by_name(said, asked):
     with pytest.raises((SettingsError, DataError), match=said):
         asked()
+
+
+def test_what_is_near_to_what_is_refused_is_taken():
+    run(federation(participation=replace(there(*THIRDS), fraction=0.3)), FedAvg(), TRAINING, 1)
+    blurred = FedAvg(batch_norm="local", upload=(Privacy(1.0, 2.0),))
+    on(normed(), blurred, training=LocalTraining(0.1, 2, batches=1))
+    on(normed(), MTL(scale=0.1), training=LocalTraining(0.1, 2, batches=1))
+    places = nn.Unflatten(1, (2, 2, 2)), nn.BatchNorm2d(2), nn.Flatten()  # to normalise over
+    on(nn.Sequential(*places, nn.Linear(8, 3)), training=LocalTraining(0.1, 1))
+    frozen, wide = FedAvg(batch_norm="frozen"), LocalTraining(0.1, 12)
+    go(frozen, wide, 0, fed=federation(net=normed()), lanes="batched")
 
 
 def test_a_lazy_network_that_has_seen_a_batch_trains():

@@ -7,11 +7,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from lgfed_core import models
-from lgfed_core.data import Dataset, Split
-from lgfed_core.engine import Federation, LocalTraining, run
+from lgfed_core import Dataset, FedAvg, Federation, LGFedAvg, LocalTraining, Split, models, run
 from lgfed_core.errors import SettingsError
-from lgfed_core.methods import FedAvg, LGFedAvg
 from lgfed_core.methods.adversary import adversary_loss
 from lgfed_core.methods.auxiliary import Autoencoder, Auxiliary, Hiding, OwnHead, labelled
 from lgfed_core.methods.interface import Batch, Local

@@ -11,14 +11,13 @@ import torch
 from cases import FALLING
 from torch import nn
 
-from lgfed_core.data import Split
-from lgfed_core.engine import LocalTraining, Participation, run
+from lgfed_core import LocalTraining, Participation, Split, run
 from lgfed_core.engine.batched import Batched
 from lgfed_core.engine.looped import Looped
-from lgfed_core.errors import SettingsError
 from lgfed_core.methods import FADE, Batch, FedAvg, Local
 from lgfed_core.methods.adversary import group_loss
 from lgfed_core.methods.schedules import Annealing, rising
+from lgfed_core.models import count
 from lgfed_core.models.digits import DigitsNet, WeightNormalised
 from lgfed_core.models.layout import Layout, joined, values
 from lgfed_core.seeds import Purpose, coin, stream, visits
@@ -93,22 +92,6 @@ def test_each_run_may_have_a_method_of_its_own(lanes):
         alone = run(grouped(who=who), method, SGD, 3, **how).tensors["shared"]
         assert torch.equal(several[r], alone[0])
     assert not torch.allclose(several[0], several[1], atol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("other", "said"),
-    [
-        (FedAvg(batch_norm="frozen"), "class, steps"),
-        (FADE(batch_norm="averaged"), "batch_norm"),
-        (FADE(opt_out=0.5), "steps"),
-    ],
-)
-def test_methods_that_cannot_train_together_are_named(other, said):
-    first = FADE(opt_out=1.0)
-    with pytest.raises(SettingsError, match=f"runs 0 and 1 differ in .*{said}"):
-        run(grouped(seeds=(0, 1)), [first, other], SGD, 1, workers=1)
-    with pytest.raises(SettingsError, match="1 methods for 2 runs"):
-        run(grouped(seeds=(0, 1)), [first], SGD, 1, workers=1)
 
 
 def test_momentum_of_rounds_played_moves_who_declines_where_it_is_kept():
@@ -238,9 +221,6 @@ def test_local_statistics_are_those_of_the_device():
 
 
 def test_digits_net_has_the_counts_of_the_paper():
-    def count(module):
-        return sum(p.numel() for p in module.parameters())
-
     for channels, backbone in ((1, 25_570), (3, 26_570)):
         net = DigitsNet(channels)
         assert count(net.encoder[:4]) == backbone
