@@ -7,12 +7,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from lgfed_core.data import Dataset, Split
-from lgfed_core.engine import Federation, run
+from lgfed_core import Dataset, Federation, LGFedAvg, LocalOnly, Split, run
 from lgfed_core.engine.checks.embeddings import Lookups, _Enough
 from lgfed_core.engine.training import AdamTraining, LocalTraining
 from lgfed_core.errors import SettingsError
-from lgfed_core.methods import LGFedAvg, LocalOnly
 from lgfed_core.models import count, first_layers, make
 from lgfed_core.models.layout import joined
 from lgfed_core.models.text import TextNet
@@ -103,6 +101,10 @@ def worded(train=None, test=None, net=Words):
     return holding(fed, train=[[4, 5, 6, 7], [8, 9, 10, 11]], validation=[[3], []])
 
 
+def one_by_one(x, table):
+    return torch.stack([F.embedding(word, table) for word in x])
+
+
 @LANES
 @pytest.mark.parametrize(
     ("train", "test", "said"),
@@ -115,21 +117,13 @@ def worded(train=None, test=None, net=Words):
     ],
 )
 def test_a_row_beside_the_table_is_named_and_trains_no_other_device(lanes, train, test, said):
-    for how in (F.embedding, lambda x, table: torch.embedding(table, x)):
+    for how in (F.embedding, lambda x, table: torch.embedding(table, x), one_by_one):
         with pytest.raises(SettingsError, match=f"Words does not take {said}"):
             run(worded(train, test, Words(how)), LocalOnly(), SGD, 1, lanes=lanes)
 
 
 def test_a_row_that_nobody_holds_may_ask_for_anything():
     assert models(run(worded({20: 99}), LocalOnly(), SGD, 1, lanes="batched")).isfinite().all()
-
-
-def test_rows_of_a_loop_are_looked_up_one_by_one():
-    def one_by_one(x, table):
-        return torch.stack([F.embedding(word, table) for word in x])
-
-    with pytest.raises(SettingsError, match="training row 11: .* asked for line 10"):
-        run(worded({11: 10}, net=Words(one_by_one)), LocalOnly(), SGD, 1)
 
 
 @pytest.mark.parametrize(("name", "value"), [("padding_idx", 0), ("max_norm", 1.0)])

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 import torch
 
+from lgfed_core import FedAvg, FedProx, Global, LGFedAvg, LocalOnly, Method, Personal, Tracker
 from lgfed_core.engine import LocalTraining, Participation, rounds, run
 from lgfed_core.engine.averaged_best import AveragedBest
-from lgfed_core.engine.trackers import Global, Personal, Tracker
-from lgfed_core.errors import SettingsError
-from lgfed_core.methods import FADE, MTL, FedAvg, FedProx, LGFedAvg, LocalOnly, Method
+from lgfed_core.methods import FADE, MTL, ClientBaseline, FedPer
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.layout import Layout, joined
 from lgfed_core.seeds import Purpose, stream
@@ -26,6 +25,8 @@ from toy import ABOVE, BELOW, LANES, SGD, Toy, alike, grouped, models, toy_feder
         (FedProx(mu=0.0), FedAvg()),
         (LGFedAvg(layers=ABOVE | BELOW), FedAvg()),
         (LGFedAvg(layers=frozenset()), LocalOnly()),
+        (FedPer(layers=BELOW), LGFedAvg(layers=BELOW)),
+        (ClientBaseline(), FedAvg()),
     ],
 )
 def test_at_its_limits_a_method_is_another(federation, one, other, lanes):
@@ -91,13 +92,6 @@ def test_layout_splits_and_joins():
     assert torch.equal(layout.join(shared[:1], personal)[1, :54], vector[1, :54])
 
 
-def test_availability_must_leave_enough_devices(federation):
-    here = torch.tensor([[1 / 3] * 3 + [0] * 7])  # the sum is one to seven digits alone
-    run(replace(federation, participation=Participation(0.3, here)), FedAvg(), SGD, 1)
-    with pytest.raises(SettingsError, match="5 devices are drawn a round, but only 3"):
-        run(replace(federation, participation=Participation(0.5, here)), FedAvg(), SGD, 1)
-
-
 KEPT = LocalTraining(
     0.1, 5, 0.9, batches=2, nesterov=True, keep_momentum=True, annealing=Annealing(12)
 )
@@ -108,20 +102,17 @@ GAME = FADE(rounds=3, power=2.0, opt_out=0.3, beta=1.0)
 @pytest.mark.parametrize(
     ("make", "method", "training", "tracker"),
     [
-        (toy_federation, LGFedAvg(layers=ABOVE), SGD, AveragedBest),
-        (toy_federation, FedAvg(), SGD, lambda: Global((2,))),
-        (
-            *(toy_federation, LocalOnly(), KEPT),
-            lambda: Personal("test", patience=2, stop_at=(0.9, 1)),
-        ),
-        (partial(grouped, normalised=True), GAME, KEPT, Tracker),
-        (partial(grouped, normalised=True), replace(GAME, batch_norm="averaged"), KEPT, Tracker),
+        (toy_federation, LGFedAvg(layers=ABOVE), SGD, AveragedBest()),
+        (toy_federation, FedAvg(), SGD, Global((2,))),
+        (toy_federation, LocalOnly(), KEPT, Personal("test", patience=2, stop_at=(0.9, 1))),
+        (partial(grouped, normalised=True), GAME, KEPT, Tracker()),
+        (partial(grouped, normalised=True), replace(GAME, batch_norm="averaged"), KEPT, Tracker()),
     ],
 )
 def test_gpu_equals_cpu(make, method, training, tracker):
     cpu = replace(make((0, 1)), participation=Participation(0.5))
     gpu = replace(cpu, net=copy.deepcopy(cpu.net).cuda(), device=torch.device("cuda"))
-    a, b = (run(f, method, training, 3, tracker=tracker(), workers=1) for f in (cpu, gpu))
+    a, b = (run(f, method, training, 3, tracker=tracker, workers=1) for f in (cpu, gpu))
     assert torch.allclose(models(a), models(b).cpu(), atol=1e-4)
     assert np.allclose(a.final, b.final, atol=0.05)  # a row near a tie may fall either way
 
@@ -148,11 +139,3 @@ def test_each_run_draws_by_its_own_availability(seeds):
     fed = replace(toy_federation(seeds), participation=Participation(0.3, there))
     drawn = {(run, device >= 5) for n in range(5) for run, device in rounds._jobs(fed, None, n)}
     assert drawn == {(0, False), (1, True)}
-
-
-def test_devices_begin_alike_where_they_share():
-    fed = toy_federation()
-    start = joined(fed.net).expand(1, 10, -1).clone()
-    start[0, 3] += 1
-    with pytest.raises(SettingsError, match="different values of parameters that are shared"):
-        run(fed, FedAvg(), SGD, 1, start, workers=1)

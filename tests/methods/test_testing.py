@@ -1,7 +1,6 @@
 """A method that breaks a promise is told which, and what to do; one broken method for each."""
 
 import unittest
-from dataclasses import dataclass
 
 import pytest
 import torch
@@ -10,22 +9,12 @@ from torch import nn
 
 from lgfed_core import Method, Step, cross_entropy
 from lgfed_core.errors import ContractError, LgfedError, SettingsError
-from lgfed_core.methods import MTL, FedAvg, LGFedAvg, LocalOnly
+from lgfed_core.methods import MTL, FedAvg, LGFedAvg, LGFedAvgV1, LocalOnly
 from lgfed_core.testing import NotTested, check_method, everything, promises
 from toy import answering, python
 
 HEAD = frozenset({"classifier.weight", "classifier.bias"})
 SEEN: list[torch.Tensor] = []  # where a method puts what it should not keep
-
-
-class NoNumber(FedAvg):
-    def loss(self, local, batch):
-        return local.net(batch.x)
-
-
-class Shrinks(FedAvg):
-    def aggregate(self, uploads, weights):
-        return 0.9 * super().aggregate(uploads, weights)
 
 
 class Counts(FedAvg):
@@ -90,12 +79,14 @@ def merges(make):
     return answering(aggregate=lambda self, uploads, weights: make(uploads))
 
 
+NO_NUMBER = loses(lambda local, batch: local.net(batch.x))
+SHRINKS = answering(aggregate=lambda self, *told: 0.9 * FedAvg.aggregate(self, *told))
 BROKEN = [  # the promise, a method, what is seen and what to do
-    ("trains", NoNumber, "it has to be one number", "give net="),
+    ("trains", NO_NUMBER, "it has to be one number", "give net="),
     ("padding", loses(lambda local, batch: each(local, batch, batch.y).max()),
      "such rows more the gradient is off by", "batch.mean"),
     ("lanes", Counts, "after two rounds they are", "no count of its calls"),
-    ("plain_sgd", Shrinks, "after two rounds it is", "that upload"),
+    ("plain_sgd", SHRINKS, "after two rounds it is", "that upload"),
     ("resumes", Remembers, "stopped after round 2 of 4: shared is", "the checkpoint has it"),
     ("frozen", keeps(lambda trained: trained + 0.1), "has moved by 0.2", "`keep`"),
     ("nothing", answering(server_update=lambda self, before, average: 0.99 * average),
@@ -105,7 +96,7 @@ BROKEN = [  # the promise, a method, what is seen and what to do
     ("weights", shares(lambda rows: rows.float()), "a sum of", "rows / rows.sum()"),
     ("weights", shares(lambda rows: torch.arange(1.0, len(rows) + 1) / sum(range(len(rows) + 1))),
      "in another order", "rows / rows.sum()"),
-    ("equal_uploads", Shrinks, "an average", "server_update"),
+    ("equal_uploads", SHRINKS, "an average", "server_update"),
     ("server", merges(lambda uploads: uploads[torch.randint(len(uploads), ())]),
      "from what their uploads give", "nothing random"),
     ("own_rows", keeps(lambda own: own.mean(0).expand_as(own)), "what others keep is",
@@ -141,24 +132,24 @@ def test_every_promise_has_a_method_that_breaks_it():
 
 
 def test_a_check_names_all_that_is_broken_at_once():
-    with pytest.raises(ContractError, match="^Shrinks breaks 3 of 17 promises") as found:
-        check_method(Shrinks)
+    with pytest.raises(ContractError, match="^Mine breaks 3 of 17 promises") as found:
+        check_method(SHRINKS)
     names = [line.partition(":")[0] for line in found.value.broken]
     assert names == ["plain_sgd", "nothing", "equal_uploads"]
     assert str(found.value).count("\n- ") == 3
-    left = check_method(Shrinks(), skip=names)
+    left = check_method(SHRINKS(), skip=names)
     assert left.untested == dict.fromkeys(names, "skipped") and len(left.kept) == 14
     with pytest.raises(SettingsError, match="a name in skip 'typo' is none of trains, padding"):
-        check_method(Shrinks, skip=["typo"])
+        check_method(SHRINKS, skip=["typo"])
 
 
 def test_what_does_not_train_breaks_one_promise_and_the_others_are_not_tested():
-    due = {str(one): one for one in promises(NoNumber)}
-    with pytest.raises(NotTested, match="NoNumber does not train: NoNumber gives a loss of"):
+    due = {str(one): one for one in promises(NO_NUMBER)}
+    with pytest.raises(NotTested, match="Mine does not train: Mine gives a loss of"):
         due["resumes"]()
     due["weights"]()
     with pytest.raises(ContractError, match="breaks 1 of 17"):
-        check_method(NoNumber)
+        check_method(NO_NUMBER)
 
 
 def test_a_method_comes_as_an_instance_a_class_or_a_function_of_the_network():
@@ -177,11 +168,6 @@ def test_a_method_comes_as_an_instance_a_class_or_a_function_of_the_network():
             promises(wrong)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asks(FedAvg):
-    pull: float
-
-
 def small(inputs, classes):
     return nn.Sequential(nn.Linear(inputs, 5), nn.ReLU(), nn.Linear(5, classes))
 
@@ -198,7 +184,7 @@ def noisy(inputs, classes):
 
 def test_what_cannot_be_checked_is_refused_by_name():
     for more, said in (
-        (dict(method=Asks), r"Asks needs pull: give Asks\(pull=...\)"),
+        (dict(method=LGFedAvgV1), r"needs layers, auxiliary: give LGFedAvgV1\(layers=..., aux"),
         (dict(method=FedAvg, net=3), "net is 3; give a network"),
         (dict(method=FedAvg, net=lambda: 3), "net makes 3; it has to make a network"),
         (dict(method=FedAvg, inputs=8), "the usual network takes 4 inputs"),
@@ -230,8 +216,8 @@ def test_networks_of_ones_own_are_taken_and_what_they_rule_out_is_said(net, more
     assert str(found).startswith(said) and all(f"{name} (" in str(found) for name in untested)
 
 
-def pulled(self, net):
-    return (Step(self.loss, pull=0.1),)
+# of another root
+PULLS = answering(Method, steps=lambda self, net: (Step(self.loss, pull=0.1),))
 
 
 @pytest.mark.parametrize(
@@ -239,7 +225,7 @@ def pulled(self, net):
     [
         (LocalOnly(), {"server"}),
         (MTL(), {"plain_sgd", "server", "own_rows"}),
-        (answering(Method, steps=pulled)(), {"plain_sgd"}),  # of another root
+        (PULLS(), {"plain_sgd"}),
     ],
 )
 def test_methods_say_what_is_not_tested(method, untested):
