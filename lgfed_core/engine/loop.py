@@ -102,9 +102,7 @@ def run(
         raise SettingsError(f"lanes is {lanes!r}; choose auto, looped or batched")
     whole(rounds=rounds, first_round=first_round)
     rounds, first_round = int(rounds), int(first_round)
-    for one in (
-        [method] if isinstance(method, Method) or not isinstance(method, Sequence) else method
-    ):
+    for one in method if isinstance(method, Sequence) else [method]:
         instance("method", one, Method)
     instance("training", training, LocalTraining)
     looped = lanes == "looped" or (lanes == "auto" and federation.device.type == "cpu")

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from scipy.spatial.distance import cdist
 from torch.func import functional_call
 
@@ -81,9 +82,7 @@ def test_cdans_weights_weigh_and_as_released_they_cancel():
     net, rows = quiet(conditional="whole"), batch(1, labelled=False)
     one = local(net)
     outputs, logits = one.net(rows.x, watch=lambda z: z)
-    each = torch.nn.functional.binary_cross_entropy_with_logits(
-        logits[:, 0], torch.ones(8), reduction="none"
-    )
+    each = F.binary_cross_entropy_with_logits(logits[:, 0], torch.ones(8), reduction="none")
     w = 1 + (torch.softmax(outputs, -1) * torch.log_softmax(outputs, -1)).sum(-1).exp()
     weighs, cancels, none = (CDAN(entropy=e, rounds=10) for e in cdan.ENTROPY)
     game = [m.game(outputs, logits, rows, 0.5) for m in (weighs, cancels, none)]
@@ -136,7 +135,7 @@ def test_shot_leaves_the_source_its_labels_and_the_classifier_alone():
     outputs = one.net(target.x)
     torch.testing.assert_close(method.task(one, target), information(outputs, target))
     told = batch(1)
-    plain = torch.nn.functional.cross_entropy(outputs, told.y)
+    plain = F.cross_entropy(outputs, told.y)
     for a, r in ((1.0, 0.3), (0.0, 0.1), (2.0, 0.0)):  # the two terms, and 1 and 0.3 by default
         weighed = dict(information=a, relabelled=r) if r != 0.3 else {}
         found = SHOT(rounds=10, **weighed).task(one, told)

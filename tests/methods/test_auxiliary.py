@@ -15,7 +15,7 @@ from lgfed_core.methods.interface import Batch, Local
 from lgfed_core.methods.pretext import ANSWERS, Pretext, orders, rearranged
 from lgfed_core.models.auxiliary import AuxiliaryMLP, auxiliary, head
 from lgfed_core.models.layout import joined
-from toy import named, stopped, toy_partition
+from toy import named, stopped, toy_federation
 
 SGD = LocalTraining(0.05, 4)
 JIGSAW, ROTATION = (partial(Pretext, task=task) for task in ANSWERS)
@@ -25,14 +25,14 @@ ALL = [(OwnHead, 3), (Autoencoder, 16), (Hiding, 1), (JIGSAW, 24), (ROTATION, 4)
 def federation(outputs: int, seeds=(0,)) -> Federation:
     """Five devices with pictures of 4 x 4 pixels, three classes, one group."""
     rng = torch.Generator().manual_seed(5)
-    parts = []
-    for rows in (60, 30):
-        y = torch.arange(rows) % 3
-        x = torch.randn(rows, 16, generator=rng) + torch.eye(16)[y]
-        parts.append(Split(x, y, torch.randint(2, (rows, 1), generator=rng)))
-    net = models.make(partial(AuxiliaryMLP, outputs, 16, 3), 0)
-    splits = [toy_partition(60, 30, 5, seed) for seed in seeds]
-    return Federation(Dataset("small", *parts, 3), splits, net, list(seeds))
+
+    def pictures(y: torch.Tensor) -> Split:
+        x = torch.randn(len(y), 16, generator=rng) + torch.eye(16)[y]
+        return Split(x, y, torch.randint(2, (len(y), 1), generator=rng))
+
+    fed = toy_federation(seeds, 5, lambda: AuxiliaryMLP(outputs, 16, 3))
+    parts = (pictures(split.y) for split in (fed.data.train, fed.data.test))
+    return replace(fed, data=Dataset("small", *parts, 3))
 
 
 def trained(method, outputs, fed=None, **engine) -> dict[str, torch.Tensor]:

@@ -170,9 +170,8 @@ def test_positive_rows_count_as_often_as_the_released_loss_says():
     fed = clients()
     x, y = fed.data.train.x[:6], fed.data.train.y[:6]
     local = Local(fed.net.eval(), {}, {})
-    each = nn.functional.binary_cross_entropy_with_logits(
-        fed.net(x)[:, 0], y.float(), reduction="none"
-    )
+    said = fed.net(x)[:, 0]
+    each = nn.functional.binary_cross_entropy_with_logits(said, y.float(), reduction="none")
     found = ClientBaseline(positive=50).loss(local, Batch(x, y))
     assert torch.allclose(found, (each * (49 * y + 1)).mean())
 
