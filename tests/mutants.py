@@ -99,7 +99,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
     ("evidence/comparison.py", "paper_n is None or paper_n < 2", "paper_n is None", VERDICT),
     ("evidence/comparison.py", "a**2 / df_a + b**2 / df_b", "a**2 / df_b + b**2 / df_a", VERDICT),
     ("evidence/comparison.py", "(1 + confidence) / 2)", "confidence)", VERDICT),
-    ("evidence/verdict.py", "1 / max(x.size, 1) + shared", "1 / max(x.size, 1)", VERDICT),
+    ("evidence/verdict.py", "1 / max(shift.size, 1) + shared", "1 / max(shift.size, 1)", VERDICT),
     ("evidence/verdict.py", "p, against = _above(mean - by", "p, against = _above(mean", VERDICT),
     ("evidence/verdict.py", "min(1.0, 2 * beyond)", "min(1.0, beyond)", VERDICT),
     ("evidence/verdict.py", "return AGREE**df if mean", "return 0.0 if mean", VERDICT),

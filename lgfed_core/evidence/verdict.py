@@ -71,7 +71,7 @@ def greater(a: ArrayLike, b: ArrayLike = 0.0, by: float = 0.0, shared: float = 0
         split; the variance of a mean is then that of a run times 1/n + shared (Nadeau and Bengio
         2003), and more runs do not make up for rows.
     """
-    return t_test(*_mean(_pairs(a, b), shared), by=by)
+    return t_test(*_paired(a, b, shared), by=by)
 
 
 def equivalent(a: ArrayLike, b: ArrayLike, margin: float, shared: float = 0.0) -> Evidence:
@@ -83,7 +83,7 @@ def equivalent(a: ArrayLike, b: ArrayLike, margin: float, shared: float = 0.0) -
     """
     if not margin > 0:
         raise ResultsError(f"margin is {margin}; it must be above 0")
-    return t_test(*_mean(_pairs(a, b), shared), margin=margin)
+    return t_test(*_paired(a, b, shared), margin=margin)
 
 
 def t_test(
@@ -175,8 +175,9 @@ def behind(values: ArrayLike, alpha: float = 0.05) -> NDArray:
     return means.max() - means > max(reach, 1e-9)
 
 
-def _pairs(a: ArrayLike, b: ArrayLike) -> NDArray:
-    """Differences a - b of the pairs that are whole -> [n].
+def _paired(a: ArrayLike, b: ArrayLike, shared: float) -> tuple[float, float, int, float]:
+    """Of the differences a - b of whole pairs: mean, deviation (NaN below two), degrees of freedom,
+    and the factor from the deviation to the mean's standard error.
 
     Raises ResultsError unless a is [n] or a number, and b is a number or has a's shape, and, where
     both are pandas' Series, the same index in one order.
@@ -193,15 +194,10 @@ def _pairs(a: ArrayLike, b: ArrayLike) -> NDArray:
             "[n], or a number"
         )
     shift = np.atleast_1d(x - y)
-    return shift[~np.isnan(shift)]
-
-
-def _mean(x: NDArray, shared: float = 0.0) -> tuple[float, float, int, float]:
-    """Mean, deviation (NaN below two values), degrees of freedom of x [n], and the factor from the
-    deviation to the mean's standard error."""
-    mean = float(x.mean()) if x.size else np.nan
-    sd = float(x.std(ddof=1)) if x.size > 1 else np.nan
-    return mean, sd, x.size - 1, float(np.sqrt(1 / max(x.size, 1) + shared))
+    shift = shift[~np.isnan(shift)]  # [n]
+    mean = float(shift.mean()) if shift.size else np.nan
+    sd = float(shift.std(ddof=1)) if shift.size > 1 else np.nan
+    return mean, sd, shift.size - 1, float(np.sqrt(1 / max(shift.size, 1) + shared))
 
 
 def reach_of(error: ArrayLike, df: ArrayLike) -> NDArray:

@@ -7,13 +7,8 @@ from fairlearn.metrics import demographic_parity_difference, equalized_odds_diff
 from sklearn.metrics import roc_auc_score
 
 from lgfed_core.errors import SettingsError
-from lgfed_core.metrics.fairness import (
-    auc,
-    delta_eo,
-    demographic_parity,
-    equalised_odds,
-    label_leak,
-)
+from lgfed_core.metrics import fairness
+from lgfed_core.metrics.fairness import auc, delta_eo, demographic_parity, equalised_odds
 from lgfed_core.metrics.linear import linear_probe
 from lgfed_core.metrics.probes import KINDS, probe
 
@@ -47,11 +42,6 @@ def test_gaps_are_fairlearns(seed):
     assert delta_eo(decisions, labels, group) == pytest.approx(2 * mean)
 
 
-def test_an_empty_group_is_named_and_is_not_fair():
-    with pytest.warns(RuntimeWarning, match="no row of class 1 of group 0"):
-        assert np.isnan(delta_eo([0, 1, 0], [0, 1, 0], [0, 1, 1]))
-
-
 def test_gaps_by_hand():
     group = [0, 0, 0, 0, 1, 1, 1, 1]
     labels = [0, 0, 1, 1, 0, 0, 1, 1]
@@ -59,13 +49,15 @@ def test_gaps_by_hand():
     assert equalised_odds([0, 0, 1, 1, 1, 1, 1, 1], labels, group) == 1
     with pytest.raises(SettingsError, match="class 1 of group 1"):
         equalised_odds([0, 1, 0], [0, 1, 0], [0, 0, 1])
+    with pytest.warns(RuntimeWarning, match="no row of class 1 of group 0"):
+        assert np.isnan(delta_eo([0, 1, 0], [0, 1, 0], [0, 1, 1]))
 
 
 def test_a_label_leaks_by_half_the_gap_of_its_shares():
     group = np.repeat([0, 1], 100)
     labels = np.concatenate([np.arange(100) < 10, np.arange(100) < 30]).astype(int)
-    assert label_leak(labels, group) == pytest.approx(0.5 + (0.3 - 0.1) / 2)
-    assert label_leak(labels, 1 - group) == pytest.approx(0.6)
+    assert fairness.label_leak(labels, group) == pytest.approx(0.5 + (0.3 - 0.1) / 2)
+    assert fairness.label_leak(labels, 1 - group) == pytest.approx(0.6)
 
 
 def test_probes_find_what_is_there_and_nothing_else():
@@ -81,13 +73,9 @@ def test_probes_find_what_is_there_and_nothing_else():
     for kind in KINDS:
         assert found[kind][1] == pytest.approx([0.5, 0.5], abs=1e-6)
         assert np.abs(found[kind][2] - 0.5).max() < 0.08, "a third encoder, of other numbers"
-
-
-def test_a_probe_needs_both_groups_on_both_sides():
-    h, groups = torch.randn(1, 10, 2), torch.ones(10, 2).long()
-    groups[:2] = 0
+    groups[1200:] = 1
     with pytest.raises(SettingsError, match="every group"):
-        probe(h, groups, 5)
+        probe(h, groups, 1200)
 
 
 def test_features_too_large_for_their_spread_to_be_told_have_no_probe():

@@ -18,14 +18,9 @@ DOUBLE = torch.float64
 @pytest.fixture(params=[(1, False), (1, True), (2, True)], ids=str)
 def pair(request) -> tuple[LSTM, nn.LSTM]:
     layers, both = request.param
-    own, theirs = (
-        models.make(fn, 3).to(DOUBLE)
-        for fn in (
-            lambda: LSTM(5, 4, layers, both),
-            lambda: nn.LSTM(5, 4, layers, batch_first=True, bidirectional=both),
-        )
-    )
-    return own, theirs
+    own = models.make(lambda: LSTM(5, 4, layers, both), 3)
+    theirs = models.make(lambda: nn.LSTM(5, 4, layers, batch_first=True, bidirectional=both), 3)
+    return own.to(DOUBLE), theirs.to(DOUBLE)
 
 
 def final(theirs: nn.LSTM, h: torch.Tensor) -> torch.Tensor:

@@ -50,7 +50,10 @@ def test_every_row_has_a_client_and_one_place():
 
 
 def test_shuffling_keeps_sizes_and_moves_so_many_rows():
-    found = simulated()
+    x, y, part = embeddings()
+    found = simulated(x, y, part)
+    gamma = [frechet.heterogeneity(x, found.shuffled(p, 0).client) for p in (0, 0.5, 1)]
+    assert gamma[0] > gamma[1] > gamma[2]
     sizes = np.bincount(found.client)
     for p in (0.0, 0.2, 0.6, 1.0):
         mixed = found.shuffled(p, seed=4)
@@ -62,13 +65,6 @@ def test_shuffling_keeps_sizes_and_moves_so_many_rows():
     assert (found.shuffled(0.0, 1).client == found.client).all()
     assert (found.shuffled(0.5, 1).client == found.shuffled(0.5, 1).client).all()
     assert (found.shuffled(0.5, 1).client != found.shuffled(0.5, 2).client).any()
-
-
-def test_gamma_falls_with_shuffling():
-    x, y, part = embeddings()
-    found = simulated(x, y, part)
-    gamma = [frechet.heterogeneity(x, found.shuffled(p, 0).client) for p in (0, 0.5, 1)]
-    assert gamma[0] > gamma[1] > gamma[2]
 
 
 def test_pca_and_clusters_do_not_see_validation_or_test_rows():
@@ -143,10 +139,6 @@ def test_without_its_own_class_a_row_goes_to_the_nearest_centroid_of_any():
     assert (found.client == far.reshape(len(y), -1).argmin(1) % 3).all()
     assert (found.client != released.client).any()
     assert not found.shuffled(0.5, 0).own_class and released.own_class
-
-
-def test_without_its_own_class_no_label_sends_a_row_to_a_client():
-    x, y, part = embeddings()
     other = np.where(part == TEST, 1 - y, y)  # labels of test rows turned round
     for own in (False, True):
         found, again = (simulated(x, told, part, own_class=own) for told in (y, other))
