@@ -181,14 +181,12 @@ def test_yamnet_hears_what_it_should():
     tone = net.embed(np.sin(2 * np.pi * 440 * t) * 0.5)
     assert tone.shape == (1024,) and not np.allclose(tone, x[0])
     weights = {d["name"]: d for d in net._net.get_tensor_details()}
-    w, b = (
-        next(d for n, d in weights.items() if n.endswith(e)) for e in ("fc/MatMul", "fc/biases")
-    )
-    w, b = (
-        (net._net.get_tensor(d["index"]) - d["quantization"][1]) * d["quantization"][0]
-        for d in (w, b)
-    )
-    by_hand = 1 / (1 + np.exp(-(w @ x[0] + b)))
+    last = []
+    for end in ("fc/MatMul", "fc/biases"):
+        layer = next(d for name, d in weights.items() if name.endswith(end))
+        scale, zero = layer["quantization"]
+        last.append((net._net.get_tensor(layer["index"]) - zero) * scale)
+    by_hand = 1 / (1 + np.exp(-(last[0] @ x[0] + last[1])))
     assert np.abs(by_hand - scores[0]).max() < 0.02
 
 

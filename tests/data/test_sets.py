@@ -44,17 +44,17 @@ def md5(path: Path) -> str:
 # --- MNIST ---------------------------------------------------------------------------------
 
 
-def write_idx(path: Path, magic: int, shape: tuple[int, ...], body: bytes) -> Path:
-    path.write_bytes(struct.pack(f">{1 + len(shape)}I", magic, *shape) + body)
-    return path
+def idx(magic: int, shape: tuple[int, ...], body: bytes) -> bytes:
+    return struct.pack(f">{1 + len(shape)}I", magic, *shape) + body
 
 
 def write_mnist(folder: Path, labels=(3, 0, 9), images: int | None = None) -> np.ndarray:
     n = len(labels) if images is None else images
     pixels = np.random.default_rng(0).integers(0, 256, (n, 28, 28), np.uint8)
+    content = idx(2051, pixels.shape, pixels.tobytes()), idx(2049, (len(labels),), bytes(labels))
     for prefix in ("train", "t10k"):
-        write_idx(folder / f"{prefix}-images-idx3-ubyte", 2051, pixels.shape, pixels.tobytes())
-        write_idx(folder / f"{prefix}-labels-idx1-ubyte", 2049, (len(labels),), bytes(labels))
+        for kind, some in zip(("images-idx3", "labels-idx1"), content, strict=True):
+            (folder / f"{prefix}-{kind}-ubyte").write_bytes(some)
     return pixels
 
 
@@ -70,26 +70,24 @@ def test_mnist_is_read_and_normalised(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("magic", "shape", "length", "message"),
+    ("content", "message"),
     [
-        (2049, (2, 3, 3), 18, "magic number 2049 instead of 2051"),
-        (0x1F8B0808, (2, 3, 3), 18, "not idx"),  # a gzip file that nobody unpacked
-        (2051, (2, 3, 3), 17, r"33 bytes, but its header \(shape \[2, 3, 3\]\) says 34"),
-        (2051, (2, 3, 3), 19, "says 34"),
-        (2051, (2**31, 2**31, 4), 0, "says 18,446,744,073,709,551,632"),
+        (idx(2049, (2, 3, 3), bytes(18)), "magic number 2049 instead of 2051"),
+        (idx(0x1F8B0808, (2, 3, 3), bytes(18)), "not idx"),  # a gzip file that nobody unpacked
+        (
+            idx(2051, (2, 3, 3), bytes(17)),
+            r"33 bytes, .*\(shape \[2, 3, 3\]\) says 34",
+        ),
+        (idx(2051, (2, 3, 3), bytes(19)), "says 34"),
+        (idx(2051, (2**31, 2**31, 4), b""), "says 18,446,744,073,709,551,632"),
+        (b"\0\0\x08\x03\0\0", "6 bytes, too short for the 16"),
+        (None, "cannot be read: No such file"),
     ],
 )
-def test_an_idx_file_that_is_not_right_is_refused(tmp_path, magic, shape, length, message):
-    path = write_idx(tmp_path / "images", magic, shape, bytes(length))
+def test_an_idx_file_that_is_not_right_is_refused(tmp_path, content, message):
+    if content is not None:
+        (tmp_path / "images").write_bytes(content)
     with pytest.raises(DataError, match=message):
-        mnist.read_idx(path, dimensions=3)
-
-
-def test_a_missing_or_headless_idx_file_is_refused(tmp_path):
-    with pytest.raises(DataError, match="cannot be read: No such file"):
-        mnist.read_idx(tmp_path / "images", dimensions=3)
-    (tmp_path / "images").write_bytes(b"\0\0\x08\x03\0\0")
-    with pytest.raises(DataError, match="6 bytes, too short for the 16"):
         mnist.read_idx(tmp_path / "images", dimensions=3)
 
 
@@ -100,7 +98,8 @@ def test_mnist_with_unequal_counts_or_strange_labels_is_refused(tmp_path):
     write_mnist(tmp_path, labels=(1, 10))
     with pytest.raises(DataError, match="train has label 10"):
         mnist.read(tmp_path)
-    write_idx(tmp_path / "train-images-idx3-ubyte", 2051, (2, 20, 20), bytes(800))
+    small = idx(2051, (2, 20, 20), bytes(800))
+    (tmp_path / "train-images-idx3-ubyte").write_bytes(small)
     with pytest.raises(DataError, match=r"train images have shape \[20, 20\], not 28, 28"):
         mnist.read(tmp_path)
 
@@ -145,9 +144,6 @@ def test_subset_keeps_the_first_rows_of_every_class_in_order(real_mnist):
     assert torch.equal(small.train.x, real_mnist.train.x[rows])
     assert torch.equal(small.train.y, real_mnist.train.y[rows])
     assert len(data.subset(real_mnist, 3).test) == 30
-
-
-def test_subset_refuses_what_is_not_there(real_mnist):
     with pytest.raises(DataError, match="asked for 900 test rows per class, but class 5 has 892"):
         data.subset(real_mnist, 5, 900)
     with pytest.raises(DataError, match="asked for 0 train rows per class"):
@@ -174,8 +170,7 @@ def test_cifar10_is_read_and_normalised(tmp_path):
     assert got.train.x.dtype == torch.float32
     assert got.train.y.tolist() == labels[:5].flatten().tolist()
     assert got.test.y.tolist() == labels[5].tolist()
-    mean = np.array([0.485, 0.456, 0.406]).reshape(3, 1, 1)
-    std = np.array([0.229, 0.224, 0.225]).reshape(3, 1, 1)
+    mean, std = np.array([[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]])[:, :, None, None]
     np.testing.assert_allclose(got.test.x, (images[5] / 255 - mean) / std, rtol=1e-4, atol=1e-5)
 
 
@@ -255,9 +250,7 @@ def write_adult(folder: Path, lines: list[str]) -> Path:
 
 def by_hand(lines: list[str]) -> tuple[np.ndarray, list[int], list[list[int]]]:
     """The recipe of the experiment once more, row by row."""
-    rows = [
-        dict(zip(adult.COLUMNS, r, strict=True)) for r in csv.reader(lines, skipinitialspace=True)
-    ]
+    rows = csv.DictReader(lines, adult.COLUMNS, skipinitialspace=True)
     rows = [r for r in rows if r["race"] in ("White", "Black")]
     features = [c for c in adult.COLUMNS if c in adult.NUMBERS and c != "fnlwgt"]
     x = [[float(r[c]) for c in features] for r in rows]
@@ -322,13 +315,11 @@ def test_a_malformed_adult_file_is_refused_with_its_line(tmp_path, change, messa
 
 def test_adult_refuses_other_categories_and_impossible_rows(tmp_path):
     lines = adult_lines()
-    with pytest.raises(DataError, match="asked for the first 99999 rows"):
-        write_adult(tmp_path, lines)
-        adult.read(tmp_path, rows=99999)
-    with pytest.raises(DataError, match="of the first 4 rows 1 have one of the two targets"):
-        adult.read(tmp_path, rows=4)
-    with pytest.raises(DataError, match="first 4.5 rows"):
-        adult.read(tmp_path, rows=4.5)
+    write_adult(tmp_path, lines)
+    few = "of the first 4 rows 1 have one of the two targets"
+    for rows, said in ((99999, "asked for the first 99999 rows"), (4, few), (4.5, "4.5 rows")):
+        with pytest.raises(DataError, match=said):
+            adult.read(tmp_path, rows=rows)
     write_adult(tmp_path, [lines[0].replace("e00", "e99"), *lines[1:]])
     with pytest.raises(DataError, match="94 inputs instead of 93"):
         adult.read(tmp_path)
@@ -352,12 +343,6 @@ def test_the_real_adult():
     assert ((deviation - 1).abs() < 1e-4).sum() == 91  # two countries have no training row
     shorter = data.load("adult", rows=30_000)
     assert (len(shorter.train), len(shorter.test)) == (15000, 15000)
-
-
-def test_an_unknown_set_is_refused_with_the_known_ones():
-    for call in (data.load, data.get):
-        with pytest.raises(DataError, match="'emnist'; known are: mnist, cifar10, adult"):
-            call("emnist")
 
 
 # USPS
@@ -444,19 +429,16 @@ def test_a_set_of_your_own_is_an_entry_and_a_module_as_the_readme_has_them(tmp_p
     assert data.walks is module
 
 
-def test_a_set_that_nothing_reads_says_where_its_files_are():
+def test_a_set_that_is_not_known_or_that_nothing_reads_is_refused():
+    for call in (data.load, data.get):
+        with pytest.raises(DataError, match="'emnist'; known are: mnist, cifar10, adult"):
+            call("emnist")
     with pytest.raises(DataError, match=r"yamnet: lgfed_core/data/yamnet.py has no read\(folder\)"):
         data.load("yamnet")
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("mnist", "mnist has no option rows; it takes none"),
-        ("usps", "no option rows; it has turned"),
-    ],
-)
-def test_an_option_of_another_set_is_named_before_anything_is_fetched(name, said, monkeypatch):
+def test_an_option_of_another_set_is_named_before_anything_is_fetched(monkeypatch):
     monkeypatch.setattr(data, "get", None)
-    with pytest.raises(SettingsError, match=said):
-        data.load(name, rows=3)
+    for name, said in (("mnist", "it takes none"), ("usps", "it has turned")):
+        with pytest.raises(SettingsError, match=f"{name} has no option rows; {said}"):
+            data.load(name, rows=3)

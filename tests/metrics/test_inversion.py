@@ -43,19 +43,24 @@ def test_several_rows_come_back_mixed(net):
     torch.testing.assert_close(shares.T @ x, said, rtol=1e-2, atol=1e-2)
 
 
-def test_who_knows_the_layers_below_finds_the_row_and_who_does_not_does_not(net):
+@pytest.fixture
+def seen(net):
+    """Layers, others, five rows, what the first make of them, and many rows of the kind."""
     rng = torch.Generator().manual_seed(1)
     public, mine = torch.rand(400, 16, generator=rng), torch.rand(5, 16, generator=rng)
-    with torch.no_grad():
-        h = net[:2](mine)
     other = nn.Sequential(nn.Linear(16, 40), nn.ReLU())
+    return net[:2], other, mine, net[:2](mine).detach(), public
+
+
+def test_who_knows_the_layers_below_finds_the_row_and_who_does_not_does_not(seen):
+    layers, other, mine, h, public = seen
     how = dict(low=0.0, high=1.0, steps=150, smooth=0.0)
-    known = inversion.behind(net[:2], h, public, **how)
+    known = inversion.behind(layers, h, public, **how)
     foreign = inversion.behind(other, h, public, **how)
     assert known.min() >= 0 and known.max() <= 1
     near, far = (inversion.correlation(x, mine).mean().item() for x in (known, foreign))
     assert near > 0.95 and far < 0.6
-    assert torch.equal(known, inversion.behind(net[:2], h, public, **how))
+    assert torch.equal(known, inversion.behind(layers, h, public, **how))
 
 
 def test_measures_by_hand():
@@ -74,15 +79,10 @@ def test_a_linear_map_does_not_depend_on_the_unit_of_what_it_reads():
     torch.testing.assert_close(near, far, rtol=1e-3, atol=1e-4)
 
 
-def test_smoother_pictures_where_that_is_asked_and_lengths_of_a_stranger_are_left_out():
-    rng = torch.Generator().manual_seed(1)
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        one, other = (nn.Sequential(nn.Linear(16, 40), nn.ReLU()) for _ in range(2))
-    public, mine = torch.rand(400, 16, generator=rng), torch.rand(5, 16, generator=rng)
-    h = one(mine).detach()
+def test_smoother_pictures_where_that_is_asked_and_lengths_of_a_stranger_are_left_out(seen):
+    layers, other, _, h, public = seen
     rough, smooth = (
-        inversion.behind(one, h, public, 0.0, 1.0, steps=60, smooth=s) for s in (0.0, 0.2)
+        inversion.behind(layers, h, public, 0.0, 1.0, steps=60, smooth=s) for s in (0.0, 0.2)
     )
     varies = [x.view(-1, 4, 4).diff(dim=-1).abs().mean().item() for x in (rough, smooth)]
     assert varies[1] < 0.98 * varies[0]
