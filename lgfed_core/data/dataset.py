@@ -143,12 +143,12 @@ def _first(dataset: Dataset, part: str, per_class: int) -> Split:
     return split.take(torch.cat(kept).sort().values)
 
 
-def raw_bytes(path: Path, where: str = "") -> bytes:
-    """What a file holds. Raises DataError, with ``where`` or its path, where it cannot be read."""
+def raw_bytes(path: Path) -> bytes:
+    """What a file holds. Raises DataError, with its path, where it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:
-        raise DataError(f"{where or path} cannot be read: {error.strerror}") from error
+        raise DataError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def raw_records(path: Path, dtype: DTypeLike, columns: int) -> NDArray:

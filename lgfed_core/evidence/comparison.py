@@ -56,20 +56,43 @@ def compare(
     difference = float(ours.mean() - paper_mean)
     if ours.size == 1:
         return Comparison(difference, np.nan, np.nan, margin, INCONCLUSIVE)
-    paper_variance, paper_df = 0.0, 1
-    if not (np.isnan(sd) or paper_n is None or paper_n < 2):
-        paper_variance, paper_df = sd**2 / (paper_n - 1), paper_n - 1
-    our_variance = ours.var(ddof=1) / ours.size
-    low, high = welch(difference, paper_variance, paper_df, our_variance, ours.size - 1)
-    if by_chance(ours.std(ddof=1), ours.size):
-        verdict = INCONCLUSIVE
-    elif -margin <= low and high <= margin:
-        verdict = REPRODUCED
-    elif high < -margin or low > margin:
-        verdict = DIFFERS
-    else:
-        verdict = INCONCLUSIVE
-    return Comparison(difference, float(low), float(high), margin, verdict)
+    print_, variance = Print.of(margin, sd, paper_n), ours.var(ddof=1) / ours.size
+    ends = welch(difference, print_.variance, print_.df, variance, ours.size - 1)
+    low, high = map(float, ends)
+    open_ = by_chance(ours.std(ddof=1), ours.size)
+    verdict = INCONCLUSIVE if open_ else placed(low, high, -margin, margin)
+    return Comparison(difference, low, high, margin, verdict)
+
+
+@dataclass(frozen=True)
+class Print:
+    """What a cell is compared with: the margin, the variance of the printed mean and its degrees of
+    freedom; without a variance the mean is a constant."""
+
+    margin: float
+    variance: float = 0.0
+    df: int = 1
+
+    @classmethod
+    def of(cls, margin: float, sd: float, runs: int | None) -> Print:
+        """Of a mean printed with the population deviation ``sd`` (or NaN) of so many ``runs``."""
+        if runs is None or runs < 2 or np.isnan(sd):
+            return cls(margin)
+        return cls(margin, sd**2 / (runs - 1), runs - 1)
+
+    def settle(self, means: ArrayLike, errors: ArrayLike, df: int) -> tuple[NDArray, NDArray]:
+        """Of our ``means`` [k] off the printed one, with standard ``errors`` [k] -> whether each is
+        reproduced, and whether it differs."""
+        low, high = welch(means, self.variance, self.df, np.square(errors), df)
+        inside = (low >= -self.margin) & (high <= self.margin)
+        return inside, (low > self.margin) | (high < -self.margin)
+
+
+def placed(low: float, high: float, least: float, most: float) -> str:
+    """The verdict on an interval inside a band, wholly outside, or across its edge."""
+    if least <= low and high <= most:
+        return REPRODUCED
+    return DIFFERS if high < least or low > most else INCONCLUSIVE
 
 
 def _runs(ours: ArrayLike) -> NDArray:

@@ -121,17 +121,13 @@ def _wide(table: pd.DataFrame):
 
 def _said(cells: pd.DataFrame) -> _Cell:
     """Ours of one protocol: its selection first, then the last round, as it comes in `table`."""
-    first = cells.iloc[0]
-    cell = _Cell(_lines(cells, first))
+    first, cell = cells.iloc[0], _Cell()
     cell.origin, cell.verdict = str(first.get("origin", "")), str(first["verdict"])
     cell.commands = list(filter(None, [str(first.get("command", ""))]))
-    return cell
-
-
-def _lines(cells: pd.DataFrame, first: pd.Series) -> list[str]:
     last = [f"last round {number(c.ours)}" for c in cells.iloc[1:].itertuples() if c.seeds]
     if np.isnan(first["ours"]):
-        return [first["verdict"], *last]
+        cell += [cell.verdict, *last]
+        return cell
     seeds = int(first["seeds"])
     many = marked(seeds, int(first.get("lost", 0))) if first["scale"] == "paper" else f"{seeds}"
     value = f"{spread(first['ours'], first['ours_sd'])} ({many if seeds else 'formula'})"
@@ -140,7 +136,8 @@ def _lines(cells: pd.DataFrame, first: pd.Series) -> list[str]:
     said += f" ({first['why']})" if first.get("why") else ""
     alike = str(first.get("rivals", "")).partition(":")[0]
     alike = [] if alike[:1] in ("", "0") else [f"{alike} other rows would match too"]
-    return [value, said, *alike, *last]
+    cell += [value, said, *alike, *last]
+    return cell
 
 
 def spread(mean: float, sd: float) -> str:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from . import collapse, comparison, moderated, verdict
 from .printed import Table, cells, counted, row_name
 from .rows import plain
-from .seed_steps import STEPS, Print
+from .seed_steps import STEPS
 from .verdict import Evidence
 
 NO_CONTRAST = "the print leaves it open"
@@ -53,7 +53,7 @@ def reachable(paper_sd: float, paper_runs: float | None, floor: float) -> bool:
 def enough(found: comparison.Comparison, sd: float, seeds: int, paper_sd: float, paper_runs) -> int:
     """How many seeds would decide an inconclusive cell with this difference and spread; 0: no
     number of `SEEDS` would, it lies truly between."""
-    print_ = Print.of(found.margin, paper_sd, paper_runs)
+    print_ = comparison.Print.of(found.margin, paper_sd, paper_runs)
     for many in (n for n in SEEDS if n > seeds):
         if any(print_.settle(found.difference, sd / np.sqrt(many), many - 1)):
             return many
@@ -227,7 +227,4 @@ def _judged(printed: float, interval, ours, seeds: int) -> str:
         return verdict.NOT_RUN
     if np.isnan(ours[0]) or comparison.by_chance(ours[1] - ours[0], seeds):
         return verdict.INCONCLUSIVE
-    low, high = sorted((printed / 2, 2 * printed))
-    if low <= ours[0] and ours[1] <= high:
-        return verdict.REPRODUCED
-    return verdict.DIFFERS if ours[1] < low or ours[0] > high else verdict.INCONCLUSIVE
+    return comparison.placed(*ours, *sorted((printed / 2, 2 * printed)))

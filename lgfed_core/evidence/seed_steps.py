@@ -8,14 +8,13 @@ several times errs more often than looking once; the page with the scoreboard sa
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import special
 
-from .comparison import welch
+from .comparison import Print as Print
 
 STEPS = (3, 5, 10)
 FEW = 2  # degrees of freedom of a deviation that is not of a cell's own runs
@@ -48,30 +47,6 @@ def marked(seeds: int, lost: int = 0) -> str:
 def missing(there: Collection[int], step: int) -> list[int]:
     """The seeds of 0, 1, ..., step - 1 that have not run."""
     return [seed for seed in range(step) if seed not in there]
-
-
-@dataclass(frozen=True)
-class Print:
-    """What a cell is compared with: the margin, the variance of the printed mean and its degrees of
-    freedom; without a variance the mean is a constant."""
-
-    margin: float
-    variance: float = 0.0
-    df: int = 1
-
-    @classmethod
-    def of(cls, margin: float, sd: float, runs: int | None) -> Print:
-        """Of a mean printed with the population deviation ``sd`` (or NaN) of so many ``runs``."""
-        if runs is None or runs < 2 or np.isnan(sd):
-            return cls(margin)
-        return cls(margin, sd**2 / (runs - 1), runs - 1)
-
-    def settle(self, means: ArrayLike, errors: ArrayLike, df: int) -> tuple[NDArray, NDArray]:
-        """Of our ``means`` [k] off the printed one, with standard ``errors`` [k] -> whether each is
-        reproduced, and whether it differs."""
-        low, high = welch(means, self.variance, self.df, np.square(errors), df)
-        inside = (low >= -self.margin) & (high <= self.margin)
-        return inside, (low > self.margin) | (high < -self.margin)
 
 
 def cell_chance(difference: float, sd: float, seeds: int, step: int, *prints: Print) -> float:

@@ -53,26 +53,23 @@ class CGAU(nn.Module):
     def parts(self, x: Tensor, h: Tensor | None = None, off: tuple[str, ...] = ()):
         """Filter and gate activation, each [..., units]: the two factors of equation (1).
 
-        ``off`` switches off "modulation", "expression" or both, as Figure 3 does.
+        ``off`` switches off "modulation", "expression" or both, as Figure 3 does. Raises
+        SettingsError for anything else, and unless h, if any, has a row for each of x.
         """
         if unknown := set(off) - set(SWITCHES):
             raise SettingsError(f"{sorted(unknown)} cannot be switched off; {SWITCHES} can")
-        self._one_for_each(x, h)
-        f, g = self.filter(x), self.gate(x)
-        if "modulation" not in off:
-            f = shifted(f, self.modulation, h)
-        if "expression" not in off:
-            g = shifted(g, self.expression, h)
-        return f.tanh(), g.sigmoid()
-
-    def _one_for_each(self, x: Tensor, h: Tensor | None) -> None:
-        """Raise SettingsError unless h, if any, has a row for each of x."""
         clients = self.modulation.in_features
         if h is not None and h.shape != (*x.shape[:-1], clients):
             raise SettingsError(
                 f"h is {list(h.shape)}; it must be {[*x.shape[:-1], clients]}, a one-hot row for "
                 f"each of x, which is {list(x.shape)}"
             )
+        f, g = self.filter(x), self.gate(x)
+        if "modulation" not in off:
+            f = shifted(f, self.modulation, h)
+        if "expression" not in off:
+            g = shifted(g, self.expression, h)
+        return f.tanh(), g.sigmoid()
 
 
 def glorot(layer: nn.Linear) -> nn.Linear:

@@ -74,10 +74,7 @@ def test_mnist_is_read_and_normalised(tmp_path):
     [
         (idx(2049, (2, 3, 3), bytes(18)), "magic number 2049 instead of 2051"),
         (idx(0x1F8B0808, (2, 3, 3), bytes(18)), "not idx"),  # a gzip file that nobody unpacked
-        (
-            idx(2051, (2, 3, 3), bytes(17)),
-            r"33 bytes, .*\(shape \[2, 3, 3\]\) says 34",
-        ),
+        (idx(2051, (2, 3, 3), bytes(17)), r"33 bytes, .*\(shape \[2, 3, 3\]\) says 34"),
         (idx(2051, (2, 3, 3), bytes(19)), "says 34"),
         (idx(2051, (2**31, 2**31, 4), b""), "says 18,446,744,073,709,551,632"),
         (b"\0\0\x08\x03\0\0", "6 bytes, too short for the 16"),
