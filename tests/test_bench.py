@@ -1,6 +1,5 @@
 """The speed comparison compares like with like; how fast it is, no test says."""
 
-import copy
 import json
 import os
 from contextlib import closing
@@ -10,17 +9,17 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from torch import nn
 
 import toy
 from lgfed_core import bench
 from lgfed_core.bench import apart
+from lgfed_core.bench.times import flops_per_row
 from lgfed_core.data import Split
 from lgfed_core.engine import LocalTraining, Participation
 from lgfed_core.errors import LgfedError, SettingsError
 from lgfed_core.models.layout import joined
 from lgfed_core.partition import ClientIndices, Partition
-from toy import Toy, toy_federation
+from toy import Toy, in_float64, toy_federation
 
 
 class ToyTask(bench.Task):
@@ -33,7 +32,7 @@ class ToyTask(bench.Task):
 def task(monkeypatch) -> ToyTask:
     monkeypatch.setattr(toy, "toy_split", lambda rows, seed: many_rows(seed))
     monkeypatch.setattr(toy, "toy_partition", wide_partition)
-    return ToyTask("toy", "mnist", Toy, LocalTraining(0.1, 4), 450)
+    return ToyTask("toy", "mnist", Toy, LocalTraining(0.1, 4))
 
 
 def many_rows(seed):
@@ -59,24 +58,18 @@ def test_all_contenders_end_at_the_same_parameters(task, monkeypatch):
 @pytest.mark.parametrize("processes, epochs", [(0, 1), (2, 1), (0, 3)])
 def test_both_loops_stay_together_in_float64(task, processes, epochs):
     task = replace(task, training=replace(task.training, epochs=epochs))
-    fed = task.federation([0])
-    torch.set_default_dtype(torch.float64)
-    try:
-        train, test = (Split(s.x.double(), s.y) for s in (fed.data.train, fed.data.test))
-        data = replace(fed.data, train=train, test=test)
-        fed = replace(fed, data=data, net=copy.deepcopy(fed.net).double())
+    with in_float64():
+        fed = task.federation([0])
         ours = bench.Ours(fed, task, workers=1)
         plain = bench.Spread(fed, task, processes) if processes else bench.Plain(fed, task)
         for number in range(10):
             ours.round(number)
             plain.round(number)
-        shared = ours.phase.tensors["shared"][0]
+        shared = ours.parameters()
         assert shared.dtype == torch.float64
         assert torch.allclose(plain.parameters(), shared, rtol=0, atol=1e-13)
         assert not torch.allclose(joined(fed.net), shared, atol=1e-2)
         plain.close()
-    finally:
-        torch.set_default_dtype(torch.float32)
 
 
 def test_a_difference_is_an_error(task):
@@ -157,15 +150,19 @@ def framework(tmp_path, monkeypatch) -> apart.Rival:
     return apart.Rival("Short", ("torch",), "torch", "short_loop", ranks=True)
 
 
+def follows_the_plain_loop(seat, task, rounds: int) -> None:
+    plain = bench.Plain(task.federation([0]), task)
+    for number in range(rounds):
+        plain.round(number)
+        seat.round(number)
+        bench.same(plain.parameters(), seat.parameters(), "toy")
+
+
 @pytest.mark.slow
 def test_a_framework_in_processes_of_its_own(task, framework):
     """It ends at the parameters of the plain loop; where it fails, what it said is in the error."""
-    fed = task.federation([0])
-    plain = bench.Plain(fed, task)
-    plain.round(0)
-    with closing(framework.seat(fed, task, 2)) as seat:
-        seat.round(0)
-        bench.same(plain.parameters(), seat.parameters(), "toy")
+    with closing(framework.seat(task.federation([0]), task, 2)) as seat:
+        follows_the_plain_loop(seat, task, 1)
         with pytest.raises(LgfedError, match=r"short_loop has ended(?s:.)*out of breath"):
             seat.round(3)
     assert not seat.folder.exists()
@@ -176,14 +173,9 @@ def test_flower_ends_at_the_parameters_of_the_plain_loop(task, tmp_path, monkeyp
     pytest.importorskip("flwr")
     (tmp_path / "flower_in_a_thread.py").write_text(THREAD)
     monkeypatch.syspath_prepend(tmp_path)
-    fed = task.federation([0])
-    plain = bench.Plain(fed, task)
     rival = apart.Rival("Flower", (), "", "flower_in_a_thread")
-    with closing(rival.seat(fed, task, 2)) as seat:
-        for number in range(2):
-            plain.round(number)
-            seat.round(number)
-            bench.same(plain.parameters(), seat.parameters(), "toy")
+    with closing(rival.seat(task.federation([0]), task, 2)) as seat:
+        follows_the_plain_loop(seat, task, 2)
 
 
 @pytest.mark.slow
@@ -205,12 +197,16 @@ def test_a_framework_that_does_something_else_is_not_timed(task):
         bench.compare(task, 1, [rival])
 
 
-def test_frameworks_that_are_not_here_are_left_out_by_name(task, monkeypatch, capsys):
+def test_json_holds_what_was_printed_and_who_is_not_here_is_left_out_by_name(
+    task, tmp_path, monkeypatch, capsys
+):
     monkeypatch.setattr(bench, "TASKS", dict.fromkeys(bench.TASKS, task))
     absent = apart.Rival("Nobody", ("torch", "no_such_package"), "nobody", "nobody")
     monkeypatch.setitem(bench.RIVALS, "flower", absent)
-    assert bench.main(1, None, ["flower"]) == 0
-    said = capsys.readouterr().out
+    assert bench.main(1, str(tmp_path / "speed.json"), ["flower"]) == 0
+    said, written = capsys.readouterr().out, json.loads((tmp_path / "speed.json").read_text())
+    assert {"provenance", "times", "limits"} == set(written)
+    assert written["times"][0]["who"] in said
     assert "Nobody is left out: no_such_package not installed; python -m pip install nobody" in said
     assert "Nobody, " not in said
     with pytest.raises(SettingsError, match="'blazefl' is none of flower, pfl"):
@@ -226,20 +222,17 @@ def test_the_simulators_own_settings_take_as_many_steps_as_they_say():
         assert not (sizes % task.training.batch_size).any(), "epochs can be joined"
 
 
-def test_operations_of_the_networks_by_hooks():
-    """The stated operations a row: a multiply and an add per weight use, backward twice as many."""
-    for task, shape in ((bench.MNIST, (784,)), (bench.CIFAR, (3, 32, 32))):
-        net, uses = task.net(), []
-
-        def count(module, inputs, output, uses=uses):
-            positions = output[0, 0].numel() if isinstance(module, nn.Conv2d) else 1
-            uses.append(module.weight.numel() * positions)
-
-        for module in net.modules():
-            if isinstance(module, nn.Linear | nn.Conv2d):
-                module.register_forward_hook(count)
-        net(torch.zeros(1, *shape))
-        assert task.flops_per_row == 2 * (3 * sum(uses) - uses[0])
+@pytest.mark.parametrize(
+    ("task", "shape", "first", "above"),  # uses of weights by a row: 10x10 places x 2,400, ...
+    [
+        (bench.MNIST, (784,), 401_408, 230_656),
+        (bench.CIFAR, (3, 32, 32), 28 * 28 * 450, 240_000 + 61_000),
+    ],
+)
+def test_operations_of_a_row_by_hand(task, shape, first, above):
+    """A multiply and an add for each, twice that backward, but for the gradient of the input."""
+    found = flops_per_row(task.net(), torch.zeros(1, *shape))
+    assert found == 2 * (3 * (first + above) - first)
 
 
 def own_process(*told):
@@ -252,14 +245,6 @@ def test_beside_a_gpu_each_task_has_a_process_of_its_own(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     there, told = bench._compared(3)
     assert there != os.getpid() and told == 3
-
-
-def test_json_holds_what_was_printed(task, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(bench, "TASKS", dict.fromkeys(bench.TASKS, task))
-    assert bench.main(1, str(tmp_path / "speed.json")) == 0
-    written = json.loads((tmp_path / "speed.json").read_text())
-    assert {"provenance", "times", "limits"} == set(written)
-    assert written["times"][0]["who"] in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -32,12 +32,11 @@ from lgfed_core.methods import LGFedAvg
 
 from . import scaling
 from .apart import RIVALS, Failed, Rival
-from .limits import limits
 from .ours import Ours
 from .plain import Plain, Spread, tested
 from .profile import profiled
 from .task import CIFAR as CIFAR, MNIST as MNIST, TASKS, Task
-from .times import Times, lines_of, same, timed
+from .times import Times, limits, lines_of, same, timed
 
 MOST = 10_000  # rounds that anybody waits for
 
@@ -81,9 +80,8 @@ def compare(task: Task, rounds: int, against: Sequence[Rival] = ()) -> list[dict
             if number == 0:
                 for (who, _), _, contender in seats:
                     same(seats[0][2].parameters(), contender.parameters(), f"{task.name}, {who}")
-    lines = lines_of(task, times | _evaluation(task, one, rounds))
-    best = min(x["median_s"] for x in lines if x["who"] in plain.values())
-    return [x | {"plain_over_this": best / x["median_s"]} for x in lines]
+    loops = [(who, 1) for who in plain.values()]
+    return lines_of(task, times | _evaluation(task, one, rounds), loops)
 
 
 def _compared(*what) -> list[dict]:
@@ -105,20 +103,18 @@ def on_gpu(task: Task, rounds: int, place: torch.device) -> list[dict]:
     rows = fed.rows()
     fed = replace(fed, data=replace(fed.data, train=rows["train"][0], test=rows["test"][0]))
     each = [replace(fed, partitions=[fed.partitions[s]], seeds=[s]) for s in fed.seeds]
+    ours, loop = ((f"{who}, GPU, ten seeds in turn", 10) for who in ("lgfed", "plain loop"))
     together = Ours(fed, task)
     singles, plain = ([kind(one, task) for one in each] for kind in (Ours, Plain))
     for number in tqdm(range(rounds + 1), f"{task.name}, GPU", leave=False):
         timed(times, ("lgfed, GPU, ten seeds at once", 10), together.round, number)
-        for who, some in (("lgfed", singles), ("plain loop", plain)):
-            turns = f"{who}, GPU, ten seeds in turn", 10
-            timed(times, turns, lambda n=number, some=some: [one.round(n) for one in some])
+        for who, some in ((ours, singles), (loop, plain)):
+            timed(times, who, lambda n=number, some=some: [one.round(n) for one in some])
         if number == 0:
             for seed in fed.seeds:
                 for one in (singles[seed], plain[seed]):
                     same(one.parameters(), together.parameters(seed), task.name)
-    lines = lines_of(task, times)
-    turn = lines[-1]["median_s"]
-    return [x | {"plain_over_this": turn / x["median_s"]} for x in lines]
+    return lines_of(task, times, [loop])
 
 
 def _evaluation(task: Task, federation: Federation, rounds: int) -> Times:

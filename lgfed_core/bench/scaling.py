@@ -53,7 +53,7 @@ def federation(devices: int, cohort: int, seeds: int) -> Federation:
 def point(devices: int, cohort: int, seeds: int, rounds: int = 5) -> dict:
     """Seconds a round of LG-FedAvg (median, least, most), and the most memory that this process or
     one of its workers has held, in bytes."""
-    task, times = Task("scaling", "", small, LocalTraining(0.01, BATCH), 0, devices), Times()
+    task, times = Task("scaling", "", small, LocalTraining(0.01, BATCH), devices), Times()
     method = LGFedAvg(layers=frozenset({"2.weight", "2.bias"}))
     with closing(Ours(federation(devices, cohort, seeds), task, method)) as ours:
         for number in range(rounds + 1):
