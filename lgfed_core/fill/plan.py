@@ -25,6 +25,7 @@ from .ledger import Ledger
 CLAIM = 5.0  # a claim is worth so many cells
 FIRST = 0.25  # the first seed of a cell of which nothing is known, in verdicts
 Job = tuple[Piece, int]  # and the seed
+Group = tuple[tuple[Piece, ...], int, frozenset[Piece]]  # run together, their seed, their starts
 Goals = tuple[frozenset[Piece], int]  # the pieces of a goal and the step they are brought to
 
 
@@ -136,7 +137,8 @@ class Planner:
         done: what will have run by then.
         """
         found: dict[tuple, Task] = {}
-        for pieces, seed, seconds in self._priced(jobs, done):
+        for pieces, seed, before in self._together(jobs, done):
+            seconds = self._price(pieces, seed, before)
             known, protocol = experiments.find(pieces[0].experiment), pieces[0].protocol
             task = Task(known, protocol, known.joined(pieces), (seed,), pieces, seconds)
             same = found.get(pieces) if self.lanes else None
@@ -147,32 +149,23 @@ class Planner:
             found[pieces if self.lanes else (pieces, seed)] = replace(task, kept=tuple(kept))
         return tuple(sorted(found.values(), key=lambda task: (task.seeds, str(task))))
 
-    def _together(self, jobs: Iterable[Job]) -> dict[tuple[Path, int], tuple[Piece, ...]]:
+    def _together(self, jobs: Iterable[Job], done: Collection[Job]) -> Iterator[Group]:
+        """Pieces that share checkpoints, their seed, and what they go on from, unless it runs with
+        them or before."""
         found: dict[tuple[Path, int], list[Piece]] = {}
         for piece, seed in jobs:
             found.setdefault((self._at(piece, seed), seed), []).append(piece)
-        order = self._order.__getitem__
-        return {key: tuple(sorted(found[key], key=order)) for key in sorted(found)}
-
-    def _priced(self, jobs: Iterable[Job], done: Collection[Job]) -> Iterator[tuple]:
-        """Pieces that run together, their seed, and how long that takes."""
-        for (_, seed), pieces in self._together(jobs).items():
-            yield pieces, seed, self._price(pieces, seed, self._left(pieces, seed, done))
+        for key in sorted(found):
+            pieces, seed = tuple(sorted(found[key], key=self._order.__getitem__)), key[1]
+            starts = self._starts(pieces).difference(pieces)
+            yield pieces, seed, frozenset(p for p in starts if (p, seed) not in done)
 
     def _cost(self, jobs: Iterable[Job], done: Collection[Job] = ()) -> float:
-        return sum(seconds for *_, seconds in self._priced(jobs, done))
+        return sum(self._price(*group) for group in self._together(jobs, done))
 
     def _trained(self, jobs: Iterable[Job], done: Collection[Job]) -> set[Job]:
         """What runs along with jobs, as they go on from it."""
-        together = self._together(jobs).items()
-        return {(p, seed) for (_, seed), some in together for p in self._left(some, seed, done)}
-
-    def _left(
-        self, pieces: tuple[Piece, ...], seed: int, done: Collection[Job]
-    ) -> frozenset[Piece]:
-        """What these go on from, unless it runs with them or before."""
-        starts = self._starts(pieces)
-        return frozenset(p for p in starts if p not in pieces and (p, seed) not in done)
+        return {(p, seed) for _, seed, before in self._together(jobs, done) for p in before}
 
     def _starts(self, pieces: tuple[Piece, ...]) -> set[Piece]:
         """What these go on from."""
