@@ -39,6 +39,7 @@ from lgfed_core.evidence import report, scoreboard
 from lgfed_core.fill import words, work
 from lgfed_core.papers import answer_box, board, experiments, front, overview, printed
 from lgfed_core.paths import RESULTS, ROOT
+from toy import NOTEBOOKS, cells
 
 PASSES = 3  # a table of a table of a table of rows
 LONG = 4000  # characters; of longer texts the beginning is kept, with a digest
@@ -81,12 +82,9 @@ def _judged() -> Iterator[tuple[str, Any]]:
 
 def _pages() -> Iterator[tuple[str, Any]]:
     """The Markdown of each page, and its folds: facts, commands, verdicts."""
-    for path in sorted((ROOT / "book").rglob("*.ipynb")):
-        if "_build" not in path.parts:
-            page = path.relative_to(ROOT / "book").with_suffix("").as_posix()
-            cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-            kept = ["".join(c["source"]) for c in cells if c["cell_type"] == "markdown"]
-            yield f"page {page}", "\n\n".join(kept)
+    for path in NOTEBOOKS:
+        page = path.relative_to(ROOT / "book").with_suffix("").as_posix()
+        yield f"page {page}", "\n\n".join(source for source, _ in cells(path, "markdown"))
     for name, experiment in ((name, experiments.find(name)) for name in experiments.PLACES):
         yield f"fold {name}", answer_box.Box("", experiments=[experiment]).html()
     for claims in board.STORED:

@@ -1,7 +1,6 @@
 """One colour, one meaning; lines that can be seen; and a figure's number and sentence."""
 
 import ast
-import json
 import re
 from itertools import combinations
 
@@ -13,24 +12,15 @@ from matplotlib.colors import to_hex, to_rgb
 from lgfed_core import colours, plotting
 from lgfed_core.evidence.printed import METHODS
 from lgfed_core.paths import ROOT
+from toy import NOTEBOOKS, cells
 
 WHITE, DARK = "#ffffff", "#14181e"  # pages of the book's theme
 AREAS = {"PART", "KIND", "UNIT", "FAINT", "PALE", "LABEL"}  # filled, with words in them
 NEUTRAL = {colours.INK, colours.REFERENCE, colours.FAINT, colours.PALE}
 TABLES = {name: value for name, value in vars(colours).items() if name.isupper() and name[0] != "_"}
-SOURCES = {
-    str(path.relative_to(ROOT)): path.read_text("utf-8")
-    for path in [*(ROOT / "lgfed_core").rglob("*.py")]
-    if path.stem != "colours"
-} | {
-    str(path.relative_to(ROOT)): "\n".join(
-        "".join(cell["source"])
-        for cell in json.loads(path.read_text("utf-8"))["cells"]
-        if cell["cell_type"] == "code"
-    )
-    for path in (ROOT / "book").rglob("*.ipynb")
-    if "_build" not in path.parts
-}
+SOURCES = {str(p): p.read_text("utf-8") for p in (ROOT / "lgfed_core").rglob("*.py")}
+del SOURCES[colours.__file__]
+SOURCES |= {str(p): "\n".join(source for source, _ in cells(p, "code")) for p in NOTEBOOKS}
 LITERAL = re.compile(
     r"""["'](\#[0-9a-fA-F]{6}|(?:tab:)?(?:blue|orange|green|red|purple|brown|pink|olive|cyan)"""
     r"""|tab10|RdBu(?:_r)?|viridis|Blues)["']"""

@@ -1,8 +1,8 @@
 """Answers and findings hang on rows: each guard stands today, and falls when a row turns."""
 
 import ast
-import json
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,10 +12,9 @@ from lgfed_core.evidence.answers import AGAINST, AS_CLAIMED, LEVEL, UNTOLD, Told
 from lgfed_core.papers import front, guards, questions
 from lgfed_core.papers.board import STORED
 from lgfed_core.paths import ROOT
+from toy import NOTEBOOKS, cells
 
 TOLD = {name: one for page in STORED for name, one in page.told().items()} | front.own_told()
-NOTEBOOKS = sorted((ROOT / "book").rglob("*.ipynb"))
-NOTEBOOKS = [path for path in NOTEBOOKS if "_build" not in path.parts]
 _TURNED = {AS_CLAIMED: AGAINST, AGAINST: AS_CLAIMED, LEVEL: AGAINST, UNTOLD: UNTOLD}
 
 
@@ -57,14 +56,11 @@ def test_a_guard_falls_when_a_sign_turns_or_a_setting_is_gone(name):
 
 def findings_of(path) -> list[tuple[str, str]]:
     """(finding, guard) of a notebook: the source of each cell tagged so, in order."""
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    tags = [cell["metadata"].get("tags", []) for cell in cells]
-    text = ["".join(cell["source"]) for cell in cells]
     found = []
-    for n, mine in enumerate(tags):
-        if "finding" in mine:
-            assert n + 1 < len(cells) and "guard" in tags[n + 1], f"no guard: {text[n][:60]}"
-            found.append((text[n], text[n + 1]))
+    for (text, tags), (guard, next_tags) in pairwise([*cells(path), ("", [])]):
+        if "finding" in tags:
+            assert "guard" in next_tags, f"no guard: {text[:60]}"
+            found.append((text, guard))
     return found
 
 

@@ -1,16 +1,14 @@
 """The face and the command line answer at once: nothing heavy is imported for names and words."""
 
-import json
 import sys
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 
 import lgfed_core
 from lgfed_core.errors import LgfedError
 from lgfed_core.papers import command_checks, experiment, experiments
-from toy import python
+from toy import NOTEBOOKS, cells, python
 
 HEAVY = {"torch", "pandas", "scipy", "matplotlib", "sklearn"}
 WORDS = (
@@ -48,11 +46,20 @@ def test_a_word_is_answered_without_a_heavy_import(line):
     assert line != "run nope" or "no experiment is called 'nope'" in done.stderr
 
 
-def test_a_run_does_not_wait_for_what_only_figures_and_verdicts_need():
-    code = "import sys, lgfed_core.papers.lgfedavg.mnist; print(*sys.modules)"
-    done = python(code, check=True)
-    late = {"scipy.stats", "scipy.optimize", "matplotlib", "sklearn", "torchvision"}
-    assert not late & set(done.stdout.split())
+PAGES = {f"{experiments.__package__}.{place.module}" for place in experiments.PLACES.values()}
+LATE = {"scipy.stats", "scipy.optimize", "matplotlib", "sklearn", "torchvision"}
+
+
+@pytest.mark.parametrize(
+    ("module", "late"),
+    [
+        ("lgfedavg.mnist", LATE),  # a run does not wait for what figures and verdicts need
+        ("answer_box", PAGES),  # to read a page is not to read all: it knows them by name alone
+    ],
+)
+def test_what_is_needed_later_is_imported_later(module, late):
+    code = f"import sys, {experiments.__package__}.{module}; print(*sys.modules)"
+    assert not late & set(python(code, check=True).stdout.split())
 
 
 @pytest.mark.parametrize("name", experiments.PLACES)
@@ -72,8 +79,7 @@ def test_every_experiment_has_its_place():
     pages = {page for page in pages if page.startswith(experiments.__package__)}
     pages &= sys.modules.keys()  # what other tests have made is gone
     pages -= {f"{experiments.__package__}.everywhere.compare.experiment"}  # a user's method
-    places = {f"{experiments.__package__}.{place.module}" for place in experiments.PLACES.values()}
-    assert pages == places
+    assert pages == PAGES
 
 
 def _below(kind):
@@ -95,22 +101,10 @@ def test_what_is_right_passes(check, given):
         check(*("tpu" if word in command_checks.DEVICES else word for word in given))
 
 
-def test_to_read_a_page_is_not_to_read_all_of_them():
-    """What says how a page's cells are made again knows experiments by name alone."""
-    code = "import sys, lgfed_core.papers.answer_box; print(*sys.modules)"
-    done = python(code, check=True)
-    pages = {f"{experiments.__package__}.{place.module}" for place in experiments.PLACES.values()}
-    assert not pages & set(done.stdout.split())
-
-
 def test_pages_import_their_experiments():
     """The build knows by its imports what a page is made of; a name that is looked up is none."""
-    for page in (Path(__file__).parents[1] / "book").rglob("*.ipynb"):
-        if "_build" in page.parts:
-            continue
-        cells = json.loads(page.read_text(encoding="utf-8"))["cells"]
-        code = "".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
-        assert "experiments.find" not in code, page
+    for page in NOTEBOOKS:
+        assert not [source for source, _ in cells(page, "code") if "experiments.find" in source]
 
 
 def test_what_the_face_lists_is_there():

@@ -32,6 +32,7 @@ from lgfed_core.partition import ClientIndices, Partition
 from lgfed_core.paths import ROOT
 from lgfed_core.seeds import visits
 
+NOTEBOOKS = sorted(p for p in (ROOT / "book").rglob("*.ipynb") if "_build" not in p.parts)
 LANES = pytest.mark.parametrize("lanes", ["looped", "batched"])
 
 
@@ -276,15 +277,21 @@ def picture(value: int, kind: str = "PNG", size: tuple[int, int] = (20, 10)) -> 
     return out.getvalue()
 
 
+def cells(notebook: Path, kind: str = "") -> list[tuple[str, list[str]]]:
+    """The source and the tags of each cell, or of each of a ``kind``: code, markdown."""
+    found = json.loads(notebook.read_text("utf-8"))["cells"]
+    return [
+        ("".join(c["source"]), c["metadata"].get("tags", []))
+        for c in found
+        if kind in ("", c["cell_type"])
+    ]
+
+
 def page(name: str) -> SimpleNamespace:
     """What the cells of a page import, and the functions and constants that they define."""
-    cells = json.loads((ROOT / "book" / f"{name}.ipynb").read_text())["cells"]
-    code = [
-        c
-        for c in cells
-        if c["cell_type"] == "code" and "guard" not in c["metadata"].get("tags", ())
-    ]
-    lines = [line for c in code for line in ast.parse("".join(c["source"])).body if _names(line)]
+    code = cells(ROOT / "book" / f"{name}.ipynb", "code")
+    sources = [source for source, tags in code if "guard" not in tags]
+    lines = [line for source in sources for line in ast.parse(source).body if _names(line)]
     found: dict = {}
     exec(compile(ast.Module(lines, []), name, "exec"), found)
     return SimpleNamespace(**found)
