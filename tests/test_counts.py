@@ -11,7 +11,7 @@ import build
 from lgfed_core.engine import LocalTraining, processes, run
 from lgfed_core.engine.processes import checked_workers
 from lgfed_core.errors import SettingsError
-from lgfed_core.fill import errand, work
+from lgfed_core.fill import errand
 from lgfed_core.methods import FedAvg
 from lgfed_core.papers import experiments
 from lgfed_core.papers.settings import _kinds
@@ -112,11 +112,6 @@ def test_what_becomes_tensors_or_parts_ends_where_a_machine_does(name, setting, 
             experiment.settings("smoke", **{setting: many})
 
 
-def test_texts_are_counted_for_all_persons_together():
-    with pytest.raises(SettingsError, match="persons times each is 10,000,000; it must be at most"):
-        experiments.find("lgfedavg.mood").settings("smoke", persons=10_000, each=1_000)
-
-
 def test_batches_are_not_padded_to_a_size_that_no_device_has():
     large = LocalTraining(0.1, 10**6)
     with pytest.raises(SettingsError, match="batch_size is 1,000,000, and no device has more than"):
@@ -125,21 +120,9 @@ def test_batches_are_not_padded_to_a_size_that_no_device_has():
     run(toy_federation(), FedAvg(), LocalTraining(0.1, 1000), 1, lanes="batched")
 
 
-def test_an_errand_and_a_fill_ask_nobody_for_a_million_workers():
+def test_an_errand_asks_nobody_for_a_million_workers():
     with pytest.raises(SettingsError, match="workers is 1,000,000"):
         errand.Errand("lgfedavg.mnist", "smoke", "as_described", {}, (0,), workers=10**6)
-    with pytest.raises(SettingsError, match="workers is 1,000,000"):
-        work.fill(8760, None, workers=10**6)
-
-
-def test_a_federation_of_machines_has_an_end():
-    pytest.importorskip("flwr", reason="needs the extra 'flower'")
-    from lgfed_core.flower.plan import Plan
-
-    net, training = toy_federation().net, LocalTraining(0.1, 5)
-    for counts in (dict(rounds=10**9, clients=2), dict(rounds=2, clients=10**9)):
-        with pytest.raises(SettingsError, match="is 1,000,000,000; it must be at most 1,000,000"):
-            Plan(net, FedAvg(), training, **counts)
 
 
 @pytest.mark.parametrize("jobs", ["0", "-3", "1000000", "1000000000"])

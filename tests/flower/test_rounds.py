@@ -313,6 +313,8 @@ def test_what_cannot_be_done_is_refused_in_words(tmp_path):
     for words, wrong in (
         ("rounds is 2.5", dict(rounds=2.5)),
         ("clients is 1.5", dict(clients=1.5)),
+        ("rounds is 1,000,000,000; it must be at most 1,000,000", dict(rounds=10**9)),
+        ("clients is 1,000,000,000; it must be at most 1,000,000", dict(clients=10**9)),
         ("seed is 0.5", dict(seed=0.5)),
         (r"availability is \[1, 3\]", dict(participation=Participation(availability=thirds))),
         ("nowhere", dict(method=LGFedAvg(layers={"nowhere.weight"}))),
